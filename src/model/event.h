@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/source_ref.h"
+#include "model/ids.h"
+#include "model/operation.h"
+
+namespace tacet {
+
+// Things that happened once, as a log tells them. The comment after each kind says which fields are used beyond rank,
+// time, source and text.
+enum class EventKind : uint8_t {
+  // life of a process
+  process_started,      // pid, world_size in value where told
+  progress,             // a line the job itself prints as it advances (step, iteration): value = number, -1 if none
+  process_finished,     // the job says that this rank ended normally, or its communicators were destroyed in order
+  process_exited,       // exit code or signal in value (negative = signal), subject = signal name or ""; from a launcher or shell
+  process_killed,       // killed by the launcher or a scheduler after the fact (SIGTERM, time limit): a consequence
+  // PyTorch
+  watchdog_timeout,     // group_name, op, seq, value = timeout ms, value2 = elapsed ms, count = NumelIn
+  watchdog_status,      // group_name, seq = failed work, value = last enqueued, value2 = last completed
+  dump_signal,          // peer = rank that asked for it, value = last enqueued, value2 = last completed
+  dump_started, dump_written,  // subject = file
+  heartbeat_stuck,      // the watchdog itself makes no progress; subject = reason
+  gil_blocked,          // the GIL could not be taken
+  store_lost,           // the TCPStore is gone: rank 0's process is away
+  desync_report,        // ranks = lagging ranks, seq, op
+  mismatch_report,      // DETAIL: peer = other rank; subject = aspect "shape" "dtype" "op" "seq"; text = both sides
+  monitored_barrier_failed,  // ranks = those that did not come
+  ddp_unused_parameters,  // subject = parameters named
+  ddp_marked_twice,
+  exception,            // an uncaught Python exception: subject = type, text = message, file/line/function of the innermost user frame
+  cuda_error,           // subject = "out of memory", "an illegal memory access was encountered", ...
+  nccl_error,           // value = result code 1..8, subject = text
+  connection_lost,      // subject = address of the peer, peer if known
+  abort_signal,         // SIGABRT, terminate called: usually a consequence
+  // NCCL
+  nccl_version,         // subject
+  init_started,         // comm, value = nranks, group_rank, device, bus id in subject
+  init_completed,
+  comm_destroyed, comm_aborted,
+  environment,          // subject = NAME, text = value
+  network,              // subject = "Socket", "IB", ...
+  interface_used,       // subject = "eth0", text = address
+  no_device,            // subject = "IB": the transport found no device
+  device_found,         // subject = "mlx5_0:1/IB": a fast device exists
+  transport,            // one connection: group_rank -> peer_group_rank, subject = "P2P/CUMEM", "SHM/direct/direct", "NET/IB/0/GDRDMA"
+  nccl_warning,         // subject = stable id of the warning (see nccl_log/README.md), text = message
+  mixed_setting,        // found by the reader: a value that must be equal on all ranks differs
+  // kernel and scheduler
+  oom_kill,             // pid, subject = process name, value = 1 for a cgroup limit, 0 for the whole host
+  xid,                  // value = Xid, subject = PCI address, pid where told
+  nvlink_error, ecc_error,
+  segfault,             // pid, subject = process name
+  hung_task,            // pid, value = seconds
+  link_down, link_up,   // subject = interface or HCA
+  job_time_limit, node_failed,
+  // RAS
+  ras_rank_dead, ras_rank_unresponsive, ras_rank_missing,
+};
+
+struct Event {
+  EventKind kind{};
+  uint32_t speaker = 0;         // index into Fragment::speakers, later into Incident::processes; kNobody where unknown
+  Rank rank;                    // filled by the assembly, or by the reader when the line itself names it
+  int64_t wall_ns = kNoTime;    // UTC where the zone is known, else the writer's local clock; kNoTime where absent
+  SourceRef source;
+  OpKind op = OpKind::unknown;
+  int64_t seq = -1;
+  int64_t pid = -1;
+  int64_t value = -1, value2 = -1, count = -1;
+  uint64_t comm = 0;            // commId, or the communicator's address where no id is printed
+  GroupRank group_rank, peer_group_rank;
+  Rank peer;
+  std::string group_name;
+  std::string group_description;
+  std::string subject;
+  std::string text;             // the message; capped, see kMaxText
+  std::string function, file;   // innermost user frame of an exception
+  uint32_t code_line = 0;
+  std::vector<Rank> ranks;
+
+  static constexpr size_t kMaxText = 2000;
+};
+
+inline constexpr uint32_t kNobody = 0xffffffffu;
+
+// How many operations each rank of a communicator has launched, by kind, at one moment (NCCL RAS).
+struct LaunchCounts {
+  uint64_t comm = 0;
+  int32_t comm_size = -1;
+  GroupRank group_rank;
+  std::string host;
+  int64_t pid = -1;
+  int32_t device = -1;
+  bool responsive = true, dead = false;
+  int64_t counts[16] = {};  // by OpKind; -1: not counted
+  SourceRef source;
+};
+
+}  // namespace tacet

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "model/ids.h"
+
+namespace tacet {
+
+// The rank a file name tells: "nccl_trace_rank_3", "stdout_rank3.log", "rank-3/stderr.log", "_dump_12.json",
+// "attempt_0/3/stdout.log", "worker3.out", "3.log". Nothing when the name has no such number. Looks at the file name first,
+// then at its nearest folders; a number right after "rank" wins over any other.
+std::optional<Rank> RankFromPath(std::string_view path);
+
+}  // namespace tacet

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/string_table.h"
+#include "model/call.h"
+#include "model/event.h"
+#include "model/group.h"
+#include "model/measurement.h"
+#include "model/stack.h"
+
+namespace tacet {
+
+// How sure a reader is of a rank.
+enum class Certainty : uint8_t { none, assumed, stated };
+
+// Somebody who speaks in a file: a process as that file knows it. A file of one rank has one speaker; a mixed log has one
+// for each process. What a file does not say stays empty; the assembly joins speakers of all files into processes.
+struct Speaker {
+  Rank rank;
+  Certainty rank_certainty = Certainty::none;  // assumed: from a file name; stated: the content says so
+  std::string host;                            // as written; NCCL cuts it at the first dot
+  int64_t pid = -1;
+  int32_t device = -1;
+  int64_t world_size = -1;
+};
+
+// Bytes of a file: understood + ignored + not_understood == total, always.
+struct Accounting {
+  uint64_t total = 0;
+  uint64_t understood = 0;      // became a record
+  uint64_t ignored = 0;         // known, and of no interest
+  uint64_t not_understood = 0;  // the rest
+};
+
+// All that one file says, in that file's own terms: ids are local to the fragment, nothing is compared with other files.
+struct Fragment {
+  std::string path;             // relative to the argument
+  std::string format;
+  int64_t modified_wall_ns = kNoTime;
+  Accounting bytes;
+  StringTable strings;
+  StackTable stacks;
+  std::vector<Speaker> speakers;
+  std::vector<Group> groups;    // CallStream and GroupProgress point here
+  std::vector<CallStream> streams;
+  std::vector<ThreadStack> threads;
+  std::vector<Event> events;
+  std::vector<LaunchCounts> launch_counts;
+  std::vector<Measurement> measurements;
+  std::vector<Diagnostic> diagnostics;
+  bool stub = false;            // the file says that nothing was recorded
+
+  void Note(DiagnosticSeverity severity, std::string code, std::string message, SourceRef source = {},
+            std::string hint = "") {
+    diagnostics.push_back({severity, std::move(code), std::move(message), source, std::move(hint)});
+  }
+};
+
+}  // namespace tacet

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/group.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tacet {
+
+bool Group::HasMember(Rank rank) const { return IndexOf(rank).known(); }
+
+GroupRank Group::IndexOf(Rank rank) const {
+  const auto found = std::find(members.begin(), members.end(), rank);
+  return {found == members.end() ? -1 : static_cast<int32_t>(found - members.begin())};
+}
+
+std::string Group::Label() const {
+  if (!description.empty() && description != "undefined") return description;
+  if (!name.empty()) return "group " + (name.size() > 12 ? name.substr(0, 8) : name);
+  if (comm_id != 0) {
+    char text[32];
+    std::snprintf(text, sizeof text, "comm 0x%llx", static_cast<unsigned long long>(comm_id));
+    return text;
+  }
+  return "group";
+}
+
+}  // namespace tacet

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/incident.h"
+
+#include <algorithm>
+
+namespace tacet {
+
+std::vector<Rank> Incident::RanksSeen() const {
+  std::vector<Rank> ranks;
+  for (const auto& [rank, index] : process_of)
+    if (!processes[index].files.empty()) ranks.push_back(rank);
+  return ranks;
+}
+
+std::vector<Rank> Incident::AllRanks() const {
+  if (world_size <= 0) return RanksSeen();
+  std::vector<Rank> ranks;
+  for (int32_t r = 0; r < world_size; ++r) ranks.push_back({r});
+  return ranks;
+}
+
+const CallStream* Incident::StreamOf(Rank rank, CallSource source) const {
+  const auto found = std::lower_bound(streams.begin(), streams.end(), std::pair(source, rank), [](const auto& s, const auto& key) {
+    return std::pair(s.source, s.rank) < key;
+  });
+  return found != streams.end() && found->source == source && found->rank == rank ? &*found : nullptr;
+}
+
+bool Incident::HasFileOf(Rank rank, std::string_view format) const {
+  const auto found = process_of.find(rank);
+  if (found == process_of.end()) return false;
+  const auto& own = processes[found->second].files;
+  return std::any_of(own.begin(), own.end(), [&](FileId file) { return files[static_cast<uint32_t>(file)].format == format; });
+}
+
+}  // namespace tacet

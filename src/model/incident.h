@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/fragment.h"
+
+namespace tacet {
+
+// One input file as the report lists it.
+struct InputFile {
+  std::string path;
+  std::string format;
+  Rank rank;
+  Accounting bytes;
+  int64_t modified_wall_ns = kNoTime;
+  bool stub = false;
+};
+
+// One process of the job: the join of all speakers that are the same.
+struct Process {
+  Rank rank;
+  Certainty rank_certainty = Certainty::none;
+  std::string host;
+  int64_t pid = -1;
+  int32_t device = -1;
+  std::vector<FileId> files;  // that speak of it
+};
+
+// The whole: everything known of one job, in one set of ids.
+struct Incident {
+  std::string label;                    // tells jobs apart when a folder holds several; empty for one
+  int64_t world_size = -1;              // -1 unknown
+  std::vector<InputFile> files;
+  StringTable strings;
+  StackTable stacks;
+  std::vector<Process> processes;
+  std::map<Rank, uint32_t> process_of;  // rank -> index into processes
+  std::vector<Group> groups;
+  std::vector<CallStream> streams;      // sorted by (source, rank)
+  std::vector<ThreadStack> threads;
+  std::vector<Event> events;            // in file order
+  std::vector<LaunchCounts> launch_counts;
+  std::vector<Measurement> measurements;
+  std::vector<Diagnostic> diagnostics;
+
+  std::vector<Rank> RanksSeen() const;                          // ranks that some file speaks of, sorted
+  std::vector<Rank> AllRanks() const;                           // 0..world_size-1, or those seen
+  const CallStream* StreamOf(Rank rank, CallSource source) const;
+  bool HasFileOf(Rank rank, std::string_view format) const;
+  std::string_view PathOf(FileId file) const { return files[static_cast<uint32_t>(file)].path; }
+};
+
+}  // namespace tacet

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/finding.h"
+
+namespace tacet {
+
+// The report as plain values: every id is resolved, every file a path. Renderers turn it into bytes and think no more.
+
+struct CitedEvidence {
+  std::string file;  // relative to the argument; empty when the statement rests on an absence
+  uint32_t line = 0;
+  uint64_t offset = 0;
+  std::string excerpt, says;
+};
+
+struct ReportGroup {
+  std::string name, description;
+  std::vector<int> ranks;
+};
+
+struct ReportFinding {
+  std::string cause, title;
+  Status status = Status::undetermined;
+  Severity severity = Severity::note;
+  Confidence confidence = Confidence::possible;
+  std::vector<int> ranks, affected_ranks;
+  std::optional<ReportGroup> group;
+  std::optional<OperationRef> operation;
+  std::string headline, explanation;
+  std::vector<CitedEvidence> evidence;
+  std::vector<std::string> fix, prevent;
+  std::string job;  // label of the job when the input holds several
+};
+
+struct ReportInput {
+  std::string file, format;
+  int rank = -1;
+  uint64_t bytes = 0, understood = 0, ignored = 0, not_understood = 0;
+};
+
+struct ReportDiagnostic {
+  std::string severity, code, message, file, hint;
+  uint32_t line = 0;
+  uint64_t count = 1;  // equal ones are folded
+};
+
+// One row of the table of ranks: what is known of each at a glance.
+struct ReportRank {
+  int rank = -1;
+  std::string host;
+  int64_t pid = -1;
+  std::string role;         // "guilty", "waits", "silent", "ok", ""
+  std::string last_operation;  // "all_reduce #33 on default_pg: started"
+  std::string doing;        // "load_next_batch (train.py:124)"
+  std::string last_sign;    // "00:16:08" or ""
+  std::vector<std::string> evidence_kinds;  // formats that speak of it
+};
+
+struct ReportVerdict {
+  Status status = Status::undetermined;
+  std::string cause;  // empty: none
+  std::vector<int> ranks;
+  Confidence confidence = Confidence::possible;
+  std::string headline;
+};
+
+struct ReportJob {
+  std::string label;
+  int64_t world_size = -1;
+  std::vector<int> ranks_seen;
+  std::vector<std::string> hosts;
+  std::vector<ReportGroup> groups;
+  std::vector<std::pair<std::string, std::string>> versions;  // {"nccl", "2.28.9"}
+};
+
+// An edge of the wait graph for the picture: `from` waits for `to`.
+struct ReportWait {
+  int from = -1, to = -1;
+  std::string where;  // "all_reduce #33 on default_pg"
+};
+
+struct Report {
+  ReportVerdict verdict;
+  std::vector<ReportFinding> findings;  // findings[0] carries the verdict
+  std::vector<ReportJob> jobs;          // the first is the verdict's
+  std::vector<ReportRank> ranks;
+  std::vector<ReportWait> waits;
+  std::vector<ReportInput> inputs;
+  std::vector<ReportDiagnostic> diagnostics;
+  std::vector<CannotTell> cannot_tell;
+  std::vector<std::string> assumptions;
+  double seconds = 0;                   // how long the work took
+};
+
+}  // namespace tacet

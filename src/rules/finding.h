@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/source_ref.h"
+#include "model/ids.h"
+#include "model/operation.h"
+
+namespace tacet {
+
+enum class Status { hang, crash, corrupt, slow, degraded, healthy, undetermined };
+enum class Severity { critical, warning, note };
+enum class Confidence { certain, likely, possible };
+
+std::string_view Name(Status status);
+std::string_view Name(Severity severity);
+std::string_view Name(Confidence confidence);
+
+// One cited place: what stands there, and what it says about the case.
+struct EvidenceItem {
+  SourceRef source;
+  std::string excerpt;  // the line itself, or a record put in words; may be empty
+  std::string says;     // what it proves
+};
+
+struct OperationRef {
+  OpKind kind = OpKind::unknown;
+  int64_t seq = -1;
+  int64_t bytes = -1;
+};
+
+// What a rule found. The texts "explanation", "fix" and "prevent" come from the rule unless the finding sharpens them.
+struct Finding {
+  std::string cause;
+  Status status = Status::undetermined;
+  Severity severity = Severity::warning;
+  Confidence confidence = Confidence::possible;
+  int weight = 0;                    // orders findings of equal severity: the more specific cause first
+  std::vector<Rank> ranks;           // guilty
+  std::vector<Rank> affected_ranks;  // who waits
+  GroupIndex group = GroupIndex::none;
+  std::optional<OperationRef> operation;
+  std::string headline;              // one sentence
+  std::string explanation;
+  std::vector<EvidenceItem> evidence;  // best first
+  std::vector<std::string> fix, prevent;
+};
+
+// A question the evidence leaves open, and what to capture to answer it.
+struct CannotTell {
+  std::string question;
+  std::string missing;
+};
+
+}  // namespace tacet
