@@ -27,6 +27,10 @@ struct Format {
   // Reads one file into `out`. Called for several files at once from several threads; must not throw, must fill
   // out.bytes so that it adds up, and sets SourceRef.file to FileId{0}.
   void (*read)(const FileView& file, Fragment& out);
+  // A line log may share its file with other line logs: a job's stdout holds NCCL's lines and PyTorch's.
+  bool shares_lines = false;
+  // Reads the raw, possibly compressed bytes as a stream, for formats whose files do not fit into memory.
+  void (*read_stream)(const FileView& file, Fragment& out) = nullptr;
 };
 
 }  // namespace tacet

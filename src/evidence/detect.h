@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "evidence/format.h"
+
+namespace tacet {
+
+struct Detection {
+  std::vector<const Format*> readers;  // who reads the file; more than one only for line logs that share a file
+  std::vector<const Format*> tied;     // others that were just as sure: told to the user
+};
+
+// Asks every format about the first bytes of a file. The surest wins. Line logs (Format::shares_lines) may share one file:
+// a job's stdout often holds NCCL's lines and PyTorch's.
+Detection Detect(std::string_view prefix, std::string_view filename);
+
+}  // namespace tacet

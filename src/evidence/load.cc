@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/load.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#include "base/decompress.h"
+#include "base/mapped_file.h"
+#include "base/parallel.h"
+#include "evidence/detect.h"
+#include "evidence/find_files.h"
+
+namespace tacet {
+namespace {
+
+Fragment UnreadableFragment(std::string_view shown, std::string message, std::string hint) {
+  Fragment fragment;
+  fragment.path = shown;
+  fragment.format = "unreadable";
+  fragment.Note(DiagnosticSeverity::error, "unreadable", std::move(message), {}, std::move(hint));
+  return fragment;
+}
+
+// Line logs that share a file count each other's lines as ignored; together the file is understood where either did.
+void JoinSharedReading(Fragment& whole, Fragment&& part) {
+  Accounting& bytes = whole.bytes;
+  bytes.understood = std::min(bytes.total, bytes.understood + part.bytes.understood);
+  bytes.not_understood = std::min({bytes.not_understood, part.bytes.not_understood, bytes.total - bytes.understood});
+  bytes.ignored = bytes.total - bytes.understood - bytes.not_understood;
+  // Only text formats share files: they have events and calls, and ids are made to fit by appending.
+  const auto speaker_base = static_cast<uint32_t>(whole.speakers.size());
+  const auto group_base = static_cast<uint32_t>(whole.groups.size());
+  for (auto& event : part.events) {
+    if (event.speaker != kNobody) event.speaker += speaker_base;
+    whole.events.push_back(std::move(event));
+  }
+  for (auto& stream : part.streams) {
+    stream.speaker += speaker_base;
+    for (auto& call : stream.calls) {
+      if (call.group != GroupIndex::none) call.group = static_cast<GroupIndex>(static_cast<uint32_t>(call.group) + group_base);
+      call.name = whole.strings.Intern(part.strings.Get(call.name));
+      call.shape = whole.strings.Intern(part.strings.Get(call.shape));
+    }
+    whole.streams.push_back(std::move(stream));
+  }
+  std::move(part.speakers.begin(), part.speakers.end(), std::back_inserter(whole.speakers));
+  std::move(part.groups.begin(), part.groups.end(), std::back_inserter(whole.groups));
+  std::move(part.diagnostics.begin(), part.diagnostics.end(), std::back_inserter(whole.diagnostics));
+  whole.format += "+" + part.format;
+}
+
+void NoteDecompression(const DecompressOutcome& outcome, uint64_t limit, Fragment& fragment) {
+  if (outcome.cut)
+    fragment.Note(DiagnosticSeverity::warning, "compressed-cut", "the compressed file ends early; what came before was read");
+  if (outcome.corrupt)
+    fragment.Note(DiagnosticSeverity::warning, "compressed-corrupt", "the compressed data is damaged; what came before was read");
+  if (outcome.limited)
+    fragment.Note(DiagnosticSeverity::warning, "too-large",
+                  "decompresses to more than " + std::to_string(limit >> 20) + " MiB; only the beginning was read", {},
+                  "raise the limit with --max-file-mb if the file is genuine");
+  if (outcome.unread_bytes > 0 && !outcome.corrupt)
+    fragment.Note(DiagnosticSeverity::note, "trailing-bytes",
+                  std::to_string(outcome.unread_bytes) + " bytes after the compressed data were not read");
+}
+
+Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut) {
+  Fragment fragment;
+  const Detection detection = Detect(bytes.substr(0, kPrefixBytes), path);
+  if (detection.readers.empty()) {
+    fragment.format = bytes.empty() ? "empty" : "unknown";
+    fragment.bytes = {bytes.size(), 0, 0, bytes.size()};
+    if (bytes.empty())
+      fragment.Note(DiagnosticSeverity::note, "empty-file", "the file is empty");
+    else
+      fragment.Note(DiagnosticSeverity::note, "unknown-format", "no known format; `tacet formats` lists what is read");
+    fragment.path = path;
+    return fragment;
+  }
+  bool first = true;
+  for (const Format* format : detection.readers) {
+    Fragment part;
+    part.bytes.total = bytes.size();
+    part.format = format->name;
+    format->read({path, bytes, cut}, part);
+    part.path = path;
+    part.format = format->name;
+    if (first) {
+      fragment = std::move(part);
+    } else {
+      JoinSharedReading(fragment, std::move(part));
+    }
+    first = false;
+  }
+  if (!detection.tied.empty()) {
+    std::string names;
+    for (const Format* format : detection.tied) names += (names.empty() ? "" : ", ") + std::string(format->name);
+    fragment.Note(DiagnosticSeverity::warning, "ambiguous-format", "read as " + fragment.format + ", but could also be " + names);
+  }
+  return fragment;
+}
+
+Result<std::string> ReadStandardInput(uint64_t limit) {
+  std::string bytes;
+  char buffer[1 << 16];
+  while (bytes.size() < limit) {
+    const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Error{"standard input cannot be read", ""};
+    if (got == 0) break;
+    bytes.append(buffer, static_cast<size_t>(got));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Fragment ReadFragment(std::string_view path, std::string_view bytes, const LoadOptions& options) {
+  const Compression compression = DetectCompression(bytes);
+  if (compression == Compression::none) return ReadPlain(path, bytes, false);
+  // Look before unpacking: an unknown format is not worth the memory.
+  std::string text;
+  Decompress(bytes, compression, kPrefixBytes, [&](std::string_view chunk) {
+    text.append(chunk);
+    return text.size() < kPrefixBytes;
+  });
+  const Detection detection = Detect(text, path);
+  Fragment fragment;
+  if (detection.readers.empty() && !text.empty()) {
+    fragment.format = "unknown";
+    fragment.path = path;
+    fragment.bytes = {bytes.size(), 0, 0, bytes.size()};
+    fragment.Note(DiagnosticSeverity::note, "unknown-format", "no known format inside the compressed file");
+    return fragment;
+  }
+  if (detection.readers.size() == 1 && detection.readers.front()->read_stream) {
+    fragment.format = detection.readers.front()->name;
+    detection.readers.front()->read_stream({path, bytes, false}, fragment);
+    fragment.path = path;
+    return fragment;
+  }
+  text.clear();
+  const DecompressOutcome outcome = DecompressAll(bytes, compression, options.max_file_bytes, &text);
+  fragment = ReadPlain(path, text, outcome.cut || outcome.corrupt || outcome.limited);
+  NoteDecompression(outcome, options.max_file_bytes, fragment);
+  return fragment;
+}
+
+Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOptions& options) {
+  Loaded loaded;
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    if (path != "-") {
+      names.push_back(path);
+      continue;
+    }
+    auto input = ReadStandardInput(options.max_file_bytes);
+    if (!input) return input.error();
+    loaded.fragments.push_back(ReadFragment("<stdin>", *input, options));
+  }
+  auto found = FindFiles(names);
+  if (!found) return found.error();
+  const std::vector<FoundFile>& files = *found;
+  std::vector<Fragment> read(files.size());
+  std::atomic<size_t> done{0}, unreadable{0};
+  ParallelFor(files.size(), options.threads, [&](size_t i) {
+    if (!files[i].problem.empty()) {
+      read[i] = UnreadableFragment(files[i].shown, files[i].problem, "");
+      ++unreadable;
+    } else if (auto mapped = MappedFile::Open(files[i].path); !mapped) {
+      read[i] = UnreadableFragment(files[i].shown, mapped.error().message, mapped.error().hint);
+      ++unreadable;
+    } else {
+      read[i] = ReadFragment(files[i].shown, mapped->bytes(), options);
+      read[i].modified_wall_ns = mapped->modified_wall_ns();
+    }
+    const size_t now = ++done;
+    if (options.progress) options.progress(now, files.size());
+  });
+  std::move(read.begin(), read.end(), std::back_inserter(loaded.fragments));
+  loaded.unreadable = unreadable;
+  return loaded;
+}
+
+}  // namespace tacet

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/fragment.h"
+
+namespace tacet {
+
+struct LoadOptions {
+  unsigned threads = 0;  // 0: one per core
+  // No file is decompressed beyond this: a gzip bomb costs bounded memory. What fits is read, and the cut is told.
+  uint64_t max_file_bytes = uint64_t{1} << 30;
+  std::function<void(size_t done, size_t total)> progress;  // called from worker threads
+};
+
+struct Loaded {
+  std::vector<Fragment> fragments;  // one a readable file, sorted by path
+  size_t unreadable = 0;            // files that could not be opened; each also has a fragment with a diagnostic
+};
+
+// Finds all files under the given paths ("-" is standard input), recognises and reads them. A path that does not exist is
+// an Error; a file that cannot be read is a diagnostic, and all others are still read.
+Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOptions& options);
+
+// Reads one file that is already in memory. Used for standard input and by tests.
+Fragment ReadFragment(std::string_view path, std::string_view bytes, const LoadOptions& options);
+
+}  // namespace tacet

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/registry.h"
+
+namespace tacet {
+
+extern const Format kFlightRecorderFormat;
+extern const Format kInspectorFormat;
+extern const Format kKernelLogFormat;
+extern const Format kNcclLogFormat;
+extern const Format kRasFormat;
+extern const Format kStacksFormat;
+extern const Format kTorchLogFormat;
+
+std::span<const Format* const> AllFormats() {
+  static constexpr const Format* kFormats[] = {
+      &kFlightRecorderFormat, &kInspectorFormat, &kKernelLogFormat, &kNcclLogFormat,
+      &kRasFormat,            &kStacksFormat,    &kTorchLogFormat,
+  };
+  return kFormats;
+}
+
+}  // namespace tacet
