@@ -100,6 +100,11 @@ struct LaunchCounts {
   bool responsive = true, dead = false;
   int64_t counts[16] = {};  // by OpKind; -1: not counted
   SourceRef source;
+  int32_t ranks = 1;           // how many ranks have these counts; group_rank is unknown where it is more than one
+  int64_t all_kinds = -1;      // all kinds together, where the report does not tell them apart (NCCL before 2.26)
+  std::string status;          // "INIT", "RUNNING", "FINALIZE", "ABORT", "NOCOMM" (answers, but knows no such communicator)
+  int64_t wall_ns = kNoTime;   // when it was asked, the writer's local clock
+  int8_t moved = -1;           // against the answer before in the same file: 1 launched more, 0 did not, -1 there is none
 };
 
 }  // namespace tacet
