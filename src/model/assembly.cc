@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/assembly.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "model/group_join.h"
+#include "model/identity.h"
+#include "model/job_split.h"
+
+namespace tacet {
+namespace {
+
+// A dump whose last entry is this much older than the others' belongs to an earlier run: recorders overwrite one file per
+// rank, and a rank that wrote nothing this time leaves last week's file. Timeouts are minutes, so hours cannot be one run.
+constexpr int64_t kStaleNs = int64_t{2} * 3600 * 1'000'000'000;
+
+template <typename T>
+void MoveAll(std::vector<T>& from, std::vector<T>& to) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+std::vector<StringId> JoinStrings(const StringTable& from, StringTable& to) {
+  std::vector<StringId> map(from.size());
+  for (uint32_t i = 0; i < from.size(); ++i) map[i] = to.Intern(from.Get(static_cast<StringId>(i)));
+  return map;
+}
+
+std::vector<StackId> JoinStacks(const StackTable& from, const std::vector<StringId>& strings, StackTable& to) {
+  std::vector<StackId> map(from.size());
+  for (uint32_t i = 0; i < from.size(); ++i) {
+    std::vector<Frame> frames = from.Get(static_cast<StackId>(i));
+    for (Frame& frame : frames) {
+      frame.function = strings[static_cast<uint32_t>(frame.function)];
+      frame.file = strings[static_cast<uint32_t>(frame.file)];
+    }
+    map[i] = to.Intern(std::move(frames));
+  }
+  return map;
+}
+
+GroupIndex MapGroup(GroupIndex local, const std::vector<GroupIndex>& groups) {
+  return local == GroupIndex::none ? local : groups[static_cast<uint32_t>(local)];
+}
+
+class JobBuilder {
+ public:
+  explicit JobBuilder(Incident& incident) : incident_(incident), groups_(incident) {}
+
+  void Take(Fragment& fragment, const std::vector<uint32_t>& processes) {
+    const auto file = static_cast<FileId>(incident_.files.size());
+    InputFile input{fragment.path, fragment.format, Rank{}, fragment.bytes, fragment.modified_wall_ns, fragment.stub};
+    if (processes.size() == 1) input.rank = incident_.processes[processes[0]].rank;
+    incident_.files.push_back(std::move(input));
+    for (const uint32_t process : processes) incident_.processes[process].files.push_back(file);
+
+    const auto strings = JoinStrings(fragment.strings, incident_.strings);
+    const auto stacks = JoinStacks(fragment.stacks, strings, incident_.stacks);
+    const auto groups = groups_.Join(fragment);
+    const auto who = [&](uint32_t speaker) { return speaker < processes.size() ? processes[speaker] : kNobody; };
+    const auto rank_of = [&](uint32_t process) { return process == kNobody ? Rank{} : incident_.processes[process].rank; };
+
+    for (CallStream& stream : fragment.streams) {
+      stream.speaker = who(stream.speaker);
+      stream.rank = rank_of(stream.speaker);
+      stream.file = file;
+      for (Call& call : stream.calls) {
+        call.group = MapGroup(call.group, groups);
+        call.name = strings[static_cast<uint32_t>(call.name)];
+        call.shape = strings[static_cast<uint32_t>(call.shape)];
+        call.stack = stacks[static_cast<uint32_t>(call.stack)];
+      }
+      for (GroupProgress& progress : stream.progress) progress.group = MapGroup(progress.group, groups);
+    }
+    for (ThreadStack& thread : fragment.threads) {
+      thread.speaker = who(thread.speaker);
+      thread.rank = rank_of(thread.speaker);
+      thread.source.file = file;
+      thread.stack = stacks[static_cast<uint32_t>(thread.stack)];
+    }
+    for (Event& event : fragment.events) {
+      event.source.file = file;
+      event.speaker = event.speaker == kNobody ? kNobody : who(event.speaker);
+      if (!event.rank.known()) event.rank = rank_of(event.speaker);
+    }
+    for (LaunchCounts& counts : fragment.launch_counts) counts.source.file = file;
+    for (Measurement& measurement : fragment.measurements) {
+      measurement.source.file = file;
+      measurement.speaker = who(measurement.speaker);
+      measurement.rank = rank_of(measurement.speaker);
+    }
+    for (Diagnostic& diagnostic : fragment.diagnostics) diagnostic.source.file = file;
+    MoveAll(fragment.streams, incident_.streams);
+    MoveAll(fragment.threads, incident_.threads);
+    MoveAll(fragment.events, incident_.events);
+    MoveAll(fragment.launch_counts, incident_.launch_counts);
+    MoveAll(fragment.measurements, incident_.measurements);
+    MoveAll(fragment.diagnostics, incident_.diagnostics);
+    fragment = Fragment();  // give the memory back early
+  }
+
+  void Finish() {
+    SettleWorldSize();
+    groups_.Finish();
+    TieEventsToProcesses();
+    RejectStaleStreams();
+    std::stable_sort(incident_.streams.begin(), incident_.streams.end(),
+                     [](const auto& a, const auto& b) { return std::pair(a.source, a.rank) < std::pair(b.source, b.rank); });
+    KeepOneStreamPerRank();
+  }
+
+ private:
+  void SettleWorldSize() {
+    int64_t size = incident_.world_size;
+    for (const Group& group : incident_.groups) {
+      size = std::max<int64_t>({size, static_cast<int64_t>(group.members.size()), group.size});
+      for (const Rank rank : group.members) size = std::max<int64_t>(size, rank.value + 1);
+    }
+    for (const auto& [rank, process] : incident_.process_of) size = std::max<int64_t>(size, rank.value + 1);
+    incident_.world_size = size;
+  }
+
+  // Kernel and scheduler lines know a pid, not a rank.
+  void TieEventsToProcesses() {
+    for (Event& event : incident_.events) {
+      if (event.rank.known() || event.pid < 0) continue;
+      const std::string_view host = event.speaker == kNobody ? "" : std::string_view(incident_.processes[event.speaker].host);
+      const uint32_t process = FindByPid(incident_, event.pid, host);
+      if (process == kNobody) continue;
+      event.speaker = process;
+      event.rank = incident_.processes[process].rank;
+    }
+  }
+
+  void RejectStaleStreams() {
+    std::vector<int64_t> times;
+    for (const CallStream& stream : incident_.streams)
+      if (stream.captured_wall_ns != kNoTime && stream.source == CallSource::flight_recorder) times.push_back(stream.captured_wall_ns);
+    if (times.size() < 2) return;
+    // The newest moment counts: a job that has just failed is newer than any leftover.
+    const int64_t newest = *std::max_element(times.begin(), times.end());
+    std::erase_if(incident_.streams, [&](const CallStream& stream) {
+      if (stream.source != CallSource::flight_recorder || stream.captured_wall_ns == kNoTime) return false;
+      if (newest - stream.captured_wall_ns < kStaleNs) return false;
+      incident_.diagnostics.push_back(
+          {DiagnosticSeverity::warning, "stale-dump",
+           "this dump ends " + std::to_string((newest - stream.captured_wall_ns) / 3'600'000'000'000) +
+               " hours before the others: it belongs to another run and is not used",
+           SourceRef{stream.file, 0, 0}, "delete old dumps before a run, or write them to a folder of the job's own"});
+      incident_.files[static_cast<uint32_t>(stream.file)].stub = true;
+      return true;
+    });
+  }
+
+  void KeepOneStreamPerRank() {
+    auto& streams = incident_.streams;
+    for (size_t i = 0; i + 1 < streams.size();) {
+      CallStream& a = streams[i];
+      CallStream& b = streams[i + 1];
+      if (a.source != b.source || a.rank != b.rank || !a.rank.known()) {
+        ++i;
+        continue;
+      }
+      // The longer record tells more; of equals the later one.
+      const bool keep_second = std::pair(b.calls.size(), b.captured_wall_ns) >= std::pair(a.calls.size(), a.captured_wall_ns);
+      const CallStream& dropped = keep_second ? a : b;
+      incident_.diagnostics.push_back({DiagnosticSeverity::note, "duplicate-record",
+                                       "rank " + std::to_string(a.rank.value) + " has more than one record of this kind; the fuller one is used",
+                                       SourceRef{dropped.file, 0, 0}, ""});
+      streams.erase(streams.begin() + static_cast<ptrdiff_t>(keep_second ? i : i + 1));
+    }
+  }
+
+  Incident& incident_;
+  GroupJoin groups_;
+};
+
+}  // namespace
+
+std::vector<Incident> Assemble(std::vector<Fragment> fragments) {
+  std::vector<Incident> incidents;
+  for (JobPart& part : SplitJobs(fragments)) {
+    Incident& incident = incidents.emplace_back();
+    incident.label = part.label;
+    const SpeakerMap speakers = JoinSpeakers(fragments, part.members, incident);
+    JobBuilder builder(incident);
+    for (size_t m = 0; m < part.members.size(); ++m) builder.Take(fragments[part.members[m]], speakers[m]);
+    builder.Finish();
+  }
+  return incidents;
+}
+
+}  // namespace tacet

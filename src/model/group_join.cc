@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/group_join.h"
+
+#include <algorithm>
+
+namespace tacet {
+namespace {
+
+// Two independent 64-bit sums stand for the member list: the list itself would cost ranks times ranks characters.
+std::string MemberKey(const std::vector<Rank>& members) {
+  uint64_t a = 1469598103934665603u, b = members.size();
+  for (const Rank rank : members) {
+    a = (a ^ static_cast<uint32_t>(rank.value)) * 1099511628211u;
+    b = (b + static_cast<uint32_t>(rank.value) + 1) * 0x9e3779b97f4a7c15u;
+    b ^= b >> 29;
+  }
+  return std::to_string(a) + ":" + std::to_string(b);
+}
+
+bool IsWhole(const Group& group) {
+  return !group.members.empty() && std::all_of(group.members.begin(), group.members.end(), [](Rank r) { return r.known(); });
+}
+
+Group& At(Incident& incident, GroupIndex index) { return incident.groups[static_cast<uint32_t>(index)]; }
+
+}  // namespace
+
+GroupIndex GroupJoin::Add(const Group& group) {
+  incident_.groups.push_back(group);
+  return static_cast<GroupIndex>(incident_.groups.size() - 1);
+}
+
+GroupIndex GroupJoin::JoinNamed(const Group& group) {
+  // A dump that knows only the name means the one group of that name, if there is but one (Finish cannot undo a choice, so
+  // a second group of the same name later keeps its own place).
+  auto& same_name = by_name_[group.name];
+  if (group.members.empty()) {
+    if (same_name.empty()) same_name.push_back(Add(group));
+    return same_name.front();
+  }
+  const std::string key = group.name + "|" + MemberKey(group.members);
+  if (const auto found = named_.find(key); found != named_.end()) {
+    Group& known = At(incident_, found->second);
+    if (known.description.empty()) known.description = group.description;
+    return found->second;
+  }
+  GroupIndex index = GroupIndex::none;
+  if (!same_name.empty() && At(incident_, same_name.front()).members.empty()) {
+    index = same_name.front();
+    Group& known = At(incident_, index);
+    known.members = group.members;
+    if (known.description.empty()) known.description = group.description;
+  } else {
+    index = Add(group);
+    same_name.push_back(index);
+  }
+  named_.emplace(key, index);
+  return index;
+}
+
+GroupIndex GroupJoin::JoinCommunicator(const Group& group) {
+  const auto [found, added] = communicators_.try_emplace(group.comm_id, GroupIndex::none);
+  if (added) found->second = Add(group);
+  Group& known = At(incident_, found->second);
+  if (known.members.size() < group.members.size()) known.members.resize(group.members.size());
+  for (size_t i = 0; i < group.members.size(); ++i)
+    if (group.members[i].known()) known.members[i] = group.members[i];
+  known.size = std::max(known.size, group.size);
+  if (known.name.empty()) known.name = group.name;
+  if (known.description.empty()) known.description = group.description;
+  return found->second;
+}
+
+std::vector<GroupIndex> GroupJoin::Join(const Fragment& fragment) {
+  std::vector<GroupIndex> map;
+  map.reserve(fragment.groups.size());
+  for (const Group& group : fragment.groups)
+    map.push_back(group.comm_id != 0 ? JoinCommunicator(group) : JoinNamed(group));
+  return map;
+}
+
+void GroupJoin::Finish() {
+  std::unordered_map<std::string, std::vector<GroupIndex>> named_by_members, comms_by_members;
+  for (uint32_t i = 0; i < incident_.groups.size(); ++i) {
+    Group& group = incident_.groups[i];
+    // The communicator of the whole world: place i is rank i, whoever left no log.
+    if (group.comm_id != 0 && group.size > 0 && group.size == incident_.world_size) {
+      group.members.resize(static_cast<size_t>(group.size));
+      for (int32_t r = 0; r < group.size; ++r)
+        if (!group.members[static_cast<size_t>(r)].known()) group.members[static_cast<size_t>(r)] = {r};
+    }
+    if (group.size < 0) group.size = static_cast<int32_t>(group.members.size());
+    if (!IsWhole(group)) continue;
+    auto& table = group.comm_id != 0 ? comms_by_members : named_by_members;
+    table[MemberKey(group.members)].push_back(static_cast<GroupIndex>(i));
+  }
+  for (const auto& [key, comms] : comms_by_members) {
+    const auto named = named_by_members.find(key);
+    if (named == named_by_members.end()) continue;
+    // Several groups over the same ranks: the n-th communicator belongs to the n-th group that communicated, which only
+    // holds when the numbers agree.
+    if (named->second.size() != comms.size()) continue;
+    for (size_t i = 0; i < comms.size(); ++i) {
+      Group& comm = At(incident_, comms[i]);
+      const Group& group = At(incident_, named->second[i]);
+      if (comm.name.empty()) comm.name = group.name;
+      if (comm.description.empty()) comm.description = group.description;
+    }
+  }
+}
+
+}  // namespace tacet

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/incident.h"
+
+namespace tacet {
+
+// Gives the groups of all fragments one numbering. Process groups are joined by (name, member set), communicators by
+// their id. A communicator whose members turn out to be those of exactly one process group takes over its name.
+class GroupJoin {
+ public:
+  explicit GroupJoin(Incident& incident) : incident_(incident) {}
+  // Local index -> joined index for one fragment.
+  std::vector<GroupIndex> Join(const Fragment& fragment);
+  // After the last fragment: groups without members are settled, communicators get names.
+  void Finish();
+
+ private:
+  GroupIndex JoinNamed(const Group& group);
+  GroupIndex JoinCommunicator(const Group& group);
+  GroupIndex Add(const Group& group);
+
+  Incident& incident_;
+  std::unordered_map<std::string, GroupIndex> named_;  // name + members
+  std::unordered_map<std::string, std::vector<GroupIndex>> by_name_;
+  std::unordered_map<uint64_t, GroupIndex> communicators_;
+};
+
+}  // namespace tacet

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/identity.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tacet {
+namespace {
+
+// NCCL cuts a host name at the first dot; other writers do not.
+std::string_view ShortHost(std::string_view host) { return host.substr(0, host.find('.')); }
+
+bool LooksLikeAddress(std::string_view host) {
+  return !host.empty() && host.find_first_not_of("0123456789.:abcdefABCDEF") == std::string_view::npos &&
+         (host.find('.') != std::string_view::npos || host.find(':') != std::string_view::npos);
+}
+
+bool HostsAgree(std::string_view a, std::string_view b) {
+  if (a.empty() || b.empty() || LooksLikeAddress(a) || LooksLikeAddress(b)) return true;
+  return ShortHost(a) == ShortHost(b);
+}
+
+struct SpeakerRef {
+  size_t fragment;  // position in the member list
+  uint32_t index;
+  const Speaker* speaker;
+};
+
+void Absorb(const Speaker& speaker, Process& process) {
+  if (process.host.empty() || (LooksLikeAddress(process.host) && !LooksLikeAddress(speaker.host) && !speaker.host.empty()))
+    if (!speaker.host.empty()) process.host = speaker.host;
+  if (process.pid < 0) process.pid = speaker.pid;
+  if (process.device < 0) process.device = speaker.device;
+  process.rank_certainty = std::max(process.rank_certainty, speaker.rank_certainty);
+}
+
+uint32_t AddProcess(const Speaker& speaker, Incident& incident) {
+  const auto index = static_cast<uint32_t>(incident.processes.size());
+  incident.processes.push_back({speaker.rank, Certainty::none, "", -1, -1, {}});
+  if (speaker.rank.known()) incident.process_of.emplace(speaker.rank, index);
+  Absorb(speaker, incident.processes.back());
+  return index;
+}
+
+}  // namespace
+
+uint32_t FindByPid(const Incident& incident, int64_t pid, std::string_view host) {
+  uint32_t found = kNobody;
+  for (uint32_t i = 0; i < incident.processes.size(); ++i) {
+    const Process& process = incident.processes[i];
+    if (pid < 0 || process.pid != pid || !HostsAgree(process.host, host)) continue;
+    if (found != kNobody) return kNobody;
+    found = i;
+  }
+  return found;
+}
+
+SpeakerMap JoinSpeakers(const std::vector<Fragment>& fragments, const std::vector<size_t>& members, Incident& incident) {
+  std::vector<SpeakerRef> refs;
+  SpeakerMap map(members.size());
+  for (size_t m = 0; m < members.size(); ++m) {
+    const auto& speakers = fragments[members[m]].speakers;
+    map[m].assign(speakers.size(), kNobody);
+    for (uint32_t i = 0; i < speakers.size(); ++i) refs.push_back({m, i, &speakers[i]});
+    for (const Speaker& speaker : speakers) incident.world_size = std::max(incident.world_size, speaker.world_size);
+  }
+  std::map<std::pair<std::string, int64_t>, uint32_t> by_pid;  // (short host, pid)
+  const auto remember = [&](const Speaker& speaker, uint32_t process) {
+    if (speaker.pid >= 0) by_pid.emplace(std::pair(std::string(ShortHost(speaker.host)), speaker.pid), process);
+  };
+  const auto assign = [&](const SpeakerRef& ref, uint32_t process) {
+    map[ref.fragment][ref.index] = process;
+    Absorb(*ref.speaker, incident.processes[process]);
+    remember(*ref.speaker, process);
+  };
+  // First whoever states its rank, then whoever shares (host, pid) with one of them, then file names, then pids alone.
+  for (const SpeakerRef& ref : refs) {
+    if (ref.speaker->rank_certainty != Certainty::stated || !ref.speaker->rank.known()) continue;
+    const auto known = incident.process_of.find(ref.speaker->rank);
+    assign(ref, known != incident.process_of.end() ? known->second : AddProcess(*ref.speaker, incident));
+  }
+  for (const SpeakerRef& ref : refs) {
+    if (map[ref.fragment][ref.index] != kNobody || ref.speaker->pid < 0) continue;
+    const auto known = by_pid.find({std::string(ShortHost(ref.speaker->host)), ref.speaker->pid});
+    if (known != by_pid.end() && !ref.speaker->host.empty()) assign(ref, known->second);
+  }
+  for (const SpeakerRef& ref : refs) {
+    if (map[ref.fragment][ref.index] != kNobody || !ref.speaker->rank.known()) continue;
+    const auto known = incident.process_of.find(ref.speaker->rank);
+    assign(ref, known != incident.process_of.end() ? known->second : AddProcess(*ref.speaker, incident));
+  }
+  for (const SpeakerRef& ref : refs) {
+    if (map[ref.fragment][ref.index] != kNobody) continue;
+    const uint32_t known = FindByPid(incident, ref.speaker->pid, ref.speaker->host);
+    assign(ref, known != kNobody ? known : AddProcess(*ref.speaker, incident));
+  }
+  return map;
+}
+
+}  // namespace tacet

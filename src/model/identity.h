@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "model/incident.h"
+
+namespace tacet {
+
+// For every fragment, speaker index -> index into Incident::processes.
+using SpeakerMap = std::vector<std::vector<uint32_t>>;
+
+// Joins speakers into processes: by stated rank, by (host, pid), by pid alone where it is unique, by a rank assumed from a
+// file name. Fills processes, process_of and world_size, and notes what was assumed.
+SpeakerMap JoinSpeakers(const std::vector<Fragment>& fragments, const std::vector<size_t>& members, Incident& incident);
+
+// The process with this pid; host may be empty. kNobody when there is none or more than one.
+uint32_t FindByPid(const Incident& incident, int64_t pid, std::string_view host);
+
+}  // namespace tacet

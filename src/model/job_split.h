@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/fragment.h"
+
+namespace tacet {
+
+struct JobPart {
+  std::string label;            // the folder that holds the job's files; empty when there is only one job
+  std::vector<size_t> members;  // indices of fragments
+};
+
+// Tells the files of several runs apart. Folders are the unit: two folders belong to one job unless both claim the same
+// ranks, then they are one job only if they share a communicator id. Files of no rank (a kernel log at the top) go to every
+// job.
+std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments);
+
+}  // namespace tacet
