@@ -61,6 +61,8 @@ enum class EventKind : uint8_t {
   job_time_limit, node_failed,
   // RAS
   ras_rank_dead, ras_rank_unresponsive, ras_rank_missing,
+  // kernel, continued
+  pcie_error,           // subject = PCI address, value = 0 corrected, 1 uncorrected, 2 fatal or the device is gone, count = times
 };
 
 struct Event {

@@ -58,6 +58,7 @@ struct ThreadStack {
   bool has_python = false;     // Python frames are known
   StackId stack{};
   uint32_t first_line = 0;     // line of the innermost frame
+  uint32_t dump = 0;           // which dump of its speaker in this file, from 0: the highest is the latest
 };
 
 }  // namespace tacet
