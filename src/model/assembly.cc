@@ -2,6 +2,7 @@
 #include "model/assembly.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <utility>
 
