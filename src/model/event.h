@@ -63,6 +63,10 @@ enum class EventKind : uint8_t {
   ras_rank_dead, ras_rank_unresponsive, ras_rank_missing,
   // kernel, continued
   pcie_error,           // subject = PCI address, value = 0 corrected, 1 uncorrected, 2 fatal or the device is gone, count = times
+  // PyTorch, continued: setting up
+  store_wait_timeout,     // waited in vain for keys of the store: subject = keys, value = timeout ms (-1 not told)
+  rendezvous_incomplete,  // value = joined, value2 = expected, ranks = those that did not come where told
+  store_unreachable,      // could not connect to the store: subject = "host:port", value = timeout ms
 };
 
 struct Event {
