@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/call_difference.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace tacet {
+namespace {
+
+bool ReducesData(OpKind kind) {
+  return kind == OpKind::all_reduce || kind == OpKind::reduce || kind == OpKind::reduce_scatter;
+}
+
+bool HasRoot(OpKind kind) {
+  return kind == OpKind::broadcast || kind == OpKind::reduce || kind == OpKind::gather || kind == OpKind::scatter;
+}
+
+// The number of elements that must agree on all ranks; -1 where ranks may differ. all_to_all splits, gather and scatter
+// are uneven by nature. An all_gather or reduce_scatter of unequal shards is legal; what must agree is the whole.
+int64_t AgreedElements(const Call& call) {
+  switch (call.kind) {
+    case OpKind::all_reduce:
+    case OpKind::broadcast:
+    case OpKind::reduce: return call.in_elements;
+    case OpKind::all_gather: return call.out_elements >= 0 ? call.out_elements : call.in_elements;
+    case OpKind::reduce_scatter: return call.in_elements;
+    default: return -1;
+  }
+}
+
+bool IsComparable(const Call& call) {
+  return call.kind != OpKind::unknown && call.kind != OpKind::coalesced && !call.has(kCoalescedMember) && !call.has(kCoalescedEnd);
+}
+
+template <typename T>
+bool Differ(T a, T b, T unknown) {
+  return a != unknown && b != unknown && a != b;
+}
+
+std::optional<CallAspect> Compare(const Call& a, const Call& b) {
+  if (!IsComparable(a) || !IsComparable(b)) return std::nullopt;
+  if (a.kind != b.kind) return CallAspect::operation;
+  if (a.kind == OpKind::barrier) return std::nullopt;
+  if (Differ(AgreedElements(a), AgreedElements(b), int64_t{-1})) return CallAspect::size;
+  if (Differ(a.type, b.type, DataType::unknown)) return CallAspect::type;
+  if (ReducesData(a.kind) && Differ(a.reduction, b.reduction, ReduceOp::unknown)) return CallAspect::reduction;
+  if (HasRoot(a.kind) && Differ(a.peer.value, b.peer.value, -1)) return CallAspect::root;
+  return std::nullopt;
+}
+
+bool Same(const Call* a, const Call* b) { return a && b && !Compare(*a, *b); }
+
+// Groups the members by what they issued at `seq`; empty unless somebody differs.
+std::vector<CallSide> SidesAt(const GroupCalls& group, uint32_t seq) {
+  std::vector<CallSide> sides;
+  for (const MemberCalls& member : group.members) {
+    const Call* call = member.Find(seq);
+    if (!call || !IsComparable(*call)) continue;
+    auto side = std::find_if(sides.begin(), sides.end(), [&](const CallSide& s) { return !Compare(*s.call, *call); });
+    if (side == sides.end()) side = sides.insert(side, CallSide{{}, call, member.stream});
+    side->ranks.push_back(member.rank);
+  }
+  std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });
+  return sides;
+}
+
+// How many times all members issued something like `call` on this group: the habit of the job.
+size_t CountLike(const GroupCalls& group, const Call& call) {
+  size_t count = 0;
+  for (const MemberCalls& member : group.members)
+    for (size_t i = 0; i < member.calls.size(); ++i)
+      if (Same(&member.At(i), &call)) ++count;
+  return count;
+}
+
+void NameTheOdd(const GroupCalls& group, CallDifference& difference) {
+  auto& sides = difference.sides;
+  if (sides[0].ranks.size() == sides[1].ranks.size()) {
+    // No majority. What the job does all the time is right, what it does only here is wrong.
+    const size_t first = CountLike(group, *sides[0].call), second = CountLike(group, *sides[1].call);
+    if (sides.size() > 2 || std::max(first, second) < 2 * std::min(first, second) + 2) return;
+    if (first < second) std::swap(sides[0], sides[1]);
+    difference.decided_by_habit = true;
+  }
+  for (size_t i = 1; i < sides.size(); ++i)
+    difference.odd.insert(difference.odd.end(), sides[i].ranks.begin(), sides[i].ranks.end());
+  std::sort(difference.odd.begin(), difference.odd.end());
+}
+
+const MemberCalls* MemberOf(const GroupCalls& group, Rank rank) {
+  for (const MemberCalls& member : group.members)
+    if (member.rank == rank) return &member;
+  return nullptr;
+}
+
+// Compares how two orders go on: odd[seq + odd_shift + k] against usual[seq + usual_shift + k]. Counts places that agree
+// before the first that does not; an end of either record ends the comparison without a verdict.
+struct Continuation {
+  int agree = 0;
+  bool broke = false;
+};
+Continuation Follow(const MemberCalls& odd, const MemberCalls& usual, uint32_t seq, uint32_t odd_shift, uint32_t usual_shift) {
+  Continuation result;
+  constexpr uint32_t kLook = 12;
+  for (uint32_t k = 0; k < kLook; ++k) {
+    const Call* a = odd.Find(seq + odd_shift + k);
+    const Call* b = usual.Find(seq + usual_shift + k);
+    if (!a || !b) break;
+    if (!Same(a, b)) {
+      result.broke = true;
+      break;
+    }
+    ++result.agree;
+  }
+  return result;
+}
+
+void ReadContinuation(const GroupCalls& group, CallDifference& difference) {
+  if (difference.odd.empty()) return;
+  const MemberCalls* odd = MemberOf(group, difference.odd.front());
+  const MemberCalls* usual = MemberOf(group, difference.sides[0].ranks.front());
+  if (!odd || !usual) return;
+  const Continuation same = Follow(*odd, *usual, difference.seq, 1, 1);
+  if (!same.broke && same.agree > 0) return;  // goes on in step: this one call was another
+  const Continuation skipped = Follow(*odd, *usual, difference.seq, 0, 1);
+  const Continuation extra = Follow(*odd, *usual, difference.seq, 1, 0);
+  if (!skipped.broke && skipped.agree > same.agree && skipped.agree >= extra.agree) difference.reading = CallDifference::Reading::skipped;
+  if (!extra.broke && extra.agree > same.agree && extra.agree > skipped.agree) difference.reading = CallDifference::Reading::extra;
+}
+
+std::optional<CallDifference> FirstDifference(const GroupCalls& group) {
+  // Walk the calls of all members in parallel: each member advances a cursor, so the whole is linear in the calls.
+  std::vector<size_t> cursor(group.members.size(), 0);
+  while (true) {
+    uint32_t seq = UINT32_MAX;
+    for (size_t m = 0; m < cursor.size(); ++m)
+      if (cursor[m] < group.members[m].calls.size()) seq = std::min(seq, group.members[m].At(cursor[m]).seq);
+    if (seq == UINT32_MAX) return std::nullopt;
+    const Call* first = nullptr;
+    bool differs = false;
+    for (size_t m = 0; m < cursor.size(); ++m) {
+      const MemberCalls& member = group.members[m];
+      if (cursor[m] >= member.calls.size() || member.At(cursor[m]).seq != seq) continue;
+      const Call& call = member.At(cursor[m]++);
+      if (!IsComparable(call)) continue;
+      if (!first) first = &call;
+      else if (Compare(*first, call)) differs = true;
+    }
+    if (!differs) continue;
+    CallDifference difference{.group = group.group, .source = group.source, .seq = seq, .sides = SidesAt(group, seq)};
+    if (difference.sides.size() < 2) continue;
+    NameTheOdd(group, difference);
+    difference.aspect = *Compare(*difference.sides[0].call, *difference.sides[1].call);
+    ReadContinuation(group, difference);
+    for (const CallSide& side : difference.sides) {
+      const int64_t enter = side.call->enter_wall_ns;
+      if (enter != kNoTime && (difference.enter_wall_ns == kNoTime || enter < difference.enter_wall_ns)) difference.enter_wall_ns = enter;
+    }
+    return difference;
+  }
+}
+
+}  // namespace
+
+std::vector<CallDifference> FindDifferences(const Incident&, const std::vector<GroupCalls>& groups) {
+  std::vector<CallDifference> differences;
+  for (const GroupCalls& group : groups)
+    if (auto difference = FirstDifference(group)) differences.push_back(std::move(*difference));
+  return differences;
+}
+
+}  // namespace tacet

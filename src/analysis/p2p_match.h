@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "model/incident.h"
+
+namespace tacet {
+
+// Sends and receives of one ordered pair of ranks in one group.
+struct P2pLink {
+  GroupIndex group = GroupIndex::none;
+  CallSource source{};
+  Rank sender, receiver;
+  const CallStream* send_stream = nullptr;  // null: nothing recorded of that side
+  const CallStream* recv_stream = nullptr;
+  std::vector<uint32_t> sends, recvs;       // indices into the streams' calls, in order
+  bool counted_from_start = false;          // both sides are complete from their beginning: the i-th send is the i-th receive
+
+  // The first send without receive or receive without send that is not finished; null when all are matched.
+  const Call* unmatched_send = nullptr;
+  const Call* unmatched_recv = nullptr;
+};
+
+std::vector<P2pLink> MatchPointToPoint(const Incident& incident, CallSource source);
+
+}  // namespace tacet

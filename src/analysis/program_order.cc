@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/program_order.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+namespace tacet {
+namespace {
+
+// A shared history shorter than this is no proof of an equal role.
+constexpr size_t kEnoughHistory = 8;
+// How far the continuation after a divergence is followed.
+constexpr size_t kLookAhead = 16;
+
+struct Track {
+  const CallStream* stream = nullptr;
+  std::vector<uint32_t> calls;    // indices, coalesced members left out
+  std::vector<uint64_t> symbols;  // what each call looks like, comparable across ranks
+};
+
+uint64_t Mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 32;
+}
+
+uint64_t HashText(std::string_view text) { return std::hash<std::string_view>()(text); }
+
+// Groups that mean the same on different ranks: by description and size; nameless ones by size and by the order in which
+// the rank first uses them.
+class GroupClasses {
+ public:
+  GroupClasses(const Incident& incident, const CallStream& stream) : incident_(incident) {
+    for (const Call& call : stream.calls) ClassOf(call.group);
+  }
+  uint64_t ClassOf(GroupIndex index) {
+    if (index == GroupIndex::none) return 0;
+    const auto [found, added] = classes_.try_emplace(static_cast<uint32_t>(index), 0);
+    if (!added) return found->second;
+    const Group& group = incident_.groups[static_cast<uint32_t>(index)];
+    const auto size = static_cast<uint64_t>(group.members.empty() ? group.size : static_cast<int64_t>(group.members.size()));
+    const bool named = !group.description.empty() && group.description != "undefined";
+    found->second = named ? Mix(HashText(group.description), size) : Mix(size, 1000 + used_[size]++);
+    return found->second;
+  }
+
+ private:
+  const Incident& incident_;
+  std::unordered_map<uint32_t, uint64_t> classes_;
+  std::map<uint64_t, uint64_t> used_;
+};
+
+uint64_t SymbolOf(const Incident& incident, const CallStream& stream, const Call& call, GroupClasses& classes) {
+  uint64_t symbol = Mix(classes.ClassOf(call.group), static_cast<uint64_t>(call.kind));
+  if (IsPointToPoint(call.kind)) {
+    const Group& group = incident.groups[static_cast<uint32_t>(call.group)];
+    symbol = Mix(symbol, static_cast<uint64_t>(call.peer.value - group.IndexOf(stream.rank).value + (1 << 20)));
+  }
+  return symbol;
+}
+
+std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
+  std::vector<Track> tracks;
+  for (const CallStream& stream : incident.streams) {
+    if (stream.source != source || stream.stub || stream.only_active || !stream.rank.known() || stream.calls.empty()) continue;
+    Track track{&stream};
+    GroupClasses classes(incident, stream);
+    for (uint32_t i = 0; i < stream.calls.size(); ++i) {
+      const Call& call = stream.calls[i];
+      if (call.has(kCoalescedMember) || call.group == GroupIndex::none) continue;
+      track.calls.push_back(i);
+      track.symbols.push_back(SymbolOf(incident, stream, call, classes));
+    }
+    tracks.push_back(std::move(track));
+  }
+  return tracks;
+}
+
+// Records that lost their beginning are lined up on the most used kind of call: they start at the highest first number.
+void LineUp(std::vector<Track>& tracks) {
+  const bool all_from_start = std::all_of(tracks.begin(), tracks.end(), [](const Track& t) { return t.stream->from_start; });
+  if (all_from_start) return;
+  std::unordered_map<uint64_t, size_t> use;
+  for (const Track& track : tracks)
+    for (const uint64_t symbol : track.symbols) ++use[symbol];
+  uint64_t anchor = 0;
+  size_t most = 0;
+  for (const auto& [symbol, count] : use)
+    if (count > most) anchor = symbol, most = count;
+  uint32_t from = 0;
+  const auto first_seq = [&](const Track& track) {
+    for (size_t i = 0; i < track.calls.size(); ++i)
+      if (track.symbols[i] == anchor) return track.stream->calls[track.calls[i]].seq;
+    return uint32_t{0};
+  };
+  for (const Track& track : tracks) from = std::max(from, first_seq(track));
+  for (Track& track : tracks) {
+    size_t cut = 0;
+    while (cut < track.calls.size() &&
+           !(track.symbols[cut] == anchor && track.stream->calls[track.calls[cut]].seq >= from))
+      ++cut;
+    track.calls.erase(track.calls.begin(), track.calls.begin() + static_cast<long>(cut));
+    track.symbols.erase(track.symbols.begin(), track.symbols.begin() + static_cast<long>(cut));
+  }
+}
+
+struct Continuation {
+  size_t agree = 0;
+  bool broke = false;
+};
+
+Continuation Follow(const Track& odd, size_t odd_from, const Track& usual, size_t usual_from) {
+  Continuation result;
+  for (size_t k = 0; k < kLookAhead; ++k) {
+    if (odd_from + k >= odd.symbols.size() || usual_from + k >= usual.symbols.size()) break;
+    if (odd.symbols[odd_from + k] != usual.symbols[usual_from + k]) {
+      result.broke = true;
+      break;
+    }
+    ++result.agree;
+  }
+  return result;
+}
+
+// How the odd one goes on. False when it does not find back: then it may simply play another role.
+bool Classify(const Track& odd, const Track& usual, size_t at, Divergence::Kind* kind) {
+  const bool odd_has_next = at + 1 < odd.symbols.size(), usual_has_next = at + 1 < usual.symbols.size();
+  if (odd_has_next && usual_has_next && odd.symbols[at] == usual.symbols[at + 1] && odd.symbols[at + 1] == usual.symbols[at] &&
+      !Follow(odd, at + 2, usual, at + 2).broke) {
+    *kind = Divergence::Kind::swapped;
+    return true;
+  }
+  const Continuation in_step = Follow(odd, at + 1, usual, at + 1);
+  const Continuation skipped = Follow(odd, at, usual, at + 1);
+  const Continuation extra = Follow(odd, at + 1, usual, at);
+  if (!in_step.broke && in_step.agree >= std::max(skipped.agree, extra.agree)) {
+    *kind = Divergence::Kind::different;
+    return true;
+  }
+  const bool skipped_fits = !skipped.broke && skipped.agree > 0, extra_fits = !extra.broke && extra.agree > 0;
+  if (!skipped_fits && !extra_fits) return in_step.agree + 1 >= kLookAhead || (!odd_has_next && at >= kEnoughHistory);
+  *kind = skipped_fits && (!extra_fits || skipped.agree > extra.agree) ? Divergence::Kind::skipped : Divergence::Kind::extra;
+  return true;
+}
+
+class Comparison {
+ public:
+  Comparison(CallSource source, const std::vector<Track>& tracks) : source_(source), tracks_(tracks) {}
+
+  std::vector<Divergence> Run() {
+    std::vector<size_t> all(tracks_.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+    // Roles split off as they appear; each set is walked from where it was split.
+    std::vector<std::pair<std::vector<size_t>, size_t>> open{{std::move(all), 0}};
+    while (!open.empty()) {
+      auto [members, at] = std::move(open.back());
+      open.pop_back();
+      Walk(std::move(members), at, open);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void Walk(std::vector<size_t> members, size_t at, std::vector<std::pair<std::vector<size_t>, size_t>>& open) {
+    size_t shared = 0;
+    for (; members.size() > 1; ++at, ++shared) {
+      std::erase_if(members, [&](size_t m) { return at >= tracks_[m].symbols.size(); });
+      if (members.size() < 2) return;
+      std::map<uint64_t, std::vector<size_t>> parts;
+      const uint64_t first = tracks_[members[0]].symbols[at];
+      if (std::all_of(members.begin(), members.end(), [&](size_t m) { return tracks_[m].symbols[at] == first; })) continue;
+      for (const size_t m : members) parts[tracks_[m].symbols[at]].push_back(m);
+      auto largest = std::max_element(parts.begin(), parts.end(),
+                                      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+      std::vector<size_t> usual = largest->second;
+      for (auto& [symbol, part] : parts) {
+        if (symbol == largest->first) continue;
+        if (!Blame(part, usual, at) && part.size() > 1) open.push_back({part, at});
+      }
+      members = std::move(usual);
+    }
+  }
+
+  // Few against many, after a long common history, and the odd ones find back into step: a fault, not a role.
+  bool Blame(const std::vector<size_t>& odd, const std::vector<size_t>& usual, size_t at) {
+    if (odd.size() * 2 > usual.size() || at < kEnoughHistory) return false;
+    Divergence divergence{.source = source_, .shared_calls = at};
+    if (!Classify(tracks_[odd[0]], tracks_[usual[0]], at, &divergence.kind)) return false;
+    for (const size_t m : odd) divergence.odd.push_back(tracks_[m].stream->rank);
+    for (const size_t m : usual) divergence.usual.push_back(tracks_[m].stream->rank);
+    divergence.odd_stream = tracks_[odd[0]].stream;
+    divergence.usual_stream = tracks_[usual[0]].stream;
+    divergence.odd_call = &divergence.odd_stream->calls[tracks_[odd[0]].calls[at]];
+    divergence.usual_call = &divergence.usual_stream->calls[tracks_[usual[0]].calls[at]];
+    found_.push_back(std::move(divergence));
+    return true;
+  }
+
+  CallSource source_;
+  const std::vector<Track>& tracks_;
+  std::vector<Divergence> found_;
+};
+
+}  // namespace
+
+std::vector<Divergence> CompareProgramOrder(const Incident& incident, CallSource source) {
+  std::vector<Track> tracks = MakeTracks(incident, source);
+  LineUp(tracks);
+  return Comparison(source, tracks).Run();
+}
+
+}  // namespace tacet

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/wait_graph.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "analysis/strong_components.h"
+
+namespace tacet {
+namespace {
+
+// NCCL runs a few small operations ahead of a slow member thanks to its buffers, and recorders notice ends up to a poll
+// interval late. A peer that finished two numbers more cannot be explained by either.
+constexpr int64_t kBehindBy = 2;
+
+// Every output depends on every member's input: if one member finished number n + 1, all have finished n.
+bool IsSynchronising(OpKind kind) {
+  return kind == OpKind::all_reduce || kind == OpKind::all_gather || kind == OpKind::reduce_scatter || kind == OpKind::barrier ||
+         kind == OpKind::all_to_all;
+}
+
+bool IsEarlier(const Call& a, const Call& b) {
+  if (a.enter_wall_ns == kNoTime || b.enter_wall_ns == kNoTime) return false;
+  return a.enter_wall_ns < b.enter_wall_ns;
+}
+
+class Builder {
+ public:
+  Builder(const Incident& incident, CallSource source, const std::vector<GroupCalls>& groups, const std::vector<P2pLink>& links)
+      : incident_(incident), groups_(groups), links_(links) {
+    graph_.source = source;
+    for (size_t i = 0; i < groups.size(); ++i) group_at_[static_cast<uint32_t>(groups[i].group)] = i;
+    for (size_t i = 0; i < links.size(); ++i) {
+      links_of_[links[i].sender.value].push_back(i);
+      links_of_[links[i].receiver.value].push_back(i);
+    }
+  }
+
+  WaitGraph Build() {
+    for (const CallStream& stream : incident_.streams) {
+      if (stream.source == graph_.source && !stream.stub && stream.rank.known()) FollowRank(stream);
+    }
+    FindRanksBehind();
+    for (auto& [key, operation] : collectives_)
+      if (!operation.waiters.empty()) graph_.operations.push_back(std::move(operation));
+    FindRoots();
+    FindCycles();
+    return std::move(graph_);
+  }
+
+ private:
+  // The unfinished operations of a rank in program order; the first one that somebody else holds up is where it waits.
+  void FollowRank(const CallStream& stream) {
+    bool first = true;
+    for (const Call& call : stream.calls) {
+      if (call.group == GroupIndex::none || call.has(kCoalescedMember)) continue;
+      if (stream.knows_finish && IsFinished(call)) continue;
+      BlockedOperation* operation = call.has(kPointToPoint) ? FollowP2p(stream, call) : FollowCollective(call);
+      const bool held_up = operation && !operation->missing.empty();
+      if (!held_up && !stream.knows_finish) continue;  // all have issued it: nothing says that it is unfinished
+      if (first) graph_.blocked_in[stream.rank] = &call;
+      if (first && !held_up && operation && !call.has(kPointToPoint) &&
+          (!graph_.common_stall || call.seq < graph_.common_stall->seq)) {
+        graph_.common_stall = &call;
+        graph_.common_stream = &stream;
+      }
+      first = false;
+      if (!held_up) continue;
+      operation->waiters.push_back(stream.rank);
+      if (!operation->call || IsEarlier(call, *operation->call)) {
+        operation->call = &call;
+        operation->stream = &stream;
+      }
+      return;
+    }
+  }
+
+  BlockedOperation* FollowCollective(const Call& call) {
+    const auto place = group_at_.find(static_cast<uint32_t>(call.group));
+    if (place == group_at_.end()) return nullptr;
+    const auto [found, added] = collectives_.try_emplace({call.group, call.seq});
+    BlockedOperation& operation = found->second;
+    if (!added) return &operation;
+    operation.group = call.group;
+    operation.seq = call.seq;
+    const GroupCalls& group = groups_[place->second];
+    bool somebody_started = false;
+    for (const MemberCalls& member : group.members) {
+      const Call* other = member.stream && member.stream->knows_start ? member.Find(call.seq) : nullptr;
+      somebody_started |= other && other->state >= CallState::started && other->start_wall_ns != kNoTime;
+    }
+    for (const MemberCalls& member : group.members) {
+      if (!member.rank.known()) continue;
+      if (!member.stream) {
+        operation.missing.push_back({member.rank, WaitReason::silent});
+      } else if (member.last_enqueued < static_cast<int64_t>(call.seq)) {
+        operation.missing.push_back({member.rank, WaitReason::not_entered});
+      } else if (somebody_started && member.stream->knows_start) {
+        const Call* other = member.Find(call.seq);
+        if (other && other->state == CallState::enqueued) operation.missing.push_back({member.rank, WaitReason::not_started});
+      }
+    }
+    return &operation;
+  }
+
+  BlockedOperation* FollowP2p(const CallStream& stream, const Call& call) {
+    const auto own = links_of_.find(stream.rank.value);
+    if (own == links_of_.end()) return nullptr;
+    const bool sends = call.kind == OpKind::send;
+    for (const size_t index : own->second) {
+      const P2pLink& link = links_[index];
+      if (link.group != call.group || (sends ? link.sender : link.receiver) != stream.rank) continue;
+      const Rank peer = sends ? link.receiver : link.sender;
+      const auto& members = incident_.groups[static_cast<uint32_t>(call.group)].members;
+      if (static_cast<size_t>(call.peer.value) >= members.size() || members[static_cast<size_t>(call.peer.value)] != peer) continue;
+      BlockedOperation& operation = collectives_[{call.group, p2p_key_--}];
+      operation.group = call.group;
+      operation.seq = call.seq;
+      operation.point_to_point = true;
+      const Call* unmatched = sends ? link.unmatched_send : link.unmatched_recv;
+      if (!(sends ? link.recv_stream : link.send_stream))
+        operation.missing.push_back({peer, WaitReason::silent});
+      else if (unmatched && unmatched->seq <= call.seq)
+        operation.missing.push_back({peer, WaitReason::not_entered});
+      return &operation;
+    }
+    return nullptr;
+  }
+
+  void FindRanksBehind() {
+    for (const GroupCalls& group : groups_) {
+      int64_t best = -1;
+      for (const MemberCalls& member : group.members) best = std::max(best, member.finished_through);
+      for (const MemberCalls& member : group.members) {
+        if (!member.stream || !member.stream->knows_finish || behind_.contains(member.rank)) continue;
+        const int64_t next = member.finished_through + 1;
+        if (best - member.finished_through < kBehindBy || member.last_enqueued < next) continue;
+        const Call* call = member.Find(static_cast<uint32_t>(next));
+        if (!call || IsFinished(*call) || !IsSynchronising(call->kind)) continue;
+        behind_.insert(member.rank);
+        graph_.roots.push_back({member.rank, RootKind::gpu_behind, call, member.stream, group.group, {}});
+      }
+    }
+  }
+
+  // A rank that is waited for and waits for nobody itself. One with unfinished operations of its own is not a root merely
+  // because its waits could not be told.
+  bool EndsTheWait(const BlockedOperation& operation, const Missing& missing, const std::set<Rank>& waiting) const {
+    if (waiting.contains(missing.rank) || behind_.contains(missing.rank)) return false;
+    const auto own = graph_.blocked_in.find(missing.rank);
+    if (missing.reason == WaitReason::not_entered) return own == graph_.blocked_in.end();
+    if (missing.reason == WaitReason::not_started) {
+      // While somebody has not even issued it, a late GPU start is no cause.
+      if (SomebodyNotEntered(operation)) return false;
+      return own == graph_.blocked_in.end() || (own->second->group == operation.group && own->second->seq == operation.seq);
+    }
+    return true;
+  }
+
+  void FindRoots() {
+    std::set<Rank> waiting;
+    for (const BlockedOperation& operation : graph_.operations) waiting.insert(operation.waiters.begin(), operation.waiters.end());
+    // A rank whose own GPU has not begun the operation is listed among its waiters too; it does not wait for itself.
+    for (const BlockedOperation& operation : graph_.operations)
+      for (const Missing& missing : operation.missing)
+        if (missing.reason == WaitReason::not_started && !SomebodyNotEntered(operation)) waiting.erase(missing.rank);
+    std::map<Rank, WaitRoot> roots;
+    for (const BlockedOperation& operation : graph_.operations) {
+      for (const Missing& missing : operation.missing) {
+        if (!EndsTheWait(operation, missing, waiting)) continue;
+        const RootKind kind = missing.reason == WaitReason::silent        ? RootKind::silent
+                              : missing.reason == WaitReason::not_started ? RootKind::gpu_not_started
+                                                                          : RootKind::not_entered;
+        auto [found, added] =
+            roots.try_emplace(missing.rank, WaitRoot{missing.rank, kind, operation.call, operation.stream, operation.group, {}});
+        WaitRoot& root = found->second;
+        // Point at the operation that has been waited in for longest, it is the next one the root owes; of two as old the
+        // one with more waiters.
+        const bool older = IsEarlier(*operation.call, *root.call);
+        const bool as_old = !older && !IsEarlier(*root.call, *operation.call);
+        if (!added && (older || (as_old && operation.waiters.size() > root.waiters.size()))) {
+          root.call = operation.call;
+          root.stream = operation.stream;
+          root.group = operation.group;
+        }
+        root.waiters.insert(root.waiters.end(), operation.waiters.begin(), operation.waiters.end());
+      }
+    }
+    for (auto& [rank, root] : roots) {
+      std::sort(root.waiters.begin(), root.waiters.end());
+      root.waiters.erase(std::unique(root.waiters.begin(), root.waiters.end()), root.waiters.end());
+      std::erase(root.waiters, rank);
+      graph_.roots.push_back(std::move(root));
+    }
+    std::sort(graph_.roots.begin(), graph_.roots.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  }
+
+  static bool SomebodyNotEntered(const BlockedOperation& operation) {
+    return std::any_of(operation.missing.begin(), operation.missing.end(),
+                       [](const Missing& m) { return m.reason == WaitReason::not_entered; });
+  }
+
+  // Operations are nodes too: waiter -> operation -> missing rank, so the graph stays linear in the ranks.
+  void FindCycles() {
+    std::map<Rank, std::vector<Rank>> edges;
+    int32_t node = -2;  // negative ranks stand for operations
+    for (const BlockedOperation& operation : graph_.operations) {
+      for (const Rank waiter : operation.waiters) edges[waiter].push_back({node});
+      for (const Missing& missing : operation.missing)
+        if (missing.reason != WaitReason::silent) edges[{node}].push_back(missing.rank);
+      --node;
+    }
+    for (std::vector<Rank>& component : StrongComponents(edges)) {
+      std::erase_if(component, [](Rank rank) { return rank.value < 0; });
+      if (component.size() > 1) graph_.cycles.push_back(std::move(component));
+    }
+  }
+
+  const Incident& incident_;
+  const std::vector<GroupCalls>& groups_;
+  const std::vector<P2pLink>& links_;
+  std::unordered_map<uint32_t, size_t> group_at_;
+  std::unordered_map<int32_t, std::vector<size_t>> links_of_;
+  std::map<std::pair<GroupIndex, uint32_t>, BlockedOperation> collectives_;
+  uint32_t p2p_key_ = UINT32_MAX;  // point-to-point operations are numbered downwards, out of the collectives' way
+  std::set<Rank> behind_;
+  WaitGraph graph_;
+};
+
+}  // namespace
+
+WaitGraph BuildWaitGraph(const Incident& incident, CallSource source, const std::vector<GroupCalls>& groups,
+                         const std::vector<P2pLink>& links) {
+  return Builder(incident, source, groups, links).Build();
+}
+
+}  // namespace tacet
