@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/junit_render.h"
+
+#include <cstdio>
+#include <map>
+#include <string_view>
+
+#include "render/render_words.h"
+
+namespace tacet {
+namespace {
+
+// XML 1.0 has no way to write control characters, U+FFFE or U+FFFF, not even as references; CleanText has made the
+// former visible, the latter follow here.
+std::string EscapeXml(std::string_view raw) {
+  const std::string text = CleanText(raw);
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = std::string_view(text).substr(i);
+    switch (text[i]) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\n': out += "&#10;"; break;  // kept in attributes too, where a bare one would become a blank
+      default:
+        if (rest.starts_with("\xef\xbf\xbe") || rest.starts_with("\xef\xbf\xbf")) {
+          out += text[i + 2] == '\xbe' ? "\\ufffe" : "\\uffff";
+          i += 2;
+        } else {
+          out += text[i];
+        }
+    }
+  }
+  return out;
+}
+
+struct TestCase {
+  std::string group, name;
+  std::string_view outcome;  // "failure", "error", "skipped"; empty when it passes
+  std::string type, message, body;
+};
+
+std::string DescribeFinding(const ReportFinding& finding) {
+  std::string out = finding.headline + "\n\n";
+  const auto add = [&](std::string_view label, const std::string& value) {
+    if (!value.empty()) out += std::string(label) + ": " + value + "\n";
+  };
+  add("guilty", DescribeRanks(finding.ranks));
+  add("waiting", DescribeRanks(finding.affected_ranks));
+  add("where", DescribePlace(finding));
+  add("confidence", std::string(Name(finding.confidence)));
+  if (!finding.explanation.empty()) out += "\n" + finding.explanation + "\n";
+  if (!finding.evidence.empty()) out += "\nEvidence\n";
+  for (const CitedEvidence& evidence : finding.evidence) {
+    out += "- " + evidence.says + "\n";
+    const std::string source = DescribeSource(evidence);
+    if (!source.empty() || !evidence.excerpt.empty()) out += "  " + source + "  " + evidence.excerpt + "\n";
+  }
+  if (!finding.fix.empty()) out += "\nWhat to do now\n";
+  for (const std::string& step : finding.fix) out += "- " + step + "\n";
+  return out;
+}
+
+void AddFindings(const Report& report, std::vector<TestCase>* cases) {
+  for (const ReportFinding& finding : report.findings) {
+    if (finding.severity == Severity::note) continue;
+    const std::string ranks = DescribeRanks(finding.ranks, 40);
+    cases->push_back({"tacet." + std::string(Name(finding.status)),
+                      finding.cause + (ranks.empty() ? "" : " (" + ranks + ")"), "failure", finding.cause,
+                      finding.headline, DescribeFinding(finding)});
+  }
+  if (!cases->empty()) return;
+  TestCase verdict{"tacet", "diagnosis", "", "", report.verdict.headline, report.verdict.headline};
+  if (report.verdict.status != Status::healthy)
+    verdict.outcome = "skipped";  // nothing found is not the same as healthy
+  cases->push_back(std::move(verdict));
+}
+
+void AddInputProblems(const Report& report, std::vector<TestCase>* cases) {
+  std::map<std::string, std::vector<const ReportDiagnostic*>> by_file;
+  for (const ReportDiagnostic& diagnostic : report.diagnostics)
+    if (diagnostic.severity != "note") by_file[diagnostic.file].push_back(&diagnostic);
+  for (const auto& [file, diagnostics] : by_file) {
+    TestCase problem{"tacet.input",        file.empty() ? "input" : file, "skipped",
+                     diagnostics[0]->code, diagnostics[0]->message,       ""};
+    for (const ReportDiagnostic* diagnostic : diagnostics) {
+      if (diagnostic->severity == "error") problem.outcome = "error";
+      problem.body += diagnostic->severity + " " + diagnostic->code;
+      if (diagnostic->line > 0) problem.body += " at line " + std::to_string(diagnostic->line);
+      if (diagnostic->count > 1) problem.body += ", " + std::to_string(diagnostic->count) + " times";
+      problem.body += ": " + diagnostic->message + (diagnostic->hint.empty() ? "" : " " + diagnostic->hint) + "\n";
+    }
+    cases->push_back(std::move(problem));
+  }
+}
+
+void WriteCase(const TestCase& test, std::string* out) {
+  *out += "    <testcase classname=\"" + EscapeXml(test.group) + "\" name=\"" + EscapeXml(test.name) + "\" time=\"0\"";
+  if (test.outcome.empty()) {
+    *out += ">\n      <system-out>" + EscapeXml(test.body) + "</system-out>\n    </testcase>\n";
+    return;
+  }
+  *out += ">\n      <" + std::string(test.outcome);
+  if (test.outcome != "skipped")
+    *out += " type=\"" + EscapeXml(test.type) + "\"";  // the schema gives it only the message
+  *out += " message=\"" + EscapeXml(test.message) + "\">" + EscapeXml(test.body) + "</" + std::string(test.outcome) +
+          ">\n    </testcase>\n";
+}
+
+}  // namespace
+
+std::string RenderJunit(const Report& report) {
+  std::vector<TestCase> cases;
+  AddFindings(report, &cases);
+  AddInputProblems(report, &cases);
+  const auto count = [&](std::string_view outcome) {
+    size_t n = 0;
+    for (const TestCase& test : cases) n += test.outcome == outcome;
+    return std::to_string(n);
+  };
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.3f", report.seconds);
+  const std::string totals = " tests=\"" + std::to_string(cases.size()) + "\" failures=\"" + count("failure") +
+                             "\" errors=\"" + count("error") + "\" time=\"" + seconds + "\"";
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tacet\"" + totals + ">\n";
+  out += "  <testsuite name=\"tacet diagnose\"" + totals + " skipped=\"" + count("skipped") + "\">\n";
+  for (const TestCase& test : cases) WriteCase(test, &out);
+  return out + "  </testsuite>\n</testsuites>\n";
+}
+
+}  // namespace tacet

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/render_words.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/utf8.h"
+
+namespace tacet {
+
+std::string FoldRanks(std::vector<int> ranks, size_t max_chars) {
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  std::string out;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] - 1 == ranks[last]) ++last;
+    std::string piece = i == 0 ? "" : ",";
+    piece += std::to_string(ranks[i]);
+    if (last > i) piece += '-' + std::to_string(ranks[last]);
+    // Room is kept for ",..." unless this is the last piece; the first one is always written.
+    const size_t tail = last + 1 < ranks.size() ? 4 : 0;
+    if (max_chars > 0 && i > 0 && out.size() + piece.size() + tail > max_chars) return out + ",...";
+    out += piece;
+    i = last + 1;
+  }
+  return out;
+}
+
+std::string DescribeRanks(const std::vector<int>& ranks, size_t max_chars) {
+  if (ranks.empty()) return "";
+  const std::string folded = FoldRanks(ranks, max_chars);
+  if (folded.ends_with("...")) return std::to_string(ranks.size()) + " ranks (" + folded + ")";
+  const bool one = std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return rank == ranks[0]; });
+  return (one ? "rank " : "ranks ") + folded;
+}
+
+std::string DescribeOperation(const OperationRef& operation) {
+  std::string out(operation.kind == OpKind::unknown ? "operation" : Name(operation.kind));
+  if (operation.seq >= 0) out += " #" + std::to_string(operation.seq);
+  if (operation.bytes >= 0) out += " (" + DescribeBytes(static_cast<uint64_t>(operation.bytes)) + ")";
+  return out;
+}
+
+std::string DescribeGroup(const ReportGroup& group) {
+  // PyTorch names groups "0", "1", ...; a bare number needs a noun.
+  const bool numeric = !group.name.empty() && group.name[0] >= '0' && group.name[0] <= '9';
+  const std::string name = numeric ? "group " + group.name : group.name;
+  if (group.description.empty() || group.description == group.name) return name;
+  return group.description + (name.empty() ? "" : " (" + name + ")");
+}
+
+std::string DescribePlace(const ReportFinding& finding) {
+  std::string out = finding.operation ? DescribeOperation(*finding.operation) : "";
+  if (finding.group) {
+    if (!out.empty()) out += " on ";
+    out += DescribeGroup(*finding.group);
+  }
+  return out;
+}
+
+std::string DescribeSource(const CitedEvidence& evidence) {
+  if (evidence.file.empty()) return "";
+  if (evidence.line > 0) return evidence.file + ':' + std::to_string(evidence.line);
+  if (evidence.offset == 0) return evidence.file;
+  char buffer[24];
+  std::snprintf(buffer, sizeof buffer, "@0x%llx", static_cast<unsigned long long>(evidence.offset));
+  return evidence.file + buffer;
+}
+
+std::string DescribeBytes(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  if (bytes < 1000) return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes) / 1000;
+  size_t unit = 0;
+  while (value >= 999.95 && unit + 1 < std::size(kUnits)) {
+    value /= 1000;
+    ++unit;
+  }
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, value < 99.95 ? "%.1f %s" : "%.0f %s", value, kUnits[unit]);
+  return buffer;
+}
+
+std::string Count(uint64_t n, std::string_view noun) {
+  std::string out = std::to_string(n);
+  out += ' ';
+  out += noun;
+  if (n != 1) out += 's';
+  return out;
+}
+
+// U+200E, U+200F, U+2028..U+202E and U+2066..U+2069, all three bytes long and beginning e2 80 or e2 81.
+static bool MovesText(std::string_view text, size_t at) {
+  if (text[at] != '\xe2' || at + 2 >= text.size()) return false;
+  const auto middle = static_cast<unsigned char>(text[at + 1]);
+  const auto last = static_cast<unsigned char>(text[at + 2]);
+  if (middle == 0x80) return last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae);
+  return middle == 0x81 && last >= 0xa6 && last <= 0xa9;
+}
+
+std::string CleanLine(std::string_view text) {
+  std::string out;
+  size_t done = 0;
+  for (size_t at = text.find('\xe2'); at != std::string_view::npos; at = text.find('\xe2', at + 1)) {
+    if (at < done || !MovesText(text, at)) continue;
+    out += EscapeForTerminal(text.substr(done, at - done));
+    const bool isolate = text[at + 1] == '\x81';
+    const unsigned code = (isolate ? 0x2040u : 0x2000u) + (static_cast<unsigned char>(text[at + 2]) & 0x3f);
+    char buffer[8];
+    std::snprintf(buffer, sizeof buffer, "\\u%04x", code);
+    out += buffer;
+    done = at + 3;
+  }
+  return out + EscapeForTerminal(text.substr(done));
+}
+
+std::string CleanText(std::string_view text) {
+  std::string out;
+  while (true) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    out += CleanLine(line);
+    if (end == std::string_view::npos) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace tacet

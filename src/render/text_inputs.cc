@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/text_inputs.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "render/render_words.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostRemarks = 5;
+
+std::string Share(uint64_t part, uint64_t whole) {
+  if (part == 0 || whole == 0) return "0%";
+  const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  if (percent < 0.1) return "under 0.1%";
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, percent < 10 ? "%.1f%%" : "%.0f%%", percent);
+  return buffer;
+}
+
+Ink InkOf(std::string_view severity) {
+  if (severity == "error") return Ink::red;
+  return severity == "warning" ? Ink::yellow : Ink::dim;
+}
+
+// Remarks that differ only in the file: the first stands for all.
+struct Remark {
+  const ReportDiagnostic* first = nullptr;
+  uint64_t times = 0;
+  size_t places = 0;
+};
+
+std::vector<Remark> FoldRemarks(const std::vector<ReportDiagnostic>& diagnostics) {
+  std::map<std::pair<std::string_view, std::string_view>, size_t> index;
+  std::vector<Remark> remarks;
+  for (const ReportDiagnostic& diagnostic : diagnostics) {
+    const auto [at, fresh] = index.try_emplace({diagnostic.severity, diagnostic.code}, remarks.size());
+    if (fresh) remarks.push_back({&diagnostic});
+    remarks[at->second].times += diagnostic.count;
+    ++remarks[at->second].places;
+  }
+  const auto order = [](const Remark& remark) {
+    const std::string& severity = remark.first->severity;
+    return severity == "error" ? 0 : severity == "warning" ? 1 : 2;
+  };
+  std::stable_sort(remarks.begin(), remarks.end(),
+                   [&](const Remark& a, const Remark& b) { return order(a) < order(b); });
+  return remarks;
+}
+
+void AddRemark(TextPage& page, const ReportDiagnostic& diagnostic, uint64_t times, size_t places, bool verbose) {
+  std::string text = CleanText(diagnostic.message);
+  CitedEvidence place;
+  place.file = diagnostic.file;
+  place.line = diagnostic.line;
+  if (!diagnostic.file.empty()) text = CleanLine(DescribeSource(place)) + ": " + text;
+  if (places > 1) {
+    text += " (and " + std::to_string(places - 1) + " more like it)";
+  } else if (times > 1) {
+    text += " (" + std::to_string(times) + " times)";
+  }
+  std::string first = "  " + CleanLine(diagnostic.severity);
+  first.resize(std::max<size_t>(first.size() + 2, 11), ' ');
+  const auto lines = Wrap(text, page.width() > first.size() ? page.width() - first.size() : 0);
+  for (size_t i = 0; i < lines.size(); ++i)
+    page.Line((i == 0 ? page.Paint(first, InkOf(diagnostic.severity)) : std::string(first.size(), ' ')) + lines[i]);
+  if (verbose && !diagnostic.hint.empty())
+    page.Paragraph(std::string(first.size(), ' '), CleanText(diagnostic.hint), Ink::dim);
+}
+
+void AddRemarks(TextPage& page, const Report& report, bool verbose) {
+  if (verbose) {
+    for (const ReportDiagnostic& diagnostic : report.diagnostics)
+      AddRemark(page, diagnostic, diagnostic.count, 1, true);
+    return;
+  }
+  const std::vector<Remark> remarks = FoldRemarks(report.diagnostics);
+  for (size_t i = 0; i < std::min(remarks.size(), kMostRemarks); ++i)
+    AddRemark(page, *remarks[i].first, remarks[i].times, remarks[i].places, false);
+  if (remarks.size() > kMostRemarks)
+    page.Line("  " + page.Paint("and " + std::to_string(remarks.size() - kMostRemarks) + " other kinds with --verbose",
+                                Ink::dim));
+}
+
+void AddFiles(TextPage& page, const Report& report) {
+  std::vector<TextRow> rows = {{{"FILE", Ink::dim},
+                                {"FORMAT", Ink::dim},
+                                {"RANK", Ink::dim},
+                                {"SIZE", Ink::dim},
+                                {"UNDERSTOOD", Ink::dim},
+                                {"IGNORED", Ink::dim},
+                                {"NOT UNDERSTOOD", Ink::dim}}};
+  for (const ReportInput& input : report.inputs)
+    rows.push_back({{CleanLine(input.file)},
+                    {input.format.empty() ? "unknown" : CleanLine(input.format)},
+                    {input.rank < 0 ? "" : std::to_string(input.rank)},
+                    {DescribeBytes(input.bytes)},
+                    {Share(input.understood, input.bytes)},
+                    {Share(input.ignored, input.bytes)},
+                    {Share(input.not_understood, input.bytes)}});
+  page.Table(rows, 2, true);
+}
+
+}  // namespace
+
+void AddInputLine(TextPage& page, std::string_view first, const Report& report) {
+  uint64_t bytes = 0, not_understood = 0;
+  std::map<std::string_view, size_t> formats;
+  for (const ReportInput& input : report.inputs) {
+    bytes += input.bytes;
+    not_understood += input.not_understood;
+    ++formats[input.format];
+  }
+  std::string kinds;
+  for (const auto& [format, files] : formats) {
+    kinds += (kinds.empty() ? ": " : ", ") + std::to_string(files) + ' ';
+    kinds += format.empty() ? "of no known format" : CleanLine(format);
+  }
+  page.Paragraph(first, "Read " + Count(report.inputs.size(), "file") + ", " + DescribeBytes(bytes) + kinds +
+                            ". Not understood: " + Share(not_understood, bytes) + ".");
+}
+
+void AddInputs(TextPage& page, const Report& report, bool verbose) {
+  page.Heading("Inputs");
+  AddInputLine(page, "  ", report);
+  if (verbose) AddFiles(page, report);
+  AddRemarks(page, report, verbose);
+}
+
+}  // namespace tacet

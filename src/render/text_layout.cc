@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/text_layout.h"
+
+#include <algorithm>
+
+namespace tacet {
+
+static bool StartsCodePoint(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
+size_t DisplayWidth(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), StartsCodePoint));
+}
+
+// The byte where column `columns` begins.
+static size_t ByteOfColumn(std::string_view text, size_t columns) {
+  size_t at = 0;
+  for (; at < text.size(); ++at)
+    if (StartsCodePoint(text[at]) && columns-- == 0) return at;
+  return at;
+}
+
+std::string Cut(std::string_view text, size_t width) {
+  if (DisplayWidth(text) <= width) return std::string(text);
+  if (width <= 3) return std::string(width, '.');
+  std::string_view kept = text.substr(0, ByteOfColumn(text, width - 3));
+  while (kept.ends_with(' ')) kept.remove_suffix(1);
+  return std::string(kept) + "...";
+}
+
+std::string CutMiddle(std::string_view text, size_t width) {
+  const size_t columns = DisplayWidth(text);
+  if (columns <= width) return std::string(text);
+  if (width <= 3) return std::string(width, '.');
+  const size_t back = (width - 3) / 2, front = width - 3 - back;
+  return std::string(text.substr(0, ByteOfColumn(text, front))) + "..." +
+         std::string(text.substr(ByteOfColumn(text, columns - back)));
+}
+
+std::string CutFront(std::string_view text, size_t width) {
+  const size_t columns = DisplayWidth(text);
+  if (columns <= width) return std::string(text);
+  if (width <= 3) return std::string(width, '.');
+  return "..." + std::string(text.substr(ByteOfColumn(text, columns - (width - 3))));
+}
+
+static void WrapLine(std::string_view line, size_t width, std::vector<std::string>* out) {
+  // Leading blanks are kept: a quoted line of code means something by them.
+  const size_t lead = std::min(line.find_first_not_of(' '), line.size());
+  std::string current(line.substr(0, std::min(lead, width / 2)));
+  size_t used = current.size();
+  bool empty = true;
+  for (size_t at = lead; at < line.size();) {
+    const size_t end = std::min(line.find(' ', at), line.size());
+    std::string_view word = line.substr(at, end - at);
+    at = std::min(line.find_first_not_of(' ', end), line.size());
+    if (!empty && used + 1 + DisplayWidth(word) > width) {
+      out->push_back(std::move(current));
+      current.clear();
+      used = 0;
+      empty = true;
+    }
+    if (!empty) {
+      current += ' ';
+      ++used;
+    }
+    while (used + DisplayWidth(word) > width) {  // longer than a line by itself
+      const size_t bytes = ByteOfColumn(word, width - used);
+      out->push_back(current + std::string(word.substr(0, bytes)));
+      word.remove_prefix(bytes);
+      current.clear();
+      used = 0;
+    }
+    current += word;
+    used += DisplayWidth(word);
+    empty = false;
+  }
+  out->push_back(std::move(current));
+}
+
+std::vector<std::string> Wrap(std::string_view text, size_t width) {
+  std::vector<std::string> lines;
+  width = std::max<size_t>(width, 8);
+  while (true) {
+    const size_t end = text.find('\n');
+    WrapLine(text.substr(0, end), width, &lines);
+    if (end == std::string_view::npos) return lines;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string TextPage::Paint(std::string_view text, Ink ink) const {
+  static constexpr std::string_view kCodes[] = {"", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[33m", "\x1b[32m"};
+  if (!colour_ || ink == Ink::plain || text.empty()) return std::string(text);
+  return std::string(kCodes[static_cast<size_t>(ink)]) + std::string(text) + "\x1b[0m";
+}
+
+void TextPage::Blank() {
+  if (!out_.empty() && !out_.ends_with("\n\n")) out_ += '\n';
+}
+
+void TextPage::Heading(std::string_view text) {
+  Blank();
+  Line(Paint(text, Ink::strong));
+}
+
+void TextPage::Paragraph(std::string_view first, std::string_view text, Ink ink) {
+  const size_t indent = DisplayWidth(first);
+  const std::string blanks(indent, ' ');
+  bool begun = false;
+  for (const std::string& line : Wrap(text, width_ > indent ? width_ - indent : 0)) {
+    Line(line.empty() && begun ? "" : (begun ? blanks : std::string(first)) + Paint(line, ink));
+    begun = true;
+  }
+}
+
+static std::vector<size_t> FitColumns(const std::vector<TextRow>& rows, size_t columns, size_t room) {
+  constexpr size_t kLeast = 10;  // narrower, a column says nothing any more
+  std::vector<size_t> widths(columns, 0);
+  for (const TextRow& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i].text));
+  const auto total = [&] {
+    size_t sum = 0;
+    for (const size_t width : widths) sum += width == 0 ? 0 : width + 2;
+    return sum;
+  };
+  while (total() > room + 2) {
+    size_t widest = columns;
+    for (size_t i = 0; i < columns; ++i)
+      if (!rows[0][i].firm && (widest == columns || widths[i] > widths[widest])) widest = i;
+    if (widest == columns || widths[widest] <= kLeast) break;
+    --widths[widest];
+  }
+  return widths;
+}
+
+void TextPage::Table(const std::vector<TextRow>& rows, size_t indent, bool whole) {
+  if (rows.empty()) return;
+  // The first row is the head; a column in which only the head has text says nothing.
+  std::vector<TextRow> kept(rows.size());
+  for (size_t column = 0; column < rows[0].size(); ++column) {
+    const bool filled =
+        std::any_of(rows.begin() + 1, rows.end(), [&](const TextRow& row) { return !row[column].text.empty(); });
+    if (!filled) continue;
+    for (size_t i = 0; i < rows.size(); ++i) kept[i].push_back(rows[i][column]);
+  }
+  const size_t columns = kept[0].size();
+  const size_t room = whole ? SIZE_MAX / 2 : (width_ > indent ? width_ - indent : 0);
+  const std::vector<size_t> widths = FitColumns(kept, columns, room);
+  for (const TextRow& row : kept) {
+    std::string line(indent, ' ');
+    size_t pending = 0;
+    for (size_t i = 0; i < columns; ++i) {
+      const std::string text = CutMiddle(row[i].text, widths[i]);
+      if (!text.empty()) line += std::string(pending, ' ') + Paint(text, row[i].ink);
+      pending = (text.empty() ? pending : 0) + widths[i] - DisplayWidth(text) + 2;
+    }
+    Line(line);
+  }
+}
+
+}  // namespace tacet

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/text_ranks.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "render/render_words.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostGuiltyRows = 12;  // beyond it guilty ranks fold as well: half of the table is left for the others
+constexpr size_t kRankListChars = 18;
+
+int OrderOf(std::string_view role) {
+  if (role == "guilty") return 0;
+  if (role == "silent") return 1;
+  if (role == "waits") return 2;
+  return role == "ok" ? 4 : 3;
+}
+
+Ink InkOf(std::string_view role) {
+  if (role == "guilty") return Ink::red;
+  return role == "silent" ? Ink::yellow : Ink::plain;
+}
+
+// How much of a rank tells one row from another.
+enum class Detail { role, operation, doing, all };
+
+using RowKey = std::tuple<int, std::string, std::string, std::string, std::string>;
+
+RowKey KeyOf(const ReportRank& rank, Detail detail) {
+  RowKey key{OrderOf(rank.role), rank.role, "", "", ""};
+  if (detail >= Detail::operation) std::get<2>(key) = rank.last_operation;
+  if (detail >= Detail::doing) std::get<3>(key) = rank.doing;
+  if (detail >= Detail::all) std::get<4>(key) = rank.host + '\n' + rank.last_sign;
+  return key;
+}
+
+using Rows = std::map<RowKey, std::vector<const ReportRank*>>;
+
+Rows Fold(const std::vector<ReportRank>& ranks, Detail guilty, Detail others) {
+  Rows rows;
+  for (const ReportRank& rank : ranks) rows[KeyOf(rank, rank.role == "guilty" ? guilty : others)].push_back(&rank);
+  return rows;
+}
+
+size_t GuiltyRows(const Rows& rows) {
+  return static_cast<size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const auto& row) { return std::get<0>(row.first) == 0; }));
+}
+
+Rows FoldUntilItFits(const std::vector<ReportRank>& ranks) {
+  Rows rows;
+  for (const Detail others : {Detail::doing, Detail::operation, Detail::role}) {
+    for (const Detail guilty : {Detail::doing, Detail::operation, Detail::role}) {
+      rows = Fold(ranks, guilty, others);
+      if (GuiltyRows(rows) <= kMostGuiltyRows) break;
+    }
+    if (rows.size() <= kMostRankRows) return rows;
+  }
+  return rows;
+}
+
+// The value all share, or a word for how much they differ: "3 hosts", "differ".
+template <typename Get>
+std::string Shared(const std::vector<const ReportRank*>& ranks, Get get, std::string_view noun) {
+  std::set<std::string_view> values;
+  for (const ReportRank* rank : ranks) values.insert(get(*rank));
+  if (values.size() == 1) return CleanLine(*values.begin());
+  return noun.empty() ? "(differ)" : Count(values.size(), noun);
+}
+
+std::string SharedSign(const std::vector<const ReportRank*>& ranks) {
+  std::string_view first, last;
+  for (const ReportRank* rank : ranks) {
+    const std::string_view sign = rank->last_sign;
+    if (sign.empty()) continue;
+    if (first.empty() || sign < first) first = sign;
+    if (last.empty() || sign > last) last = sign;
+  }
+  if (first == last) return CleanLine(first);
+  return CleanLine(first) + " .. " + CleanLine(last);
+}
+
+std::string RankCell(const std::vector<const ReportRank*>& ranks, bool verbose) {
+  std::vector<int> numbers;
+  for (const ReportRank* rank : ranks) numbers.push_back(rank->rank);
+  std::string cell = FoldRanks(numbers, verbose ? 0 : kRankListChars);
+  if (cell.ends_with("...")) cell += " (" + std::to_string(numbers.size()) + ")";
+  return cell;
+}
+
+}  // namespace
+
+std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, bool verbose) {
+  const Rows folded = verbose ? Fold(ranks, Detail::all, Detail::all) : FoldUntilItFits(ranks);
+  std::vector<const Rows::value_type*> rows;
+  for (const auto& row : folded) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) {
+    return std::tuple(std::get<0>(a->first), a->second[0]->rank) <
+           std::tuple(std::get<0>(b->first), b->second[0]->rank);
+  });
+  const bool too_many = !verbose && rows.size() > kMostRankRows;  // only a report that invents many roles gets here
+  if (too_many) rows.resize(kMostRankRows - 1);
+
+  std::vector<TextRow> table;
+  table.push_back({{"RANK", Ink::dim, true},
+                   {"HOST", Ink::dim},
+                   {"ROLE", Ink::dim},
+                   {"LAST OPERATION", Ink::dim},
+                   {"DOING", Ink::dim},
+                   {"LAST SIGN", Ink::dim, true}});
+  for (const auto* row : rows) {
+    const auto& members = row->second;
+    const std::string& role = members[0]->role;
+    table.push_back({{RankCell(members, verbose), InkOf(role)},
+                     {Shared(
+                         members, [](const ReportRank& rank) { return std::string_view(rank.host); }, "host")},
+                     {CleanLine(role), InkOf(role)},
+                     {Shared(
+                         members, [](const ReportRank& rank) { return std::string_view(rank.last_operation); }, "")},
+                     {Shared(
+                         members, [](const ReportRank& rank) { return std::string_view(rank.doing); }, "")},
+                     {SharedSign(members)}});
+  }
+  if (too_many) table.push_back({{"..."}, {}, {}, {}, {}, {}});
+  return table;
+}
+
+}  // namespace tacet

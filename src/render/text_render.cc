@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/text_render.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "render/render_words.h"
+#include "render/text_inputs.h"
+#include "render/text_layout.h"
+#include "render/text_ranks.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kBestEvidence = 3;
+constexpr size_t kMostOthers = 6;
+constexpr size_t kRankListChars = 40;
+
+Ink InkOf(Status status) {
+  switch (status) {
+    case Status::hang:
+    case Status::crash:
+    case Status::corrupt: return Ink::red;
+    case Status::slow:
+    case Status::degraded:
+    case Status::undetermined: return Ink::yellow;
+    case Status::healthy: return Ink::green;
+  }
+  return Ink::plain;
+}
+
+Ink InkOf(Severity severity) {
+  if (severity == Severity::critical) return Ink::red;
+  return severity == Severity::warning ? Ink::yellow : Ink::dim;
+}
+
+std::string Upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return out;
+}
+
+std::string HostsOf(const Report& report, std::vector<int> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  std::set<std::string_view> hosts;
+  for (const ReportRank& row : report.ranks)
+    if (!row.host.empty() && std::binary_search(ranks.begin(), ranks.end(), row.rank)) hosts.insert(row.host);
+  if (hosts.empty() || hosts.size() > 4) return hosts.empty() ? "" : " on " + Count(hosts.size(), "host");
+  std::string out;
+  for (const std::string_view host : hosts) out += (out.empty() ? " on " : ", ") + CleanLine(host);
+  return out;
+}
+
+void AddFact(TextPage& page, std::string_view label, const std::string& value, Ink ink = Ink::plain) {
+  if (value.empty()) return;
+  std::string first = "  " + std::string(label);
+  first.resize(10, ' ');
+  page.Paragraph(first, value, ink);
+}
+
+// HANG  rank 2 on node-b
+//   where   all_reduce #33 (4.2 MB) on default_pg
+//   why     Rank 2 never issued all_reduce #33; it is in load_next_batch (train.py:124).
+//   waits   ranks 0-1,3
+//   cause   rank-stuck-on-host (certain): a rank is stuck on the host
+void AddVerdict(TextPage& page, const Report& report, bool verbose) {
+  const ReportVerdict& verdict = report.verdict;
+  const ReportFinding* finding = report.findings.empty() ? nullptr : &report.findings[0];
+  const size_t chars = verbose ? 0 : kRankListChars;
+  std::string who = DescribeRanks(verdict.ranks, chars);
+  if (!who.empty()) who = Cut(who + HostsOf(report, verdict.ranks), page.width() - 2 - Name(verdict.status).size());
+  page.Line(page.Paint(Upper(Name(verdict.status)), InkOf(verdict.status)) +
+            (who.empty() ? "" : "  " + page.Paint(who, Ink::strong)));
+  if (finding) AddFact(page, "where", CleanLine(DescribePlace(*finding)));
+  AddFact(page, "why", CleanText(verdict.headline));
+  if (finding) AddFact(page, "waits", DescribeRanks(finding->affected_ranks, chars));
+  if (!verdict.cause.empty()) {
+    const std::string title = finding && !finding->title.empty() ? ": " + finding->title : "";
+    AddFact(page, "cause", CleanLine(verdict.cause + " (" + std::string(Name(verdict.confidence)) + ")" + title));
+  }
+  if (report.jobs.size() > 1)
+    AddFact(page, "job",
+            CleanLine(report.jobs[0].label) + " (the first of " + Count(report.jobs.size(), "job") + " in this input)");
+}
+
+// What it says first, then the quoted line in dim ink.
+void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view first, bool verbose) {
+  const std::string indent(first.size(), ' ');
+  const bool says_something = !evidence.says.empty();
+  if (says_something) page.Paragraph(first, CleanText(evidence.says));
+  const std::string_view lead = says_something ? std::string_view(indent) : first;
+  const std::string source = CleanLine(DescribeSource(evidence));
+  if (source.empty() && evidence.excerpt.empty()) return;
+  const std::string quote = CleanText(evidence.excerpt);
+  const size_t room = page.width() > lead.size() ? page.width() - lead.size() : 0;
+  if (verbose && !quote.empty()) {
+    if (!source.empty()) page.Line(std::string(lead) + page.Paint(source, Ink::dim));
+    page.Paragraph(indent + "  ", quote, Ink::dim);
+    return;
+  }
+  // One line: the file from behind when it is long, the quote up to its first line break.
+  const std::string place = CutFront(source, room / 2);
+  const size_t begin = std::min(quote.find_first_not_of(" \n"), quote.size());
+  std::string line = quote.substr(begin, quote.find('\n', begin) - begin);
+  if (!place.empty() && !line.empty()) line = place + "  " + line;
+  page.Line(std::string(lead) + page.Paint(Cut(line.empty() ? place : line, room), Ink::dim));
+}
+
+void AddEvidenceList(TextPage& page, const ReportFinding& finding, bool verbose) {
+  if (finding.evidence.empty()) return;
+  page.Heading("Evidence");
+  const size_t shown = verbose ? finding.evidence.size() : std::min(finding.evidence.size(), kBestEvidence);
+  for (size_t i = 0; i < shown; ++i)
+    AddEvidence(page, finding.evidence[i], "  " + std::to_string(i + 1) + ". ", verbose);
+  if (shown < finding.evidence.size())
+    page.Line("     " +
+              page.Paint("and " + std::to_string(finding.evidence.size() - shown) + " more with --verbose", Ink::dim));
+}
+
+void AddSteps(TextPage& page, std::string_view heading, const std::vector<std::string>& steps) {
+  if (steps.empty()) return;
+  page.Heading(heading);
+  for (size_t i = 0; i < steps.size(); ++i) page.Paragraph("  " + std::to_string(i + 1) + ". ", CleanText(steps[i]));
+}
+
+void AddExplanation(TextPage& page, const ReportFinding& finding) {
+  if (finding.explanation.empty()) return;
+  page.Heading("What it means");
+  page.Paragraph("  ", CleanText(finding.explanation));
+}
+
+void AddRanks(TextPage& page, const Report& report, bool verbose) {
+  if (report.ranks.empty()) return;
+  const int64_t world = report.jobs.empty() ? -1 : report.jobs[0].world_size;
+  const std::string of_all = world > 0 ? " of " + std::to_string(world) : "";
+  page.Heading("Ranks (" + std::to_string(report.ranks.size()) + of_all + ")");
+  page.Table(LayOutRanks(report.ranks, verbose), 2, verbose);
+}
+
+void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, bool verbose) {
+  std::string facts = std::string(Name(finding.confidence));
+  if (!finding.ranks.empty()) facts += ", " + DescribeRanks(finding.ranks, verbose ? 0 : kRankListChars);
+  if (const std::string place = DescribePlace(finding); !place.empty()) facts += ", " + place;
+  if (several_jobs && !finding.job.empty()) facts += ", job " + finding.job;
+  std::string severity(Name(finding.severity));
+  severity.resize(10, ' ');
+  page.Line("  " + page.Paint(severity, InkOf(finding.severity)) + page.Paint(CleanLine(finding.cause), Ink::strong) +
+            "  " + page.Paint(CleanLine(facts), Ink::dim));
+  page.Paragraph(std::string(12, ' '), CleanText(finding.headline));
+  if (!verbose) return;
+  if (!finding.explanation.empty()) page.Paragraph(std::string(12, ' '), CleanText(finding.explanation), Ink::dim);
+  for (const CitedEvidence& evidence : finding.evidence) AddEvidence(page, evidence, "          - ", true);
+  for (const std::string& step : finding.fix) page.Paragraph("            do: ", CleanText(step));
+  for (const std::string& step : finding.prevent) page.Paragraph("            prevent: ", CleanText(step));
+}
+
+void AddOthers(TextPage& page, const Report& report, size_t from, bool verbose) {
+  if (report.findings.size() <= from) return;
+  page.Heading(from > 0 ? "Also found" : "Found");
+  const size_t end = verbose ? report.findings.size() : std::min(report.findings.size(), from + kMostOthers);
+  for (size_t i = from; i < end; ++i) AddOther(page, report.findings[i], report.jobs.size() > 1, verbose);
+  if (end < report.findings.size())
+    page.Line("  " +
+              page.Paint("and " + std::to_string(report.findings.size() - end) + " more with --verbose", Ink::dim));
+}
+
+void AddOpenQuestions(TextPage& page, const Report& report) {
+  if (report.cannot_tell.empty()) return;
+  page.Heading("Could not be told");
+  for (const CannotTell& open : report.cannot_tell) {
+    page.Paragraph("  - ", CleanText(open.question));
+    if (!open.missing.empty()) page.Paragraph("    ", CleanText(open.missing), Ink::dim);
+  }
+}
+
+void AddAssumptions(TextPage& page, const Report& report) {
+  if (report.assumptions.empty()) return;
+  page.Heading("Assumed");
+  for (const std::string& assumption : report.assumptions) page.Paragraph("  - ", CleanText(assumption));
+}
+
+void AddFooter(TextPage& page, const Report& report) {
+  char took[48];
+  std::snprintf(took, sizeof took, "Took %.2f s.", report.seconds);
+  std::string line = took;
+  if (!report.verdict.cause.empty()) line += " More on this cause: tacet explain " + CleanLine(report.verdict.cause);
+  page.Line(page.Paint(line, Ink::dim));
+}
+
+// Three lines, and one for each thing that still deserves a word.
+void RenderHealthy(TextPage& page, const Report& report) {
+  const size_t ranks =
+      report.ranks.empty() && !report.jobs.empty() ? report.jobs[0].ranks_seen.size() : report.ranks.size();
+  page.Line(page.Paint("HEALTHY", Ink::green) +
+            (ranks > 0 ? "  " + page.Paint(Count(ranks, "rank"), Ink::strong) : ""));
+  page.Paragraph("  ", CleanText(report.verdict.headline.empty() ? "No fault found." : report.verdict.headline));
+  for (const ReportFinding& finding : report.findings) {
+    const std::string note = std::string(Name(finding.severity)) + "  " + finding.cause + ": " + finding.headline;
+    page.Line("  " + Cut(CleanLine(note), page.width() - 2));
+  }
+  AddInputLine(page, "  ", report);
+  std::string rest;
+  if (!report.cannot_tell.empty()) rest = Count(report.cannot_tell.size(), "open question");
+  if (!report.diagnostics.empty())
+    rest += (rest.empty() ? "" : ", ") + Count(report.diagnostics.size(), "remark") + " on the input";
+  if (!rest.empty()) page.Line("  " + page.Paint(rest + "; --verbose lists them", Ink::dim));
+  AddFooter(page, report);
+}
+
+}  // namespace
+
+std::string RenderText(const Report& report, const TextOptions& options) {
+  TextPage page(static_cast<size_t>(std::clamp(options.width, 40, 1000)), options.colour);
+  const bool verbose = options.verbose;
+  if (report.verdict.status == Status::healthy && !verbose) {
+    RenderHealthy(page, report);
+    return page.Take();
+  }
+  AddVerdict(page, report, verbose);
+  // findings[0] carries the verdict, unless there is none to carry: a healthy or undetermined report may hold only
+  // notes.
+  const bool carried = !report.findings.empty() && report.findings[0].cause == report.verdict.cause;
+  if (carried) {
+    if (verbose) AddExplanation(page, report.findings[0]);
+    AddEvidenceList(page, report.findings[0], verbose);
+    AddSteps(page, "What to do now", report.findings[0].fix);
+    if (verbose) AddSteps(page, "How to prevent it", report.findings[0].prevent);
+  } else {
+    AddOpenQuestions(page, report);
+  }
+  AddRanks(page, report, verbose);
+  AddOthers(page, report, carried ? 1 : 0, verbose);
+  if (carried) AddOpenQuestions(page, report);
+  AddAssumptions(page, report);
+  AddInputs(page, report, verbose);
+  page.Blank();
+  AddFooter(page, report);
+  return page.Take();
+}
+
+}  // namespace tacet

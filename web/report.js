@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: sections in the order in which they are asked for.
+
+function section(id, title, note, ...children) {
+  const heading = h("h2", title, note ? h("span.faint", note) : null);
+  const node = h("section", heading, children);
+  node.id = id;
+  heading.id = id + "-title";
+  node.setAttribute("aria-labelledby", heading.id);
+  return node;
+}
+
+function fact(label, ...value) {
+  const filled = value.filter((part) => part !== "" && part !== null && part !== undefined);
+  return filled.length > 0 ? h("div", h("dt", label), h("dd", filled)) : null;
+}
+
+function list(tag, items) { return items.length > 0 ? h(tag, items.map((item) => h("li", item))) : null; }
+
+function paragraphs(text) {
+  return String(text || "").split(/\n\s*\n/).filter((part) => part.trim() !== "").map((part) => h("p", part));
+}
+
+// Three bars, as many filled as the claim is sure.
+function confidence(level) {
+  const filled = {certain: 3, likely: 2, possible: 1}[level] || 0;
+  const bars = h("span.bars", [1, 2, 3].map((i) => h(i <= filled ? "i.on" : "i")));
+  bars.setAttribute("aria-hidden", "true");
+  return h("span.confidence", bars, level);
+}
+
+function hostsOf(report, ranks) {
+  const wanted = new Set(ranks);
+  const hosts = new Set(report.ranks.filter((row) => wanted.has(row.rank) && row.host).map((row) => row.host));
+  if (hosts.size === 0) return "";
+  return " on " + (hosts.size > 3 ? count(hosts.size, "host") : [...hosts].join(", "));
+}
+
+function carriedFinding(report) {
+  const first = report.findings[0];
+  return first && first.cause === report.verdict.cause ? first : null;
+}
+
+function verdictSection(report) {
+  const {verdict} = report;
+  const finding = carriedFinding(report);
+  const status = oneOf(STATUSES, verdict.status, "undetermined");
+  const who = describeRanks(verdict.ranks, 6);
+  const facts = h("dl.facts",
+    finding && fact("Where", describePlace(finding)),
+    finding && fact("Who waits", describeRanks(finding.affected_ranks, 6)),
+    verdict.cause && fact("Cause", finding && finding.title ? h("span", finding.title) : null, h("code", verdict.cause)),
+    finding && fact("Confidence", confidence(verdict.confidence)),
+    report.jobs.length > 1 ? fact("Job", (report.job.label || "the first") + " of " + report.jobs.length) : null);
+  const node = h("section.verdict." + status,
+    h("p.line", h("span.status", status), who ? h("span.who", capitalise(who) + hostsOf(report, verdict.ranks)) : null),
+    h("h1", verdict.headline),
+    facts.children.length > 0 ? facts : null,
+    finding && finding.fix.length > 0 ? h("div.now", h("h2", "What to do now"), list("ol", finding.fix)) : null);
+  node.id = "verdict";
+  return node;
+}
+
+function evidenceItem(evidence) {
+  const source = describeSource(evidence);
+  const quote = evidence.excerpt || source
+    ? h("figure", source ? h("figcaption", source) : null, evidence.excerpt ? h("pre", evidence.excerpt.replace(/\n+$/, "")) : null) : null;
+  return h("li", evidence.says ? h("p", evidence.says) : null, quote);
+}
+
+function findingCard(report, finding, index) {
+  const severity = oneOf(SEVERITIES, finding.severity, "note");
+  const card = h("details.finding." + severity,
+    h("summary",
+      h("span.severity", severity),
+      h("span.title", h("span.headline", finding.headline),
+        h("span.meta", h("code", finding.cause), finding.ranks.length > 0 ? h("span", describeRanks(finding.ranks, 6)) : null,
+          describePlace(finding) ? h("span", describePlace(finding)) : null, confidence(finding.confidence),
+          report.jobs.length > 1 && finding.job ? h("span", "job " + finding.job) : null))),
+    h("div.body",
+      finding.evidence.length > 0 ? [h("h3", "Evidence"), h("ol.evidence", finding.evidence.map(evidenceItem))] : null,
+      finding.explanation ? [h("h3", "What it means"), paragraphs(finding.explanation)] : null,
+      finding.fix.length > 0 ? [h("h3", "What to do now"), list("ol", finding.fix)] : null,
+      finding.prevent.length > 0 ? [h("h3", "How to prevent it"), list("ul", finding.prevent)] : null,
+      finding.affected_ranks.length > 0 ? h("p.faint", "Waiting: " + describeRanks(finding.affected_ranks, 24)) : null));
+  card.id = "finding-" + (index + 1);
+  card.open = index === 0;
+  return card;
+}
+
+function rankTable(report) {
+  const mark = (row) => h("span.role", h("i.dot." + roleOf(row)), row.role || "");
+  const columns = [
+    {label: "Rank", value: (row) => row.rank, numeric: true},
+    {label: "Role", value: (row) => ROLES.indexOf(roleOf(row)), cell: mark},
+    {label: "Host", value: (row) => row.host},
+    {label: "Pid", value: (row) => row.pid, numeric: true},
+    {label: "Last operation", value: (row) => row.last_operation},
+    {label: "Doing", value: (row) => row.doing, cell: (row) => (row.doing ? h("code", row.doing) : "")},
+    {label: "Last sign", value: (row) => row.last_sign, numeric: true},
+    {label: "Evidence", value: (row) => row.evidence_kinds.join(", ")},
+  ].filter((column) => column.label === "Rank" || report.ranks.some((row) => ![null, ""].includes(column.value(row))));
+  const present = ROLES.filter((role) => report.ranks.some((row) => roleOf(row) === role));
+  return dataTable(columns, report.ranks, {
+    name: "rank",
+    search: (row) => ["rank " + row.rank + ".", row.role, row.host, row.pid, row.last_operation, row.doing, row.evidence_kinds.join(" ")].join("\n"),
+    choices: present.length > 1 ? present.map((role) => ({label: ROLE_WORDS[role], mark: h("i.dot." + role), test: (row) => roleOf(row) === role})) : [],
+  });
+}
+
+function ranksSection(report) {
+  const table = rankTable(report);
+  const pick = (rank) => { table.find("rank " + rank + "."); table.node.scrollIntoView({block: "start"}); };
+  const large = report.ranks.length > 256;
+  const pictures = h(large ? "div.pictures.large" : "div.pictures",
+    report.waits.length > 0 ? h("div.panel", h("h3", "Who waits for whom"), waitGraph(report)) : null,
+    h("div.panel", h("h3", "Every rank"), rankGrid(report, pick)));
+  const world = report.job.world_size;
+  return section("ranks", "Ranks", world ? report.ranks.length.toLocaleString("en") + " of " + world.toLocaleString("en") : null, pictures, table.node);
+}
+
+function accountingBar(input) {
+  const bar = h("span.bar");
+  for (const part of ["understood", "ignored", "not_understood"]) {
+    const piece = h("i." + part);
+    piece.style.flexGrow = input.bytes ? input[part] / input.bytes : 0;
+    bar.append(piece);
+  }
+  bar.setAttribute("aria-hidden", "true");
+  return bar;
+}
+
+function inputsSection(report) {
+  const share = (part) => ({value: (row) => (row.bytes ? row[part] / row.bytes : 0), cell: (row) => describeShare(row[part], row.bytes), numeric: true});
+  const total = (key) => report.inputs.reduce((sum, input) => sum + input[key], 0);
+  const table = dataTable([
+    {label: "File", value: (row) => row.file, cell: (row) => h("code", row.file)},
+    {label: "Format", value: (row) => row.format, cell: (row) => row.format || h("span.faint", "unknown")},
+    {label: "Rank", value: (row) => row.rank, numeric: true},
+    {label: "Size", value: (row) => row.bytes, cell: (row) => describeBytes(row.bytes), numeric: true},
+    {label: "Accounting", value: (row) => (row.bytes ? row.understood / row.bytes : 0), cell: accountingBar},
+    {label: "Understood", ...share("understood")},
+    {label: "Ignored", ...share("ignored")},
+    {label: "Not understood", ...share("not_understood")},
+  ], report.inputs, {
+    name: "file",
+    search: (row) => row.file + "\n" + (row.format || "unknown"),
+    choices: [{label: "not understood in part", test: (row) => row.not_understood > 0}],
+  });
+  const key = h("ul.legend", ["understood", "ignored", "not_understood"].map((part) =>
+    h("li", h("i.dot." + part), part.replace("_", " ") + " ", h("b", describeShare(total(part), total("bytes"))))));
+  return section("inputs", "Inputs", count(report.inputs.length, "file") + ", " + describeBytes(total("bytes")), key, table.node);
+}
+
+function remarksSection(report) {
+  const table = dataTable([
+    {label: "Severity", value: (row) => row.severity, cell: (row) => h("span.severity." + oneOf(SEVERITIES, row.severity, "note"), row.severity)},
+    {label: "What", value: (row) => row.message, cell: (row) => h("div", row.message, row.hint ? h("div.faint", row.hint) : null)},
+    {label: "Where", value: (row) => row.file, cell: (row) => (row.file ? h("code", row.file + (row.line ? ":" + row.line : "")) : "")},
+    {label: "Code", value: (row) => row.code, cell: (row) => h("code", row.code)},
+    {label: "Times", value: (row) => row.count, numeric: true},
+  ], report.diagnostics, {name: "remark", search: (row) => [row.severity, row.message, row.file, row.code, row.hint].join("\n")});
+  return section("remarks", "Remarks on the inputs", null, table.node);
+}
+
+function jobCard(job) {
+  const versions = Object.entries(job.versions).map(([what, version]) => h("span", what + " ", h("b", version)));
+  const groups = job.groups.slice(0, 200).map((group) => h("li", h("span", describeGroup(group)), h("span.faint", describeRanks(group.ranks, 8))));
+  return h("div.job",
+    job.label ? h("h3", job.label) : null,
+    h("dl.facts",
+      fact("World size", job.world_size === null ? "unknown" : job.world_size.toLocaleString("en")),
+      fact("Ranks seen", foldRanks(job.ranks_seen, 12)),
+      fact("Hosts", job.hosts.length > 12 ? job.hosts.slice(0, 12).join(", ") + " and " + (job.hosts.length - 12) + " more" : job.hosts.join(", ")),
+      versions.length > 0 ? fact("Versions", h("span.versions", versions)) : null),
+    groups.length > 0 ? h("details.groups", h("summary", count(job.groups.length, "group")), h("ul", groups)) : null);
+}
+
+function openSection(report) {
+  return section("open", "What could not be told", null, h("ul.open", report.cannot_tell.map((open) =>
+    h("li", h("p", open.question), open.missing ? h("p.faint", open.missing) : null))));
+}
+
+function show(report) {
+  const sections = [
+    verdictSection(report),
+    report.findings.length > 0 ? section("findings", "Findings", String(report.findings.length),
+      report.findings.map((finding, index) => findingCard(report, finding, index))) : null,
+    report.ranks.length > 0 ? ranksSection(report) : null,
+    report.cannot_tell.length > 0 ? openSection(report) : null,
+    report.assumptions.length > 0 ? section("assumed", "Assumed", null, list("ul", report.assumptions)) : null,
+    section("job", report.jobs.length > 1 ? "Jobs" : "Job", null, (report.jobs.length > 0 ? report.jobs : [report.job]).map(jobCard)),
+    report.inputs.length > 0 ? inputsSection(report) : null,
+    report.diagnostics.length > 0 ? remarksSection(report) : null,
+  ].filter(Boolean);
+  document.getElementById("report").replaceChildren(...sections, hoverCard);
+
+  const links = sections.filter((node) => node.id !== "verdict").map((node) => {
+    const link = h("a", node.querySelector("h2").firstChild.textContent);
+    link.href = "#" + node.id;
+    return link;
+  });
+  document.getElementById("sections").replaceChildren(...links);
+  const explain = report.verdict.cause ? [" More on this cause: ", h("code", "tacet explain " + report.verdict.cause)] : null;
+  document.getElementById("footer").replaceChildren(h("p", "Made by tacet in " + Number(report.seconds || 0).toFixed(2) + " s.", explain));
+}
+
+addEventListener("beforeprint", () => { for (const node of document.querySelectorAll("details")) node.open = true; });
+addEventListener("keydown", (event) => { if (event.key === "Escape") hideHover(); });
+show(JSON.parse(document.getElementById("report-json").textContent));
