@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/launcher_prefix.h"
 
+#include <algorithm>
+
 #include "base/text_scan.h"
 
 namespace tacet {
@@ -25,6 +27,12 @@ bool TakeTask(std::string_view& line, int64_t* number) {
   return true;
 }
 
+// Some writers put a blank after the tag, some do not; what they carry is indented by an even number.
+void SkipOddBlank(std::string_view& text) {
+  const size_t blanks = std::min(text.find_first_not_of(' '), text.size());
+  if (blanks % 2 == 1) text.remove_prefix(1);
+}
+
 // "[1,3]<stdout>:text" and "[1,3]<stderr>: text"
 bool TakeMpiTag(std::string_view& line, int64_t* number) {
   std::string_view rest = line;
@@ -32,6 +40,7 @@ bool TakeMpiTag(std::string_view& line, int64_t* number) {
   if (!TakeLiteral(rest, "[") || !TakeNumber(rest, &job) || !TakeLiteral(rest, ",") || !TakeNumber(rest, number))
     return false;
   if (!TakeLiteral(rest, "]<std") || (!TakeLiteral(rest, "out>:") && !TakeLiteral(rest, "err>:"))) return false;
+  SkipOddBlank(rest);
   line = rest;
   return true;
 }
@@ -48,6 +57,7 @@ bool TakeBracketWord(std::string_view& line, Kind* kind, int64_t* number) {
   if (digits.empty() || digit == 1 || !TakeNumber(digits, number)) return false;
   *kind = line.substr(1, digit - 1) == "rank" ? Kind::rank : Kind::local;
   line.remove_prefix(end + 2);
+  SkipOddBlank(line);
   return true;
 }
 

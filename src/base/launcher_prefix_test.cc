@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/launcher_prefix.h"
+
+#include <gtest/gtest.h>
+
+namespace tacet {
+namespace {
+
+using Kind = LauncherPrefix::Kind;
+
+struct Taken {
+  Kind kind;
+  int64_t number;
+  std::string rest;
+  bool operator==(const Taken&) const = default;
+};
+void PrintTo(const Taken& taken, std::ostream* out) {
+  *out << int(taken.kind) << " " << taken.number << " '" << taken.rest << "'";
+}
+
+Taken Take(std::string_view line) {
+  const LauncherPrefix prefix = TakeLauncherPrefix(line);
+  return {prefix.kind, prefix.number, std::string(line)};
+}
+
+TEST(LauncherPrefix, TakesWhatLaunchersWrite) {
+  EXPECT_EQ(Take("3: hello"), (Taken{Kind::task, 3, "hello"}));
+  EXPECT_EQ(Take(" 3: hello"), (Taken{Kind::task, 3, "hello"}));
+  EXPECT_EQ(Take("03:   File \"x\""), (Taken{Kind::task, 3, "  File \"x\""}));
+  EXPECT_EQ(Take("3:"), (Taken{Kind::task, 3, ""}));
+  EXPECT_EQ(Take("[1,12]<stdout>:hello"), (Taken{Kind::task, 12, "hello"}));
+  EXPECT_EQ(Take("[1,12]<stderr>: hello"), (Taken{Kind::task, 12, "hello"}));
+  EXPECT_EQ(Take("[rank7]: Traceback"), (Taken{Kind::rank, 7, "Traceback"}));
+  EXPECT_EQ(Take("[rank7]:[E1115 x]"), (Taken{Kind::rank, 7, "[E1115 x]"}));
+  EXPECT_EQ(Take("[default3]:    f (a.py:1)"), (Taken{Kind::local, 3, "    f (a.py:1)"}));
+  EXPECT_EQ(Take("(train pid=99, ip=10.0.0.1) x"), (Taken{Kind::process, 99, "x"}));
+  EXPECT_EQ(Take("[pod/trainer-3/main] x"), (Taken{Kind::pod, -1, "x"}));
+}
+
+TEST(LauncherPrefix, TheGlobalRankWinsOverOtherPrefixesOfALine) {
+  EXPECT_EQ(Take("0: [rank5]: x"), (Taken{Kind::rank, 5, "x"}));
+  std::string_view line = "0: [rank5]: x";
+  EXPECT_EQ(TakeLauncherPrefix(line).label, "0: [rank5]: ");
+}
+
+TEST(LauncherPrefix, LeavesOrdinaryLinesAlone) {
+  for (const char* text : {"", "hello", "00:15:37 up", "12345678: too long", "3:4", "[  12.345] kernel",
+                           "[Tue Nov 15 00:15:37 2026] x", "(gdb) bt", "[New LWP 3]", "[rank]: x", "2026-11-15 x"})
+    EXPECT_EQ(Take(text), (Taken{Kind::none, -1, text})) << text;
+}
+
+TEST(LauncherPrefix, PodWordsNeedADash) {
+  std::string_view line = "trainer-3 hello", pod;
+  ASSERT_TRUE(TakePodWord(line, &pod));
+  EXPECT_EQ(pod, "trainer-3");
+  EXPECT_EQ(line, "hello");
+  line = "hello world";
+  EXPECT_FALSE(TakePodWord(line, &pod));
+}
+
+TEST(LauncherPrefix, DropsColoursAndSurvivesCutCodes) {
+  EXPECT_EQ(DropTerminalCodes("\x1b[1m\x1b[33mred\x1b[0m x"), "red x");
+  EXPECT_EQ(DropTerminalCodes("a\x1b["), "a");
+  EXPECT_EQ(DropTerminalCodes("a\x1b"), "a");
+}
+
+}  // namespace
+}  // namespace tacet

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+
+#include "evidence/format.h"
+
+namespace tacet {
+extern const Format kStacksFormat;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  tacet::kStacksFormat.recognise(bytes.substr(0, tacet::kPrefixBytes), "stack_rank3.txt");
+  tacet::Fragment out;
+  tacet::kStacksFormat.read({"stack_rank3.txt", bytes, false}, out);
+  const tacet::Accounting& sum = out.bytes;
+  if (sum.total != size || sum.understood + sum.ignored + sum.not_understood != size) std::abort();
+  for (const auto& thread : out.threads)
+    if (thread.speaker >= out.speakers.size()) std::abort();
+  for (const auto& event : out.events)
+    if (event.speaker >= out.speakers.size()) std::abort();
+  return 0;
+}

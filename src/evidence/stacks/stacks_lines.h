@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tacet {
+
+// What one line of each tool says. Pure: no state between lines.
+
+struct ThreadLine {
+  std::string_view id, name, state;
+  uint32_t number = 0;
+  bool current = false;
+};
+struct FrameLine {
+  std::string_view function, file;
+  uint32_t code_line = 0;
+  uint32_t number = 0;  // gdb and torch count their frames
+};
+
+bool ParseFaulthandlerThread(std::string_view line, ThreadLine* out);
+bool ParseFaulthandlerFrame(std::string_view line, FrameLine* out);
+bool ParsePythonCStackFrame(std::string_view line, FrameLine* out);
+bool ParsePyBtFrame(std::string_view line, FrameLine* out);
+
+struct ProcessLine {
+  int64_t pid = -1;
+  std::string_view command;
+};
+bool ParsePySpyProcess(std::string_view line, ProcessLine* out);
+bool ParsePySpyThread(std::string_view line, ThreadLine* out);
+bool ParsePySpyFrame(std::string_view line, FrameLine* out);
+
+bool ParseGdbThread(std::string_view line, ThreadLine* out);
+bool ParseGdbFrame(std::string_view line, FrameLine* out);
+bool ParseGdbContinuation(std::string_view line, FrameLine* frame);
+bool ParseTorchFrame(std::string_view line, FrameLine* out);
+
+struct SectionLine {
+  int64_t rank = -1;
+  std::string_view host;
+  std::string_view path;
+};
+bool ParseSectionLine(std::string_view line, SectionLine* out);
+
+}  // namespace tacet
