@@ -26,6 +26,7 @@ struct Measurement {
   int64_t enter_wall_ns = kNoTime;
   double bus_gbs = -1;
   SourceRef source;
+  bool host_timed = false;          // duration by the host's clock, because the GPU's was not to be had
 };
 
 }  // namespace tacet

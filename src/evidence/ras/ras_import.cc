@@ -62,6 +62,7 @@ class Importer {
   void ImportPeerEvent(const RasRecord& record);
   void DropWithdrawn();
   void NameRanks();
+  void NameMembers();
   void CompareWithAnswerBefore();
   void NoteEarlierAnswers();
 
@@ -366,6 +367,23 @@ void Importer::NameRanks() {
   }
 }
 
+// Where every process has its rank, every communicator has its members.
+void Importer::NameMembers() {
+  std::map<uint64_t, std::map<int32_t, Rank>> members;
+  for (const LaunchCounts& counts : out_.launch_counts) {
+    const auto speaker = speaker_of_.find({counts.host, counts.pid});
+    if (speaker == speaker_of_.end() || !counts.group_rank.known()) continue;
+    const Rank rank = out_.speakers[speaker->second].rank;
+    if (rank.known()) members[counts.comm].emplace(counts.group_rank.value, rank);
+  }
+  for (Group& group : out_.groups) {
+    const auto& known = members[group.comm_id];
+    if (known.empty() || static_cast<int64_t>(known.size()) != group.size || known.rbegin()->first >= group.size)
+      continue;
+    for (const auto& [place, rank] : known) group.members.push_back(rank);
+  }
+}
+
 // Two answers tell "busy" from "stuck": a rank whose counts stand still.
 void Importer::CompareWithAnswerBefore() {
   if (last_answer_ == 0) return;
@@ -407,6 +425,7 @@ void Importer::Run() {
   }
   DropWithdrawn();
   NameRanks();
+  NameMembers();
   CompareWithAnswerBefore();
   NoteEarlierAnswers();
 }

@@ -103,6 +103,12 @@ TEST(RasJson, TakesRanksFromTheCommunicatorThatHoldsEveryProcess) {
     EXPECT_EQ(speaker.rank_certainty, Certainty::stated);
     EXPECT_EQ(speaker.world_size, 4);
   }
+  for (const Group& group : out.groups) {
+    if (group.comm_id == 0xea8eca2d68a82528) {
+      EXPECT_EQ(group.members, (std::vector<Rank>{{1}, {3}}));
+    }
+    EXPECT_EQ(group.members.size(), static_cast<size_t>(group.size));
+  }
 }
 
 TEST(RasJson, NamesNoRankWhereEveryCommunicatorIsAPart) {
@@ -114,6 +120,7 @@ TEST(RasJson, NamesNoRankWhereEveryCommunicatorIsAPart) {
   const Fragment out = Read(bytes);
   EXPECT_EQ(out.speakers.size(), 4u);
   for (const Speaker& speaker : out.speakers) EXPECT_FALSE(speaker.rank.known());
+  for (const Group& group : out.groups) EXPECT_TRUE(group.members.empty());
 }
 
 TEST(RasJson, TellsDeadSilentAndDepartedRanksApart) {
