@@ -267,6 +267,7 @@ RasDocument DocumentReader::Read() {
   RasDocument document;
   document.truncated = !whole && json_.truncated();
   document.is_ras = is_answer_ || is_event_;
+  document.is_answer = is_answer_ && !is_event_;
   document.end = json_.end_offset();
   document.understood = whole ? document.end : whole_until_;
   if (!document.is_ras || (is_event_ && !whole)) {

@@ -11,6 +11,7 @@ struct RasDocument {
   size_t end = 0;         // offset just behind what was read as JSON
   size_t understood = 0;  // of it, from the beginning: all, or up to the last whole part of a cut document
   bool is_ras = false;    // an answer or a monitor event
+  bool is_answer = false;
   bool truncated = false;
 };
 

@@ -96,7 +96,7 @@ class FileWalk {
       Count(out_.not_understood, std::max(end_of_line, document.end));
       return;
     }
-    if (out_.records.back().kind != RasKind::peer_event) reader_.CountAnswer();
+    if (document.is_answer) reader_.CountAnswer();
     out_.truncated |= document.truncated;
     Count(out_.understood, std::max(document.understood, begin + 1));
     if (document.understood < document.end) Count(out_.not_understood, document.end);
