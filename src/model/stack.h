@@ -37,11 +37,11 @@ class StackTable {
 // What a frame is, told by its file and function name.
 enum class FrameKind : uint8_t {
   user,           // the user's own code
-  communication,  // torch.distributed, c10d, NCCL: the frame issues or waits for communication
+  communication,  // torch.distributed, c10d, NCCL, MPI: the frame issues communication or waits for it
   device_wait,    // waits for the GPU: cuda synchronize, .item(), cudaStreamSynchronize
   framework,      // other torch or library code
   interpreter,    // threading, importlib, runpy
-  lock,           // waits for a lock, a condition, the GIL
+  lock,           // waits for a lock, a condition, a queue, a child process, the GIL, a timer
   io,             // reads or writes files or sockets
 };
 FrameKind ClassifyFrame(std::string_view function, std::string_view file);
