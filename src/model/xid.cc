@@ -129,10 +129,10 @@ constexpr XidMeaning kXids[] = {
     {109, "context switch timeout", "The GPU could not switch away from a running kernel in time.", kEither, true,
      kReport},
     {110, "security fault", "A unit of the GPU that guards its firmware reported an error.", kHardware, true, kReplace},
-    {111, "display link timeout", "The display part of the GPU did not answer.", kHardware, false, kResetGpu},
+    {111, "display error", "The display part of the GPU failed.", kHardware, false, kResetGpu},
     {112, "display error", "The display part of the GPU failed.", kHardware, false, kResetGpu},
     {113, "display error", "The display part of the GPU failed.", kHardware, false, kResetGpu},
-    {118, "lost page fault buffer", "The buffer for page faults overflowed.", kDriver, true, kReport},
+    {118, "display error", "The display part of the GPU failed.", kHardware, false, kResetGpu},
     {119, "GSP does not answer",
      "The processor that runs the driver's half on the GPU (GSP) did not answer in time. Calls into the driver hang or "
      "fail from now on.",
@@ -141,9 +141,9 @@ constexpr XidMeaning kXids[] = {
      "Reset the GPU, or reboot if that hangs. Update the driver; if it repeats, have the GPU checked."},
     {121, "chip-to-chip link error", "The link between CPU and GPU of a Grace superchip reported an error.", kHardware,
      false, "The link was retrained; watch whether it repeats, and have the board checked if it does."},
-    {122, "SPI flash error", "The GPU's flash memory could not be accessed.", kHardware, true, kReplace},
-    {123, "power controller start-up error", "The GPU's power controller did not start.", kHardware, true, kResetGpu},
-    {124, "inforom access error", "The GPU's own record could not be read or written.", kHardware, false, kReplace},
+    {122, "GPU flash read error", "The GPU's flash memory could not be read.", kHardware, false, kReplace},
+    {123, "GPU flash write error", "The GPU's flash memory could not be written.", kHardware, false, kResetGpu},
+    {124, "GPU flash erase error", "The GPU's flash memory could not be erased.", kHardware, false, kReplace},
     {125, "inforom error", "The GPU's own record is damaged.", kHardware, false, kReplace},
     {136, "link training failure", "The PCIe or NVLink link could not be brought up.", kHardware, true, kReplace},
     {137, "NVLink access fault",
@@ -190,6 +190,14 @@ constexpr XidMeaning kXids[] = {
      "Reset the GPU when the job is over."},
     {161, "channel retirement failed", "A channel of the GPU's memory could not be taken out of use.", kHardware, true,
      kReplace},
+    {167, "PCIe fatal timeout", "The PCIe link of the GPU did not answer in time.", kHardware, true,
+     "Reboot the node and look for PCIe errors in the kernel log. If it comes back, have the GPU and its slot "
+     "checked."},
+    {169, "internal microcontroller halt", "The security controller of the GPU stopped.", kHardware, true, kResetGpu},
+    {171, "uncorrectable memory error", "Comes with Xid 48 and says that the fault is in the GPU's DRAM.", kHardware,
+     true, "Reset the GPU so that the row is remapped; replace it if remapping fails or this comes back."},
+    {172, "uncorrectable SRAM error", "Comes with Xid 48 and says that the fault is in the GPU's caches or registers.",
+     kHardware, true, kReplace},
 };
 
 }  // namespace
