@@ -10,11 +10,12 @@ extern const Format kNcclLogFormat;
 extern const Format kRasFormat;
 extern const Format kStacksFormat;
 extern const Format kTorchLogFormat;
+extern const Format kTorchTraceFormat;
 
 std::span<const Format* const> AllFormats() {
   static constexpr const Format* kFormats[] = {
       &kFlightRecorderFormat, &kInspectorFormat, &kKernelLogFormat, &kNcclLogFormat,
-      &kRasFormat,            &kStacksFormat,    &kTorchLogFormat,
+      &kRasFormat,            &kStacksFormat,    &kTorchLogFormat,       &kTorchTraceFormat,
   };
   return kFormats;
 }

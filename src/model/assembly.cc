@@ -91,6 +91,12 @@ class JobBuilder {
       measurement.speaker = who(measurement.speaker);
       measurement.rank = rank_of(measurement.speaker);
     }
+    for (Timeline& timeline : fragment.timelines) {
+      timeline.speaker = who(timeline.speaker);
+      timeline.rank = rank_of(timeline.speaker);
+      timeline.file = file;
+      for (TraceCollective& collective : timeline.collectives) collective.group = MapGroup(collective.group, groups);
+    }
     for (Diagnostic& diagnostic : fragment.diagnostics) diagnostic.source.file = file;
     MoveAll(fragment.streams, incident_.streams);
     MoveAll(fragment.threads, incident_.threads);
@@ -98,6 +104,7 @@ class JobBuilder {
     MoveAll(fragment.launch_counts, incident_.launch_counts);
     MoveAll(fragment.measurements, incident_.measurements);
     MoveAll(fragment.diagnostics, incident_.diagnostics);
+    MoveAll(fragment.timelines, incident_.timelines);
     fragment = Fragment();  // give the memory back early
   }
 
@@ -109,6 +116,8 @@ class JobBuilder {
     std::stable_sort(incident_.streams.begin(), incident_.streams.end(),
                      [](const auto& a, const auto& b) { return std::pair(a.source, a.rank) < std::pair(b.source, b.rank); });
     KeepOneStreamPerRank();
+    std::stable_sort(incident_.timelines.begin(), incident_.timelines.end(),
+                     [](const Timeline& a, const Timeline& b) { return a.rank < b.rank; });
   }
 
  private:

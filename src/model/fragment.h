@@ -12,6 +12,7 @@
 #include "model/group.h"
 #include "model/measurement.h"
 #include "model/stack.h"
+#include "model/timeline.h"
 
 namespace tacet {
 
@@ -54,6 +55,7 @@ struct Fragment {
   std::vector<Measurement> measurements;
   std::vector<Diagnostic> diagnostics;
   bool stub = false;            // the file says that nothing was recorded
+  std::vector<Timeline> timelines;
 
   void Note(DiagnosticSeverity severity, std::string code, std::string message, SourceRef source = {},
             std::string hint = "") {

@@ -45,6 +45,7 @@ struct Incident {
   std::vector<LaunchCounts> launch_counts;
   std::vector<Measurement> measurements;
   std::vector<Diagnostic> diagnostics;
+  std::vector<Timeline> timelines;      // sorted by rank
 
   std::vector<Rank> RanksSeen() const;                          // ranks that some file speaks of, sorted
   std::vector<Rank> AllRanks() const;                           // 0..world_size-1, or those seen

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/timing/overlap.h"
+
+#include <algorithm>
+
+namespace tacet {
+
+double Overlap::efficiency() const {
+  const auto shorter = static_cast<double>(std::min(communication_ns, compute_ns));
+  const auto longer = static_cast<double>(std::max(communication_ns, compute_ns));
+  if (shorter == 0) return 0;
+  return std::clamp(1 - (static_cast<double>(window_ns) - longer) / shorter, 0.0, 1.0);
+}
+
+Overlap MeasureOverlap(const GpuActivity& activity, Interval window) {
+  const GpuActivity inside = Clip(activity, window);
+  return {TotalLength(inside.communication), TotalLength(inside.compute),
+          IntersectionLength(inside.compute, inside.communication), window.length()};
+}
+
+Overlap MeasureOverlap(const Timeline& timeline) {
+  const GpuActivity activity = MeasureActivity(timeline);
+  if (activity.busy.empty()) return {};
+  return MeasureOverlap(activity, {activity.busy.front().begin, activity.busy.back().end});
+}
+
+}  // namespace tacet

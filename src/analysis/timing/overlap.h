@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analysis/timing/gpu_activity.h"
+
+namespace tacet {
+
+// How much of the communication was hidden under compute: |communication and compute| / |communication|, both merged
+// over all streams (the definition of HTA's get_comm_comp_overlap). The exposed rest is what a step waits for.
+struct Overlap {
+  int64_t communication_ns = 0, compute_ns = 0, overlapped_ns = 0, window_ns = 0;
+  double ratio() const {
+    return communication_ns == 0 ? 0 : static_cast<double>(overlapped_ns) / static_cast<double>(communication_ns);
+  }
+  // 1 - (window - max(compute, comm)) / min(compute, comm): 1 when the shorter of the two is hidden whole, 0 when they
+  // run one after the other. Idle time makes it smaller; the result is kept within [0, 1].
+  double efficiency() const;
+};
+
+Overlap MeasureOverlap(const GpuActivity& activity, Interval window);
+Overlap MeasureOverlap(const Timeline& timeline);  // over the whole trace, first to last GPU event
+
+}  // namespace tacet

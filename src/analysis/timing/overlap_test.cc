@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/timing/overlap.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/timing/recorded_timelines.h"
+#include "analysis/timing/timeline_fixture.h"
+
+namespace tacet {
+namespace {
+
+TEST(Overlap, IsTheSharedPartOfMergedCommunication) {
+  Timeline timeline = MakeTimeline(0);
+  AddGpu(timeline, GpuWork::communication, 0, 100);
+  AddGpu(timeline, GpuWork::compute, 50, 120);
+  AddGpu(timeline, GpuWork::communication, 80, 200);  // overlaps the first: 0..200 merged
+  AddGpu(timeline, GpuWork::copy, 120, 200);          // a copy hides nothing
+  const Overlap overlap = MeasureOverlap(timeline);
+  EXPECT_EQ(overlap.communication_ns, 200);
+  EXPECT_EQ(overlap.overlapped_ns, 70);
+  EXPECT_DOUBLE_EQ(overlap.ratio(), 0.35);
+}
+
+TEST(Overlap, EfficiencyIsOneWhenTheShorterPartIsHidden) {
+  EXPECT_DOUBLE_EQ(
+      (Overlap{.communication_ns = 40, .compute_ns = 100, .overlapped_ns = 40, .window_ns = 100}).efficiency(), 1);
+  EXPECT_DOUBLE_EQ(
+      (Overlap{.communication_ns = 40, .compute_ns = 100, .overlapped_ns = 0, .window_ns = 140}).efficiency(), 0);
+  EXPECT_DOUBLE_EQ(
+      (Overlap{.communication_ns = 40, .compute_ns = 100, .overlapped_ns = 10, .window_ns = 130}).efficiency(), 0.25);
+  EXPECT_DOUBLE_EQ(Overlap{}.efficiency(), 0);
+}
+
+TEST(Overlap, EqualsThePublishedFiguresOfTheDlrmTraces) {
+  const Incident job = ReadTraces(SharedFolder() / "public" / "dlrm");
+  if (job.timelines.empty()) GTEST_SKIP() << "the public traces are not here";
+  const double published[] = {4.50, 2.47, 7.88, 3.31, 0.56, 0.64, 7.56, 9.51};
+  ASSERT_EQ(job.timelines.size(), 8u);
+  for (int rank = 0; rank < 8; ++rank) {
+    ASSERT_EQ(job.timelines[static_cast<size_t>(rank)].rank.value, rank);
+    EXPECT_NEAR(100 * MeasureOverlap(job.timelines[static_cast<size_t>(rank)]).ratio(), published[rank], 0.005001)
+        << "rank " << rank;
+  }
+}
+
+}  // namespace
+}  // namespace tacet

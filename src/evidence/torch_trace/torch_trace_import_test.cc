@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "torch_trace_import.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "matrix_flops.h"
+
+namespace tacet {
+
+extern const Format kTorchTraceFormat;
+
+namespace {
+
+std::string Sample(const std::string& name) {
+  std::ifstream in(std::string(TACET_SOURCE_DIR) + "/src/evidence/torch_trace/samples/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Fragment Read(std::string_view bytes, std::string_view path = "trace.json") {
+  Fragment fragment;
+  ReadTorchTrace({path, bytes, false}, fragment);
+  EXPECT_EQ(fragment.bytes.total, bytes.size());
+  EXPECT_EQ(fragment.bytes.understood + fragment.bytes.ignored + fragment.bytes.not_understood, fragment.bytes.total);
+  return fragment;
+}
+
+std::string Gzip(std::string_view text) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+bool Noted(const Fragment& fragment, std::string_view code) {
+  for (const Diagnostic& diagnostic : fragment.diagnostics)
+    if (diagnostic.code == code) return true;
+  return false;
+}
+
+TEST(TorchTraceImport, ReadsTheGroupsOfAMesh) {
+  const Fragment fragment = Read(Sample("torch_2_11_mesh_rank0.json"));
+  ASSERT_EQ(fragment.timelines.size(), 1u);
+  const Timeline& timeline = fragment.timelines[0];
+  EXPECT_EQ(fragment.speakers[0].rank.value, 0);
+  EXPECT_EQ(fragment.speakers[0].rank_certainty, Certainty::stated);
+  EXPECT_EQ(fragment.speakers[0].world_size, 8);
+  EXPECT_EQ(timeline.devices.at(0).name, "NVIDIA H200");
+  EXPECT_EQ(timeline.nccl_version, "2.28.9");
+  ASSERT_EQ(timeline.collectives.size(), 4u);
+  const TraceCollective& first = timeline.collectives[0];
+  const Group& group = fragment.groups.at(static_cast<uint32_t>(first.group));
+  EXPECT_EQ(group.members, (std::vector<Rank>{{0}, {1}}));
+  EXPECT_EQ(first.kind, OpKind::all_reduce);
+  EXPECT_EQ(first.in_elements, 262144);
+  EXPECT_EQ(first.type, DataType::float32);
+  EXPECT_EQ(fragment.groups.at(static_cast<uint32_t>(timeline.collectives[3].group)).members.size(), 4u);
+  // Wall clock: ts and the base time added.
+  EXPECT_GT(timeline.gpu.front().start_ns, 1'790'857'026'000'000'000);
+  // The host issued it before the kernel ran.
+  ASSERT_NE(first.gpu_event, kNoIndex);
+  EXPECT_LT(first.enter_ns, timeline.gpu[first.gpu_event].start_ns);
+  EXPECT_EQ(timeline.gpu[first.gpu_event].collective, 0u);
+}
+
+TEST(TorchTraceImport, FindsTheOperationsOfACoalescedKernelByItsLaunch) {
+  const Fragment fragment = Read(Sample("torch_2_11_pipeline_rank1.json"));
+  const Timeline& timeline = fragment.timelines[0];
+  std::vector<OpKind> kinds;
+  for (const TraceCollective& operation : timeline.collectives)
+    if (operation.gpu_event != kNoIndex) kinds.push_back(operation.kind);
+  EXPECT_EQ(kinds, (std::vector<OpKind>{OpKind::recv, OpKind::send}));
+  EXPECT_EQ(timeline.collectives[0].peer.value, 0);
+  EXPECT_EQ(timeline.collectives[1].peer.value, 2);
+  EXPECT_EQ(timeline.collectives[0].in_elements, 1048576);
+  EXPECT_EQ(timeline.steps.size(), 2u);
+  EXPECT_EQ(timeline.memory.front().allocated > 0, true);
+}
+
+TEST(TorchTraceImport, ReadsTraceOfVersion1WithoutGroupsOrBaseTime) {
+  const Fragment fragment = Read(Sample("torch_1_13_rank2.json"));
+  const Timeline& timeline = fragment.timelines[0];
+  EXPECT_EQ(fragment.speakers[0].rank.value, 2);
+  ASSERT_EQ(timeline.gpu.size(), 5u);
+  EXPECT_EQ(timeline.gpu[0].start_ns, 1694128201426556000 + 450'000);
+  ASSERT_EQ(timeline.collectives.size(), 1u);
+  EXPECT_EQ(timeline.collectives[0].kind, OpKind::all_reduce);
+  EXPECT_EQ(timeline.collectives[0].in_elements, 394241);  // from the annotation
+  EXPECT_EQ(timeline.collectives[0].type, DataType::float32);
+  EXPECT_EQ(fragment.groups.at(static_cast<uint32_t>(timeline.collectives[0].group)).members.size(), 8u);
+  EXPECT_EQ(timeline.launches.size(), 5u);
+  ASSERT_EQ(timeline.matrix_work.size(), 1u);
+  EXPECT_DOUBLE_EQ(timeline.matrix_work[0].flops, 2.0 * 256 * 1024 * 512);
+  bool loads = false, waits = false;
+  for (const HostRange& range : timeline.ranges) {
+    loads |= range.work == HostWork::data_loading;
+    waits |= range.work == HostWork::device_wait;
+  }
+  EXPECT_TRUE(loads);
+  EXPECT_TRUE(waits);
+}
+
+TEST(TorchTraceImport, ReadsWhatStandsBehindTheEvents) {
+  const Fragment fragment = Read(Sample("torch_2_7_on_demand_rocm.json"));
+  const Timeline& timeline = fragment.timelines[0];
+  EXPECT_EQ(fragment.speakers[0].rank.value, 4);
+  ASSERT_EQ(timeline.collectives.size(), 1u);
+  EXPECT_EQ(timeline.gpu[0].work, GpuWork::communication);
+  EXPECT_EQ(timeline.gpu[0].start_ns, 1711964646000000000 + 140'500);
+  EXPECT_EQ(timeline.collectives[0].kind, OpKind::all_gather);  // RCCL's kernel name does not tell, the call does
+  EXPECT_EQ(timeline.collectives[0].seq, 17);
+  EXPECT_EQ(timeline.collectives[0].enter_ns, 1711964646000000000 + 100'250);
+  EXPECT_EQ(fragment.groups.at(0).members, (std::vector<Rank>{{0}, {4}}));
+  EXPECT_EQ(fragment.groups.at(0).description, "DP");
+}
+
+TEST(TorchTraceImport, SurvivesUnescapedQuotesNanAndTrailingCommas) {
+  const Fragment fragment = Read(Sample("torch_unescaped.json"));
+  ASSERT_EQ(fragment.timelines[0].gpu.size(), 2u);
+  EXPECT_EQ(fragment.timelines[0].gpu[0].end_ns - fragment.timelines[0].gpu[0].start_ns, 5500);
+  EXPECT_EQ(fragment.timelines[0].collectives.size(), 1u);
+  EXPECT_EQ(fragment.bytes.not_understood, 0u);
+  EXPECT_FALSE(fragment.timelines[0].cut);
+}
+
+TEST(TorchTraceImport, TakesTheRankFromTheNameOnlyWhenTheContentIsSilent) {
+  const std::string text =
+      R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1}]})";
+  const Fragment fragment = Read(text, "trace_rank5.json");
+  EXPECT_EQ(fragment.speakers[0].rank.value, 5);
+  EXPECT_EQ(fragment.speakers[0].rank_certainty, Certainty::assumed);
+  EXPECT_TRUE(Noted(fragment, "rank-assumed"));
+  EXPECT_EQ(Read(Sample("torch_1_13_rank2.json"), "trace_rank7.json").speakers[0].rank.value, 2);
+}
+
+TEST(TorchTraceImport, StreamOfACompressedFileGivesTheSameTimeline) {
+  for (const char* name : {"torch_2_11_mesh_rank0.json", "torch_2_11_pipeline_rank1.json", "torch_unescaped.json"}) {
+    const std::string text = Sample(name);
+    const Fragment plain = Read(text);
+    Fragment streamed;
+    ReadTorchTraceStream({"trace.json.gz", Gzip(text), false}, streamed);
+    EXPECT_EQ(streamed.bytes.total, text.size());
+    EXPECT_EQ(streamed.bytes.understood, plain.bytes.understood);
+    ASSERT_EQ(streamed.timelines[0].gpu.size(), plain.timelines[0].gpu.size());
+    EXPECT_EQ(streamed.timelines[0].collectives.size(), plain.timelines[0].collectives.size());
+    EXPECT_EQ(streamed.timelines[0].end_ns, plain.timelines[0].end_ns);
+  }
+}
+
+TEST(TorchTraceImport, ReadsTheBeginningOfACutFile) {
+  const std::string text = Sample("torch_2_11_pipeline_rank1.json");
+  const Fragment whole = Read(text);
+  const Fragment fragment = Read(text.substr(0, text.size() * 3 / 4));
+  EXPECT_TRUE(fragment.timelines[0].cut);
+  EXPECT_TRUE(Noted(fragment, "truncated"));
+  EXPECT_LE(fragment.timelines[0].gpu.size(), whole.timelines[0].gpu.size());
+  EXPECT_EQ(fragment.speakers[0].rank.value, 1);
+  Fragment compressed;
+  const std::string gz = Gzip(text);
+  ReadTorchTraceStream({"trace.json.gz", std::string_view(gz).substr(0, gz.size() / 2), false}, compressed);
+  EXPECT_TRUE(compressed.timelines[0].cut);
+  EXPECT_GT(compressed.bytes.total, 0u);
+}
+
+TEST(TorchTraceFormat, KnowsItsOwnAndNoOther) {
+  for (const char* name : {"torch_2_11_mesh_rank0.json", "torch_2_11_pipeline_rank1.json", "torch_1_13_rank2.json",
+                           "torch_2_7_on_demand_rocm.json", "torch_unescaped.json"}) {
+    const std::string text = Sample(name);
+    EXPECT_EQ(kTorchTraceFormat.recognise(std::string_view(text).substr(0, 2000), "x"), Recognition::yes) << name;
+  }
+  for (const char* text : {"", "[1,2]", "{\"header\": {\"id\": \"0x1\"}}", "[rank0]: Traceback", "{\"traceEvent\": 1}",
+                           "[{\"name\":\"forward-compute\",\"ph\":\"X\"}]", "{\"entries\": [], \"version\": \"2.10\"}"})
+    EXPECT_EQ(kTorchTraceFormat.recognise(text, "trace.json"), Recognition::no) << text;
+  EXPECT_EQ(kTorchTraceFormat.recognise("{\"traceEvents\": [{\"cat\": \"toplevel\"", "x"), Recognition::maybe);
+}
+
+TEST(MatrixFlops, CountsAMultiplyAddAsTwo) {
+  EXPECT_DOUBLE_EQ(MatrixFlops("aten::mm", {{2, 3}, {3, 5}}), 60);
+  EXPECT_DOUBLE_EQ(MatrixFlops("aten::addmm", {{5}, {2, 3}, {3, 5}}), 60);
+  EXPECT_DOUBLE_EQ(MatrixFlops("aten::bmm", {{7, 2, 3}, {7, 3, 5}}), 420);
+  EXPECT_DOUBLE_EQ(
+      MatrixFlops("aten::_scaled_dot_product_flash_attention", {{1, 2, 8, 4}, {1, 2, 16, 4}, {1, 2, 16, 4}}),
+      4.0 * 2 * 8 * 4 * 16);
+  EXPECT_DOUBLE_EQ(MatrixFlops("aten::mm", {}), 0);
+  EXPECT_DOUBLE_EQ(MatrixFlops("aten::mm", {{2}, {3, 5}}), 0);
+}
+
+}  // namespace
+}  // namespace tacet
