@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table that sorts, filters and shows a page of rows at a time, so that sixteen thousand ranks stay quick.
 //   columns: [{label, value(row): number or string, cell(row): node or text, numeric}]
-//   options: {name, search(row): text, choices: [{label, test(row)}]}
+//   options: {name, search(row): text, choices: [{label, mark, test(row)}], sort: the column sorted by at first}
 
 const PAGE_ROWS = 100;
 
@@ -13,7 +13,7 @@ function compareValues(a, b) {
 }
 
 function dataTable(columns, rows, options) {
-  const state = {sort: -1, down: false, text: "", choice: null, shown: PAGE_ROWS};
+  const state = {sort: options.sort ?? -1, down: false, text: "", choice: null, shown: PAGE_ROWS};
   const body = h("tbody");
   const status = h("p.status");
   status.setAttribute("aria-live", "polite");
@@ -88,6 +88,7 @@ function dataTable(columns, rows, options) {
     choices.append(chip);
   }
 
+  if (state.sort >= 0) heads[state.sort].setAttribute("aria-sort", "ascending");
   draw();
   const controls = rows.length > 6 ? h("div.controls", search, choices, status) : null;
   const node = h("div.datatable", controls, h("div.scroll", h("table", h("thead", h("tr", heads)), body)), more);

@@ -2,13 +2,13 @@
 // Elements and words. Everything a report holds may come from an attacker's log: it reaches the page as text nodes only,
 // and class names come from the fixed lists below, never from the report.
 
-const ROLES = ["guilty", "silent", "waits", "ok", "unknown"];
-const ROLE_WORDS = {guilty: "guilty", silent: "silent", waits: "waits", ok: "ok", unknown: "no role"};
+const ROLES = ["guilty", "silent", "waits", "ok", "unknown", "absent"];  // absent: nothing speaks of the rank
+const ROLE_WORDS = {guilty: "guilty", silent: "silent", waits: "waits", ok: "ok", unknown: "no role", absent: "no evidence"};
 const STATUSES = ["hang", "crash", "corrupt", "slow", "degraded", "healthy", "undetermined"];
 const SEVERITIES = ["critical", "warning", "note", "error"];
 
 const oneOf = (list, value, otherwise) => (list.includes(value) ? value : otherwise);
-const roleOf = (row) => oneOf(ROLES, row && row.role, "unknown");
+const roleOf = (row) => (row ? oneOf(ROLES, row.role, "unknown") : "absent");
 
 // Control characters would vanish or, like U+202E, turn the text around: they are shown as escapes, as in the text report.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
@@ -20,7 +20,7 @@ function clean(value) {
 }
 
 function append(node, children) {
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === "") continue;
     node.append(child instanceof Node ? child : clean(child));
   }

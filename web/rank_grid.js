@@ -13,23 +13,27 @@ function gridCells(report) {
   return Array.from({length: world}, (_, rank) => ({rank, row: byRank.get(rank)}));
 }
 
-function cellSize(cells) {
+function cellSize(cells, width) {
   if (cells <= 16) return 44;
   if (cells <= 64) return 36;
   if (cells <= 256) return 26;
   if (cells <= 1024) return 16;
-  return cells <= 4096 ? 10 : 7;
+  return cells <= 4096 ? 10 : width < 640 ? 4 : 7;
 }
 
 function gridShape(cells, width) {
-  const size = cellSize(cells);
-  const gutter = size >= 26 ? 0 : 46;  // small cells carry no number, so rows do
+  let size = cellSize(cells, width);
+  if (cells <= 64) {  // a host a row, on a narrow screen too
+    const columns = Math.min(cells, 8);
+    size = Math.min(size, Math.floor((width - 2) / columns));
+    return {size, gutter: 1, top: 1, columns, rows: Math.ceil(cells / columns)};
+  }
+  const gutter = size >= 26 ? 1 : 46, top = size >= 26 ? 1 : 8;  // small cells carry no number, so rows do
   let columns = Math.max(1, Math.floor((width - gutter) / size));
   // Hosts have eight devices more often than not: rows of whole hosts line up.
   if (columns > 8) columns -= columns % (columns >= 64 && size < 16 ? 32 : 8);
-  if (cells <= 64) columns = Math.min(columns, 8);
   columns = Math.min(columns, cells);
-  return {size, gutter, columns, rows: Math.ceil(cells / columns)};
+  return {size, gutter, top, columns, rows: Math.ceil(cells / columns)};
 }
 
 function rankGrid(report, onPick) {
@@ -42,28 +46,32 @@ function rankGrid(report, onPick) {
   canvas.setAttribute("aria-label", "Grid of " + count(cells.length, "rank") + ": " +
     ROLES.filter((role) => counts[role]).map((role) => counts[role] + " " + ROLE_WORDS[role]).join(", ") +
     ". Arrow keys move from rank to rank; Enter finds it in the table.");
-  const readout = h("p.readout");
+  const readout = h("p.readout", "Point at a cell, or move with the arrow keys; Enter finds the rank in the table.");
   readout.setAttribute("aria-live", "polite");
   const frame = h("div.grid", canvas);
   let shape = gridShape(cells.length, 600), cursor = -1;
 
   function drawCell(pen, index, colours) {
-    const {size, gutter, columns} = shape;
-    const x = gutter + (index % columns) * size, y = Math.floor(index / columns) * size;
+    const {size, gutter, top, columns} = shape;
+    const x = gutter + (index % columns) * size, y = top + Math.floor(index / columns) * size;
     const gap = size >= 16 ? 3 : 1, side = size - gap;
     const role = roleOf(cells[index].row);
     pen.fillStyle = colours[role];
-    pen.beginPath();
-    pen.roundRect(x, y, side, side, size >= 26 ? 6 : size >= 16 ? 3 : 1);
-    pen.fill();
-    if (!cells[index].row && size >= 16) {  // no evidence at all: hollow
+    if (size < 16) {
+      pen.fillRect(x, y, side, side);
+    } else {
+      pen.beginPath();
+      pen.roundRect(x, y, side, side, size >= 26 ? 6 : 3);
+      pen.fill();
+    }
+    if (role === "absent" && size >= 16) {  // hollow
       pen.fillStyle = colours.surface;
       pen.beginPath();
       pen.roundRect(x + 1.5, y + 1.5, side - 3, side - 3, size >= 26 ? 5 : 2);
       pen.fill();
     }
     if (size >= 26) {
-      pen.fillStyle = role === "unknown" ? colours.ink : colours[role + "Ink"];
+      pen.fillStyle = colours[role + "Ink"];
       pen.fillText(String(cells[index].rank ?? "?"), x + side / 2, y + side / 2 + 0.5);
     }
     if (index === cursor) {
@@ -73,9 +81,25 @@ function rankGrid(report, onPick) {
     }
   }
 
+  // One red cell among sixteen thousand is easily missed: the guilty get a ring.
+  function drawHalos(pen, colours) {
+    const {size, gutter, top, columns} = shape;
+    const guilty = cells.flatMap((cell, index) => (roleOf(cell.row) === "guilty" ? [index] : []));
+    pen.lineWidth = 2;
+    for (const index of guilty.slice(0, 100)) {
+      const x = gutter + (index % columns) * size + size / 2 - 0.5, y = top + Math.floor(index / columns) * size + size / 2 - 0.5;
+      for (const [radius, colour] of [[size * 0.5 + 6, colours.surface], [size * 0.5 + 4, colours.guilty]]) {
+        pen.strokeStyle = colour;
+        pen.beginPath();
+        pen.arc(x, y, radius, 0, 2 * Math.PI);
+        pen.stroke();
+      }
+    }
+  }
+
   function draw() {
     shape = gridShape(cells.length, frame.clientWidth || 600);
-    const {size, gutter, columns, rows} = shape;
+    const {size, gutter, top, columns, rows} = shape;
     const style = getComputedStyle(document.documentElement);
     const colours = {ink: style.getPropertyValue("--ink"), surface: style.getPropertyValue("--surface")};
     for (const role of ROLES) {
@@ -83,31 +107,31 @@ function rankGrid(report, onPick) {
       colours[role + "Ink"] = style.getPropertyValue("--on-" + role);
     }
     const scale = window.devicePixelRatio || 1;
-    const width = gutter + columns * size + 2, height = rows * size + 2;
+    const width = gutter + columns * size + top, height = rows * size + 2 * top;
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
     canvas.style.width = width + "px";
     canvas.style.height = height + "px";
     const pen = canvas.getContext("2d");
     pen.scale(scale, scale);
-    pen.translate(1, 1);
     pen.font = "600 " + Math.round(size * 0.36) + "px " + style.getPropertyValue("--sans");
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     for (let i = 0; i < cells.length; ++i) if (i !== cursor) drawCell(pen, i, colours);
     if (cursor >= 0) drawCell(pen, cursor, colours);
-    if (gutter === 0) return;
+    if (size >= 26) return;
+    drawHalos(pen, colours);
     pen.fillStyle = style.getPropertyValue("--ink-3");
     pen.font = "10px " + style.getPropertyValue("--sans");
     pen.textAlign = "right";
     for (let row = 0, step = Math.ceil(13 / size); row < rows; row += step)
-      pen.fillText(String(cells[row * columns].rank), gutter - 8, row * size + size / 2);
+      pen.fillText(String(cells[row * columns].rank), gutter - 8, top + row * size + size / 2);
   }
 
   function cellAt(event) {
     const box = canvas.getBoundingClientRect();
-    const column = Math.floor((event.clientX - box.left - 1 - shape.gutter) / shape.size);
-    const index = Math.floor((event.clientY - box.top - 1) / shape.size) * shape.columns + column;
+    const column = Math.floor((event.clientX - box.left - shape.gutter) / shape.size);
+    const index = Math.floor((event.clientY - box.top - shape.top) / shape.size) * shape.columns + column;
     return column >= 0 && column < shape.columns && index >= 0 && index < cells.length ? index : -1;
   }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: sections in the order in which they are asked for.
 
+const SHORT_TITLES = {open: "Open questions", remarks: "Remarks"};  // for the bar at the top
+
 function section(id, title, note, ...children) {
   const heading = h("h2", title, note ? h("span.faint", note) : null);
   const node = h("section", heading, children);
   node.id = id;
+  node.dataset.short = SHORT_TITLES[id] || title;
   heading.id = id + "-title";
   node.setAttribute("aria-labelledby", heading.id);
   return node;
@@ -51,7 +54,7 @@ function verdictSection(report) {
     finding && fact("Who waits", describeRanks(finding.affected_ranks, 6)),
     verdict.cause && fact("Cause", finding && finding.title ? h("span", finding.title) : null, h("code", verdict.cause)),
     finding && fact("Confidence", confidence(verdict.confidence)),
-    report.jobs.length > 1 ? fact("Job", (report.job.label || "the first") + " of " + report.jobs.length) : null);
+    report.jobs.length > 1 ? fact("Job", (report.job.label || "unnamed") + " (1 of " + report.jobs.length + ")") : null);
   const node = h("section.verdict." + status,
     h("p.line", h("span.status", status), who ? h("span.who", capitalise(who) + hostsOf(report, verdict.ranks)) : null),
     h("h1", verdict.headline),
@@ -80,7 +83,7 @@ function findingCard(report, finding, index) {
     h("div.body",
       finding.evidence.length > 0 ? [h("h3", "Evidence"), h("ol.evidence", finding.evidence.map(evidenceItem))] : null,
       finding.explanation ? [h("h3", "What it means"), paragraphs(finding.explanation)] : null,
-      finding.fix.length > 0 ? [h("h3", "What to do now"), list("ol", finding.fix)] : null,
+      finding.fix.length > 0 && finding !== carriedFinding(report) ? [h("h3", "What to do now"), list("ol", finding.fix)] : null,
       finding.prevent.length > 0 ? [h("h3", "How to prevent it"), list("ul", finding.prevent)] : null,
       finding.affected_ranks.length > 0 ? h("p.faint", "Waiting: " + describeRanks(finding.affected_ranks, 24)) : null));
   card.id = "finding-" + (index + 1);
@@ -103,6 +106,7 @@ function rankTable(report) {
   const present = ROLES.filter((role) => report.ranks.some((row) => roleOf(row) === role));
   return dataTable(columns, report.ranks, {
     name: "rank",
+    sort: 1,
     search: (row) => ["rank " + row.rank + ".", row.role, row.host, row.pid, row.last_operation, row.doing, row.evidence_kinds.join(" ")].join("\n"),
     choices: present.length > 1 ? present.map((role) => ({label: ROLE_WORDS[role], mark: h("i.dot." + role), test: (row) => roleOf(row) === role})) : [],
   });
@@ -111,9 +115,10 @@ function rankTable(report) {
 function ranksSection(report) {
   const table = rankTable(report);
   const pick = (rank) => { table.find("rank " + rank + "."); table.node.scrollIntoView({block: "start"}); };
-  const large = report.ranks.length > 256;
-  const pictures = h(large ? "div.pictures.large" : "div.pictures",
-    report.waits.length > 0 ? h("div.panel", h("h3", "Who waits for whom"), waitGraph(report)) : null,
+  const graph = report.waits.length > 0 ? waitGraph(report) : null;
+  const shape = report.ranks.length > 256 ? ".large" : graph && graph.dense ? ".dense" : "";
+  const pictures = h("div.pictures" + shape,
+    graph ? h("div.panel", h("h3", "Who waits for whom"), graph.node) : null,
     h("div.panel", h("h3", "Every rank"), rankGrid(report, pick)));
   const world = report.job.world_size;
   return section("ranks", "Ranks", world ? report.ranks.length.toLocaleString("en") + " of " + world.toLocaleString("en") : null, pictures, table.node);
@@ -196,7 +201,7 @@ function show(report) {
   document.getElementById("report").replaceChildren(...sections, hoverCard);
 
   const links = sections.filter((node) => node.id !== "verdict").map((node) => {
-    const link = h("a", node.querySelector("h2").firstChild.textContent);
+    const link = h("a", node.dataset.short);
     link.href = "#" + node.id;
     return link;
   });

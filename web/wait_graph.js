@@ -74,6 +74,23 @@ function waitEdges(waits, nodes) {
   return [...edges.values()];
 }
 
+// Pushes neighbours on a ring apart until each has room, and no further.
+function spreadAngles(ring, room) {
+  const least = Math.min(room, (2 * Math.PI) / ring.length);
+  for (let round = 0; round < 200; ++round) {
+    let moved = false;
+    ring.forEach((node, i) => {
+      const last = i + 1 === ring.length, next = ring[last ? 0 : i + 1];
+      const short = least - (next.angle + (last ? 2 * Math.PI : 0) - node.angle);
+      if (next === node || short < 1e-3) return;
+      node.angle -= short / 2;
+      next.angle += short / 2;
+      moved = true;
+    });
+    if (!moved) return;
+  }
+}
+
 // Rings around the middle. Each ring is turned so that its ranks stand near those they wait for.
 function placeNodes(nodes, edges) {
   const radius = nodes.length > 24 ? 13 : nodes.length > 12 ? 16 : 20;
@@ -81,6 +98,7 @@ function placeNodes(nodes, edges) {
   const target = new Map(edges.map((edge) => [edge.from, edge.to]));
   const depths = [...new Set(nodes.map((node) => node.depth))].sort((a, b) => a - b);
   let reach = 0;
+  for (const node of nodes) node.outermost = node.depth === depths[depths.length - 1];
   depths.forEach((depth, level) => {
     const ring = nodes.filter((node) => node.depth === depth);
     const wide = Math.max(...ring.map((node) => node.radius));
@@ -89,32 +107,35 @@ function placeNodes(nodes, edges) {
       reach = wide;
       return;
     }
-    const spacing = 2 * wide + (nodes.length > 24 ? 8 : 18);
-    const around = Math.max((ring.length * spacing) / (2 * Math.PI), level === 0 ? 0 : reach + wide + 46);
+    // A crowded ring becomes two, the ranks by turns on the inner and the outer one.
+    const rows = ring.length > 24 ? 2 : 1;
+    const shared = ring.some((node) => node.ranks.length > 1);  // a label stands below
+    const spacing = 2 * wide + (nodes.length > 24 ? 8 : shared ? 40 : 18);
+    const around = Math.max((ring.length * spacing) / rows / (2 * Math.PI), reach + wide + 46);
     const wish = (node) => (target.get(node) && target.get(node).angle !== undefined ? target.get(node).angle : 0);
     if (level > 0) ring.sort((a, b) => wish(a) - wish(b) || a.ranks[0] - b.ranks[0]);
-    const step = (2 * Math.PI) / ring.length;
-    let turn = -Math.PI / 2;
-    if (level > 1) {
-      let sin = 0, cos = 0;
-      ring.forEach((node, i) => { sin += Math.sin(wish(node) - i * step); cos += Math.cos(wish(node) - i * step); });
-      turn = Math.atan2(sin, cos);
-    }
+    const step = (2 * Math.PI) / (Math.ceil(ring.length / rows) * rows);
+    ring.forEach((node, i) => { node.angle = level > 1 ? wish(node) : i * step - Math.PI / 2; });
+    if (level > 1) spreadAngles(ring, spacing / rows / around);
     ring.forEach((node, i) => {
-      node.angle = turn + i * step;
-      node.x = around * Math.cos(node.angle);
-      node.y = around * Math.sin(node.angle);
+      const far = around + (i % rows) * (2 * wide + 6);
+      node.x = far * Math.cos(node.angle);
+      node.y = far * Math.sin(node.angle);
     });
-    reach = around + wide;
+    reach = around + (rows - 1) * (2 * wide + 6) + wide;
   });
-  return reach;
+  // What the picture must show, with a little air: left, top, width, height.
+  const air = nodes.some((node) => node.ranks.length > 1) ? 34 : 10;
+  const left = Math.min(...nodes.map((node) => node.x - node.radius)) - air, right = Math.max(...nodes.map((node) => node.x + node.radius)) + air;
+  const top = Math.min(...nodes.map((node) => node.y - node.radius)) - air, bottom = Math.max(...nodes.map((node) => node.y + node.radius)) + air;
+  return [left, top, right - left, bottom - top].map(Math.round);
 }
 
 // A slightly bent line from rim to rim, so that two ranks that wait for each other show two lines.
 function edgePath(edge) {
   const {from, to} = edge;
   const dx = to.x - from.x, dy = to.y - from.y, length = Math.hypot(dx, dy) || 1;
-  const bend = Math.min(18, length * 0.08);
+  const bend = Math.min(12, length * 0.06);
   const middle = {x: (from.x + to.x) / 2 - (dy / length) * bend, y: (from.y + to.y) / 2 + (dx / length) * bend};
   const rim = (node, away) => {
     const ax = middle.x - node.x, ay = middle.y - node.y, far = Math.hypot(ax, ay) || 1;
@@ -139,7 +160,7 @@ function waitSummary(waits) {
 }
 
 function waitLegend(summary, highlight) {
-  const list = h("ul.waits");
+  const list = h("ul.waitlist");
   summary.slice(0, 8).forEach((place, index) => {
     const lines = [...place.targets].slice(0, 4).map(([to, from]) => h("div.faint", describeRanks(from, 6), from.length > 1 ? " wait for " : " waits for ", "rank " + to));
     if (place.targets.size > 4) lines.push(h("div.faint", "and for " + (place.targets.size - 4) + " more"));
@@ -160,7 +181,7 @@ function drawNode(node, edges, highlight) {
     svg("circle", {r: node.radius.toFixed(1)}),
     svg("text", {"text-anchor": "middle", dy: ".36em", "font-size": Math.max(10, Math.min(15, node.radius * 0.8)).toFixed(1)},
       many ? node.ranks.length.toLocaleString("en") : String(node.ranks[0])));
-  if (many) mark.append(svg("text", {class: "under", "text-anchor": "middle", y: (node.radius + 14).toFixed(1), "font-size": 11}, foldRanks(node.ranks, 2)));
+  if (many && node.outermost) mark.append(svg("text", {class: "under", "text-anchor": "middle", y: (node.y < -1 ? -node.radius - 7 : node.radius + 15).toFixed(1), "font-size": 11}, foldRanks(node.ranks, 2)));
   mark.setAttribute("aria-label", clean(capitalise(nodeName(node)) + ", " + ROLE_WORDS[node.role] + (words.length > 0 ? ": " + words.slice(0, 4).join("; ") : "")));
   const tell = () => {
     highlight((edge) => edge.from === node || edge.to === node);
@@ -175,9 +196,10 @@ function drawNode(node, edges, highlight) {
   return mark;
 }
 
-function drawEdge(edge, hue) {
-  const width = 1.4 + Math.log10(edge.waits);
-  const line = svg("path", {class: "edge hue" + hue, d: edgePath(edge), "stroke-width": width.toFixed(1), "marker-end": "url(#head" + hue + ")"});
+function drawEdge(edge, hue, crowded) {
+  const width = 1.6 + 0.4 * Math.log10(edge.waits);
+  const line = svg("path", {class: "edge hue" + hue, d: edgePath(edge), "stroke-width": width.toFixed(1)});
+  if (!crowded) line.setAttribute("marker-end", "url(#head" + hue + ")");
   line.addEventListener("mousemove", (event) => showHover(event.clientX, event.clientY,
     h("strong", nodeName(edge.from) + (edge.from.ranks.length > 1 ? " wait for " : " waits for ") + nodeName(edge.to)),
     h("div", edge.where), edge.waits > 1 && h("div.faint", count(edge.waits, "wait"))));
@@ -190,18 +212,20 @@ function waitGraph(report) {
   for (const wait of report.waits) ranks.add(wait.from).add(wait.to);
   const nodes = waitNodes(report, ranks, waitDepths(report.waits, report.verdict.ranks, ranks));
   const edges = waitEdges(report.waits, nodes);
-  const reach = placeNodes(nodes, edges) + 24;
+  const view = placeNodes(nodes, edges);
   const summary = waitSummary(report.waits);
   const hues = new Map(summary.map((place, index) => [place.where, Math.min(index, MOST_HUES - 1)]));
 
   const heads = svg("defs", {});
   for (let hue = 0; hue < MOST_HUES; ++hue)
-    heads.append(svg("marker", {id: "head" + hue, viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto"},
+    heads.append(svg("marker", {id: "head" + hue, viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto"},
       svg("path", {class: "head hue" + hue, d: "M0 0.6L7.4 4L0 7.4z"})));
-  const picture = svg("svg", {class: "graph", viewBox: [-reach, -reach, 2 * reach, 2 * reach].map(Math.round).join(" "), role: "group"}, heads);
+  const picture = svg("svg", {class: "graph", viewBox: view.join(" "), role: "group"}, heads);
   picture.setAttribute("aria-label", "Picture of the waits, told in words beside it");
-  picture.style.maxWidth = Math.round(Math.max(260, 2 * reach * 1.15)) + "px";
-  const lines = edges.map((edge) => [edge, drawEdge(edge, hues.get(edge.where))]);
+  picture.style.maxWidth = Math.round(view[2] * 1.3) + "px";
+  const arrivals = new Map();  // dozens of arrow heads on one circle would be a blot
+  for (const edge of edges) arrivals.set(edge.to, (arrivals.get(edge.to) || 0) + 1);
+  const lines = edges.map((edge) => [edge, drawEdge(edge, hues.get(edge.where), arrivals.get(edge.to) > 24)]);
   const highlight = (wanted) => {
     for (const [edge, line] of lines) {
       line.classList.toggle("bright", wanted !== null && wanted(edge));
@@ -210,5 +234,5 @@ function waitGraph(report) {
   };
   for (const [, line] of lines) picture.append(line);
   for (const node of nodes) picture.append(drawNode(node, edges, highlight));
-  return h("div.graphbox", picture, waitLegend(summary, highlight));
+  return {node: h("div.graphbox", picture, waitLegend(summary, highlight)), dense: nodes.length > 24};
 }

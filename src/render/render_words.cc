@@ -12,19 +12,18 @@ std::string FoldRanks(std::vector<int> ranks, size_t max_chars) {
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   std::string out;
+  size_t room = 0;  // where the list could end in ",..." and keep within max_chars
   for (size_t i = 0; i < ranks.size();) {
     size_t last = i;
     while (last + 1 < ranks.size() && ranks[last + 1] - 1 == ranks[last]) ++last;
-    std::string piece = i == 0 ? "" : ",";
-    piece += std::to_string(ranks[i]);
-    if (last > i) piece += '-' + std::to_string(ranks[last]);
-    // Room is kept for ",..." unless this is the last piece; the first one is always written.
-    const size_t tail = last + 1 < ranks.size() ? 4 : 0;
-    if (max_chars > 0 && i > 0 && out.size() + piece.size() + tail > max_chars) return out + ",...";
-    out += piece;
+    if (i > 0) out += ',';
+    out += std::to_string(ranks[i]);
+    if (last > i) out += '-' + std::to_string(ranks[last]);
+    if (i == 0 || out.size() + 4 <= max_chars) room = out.size();
     i = last + 1;
   }
-  return out;
+  if (max_chars == 0 || out.size() <= max_chars || room == out.size()) return out;
+  return out.substr(0, room) + ",...";
 }
 
 std::string DescribeRanks(const std::vector<int>& ranks, size_t max_chars) {

@@ -185,7 +185,7 @@ void AddFooter(TextPage& page, const Report& report) {
   std::snprintf(took, sizeof took, "Took %.2f s.", report.seconds);
   std::string line = took;
   if (!report.verdict.cause.empty()) line += " More on this cause: tacet explain " + CleanLine(report.verdict.cause);
-  page.Line(page.Paint(line, Ink::dim));
+  page.Paragraph("", line, Ink::dim);
 }
 
 // Three lines, and one for each thing that still deserves a word.

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/text_render.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "render/sample_report.h"
+#include "render/text_layout.h"
+
+namespace tacet {
+namespace {
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+size_t LineOf(const std::vector<std::string>& lines, std::string_view begin) {
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (lines[i].starts_with(begin)) return i;
+  ADD_FAILURE() << "no line begins with " << begin;
+  return 0;
+}
+
+TEST(TextRender, TellsTheCaseInTheFirstLines) {
+  const std::string expected =
+      "HANG  rank 5 on node-b\n"
+      "  where   all_reduce #13 (4.2 MB) on mesh_tp (group 5)\n"
+      "  why     Rank 5 never issued all_reduce #13 on mesh_tp, which ranks 4, 6 and 7 wait in: it is\n"
+      "          reading data in load_next_batch (train.py:124).\n"
+      "  waits   ranks 0-4,6-7\n"
+      "  cause   rank-stuck-on-host (certain): A rank is stuck on the host, outside communication\n"
+      "\n"
+      "Evidence\n"
+      "  1. The main thread of rank 5 is in load_next_batch, in user code.\n"
+      "     stack_rank5.txt:6  File \"/srv/train/train.py\", line 124 in load_next_batch\n";
+  EXPECT_EQ(RenderText(SampleHang(), {}).substr(0, expected.size()), expected);
+}
+
+TEST(TextRender, KeepsTheOrderInWhichThingsAreAsked) {
+  const auto lines = Lines(RenderText(SampleHang(), {}));
+  const char* order[] = {"HANG",           "Evidence",   "What to do now",
+                         "Ranks (8 of 8)", "Also found", "Could not be told",
+                         "Assumed",        "Inputs",     "Took"};
+  for (size_t i = 1; i < std::size(order); ++i) EXPECT_LT(LineOf(lines, order[i - 1]), LineOf(lines, order[i]));
+  EXPECT_EQ(lines.back(), "Took 0.42 s. More on this cause: tacet explain rank-stuck-on-host");
+}
+
+TEST(TextRender, ShowsThreePiecesOfEvidenceAndAllWhenVerbose) {
+  const std::string brief = RenderText(SampleHang(), {});
+  EXPECT_TRUE(Has(brief, "  3. The last collective of rank 5"));
+  EXPECT_FALSE(Has(brief, "It is a victim."));
+  EXPECT_TRUE(Has(brief, "and 2 more with --verbose"));
+  TextOptions verbose;
+  verbose.verbose = true;
+  const std::string full = RenderText(SampleHang(), verbose);
+  EXPECT_TRUE(Has(full, "  5. No line of any kernel log"));
+  EXPECT_TRUE(Has(full, "What it means"));
+  EXPECT_TRUE(Has(full, "How to prevent it"));
+  EXPECT_TRUE(Has(full, "do: Remove NCCL_IB_DISABLE"));
+  EXPECT_TRUE(Has(full, "nccl_trace_rank_7  flight_recorder  7     201 kB"));
+}
+
+TEST(TextRender, FoldsRanksThatStandAlike) {
+  const auto lines = Lines(RenderText(SampleHang(), {}));
+  const size_t table = LineOf(lines, "Ranks");
+  EXPECT_TRUE(lines[table + 2].starts_with("  5      node-b  guilty"));
+  EXPECT_TRUE(lines[table + 3].starts_with("  0-3    node-a  waits"));
+  EXPECT_TRUE(lines[table + 4].starts_with("  4,6-7  node-b  waits"));
+  EXPECT_EQ(lines[table + 5], "");
+}
+
+TEST(TextRender, CutsCellsInTheMiddleSoThatTheStateIsSeen) {
+  const auto lines = Lines(RenderText(SampleHang(), {}));
+  EXPECT_TRUE(Has(lines[LineOf(lines, "  5 ")], "completed")) << lines[LineOf(lines, "  5 ")];
+}
+
+TEST(TextRender, AHealthyReportIsThreeOrFourLines) {
+  EXPECT_EQ(RenderText(SampleHealthy(), {}),
+            "HEALTHY  4 ranks\n"
+            "  All 4 ranks finished the same 120 collectives; nobody waits.\n"
+            "  Read 4 files, 256 kB: 4 nccl_log. Not understood: 0%.\n"
+            "Took 0.03 s.\n");
+}
+
+TEST(TextRender, AHealthyReportStillNamesItsNotes) {
+  Report report = SampleHealthy();
+  report.findings = {SampleFallbackFinding()};
+  report.findings[0].severity = Severity::note;
+  report.cannot_tell = {{"q", "m"}};
+  const std::string text = RenderText(report, {});
+  EXPECT_TRUE(Has(text, "  note  transport-fallback: node-a talks over sockets"));
+  EXPECT_TRUE(Has(text, "1 open question; --verbose lists them"));
+  EXPECT_EQ(Lines(text).size(), 6u);
+}
+
+TEST(TextRender, AnUndeterminedReportAsksFirst) {
+  Report report = SampleHang();
+  report.findings.clear();
+  report.verdict = {Status::undetermined, "", {}, Confidence::possible, "The evidence does not tell."};
+  const auto lines = Lines(RenderText(report, {}));
+  EXPECT_EQ(lines[0], "UNDETERMINED");
+  EXPECT_LT(LineOf(lines, "Could not be told"), LineOf(lines, "Ranks"));
+  EXPECT_EQ(lines.back(), "Took 0.42 s.");
+}
+
+TEST(TextRender, StaysInsideTheWidth) {
+  for (const int width : {40, 60, 80, 100, 160}) {
+    TextOptions options;
+    options.width = width;
+    for (const Report& report : {SampleHang(), SampleHostile(), SampleLarge(64), SampleHealthy()}) {
+      for (const std::string& line : Lines(RenderText(report, options))) {
+        // Six columns cannot go below some sixty characters and still say something.
+        const bool table = width < 80 && line.find("  ", 2) != std::string::npos;
+        EXPECT_LE(DisplayWidth(line), static_cast<size_t>(table ? 90 : width)) << line;
+      }
+    }
+  }
+}
+
+TEST(TextRender, UsesEscapeSequencesOnlyWhenAsked) {
+  EXPECT_FALSE(Has(RenderText(SampleHang(), {}), "\x1b"));
+  TextOptions options;
+  options.colour = true;
+  const std::string text = RenderText(SampleHang(), options);
+  EXPECT_TRUE(text.starts_with("\x1b[1;31mHANG\x1b[0m"));
+  std::string bare;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b')
+      i = text.find('m', i);
+    else
+      bare += text[i];
+  }
+  EXPECT_EQ(bare, RenderText(SampleHang(), {})) << "colour changes nothing but colour";
+}
+
+TEST(TextRender, HostileEvidenceCannotSpeakToTheTerminal) {
+  for (const bool verbose : {false, true}) {
+    TextOptions options;
+    options.verbose = verbose;
+    const std::string text = RenderText(SampleHostile(), options);
+    for (const char c : text) ASSERT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
+    EXPECT_FALSE(Has(text, "\xe2\x80\xae"));
+    EXPECT_FALSE(Has(text, "\xff"));
+    EXPECT_TRUE(Has(text, "\\x1b[31mred"));
+  }
+}
+
+TEST(TextRender, SixteenThousandRanksStayShortAndQuick) {
+  const Report report = SampleLarge(16384);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text = RenderText(report, {});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  const auto lines = Lines(text);
+  EXPECT_LT(lines.size(), 60u);
+  EXPECT_TRUE(text.starts_with("HANG  rank 5461 on node-682\n"));
+  const size_t table = LineOf(lines, "Ranks (16384 of 16384)");
+  EXPECT_TRUE(lines[table + 2].starts_with("  5461 ")) << "the guilty one comes first";
+  EXPECT_TRUE(Has(text, "0-4,6-101,... (16214)"));
+}
+
+TEST(TextRender, NeverShowsMoreThanTwoDozenRows) {
+  Report report = SampleLarge(300);
+  for (ReportRank& rank : report.ranks) rank.role = rank.rank % 2 ? "guilty" : "role " + std::to_string(rank.rank);
+  const auto lines = Lines(RenderText(report, {}));
+  const size_t table = LineOf(lines, "Ranks");
+  EXPECT_EQ(lines[table + 2 + 24], "");
+  EXPECT_EQ(lines[table + 2 + 23], "  ...");
+}
+
+TEST(TextRender, SaysWhichOfSeveralJobsIsMeant) {
+  Report report = SampleHang();
+  report.jobs.push_back(report.jobs[0]);
+  report.jobs[0].label = "run of 00:15";
+  EXPECT_TRUE(Has(RenderText(report, {}), "  job     run of 00:15 (the first of 2 jobs in this input)\n"));
+}
+
+TEST(TextLayout, WrapsAtBlanksAndBreaksOnlyLongWords) {
+  EXPECT_EQ(Wrap("one two three", 8), (std::vector<std::string>{"one two", "three"}));
+  EXPECT_EQ(Wrap("abcdefghijkl mn", 8), (std::vector<std::string>{"abcdefgh", "ijkl mn"}));
+  EXPECT_EQ(Wrap("", 8), (std::vector<std::string>{""}));
+  EXPECT_EQ(Wrap("a\n\nb", 8), (std::vector<std::string>{"a", "", "b"}));
+  EXPECT_EQ(Wrap("  code x", 20), (std::vector<std::string>{"  code x"})) << "an indent means something";
+  EXPECT_EQ(Wrap("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9 \xc3\xa9\xc3\xa9\xc3\xa9", 8).size(), 1u) << "columns, not bytes";
+}
+
+TEST(TextLayout, CutsNeverInsideACharacter) {
+  EXPECT_EQ(Cut("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4), "\xc3\xa9...");
+  EXPECT_EQ(CutFront("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4), "...\xc3\xa9");
+  EXPECT_EQ(CutMiddle("abcdefghij", 7), "ab...ij");
+  EXPECT_EQ(Cut("abcdef", 2), "..");
+  EXPECT_EQ(Cut("abc", 3), "abc");
+}
+
+}  // namespace
+}  // namespace tacet
