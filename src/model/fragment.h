@@ -10,6 +10,7 @@
 #include "model/call.h"
 #include "model/event.h"
 #include "model/group.h"
+#include "model/in_flight.h"
 #include "model/measurement.h"
 #include "model/stack.h"
 #include "model/timeline.h"
@@ -56,6 +57,8 @@ struct Fragment {
   std::vector<Diagnostic> diagnostics;
   bool stub = false;            // the file says that nothing was recorded
   std::vector<Timeline> timelines;
+  std::vector<InFlight> in_flight;
+  std::vector<Pulse> pulses;
 
   void Note(DiagnosticSeverity severity, std::string code, std::string message, SourceRef source = {},
             std::string hint = "") {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/source_ref.h"
+#include "model/ids.h"
+#include "model/operation.h"
+
+namespace tacet {
+
+// What a network transfer waits for.
+enum class FlowWait : uint8_t { nothing, own_gpu, peer_credit, network, data };
+
+// One channel's traffic with one peer for an operation in flight.
+struct Flow {
+  GroupRank peer;
+  bool send = false;
+  uint8_t channel = 0;
+  int32_t steps_done = 0, steps_total = 0;
+  int64_t bytes = 0;
+  FlowWait waiting = FlowWait::nothing;  // of the oldest step in progress
+  int64_t waiting_since_wall_ns = kNoTime;
+  int64_t progress_wall_ns = kNoTime;  // a step ended last
+};
+
+enum class HostStage : uint8_t {
+  unknown,
+  in_group,      // between ncclGroupStart and ncclGroupEnd
+  in_group_end,  // inside ncclGroupEnd: connecting, planning
+  in_launch,     // inside the kernel launch
+  away,          // the host has left NCCL: the rest is the GPU's
+};
+
+// An operation that had not ended when the record was taken: how far the host, the kernel and the network got with it.
+struct InFlight {
+  uint32_t speaker = 0;
+  Rank rank;  // filled by the assembly
+  GroupIndex group = GroupIndex::none;
+  uint32_t stream = 0, call = 0;  // index of its stream in the fragment, and of its Call there
+  uint32_t seq = 0;
+  OpKind kind = OpKind::unknown;
+  HostStage host = HostStage::unknown;
+  int64_t host_since_wall_ns = kNoTime;
+  int32_t channels = -1;  // -1: not told
+  int32_t channels_started = 0, channels_finished = 0;
+  bool tells_end = true;  // false: its end is never recorded, so it may have ended
+  std::vector<Flow> flows;
+  SourceRef source;
+};
+
+// The last sign of life of a process, from something that beats on its own.
+struct Pulse {
+  uint32_t speaker = 0;
+  Rank rank;  // filled by the assembly
+  int64_t last_beat_wall_ns = kNoTime;
+  int64_t interval_ns = -1;  // -1: nothing beats
+  bool ended = false;        // it said that it ended by itself
+  SourceRef source;
+};
+
+}  // namespace tacet
