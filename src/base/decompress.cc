@@ -11,6 +11,13 @@ namespace tacet {
 namespace {
 
 constexpr size_t kChunk = 256 * 1024;
+constexpr std::string_view kGzipMagic = "\x1f\x8b\x08";
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
+
+// pzstd and seekable zstd files hold frames of their own between those with data: 0x184D2A50 to 0x184D2A5F.
+bool IsSkippableFrame(std::string_view bytes) {
+  return bytes.size() >= 4 && (bytes[0] & 0xf0) == 0x50 && bytes.substr(1, 3) == "\x2a\x4d\x18";
+}
 
 // Passes a chunk on, honouring the limit. False when the reading must stop.
 bool Deliver(const char* data, size_t size, uint64_t max_output, DecompressOutcome& outcome,
@@ -49,8 +56,9 @@ DecompressOutcome Gunzip(std::string_view in, uint64_t max_output, const std::fu
       inside_member = false;
       const size_t left = stream.avail_in + (in.size() - used);
       if (left == 0) break;
-      const char* rest = in.data() + in.size() - left;
-      if (DetectCompression({rest, left}) != Compression::gzip) {
+      const std::string_view rest = in.substr(in.size() - left);
+      if (DetectCompression(rest) != Compression::gzip) {
+        outcome.cut = kGzipMagic.starts_with(rest);
         outcome.unread_bytes = left;
         break;
       }
@@ -74,9 +82,11 @@ DecompressOutcome Unzstd(std::string_view in, uint64_t max_output, const std::fu
   // A hostile frame header may ask for a window of gigabytes; 128 MiB is what `zstd -19 --long` needs.
   ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, 27);
   auto buffer = std::make_unique<char[]>(kChunk);
-  ZSTD_inBuffer input{in.data(), in.size(), 0};
-  size_t expects = 1;
+  ZSTD_inBuffer input{in.data(), 0, 0};
+  size_t expects = ZSTD_initDStream(stream.get());
   while (true) {
+    // No more than it asks for: an error then costs the block it stands in, not all that the call had unpacked before it.
+    input.size = std::min(in.size(), input.pos + std::max<size_t>(expects, 1));
     ZSTD_outBuffer output{buffer.get(), kChunk, 0};
     const size_t before = input.pos;
     expects = ZSTD_decompressStream(stream.get(), &output, &input);
@@ -86,8 +96,14 @@ DecompressOutcome Unzstd(std::string_view in, uint64_t max_output, const std::fu
       break;
     }
     if (output.pos > 0 && !Deliver(buffer.get(), output.pos, max_output, outcome, sink)) break;
-    if (input.pos == input.size && output.pos < kChunk) {
+    const std::string_view rest = in.substr(input.pos);
+    if (rest.empty() && output.pos < kChunk) {
       outcome.cut = expects != 0;
+      break;
+    }
+    if (expects == 0 && !rest.empty() && DetectCompression(rest) != Compression::zstd) {
+      outcome.cut = kZstdMagic.starts_with(rest);
+      outcome.unread_bytes = rest.size();
       break;
     }
   }
@@ -97,8 +113,8 @@ DecompressOutcome Unzstd(std::string_view in, uint64_t max_output, const std::fu
 }  // namespace
 
 Compression DetectCompression(std::string_view bytes) {
-  if (bytes.size() >= 3 && bytes[0] == '\x1f' && bytes[1] == '\x8b' && bytes[2] == '\x08') return Compression::gzip;
-  if (bytes.size() >= 4 && bytes.substr(0, 4) == std::string_view("\x28\xb5\x2f\xfd", 4)) return Compression::zstd;
+  if (bytes.starts_with(kGzipMagic)) return Compression::gzip;
+  if (bytes.starts_with(kZstdMagic) || IsSkippableFrame(bytes)) return Compression::zstd;
   return Compression::none;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 
 namespace tacet {
 
@@ -108,29 +109,34 @@ std::string_view JsonReader::SkipValue() {
   return text_.substr(begin, at_ - begin);
 }
 
-int64_t JsonReader::Int() const {
-  std::string_view digits = raw_;
-  if (!digits.empty() && digits[0] == '+') digits.remove_prefix(1);
-  int64_t value = 0;
+// A number as real writers spell it: "-2.5e3", "+7", "NaN", "-Infinity", "1e999" (infinite). Nothing where it is none.
+static std::optional<double> ToDouble(std::string_view digits) {
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error == std::errc() && (end == digits.data() + digits.size())) return value;
-  const double real = Double();
-  if (!(real == real)) return 0;
-  if (real >= 9.2e18) return std::numeric_limits<int64_t>::max();
-  if (real <= -9.2e18) return std::numeric_limits<int64_t>::min();
-  return static_cast<int64_t>(real);
+  if (error == std::errc()) return value;
+  if (error != std::errc::result_out_of_range) return std::nullopt;
+  // from_chars does not say whether it was too large or too small; strtod does, and this is rare.
+  return std::strtod(std::string(digits).c_str(), nullptr);
 }
 
-double JsonReader::Double() const {
-  std::string_view digits = raw_;
-  if (!digits.empty() && digits[0] == '+') digits.remove_prefix(1);
-  if (digits == "NaN" || digits == "nan") return std::nan("");
-  if (digits == "Infinity" || digits == "inf") return std::numeric_limits<double>::infinity();
-  if (digits == "-Infinity" || digits == "-inf") return -std::numeric_limits<double>::infinity();
-  double value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
+static std::optional<int64_t> ToInt(std::string_view digits) {
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error == std::errc() && end == digits.data() + digits.size()) return value;
+  const auto real = ToDouble(digits);
+  if (!real) return std::nullopt;
+  if (std::isnan(*real)) return 0;
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  if (*real >= kTwoTo63) return std::numeric_limits<int64_t>::max();
+  if (*real < -kTwoTo63) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(*real);
 }
+
+int64_t JsonReader::Int() const { return ToInt(raw_).value_or(0); }
+
+double JsonReader::Double() const { return ToDouble(raw_).value_or(0); }
 
 static void AppendUtf8(std::string& out, uint32_t code) {
   if (code < 0x80) {
@@ -187,6 +193,8 @@ std::string JsonReader::Unescape(std::string_view raw) {
           } else {
             code = 0xfffd;
           }
+        } else if (code >= 0xdc00 && code < 0xe000) {
+          code = 0xfffd;
         }
         AppendUtf8(out, code);
         break;
@@ -210,16 +218,12 @@ const JsonValue* JsonValue::Find(std::string_view key) const {
 int64_t JsonValue::Int(int64_t otherwise) const {
   if (kind == Kind::boolean) return boolean;
   if (kind != Kind::number && kind != Kind::string) return otherwise;
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() ? value : otherwise;
+  return ToInt(text).value_or(otherwise);
 }
 
 double JsonValue::Double(double otherwise) const {
   if (kind != Kind::number && kind != Kind::string) return otherwise;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() ? value : otherwise;
+  return ToDouble(text).value_or(otherwise);
 }
 
 // Builds one value from the token just read. Recursion is bounded by the reader's own depth limit.
@@ -236,7 +240,7 @@ static bool BuildValue(JsonReader& reader, JsonReader::Token token, JsonValue* o
         std::string name = reader.String();
         JsonValue value;
         const bool whole = BuildValue(reader, reader.Next(), &value);
-        out->members.emplace_back(std::move(name), std::move(value));
+        if (whole || value.is_object() || value.is_array()) out->members.emplace_back(std::move(name), std::move(value));
         if (!whole) return false;
       }
     case Token::array_begin:
@@ -246,8 +250,7 @@ static bool BuildValue(JsonReader& reader, JsonReader::Token token, JsonValue* o
         if (token == Token::array_end) return true;
         JsonValue value;
         if (!BuildValue(reader, token, &value)) {
-          if (value.kind == JsonValue::Kind::object || value.kind == JsonValue::Kind::array)
-            out->items.push_back(std::move(value));
+          if (value.is_object() || value.is_array()) out->items.push_back(std::move(value));
           return false;
         }
         out->items.push_back(std::move(value));

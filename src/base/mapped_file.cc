@@ -21,17 +21,22 @@ static const char* KindName(mode_t mode) {
 }
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
-  // O_NONBLOCK: opening a fifo without a writer must not wait.
+  const auto refuse = [](mode_t mode) {
+    return Error{std::string("is ") + KindName(mode) + ", not a regular file", "name a file instead"};
+  };
+  // Opening a device may already do something, and a socket cannot be opened at all.
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return refuse(status.st_mode);
+  // O_NONBLOCK: should it have become a fifo since, opening must not wait for a writer.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
     const int error = errno;
     return Error{std::string("cannot open: ") + std::strerror(error),
                  error == EACCES ? "check the file's permissions" : "check the path"};
   }
-  struct stat status {};
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(fd);
-    return Error{std::string("is ") + KindName(status.st_mode) + ", not a regular file", "name a file instead"};
+    return refuse(status.st_mode);
   }
   MappedFile file;
   file.size_ = static_cast<size_t>(status.st_size);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/mapped_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace tacet {
+namespace {
+
+class MappedFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tacet_mapped_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string Write(const std::string& name, std::string_view text) {
+    std::ofstream(Path(name), std::ios::binary) << text;
+    return Path(name);
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(MappedFileTest, GivesTheBytesAndTheTime) {
+  auto file = MappedFile::Open(Write("a", "hello"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->bytes(), "hello");
+  EXPECT_GT(file->modified_wall_ns(), 1'500'000'000'000'000'000);
+}
+
+TEST_F(MappedFileTest, OpensAnEmptyFile) {
+  auto file = MappedFile::Open(Write("empty", ""));
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(file->bytes().empty());
+}
+
+TEST_F(MappedFileTest, RefusesAFolder) {
+  auto file = MappedFile::Open(folder_.string());
+  ASSERT_FALSE(file.ok());
+  EXPECT_NE(file.error().message.find("a directory"), std::string::npos) << file.error().message;
+}
+
+TEST_F(MappedFileTest, RefusesAFifoWithoutWaitingForAWriter) {
+  ASSERT_EQ(::mkfifo(Path("fifo").c_str(), 0600), 0);
+  ::alarm(10);  // a wait would end the test program
+  auto file = MappedFile::Open(Path("fifo"));
+  ::alarm(0);
+  ASSERT_FALSE(file.ok());
+  EXPECT_NE(file.error().message.find("a fifo"), std::string::npos) << file.error().message;
+}
+
+TEST_F(MappedFileTest, RefusesASocketByItsName) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, Path("socket").c_str(), sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  auto file = MappedFile::Open(Path("socket"));
+  ::close(fd);
+  ASSERT_FALSE(file.ok());
+  EXPECT_NE(file.error().message.find("a socket"), std::string::npos) << file.error().message;
+}
+
+TEST_F(MappedFileTest, RefusesADevice) {
+  auto file = MappedFile::Open("/dev/zero");
+  ASSERT_FALSE(file.ok());
+  EXPECT_NE(file.error().message.find("a device"), std::string::npos) << file.error().message;
+}
+
+TEST_F(MappedFileTest, TellsThatAFileIsMissing) {
+  auto file = MappedFile::Open(Path("nothing"));
+  ASSERT_FALSE(file.ok());
+  EXPECT_NE(file.error().message.find("No such file"), std::string::npos) << file.error().message;
+  EXPECT_FALSE(file.error().hint.empty());
+}
+
+TEST_F(MappedFileTest, TellsThatPermissionIsMissing) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const std::string path = Write("secret", "hello");
+  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+  auto file = MappedFile::Open(path);
+  ASSERT_FALSE(file.ok());
+  EXPECT_NE(file.error().hint.find("permission"), std::string::npos);
+}
+
+TEST_F(MappedFileTest, MovesWithoutLosingTheBytes) {
+  auto first = MappedFile::Open(Write("a", "hello"));
+  auto second = MappedFile::Open(Write("b", "other"));
+  ASSERT_TRUE(first.ok() && second.ok());
+  MappedFile moved = std::move(*first);
+  EXPECT_EQ(moved.bytes(), "hello");
+  EXPECT_TRUE(first->bytes().empty());
+  moved = std::move(*second);
+  EXPECT_EQ(moved.bytes(), "other");
+}
+
+}  // namespace
+}  // namespace tacet
