@@ -23,6 +23,9 @@ int64_t GroupCalls::HighestEnqueued() const {
 
 namespace {
 
+// Lines of NCCL's log carry no number of their own: they can be counted only from the communicator's birth.
+bool IsNumbered(const CallStream& stream) { return stream.source != CallSource::nccl_log || stream.from_start; }
+
 // Of the entries of one coalesced group, which share a number, the closing one carries the truth.
 void AddCall(MemberCalls& member, uint32_t index) {
   const Call& call = member.stream->calls[index];
@@ -74,7 +77,7 @@ std::vector<GroupCalls> CollectGroupCalls(const Incident& incident, CallSource s
     return groups[static_cast<size_t>(place)];
   };
   for (const CallStream& stream : incident.streams) {
-    if (stream.source != source || stream.stub || !stream.rank.known()) continue;
+    if (stream.source != source || stream.stub || !stream.rank.known() || !IsNumbered(stream)) continue;
     // One hash look-up per (stream, group), not per call.
     std::unordered_map<uint32_t, size_t> member_index;
     const auto member_at = [&](GroupIndex index) -> MemberCalls& {
@@ -103,7 +106,7 @@ std::vector<GroupCalls> CollectGroupCalls(const Incident& incident, CallSource s
     for (MemberCalls& member : group.members) {
       if (!member.stream && member.rank.known()) {
         const CallStream* stream = incident.StreamOf(member.rank, source);
-        if (stream && !stream->stub) member.stream = stream;
+        if (stream && !stream->stub && IsNumbered(*stream)) member.stream = stream;
       }
       if (member.stream) Settle(member);
     }

@@ -56,10 +56,10 @@ struct ReportRank {
   int rank = -1;
   std::string host;
   int64_t pid = -1;
-  std::string role;         // "guilty", "waits", "silent", "ok", ""
-  std::string last_operation;  // "all_reduce #33 on default_pg: started"
-  std::string doing;        // "load_next_batch (train.py:124)"
-  std::string last_sign;    // "00:16:08" or ""
+  std::string role;                         // "guilty", "waits", "silent", "ok", ""
+  std::string last_operation;               // "all_reduce #33 on default_pg: started"
+  std::string doing;                        // "load_next_batch (train.py:124)"
+  std::string last_sign;                    // "00:16:08" or ""
   std::vector<std::string> evidence_kinds;  // formats that speak of it
 };
 
@@ -96,7 +96,7 @@ struct Report {
   std::vector<ReportDiagnostic> diagnostics;
   std::vector<CannotTell> cannot_tell;
   std::vector<std::string> assumptions;
-  double seconds = 0;                   // how long the work took
+  double seconds = 0;  // how long the work took
 };
 
 }  // namespace tacet

@@ -6,7 +6,8 @@
 namespace tacet {
 
 std::string_view Name(Status status) {
-  static constexpr std::string_view kNames[] = {"hang", "crash", "corrupt", "slow", "degraded", "healthy", "undetermined"};
+  static constexpr std::string_view kNames[] = {"hang",     "crash",   "corrupt",     "slow",
+                                                "degraded", "healthy", "undetermined"};
   return kNames[static_cast<size_t>(status)];
 }
 

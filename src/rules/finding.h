@@ -44,7 +44,7 @@ struct Finding {
   std::vector<Rank> affected_ranks;  // who waits
   GroupIndex group = GroupIndex::none;
   std::optional<OperationRef> operation;
-  std::string headline;              // one sentence
+  std::string headline;  // one sentence
   std::string explanation;
   std::vector<EvidenceItem> evidence;  // best first
   std::vector<std::string> fix, prevent;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/analyses.h"
+
+#include <algorithm>
+
+namespace tacet {
+
+const SourceAnalysis* Analyses::Of(CallSource source) const {
+  for (const SourceAnalysis& one : sources)
+    if (one.source == source) return &one;
+  return nullptr;
+}
+
+const StackReading* Analyses::StackOf(Rank rank) const {
+  for (const StackReading& reading : stacks)
+    if (reading.rank == rank) return &reading;
+  return nullptr;
+}
+
+Analyses Analyse(const Incident& incident) {
+  Analyses out;
+  out.life = ReadSignsOfLife(incident);
+  out.outcome = ReadOutcome(incident, out.life);
+  out.stacks = ReadStacks(incident);
+  for (const CallSource source : {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log}) {
+    const bool any = std::any_of(incident.streams.begin(), incident.streams.end(),
+                                 [&](const CallStream& s) { return s.source == source && !s.stub; });
+    if (!any) continue;
+    SourceAnalysis analysis{.source = source};
+    analysis.groups = CollectGroupCalls(incident, source);
+    analysis.links = MatchPointToPoint(incident, source);
+    analysis.differences = FindDifferences(incident, analysis.groups);
+    analysis.divergences = CompareProgramOrder(incident, source);
+    analysis.waits = BuildWaitGraph(incident, source, analysis.groups, analysis.links);
+    out.sources.push_back(std::move(analysis));
+  }
+  return out;
+}
+
+}  // namespace tacet

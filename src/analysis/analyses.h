@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "analysis/call_difference.h"
+#include "analysis/group_calls.h"
+#include "analysis/p2p_match.h"
+#include "analysis/program_order.h"
+#include "analysis/signs_of_life.h"
+#include "analysis/stack_reading.h"
+#include "analysis/wait_graph.h"
+
+namespace tacet {
+
+// All comparisons over the calls that one kind of record holds.
+struct SourceAnalysis {
+  CallSource source{};
+  std::vector<GroupCalls> groups;
+  std::vector<P2pLink> links;
+  std::vector<CallDifference> differences;
+  std::vector<Divergence> divergences;
+  WaitGraph waits;
+};
+
+// The answers the rules read. Pointers inside lead into the Incident, which must stay alive and unchanged.
+struct Analyses {
+  SignsOfLife life;
+  Outcome outcome;
+  std::vector<SourceAnalysis> sources;  // best first: black box, flight record, NCCL log; only those with calls
+  std::vector<StackReading> stacks;
+
+  const SourceAnalysis* Of(CallSource source) const;
+  const StackReading* StackOf(Rank rank) const;
+};
+
+Analyses Analyse(const Incident& incident);
+
+}  // namespace tacet

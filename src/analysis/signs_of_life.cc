@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/signs_of_life.h"
+
+#include <algorithm>
+
+#include "analysis/group_calls.h"
+#include "base/text_scan.h"
+
+namespace tacet {
+
+bool IsConsequence(const Event& event) {
+  if (event.kind != EventKind::exception) return false;
+  for (const std::string_view type : {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
+                                      "KeyboardInterrupt", "SystemExit", "BrokenPipeError", "ConnectionResetError", "SignalException",
+                                      "ConnectionRefusedError", "EOFError"})
+    if (Contains(event.subject, type)) return true;
+  for (const std::string_view part : {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
+                                      "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
+                                      "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo"})
+    if (Contains(event.text, part)) return true;
+  return false;
+}
+
+const RankLife* SignsOfLife::Of(Rank rank) const {
+  const auto found = ranks.find(rank);
+  return found == ranks.end() ? nullptr : &found->second;
+}
+
+namespace {
+
+void Keep(const Event*& slot, const Event& event) {
+  if (!slot) slot = &event;
+}
+
+void TakeEvent(const Event& event, RankLife& life) {
+  switch (event.kind) {
+    case EventKind::process_finished: life.finished = true; break;
+    case EventKind::process_exited:
+      if (event.value != 0) Keep(life.exited, event);
+      break;
+    case EventKind::oom_kill: Keep(life.oom_killed, event); break;
+    case EventKind::segfault: Keep(life.segfault, event); break;
+    case EventKind::cuda_error:
+      Keep(Contains(event.subject, "out of memory") ? life.cuda_oom : life.gpu_error, event);
+      break;
+    case EventKind::xid:
+    case EventKind::ecc_error:
+    case EventKind::nvlink_error: Keep(life.gpu_error, event); break;
+    case EventKind::exception: Keep(IsConsequence(event) ? life.consequence : life.exception, event); break;
+    case EventKind::ddp_unused_parameters: Keep(life.unused_parameters, event); break;
+    case EventKind::watchdog_timeout: Keep(life.timeout, event); break;
+    case EventKind::connection_lost: Keep(life.lost_peer, event); break;
+    case EventKind::dump_signal:
+    case EventKind::dump_started: life.asked_to_dump = true; break;
+    case EventKind::rendezvous_incomplete:
+    case EventKind::store_wait_timeout: Keep(life.init_error, event); break;
+    default: break;
+  }
+  if (event.wall_ns != kNoTime && event.wall_ns > life.last_wall_ns) {
+    life.last_wall_ns = event.wall_ns;
+    life.last_event = &event;
+  }
+}
+
+bool HasFormat(const std::string& format, std::string_view name) { return Contains(format, name); }
+
+}  // namespace
+
+SignsOfLife ReadSignsOfLife(const Incident& incident) {
+  SignsOfLife signs;
+  for (const Rank rank : incident.AllRanks()) signs.ranks[rank].rank = rank;
+  for (const Process& process : incident.processes) {
+    if (!process.rank.known()) continue;
+    RankLife& life = signs.ranks[process.rank];
+    life.rank = process.rank;
+    for (const FileId file : process.files) {
+      const std::string& format = incident.files[static_cast<uint32_t>(file)].format;
+      life.has_nccl_log |= HasFormat(format, "nccl_log");
+      life.has_output |= HasFormat(format, "torch_log");
+      life.has_stack |= HasFormat(format, "stacks");
+    }
+  }
+  for (const CallStream& stream : incident.streams) {
+    if (!stream.rank.known()) continue;
+    RankLife& life = signs.ranks[stream.rank];
+    if (stream.source == CallSource::flight_recorder || stream.source == CallSource::black_box)
+      (stream.stub ? life.has_stub_record : life.has_record) = true;
+  }
+  for (const Event& event : incident.events) {
+    if (!event.rank.known()) continue;
+    RankLife& life = signs.ranks[event.rank];
+    life.rank = event.rank;
+    TakeEvent(event, life);
+  }
+  for (auto& [rank, life] : signs.ranks) {
+    signs.records += life.has_record;
+    signs.stubs += life.has_stub_record;
+    signs.nccl_logs += life.has_nccl_log;
+    signs.outputs += life.has_output;
+    signs.stacks += life.has_stack;
+  }
+  return signs;
+}
+
+namespace {
+
+// A dump taken on demand from a running job is written moments after its newest entry.
+constexpr int64_t kFreshNs = int64_t{30} * 1'000'000'000;
+
+// How long the operation had been open when the record was taken; kNoTime where the record cannot tell.
+int64_t AgeNs(const CallStream& stream, const Call& call) {
+  if (call.enter_wall_ns == kNoTime || stream.captured_wall_ns == kNoTime || !stream.knows_start) return kNoTime;
+  return stream.captured_wall_ns - call.enter_wall_ns;
+}
+
+bool IsAged(const Incident& incident, const CallStream& stream, const Call& call) {
+  const int64_t age = AgeNs(stream, call);
+  if (age != kNoTime && call.timeout_ms > 0 && age * 10 >= int64_t{call.timeout_ms} * 1'000'000 * 3) return true;
+  if (age != kNoTime && stream.knows_start && call.state == CallState::started) return age > kFreshNs;
+  const int64_t written = incident.files[static_cast<uint32_t>(stream.file)].modified_wall_ns;
+  const bool fresh = written != kNoTime && stream.captured_wall_ns != kNoTime && written - stream.captured_wall_ns < kFreshNs;
+  return age == kNoTime && !fresh;
+}
+
+}  // namespace
+
+Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
+  Outcome outcome;
+  const auto earlier = [](const Event& a, const Event* b) {
+    return !b || (a.wall_ns != kNoTime && b->wall_ns != kNoTime && a.wall_ns < b->wall_ns);
+  };
+  for (const Event& event : incident.events) {
+    if ((event.kind == EventKind::watchdog_timeout || event.kind == EventKind::heartbeat_stuck) && earlier(event, outcome.first_timeout))
+      outcome.first_timeout = &event;
+    const bool failure = (event.kind == EventKind::exception && !IsConsequence(event)) || event.kind == EventKind::segfault ||
+                         event.kind == EventKind::oom_kill || event.kind == EventKind::cuda_error ||
+                         event.kind == EventKind::mismatch_report || event.kind == EventKind::ddp_unused_parameters ||
+                         (event.kind == EventKind::process_exited && event.value != 0);
+    if (failure && earlier(event, outcome.first_failure)) outcome.first_failure = &event;
+  }
+  for (const CallStream& stream : incident.streams) {
+    if (!stream.knows_finish || stream.stub) continue;
+    for (const Call& call : stream.calls) {
+      if (IsFinished(call) || call.has(kCoalescedMember)) continue;
+      outcome.unfinished_calls = true;
+      outcome.aged |= IsAged(incident, stream, call);
+      break;
+    }
+  }
+  int ended = 0, logged = 0;
+  for (const auto& [rank, one] : life.ranks) {
+    logged += one.has_nccl_log || one.has_output;
+    ended += one.finished && (one.has_nccl_log || one.has_output);
+  }
+  outcome.ended_in_order = logged > 0 && ended == logged && !outcome.first_failure && !outcome.first_timeout;
+  return outcome;
+}
+
+}  // namespace tacet

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/standstill.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+// Missing files of this many ranks are suspicious; of more, they were probably not collected.
+bool FewAreAbsent(size_t absent, size_t world) { return absent * 4 <= world; }
+// Beside a rank whose standstill is proven, an absent one is named only in a nearly complete collection.
+bool NearlyAllPresent(size_t absent, size_t world) { return absent * 8 <= world && world >= 8; }
+
+struct RootView {
+  const WaitRoot* root = nullptr;
+  bool silent_only = true;
+};
+
+// Every rank that some source names as the end of a wait. "Silent" in one source yields to any other source that saw
+// it.
+std::map<Rank, RootView> JoinRoots(const Analyses& analyses) {
+  std::map<Rank, RootView> roots;
+  for (const SourceAnalysis& source : analyses.sources) {
+    for (const WaitRoot& root : source.waits.roots) {
+      RootView& view = roots[root.rank];
+      const bool silent = root.kind == RootKind::silent;
+      if (!view.root || (view.silent_only && !silent)) view.root = &root;
+      view.silent_only &= silent;
+    }
+  }
+  // A rank that lost one kind of record but keeps up, or waits itself, in another is no root.
+  for (const SourceAnalysis& source : analyses.sources) {
+    std::set<Rank> own_roots;
+    for (const WaitRoot& root : source.waits.roots) own_roots.insert(root.rank);
+    for (const GroupCalls& group : source.groups) {
+      for (const MemberCalls& member : group.members) {
+        if (!member.stream || own_roots.contains(member.rank)) continue;
+        const auto found = roots.find(member.rank);
+        if (found != roots.end() && found->second.silent_only) roots.erase(found);
+      }
+    }
+  }
+  return roots;
+}
+
+class Finder {
+ public:
+  Finder(const Incident& incident, const Analyses& analyses) : incident_(incident), analyses_(analyses) {
+    for (const StackReading& reading : analyses.stacks) stacks_.emplace(reading.rank, &reading);
+    for (const auto& [rank, life] : analyses.life.ranks) {
+      if (life.lost_peer && (!closing_ || Before(*life.lost_peer, *closing_))) closing_ = life.lost_peer;
+    }
+  }
+
+  StandstillView Find() {
+    StandstillView view;
+    const auto roots = JoinRoots(analyses_);
+    for (const auto& [rank, root] : roots) view.ranks.push_back(Read(rank, *root.root));
+    DropAbsentCrowd(view);
+    if (view.ranks.empty()) FindByStackAlone(view);
+    ChooseOperation(view);
+    return view;
+  }
+
+ private:
+  static bool Before(const Event& a, const Event& b) {
+    return a.wall_ns != kNoTime && b.wall_ns != kNoTime && a.wall_ns < b.wall_ns;
+  }
+
+  Standstill Read(Rank rank, const WaitRoot& root) const {
+    Standstill still{.rank = rank, .root = &root};
+    const RankLife* life = analyses_.life.Of(rank);
+    const auto stack = stacks_.find(rank);
+    if (!life) return still;
+    still.alive = life->has_record || life->asked_to_dump;
+    if (life->exception || life->unused_parameters || life->cuda_oom || life->oom_killed || life->gpu_error) {
+      still.kind = StandstillKind::explained;
+    } else if (root.kind == RootKind::gpu_not_started || root.kind == RootKind::gpu_behind) {
+      still.kind = StandstillKind::gpu;
+    } else if (life->exited || life->segfault) {
+      still.kind = StandstillKind::dead;
+    } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::host) {
+      still.kind = StandstillKind::host;
+      still.stack = stack->second;
+    } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::device_wait &&
+               root.kind == RootKind::not_entered) {
+      // It waits for its GPU before it can issue the operation, and nothing of its communication is open.
+      still.kind = StandstillKind::gpu;
+      still.stack = stack->second;
+    } else if (root.kind == RootKind::not_entered && life->has_record) {
+      still.kind = analyses_.outcome.aged ? StandstillKind::host : StandstillKind::unclear;
+    } else if (!life->any()) {
+      still.kind = StandstillKind::absent;
+    } else {
+      still.kind = ReadSilence(*life, &still);
+    }
+    return still;
+  }
+
+  // It left no flight record although its peers did: which kind of silence is it? One kind of evidence alone cannot
+  // tell a dead process from a stopped one.
+  StandstillKind ReadSilence(const RankLife& life, Standstill* still) const {
+    const bool peers_dumped = analyses_.life.records >= 2 && !life.has_record && !life.has_stub_record;
+    if (!peers_dumped) return StandstillKind::unclear;
+    const bool has_log = life.has_nccl_log || life.has_output;
+    if (closing_ && has_log && ClosedFirst(life.rank)) {
+      still->closing = closing_;
+      return StandstillKind::dead;
+    }
+    const bool peers_have_stacks = analyses_.life.stacks >= 1 && !life.has_stack;
+    if (peers_have_stacks && has_log && !closing_ && !life.asked_to_dump) return StandstillKind::frozen;
+    return StandstillKind::unclear;
+  }
+
+  // The rank itself reports no lost peer: it is the one that was lost.
+  bool ClosedFirst(Rank rank) const {
+    const RankLife* life = analyses_.life.Of(rank);
+    return life && !life->lost_peer && !life->asked_to_dump;
+  }
+
+  void DropAbsentCrowd(StandstillView& view) const {
+    const auto world = static_cast<size_t>(std::max<int64_t>(incident_.world_size, 1));
+    const auto is_absent = [](const Standstill& s) { return s.kind == StandstillKind::absent; };
+    const auto absent = static_cast<size_t>(std::count_if(view.ranks.begin(), view.ranks.end(), is_absent));
+    const bool others = absent < view.ranks.size();
+    const bool keep = others ? NearlyAllPresent(absent, world) : FewAreAbsent(absent, world);
+    if (!keep) std::erase_if(view.ranks, is_absent);
+  }
+
+  // Nobody's calls are recorded, but somebody's watchdog fired: the rank that is not waiting while all others are.
+  void FindByStackAlone(StandstillView& view) const {
+    if (!analyses_.outcome.hangs() || stacks_.size() < 2) return;
+    for (const SourceAnalysis& source : analyses_.sources)
+      if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+    std::vector<const StackReading*> outside;
+    size_t waiting = 0;
+    for (const auto& [rank, reading] : stacks_) {
+      if (reading->place == StackReading::Place::host) outside.push_back(reading);
+      waiting +=
+          reading->place == StackReading::Place::communication || reading->place == StackReading::Place::device_wait;
+    }
+    if (outside.empty() || outside.size() * 2 > waiting) return;
+    for (const StackReading* reading : outside) {
+      Standstill still{.rank = reading->rank, .kind = StandstillKind::host, .stack = reading, .by_stack_alone = true};
+      if (const RankLife* life = analyses_.life.Of(reading->rank)) still.alive = life->asked_to_dump;
+      view.ranks.push_back(still);
+    }
+  }
+
+  void ChooseOperation(StandstillView& view) const {
+    std::set<Rank> waiters, guilty;
+    for (const Standstill& still : view.ranks) guilty.insert(still.rank);
+    for (const SourceAnalysis& source : analyses_.sources)
+      for (const BlockedOperation& operation : source.waits.operations)
+        waiters.insert(operation.waiters.begin(), operation.waiters.end());
+    for (const Standstill& still : view.ranks) {
+      const WaitRoot* root = still.root;
+      if (!root || !root->call) continue;
+      const bool earlier =
+          !view.operation || (root->call->enter_wall_ns != kNoTime && view.operation->enter_wall_ns != kNoTime &&
+                              root->call->enter_wall_ns < view.operation->enter_wall_ns);
+      if (!earlier) continue;
+      view.operation = root->call;
+      view.stream = root->stream;
+      view.group = root->group;
+    }
+    for (const Rank rank : waiters)
+      if (!guilty.contains(rank)) view.waiters.push_back(rank);
+  }
+
+  const Incident& incident_;
+  const Analyses& analyses_;
+  std::map<Rank, const StackReading*> stacks_;
+  const Event* closing_ = nullptr;
+};
+
+}  // namespace
+
+StandstillView FindStandstills(const Incident& incident, const Analyses& analyses) {
+  return Finder(incident, analyses).Find();
+}
+
+}  // namespace tacet

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "analysis/analyses.h"
+
+namespace tacet {
+
+// Why a rank at which the waiting ends does not go on, as far as the evidence tells.
+enum class StandstillKind {
+  host,       // alive, busy or stuck outside communication
+  gpu,        // its GPU does not get to the operation, or does not finish what its peers have
+  frozen,     // left no record and no stack where its peers did, and no trace of an end
+  dead,       // its connections closed, or an exit is told
+  absent,     // no file of any kind: dead, frozen, or merely not collected
+  explained,  // its own output says what ended it: an exception, a kill
+  unclear,    // it lags, but nothing tells why
+};
+
+struct Standstill {
+  Rank rank;
+  StandstillKind kind = StandstillKind::unclear;
+  const WaitRoot* root = nullptr;       // null when only stacks point at the rank
+  const StackReading* stack = nullptr;  // when it decided
+  const Event* closing = nullptr;       // a peer saw its connection close
+  bool by_stack_alone = false;
+  bool alive = false;  // it wrote a dump or saw the dump signal
+};
+
+struct StandstillView {
+  std::vector<Standstill> ranks;       // sorted by rank
+  const Call* operation = nullptr;     // the operation the victims are in
+  const CallStream* stream = nullptr;  // of the first victim
+  GroupIndex group = GroupIndex::none;
+  std::vector<Rank> waiters;  // all ranks held up, directly or not
+};
+
+// Joins the wait graphs of all sources with stacks and signs of life. A rank that lost its flight record but whose NCCL
+// log shows that it kept up is no root.
+StandstillView FindStandstills(const Incident& incident, const Analyses& analyses);
+
+}  // namespace tacet

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/console.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "base/utf8.h"
+
+namespace tacet {
+
+int Complain(const Error& error) {
+  std::fprintf(stderr, "tacet: %s\n", EscapeForTerminal(error.message).c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "       %s\n", EscapeForTerminal(error.hint).c_str());
+  return kUsage;
+}
+
+bool StandardOutputIsTerminal() { return ::isatty(STDOUT_FILENO) != 0; }
+
+int TerminalWidth() {
+  struct winsize size {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col < 120 ? size.ws_col : 120;
+  return 100;
+}
+
+bool WriteOutput(const std::string& path, std::string_view bytes) {
+  if (path.empty()) {
+    const bool ok = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0;
+    if (!ok) Complain({std::string("cannot write to standard output: ") + std::strerror(errno), ""});
+    return ok;
+  }
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  const bool ok = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  const bool closed = file && std::fclose(file) == 0;
+  if (!ok || !closed) Complain({"cannot write '" + path + "': " + std::strerror(errno), "choose another file with -o"});
+  return ok && closed;
+}
+
+namespace {
+std::mutex progress_mutex;
+std::chrono::steady_clock::time_point progress_next;
+}  // namespace
+
+ProgressLine::ProgressLine(std::string_view what) : what_(what), active_(::isatty(STDERR_FILENO) != 0) {
+  // Short work prints nothing at all.
+  progress_next = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
+}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+void ProgressLine::Update(size_t done, size_t total) {
+  if (!active_) return;
+  const std::lock_guard lock(progress_mutex);
+  const auto now = std::chrono::steady_clock::now();
+  if (now < progress_next) return;
+  progress_next = now + std::chrono::milliseconds(100);
+  shown_ = true;
+  std::fprintf(stderr, "\r%s %zu of %zu files\033[K", what_.c_str(), done, total);
+}
+
+}  // namespace tacet

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/command.h"
+
+namespace tacet {
+
+// "tacet: message" with the hint below it, on standard error. Returns the exit code for wrong usage.
+int Complain(const Error& error);
+
+bool StandardOutputIsTerminal();
+int TerminalWidth();  // 100 where it cannot be told
+
+// Writes to a file, or to standard output for an empty path. False after complaining.
+bool WriteOutput(const std::string& path, std::string_view bytes);
+
+// A line of progress on standard error while it is a terminal; silent otherwise. Safe to call from several threads.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string_view what);
+  ~ProgressLine();
+  void Update(size_t done, size_t total);
+
+ private:
+  std::string what_;
+  bool active_ = false;
+  bool shown_ = false;
+};
+
+}  // namespace tacet

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <cstdio>
+
+#include "analysis/analyses.h"
+#include "analysis/standstill.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "evidence/load.h"
+#include "model/assembly.h"
+#include "render/html_render.h"
+#include "render/json_render.h"
+#include "render/junit_render.h"
+#include "render/render_names.h"
+#include "render/sarif_render.h"
+#include "render/text_render.h"
+#include "report/build_report.h"
+
+namespace tacet {
+namespace {
+
+std::string Render(const Report& report, OutputFormat format, bool colour, bool verbose) {
+  switch (format) {
+    case OutputFormat::text:
+      return RenderText(report, {.colour = colour, .width = TerminalWidth(), .verbose = verbose});
+    case OutputFormat::json: return RenderJson(report);
+    case OutputFormat::html: return RenderHtml(report);
+    case OutputFormat::junit: return RenderJunit(report);
+    case OutputFormat::sarif: return RenderSarif(report);
+  }
+  return "";
+}
+
+// Findings of this severity or worse make the exit code 1.
+Result<int> ParseFailOn(const std::string& text) {
+  if (text == "critical") return 0;
+  if (text == "warning") return 1;
+  if (text == "note") return 2;
+  if (text == "never") return -1;
+  return Error{"--fail-on takes critical, warning, note or never, not '" + text + "'", ""};
+}
+
+int ExitCodeFor(const Report& report, int fail_on) {
+  for (const ReportFinding& finding : report.findings)
+    if (static_cast<int>(finding.severity) <= fail_on) return kFindings;
+  return kHealthy;
+}
+
+Report MakeReport(std::vector<Fragment> fragments) {
+  const std::vector<Incident> incidents = Assemble(std::move(fragments));
+  std::vector<Analyses> analyses;
+  std::vector<StandstillView> standstills;
+  std::vector<JudgedJob> jobs;
+  analyses.reserve(incidents.size());
+  standstills.reserve(incidents.size());
+  for (const Incident& incident : incidents) {
+    analyses.push_back(Analyse(incident));
+    standstills.push_back(FindStandstills(incident, analyses.back()));
+    jobs.push_back(
+        {&incident, &analyses.back(), &standstills.back(), Diagnose(incident, analyses.back(), standstills.back())});
+  }
+  return BuildReport(jobs);
+}
+
+int RunDiagnose(const std::vector<std::string>& arguments) {
+  const auto started = std::chrono::steady_clock::now();
+  auto options = Options::Parse(arguments, {{"--format", 'f', true},
+                                            {"--output", 'o', true},
+                                            {"--fail-on", 0, true},
+                                            {"--threads", 'j', true},
+                                            {"--max-file-mb", 0, true},
+                                            {"--verbose", 'v', false},
+                                            {"--color", 0, true}});
+  if (!options) return Complain(options.error());
+  if (options->rest().empty())
+    return Complain(
+        {"diagnose needs at least one path", "tacet diagnose FOLDER, or 'tacet diagnose -' for standard input"});
+  const std::string format_name = options->Value("--format").value_or("text");
+  const auto format = ParseOutputFormat(format_name);
+  if (!format) return Complain({"unknown format '" + format_name + "'", "one of: text json html junit sarif"});
+  auto fail_on = ParseFailOn(options->Value("--fail-on").value_or("warning"));
+  if (!fail_on) return Complain(fail_on.error());
+  const std::string color = options->Value("--color").value_or("auto");
+  if (color != "auto" && color != "always" && color != "never")
+    return Complain({"--color takes auto, always or never", ""});
+
+  LoadOptions load;
+  if (const auto threads = options->Value("--threads")) {
+    auto number = ParseNumber(*threads, 1, 1024);
+    if (!number) return Complain(number.error());
+    load.threads = static_cast<unsigned>(*number);
+  }
+  if (const auto limit = options->Value("--max-file-mb")) {
+    auto number = ParseNumber(*limit, 1, 1 << 20);
+    if (!number) return Complain(number.error());
+    load.max_file_bytes = static_cast<uint64_t>(*number) << 20;
+  }
+  ProgressLine progress("reading");
+  load.progress = [&](size_t done, size_t total) { progress.Update(done, total); };
+  auto loaded = LoadEvidence(options->rest(), load);
+  if (!loaded) return Complain(loaded.error());
+  const bool nothing_readable = loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size();
+
+  Report report = MakeReport(std::move(loaded->fragments));
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  const std::string output = options->Value("--output").value_or("");
+  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputIsTerminal());
+  if (!WriteOutput(output, Render(report, *format, colour, options->Has("--verbose")))) return kUsage;
+  if (nothing_readable)
+    return Complain({"none of the files could be read", "see the messages above; check paths and permissions"});
+  return ExitCodeFor(report, *fail_on);
+}
+
+}  // namespace
+
+extern const Command kDiagnoseCommand;
+const Command kDiagnoseCommand = {"diagnose", "Who is guilty of a hang, a crash or wrong numbers, why, and what to do",
+                                  R"(tacet diagnose [options] PATH...
+
+Reads every file under the given paths (logs, Flight Recorder dumps, stacks, kernel logs, RAS answers,
+Inspector files; plain, gzip or zstd) and names the guilty rank, the operation, the cause, the evidence
+and the fix. Give it the folders as they are; files it does not know are listed and left alone.
+
+  -f, --format F      text (default), json, html, junit or sarif
+  -o, --output FILE   write there instead of standard output
+      --fail-on S     exit with 1 from this severity on: critical, warning (default), note, never
+  -v, --verbose       all ranks, all evidence, nothing folded
+  -j, --threads N     readers at a time (default: one per core)
+      --max-file-mb N no file is unpacked beyond this (default 1024)
+      --color WHEN    auto (default), always, never
+
+Exit code: 0 nothing above --fail-on, 1 findings, 2 wrong usage or nothing readable, 3 a bug of ours.
+
+Examples:
+  tacet diagnose /shared/job-4711
+  tacet diagnose --format html -o report.html logs/ dumps/
+  kubectl logs job/train | tacet diagnose -
+)",
+                                  RunDiagnose};
+
+}  // namespace tacet

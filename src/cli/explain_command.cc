@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "rules/rule.h"
+
+namespace tacet {
+namespace {
+
+std::string Wrap(std::string_view text, size_t width, std::string_view first, std::string_view indent) {
+  std::string out(first);
+  size_t column = first.size();
+  size_t at = 0;
+  bool fresh = true;
+  while (at < text.size()) {
+    size_t end = text.find(' ', at);
+    if (end == std::string_view::npos) end = text.size();
+    const std::string_view word = text.substr(at, end - at);
+    if (!fresh && column + 1 + word.size() > width) {
+      out += "\n" + std::string(indent);
+      column = indent.size();
+      fresh = true;
+    }
+    if (!fresh) out += ' ', ++column;
+    out += word;
+    column += word.size();
+    fresh = false;
+    at = end + 1;
+  }
+  return out + "\n";
+}
+
+std::string List(std::string_view title, const std::vector<std::string_view>& items) {
+  std::string out = "\n" + std::string(title) + "\n";
+  for (const std::string_view item : items) out += Wrap(item, 98, "  - ", "    ");
+  return out;
+}
+
+std::string ExplainText(const Rule& rule) {
+  std::string out = std::string(rule.id) + ": " + std::string(rule.title) + "\n\n";
+  out += Wrap(rule.meaning, 98, "", "");
+  out += "\nHow it differs from its look-alikes\n" + Wrap(rule.look_alikes, 98, "  ", "  ");
+  out += List("What to do", rule.fix);
+  out += List("How to prevent it", rule.prevent);
+  out += "\nEvidence it needs\n" + Wrap(rule.needs, 98, "  ", "  ");
+  return out;
+}
+
+std::string Bullets(const std::vector<std::string_view>& items) {
+  std::string out;
+  for (const std::string_view item : items) out += "- " + std::string(item) + "\n";
+  return out;
+}
+
+// docs/causes.md is written from here, so that it cannot differ from what the tool says.
+std::string AllAsMarkdown() {
+  std::string out = "# Causes\n\nWritten by `tacet explain --markdown`; edit the rule files instead.\n";
+  for (const Rule* rule : AllRules()) {
+    out += "\n## " + std::string(rule->id) + "\n\n**" + std::string(rule->title) + ".** " + std::string(rule->meaning) +
+           "\n\n*Look-alikes.* " + std::string(rule->look_alikes) + "\n\n*What to do*\n\n" + Bullets(rule->fix) +
+           "\n*How to prevent it*\n\n" + Bullets(rule->prevent) + "\n*Evidence.* " + std::string(rule->needs) + "\n";
+  }
+  return out;
+}
+
+int RunExplain(const std::vector<std::string>& arguments) {
+  auto options = Options::Parse(arguments, {{"--list", 'l', false}, {"--markdown", 0, false}});
+  if (!options) return Complain(options.error());
+  std::string out;
+  if (options->Has("--markdown")) {
+    out = AllAsMarkdown();
+  } else if (options->Has("--list")) {
+    for (const Rule* rule : AllRules())
+      out += std::string(rule->id) + std::string(rule->id.size() < 32 ? 32 - rule->id.size() : 1, ' ') +
+             std::string(rule->title) + "\n";
+  } else if (options->rest().empty()) {
+    return Complain({"explain needs a cause", "tacet explain --list shows them all"});
+  }
+  for (const std::string& id : options->rest()) {
+    const Rule* rule = FindRule(id);
+    if (!rule) return Complain({"unknown cause '" + id + "'", "tacet explain --list shows them all"});
+    out += (out.empty() ? "" : "\n") + ExplainText(*rule);
+  }
+  return WriteOutput("", out) ? kHealthy : kUsage;
+}
+
+}  // namespace
+
+extern const Command kExplainCommand;
+const Command kExplainCommand = {"explain", "What a cause means, how to fix and how to prevent it",
+                                 R"(tacet explain CAUSE... | --list | --markdown
+
+Prints what a cause means, how it differs from its look-alikes, what to do, and how to prevent it.
+
+  -l, --list       all causes, one line each
+      --markdown   all causes as one document
+
+Examples:
+  tacet explain rank-stuck-on-host
+  tacet explain --list
+)",
+                                 RunExplain};
+
+}  // namespace tacet

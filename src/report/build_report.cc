@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/build_report.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "report/rank_table.h"
+
+namespace tacet {
+namespace {
+
+std::vector<int> Numbers(const std::vector<Rank>& ranks) {
+  std::vector<int> numbers;
+  for (const Rank rank : ranks)
+    if (rank.known()) numbers.push_back(rank.value);
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+ReportGroup GroupOf(const Group& group) {
+  ReportGroup out{group.name, group.description, Numbers(group.members)};
+  if (out.name.empty() && group.comm_id != 0) out.name = group.Label();
+  return out;
+}
+
+CitedEvidence Cite(const Incident& incident, const EvidenceItem& item) {
+  CitedEvidence cited{"", item.source.line, item.source.offset, item.excerpt, item.says};
+  const auto file = static_cast<uint32_t>(item.source.file);
+  if (file < incident.files.size()) cited.file = incident.files[file].path;
+  return cited;
+}
+
+ReportFinding FindingOf(const Incident& incident, const Finding& finding) {
+  ReportFinding out;
+  out.cause = finding.cause;
+  if (const Rule* rule = FindRule(finding.cause)) out.title = rule->title;
+  if (out.title.empty()) out.title = "Cannot tell";
+  out.status = finding.status;
+  out.severity = finding.severity;
+  out.confidence = finding.confidence;
+  out.ranks = Numbers(finding.ranks);
+  out.affected_ranks = Numbers(finding.affected_ranks);
+  if (finding.group != GroupIndex::none) out.group = GroupOf(incident.groups[static_cast<uint32_t>(finding.group)]);
+  out.operation = finding.operation;
+  out.headline = finding.headline;
+  out.explanation = finding.explanation;
+  for (const EvidenceItem& item : finding.evidence) out.evidence.push_back(Cite(incident, item));
+  out.fix = finding.fix;
+  out.prevent = finding.prevent;
+  out.job = incident.label;
+  return out;
+}
+
+ReportJob JobOf(const Incident& incident) {
+  ReportJob job;
+  job.label = incident.label;
+  job.world_size = incident.world_size;
+  job.ranks_seen = Numbers(incident.RanksSeen());
+  std::set<std::string> hosts;
+  for (const Process& process : incident.processes)
+    if (!process.host.empty()) hosts.insert(process.host);
+  job.hosts.assign(hosts.begin(), hosts.end());
+  // A process group and its communicator are one group to a reader: nameless twins of named groups are left out.
+  std::set<std::pair<std::string, std::vector<int>>> seen;
+  for (const Group& group : incident.groups) {
+    ReportGroup one = GroupOf(group);
+    if (seen.insert({group.description + "|" + group.name, one.ranks}).second) job.groups.push_back(std::move(one));
+  }
+  std::map<std::string, std::string> versions;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::nccl_version && !event.subject.empty()) versions.emplace("nccl", event.subject);
+  job.versions.assign(versions.begin(), versions.end());
+  return job;
+}
+
+void AddInputs(const Incident& incident, Report& report) {
+  for (const InputFile& file : incident.files)
+    report.inputs.push_back({file.path, file.format, file.rank.value, file.bytes.total, file.bytes.understood,
+                             file.bytes.ignored, file.bytes.not_understood});
+  std::map<std::tuple<std::string, std::string>, size_t> folded;
+  for (const Diagnostic& diagnostic : incident.diagnostics) {
+    static constexpr const char* kSeverities[] = {"note", "warning", "error"};
+    const auto file = static_cast<uint32_t>(diagnostic.source.file);
+    const std::string path = file < incident.files.size() ? incident.files[file].path : "";
+    const auto [found, added] = folded.try_emplace({diagnostic.code, diagnostic.message}, report.diagnostics.size());
+    if (!added) {
+      ++report.diagnostics[found->second].count;
+      continue;
+    }
+    report.diagnostics.push_back({kSeverities[static_cast<size_t>(diagnostic.severity)], diagnostic.code,
+                                  diagnostic.message, path, diagnostic.hint, diagnostic.source.line});
+  }
+}
+
+void AddWaits(const JudgedJob& job, Report& report) {
+  // The picture needs who waits for whom, not every pair: from each waiter to each missing rank, up to a bound.
+  constexpr size_t kMost = 4096;
+  for (const SourceAnalysis& source : job.analyses->sources) {
+    for (const BlockedOperation& operation : source.waits.operations) {
+      const std::string where = std::string(Name(operation.call->kind)) + " #" + std::to_string(operation.seq) +
+                                " on " + job.incident->groups[static_cast<uint32_t>(operation.group)].Label();
+      for (const Rank from : operation.waiters)
+        for (const Missing& missing : operation.missing)
+          if (from != missing.rank && report.waits.size() < kMost)
+            report.waits.push_back({from.value, missing.rank.value, where});
+    }
+    if (!report.waits.empty()) return;
+  }
+}
+
+// Which job's verdict counts: the worst status, then the surer one.
+auto Badness(const JudgedJob& job) {
+  static constexpr int kOrder[] = {0, 1, 2, 4, 5, 6, 3};  // hang, crash, corrupt, slow, degraded, healthy, undetermined
+  return std::tuple(kOrder[static_cast<size_t>(job.diagnosis.status)], job.diagnosis.confidence);
+}
+
+}  // namespace
+
+Report BuildReport(const std::vector<JudgedJob>& jobs) {
+  Report report;
+  std::vector<const JudgedJob*> ordered;
+  for (const JudgedJob& job : jobs) ordered.push_back(&job);
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto* a, const auto* b) { return Badness(*a) < Badness(*b); });
+  bool first = true;
+  for (const JudgedJob* job : ordered) {
+    const Diagnosis& diagnosis = job->diagnosis;
+    if (first) {
+      report.verdict = {diagnosis.status, diagnosis.cause, Numbers(diagnosis.ranks), diagnosis.confidence,
+                        diagnosis.headline};
+      AddWaits(*job, report);
+      report.ranks = RankTable(*job->incident, *job->analyses, *job->standstill, diagnosis);
+    }
+    first = false;
+    for (const Finding& finding : diagnosis.findings) report.findings.push_back(FindingOf(*job->incident, finding));
+    report.jobs.push_back(JobOf(*job->incident));
+    AddInputs(*job->incident, report);
+    for (const CannotTell& open : diagnosis.open) {
+      const bool known = std::any_of(report.cannot_tell.begin(), report.cannot_tell.end(),
+                                     [&](const CannotTell& c) { return c.question == open.question; });
+      if (!known) report.cannot_tell.push_back(open);
+    }
+    for (const Process& process : job->incident->processes) {
+      if (process.rank.known() && process.rank_certainty == Certainty::assumed && report.assumptions.empty())
+        report.assumptions.push_back("ranks of some files are taken from their names, as nothing inside tells them");
+    }
+  }
+  if (jobs.size() > 1)
+    report.assumptions.push_back(std::to_string(jobs.size()) +
+                                 " jobs were told apart by their folders; the verdict is that of the worst");
+  return report;
+}
+
+}  // namespace tacet

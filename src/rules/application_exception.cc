@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeException(const Case& facts) {
+  RuleAnswer answer;
+  std::map<std::string, std::vector<const Event*>> by_type;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (!life.exception || life.unused_parameters || life.cuda_oom || life.gpu_error) continue;  // better causes
+    by_type[life.exception->subject].push_back(life.exception);
+  }
+  if (by_type.empty()) return answer;
+  // The error of most ranks, or the one that came first when ranks raise different things.
+  const std::vector<const Event*>* chosen = nullptr;
+  const auto first_time = [](const std::vector<const Event*>& events) {
+    int64_t first = INT64_MAX;
+    for (const Event* event : events)
+      if (event->wall_ns != kNoTime) first = std::min(first, event->wall_ns);
+    return first;
+  };
+  for (const auto& [type, events] : by_type) {
+    if (!chosen || events.size() > chosen->size() ||
+        (events.size() == chosen->size() && first_time(events) < first_time(*chosen)))
+      chosen = &events;
+  }
+  const Event& sample = *chosen->front();
+  Finding finding;
+  finding.cause = "application-exception";
+  finding.status = Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::certain;
+  finding.weight = 84;
+  for (const Event* event : *chosen) finding.ranks.push_back(event->rank);
+  const bool many = finding.ranks.size() > 1;
+  std::string where = sample.function.empty()
+                          ? ""
+                          : " in " + sample.function + " (" + sample.file.substr(sample.file.rfind('/') + 1) + ":" +
+                                std::to_string(sample.code_line) + ")";
+  std::string message = sample.text.substr(0, sample.text.find('\n'));
+  if (message.size() > 120) message = message.substr(0, 120) + "...";
+  finding.headline = RankWords(finding.ranks) + (many ? " raise " : " raised ") + sample.subject + where +
+                     (message.empty() ? "" : ": " + message) + (many ? "; communication is not the cause" : "");
+  for (const Event* event : *chosen) {
+    if (finding.evidence.size() == 3) break;
+    finding.evidence.push_back(CiteEvent(*event, "the exception of " + RankWords({event->rank})));
+  }
+  finding.affected_ranks = facts.standstill.waiters;
+  if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kApplicationExceptionRule;
+const Rule kApplicationExceptionRule = {
+    "application-exception",
+    "User code raised an exception",
+    "the output of the ranks",
+    "The job ended because Python code raised: the same error on all ranks, or on one, whose peers then wait or see it "
+    "disappear. Communication is not the cause.",
+    "DistBackendError, DistStoreError, closed connections and watchdog texts are consequences on healthy ranks and do "
+    "not count. DDP's complaint about unused "
+    "parameters, running out of GPU memory and CUDA errors have causes of their own.",
+    {"Fix the error at the cited line.",
+     "If only one rank raises: look at what is special there (its data shard, its configuration, its file system)."},
+    {"Wrap the main function with @record (torch.distributed.elastic) so that the first error is kept.",
+     "Let a failing rank end the whole job at once (torchrun does) instead of leaving the others to their timeout."},
+    JudgeException};
+
+}  // namespace tacet

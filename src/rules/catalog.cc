@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/rule.h"
+
+namespace tacet {
+
+extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOutOfMemoryRule, kApplicationExceptionRule,
+    kGpuStalledRule, kGpuFaultRule, kCollectiveMismatchOperationRule, kCollectiveMismatchSizeRule,
+    kCollectiveMismatchDtypeRule, kCollectiveMismatchReductionRule, kCollectiveMismatchRootRule, kCollectiveSkippedRule,
+    kCollectiveExtraRule, kGroupOrderInversionRule, kP2pCycleRule, kP2pUnmatchedRule, kDdpUnusedParametersRule,
+    kInitRankMissingRule, kInitNoInterfaceRule, kInitUnreachableRule, kInitMismatchRule, kNetworkFaultRule,
+    kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule;
+
+std::span<const Rule* const> AllRules() {
+  static constexpr const Rule* kRules[] = {
+      &kRankStuckOnHostRule,
+      &kRankFrozenRule,
+      &kRankDeadRule,
+      &kRankOutOfMemoryRule,
+      &kApplicationExceptionRule,
+      &kGpuStalledRule,
+      &kGpuFaultRule,
+      &kCollectiveMismatchOperationRule,
+      &kCollectiveMismatchSizeRule,
+      &kCollectiveMismatchDtypeRule,
+      &kCollectiveMismatchReductionRule,
+      &kCollectiveMismatchRootRule,
+      &kCollectiveSkippedRule,
+      &kCollectiveExtraRule,
+      &kGroupOrderInversionRule,
+      &kP2pCycleRule,
+      &kP2pUnmatchedRule,
+      &kDdpUnusedParametersRule,
+      &kInitRankMissingRule,
+      &kInitNoInterfaceRule,
+      &kInitUnreachableRule,
+      &kInitMismatchRule,
+      &kNetworkFaultRule,
+      &kTimeoutTooShortRule,
+      &kTransportStalledRule,
+      &kTransportFallbackRule,
+      &kEnvironmentCripplesRule,
+  };
+  return kRules;
+}
+
+const Rule* FindRule(std::string_view id) {
+  for (const Rule* rule : AllRules())
+    if (rule->id == id) return rule;
+  return nullptr;
+}
+
+}  // namespace tacet

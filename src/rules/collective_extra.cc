@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/order_finding.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeExtra(const Case& facts) {
+  RuleAnswer answer;
+  if (auto finding = OrderFinding(facts, Divergence::Kind::extra, CallDifference::Reading::extra, "collective-extra"))
+    answer.findings.push_back(std::move(*finding));
+  return answer;
+}
+
+extern const Rule kCollectiveExtraRule;
+const Rule kCollectiveExtraRule = {
+    "collective-extra",
+    "A rank issued one collective too many",
+    "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role",
+    "One rank issued a collective that its peers did not. It pairs up with their next one, and so on, until the counts "
+    "no longer fit: the stall "
+    "shows much later, often in another group.",
+    "A skipped call shifts the other way. Counts alone cannot tell; the interleaving of groups and the call sites of "
+    "ranks in the same role do.",
+    {"Look at the cited call: why does only this rank issue it (a metric, a retry, a logging hook)?",
+     "Remove it, or let all members of the group issue it."},
+    {"Keep collectives out of code that only some ranks run.",
+     "Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes to the loop."},
+    JudgeExtra};
+
+}  // namespace tacet

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/mismatch_finding.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeCollectiveMismatchDtype(const Case& facts) {
+  return JudgeMismatch(facts, CallAspect::type, "collective-mismatch-dtype");
+}
+
+extern const Rule kCollectiveMismatchDtypeRule;
+const Rule kCollectiveMismatchDtypeRule = {
+    "collective-mismatch-dtype",
+    "Ranks pass different data types to one collective",
+    "flight records, black boxes or NCCL logs with the COLL subsystem, of at least two members",
+    "At one number of a group's order some rank passed another data type. With equal byte counts it even completes, "
+    "with garbage in the result; otherwise it stalls, often many collectives later.",
+    "A different element count is another cause. Mixed precision is fine as long as all ranks use the same type at the "
+    "same place.",
+    {"Look at the cited call site: autocast on one rank only, another default dtype, a parameter loaded in another "
+     "precision?",
+     "Discard results computed after this point."},
+    {"Assert equal dtypes across ranks once at start.",
+     "Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes."},
+    JudgeCollectiveMismatchDtype};
+
+}  // namespace tacet

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/mismatch_finding.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeCollectiveMismatchReduction(const Case& facts) {
+  return JudgeMismatch(facts, CallAspect::reduction, "collective-mismatch-reduction");
+}
+
+extern const Rule kCollectiveMismatchReductionRule;
+const Rule kCollectiveMismatchReductionRule = {
+    "collective-mismatch-reduction",
+    "Ranks use different reductions in one collective",
+    "flight records, black boxes or NCCL logs with the COLL subsystem, of at least two members",
+    "One rank asked for another reduction (sum, max, average ...) than its peers. Nothing hangs and nobody complains; "
+    "the result is a mixture and the numbers are wrong. Only NCCL's log with the COLL subsystem (or a black box) "
+    "records the reduction: flight records do not.",
+    "All other mismatches can stall the job; this one never does.",
+    {"Look at the code before the cited call: which ReduceOp does this rank pass, and why?",
+     "Discard all results since that step."},
+    {"Keep the reduction a constant at the call, not a setting.",
+     "Compare a checksum of the gradients across ranks now and then."},
+    JudgeCollectiveMismatchReduction};
+
+}  // namespace tacet

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/order_finding.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeSkipped(const Case& facts) {
+  RuleAnswer answer;
+  if (auto finding =
+          OrderFinding(facts, Divergence::Kind::skipped, CallDifference::Reading::skipped, "collective-skipped"))
+    answer.findings.push_back(std::move(*finding));
+  return answer;
+}
+
+extern const Rule kCollectiveSkippedRule;
+const Rule kCollectiveSkippedRule = {
+    "collective-skipped",
+    "A rank left out a collective",
+    "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role",
+    "One rank did not issue a collective that its peers issued, and went on. Its later calls meet the wrong partners; "
+    "if they look alike, nothing "
+    "stalls until much later, and the operation that finally hangs is innocent.",
+    "A rank stuck on the host has issued nothing since. An extra call shifts the other way. A single different call, "
+    "after which all go on in step, is a mismatch.",
+    {"Look at the two cited call sites: which condition made this rank leave the call out?",
+     "Typical: `if loss.isnan(): continue`, uneven data (one rank's loader ends earlier), a callback that only some "
+     "ranks run.",
+     "Decide together: all_reduce the condition, or use torch's Join context manager for uneven inputs."},
+    {"Keep every collective on every rank's path.",
+     "Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes to the loop."},
+    JudgeSkipped};
+
+}  // namespace tacet

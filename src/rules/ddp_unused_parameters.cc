@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeUnused(const Case& facts) {
+  RuleAnswer answer;
+  Finding finding;
+  std::vector<const Event*> events;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (!life.unused_parameters) continue;
+    finding.ranks.push_back(rank);
+    events.push_back(life.unused_parameters);
+  }
+  if (events.empty()) {
+    // The error may stand in a file whose rank is not known.
+    for (const Event& event : facts.incident.events)
+      if (event.kind == EventKind::ddp_unused_parameters) events.push_back(&event);
+  }
+  if (events.empty()) return answer;
+  const auto world = static_cast<size_t>(facts.incident.world_size > 0 ? facts.incident.world_size : 0);
+  const bool all = world > 0 && finding.ranks.size() == world;
+  finding.cause = "ddp-unused-parameters";
+  finding.status = facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::certain;
+  finding.weight = 100;
+  const std::string which = events[0]->subject.empty() ? "" : " (" + events[0]->subject + ")";
+  finding.headline =
+      all ? "DDP waits for gradients that never come" + which + " on all ranks: parameters take no part in the loss"
+          : RankWords(finding.ranks) + " took a branch that leaves parameters without gradient" + which +
+                ": DDP raises there and the others wait";
+  for (const Event* event : events) {
+    if (finding.evidence.size() == 3) break;
+    finding.evidence.push_back(CiteEvent(
+        *event,
+        "DDP names the parameters" + std::string(event->rank.known() ? " on " + RankWords({event->rank}) : "")));
+  }
+  if (facts.standstill.operation) {
+    finding.operation = RefOf(*facts.standstill.operation);
+    finding.group = facts.standstill.group;
+    finding.evidence.push_back(
+        CiteCall(facts.incident, *facts.standstill.stream, *facts.standstill.operation, "a peer waits in this bucket"));
+    finding.affected_ranks = facts.standstill.waiters;
+  }
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kDdpUnusedParametersRule;
+const Rule kDdpUnusedParametersRule = {
+    "ddp-unused-parameters",
+    "DDP waits for gradients that never come",
+    "the output of the ranks; flight records show where the peers wait",
+    "DistributedDataParallel reduces gradients in buckets and expects every parameter in every backward pass. A "
+    "parameter that takes no part in the loss leaves its bucket "
+    "unfinished: on all ranks the next forward raises; on a single rank that took another branch that rank raises and "
+    "the others wait in the all_reduce of that bucket.",
+    "The exception is DDP's own and names parameters; other exceptions in user code are not about communication. "
+    "Without the output it looks like a rank stuck on the host.",
+    {"Find the named parameters: are they behind a condition (an unused head, a dropped layer, a skipped branch)?",
+     "Make the branch the same on all ranks, or add a zero-weighted term so that every parameter gets a gradient.",
+     "DistributedDataParallel(find_unused_parameters=True) as a stopgap: it costs a graph traversal per step.",
+     "TORCH_DISTRIBUTED_DEBUG=DETAIL prints the parameters' names instead of their indices."},
+    {"Test a step of every branch with two ranks.", "static_graph=True if the unused set never changes."},
+    JudgeUnused};
+
+}  // namespace tacet

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/diagnosis.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+void FillTexts(const Rule& rule, Finding& finding) {
+  if (finding.explanation.empty())
+    finding.explanation = std::string(rule.meaning) + " " + std::string(rule.look_alikes);
+  if (finding.fix.empty()) finding.fix.assign(rule.fix.begin(), rule.fix.end());
+  if (finding.prevent.empty()) finding.prevent.assign(rule.prevent.begin(), rule.prevent.end());
+  if (!finding.headline.empty())
+    finding.headline[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(finding.headline[0])));
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+}
+
+// Where waiting ends is known, why is not: the ranks are suspects, the status stays undetermined.
+bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
+  Finding finding;
+  bool absent = false;
+  for (const Standstill& still : facts.standstill.ranks) {
+    if (still.kind != StandstillKind::unclear && still.kind != StandstillKind::absent) continue;
+    finding.ranks.push_back(still.rank);
+    absent |= still.kind == StandstillKind::absent;
+  }
+  if (finding.ranks.empty()) return false;
+  finding.status = Status::undetermined;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::possible;
+  const std::string who = RankWords(finding.ranks);
+  finding.affected_ranks = facts.standstill.waiters;
+  if (facts.standstill.operation) {
+    finding.operation = RefOf(*facts.standstill.operation);
+    finding.group = facts.standstill.group;
+    finding.evidence.push_back(
+        CiteCall(facts.incident, *facts.standstill.stream, *facts.standstill.operation,
+                 RankWords({facts.standstill.stream->rank}) + " issued this, " + who + " did not"));
+  }
+  for (const Standstill& still : facts.standstill.ranks)
+    if (still.kind == StandstillKind::absent)
+      finding.evidence.push_back(
+          CiteAbsence(RankWords({still.rank}) + " left no file of any kind while its peers did"));
+  const std::string where =
+      facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation) : "the next operation";
+  finding.headline =
+      "Everybody waits for " + who + " in " + where + "; why " + (finding.ranks.size() == 1 ? "it does" : "they do") +
+      " not come cannot be told" +
+      (absent ? ": no file of " + std::string(finding.ranks.size() == 1 ? "it" : "them") + " is here" : "");
+  finding.explanation =
+      "The records show who is waited for, but not whether that process is stuck on its host, frozen, dead, or ended "
+      "by an error of its own.";
+  finding.fix = {
+      "Capture what is missing (below) and run the diagnosis again.",
+      "Look at " + who +
+          " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"};
+  diagnosis.open.push_back({"Why does " + who + " not go on?",
+                            "the stack (py-spy dump), flight record, output and kernel log of " + who + "'s host"});
+  diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
+  return true;
+}
+
+// What must be on record before a job may be called healthy: every rank's calls with their reductions, and every rank's
+// output. Anything less leaves room for a fault that leaves no trace in what is here.
+bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
+  const SignsOfLife& life = facts.analyses.life;
+  const auto world = static_cast<int>(life.ranks.size());
+  bool enough = world > 0;
+  if (life.outputs < world) {
+    enough = false;
+    open.push_back({"Did every rank end without an error?",
+                    "the output (stdout and stderr) of " + std::to_string(world - life.outputs) + " more ranks"});
+  }
+  int compared = 0;
+  for (const CallStream& stream : facts.incident.streams)
+    compared += (stream.source == CallSource::nccl_log || stream.source == CallSource::black_box) &&
+                !stream.calls.empty() && stream.from_start;
+  const bool traced = facts.incident.timelines.size() >= static_cast<size_t>(world);
+  if (compared < world && !traced) {
+    enough = false;
+    open.push_back({"Did all ranks issue the same collectives with the same reductions?",
+                    "NCCL logs of all ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL (flight records do "
+                    "not hold the reduction)"});
+  }
+  return enough;
+}
+
+void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
+  const Outcome& outcome = facts.analyses.outcome;
+  const size_t ranks = facts.analyses.life.ranks.size();
+  if (outcome.hangs()) {
+    diagnosis.headline = "The job hangs, but the evidence does not tell who holds it up";
+    diagnosis.open.push_back({"Who holds the job up?",
+                              "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000, TORCH_NCCL_ENABLE_TIMING=1), "
+                              "stacks (py-spy dump) and NCCL logs"});
+    return;
+  }
+  if (outcome.first_failure) {
+    diagnosis.headline = "A rank failed, but the evidence does not tell why";
+    return;
+  }
+  if (facts.incident.files.empty() || ranks == 0) {
+    diagnosis.headline = "Nothing here says anything about a job: no file was understood";
+    diagnosis.open.push_back(
+        {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
+    return;
+  }
+  std::vector<CannotTell> missing;
+  if (SawEnough(facts, missing)) {
+    diagnosis.status = Status::healthy;
+    diagnosis.confidence = Confidence::certain;
+    diagnosis.headline =
+        "Nothing is wrong: " + std::to_string(ranks) + " ranks issued the same collectives and none reports an error";
+    return;
+  }
+  diagnosis.headline = "Nothing wrong is visible in what is here, but it is not enough to call the job healthy";
+  diagnosis.open.insert(diagnosis.open.end(), missing.begin(), missing.end());
+}
+
+}  // namespace
+
+Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const StandstillView& standstill) {
+  const Case facts{incident, analyses, standstill};
+  Diagnosis diagnosis;
+  for (const Rule* rule : AllRules()) {
+    RuleAnswer answer = rule->judge(facts);
+    for (Finding& finding : answer.findings) {
+      FillTexts(*rule, finding);
+      diagnosis.findings.push_back(std::move(finding));
+    }
+    std::move(answer.open.begin(), answer.open.end(), std::back_inserter(diagnosis.open));
+  }
+  std::stable_sort(diagnosis.findings.begin(), diagnosis.findings.end(), [](const Finding& a, const Finding& b) {
+    return std::tuple(a.severity, -a.weight) < std::tuple(b.severity, -b.weight);
+  });
+  const bool proven = !diagnosis.findings.empty() && diagnosis.findings[0].severity != Severity::note;
+  const bool critical = proven && diagnosis.findings[0].severity == Severity::critical;
+  const bool suspects = !critical && AddSuspects(facts, diagnosis);
+  if ((!proven && !suspects) ||
+      (!critical && !suspects && (analyses.outcome.hangs() || analyses.outcome.first_failure))) {
+    SettleWithoutFinding(facts, diagnosis);
+    return diagnosis;
+  }
+  const Finding& first = diagnosis.findings[0];
+  diagnosis.status = first.status;
+  diagnosis.cause = first.cause;
+  diagnosis.ranks = first.ranks;
+  diagnosis.confidence = first.confidence;
+  diagnosis.headline = first.headline;
+  return diagnosis;
+}
+
+}  // namespace tacet

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rules/rule.h"
+
+namespace tacet {
+
+// The answer for one job: all findings, the weightiest first, and what stays open.
+struct Diagnosis {
+  Status status = Status::undetermined;
+  std::string cause;        // empty: none named
+  std::vector<Rank> ranks;  // guilty, or suspected when nothing is proven
+  Confidence confidence = Confidence::possible;
+  std::string headline;
+  std::vector<Finding> findings;  // findings[0] carries the verdict
+  std::vector<CannotTell> open;
+};
+
+// Judges one job by every rule and settles the verdict: the weightiest finding, else who is suspected, else whether the
+// evidence suffices to call the job healthy.
+Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const StandstillView& standstill);
+
+}  // namespace tacet

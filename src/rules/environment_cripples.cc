@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+int64_t Number(std::string_view text) {
+  int64_t value = -1;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+struct Setting {
+  std::string_view name;
+  bool (*cripples)(std::string_view value);
+  std::string_view cost;
+};
+
+bool IsOn(std::string_view value) { return Number(value) == 1; }
+bool IsOff(std::string_view value) { return Number(value) == 0; }
+bool IsSet(std::string_view value) { return !value.empty(); }
+
+// What each costs is NCCL's documented effect, in order of magnitude only: the real price depends on the machine.
+constexpr Setting kSettings[] = {
+    {"NCCL_P2P_DISABLE", IsOn,
+     "GPUs of one host no longer talk over NVLink or PCIe directly: several times slower inside a node"},
+    {"NCCL_P2P_LEVEL", [](std::string_view v) { return v == "LOC" || v == "0"; },
+     "direct GPU access is off: several times slower inside a node"},
+    {"NCCL_SHM_DISABLE", IsOn, "ranks of one host talk over the network stack instead of shared memory"},
+    {"NCCL_IB_DISABLE", IsOn, "InfiniBand and RoCE are not used: TCP sockets are 5 to 20 times slower"},
+    {"NCCL_NET", [](std::string_view v) { return v == "Socket" || v == "socket"; },
+     "TCP sockets are forced where a faster network may exist"},
+    {"NCCL_NET_GDR_LEVEL", [](std::string_view v) { return v == "LOC" || v == "0"; },
+     "GPUDirect RDMA is off: data is staged through host memory"},
+    {"NCCL_ALGO", IsSet, "one algorithm for every size: latency or bandwidth suffers at the other end"},
+    {"NCCL_PROTO", IsSet,
+     "one protocol for every size: LL halves the bandwidth of large messages, Simple adds latency to small ones"},
+    {"NCCL_MAX_NCHANNELS",
+     [](std::string_view v) {
+       const int64_t n = Number(v);
+       return n > 0 && n <= 4;
+     },
+     "few channels cap the bandwidth"},
+    {"NCCL_MAX_CTAS",
+     [](std::string_view v) {
+       const int64_t n = Number(v);
+       return n > 0 && n <= 4;
+     },
+     "few blocks cap the bandwidth"},
+    {"NCCL_MAX_NRINGS",
+     [](std::string_view v) {
+       const int64_t n = Number(v);
+       return n > 0 && n <= 2;
+     },
+     "few rings cap the bandwidth"},
+    {"NCCL_BUFFSIZE",
+     [](std::string_view v) {
+       const int64_t n = Number(v);
+       return n > 0 && n < (1 << 20);
+     },
+     "small buffers stall the pipeline of large messages"},
+    {"NCCL_NTHREADS",
+     [](std::string_view v) {
+       const int64_t n = Number(v);
+       return n > 0 && n < 128;
+     },
+     "few threads cap the bandwidth of a channel"},
+    {"NCCL_NVLS_ENABLE", IsOff, "NVLink SHARP is off: up to a third of the all_reduce bandwidth on NVSwitch machines"},
+    {"NCCL_CHECK_POINTERS", IsOn, "every call checks its pointers"},
+    {"NCCL_CHECK_MODE", [](std::string_view v) { return v == "DEBUG_GLOBAL"; },
+     "every collective adds an exchange among all ranks"},
+    {"NCCL_LAUNCH_MODE", [](std::string_view v) { return v == "GROUP"; }, "the legacy launch mode serialises launches"},
+};
+
+// These must be equal on all ranks, or ranks choose different algorithms for one collective and hang or truncate
+// messages.
+constexpr std::string_view kMustAgree[] = {
+    "NCCL_ALGO",        "NCCL_PROTO",          "NCCL_MAX_NCHANNELS", "NCCL_MIN_NCHANNELS", "NCCL_BUFFSIZE",
+    "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_P2P_DISABLE",   "NCCL_SHM_DISABLE",   "NCCL_IB_DISABLE",
+    "NCCL_NET",         "NCCL_NTHREADS",       "NCCL_MAX_CTAS",      "NCCL_MIN_CTAS",      "NCCL_CROSS_NIC"};
+
+using Values = std::map<std::string, std::map<std::string, std::vector<const Event*>>>;  // name -> value -> where
+
+Values CollectValues(const Case& facts) {
+  Values values;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::environment) values[event.subject][event.text].push_back(&event);
+  return values;
+}
+
+void JudgeDifferences(const Case& facts, const Values& values, RuleAnswer& answer) {
+  for (const std::string_view name : kMustAgree) {
+    const auto found = values.find(std::string(name));
+    if (found == values.end() || found->second.size() < 2) continue;
+    Finding finding;
+    std::set<Rank> odd;
+    const auto most = std::max_element(found->second.begin(), found->second.end(),
+                                       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    for (const auto& [value, events] : found->second) {
+      finding.evidence.push_back(
+          CiteEvent(*events.front(), RankWords({events.front()->rank}) + " has " + std::string(name) + "=" + value));
+      if (value == most->first) continue;
+      for (const Event* event : events)
+        if (event->rank.known()) odd.insert(event->rank);
+    }
+    const bool failed = facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure;
+    finding.cause = "environment-cripples";
+    finding.status = facts.analyses.outcome.hangs() ? Status::hang : failed ? Status::crash : Status::degraded;
+    finding.severity = failed ? Severity::critical : Severity::warning;
+    finding.confidence = failed ? Confidence::likely : Confidence::certain;
+    finding.weight = 74;
+    finding.ranks.assign(odd.begin(), odd.end());
+    finding.headline = std::string(name) + " differs between ranks (" + RankWords(finding.ranks) +
+                       "): ranks may choose different algorithms for one collective";
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
+}  // namespace
+
+static RuleAnswer JudgeEnvironment(const Case& facts) {
+  RuleAnswer answer;
+  const Values values = CollectValues(facts);
+  JudgeDifferences(facts, values, answer);
+  Finding finding;
+  std::set<Rank> ranks;
+  std::string names;
+  for (const Setting& setting : kSettings) {
+    const auto found = values.find(std::string(setting.name));
+    if (found == values.end()) continue;
+    for (const auto& [value, events] : found->second) {
+      if (!setting.cripples(value)) continue;
+      for (const Event* event : events)
+        if (event->rank.known()) ranks.insert(event->rank);
+      names += (names.empty() ? "" : ", ") + std::string(setting.name) + "=" + value;
+      finding.evidence.push_back(
+          CiteEvent(*events.front(), std::string(setting.name) + "=" + value + ": " + std::string(setting.cost)));
+    }
+  }
+  if (names.empty()) return answer;
+  finding.cause = "environment-cripples";
+  finding.status = Status::degraded;
+  finding.severity = Severity::warning;
+  finding.confidence = Confidence::certain;
+  finding.weight = 40;
+  finding.ranks.assign(ranks.begin(), ranks.end());
+  finding.headline = "the environment forces slow paths on " + RankWords(finding.ranks) + ": " + names;
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kEnvironmentCripplesRule;
+const Rule kEnvironmentCripplesRule = {
+    "environment-cripples",
+    "Environment variables force slow paths",
+    "NCCL logs (ENV lines are on by default since 2.18)",
+    "A variable switches off a fast transport, an algorithm or channels. Such settings are often left over from "
+    "debugging, and may come from /etc/nccl.conf or "
+    "~/.nccl.conf although NCCL says 'set by environment'.",
+    "If the fast path does not exist on this machine, the setting changes nothing: then it costs nothing either. A "
+    "fallback without any setting has a cause of its own.",
+    {"Remove the named variables (job script, container image, /etc/nccl.conf, ~/.nccl.conf) and measure again with "
+     "nccl-tests.",
+     "If one of them was set to work around a hang, say so beside it and test it with every new NCCL."},
+    {"Keep NCCL variables in one reviewed file for all jobs.",
+     "Compare the ENV lines of all ranks: tuning variables must be equal everywhere."},
+    JudgeEnvironment};
+
+}  // namespace tacet

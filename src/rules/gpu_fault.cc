@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text_scan.h"
+#include "model/xid.h"
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// Xids that merely tell that a process was killed or misbehaved while it was being cleaned up.
+bool IsAftermath(const Event& event) {
+  return event.kind == EventKind::xid && (event.value == 43 || event.value == 45);
+}
+
+}  // namespace
+
+static RuleAnswer JudgeGpuFault(const Case& facts) {
+  RuleAnswer answer;
+  Finding finding;
+  const Event* lead = nullptr;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (!life.gpu_error || IsAftermath(*life.gpu_error)) continue;
+    finding.ranks.push_back(rank);
+    if (!lead) lead = life.gpu_error;
+    if (finding.evidence.size() < 3)
+      finding.evidence.push_back(CiteEvent(*life.gpu_error, "the GPU error of " + RankWords({rank})));
+  }
+  if (!lead) {
+    // A fault whose rank is not told still matters when somebody stands still or the job failed.
+    for (const Event& event : facts.incident.events) {
+      if (event.kind != EventKind::xid && event.kind != EventKind::nvlink_error && event.kind != EventKind::ecc_error)
+        continue;
+      if (IsAftermath(event) || event.rank.known()) continue;
+      if (!lead) lead = &event;
+      if (finding.evidence.size() < 3)
+        finding.evidence.push_back(CiteEvent(event, "the kernel reports this GPU error; its rank is not told"));
+    }
+    if (!lead) return answer;
+    finding.confidence = Confidence::possible;
+    finding.weight = 70;
+    answer.open.push_back({"Which rank ran on the faulty GPU?",
+                           "NCCL logs with INIT lines (busId) of that host, or the pid in the kernel line"});
+  } else {
+    finding.confidence = Confidence::certain;
+    finding.weight = 95;
+  }
+  const bool hangs = facts.analyses.outcome.hangs();
+  const bool failed = facts.analyses.outcome.first_failure != nullptr;
+  finding.cause = "gpu-fault";
+  finding.status = hangs ? Status::hang : failed ? Status::crash : Status::undetermined;
+  finding.severity = hangs || failed ? Severity::critical : Severity::warning;
+  if (finding.status == Status::undetermined) finding.status = Status::crash;
+  std::string what = lead->subject;
+  if (lead->kind == EventKind::xid) {
+    what = "Xid " + std::to_string(lead->value);
+    if (const XidMeaning* entry = FindXid(lead->value)) what += " (" + std::string(entry->name) + ")";
+  }
+  finding.headline =
+      (finding.ranks.empty() ? std::string("a GPU reports ") : "the GPU of " + RankWords(finding.ranks) + " reports ") +
+      what;
+  if (facts.standstill.operation) {
+    finding.operation = RefOf(*facts.standstill.operation);
+    finding.group = facts.standstill.group;
+    finding.affected_ranks = facts.standstill.waiters;
+  }
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kGpuFaultRule;
+const Rule kGpuFaultRule = {"gpu-fault",
+                            "A GPU has a fault",
+                            "kernel log (Xid, NVLink, ECC), the rank's CUDA errors",
+                            "The driver or CUDA reports an error of the device: a memory error, a broken NVLink, a "
+                            "device that fell off the bus, or an illegal access by some kernel. The rank's "
+                            "collectives never finish and its peers wait or crash.",
+                            "Xid 43 and 45 after a kill are aftermath. An illegal memory access is usually a bug of an "
+                            "earlier kernel, not NCCL's, although a collective reports it. "
+                            "A stalled GPU shows no error at all.",
+                            {"Hardware Xids (48, 63, 64, 74, 79, 94, 95, 119, 120): drain the node, reset or replace "
+                             "the GPU, run dcgmi diag -r 3.",
+                             "Xid 13, 31 or 'illegal memory access': rerun with CUDA_LAUNCH_BLOCKING=1 or "
+                             "compute-sanitizer to find the faulty kernel.",
+                             "Restart the job without that node."},
+                            {"Watch Xid messages and ECC counters of all nodes (DCGM, node exporter).",
+                             "Run a short diagnostic on every node before long jobs."},
+                            JudgeGpuFault};
+
+}  // namespace tacet

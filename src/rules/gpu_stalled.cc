@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/rule.h"
+#include "rules/standstill_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeGpuStalled(const Case& facts) {
+  RuleAnswer answer;
+  auto finding = StandstillFinding(facts, StandstillKind::gpu, "gpu-stalled");
+  if (!finding) return answer;
+  finding->weight = 80;
+  bool behind = false;
+  for (const Standstill& still : facts.standstill.ranks) {
+    if (still.kind != StandstillKind::gpu) continue;
+    behind |= still.root->kind == RootKind::gpu_behind;
+    if (still.stack)
+      finding->evidence.push_back(
+          CiteStack(facts.incident, *still.stack->thread, RankWords({still.rank}) + " waits for its own GPU"));
+    if (still.root->kind == RootKind::gpu_behind && still.root->call)
+      finding->evidence.push_back(CiteCall(
+          facts.incident, *still.root->stream, *still.root->call,
+          RankWords({still.rank}) + " has not finished this, while a peer has finished later ones of the same group"));
+  }
+  if (behind) finding->confidence = std::max(finding->confidence, Confidence::likely);
+  const std::string who = RankWords(finding->ranks);
+  const std::string operation =
+      facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation) : "the collective";
+  finding->headline = behind
+                          ? "the GPU of " + who +
+                                " stands still: peers finished collectives of the same group that it has not, from " +
+                                operation + " on"
+                          : "the GPU of " + who + " never began " + operation +
+                                ", although the host issued it: an earlier kernel does not end";
+  answer.findings.push_back(std::move(*finding));
+  return answer;
+}
+
+extern const Rule kGpuStalledRule;
+const Rule kGpuStalledRule = {
+    "gpu-stalled",
+    "A GPU does not get to the collective",
+    "flight records with timing (TORCH_NCCL_ENABLE_TIMING=1) or black boxes of all members",
+    "The host has issued the collective, but on that rank's GPU it has not begun, or the GPU has stopped reporting "
+    "what it finished. An earlier kernel on "
+    "the stream does not end (an endless loop, a spin wait, a huge kernel), the device waits for an event that never "
+    "comes, or it has a fault.",
+    "A rank stuck on the host has not issued the collective. In a transport stall all GPUs have begun it. Without "
+    "timing in the flight record a "
+    "running kernel reads as scheduled, and the two cannot be told apart.",
+    {"On that host look at the GPU: nvidia-smi (utilisation, pstate), nvidia-smi -q -d ECC,PAGE_RETIREMENT, dmesg | "
+     "grep -i xid.",
+     "Find the kernel: cuda-gdb -p PID then 'info cuda kernels', or a profiler trace of the step before.",
+     "If several runs stall on the same GPU, drain that node and run dcgmi diag -r 3."},
+    {"Record with TORCH_NCCL_ENABLE_TIMING=1, so that start and end are told apart.",
+     "Watch Xid and ECC counters of all nodes."},
+    JudgeGpuStalled};
+
+}  // namespace tacet

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+struct Inversion {
+  const BlockedOperation* first = nullptr;
+  const BlockedOperation* second = nullptr;
+};
+
+// Two operations of different groups whose waiters miss each other.
+Inversion FindInversion(const WaitGraph& waits, const std::vector<Rank>& cycle) {
+  const auto holds_up = [](const BlockedOperation& a, const BlockedOperation& b) {
+    return std::any_of(a.missing.begin(), a.missing.end(), [&](const Missing& m) {
+      return m.reason == WaitReason::not_entered &&
+             std::find(b.waiters.begin(), b.waiters.end(), m.rank) != b.waiters.end();
+    });
+  };
+  for (const BlockedOperation& a : waits.operations) {
+    if (a.point_to_point || !std::binary_search(cycle.begin(), cycle.end(), a.waiters.front())) continue;
+    for (const BlockedOperation& b : waits.operations) {
+      if (b.point_to_point || a.group == b.group || &a == &b) continue;
+      if (holds_up(a, b) && holds_up(b, a)) return {&a, &b};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+static RuleAnswer JudgeInversion(const Case& facts) {
+  RuleAnswer answer;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    for (const std::vector<Rank>& cycle : source.waits.cycles) {
+      Inversion inversion = FindInversion(source.waits, cycle);
+      if (!inversion.first) continue;
+      // An extra or skipped call also ends in such a cycle: then the order was right and the count wrong.
+      if (std::any_of(source.divergences.begin(), source.divergences.end(), [](const Divergence& d) {
+            return d.kind == Divergence::Kind::extra || d.kind == Divergence::Kind::skipped;
+          }))
+        continue;
+      if (inversion.first->waiters.size() < inversion.second->waiters.size())
+        std::swap(inversion.first, inversion.second);
+      const BlockedOperation& usual = *inversion.first;
+      const BlockedOperation& odd = *inversion.second;
+      const bool majority = usual.waiters.size() > odd.waiters.size();
+      Finding finding;
+      finding.cause = "group-order-inversion";
+      finding.status = Status::hang;
+      finding.severity = Severity::critical;
+      finding.confidence = majority ? Confidence::certain : Confidence::likely;
+      finding.weight = 91;
+      finding.ranks = odd.waiters;
+      if (!majority) finding.ranks.insert(finding.ranks.end(), usual.waiters.begin(), usual.waiters.end());
+      std::sort(finding.ranks.begin(), finding.ranks.end());
+      if (majority) finding.affected_ranks = usual.waiters;
+      finding.group = usual.group;
+      finding.operation = RefOf(*usual.call);
+      const auto label = [&](const BlockedOperation& operation) {
+        return facts.incident.groups[static_cast<uint32_t>(operation.group)].Label();
+      };
+      finding.headline = RankWords(odd.waiters) + " entered " + OperationWords(facts.incident, *odd.call) + " before " +
+                         label(usual) + ", " + RankWords(usual.waiters) + " the other way round (" +
+                         OperationWords(facts.incident, *usual.call) + "): each waits for the other";
+      finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call,
+                                          RankWords(odd.waiters) + " waits here for " + RankWords(usual.waiters)));
+      finding.evidence.push_back(CiteCall(facts.incident, *usual.stream, *usual.call,
+                                          RankWords(usual.waiters) + " wait here for " + RankWords(odd.waiters)));
+      answer.findings.push_back(std::move(finding));
+      return answer;
+    }
+  }
+  return answer;
+}
+
+extern const Rule kGroupOrderInversionRule;
+const Rule kGroupOrderInversionRule = {
+    "group-order-inversion",
+    "Ranks use two groups in opposite order",
+    "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks on both sides",
+    "Some ranks issue a collective of group A and then one of group B, others B and then A. Each side waits in its "
+    "first operation for the other: a "
+    "cycle. No rank is slow and no network is at fault.",
+    "An extra or skipped call can end in a cycle too, but there the ranks' orders differ by one call. A send-receive "
+    "cycle involves point-to-point calls.",
+    {"Make all ranks issue the operations of the two groups in one fixed order.",
+     "If they come from different threads or streams: serialise them, or set NCCL_LAUNCH_ORDER_IMPLICIT=1 (NCCL 2.26+, "
+     "CUDA 12.3+)."},
+    {"Issue the collectives of several groups from one thread, in one documented order.",
+     "Do not order groups by local events such as gradient readiness."},
+    JudgeInversion};
+
+}  // namespace tacet

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/init_finding.h"
+
+#include "base/text_scan.h"
+
+namespace tacet {
+
+InitView ReadInit(const Case& facts) {
+  InitView view;
+  for (const Event& event : facts.incident.events) {
+    switch (event.kind) {
+      case EventKind::init_started: view.started.insert(event.rank); break;
+      case EventKind::init_completed: view.completed.insert(event.rank); break;
+      case EventKind::rendezvous_incomplete:
+        if (!view.incomplete) view.incomplete = &event;
+        view.failed.insert(event.rank);
+        break;
+      case EventKind::store_wait_timeout:
+      case EventKind::nccl_error: view.failed.insert(event.rank); break;
+      case EventKind::exception:
+        if (Contains(event.subject, "DistStoreError") || Contains(event.subject, "DistNetworkError") ||
+            Contains(event.subject, "DistBackendError"))
+          view.failed.insert(event.rank);
+        break;
+      default: break;
+    }
+  }
+  for (const CallStream& stream : facts.incident.streams) view.issued_any |= !stream.calls.empty();
+  view.started.erase(Rank{});
+  view.completed.erase(Rank{});
+  view.failed.erase(Rank{});
+  return view;
+}
+
+Finding InitFinding(std::string_view cause, std::vector<Rank> ranks, int weight) {
+  Finding finding;
+  finding.cause = cause;
+  finding.severity = Severity::critical;
+  finding.status = Status::crash;
+  finding.confidence = Confidence::certain;
+  finding.weight = weight;
+  finding.ranks = std::move(ranks);
+  return finding;
+}
+
+const Event* FindWarning(const Case& facts, std::string_view id) {
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::nccl_warning && event.subject == id) return &event;
+  return nullptr;
+}
+
+}  // namespace tacet

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <set>
+
+#include "rules/rule.h"
+
+namespace tacet {
+
+// How far each rank got with setting up communication, as its log and output tell.
+struct InitView {
+  std::set<Rank> started;             // its NCCL log shows a communicator being set up
+  std::set<Rank> completed;           // ... and done
+  std::set<Rank> failed;              // reports an error of the rendezvous, the store or NCCL's set-up
+  bool issued_any = false;            // some rank issued a collective: set-up is behind
+  const Event* incomplete = nullptr;  // the rendezvous says how many came
+};
+InitView ReadInit(const Case& facts);
+
+// A finding of the set-up family with what they share.
+Finding InitFinding(std::string_view cause, std::vector<Rank> ranks, int weight);
+
+// The first warning of NCCL with this id; null when there is none.
+const Event* FindWarning(const Case& facts, std::string_view id);
+
+}  // namespace tacet

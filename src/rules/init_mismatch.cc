@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "rules/init_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
+  static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"duplicate-gpu", "two ranks use the same GPU"},
+      {"version-mismatch", "ranks run different NCCL versions"},
+      {"bootstrap-nranks-mismatch", "ranks disagree about the number of ranks"},
+      {"bootstrap-duplicate-rank", "two processes claim the same rank"},
+  };
+  for (const auto& [id, words] : kKinds) {
+    const Event* event = FindWarning(facts, id);
+    if (!event) continue;
+    Finding finding = InitFinding("init-mismatch", event->ranks, 94);
+    if (finding.ranks.empty() && event->rank.known() && id != "duplicate-gpu") finding.ranks = {event->rank};
+    finding.confidence = Confidence::certain;
+    finding.headline =
+        std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks)) + "; the set-up fails";
+    finding.evidence.push_back(CiteEvent(*event, "NCCL refuses the set-up"));
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
+// Versions and world sizes as each rank's log states them.
+void JudgeLogs(const Case& facts, RuleAnswer& answer) {
+  std::map<std::string, std::vector<const Event*>> versions;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::nccl_version || !event.rank.known()) continue;
+    versions[event.subject.substr(0, event.subject.find('+'))].push_back(&event);
+  }
+  if (versions.size() < 2) return;
+  const auto most = std::max_element(versions.begin(), versions.end(),
+                                     [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  std::set<Rank> odd;
+  Finding finding = InitFinding("init-mismatch", {}, 75);
+  for (const auto& [version, events] : versions) {
+    finding.evidence.push_back(CiteEvent(*events.front(), RankWords({events.front()->rank}) + " runs NCCL " + version));
+    if (version != most->first)
+      for (const Event* event : events) odd.insert(event->rank);
+  }
+  finding.ranks.assign(odd.begin(), odd.end());
+  const bool failed = facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure;
+  finding.severity = failed ? Severity::critical : Severity::warning;
+  finding.status = facts.analyses.outcome.hangs() ? Status::hang : failed ? Status::crash : Status::degraded;
+  finding.confidence = Confidence::likely;
+  finding.headline = RankWords(finding.ranks) + " run another NCCL version than the rest of the job";
+  answer.findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+static RuleAnswer JudgeInitMismatch(const Case& facts) {
+  RuleAnswer answer;
+  JudgeWarnings(facts, answer);
+  if (answer.findings.empty()) JudgeLogs(facts, answer);
+  return answer;
+}
+
+extern const Rule kInitMismatchRule;
+const Rule kInitMismatchRule = {
+    "init-mismatch",
+    "Ranks disagree about the set-up",
+    "NCCL logs",
+    "Ranks came together with different ideas of the job: different world size, different NCCL builds, one rank number "
+    "twice, or two ranks on one GPU.",
+    "A missing rank and a missing interface leave the others waiting without such a message.",
+    {"Same GPU twice: call torch.cuda.set_device(local_rank) before the first collective; check CUDA_VISIBLE_DEVICES "
+     "and processes per node.",
+     "Versions: use the same container or environment on all nodes.",
+     "World size: check WORLD_SIZE, --nnodes and --nproc-per-node on every node."},
+    {"Print rank, world size, device and NCCL version once at start on every rank."},
+    JudgeInitMismatch};
+
+}  // namespace tacet

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text_scan.h"
+#include "rules/init_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeNoInterface(const Case& facts) {
+  RuleAnswer answer;
+  std::vector<Rank> ranks;
+  std::vector<EvidenceItem> evidence;
+  for (const Event& event : facts.incident.events) {
+    const bool warned = event.kind == EventKind::nccl_warning && event.subject == "socket-no-interface";
+    const bool raised =
+        (event.kind == EventKind::nccl_error || event.kind == EventKind::exception) &&
+        (Contains(event.text, "no socket interface found") || Contains(event.text, "no interface found"));
+    if (!warned && !raised) continue;
+    if (event.rank.known() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end())
+      ranks.push_back(event.rank);
+    if (evidence.size() < 3)
+      evidence.push_back(CiteEvent(event, RankWords({event.rank}) + " finds no network interface to use"));
+  }
+  if (evidence.empty()) return answer;
+  std::sort(ranks.begin(), ranks.end());
+  std::string setting;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::environment || event.subject != "NCCL_SOCKET_IFNAME") continue;
+    if (std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end()) continue;
+    setting = event.text;
+    evidence.push_back(CiteEvent(event, "the setting that matches no interface there"));
+    break;
+  }
+  Finding finding = InitFinding("init-no-interface", ranks, 94);
+  finding.evidence = std::move(evidence);
+  for (const auto& [rank, life] : facts.analyses.life.ranks)
+    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) finding.affected_ranks.push_back(rank);
+  finding.headline = RankWords(ranks) + (ranks.size() == 1 ? " finds" : " find") + " no network interface" +
+                     (setting.empty() ? "" : " that matches NCCL_SOCKET_IFNAME=" + setting) +
+                     "; the set-up fails and the others wait";
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kInitNoInterfaceRule;
+const Rule kInitNoInterfaceRule = {
+    "init-no-interface",
+    "No usable network interface",
+    "NCCL logs (WARN) or the rank's exception",
+    "NCCL needs an interface for its set-up traffic and found none: NCCL_SOCKET_IFNAME names one that does not exist "
+    "on that host, or none is up.",
+    "An interface that exists but does not reach the peers gives connection errors instead. A rank that never came "
+    "gives no error at all.",
+    {"On that host: ip -br addr, and compare with NCCL_SOCKET_IFNAME (prefix match; '=name' for an exact one, "
+     "'^docker' to exclude).",
+     "Unset NCCL_SOCKET_IFNAME where hosts name their interfaces differently, or list all names: "
+     "NCCL_SOCKET_IFNAME=eth0,ens5.",
+     "The value may come from /etc/nccl.conf or ~/.nccl.conf rather than from the environment."},
+    {"Name interfaces alike on all hosts, or leave the choice to NCCL."},
+    JudgeNoInterface};
+
+}  // namespace tacet

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "rules/init_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// Ranks that did not take part in the set-up, judged against those that did.
+std::vector<Rank> RanksNotIn(const Case& facts, const std::set<Rank>& came) {
+  std::vector<Rank> missing;
+  for (const auto& [rank, life] : facts.analyses.life.ranks)
+    if (!came.contains(rank)) missing.push_back(rank);
+  return missing;
+}
+
+}  // namespace
+
+static RuleAnswer JudgeRankMissing(const Case& facts) {
+  RuleAnswer answer;
+  const InitView init = ReadInit(facts);
+  if (init.issued_any) return answer;
+  // Somebody else's set-up error explains the wait better.
+  for (const std::string_view id :
+       {"socket-no-interface", "duplicate-gpu", "version-mismatch", "bootstrap-nranks-mismatch", "connect-failed"})
+    if (FindWarning(facts, id)) return answer;
+
+  std::vector<Rank> missing;
+  const Event* told = init.incomplete;
+  if (told) {
+    // "3/4 clients joined": whoever complains had come. Those with no complaint are the missing, if the numbers agree.
+    missing = RanksNotIn(facts, init.failed);
+    const int64_t expected = told->value2 - told->value;
+    if (expected > 0 && static_cast<int64_t>(missing.size()) != expected) {
+      // Files of ranks that came may be lost too; those of which nothing exists cannot be told apart.
+      std::erase_if(missing, [&](Rank rank) { return !facts.analyses.life.Of(rank)->any(); });
+      if (static_cast<int64_t>(missing.size()) != expected) missing.clear();
+    }
+  } else if (!init.started.empty() && init.completed.empty() &&
+             init.started.size() < facts.analyses.life.ranks.size()) {
+    missing = RanksNotIn(facts, init.started);
+    std::erase_if(missing, [&](Rank rank) { return init.failed.contains(rank); });
+    if (missing.size() * 2 > facts.analyses.life.ranks.size()) missing.clear();
+  } else {
+    return answer;
+  }
+  if (missing.empty() && !told) return answer;
+  Finding finding = InitFinding("init-rank-missing", missing, 94);
+  finding.status = facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
+  finding.confidence = told && !missing.empty() ? Confidence::certain
+                       : missing.empty()        ? Confidence::possible
+                                                : Confidence::likely;
+  for (const auto& [rank, life] : facts.analyses.life.ranks)
+    if (std::find(missing.begin(), missing.end(), rank) == missing.end()) finding.affected_ranks.push_back(rank);
+  finding.headline = (missing.empty() ? std::string("a rank") : RankWords(missing)) +
+                     " never joined the set-up of communication; " + RankWords(finding.affected_ranks) +
+                     " waited for it";
+  if (told) {
+    finding.headline += " (" + std::to_string(told->value) + " of " + std::to_string(told->value2) + " came)";
+    finding.evidence.push_back(CiteEvent(*told, "the rendezvous counts who came"));
+  }
+  for (const Rank rank : missing) {
+    if (const StackReading* stack = facts.analyses.StackOf(rank))
+      finding.evidence.push_back(
+          CiteStack(facts.incident, *stack->thread, RankWords({rank}) + " is here, outside the set-up"));
+    const RankLife* life = facts.analyses.life.Of(rank);
+    if (life && life->last_event)
+      finding.evidence.push_back(CiteEvent(*life->last_event, "the last thing " + RankWords({rank}) + " wrote"));
+  }
+  if (missing.empty())
+    answer.open.push_back(
+        {"Which rank never came?", "the output of every rank, or the launcher's list of processes and hosts"});
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kInitRankMissingRule;
+const Rule kInitRankMissingRule = {
+    "init-rank-missing",
+    "A rank never joined",
+    "the output of the ranks (rendezvous errors), NCCL logs (Init START without COMPLETE), stacks",
+    "Communication is set up by all ranks together. One never called init_process_group or never reached it, so all "
+    "others wait. NCCL itself never says who is missing and never "
+    "gives up; PyTorch's store does after its timeout.",
+    "A rank that came and failed logs an error: a missing interface, an unreachable address, a disagreement. Those "
+    "have causes of their own.",
+    {"See what the missing rank does instead: its stack and output (imports, data preparation, a failed node).",
+     "Check that the launcher started it: number of nodes, tasks per node, WORLD_SIZE.",
+     "If it is merely slow to come: init_process_group(timeout=...) longer, and move slow preparation behind it."},
+    {"Do heavy preparation after init_process_group, or on all ranks alike.",
+     "Let the launcher end the job when one process fails to start."},
+    JudgeRankMissing};
+
+}  // namespace tacet

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text_scan.h"
+#include "rules/init_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeUnreachable(const Case& facts) {
+  RuleAnswer answer;
+  const InitView init = ReadInit(facts);
+  if (init.issued_any) return answer;
+  std::vector<Rank> complaining;
+  std::vector<EvidenceItem> evidence;
+  std::string address;
+  for (const Event& event : facts.incident.events) {
+    const bool warned = event.kind == EventKind::nccl_warning && event.subject == "connect-failed";
+    const bool store = event.kind == EventKind::exception && Contains(event.subject, "DistNetworkError") &&
+                       Contains(event.text, "connect");
+    if (!warned && !store) continue;
+    if (event.rank.known()) complaining.push_back(event.rank);
+    if (evidence.size() < 3) evidence.push_back(CiteEvent(event, RankWords({event.rank}) + " cannot reach its peer"));
+  }
+  if (evidence.empty()) return answer;
+  std::sort(complaining.begin(), complaining.end());
+  complaining.erase(std::unique(complaining.begin(), complaining.end()), complaining.end());
+  // All complain about one address: its owner is at fault, and who owns it the complaint does not say. One complains
+  // alone: its own way out is broken.
+  const bool alone = complaining.size() == 1 && facts.analyses.life.ranks.size() > 2;
+  Finding finding = InitFinding("init-unreachable", alone ? complaining : std::vector<Rank>{}, 92);
+  finding.confidence = alone ? Confidence::likely : Confidence::possible;
+  finding.affected_ranks = complaining;
+  finding.evidence = std::move(evidence);
+  finding.headline = RankWords(complaining) + " cannot connect to a peer while communication is set up: " +
+                     (alone ? "its own way out is broken" : "the address does not answer");
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kInitUnreachableRule;
+const Rule kInitUnreachableRule = {
+    "init-unreachable",
+    "A peer's address cannot be reached",
+    "NCCL logs (WARN about connect) or the ranks' exceptions",
+    "Set-up traffic cannot get through: a firewall, a wrong interface (docker0, virbr, an interface without route to "
+    "the other hosts), or the peer's process is gone.",
+    "'Connection refused' means that nobody listens there (dead process, wrong host); 'no route' and time-outs mean "
+    "routing or firewall. A missing rank gives no connection error.",
+    {"From the complaining host: ping and nc -zv to the address in the message.",
+     "Set NCCL_SOCKET_IFNAME to the interface that connects the hosts; compare the addresses in the 'Bootstrap: Using' "
+     "lines of all hosts.",
+     "Open the ports between the nodes (NCCL uses ephemeral ports)."},
+    {"Test the network between all pairs of nodes before long jobs."},
+    JudgeUnreachable};
+
+}  // namespace tacet

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/mismatch_finding.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "rules/words.h"
+
+namespace tacet {
+
+Status StatusAfterDisagreement(const Case& facts) {
+  const Outcome& outcome = facts.analyses.outcome;
+  if (outcome.hangs()) return Status::hang;
+  if (outcome.first_failure) return Status::crash;
+  if (outcome.ended_in_order) return Status::corrupt;
+  // Without any word of the end: a flight record in which everything completed went on; a log that just stops did not.
+  const SourceAnalysis* record = facts.analyses.Of(CallSource::flight_recorder);
+  return record && !outcome.unfinished_calls ? Status::corrupt : Status::hang;
+}
+
+const CallDifference* FirstDifferenceOf(const Case& facts) {
+  const CallDifference* first = nullptr;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    for (const CallDifference& difference : source.differences) {
+      if (!first) {
+        first = &difference;
+        continue;
+      }
+      const bool timed = difference.enter_wall_ns != kNoTime && first->enter_wall_ns != kNoTime;
+      // Clocks of logs have a resolution of a second: within it the better record, which comes first, keeps its place.
+      constexpr int64_t kLogResolutionNs = 1'500'000'000;
+      const int64_t slack = difference.source == first->source ? 0 : kLogResolutionNs;
+      if (timed && difference.enter_wall_ns + slack < first->enter_wall_ns) first = &difference;
+    }
+  }
+  return first;
+}
+
+namespace {
+
+std::string_view AspectWords(CallAspect aspect) {
+  switch (aspect) {
+    case CallAspect::operation: return "another operation";
+    case CallAspect::size: return "another size";
+    case CallAspect::type: return "another data type";
+    case CallAspect::reduction: return "another reduction";
+    case CallAspect::root: return "another root";
+  }
+  return "";
+}
+
+std::string SideWords(const Call& call, CallAspect aspect) {
+  switch (aspect) {
+    case CallAspect::operation: return std::string(Name(call.kind));
+    case CallAspect::size: return std::to_string(call.in_elements) + " elements";
+    case CallAspect::type: return std::string(Name(call.type));
+    case CallAspect::reduction: return std::string(Name(call.reduction));
+    case CallAspect::root: return "root " + std::to_string(call.peer.value);
+  }
+  return "";
+}
+
+// Where the others stalled, if they did: the difference is the cause, the stall its consequence.
+void CiteStall(const Case& facts, const CallDifference& difference, Finding& finding) {
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    const WaitGraph& waits = source.waits;
+    const Call* stall = waits.common_stall;
+    const CallStream* stream = waits.common_stream;
+    if (!stall && !waits.operations.empty()) {
+      stall = waits.operations.front().call;
+      stream = waits.operations.front().stream;
+    }
+    if (!stall || (stall->group == difference.group && stall->seq == difference.seq)) continue;
+    finding.evidence.push_back(CiteCall(facts.incident, *stream, *stall, "where it finally stalled: a consequence"));
+    return;
+  }
+}
+
+Finding FindingOf(const Case& facts, const CallDifference& difference, std::string_view cause) {
+  Finding finding;
+  finding.cause = cause;
+  finding.status = StatusAfterDisagreement(facts);
+  finding.severity = Severity::critical;
+  finding.confidence = difference.odd.empty()        ? Confidence::possible
+                       : difference.decided_by_habit ? Confidence::likely
+                                                     : Confidence::certain;
+  finding.weight = 90;
+  finding.ranks = difference.odd;
+  finding.group = difference.group;
+  const CallSide& usual = difference.sides[0];
+  const CallSide& odd = difference.sides[1];
+  finding.operation = RefOf(difference.odd.empty() ? *usual.call : *odd.call);
+  for (size_t i = 0; i < difference.sides.size(); ++i)
+    if (difference.odd.empty() || i == 0)
+      finding.affected_ranks.insert(finding.affected_ranks.end(), difference.sides[i].ranks.begin(),
+                                    difference.sides[i].ranks.end());
+  std::sort(finding.affected_ranks.begin(), finding.affected_ranks.end());
+  const std::string place = "#" + std::to_string(difference.seq) + " on " +
+                            facts.incident.groups[static_cast<uint32_t>(difference.group)].Label();
+  if (difference.odd.empty()) {
+    finding.headline = "at " + place + " " + RankWords(usual.ranks) + " issued " + ShapeWords(*usual.call) + " and " +
+                       RankWords(odd.ranks) + " issued " + ShapeWords(*odd.call) +
+                       "; which side is wrong cannot be told";
+  } else {
+    finding.headline = RankWords(difference.odd) + " issued " + std::string(AspectWords(difference.aspect)) + " at " +
+                       place + ": " + SideWords(*odd.call, difference.aspect) + " where " + RankWords(usual.ranks) +
+                       " issued " + SideWords(*usual.call, difference.aspect);
+  }
+  finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
+  finding.evidence.push_back(
+      CiteCall(facts.incident, *usual.stream, *usual.call, RankWords(usual.ranks) + " issued this at the same place"));
+  if (finding.status != Status::corrupt) CiteStall(facts, difference, finding);
+  return finding;
+}
+
+std::string_view SubjectOf(CallAspect aspect) {
+  switch (aspect) {
+    case CallAspect::operation: return "op";
+    case CallAspect::size: return "shape";
+    case CallAspect::type: return "dtype";
+    default: return "";
+  }
+}
+
+// Each rank of a DETAIL report names itself and one other that differs. The odd one is in most reports' other half.
+void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view cause, RuleAnswer& answer) {
+  std::map<Rank, int> accused;
+  std::set<Rank> reporters;
+  const Event* sample = nullptr;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::mismatch_report || event.subject != SubjectOf(aspect) || SubjectOf(aspect).empty())
+      continue;
+    if (!sample) sample = &event;
+    if (event.rank.known() && !reporters.insert(event.rank).second) continue;
+    for (const Rank rank : event.ranks) ++accused[rank];
+  }
+  if (!sample) return;
+  // The odd rank stands in every report; each innocent one only in its own and a few more.
+  int most = 0;
+  for (const auto& [rank, count] : accused) most = std::max(most, count);
+  std::vector<Rank> odd;
+  for (const auto& [rank, count] : accused)
+    if (count == most) odd.push_back(rank);
+  Finding finding;
+  finding.cause = cause;
+  finding.status = Status::crash;
+  finding.severity = Severity::critical;
+  finding.weight = 98;
+  if (odd.size() == 1 && accused.size() > 2) {
+    finding.ranks = odd;
+    finding.confidence = Confidence::certain;
+  } else {
+    finding.confidence = Confidence::possible;
+  }
+  for (const auto& [rank, count] : accused)
+    if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
+  finding.operation = OperationRef{sample->op, sample->seq, -1};
+  finding.headline = (finding.ranks.empty() ? RankWords(finding.affected_ranks) + " disagree"
+                                            : RankWords(finding.ranks) + " disagrees with its peers") +
+                     " about the " +
+                     std::string(aspect == CallAspect::size   ? "shape"
+                                 : aspect == CallAspect::type ? "data type"
+                                                              : "operation") +
+                     " of " + std::string(Name(sample->op)) +
+                     (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") +
+                     "; PyTorch's DETAIL check stopped the job";
+  finding.evidence.push_back(CiteEvent(*sample, "PyTorch compared the calls of all ranks and reports this"));
+  answer.findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+RuleAnswer JudgeMismatch(const Case& facts, CallAspect aspect, std::string_view cause) {
+  RuleAnswer answer;
+  JudgeDetailReports(facts, aspect, cause, answer);
+  const CallDifference* difference = FirstDifferenceOf(facts);
+  if (difference && difference->aspect == aspect && difference->reading == CallDifference::Reading::substituted)
+    answer.findings.push_back(FindingOf(facts, *difference, cause));
+  return answer;
+}
+
+}  // namespace tacet

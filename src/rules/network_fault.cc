@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// Verbs completion status that speaks of the fabric itself; a flush (5) only follows another error on the same queue
+// pair.
+bool IsFirstHandStatus(int64_t status) { return status != 5 && status >= 0; }
+
+bool SpeaksOfNetwork(const Event& event) {
+  if (event.kind == EventKind::link_down) return true;
+  if (event.kind != EventKind::nccl_warning) return false;
+  if (event.subject == "ib-completion-error") return IsFirstHandStatus(event.value);
+  return event.subject == "ib-async-event" || event.subject == "ib-modify-qp-failed" ||
+         event.subject == "ib-device-failed";
+}
+
+}  // namespace
+
+static RuleAnswer JudgeNetworkFault(const Case& facts) {
+  RuleAnswer answer;
+  std::map<Rank, std::vector<const Event*>> by_rank;
+  std::vector<const Event*> events;
+  for (const Event& event : facts.incident.events) {
+    if (!SpeaksOfNetwork(event)) continue;
+    events.push_back(&event);
+    by_rank[event.rank].push_back(&event);
+  }
+  if (events.empty()) return answer;
+  const bool failed =
+      facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure || facts.analyses.outcome.unfinished_calls;
+  const bool only_links =
+      std::all_of(events.begin(), events.end(), [](const Event* e) { return e->kind == EventKind::link_down; });
+  Finding finding;
+  finding.cause = "network-fault";
+  finding.status =
+      facts.analyses.outcome.first_failure && !facts.analyses.outcome.hangs() ? Status::crash : Status::hang;
+  finding.severity = failed ? Severity::critical : Severity::warning;
+  if (!failed) finding.status = Status::degraded;
+  finding.weight = only_links ? 72 : 83;
+  // One rank complains about many peers, or many about one address: the common end is at fault.
+  std::map<std::string, std::set<Rank>> peers;
+  for (const Event* event : events)
+    if (event->peer.known()) peers["rank " + std::to_string(event->peer.value)].insert(event->rank);
+  by_rank.erase(Rank{});
+  if (by_rank.size() == 1) finding.ranks = {by_rank.begin()->first};
+  finding.confidence = finding.ranks.empty() ? Confidence::possible : Confidence::likely;
+  for (const auto& [rank, list] : by_rank) finding.affected_ranks.push_back(rank);
+  const Event& lead = *events.front();
+  finding.headline =
+      lead.kind == EventKind::link_down
+          ? "the network link " + lead.subject + " went down"
+          : "the network failed between ranks: " + RankWords(finding.affected_ranks) + " report transport errors";
+  for (const Event* event : events) {
+    if (finding.evidence.size() == 3) break;
+    finding.evidence.push_back(CiteEvent(*event, event->kind == EventKind::link_down ? "the kernel saw the link go down"
+                                                                                     : "a first-hand transport error"));
+  }
+  if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kNetworkFaultRule;
+const Rule kNetworkFaultRule = {
+    "network-fault",
+    "The network failed",
+    "NCCL logs (completion and async errors), kernel log (link changes)",
+    "A link, NIC or switch failed while ranks were communicating: InfiniBand completions with retry exceeded, "
+    "asynchronous port errors, a link that went down.",
+    "Status 5 (flushed) and 'connection closed by remote peer' are secondary: look for the first error, or for a rank "
+    "that died. A stall without any recorded error is a transport stall.",
+    {"Check the named HCA and its switch port: ibstat, perfquery, mlxlink; cable and transceiver.",
+     "Status 12 on RoCE: wrong GID index, VLAN, or a class without flow control; compare with a working host.",
+     "Drain the node if the port's error counters rise."},
+    {"Watch link_downed, symbol errors and retransmits of every port.",
+     "Leave NCCL_IB_TIMEOUT at its default or higher on large fabrics."},
+    JudgeNetworkFault};
+
+}  // namespace tacet

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/order_finding.h"
+
+#include "rules/mismatch_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+bool SomethingIsWrong(const Case& facts) {
+  if (facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure) return true;
+  for (const SourceAnalysis& source : facts.analyses.sources)
+    if (!source.waits.cycles.empty() || !source.waits.roots.empty()) return true;
+  return false;
+}
+
+const Divergence* FindDivergence(const Case& facts, Divergence::Kind kind) {
+  for (const SourceAnalysis& source : facts.analyses.sources)
+    for (const Divergence& divergence : source.divergences)
+      if (divergence.kind == kind) return &divergence;
+  return nullptr;
+}
+
+namespace {
+
+Finding FromDivergence(const Case& facts, const Divergence& divergence) {
+  const bool skipped = divergence.kind == Divergence::Kind::skipped;
+  const Call& call = skipped ? *divergence.usual_call : *divergence.odd_call;
+  Finding finding;
+  finding.ranks = divergence.odd;
+  finding.affected_ranks = divergence.usual;
+  finding.group = divergence.odd_call->group;
+  finding.operation = RefOf(call);
+  finding.headline =
+      RankWords(divergence.odd) + (skipped ? " skipped " : " issued one more ") + std::string(Name(call.kind)) +
+      (skipped ? " (#" : " than its peers (#") + std::to_string(call.seq) + " on " +
+      facts.incident.groups[static_cast<uint32_t>(call.group)].Label() + "); from there on its calls pair up wrongly";
+  finding.evidence.push_back(CiteCall(
+      facts.incident, *divergence.odd_stream, *divergence.odd_call,
+      RankWords(divergence.odd) + " issued this after " + std::to_string(divergence.shared_calls) + " equal calls"));
+  finding.evidence.push_back(CiteCall(facts.incident, *divergence.usual_stream, *divergence.usual_call,
+                                      RankWords(divergence.usual) + ", in the same role, issued this at that place"));
+  return finding;
+}
+
+Finding FromDifference(const Case& facts, const CallDifference& difference) {
+  const bool skipped = difference.reading == CallDifference::Reading::skipped;
+  const CallSide& usual = difference.sides[0];
+  const CallSide& odd = difference.sides[1];
+  const Call& call = skipped ? *usual.call : *odd.call;
+  Finding finding;
+  finding.ranks = difference.odd;
+  finding.affected_ranks = usual.ranks;
+  finding.group = difference.group;
+  finding.operation = RefOf(call);
+  finding.headline = RankWords(difference.odd) + (skipped ? " skipped " : " issued an extra ") + ShapeWords(call) +
+                     " at #" + std::to_string(difference.seq) + " on " +
+                     facts.incident.groups[static_cast<uint32_t>(difference.group)].Label() +
+                     " and goes on one place " + (skipped ? "ahead of" : "behind") + " its peers";
+  finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
+  finding.evidence.push_back(
+      CiteCall(facts.incident, *usual.stream, *usual.call, RankWords(usual.ranks) + " issued this at the same place"));
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> OrderFinding(const Case& facts, Divergence::Kind kind, CallDifference::Reading reading,
+                                    std::string_view cause) {
+  std::optional<Finding> finding;
+  const CallDifference* difference = FirstDifferenceOf(facts);
+  if (difference && !difference->odd.empty() && difference->reading == reading) {
+    finding = FromDifference(facts, *difference);
+    finding->weight = 90;
+  } else if (const Divergence* divergence = FindDivergence(facts, kind);
+             divergence && !difference && SomethingIsWrong(facts)) {
+    finding = FromDivergence(facts, *divergence);
+    finding->weight = 89;
+  }
+  if (!finding) return finding;
+  finding->cause = cause;
+  finding->status = StatusAfterDisagreement(facts);
+  finding->severity = Severity::critical;
+  finding->confidence =
+      finding->affected_ranks.size() > finding->ranks.size() ? Confidence::certain : Confidence::likely;
+  return finding;
+}
+
+}  // namespace tacet

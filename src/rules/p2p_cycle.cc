@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeP2pCycle(const Case& facts) {
+  RuleAnswer answer;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    Finding finding;
+    for (const std::vector<Rank>& cycle : source.waits.cycles) {
+      std::vector<const BlockedOperation*> sends;
+      bool pure = true;
+      for (const BlockedOperation& operation : source.waits.operations) {
+        if (!std::binary_search(cycle.begin(), cycle.end(), operation.waiters.front())) continue;
+        pure &= operation.point_to_point;
+        sends.push_back(&operation);
+      }
+      if (!pure || sends.empty()) continue;
+      finding.ranks.insert(finding.ranks.end(), cycle.begin(), cycle.end());
+      for (const BlockedOperation* operation : sends) {
+        if (!finding.operation) {
+          finding.operation = RefOf(*operation->call);
+          finding.group = operation->group;
+        }
+        finding.evidence.push_back(CiteCall(facts.incident, *operation->stream, *operation->call,
+                                            RankWords(operation->waiters) + " waits here for " +
+                                                RankWords({operation->missing.front().rank}) +
+                                                ", which has not posted the other half"));
+      }
+    }
+    if (finding.ranks.empty()) continue;
+    std::sort(finding.ranks.begin(), finding.ranks.end());
+    finding.cause = "p2p-cycle";
+    finding.status = Status::hang;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::certain;
+    finding.weight = 91;
+    finding.headline = RankWords(finding.ranks) + " wait for each other in " +
+                       std::string(Name(finding.operation->kind)) +
+                       ": every one posts its own half first and nobody the other half";
+    answer.findings.push_back(std::move(finding));
+    return answer;
+  }
+  return answer;
+}
+
+extern const Rule kP2pCycleRule;
+const Rule kP2pCycleRule = {"p2p-cycle",
+                            "Sends wait on each other in a circle",
+                            "flight records, black boxes or NCCL logs with the COLL subsystem",
+                            "Each rank of a circle sends before it receives (or receives before it sends). A NCCL send "
+                            "ends only when the other side receives, so nobody "
+                            "gets to the other half. When it is the first use of the pair, the calls block while "
+                            "connecting and no flight record exists yet.",
+                            "An unmatched send or receive has no circle: its peer has moved on. Collectives in "
+                            "opposite order on two groups are another kind of circle.",
+                            {"Post both halves together: torch.distributed.batch_isend_irecv([...]), or "
+                             "ncclGroupStart/ncclGroupEnd around them.",
+                             "Or let even ranks send first and odd ranks receive first."},
+                            {"Use batch_isend_irecv for every exchange between neighbours."},
+                            JudgeP2pCycle};
+
+}  // namespace tacet

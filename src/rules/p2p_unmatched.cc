@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// Links of a pipeline carry the same number of messages. The side whose count is unlike all other links' is at fault.
+bool OtherSideIsShort(const std::vector<P2pLink>& links, const P2pLink& bad, bool receives) {
+  std::map<size_t, int> counts;
+  for (const P2pLink& link : links) {
+    if (&link == &bad || !link.counted_from_start || link.sends.size() != link.recvs.size()) continue;
+    ++counts[link.sends.size()];
+  }
+  if (!bad.counted_from_start) return false;
+  const size_t surplus = receives ? bad.recvs.size() : bad.sends.size();
+  const size_t lacking = receives ? bad.sends.size() : bad.recvs.size();
+  return counts[surplus] > counts[lacking];
+}
+
+bool IsInCycleOfP2pOnly(const WaitGraph& waits, Rank rank) {
+  for (const std::vector<Rank>& cycle : waits.cycles) {
+    if (!std::binary_search(cycle.begin(), cycle.end(), rank)) continue;
+    return std::all_of(waits.operations.begin(), waits.operations.end(), [&](const BlockedOperation& operation) {
+      return operation.point_to_point || !std::binary_search(cycle.begin(), cycle.end(), operation.waiters.front());
+    });
+  }
+  return false;
+}
+
+}  // namespace
+
+static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
+  RuleAnswer answer;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    for (const P2pLink& link : source.links) {
+      const Call* open = link.unmatched_recv ? link.unmatched_recv : link.unmatched_send;
+      if (!open) continue;
+      const bool receives = link.unmatched_recv != nullptr;
+      const Rank owner = receives ? link.receiver : link.sender;
+      const Rank peer = receives ? link.sender : link.receiver;
+      // The peer must have moved on to something else. One that has simply not come yet stands still elsewhere.
+      const RankLife* peer_life = facts.analyses.life.Of(peer);
+      const bool moved_on = source.waits.blocked_in.contains(peer) || (peer_life && peer_life->finished);
+      if (!moved_on || IsInCycleOfP2pOnly(source.waits, owner)) continue;
+      const auto blocked = source.waits.blocked_in.find(owner);
+      if (blocked == source.waits.blocked_in.end() || blocked->second != open) continue;
+      Finding finding;
+      finding.cause = "p2p-unmatched";
+      finding.status = Status::hang;
+      finding.severity = Severity::critical;
+      finding.weight = 88;
+      const bool short_peer = OtherSideIsShort(source.links, link, receives);
+      finding.ranks = {short_peer ? peer : owner};
+      finding.confidence = Confidence::likely;
+      finding.group = link.group;
+      finding.operation = RefOf(*open);
+      for (const auto& [rank, call] : source.waits.blocked_in)
+        if (rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
+      finding.headline =
+          RankWords({owner}) + " waits in " + OperationWords(facts.incident, *open) + (receives ? " from " : " to ") +
+          RankWords({peer}) + ", which " + (receives ? "sent " : "received ") +
+          std::to_string((receives ? link.sends : link.recvs).size()) + " and has moved on; " + RankWords({owner}) +
+          (receives ? " expects " : " sends ") + std::to_string((receives ? link.recvs : link.sends).size());
+      const CallStream& stream = *(receives ? link.recv_stream : link.send_stream);
+      const CallStream& other = *(receives ? link.send_stream : link.recv_stream);
+      finding.evidence.push_back(CiteCall(facts.incident, stream, *open, "it has no counterpart"));
+      const auto& theirs = receives ? link.sends : link.recvs;
+      if (!theirs.empty())
+        finding.evidence.push_back(
+            CiteCall(facts.incident, other, other.calls[theirs.back()], "the peer's last one on this link"));
+      if (const auto next = source.waits.blocked_in.find(peer); next != source.waits.blocked_in.end())
+        finding.evidence.push_back(CiteCall(facts.incident, other, *next->second, "where the peer waits now"));
+      answer.findings.push_back(std::move(finding));
+      return answer;
+    }
+  }
+  return answer;
+}
+
+extern const Rule kP2pUnmatchedRule;
+const Rule kP2pUnmatchedRule = {
+    "p2p-unmatched",
+    "A receive has no send, or the reverse",
+    "flight records, black boxes or NCCL logs with the COLL subsystem, of both sides",
+    "One side of a pair posted a message more than the other. It waits for ever, while its peer has gone on to "
+    "something else and soon waits for it. "
+    "After the abort the peers' later operations read completed, which they were not.",
+    "In a circle of sends everybody posts a half and nobody has moved on. A peer that has not come yet because it is "
+    "stuck on the host is another cause.",
+    {"Compare the number of microbatches and the schedule on both sides of the named link.",
+     "Look at the cited call site: is it outside the regular loop (an off-by-one, a flush at the end)?"},
+    {"Compute the number of messages once and pass it to all stages.",
+     "Use the pipeline schedules of torch.distributed.pipelining instead of hand-written ones."},
+    JudgeP2pUnmatched};
+
+}  // namespace tacet

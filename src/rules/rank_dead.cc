@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "rules/rule.h"
+#include "rules/standstill_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+std::string EndWords(const Event& event) {
+  if (event.kind == EventKind::segfault) return "a segmentation fault";
+  if (event.value < 0)
+    return "signal " + std::to_string(-event.value) + (event.subject.empty() ? "" : " (" + event.subject + ")");
+  return "exit code " + std::to_string(event.value);
+}
+
+// SIGABRT and SIGTERM come from the watchdog and the launcher: consequences, unless nobody else says what happened.
+bool IsFirstHand(const Event& event) {
+  return event.kind == EventKind::segfault || (event.value != -6 && event.value != -15 && event.value != 1);
+}
+
+// Told by the launcher, the shell or the kernel.
+void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
+  const Event* first = nullptr;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (life.oom_killed || life.exception || life.cuda_oom || life.gpu_error || life.unused_parameters)
+      continue;  // better causes
+    for (const Event* event : {life.segfault, life.exited}) {
+      if (!event || !IsFirstHand(*event)) continue;
+      const bool earlier =
+          !first || (event->wall_ns != kNoTime && first->wall_ns != kNoTime && event->wall_ns < first->wall_ns);
+      if (earlier) first = event;
+    }
+  }
+  if (!first) return;
+  Finding finding;
+  finding.cause = "rank-dead";
+  finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::certain;
+  finding.weight = 86;
+  finding.ranks = {first->rank};
+  finding.affected_ranks = facts.standstill.waiters;
+  std::erase(finding.affected_ranks, first->rank);
+  finding.headline = RankWords(finding.ranks) + "'s process is gone: " + EndWords(*first);
+  finding.evidence.push_back(CiteEvent(*first, "how the process ended"));
+  if (facts.standstill.operation) {
+    finding.operation = RefOf(*facts.standstill.operation);
+    finding.group = facts.standstill.group;
+    finding.evidence.push_back(CiteCall(facts.incident, *facts.standstill.stream, *facts.standstill.operation,
+                                        "a peer waits in this operation"));
+  }
+  answer.findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+static RuleAnswer JudgeDead(const Case& facts) {
+  RuleAnswer answer;
+  JudgeToldEnds(facts, answer);
+  if (!answer.findings.empty()) return answer;
+  auto finding = StandstillFinding(facts, StandstillKind::dead, "rank-dead");
+  if (!finding) return answer;
+  for (const Rank rank : finding->ranks) {
+    const RankLife* life = facts.analyses.life.Of(rank);
+    if (life && (life->oom_killed || life->exception || life->cuda_oom || life->unused_parameters))
+      return answer;  // told by a better cause
+  }
+  finding->weight = 85;
+  finding->confidence = Confidence::likely;
+  const std::string who = RankWords(finding->ranks);
+  for (const Standstill& still : facts.standstill.ranks) {
+    if (still.kind != StandstillKind::dead || !still.closing) continue;
+    finding->evidence.insert(
+        finding->evidence.begin(),
+        CiteEvent(*still.closing, RankWords({still.closing->rank}) + " saw a peer's connection close"));
+    const RankLife* life = facts.analyses.life.Of(still.rank);
+    if (life && life->last_event)
+      finding->evidence.push_back(CiteEvent(*life->last_event, "the last thing " + who + " wrote"));
+  }
+  finding->evidence.push_back(CiteAbsence(who + " left no flight record, although " +
+                                          std::to_string(facts.analyses.life.records) + " peers did"));
+  finding->headline = who + "'s process is gone: its connections closed and it left no dump; " + WaitWords(facts);
+  answer.open.push_back(
+      {"What ended " + who + "?",
+       "the kernel log of its host (dmesg -T: out-of-memory kills, segfaults, Xid) and the launcher's output"});
+  answer.findings.push_back(std::move(*finding));
+  return answer;
+}
+
+extern const Rule kRankDeadRule;
+const Rule kRankDeadRule = {
+    "rank-dead",
+    "A rank's process is gone",
+    "launcher output, NCCL logs of the peers (closed connections), flight records of the peers, kernel log",
+    "The process ended: killed by a signal, crashed, or it exited on its own. It leaves no dump; peers that talk to it "
+    "over sockets log a closed "
+    "connection, peers on the same host notice nothing and wait.",
+    "A frozen process keeps its connections open. An out-of-memory kill is a death too, but has its own cause when the "
+    "kernel log names the pid. SIGABRT and "
+    "SIGTERM at the end of a job are mostly the watchdog's and the launcher's clean-up: consequences.",
+    {"Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log, the "
+     "core dump.",
+     "SIGKILL without an entry in the kernel log: somebody or the scheduler killed it (time limit, preemption, memory "
+     "limit of the container).",
+     "Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps."},
+    {"Collect kernel logs together with the job's logs.", "Set PYTHONFAULTHANDLER=1 in the job's environment."},
+    JudgeDead};
+
+}  // namespace tacet

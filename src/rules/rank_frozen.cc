@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/rule.h"
+#include "rules/standstill_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeFrozen(const Case& facts) {
+  RuleAnswer answer;
+  auto finding = StandstillFinding(facts, StandstillKind::frozen, "rank-frozen");
+  if (!finding) return answer;
+  finding->weight = 78;
+  finding->confidence = Confidence::likely;
+  const std::string who = RankWords(finding->ranks);
+  finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") +
+                      " frozen: no dump, no stack and no closed connection, while " +
+                      std::to_string(facts.analyses.life.records) + " peers dumped; " + WaitWords(facts);
+  finding->evidence.push_back(CiteAbsence(who + " wrote no flight record, although " +
+                                          std::to_string(facts.analyses.life.records) + " ranks did"));
+  finding->evidence.push_back(
+      CiteAbsence(who + " printed no stack, although " + std::to_string(facts.analyses.life.stacks) + " ranks did"));
+  for (const Rank rank : finding->ranks) {
+    const RankLife* life = facts.analyses.life.Of(rank);
+    if (life && life->last_event)
+      finding->evidence.push_back(CiteEvent(*life->last_event, "the last sign of life of " + RankWords({rank})));
+  }
+  answer.findings.push_back(std::move(*finding));
+  return answer;
+}
+
+extern const Rule kRankFrozenRule;
+const Rule kRankFrozenRule = {
+    "rank-frozen",
+    "A rank is frozen",
+    "flight records and stacks of the peers, the rank's own log",
+    "The process exists, but nothing in it runs: it was stopped (SIGSTOP, a debugger, a paused container or virtual "
+    "machine) or hangs in "
+    "the kernel (D state: dead storage, a driver). It cannot write a dump or a stack, and the kernel keeps its "
+    "connections open, so nobody gets an error.",
+    "A dead rank closes its connections: peers log a closed connection. A rank stuck on the host still writes its "
+    "dump, because the "
+    "recorder's threads run. Missing files may also mean that they were not collected: then no file of that rank "
+    "exists at all.",
+    {"On its host look at the process state: ps -o pid,stat,wchan -p PID (T: stopped, D: in the kernel).",
+     "T: find who stopped it (job suspension, debugger, cgroup freezer) and continue it with kill -CONT.",
+     "D: look at dmesg for hung tasks, storage and driver errors; the node usually needs a reboot. Take it out of the "
+     "pool."},
+    {"Watch for processes in T and D state on the nodes.", "Do not let the scheduler suspend single ranks of a job."},
+    JudgeFrozen};
+
+}  // namespace tacet

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeOutOfMemory(const Case& facts) {
+  RuleAnswer answer;
+  Finding finding;
+  bool host = false, gpu = false, cgroup = false;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    const Event* event = life.oom_killed ? life.oom_killed : life.cuda_oom;
+    if (!event) continue;
+    finding.ranks.push_back(rank);
+    host |= life.oom_killed != nullptr;
+    cgroup |= life.oom_killed && life.oom_killed->value == 1;
+    gpu |= !life.oom_killed;
+    if (finding.evidence.size() < 3)
+      finding.evidence.push_back(CiteEvent(*event, life.oom_killed
+                                                       ? "the kernel killed the process of " + RankWords({rank})
+                                                       : RankWords({rank}) + " could not get GPU memory"));
+  }
+  if (finding.ranks.empty()) {
+    // A kill of some other process is no cause, but worth a look when a rank is missing.
+    for (const Event& event : facts.incident.events) {
+      if (event.kind != EventKind::oom_kill || event.rank.known()) continue;
+      if (!facts.standstill.ranks.empty())
+        answer.open.push_back({"Was the process that the kernel killed for memory (pid " + std::to_string(event.pid) +
+                                   ", " + event.subject + ") a rank of this job?",
+                               "the pids of the ranks: NCCL logs (host:pid:tid) or the launcher's output"});
+      break;
+    }
+    return answer;
+  }
+  finding.cause = "rank-out-of-memory";
+  finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::certain;
+  finding.weight = 96;
+  finding.headline = host ? "the kernel killed " + RankWords(finding.ranks) + " for lack of " +
+                                (cgroup ? "memory in its cgroup" : "host memory")
+                          : RankWords(finding.ranks) + " ran out of GPU memory";
+  if (facts.standstill.operation) {
+    finding.operation = RefOf(*facts.standstill.operation);
+    finding.group = facts.standstill.group;
+    finding.headline += "; " + RankWords(facts.standstill.waiters) + " wait in " +
+                        OperationWords(facts.incident, *facts.standstill.operation);
+    finding.evidence.push_back(CiteCall(facts.incident, *facts.standstill.stream, *facts.standstill.operation,
+                                        "a peer waits in this operation"));
+    finding.affected_ranks = facts.standstill.waiters;
+  }
+  if (gpu && !host)
+    finding.fix = {"Lower the batch or sequence length, or recompute activations (torch.utils.checkpoint).",
+                   "If only this rank runs out: its stage or its data is larger; balance it.",
+                   "Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."};
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kRankOutOfMemoryRule;
+const Rule kRankOutOfMemoryRule = {
+    "rank-out-of-memory",
+    "A rank ran out of memory",
+    "kernel log with the pid of a rank, or the rank's own CUDA out-of-memory error",
+    "The kernel or the container's memory limit killed the process (SIGKILL: it cannot write a last word), or the "
+    "GPU's memory was exhausted and CUDA raised. "
+    "Its peers wait for a rank that is gone.",
+    "A kill counts only if the pid belongs to a rank of this job: kernel logs also hold the kills of others. Without "
+    "the kernel log it looks like any other dead rank.",
+    {"Host memory: look at what grew (data loader workers, cached datasets, pinned buffers, checkpoint copies) and "
+     "raise the limit (--mem, memory.max) or lower the use.",
+     "Container limit: the kernel log names the cgroup and its limit; host memory may be plentiful.",
+     "Restart after the change; nothing in the communication needs fixing."},
+    {"Watch memory.current against memory.max of the job's cgroup.",
+     "Keep persistent_workers and prefetch_factor of data loaders small."},
+    JudgeOutOfMemory};
+
+}  // namespace tacet

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/rule.h"
+#include "rules/standstill_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeStuckOnHost(const Case& facts) {
+  RuleAnswer answer;
+  auto finding = StandstillFinding(facts, StandstillKind::host, "rank-stuck-on-host");
+  if (!finding) return answer;
+  std::string where;
+  bool by_stack = false, by_calls = false;
+  for (const Standstill& still : facts.standstill.ranks) {
+    if (still.kind != StandstillKind::host) continue;
+    by_calls |= still.root != nullptr;
+    if (!still.stack) continue;
+    by_stack = true;
+    if (where.empty()) where = still.stack->where;
+    // The frame is the best evidence: it goes first.
+    finding->evidence.insert(
+        finding->evidence.begin(),
+        CiteStack(facts.incident, *still.stack->thread, RankWords({still.rank}) + " is outside communication"));
+  }
+  if (!by_stack || !by_calls) finding->confidence = Confidence::likely;
+  finding->weight = 80;
+  finding->headline = RankWords(finding->ranks) + (finding->ranks.size() == 1 ? " is" : " are") + " stuck on the host" +
+                      (where.empty() ? "" : " in " + where) + " and " + (finding->ranks.size() == 1 ? "has" : "have") +
+                      " not issued " +
+                      (facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation)
+                                                  : "the next collective") +
+                      "; " + RankWords(finding->affected_ranks) + " wait for it";
+  if (finding->affected_ranks.empty())
+    finding->headline = finding->headline.substr(0, finding->headline.rfind(';')) + "; its peers wait for it";
+  if (!by_stack)
+    answer.open.push_back(
+        {"What is " + RankWords(finding->ranks) + " doing on the host?",
+         "its stack: py-spy dump --pid PID on its host, or faulthandler.dump_traceback_later() in the job"});
+  answer.findings.push_back(std::move(*finding));
+  return answer;
+}
+
+extern const Rule kRankStuckOnHostRule;
+const Rule kRankStuckOnHostRule = {
+    "rank-stuck-on-host",
+    "A rank is stuck on the host",
+    "flight records, black boxes or NCCL logs (who has not issued what), stacks (where it is)",
+    "The process is alive, but its Python or C++ code has not reached the collective that all the others are in. It "
+    "sits in data loading, "
+    "evaluation, checkpointing, a lock, file or network I/O, or it took a branch the others did not take. The others "
+    "wait until their "
+    "watchdog ends the job; the rank that reports the timeout is a victim.",
+    "A frozen rank answers nothing at all: no dump, no stack. A dead one leaves closed connections. With a stalled GPU "
+    "the host has issued the "
+    "collective and only the device does not get to it. A skipped collective shows the rank waiting in a later one.",
+    {"Look at the named frame: what does it wait for (storage, a lock, another process, user input)?",
+     "If the frame is data loading: check the storage and the worker processes of that host; DataLoader(timeout=...) "
+     "turns the wait into an error.",
+     "If only this rank runs the code (rank 0 evaluation, logging, saving): let all ranks run it, or put a barrier "
+     "with a long enough timeout around it.",
+     "Kill and restart the job once the cause is removed; raising the NCCL timeout only hides it."},
+    {"Keep work that only one rank does short, or outside the training loop.",
+     "Install faulthandler.dump_traceback_later(300, repeat=True), so that the next hang shows the stack by itself.",
+     "Set a timeout on every external wait (queues, HTTP, locks)."},
+    JudgeStuckOnHost};
+
+}  // namespace tacet

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/standstill_finding.h"
+
+#include <algorithm>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// The last operation of the guilty rank on the group, if it is recorded at all.
+void CiteLastOwnCall(const Case& facts, const Standstill& still, Finding& finding) {
+  if (!still.root) return;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    for (const GroupCalls& group : source.groups) {
+      if (group.group != still.root->group) continue;
+      for (const MemberCalls& member : group.members) {
+        if (member.rank != still.rank || !member.stream || member.calls.empty()) continue;
+        const Call& last = member.At(member.calls.size() - 1);
+        finding.evidence.push_back(
+            CiteCall(facts.incident, *member.stream, last,
+                     "the last collective " + RankWords({still.rank}) + " issued on this group"));
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string WaitWords(const Case& facts) {
+  const StandstillView& view = facts.standstill;
+  if (!view.operation) return "";
+  std::string text = view.waiters.empty() ? "its peers wait"
+                                          : RankWords(view.waiters) + (view.waiters.size() == 1 ? " waits" : " wait");
+  return text + " in " + OperationWords(facts.incident, *view.operation);
+}
+
+std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind, std::string_view cause) {
+  const StandstillView& view = facts.standstill;
+  Finding finding;
+  finding.cause = cause;
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::certain;
+  const Standstill* lead = nullptr;
+  for (const Standstill& still : view.ranks) {
+    if (still.kind != kind && still.kind != StandstillKind::absent) continue;
+    if (still.kind == kind && !lead) lead = &still;
+    finding.ranks.push_back(still.rank);
+  }
+  if (!lead) return std::nullopt;
+  if (view.operation) {
+    finding.operation = RefOf(*view.operation);
+    finding.group = view.group;
+    finding.evidence.push_back(
+        CiteCall(facts.incident, *view.stream, *view.operation,
+                 RankWords({view.stream->rank}) + (lead->root && lead->root->kind == RootKind::gpu_behind
+                                                       ? " is still in this operation"
+                                                       : " waits in this operation")));
+  }
+  finding.affected_ranks = view.waiters;
+  for (const Standstill& still : view.ranks) {
+    if (still.kind == kind) CiteLastOwnCall(facts, still, finding);
+    if (still.kind == StandstillKind::absent) {
+      finding.evidence.push_back(
+          CiteAbsence(RankWords({still.rank}) + " left no file of any kind while its peers did"));
+      finding.confidence = Confidence::likely;
+    }
+  }
+  return finding;
+}
+
+}  // namespace tacet

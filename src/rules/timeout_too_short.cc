@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// A wait this close to the limit that still ended well, or a last member this late, shows that time was short, not that
+// somebody stood still.
+constexpr double kCloseToLimit = 0.5;
+
+struct LateArrival {
+  const Call* first = nullptr;
+  const Call* last = nullptr;
+  const CallStream* first_stream = nullptr;
+  const CallStream* last_stream = nullptr;
+};
+
+// An operation that all members issued, the last one more than the time limit after the first.
+LateArrival FindLateArrival(const SourceAnalysis& source) {
+  for (const GroupCalls& group : source.groups) {
+    const int64_t highest = group.HighestEnqueued();
+    for (int64_t seq = std::max<int64_t>(highest - 8, 0); seq <= highest; ++seq) {
+      LateArrival late;
+      bool whole = true;
+      for (const MemberCalls& member : group.members) {
+        const Call* call = member.Find(static_cast<uint32_t>(seq));
+        if (!call || call->enter_wall_ns == kNoTime) {
+          whole = false;
+          break;
+        }
+        if (!late.first || call->enter_wall_ns < late.first->enter_wall_ns)
+          late.first = call, late.first_stream = member.stream;
+        if (!late.last || call->enter_wall_ns > late.last->enter_wall_ns)
+          late.last = call, late.last_stream = member.stream;
+      }
+      if (!whole || !late.first || late.first->timeout_ms == 0) continue;
+      if (late.last->enter_wall_ns - late.first->enter_wall_ns >= int64_t{late.first->timeout_ms} * 1'000'000 * 9 / 10)
+        return late;
+    }
+  }
+  return {};
+}
+
+// The longest operation of a group that did end, as a share of the limit.
+double LongestShare(const SourceAnalysis& source, const Call** longest, const CallStream** stream) {
+  double share = 0;
+  for (const GroupCalls& group : source.groups) {
+    for (const MemberCalls& member : group.members) {
+      for (size_t i = 0; i < member.calls.size(); ++i) {
+        const Call& call = member.At(i);
+        if (!IsFinished(call) || call.duration_ms <= 0 || call.timeout_ms == 0) continue;
+        const double one = static_cast<double>(call.duration_ms) / call.timeout_ms;
+        if (one > share) share = one, *longest = &call, *stream = member.stream;
+      }
+    }
+  }
+  return share;
+}
+
+}  // namespace
+
+static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
+  RuleAnswer answer;
+  if (!facts.analyses.outcome.first_timeout && !facts.analyses.outcome.unfinished_calls) return answer;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    if (!source.waits.roots.empty() || !source.waits.cycles.empty() || !source.differences.empty()) continue;
+    Finding finding;
+    finding.cause = "timeout-too-short";
+    finding.status = Status::hang;
+    finding.severity = Severity::critical;
+    finding.weight = 62;
+    const LateArrival late = FindLateArrival(source);
+    const Call* longest = nullptr;
+    const CallStream* stream = nullptr;
+    if (late.last) {
+      finding.confidence = Confidence::likely;
+      finding.ranks = {late.last_stream->rank};
+      finding.operation = RefOf(*late.first);
+      finding.group = late.first->group;
+      finding.headline = RankWords(finding.ranks) + " came to " + OperationWords(facts.incident, *late.first) + " " +
+                         DurationWords(late.last->enter_wall_ns - late.first->enter_wall_ns) +
+                         " after the first rank: everything advances, only too slowly for the limit of " +
+                         DurationWords(int64_t{late.first->timeout_ms} * 1'000'000);
+      finding.evidence.push_back(CiteCall(facts.incident, *late.last_stream, *late.last, "the last rank did issue it"));
+      finding.evidence.push_back(
+          CiteCall(facts.incident, *late.first_stream, *late.first, "the first rank waited since here"));
+    } else if (LongestShare(source, &longest, &stream) >= kCloseToLimit) {
+      finding.confidence = Confidence::possible;
+      finding.operation = RefOf(*longest);
+      finding.group = longest->group;
+      finding.headline = "operations that end well take up to " +
+                         DurationWords(static_cast<int64_t>(longest->duration_ms * 1e6f)) + ", close to the limit of " +
+                         DurationWords(int64_t{longest->timeout_ms} * 1'000'000) +
+                         ": the timeout is too short for this job";
+      finding.evidence.push_back(CiteCall(facts.incident, *stream, *longest, "the longest one that did end"));
+    } else {
+      continue;
+    }
+    answer.findings.push_back(std::move(finding));
+    return answer;
+  }
+  return answer;
+}
+
+extern const Rule kTimeoutTooShortRule;
+const Rule kTimeoutTooShortRule = {
+    "timeout-too-short",
+    "Everything advances, only too slowly for the limit",
+    "flight records of all members",
+    "All ranks reach the operation and would finish it, but one of them takes longer than the time limit: a long "
+    "evaluation, a checkpoint, compilation, a first step.",
+    "In a hang the missing rank never comes. Here the records show that it came, after the others' watchdog had fired "
+    "or shortly before.",
+    {"Raise the limit: init_process_group(timeout=timedelta(minutes=...)), for the group that waits.",
+     "Shorten what the late rank does alone, or let all ranks do it."},
+    {"Set the limit to several times the longest legitimate pause (checkpoint, evaluation, compilation)."},
+    JudgeTimeoutTooShort};
+
+}  // namespace tacet

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgeTransportStalled(const Case& facts) {
+  RuleAnswer answer;
+  if (!facts.analyses.outcome.hangs()) return answer;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    const WaitGraph& waits = source.waits;
+    if (!waits.common_stall || !waits.roots.empty() || !waits.cycles.empty() || !source.differences.empty()) continue;
+    // Every member must be on record, or the missing ones may be the reason.
+    const auto group = std::find_if(source.groups.begin(), source.groups.end(),
+                                    [&](const auto& g) { return g.group == waits.common_stall->group; });
+    if (group == source.groups.end()) continue;
+    bool all_recorded = true, all_started = true;
+    for (const MemberCalls& member : group->members) {
+      const Call* call = member.Find(waits.common_stall->seq);
+      all_recorded &= call != nullptr;
+      all_started &= call && member.stream->knows_start && call->state >= CallState::started;
+    }
+    if (!all_recorded) continue;
+    if (!all_started) {
+      answer.open.push_back({"Did every GPU begin " + OperationWords(facts.incident, *waits.common_stall) + "?",
+                             "flight records with TORCH_NCCL_ENABLE_TIMING=1, or black boxes of the Tacet plugin"});
+      continue;
+    }
+    Finding finding;
+    finding.cause = "transport-stalled";
+    finding.status = Status::hang;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::likely;
+    finding.weight = 60;
+    finding.group = waits.common_stall->group;
+    finding.operation = RefOf(*waits.common_stall);
+    for (const MemberCalls& member : group->members) finding.affected_ranks.push_back(member.rank);
+    finding.headline = "all ranks issued and began " + OperationWords(facts.incident, *waits.common_stall) +
+                       ", none finishes it, and no fault is recorded: the data does not move";
+    finding.evidence.push_back(
+        CiteCall(facts.incident, *waits.common_stream, *waits.common_stall, "begun by all members, finished by none"));
+    answer.open.push_back(
+        {"Which flow makes the least progress?",
+         "black boxes of the Tacet plugin (per-peer progress), or NIC counters taken twice a few seconds apart"});
+    answer.findings.push_back(std::move(finding));
+    return answer;
+  }
+  return answer;
+}
+
+extern const Rule kTransportStalledRule;
+const Rule kTransportStalledRule = {
+    "transport-stalled",
+    "All are in the collective and the data does not move",
+    "flight records with timing, or black boxes, of all members",
+    "Every rank has issued the collective and every GPU has begun it, yet nobody advances and nothing is logged. A "
+    "path between two GPUs is blocked: broken peer-to-peer "
+    "access (ACS, IOMMU), a dead link that no timeout has noticed yet, a library bug.",
+    "With a missing rank, a stalled GPU or a mismatch somebody has not issued or not begun it, or issued something "
+    "else. A network fault leaves an error in a log.",
+    {"First collective of the job on this machine type: try NCCL_P2P_DISABLE=1, then NCCL_IB_DISABLE=1; if one of them "
+     "helps, that path is broken (ACS, IOMMU, virtual machine).",
+     "Read NIC counters twice: a port that does not move while its peers wait is the suspect.",
+     "Update NCCL and the driver; search the release notes for the operation."},
+    {"Run nccl-tests on all nodes before the job.",
+     "Record with the Tacet plugin: its boxes show the flow with the least progress."},
+    JudgeTransportStalled};
+
+}  // namespace tacet

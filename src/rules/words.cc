@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/words.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tacet {
+
+std::string RankWords(const std::vector<Rank>& ranks) {
+  if (ranks.empty()) return "no rank";
+  std::vector<Rank> sorted = ranks;
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < sorted.size();) {
+    size_t j = i;
+    while (j + 1 < sorted.size() && sorted[j + 1].value == sorted[j].value + 1) ++j;
+    std::string part = std::to_string(sorted[i].value);
+    if (j == i + 1) part += " and " + std::to_string(sorted[j].value);
+    if (j > i + 1) part += "-" + std::to_string(sorted[j].value);
+    parts.push_back(std::move(part));
+    i = j + 1;
+  }
+  constexpr size_t kMost = 8;
+  const size_t shown = std::min(parts.size(), kMost);
+  std::string text = sorted.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < shown; ++i) {
+    if (i > 0)
+      text += i + 1 == shown && shown == parts.size() && parts.size() > 1 && parts[i].find(" and ") == std::string::npos
+                  ? " and "
+                  : ", ";
+    text += parts[i];
+  }
+  if (shown < parts.size()) text += ", ... (" + std::to_string(sorted.size()) + " in all)";
+  return text;
+}
+
+std::string OperationWords(const Incident& incident, const Call& call) {
+  std::string text(Name(call.kind));
+  text += " #" + std::to_string(call.seq);
+  if (call.group != GroupIndex::none) text += " on " + incident.groups[static_cast<uint32_t>(call.group)].Label();
+  return text;
+}
+
+std::string ShapeWords(const Call& call) {
+  std::string text(Name(call.kind));
+  if (call.in_elements >= 0) text += " of " + std::to_string(call.in_elements);
+  if (call.type != DataType::unknown) text += (call.in_elements >= 0 ? " " : " of ") + std::string(Name(call.type));
+  if (call.reduction != ReduceOp::unknown &&
+      (call.kind == OpKind::all_reduce || call.kind == OpKind::reduce || call.kind == OpKind::reduce_scatter))
+    text += " (" + std::string(Name(call.reduction)) + ")";
+  return text;
+}
+
+std::string DurationWords(int64_t ns) {
+  char text[32];
+  const double seconds = static_cast<double>(ns) / 1e9;
+  if (seconds < 1)
+    std::snprintf(text, sizeof text, "%.0f ms", seconds * 1e3);
+  else if (seconds < 120)
+    std::snprintf(text, sizeof text, "%.0f s", seconds);
+  else
+    std::snprintf(text, sizeof text, "%.0f min", seconds / 60);
+  return text;
+}
+
+static std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string CallSiteWords(const Incident& incident, const Call& call) {
+  const auto& frames = incident.stacks.Get(call.stack);
+  for (const Frame& frame : frames) {
+    const std::string_view function = incident.strings.Get(frame.function), file = incident.strings.Get(frame.file);
+    if (ClassifyFrame(function, file) != FrameKind::user) continue;
+    return std::string(function) + " (" + std::string(BaseName(file)) + ":" + std::to_string(frame.line) + ")";
+  }
+  return "";
+}
+
+EvidenceItem CiteCall(const Incident& incident, const CallStream& stream, const Call& call, std::string says) {
+  std::string excerpt = OperationWords(incident, call) + ": " + ShapeWords(call);
+  static constexpr std::string_view kStates[] = {"", "enqueued", "started", "completed"};
+  if (stream.knows_finish) excerpt += ", " + std::string(kStates[static_cast<size_t>(call.state)]);
+  if (call.has(kEndedByAbort)) excerpt += " (only after the abort)";
+  if (const std::string site = CallSiteWords(incident, call); !site.empty()) excerpt += ", called in " + site;
+  return {SourceRef{stream.file, call.line, call.offset}, std::move(excerpt), std::move(says)};
+}
+
+EvidenceItem CiteEvent(const Event& event, std::string says) {
+  std::string excerpt = event.text.empty() ? event.subject : event.text;
+  if (excerpt.size() > 300) excerpt = excerpt.substr(0, 300) + "...";
+  return {event.source, std::move(excerpt), std::move(says)};
+}
+
+EvidenceItem CiteStack(const Incident& incident, const ThreadStack& thread, std::string says) {
+  std::string excerpt;
+  int shown = 0;
+  for (const Frame& frame : incident.stacks.Get(thread.stack)) {
+    if (shown++ == 3) break;
+    const std::string_view file = incident.strings.Get(frame.file);
+    excerpt += (excerpt.empty() ? "" : " < ") + std::string(incident.strings.Get(frame.function)) + " (" +
+               std::string(BaseName(file)) + ":" + std::to_string(frame.line) + ")";
+  }
+  SourceRef source = thread.source;
+  if (thread.first_line > 0) source.line = thread.first_line;
+  return {source, std::move(excerpt), std::move(says)};
+}
+
+EvidenceItem CiteFile(FileId file, std::string says) { return {SourceRef{file, 0, 0}, "", std::move(says)}; }
+
+EvidenceItem CiteAbsence(std::string says) {
+  return {SourceRef{static_cast<FileId>(0xffffffffu), 0, 0}, "", std::move(says)};
+}
+
+OperationRef RefOf(const Call& call) { return {call.kind, static_cast<int64_t>(call.seq), call.Bytes()}; }
+
+}  // namespace tacet

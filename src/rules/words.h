@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/incident.h"
+#include "rules/finding.h"
+
+namespace tacet {
+
+// "rank 3", "ranks 0-2 and 5", "no rank".
+std::string RankWords(const std::vector<Rank>& ranks);
+// "all_reduce #33 on default_pg".
+std::string OperationWords(const Incident& incident, const Call& call);
+// "all_reduce of 262144 float32", with reduction where known.
+std::string ShapeWords(const Call& call);
+// "1.5 s", "10 min".
+std::string DurationWords(int64_t ns);
+
+// Cited places.
+EvidenceItem CiteCall(const Incident& incident, const CallStream& stream, const Call& call, std::string says);
+EvidenceItem CiteEvent(const Event& event, std::string says);
+EvidenceItem CiteStack(const Incident& incident, const ThreadStack& thread, std::string says);
+// The whole record of a rank, where the point is what does not stand in it.
+EvidenceItem CiteFile(FileId file, std::string says);
+// An absence: no file can be cited.
+EvidenceItem CiteAbsence(std::string says);
+
+OperationRef RefOf(const Call& call);
+
+// The user's own frame of a recorded call: "train_step (train.py:88)"; empty without a stack.
+std::string CallSiteWords(const Incident& incident, const Call& call);
+
+}  // namespace tacet
