@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Everything below works on a bare Debian 12 or Ubuntu 24.04: what is missing gets installed first.
+.DEFAULT_GOAL := help
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+DEMO := tests/golden/rank_stuck_in_data_loader/input
+
+.PHONY: help demo build test asan bench format tidy install docs clean
+
+help: ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+build: ## build/tacet and the plugin, optimised
+	@scripts/bootstrap.sh build
+	@cmake --preset release -DTACET_TESTS=OFF >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+
+demo: build ## diagnose a recorded hang and write its HTML report
+	@echo; echo '$$ tacet diagnose $(DEMO)'; echo
+	@build/tacet diagnose $(DEMO) || test $$? -eq 1
+	@build/tacet diagnose --format html -o build/demo.html $(DEMO) || test $$? -eq 1
+	@echo; echo 'The same as a page: build/demo.html'
+
+test: ## every test: units, contracts, golden cases, fuzz corpora under ASan and UBSan
+	@scripts/bootstrap.sh test
+	@cmake --preset asan >/dev/null
+	@cmake --build --preset asan -j $(JOBS)
+	@ctest --preset asan -j $(JOBS)
+
+bench: ## speed and memory, beside the limit and the peers (see bench/README.md)
+	@scripts/bootstrap.sh bench
+	@cmake --preset bench >/dev/null
+	@cmake --build --preset bench -j $(JOBS)
+	@bench/run.sh
+
+format: ## clang-format over all sources
+	@find src plugin wire tests bench -name '*.cc' -o -name '*.h' | grep -v build | xargs clang-format -i
+
+tidy: ## clang-tidy over the sources of the release build
+	@cmake --preset release -DTACET_TESTS=OFF >/dev/null
+	@find src -name '*.cc' ! -name '*_test.cc' ! -name '*_fuzz.cc' | xargs -P $(JOBS) -n 4 clang-tidy --quiet -p build
+
+docs: build ## the documents that are written from the code
+	@build/tacet explain --markdown > docs/causes.md
+
+install: build ## into PREFIX (default /usr/local)
+	@cmake --install build --prefix $(PREFIX)
+
+clean: ## remove all build folders
+	@rm -rf build build-*
