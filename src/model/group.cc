@@ -9,6 +9,7 @@ namespace tacet {
 bool Group::HasMember(Rank rank) const { return IndexOf(rank).known(); }
 
 GroupRank Group::IndexOf(Rank rank) const {
+  if (!rank.known()) return {};  // unknown places hold Rank{} too
   const auto found = std::find(members.begin(), members.end(), rank);
   return {found == members.end() ? -1 : static_cast<int32_t>(found - members.begin())};
 }
@@ -17,8 +18,8 @@ std::string Group::Label() const {
   if (!description.empty() && description != "undefined") return description;
   if (!name.empty()) return "group " + (name.size() > 12 ? name.substr(0, 8) : name);
   if (comm_id != 0) {
-    char text[32];
-    std::snprintf(text, sizeof text, "comm 0x%llx", static_cast<unsigned long long>(comm_id));
+    char text[40];
+    std::snprintf(text, sizeof text, "communicator 0x%llx", static_cast<unsigned long long>(comm_id));
     return text;
   }
   return "group";

@@ -14,23 +14,36 @@ std::vector<Rank> Incident::RanksSeen() const {
 
 std::vector<Rank> Incident::AllRanks() const {
   if (world_size <= 0) return RanksSeen();
+  // A world size comes from evidence: a hostile one must not cost all memory.
+  constexpr int64_t kMostRanks = 1 << 20;
   std::vector<Rank> ranks;
-  for (int32_t r = 0; r < world_size; ++r) ranks.push_back({r});
+  for (int32_t r = 0; r < std::min(world_size, kMostRanks); ++r) ranks.push_back({r});
   return ranks;
 }
 
 const CallStream* Incident::StreamOf(Rank rank, CallSource source) const {
-  const auto found = std::lower_bound(streams.begin(), streams.end(), std::pair(source, rank), [](const auto& s, const auto& key) {
-    return std::pair(s.source, s.rank) < key;
-  });
+  const auto found = std::lower_bound(streams.begin(), streams.end(), std::pair(source, rank),
+                                      [](const auto& s, const auto& key) { return std::pair(s.source, s.rank) < key; });
   return found != streams.end() && found->source == source && found->rank == rank ? &*found : nullptr;
+}
+
+// A file that several formats share has all their names: "nccl_log+torch_log".
+static bool IsReadAs(const InputFile& file, std::string_view format) {
+  std::string_view names = file.format;
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find('+'));
+    if (name == format) return true;
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+  }
+  return false;
 }
 
 bool Incident::HasFileOf(Rank rank, std::string_view format) const {
   const auto found = process_of.find(rank);
   if (found == process_of.end()) return false;
   const auto& own = processes[found->second].files;
-  return std::any_of(own.begin(), own.end(), [&](FileId file) { return files[static_cast<uint32_t>(file)].format == format; });
+  return std::any_of(own.begin(), own.end(),
+                     [&](FileId file) { return IsReadAs(files[static_cast<uint32_t>(file)], format); });
 }
 
 }  // namespace tacet
