@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/kernel_log/kernel_log_import.h"
+
+#include <map>
+
+namespace tacet {
+namespace {
+
+EventKind KindOf(KernelRecord::Kind kind) {
+  switch (kind) {
+    case KernelRecord::Kind::oom_kill: return EventKind::oom_kill;
+    case KernelRecord::Kind::xid: return EventKind::xid;
+    case KernelRecord::Kind::nvlink_error: return EventKind::nvlink_error;
+    case KernelRecord::Kind::ecc_error: return EventKind::ecc_error;
+    case KernelRecord::Kind::segfault: return EventKind::segfault;
+    case KernelRecord::Kind::hung_task: return EventKind::hung_task;
+    case KernelRecord::Kind::link_down: return EventKind::link_down;
+    case KernelRecord::Kind::link_up: return EventKind::link_up;
+    case KernelRecord::Kind::pcie_error: return EventKind::pcie_error;
+  }
+  return EventKind::xid;
+}
+
+}  // namespace
+
+void ImportKernelLog(const KernelLog& log, Fragment& out) {
+  std::map<std::string_view, uint32_t> speakers;
+  for (const KernelRecord& record : log.records) {
+    Event event;
+    event.kind = KindOf(record.kind);
+    // A host speaks, not a process: the pid stays with the event until the assembly knows whose it is.
+    event.speaker = kNobody;
+    if (!record.host.empty()) {
+      const auto [found, added] = speakers.try_emplace(record.host, static_cast<uint32_t>(out.speakers.size()));
+      if (added) {
+        Speaker speaker;
+        speaker.host = record.host;
+        out.speakers.push_back(std::move(speaker));
+      }
+      event.speaker = found->second;
+    }
+    event.wall_ns = record.wall_ns == kKernelTimeUnknown ? kNoTime : record.wall_ns;
+    event.source = {FileId{0}, record.line, record.offset};
+    event.pid = record.pid;
+    event.value = record.value;
+    event.value2 = record.value2;
+    event.count = record.count;
+    event.subject = record.subject;
+    event.text = record.text.substr(0, Event::kMaxText);
+    if (!record.cgroup.empty() && event.text.find(record.cgroup) == std::string::npos)
+      event.text += " (limit of cgroup " + std::string(record.cgroup.substr(0, 200)) + ")";
+    out.events.push_back(std::move(event));
+  }
+}
+
+}  // namespace tacet

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages that end processes: the OOM killer, the NVIDIA driver, faults, tasks that hang.
+#include "base/text_scan.h"
+#include "evidence/kernel_log/kernel_log_parse.h"
+
+namespace tacet {
+namespace {
+
+using Kind = KernelRecord::Kind;
+
+constexpr auto kNothing = KernelMessage::nothing;
+constexpr auto kContext = KernelMessage::context;
+constexpr auto kRecord = KernelMessage::record;
+
+int64_t KilobytesAfter(std::string_view text, std::string_view key) {
+  const int64_t value = IntAfter(text, key).value_or(0);
+  return value > 0 && value < (int64_t{1} << 50) ? value : 0;
+}
+
+// "1533 (python3) total-vm:...": the name may hold brackets itself.
+bool TakeVictim(std::string_view text, KernelRecord* out) {
+  if (!TakeNumber(text, &out->pid) || out->pid <= 0 || !TakeLiteral(text, " (")) return false;
+  size_t close = std::string_view::npos;
+  for (const std::string_view behind : {") total-vm", "), UID", ") score", "), now ", ") is already"})
+    if (close == std::string_view::npos) close = text.find(behind);
+  if (close == std::string_view::npos) close = text.find(')');
+  if (close == std::string_view::npos) return false;
+  out->subject = text.substr(0, close);
+  return true;
+}
+
+// oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=lab,mems_allowed=0,oom_memcg=/lab,task_memcg=/lab,task=python3,pid=1533,uid=0
+// Memory cgroup out of memory: Killed process 1533 (python3) total-vm:314953180kB, anon-rss:3041896kB,
+// file-rss:306440kB, ... Out of memory: Kill process 1533 (python3) score 981 or sacrifice child Killed process 1533
+// (python3), UID 1000, total-vm:314953180kB, anon-rss:3041896kB, file-rss:306440kB oom_reaper: reaped process 1533
+// (python3), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB
+KernelMessage ParseOom(std::string_view message, KernelRecord* out) {
+  out->kind = Kind::oom_kill;
+  out->text = message;
+  if (message.starts_with("oom-kill:constraint=")) {
+    out->value = Contains(message, "CONSTRAINT_MEMCG") ? 1 : 0;
+    if (const auto cgroup = After(message, "oom_memcg=")) out->cgroup = cgroup->substr(0, cgroup->find(','));
+    const auto task = After(message, ",task=");
+    const auto pid = IntAfter(message, ",pid=");
+    if (!task || !pid) return kContext;
+    out->subject =
+        task->substr(0, task->rfind(",pid=") == std::string_view::npos ? task->find(',') : task->rfind(",pid="));
+    out->pid = *pid;
+    return kRecord;
+  }
+  if (message.starts_with("oom_reaper: reaped process ")) {
+    out->value2 = -1;
+    return TakeVictim(message.substr(27), out) ? kRecord : kContext;
+  }
+  size_t at = message.find("Killed process ");
+  size_t skip = 15;
+  if (at == std::string_view::npos) at = message.find("Kill process "), skip = 13;
+  if (at != std::string_view::npos) {
+    const std::string_view before = message.substr(0, at);
+    const bool own_words =
+        before.empty() || before.starts_with("Out of memory") || before.starts_with("Memory cgroup out of memory");
+    if (!own_words || !TakeVictim(message.substr(at + skip), out)) return kNothing;
+    if (before.starts_with("Memory cgroup")) out->value = 1;
+    if (before.starts_with("Out of memory")) out->value = 0;
+    const int64_t kilobytes = KilobytesAfter(message, "anon-rss:") + KilobytesAfter(message, "file-rss:") +
+                              KilobytesAfter(message, "shmem-rss:");
+    if (kilobytes > 0) out->value2 = kilobytes * 1024;
+    return kRecord;
+  }
+  if (Contains(message, " invoked oom-killer: ") || message.starts_with("Memory cgroup out of memory: OOM victim"))
+    return kContext;
+  // Older kernels: "Task in /slurm/job_7 killed as a result of limit of /slurm/job_7"
+  if (const auto limit = After(message, " killed as a result of limit of ")) {
+    out->value = 1;
+    out->cgroup = *limit;
+    return kContext;
+  }
+  return kNothing;
+}
+
+// "PCI:0000:3b:00", "0000:3b:00.0", "PCI:0000:3b:00 GPU-I:05" are all 0000:3b:00: a GPU has one function.
+std::string_view GpuAddress(std::string_view text) {
+  TakeLiteral(text, "PCI:");
+  text = text.substr(0, text.find_first_of(" ,)"));
+  const size_t dot = text.rfind('.');
+  return dot == std::string_view::npos ? text : text.substr(0, dot);
+}
+
+// NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
+// NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout after 6s of waiting for RPC response from GPU4
+// GSP! NVRM: Xid (0000:01:00): 31, Ch 0000000b, engmask 00000120, intr 10000000 nvidia-nvswitch0: SXid
+// (PCI:0000:c2:00.0): 20034, Fatal, Link 28 LTSSM Fault Up NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.
+KernelMessage ParseNvidia(std::string_view message, KernelRecord* out) {
+  out->text = message;
+  const bool driver = message.starts_with("NVRM: "), fabric = message.starts_with("nvidia-nvswitch");
+  if (!driver && !fabric) return kNothing;
+  if (auto rest = After(message, fabric ? "SXid (" : "Xid (")) {
+    out->subject = GpuAddress(*rest);
+    rest = After(*rest, "): ");
+    if (!rest || !TakeNumber(*rest, &out->value) || out->value < 0) return kContext;
+    out->kind = fabric ? Kind::nvlink_error : Kind::xid;
+    if (fabric) out->value2 = rest->starts_with(", Fatal") ? 1 : 0;
+    if (const auto pid = IntAfter(*rest, ", pid="); pid && *pid > 0) out->pid = *pid;
+    return kRecord;
+  }
+  if (driver && Contains(message, "GPU has fallen off the bus")) {
+    const auto address = After(message, "NVRM: GPU ");
+    out->kind = Kind::xid;
+    out->value = 79;
+    out->subject = address ? GpuAddress(address->substr(0, address->find(": "))) : std::string_view();
+    return kRecord;
+  }
+  return kContext;
+}
+
+bool TakeNameAndPid(std::string_view text, KernelRecord* out) {
+  const size_t open = text.rfind('[');
+  if (open == std::string_view::npos || open == 0 || !text.ends_with(']')) return false;
+  std::string_view digits = text.substr(open + 1, text.size() - open - 2);
+  if (!TakeNumber(digits, &out->pid) || !digits.empty() || out->pid <= 0) return false;
+  out->subject = Trim(text.substr(0, open));
+  return !out->subject.empty() && out->subject.size() <= 64;
+}
+
+// python3[48210]: segfault at 0 ip 00007f3a1c2b9d41 sp 00007ffd8a1e2f10 error 4 in
+// libparquet.so.1500[7f3a1c200000+1a3000] traps: python3[65649] general protection fault ip:7552a25149a2
+// sp:7551597fec50 error:0 in libc.so.6[289a2,7552a2514000+188000] traps: python3[152365] trap invalid opcode
+// ip:7f9d3d1f2f42 sp:7fff19950610 error:0 in libtorch_cpu.so python3[4242]: unhandled level 2 translation fault (11) at
+// 0x00000000, esr 0x92000006, in libc.so.6
+KernelMessage ParseFault(std::string_view message, KernelRecord* out) {
+  out->kind = Kind::segfault;
+  out->text = message;
+  size_t at = message.find(": segfault at ");
+  if (at == std::string_view::npos && Contains(message, "fault (11)")) at = message.find(": unhandled ");
+  if (at != std::string_view::npos && TakeNameAndPid(message.substr(0, at), out)) return kRecord;
+  if (!TakeLiteral(message, "traps: ")) return kNothing;
+  const size_t close = message.find("] ");
+  return close != std::string_view::npos && TakeNameAndPid(message.substr(0, close + 1), out) ? kRecord : kNothing;
+}
+
+// INFO: task python:4711 blocked for more than 120 seconds.
+// watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [python:4711]
+KernelMessage ParseHungTask(std::string_view message, KernelRecord* out) {
+  out->kind = Kind::hung_task;
+  out->text = message;
+  std::string_view task;
+  if (message.starts_with("INFO: task ") && Contains(message, " blocked for more than ")) {
+    task = message.substr(11, message.find(" blocked for more than ") - 11);
+    out->value = IntAfter(message, "more than ").value_or(-1);
+  } else if (Contains(message, "BUG: soft lockup - CPU#")) {
+    const size_t open = message.rfind('[');
+    if (open == std::string_view::npos || !message.ends_with(']')) return kContext;
+    task = message.substr(open + 1, message.size() - open - 2);
+    out->value = IntAfter(message, "stuck for ").value_or(-1);
+  } else {
+    return kNothing;
+  }
+  const size_t colon = task.rfind(':');  // "kworker/13:2:4055883"
+  if (colon == std::string_view::npos) return kContext;
+  std::string_view digits = task.substr(colon + 1);
+  if (!TakeNumber(digits, &out->pid)) return kContext;
+  out->subject = task.substr(0, colon);
+  return kRecord;
+}
+
+}  // namespace
+
+KernelMessage ParseUnmistakable(std::string_view message, KernelRecord* out) {
+  for (const auto parse : {ParseNvidia, ParseOom, ParseFault, ParseHungTask}) {
+    *out = {};
+    if (const KernelMessage answer = parse(message, out); answer != kNothing) return answer;
+  }
+  *out = {};
+  return kNothing;
+}
+
+}  // namespace tacet

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/kernel_log/kernel_log_parse.h"
+
+#include <string>
+#include <unordered_map>
+
+#include "base/launcher_prefix.h"
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+using Kind = KernelRecord::Kind;
+using Shape = KernelLine::Shape;
+
+// A kernel that oopses in a loop repeats itself a million times; distinct records are kept up to this many.
+constexpr size_t kMaxRecords = 1'000'000;
+
+class KernelLogBuilder {
+ public:
+  explicit KernelLogBuilder(KernelLog& log) : log_(log) {}
+
+  void Take(KernelMessage answer, KernelRecord record) {
+    if (record.kind == Kind::oom_kill) return TakeOom(answer, record);
+    if (answer != KernelMessage::record) return;
+    // The same fault over and over is one record with a count; a link is told again only when it changed.
+    if (record.kind == Kind::segfault) return Keep(record), void();
+    std::string key(record.host);
+    const bool link = record.kind == Kind::link_down || record.kind == Kind::link_up;
+    key += '\n';
+    key += link ? 'l' : static_cast<char>('A' + static_cast<int>(record.kind));
+    key += record.subject;
+    if (!link) key += '\n' + std::to_string(record.value);
+    // A pid leads to a rank, so each one counts.
+    if (record.kind == Kind::hung_task || record.kind == Kind::ecc_error || record.kind == Kind::xid)
+      key += '\n' + std::to_string(record.pid);
+    const auto [found, added] = last_.try_emplace(std::move(key), log_.records.size());
+    if (!added) {
+      KernelRecord& before = log_.records[found->second];
+      if (before.kind == record.kind) {
+        before.count += record.count;
+        return;
+      }
+      found->second = log_.records.size();
+    }
+    if (!Keep(record)) last_.erase(found);
+  }
+
+ private:
+  struct OomContext {
+    int64_t value = -1;  // said by "Task in … killed as a result of limit of …"
+    std::string_view cgroup;
+  };
+
+  // One kill is told by up to four lines; they become one record, at the line that names the memory.
+  void TakeOom(KernelMessage answer, const KernelRecord& record) {
+    OomContext& context = oom_[record.host];
+    if (answer != KernelMessage::record) {
+      context = {record.value, record.cgroup};
+      return;
+    }
+    const std::string key = std::string(record.host) + '\n' + std::to_string(record.pid);
+    const auto found = killed_.find(key);
+    if (found == killed_.end()) {
+      KernelRecord fresh = record;
+      if (fresh.value < 0) fresh.value = context.value >= 0 ? context.value : 0;
+      if (fresh.cgroup.empty() && fresh.value == 1) fresh.cgroup = context.cgroup;
+      killed_.emplace(key, log_.records.size());
+      if (!Keep(fresh)) killed_.erase(key);
+      return;
+    }
+    KernelRecord& before = log_.records[found->second];
+    if (record.value2 > 0 && before.value2 < 0) {
+      before.value2 = record.value2;
+      before.text = record.text;
+      before.line = record.line;
+      before.offset = record.offset;
+    }
+    if (record.value >= 0) before.value = record.value;
+    if (before.cgroup.empty()) before.cgroup = record.cgroup;
+  }
+
+  bool Keep(const KernelRecord& record) {
+    if (log_.records.size() >= kMaxRecords) return false;
+    log_.records.push_back(record);
+    return true;
+  }
+
+  KernelLog& log_;
+  std::unordered_map<std::string, size_t> last_, killed_;
+  std::unordered_map<std::string_view, OomContext> oom_;
+};
+
+KernelMessage ParseMessage(const KernelLine& line, KernelRecord* record) {
+  if (line.shape == Shape::other) return KernelMessage::nothing;
+  KernelMessage answer = ParseUnmistakable(line.message, record);
+  // The driver says much that is only context; NVLink and ECC may be in it.
+  if (line.shape == Shape::bare || answer == KernelMessage::record) return answer;
+  KernelRecord other;
+  if (const KernelMessage hardware = ParseHardwareMessage(line.message, &other); hardware != KernelMessage::nothing) {
+    *record = other;
+    return hardware;
+  }
+  if (answer != KernelMessage::nothing) return answer;
+  return ParseLinkMessage(line.message, record);
+}
+
+}  // namespace
+
+KernelLog ParseKernelLog(std::string_view bytes) {
+  KernelLog log;
+  KernelLogBuilder builder(log);
+  LineReader reader(bytes);
+  std::string_view text;
+  while (reader.Next(&text)) {
+    if (HasTerminalCodes(text)) text = log.owned.emplace_back(DropTerminalCodes(text));
+    const KernelLine line = ParseKernelLine(text);
+    KernelRecord record;
+    const KernelMessage answer = ParseMessage(line, &record);
+    if (answer != KernelMessage::nothing) {
+      record.wall_ns = line.wall_ns;
+      record.host = line.host;
+      record.line = reader.number();
+      record.offset = reader.offset();
+      builder.Take(answer, record);
+      log.understood += reader.line_bytes();
+    } else if (line.shape == Shape::bare && !Trim(text).empty()) {
+      log.not_understood += reader.line_bytes();
+    } else {
+      log.ignored += reader.line_bytes();
+    }
+  }
+  return log;
+}
+
+KernelSigns CountKernelSigns(std::string_view prefix) {
+  KernelSigns signs;
+  LineReader reader(prefix);
+  std::string_view text;
+  std::string plain;
+  while (reader.Next(&text) && signs.lines < 1000) {
+    if (reader.next_offset() >= prefix.size() && signs.lines > 100) break;  // cut anywhere
+    if (HasTerminalCodes(text)) text = plain = DropTerminalCodes(text);
+    if (Trim(text).empty()) continue;
+    const KernelLine line = ParseKernelLine(text);
+    KernelRecord record;
+    ++signs.lines;
+    signs.kernel += line.shape == Shape::kernel;
+    signs.loose += line.shape == Shape::loose;
+    signs.other += line.shape == Shape::other;
+    signs.records += line.shape != Shape::other && ParseUnmistakable(line.message, &record) == KernelMessage::record;
+  }
+  return signs;
+}
+
+}  // namespace tacet

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "evidence/kernel_log/kernel_log_line.h"
+
+namespace tacet {
+
+// Views point into the bytes that were parsed, or into KernelLog::owned.
+struct KernelRecord {
+  enum class Kind : uint8_t {
+    oom_kill,
+    xid,
+    nvlink_error,
+    ecc_error,
+    segfault,
+    hung_task,
+    link_down,
+    link_up,
+    pcie_error
+  };
+  Kind kind = Kind::xid;
+  int64_t wall_ns = kKernelTimeUnknown;
+  std::string_view host;
+  std::string_view subject;  // process, PCI address, interface or memory controller
+  std::string_view text;     // the message without its time
+  std::string_view cgroup;   // whose limit was met
+  int64_t pid = -1;
+  int64_t value =
+      -1;  // Xid or SXid; 1 for a cgroup's limit, 0 for the host's; seconds; ECC and PCIe: 0 corrected, 1 not, 2 fatal
+  int64_t value2 = -1;  // resident bytes of a killed process; 1 for a fatal SXid, 0 for another
+  int64_t count = 1;    // how often the same was said
+  uint32_t line = 0;
+  uint64_t offset = 0;
+};
+
+struct KernelLog {
+  std::vector<KernelRecord> records;  // in file order
+  std::deque<std::string> owned;
+  uint64_t understood = 0, ignored = 0, not_understood = 0;
+};
+
+KernelLog ParseKernelLog(std::string_view bytes);
+
+// What one message says: a record, something that belongs to one, or nothing.
+enum class KernelMessage : uint8_t { nothing, context, record };
+
+// Only what a line without any stamp may be believed (oom, Xid, SXid, segfault, hung task).
+KernelMessage ParseUnmistakable(std::string_view message, KernelRecord* out);
+// What needs the stamp of a kernel log beside it: links, ECC, PCIe.
+KernelMessage ParseHardwareMessage(std::string_view message, KernelRecord* out);
+KernelMessage ParseLinkMessage(std::string_view message, KernelRecord* out);
+
+struct KernelSigns {
+  uint32_t lines = 0, kernel = 0, loose = 0, other = 0, records = 0;
+};
+KernelSigns CountKernelSigns(std::string_view prefix);
+
+}  // namespace tacet
