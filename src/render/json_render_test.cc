@@ -111,7 +111,8 @@ TEST(JsonRender, AnEmptyReportKeepsItsShape) {
 }
 
 TEST(JsonRender, KeepsTheAccountingOfEveryFile) {
-  for (const JsonValue& input : At(Parsed(SampleHang()), {"inputs"}).items)
+  const JsonValue report = Parsed(SampleHang());
+  for (const JsonValue& input : At(report, {"inputs"}).items)
     EXPECT_EQ(At(input, {"understood"}).Int() + At(input, {"ignored"}).Int() + At(input, {"not_understood"}).Int(),
               At(input, {"bytes"}).Int());
 }

@@ -12,7 +12,7 @@ namespace {
 
 // XML 1.0 has no way to write control characters, U+FFFE or U+FFFF, not even as references; CleanText has made the
 // former visible, the latter follow here.
-std::string EscapeXml(std::string_view raw) {
+std::string EscapeXml(std::string_view raw, bool attribute) {
   const std::string text = CleanText(raw);
   std::string out;
   out.reserve(text.size());
@@ -23,7 +23,7 @@ std::string EscapeXml(std::string_view raw) {
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
-      case '\n': out += "&#10;"; break;  // kept in attributes too, where a bare one would become a blank
+      case '\n': out += attribute ? "&#10;" : "\n"; break;  // a bare one in an attribute reads as a blank
       default:
         if (rest.starts_with("\xef\xbf\xbe") || rest.starts_with("\xef\xbf\xbf")) {
           out += text[i + 2] == '\xbe' ? "\\ufffe" : "\\uffff";
@@ -97,16 +97,17 @@ void AddInputProblems(const Report& report, std::vector<TestCase>* cases) {
 }
 
 void WriteCase(const TestCase& test, std::string* out) {
-  *out += "    <testcase classname=\"" + EscapeXml(test.group) + "\" name=\"" + EscapeXml(test.name) + "\" time=\"0\"";
-  if (test.outcome.empty()) {
-    *out += ">\n      <system-out>" + EscapeXml(test.body) + "</system-out>\n    </testcase>\n";
-    return;
-  }
-  *out += ">\n      <" + std::string(test.outcome);
-  if (test.outcome != "skipped")
-    *out += " type=\"" + EscapeXml(test.type) + "\"";  // the schema gives it only the message
-  *out += " message=\"" + EscapeXml(test.message) + "\">" + EscapeXml(test.body) + "</" + std::string(test.outcome) +
-          ">\n    </testcase>\n";
+  const auto add = [&](std::string_view name, std::string_view value) {
+    *out += ' ' + std::string(name) + "=\"" + EscapeXml(value, true) + '"';
+  };
+  *out += "    <testcase";
+  add("classname", test.group);
+  add("name", test.name);
+  const std::string element(test.outcome.empty() ? "system-out" : test.outcome);
+  *out += " time=\"0\">\n      <" + element;
+  if (test.outcome == "failure" || test.outcome == "error") add("type", test.type);
+  if (!test.outcome.empty()) add("message", test.message);
+  *out += ">" + EscapeXml(test.body, false) + "</" + element + ">\n    </testcase>\n";
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ std::string DescribeOperation(const OperationRef& operation) {
 std::string DescribeGroup(const ReportGroup& group) {
   // PyTorch names groups "0", "1", ...; a bare number needs a noun.
   const bool numeric = !group.name.empty() && group.name[0] >= '0' && group.name[0] <= '9';
-  const std::string name = numeric ? "group " + group.name : group.name;
+  std::string name = numeric ? "group " + group.name : group.name;
   if (group.description.empty() || group.description == group.name) return name;
   return group.description + (name.empty() ? "" : " (" + name + ")");
 }

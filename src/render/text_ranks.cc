@@ -87,6 +87,7 @@ std::string SharedSign(const std::vector<const ReportRank*>& ranks) {
 
 std::string RankCell(const std::vector<const ReportRank*>& ranks, bool verbose) {
   std::vector<int> numbers;
+  numbers.reserve(ranks.size());
   for (const ReportRank* rank : ranks) numbers.push_back(rank->rank);
   std::string cell = FoldRanks(numbers, verbose ? 0 : kRankListChars);
   if (cell.ends_with("...")) cell += " (" + std::to_string(numbers.size()) + ")";
