@@ -14,7 +14,7 @@ async function check(what, name, view, body) {
   const page = await browser.open(address(name), view);
   try {
     await body(page);
-    assert.deepEqual(page.complaints, [], "the console is silent");
+    assert.deepEqual(page.complaints.slice(0, 2), [], "the console is silent");
     assert.deepEqual(page.requests.filter((url) => !url.startsWith("file://")), [], "nothing is fetched");
     console.log("ok    " + what);
   } catch (error) {
@@ -78,7 +78,7 @@ await check("pointing at a rank tells about it", "hang", {}, async (page) => {
 await check("hostile evidence stays text", "hostile", {}, async (page) => {
   assert.equal(await page.evaluate("document.title"), "Tacet: hang");
   assert.equal(await page.evaluate(howMany("script")), 2, "the report's own two");
-  assert.equal(await page.evaluate(howMany("img, iframe, b[onerror], [onerror], [onclick]")), 0);
+  assert.equal(await page.evaluate(howMany("img, iframe, [onerror], [onclick]")), 0);
   assert.equal(await page.evaluate("({}).polluted === undefined && Object.prototype.toString.call({})"), "[object Object]");
   const whole = await page.evaluate("document.body.innerText");
   assert.ok(whole.includes("</script><script>document.title='owned'</script>"), "shown as it stands");

@@ -32,6 +32,7 @@ export async function startChromium(program) {
   });
   child.on("exit", () => { for (const {reject} of waiting.values()) reject(new Error("Chromium ended")); });
   send.on("error", () => {});
+  process.on("exit", () => child.kill());  // a test that dies takes its browser along
 
   return {
     open: (url, view = {}) => openPage(call, listeners, url, view),
