@@ -20,7 +20,7 @@ struct Flow {
   uint8_t channel = 0;
   int32_t steps_done = 0, steps_total = 0;
   int64_t bytes = 0;
-  FlowWait waiting = FlowWait::nothing;  // of the oldest step in progress
+  FlowWait waiting = FlowWait::nothing;  // of the first step not yet done
   int64_t waiting_since_wall_ns = kNoTime;
   int64_t progress_wall_ns = kNoTime;  // a step ended last
 };

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/output/keeper.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "plugin/box_file.h"
+#include "plugin/record/op_table.h"
+
+namespace tacet::plugin {
+namespace {
+
+constexpr int64_t kSweepAgeS = 3600;
+constexpr uint64_t kQuietMs = 1000;  // an operation left alone this long will hear no more of its channels
+
+pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t g_wake;
+pthread_cond_t g_flushed;
+bool g_running = false;
+uint64_t g_asked = 0, g_served = 0;  // flushes
+OpenBox* g_kept = nullptr;
+Settings g_settings;
+
+timespec InMs(uint32_t ms) {
+  timespec when{};
+  clock_gettime(CLOCK_MONOTONIC, &when);
+  when.tv_sec += ms / 1000;
+  when.tv_nsec += static_cast<long>(ms % 1000) * 1'000'000;
+  if (when.tv_nsec >= 1'000'000'000) when.tv_sec += 1, when.tv_nsec -= 1'000'000'000;
+  return when;
+}
+
+void SettleQuietOps(OpenBox& box) {
+  const uint64_t quiet = box.header->tick_hz / 1000 * kQuietMs;
+  const uint64_t now = Ticks();
+  for (uint32_t slot = 0; slot <= box.op_mask; ++slot)
+    if ((Load(box.ops[slot].word) & box::kWordLive) != 0) Settle(box, slot, now - quiet, false);
+}
+
+void Work(OpenBox& box) {
+  BeatHeart(box);
+  SettleQuietOps(box);
+}
+
+void* Keep(void*) {
+  pthread_setname_np(pthread_self(), "tacet-keeper");
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
+  if (g_settings.keep_box) SweepEndedBoxes(g_settings.box_dir, kSweepAgeS);
+  pthread_mutex_lock(&g_lock);
+  for (;;) {
+    const timespec next = InMs(g_settings.heartbeat_ms);
+    while (g_asked == g_served)
+      if (pthread_cond_timedwait(&g_wake, &g_lock, &next) == ETIMEDOUT) break;
+    const uint64_t asked = g_asked;
+    pthread_mutex_unlock(&g_lock);
+    Work(*g_kept);
+    pthread_mutex_lock(&g_lock);
+    g_served = asked;
+    pthread_cond_broadcast(&g_flushed);
+  }
+  return nullptr;
+}
+
+void InitConditions() {
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&g_wake, &monotonic);
+  pthread_cond_init(&g_flushed, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+}
+
+}  // namespace
+
+void BeatHeart(OpenBox& box) {
+  box::Header& header = *box.header;
+  const box::ClockPair clocks = ReadClocks();
+  const uint64_t updates = Load(header.clock_updates) + 1;
+  StoreWords(header.latest[updates % 2], clocks);
+  StoreRelease(header.clock_updates, updates);
+  Store(header.heartbeat_ticks, clocks.ticks);
+  Add(header.heartbeats, 1);
+}
+
+void StartKeeper(OpenBox& box, const Settings& settings) {
+  if (settings.heartbeat_ms == 0 || g_running) return;
+  InitConditions();
+  g_kept = &box;
+  g_settings = settings;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, 512 * 1024);
+  pthread_t thread;
+  g_running = pthread_create(&thread, &attributes, Keep, nullptr) == 0;
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (g_running) Store(box.header->heartbeat_ms, settings.heartbeat_ms);
+}
+
+void FlushKeeper(uint32_t limit_ms) {
+  if (!g_running || (g_settings.json_dir[0] == 0 && g_settings.prom_dir[0] == 0)) return;
+  const timespec limit = InMs(limit_ms);
+  pthread_mutex_lock(&g_lock);  // the keeper holds it for moments only, never while it works
+  const uint64_t mine = ++g_asked;
+  pthread_cond_signal(&g_wake);
+  while (g_served < mine)
+    if (pthread_cond_timedwait(&g_flushed, &g_lock, &limit) == ETIMEDOUT) break;
+  pthread_mutex_unlock(&g_lock);
+}
+
+void ForgetKeeper() {
+  g_running = false;
+  g_kept = nullptr;
+  g_asked = g_served = 0;
+  pthread_mutex_init(&g_lock, nullptr);
+}
+
+}  // namespace tacet::plugin

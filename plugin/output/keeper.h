@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "plugin/record/open_box.h"
+#include "plugin/settings.h"
+
+// The plugin's one thread: low priority, all signals blocked. It beats the heart of the box, renews its clock pair,
+// gives up operations whose end nobody will tell, and writes the outputs that were asked for. NCCL's threads never wait
+// for it.
+namespace tacet::plugin {
+
+void StartKeeper(OpenBox& box, const Settings& settings);
+// Lets it write out what is finished; waits at most `limit_ms`. Nothing happens when there is no output to write.
+void FlushKeeper(uint32_t limit_ms);
+void ForgetKeeper();  // in a forked child: the thread stayed with the parent
+
+void BeatHeart(OpenBox& box);
+
+}  // namespace tacet::plugin

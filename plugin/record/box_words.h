@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+// The box is shared with readers in other processes and written by several threads of NCCL, so every access to it is an
+// atomic of at most eight bytes. The compiler's builtins, not std::atomic_ref: some C++20 libraries still lack that.
+namespace tacet::plugin {
+
+using Word = uint64_t __attribute__((may_alias));
+
+template <typename T>
+T Load(const T& place) {
+  T value;
+  __atomic_load(&place, &value, __ATOMIC_RELAXED);
+  return value;
+}
+template <typename T>
+T LoadAcquire(const T& place) {
+  T value;
+  __atomic_load(&place, &value, __ATOMIC_ACQUIRE);
+  return value;
+}
+template <typename T>
+void Store(T& place, T value) {
+  __atomic_store(&place, &value, __ATOMIC_RELAXED);
+}
+template <typename T>
+void StoreRelease(T& place, T value) {
+  __atomic_store(&place, &value, __ATOMIC_RELEASE);
+}
+inline uint64_t Add(uint64_t& place, uint64_t value) { return __atomic_fetch_add(&place, value, __ATOMIC_RELAXED); }
+
+// Full order on success, so that whoever sees the new word also sees what was written before it.
+inline bool Swap(uint64_t& place, uint64_t& expected, uint64_t wanted) {
+  return __atomic_compare_exchange_n(&place, &expected, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+// An addition by the only thread that writes here: no locked instruction.
+template <typename T>
+void AddAlone(T& place, T value) {
+  Store(place, static_cast<T>(Load(place) + value));
+}
+
+inline void RaiseTo(uint64_t& place, uint64_t value) {
+  uint64_t seen = Load(place);
+  for (int tries = 0; seen < value && tries < 16; ++tries)
+    if (__atomic_compare_exchange_n(&place, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+}
+// Zero means "not set".
+inline void LowerTo(uint64_t& place, uint64_t value) {
+  uint64_t seen = Load(place);
+  for (int tries = 0; (seen == 0 || seen > value) && tries < 16; ++tries)
+    if (__atomic_compare_exchange_n(&place, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+}
+
+template <typename T>
+void StoreWords(T& place, const T& value) {
+  static_assert(sizeof(T) % 8 == 0 && alignof(T) == 8);
+  auto* to = reinterpret_cast<Word*>(&place);
+  const auto* from = reinterpret_cast<const char*>(&value);
+  for (size_t i = 0; i < sizeof(T) / 8; ++i) {
+    uint64_t word;
+    std::memcpy(&word, from + i * 8, 8);
+    __atomic_store_n(&to[i], word, __ATOMIC_RELAXED);
+  }
+}
+template <typename T>
+void LoadWords(const T& place, T& value) {
+  static_assert(sizeof(T) % 8 == 0 && alignof(T) == 8);
+  const auto* from = reinterpret_cast<const Word*>(&place);
+  auto* to = reinterpret_cast<char*>(&value);
+  for (size_t i = 0; i < sizeof(T) / 8; ++i) {
+    const uint64_t word = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+    std::memcpy(to + i * 8, &word, 8);
+  }
+}
+
+// Keeps later stores behind earlier ones. ThreadSanitizer knows no fences and needs none: all accesses are atomic.
+inline void OrderStores() {
+#if !defined(__SANITIZE_THREAD__)
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+}
+inline void OrderLoads() {
+#if !defined(__SANITIZE_THREAD__)
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+}
+
+}  // namespace tacet::plugin

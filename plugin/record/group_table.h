@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "plugin/record/event_handle.h"
+#include "plugin/record/tick_clock.h"
+
+// Where the host stands in a group call: ncclGroupStart, the calls, ncclGroupEnd, the kernel launches in it. A slot is
+// overwritten by the group that comes `count` groups later; the serial in its word tells whose it is.
+namespace tacet::plugin {
+
+inline box::Group& GroupSlotOf(OpenBox& box, uint64_t serial) { return box.groups[serial & box.group_mask]; }
+
+inline EventHandle GroupHandle(HandleKind kind, uint64_t serial) {
+  return {static_cast<uint64_t>(kind) << 60 | (serial & 0x00ffffffffffffffu)};
+}
+inline uint64_t GroupSerial(EventHandle handle) { return handle.bits & 0x00ffffffffffffffu; }
+
+inline EventHandle BeginGroup(OpenBox& box, uint16_t comm, bool captured) {
+  const uint64_t serial = Add(box.header->group_next, 1) + 1;
+  const uint64_t now = Ticks();
+  box::Group group{};
+  group.word = serial << 8 | static_cast<uint64_t>(box::GroupState::open);
+  group.since_ticks = group.begin_ticks = now;
+  group.comm = comm;
+  group.captured = captured ? 1 : 0;
+  StoreWords(GroupSlotOf(box, serial), group);
+  return GroupHandle(HandleKind::group, serial);
+}
+
+// Null when the slot belongs to a later group by now.
+inline box::Group* FindGroup(OpenBox& box, EventHandle handle) {
+  if (handle.kind() != HandleKind::group && handle.kind() != HandleKind::launch) return nullptr;
+  const uint64_t serial = GroupSerial(handle);
+  box::Group& group = GroupSlotOf(box, serial);
+  return serial != 0 && Load(group.word) >> 8 == serial ? &group : nullptr;
+}
+
+inline void SetGroupState(box::Group& group, uint64_t serial, box::GroupState state, uint64_t now) {
+  Store(group.since_ticks, now);
+  Store(group.word, serial << 8 | static_cast<uint64_t>(state));
+}
+
+inline void MoveGroup(OpenBox& box, EventHandle handle, box::GroupState state) {
+  if (box::Group* group = FindGroup(box, handle)) SetGroupState(*group, GroupSerial(handle), state, Ticks());
+}
+
+inline EventHandle BeginLaunch(OpenBox& box, EventHandle parent, uint64_t stream) {
+  box::Group* group = FindGroup(box, parent);
+  if (group == nullptr) return {};
+  const uint64_t now = Ticks();
+  Store(group->launch_begin_ticks, now);
+  Store(group->launch_end_ticks, uint64_t{0});
+  Store(group->stream, stream);
+  SetGroupState(*group, GroupSerial(parent), box::GroupState::launching, now);
+  return GroupHandle(HandleKind::launch, GroupSerial(parent));
+}
+
+inline void EndLaunch(OpenBox& box, EventHandle handle) {
+  box::Group* group = FindGroup(box, handle);
+  if (group == nullptr) return;
+  const uint64_t now = Ticks();
+  Store(group->launch_end_ticks, now);
+  SetGroupState(*group, GroupSerial(handle), box::GroupState::launched, now);
+}
+
+}  // namespace tacet::plugin
