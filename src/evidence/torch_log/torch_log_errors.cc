@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts of errors that stand in a log line, in the message of an exception, or by themselves.
+#include <algorithm>
+
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_failures.h"
+#include "evidence/torch_log/torch_log_mismatch.h"
+
+namespace tacet {
+namespace {
+
+LineUse AddCudaError(const LogLine& line, std::string_view subject, RecordList& out) {
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, subject);
+  if (!is_new) return LineUse::understood;
+  record->subject = Capped(subject, 200);
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
+// RuntimeError: CUDA error: an illegal memory access was encountered
+// torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of
+// which ... Cuda failure 700 'an illegal memory access was encountered'
+LineUse ReadCudaError(const LogLine& line, RecordList& out) {
+  if (line.has(Keyword::out_of_memory)) {
+    for (const std::string_view context : {"CUDA out of memory", "HIP out of memory", "OutOfMemoryError",
+                                           "Cuda failure", "CUDA error: out of memory", "HIP error: out of memory"})
+      if (Contains(line.text, context)) return AddCudaError(line, "out of memory", out);
+  }
+  for (const std::string_view context : {"CUDA error: ", "HIP error: "})
+    if (const auto reason = After(line.text, context)) return AddCudaError(line, Trim(*reason), out);
+  if (const auto reason = After(line.text, "Cuda failure ")) {
+    const auto quoted = After(*reason, "'");
+    return AddCudaError(line, quoted ? quoted->substr(0, quoted->find('\'')) : *reason, out);
+  }
+  return LineUse::not_understood;
+}
+
+// RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This error
+// indicates ... Parameter indices which did not receive grad for rank 0: 8 9 Parameters which did not receive grad for
+// rank 0: head.weight, head.bias
+LineUse ReadUnusedParameters(const LogLine& line, FailureState& state, RecordList& out) {
+  if (line.has(Keyword::prior_iteration)) {
+    state.ddp = &out.Add(TorchLogKind::ddp_unused_parameters, line);
+    state.ddp->text = Capped(line.text);
+  }
+  const auto list = After(line.text, "did not receive grad for rank ");
+  if (!list) return LineUse::understood;
+  if (state.ddp == nullptr || state.ddp->kind != TorchLogKind::ddp_unused_parameters) {
+    state.ddp = &out.Add(TorchLogKind::ddp_unused_parameters, line);
+    state.ddp->text = Capped(line.text);
+  }
+  std::string_view rest = *list;
+  TakeNumber(rest, &state.ddp->rank);
+  TakeLiteral(rest, ":");
+  // With debugging on both forms are printed; names tell more than indices.
+  if (state.ddp->subject.empty()) state.ddp->subject = Capped(Trim(rest), 1000);
+  return LineUse::understood;
+}
+
+// RuntimeError: Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1)
+// ... Parameter at index 695 with name base.layers.35.down_proj.weight has been marked as ready twice. This means that
+// ...
+LineUse ReadMarkedTwice(const LogLine& line, FailureState& state, RecordList& out) {
+  const bool begins = line.has(Keyword::ready_once);
+  if (begins || state.ddp == nullptr || state.ddp->kind != TorchLogKind::ddp_marked_twice) {
+    state.ddp = &out.Add(TorchLogKind::ddp_marked_twice, line);
+    state.ddp->text = Capped(line.text);
+  }
+  const auto place = After(line.text, "Parameter at index ");
+  if (!place) return LineUse::understood;
+  const std::string_view parameter = place->substr(0, place->find(" has been marked"));
+  const auto name = After(parameter, "with name ");
+  state.ddp->subject = Capped(Trim(name ? *name : parameter), 500);
+  return LineUse::understood;
+}
+
+void TakeRankList(std::string_view text, std::vector<int32_t>& ranks) {
+  int32_t rank = 0;
+  while (ranks.size() < 100'000 && TakeNumber(text, &rank)) {
+    ranks.push_back(rank);
+    if (!TakeLiteral(text, ",")) return;
+    SkipBlanks(text);
+  }
+}
+
+// [Rank 0]: Ranks 1, 3 failed to pass monitoredBarrier in 30000 ms
+// Rank 0 timed out in monitoredBarrier after 30000 ms.
+// Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0. Please
+// check ...
+LineUse ReadMonitoredBarrier(const LogLine& line, RecordList& out) {
+  const bool failed = Contains(line.text, "failed to pass monitoredBarrier");
+  const bool timed_out = Contains(line.text, "timed out in monitoredBarrier");
+  const bool errors = Contains(line.text, "reached monitoredBarrier, but received errors");
+  if (!failed && !timed_out && !errors) return LineUse::ignored;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::monitored_barrier_failed, line, line.text);
+  if (!is_new) return LineUse::understood;
+  record->text = Capped(line.text);
+  if (failed) {
+    const size_t end = line.text.find(" failed to pass");
+    for (const std::string_view key : {"Ranks ", "Rank "}) {
+      const size_t at = line.text.rfind(key, end);
+      if (at == std::string_view::npos || !record->ranks.empty()) continue;
+      TakeRankList(line.text.substr(at + key.size()), record->ranks);
+    }
+    record->value = IntAfter(line.text, "monitoredBarrier in ").value_or(-1);
+  }
+  if (timed_out) record->value = IntAfter(line.text, "monitoredBarrier after ").value_or(-1);
+  if (errors) record->peer = IntAfter<int32_t>(line.text, "from rank ").value_or(-1);
+  return LineUse::understood;
+}
+
+LineUse AddAbort(const LogLine& line, std::string_view subject, int32_t peer, RecordList& out) {
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::abort_signal, line, subject);
+  if (!is_new) return LineUse::understood;
+  record->subject = Capped(subject, 200);
+  record->peer = peer;
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
+// terminate called after throwing an instance of 'c10::DistBackendError'
+// To avoid data inconsistency, we are taking the entire process down.
+// Found key in store: NCCLABORTEDCOMM:... from rank: 3. This means that rank has aborted its NCCL communicators
+// previously ...
+//  remote error detected from rank: 3
+LineUse ReadAbort(const LogLine& line, RecordList& out) {
+  if (line.has(Keyword::terminate_called)) {
+    const auto type = After(line.text, "instance of '");
+    return AddAbort(line, type ? type->substr(0, type->find('\'')) : "terminate", -1, out);
+  }
+  const int32_t peer = IntAfter<int32_t>(line.text, "from rank: ").value_or(-1);
+  if (line.has(Keyword::aborted_comm)) return AddAbort(line, "a peer aborted its communicators", peer, out);
+  if (line.has(Keyword::remote_error)) return AddAbort(line, "remote error", peer, out);
+  return AddAbort(line, "the watchdog ends the process", -1, out);
+}
+
+// Fatal Python error: Segmentation fault
+LineUse ReadFatalPython(const LogLine& line, RecordList& out) {
+  const std::string_view reason = Trim(After(line.text, "Fatal Python error:").value_or(""));
+  const int signal = reason == "Segmentation fault"         ? 11
+                     : reason == "Bus error"                ? 7
+                     : reason == "Floating point exception" ? 8
+                                                            : 0;
+  if (signal == 0) return AddAbort(line, reason, -1, out);
+  TorchLogRecord& record = out.Add(TorchLogKind::process_exited, line);
+  record.value = -signal;
+  record.subject = signal == 11 ? "SIGSEGV" : signal == 7 ? "SIGBUS" : "SIGFPE";
+  record.text = Capped(line.text);
+  return LineUse::understood;
+}
+
+}  // namespace
+
+LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out) {
+  LineUse use = ReadNcclErrorText(line, state, out);
+  if (!line.keywords.any()) return use;
+  const auto keep = [&use](LineUse next) { use = std::max(use, next); };
+  if (line.has(Keyword::cuda_error) || line.has(Keyword::out_of_memory) || line.has(Keyword::cuda_failure))
+    keep(ReadCudaError(line, out));
+  if (line.has(Keyword::mismatch)) keep(ReadMismatch(line, out));
+  if (line.has(Keyword::prior_iteration) || line.has(Keyword::no_grad)) keep(ReadUnusedParameters(line, state, out));
+  if (line.has(Keyword::ready_once) || line.has(Keyword::ready_twice)) keep(ReadMarkedTwice(line, state, out));
+  if (line.has(Keyword::monitored_barrier)) keep(ReadMonitoredBarrier(line, out));
+  if (line.has(Keyword::terminate_called) || line.has(Keyword::taken_down) || line.has(Keyword::aborted_comm) ||
+      line.has(Keyword::remote_error))
+    keep(ReadAbort(line, out));
+  if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
+  keep(ReadStoreText(line, out));
+  return use;
+}
+
+}  // namespace tacet

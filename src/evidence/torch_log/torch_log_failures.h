@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "evidence/torch_log/torch_log_line.h"
+
+namespace tacet {
+
+// What one voice has begun to say of a failure and goes on with in later lines.
+struct FailureState {
+  TorchLogRecord* nccl_error = nullptr;  // its name and "Last error:" follow
+  bool last_error_next = false;          // the next line is the text of "Last error:"
+  TorchLogRecord* ddp = nullptr;         // the parameters follow
+};
+
+// Texts of errors, in a log line, in the message of an exception or by themselves: CUDA, DDP, barriers, aborts.
+LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out);
+// NCCL's errors as PyTorch tells them, several lines long.
+LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& out);
+// The store, the rendezvous and connections between processes.
+LineUse ReadStoreText(const LogLine& line, RecordList& out);
+// "Connection closed by peer [10.0.1.17]:22780"; `certain` when the context is communication for sure.
+LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out);
+
+}  // namespace tacet

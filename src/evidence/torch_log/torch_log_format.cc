@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+#include "evidence/format.h"
+#include "evidence/torch_log/torch_log_import.h"
+#include "evidence/torch_log/torch_log_keywords.h"
+#include "evidence/torch_log/torch_log_prefix.h"
+#include "evidence/torch_log/torch_log_progress.h"
+
+namespace tacet {
+namespace {
+
+// A file without a single known line is only taken, by its name, when it is this small.
+constexpr size_t kFewLines = 30;
+constexpr size_t kFewBytes = 8 * 1024;
+
+struct LineCounts {
+  size_t lines = 0, torch = 0, nccl = 0, progress = 0, alien = 0;
+};
+
+// Phrases that only PyTorch, its launchers or Slurm write. Common words among the keywords prove nothing.
+bool HasProof(const KeywordSet& found) {
+  for (const Keyword keyword :
+       {Keyword::traceback, Keyword::work, Keyword::mismatch, Keyword::no_grad, Keyword::prior_iteration,
+        Keyword::ready_once, Keyword::monitored_barrier, Keyword::exit_code, Keyword::death_signal,
+        Keyword::summary_field, Keyword::client_timeout, Keyword::store_barrier, Keyword::store_barrier_wait,
+        Keyword::return_code, Keyword::mpi_noticed, Keyword::desync})
+    if (found.has(keyword)) return true;
+  return false;
+}
+
+bool IsSlurmLine(std::string_view text) {
+  return text.starts_with("srun: ") || (text.starts_with("slurmstepd") && Contains(text.substr(0, 80), "error: "));
+}
+
+// {"key": ...; not {'loss': 2.5, ...}, as a trainer prints it.
+bool LooksLikeJson(std::string_view text) {
+  if (!TakeLiteral(text, "{")) return false;
+  const size_t next = text.find_first_not_of(" \t\r\n");
+  return next == std::string_view::npos || text[next] == '"' || text[next] == '}';
+}
+
+// "[  146.183364] text" and "[Sat Nov 15 00:17:46 2026] text" of a kernel.
+bool IsKernelLine(std::string_view raw) {
+  const size_t close = raw.substr(0, 40).find(']');
+  if (Contains(raw.substr(0, 120), " kernel: ")) return true;
+  if (!raw.starts_with('[') || close == std::string_view::npos) return false;
+  const std::string_view inside = raw.substr(1, close - 1);
+  if (inside.find_first_not_of(" .0123456789") == std::string_view::npos) return true;
+  for (const std::string_view day : {"Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "})
+    if (inside.starts_with(day)) return true;
+  return false;
+}
+
+// A kernel's line, a thread's stack, a header or a row of numbers of a benchmark, XML, JSON.
+bool LooksAlien(std::string_view raw, std::string_view text) {
+  text = Trim(text);
+  if (text.empty()) return false;
+  if (text[0] == '<' || text[0] == '#' || LooksLikeJson(text) || IsKernelLine(raw)) return true;
+  if (text.starts_with("Thread ") || text.starts_with("Process ")) return true;
+  size_t digits = 0, letters = 0;
+  for (const char c : text.substr(0, 400)) {
+    digits += c >= '0' && c <= '9';
+    letters += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  }
+  return digits > 8 && digits > letters * 2;
+}
+
+LineCounts CountLines(std::string_view prefix) {
+  LineCounts counts;
+  const LabelStyle style = FindLabelStyle(prefix);
+  LineReader reader(prefix);
+  std::string_view raw;
+  while (reader.Next(&raw)) {
+    if (Trim(raw).empty()) continue;
+    ++counts.lines;
+    if (IsNcclLine(raw)) {
+      ++counts.nccl;
+      continue;
+    }
+    const std::string plain = HasTerminalCodes(raw) ? DropTerminalCodes(raw) : std::string();
+    const LinePrefix line = SplitPrefix(plain.empty() ? raw.substr(0, 2000) : std::string_view(plain), style);
+    const bool logged = line.severity != 0 && (line.code_file.ends_with(".cpp") || line.code_file.ends_with(".hpp") ||
+                                               line.code_file.ends_with(".py") || line.code_file.ends_with(".h"));
+    if (line.rank >= 0 || logged || IsSlurmLine(line.text) || HasProof(FindKeywords(line.text)))
+      ++counts.torch;
+    else if (LooksAlien(raw, line.text))
+      ++counts.alien;
+    else if (FindProgress(line.text))
+      ++counts.progress;
+  }
+  return counts;
+}
+
+std::string_view BareName(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
+  for (const std::string_view end : {".gz", ".zst", ".xz", ".bz2"})
+    if (name.ends_with(end)) name.remove_suffix(end.size());
+  return name;
+}
+
+// "stdout_rank3.log", "attempt_0/3/stderr.log", "slurm-88123.out", "worker-3.err"
+bool IsOutputName(std::string_view path) {
+  const std::string_view name = BareName(path);
+  return Contains(name, "stdout") || Contains(name, "stderr") || name.ends_with(".log") || name.ends_with(".out") ||
+         name.ends_with(".err") || name.ends_with(".output");
+}
+
+// Any tool may write a file that ends in ".log": without a known line inside, the name must say more.
+bool IsJobOutputName(std::string_view path) {
+  const std::string_view name = BareName(path);
+  if (!name.ends_with(".log") || Contains(name, "std")) return IsOutputName(path);
+  for (const std::string_view word : {"rank", "train", "worker", "job", "slurm", "task", "output", "node", "pod"})
+    if (Contains(name, word)) return true;
+  return !name.empty() && name[0] >= '0' && name[0] <= '9';
+}
+
+// {"message": {"message": "RuntimeError: ...", "extraInfo": {"py_callstack": ...
+bool IsErrorFile(std::string_view prefix) {
+  std::string_view text = Trim(prefix.substr(0, 4096));
+  if (!TakeLiteral(text, "{")) return false;
+  text = text.substr(std::min(text.find_first_not_of(" \r\n\t"), text.size()));
+  if (!text.starts_with("\"message\"")) return false;
+  return Contains(prefix, "\"py_callstack\"") || Contains(prefix, "\"extraInfo\"") || Contains(prefix, "\"timestamp\"");
+}
+
+Recognition RecogniseTorchLog(std::string_view prefix, std::string_view filename) {
+  if (prefix.empty()) return IsOutputName(filename) ? Recognition::maybe : Recognition::no;
+  if (IsErrorFile(prefix)) return Recognition::yes;
+  if (LooksLikeJson(prefix) || prefix.find('\0') != std::string_view::npos) return Recognition::no;
+  const LineCounts counts = CountLines(prefix);
+  // NCCL's log has its own reader; together with the job's lines both read the file.
+  if (counts.nccl > 0) return counts.torch + counts.progress > 0 ? Recognition::maybe : Recognition::no;
+  if (counts.torch > 0) return Recognition::yes;
+  if (counts.alien > counts.progress) return Recognition::no;
+  if (counts.progress > 0 && counts.progress * 20 >= counts.lines) return Recognition::maybe;
+  const bool few = counts.lines <= kFewLines && prefix.size() <= kFewBytes && counts.alien == 0;
+  return few && IsJobOutputName(filename) ? Recognition::maybe : Recognition::no;
+}
+
+}  // namespace
+
+extern const Format kTorchLogFormat;
+const Format kTorchLogFormat = {
+    "torch_log",
+    "what a PyTorch job and its launcher print: stdout and stderr of every rank, torchrun's error.json, Slurm's output "
+    "file",
+    RecogniseTorchLog,
+    ReadTorchLog,
+    true,
+};
+
+}  // namespace tacet

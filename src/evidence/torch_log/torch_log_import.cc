@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_import.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "evidence/torch_log/torch_log_speakers.h"
+#include "evidence/torch_log/torch_log_time.h"
+
+namespace tacet {
+namespace {
+
+EventKind EventKindOf(TorchLogKind kind) {
+  switch (kind) {
+    case TorchLogKind::process_started: return EventKind::process_started;
+    case TorchLogKind::progress: return EventKind::progress;
+    case TorchLogKind::process_finished: return EventKind::process_finished;
+    case TorchLogKind::process_exited: return EventKind::process_exited;
+    case TorchLogKind::process_killed: return EventKind::process_killed;
+    case TorchLogKind::watchdog_timeout: return EventKind::watchdog_timeout;
+    case TorchLogKind::watchdog_status: return EventKind::watchdog_status;
+    case TorchLogKind::dump_signal: return EventKind::dump_signal;
+    case TorchLogKind::dump_started: return EventKind::dump_started;
+    case TorchLogKind::dump_written: return EventKind::dump_written;
+    case TorchLogKind::heartbeat_stuck: return EventKind::heartbeat_stuck;
+    case TorchLogKind::gil_blocked: return EventKind::gil_blocked;
+    case TorchLogKind::store_lost: return EventKind::store_lost;
+    case TorchLogKind::desync_report: return EventKind::desync_report;
+    case TorchLogKind::mismatch_report: return EventKind::mismatch_report;
+    case TorchLogKind::monitored_barrier_failed: return EventKind::monitored_barrier_failed;
+    case TorchLogKind::ddp_unused_parameters: return EventKind::ddp_unused_parameters;
+    case TorchLogKind::ddp_marked_twice: return EventKind::ddp_marked_twice;
+    case TorchLogKind::exception: return EventKind::exception;
+    case TorchLogKind::cuda_error: return EventKind::cuda_error;
+    case TorchLogKind::nccl_error: return EventKind::nccl_error;
+    case TorchLogKind::connection_lost: return EventKind::connection_lost;
+    case TorchLogKind::abort_signal: return EventKind::abort_signal;
+    case TorchLogKind::oom_kill: return EventKind::oom_kill;
+    case TorchLogKind::job_time_limit: return EventKind::job_time_limit;
+    case TorchLogKind::node_failed: return EventKind::node_failed;
+    case TorchLogKind::store_wait_timeout: return EventKind::store_wait_timeout;
+    case TorchLogKind::rendezvous_incomplete: return EventKind::rendezvous_incomplete;
+    case TorchLogKind::store_unreachable: return EventKind::store_unreachable;
+  }
+  return EventKind::progress;
+}
+
+class Importer {
+ public:
+  Importer(const TorchLog& log, std::string_view path, Fragment& out)
+      : log_(log), out_(out), speakers_(log, path, out.speakers) {}
+
+  void Run() {
+    SurveyWorkers();
+    std::vector<const TorchLogRecord*> records;
+    for (const TorchLogRecord& record : log_.records) records.push_back(&record);
+    std::stable_sort(records.begin(), records.end(),
+                     [](const auto* a, const auto* b) { return a->source.line < b->source.line; });
+    for (const TorchLogRecord* record : records) Take(*record);
+    DropSuperseded();
+    if (log_.dropped_records > 0)
+      out_.Note(DiagnosticSeverity::warning, "too-many-records",
+                std::to_string(log_.dropped_records) + " statements beyond the limit were counted but not kept");
+  }
+
+ private:
+  // An agent's line knows a pid, its summary the rank of that pid.
+  void SurveyWorkers() {
+    for (const TorchLogRecord& record : log_.records) {
+      if (record.local_rank >= 0) has_agent_ = true;
+      if (record.kind == TorchLogKind::process_exited && record.rank >= 0 && record.pid > 0)
+        rank_of_pid_[record.pid] = record.rank;
+    }
+  }
+
+  bool IsLaunchersRecord(const TorchLogRecord& record) const {
+    switch (record.kind) {
+      case TorchLogKind::process_killed:
+      case TorchLogKind::oom_kill:
+      case TorchLogKind::job_time_limit:
+      case TorchLogKind::node_failed: return true;
+      // A shell's "Killed" in a rank's own file is about that rank.
+      case TorchLogKind::process_exited: return record.local_rank >= 0 || !record.host.empty() || !record.ranks.empty();
+      default: return false;
+    }
+  }
+
+  void Take(const TorchLogRecord& record) {
+    const bool ended = record.kind == TorchLogKind::process_exited || record.kind == TorchLogKind::process_killed;
+    // "failed (exitcode: -9) local_rank: 3 (pid: 12)" is told again, with rank and host, in the summary.
+    if (ended && record.rank < 0 && record.local_rank >= 0 && rank_of_pid_.contains(record.pid)) return;
+    if ((ended || record.kind == TorchLogKind::oom_kill) && !record.ranks.empty()) {
+      TakeTasks(record);
+      return;
+    }
+    Event event = Convert(record);
+    if (record.kind == TorchLogKind::process_exited && record.rank >= 0) NameWorker(record, event);
+    if (ended && !event.rank.known())
+      if (const auto known = rank_of_pid_.find(record.pid); known != rank_of_pid_.end())
+        event.rank = Rank{known->second};
+    out_.events.push_back(std::move(event));
+  }
+
+  // srun counts tasks. A task is a rank, unless each task is an agent that starts the ranks of its node.
+  void TakeTasks(const TorchLogRecord& record) {
+    Event event = Convert(record);
+    event.ranks.clear();
+    if (has_agent_) {
+      out_.events.push_back(std::move(event));
+      return;
+    }
+    for (const int32_t task : record.ranks) {
+      if (out_.events.size() >= kMaxEvents) return;
+      event.rank = Rank{task};
+      out_.events.push_back(event);
+    }
+  }
+
+  void NameWorker(const TorchLogRecord& record, Event& event) {
+    event.speaker = speakers_.OfRank(record.rank, Certainty::stated);
+    Speaker& speaker = *speakers_.Get(event.speaker);
+    if (speaker.host.empty()) speaker.host = record.host;
+    if (speaker.pid < 0) speaker.pid = record.pid;
+  }
+
+  uint32_t SpeakerOf(const TorchLogRecord& record) {
+    if (IsLaunchersRecord(record)) return kNobody;
+    const uint32_t speaker = speakers_.Of(record.voice);
+    const bool nameless = speaker == kNobody || !speakers_.Get(speaker)->rank.known();
+    if (nameless && record.work_rank >= 0) return speakers_.OfRank(record.work_rank, Certainty::assumed);
+    return speaker;
+  }
+
+  Event Convert(const TorchLogRecord& record) {
+    Event event;
+    event.kind = EventKindOf(record.kind);
+    event.speaker = SpeakerOf(record);
+    event.wall_ns = ResolveMoment(record.time, log_.dated_wall_ns);
+    event.source = record.source;
+    event.op = ParseOpKind(record.op);
+    event.seq = record.seq;
+    event.pid = record.pid;
+    event.value = record.value;
+    event.value2 = record.value2;
+    event.count = record.count;
+    event.group_rank = GroupRank{record.group_rank};
+    event.peer_group_rank = GroupRank{record.peer_group_rank};
+    event.group_name = record.group_name;
+    event.group_description = record.group_description;
+    event.subject = record.subject;
+    event.text = record.text;
+    event.function = record.function;
+    event.file = record.file;
+    event.code_line = record.code_line;
+    for (const int32_t rank : record.ranks) event.ranks.push_back(Rank{rank});
+    if (record.repeats > 1) event.text += " (" + std::to_string(record.repeats) + " times)";
+    SetRanks(record, event);
+    return event;
+  }
+
+  void SetRanks(const TorchLogRecord& record, Event& event) {
+    const Speaker* speaker = speakers_.Get(event.speaker);
+    const Rank own = speaker == nullptr ? Rank{} : speaker->rank;
+    event.peer = record.peer_is_self ? own : Rank{record.peer};
+    if (record.kind == TorchLogKind::mismatch_report) {
+      // The report counts in the ranks of its group. They are global ranks where they fit the one who prints.
+      if (own.known() && own.value != record.group_rank) return;
+      event.rank = Rank{record.group_rank};
+      event.peer = Rank{record.peer_group_rank};
+      for (const int32_t rank : {record.group_rank, record.peer_group_rank})
+        if (rank >= 0) event.ranks.push_back(Rank{rank});
+      return;
+    }
+    // DDP's "for rank 1" is a rank of its group, too: whoever prints is surer.
+    if (record.rank >= 0 && (!own.known() || record.kind != TorchLogKind::ddp_unused_parameters))
+      event.rank = Rank{record.rank};
+  }
+
+  bool Speaks(const Event& event) const { return event.speaker != kNobody; }
+
+  // "finished" before more steps, a traceback that the job survived, a barrier that was passed in the end.
+  void DropSuperseded() {
+    std::map<uint32_t, uint32_t> last_step, last_trouble;
+    std::map<uint32_t, int64_t> highest;
+    for (const Event& event : out_.events) {
+      if (!Speaks(event)) continue;
+      if (event.kind == EventKind::progress)
+        last_step[event.speaker] = event.source.line, highest[event.speaker] = event.value;
+      if (event.kind == EventKind::exception || event.kind == EventKind::process_exited)
+        last_trouble[event.speaker] = event.source.line;
+    }
+    const auto later = [](const std::map<uint32_t, uint32_t>& lines, const Event& event) {
+      const auto found = lines.find(event.speaker);
+      return found != lines.end() && found->second > event.source.line;
+    };
+    std::erase_if(out_.events, [&](Event& event) {
+      if (!Speaks(event)) return false;
+      if (event.kind == EventKind::process_finished) return later(last_step, event) || later(last_trouble, event);
+      if (event.kind == EventKind::rendezvous_incomplete && event.subject == "waiting") return later(last_step, event);
+      // A summary at the end may name the last step again; only a higher one is progress.
+      const bool went_on =
+          event.kind == EventKind::exception && later(last_step, event) && highest[event.speaker] > event.value2;
+      if (event.kind == EventKind::exception) event.value2 = -1;
+      if (went_on) {
+        out_.Note(DiagnosticSeverity::note, "exception-survived", event.subject + " was printed, and the job went on",
+                  event.source);
+        return true;
+      }
+      return false;
+    });
+  }
+
+  static constexpr size_t kMaxEvents = 300'000;
+
+  const TorchLog& log_;
+  Fragment& out_;
+  SpeakerTable speakers_;
+  bool has_agent_ = false;
+  std::map<int64_t, int32_t> rank_of_pid_;
+};
+
+}  // namespace
+
+void ImportTorchLog(const TorchLog& log, std::string_view path, Fragment& out) {
+  out.bytes.understood = log.understood;
+  out.bytes.ignored = log.ignored;
+  out.bytes.not_understood = log.not_understood;
+  Importer(log, path, out).Run();
+}
+
+void ReadTorchLog(const FileView& file, Fragment& out) {
+  out.format = "torch_log";
+  out.bytes.total = file.bytes.size();
+  TorchLog log;
+  const size_t first = file.bytes.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || file.bytes[first] != '{' || !ParseTorchErrorFile(file.bytes, &log))
+    log = ParseTorchLog(file.bytes);
+  ImportTorchLog(log, file.path, out);
+}
+
+}  // namespace tacet

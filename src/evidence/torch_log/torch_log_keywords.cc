@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_keywords.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace tacet {
+namespace {
+
+struct Phrase {
+  Keyword keyword;
+  std::string_view text;  // four characters or more
+};
+
+constexpr Phrase kPhrases[] = {
+    {Keyword::traceback, "Traceback (most recent call last):"},
+    {Keyword::work, "WorkNCCL("},
+    {Keyword::failed_work, "detected by watchdog at work"},
+    {Keyword::failed_work, "Timeout at NCCL work:"},
+    {Keyword::enqueued_work, "last enqueued NCCL work:"},
+    {Keyword::received_signal, "Received a "},
+    {Keyword::prepare_dump, "preparing to dump debug info"},
+    {Keyword::dump_to, "dumping nccl trace to "},
+    {Keyword::finished_writing, "debug info to "},
+    {Keyword::got_stuck, "watchdog got stuck for"},
+    {Keyword::monitor_timeout, "monitor thread timeout"},
+    {Keyword::acquire_gil, "Could not acquire GIL"},
+    {Keyword::terminating, "Terminating the process after attempting to dump"},
+    {Keyword::should_dump, "\"should dump\" flag on TCPStore"},
+    {Keyword::broadcast_failed, "Failed to broadcast"},
+    {Keyword::store_down, "Store is down"},
+    {Keyword::on_socket, " failed on SocketImpl("},
+    {Keyword::on_socket, "Failed to recv, got 0 bytes"},
+    {Keyword::remote_error, "remote error detected from rank"},
+    {Keyword::aborted_comm, "NCCLABORTEDCOMM"},
+    {Keyword::init_options, "initialization options: size:"},
+    {Keyword::desync, "Timeout at collective:"},
+    {Keyword::taken_down, "taking the entire process down"},
+    {Keyword::new_comms, "[TC][rank="},
+    {Keyword::new_comms, "nccl hit async error on rank"},
+    {Keyword::nccl_error, "NCCL error"},
+    {Keyword::last_error, "Last error:"},
+    {Keyword::cuda_error, "CUDA error: "},
+    {Keyword::cuda_error, "HIP error: "},
+    {Keyword::cuda_failure, "Cuda failure "},
+    {Keyword::out_of_memory, "out of memory"},
+    {Keyword::mismatch, "Detected mismatch between collectives"},
+    {Keyword::no_grad, "did not receive grad for rank"},
+    {Keyword::prior_iteration, "Expected to have finished reduction in the prior iteration"},
+    {Keyword::ready_once, "Expected to mark a variable ready only once"},
+    {Keyword::ready_twice, "has been marked as ready twice"},
+    {Keyword::monitored_barrier, "monitoredBarrier"},
+    {Keyword::peer_gone, "Connection closed by peer"},
+    {Keyword::peer_gone, "closed by remote peer"},
+    {Keyword::peer_gone, "Connection reset by peer"},
+    {Keyword::peer_gone, "Broken pipe"},
+    {Keyword::socket_timeout, "Socket Timeout"},
+    {Keyword::wait_timeout, "wait timeout after "},
+    {Keyword::client_timeout, "socket has timed out after "},
+    {Keyword::client_timeout, "socket has failed to connect to any network address of"},
+    {Keyword::waiting_clients, " clients joined"},
+    {Keyword::store_barrier, "in store based barrier on rank"},
+    {Keyword::store_barrier_wait, "Waiting in store based barrier"},
+    {Keyword::rendezvous_timeout, "RendezvousTimeoutError"},
+    {Keyword::rendezvous_connection, "RendezvousConnectionError"},
+    {Keyword::terminate_called, "terminate called "},
+    {Keyword::fatal_python, "Fatal Python error:"},
+    {Keyword::core_dumped, "(core dumped)"},
+    {Keyword::killed, "Killed"},
+    {Keyword::exit_code, "failed (exitcode:"},
+    {Keyword::closing_signal, "closing signal SIG"},
+    {Keyword::death_signal, "death signal, shutting down workers"},
+    {Keyword::unable_to_shutdown, "Unable to shutdown process "},
+    {Keyword::return_code, "exits with return code = "},
+    {Keyword::killing_subprocess, "Killing subprocess "},
+    {Keyword::mpi_noticed, " noticed that process rank "},
+    {Keyword::spawn_ended, "terminated with signal SIG"},
+    {Keyword::spawn_ended, " terminated with exit code "},
+    {Keyword::srun, "srun: "},
+    {Keyword::slurmstepd, "slurmstepd"},
+    {Keyword::summary_field, "  time      : 2"},
+    {Keyword::summary_field, "  rank      : "},
+    {Keyword::summary_field, "  exitcode  : "},
+    {Keyword::may_progress, "step"},
+    {Keyword::may_progress, "Step"},
+    {Keyword::may_progress, "STEP"},
+    {Keyword::may_progress, "iter"},
+    {Keyword::may_progress, "Iter"},
+    {Keyword::may_progress, "ITER"},
+    {Keyword::may_progress, "poch"},
+    {Keyword::may_progress, "EPOCH"},
+    {Keyword::may_progress, "loss"},
+    {Keyword::may_progress, "Loss"},
+    {Keyword::may_progress, "atch"},
+    {Keyword::may_progress, "it/s"},
+    {Keyword::may_progress, "s/it"},
+    {Keyword::may_finish, "inish"},
+    {Keyword::may_finish, "FINISH"},
+    {Keyword::may_finish, "omplete"},
+    {Keyword::may_finish, "done"},
+    {Keyword::may_finish, "Done"},
+    {Keyword::may_finish, "DONE"},
+    {Keyword::may_finish, "xiting"},
+    {Keyword::may_finish, "xited"},
+    {Keyword::may_finish, "end of training"},
+    {Keyword::may_finish, "Trainer.fit"},
+    {Keyword::may_finish, "train_runtime"},
+    {Keyword::may_finish, "uccess"},
+    {Keyword::may_tell_pid, "pid "},
+    {Keyword::may_tell_pid, "pid="},
+    {Keyword::may_tell_pid, "pid:"},
+    {Keyword::may_tell_pid, "PID "},
+    {Keyword::may_tell_pid, "PID="},
+    {Keyword::may_tell_pid, "PID:"},
+    {Keyword::python_warning, "Warning: "},
+};
+
+constexpr size_t kSlots = 4096;
+constexpr uint32_t Slot(uint32_t first_four) { return (first_four * 2654435761u) >> 20; }
+
+constexpr uint32_t FirstFour(std::string_view text) {
+  uint32_t word = 0;
+  for (int i = 3; i >= 0; --i) word = word << 8 | static_cast<unsigned char>(text[static_cast<size_t>(i)]);
+  return word;
+}
+
+// The phrases by a hash of their first four characters: head of a chain, then the next with the same hash. 0 ends it.
+struct PhraseIndex {
+  std::array<uint8_t, kSlots> head{};
+  std::array<uint8_t, std::size(kPhrases) + 1> next{};
+};
+
+constexpr PhraseIndex MakeIndex() {
+  PhraseIndex index;
+  for (size_t i = 0; i < std::size(kPhrases); ++i) {
+    const uint32_t slot = Slot(FirstFour(kPhrases[i].text));
+    index.next[i + 1] = index.head[slot];
+    index.head[slot] = static_cast<uint8_t>(i + 1);
+  }
+  return index;
+}
+
+constexpr PhraseIndex kIndex = MakeIndex();
+
+uint32_t LoadFour(const char* at) {
+  uint32_t word = 0;
+  std::memcpy(&word, at, 4);
+  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap32(word);
+  return word;
+}
+
+}  // namespace
+
+KeywordSet FindKeywords(std::string_view line) {
+  KeywordSet found;
+  if (line.size() < 4) return found;
+  for (size_t at = 0; at + 4 <= line.size(); ++at) {
+    for (uint8_t entry = kIndex.head[Slot(LoadFour(line.data() + at))]; entry != 0; entry = kIndex.next[entry]) {
+      const Phrase& phrase = kPhrases[entry - 1];
+      if (line.substr(at).starts_with(phrase.text)) found.add(phrase.keyword);
+    }
+  }
+  return found;
+}
+
+}  // namespace tacet

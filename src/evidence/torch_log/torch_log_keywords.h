@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tacet {
+
+// Every phrase that makes a line worth a closer look. One pass over a line finds all of them, so that the readers below
+// need not search the line again and again.
+enum class Keyword : uint8_t {
+  traceback,
+  work,
+  failed_work,
+  enqueued_work,
+  received_signal,
+  prepare_dump,
+  dump_to,
+  finished_writing,
+  got_stuck,
+  monitor_timeout,
+  acquire_gil,
+  terminating,
+  should_dump,
+  broadcast_failed,
+  store_down,
+  on_socket,
+  remote_error,
+  aborted_comm,
+  init_options,
+  desync,
+  taken_down,
+  new_comms,
+  nccl_error,
+  last_error,
+  cuda_error,
+  cuda_failure,
+  out_of_memory,
+  mismatch,
+  no_grad,
+  prior_iteration,
+  ready_once,
+  ready_twice,
+  monitored_barrier,
+  peer_gone,
+  socket_timeout,
+  wait_timeout,
+  client_timeout,
+  waiting_clients,
+  store_barrier,
+  store_barrier_wait,
+  rendezvous_timeout,
+  rendezvous_connection,
+  terminate_called,
+  fatal_python,
+  core_dumped,
+  killed,
+  exit_code,
+  closing_signal,
+  death_signal,
+  unable_to_shutdown,
+  return_code,
+  killing_subprocess,
+  mpi_noticed,
+  spawn_ended,
+  srun,
+  slurmstepd,
+  summary_field,
+  // Words that a job's own lines may carry; a closer look decides.
+  may_progress,
+  may_finish,
+  may_tell_pid,
+  python_warning,
+  count,
+};
+static_assert(static_cast<int>(Keyword::count) <= 64);
+
+class KeywordSet {
+ public:
+  bool has(Keyword keyword) const { return (bits_ >> static_cast<int>(keyword)) & 1; }
+  bool any() const { return bits_ != 0; }
+  void add(Keyword keyword) { bits_ |= uint64_t{1} << static_cast<int>(keyword); }
+
+ private:
+  uint64_t bits_ = 0;
+};
+
+KeywordSet FindKeywords(std::string_view line);
+
+}  // namespace tacet

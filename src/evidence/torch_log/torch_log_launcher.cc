@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_launcher.h"
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+struct Signal {
+  int number;
+  std::string_view name;
+  std::string_view shell;  // as a shell and srun print it
+};
+
+constexpr Signal kSignals[] = {
+    {1, "SIGHUP", "Hangup"},
+    {2, "SIGINT", "Interrupt"},
+    {3, "SIGQUIT", "Quit"},
+    {4, "SIGILL", "Illegal instruction"},
+    {6, "SIGABRT", "Aborted"},
+    {7, "SIGBUS", "Bus error"},
+    {8, "SIGFPE", "Floating point exception"},
+    {9, "SIGKILL", "Killed"},
+    {10, "SIGUSR1", "User defined signal 1"},
+    {11, "SIGSEGV", "Segmentation fault"},
+    {12, "SIGUSR2", "User defined signal 2"},
+    {13, "SIGPIPE", "Broken pipe"},
+    {15, "SIGTERM", "Terminated"},
+};
+
+TorchLogRecord& AddExit(const LogLine& line, int64_t code, RecordList& out) {
+  TorchLogRecord& record = out.Add(TorchLogKind::process_exited, line);
+  record.value = code;
+  if (code < 0) record.subject = std::string(SignalName(-code));
+  record.text = Capped(line.text, 600);
+  return record;
+}
+
+TorchLogRecord& AddKill(const LogLine& line, int64_t pid, std::string_view subject, RecordList& out) {
+  TorchLogRecord& record = out.Add(TorchLogKind::process_killed, line);
+  record.pid = pid;
+  record.subject = Capped(subject, 60);
+  record.text = Capped(line.text, 600);
+  return record;
+}
+
+// failed (exitcode: -9) local_rank: 3 (pid: 812917) of binary: /usr/bin/python3
+LineUse ReadWorkerFailure(const LogLine& line, RecordList& out) {
+  const auto code = IntAfter(line.text, "failed (exitcode: ");
+  if (!code) return LineUse::not_understood;
+  TorchLogRecord& record = AddExit(line, *code, out);
+  record.local_rank = IntAfter<int32_t>(line.text, "local_rank: ").value_or(-1);
+  record.pid = IntAfter(line.text, "(pid: ").value_or(-1);
+  return LineUse::understood;
+}
+
+// Sending process 59460 closing signal SIGTERM
+// Received 15 death signal, shutting down workers
+// Unable to shutdown process 123 via Signals.SIGTERM, forcefully exiting via Signals.SIGKILL
+// [2023-04-14 13:11:27,879] [INFO] [launch.py:428:sigkill_handler] Killing subprocess 13266
+LineUse ReadKill(const LogLine& line, RecordList& out) {
+  if (line.has(Keyword::closing_signal)) {
+    auto signal = After(line.text, "closing signal ");
+    AddKill(line, IntAfter(line.text, "Sending process ").value_or(-1), TakeWord(*signal), out);
+  } else if (line.has(Keyword::death_signal)) {
+    AddKill(line, -1, SignalName(IntAfter(line.text, "Received ").value_or(-1)), out);
+  } else if (line.has(Keyword::unable_to_shutdown)) {
+    AddKill(line, IntAfter(line.text, "shutdown process ").value_or(-1), "SIGKILL", out);
+  } else {
+    AddKill(line, IntAfter(line.text, "Killing subprocess ").value_or(-1), "SIGTERM", out);
+  }
+  return LineUse::understood;
+}
+
+// mpirun noticed that process rank 1 with PID 10313 on node proton exited on signal 9 (Killed).
+LineUse ReadMpiNotice(const LogLine& line, RecordList& out) {
+  const auto signal = IntAfter(line.text, "on signal ");
+  if (!signal || *signal < 0 || *signal > 128) return LineUse::not_understood;
+  TorchLogRecord& record = AddExit(line, -*signal, out);
+  record.rank = IntAfter<int32_t>(line.text, "process rank ").value_or(-1);
+  if (const int64_t pid = IntAfter(line.text, "with PID ").value_or(-1); pid > 0) record.pid = pid;
+  if (auto host = After(line.text, "on node ")) record.host = Capped(TakeWord(*host), 200);
+  return LineUse::understood;
+}
+
+// torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL
+// torch.multiprocessing.spawn.ProcessExitedException: process 0 terminated with exit code 1
+LineUse ReadSpawnFailure(const LogLine& line, RecordList& out) {
+  if (!Contains(line.text, "ProcessExitedException")) return LineUse::not_understood;
+  int64_t code = IntAfter(line.text, "terminated with exit code ").value_or(0);
+  if (auto name = After(line.text, "terminated with signal ")) code = -SignalNumber(TakeWord(*name));
+  TorchLogRecord& record = AddExit(line, code, out);
+  record.local_rank = IntAfter<int32_t>(line.text, "process ").value_or(-1);
+  return LineUse::understood;
+}
+
+// Killed
+// Segmentation fault (core dumped)
+// /opt/run.sh: line 12: 12345 Killed                  python train.py
+LineUse ReadShellNotice(const LogLine& line, RecordList& out) {
+  std::string_view rest = Trim(line.text);
+  int64_t pid = -1;
+  if (const auto place = After(rest, ": line ")) {
+    std::string_view ahead = *place;
+    int64_t number = 0;
+    if (!TakeNumber(ahead, &number) || !TakeLiteral(ahead, ":")) return LineUse::not_understood;
+    SkipBlanks(ahead);
+    if (!TakeNumber(ahead, &pid)) return LineUse::not_understood;
+    rest = Trim(ahead);
+  }
+  for (const Signal& signal : kSignals) {
+    if (signal.number < 4 || !rest.starts_with(signal.shell)) continue;
+    const std::string_view after = Trim(rest.substr(signal.shell.size()));
+    if (pid < 0 && !after.empty() && after != "(core dumped)") return LineUse::not_understood;
+    AddExit(line, -signal.number, out).pid = pid;
+    return LineUse::understood;
+  }
+  return LineUse::not_understood;
+}
+
+}  // namespace
+
+std::string_view SignalName(int64_t number) {
+  for (const Signal& signal : kSignals)
+    if (signal.number == number) return signal.name;
+  return "";
+}
+
+int SignalNumber(std::string_view name) {
+  for (const Signal& signal : kSignals)
+    if (name.starts_with(signal.name) || name.starts_with(signal.shell)) return signal.number;
+  return 0;
+}
+
+LineUse ReadLauncherLine(const LogLine& line, RecordList& out) {
+  if (!line.keywords.any()) return LineUse::not_understood;
+  if (line.has(Keyword::exit_code)) return ReadWorkerFailure(line, out);
+  if (line.has(Keyword::closing_signal) || line.has(Keyword::death_signal) || line.has(Keyword::unable_to_shutdown) ||
+      line.has(Keyword::killing_subprocess))
+    return ReadKill(line, out);
+  // [2023-04-14 13:11:27,885] [ERROR] [launch.py:434:sigkill_handler] ['/usr/bin/python3', '-u', 'main.py'] exits with
+  // return code = -9
+  if (line.has(Keyword::return_code)) {
+    AddExit(line, IntAfter(line.text, "exits with return code = ").value_or(1), out);
+    return LineUse::understood;
+  }
+  if (line.has(Keyword::mpi_noticed)) return ReadMpiNotice(line, out);
+  if (line.has(Keyword::spawn_ended)) return ReadSpawnFailure(line, out);
+  if (line.has(Keyword::killed) || line.has(Keyword::core_dumped)) return ReadShellNotice(line, out);
+  return LineUse::not_understood;
+}
+
+}  // namespace tacet

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "evidence/torch_log/torch_log_line.h"
+#include "evidence/torch_log/torch_log_traceback.h"
+
+namespace tacet {
+
+// "SIGKILL" for 9, "" where there is no common name; and back, 0 where the name is unknown.
+std::string_view SignalName(int64_t signal);
+int SignalNumber(std::string_view name);
+
+// A launcher's or a shell's line about a process that ended or was ended.
+LineUse ReadLauncherLine(const LogLine& line, RecordList& out);
+// The same from srun and slurmstepd.
+LineUse ReadSlurmLine(const LogLine& line, RecordList& out);
+
+// torchrun's block at the end: who failed, on which host, with which pid and exit code.
+class SummaryReader {
+ public:
+  // `voice_of` gives the voice of a rank, for a traceback that is quoted in the block.
+  LineUse Read(const LogLine& line, const std::function<uint32_t(int32_t)>& voice_of, RecordList& out);
+  void Finish(RecordList& out);
+
+ private:
+  LineUse ReadField(const LogLine& line, std::string_view name, std::string_view value);
+  void Write(RecordList& out);
+  void EndTraceback(RecordList& out);
+
+  bool open_ = false;
+  bool root_ = false;     // behind "Root Cause (first observed failure):"
+  bool quoting_ = false;  // inside "traceback : Traceback ..."
+  uint32_t quoted_voice_ = 0;
+  TorchLogRecord failure_;
+  LogLine line_;
+  TracebackReader traceback_;
+};
+
+}  // namespace tacet

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "evidence/torch_log/torch_log_keywords.h"
+#include "evidence/torch_log/torch_log_parse.h"
+
+namespace tacet {
+
+// A line on its way through the readers, all prefixes taken off.
+struct LogLine {
+  std::string_view text;
+  SourceRef source;
+  uint32_t voice = 0;
+  LogMoment time;
+  char severity = 0;  // of a log line of PyTorch; 0 for anything else
+  std::string_view code_file;
+  KeywordSet keywords;
+  bool tagged = false;     // the line itself says "[rank3]:"
+  int32_t work_rank = -1;  // "[Rank 3]" of a version that does not say so
+  bool has(Keyword keyword) const { return keywords.has(keyword); }
+};
+
+// What became of a line's bytes, the least first.
+enum class LineUse : uint8_t { not_understood, ignored, understood };
+
+// Longest text kept of one message.
+inline constexpr size_t kMaxRecordText = 2000;
+// A file that makes more records than this is hostile, or says the same all the time.
+inline constexpr size_t kMaxRecords = 100'000;
+
+inline std::string Capped(std::string_view text, size_t limit = kMaxRecordText) {
+  return std::string(text.substr(0, limit));
+}
+inline void AppendCapped(std::string& text, std::string_view more, size_t limit = kMaxRecordText) {
+  if (text.size() < limit) text.append(more.substr(0, limit - text.size()));
+}
+
+// Collects records. References stay valid, as later lines add to what earlier ones began.
+class RecordList {
+ public:
+  explicit RecordList(TorchLog& log) : log_(log) {}
+
+  TorchLogRecord& Add(TorchLogKind kind, const LogLine& line) {
+    if (log_.records.size() >= kMaxRecords) {
+      ++log_.dropped_records;
+      spare_ = TorchLogRecord();
+      return Fill(spare_, kind, line);
+    }
+    return Fill(log_.records.emplace_back(), kind, line);
+  }
+
+  // The record and whether it is new: what the same voice says again with the same key is only counted.
+  std::pair<TorchLogRecord*, bool> AddOnce(TorchLogKind kind, const LogLine& line, std::string_view key) {
+    std::string name(1, static_cast<char>(kind));
+    name.append(reinterpret_cast<const char*>(&line.voice), sizeof line.voice).append(key.substr(0, 300));
+    if (auto known = seen_.find(name); known != seen_.end()) {
+      ++known->second->repeats;
+      return {known->second, false};
+    }
+    TorchLogRecord& record = Add(kind, line);
+    if (&record != &spare_) seen_.emplace(std::move(name), &record);
+    return {&record, true};
+  }
+
+  // The highest step that any line has told so far.
+  void NoteStep(int64_t step) { highest_step_ = std::max(highest_step_, step); }
+  int64_t highest_step() const { return highest_step_; }
+
+ private:
+  static TorchLogRecord& Fill(TorchLogRecord& record, TorchLogKind kind, const LogLine& line) {
+    record.kind = kind;
+    record.voice = line.voice;
+    record.source = line.source;
+    record.time = line.time;
+    record.work_rank = line.work_rank;
+    return record;
+  }
+
+  TorchLog& log_;
+  TorchLogRecord spare_;  // handed out when the list is full
+  int64_t highest_step_ = -1;
+  std::unordered_map<std::string, TorchLogRecord*> seen_;
+};
+
+}  // namespace tacet

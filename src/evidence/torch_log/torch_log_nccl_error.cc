@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's errors as PyTorch tells them.
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_failures.h"
+#include "evidence/torch_log/torch_log_watchdog.h"
+
+namespace tacet {
+namespace {
+
+struct NcclResult {
+  int code;
+  std::string_view name;
+  std::string_view text;  // ncclGetErrorString
+};
+
+constexpr NcclResult kResults[] = {
+    {1, "ncclUnhandledCudaError", "unhandled cuda error"},
+    {2, "ncclSystemError", "unhandled system error"},
+    {3, "ncclInternalError", "internal error"},
+    {4, "ncclInvalidArgument", "invalid argument"},
+    {5, "ncclInvalidUsage", "invalid usage"},
+    {6, "ncclRemoteError", "remote process exited"},
+    {7, "ncclInProgress", "NCCL operation in progress"},
+    {8, "ncclTimeout", "timeout"},
+};
+
+void SetResult(const NcclResult& result, TorchLogRecord& record) {
+  record.value = result.code;
+  record.subject = std::string(result.name);
+}
+
+// Collective WorkNCCL(SeqNum=24, ...) raised the following async exception: NCCL error: remote process exited or there
+// was a
+//   network error, NCCL version 2.28.9
+// torch.distributed.DistBackendError: NCCL error in: /pytorch/.../NCCLUtils.cpp:93, invalid usage (run with
+// NCCL_DEBUG=WARN
+//   for details), NCCL version 2.28.9
+LineUse BeginError(const LogLine& line, FailureState& state, RecordList& out) {
+  const size_t at = line.text.find("NCCL error");
+  const std::string_view text = line.text.substr(at);
+  if (!text.starts_with("NCCL error in:") && !text.starts_with("NCCL error:")) return LineUse::not_understood;
+  LoggedWork work;
+  const bool has_work = FindWork(line.text, &work);
+  // The same words come back in the watchdog's exception and in the process's last breath.
+  const std::string key = (has_work ? std::to_string(work.seq) : "") + "/" + std::string(text.substr(0, 200));
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, key);
+  state.nccl_error = record;
+  if (!is_new) return LineUse::understood;
+  record->text = Capped(text);
+  if (has_work) {
+    record->seq = work.seq;
+    record->op = Capped(work.op, 60);
+    record->count = work.elements;
+  }
+  for (const NcclResult& result : kResults)
+    if (Contains(text, result.text) && record->value < 0) SetResult(result, *record);
+  return LineUse::understood;
+}
+
+// ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.
+LineUse ReadResultName(const LogLine& line, FailureState& state, RecordList& out) {
+  for (const NcclResult& result : kResults) {
+    if (!line.text.starts_with(result.name) || !line.text.substr(result.name.size()).starts_with(':')) continue;
+    if (state.nccl_error == nullptr) {
+      state.nccl_error = out.AddOnce(TorchLogKind::nccl_error, line, result.name).first;
+      state.nccl_error->text = Capped(line.text);
+    } else if (!Contains(state.nccl_error->text, result.name)) {
+      AppendCapped(state.nccl_error->text, "\n");
+      AppendCapped(state.nccl_error->text, line.text);
+    }
+    SetResult(result, *state.nccl_error);
+    return LineUse::understood;
+  }
+  return LineUse::not_understood;
+}
+
+// Last error:
+// socketProgress: Connection closed by remote peer node7<41234>
+LineUse ReadLastError(const LogLine& line, std::string_view text, FailureState& state, RecordList& out) {
+  state.last_error_next = false;
+  TorchLogRecord* record = state.nccl_error;
+  // NCCL had nothing to add.
+  if (text.starts_with("Exception raised from ") || text.starts_with("frame #")) return LineUse::ignored;
+  if (record != nullptr && !Contains(record->text, "Last error: ")) {
+    AppendCapped(record->text, "\nLast error: ");
+    AppendCapped(record->text, text);
+  }
+  state.nccl_error = nullptr;
+  ReadLostConnection(line, true, out);
+  return LineUse::understood;
+}
+
+}  // namespace
+
+LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& out) {
+  if (state.last_error_next) {
+    if (line.severity == 0) return ReadLastError(line, Trim(line.text), state, out);
+    state.last_error_next = false;
+  }
+  if (line.has(Keyword::nccl_error)) return BeginError(line, state, out);
+  if (line.severity != 0) {
+    state.nccl_error = nullptr;
+    return LineUse::not_understood;
+  }
+  if (line.text.starts_with("nccl")) return ReadResultName(line, state, out);
+  if (line.has(Keyword::last_error) && line.text.starts_with("Last error:")) {
+    const std::string_view rest = Trim(line.text.substr(11));
+    if (!rest.empty()) return ReadLastError(line, rest, state, out);
+    state.last_error_next = true;
+    return LineUse::understood;
+  }
+  return LineUse::not_understood;
+}
+
+}  // namespace tacet

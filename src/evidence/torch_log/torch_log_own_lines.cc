@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_own_lines.h"
+
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_progress.h"
+
+namespace tacet {
+namespace {
+
+// /venv/lib/python3.12/site-packages/torch/profiler/profiler.py:224: UserWarning: Warning: Profiler clears events ...
+bool IsPythonWarning(std::string_view text) {
+  const size_t place = text.substr(0, 400).find(".py:");
+  if (place == std::string_view::npos) return false;
+  const auto kind = After(text.substr(place), "Warning: ");
+  return kind.has_value();
+}
+
+constexpr int kMaxPids = 64;
+
+}  // namespace
+
+bool IsNoise(std::string_view text) {
+  if (text.empty()) return true;
+  switch (text[0]) {
+    case 'f': return text.starts_with("frame #");
+    case 'E': return text.starts_with("Exception raised from ") || text.starts_with("Extension modules: ");
+    case 'C':
+      return text.starts_with("CUDA kernel errors might be") || text.starts_with("Compile with `TORCH_USE_CUDA_DSA`") ||
+             text.starts_with("Current thread 0x");
+    case 'F': return text.starts_with("For debugging consider passing CUDA_LAUNCH_BLOCKING");
+    case 'S': return text.starts_with("Setting OMP_NUM_THREADS") || text.starts_with("Search for `cuda");
+    case 'T': return text.starts_with("Thread 0x");
+    case 'N': return text.starts_with("NCCL version ");
+    case '*': return text.find_first_not_of('*') == std::string_view::npos;
+    case 'w': return text.starts_with("wandb: ");
+    case 'W': return text.starts_with("WARNING:torch.distributed.run") || text.starts_with("WARNING:__main__:");
+    case ' ': {
+      const std::string_view trimmed = Trim(text);
+      return trimmed.starts_with("what():") || (trimmed.starts_with("File \"") && Contains(trimmed, ", line "));
+    }
+    default: return false;
+  }
+}
+
+void OwnLineReader::NoteProgress(const LogLine& line, int64_t number, RecordList& out) {
+  ++steps_;
+  finished_ = false;
+  out.NoteStep(number);
+  TorchLogRecord* record = last_step_;
+  if (first_step_ == nullptr) {
+    record = first_step_ = &out.Add(TorchLogKind::progress, line);
+  } else if (last_step_ == nullptr) {
+    record = last_step_ = &out.Add(TorchLogKind::progress, line);
+  }
+  record->source = line.source;
+  record->time = line.time;
+  record->value = number;
+  record->count = steps_;
+  record->text.assign(line.text.substr(0, 300));
+}
+
+LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordList& out) {
+  const bool under_warning = in_warning_ && line.text.starts_with("  ");
+  in_warning_ = false;
+  if (under_warning || IsNoise(line.text)) return LineUse::ignored;
+  if (const auto number = line.has(Keyword::may_progress) ? FindProgress(line.text) : std::nullopt) {
+    NoteProgress(line, *number, out);
+    return LineUse::understood;
+  }
+  if (line.has(Keyword::python_warning) && IsPythonWarning(line.text)) {
+    in_warning_ = true;
+    return LineUse::ignored;
+  }
+  const FinishSign sign = line.has(Keyword::may_finish) ? FindFinishSign(line.text) : FinishSign::none;
+  if (sign != FinishSign::none) {
+    finished_ = true;
+    finished_for_sure_ = sign == FinishSign::strong;
+    finish_line_ = line;
+    finish_text_ = Capped(line.text, 300);
+    return LineUse::understood;
+  }
+  // "finished" in the middle of a log was about something else.
+  if (finished_ && !finished_for_sure_) finished_ = false;
+  const bool may_tell = line.has(Keyword::may_tell_pid) && !Contains(line.text, "orker");
+  const int64_t pid = may_tell ? FindOwnPid(line.text) : -1;
+  if (pid < 0 || pids_ >= kMaxPids) return LineUse::not_understood;
+  ++pids_;
+  if (voice.pid != pid) voice.pid = voice.pid == -1 ? pid : -2;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::process_started, line, std::to_string(pid));
+  if (is_new) {
+    record->pid = pid;
+    record->text = Capped(line.text, 300);
+  }
+  return LineUse::understood;
+}
+
+void OwnLineReader::Finish(RecordList& out) {
+  if (finished_) out.Add(TorchLogKind::process_finished, finish_line_).text = finish_text_;
+}
+
+}  // namespace tacet

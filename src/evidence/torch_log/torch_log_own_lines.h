@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "evidence/torch_log/torch_log_line.h"
+
+namespace tacet {
+
+// What the job itself prints: its pid, its steps, its end. Steps may be millions; the first and the last are kept.
+class OwnLineReader {
+ public:
+  LineUse Read(const LogLine& line, TorchLogVoice& voice, RecordList& out);
+  void Finish(RecordList& out);
+
+ private:
+  void NoteProgress(const LogLine& line, int64_t number, RecordList& out);
+
+  TorchLogRecord* first_step_ = nullptr;
+  TorchLogRecord* last_step_ = nullptr;
+  int64_t steps_ = 0;
+  bool finished_ = false, finished_for_sure_ = false;
+  LogLine finish_line_;
+  std::string finish_text_;
+  int pids_ = 0;
+  bool in_warning_ = false;  // the line of code that Python prints under a warning comes next
+};
+
+// Lines that every PyTorch job may print and that say nothing: C++ frames, advice, banners.
+bool IsNoise(std::string_view text);
+
+}  // namespace tacet

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_parse.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_desync.h"
+#include "evidence/torch_log/torch_log_failures.h"
+#include "evidence/torch_log/torch_log_launcher.h"
+#include "evidence/torch_log/torch_log_own_lines.h"
+#include "evidence/torch_log/torch_log_prefix.h"
+#include "evidence/torch_log/torch_log_progress.h"
+#include "evidence/torch_log/torch_log_traceback.h"
+#include "evidence/torch_log/torch_log_watchdog.h"
+
+namespace tacet {
+namespace {
+
+constexpr uint32_t kNoVoice = UINT32_MAX;
+constexpr size_t kMaxVoices = 40'000;  // more processes than that do not share a file
+
+// What one voice is in the middle of saying.
+struct VoiceState {
+  TracebackReader traceback;
+  WatchdogState watchdog;
+  FailureState failure;
+  DesyncReader desync;
+  OwnLineReader own;
+};
+
+// Lines of one label: a process, a node, or a whole file.
+struct LabelState {
+  uint32_t last_logger = kNoVoice;  // who wrote the last C++ log line: lines without prefix may go on with it
+  LogMoment last_time;              // and when
+  SummaryReader summary;
+};
+
+class LogReader {
+ public:
+  explicit LogReader(std::string_view bytes) : bytes_(bytes), style_(FindLabelStyle(bytes)), out_(log_) {
+    VoiceOf(LabelOf({}), -1);
+  }
+
+  TorchLog Read() {
+    LineReader reader(bytes_);
+    std::string_view line;
+    while (reader.Next(&line)) {
+      const SourceRef source{FileId{}, reader.number(), reader.offset()};
+      LineUse use = LineUse::not_understood;
+      if (line.find('\r') == std::string_view::npos) {
+        use = ReadLine(line, source);
+      } else {
+        // A progress bar rewrites its line; the whole of it, however long.
+        std::string_view parts = bytes_.substr(reader.offset(), reader.line_bytes());
+        while (parts.ends_with('\n') || parts.ends_with('\r')) parts.remove_suffix(1);
+        while (!parts.empty()) {
+          const std::string_view part = TakeUntil(parts, '\r');
+          if (!parts.empty()) parts.remove_prefix(1);
+          use = std::max(use, ReadLine(part.substr(0, LineReader::kMaxLine), source));
+        }
+      }
+      (use == LineUse::understood ? log_.understood
+       : use == LineUse::ignored  ? log_.ignored
+                                  : log_.not_understood) += reader.line_bytes();
+    }
+    for (auto& label : labels_) label->summary.Finish(out_);
+    for (auto& voice : voices_) {
+      voice->traceback.Finish(out_);
+      voice->own.Finish(out_);
+    }
+    return std::move(log_);
+  }
+
+ private:
+  uint32_t LabelOf(const LauncherPrefix& prefix) {
+    if (!log_.labels.empty() && last_label_text_ == prefix.label) return last_label_;
+    last_label_text_ = std::string(prefix.label);
+    const std::string name = LabelName(prefix.label);
+    const auto known = label_ids_.find(name);
+    if (known != label_ids_.end()) return last_label_ = known->second;
+    if (log_.labels.size() >= kMaxVoices) return last_label_ = 0;
+    last_label_ = static_cast<uint32_t>(log_.labels.size());
+    TorchLogLabel& label = log_.labels.emplace_back();
+    label.text = name;
+    label.kind = prefix.kind;
+    label.number = prefix.number;
+    // "0: [default3]:", a node and a rank on it: neither is the rank.
+    if (prefix.kind == LauncherPrefix::Kind::task && name.find(": [") != std::string::npos)
+      label.kind = LauncherPrefix::Kind::none;
+    // "(trainer pid=1234, ip=10.0.0.7) ", "[pod/trainer-3/main] "
+    if (const auto ip = After(prefix.label, "ip=")) label.host = std::string(ip->substr(0, ip->find_first_of(",)")));
+    if (prefix.kind == LauncherPrefix::Kind::pod) {
+      std::string_view pod = prefix.label;
+      if (TakeLiteral(pod, "[pod/")) pod = pod.substr(0, pod.find_first_of("/]"));
+      label.host = std::string(Trim(pod));
+    }
+    label_ids_.emplace(name, last_label_);
+    labels_.push_back(std::make_unique<LabelState>());
+    return last_label_;
+  }
+
+  // What one process prints on stdout and on stderr, with a blank behind the label or without, is one label's.
+  static std::string LabelName(std::string_view label) {
+    std::string name(Trim(label));
+    if (const size_t at = name.find("<stderr>"); at != std::string::npos) name.replace(at, 8, "<stdout>");
+    return name;
+  }
+
+  uint32_t VoiceOf(uint32_t label, int32_t rank) {
+    const uint64_t key = uint64_t{label} << 32 | static_cast<uint32_t>(rank);
+    if (!voices_.empty() && key == last_key_) return last_voice_;
+    const auto known = voice_ids_.find(key);
+    if (known == voice_ids_.end() && voices_.size() >= kMaxVoices) return 0;
+    last_key_ = key;
+    if (known != voice_ids_.end()) return last_voice_ = known->second;
+    last_voice_ = static_cast<uint32_t>(voices_.size());
+    voice_ids_.emplace(key, last_voice_);
+    log_.voices.push_back({label, rank, -1, -1});
+    voices_.push_back(std::make_unique<VoiceState>());
+    return last_voice_;
+  }
+
+  LineUse ReadLine(std::string_view raw, const SourceRef& source) {
+    if (raw.empty()) return LineUse::ignored;
+    if (IsNcclLine(raw)) return LineUse::ignored;
+    if (HasTerminalCodes(raw)) {
+      plain_ = DropTerminalCodes(raw);
+      raw = plain_;
+    }
+    const LinePrefix prefix = SplitPrefix(raw, style_);
+    if (Trim(prefix.text).empty()) return LineUse::ignored;
+    if (log_.dated_wall_ns == LogMoment::kNone) log_.dated_wall_ns = prefix.time.wall_ns;
+    const uint32_t label = LabelOf(prefix.launcher);
+    LogLine line;
+    line.text = prefix.text;
+    line.source = source;
+    line.time = prefix.time;
+    line.severity = prefix.severity;
+    line.code_file = prefix.code_file;
+    line.tagged = prefix.rank >= 0;
+    // C++ frames are many and long, and their names are full of words.
+    if (!prefix.text.starts_with("frame #")) line.keywords = FindKeywords(prefix.text);
+    int32_t rank = prefix.rank;
+    // Before the default group is up there is no "[rank3]:", but its own lines tell the rank in it.
+    if (rank < 0 && prefix.severity != 0 && prefix.text.starts_with("[PG "))
+      if (const GroupPrefix group = FindGroupPrefix(prefix.text); group.is_default) rank = group.group_rank;
+    // Before 2.2 there is no "[rank3]:" at all; later "[Rank 3]" is a static string and may be another group's.
+    if (rank < 0 && prefix.severity != 0 && prefix.time.month_day == 0)
+      line.work_rank = IntAfter<int32_t>(prefix.text, "[Rank ").value_or(-1);
+    line.voice = VoiceOf(label, rank);
+    return prefix.severity != 0 ? ReadLogLine(line, *labels_[label]) : ReadPlainLine(line, label);
+  }
+
+  // A line of PyTorch's own logger, C++ or Python.
+  LineUse ReadLogLine(const LogLine& line, LabelState& label) {
+    VoiceState& state = *voices_[line.voice];
+    label.last_logger = line.voice;
+    label.last_time = line.time;
+    state.traceback.End(out_);
+    if (!line.tagged) voices_[VoiceOf(log_.voices[line.voice].label, -1)]->traceback.End(out_);
+    state.desync.End();
+    LineUse use = ReadWatchdogLine(line, state.watchdog, out_);
+    use = std::max(use, ReadErrorText(line, state.failure, out_));
+    // A collective that failed with an error: the status line behind it tells its group, as for a timeout.
+    if (TorchLogRecord* error = state.failure.nccl_error;
+        error != nullptr && error->seq >= 0 && error->group_name.empty())
+      if (state.watchdog.without_group.size() < 64) state.watchdog.without_group.push_back(error);
+    use = std::max(use, ReadOutside(line));
+    if (line.has(Keyword::desync)) use = std::max(use, state.desync.Read(line, out_));
+    if (line.has(Keyword::init_options)) NoteWorld(line);
+    return std::max(use, LineUse::ignored);
+  }
+
+  void NoteWorld(const LogLine& line) {
+    if (!FindGroupPrefix(line.text).is_default) return;
+    log_.voices[line.voice].world_size = IntAfter(line.text, "options: size: ").value_or(-1);
+  }
+
+  // Launchers, schedulers, shells: they speak of processes, not as one.
+  LineUse ReadOutside(const LogLine& line) {
+    const LineUse slurm = ReadSlurmLine(line, out_);
+    if (slurm != LineUse::not_understood) {
+      log_.has_launcher = true;
+      return slurm;
+    }
+    const LineUse use = ReadLauncherLine(line, out_);
+    if (use == LineUse::understood && !line.has(Keyword::killed) && !line.has(Keyword::core_dumped))
+      log_.has_launcher = true;
+    return use;
+  }
+
+  // The C++ logger puts its prefix before the first line of a message only.
+  uint32_t VoiceOfContinuation(const LogLine& line, const LabelState& label) {
+    const uint32_t logger = label.last_logger;
+    if (line.tagged || logger == kNoVoice || logger == line.voice || voices_[line.voice]->traceback.in_message())
+      return line.voice;
+    const std::string_view text = line.text;
+    if (voices_[logger]->failure.last_error_next) return logger;
+    switch (text[0]) {
+      case 'f': return text.starts_with("frame #") ? logger : line.voice;
+      case '#': return logger;
+      case '\t': return logger;
+      case 'n': return text.starts_with("nccl") ? logger : line.voice;
+      case 'L': return text.starts_with("Last error:") ? logger : line.voice;
+      case 'E': return text.starts_with("Exception raised from ") ? logger : line.voice;
+      case 't': return text.starts_with("terminate called ") ? logger : line.voice;
+      case ' ': return Trim(text).starts_with("what():") ? logger : line.voice;
+      default: return line.voice;
+    }
+  }
+
+  bool EndsLooseMessage(const LogLine& line) const {
+    return line.time.known() || line.has(Keyword::srun) || line.has(Keyword::slurmstepd) ||
+           line.has(Keyword::closing_signal) || line.has(Keyword::exit_code) ||
+           (line.has(Keyword::may_progress) && FindProgress(line.text).has_value());
+  }
+
+  LineUse ReadPlainLine(LogLine& line, uint32_t label) {
+    LabelState& label_state = *labels_[label];
+    if (const uint32_t voice = VoiceOfContinuation(line, label_state); voice != line.voice) {
+      line.voice = voice;
+      line.time = label_state.last_time;
+    }
+    VoiceState& state = *voices_[line.voice];
+    if (!line.tagged) {
+      const auto voice_of = [&](int32_t rank) { return VoiceOf(label, rank); };
+      const LineUse use = label_state.summary.Read(line, voice_of, out_);
+      if (use == LineUse::understood) log_.has_launcher = true;
+      if (use != LineUse::not_understood) return use;
+      if (state.traceback.in_message() && EndsLooseMessage(line)) state.traceback.End(out_);
+    }
+    LineUse use = state.traceback.Read(line, out_);
+    use = std::max(use, ReadErrorText(line, state.failure, out_));
+    if (line.has(Keyword::work)) use = std::max(use, ReadWatchdogLine(line, state.watchdog, out_));
+    use = std::max(use, ReadOutside(line));
+    use = std::max(use, state.desync.Read(line, out_));
+    if (line.text[0] == '#') use = std::max(use, ReadFailedStack(line, state.watchdog));
+    if (use != LineUse::not_understood) return use;
+    return state.own.Read(line, log_.voices[line.voice], out_);
+  }
+
+  std::string_view bytes_;
+  LabelStyle style_;
+  TorchLog log_;
+  RecordList out_;
+  std::vector<std::unique_ptr<LabelState>> labels_;
+  std::vector<std::unique_ptr<VoiceState>> voices_;
+  std::unordered_map<std::string, uint32_t> label_ids_;
+  std::unordered_map<uint64_t, uint32_t> voice_ids_;
+  uint32_t last_label_ = 0, last_voice_ = 0;
+  uint64_t last_key_ = 0;
+  std::string plain_, last_label_text_;
+};
+
+}  // namespace
+
+TorchLog ParseTorchLog(std::string_view bytes) { return LogReader(bytes).Read(); }
+
+}  // namespace tacet

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/launcher_prefix.h"
+#include "base/source_ref.h"
+
+namespace tacet {
+
+// What a line, or a block of lines, says. The names are those of the model's events.
+enum class TorchLogKind : uint8_t {
+  process_started,
+  progress,
+  process_finished,
+  process_exited,
+  process_killed,
+  watchdog_timeout,
+  watchdog_status,
+  dump_signal,
+  dump_started,
+  dump_written,
+  heartbeat_stuck,
+  gil_blocked,
+  store_lost,
+  desync_report,
+  mismatch_report,
+  monitored_barrier_failed,
+  ddp_unused_parameters,
+  ddp_marked_twice,
+  exception,
+  cuda_error,
+  nccl_error,
+  connection_lost,
+  abort_signal,
+  oom_kill,
+  job_time_limit,
+  node_failed,
+  store_wait_timeout,
+  rendezvous_incomplete,
+  store_unreachable,
+};
+
+// A time as written. PyTorch's own lines have no year; the import finds it from other lines of the file.
+struct LogMoment {
+  static constexpr int64_t kNone = INT64_MIN;
+  int64_t wall_ns = kNone;  // where the year is written
+  int32_t month_day = 0;    // else month * 100 + day, 0 where there is no time at all
+  int32_t second_of_day = 0;
+  bool known() const { return wall_ns != kNone || month_day != 0; }
+};
+
+struct TorchLogRecord {
+  TorchLogKind kind{};
+  uint32_t voice = 0;  // index into TorchLog::voices: who printed it
+  SourceRef source;
+  LogMoment time;
+  int32_t rank = -1;  // the rank that the text is about, where it names one
+  int32_t peer = -1;
+  bool peer_is_self = false;  // "from this local rank"
+  int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
+  int32_t local_rank = -1;
+  int32_t group_rank = -1, peer_group_rank = -1;
+  int64_t seq = -1, pid = -1, value = -1, value2 = -1,
+          count = -1;    // value2 of an exception: the highest step before it
+  uint32_t repeats = 1;  // how often the same was said
+  uint32_t code_line = 0;
+  std::string op, group_name, group_description, subject, text, function, file, host;
+  std::vector<int32_t> ranks;
+};
+
+// What stands before a line, and so tells the processes of a mixed file apart. Label 0 is "nothing".
+struct TorchLogLabel {
+  std::string text;
+  LauncherPrefix::Kind kind = LauncherPrefix::Kind::none;
+  int64_t number = -1;
+  std::string host;
+};
+
+// One who speaks in the file, as far as its lines can be told from others'.
+struct TorchLogVoice {
+  uint32_t label = 0;
+  int32_t rank = -1;  // as the lines themselves state it: "[rank3]:", or the rank in the default group
+  int64_t pid = -1;   // -2: several
+  int64_t world_size = -1;
+};
+
+struct TorchLog {
+  std::deque<TorchLogRecord> records;
+  std::vector<TorchLogLabel> labels;
+  std::vector<TorchLogVoice> voices;
+  uint64_t understood = 0, ignored = 0, not_understood = 0;
+  uint64_t dropped_records = 0;              // over the limit
+  int64_t dated_wall_ns = LogMoment::kNone;  // some time of the file with its year
+  bool has_launcher = false;                 // torchrun, srun or mpirun speak in it
+};
+
+TorchLog ParseTorchLog(std::string_view bytes);
+
+// torchrun's error.json. False when it is not one.
+bool ParseTorchErrorFile(std::string_view bytes, TorchLog* out);
+
+}  // namespace tacet

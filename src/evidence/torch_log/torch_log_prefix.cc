@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_prefix.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_time.h"
+
+namespace tacet {
+namespace {
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsSeverity(char c) { return c == 'I' || c == 'W' || c == 'E' || c == 'F'; }
+
+// "626 " or "1115 " before the time: month and day.
+bool TakeMonthDay(std::string_view& text, int32_t* month_day) {
+  std::string_view rest = text;
+  int32_t value = 0;
+  if (rest.empty() || !IsDigit(rest[0]) || !TakeNumber(rest, &value)) return false;
+  const size_t digits = text.size() - rest.size();
+  const int32_t month = value / 100, day = value % 100;
+  if (digits < 3 || digits > 4 || month < 1 || month > 12 || day < 1 || day > 31 || !TakeLiteral(rest, " "))
+    return false;
+  *month_day = value;
+  text = rest;
+  return true;
+}
+
+// "ProcessGroupNCCL.cpp:670] " or "site-packages/torch/distributed/run.py:792] "
+bool TakeCodePlace(std::string_view& text, std::string_view* file) {
+  size_t end = 0;
+  while (end < text.size() && end < 200 && text[end] != ':' && text[end] != ' ' && text[end] != ']') ++end;
+  std::string_view rest = text.substr(end);
+  int line = 0;
+  const std::string_view name = text.substr(0, end);
+  if (name.find('.') == std::string_view::npos || !TakeLiteral(rest, ":") || !TakeNumber(rest, &line) ||
+      !TakeLiteral(rest, "]"))
+    return false;
+  TakeLiteral(rest, " ");
+  *file = name.substr(name.rfind('/') == std::string_view::npos ? 0 : name.rfind('/') + 1);
+  text = rest;
+  return true;
+}
+
+// [E ProcessGroupNCCL.cpp:474] text
+// [E626 16:48:25.440243908 ProcessGroupNCCL.cpp:670] text
+// E0927 12:07:22.643702 1012209 ProcessGroupNCCL.cpp:670] text
+void TakeLogPrefix(LinePrefix& prefix) {
+  std::string_view rest = prefix.text;
+  const bool bracket = TakeLiteral(rest, "[");
+  if (rest.size() < 8 || !IsSeverity(rest[0])) return;
+  const char severity = rest[0];
+  rest.remove_prefix(1);
+  LogMoment time = prefix.time;
+  int64_t thread = 0;
+  LogMoment written;
+  if (TakeMonthDay(rest, &written.month_day)) {
+    if (!TakeClockTime(rest, &written.second_of_day)) return;
+    SkipBlanks(rest);
+    if (!bracket && (!TakeNumber(rest, &thread) || !TakeLiteral(rest, " "))) return;
+    if (time.wall_ns == LogMoment::kNone) time = written;
+  } else if (!bracket || !TakeLiteral(rest, " ")) {
+    return;
+  }
+  if (!TakeCodePlace(rest, &prefix.code_file)) return;
+  prefix.severity = severity;
+  prefix.time = time;
+  prefix.text = rest;
+}
+
+// "[2026-11-15T00:39:15.621349] text", "2024-04-10 04:59:03 | text"; one blank behind it belongs to it.
+void TakeTime(LinePrefix& prefix) {
+  std::string_view rest = prefix.text;
+  const bool bracket = TakeLiteral(rest, "[");
+  LogMoment time;
+  if (!TakeDatedTime(rest, &time)) return;
+  if (bracket && !TakeLiteral(rest, "]")) return;
+  if (!rest.empty() && rest[0] != ' ' && rest[0] != ':' && rest[0] != '|' && !bracket) return;
+  TakeLiteral(rest, " ");
+  prefix.time = time;
+  prefix.text = rest;
+}
+
+// A step number in brackets is the job's own: "[step10]: loss 0.3".
+bool IsStepWord(std::string_view label) {
+  for (const std::string_view word : {"[step", "[epoch", "[iter", "[batch", "[Step", "[Epoch", "[Iter", "[Batch"})
+    if (label.starts_with(word)) return true;
+  return false;
+}
+
+void TakeLabels(LinePrefix& prefix, LabelStyle style) {
+  std::string_view rest = prefix.text;
+  if (rest.empty()) return;
+  const char first = rest[0];
+  const bool number = IsDigit(first) || first == ' ';
+  if (number ? style.tasks : first == '[' || first == '(') {
+    LauncherPrefix found = TakeLauncherPrefix(rest);
+    if (found.kind == LauncherPrefix::Kind::none || (!number && IsStepWord(found.label))) return;
+    if (found.kind == LauncherPrefix::Kind::rank) {
+      prefix.rank = static_cast<int32_t>(std::min<int64_t>(found.number, INT32_MAX));
+      std::string_view outer = found.label.substr(0, found.label.find("[rank"));
+      found.label = outer;
+      std::string_view again = outer;
+      if (!outer.empty()) {
+        found = TakeLauncherPrefix(again);
+        found.label = outer;
+      }
+    }
+    if (!found.label.empty()) prefix.launcher = found;
+    prefix.text = rest;
+    return;
+  }
+  std::string_view pod;
+  if (style.pods && TakePodWord(rest, &pod)) {
+    prefix.launcher = {LauncherPrefix::Kind::pod, -1, pod};
+    prefix.text = rest;
+  }
+}
+
+}  // namespace
+
+LabelStyle FindLabelStyle(std::string_view bytes) {
+  LineReader reader(bytes.substr(0, 128 * 1024));
+  std::string_view line;
+  std::map<std::string_view, int> tasks, pods;
+  int lines = 0, task_lines = 0, pod_lines = 0;
+  while (lines < 400 && reader.Next(&line)) {
+    if (Trim(line).empty() || IsNcclLine(line.substr(0, 160))) continue;
+    ++lines;
+    std::string_view rest = line, pod;
+    if (IsDigit(line[0]) || line[0] == ' ') {
+      const LauncherPrefix found = TakeLauncherPrefix(rest);
+      // "0: [rank8]: text" counts as well: what begins with a digit has a task.
+      if (found.kind != LauncherPrefix::Kind::none)
+        ++task_lines, ++tasks[found.label.substr(0, found.label.find(':') + 1)];
+    } else if (TakePodWord(rest, &pod)) {
+      ++pod_lines, ++pods[pod];
+    }
+  }
+  // A label returns; a step number at the start of a line does not.
+  const auto returns = [](const auto& labels, int count) {
+    return count >= 2 && labels.size() * 2 <= static_cast<size_t>(count);
+  };
+  LabelStyle style;
+  style.tasks = task_lines * 10 >= lines * 6 && returns(tasks, task_lines);
+  style.pods = pod_lines * 10 >= lines * 8 && returns(pods, pod_lines);
+  return style;
+}
+
+LinePrefix SplitPrefix(std::string_view line, LabelStyle style) {
+  LinePrefix prefix;
+  prefix.text = line;
+  // A collector may put its time before the label, the job its own behind it.
+  TakeTime(prefix);
+  TakeLabels(prefix, style);
+  if (!prefix.time.known()) TakeTime(prefix);
+  TakeLogPrefix(prefix);
+  return prefix;
+}
+
+GroupPrefix FindGroupPrefix(std::string_view text) {
+  GroupPrefix prefix;
+  auto rest = After(text, "[PG ");
+  if (!rest) return prefix;
+  const std::string_view inside = rest->substr(0, rest->find("] "));
+  const size_t at = inside.rfind(" Rank ");
+  if (at == std::string_view::npos || inside.size() > 600) return prefix;
+  std::string_view digits = inside.substr(at + 6);
+  int32_t group_rank = -1;
+  if (!TakeNumber(digits, &group_rank) || group_rank < 0) return prefix;
+  std::string_view name = inside.substr(0, at);
+  int64_t id = -1;
+  const bool has_id = TakeLiteral(name, "ID ");
+  if (has_id) {
+    std::string_view ahead = name;
+    if (TakeNumber(ahead, &id)) {
+      SkipBlanks(ahead);
+      if (TakeLiteral(ahead, "PG GUID ")) name = ahead;
+    }
+  }
+  if (const size_t open = name.find('('); open != std::string_view::npos) {
+    std::string_view description = name.substr(open + 1);
+    if (description.ends_with(')')) description.remove_suffix(1);
+    prefix.description = description;
+    name = name.substr(0, open);
+  }
+  prefix.name = Trim(name);
+  prefix.group_rank = group_rank;
+  prefix.is_default = id == 0 || prefix.description == "default_pg" || (!has_id && prefix.name == "0");
+  return prefix;
+}
+
+bool IsNcclLine(std::string_view line) {
+  // "[0] NCCL INFO text", "[0] misc/socket.cc:72 NCCL WARN text"
+  const std::string_view head = line.substr(0, 240);
+  const size_t at = head.find("NCCL ");  // not " NCCL ": blanks are many, capitals few
+  if (at == std::string_view::npos || at == 0 || head[at - 1] != ' ') return false;
+  const std::string_view rest = line.substr(at + 5);
+  if (!rest.starts_with("INFO") && !rest.starts_with("WARN") && !rest.starts_with("TRACE") &&
+      !rest.starts_with("CALL") && !rest.starts_with("ABORT"))
+    return false;
+  return std::count(head.begin(), head.begin() + static_cast<ptrdiff_t>(at), ':') >= 2;  // host:pid:tid
+}
+
+}  // namespace tacet

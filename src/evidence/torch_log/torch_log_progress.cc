@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_progress.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kLookAhead = 600;  // a step number stands early in its line
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsAlphanumeric(char c) { return IsDigit(c) || (Lower(c) >= 'a' && Lower(c) <= 'z'); }
+
+bool StartsWithWord(std::string_view text, std::string_view word) {
+  if (text.size() < word.size()) return false;
+  for (size_t i = 0; i < word.size(); ++i)
+    if (Lower(text[i]) != word[i]) return false;
+  return text.size() == word.size() || IsDigit(text[word.size()]) ||
+         (!IsAlphanumeric(text[word.size()]) && text[word.size()] != '_');
+}
+
+// The number behind a word: "step 10", "step: 10", "Step[ 10/100]", "'epoch': 0.03", "iteration      100/  500".
+std::optional<int64_t> NumberBehind(std::string_view text) {
+  size_t marks = 0;
+  while (!text.empty() && !IsDigit(text[0])) {
+    if (text[0] != ' ' && text[0] != '\t') {
+      if (std::string_view(":=[#('\"/").find(text[0]) == std::string_view::npos || ++marks > 3) return std::nullopt;
+    }
+    text.remove_prefix(1);
+  }
+  int64_t value = 0;
+  if (!TakeNumber(text, &value)) return std::nullopt;
+  return value;
+}
+
+// "max_step: 100" and "warmup_iter=10" are settings.
+bool IsSetting(std::string_view before) {
+  if (!before.ends_with('_')) return false;
+  before.remove_suffix(1);
+  for (const std::string_view word :
+       {"max", "num", "total", "n", "per", "warmup", "every", "save", "eval", "log", "decay", "stop"})
+    if (before.size() >= word.size() && StartsWithWord(before.substr(before.size() - word.size()), word) &&
+        (before.size() == word.size() || !IsAlphanumeric(before[before.size() - word.size() - 1])))
+      return true;
+  return false;
+}
+
+// " 45%|████▌     | 450/1000 [00:12<00:15, 36.1it/s]" -> 450
+std::optional<int64_t> FindBarCount(std::string_view text) {
+  const bool is_bar = Contains(text, "it/s") || Contains(text, "s/it");
+  for (size_t slash = text.find('/'); is_bar && slash != std::string_view::npos; slash = text.find('/', slash + 1)) {
+    size_t begin = slash;
+    while (begin > 0 && IsDigit(text[begin - 1])) --begin;
+    std::string_view behind = text.substr(slash + 1), number = text.substr(begin, slash - begin);
+    int64_t total = 0, value = 0;
+    if (begin == slash || !TakeNumber(behind, &total) || !behind.starts_with(" [") || !TakeNumber(number, &value))
+      continue;
+    return value;
+  }
+  return std::nullopt;
+}
+
+// "Epoch: [0][ 10/5005]", "Train Epoch: 1 [6400/60000 (11%)]": the place in the epoch tells more.
+std::optional<int64_t> PlaceInEpoch(std::string_view text) {
+  const size_t digit = std::min(text.find_first_of("0123456789"), text.size());
+  text = text.substr(digit);
+  int64_t epoch = 0, place = 0;
+  if (!TakeNumber(text, &epoch)) return std::nullopt;
+  TakeLiteral(text, "]");
+  SkipBlanks(text);
+  if (!TakeLiteral(text, "[")) return std::nullopt;
+  SkipBlanks(text);
+  if (!TakeNumber(text, &place)) return std::nullopt;
+  SkipBlanks(text);
+  return text.starts_with('/') ? std::optional<int64_t>(place) : std::nullopt;
+}
+
+struct ProgressWords {
+  std::optional<int64_t> step, epoch;
+  bool loss = false;
+};
+
+void TryWord(std::string_view text, size_t at, ProgressWords& found) {
+  const std::string_view rest = text.substr(at);
+  const auto number_behind = [&](std::string_view word) -> std::optional<int64_t> {
+    if (!StartsWithWord(rest, word) || IsSetting(text.substr(0, at))) return std::nullopt;
+    return NumberBehind(rest.substr(word.size()));
+  };
+  switch (Lower(rest[0])) {
+    case 's':
+      if (!found.step) found.step = number_behind("step");
+      break;
+    case 'i':
+      for (const std::string_view word : {"iteration", "iter"})
+        if (!found.step) found.step = number_behind(word);
+      break;
+    case 'e':
+      if (found.epoch) break;
+      found.epoch = number_behind("epoch");
+      if (found.epoch) found.step = PlaceInEpoch(rest);
+      break;
+    case 'b':
+      // "batch 32" is a size, "batch 10/500" a place.
+      if (!found.step && StartsWithWord(rest, "batch") && Contains(rest.substr(0, 24), "/"))
+        found.step = number_behind("batch");
+      break;
+    case 'l':
+      if (StartsWithWord(rest, "loss") && NumberBehind(rest.substr(4))) found.loss = true;
+      break;
+    default: break;
+  }
+}
+
+bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+}  // namespace
+
+std::optional<int64_t> FindProgress(std::string_view text) {
+  text = text.substr(0, kLookAhead);
+  ProgressWords found;
+  bool in_word = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const bool letter = IsAlphanumeric(text[at]);
+    if (letter && !in_word) TryWord(text, at, found);
+    if (found.step) return found.step;
+    in_word = letter;
+  }
+  if (const auto count = FindBarCount(text)) return count;
+  if (found.epoch) return found.epoch;
+  return found.loss ? std::optional<int64_t>(-1) : std::nullopt;
+}
+
+FinishSign FindFinishSign(std::string_view text) {
+  text = Trim(text);
+  if (text.size() < 4 || text.size() > 400) return FinishSign::none;
+  std::array<char, 400> buffer;
+  std::transform(text.begin(), text.end(), buffer.begin(), Lower);
+  const std::string_view lower(buffer.data(), text.size());
+  // Lightning: `Trainer.fit` stopped: `max_epochs=3` reached. Megatron: [after training is done] datetime: ...
+  for (const std::string_view phrase :
+       {"training complete", "training finished", "training is finished", "training done", "training is done",
+        "finished training", "completed training", "end of training", "`trainer.fit` stopped", "exiting normally",
+        "exited normally", "'train_runtime'"})
+    if (Contains(lower, phrase) && !Contains(lower, "not ")) return FinishSign::strong;
+  // Otherwise every word must be a harmless one: "loading data finished" says nothing of the end.
+  bool says_end = false;
+  std::string_view rest = lower;
+  while (!rest.empty()) {
+    size_t n = 0;
+    while (n < rest.size() && (IsAlphanumeric(rest[n]) || rest[n] == '.')) ++n;
+    std::string_view word = rest.substr(0, n);
+    rest.remove_prefix(n == 0 ? 1 : n);
+    while (word.ends_with('.')) word.remove_suffix(1);
+    if (word.empty() || word.find_first_not_of("0123456789.") == std::string_view::npos) continue;
+    if (IsOneOf(word, {"finished", "completed", "complete", "done", "exiting", "success"})) {
+      says_end = true;
+    } else if (!IsOneOf(word,
+                        {"rank",    "worker", "process", "training", "train", "trainer", "run",          "job",
+                         "program", "script", "main",    "all",      "is",    "has",     "successfully", "normally",
+                         "info",    "in",     "after",   "s",        "sec",   "seconds", "min",          "minutes",
+                         "hours",   "steps",  "local",   "node",     "host"})) {
+      return FinishSign::none;
+    }
+  }
+  return says_end ? FinishSign::weak : FinishSign::none;
+}
+
+int64_t FindOwnPid(std::string_view text) {
+  text = text.substr(0, kLookAhead);
+  for (size_t at = 0; at + 4 < text.size(); ++at) {
+    if (Lower(text[at]) != 'p' || (at > 0 && (IsAlphanumeric(text[at - 1]) || text[at - 1] == '_'))) continue;
+    if (!StartsWithWord(text.substr(at), "pid")) continue;
+    const auto number = NumberBehind(text.substr(at + 3));
+    if (number && *number > 1 && *number < (int64_t{1} << 32)) return *number;
+  }
+  return -1;
+}
+
+}  // namespace tacet

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// srun and slurmstepd.
+#include <algorithm>
+
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_launcher.h"
+#include "evidence/torch_log/torch_log_time.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMaxTasks = 65536;
+
+// "2,4-5,7" -> 2 4 5 7
+std::vector<int32_t> TakeTasks(std::string_view& text) {
+  std::vector<int32_t> tasks;
+  int32_t first = 0;
+  while (TakeNumber(text, &first) && first >= 0) {
+    int32_t last = first;
+    if (text.starts_with('-')) {
+      std::string_view ahead = text.substr(1);
+      if (!TakeNumber(ahead, &last)) break;
+      text = ahead;
+    }
+    for (int64_t task = first; task <= last && tasks.size() < kMaxTasks; ++task)
+      tasks.push_back(static_cast<int32_t>(task));
+    if (!TakeLiteral(text, ",")) break;
+  }
+  return tasks;
+}
+
+// srun: error: node7: task 3: Exited with exit code 1
+// srun: error: node7: task 3: Out Of Memory
+// srun: error: nid01934: tasks 2,4-5,7: Terminated
+// srun: error: node7: task 0: Segmentation fault (core dumped)
+LineUse ReadTaskEnd(const LogLine& line, std::string_view text, RecordList& out) {
+  const size_t at = text.find(": task");
+  std::string_view rest = text.substr(at + 6);
+  TakeLiteral(rest, "s");
+  SkipBlanks(rest);
+  std::vector<int32_t> tasks = TakeTasks(rest);
+  if (tasks.empty() || !TakeLiteral(rest, ": ")) return LineUse::not_understood;
+  const std::string_view host = Trim(text.substr(0, at));
+  int64_t code = 0;
+  const bool out_of_memory = rest.starts_with("Out Of Memory");
+  if (const auto exit = IntAfter(rest, "Exited with exit code "))
+    code = *exit > 128 && *exit < 160 ? 128 - *exit : *exit;  // a shell in between adds 128 to a signal
+  else if (out_of_memory)
+    code = -9;
+  else
+    code = -SignalNumber(rest);
+  if (code == 0) return LineUse::not_understood;
+  const auto add = [&](TorchLogKind kind) {
+    TorchLogRecord& record = out.Add(kind, line);
+    record.ranks = tasks;
+    record.host = Capped(host, 200);
+    record.text = Capped(line.text, 300);
+    return &record;
+  };
+  TorchLogRecord* record = add(code == -15 ? TorchLogKind::process_killed : TorchLogKind::process_exited);
+  record->value = code;
+  record->subject = out_of_memory ? "Out Of Memory" : std::string(code < 0 ? SignalName(-code) : "");
+  if (out_of_memory) add(TorchLogKind::oom_kill)->value = 1;
+  return LineUse::understood;
+}
+
+// slurmstepd: error: *** STEP 494583.0 ON node7 CANCELLED AT 2024-04-20T09:09:37 DUE TO TIME LIMIT ***
+// slurmstepd: error: *** JOB 608 ON node7 CANCELLED AT 2022-08-12T02:06:12 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR
+// DETAILS ***
+LineUse ReadCancelled(const LogLine& line, RecordList& out) {
+  std::string_view reason = After(line.text, "DUE TO ").value_or("CANCELLED");
+  reason = Trim(reason.substr(0, std::min(reason.find("***"), reason.find(','))));
+  TorchLogKind kind = TorchLogKind::process_killed;
+  if (reason.starts_with("TIME LIMIT")) kind = TorchLogKind::job_time_limit;
+  if (reason.starts_with("NODE FAIL")) kind = TorchLogKind::node_failed;
+  const auto [record, is_new] = out.AddOnce(kind, line, reason);
+  if (!is_new) return LineUse::understood;
+  if (auto time = After(line.text, "CANCELLED AT ")) TakeDatedTime(*time, &record->time);
+  if (auto host = After(line.text, " ON ")) record->host = Capped(TakeWord(*host), 200);
+  record->subject = kind == TorchLogKind::node_failed ? record->host : Capped(reason, 100);
+  record->text = Capped(line.text, 600);
+  return LineUse::understood;
+}
+
+}  // namespace
+
+LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
+  if (!line.has(Keyword::srun) && !line.has(Keyword::slurmstepd)) return LineUse::not_understood;
+  // A progress bar may stand before it on the same line; a mention in the middle of a sentence is not it.
+  const size_t at = std::min(line.text.find("srun: "), line.text.find("slurmstepd"));
+  const auto error = After(line.text.substr(at), "error: ");
+  if (!error) return at == 0 ? LineUse::ignored : LineUse::not_understood;
+  const std::string_view text = *error;
+  if (Contains(text, "CANCELLED AT ")) return ReadCancelled(line, out);
+  if (Contains(text, ": task")) return ReadTaskEnd(line, text, out);
+  // slurmstepd: error: Detected 1 oom_kill event in StepId=1234.0. Some of the step tasks have been OOM Killed.
+  if (Contains(text, "oom_kill event") || Contains(text, "oom-kill event")) {
+    TorchLogRecord& record = out.Add(TorchLogKind::oom_kill, line);
+    record.value = 1;
+    record.count = IntAfter(text, "Detected ").value_or(-1);
+    record.text = Capped(line.text, 600);
+    return LineUse::understood;
+  }
+  // srun: error: Node failure on node7
+  if (auto node = After(text, "Node failure on ")) {
+    TorchLogRecord& record = out.Add(TorchLogKind::node_failed, line);
+    record.subject = record.host = Capped(TakeWord(*node), 200);
+    record.text = Capped(line.text, 600);
+    return LineUse::understood;
+  }
+  return LineUse::ignored;
+}
+
+}  // namespace tacet

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_speakers.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text_scan.h"
+#include "model/file_rank.h"
+
+namespace tacet {
+namespace {
+
+using Kind = LauncherPrefix::Kind;
+
+std::string_view FileName(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// The rank that the file's name tells, where that can be believed. "slurm-88123.out" and "train_2024.log" name no rank.
+std::optional<int32_t> RankOfFile(const TorchLog& log, std::string_view path) {
+  const auto rank = RankFromPath(path);
+  if (!rank) return std::nullopt;
+  if (Contains(path, "rank") || Contains(path, "attempt_")) return rank->value;
+  const bool like_year = rank->value >= 1990 && rank->value <= 2100;
+  if (log.has_launcher || FileName(path).starts_with("slurm") || like_year || rank->value >= 20'000)
+    return std::nullopt;
+  return rank->value;
+}
+
+bool IsNumbered(const TorchLogLabel& label) { return label.kind == Kind::task || label.kind == Kind::local; }
+
+}  // namespace
+
+SpeakerTable::SpeakerTable(const TorchLog& log, std::string_view path, std::vector<Speaker>& speakers)
+    : speakers_(speakers), of_voice_(log.voices.size(), kNobody) {
+  for (size_t v = 0; v < log.voices.size(); ++v) {
+    const TorchLogVoice& voice = log.voices[v];
+    if (voice.rank < 0) continue;
+    of_voice_[v] = OfRank(voice.rank, Certainty::stated);
+    Speaker& speaker = speakers_[of_voice_[v]];
+    const TorchLogLabel& label = log.labels[voice.label];
+    if (speaker.host.empty()) speaker.host = label.host;
+    if (label.kind == Kind::process) speaker.pid = label.number;
+    if (voice.pid > 0) speaker.pid = voice.pid;
+    speaker.world_size = std::max(speaker.world_size, voice.world_size);
+  }
+  SettleUnstated(log, path);
+}
+
+void SpeakerTable::SettleUnstated(const TorchLog& log, std::string_view path) {
+  std::vector<std::vector<int32_t>> stated(log.labels.size());
+  for (const TorchLogVoice& voice : log.voices)
+    if (voice.rank >= 0) stated[voice.label].push_back(voice.rank);
+  // A label is a rank unless some line says otherwise: "0: [rank9]:" comes from torchrun under srun, "0:" is then a
+  // node.
+  bool labels_are_ranks = true;
+  for (size_t l = 1; l < log.labels.size(); ++l)
+    for (const int32_t rank : stated[l])
+      if (IsNumbered(log.labels[l]) && rank != log.labels[l].number) labels_are_ranks = false;
+  const bool labelled = log.labels.size() > 1;
+  for (size_t v = 0; v < log.voices.size(); ++v) {
+    const TorchLogVoice& voice = log.voices[v];
+    if (voice.rank >= 0) continue;
+    of_voice_[v] = voice.label == 0 ? OfWholeFile(log, path, stated[0], labelled)
+                                    : OfLabel(log.labels[voice.label], stated[voice.label], labels_are_ranks);
+    if (of_voice_[v] != kNobody && voice.pid > 0 && speakers_[of_voice_[v]].pid < 0)
+      speakers_[of_voice_[v]].pid = voice.pid;
+  }
+}
+
+uint32_t SpeakerTable::OfLabel(const TorchLogLabel& label, const std::vector<int32_t>& stated, bool labels_are_ranks) {
+  if (stated.size() == 1) return OfRank(stated[0], Certainty::stated);
+  if (stated.size() > 1) return kNobody;
+  if (IsNumbered(label))
+    return labels_are_ranks && label.number < INT32_MAX ? OfRank(static_cast<int32_t>(label.number), Certainty::assumed)
+                                                        : kNobody;
+  Speaker speaker;
+  speaker.host = label.host;
+  if (label.kind == Kind::process) speaker.pid = label.number;
+  return Add(std::move(speaker));
+}
+
+uint32_t SpeakerTable::OfWholeFile(const TorchLog& log, std::string_view path, const std::vector<int32_t>& stated,
+                                   bool labelled) {
+  if (labelled || stated.size() > 1) return kNobody;  // the launcher's own lines, or anybody's
+  const auto file_rank = RankOfFile(log, path);
+  if (stated.size() == 1) {
+    // One rank spoke up in the file. The rest is its own only if the file is one process's.
+    const bool own_file =
+        file_rank && (*file_rank == stated[0] || Contains(path, "rank") || Contains(path, "attempt_"));
+    return own_file ? OfRank(stated[0], Certainty::stated) : kNobody;
+  }
+  if (file_rank) return OfRank(*file_rank, Certainty::assumed);
+  return log.has_launcher ? kNobody : Add(Speaker());
+}
+
+uint32_t SpeakerTable::OfRank(int32_t rank, Certainty certainty) {
+  const auto [entry, is_new] = by_rank_.emplace(rank, static_cast<uint32_t>(speakers_.size()));
+  if (is_new) Add({Rank{rank}, certainty});
+  Speaker& speaker = speakers_[entry->second];
+  speaker.rank_certainty = std::max(speaker.rank_certainty, certainty);
+  return entry->second;
+}
+
+uint32_t SpeakerTable::Add(Speaker speaker) {
+  speakers_.push_back(std::move(speaker));
+  return static_cast<uint32_t>(speakers_.size() - 1);
+}
+
+}  // namespace tacet

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store, the rendezvous and the connections between processes.
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_failures.h"
+
+namespace tacet {
+namespace {
+
+// "(172.17.0.9, 46229)" -> "172.17.0.9:46229"
+std::string AddressInParentheses(std::string_view text) {
+  auto rest = After(text, "(");
+  if (!rest) return "";
+  const std::string_view inside = rest->substr(0, rest->find(')'));
+  const size_t comma = inside.rfind(',');
+  if (comma == std::string_view::npos) return Capped(inside, 200);
+  return Capped(Trim(inside.substr(0, comma)), 200) + ":" + Capped(Trim(inside.substr(comma + 1)), 20);
+}
+
+// torch.distributed.DistBackendError: [1] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d
+//   key-value store by key '0', but store->get('0') got error: wait timeout after 20000ms, keys: /default_pg/0//cuda//0
+// torch.distributed.DistStoreError: wait timeout after 600000ms, keys: /worker/join
+// RuntimeError: [1] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value store by
+// key '0',
+//   but store->get('0') got error: Socket Timeout
+LineUse ReadWaitTimeout(const LogLine& line, RecordList& out) {
+  std::string_view keys;
+  if (const auto rest = After(line.text, "ms, keys: "))
+    keys = Trim(*rest);
+  else if (const auto key = After(line.text, "by key '"))
+    keys = key->substr(0, key->find('\''));
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::store_wait_timeout, line, keys);
+  if (!is_new) return LineUse::understood;
+  record->subject = Capped(keys, 500);
+  record->value = IntAfter(line.text, "wait timeout after ").value_or(-1);
+  if (Contains(line.text, "is setting up NCCL communicator")) {
+    record->group_rank = IntAfter<int32_t>(line.text, "[").value_or(-1);
+    record->peer_group_rank = IntAfter<int32_t>(line.text, "ncclUniqueId from [").value_or(-1);
+  }
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
+// [c10d] The client socket has timed out after 60000ms while trying to connect to (node1, 29500).
+// [c10d] The client socket has failed to connect to any network address of (node1, 29500).
+LineUse ReadUnreachable(const LogLine& line, RecordList& out) {
+  const auto place = After(line.text, "socket has ");
+  std::string address = AddressInParentheses(place.value_or(line.text));
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, address);
+  if (!is_new) return LineUse::understood;
+  record->subject = std::move(address);
+  record->value = IntAfter(line.text, "timed out after ").value_or(-1);
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
+// torch.distributed.DistStoreError: Timed out after 61 seconds waiting for clients. 3/4 clients joined.
+LineUse ReadMissingClients(const LogLine& line, RecordList& out) {
+  const size_t end = line.text.find(" clients joined");
+  const size_t blank = line.text.rfind(' ', end == 0 ? 0 : end - 1);
+  std::string_view counts = line.text.substr(blank == std::string_view::npos ? 0 : blank + 1);
+  int64_t joined = 0, expected = 0;
+  if (!TakeNumber(counts, &joined) || !TakeLiteral(counts, "/") || !TakeNumber(counts, &expected))
+    return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "clients");
+  if (!is_new) return LineUse::understood;
+  record->value = joined;
+  record->value2 = expected;
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
+// Timed out initializing process group in store based barrier on rank: 0, for key: store_based_barrier_key:1
+// (world_size=4,
+//   num_workers_joined=3, timeout=0:30:00)
+// Waiting in store based barrier to initialize process group for rank: 0, key: store_based_barrier_key:1 (world_size=2,
+//   worker_count=1, timeout=0:30:00)
+LineUse ReadStoreBarrier(const LogLine& line, RecordList& out) {
+  const bool waits = line.has(Keyword::store_barrier_wait);
+  auto key = After(line.text, "store_based_barrier_key:");
+  const auto [record, is_new] =
+      out.AddOnce(TorchLogKind::rendezvous_incomplete, line, key ? key->substr(0, key->find(' ')) : std::string_view());
+  // A rank that still waits may yet get through; the import forgets it when the rank goes on.
+  if (waits && !is_new && !record->subject.empty()) record->source = line.source;
+  if (is_new || !waits) record->subject = waits ? "waiting" : "";
+  for (const std::string_view joined : {"num_workers_joined=", "worker_count="})
+    if (const auto count = IntAfter(line.text, joined)) record->value = *count;
+  record->value2 = IntAfter(line.text, "world_size=").value_or(-1);
+  record->rank = IntAfter<int32_t>(line.text, "rank: ").value_or(-1);
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
+// torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError
+// torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store has failed. See
+// inner ...
+LineUse ReadRendezvousError(const LogLine& line, RecordList& out) {
+  const std::string_view type = line.text.substr(0, line.text.find(':'));
+  if (type.find(' ') != std::string_view::npos) return LineUse::not_understood;  // a line of code that names it
+  const auto kind =
+      line.has(Keyword::rendezvous_timeout) ? TorchLogKind::rendezvous_incomplete : TorchLogKind::store_unreachable;
+  const auto [record, is_new] = out.AddOnce(kind, line, "elastic");
+  if (is_new) record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
+// "[10.0.1.17]:22780" behind "by peer ", "Read error " or "remote peer "
+std::string_view PeerAddress(std::string_view text) {
+  for (const std::string_view key : {"closed by peer ", "Read error ", "Write error ", "closed by remote peer "}) {
+    auto rest = After(text, key);
+    if (!rest) continue;
+    std::string_view address = TakeWord(*rest);
+    while (!address.empty() && (address.back() == ':' || address.back() == ',' || address.back() == '.'))
+      address.remove_suffix(1);
+    return address;
+  }
+  return {};
+}
+
+}  // namespace
+
+// [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.1.17]:22780
+// [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:535] Read error [10.1.3.122]:42916: Connection reset by peer
+LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out) {
+  if (!line.has(Keyword::peer_gone)) return LineUse::not_understood;
+  // A data loader or a web client may lose its connection too: that is not ours.
+  if (!certain && line.severity == 0 && !Contains(line.text, "gloo") && !Contains(line.text, "torch.distributed.Dist"))
+    return LineUse::not_understood;
+  const std::string_view address = PeerAddress(line.text);
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, address);
+  if (!is_new) return LineUse::understood;
+  record->subject = Capped(address, 200);
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
+LineUse ReadStoreText(const LogLine& line, RecordList& out) {
+  if (line.has(Keyword::wait_timeout) || line.has(Keyword::socket_timeout)) return ReadWaitTimeout(line, out);
+  if (line.has(Keyword::client_timeout)) return ReadUnreachable(line, out);
+  if (line.has(Keyword::waiting_clients)) return ReadMissingClients(line, out);
+  if (line.has(Keyword::store_barrier) || line.has(Keyword::store_barrier_wait)) return ReadStoreBarrier(line, out);
+  if (line.has(Keyword::rendezvous_timeout) || line.has(Keyword::rendezvous_connection))
+    return ReadRendezvousError(line, out);
+  // torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote
+  // server ...
+  const bool of_store =
+      line.has(Keyword::on_socket) || line.has(Keyword::should_dump) || line.has(Keyword::broadcast_failed);
+  if (of_store && line.severity == 0 && Contains(line.text, "DistNetworkError")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::store_lost, line, "");
+    if (is_new) record->text = Capped(line.text);
+    return LineUse::understood;
+  }
+  return of_store ? LineUse::not_understood : ReadLostConnection(line, false, out);
+}
+
+}  // namespace tacet

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_traceback.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+constexpr std::string_view kTraceback = "Traceback (most recent call last):";
+// Messages without a rank before each line have no marked end.
+constexpr int kMaxLooseLines = 12;
+constexpr int kMaxStrangeLines = 6;
+
+bool IsNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
+
+// "torch.distributed.DistBackendError: text", "KeyboardInterrupt". A name without a capital letter or a dot is no type.
+std::string_view TypeOf(std::string_view body) {
+  size_t end = 0;
+  bool typed = false;
+  for (; end < body.size() && IsNameCharacter(body[end]); ++end)
+    typed = typed || (body[end] >= 'A' && body[end] <= 'Z') || body[end] == '.';
+  if (end == 0 || !typed || end > 200 || (body[0] >= '0' && body[0] <= '9')) return {};
+  if (end < body.size() && body[end] != ':') return {};
+  return body.substr(0, end);
+}
+
+// The launcher raises when a worker failed; what the worker raised is told elsewhere.
+bool IsLaunchersOwn(const RaisedException& raised) {
+  return raised.type.ends_with("ChildFailedError") || raised.type.ends_with("ProcessRaisedException") ||
+         raised.type.ends_with("ProcessExitedException") || raised.type.ends_with("api.SignalException") ||
+         (raised.type.ends_with("CalledProcessError") && raised.file.empty());
+}
+
+}  // namespace
+
+bool IsUserFile(std::string_view file) {
+  if (file.empty() || file[0] == '<') return false;
+  for (const std::string_view part : {"/site-packages/", "/dist-packages/", "lib/python", "lib64/python"})
+    if (Contains(file, part)) return false;
+  return !Contains(file, "/bin/") || file.ends_with(".py");  // /usr/bin/torchrun
+}
+
+void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
+  phase_ = Phase::frames;
+  chained_ = false;
+  indent_known_ = false;
+  indent_ = 0;
+  message_lines_ = strange_lines_ = 0;
+  disregard_ = disregard_next_;
+  thread_ = std::move(thread_next_);
+  thread_next_.clear();
+  disregard_next_ = false;
+  raised_ = RaisedException();
+  raised_.line = line;
+  step_ = highest_step;
+}
+
+//   File "/srv/train/train.py", line 286, in <module>
+LineUse TracebackReader::ReadFrame(const LogLine& line) {
+  const size_t at = line.text.find("File \"");
+  if (at == std::string_view::npos || at > 400) return LineUse::not_understood;
+  if (!indent_known_) {
+    // A logger may put its own prefix before every line: "2024-08-22 ERROR [worker.py:148]   File ...".
+    indent_known_ = true;
+    indent_ = at >= 2 ? at - 2 : 0;
+  } else if (at != indent_ + 2) {
+    return LineUse::not_understood;
+  }
+  std::string_view rest = line.text.substr(at + 6);
+  const size_t quote = rest.find('"');
+  if (quote == std::string_view::npos) return LineUse::not_understood;
+  const std::string_view file = rest.substr(0, quote);
+  const auto number = IntAfter<uint32_t>(rest.substr(quote), ", line ");
+  if (!number) return LineUse::not_understood;
+  if (!IsUserFile(file)) return LineUse::understood;
+  const auto function = After(rest.substr(quote), ", in ");
+  raised_.file = Capped(file, 500);
+  raised_.function = Capped(function.value_or(""), 200);
+  raised_.code_line = *number;
+  return LineUse::understood;
+}
+
+bool TracebackReader::TakeType(std::string_view body, const LogLine& line) {
+  const std::string_view type = TypeOf(body);
+  if (type.empty()) return false;
+  raised_.type = std::string(type);
+  std::string_view message = body.substr(type.size());
+  TakeLiteral(message, ":");
+  raised_.message = Capped(Trim(message));
+  raised_.line = line;
+  phase_ = Phase::message;
+  return true;
+}
+
+LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
+  if (line.text.starts_with("During handling of the above exception") ||
+      line.text.starts_with("The above exception was the direct cause")) {
+    if (root_.type.empty()) root_ = raised_;
+    chained_ = true;
+    phase_ = Phase::idle;
+    return LineUse::understood;
+  }
+  // "[rank3]: " marks every line of it; otherwise take few, and leave the rest to others.
+  if (!line.tagged && ++message_lines_ > kMaxLooseLines) {
+    End(out);
+    return LineUse::not_understood;
+  }
+  if (Trim(line.text).empty()) return LineUse::ignored;
+  if (line.text.starts_with("frame #") || line.text.starts_with("Exception raised from ")) {
+    message_lines_ = 0;  // the C++ stack of a long error
+    return LineUse::ignored;
+  }
+  AppendCapped(raised_.message, "\n");
+  AppendCapped(raised_.message, line.text);
+  return LineUse::understood;
+}
+
+LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
+  if (line.has(Keyword::traceback)) {
+    if (phase_ == Phase::message && !chained_) End(out);
+    Begin(line, out.highest_step());
+    return LineUse::understood;
+  }
+  if (line.text.starts_with("Exception ignored in") || line.text.starts_with("--- Logging error ---")) {
+    End(out);
+    disregard_next_ = true;
+    return LineUse::ignored;
+  }
+  if (line.text.starts_with("Exception in thread ")) {
+    End(out);
+    thread_next_ = Capped(line.text.substr(20), 100);
+    return LineUse::understood;
+  }
+  if (phase_ == Phase::message) return ReadMessage(line, out);
+  if (phase_ != Phase::frames) return LineUse::not_understood;
+  if (ReadFrame(line) == LineUse::understood) return LineUse::understood;
+  const std::string_view body = line.text.size() > indent_ ? line.text.substr(indent_) : std::string_view();
+  if (body.starts_with(' ') || body.empty()) return LineUse::understood;  // a line of code, or marks under it
+  if (indent_known_ && TakeType(body, line)) return LineUse::understood;
+  // Another process's line in between, or the process died while it printed.
+  if (++strange_lines_ > kMaxStrangeLines) phase_ = Phase::idle;
+  return LineUse::not_understood;
+}
+
+void TracebackReader::End(RecordList& out) {
+  if (phase_ == Phase::frames) return;  // a log line of another thread may fall between two frames
+  if (phase_ == Phase::idle && !root_.type.empty()) {
+    raised_ = root_;  // the second traceback of a chain never came, or not whole
+    phase_ = Phase::message;
+  }
+  if (phase_ == Phase::message) Write(out);
+  phase_ = Phase::idle;
+  chained_ = false;
+  root_ = RaisedException();
+}
+
+void TracebackReader::Finish(RecordList& out) {
+  if (phase_ == Phase::frames) phase_ = Phase::idle;
+  End(out);
+}
+
+void TracebackReader::Write(RecordList& out) {
+  if (disregard_ || IsLaunchersOwn(raised_)) return;
+  TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
+  record.subject = raised_.type;
+  record.value2 = step_;
+  if (!thread_.empty()) record.text = "in thread " + thread_ + " ";
+  AppendCapped(record.text, raised_.message);
+  const RaisedException& place = raised_.file.empty() ? root_ : raised_;
+  record.function = place.function;
+  record.file = place.file;
+  record.code_line = place.code_line;
+  if (root_.type.empty() || (root_.type == raised_.type && root_.message == raised_.message)) return;
+  const std::string cause = "\nwhile handling " + root_.type + ": " + root_.message;
+  // Room for the root, which says most.
+  if (record.text.size() + cause.size() > kMaxRecordText)
+    record.text.resize(std::min(record.text.size(), kMaxRecordText / 2));
+  AppendCapped(record.text, cause);
+}
+
+}  // namespace tacet

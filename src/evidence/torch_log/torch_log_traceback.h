@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "evidence/torch_log/torch_log_line.h"
+
+namespace tacet {
+
+// Not Python's own, not an installed package, not a launcher's script.
+bool IsUserFile(std::string_view file);
+
+struct RaisedException {
+  std::string type, message;
+  std::string function, file;  // innermost frame in the user's own code
+  uint32_t code_line = 0;
+  LogLine line;  // where its type and message stand; its text is not valid any more
+};
+
+// Follows one voice through a Python traceback: frames, the message, and exceptions raised while handling others.
+class TracebackReader {
+ public:
+  // not_understood: the line is no part of a traceback.
+  LineUse Read(const LogLine& line, RecordList& out);
+  // A line that ends any message: a log line, a step. Blank lines do not.
+  void End(RecordList& out);
+  // The voice is heard no more.
+  void Finish(RecordList& out);
+  bool in_message() const { return phase_ == Phase::message; }
+
+ private:
+  enum class Phase : uint8_t { idle, frames, message };
+
+  void Begin(const LogLine& line, int64_t highest_step);
+  LineUse ReadFrame(const LogLine& line);
+  LineUse ReadMessage(const LogLine& line, RecordList& out);
+  bool TakeType(std::string_view body, const LogLine& line);
+  void Write(RecordList& out);
+
+  Phase phase_ = Phase::idle;
+  bool chained_ = false;    // the next traceback belongs to the same chain
+  bool disregard_ = false;  // "Exception ignored in": printed at the end of a program, of no consequence
+  bool disregard_next_ = false;
+  bool indent_known_ = false;
+  size_t indent_ = 0;  // what stands before "File" in a frame, less its own two blanks
+  int message_lines_ = 0;
+  int strange_lines_ = 0;
+  int64_t step_ = -1;  // the highest step before it
+  std::string thread_, thread_next_;
+  RaisedException raised_, root_;
+};
+
+}  // namespace tacet
