@@ -319,16 +319,28 @@ inline constexpr int kCheckWord = 9;  // index of the word that holds `group` an
 static_assert(__builtin_offsetof(Op, group) == 72 && __builtin_offsetof(Op, check) == 76);
 
 // Checksum of a ring record: every word weighs by its place, so neither mixed nor shifted content fits. Needed beside
-// the sequence word because a copy made by `cp` of a live box may take both from different moments.
+// the sequence word because a copy made by `cp` of a live box may take both from different moments. The word that holds
+// `check` counts without it.
+class CheckSum {
+ public:
+  explicit constexpr CheckSum(uint64_t seq) : sum_(seq * 0x9e3779b97f4a7c15u) {}
+  constexpr void Add(int place, uint64_t word) {
+    sum_ += (word ^ word >> 32) * (0xd1342543de82ef95u * (2u * static_cast<uint64_t>(place) + 1));
+  }
+  constexpr uint32_t value() const { return static_cast<uint32_t>(sum_ ^ sum_ >> 32); }
+
+ private:
+  uint64_t sum_;
+};
+
 inline uint32_t CheckOf(const Op& op, uint64_t seq) {
-  uint64_t sum = seq * 0x9e3779b97f4a7c15u;
+  CheckSum sum(seq);
   for (int i = 0; i < kOpWords; ++i) {
     uint64_t word = 0;
     __builtin_memcpy(&word, reinterpret_cast<const char*>(&op) + 8 * i, 8);
-    if (i == kCheckWord) word &= 0xffffffffu;  // without `check` itself
-    sum += (word ^ word >> 32) * (0xd1342543de82ef95u * (2u * static_cast<uint64_t>(i) + 1));
+    sum.Add(i, i == kCheckWord ? word & 0xffffffffu : word);
   }
-  return static_cast<uint32_t>(sum ^ sum >> 32);
+  return sum.value();
 }
 
 }  // namespace tacet::box

@@ -32,7 +32,12 @@ void StoreRelease(T& place, T value) {
 }
 inline uint64_t Add(uint64_t& place, uint64_t value) { return __atomic_fetch_add(&place, value, __ATOMIC_RELAXED); }
 
-// Full order on success, so that whoever sees the new word also sees what was written before it.
+// Takes something over: what follows stays behind it.
+inline bool Claim(uint64_t& place, uint64_t& expected, uint64_t wanted) {
+  return __atomic_compare_exchange_n(&place, &expected, wanted, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+}
+// Also hands something on: whoever sees the new word sees what was written before it. Dearer, since it waits for those
+// stores.
 inline bool Swap(uint64_t& place, uint64_t& expected, uint64_t wanted) {
   return __atomic_compare_exchange_n(&place, &expected, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
@@ -77,16 +82,11 @@ void LoadWords(const T& place, T& value) {
   }
 }
 
-// Keeps later stores behind earlier ones. ThreadSanitizer knows no fences and needs none: all accesses are atomic.
-inline void OrderStores() {
-#if !defined(__SANITIZE_THREAD__)
-  __atomic_thread_fence(__ATOMIC_RELEASE);
-#endif
-}
-inline void OrderLoads() {
-#if !defined(__SANITIZE_THREAD__)
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
-#endif
+// Tables are used round and round, so the next entry is never in a near cache; asking for it one event early hides
+// that.
+template <typename T>
+void Prefetch(T& entry) {
+  for (size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(reinterpret_cast<char*>(&entry) + at, 1);
 }
 
 }  // namespace tacet::plugin

@@ -35,7 +35,6 @@ EventHandle OpenComm(OpenBox& box, const CommFacts& facts) {
   box::Comm& comm = box.comms[slot];
   const uint32_t generation = box::WordGeneration(Load(comm.word)) + 1;
   Store(comm.word, uint64_t{generation} << 32);
-  OrderStores();
   box::Comm fresh{};
   fresh.word = uint64_t{generation} << 32;
   fresh.comm_id = facts.comm_id;

@@ -22,6 +22,12 @@ inline constexpr bool kTellsCommInTask = requires(Descr d) {
   d.coll.commHash;
 };  // v1 to v3
 
+inline uint16_t CommOf(OpenBox& box, const void* context) {
+  const uint16_t comm = FindComm(box, context);
+  if (comm == box::kNoComm) CountDrop(box, box::Drop::unknown_context);
+  return comm;
+}
+
 inline uint64_t AsWord(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
 template <typename Api>
@@ -46,48 +52,47 @@ EventHandle OnApi(OpenBox& box, uint16_t comm, const Api& api, const void* paren
   return api.graphCaptured ? CaptureOp(box, comm, call) : IssueOp(box, comm, call);
 }
 
-template <typename Descr>
-PlannedTask TaskOf(const Descr& descr) {
-  const auto& coll = descr.coll;
+// What only the task tells.
+template <typename Part>
+PlannedTask PlanOf(const Part& part) {
   PlannedTask task;
-  task.kind = KindOf(coll.func);
-  task.type = TypeOf(coll.datatype);
-  task.count = coll.count;
-  if (task.kind == box::Kind::broadcast || task.kind == box::Kind::reduce) task.peer = coll.root;
-  task.func_seq = coll.seqNumber;
-  task.algorithm = AlgorithmOf(coll.algo);
-  task.protocol = ProtocolOf(coll.proto);
-  if constexpr (requires { coll.nChannels; }) {
-    task.channels = coll.nChannels;
-  } else {
-    task.channels = coll.nMaxChannels;
+  if constexpr (requires { part.seqNumber; }) task.func_seq = part.seqNumber;
+  if constexpr (requires { part.algo; }) {
+    task.algorithm = AlgorithmOf(part.algo);
+    task.protocol = ProtocolOf(part.proto);
+  }
+  if constexpr (requires { part.nChannels; }) {
+    task.channels = part.nChannels;
+  } else if constexpr (requires { part.nMaxChannels; }) {
+    task.channels = part.nMaxChannels;
     task.flags |= box::kOpChannelsAtMost;
   }
-  if constexpr (requires { coll.isSymColl; }) {
-    task.user_tag = coll.userTag;
-    if (coll.isSymColl) task.flags |= box::kOpSymmetric, task.algorithm = box::Algorithm::symmetric;
-  }
+  if constexpr (requires { part.peer; }) task.peer = part.peer;
+  if constexpr (requires { part.isSymColl; })
+    if (part.isSymColl) task.flags |= box::kOpSymmetric, task.algorithm = box::Algorithm::symmetric;
   return task;
 }
 
-template <typename Descr>
-PlannedTask TransferOf(const Descr& descr) {
-  const auto& p2p = descr.p2p;
-  PlannedTask task;
-  task.kind = KindOf(p2p.func);
-  task.type = TypeOf(p2p.datatype);
-  task.count = p2p.count;
-  task.peer = p2p.peer;
-  if constexpr (requires { p2p.nChannels; }) task.channels = p2p.nChannels;
-  if constexpr (requires { p2p.userTag; }) task.user_tag = p2p.userTag;
-  return task;
+// What the API event has already told, and better, where there is one.
+template <typename Part>
+void AddCall(const Part& part, PlannedTask& task) {
+  task.kind = KindOf(part.func);
+  task.type = TypeOf(part.datatype);
+  task.count = part.count;
+  if constexpr (requires { part.root; })
+    if (task.kind == box::Kind::broadcast || task.kind == box::Kind::reduce) task.peer = part.root;
+  if constexpr (requires { part.userTag; }) task.user_tag = part.userTag;
 }
 
 template <typename Descr, typename Part>
-EventHandle OnTask(OpenBox& box, uint16_t comm, const Descr& descr, const Part& part, PlannedTask task) {
-  if constexpr (kTellsCommInTask<Descr>) LearnComm(box, comm, part.commHash, part.name, descr.rank);
-  if constexpr (!requires { descr.kernelCh.pTimer; }) task.flags |= box::kOpHostClock;
+EventHandle OnTask(OpenBox& box, const void* context, const Descr& descr, const Part& part) {
   const EventHandle parent = HandleOf(descr.parentObj);
+  const uint16_t comm = CommOf(box, context);
+  if (comm == box::kNoComm) return {};
+  if constexpr (requires { part.commHash; }) LearnComm(box, comm, part.commHash, part.name, descr.rank);  // v1 to v3
+  PlannedTask task = PlanOf(part);
+  if constexpr (!requires { descr.kernelCh.pTimer; }) task.flags |= box::kOpHostClock;
+  if (parent.kind() != HandleKind::api) AddCall(part, task);
   if (parent.kind() == HandleKind::group) task.group = GroupSerial(parent);
   return PlanTask(box, comm, parent, task);
 }
@@ -108,12 +113,6 @@ EventHandle OnProxyOp(OpenBox& box, const void* context, const Descr& descr) {
   facts.steps = descr.proxyOp.nSteps;
   facts.chunk_bytes = descr.proxyOp.chunkSize;
   return BeginProxy(box, facts);
-}
-
-inline uint16_t CommOf(OpenBox& box, const void* context) {
-  const uint16_t comm = FindComm(box, context);
-  if (comm == box::kNoComm) CountDrop(box, box::Drop::unknown_context);
-  return comm;
 }
 
 // GroupApi, CollApi, P2pApi, KernelLaunch, CeColl: what the application's thread does.
@@ -153,14 +152,8 @@ EventHandle OnStart(OpenBox& box, const void* context, const Descr& descr) {
         return {};
     case nccl::kProxyStep: return BeginStep(box, HandleOf(descr.parentObj), descr.proxyStep.step);
     case nccl::kProxyOp: return OnProxyOp(box, context, descr);
-    case nccl::kColl:
-      if (const uint16_t comm = CommOf(box, context); comm != box::kNoComm)
-        return OnTask(box, comm, descr, descr.coll, TaskOf(descr));
-      return {};
-    case nccl::kP2p:
-      if (const uint16_t comm = CommOf(box, context); comm != box::kNoComm)
-        return OnTask(box, comm, descr, descr.p2p, TransferOf(descr));
-      return {};
+    case nccl::kColl: return OnTask(box, context, descr, descr.coll);
+    case nccl::kP2p: return OnTask(box, context, descr, descr.p2p);
     case nccl::kGroup:
       // With API events the group is already known by its GroupApi.
       if constexpr (!kHasApiEvents<Descr>)

@@ -46,20 +46,16 @@ uint64_t Advance(OpenBox& box, OpSlot& slot, uint32_t generation, Change change)
 
 // Moves the operation to the ring and frees the slot. Only the thread that sets the busy bit gets here.
 void Retire(OpenBox& box, OpSlot& slot, uint64_t word, uint16_t more_flags) {
-  box::Op op;
-  LoadWords(slot.op, op);
-  op.flags |= more_flags;
-  op.channels_started = static_cast<uint8_t>(box::WordStarted(word));
-  op.channels_stopped = static_cast<uint8_t>(box::WordStopped(word));
+  const uint16_t comm_slot = Load(slot.op.comm);
   const bool seen_to_end = (more_flags & (box::kOpEndImplied | box::kOpEndUnknown)) == 0;
   // The communicator's slot may hold another one by now.
-  if (seen_to_end && op.comm != box::kNoComm && Load(box.comms[op.comm].comm_id) == op.comm_id) {
-    box::Comm& comm = box.comms[op.comm];
+  if (seen_to_end && comm_slot != box::kNoComm && Load(box.comms[comm_slot].comm_id) == Load(slot.op.comm_id)) {
+    box::Comm& comm = box.comms[comm_slot];
     Add(comm.finished, 1);
-    RaiseTo(comm.last_finished_serial, op.serial + 1);
-    Store(comm.last_finished_ticks, op.finish_ticks);
+    RaiseTo(comm.last_finished_serial, Load(slot.op.serial) + 1);
+    Store(comm.last_finished_ticks, Load(slot.op.finish_ticks));
   }
-  AppendRecord(box, op);
+  AppendRecord(box, slot.op, more_flags, box::WordStarted(word), box::WordStopped(word));
   StoreRelease(slot.word, uint64_t{box::WordGeneration(word)} << 32);
 }
 
@@ -69,10 +65,18 @@ bool IsComplete(uint64_t word, uint8_t channels, uint16_t flags) {
          (word & box::kWordEnqueued) != 0;
 }
 
-void RetireIfComplete(OpenBox& box, OpSlot& slot, uint64_t word) {
-  if (!IsComplete(word, Load(slot.op.channels), Load(slot.op.flags))) return;
-  const uint64_t busy = (word & ~box::kWordLive) | box::kWordBusy;
-  if (Swap(slot.word, word, busy)) Retire(box, slot, word, 0);
+// Advances the word, and in the same step takes the operation away for the ring if that completes it.
+template <typename Change>
+void AdvanceOrRetire(OpenBox& box, OpSlot& slot, uint32_t generation, Change change) {
+  const uint8_t channels = Load(slot.op.channels);
+  const uint16_t flags = Load(slot.op.flags);
+  uint64_t final = 0;
+  const uint64_t word = Advance(box, slot, generation, [&](uint64_t old) {
+    const uint64_t next = change(old);
+    final = IsComplete(next, channels, flags) ? next : 0;
+    return final != 0 ? (next & ~box::kWordLive) | box::kWordBusy : next;
+  });
+  if (word != 0 && final != 0) Retire(box, slot, final, 0);
 }
 
 // Takes a free slot for a new operation; its word stays busy until Publish.
@@ -80,19 +84,20 @@ OpSlot* ClaimSlot(OpenBox& box, uint64_t* serial) {
   for (int tries = 0; tries < kClaimTries; ++tries) {
     *serial = Add(box.header->op_next, 1);
     OpSlot& slot = box.ops[*serial & box.op_mask];
+    Prefetch(box.ops[(*serial + 1) & box.op_mask]);
     uint64_t word = LoadAcquire(slot.word);
     if ((word & box::kWordLive) != 0 && Settle(box, static_cast<uint32_t>(*serial & box.op_mask), UINT64_MAX, true))
       word = LoadAcquire(slot.word);
     if ((word & (box::kWordLive | box::kWordBusy)) != 0) continue;
     const uint64_t generation = *serial >> box.op_shift & 0xffffffffu;
-    if (Swap(slot.word, word, generation << 32 | box::kWordBusy)) return &slot;
+    if (Claim(slot.word, word, generation << 32 | box::kWordBusy)) return &slot;
   }
   CountDrop(box, box::Drop::op_table_full);
   return nullptr;
 }
 
 // Numbers the call in its communicator, even when there is no room to record it: numbers must agree between ranks.
-void NumberCall(OpenBox& box, uint16_t comm, box::Op& op) {
+void NumberCall(OpenBox& box, uint16_t comm, NewOp& op) {
   op.comm = comm;
   if (comm == box::kNoComm) return;
   box::Comm& entry = box.comms[comm];
@@ -101,52 +106,52 @@ void NumberCall(OpenBox& box, uint16_t comm, box::Op& op) {
   Store(entry.last_issue_ticks, op.issue_ticks);
 }
 
-EventHandle Publish(OpenBox& box, OpSlot& slot, box::Op& op, uint64_t serial, HandleKind kind, uint64_t flags) {
-  op.serial = serial;
-  StoreWords(slot.op, op);
+EventHandle Publish(OpenBox& box, OpSlot& slot, const NewOp& op, uint64_t serial, HandleKind kind, uint64_t flags) {
+  StoreOp(slot.op, serial, op);
   const uint64_t generation = serial >> box.op_shift & 0xffffffffu;
   StoreRelease(slot.word, generation << 32 | box::kWordLive | flags);
   return MakeHandle(box, kind, static_cast<uint32_t>(serial & box.op_mask), static_cast<uint32_t>(generation));
 }
 
-box::Op OpOf(const IssuedCall& call) {
-  box::Op op{};
+NewOp OpOf(const IssuedCall& call) {
+  NewOp op;
   op.kind = call.kind;
   op.type = call.type;
   op.count = call.count;
   op.peer = call.peer;
   op.stream = call.stream;
   op.user_tag = call.user_tag;
-  op.group = static_cast<uint32_t>(call.group);
+  op.group = call.group;
   op.flags = call.flags;
   op.issue_ticks = Ticks();
   return op;
 }
 
-void ApplyTask(OpenBox& box, box::Op& op, const PlannedTask& task, uint64_t group) {
-  op.func_seq = task.func_seq;
-  op.algorithm = task.algorithm;
-  op.protocol = task.protocol;
-  op.channels = task.channels;
-  op.flags |= task.flags;
-  if (box.kernel_events) op.flags |= box::kOpKernelTimed;
+uint64_t LaunchOf(const OpenBox& box, uint32_t group) {
   const box::Group& entry = box.groups[group & box.group_mask];
-  if (group != 0 && static_cast<uint32_t>(Load(entry.word) >> 8) == static_cast<uint32_t>(group))
-    op.launch_ticks = Load(entry.launch_end_ticks);
+  return group != 0 && static_cast<uint32_t>(Load(entry.word) >> 8) == group ? Load(entry.launch_end_ticks) : 0;
+}
+
+uint16_t TaskFlags(const OpenBox& box, const PlannedTask& task) {
+  return static_cast<uint16_t>(task.flags | (box.kernel_events ? box::kOpKernelTimed : 0));
 }
 
 // First seen as a task: API v1 to v4, a graph replay, or a parent that already has its task.
 EventHandle PlanNewOp(OpenBox& box, uint16_t comm, const PlannedTask& task, uint16_t flags) {
-  box::Op op{};
+  NewOp op;
   op.kind = task.kind;
   op.type = task.type;
   op.count = task.count;
   op.peer = task.peer;
   op.user_tag = task.user_tag;
-  op.group = static_cast<uint32_t>(task.group);
-  op.flags = flags;
+  op.group = task.group;
+  op.flags = static_cast<uint16_t>(flags | TaskFlags(box, task));
+  op.func_seq = task.func_seq;
+  op.algorithm = task.algorithm;
+  op.protocol = task.protocol;
+  op.channels = task.channels;
+  op.launch_ticks = LaunchOf(box, static_cast<uint32_t>(op.group));
   op.issue_ticks = Ticks();
-  ApplyTask(box, op, task, task.group);
   NumberCall(box, comm, op);
   uint64_t serial = 0;
   OpSlot* slot = ClaimSlot(box, &serial);
@@ -178,7 +183,7 @@ bool HasEnded(const box::Op& op, uint64_t word) {
 }  // namespace
 
 EventHandle IssueOp(OpenBox& box, uint16_t comm, const IssuedCall& call) {
-  box::Op op = OpOf(call);
+  NewOp op = OpOf(call);
   NumberCall(box, comm, op);
   uint64_t serial = 0;
   OpSlot* slot = ClaimSlot(box, &serial);
@@ -194,12 +199,13 @@ void FinishIssue(OpenBox& box, EventHandle api) {
 }
 
 EventHandle CaptureOp(OpenBox& box, uint16_t comm, const IssuedCall& call) {
-  box::Op op = OpOf(call);
+  NewOp op = OpOf(call);
   op.flags |= box::kOpCaptured;
   op.comm = comm;
   if (comm != box::kNoComm) op.comm_id = Load(box.comms[comm].comm_id);
-  op.serial = Add(box.header->op_next, 1);
-  AppendRecord(box, op);
+  box::Op captured{};
+  StoreOp(captured, Add(box.header->op_next, 1), op);
+  AppendRecord(box, captured, 0, 0, 0);
   return MakeHandle(box, HandleKind::captured, 0, 0);
 }
 
@@ -209,18 +215,21 @@ EventHandle PlanTask(OpenBox& box, uint16_t comm, EventHandle parent, const Plan
   if (parent.kind() != HandleKind::api) return PlanNewOp(box, comm, task, box::kOpNoApiEvent);
   OpSlot* slot = FindSlot(box, parent);
   if (slot == nullptr) return {};  // given up meanwhile; its number must not be given twice
-  if ((Load(slot->word) & box::kWordTask) != 0) return PlanNewOp(box, comm, task, box::kOpNoApiEvent);
-  // The caller's count and type stay: NCCL runs AllGather and Broadcast as bytes.
   box::Op& op = slot->op;
-  box::Op planned{};
-  planned.flags = Load(op.flags);
-  ApplyTask(box, planned, task, Load(op.group));
-  Store(op.func_seq, planned.func_seq);
-  Store(op.algorithm, planned.algorithm);
-  Store(op.protocol, planned.protocol);
-  Store(op.channels, planned.channels);
-  Store(op.flags, planned.flags);
-  Store(op.launch_ticks, planned.launch_ticks);
+  if ((Load(slot->word) & box::kWordTask) != 0) {  // a second task of one call: an operation of its own
+    PlannedTask another = task;
+    another.kind = Load(op.kind);
+    another.type = Load(op.type);
+    another.count = Load(op.count);
+    return PlanNewOp(box, comm, another, box::kOpNoApiEvent);
+  }
+  // The caller's count and type stay: NCCL runs AllGather and Broadcast as bytes.
+  Store(op.func_seq, task.func_seq);
+  Store(op.algorithm, task.algorithm);
+  Store(op.protocol, task.protocol);
+  Store(op.channels, task.channels);
+  Store(op.flags, static_cast<uint16_t>(Load(op.flags) | TaskFlags(box, task)));
+  Store(op.launch_ticks, LaunchOf(box, Load(op.group)));
   if (task.peer >= 0) Store(op.peer, task.peer);  // P2pApi names no peer
   const uint32_t generation = parent.generation(box);
   if (Advance(box, *slot, generation, [](uint64_t word) { return word | box::kWordTask; }) == 0) return {};
@@ -231,9 +240,7 @@ void EnqueueTask(OpenBox& box, EventHandle task) {
   OpSlot* slot = FindSlot(box, task);
   if (slot == nullptr) return;
   Store(slot->op.enqueue_ticks, Ticks());
-  const uint64_t word =
-      Advance(box, *slot, task.generation(box), [](uint64_t old) { return old | box::kWordEnqueued; });
-  if (word != 0) RetireIfComplete(box, *slot, word);
+  AdvanceOrRetire(box, *slot, task.generation(box), [](uint64_t old) { return old | box::kWordEnqueued; });
 }
 
 EventHandle StartChannel(OpenBox& box, EventHandle task, uint8_t channel, uint64_t gpu_ns) {
@@ -260,10 +267,9 @@ void StopChannel(OpenBox& box, EventHandle channel) {
   const uint64_t before = Load(slot->word);
   // Read before the word moves on: once it has, another thread may take the operation away.
   if (box::WordStopped(before) + 1 >= box::WordStarted(before)) Store(slot->op.finish_ticks, Ticks());
-  const uint64_t word = Advance(box, *slot, channel.generation(box), [](uint64_t old) {
+  AdvanceOrRetire(box, *slot, channel.generation(box), [](uint64_t old) {
     return box::WordStopped(old) >= box::WordStarted(old) ? old : old + box::kWordStopped;
   });
-  if (word != 0) RetireIfComplete(box, *slot, word);
 }
 
 void MarkCopyEngine(OpenBox& box, EventHandle api, uint64_t func_seq, uint64_t stream) {
@@ -295,9 +301,8 @@ void CloseProxyOf(OpenBox& box, uint32_t slot_index, uint32_t generation, const 
   for (int i = 0; i < box::kCauses; ++i)
     if (sums.wait_ticks[i] != 0) Add(slot.op.wait_ticks[i], sums.wait_ticks[i]);
   if (sums.bytes != 0) Add(slot.op.network_bytes, sums.bytes);
-  const uint64_t word = Advance(box, slot, generation,
-                                [](uint64_t old) { return box::WordProxies(old) == 0 ? old : old - box::kWordProxy; });
-  if (word != 0) RetireIfComplete(box, slot, word);
+  AdvanceOrRetire(box, slot, generation,
+                  [](uint64_t old) { return box::WordProxies(old) == 0 ? old : old - box::kWordProxy; });
 }
 
 bool Settle(OpenBox& box, uint32_t slot_index, uint64_t quiet_since_ticks, bool even_unknown) {
@@ -317,7 +322,7 @@ bool Settle(OpenBox& box, uint32_t slot_index, uint64_t quiet_since_ticks, bool 
     if (!overtaken && (tells_its_end || !even_unknown)) return false;  // may well be in flight
     more = overtaken ? box::kOpEndImplied : box::kOpEndUnknown;
   }
-  if (!Swap(slot.word, word, (word & ~box::kWordLive) | box::kWordBusy)) return false;
+  if (!Claim(slot.word, word, (word & ~box::kWordLive) | box::kWordBusy)) return false;
   Retire(box, slot, word, more);
   return true;
 }

@@ -26,9 +26,10 @@ ProxySlot* ClaimProxy(OpenBox& box, uint32_t* index, uint32_t* generation) {
     *index = static_cast<uint32_t>(serial) & box.proxy_mask;
     *generation = static_cast<uint32_t>(serial >> box.proxy_shift);
     ProxySlot& slot = box.proxies[*index];
+    Prefetch(box.proxies[(*index + 1) & box.proxy_mask]);
     uint64_t word = LoadAcquire(slot.word);
     if ((word & (box::kWordLive | box::kWordBusy)) != 0) continue;
-    if (Swap(slot.word, word, uint64_t{*generation} << 32 | box::kWordBusy)) return &slot;
+    if (Claim(slot.word, word, uint64_t{*generation} << 32 | box::kWordBusy)) return &slot;
   }
   CountDrop(box, box::Drop::proxy_table_full);
   return nullptr;
@@ -82,23 +83,27 @@ EventHandle BeginProxy(OpenBox& box, const ProxyFacts& facts) {
   uint32_t index = 0, generation = 0;
   ProxySlot* slot = ClaimProxy(box, &index, &generation);
   if (slot == nullptr) return {};
-  ProxySlot fresh{};
-  fresh.word = uint64_t{generation} << 32 | box::kWordBusy;
-  fresh.op_slot = kNoSlot;
-  if (OpenProxyOf(box, facts.task)) {
-    fresh.op_slot = facts.task.slot();
-    fresh.op_generation = facts.task.generation(box);
-  }
-  fresh.comm = facts.comm;
-  fresh.channel = facts.channel;
-  fresh.flags = static_cast<uint8_t>((facts.send ? box::kProxySend : 0) | (facts.foreign ? box::kProxyForeign : 0));
-  fresh.peer = facts.peer;
-  fresh.steps = facts.steps;
-  fresh.chunk_bytes = facts.chunk_bytes;
-  fresh.begin_ticks = fresh.progress_ticks = Ticks();
-  fresh.origin_pid = facts.origin_pid;
-  fresh.peer_slot = facts.comm == box::kNoComm || facts.peer < 0 ? kNoSlot : FindPeer(box, facts.comm, facts.peer);
-  StoreWords(*slot, fresh);
+  const bool of_op = OpenProxyOf(box, facts.task);
+  const uint64_t now = Ticks();
+  Store(slot->op_slot, of_op ? facts.task.slot() : kNoSlot);
+  Store(slot->op_generation, of_op ? facts.task.generation(box) : 0);
+  Store(slot->comm, facts.comm);
+  Store(slot->channel, facts.channel);
+  Store(slot->flags,
+        static_cast<uint8_t>((facts.send ? box::kProxySend : 0) | (facts.foreign ? box::kProxyForeign : 0)));
+  Store(slot->peer, facts.peer);
+  Store(slot->steps, facts.steps);
+  Store(slot->chunk_bytes, facts.chunk_bytes);
+  Store(slot->steps_begun, 0u);
+  Store(slot->steps_done, 0u);
+  Store(slot->begin_ticks, now);
+  Store(slot->progress_ticks, now);
+  Store(slot->bytes, uint64_t{0});
+  Store(slot->origin_pid, facts.origin_pid);
+  Store(slot->peer_slot,
+        facts.comm == box::kNoComm || facts.peer < 0 ? kNoSlot : FindPeer(box, facts.comm, facts.peer));
+  for (uint64_t& ticks : slot->wait_ticks) Store(ticks, uint64_t{0});
+  for (uint64_t& lane : slot->lanes) Store(lane, uint64_t{0});
   StoreRelease(slot->word, uint64_t{generation} << 32 | box::kWordLive);
   return MakeHandle(box, HandleKind::proxy_op, index, generation);
 }
@@ -108,7 +113,7 @@ void EndProxy(OpenBox& box, EventHandle proxy) {
   if (slot == nullptr) return;
   uint64_t word = Load(slot->word);
   const uint32_t generation = proxy.generation(box);
-  if (!Swap(slot->word, word, uint64_t{generation} << 32 | box::kWordBusy)) return;
+  if (!Claim(slot->word, word, uint64_t{generation} << 32 | box::kWordBusy)) return;
   const uint64_t now = LaneTicks(box);  // a step that was never stopped (NCCL issue 1658) ends with its operation
   for (uint8_t lane = 0; lane < box::kLanes; ++lane)
     if (Load(slot->lanes[lane]) != 0) CloseLane(box, *slot, lane, now);
