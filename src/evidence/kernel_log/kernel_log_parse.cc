@@ -51,26 +51,30 @@ class KernelLogBuilder {
   struct OomContext {
     int64_t value = -1;  // said by "Task in … killed as a result of limit of …"
     std::string_view cgroup;
+    uint32_t invocation = 0;  // a pid that is killed again after a new one is another process
   };
 
   // One kill is told by up to four lines; they become one record, at the line that names the memory.
   void TakeOom(KernelMessage answer, const KernelRecord& record) {
     OomContext& context = oom_[record.host];
     if (answer != KernelMessage::record) {
-      context = {record.value, record.cgroup};
+      context.value = record.value;
+      context.cgroup = record.cgroup;
+      if (Contains(record.text, " invoked oom-killer")) ++context.invocation;
       return;
     }
     const std::string key = std::string(record.host) + '\n' + std::to_string(record.pid);
     const auto found = killed_.find(key);
-    if (found == killed_.end()) {
+    const bool reaped = record.text.starts_with("oom_reaper");
+    if (found == killed_.end() || (!reaped && found->second.invocation != context.invocation)) {
       KernelRecord fresh = record;
       if (fresh.value < 0) fresh.value = context.value >= 0 ? context.value : 0;
       if (fresh.cgroup.empty() && fresh.value == 1) fresh.cgroup = context.cgroup;
-      killed_.emplace(key, log_.records.size());
-      if (!Keep(fresh)) killed_.erase(key);
+      const size_t index = log_.records.size();
+      if (Keep(fresh)) killed_[key] = {index, context.invocation};
       return;
     }
-    KernelRecord& before = log_.records[found->second];
+    KernelRecord& before = log_.records[found->second.record];
     if (record.value2 > 0 && before.value2 < 0) {
       before.value2 = record.value2;
       before.text = record.text;
@@ -88,7 +92,12 @@ class KernelLogBuilder {
   }
 
   KernelLog& log_;
-  std::unordered_map<std::string, size_t> last_, killed_;
+  struct Kill {
+    size_t record = 0;
+    uint32_t invocation = 0;
+  };
+  std::unordered_map<std::string, size_t> last_;
+  std::unordered_map<std::string, Kill> killed_;
   std::unordered_map<std::string_view, OomContext> oom_;
 };
 

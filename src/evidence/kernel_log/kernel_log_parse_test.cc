@@ -138,6 +138,18 @@ TEST(KernelLogOom, TheReaperAloneStillTellsTheKill) {
   EXPECT_EQ(fragment.events[0].pid, 1702);
 }
 
+TEST(KernelLogOom, APidThatIsKilledAgainLaterIsAnotherProcess) {
+  const std::string kill =
+      "[    1.000000] python invoked oom-killer: gfp_mask=0xcc0\n"
+      "[    1.000001] oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=python,pid=77,uid=0\n"
+      "[    1.000002] Out of memory: Killed process 77 (python) total-vm:3kB, anon-rss:3kB\n"
+      "[    1.000003] oom_reaper: reaped process 77 (python), now anon-rss:0kB\n";
+  const Fragment fragment = Read(kill + kill);
+  ASSERT_EQ(fragment.events.size(), 2u);
+  EXPECT_EQ(fragment.events[0].source.line, 3u);
+  EXPECT_EQ(fragment.events[1].source.line, 7u);
+}
+
 TEST(KernelLogGpu, XidsOfEveryForm) {
   const Fragment fragment = ReadSample("dmesg_ctime_gpu.txt");
   std::vector<const Event*> xids;
@@ -360,7 +372,7 @@ TEST(KernelLogHostile, AMillionRepeatsAreOneEvent) {
   EXPECT_EQ(fragment.events[0].source.line, 1u);
 }
 
-TEST(KernelLogPublic, AnRecordedLogOfAnotherProjectIsRead) {
+TEST(KernelLogPublic, ARecordedLogOfAnotherProjectIsRead) {
   const std::string path = std::string(TACET_SOURCE_DIR) + "/../shared/public/gpud/dmesg-with-xid-119.log";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "not here";
   const Fragment fragment = Read(Slurp(path));
