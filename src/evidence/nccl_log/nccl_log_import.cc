@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/nccl_log/nccl_log_import.h"
+
+#include <algorithm>
+
+namespace tacet {
+namespace {
+
+static_assert(kNoStamp == kNoTime);
+
+constexpr size_t kMaxEvents = 2'000'000;
+constexpr size_t kMaxRanksInProcess = 64;  // GPUs that one process can drive
+
+OpKind KindOf(NcclFunction function) {
+  switch (function) {
+    case NcclFunction::all_reduce: return OpKind::all_reduce;
+    case NcclFunction::all_gather: return OpKind::all_gather;
+    case NcclFunction::reduce_scatter: return OpKind::reduce_scatter;
+    case NcclFunction::broadcast: return OpKind::broadcast;
+    case NcclFunction::reduce: return OpKind::reduce;
+    case NcclFunction::all_to_all: return OpKind::all_to_all;
+    case NcclFunction::gather: return OpKind::gather;
+    case NcclFunction::scatter: return OpKind::scatter;
+    case NcclFunction::send: return OpKind::send;
+    case NcclFunction::recv: return OpKind::recv;
+    case NcclFunction::unknown:
+    case NcclFunction::one_sided: return OpKind::unknown;
+  }
+  return OpKind::unknown;
+}
+
+bool Reduces(OpKind kind) {
+  return kind == OpKind::all_reduce || kind == OpKind::reduce_scatter || kind == OpKind::reduce;
+}
+
+bool HasRoot(OpKind kind) {
+  return kind == OpKind::broadcast || kind == OpKind::reduce || kind == OpKind::gather || kind == OpKind::scatter ||
+         IsPointToPoint(kind);
+}
+
+// NCCL prints elements; the short forms of documents print bytes.
+int64_t ElementsOf(const NcclCall& call, DataType type) {
+  if (call.count >= 0) return call.count;
+  const int size = BytesOf(type);
+  return call.bytes >= 0 && size > 0 && call.bytes % size == 0 ? call.bytes / size : -1;
+}
+
+}  // namespace
+
+void ReadNcclLog(const FileView& file, Fragment& out) { NcclLogImport(file, out).Run(); }
+
+void NcclLogImport::Run() {
+  for (int i = 0; i < kNcclFunctions; ++i) names_[i] = out_.strings.Intern(Name(static_cast<NcclFunction>(i)));
+  out_.bytes = {};
+  out_.bytes.total = file_.bytes.size();
+  while (const NcclLogLine* line = walker_.Next()) {
+    switch (ReadLine(*line)) {
+      case Use::understood: out_.bytes.understood += line->bytes; break;
+      case Use::ignored: out_.bytes.ignored += line->bytes; break;
+      case Use::not_understood: out_.bytes.not_understood += line->bytes; break;
+    }
+  }
+  Finish();
+}
+
+NcclLogImport::Use NcclLogImport::ReadLine(const NcclLogLine& line) {
+  switch (line.kind) {
+    case NcclLineKind::message: break;
+    case NcclLineKind::version: return ReadVersion(line, kNobody);
+    case NcclLineKind::foreign: return Use::not_understood;
+    case NcclLineKind::blank:
+    case NcclLineKind::continuation:
+    case NcclLineKind::framework: return Use::ignored;
+  }
+  Process& process = ProcessOf(line);
+  if (line.wall_ns != kNoStamp) process.last_wall_ns = line.wall_ns;
+  if (line.level == NcclLevel::warn) {
+    SettleError(process, false);
+    return ReadWarning(line, false);
+  }
+  const NcclTopic topic = line.level == NcclLevel::info ? ClassifyInfo(line.message) : ClassifyCall(line.message);
+  if (process.error_code >= 0 && topic != NcclTopic::propagation)
+    SettleError(process,
+                topic == NcclTopic::net_fallback || topic == NcclTopic::interfaces || topic == NcclTopic::network);
+  return ReadMessage(line, topic);
+}
+
+NcclLogImport::Use NcclLogImport::ReadMessage(const NcclLogLine& line, NcclTopic topic) {
+  switch (topic) {
+    case NcclTopic::ignored:
+    case NcclTopic::topology: return Use::ignored;
+    case NcclTopic::call: return ReadCall(line, false);
+    case NcclTopic::api_call: return ReadCall(line, true);
+    case NcclTopic::call_done: return ReadDone(line);
+    case NcclTopic::init: return ReadInit(line, false);
+    case NcclTopic::api_init: return ReadInit(line, true);
+    case NcclTopic::comm_end: return ReadCommEnd(line);
+    case NcclTopic::comm_hash: return ReadCommHash(line);
+    case NcclTopic::comm_shape: {
+      const uint32_t comm = comms_.Find(line.writer, ParseCommAddress(line.message));
+      if (comm != CommunicatorTable::kNone) ProcessOf(line).comm = comm;
+      return Use::understood;
+    }
+    case NcclTopic::version: return ReadVersion(line, SpeakerOf(line));
+    case NcclTopic::environment: return ReadEnvironment(line);
+    case NcclTopic::network: return ReadNetwork(line);
+    case NcclTopic::interfaces: return ReadDevices(line, true);
+    case NcclTopic::devices: return ReadDevices(line, false);
+    case NcclTopic::no_device: return ReadNoDevice(line);
+    case NcclTopic::connection: return ReadConnection(line);
+    case NcclTopic::propagation: return ReadPropagation(line);
+    case NcclTopic::net_fallback: return Use::understood;
+    case NcclTopic::abort_called: ProcessOf(line).aborting = true; return Use::understood;
+    case NcclTopic::perhaps: return ReadWarning(line, true);
+  }
+  return Use::ignored;
+}
+
+NcclLogImport::Process& NcclLogImport::ProcessOf(const NcclLogLine& line) {
+  while (processes_.size() <= line.writer) {
+    processes_.emplace_back();
+    AddSpeaker(static_cast<uint32_t>(processes_.size() - 1));
+  }
+  return processes_[line.writer];
+}
+
+uint32_t NcclLogImport::AddSpeaker(uint32_t process) {
+  const NcclWriter& writer = walker_.writers()[process];
+  Speaker speaker;
+  speaker.host = writer.host;
+  speaker.pid = writer.pid;
+  out_.speakers.push_back(std::move(speaker));
+  voices_.emplace_back();
+  voices_.back().process = process;
+  const auto index = static_cast<uint32_t>(out_.speakers.size() - 1);
+  processes_[process].speakers.push_back(index);
+  return index;
+}
+
+// Which of a process's ranks a communicator belongs to. A process that takes two places in one communicator, as after
+// ncclCommInitAll, drives several GPUs: each is a rank of its own.
+uint32_t NcclLogImport::SpeakerFor(uint32_t process, const Communicator& comm) {
+  const std::vector<uint32_t>& own = processes_[process].speakers;
+  const auto is_seated = [&](uint32_t speaker) { return seats_.contains(MixHash(MixHash(comm.id, process), speaker)); };
+  const uint64_t place = MixHash(MixHash(comm.id, process), uint64_t{0x100000000} + static_cast<uint32_t>(comm.rank));
+  if (comm.id == 0) {  // releases that print no id: another device is another rank
+    for (const uint32_t speaker : own)
+      if (out_.speakers[speaker].device == comm.device || out_.speakers[speaker].device < 0) return speaker;
+    return comm.device >= 0 && own.size() < kMaxRanksInProcess ? AddSpeaker(process) : own.front();
+  }
+  if (const auto found = seats_.find(place); found != seats_.end()) return found->second;
+  uint32_t chosen = kNobody;
+  for (const uint32_t speaker : own) {
+    if (is_seated(speaker)) continue;
+    const bool fits = own.size() == 1 || out_.speakers[speaker].device == comm.device;
+    if (fits || chosen == kNobody) chosen = speaker;
+    if (fits) break;
+  }
+  if (chosen == kNobody) chosen = own.size() < kMaxRanksInProcess ? AddSpeaker(process) : own.front();
+  seats_.emplace(place, chosen);
+  seats_.emplace(MixHash(MixHash(comm.id, process), chosen), chosen);
+  return chosen;
+}
+
+GroupIndex NcclLogImport::GroupOf(Communicator& comm) {
+  if (comm.group != GroupIndex::none) return comm.group;
+  if (comm.id != 0) {
+    const auto [begin, end] = group_by_id_.equal_range(comm.id);
+    for (auto it = begin; it != end; ++it)
+      if (out_.groups[static_cast<uint32_t>(it->second)].size == comm.nranks) return comm.group = it->second;
+  }
+  comm.group = static_cast<GroupIndex>(out_.groups.size());
+  Group group;
+  group.comm_id = comm.id;
+  group.parent_comm_id = comm.parent_id;
+  group.size = comm.nranks;
+  group.description = comm.name;
+  out_.groups.push_back(std::move(group));
+  if (comm.id != 0) group_by_id_.emplace(comm.id, comm.group);
+  return comm.group;
+}
+
+NcclLogImport::Use NcclLogImport::ReadCall(const NcclLogLine& line, bool from_api) {
+  NcclCall record;
+  if (!(from_api ? ParseApiCall(line.message, &record) : ParseCall(line.message, &record))) return Use::not_understood;
+  if (record.function == NcclFunction::one_sided) return Use::ignored;  // it has no place in a group's order
+  Process& process = processes_[line.writer];
+  uint32_t index = process.comm;
+  if (index == CommunicatorTable::kNone || comms_[index].address != record.comm ||
+      comms_[index].writer != line.writer) {
+    index = comms_.FindOrAdd(line.writer, record.comm);
+    if (comms_[index].group == GroupIndex::none && !comms_[index].init_seen)
+      comms_[index].speaker = process.speakers.front();
+    process.comm = index;
+  }
+  Communicator& comm = comms_[index];
+  if (comm.nranks < 0) comm.nranks = record.nranks;
+  process.calls_are_logged = true;
+  Voice& voice = voices_[comm.speaker];
+  std::vector<Call>& calls = from_api ? voice.api_calls : voice.calls;
+  if (calls.size() == calls.capacity()) Grow(calls, line.offset);
+  Call& call = calls.emplace_back();
+  call.kind = KindOf(record.function);
+  const bool p2p = IsPointToPoint(call.kind);
+  call.seq = ++(from_api ? comm.api_issued : comm.issued)[p2p ? 1 : 0];
+  call.group = comm.group != GroupIndex::none ? comm.group : GroupOf(comm);
+  call.state = CallState::enqueued;
+  call.flags = p2p ? kPointToPoint : 0;
+  call.type = DataTypeFromNccl(record.data_type);
+  if (Reduces(call.kind)) call.reduction = ReduceOpFromNccl(record.reduction);
+  if (HasRoot(call.kind)) call.peer = GroupRank{record.root};
+  call.in_elements = ElementsOf(record, call.type);
+  call.enter_wall_ns = line.wall_ns;
+  call.name = names_[static_cast<size_t>(record.function)];
+  call.record = static_cast<uint32_t>(record.op_count);
+  call.line = line.number;
+  call.offset = line.offset;
+  return Use::understood;
+}
+
+// In the log of one process, calls come as evenly as lines: what the rest of the file will bring is known, and a few
+// hundred megabytes need not be copied as the list doubles.
+void NcclLogImport::Grow(std::vector<Call>& calls, uint64_t offset) const {
+  size_t wanted = std::max<size_t>(64, calls.size() * 2);
+  if (processes_.size() == 1 && calls.size() >= 4096) {
+    const double expected =
+        static_cast<double>(calls.size()) * (static_cast<double>(file_.bytes.size()) / static_cast<double>(offset));
+    wanted = std::max(wanted, static_cast<size_t>(expected * 1.02));
+  }
+  calls.reserve(wanted);
+}
+
+// AllReduce: opCount 1e DONE
+NcclLogImport::Use NcclLogImport::ReadDone(const NcclLogLine& line) {
+  constexpr size_t kLookBack = 4096;  // operations in flight
+  NcclCall record;
+  if (!ParseCall(line.message, &record)) return Use::not_understood;
+  for (const uint32_t speaker : ProcessOf(line).speakers) {
+    std::vector<Call>& calls = voices_[speaker].calls;
+    const size_t oldest = calls.size() > kLookBack ? calls.size() - kLookBack : 0;
+    for (size_t i = calls.size(); i-- > oldest;) {
+      Call& call = calls[i];
+      if (call.record != static_cast<uint32_t>(record.op_count) || call.kind != KindOf(record.function)) continue;
+      call.state = CallState::completed;
+      call.finish_wall_ns = line.wall_ns;
+      voices_[speaker].tells_finish = true;
+      return Use::understood;
+    }
+  }
+  return Use::not_understood;
+}
+
+NcclLogImport::Use NcclLogImport::ReadInit(const NcclLogLine& line, bool from_api) {
+  NcclInit init;
+  if (!(from_api ? ParseApiInit(line.message, &init) : ParseInit(line.message, &init))) return Use::not_understood;
+  Process& process = ProcessOf(line);
+  const uint32_t index = comms_.Initialise(line.writer, init, process.minor_release);
+  const uint32_t speaker = SpeakerFor(line.writer, comms_[index]);
+  Communicator& comm = comms_[index];
+  comm.speaker = speaker;
+  TakeLooseTransports(line, init, index);
+  if (out_.speakers[speaker].device < 0) out_.speakers[speaker].device = comm.device;
+  const bool again = init.complete && comm.completed && !comm.destroyed && from_api != comm.completed_by_api;
+  if (init.complete) {
+    comm.completed = true;
+    comm.completed_by_api = from_api;
+  }
+  if (again) return Use::understood;  // the CALL level tells what the INIT subsystem has told
+  comm.destroyed = false;
+  if (Event* event = AddEvent(init.complete ? EventKind::init_completed : EventKind::init_started, line, speaker)) {
+    event->comm = comm.id != 0 ? comm.id : comm.address;
+    event->value = comm.nranks;
+    event->value2 = comm.device;
+    event->group_rank = GroupRank{comm.rank};
+    event->subject = comm.bus_id;
+    if (!init.complete) comm.start_event = static_cast<uint32_t>(out_.events.size() - 1);
+  }
+  return Use::understood;
+}
+
+// Connections are printed before the line that completes the communicator, by the same thread. Where no line has
+// announced it, they can be given to it only now.
+void NcclLogImport::TakeLooseTransports(const NcclLogLine& line, const NcclInit& init, uint32_t index) {
+  Process& process = processes_[line.writer];
+  process.comm = index;
+  if (!init.complete) process.tells_init_start = true;
+  const Communicator& comm = comms_[index];
+  for (auto& [tid, event] : process.loose_transports) {
+    if (tid != line.tid || event >= out_.events.size()) continue;
+    out_.events[event].comm = comm.id != 0 ? comm.id : comm.address;
+    out_.events[event].speaker = comm.speaker;
+  }
+  process.loose_transports.clear();
+}
+
+NcclLogImport::Use NcclLogImport::ReadCommEnd(const NcclLogLine& line) {
+  NcclCommEnd end;
+  if (!ParseCommEnd(line.message, &end)) return Use::not_understood;
+  const uint32_t index = comms_.FindOrAdd(line.writer, end.comm);
+  Communicator& comm = comms_[index];
+  if (!comm.init_seen && comm.group == GroupIndex::none) comm.speaker = SpeakerOf(line);
+  if (comm.rank < 0) comm.rank = end.rank;
+  if (comm.nranks < 0) comm.nranks = end.nranks;
+  const bool destroy = end.kind == NcclCommEnd::Kind::destroy;
+  const bool first = destroy ? !comm.destroyed : !comm.aborted;
+  if (destroy && !end.complete) return Use::understood;
+  (destroy ? comm.destroyed : comm.aborted) = true;
+  if (!destroy) ProcessOf(line).aborting = true;
+  Voice& voice = voices_[comm.speaker];
+  voice.last_end = {FileId{0}, line.number, line.offset};
+  voice.last_end_wall_ns = line.wall_ns;
+  if (!first) return Use::understood;  // START has told it
+  if (Event* event = AddEvent(destroy ? EventKind::comm_destroyed : EventKind::comm_aborted, line, comm.speaker)) {
+    event->comm = comm.id != 0 ? comm.id : comm.address;
+    event->value = comm.nranks;
+    event->group_rank = GroupRank{comm.rank};
+    event->subject = destroy ? "destroy" : end.kind == NcclCommEnd::Kind::abort ? "abort" : "revoke";
+  }
+  return Use::understood;
+}
+
+// A profiler plugin prints the hash that NCCL itself gave the communicator being set up, and its name.
+NcclLogImport::Use NcclLogImport::ReadCommHash(const NcclLogLine& line) {
+  NcclCommHash record;
+  if (!ParseCommHash(line.message, &record)) return Use::not_understood;
+  const uint32_t index = ProcessOf(line).comm;
+  if (index == CommunicatorTable::kNone) return Use::ignored;
+  Communicator& comm = comms_[index];
+  const bool fits = comm.group == GroupIndex::none && comm.init_seen && !comm.completed && comm.rank == record.rank &&
+                    comm.nranks == record.nranks;
+  if (!fits || record.hash == 0) return Use::ignored;
+  if (comm.start_event < out_.events.size()) out_.events[comm.start_event].comm = record.hash;
+  comm.id = record.hash;
+  if (record.name != "(null)") comm.name = record.name;
+  return Use::understood;
+}
+
+Event* NcclLogImport::AddEvent(EventKind kind, const NcclLogLine& line, uint32_t speaker, std::vector<Event>* to) {
+  std::vector<Event>& events = to ? *to : out_.events;
+  if (events.size() >= kMaxEvents) {
+    ++events_left_out_;
+    return nullptr;
+  }
+  Event& event = events.emplace_back();
+  event.kind = kind;
+  event.speaker = speaker;
+  event.wall_ns = line.wall_ns;
+  event.source = {FileId{0}, line.number, line.offset};
+  if (speaker != kNobody) event.pid = out_.speakers[speaker].pid;
+  return &event;
+}
+
+}  // namespace tacet

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "evidence/format.h"
+#include "evidence/nccl_log/nccl_log_communicators.h"
+#include "evidence/nccl_log/nccl_log_line.h"
+#include "evidence/nccl_log/nccl_log_topic.h"
+#include "evidence/nccl_log/nccl_log_warnings.h"
+
+namespace tacet {
+
+void ReadNcclLog(const FileView& file, Fragment& out);
+
+inline uint64_t MixHash(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 29);
+}
+
+// Turns the lines of one log into a Fragment.
+class NcclLogImport {
+ public:
+  NcclLogImport(const FileView& file, Fragment& out) : file_(file), out_(out), walker_(file.bytes) {}
+  void Run();
+
+ private:
+  // What became of a line's bytes.
+  enum class Use { understood, ignored, not_understood };
+
+  // A process by host and pid. Almost always one rank; a process that drives several GPUs speaks for several.
+  struct Process {
+    std::vector<uint32_t> speakers;
+    uint32_t comm = CommunicatorTable::kNone;  // the one that lines without an address are about
+    int minor_release = -1;
+    bool tells_init_start = false;                               // releases before 2.18 print only the end of it
+    std::vector<std::pair<int64_t, uint32_t>> loose_transports;  // (thread, event): the init line is still to come
+    int64_t last_wall_ns = kNoTime;
+    bool calls_are_logged = false;  // COLL is among the printed subsystems
+    bool aborting = false;
+    bool error_told = false;
+    int64_t error_code = -1;  // a propagation line that may still turn out harmless
+    NcclLogLine error_line;
+  };
+  struct Voice {  // of a speaker
+    uint32_t process = 0;
+    std::vector<Call> calls, api_calls;
+    bool tells_finish = false;
+    SourceRef last_end;  // where its last communicator ended
+    int64_t last_end_wall_ns = kNoTime;
+  };
+  struct Repeated {
+    uint32_t first_event = 0, kept = 0;
+  };
+
+  Use ReadLine(const NcclLogLine& line);
+  Use ReadMessage(const NcclLogLine& line, NcclTopic topic);
+  Use ReadCall(const NcclLogLine& line, bool from_api);
+  void Grow(std::vector<Call>& calls, uint64_t offset) const;
+  Use ReadDone(const NcclLogLine& line);
+  Use ReadInit(const NcclLogLine& line, bool from_api);
+  void TakeLooseTransports(const NcclLogLine& line, const NcclInit& init, uint32_t index);
+  Use ReadCommEnd(const NcclLogLine& line);
+  Use ReadCommHash(const NcclLogLine& line);
+  // nccl_log_import_events.cc
+  Use ReadVersion(const NcclLogLine& line, uint32_t speaker);
+  Use ReadEnvironment(const NcclLogLine& line);
+  Use ReadNetwork(const NcclLogLine& line);
+  Use ReadDevices(const NcclLogLine& line, bool are_interfaces);
+  void TellDevices(const NcclLogLine& line, EventKind kind, std::string_view list, int64_t role);
+  Use ReadNoDevice(const NcclLogLine& line);
+  Use ReadConnection(const NcclLogLine& line);
+  Use ReadPropagation(const NcclLogLine& line);
+  Use ReadWarning(const NcclLogLine& line, bool at_info_level);
+  void SettleError(Process& process, bool harmless);
+
+  Process& ProcessOf(const NcclLogLine& line);
+  uint32_t AddSpeaker(uint32_t process);
+  uint32_t SpeakerOf(const NcclLogLine& line) { return ProcessOf(line).speakers.front(); }
+  uint32_t SpeakerFor(uint32_t process, const Communicator& comm);
+  GroupIndex GroupOf(Communicator& comm);
+  // nullptr once the file has told more than anybody can read. What is known only later goes to late_events_.
+  Event* AddEvent(EventKind kind, const NcclLogLine& line, uint32_t speaker, std::vector<Event>* to = nullptr);
+  bool IsNew(EventKind kind, uint32_t speaker, std::string_view subject, std::string_view text);
+
+  // nccl_log_import_finish.cc
+  void Finish();
+  void NameLargestCommunicators();
+  void SettleRanks();
+  void FillGroups();
+  void TellFinishedProcesses();
+  void MakeStreams();
+  void MergeLateEvents();
+
+  const FileView& file_;
+  Fragment& out_;
+  NcclLogWalker walker_;
+  CommunicatorTable comms_;
+  std::vector<Process> processes_;                // by the walker's writer
+  std::vector<Voice> voices_;                     // by speaker
+  std::unordered_map<uint64_t, uint32_t> seats_;  // (communicator, process, rank) and (.., speaker) -> speaker
+  std::unordered_multimap<uint64_t, GroupIndex> group_by_id_;
+  std::unordered_map<uint64_t, uint32_t> transport_event_;
+  std::unordered_map<uint64_t, Repeated> warnings_;
+  std::unordered_set<uint64_t> told_;
+  std::vector<Event> late_events_;
+  StringId names_[kNcclFunctions] = {};
+  uint64_t events_left_out_ = 0;
+};
+
+}  // namespace tacet

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text_scan.h"
+#include "evidence/nccl_log/nccl_log_import.h"
+
+namespace tacet {
+namespace {
+
+// How often one process may say the same kind of warning before only the number counts.
+constexpr uint32_t kWarningsKept = 32;
+constexpr size_t kMaxLoose = 4096;
+
+std::string Capped(std::string_view text) { return std::string(text.substr(0, Event::kMaxText)); }
+
+// "misc/socket.cc:72 (socketProgress)"
+void SetPlace(std::string_view source, Event* event) {
+  const size_t colon = source.find(':');
+  event->file = source.substr(0, colon);
+  if (colon == std::string_view::npos) return;
+  source.remove_prefix(colon + 1);
+  TakeNumber(source, &event->code_line);
+  if (TakeLiteral(source, " (") && source.ends_with(")")) event->function = source.substr(0, source.size() - 1);
+}
+
+}  // namespace
+
+// True for the first time that a speaker says this.
+bool NcclLogImport::IsNew(EventKind kind, uint32_t speaker, std::string_view subject, std::string_view text) {
+  const std::hash<std::string_view> hash;
+  return told_.insert(MixHash(MixHash(MixHash(static_cast<uint64_t>(kind), speaker), hash(subject)), hash(text)))
+      .second;
+}
+
+// NCCL version 2.28.9+cuda13.0
+NcclLogImport::Use NcclLogImport::ReadVersion(const NcclLogLine& line, uint32_t speaker) {
+  std::string_view version = line.message.substr(std::string_view("NCCL version ").size());
+  version = TakeWord(version);
+  if (version.empty()) return Use::not_understood;
+  if (speaker != kNobody) ProcessOf(line).minor_release = MinorRelease(version);
+  if (!IsNew(EventKind::nccl_version, speaker, version, {})) return Use::understood;
+  if (Event* event = AddEvent(EventKind::nccl_version, line, speaker)) event->subject = Capped(version);
+  return Use::understood;
+}
+
+NcclLogImport::Use NcclLogImport::ReadEnvironment(const NcclLogLine& line) {
+  NcclSetting setting;
+  if (!ParseEnvironment(line.message, &setting)) return Use::not_understood;
+  if (setting.name == "NCCL_DEBUG_SUBSYS" && (Contains(setting.value, "COLL") || Contains(setting.value, "ALL")))
+    ProcessOf(line).calls_are_logged = true;
+  const uint32_t speaker = SpeakerOf(line);
+  if (!IsNew(EventKind::environment, speaker, setting.name, setting.value)) return Use::understood;
+  if (Event* event = AddEvent(EventKind::environment, line, speaker)) {
+    event->subject = Capped(setting.name);
+    event->text = Capped(setting.value);
+  }
+  return Use::understood;
+}
+
+// Using network Socket
+NcclLogImport::Use NcclLogImport::ReadNetwork(const NcclLogLine& line) {
+  const std::string_view name = Trim(line.message.substr(std::string_view("Using network ").size()));
+  const uint32_t speaker = SpeakerOf(line);
+  if (name.empty()) return Use::not_understood;
+  if (!IsNew(EventKind::network, speaker, name, {})) return Use::understood;
+  if (Event* event = AddEvent(EventKind::network, line, speaker)) event->subject = Capped(name);
+  return Use::understood;
+}
+
+NcclLogImport::Use NcclLogImport::ReadDevices(const NcclLogLine& line, bool are_interfaces) {
+  const size_t using_at = line.message.find("Using ");
+  if (using_at == std::string_view::npos) return Use::not_understood;
+  const std::string_view list = line.message.substr(using_at + 6);
+  if (are_interfaces) {
+    TellDevices(line, EventKind::interface_used, list, line.message.starts_with("Bootstrap") ? 0 : 1);
+    return Use::understood;
+  }
+  const size_t out_of_band = list.find("; OOB ");
+  TellDevices(line, EventKind::device_found, list.substr(0, out_of_band), -1);
+  if (out_of_band != std::string_view::npos)
+    TellDevices(line, EventKind::interface_used, list.substr(out_of_band + 6), 2);
+  return Use::understood;
+}
+
+// `role` tells what an interface is for: 0 bootstrap, 1 the data of NET/Socket, 2 setup of NET/IB.
+void NcclLogImport::TellDevices(const NcclLogLine& line, EventKind kind, std::string_view list, int64_t role) {
+  const uint32_t speaker = SpeakerOf(line);
+  NcclDevice device;
+  while (TakeDevice(list, &device)) {
+    if (!IsNew(kind, speaker, device.name, device.address)) continue;
+    Event* event = AddEvent(kind, line, speaker);
+    if (!event) return;
+    event->subject = Capped(device.name);
+    event->text = Capped(device.address);
+    event->value = role;
+  }
+}
+
+// NET/IB : No device found.
+NcclLogImport::Use NcclLogImport::ReadNoDevice(const NcclLogLine& line) {
+  std::string_view name = line.message;
+  TakeLiteral(name, "NET/");
+  name = Trim(TakeUntil(name, ':'));
+  const uint32_t speaker = SpeakerOf(line);
+  if (!IsNew(EventKind::no_device, speaker, name, {})) return Use::understood;
+  if (Event* event = AddEvent(EventKind::no_device, line, speaker)) event->subject = Capped(name);
+  return Use::understood;
+}
+
+// One event for each kind of connection between two ranks, not one for each channel.
+NcclLogImport::Use NcclLogImport::ReadConnection(const NcclLogLine& line) {
+  NcclConnection connection;
+  if (!ParseConnection(line.message, &connection)) return Use::not_understood;
+  const uint32_t index = ProcessOf(line).comm;
+  uint64_t key = MixHash(HashViaClass(connection.via),
+                         MixHash(uint64_t{line.writer} << 32 | index, static_cast<uint64_t>(connection.direction)));
+  key = MixHash(key, static_cast<uint64_t>(connection.from) << 32 | static_cast<uint32_t>(connection.to));
+  const auto [place, is_new] = transport_event_.try_emplace(key, static_cast<uint32_t>(out_.events.size()));
+  if (!is_new) {
+    if (place->second < out_.events.size()) ++out_.events[place->second].count;
+    return Use::understood;
+  }
+  const bool has_comm = index != CommunicatorTable::kNone;
+  Event* event = AddEvent(EventKind::transport, line, has_comm ? comms_[index].speaker : SpeakerOf(line));
+  if (!event) return Use::understood;
+  if (has_comm) event->comm = comms_[index].id != 0 ? comms_[index].id : comms_[index].address;
+  event->group_rank = GroupRank{connection.from};
+  event->peer_group_rank = GroupRank{connection.to};
+  if (Process& process = ProcessOf(line); !process.tells_init_start && process.loose_transports.size() < kMaxLoose)
+    process.loose_transports.emplace_back(line.tid, place->second);
+  event->subject = Capped(connection.via);
+  event->count = 1;
+  if (connection.direction != NcclConnection::Direction::both)
+    event->value = connection.direction == NcclConnection::Direction::send ? 0 : 1;
+  return Use::understood;
+}
+
+// The first error code of a process is its own; what follows is the way up the call stack. During an abort, and where
+// NCCL merely tried a network that is not there, the code means nothing.
+NcclLogImport::Use NcclLogImport::ReadPropagation(const NcclLogLine& line) {
+  const int64_t code = ParsePropagation(line.message);
+  if (code < 0) {
+    // "init.cc:1020 Cuda failure 'out of memory'": an error that is not passed on.
+    const size_t cuda = line.message.find("Cuda failure ");
+    if (cuda == std::string_view::npos) return Use::ignored;
+    NcclLogLine failure = line;
+    failure.source = Trim(line.message.substr(0, cuda));
+    failure.message.remove_prefix(cuda);
+    return ReadWarning(failure, true);
+  }
+  Process& process = ProcessOf(line);
+  if (!process.error_told && !process.aborting && process.error_code < 0 && code > 0) {
+    process.error_code = code;
+    process.error_line = line;
+  }
+  return Use::understood;
+}
+
+void NcclLogImport::SettleError(Process& process, bool harmless) {
+  if (process.error_code < 0) return;
+  const int64_t code = process.error_code;
+  process.error_code = -1;
+  if (harmless) return;
+  process.error_told = true;
+  if (Event* event = AddEvent(EventKind::nccl_error, process.error_line, process.speakers.front(), &late_events_)) {
+    static constexpr std::string_view kCodes[] = {"success",
+                                                  "unhandled cuda error",
+                                                  "unhandled system error",
+                                                  "internal error",
+                                                  "invalid argument",
+                                                  "invalid usage",
+                                                  "remote process exited or there was a network error",
+                                                  "operation in progress",
+                                                  "timeout"};
+    event->value = code;
+    event->subject = code < static_cast<int64_t>(std::size(kCodes)) ? kCodes[code] : "unknown error";
+    event->text = Capped(process.error_line.message);
+  }
+}
+
+NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_info_level) {
+  const std::string_view message = line.message;
+  const NcclWarning* warning = at_info_level ? ClassifyInfoWarning(message) : &ClassifyWarning(message);
+  if (!warning) return Use::ignored;
+  const uint32_t speaker = SpeakerOf(line);
+  Repeated& repeated = warnings_[MixHash(reinterpret_cast<uintptr_t>(warning), speaker)];
+  if (repeated.kept > 0 && repeated.first_event < out_.events.size()) ++out_.events[repeated.first_event].count;
+  if (repeated.kept >= kWarningsKept) return Use::understood;
+  if (repeated.kept++ == 0) repeated.first_event = static_cast<uint32_t>(out_.events.size());
+  const NcclWarningNumbers numbers = ParseWarningNumbers(*warning, message);
+  Event* event = AddEvent(EventKind::nccl_warning, line, speaker);
+  if (!event) return Use::understood;
+  event->subject = warning->id;
+  event->text = Capped(Trim(message));
+  event->value = numbers.value;
+  event->value2 = static_cast<int64_t>(RoleOf(*warning, numbers, at_info_level));
+  event->count = 1;
+  SetPlace(line.source, event);
+  if (warning->id == "duplicate-gpu" && numbers.other >= 0 && numbers.value < INT32_MAX && numbers.other < INT32_MAX) {
+    event->group_rank = GroupRank{static_cast<int32_t>(numbers.value)};
+    event->peer_group_rank = GroupRank{static_cast<int32_t>(numbers.other)};
+  }
+  if (!IsConnectionLoss(*warning)) return Use::understood;
+  const std::string_view peer = ParsePeerAddress(message);
+  if (!IsNew(EventKind::connection_lost, speaker, peer, {})) return Use::understood;
+  if (Event* lost = AddEvent(EventKind::connection_lost, line, speaker)) {
+    lost->subject = Capped(peer);
+    lost->text = Capped(Trim(message));
+  }
+  return Use::understood;
+}
+
+}  // namespace tacet

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "evidence/nccl_log/nccl_log_identity.h"
+#include "evidence/nccl_log/nccl_log_import.h"
+#include "model/file_rank.h"
+
+namespace tacet {
+namespace {
+
+bool HasRankWord(std::string_view path) {
+  constexpr std::string_view kWord = "rank";
+  const auto same = [](char a, char b) { return (a | 0x20) == b; };
+  return std::search(path.begin(), path.end(), kWord.begin(), kWord.end(), same) != path.end();
+}
+
+}  // namespace
+
+void NcclLogImport::Finish() {
+  for (Process& process : processes_) SettleError(process, false);
+  for (Communicator& comm : comms_.all()) GroupOf(comm);
+  NameLargestCommunicators();
+  SettleRanks();
+  FillGroups();
+  TellFinishedProcesses();
+  MakeStreams();
+  MergeLateEvents();
+  if (events_left_out_ > 0)
+    out_.Note(DiagnosticSeverity::warning, "too-many-events",
+              std::to_string(events_left_out_) + " more events were left out: the log says too much");
+}
+
+// Releases before 2.16 print no id. All ranks join the communicators of the whole job, and in one order, so that the
+// n-th of the largest size is the same for all; of smaller ones nothing can be said.
+void NcclLogImport::NameLargestCommunicators() {
+  int32_t largest = 1;
+  for (const Communicator& comm : comms_.all()) largest = std::max(largest, comm.init_seen ? comm.nranks : 1);
+  std::vector<uint32_t> seen(out_.speakers.size(), 0);
+  for (Communicator& comm : comms_.all()) {
+    if (!comm.init_seen || comm.nranks != largest || largest <= 1) continue;
+    const uint32_t ordinal = seen[comm.speaker]++;
+    if (comm.id != 0 || comm.parent_id != 0) continue;
+    comm.id = MixHash(MixHash(0x6e63636c, static_cast<uint64_t>(largest)), ordinal);
+    out_.groups[static_cast<uint32_t>(comm.group)].comm_id = comm.id;
+  }
+}
+
+void NcclLogImport::SettleRanks() {
+  std::vector<RankEvidence> evidence(out_.speakers.size());
+  int32_t largest = -1;
+  for (const Communicator& comm : comms_.all()) {
+    largest = std::max(largest, comm.nranks);
+    RankEvidence& own = evidence[comm.speaker];
+    if (!comm.init_seen || comm.nranks < own.comm_size) continue;
+    // Two places in communicators of this size: they are parts of the job, and neither place is the global rank.
+    const bool differs = comm.nranks == own.comm_size && comm.rank != own.comm_rank;
+    own.comm_rank = differs ? RankEvidence::kSeveral : comm.rank;
+    own.comm_size = comm.nranks;
+  }
+  std::map<int32_t, int> processes_with_label;
+  for (const NcclWriter& writer : walker_.writers())
+    if (writer.label.kind == LauncherLabel::Kind::task) ++processes_with_label[writer.label.value];
+  for (uint32_t s = 0; s < evidence.size(); ++s) {
+    const NcclWriter& writer = walker_.writers()[voices_[s].process];
+    const bool only_rank = processes_[voices_[s].process].speakers.size() == 1;
+    RankEvidence& own = evidence[s];
+    own.largest_size = largest;
+    if (evidence.size() == 1) {
+      own.in_file_name = RankFromPath(file_.path);
+      own.name_says_rank = HasRankWord(file_.path);
+    }
+    if (only_rank && !writer.label_changed && writer.label.value >= 0) {
+      if (writer.label.kind == LauncherLabel::Kind::rank) own.stated_by_label = Rank{writer.label.value};
+      if (writer.label.kind == LauncherLabel::Kind::task && processes_with_label[writer.label.value] == 1)
+        own.task_number = Rank{writer.label.value};
+    }
+    const RankVerdict verdict = ResolveRank(own);
+    Speaker& speaker = out_.speakers[s];
+    speaker.rank = verdict.rank;
+    speaker.rank_certainty = verdict.certainty;
+    speaker.world_size = verdict.world_size;
+    if (verdict.refused)
+      out_.Note(DiagnosticSeverity::warning, "rank-disagrees",
+                "taken as rank " + std::to_string(verdict.rank.value) + ", but the " +
+                    (verdict.refused->value == own.comm_rank ? "largest communicator in it says "
+                                                             : "name or launcher says ") +
+                    std::to_string(verdict.refused->value),
+                {},
+                "name the files by global rank, or capture the line that initialises the job's largest communicator");
+  }
+}
+
+void NcclLogImport::FillGroups() {
+  // A made-up size must not cost memory: beyond this all places together, only the number of members is kept.
+  size_t places_left = size_t{1} << 24;
+  for (const Communicator& comm : comms_.all()) {
+    Group& group = out_.groups[static_cast<uint32_t>(comm.group)];
+    if (group.size < 0) group.size = comm.nranks;
+    const Rank rank = out_.speakers[comm.speaker].rank;
+    if (comm.rank < 0 || comm.rank >= group.size || !rank.known()) continue;
+    const auto places = static_cast<size_t>(group.size);
+    if (group.members.empty() && places <= places_left) {
+      group.members.resize(places);
+      places_left -= places;
+    }
+    if (static_cast<size_t>(comm.rank) < group.members.size()) group.members[comm.rank] = rank;
+  }
+}
+
+// A process whose communicators were all destroyed in order has ended well. An abort is no such end.
+void NcclLogImport::TellFinishedProcesses() {
+  std::vector<uint32_t> open(out_.speakers.size(), 0), ended(out_.speakers.size(), 0);
+  for (const Communicator& comm : comms_.all()) {
+    const bool well = comm.destroyed && !comm.aborted;
+    if (comm.completed && well) ++ended[comm.speaker];
+    if (!well && (comm.init_seen || comm.issued[0] + comm.issued[1] > 0)) ++open[comm.speaker];
+  }
+  for (uint32_t s = 0; s < ended.size(); ++s) {
+    if (ended[s] == 0 || open[s] > 0) continue;
+    NcclLogLine line;
+    line.wall_ns = voices_[s].last_end_wall_ns;
+    Event* event = AddEvent(EventKind::process_finished, line, s, &late_events_);
+    if (!event) return;
+    event->source = voices_[s].last_end;
+    event->subject = "communicators destroyed";
+  }
+}
+
+void NcclLogImport::MakeStreams() {
+  std::vector<bool> whole(out_.speakers.size(), true);
+  for (const Communicator& comm : comms_.all()) {
+    const bool used = comm.issued[0] + comm.issued[1] + comm.api_issued[0] + comm.api_issued[1] > 0;
+    if (used && !comm.init_seen) whole[comm.speaker] = false;
+  }
+  for (uint32_t s = 0; s < voices_.size(); ++s) {
+    Voice& voice = voices_[s];
+    const Process& process = processes_[voice.process];
+    CallStream stream;
+    stream.speaker = s;
+    stream.source = CallSource::nccl_log;
+    stream.calls = std::move(voice.calls.empty() ? voice.api_calls : voice.calls);
+    stream.from_start = whole[s];
+    stream.knows_finish = voice.tells_finish;
+    stream.cut = file_.cut;
+    stream.stub = stream.calls.empty() && !process.calls_are_logged;
+    stream.captured_wall_ns = process.last_wall_ns;
+    out_.streams.push_back(std::move(stream));
+  }
+}
+
+// Errors and ends are told once it is clear what they were; in the file's order they stand earlier.
+void NcclLogImport::MergeLateEvents() {
+  const auto earlier = [](const Event& a, const Event& b) { return a.source.offset < b.source.offset; };
+  if (!late_events_.empty()) {
+    std::stable_sort(late_events_.begin(), late_events_.end(), earlier);
+    std::vector<Event> merged;
+    merged.reserve(out_.events.size() + late_events_.size());
+    std::merge(std::make_move_iterator(out_.events.begin()), std::make_move_iterator(out_.events.end()),
+               std::make_move_iterator(late_events_.begin()), std::make_move_iterator(late_events_.end()),
+               std::back_inserter(merged), earlier);
+    out_.events = std::move(merged);
+  }
+  if (out_.speakers.size() != 1) return;
+  for (Event& event : out_.events)
+    if (event.kind == EventKind::nccl_version && event.speaker == kNobody) event.speaker = 0;
+}
+
+}  // namespace tacet

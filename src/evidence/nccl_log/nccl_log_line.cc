@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/nccl_log/nccl_log_line.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMaxPrefix = 1024;      // NCCL's own buffer for prefix and format
+constexpr size_t kMaxWriters = 1 << 18;  // no job has more processes; a made-up file must not cost memory without end
+constexpr uint32_t kNoWriter = 0xffffffffu;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsHostChar(char c) {
+  return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+}
+
+struct LevelWord {
+  std::string_view word;
+  NcclLevel level;
+};
+constexpr LevelWord kLevels[] = {
+    {"INFO ", NcclLevel::info}, {"WARN ", NcclLevel::warn}, {"TRACE ", NcclLevel::trace}, {"CALL ", NcclLevel::call}};
+
+// Where "NCCL INFO " starts, and its length.
+struct LevelPlace {
+  size_t at = std::string_view::npos;
+  size_t length = 0;
+  NcclLevel level = NcclLevel::info;
+};
+LevelPlace FindLevel(std::string_view text) {
+  text = text.substr(0, kMaxPrefix);
+  for (size_t at = text.find("NCCL "); at != std::string_view::npos; at = text.find("NCCL ", at + 5)) {
+    if (at > 0 && std::string_view(" :>]").find(text[at - 1]) == std::string_view::npos) continue;
+    const std::string_view rest = text.substr(at + 5);
+    for (const LevelWord& entry : kLevels)
+      if (rest.starts_with(entry.word)) return {at, 5 + entry.word.size(), entry.level};
+  }
+  return {};
+}
+
+// Takes the digits at the end of `text` off as a number.
+bool TakeNumberBack(std::string_view& text, int64_t* value) {
+  size_t from = text.size();
+  while (from > 0 && IsDigit(text[from - 1]) && text.size() - from < 18) --from;
+  std::string_view digits = text.substr(from);
+  if (digits.empty() || !TakeNumber(digits, value)) return false;
+  text = text.substr(0, from);
+  return true;
+}
+
+bool TakeCharBack(std::string_view& text, char c) {
+  if (text.empty() || text.back() != c) return false;
+  text.remove_suffix(1);
+  return true;
+}
+
+bool IsMatrixRow(std::string_view text) {
+  std::string_view word = TakeWord(text);
+  SkipBlanks(text);
+  return !word.empty() && text.starts_with("| ");
+}
+
+// The other lines of "Failed to bind NVLink SHARP (NVLS) Multicast memory ...".
+bool IsWarningTail(std::string_view text) {
+  return text.starts_with("This is usually caused by a system or configuration error") ||
+         text.starts_with("Disable NVLS (");
+}
+
+bool OpensSeveralLines(const NcclLogLine& line) {
+  if (line.message.empty()) return false;
+  if (line.level == NcclLevel::warn) return line.message.starts_with("Failed to bind NVLink");
+  return line.message[0] == 'E' && line.message.starts_with("Enabled NCCL Func");
+}
+
+// "[W1115 00:13:58.2136" and, from torchrun, "W1115 00:13:58.213000 580 torch/distributed/run.py:852]".
+bool IsGlogLine(std::string_view text) {
+  const bool bracket = text.starts_with("[");
+  if (bracket) text.remove_prefix(1);
+  if (text.size() < 6 || std::string_view("WEIF").find(text[0]) == std::string_view::npos) return false;
+  for (int i = 1; i <= 4; ++i)
+    if (!IsDigit(text[i])) return false;
+  return text[5] == ' ' && (bracket || Contains(text.substr(0, 80), " torch/"));
+}
+
+// [W1115 00:13:58.213686697 Utils.hpp:137] Warning: Environment variable TORCH_NCCL_TRACE_BUFFER_SIZE is deprecated
+// frame #1: c10d::ProcessGroupNCCL::checkForNCCLErrorsInternal(std::shared_ptr<c10d::NCCLComm>&) + 0x380
+// ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.
+// [2026-11-15 00:13:58] NCCL Inspector Environment Variables:
+bool IsFrameworkLine(std::string_view text) {
+  if (IsGlogLine(text)) return true;
+  const std::string_view start = text.substr(0, 200);
+  if (text.starts_with("[20")) return Contains(start, "] NCCL Inspector") || Contains(start, "]   NCCL_INSPECTOR");
+  for (const std::string_view opening :
+       {"frame #", "Traceback (most recent call last)", "  File \"", "terminate called",
+        "  what():", "Last error:", "Exception raised from",
+        "ncclRemoteError:", "ncclSystemError:", "ncclInternalError:", "ncclUnhandledCudaError:", "ncclInvalidUsage:",
+        "ncclInvalidArgument:", "torch.distributed.", "WARNING:torch", "INFO:torch", "ERROR:torch"})
+    if (text.starts_with(opening)) return true;
+  return Contains(start, "site-packages/torch/") || Contains(start, "dist-packages/torch/");
+}
+
+}  // namespace
+
+uint32_t NcclLogWalker::WriterOf(std::string_view host, int64_t pid, const LauncherLabel& label) {
+  uint64_t hash = std::hash<std::string_view>()(host) ^ (static_cast<uint64_t>(pid) * 0x9e3779b97f4a7c15u);
+  const bool nameless = pid < 0;  // only a label tells such writers apart
+  if (nameless) hash ^= static_cast<uint64_t>(label.value + 1) << 32;
+  const auto [begin, end] = writer_by_hash_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    NcclWriter& writer = writers_[it->second];
+    if (writer.host != host || writer.pid != pid || (nameless && writer.label.value != label.value)) continue;
+    if (writer.label.kind != label.kind || writer.label.value != label.value) writer.label_changed = true;
+    return it->second;
+  }
+  if (writers_.size() >= kMaxWriters) return kNoWriter;
+  const auto index = static_cast<uint32_t>(writers_.size());
+  writers_.push_back({host, pid, label, false});
+  writer_by_hash_.emplace(hash, index);
+  return index;
+}
+
+// [2026-11-15 00:13:56] vm:580:580 [0] NCCL INFO cudaDriverVersion 13000
+// [1,3]<stdout>:node01:4711:4799 [3] misc/socket.cc:72 NCCL WARN socketProgress: Connection closed by remote peer ...
+// node01:4711:4799 [3] transport/net_ib.cc:1204 (ncclIbTest) NCCL WARN NET/IB: Got completion from peer ...
+// node01:4711:4711 NCCL CALL ncclAllReduce(7f2a00000000,7f2a00000000,1024,7,0,0,0x55d0,0x7f10)
+// NCCL INFO AllReduce: opCount 42 bytes 104857600 datatype 7 op 0
+bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
+  const LevelPlace place = FindLevel(text);
+  if (place.at == std::string_view::npos || text[0] == '{') return false;  // JSON that quotes a log is no log
+  NcclLogLine& line = prefix->line;
+  line = {};
+  std::string_view head = text.substr(0, place.at);
+  while (!head.empty() && head.back() == ' ') head.remove_suffix(1);
+  const LauncherLabel label = ParseLauncherLabel(text);
+  std::string_view rest = head;
+  if (place.level == NcclLevel::warn || place.level == NcclLevel::trace) {
+    if (const size_t close = rest.rfind("] "); close != std::string_view::npos) {
+      line.source = Trim(rest.substr(close + 2));
+      rest = rest.substr(0, close + 1);
+    }
+  }
+  int64_t device = -1, pid = -1;
+  size_t host = 0;
+  if (TakeCharBack(rest, ']') && TakeNumberBack(rest, &device) && TakeCharBack(rest, '[')) TakeCharBack(rest, ' ');
+  if (TakeNumberBack(rest, &line.tid) && TakeCharBack(rest, ':') && TakeNumberBack(rest, &pid) &&
+      TakeCharBack(rest, ':')) {
+    host = rest.size();
+    while (host > 0 && IsHostChar(rest[host - 1])) --host;
+    // A colour code glued to the name: its letters are no part of it.
+    if (host > 1 && rest[host - 1] == '[' && rest[host - 2] == '\x1b')
+      host = std::min(rest.size(), rest.find_first_not_of("0123456789;", host) + 1);
+    if (host == rest.size()) return false;
+    line.writer = WriterOf(rest.substr(host), pid, label);
+    prefix->stamp = host == 0 ? Stamp{} : ParseStamp(rest.substr(0, host));
+    line.device = static_cast<int32_t>(std::min<int64_t>(device, INT32_MAX));
+  } else {
+    // Nothing but a label, or a label and a time, may stand before a line without prefix.
+    const std::string_view lead = head.substr(std::min(head.size(), std::max(label.length, EscapesLength(head))));
+    if (lead.size() > 40 || lead.find_first_not_of("[]0123456789-/:.,TZ +") != std::string_view::npos) return false;
+    line.writer = WriterOf({}, -1, label);
+    prefix->stamp = ParseStamp(lead);
+    line.tid = -1;
+  }
+  if (line.writer == kNoWriter) return false;
+  line.kind = NcclLineKind::message;
+  line.level = place.level;
+  line.wall_ns = prefix->stamp.wall_ns;
+  prefix->text = text.substr(0, place.at + place.length);
+  prefix->label = std::min(label.length, host);
+  prefix->host = host;
+  return true;
+}
+
+// True where a line has this prefix, whatever its time.
+bool NcclLogWalker::Prefix::Fits(std::string_view line) const {
+  return line.size() >= text.size() && !text.empty() &&
+         std::memcmp(line.data() + host, text.data() + host, text.size() - host) == 0 &&
+         (label == 0 || std::memcmp(line.data(), text.data(), label) == 0) &&
+         (host == 0 || line[host - 1] == text[host - 1]);
+}
+
+void NcclLogWalker::TakeTime(std::string_view line, Prefix* prefix) {
+  prefix->stamp = ParseStampLike(line.substr(0, prefix->host), prefix->text.substr(0, prefix->host), prefix->stamp);
+  prefix->text = line.substr(0, prefix->text.size());
+  prefix->line.wall_ns = prefix->stamp.wall_ns;
+}
+
+// A line that NCCL did not write, or wrote without prefix.
+void NcclLogWalker::ReadBareLine(std::string_view text, NcclLogLine* line) const {
+  *line = {};
+  const LauncherLabel label = ParseLauncherLabel(text);
+  const std::string_view rest = WithoutTrailingEscape(text.substr(label.length));
+  line->message = rest.substr(EscapesLength(rest));
+  if (line->message.empty()) {
+    line->kind = NcclLineKind::blank;
+  } else if (line->message.starts_with("NCCL version ") || line->message.starts_with("RCCL version ")) {
+    line->kind = NcclLineKind::version;
+    line->level = NcclLevel::version;
+  } else if (in_several_lines_ && (IsMatrixRow(line->message) || IsWarningTail(line->message))) {
+    line->kind = NcclLineKind::continuation;
+  } else if (label.kind == LauncherLabel::Kind::rank || IsFrameworkLine(rest)) {
+    line->kind = NcclLineKind::framework;
+  }
+}
+
+const NcclLogLine* NcclLogWalker::Finish(NcclLogLine& line) const {
+  line.number = reader_.number();
+  line.offset = reader_.offset();
+  line.bytes = reader_.line_bytes();
+  return &line;
+}
+
+const NcclLogLine* NcclLogWalker::Next() {
+  std::string_view text;
+  if (!reader_.Next(&text)) return nullptr;
+  Prefix* prefix = &known_[newest_];
+  bool fits = !prefix->text.empty() && text.starts_with(prefix->text);
+  if (!fits) {
+    fits = prefix->Fits(text);
+    if (!fits) {
+      newest_ = 1 - newest_;
+      prefix = &known_[newest_];
+      fits = prefix->Fits(text);
+    }
+    if (fits) TakeTime(text, prefix);
+  }
+  if (!fits && !ReadPrefix(text, &other_)) {
+    ReadBareLine(text, &other_.line);
+    return Finish(other_.line);
+  }
+  if (!fits && other_.line.level == NcclLevel::info) *prefix = other_;
+  if (!fits && other_.line.level != NcclLevel::info) prefix = &other_;
+  NcclLogLine& line = prefix->line;
+  line.message = WithoutTrailingEscape(text.substr(prefix->text.size()));
+  in_several_lines_ = OpensSeveralLines(line);
+  return Finish(line);
+}
+
+}  // namespace tacet

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tacet {
+
+// What a message is about, told by its first characters. Most lines of a log are set-up chatter, so this has to be
+// cheap.
+enum class NcclTopic : uint8_t {
+  ignored,       // known, and nothing in it is used here
+  call,          // AllReduce: opCount 1f sendbuff ...
+  call_done,     // AllReduce: opCount 1e DONE
+  api_call,      // CALL level: ncclAllReduce(...)
+  api_init,      // CALL level: ncclCommInitRank(...), ncclCommSplit(...)
+  init,          // ncclCommInitRank comm 0x.. rank 0 nranks 4 ... - Init START
+  comm_end,      // comm 0x.. rank 0 nranks 4 ... - Destroy COMPLETE
+  comm_shape,    // comm 0x.. rank 0 nRanks 4 nNodes 4 ...
+  comm_hash,     // PROFILER/Plugin: init commName:  commHash: 1364.. nranks: 4 rank: 1
+  version,       // NCCL version 2.28.9+cuda13.0
+  environment,   // NCCL_PROTO set by environment to LL
+  network,       // Using network Socket
+  interfaces,    // Bootstrap: Using eth0:10.0.0.1<0>
+  devices,       // NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>
+  no_device,     // NET/IB : No device found.
+  connection,    // Channel 00/0 : 1[0] -> 2[0] [send] via NET/Socket/0
+  topology,      // rings, trees, channel lists, algorithm choices: nccl_log_topology.h
+  propagation,   // misc/socket.cc:845 -> 6
+  net_fallback,  // Failed to initialize NET plugin IB: the errors just before it were harmless
+  abort_called,  // socketProgressOpt: abort called
+  perhaps,       // may be one of the INFO lines that warn: nccl_log_warnings.h; else of no interest
+};
+
+NcclTopic ClassifyInfo(std::string_view message);
+NcclTopic ClassifyCall(std::string_view message);  // of the CALL and TRACE levels
+
+}  // namespace tacet

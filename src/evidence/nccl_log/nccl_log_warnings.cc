@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/nccl_log/nccl_log_warnings.h"
+
+#include <array>
+
+#include "base/text_scan.h"
+#include "evidence/nccl_log/nccl_log_warning_table.h"
+
+namespace tacet {
+namespace {
+
+bool Matches(const NcclWarningPattern& pattern, std::string_view message) {
+  return message.starts_with(pattern.opening) && (pattern.part.empty() || Contains(message, pattern.part));
+}
+
+// status=12, status=IBV_WC_RETRY_EXC_ERR(12), with error 12
+int64_t CompletionStatus(std::string_view message) {
+  if (auto rest = After(message, "status=")) {
+    int64_t status = -1;
+    if (TakeNumber(*rest, &status)) return status;
+    return IntAfter(rest->substr(0, 60), "(").value_or(-1);
+  }
+  return IntAfter(message, "with error ").value_or(-1);
+}
+
+// "... No space left on device (28)"
+int64_t NumberInLastParentheses(std::string_view message) {
+  const size_t open = message.rfind('(');
+  return open == std::string_view::npos ? -1 : IntAfter(message.substr(open), "(").value_or(-1);
+}
+
+NcclWarningNumbers TwoNumbers(std::string_view message, std::string_view first, std::string_view second) {
+  const auto rest = After(message, first);
+  if (!rest) return {};
+  return {IntAfter(message, first).value_or(-1), IntAfter(*rest, second).value_or(-1)};
+}
+
+}  // namespace
+
+std::span<const NcclWarning> AllNcclWarnings() { return kNcclWarnings; }
+
+const NcclWarning* FindNcclWarning(std::string_view id) {
+  for (const NcclWarning& warning : kNcclWarnings)
+    if (warning.id == id) return &warning;
+  return nullptr;
+}
+
+const NcclWarning& ClassifyWarning(std::string_view message) {
+  for (const NcclWarningPattern& pattern : kNcclWarnPatterns)
+    if (Matches(pattern, message)) return *FindNcclWarning(pattern.id);
+  const NcclWarning* quiet = ClassifyInfoWarning(message);
+  return quiet ? *quiet : *FindNcclWarning("other");
+}
+
+const NcclWarning* ClassifyInfoWarning(std::string_view message) {
+  // Most INFO lines warn of nothing and start with a letter that no warning starts with.
+  static constexpr std::array<bool, 256> kOpens = [] {
+    std::array<bool, 256> opens{};
+    for (const NcclWarningPattern& pattern : kNcclInfoPatterns)
+      opens[static_cast<unsigned char>(pattern.opening[0])] = true;
+    return opens;
+  }();
+  if (message.empty() || !kOpens[static_cast<unsigned char>(message[0])]) return nullptr;
+  for (const NcclWarningPattern& pattern : kNcclInfoPatterns)
+    if (pattern.opening[0] == message[0] && Matches(pattern, message)) return FindNcclWarning(pattern.id);
+  return nullptr;
+}
+
+// NET/IB: Got completion from peer 10.0.0.7<34567> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) ...
+// NET/Socket : peer 10.0.0.7<41234> message truncated : receiving 524288 bytes instead of 65536. If you ...
+// Bootstrap Root : mismatch in info from procs, nranks 8 vs 4, nroots 1 vs 1, iroot 0 vs 0
+// Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 60
+NcclWarningNumbers ParseWarningNumbers(const NcclWarning& warning, std::string_view message) {
+  const std::string_view id = warning.id;
+  if (id == "ib-completion-error") return {CompletionStatus(message), -1};
+  if (id == "cuda-failure") return {IntAfter(message, "Cuda failure ").value_or(-1), -1};
+  if (id == "nvls-bind-failed") return {IntAfter(message, "CUDA error ").value_or(-1), -1};
+  if (id == "ib-modify-qp-failed" || id == "ib-modify-qp-retry")
+    return {IntAfter(message, "failed with ").value_or(-1), -1};
+  if (id == "shm-extend-failed" || id == "shm-open-failed") return {NumberInLastParentheses(message), -1};
+  if (id == "message-truncated") return TwoNumbers(message, "receiving ", "instead of ");
+  if (id == "bootstrap-message-truncated") return TwoNumbers(message, "received ", "instead of ");
+  if (id == "ib-size-mismatch") return TwoNumbers(message, "local size ", "remote ");
+  if (id == "bootstrap-nranks-mismatch") {
+    if (Contains(message, "nranks ")) return TwoNumbers(message, "nranks ", "vs ");
+    return TwoNumbers(message, "procs ", ": ");
+  }
+  if (id == "duplicate-gpu") return TwoNumbers(message, "rank ", "rank ");
+  if (id == "version-mismatch") return TwoNumbers(message, "version ", "version ");
+  if (id == "bootstrap-duplicate-rank") return TwoNumbers(message, "rank ", "of ");
+  if (id == "net-count-mismatch" && message.starts_with("Rank ")) return TwoNumbers(message, "Rank ", "has ");
+  return {};
+}
+
+NcclWarningRole RoleOf(const NcclWarning& warning, NcclWarningNumbers numbers, bool at_info_level) {
+  constexpr int64_t kFlushed = 5;
+  if (warning.id == "ib-completion-error" && numbers.value == kFlushed) return NcclWarningRole::secondary;
+  if (at_info_level && warning.role == NcclWarningRole::cause && warning.id != "ras-peer-dead")
+    return NcclWarningRole::notice;
+  return warning.role;
+}
+
+bool IsConnectionLoss(const NcclWarning& warning) {
+  return warning.id == "connection-closed" || warning.id == "connection-reset";
+}
+
+// socketProgress: Connection closed by remote peer node07.cluster<41234>
+// socketProgressOpt: Call to recv from 10.0.0.7<41234> failed : Connection reset by peer
+std::string_view ParsePeerAddress(std::string_view message) {
+  for (const std::string_view key : {"remote peer ", " from ", " to ", "peer "}) {
+    auto rest = After(message, key);
+    if (!rest) continue;
+    const std::string_view word = TakeWord(*rest);
+    if (word.find('<') != std::string_view::npos || word.find('.') != std::string_view::npos) return word;
+  }
+  return {};
+}
+
+}  // namespace tacet
