@@ -34,7 +34,8 @@ double BetaFraction(double a, double b, double x) {
 double IncompleteBeta(double a, double b, double x) {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
-  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
+  const double front =
+      std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
   if (x < (a + 1) / (a + b + 2)) return front * BetaFraction(a, b, x) / a;
   return 1 - front * BetaFraction(b, a, 1 - x) / b;
 }
@@ -104,8 +105,8 @@ WelchTest TestWelch(std::span<const double> a, std::span<const double> b) {
   return test;
 }
 
-BootstrapInterval BootstrapRelativeDifference(std::span<const double> a, std::span<const double> b, double confidence, int resamples,
-                                              uint64_t seed) {
+BootstrapInterval BootstrapRelativeDifference(std::span<const double> a, std::span<const double> b, double confidence,
+                                              int resamples, uint64_t seed) {
   if (a.empty() || b.empty() || resamples <= 0) return {};
   std::mt19937_64 random(seed);
   std::vector<double> differences;

@@ -9,7 +9,7 @@ namespace tacet {
 
 // All functions take values in any order; an empty list gives 0.
 double Mean(std::span<const double> values);
-double Variance(std::span<const double> values);  // of the sample: divided by n - 1
+double Variance(std::span<const double> values);        // of the sample: divided by n - 1
 double Quantile(std::vector<double> values, double q);  // linear between neighbours, q in [0, 1]
 double Median(std::vector<double> values);
 // Median distance from the median, times 1.4826: the standard deviation of a normal sample, and blind to outliers.
@@ -20,9 +20,9 @@ double TwoSidedTailOfT(double t, double degrees_of_freedom);
 
 // Welch's t-test: do two samples with unequal variances have the same mean?
 struct WelchTest {
-  double difference = 0;          // mean of b minus mean of a
+  double difference = 0;  // mean of b minus mean of a
   double t = 0, degrees_of_freedom = 0;
-  double p = 1;                   // two-sided; 1 when a sample has fewer than two values
+  double p = 1;  // two-sided; 1 when a sample has fewer than two values
 };
 WelchTest TestWelch(std::span<const double> a, std::span<const double> b);
 
@@ -30,18 +30,18 @@ WelchTest TestWelch(std::span<const double> a, std::span<const double> b);
 struct BootstrapInterval {
   double low = 0, high = 0;
 };
-BootstrapInterval BootstrapRelativeDifference(std::span<const double> a, std::span<const double> b, double confidence = 0.95,
-                                              int resamples = 4000, uint64_t seed = 1);
+BootstrapInterval BootstrapRelativeDifference(std::span<const double> a, std::span<const double> b,
+                                              double confidence = 0.95, int resamples = 4000, uint64_t seed = 1);
 
-// Benjamini-Hochberg: for each p-value its adjusted value. Calling everything below q a discovery keeps the share of false
-// ones among the discoveries at or below q.
+// Benjamini-Hochberg: for each p-value its adjusted value. Calling everything below q a discovery keeps the share of
+// false ones among the discoveries at or below q.
 std::vector<double> AdjustForMultipleTests(std::span<const double> p);
 
 // y = intercept + slope * x by least squares, weights optional (empty: all 1).
 struct LinearFit {
   double intercept = 0, slope = 0;
   double r_squared = 0;
-  bool valid = false;             // at least two different x
+  bool valid = false;  // at least two different x
 };
 LinearFit FitLine(std::span<const double> x, std::span<const double> y, std::span<const double> weights = {});
 

@@ -24,8 +24,9 @@ double TailByIntegration(double t, double df) {
 
 TEST(Statistics, TailOfTAgreesWithIntegration) {
   for (const double df : {1.0, 2.5, 4.0, 9.7, 30.0, 120.0})
-    for (const double t : {0.0, 0.3, 1.0, 2.0, 3.5, 6.0}) EXPECT_NEAR(TwoSidedTailOfT(t, df), TailByIntegration(t, df), 1e-9) << df << " " << t;
-  EXPECT_NEAR(TwoSidedTailOfT(12.706, 1), 0.05, 1e-5);   // tables
+    for (const double t : {0.0, 0.3, 1.0, 2.0, 3.5, 6.0})
+      EXPECT_NEAR(TwoSidedTailOfT(t, df), TailByIntegration(t, df), 1e-9) << df << " " << t;
+  EXPECT_NEAR(TwoSidedTailOfT(12.706, 1), 0.05, 1e-5);  // tables
   EXPECT_NEAR(TwoSidedTailOfT(2.0423, 30), 0.05, 1e-5);
 }
 
@@ -86,7 +87,8 @@ TEST(Statistics, AdjustedValuesFollowTheDefinition) {
       std::sort(sorted.begin(), sorted.end());
       double least = 1;
       for (size_t k = 0; k < sorted.size(); ++k)
-        if (sorted[k] >= p[i]) least = std::min(least, sorted[k] * static_cast<double>(p.size()) / static_cast<double>(k + 1));
+        if (sorted[k] >= p[i])
+          least = std::min(least, sorted[k] * static_cast<double>(p.size()) / static_cast<double>(k + 1));
       ASSERT_NEAR(adjusted[i], least, 1e-12);
     }
   }
@@ -99,7 +101,8 @@ TEST(Statistics, QuantilesAgreeWithSorting) {
     for (double& v : values) v = static_cast<double>(random() % 100);
     auto sorted = values;
     std::sort(sorted.begin(), sorted.end());
-    const double middle = sorted.size() % 2 ? sorted[sorted.size() / 2] : (sorted[sorted.size() / 2 - 1] + sorted[sorted.size() / 2]) / 2;
+    const double middle =
+        sorted.size() % 2 ? sorted[sorted.size() / 2] : (sorted[sorted.size() / 2 - 1] + sorted[sorted.size() / 2]) / 2;
     ASSERT_DOUBLE_EQ(Median(values), middle);
     ASSERT_DOUBLE_EQ(Quantile(values, 1), sorted.back());
     ASSERT_DOUBLE_EQ(Quantile(values, 0), sorted.front());

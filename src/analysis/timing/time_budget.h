@@ -39,6 +39,23 @@ struct RankBudget {
   TimeBudget total;
 };
 
+// Measures any window of one timeline, which must outlive it.
+class BudgetMeter {
+ public:
+  explicit BudgetMeter(const Timeline& timeline);
+  TimeBudget Measure(Interval window) const;
+  const GpuActivity& activity() const { return activity_; }
+
+ private:
+  void AddIdle(const IntervalSet& gaps, TimeBudget& budget) const;
+  int64_t LaunchBefore(int64_t ns) const;
+
+  const Timeline& timeline_;
+  int32_t device_;
+  GpuActivity activity_;
+  IntervalSet loading_;
+};
+
 // Per step of one rank. A step is the host's window; work that the GPU does after it counts for the step it runs in.
 RankBudget MeasureTimeBudget(const Timeline& timeline);
 

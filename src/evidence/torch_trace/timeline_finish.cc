@@ -21,7 +21,7 @@ int32_t ToInt32(int64_t value) { return static_cast<int32_t>(std::clamp<int64_t>
 
 // A list, or in on-demand traces a string "[0, 1]".
 std::vector<Rank> RanksOf(const JsonValue& value) {
-  if (!value.is_array()) return ToRanks(ParseRankList(value.Text()));
+  if (!value.is_array()) return ToRanks(ParseGroupRanks(value.Text()));
   std::vector<Rank> ranks;
   for (const JsonValue& item : value.items) ranks.push_back({ToInt32(item.Int(-1))});
   return ranks;
@@ -107,7 +107,7 @@ GroupIndex TimelineBuilder::FindGroup(const CollectiveArguments& arguments) {
     Group group;
     group.name = arguments.group_name;
     group.description = arguments.group_description;
-    group.members = ToRanks(ParseRankList(arguments.group_ranks));
+    group.members = ToRanks(ParseGroupRanks(arguments.group_ranks));
     group.size = ToInt32(arguments.group_size);
     fragment_.groups.push_back(std::move(group));
   }

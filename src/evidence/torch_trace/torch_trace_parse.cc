@@ -274,7 +274,7 @@ std::vector<std::vector<int64_t>> ParseDims(std::string_view text) {
   return dims;
 }
 
-std::vector<int32_t> ParseRankList(std::string_view text) {
+std::vector<int32_t> ParseGroupRanks(std::string_view text) {
   std::vector<int32_t> ranks;
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '.') return {};

@@ -62,6 +62,6 @@ int64_t MicrosecondsToNs(std::string_view text, int64_t otherwise);
 std::vector<std::vector<int64_t>> ParseDims(std::string_view text);
 
 // "[0, 1, 2, 3]", "[0, 1, ..., 28, ..., 63]" (cut, gives nothing) and "[]".
-std::vector<int32_t> ParseRankList(std::string_view text);
+std::vector<int32_t> ParseGroupRanks(std::string_view text);
 
 }  // namespace tacet

@@ -74,9 +74,10 @@ TEST(TorchTraceParse, ConvertsMicrosecondsExactly) {
 TEST(TorchTraceParse, ReadsShapesAndRankLists) {
   EXPECT_EQ(ParseDims("[[2048, 8192], [], [[3, 4]]]"), (std::vector<std::vector<int64_t>>{{2048, 8192}, {}, {3, 4}}));
   EXPECT_TRUE(ParseDims("").empty());
-  EXPECT_EQ(ParseRankList("[0, 4, 12]"), (std::vector<int32_t>{0, 4, 12}));
-  EXPECT_TRUE(ParseRankList("[0, 1, 2, ..., 28, ..., 63]").empty());  // cut by the profiler: the members are not known
-  EXPECT_TRUE(ParseRankList("[]").empty());
+  EXPECT_EQ(ParseGroupRanks("[0, 4, 12]"), (std::vector<int32_t>{0, 4, 12}));
+  EXPECT_TRUE(
+      ParseGroupRanks("[0, 1, 2, ..., 28, ..., 63]").empty());  // cut by the profiler: the members are not known
+  EXPECT_TRUE(ParseGroupRanks("[]").empty());
 }
 
 }  // namespace

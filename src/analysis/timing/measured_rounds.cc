@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rounds from tools that measure operations without a timeline: NCCL Inspector and the Flight Recorder.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+
+#include "analysis/timing/collective_match.h"
+
+namespace tacet {
+namespace {
+
+// The lag at which the sequence of operations repeats best: how many operations of this group a training step has. The
+// smallest of nearly equal ones, since every multiple repeats as well. Setup and a barrier at the end do not fit, so
+// most is enough.
+size_t FindPeriod(const std::vector<const CollectiveRound*>& all) {
+  constexpr size_t kLongest = 4096, kSample = 20000;
+  const std::span rounds = std::span(all).last(std::min(all.size(), kSample));
+  std::vector<double> scores;  // of lag 1, 2, ...
+  for (size_t lag = 1; lag <= kLongest && lag * 3 <= rounds.size(); ++lag) {
+    size_t equal = 0;
+    for (size_t i = lag; i < rounds.size(); ++i)
+      equal += rounds[i]->kind == rounds[i - lag]->kind && rounds[i]->bytes == rounds[i - lag]->bytes;
+    scores.push_back(static_cast<double>(equal) / static_cast<double>(rounds.size() - lag));
+  }
+  if (scores.empty()) return 1;
+  const double best = *std::max_element(scores.begin(), scores.end());
+  for (size_t i = 0; i < scores.size(); ++i)
+    if (scores[i] >= 0.75 && scores[i] >= 0.95 * best) return i + 1;
+  return 1;
+}
+
+int64_t EnterOf(const CollectiveRound& round) {
+  int64_t first = INT64_MAX;
+  for (const RoundMember& m : round.members)
+    if (m.enter_ns != kNoTime) first = std::min(first, m.enter_ns);
+  return first;
+}
+
+// Which operation of a period is the first of a step: the one before which the host pauses longest.
+size_t FindPhase(const std::vector<const CollectiveRound*>& rounds, size_t period) {
+  std::vector<double> pause(period, 0);
+  for (size_t i = 1; i < rounds.size(); ++i) {
+    const int64_t gap = EnterOf(*rounds[i]) - EnterOf(*rounds[i - 1]);
+    pause[i % period] += static_cast<double>(std::clamp<int64_t>(gap, 0, 60'000'000'000));
+  }
+  return static_cast<size_t>(std::max_element(pause.begin(), pause.end()) - pause.begin());
+}
+
+// The beginning of a run is no sample of it: connections are made, memory is allocated, kernels are chosen.
+int64_t WarmupSteps(int64_t steps) { return steps >= 6 ? std::max<int64_t>(3, steps / 10) : 1; }
+
+// Steps are periods of the group with the most operations among the largest groups; other groups fall into them by
+// time.
+void AssignSteps(std::vector<CollectiveRound>& rounds) {
+  std::map<GroupIndex, std::vector<const CollectiveRound*>> by_group;
+  for (const CollectiveRound& round : rounds)
+    if (!IsPointToPoint(round.kind) && EnterOf(round) != INT64_MAX) by_group[round.group].push_back(&round);
+  const std::vector<const CollectiveRound*>* main = nullptr;
+  const auto weight = [](const auto& list) { return std::pair(list.front()->group_size, list.size()); };
+  for (const auto& [group, list] : by_group)
+    if (list.size() >= 4 && (!main || weight(list) > weight(*main))) main = &list;
+  if (!main) return;
+  const size_t period = FindPeriod(*main);
+  std::vector<int64_t> starts;
+  for (size_t i = FindPhase(*main, period); i < main->size(); i += period) starts.push_back(EnterOf(*(*main)[i]));
+  const int64_t warmup = WarmupSteps(static_cast<int64_t>(starts.size()));
+  for (CollectiveRound& round : rounds) {
+    const auto after = std::upper_bound(starts.begin(), starts.end(), EnterOf(round));
+    round.step = static_cast<int64_t>(after - starts.begin()) - 1;
+  }
+  std::erase_if(rounds, [&](const CollectiveRound& round) { return round.step < warmup; });
+}
+
+// Issued, or begun, while the operation before it was still going on.
+void MarkQueued(std::vector<CollectiveRound>& rounds) {
+  std::map<std::pair<GroupIndex, Rank>, const RoundMember*> before;
+  for (CollectiveRound& round : rounds) {
+    for (RoundMember& m : round.members) {
+      const RoundMember*& last = before[{round.group, m.rank}];
+      if (last && last->duration_ns >= 0) {
+        const int64_t begun = last->start_ns != kNoTime ? last->start_ns : last->enter_ns;
+        // Starts are noticed by polling, up to milliseconds late.
+        const int64_t slack = last->duration_ns / 20 + 1'000'000;
+        const bool issued_early = m.enter_ns != kNoTime && begun != kNoTime && m.enter_ns < begun + last->duration_ns;
+        const bool began_late =
+            m.start_ns != kNoTime && begun != kNoTime && m.start_ns > begun + last->duration_ns + slack;
+        m.queued = issued_early && !began_late;
+      }
+      last = &m;
+    }
+  }
+}
+
+std::vector<CollectiveRound> FinishRounds(std::vector<CollectiveRound> rounds) {
+  std::erase_if(rounds, [](const CollectiveRound& round) { return round.members.size() < 2; });
+  for (CollectiveRound& round : rounds)
+    std::sort(round.members.begin(), round.members.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  std::stable_sort(rounds.begin(), rounds.end(), [](const auto& a, const auto& b) { return EnterOf(a) < EnterOf(b); });
+  MarkQueued(rounds);
+  AssignSteps(rounds);
+  return rounds;
+}
+
+}  // namespace
+
+std::vector<CollectiveRound> MatchMeasurements(const Incident& incident) {
+  std::map<uint64_t, GroupIndex> group_of;
+  for (uint32_t g = 0; g < incident.groups.size(); ++g)
+    if (incident.groups[g].comm_id != 0) group_of[incident.groups[g].comm_id] = static_cast<GroupIndex>(g);
+  std::map<std::tuple<uint64_t, OpKind, int64_t>, CollectiveRound> rounds;
+  for (const Measurement& m : incident.measurements) {
+    if (m.seq < 0 || m.duration_ns < 0 || IsPointToPoint(m.op) || m.op == OpKind::unknown) continue;
+    CollectiveRound& round = rounds[{m.comm, m.op, m.seq}];
+    const auto group = group_of.find(m.comm);
+    // A communicator that no other tool knows still tells its operations apart from those of others.
+    round.group =
+        group != group_of.end() ? group->second : static_cast<GroupIndex>(0x80000000u | static_cast<uint32_t>(m.comm));
+    round.kind = m.op;
+    round.seq = m.seq;
+    round.bytes = m.bytes;
+    round.group_size = m.comm_size;
+    const Rank rank = m.rank.known() ? m.rank : Rank{m.group_rank.value};
+    const bool known =
+        std::any_of(round.members.begin(), round.members.end(), [&](const auto& other) { return other.rank == rank; });
+    if (!rank.known() || known) continue;
+    round.members.push_back({rank, m.enter_wall_ns, m.start_wall_ns, m.finish_wall_ns, m.duration_ns});
+  }
+  std::vector<CollectiveRound> out;
+  for (auto& [key, round] : rounds) out.push_back(std::move(round));
+  return FinishRounds(std::move(out));
+}
+
+std::vector<CollectiveRound> MatchTimedCalls(const Incident& incident) {
+  std::map<std::pair<GroupIndex, uint32_t>, CollectiveRound> rounds;
+  std::set<std::pair<GroupIndex, uint32_t>> disputed;
+  for (const CallStream& stream : incident.streams) {
+    if (stream.source != CallSource::flight_recorder || !stream.rank.known()) continue;
+    for (const Call& call : stream.calls) {
+      if (call.duration_ms < 0 || call.group == GroupIndex::none) continue;
+      if (call.has(kPointToPoint) || call.has(kCoalescedMember) || call.has(kEndedByAbort)) continue;
+      const std::pair key{call.group, call.seq};
+      CollectiveRound& round = rounds[key];
+      const auto n = static_cast<int32_t>(incident.groups[static_cast<uint32_t>(call.group)].members.size());
+      const int64_t bytes = OperationBytes(call.kind, call.in_elements, call.out_elements, call.type, n);
+      if (!round.members.empty() && (round.kind != call.kind || round.bytes != bytes)) disputed.insert(key);
+      round.group = call.group;
+      round.kind = call.kind;
+      round.type = call.type;
+      round.seq = call.seq;
+      round.bytes = bytes;
+      round.group_size = n;
+      const auto duration = static_cast<int64_t>(static_cast<double>(call.duration_ms) * 1e6);
+      round.members.push_back({stream.rank, call.enter_wall_ns, kNoTime, kNoTime, duration});
+    }
+  }
+  std::vector<CollectiveRound> out;
+  for (auto& [key, round] : rounds)
+    if (!disputed.count(key)) out.push_back(std::move(round));
+  return FinishRounds(std::move(out));
+}
+
+}  // namespace tacet

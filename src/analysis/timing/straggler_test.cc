@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/timing/straggler.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "analysis/timing/recorded_timelines.h"
+#include "analysis/timing/timeline_fixture.h"
+
+namespace tacet {
+
+extern const Format kFlightRecorderFormat, kInspectorFormat;
+
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+std::vector<Group> World(int32_t size) {
+  Group group;
+  group.name = "0";
+  for (int32_t r = 0; r < size; ++r) group.members.push_back({r});
+  return {group};
+}
+
+// What a rank does in a step before it comes to the all-reduce.
+struct Before {
+  int64_t host = 0, loader = 0, compute = 20 * kMs;
+};
+
+// Steps of 100 ms or more: some host time, some compute, one all-reduce of 30 ms that ends for all when the last has
+// come.
+std::vector<Timeline> MakeJob(int32_t ranks, int steps, const std::function<Before(int32_t rank, int step)>& plan) {
+  std::vector<Timeline> out;
+  for (int32_t r = 0; r < ranks; ++r) out.push_back(MakeTimeline(r));
+  std::mt19937 random(1);
+  int64_t t = 0;
+  for (int s = 0; s < steps; ++s) {
+    std::vector<int64_t> start(static_cast<size_t>(ranks));
+    std::vector<Before> plans;
+    for (int32_t r = 0; r < ranks; ++r) {
+      Before before = plan(r, s);
+      before.host += static_cast<int64_t>(random() % (2 * kMs));
+      plans.push_back(before);
+      start[static_cast<size_t>(r)] = t + kMs + before.host + before.loader + before.compute;
+    }
+    const int64_t end = *std::max_element(start.begin(), start.end()) + 30 * kMs;
+    for (int32_t r = 0; r < ranks; ++r) {
+      Timeline& timeline = out[static_cast<size_t>(r)];
+      const Before& before = plans[static_cast<size_t>(r)];
+      const int64_t issue = t + before.host + before.loader;
+      if (before.loader > 0) timeline.ranges.push_back({t, t + before.loader, {}, 0, HostWork::data_loading});
+      AddGpu(timeline, GpuWork::compute, issue + kMs, issue + kMs + before.compute, issue);
+      AddCollective(timeline, OpKind::all_reduce, issue + 1000, start[static_cast<size_t>(r)],
+                    end + static_cast<int64_t>(random() % 1000));
+      timeline.steps.push_back({s, t, end + 10 * kMs});
+      timeline.begin_ns = 0;
+    }
+    t = end + 10 * kMs;
+  }
+  return out;
+}
+
+TEST(Straggler, NamesNobodyInAHealthyJob) {
+  const auto job = MakeJob(4, 6, [](int32_t, int) { return Before{}; });
+  EXPECT_TRUE(FindStragglersInTraces(job, World(4)).stragglers.empty());
+}
+
+TEST(Straggler, NamesTheRankWithMoreGpuWork) {
+  const auto job = MakeJob(4, 6, [](int32_t r, int) { return Before{.compute = (r == 2 ? 60 : 20) * kMs}; });
+  const StragglerReport report = FindStragglersInTraces(job, World(4));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank.value, 2);
+  EXPECT_EQ(report.stragglers[0].origin, StragglerOrigin::gpu_work);
+  EXPECT_EQ(report.stragglers[0].pattern, StragglerPattern::persistent);
+  EXPECT_NEAR(report.cost_share, 40.0 / 102, 0.03);
+}
+
+TEST(Straggler, NamesTheRankWithASlowHost) {
+  const auto job = MakeJob(4, 6, [](int32_t r, int) { return Before{.host = (r == 1 ? 25 : 0) * kMs}; });
+  const StragglerReport report = FindStragglersInTraces(job, World(4));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank.value, 1);
+  EXPECT_EQ(report.stragglers[0].origin, StragglerOrigin::host);
+}
+
+TEST(Straggler, TellsDataLoadingFromOtherHostTime) {
+  const auto job = MakeJob(4, 6, [](int32_t r, int) { return Before{.loader = (r == 1 ? 25 : 0) * kMs}; });
+  const StragglerReport report = FindStragglersInTraces(job, World(4));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].origin, StragglerOrigin::data_loading);
+}
+
+TEST(Straggler, CallsARankThatIsLateNowAndThenIntermittent) {
+  const auto job =
+      MakeJob(4, 10, [](int32_t r, int s) { return Before{.host = (r == 3 && s % 4 == 1 ? 80 : 0) * kMs}; });
+  const StragglerReport report = FindStragglersInTraces(job, World(4));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank.value, 3);
+  EXPECT_EQ(report.stragglers[0].pattern, StragglerPattern::intermittent);
+  EXPECT_EQ(report.stragglers[0].late_steps, 3u);
+}
+
+TEST(Straggler, NamesBothOfTwo) {
+  const auto job = MakeJob(8, 6, [](int32_t r, int) { return Before{.compute = (r == 2 || r == 5 ? 50 : 20) * kMs}; });
+  const StragglerReport report = FindStragglersInTraces(job, World(8));
+  ASSERT_EQ(report.stragglers.size(), 2u);
+  EXPECT_EQ(report.stragglers[0].rank.value + report.stragglers[1].rank.value, 7);
+}
+
+TEST(Straggler, CallsChangingHeavyRanksUnevenInput) {
+  const auto job = MakeJob(4, 8, [](int32_t r, int s) { return Before{.compute = (r == s % 4 ? 50 : 20) * kMs}; });
+  const StragglerReport report = FindStragglersInTraces(job, World(4));
+  ASSERT_FALSE(report.stragglers.empty());
+  for (const Straggler& one : report.stragglers) EXPECT_EQ(one.origin, StragglerOrigin::uneven_input);
+}
+
+TEST(Straggler, IsNotMisledBySkewedClocks) {
+  auto job = MakeJob(4, 12, [](int32_t r, int) { return Before{.host = (r == 1 ? 25 : 0) * kMs}; });
+  for (auto& event : job[0].gpu)
+    event.start_ns += 500 * kMs, event.end_ns += 500 * kMs;  // rank 0's clock is half a second ahead
+  for (auto& launch : job[0].launches) launch.start_ns += 500 * kMs;
+  for (auto& step : job[0].steps) step.start_ns += 500 * kMs, step.end_ns += 500 * kMs;
+  for (auto& operation : job[0].collectives) operation.enter_ns += 500 * kMs;
+  const StragglerReport report = FindStragglersInTraces(job, World(4));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank.value, 1);
+}
+
+// Recorded jobs, from the traces alone, from the flight records alone, from the Inspector alone.
+
+Incident ReadRecords(const std::filesystem::path& folder, const std::string& part, const Format& format) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error))
+    if (entry.is_regular_file() && entry.path().string().find(part) != std::string::npos) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::vector<Fragment> fragments;
+  for (const auto& path : files) {
+    auto mapped = MappedFile::Open(path.string());
+    if (!mapped) continue;
+    Fragment& fragment = fragments.emplace_back();
+    fragment.path = std::filesystem::relative(path, folder).string();
+    fragment.format = format.name;
+    format.read({fragment.path, mapped->bytes(), false}, fragment);
+  }
+  auto jobs = Assemble(std::move(fragments));
+  return jobs.empty() ? Incident() : std::move(jobs.front());
+}
+
+struct Recorded {
+  const char* name;
+  int32_t rank;  // -1: nobody
+  StragglerPattern pattern = StragglerPattern::persistent;
+  StragglerOrigin origin = StragglerOrigin::unknown;
+};
+
+class RecordedStragglers : public testing::TestWithParam<Recorded> {
+ protected:
+  std::filesystem::path folder() const { return SharedFolder() / "corpus" / GetParam().name; }
+  void Check(const StragglerReport& report) const {
+    if (GetParam().rank < 0) {
+      EXPECT_TRUE(report.stragglers.empty())
+          << "rank " << (report.stragglers.empty() ? -1 : report.stragglers[0].rank.value);
+      return;
+    }
+    ASSERT_EQ(report.stragglers.size(), 1u);
+    EXPECT_EQ(report.stragglers[0].rank.value, GetParam().rank);
+    EXPECT_EQ(report.stragglers[0].pattern, GetParam().pattern);
+  }
+};
+
+TEST_P(RecordedStragglers, FromTracesAlone) {
+  const Incident job = ReadTraces(folder(), "trace_rank");
+  if (job.timelines.empty()) GTEST_SKIP() << "no traces here";
+  const StragglerReport report = FindStragglersInTraces(job.timelines, job.groups);
+  Check(report);
+  for (const Straggler& one : report.stragglers) EXPECT_EQ(one.origin, GetParam().origin);
+}
+
+TEST_P(RecordedStragglers, FromFlightRecordsAlone) {
+  if (GetParam().origin == StragglerOrigin::stage) GTEST_SKIP() << "sends alone do not tell";
+  const Incident job = ReadRecords(folder(), "nccl_trace_rank", kFlightRecorderFormat);
+  if (job.streams.empty()) GTEST_SKIP() << "no flight records here";
+  Check(FindStragglersInTimedCalls(job));
+}
+
+TEST_P(RecordedStragglers, FromInspectorAlone) {
+  const Incident job = ReadRecords(folder(), "inspector", kInspectorFormat);
+  if (job.measurements.empty()) GTEST_SKIP() << "no Inspector files here";
+  Check(FindStragglersInMeasurements(job));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Corpus, RecordedStragglers,
+    testing::Values(Recorded{"straggler", 1, StragglerPattern::persistent, StragglerOrigin::gpu_work},
+                    Recorded{"straggler_cpu", 3, StragglerPattern::persistent, StragglerOrigin::host},
+                    Recorded{"straggler_flaky", 0, StragglerPattern::intermittent, StragglerOrigin::host},
+                    Recorded{"gpt_pp_heavy", 2, StragglerPattern::persistent, StragglerOrigin::stage},
+                    Recorded{"clean_ddp", -1}, Recorded{"clean_fsdp", -1}, Recorded{"mesh_clean", -1},
+                    Recorded{"gpt_ddp_b1", -1}, Recorded{"gpt_ddp_b25", -1}, Recorded{"gpt_ddp_b250", -1},
+                    Recorded{"gpt_fsdp", -1}, Recorded{"gpt_pp", -1}, Recorded{"sizes", -1}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tacet
