@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/json_reader.h"
+#include "evidence/ras/ras_identity.h"
 #include "evidence/ras/ras_parse.h"
 
 namespace tacet {
@@ -36,13 +37,6 @@ std::string_view ResultWords(int64_t code) {
   return code >= 1 && code <= 6 ? kWords[code - 1] : "Unexpected error";
 }
 
-int64_t Launched(const LaunchCounts& counts) {
-  int64_t sum = counts.all_kinds;
-  for (const int64_t count : counts.counts)
-    if (count >= 0) sum = std::max<int64_t>(sum, 0) + std::min(count, INT64_MAX - std::max<int64_t>(sum, 0));
-  return sum;
-}
-
 class Importer {
  public:
   Importer(RasParse parse, Fragment& out) : parse_(std::move(parse)), out_(out) {}
@@ -61,9 +55,6 @@ class Importer {
   void ImportProcess(const RasRecord& record);
   void ImportPeerEvent(const RasRecord& record);
   void DropWithdrawn();
-  void NameRanks();
-  void NameMembers();
-  void CompareWithAnswerBefore();
   void NoteEarlierAnswers();
 
   bool MembersFollow(size_t index) const;
@@ -341,66 +332,6 @@ void Importer::ImportRecord(const RasRecord& record, bool listed_below) {
   }
 }
 
-// A communicator's rank is the job's rank where that communicator holds every process the report names. Several such
-// communicators must agree, and a process that speaks for two ranks has none of its own.
-void Importer::NameRanks() {
-  int32_t largest = -1;
-  for (const LaunchCounts& counts : out_.launch_counts) largest = std::max(largest, counts.comm_size);
-  for (const auto& [row, size] : size_of_row_) largest = std::max(largest, size);
-  const int64_t processes = job_gpus_ > 0 ? job_gpus_ : static_cast<int64_t>(out_.speakers.size());
-  if (largest < 1 || processes != largest) return;
-  std::map<uint32_t, int32_t> rank_of;
-  std::map<int32_t, uint32_t> taken;
-  bool agree = true;
-  for (const LaunchCounts& counts : out_.launch_counts) {
-    const auto speaker = speaker_of_.find({counts.host, counts.pid});
-    if (counts.comm_size != largest || !counts.group_rank.known() || speaker == speaker_of_.end()) continue;
-    const int32_t rank = counts.group_rank.value;
-    agree &= rank_of.try_emplace(speaker->second, rank).first->second == rank;
-    agree &= taken.try_emplace(rank, speaker->second).first->second == speaker->second;
-  }
-  if (!agree) return;
-  for (const auto& [speaker, rank] : rank_of) {
-    out_.speakers[speaker].rank = {rank};
-    out_.speakers[speaker].rank_certainty = Certainty::stated;
-    out_.speakers[speaker].world_size = largest;
-  }
-}
-
-// Where every process has its rank, every communicator has its members.
-void Importer::NameMembers() {
-  std::map<uint64_t, std::map<int32_t, Rank>> members;
-  for (const LaunchCounts& counts : out_.launch_counts) {
-    const auto speaker = speaker_of_.find({counts.host, counts.pid});
-    if (speaker == speaker_of_.end() || !counts.group_rank.known()) continue;
-    const Rank rank = out_.speakers[speaker->second].rank;
-    if (rank.known()) members[counts.comm].emplace(counts.group_rank.value, rank);
-  }
-  for (Group& group : out_.groups) {
-    const auto& known = members[group.comm_id];
-    if (known.empty() || static_cast<int64_t>(known.size()) != group.size || known.rbegin()->first >= group.size)
-      continue;
-    for (const auto& [place, rank] : known) group.members.push_back(rank);
-  }
-}
-
-// Two answers tell "busy" from "stuck": a rank whose counts stand still.
-void Importer::CompareWithAnswerBefore() {
-  if (last_answer_ == 0) return;
-  std::map<RankKey, int64_t> before;
-  for (const RasRecord& record : parse_.records) {
-    if (record.answer + 1 != last_answer_ || record.kind != RasKind::rank_counts) continue;
-    int64_t sum = 0;
-    for (const RasCount& count : record.counts) sum += std::clamp<int64_t>(count.launched, 0, INT64_MAX - sum);
-    before[{record.comm, record.rank}] = sum;
-  }
-  for (LaunchCounts& counts : out_.launch_counts) {
-    const auto found = before.find({counts.comm, counts.group_rank.value});
-    const int64_t launched = Launched(counts);
-    if (found != before.end() && launched >= 0) counts.moved = launched > found->second;
-  }
-}
-
 void Importer::NoteEarlierAnswers() {
   if (last_answer_ == 0) return;
   out_.Note(DiagnosticSeverity::note, "ras-earlier-answers",
@@ -424,9 +355,10 @@ void Importer::Run() {
     ImportRecord(record, group && MembersFollow(i));
   }
   DropWithdrawn();
-  NameRanks();
-  NameMembers();
-  CompareWithAnswerBefore();
+  int32_t largest = -1;
+  for (const auto& [row, size] : size_of_row_) largest = std::max(largest, size);
+  NameRasRanks(job_gpus_, largest, out_);
+  if (last_answer_ > 0) CompareRasAnswers(parse_.records, last_answer_ - 1, out_);
   NoteEarlierAnswers();
 }
 
