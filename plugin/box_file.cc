@@ -27,20 +27,6 @@ uint32_t PowerOfTwoUpTo(uint64_t limit) {
   return power;
 }
 
-// mkdir -p. The default folder is shared by all users of the host, like /tmp.
-void MakeFolders(const char* dir) {
-  char path[512];
-  CopyText(path, sizeof path, dir);
-  for (char* slash = path + 1; *slash != 0; ++slash) {
-    if (*slash != '/') continue;
-    *slash = 0;
-    mkdir(path, 0755);
-    *slash = '/';
-  }
-  const bool shared = strcmp(dir, kDefaultDir) == 0;
-  if (mkdir(path, 0755) == 0 && shared) chmod(path, 01777);
-}
-
 // A folder of our own, or nothing: never one that somebody else prepared for us.
 int OpenOwnFolder(int base, const char* name) {
   if (mkdirat(base, name, 0700) != 0 && errno != EEXIST) return -1;
@@ -95,6 +81,20 @@ void* ReserveAndMap(int fd, uint64_t* bytes) {
 }
 
 }  // namespace
+
+// mkdir -p. The default folder is shared by all users of the host, like /tmp.
+void MakeFolders(const char* dir) {
+  char path[512];
+  CopyText(path, sizeof path, dir);
+  for (char* slash = path + 1; *slash != 0; ++slash) {
+    if (*slash != '/') continue;
+    *slash = 0;
+    mkdir(path, 0755);
+    *slash = '/';
+  }
+  const bool shared = strcmp(dir, kDefaultDir) == 0;
+  if (mkdir(path, 0755) == 0 && shared) chmod(path, 01777);
+}
 
 BoxGeometry GeometryFor(uint64_t bytes) {
   BoxGeometry geometry{};

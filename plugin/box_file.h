@@ -8,6 +8,9 @@
 
 namespace tacet::plugin {
 
+// mkdir -p
+void MakeFolders(const char* dir);
+
 // Where each table lies in a box of a given size. The ring gets what the others leave.
 struct BoxGeometry {
   box::Table comms, groups, ops, proxies, peers, ring;

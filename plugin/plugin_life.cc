@@ -111,6 +111,7 @@ __attribute__((destructor)) void OnExit() {
   OpenBox* box = CurrentBox();
   if (box == nullptr || box->pid != getpid()) return;
   FlushKeeper(1000);
+  RemovePromFile();
   BeatHeart(*box);
   Store(box->header->end_ticks, Ticks());
   StoreRelease(box->header->end_state, box::EndState::exited);

@@ -11,6 +11,8 @@
 #include <cerrno>
 
 #include "plugin/box_file.h"
+#include "plugin/output/json_lines.h"
+#include "plugin/output/prom_textfile.h"
 #include "plugin/record/op_table.h"
 
 namespace tacet::plugin {
@@ -43,23 +45,40 @@ void SettleQuietOps(OpenBox& box) {
     if ((Load(box.ops[slot].word) & box::kWordLive) != 0) Settle(box, slot, now - quiet, false);
 }
 
-void Work(OpenBox& box) {
-  BeatHeart(box);
-  SettleQuietOps(box);
+RingReader g_ring;
+JsonLines g_json;
+PromTextfile g_prom;
+bool g_closing = false;
+
+void WriteOutputs(OpenBox& box, bool at_once) {
+  if (Load(g_closing) || (!g_json.asked() && !g_prom.asked())) return;
+  g_ring.Drain(box, [&](const box::Op& op) {
+    FinishedOp finished;
+    if (!DescribeOp(box, op, &finished)) return;
+    if (g_json.asked()) g_json.Add(box, finished);
+    if (g_prom.asked()) g_prom.Add(box, finished);
+  });
+  g_json.Flush(box);
+  if (g_prom.asked()) g_prom.Write(box, at_once);
 }
 
 void* Keep(void*) {
   pthread_setname_np(pthread_self(), "tacet-keeper");
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
   if (g_settings.keep_box) SweepEndedBoxes(g_settings.box_dir, kSweepAgeS);
+  g_json.Open(*g_kept, g_settings);
+  g_prom.Open(*g_kept, g_settings);
   pthread_mutex_lock(&g_lock);
   for (;;) {
     const timespec next = InMs(g_settings.heartbeat_ms);
     while (g_asked == g_served)
       if (pthread_cond_timedwait(&g_wake, &g_lock, &next) == ETIMEDOUT) break;
     const uint64_t asked = g_asked;
+    const bool flush = g_asked != g_served;
     pthread_mutex_unlock(&g_lock);
-    Work(*g_kept);
+    BeatHeart(*g_kept);
+    SettleQuietOps(*g_kept);
+    WriteOutputs(*g_kept, flush);
     pthread_mutex_lock(&g_lock);
     g_served = asked;
     pthread_cond_broadcast(&g_flushed);
@@ -89,10 +108,13 @@ void BeatHeart(OpenBox& box) {
 }
 
 void StartKeeper(OpenBox& box, const Settings& settings) {
-  if (settings.heartbeat_ms == 0 || g_running) return;
+  const bool outputs = settings.json_dir[0] != 0 || settings.prom_dir[0] != 0;
+  if (g_running || (settings.heartbeat_ms == 0 && !outputs)) return;
   InitConditions();
   g_kept = &box;
   g_settings = settings;
+  if (g_settings.heartbeat_ms == 0) g_settings.heartbeat_ms = 500;
+  g_ring = RingReader();
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -104,7 +126,7 @@ void StartKeeper(OpenBox& box, const Settings& settings) {
   g_running = pthread_create(&thread, &attributes, Keep, nullptr) == 0;
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (g_running) Store(box.header->heartbeat_ms, settings.heartbeat_ms);
+  if (g_running) Store(box.header->heartbeat_ms, g_settings.heartbeat_ms);
 }
 
 void FlushKeeper(uint32_t limit_ms) {
@@ -118,9 +140,15 @@ void FlushKeeper(uint32_t limit_ms) {
   pthread_mutex_unlock(&g_lock);
 }
 
+void RemovePromFile() {
+  Store(g_closing, true);
+  if (g_running) g_prom.Remove();
+}
+
 void ForgetKeeper() {
   g_running = false;
   g_kept = nullptr;
+  g_closing = false;
   g_asked = g_served = 0;
   pthread_mutex_init(&g_lock, nullptr);
 }

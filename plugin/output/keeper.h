@@ -12,7 +12,8 @@ namespace tacet::plugin {
 void StartKeeper(OpenBox& box, const Settings& settings);
 // Lets it write out what is finished; waits at most `limit_ms`. Nothing happens when there is no output to write.
 void FlushKeeper(uint32_t limit_ms);
-void ForgetKeeper();  // in a forked child: the thread stayed with the parent
+void RemovePromFile();  // at exit
+void ForgetKeeper();    // in a forked child: the thread stayed with the parent
 
 void BeatHeart(OpenBox& box);
 

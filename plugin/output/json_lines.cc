@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/output/json_lines.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "plugin/box_file.h"
+#include "plugin/output/text_buffer.h"
+
+namespace tacet::plugin {
+
+static uint64_t WallMicros() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
+
+void JsonLines::Open(const OpenBox& box, const Settings& settings) {
+  path_[0] = 0;
+  fd_ = -1;
+  used_ = lines_ = 0;
+  if (settings.json_dir[0] == 0) return;
+  char host[64];
+  CopyFileName(host, sizeof host, box.header->host);
+  snprintf(path_, sizeof path_, "%s/%s-pid%d.log", settings.json_dir, host, box.pid);
+  min_bytes_ = settings.json_min_bytes;
+  MakeFolders(settings.json_dir);
+}
+
+// {"header":{"id":"0x7f8c496ae9f661","comm_name":"default_pg","rank":2,"n_ranks":8,"nnodes":1},"metadata":{...},
+//  "coll_perf":{"coll":"ReduceScatter","coll_sn":1231,"coll_msg_size_bytes":2147483648,"coll_exec_time_us":41057,...}}
+static void PrintLine(TextBuffer& out, const box::Header& header, const FinishedOp& done) {
+  out.Print("{\"header\":{\"id\":\"0x%llx\",\"comm_name\":\"", static_cast<unsigned long long>(done.op.comm_id));
+  out.PrintEscaped(done.comm_name, true);
+  out.Print("\",\"rank\":%d,\"n_ranks\":%d,\"nnodes\":%d},", done.rank, done.size, done.nodes);
+  out.Print("\"metadata\":{\"inspector_output_format_version\":\"v4.0\",\"git_rev\":\"tacet-%s\",",
+            header.plugin_version);
+  out.Print("\"rec_mechanism\":\"nccl_profiler_interface\",\"dump_timestamp_us\":%llu,\"hostname\":\"",
+            static_cast<unsigned long long>(WallMicros()));
+  out.PrintEscaped(header.host, true);
+  out.Print("\",\"pid\":%d},", header.pid);
+  const char* p = done.transfer ? "p2p" : "coll";
+  out.Print("\"%s_perf\":{\"%s\":\"%s\",\"%s_sn\":%llu,", p, p, done.function, p,
+            static_cast<unsigned long long>(done.transfer ? done.op.seq : done.op.func_seq));
+  if (done.transfer) out.Print("\"p2p_peer\":%d,", done.op.peer);
+  out.Print("\"%s_msg_size_bytes\":%llu,\"%s_exec_time_us\":%llu,\"%s_timing_source\":\"%s\",", p,
+            static_cast<unsigned long long>(done.bytes), p, static_cast<unsigned long long>(done.duration_ns / 1000), p,
+            done.timing_source);
+  out.Print("\"%s_algobw_gbs\":%f,\"%s_busbw_gbs\":%f}}\n", p, done.algorithm_gbs, p, done.bus_gbs);
+}
+
+void JsonLines::Add(OpenBox& box, const FinishedOp& finished) {
+  if (finished.bytes < min_bytes_) return;
+  if (sizeof buffer_ - used_ < 2048) Flush(box);
+  TextBuffer line(buffer_ + used_, sizeof buffer_ - used_);
+  PrintLine(line, *box.header, finished);
+  if (!line.fits()) return CountDrop(box, box::Drop::output_lost);
+  used_ += static_cast<uint32_t>(line.size());
+  ++lines_;
+}
+
+void JsonLines::Flush(OpenBox& box) {
+  if (used_ == 0) return;
+  if (fd_ < 0) fd_ = open(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+  struct stat before {};
+  const bool known = fd_ >= 0 && fstat(fd_, &before) == 0 && S_ISREG(before.st_mode);
+  const ssize_t wrote = known ? write(fd_, buffer_, used_) : -1;
+  if (wrote != static_cast<ssize_t>(used_)) {
+    plugin::Add(box.header->drops[static_cast<int>(box::Drop::output_lost)], lines_);
+    if (wrote > 0) static_cast<void>(!ftruncate(fd_, before.st_size));  // no half lines
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;  // tried again with the next lines
+  }
+  used_ = lines_ = 0;
+}
+
+}  // namespace tacet::plugin
