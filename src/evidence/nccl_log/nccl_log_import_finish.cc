@@ -134,6 +134,9 @@ void NcclLogImport::MakeStreams() {
     const bool used = comm.issued[0] + comm.issued[1] + comm.api_issued[0] + comm.api_issued[1] > 0;
     if (used && !comm.init_seen) whole[comm.speaker] = false;
   }
+  // The processes of one file share their settings: where one logs its calls, another's silence is its own.
+  const bool calls_are_logged = std::any_of(processes_.begin(), processes_.end(),
+                                            [](const Process& process) { return process.calls_are_logged; });
   for (uint32_t s = 0; s < voices_.size(); ++s) {
     Voice& voice = voices_[s];
     const Process& process = processes_[voice.process];
@@ -144,7 +147,7 @@ void NcclLogImport::MakeStreams() {
     stream.from_start = whole[s];
     stream.knows_finish = voice.tells_finish;
     stream.cut = file_.cut;
-    stream.stub = stream.calls.empty() && !process.calls_are_logged;
+    stream.stub = stream.calls.empty() && !calls_are_logged;
     stream.captured_wall_ns = process.last_wall_ns;
     out_.streams.push_back(std::move(stream));
   }

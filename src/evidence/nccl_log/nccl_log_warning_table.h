@@ -186,7 +186,8 @@ inline constexpr NcclWarning kNcclWarnings[] = {
      "find out why the process at that address ended"},
     {"cleanup-failed", kSecondary, "an operation failed or resources could not be freed after an error",
      "see the first warning of this process"},
-    {"other", kCause, "a warning this tool does not know", "read the message"},
+    {"other", kNotice, "a warning this tool does not know",
+     "read the message; an error code behind it shows that it was serious"},
 };
 
 // `opening` must stand at the start (empty: anywhere will do), `part` somewhere in the message.
