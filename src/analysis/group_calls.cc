@@ -49,7 +49,8 @@ void Settle(MemberCalls& member) {
   }
   if (!member.stream->knows_finish) return;
   // Everything before the first recorded call was finished, or it could not have been dropped from the list.
-  member.finished_through = member.calls.empty() ? member.last_enqueued : static_cast<int64_t>(member.At(0).seq) - 1;
+  if (member.calls.empty()) return;
+  member.finished_through = static_cast<int64_t>(member.At(0).seq) - 1;
   for (const uint32_t index : member.calls) {
     if (!IsFinished(all[index])) {
       // A record of active calls only leaves out the finished ones; a gap ends at the first one that is listed.
@@ -65,6 +66,12 @@ void Settle(MemberCalls& member) {
 std::vector<GroupCalls> CollectGroupCalls(const Incident& incident, CallSource source) {
   std::vector<GroupCalls> groups;
   std::vector<int32_t> place_of(incident.groups.size(), -1);
+  std::vector<bool> does_p2p(incident.groups.size(), false);
+  for (const CallStream& stream : incident.streams)
+    if (stream.source == source)
+      for (const Call& call : stream.calls)
+        if (call.has(kPointToPoint) && call.group != GroupIndex::none)
+          does_p2p[static_cast<uint32_t>(call.group)] = true;
   const auto group_at = [&](GroupIndex index) -> GroupCalls& {
     int32_t& place = place_of[static_cast<uint32_t>(index)];
     if (place < 0) {
@@ -84,7 +91,8 @@ std::vector<GroupCalls> CollectGroupCalls(const Incident& incident, CallSource s
       GroupCalls& group = group_at(index);
       const auto [found, added] = member_index.try_emplace(static_cast<uint32_t>(index), 0);
       if (added) {
-        auto place = std::find_if(group.members.begin(), group.members.end(), [&](const auto& m) { return m.rank == stream.rank; });
+        auto place = std::find_if(group.members.begin(), group.members.end(),
+                                  [&](const auto& m) { return m.rank == stream.rank; });
         if (place == group.members.end()) place = group.members.insert(place, MemberCalls{stream.rank});
         place->stream = &stream;
         found->second = static_cast<size_t>(place - group.members.begin());
@@ -96,9 +104,11 @@ std::vector<GroupCalls> CollectGroupCalls(const Incident& incident, CallSource s
       if (call.group != GroupIndex::none && !call.has(kPointToPoint)) AddCall(member_at(call.group), i);
     }
     for (const GroupProgress& progress : stream.progress) {
-      if (progress.group == GroupIndex::none) continue;
+      // The recorder's counters mix collectives and point-to-point calls where a group does both.
+      if (progress.group == GroupIndex::none || does_p2p[static_cast<uint32_t>(progress.group)]) continue;
       MemberCalls& member = member_at(progress.group);
       member.last_enqueued = std::max(member.last_enqueued, progress.last_enqueued);
+      member.finished_through = std::max(member.finished_through, progress.last_completed);
     }
   }
   // A rank that recorded other groups but not this one did speak: it has simply not come here.

@@ -10,13 +10,14 @@ namespace tacet {
 
 bool IsConsequence(const Event& event) {
   if (event.kind != EventKind::exception) return false;
-  for (const std::string_view type : {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
-                                      "KeyboardInterrupt", "SystemExit", "BrokenPipeError", "ConnectionResetError", "SignalException",
-                                      "ConnectionRefusedError", "EOFError"})
+  for (const std::string_view type : {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError",
+                                      "ChildFailedError", "KeyboardInterrupt", "SystemExit", "BrokenPipeError",
+                                      "ConnectionResetError", "SignalException", "ConnectionRefusedError", "EOFError"})
     if (Contains(event.subject, type)) return true;
-  for (const std::string_view part : {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
-                                      "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
-                                      "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo"})
+  for (const std::string_view part :
+       {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
+        "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after", "monitoredBarrier",
+        "Socket Timeout", "recvValue failed", "Gloo"})
     if (Contains(event.text, part)) return true;
   return false;
 }
@@ -118,7 +119,8 @@ bool IsAged(const Incident& incident, const CallStream& stream, const Call& call
   if (age != kNoTime && call.timeout_ms > 0 && age * 10 >= int64_t{call.timeout_ms} * 1'000'000 * 3) return true;
   if (age != kNoTime && stream.knows_start && call.state == CallState::started) return age > kFreshNs;
   const int64_t written = incident.files[static_cast<uint32_t>(stream.file)].modified_wall_ns;
-  const bool fresh = written != kNoTime && stream.captured_wall_ns != kNoTime && written - stream.captured_wall_ns < kFreshNs;
+  const bool fresh =
+      written != kNoTime && stream.captured_wall_ns != kNoTime && written - stream.captured_wall_ns < kFreshNs;
   return age == kNoTime && !fresh;
 }
 
@@ -130,11 +132,13 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
     return !b || (a.wall_ns != kNoTime && b->wall_ns != kNoTime && a.wall_ns < b->wall_ns);
   };
   for (const Event& event : incident.events) {
-    if ((event.kind == EventKind::watchdog_timeout || event.kind == EventKind::heartbeat_stuck) && earlier(event, outcome.first_timeout))
+    if ((event.kind == EventKind::watchdog_timeout || event.kind == EventKind::heartbeat_stuck) &&
+        earlier(event, outcome.first_timeout))
       outcome.first_timeout = &event;
-    const bool failure = (event.kind == EventKind::exception && !IsConsequence(event)) || event.kind == EventKind::segfault ||
-                         event.kind == EventKind::oom_kill || event.kind == EventKind::cuda_error ||
-                         event.kind == EventKind::mismatch_report || event.kind == EventKind::ddp_unused_parameters ||
+    const bool failure = (event.kind == EventKind::exception && !IsConsequence(event)) ||
+                         event.kind == EventKind::segfault || event.kind == EventKind::oom_kill ||
+                         event.kind == EventKind::cuda_error || event.kind == EventKind::mismatch_report ||
+                         event.kind == EventKind::ddp_unused_parameters ||
                          (event.kind == EventKind::process_exited && event.value != 0);
     if (failure && earlier(event, outcome.first_failure)) outcome.first_failure = &event;
   }
@@ -150,6 +154,7 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
   int ended = 0, logged = 0;
   for (const auto& [rank, one] : life.ranks) {
     logged += one.has_nccl_log || one.has_output;
+    outcome.somebody_finished |= one.finished;
     ended += one.finished && (one.has_nccl_log || one.has_output);
   }
   outcome.ended_in_order = logged > 0 && ended == logged && !outcome.first_failure && !outcome.first_timeout;

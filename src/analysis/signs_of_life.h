@@ -14,31 +14,31 @@ bool IsConsequence(const Event& event);
 // What one rank left behind, and the events that tell how it is or how it ended.
 struct RankLife {
   Rank rank;
-  bool has_record = false;        // a flight record or black box with content
-  bool has_stub_record = false;   // a dump file, but the recorder was off or nothing had been issued
+  bool has_record = false;       // a flight record or black box with content
+  bool has_stub_record = false;  // a dump file, but the recorder was off or nothing had been issued
   bool has_nccl_log = false;
-  bool has_output = false;        // stdout or stderr
+  bool has_output = false;  // stdout or stderr
   bool has_stack = false;
-  bool asked_to_dump = false;     // its output says that it saw the dump signal: the process was alive then
-  bool finished = false;          // ended in order
-  const Event* exited = nullptr;        // launcher or shell tells exit code or signal
-  const Event* oom_killed = nullptr;    // kernel or cgroup
-  const Event* gpu_error = nullptr;     // Xid, ECC, NVLink, CUDA error other than out of memory
+  bool asked_to_dump = false;         // its output says that it saw the dump signal: the process was alive then
+  bool finished = false;              // ended in order
+  const Event* exited = nullptr;      // launcher or shell tells exit code or signal
+  const Event* oom_killed = nullptr;  // kernel or cgroup
+  const Event* gpu_error = nullptr;   // Xid, ECC, NVLink, CUDA error other than out of memory
   const Event* cuda_oom = nullptr;
   const Event* segfault = nullptr;
-  const Event* exception = nullptr;     // first uncaught one that is not a consequence
-  const Event* consequence = nullptr;   // first uncaught one that is
+  const Event* exception = nullptr;    // first uncaught one that is not a consequence
+  const Event* consequence = nullptr;  // first uncaught one that is
   const Event* unused_parameters = nullptr;
-  const Event* timeout = nullptr;       // its watchdog fired
-  const Event* lost_peer = nullptr;     // it saw a connection close
-  const Event* init_error = nullptr;    // NCCL or store error while setting up
-  const Event* last_event = nullptr;    // latest one with a time
+  const Event* timeout = nullptr;     // its watchdog fired
+  const Event* lost_peer = nullptr;   // it saw a connection close
+  const Event* init_error = nullptr;  // NCCL or store error while setting up
+  const Event* last_event = nullptr;  // latest one with a time
   int64_t last_wall_ns = kNoTime;
   bool any() const { return has_record || has_stub_record || has_nccl_log || has_output || has_stack; }
 };
 
 struct SignsOfLife {
-  std::map<Rank, RankLife> ranks;   // every rank of the job
+  std::map<Rank, RankLife> ranks;                                      // every rank of the job
   int records = 0, stubs = 0, nccl_logs = 0, outputs = 0, stacks = 0;  // how many ranks left each
   const RankLife* Of(Rank rank) const;
 };
@@ -47,12 +47,15 @@ SignsOfLife ReadSignsOfLife(const Incident& incident);
 
 // How the job ended, told by what its ranks say, before any cause is named.
 struct Outcome {
-  const Event* first_timeout = nullptr;   // somebody's watchdog fired
-  const Event* first_failure = nullptr;   // earliest uncaught error that is no consequence
-  bool unfinished_calls = false;          // a recorder shows operations that did not end
-  bool aged = false;                      // ... for as long as the timeout, or for an unknown time
-  bool ended_in_order = false;            // every rank that logged destroyed its communicators, or says that it finished
+  const Event* first_timeout = nullptr;  // somebody's watchdog fired
+  const Event* first_failure = nullptr;  // earliest uncaught error that is no consequence
+  bool unfinished_calls = false;         // a recorder shows operations that did not end
+  bool aged = false;                     // ... for as long as the timeout, or for an unknown time
+  bool ended_in_order = false;           // every rank that logged destroyed its communicators, or says that it finished
+  bool somebody_finished = false;        // at least one rank ended in order
   bool hangs() const { return first_timeout || (unfinished_calls && aged); }
+  // It hangs, or nothing says that it ever ended: then who is waited for is a question worth asking.
+  bool may_hang() const { return hangs() || (!somebody_finished && !first_failure); }
 };
 
 Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life);

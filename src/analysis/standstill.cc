@@ -32,6 +32,15 @@ std::map<Rank, RootView> JoinRoots(const Analyses& analyses) {
       view.silent_only &= silent;
     }
   }
+  // Whoever a better record shows waiting is a victim, even if its log stops early because its last call failed.
+  for (size_t i = 0; i < analyses.sources.size(); ++i) {
+    const WaitGraph& waits = analyses.sources[i].waits;
+    for (const auto& [rank, call] : waits.blocked_in) {
+      const auto own =
+          std::find_if(waits.roots.begin(), waits.roots.end(), [&](const WaitRoot& r) { return r.rank == rank; });
+      if (own == waits.roots.end()) roots.erase(rank);
+    }
+  }
   // A rank that lost one kind of record but keeps up, or waits itself, in another is no root.
   for (const SourceAnalysis& source : analyses.sources) {
     std::set<Rank> own_roots;
@@ -59,7 +68,15 @@ class Finder {
   StandstillView Find() {
     StandstillView view;
     const auto roots = JoinRoots(analyses_);
-    for (const auto& [rank, root] : roots) view.ranks.push_back(Read(rank, *root.root));
+    // Who lost a peer stopped because of it, as long as somebody else lost none.
+    const auto lost_a_peer = [&](Rank rank) {
+      const RankLife* life = analyses_.life.Of(rank);
+      return life && life->lost_peer;
+    };
+    const bool somebody_lost_none =
+        std::any_of(roots.begin(), roots.end(), [&](const auto& r) { return !lost_a_peer(r.first); });
+    for (const auto& [rank, root] : roots)
+      if (!somebody_lost_none || !lost_a_peer(rank)) view.ranks.push_back(Read(rank, *root.root));
     DropAbsentCrowd(view);
     if (view.ranks.empty()) FindByStackAlone(view);
     ChooseOperation(view);

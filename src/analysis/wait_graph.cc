@@ -16,8 +16,8 @@ constexpr int64_t kBehindBy = 2;
 
 // Every output depends on every member's input: if one member finished number n + 1, all have finished n.
 bool IsSynchronising(OpKind kind) {
-  return kind == OpKind::all_reduce || kind == OpKind::all_gather || kind == OpKind::reduce_scatter || kind == OpKind::barrier ||
-         kind == OpKind::all_to_all;
+  return kind == OpKind::all_reduce || kind == OpKind::all_gather || kind == OpKind::reduce_scatter ||
+         kind == OpKind::barrier || kind == OpKind::all_to_all;
 }
 
 bool IsEarlier(const Call& a, const Call& b) {
@@ -27,7 +27,8 @@ bool IsEarlier(const Call& a, const Call& b) {
 
 class Builder {
  public:
-  Builder(const Incident& incident, CallSource source, const std::vector<GroupCalls>& groups, const std::vector<P2pLink>& links)
+  Builder(const Incident& incident, CallSource source, const std::vector<GroupCalls>& groups,
+          const std::vector<P2pLink>& links)
       : incident_(incident), groups_(groups), links_(links) {
     graph_.source = source;
     for (size_t i = 0; i < groups.size(); ++i) group_at_[static_cast<uint32_t>(groups[i].group)] = i;
@@ -95,10 +96,13 @@ class Builder {
       if (!member.stream) {
         operation.missing.push_back({member.rank, WaitReason::silent});
       } else if (member.last_enqueued < static_cast<int64_t>(call.seq)) {
+        // It stopped because it lost a peer: a victim of whoever that was.
+        if (member.stream->ended_by_error) continue;
         operation.missing.push_back({member.rank, WaitReason::not_entered});
       } else if (somebody_started && member.stream->knows_start) {
         const Call* other = member.Find(call.seq);
-        if (other && other->state == CallState::enqueued) operation.missing.push_back({member.rank, WaitReason::not_started});
+        if (other && other->state == CallState::enqueued)
+          operation.missing.push_back({member.rank, WaitReason::not_started});
       }
     }
     return &operation;
@@ -113,7 +117,9 @@ class Builder {
       if (link.group != call.group || (sends ? link.sender : link.receiver) != stream.rank) continue;
       const Rank peer = sends ? link.receiver : link.sender;
       const auto& members = incident_.groups[static_cast<uint32_t>(call.group)].members;
-      if (static_cast<size_t>(call.peer.value) >= members.size() || members[static_cast<size_t>(call.peer.value)] != peer) continue;
+      if (static_cast<size_t>(call.peer.value) >= members.size() ||
+          members[static_cast<size_t>(call.peer.value)] != peer)
+        continue;
       BlockedOperation& operation = collectives_[{call.group, p2p_key_--}];
       operation.group = call.group;
       operation.seq = call.seq;
@@ -144,8 +150,8 @@ class Builder {
     }
   }
 
-  // A rank that is waited for and waits for nobody itself. One with unfinished operations of its own is not a root merely
-  // because its waits could not be told.
+  // A rank that is waited for and waits for nobody itself. One with unfinished operations of its own is not a root
+  // merely because its waits could not be told.
   bool EndsTheWait(const BlockedOperation& operation, const Missing& missing, const std::set<Rank>& waiting) const {
     if (waiting.contains(missing.rank) || behind_.contains(missing.rank)) return false;
     const auto own = graph_.blocked_in.find(missing.rank);
@@ -153,14 +159,16 @@ class Builder {
     if (missing.reason == WaitReason::not_started) {
       // While somebody has not even issued it, a late GPU start is no cause.
       if (SomebodyNotEntered(operation)) return false;
-      return own == graph_.blocked_in.end() || (own->second->group == operation.group && own->second->seq == operation.seq);
+      return own == graph_.blocked_in.end() ||
+             (own->second->group == operation.group && own->second->seq == operation.seq);
     }
     return true;
   }
 
   void FindRoots() {
     std::set<Rank> waiting;
-    for (const BlockedOperation& operation : graph_.operations) waiting.insert(operation.waiters.begin(), operation.waiters.end());
+    for (const BlockedOperation& operation : graph_.operations)
+      waiting.insert(operation.waiters.begin(), operation.waiters.end());
     // A rank whose own GPU has not begun the operation is listed among its waiters too; it does not wait for itself.
     for (const BlockedOperation& operation : graph_.operations)
       for (const Missing& missing : operation.missing)
@@ -172,11 +180,11 @@ class Builder {
         const RootKind kind = missing.reason == WaitReason::silent        ? RootKind::silent
                               : missing.reason == WaitReason::not_started ? RootKind::gpu_not_started
                                                                           : RootKind::not_entered;
-        auto [found, added] =
-            roots.try_emplace(missing.rank, WaitRoot{missing.rank, kind, operation.call, operation.stream, operation.group, {}});
+        auto [found, added] = roots.try_emplace(
+            missing.rank, WaitRoot{missing.rank, kind, operation.call, operation.stream, operation.group, {}});
         WaitRoot& root = found->second;
-        // Point at the operation that has been waited in for longest, it is the next one the root owes; of two as old the
-        // one with more waiters.
+        // Point at the operation that has been waited in for longest, it is the next one the root owes; of two as old
+        // the one with more waiters.
         const bool older = IsEarlier(*operation.call, *root.call);
         const bool as_old = !older && !IsEarlier(*root.call, *operation.call);
         if (!added && (older || (as_old && operation.waiters.size() > root.waiters.size()))) {
@@ -229,6 +237,11 @@ class Builder {
 };
 
 }  // namespace
+
+bool HasWaiterIn(const BlockedOperation& operation, const std::vector<Rank>& ranks) {
+  return std::any_of(operation.waiters.begin(), operation.waiters.end(),
+                     [&](Rank waiter) { return std::binary_search(ranks.begin(), ranks.end(), waiter); });
+}
 
 WaitGraph BuildWaitGraph(const Incident& incident, CallSource source, const std::vector<GroupCalls>& groups,
                          const std::vector<P2pLink>& links) {

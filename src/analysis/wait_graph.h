@@ -32,6 +32,9 @@ struct BlockedOperation {
   std::vector<Missing> missing;
 };
 
+// True when one of the ranks (sorted) waits in the operation.
+bool HasWaiterIn(const BlockedOperation& operation, const std::vector<Rank>& ranks);
+
 // Why a rank is where the waiting ends.
 enum class RootKind : uint8_t {
   not_entered,      // recorded, has nothing unfinished, and has not issued what others wait in

@@ -3,10 +3,12 @@
 
 namespace tacet {
 
+extern const Format kBlackBoxFormat;
 extern const Format kFlightRecorderFormat;
 extern const Format kInspectorFormat;
 extern const Format kKernelLogFormat;
 extern const Format kNcclLogFormat;
+extern const Format kPipelineTraceFormat;
 extern const Format kRasFormat;
 extern const Format kStacksFormat;
 extern const Format kTorchLogFormat;
@@ -16,6 +18,7 @@ std::span<const Format* const> AllFormats() {
   static constexpr const Format* kFormats[] = {
       &kFlightRecorderFormat, &kInspectorFormat, &kKernelLogFormat, &kNcclLogFormat,
       &kRasFormat,            &kStacksFormat,    &kTorchLogFormat,       &kTorchTraceFormat,
+      &kPipelineTraceFormat,
   };
   return kFormats;
 }

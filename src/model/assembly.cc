@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "model/group_join.h"
@@ -13,8 +14,9 @@
 namespace tacet {
 namespace {
 
-// A dump whose last entry is this much older than the others' belongs to an earlier run: recorders overwrite one file per
-// rank, and a rank that wrote nothing this time leaves last week's file. Timeouts are minutes, so hours cannot be one run.
+// A dump whose last entry is this much older than the others' belongs to an earlier run: recorders overwrite one file
+// per rank, and a rank that wrote nothing this time leaves last week's file. Timeouts are minutes, so hours cannot be
+// one run.
 constexpr int64_t kStaleNs = int64_t{2} * 3600 * 1'000'000'000;
 
 template <typename T>
@@ -60,7 +62,9 @@ class JobBuilder {
     const auto stacks = JoinStacks(fragment.stacks, strings, incident_.stacks);
     const auto groups = groups_.Join(fragment);
     const auto who = [&](uint32_t speaker) { return speaker < processes.size() ? processes[speaker] : kNobody; };
-    const auto rank_of = [&](uint32_t process) { return process == kNobody ? Rank{} : incident_.processes[process].rank; };
+    const auto rank_of = [&](uint32_t process) {
+      return process == kNobody ? Rank{} : incident_.processes[process].rank;
+    };
 
     for (CallStream& stream : fragment.streams) {
       stream.speaker = who(stream.speaker);
@@ -97,6 +101,7 @@ class JobBuilder {
       timeline.file = file;
       for (TraceCollective& collective : timeline.collectives) collective.group = MapGroup(collective.group, groups);
     }
+    for (PipelineTrace& trace : fragment.pipeline_traces) trace.file = file;
     for (Diagnostic& diagnostic : fragment.diagnostics) diagnostic.source.file = file;
     MoveAll(fragment.streams, incident_.streams);
     MoveAll(fragment.threads, incident_.threads);
@@ -105,6 +110,7 @@ class JobBuilder {
     MoveAll(fragment.measurements, incident_.measurements);
     MoveAll(fragment.diagnostics, incident_.diagnostics);
     MoveAll(fragment.timelines, incident_.timelines);
+    MoveAll(fragment.pipeline_traces, incident_.pipeline_traces);
     fragment = Fragment();  // give the memory back early
   }
 
@@ -113,8 +119,10 @@ class JobBuilder {
     groups_.Finish();
     TieEventsToProcesses();
     RejectStaleStreams();
-    std::stable_sort(incident_.streams.begin(), incident_.streams.end(),
-                     [](const auto& a, const auto& b) { return std::pair(a.source, a.rank) < std::pair(b.source, b.rank); });
+    MarkStreamsEndedByError();
+    std::stable_sort(incident_.streams.begin(), incident_.streams.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.source, a.rank) < std::pair(b.source, b.rank);
+    });
     KeepOneStreamPerRank();
     std::stable_sort(incident_.timelines.begin(), incident_.timelines.end(),
                      [](const Timeline& a, const Timeline& b) { return a.rank < b.rank; });
@@ -128,6 +136,9 @@ class JobBuilder {
       for (const Rank rank : group.members) size = std::max<int64_t>(size, rank.value + 1);
     }
     for (const auto& [rank, process] : incident_.process_of) size = std::max<int64_t>(size, rank.value + 1);
+    for (const Event& event : incident_.events)
+      if (event.kind == EventKind::rendezvous_incomplete && event.value2 < (1 << 24))
+        size = std::max(size, event.value2);
     incident_.world_size = size;
   }
 
@@ -135,7 +146,8 @@ class JobBuilder {
   void TieEventsToProcesses() {
     for (Event& event : incident_.events) {
       if (event.rank.known() || event.pid < 0) continue;
-      const std::string_view host = event.speaker == kNobody ? "" : std::string_view(incident_.processes[event.speaker].host);
+      const std::string_view host =
+          event.speaker == kNobody ? "" : std::string_view(incident_.processes[event.speaker].host);
       const uint32_t process = FindByPid(incident_, event.pid, host);
       if (process == kNobody) continue;
       event.speaker = process;
@@ -146,7 +158,8 @@ class JobBuilder {
   void RejectStaleStreams() {
     std::vector<int64_t> times;
     for (const CallStream& stream : incident_.streams)
-      if (stream.captured_wall_ns != kNoTime && stream.source == CallSource::flight_recorder) times.push_back(stream.captured_wall_ns);
+      if (stream.captured_wall_ns != kNoTime && stream.source == CallSource::flight_recorder)
+        times.push_back(stream.captured_wall_ns);
     if (times.size() < 2) return;
     // The newest moment counts: a job that has just failed is newer than any leftover.
     const int64_t newest = *std::max_element(times.begin(), times.end());
@@ -163,6 +176,13 @@ class JobBuilder {
     });
   }
 
+  void MarkStreamsEndedByError() {
+    std::set<Rank> hurt;
+    for (const Event& event : incident_.events)
+      if (event.kind == EventKind::connection_lost && event.rank.known()) hurt.insert(event.rank);
+    for (CallStream& stream : incident_.streams) stream.ended_by_error = hurt.contains(stream.rank);
+  }
+
   void KeepOneStreamPerRank() {
     auto& streams = incident_.streams;
     for (size_t i = 0; i + 1 < streams.size();) {
@@ -173,11 +193,13 @@ class JobBuilder {
         continue;
       }
       // The longer record tells more; of equals the later one.
-      const bool keep_second = std::pair(b.calls.size(), b.captured_wall_ns) >= std::pair(a.calls.size(), a.captured_wall_ns);
+      const bool keep_second =
+          std::pair(b.calls.size(), b.captured_wall_ns) >= std::pair(a.calls.size(), a.captured_wall_ns);
       const CallStream& dropped = keep_second ? a : b;
-      incident_.diagnostics.push_back({DiagnosticSeverity::note, "duplicate-record",
-                                       "rank " + std::to_string(a.rank.value) + " has more than one record of this kind; the fuller one is used",
-                                       SourceRef{dropped.file, 0, 0}, ""});
+      incident_.diagnostics.push_back(
+          {DiagnosticSeverity::note, "duplicate-record",
+           "rank " + std::to_string(a.rank.value) + " has more than one record of this kind; the fuller one is used",
+           SourceRef{dropped.file, 0, 0}, ""});
       streams.erase(streams.begin() + static_cast<ptrdiff_t>(keep_second ? i : i + 1));
     }
   }

@@ -71,6 +71,7 @@ struct CallStream {
   bool knows_start = false;        // the tool records when the GPU began (timing was on)
   bool knows_finish = false;       // the tool records completion at all
   bool cut = false;                // the file ended early
+  bool ended_by_error = false;     // filled by the assembly: the rank lost a peer, so a missing next call is a consequence
   bool stub = false;               // the recorder was off: no calls says nothing
   int64_t captured_wall_ns = kNoTime;  // latest time seen in the record
   std::vector<Call> calls;

@@ -18,7 +18,8 @@ std::string MemberKey(const std::vector<Rank>& members) {
 }
 
 bool IsWhole(const Group& group) {
-  return !group.members.empty() && std::all_of(group.members.begin(), group.members.end(), [](Rank r) { return r.known(); });
+  return !group.members.empty() &&
+         std::all_of(group.members.begin(), group.members.end(), [](Rank r) { return r.known(); });
 }
 
 Group& At(Incident& incident, GroupIndex index) { return incident.groups[static_cast<uint32_t>(index)]; }
@@ -31,8 +32,8 @@ GroupIndex GroupJoin::Add(const Group& group) {
 }
 
 GroupIndex GroupJoin::JoinNamed(const Group& group) {
-  // A dump that knows only the name means the one group of that name, if there is but one (Finish cannot undo a choice, so
-  // a second group of the same name later keeps its own place).
+  // A dump that knows only the name means the one group of that name, if there is but one (Finish cannot undo a choice,
+  // so a second group of the same name later keeps its own place).
   auto& same_name = by_name_[group.name];
   if (group.members.empty()) {
     if (same_name.empty()) same_name.push_back(Add(group));
@@ -94,12 +95,19 @@ void GroupJoin::Finish() {
     auto& table = group.comm_id != 0 ? comms_by_members : named_by_members;
     table[MemberKey(group.members)].push_back(static_cast<GroupIndex>(i));
   }
-  for (const auto& [key, comms] : comms_by_members) {
+  for (auto& [key, comms] : comms_by_members) {
     const auto named = named_by_members.find(key);
     if (named == named_by_members.end()) continue;
-    // Several groups over the same ranks: the n-th communicator belongs to the n-th group that communicated, which only
-    // holds when the numbers agree.
+    // Several groups over the same ranks: the n-th communicator belongs to the n-th group, the root communicator before
+    // its splits, and frameworks number their groups as they make them. That only holds when the numbers agree.
     if (named->second.size() != comms.size()) continue;
+    std::stable_sort(comms.begin(), comms.end(), [&](GroupIndex a, GroupIndex b) {
+      return (At(incident_, a).parent_comm_id != 0) < (At(incident_, b).parent_comm_id != 0);
+    });
+    std::stable_sort(named->second.begin(), named->second.end(), [&](GroupIndex a, GroupIndex b) {
+      const std::string &left = At(incident_, a).name, &right = At(incident_, b).name;
+      return std::pair(left.size(), left) < std::pair(right.size(), right);
+    });
     for (size_t i = 0; i < comms.size(); ++i) {
       Group& comm = At(incident_, comms[i]);
       const Group& group = At(incident_, named->second[i]);

@@ -21,6 +21,7 @@ void FillTexts(const Rule& rule, Finding& finding) {
 
 // Where waiting ends is known, why is not: the ranks are suspects, the status stays undetermined.
 bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
+  if (!facts.analyses.outcome.may_hang()) return false;
   Finding finding;
   bool absent = false;
   for (const Standstill& still : facts.standstill.ranks) {

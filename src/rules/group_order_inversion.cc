@@ -22,7 +22,7 @@ Inversion FindInversion(const WaitGraph& waits, const std::vector<Rank>& cycle) 
     });
   };
   for (const BlockedOperation& a : waits.operations) {
-    if (a.point_to_point || !std::binary_search(cycle.begin(), cycle.end(), a.waiters.front())) continue;
+    if (a.point_to_point || !HasWaiterIn(a, cycle)) continue;
     for (const BlockedOperation& b : waits.operations) {
       if (b.point_to_point || a.group == b.group || &a == &b) continue;
       if (holds_up(a, b) && holds_up(b, a)) return {&a, &b};

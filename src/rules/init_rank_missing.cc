@@ -46,8 +46,13 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     return answer;
   }
   if (missing.empty() && !told) return answer;
+  // Of a rank without any file nobody can say whether it never came or came and failed, unless the rendezvous counted.
+  const bool all_absent =
+      std::all_of(missing.begin(), missing.end(), [&](Rank rank) { return !facts.analyses.life.Of(rank)->any(); });
+  const bool unsure = missing.empty() || (all_absent && !told);
+  if (unsure && missing.size() * 4 > facts.analyses.life.ranks.size()) missing.clear();
   Finding finding = InitFinding("init-rank-missing", missing, 94);
-  finding.status = facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
+  finding.status = unsure ? Status::undetermined : facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
   finding.confidence = told && !missing.empty() ? Confidence::certain
                        : missing.empty()        ? Confidence::possible
                                                 : Confidence::likely;

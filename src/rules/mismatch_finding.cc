@@ -86,6 +86,7 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
                        : difference.decided_by_habit ? Confidence::likely
                                                      : Confidence::certain;
   finding.weight = 90;
+  if (difference.odd.empty()) finding.status = Status::undetermined;
   finding.ranks = difference.odd;
   finding.group = difference.group;
   const CallSide& usual = difference.sides[0];
@@ -152,6 +153,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
     finding.confidence = Confidence::certain;
   } else {
     finding.confidence = Confidence::possible;
+    finding.status = Status::undetermined;
   }
   for (const auto& [rank, count] : accused)
     if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);

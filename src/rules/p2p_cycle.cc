@@ -14,7 +14,7 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
       std::vector<const BlockedOperation*> sends;
       bool pure = true;
       for (const BlockedOperation& operation : source.waits.operations) {
-        if (!std::binary_search(cycle.begin(), cycle.end(), operation.waiters.front())) continue;
+        if (!HasWaiterIn(operation, cycle)) continue;
         pure &= operation.point_to_point;
         sends.push_back(&operation);
       }

@@ -21,11 +21,19 @@ bool OtherSideIsShort(const std::vector<P2pLink>& links, const P2pLink& bad, boo
   return counts[surplus] > counts[lacking];
 }
 
+// The peer has moved on to something that cannot end before the owner comes. One that waits for a third rank is merely
+// late.
+bool WaitForEachOther(const WaitGraph& waits, Rank a, Rank b) {
+  return std::any_of(waits.cycles.begin(), waits.cycles.end(), [&](const std::vector<Rank>& cycle) {
+    return std::binary_search(cycle.begin(), cycle.end(), a) && std::binary_search(cycle.begin(), cycle.end(), b);
+  });
+}
+
 bool IsInCycleOfP2pOnly(const WaitGraph& waits, Rank rank) {
   for (const std::vector<Rank>& cycle : waits.cycles) {
     if (!std::binary_search(cycle.begin(), cycle.end(), rank)) continue;
     return std::all_of(waits.operations.begin(), waits.operations.end(), [&](const BlockedOperation& operation) {
-      return operation.point_to_point || !std::binary_search(cycle.begin(), cycle.end(), operation.waiters.front());
+      return operation.point_to_point || !HasWaiterIn(operation, cycle);
     });
   }
   return false;
@@ -44,7 +52,7 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       const Rank peer = receives ? link.sender : link.receiver;
       // The peer must have moved on to something else. One that has simply not come yet stands still elsewhere.
       const RankLife* peer_life = facts.analyses.life.Of(peer);
-      const bool moved_on = source.waits.blocked_in.contains(peer) || (peer_life && peer_life->finished);
+      const bool moved_on = WaitForEachOther(source.waits, owner, peer) || (peer_life && peer_life->finished);
       if (!moved_on || IsInCycleOfP2pOnly(source.waits, owner)) continue;
       const auto blocked = source.waits.blocked_in.find(owner);
       if (blocked == source.waits.blocked_in.end() || blocked->second != open) continue;
