@@ -240,7 +240,7 @@ static bool BuildValue(JsonReader& reader, JsonReader::Token token, JsonValue* o
         std::string name = reader.String();
         JsonValue value;
         const bool whole = BuildValue(reader, reader.Next(), &value);
-        if (whole || value.is_object() || value.is_array()) out->members.emplace_back(std::move(name), std::move(value));
+        if (whole || value.is_object() || value.is_array()) out->members.push_back({std::move(name), std::move(value)});
         if (!whole) return false;
       }
     case Token::array_begin:

@@ -52,13 +52,15 @@ class JsonReader {
   bool failed_ = false;
 };
 
+struct JsonMember;
+
 // A whole small document as a tree. Meant for files of kilobytes (RAS answers, error.json), not for traces.
 struct JsonValue {
   enum class Kind { null, boolean, number, string, array, object } kind = Kind::null;
   std::string text;  // string value, or the number as written
   bool boolean = false;
   std::vector<JsonValue> items;
-  std::vector<std::pair<std::string, JsonValue>> members;
+  std::vector<JsonMember> members;
   size_t offset = 0;
 
   const JsonValue* Find(std::string_view key) const;
@@ -67,6 +69,11 @@ struct JsonValue {
   std::string_view Text() const { return text; }
   bool is_object() const { return kind == Kind::object; }
   bool is_array() const { return kind == Kind::array; }
+};
+
+struct JsonMember {
+  std::string name;
+  JsonValue value;
 };
 
 // False when the text is not JSON at all; a cut document gives what was complete and sets *truncated.
