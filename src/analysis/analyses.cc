@@ -17,6 +17,25 @@ const StackReading* Analyses::StackOf(Rank rank) const {
   return nullptr;
 }
 
+namespace {
+
+// The richest record of times there is. Flight records tell least: only when the host issued and how long the kernel
+// ran.
+void FindLateRanks(const Incident& incident, Analyses& out) {
+  if (incident.timelines.size() > 1) {
+    out.stragglers = FindStragglersInTraces(incident.timelines, incident.groups);
+    out.straggler_source = "traces";
+  } else if (!incident.measurements.empty()) {
+    out.stragglers = FindStragglersInMeasurements(incident);
+    out.straggler_source = "NCCL Inspector records";
+  } else if (!out.outcome.unfinished_calls) {
+    out.stragglers = FindStragglersInTimedCalls(incident);
+    out.straggler_source = "flight records with timing";
+  }
+}
+
+}  // namespace
+
 Analyses Analyse(const Incident& incident) {
   Analyses out;
   out.life = ReadSignsOfLife(incident);
@@ -34,6 +53,7 @@ Analyses Analyse(const Incident& incident) {
     analysis.waits = BuildWaitGraph(incident, source, analysis.groups, analysis.links);
     out.sources.push_back(std::move(analysis));
   }
+  FindLateRanks(incident, out);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/program_order.h"
 #include "analysis/signs_of_life.h"
 #include "analysis/stack_reading.h"
+#include "analysis/timing/straggler.h"
 #include "analysis/wait_graph.h"
 
 namespace tacet {
@@ -29,6 +30,8 @@ struct Analyses {
   Outcome outcome;
   std::vector<SourceAnalysis> sources;  // best first: black box, flight record, NCCL log; only those with calls
   std::vector<StackReading> stacks;
+  StragglerReport stragglers;         // from traces, else from Inspector files, else from timed flight records
+  std::string_view straggler_source;  // which of them; empty when none has times
 
   const SourceAnalysis* Of(CallSource source) const;
   const StackReading* StackOf(Rank rank) const;

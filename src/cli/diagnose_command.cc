@@ -2,20 +2,17 @@
 #include <chrono>
 #include <cstdio>
 
-#include "analysis/analyses.h"
-#include "analysis/standstill.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
 #include "evidence/load.h"
-#include "model/assembly.h"
 #include "render/html_render.h"
 #include "render/json_render.h"
 #include "render/junit_render.h"
 #include "render/render_names.h"
 #include "render/sarif_render.h"
 #include "render/text_render.h"
-#include "report/build_report.h"
+#include "report/make_report.h"
 
 namespace tacet {
 namespace {
@@ -45,22 +42,6 @@ int ExitCodeFor(const Report& report, int fail_on) {
   for (const ReportFinding& finding : report.findings)
     if (static_cast<int>(finding.severity) <= fail_on) return kFindings;
   return kHealthy;
-}
-
-Report MakeReport(std::vector<Fragment> fragments) {
-  const std::vector<Incident> incidents = Assemble(std::move(fragments));
-  std::vector<Analyses> analyses;
-  std::vector<StandstillView> standstills;
-  std::vector<JudgedJob> jobs;
-  analyses.reserve(incidents.size());
-  standstills.reserve(incidents.size());
-  for (const Incident& incident : incidents) {
-    analyses.push_back(Analyse(incident));
-    standstills.push_back(FindStandstills(incident, analyses.back()));
-    jobs.push_back(
-        {&incident, &analyses.back(), &standstills.back(), Diagnose(incident, analyses.back(), standstills.back())});
-  }
-  return BuildReport(jobs);
 }
 
 int RunDiagnose(const std::vector<std::string>& arguments) {

@@ -40,11 +40,22 @@ void JoinSharedReading(Fragment& whole, Fragment&& part) {
   for (auto& stream : part.streams) {
     stream.speaker += speaker_base;
     for (auto& call : stream.calls) {
-      if (call.group != GroupIndex::none) call.group = static_cast<GroupIndex>(static_cast<uint32_t>(call.group) + group_base);
+      if (call.group != GroupIndex::none)
+        call.group = static_cast<GroupIndex>(static_cast<uint32_t>(call.group) + group_base);
       call.name = whole.strings.Intern(part.strings.Get(call.name));
       call.shape = whole.strings.Intern(part.strings.Get(call.shape));
     }
     whole.streams.push_back(std::move(stream));
+  }
+  for (auto& thread : part.threads) {
+    thread.speaker += speaker_base;
+    std::vector<Frame> frames = part.stacks.Get(thread.stack);
+    for (Frame& frame : frames) {
+      frame.function = whole.strings.Intern(part.strings.Get(frame.function));
+      frame.file = whole.strings.Intern(part.strings.Get(frame.file));
+    }
+    thread.stack = whole.stacks.Intern(std::move(frames));
+    whole.threads.push_back(std::move(thread));
   }
   std::move(part.speakers.begin(), part.speakers.end(), std::back_inserter(whole.speakers));
   std::move(part.groups.begin(), part.groups.end(), std::back_inserter(whole.groups));
@@ -54,9 +65,11 @@ void JoinSharedReading(Fragment& whole, Fragment&& part) {
 
 void NoteDecompression(const DecompressOutcome& outcome, uint64_t limit, Fragment& fragment) {
   if (outcome.cut)
-    fragment.Note(DiagnosticSeverity::warning, "compressed-cut", "the compressed file ends early; what came before was read");
+    fragment.Note(DiagnosticSeverity::warning, "compressed-cut",
+                  "the compressed file ends early; what came before was read");
   if (outcome.corrupt)
-    fragment.Note(DiagnosticSeverity::warning, "compressed-corrupt", "the compressed data is damaged; what came before was read");
+    fragment.Note(DiagnosticSeverity::warning, "compressed-corrupt",
+                  "the compressed data is damaged; what came before was read");
   if (outcome.limited)
     fragment.Note(DiagnosticSeverity::warning, "too-large",
                   "decompresses to more than " + std::to_string(limit >> 20) + " MiB; only the beginning was read", {},
@@ -97,7 +110,8 @@ Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut) {
   if (!detection.tied.empty()) {
     std::string names;
     for (const Format* format : detection.tied) names += (names.empty() ? "" : ", ") + std::string(format->name);
-    fragment.Note(DiagnosticSeverity::warning, "ambiguous-format", "read as " + fragment.format + ", but could also be " + names);
+    fragment.Note(DiagnosticSeverity::warning, "ambiguous-format",
+                  "read as " + fragment.format + ", but could also be " + names);
   }
   return fragment;
 }

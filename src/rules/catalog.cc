@@ -8,7 +8,8 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kCollectiveMismatchDtypeRule, kCollectiveMismatchReductionRule, kCollectiveMismatchRootRule, kCollectiveSkippedRule,
     kCollectiveExtraRule, kGroupOrderInversionRule, kP2pCycleRule, kP2pUnmatchedRule, kDdpUnusedParametersRule,
     kInitRankMissingRule, kInitNoInterfaceRule, kInitUnreachableRule, kInitMismatchRule, kNetworkFaultRule,
-    kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule;
+    kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
+    kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -37,6 +38,11 @@ std::span<const Rule* const> AllRules() {
       &kNetworkFaultRule,
       &kTimeoutTooShortRule,
       &kTransportStalledRule,
+      &kStragglerComputeRule,
+      &kStragglerHostRule,
+      &kStragglerIntermittentRule,
+      &kStragglerStageRule,
+      &kStragglerDataRule,
       &kTransportFallbackRule,
       &kEnvironmentCripplesRule,
   };

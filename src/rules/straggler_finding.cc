@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/straggler_finding.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+std::string Percent(double share) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.0f %%", share * 100);
+  return text;
+}
+
+// The file the times come from, for the reader to look into.
+void CiteTimes(const Case& facts, Rank rank, std::string says, Finding& finding) {
+  for (const Timeline& timeline : facts.incident.timelines) {
+    if (timeline.rank != rank) continue;
+    finding.evidence.push_back(CiteFile(timeline.file, std::move(says)));
+    return;
+  }
+  for (const Measurement& measurement : facts.incident.measurements) {
+    if (measurement.rank != rank) continue;
+    finding.evidence.push_back({measurement.source, "", std::move(says)});
+    return;
+  }
+  if (const CallStream* stream = facts.incident.StreamOf(rank, CallSource::flight_recorder)) {
+    finding.evidence.push_back(CiteFile(stream->file, std::move(says)));
+    return;
+  }
+  finding.evidence.push_back(CiteAbsence(std::move(says)));
+}
+
+}  // namespace
+
+RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&), std::string_view cause,
+                           std::string_view why) {
+  RuleAnswer answer;
+  const StragglerReport& report = facts.analyses.stragglers;
+  Finding finding;
+  const Straggler* worst = nullptr;
+  for (const Straggler& straggler : report.stragglers) {
+    if (!belongs(straggler)) continue;
+    if (!worst) worst = &straggler;
+    finding.ranks.push_back(straggler.rank);
+    const bool now_and_then = straggler.pattern == StragglerPattern::intermittent;
+    CiteTimes(facts, straggler.rank,
+              RankWords({straggler.rank}) + " comes " + DurationWords(straggler.late_ns) + " after the median rank" +
+                  (now_and_then ? " in " + std::to_string(straggler.late_steps) + " of " +
+                                      std::to_string(straggler.steps) + " steps"
+                                : " per step, " + Percent(straggler.share) + " of the step"),
+              finding);
+  }
+  // A job that failed has other worries than its pace.
+  if (!worst || facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure) return answer;
+  finding.cause = cause;
+  finding.status = Status::slow;
+  finding.severity = Severity::warning;
+  finding.confidence = worst->trust == Trust::certain  ? Confidence::certain
+                       : worst->trust == Trust::likely ? Confidence::likely
+                                                       : Confidence::possible;
+  finding.weight = 50;
+  for (const RankLateness& one : report.ranks)
+    if (std::find(finding.ranks.begin(), finding.ranks.end(), one.rank) == finding.ranks.end())
+      finding.affected_ranks.push_back(one.rank);
+  finding.headline = RankWords(finding.ranks) + (finding.ranks.size() == 1 ? " makes" : " make") +
+                     " the others wait: " + std::string(why) + " (" + DurationWords(worst->late_ns) +
+                     (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
+                     (report.cost_share > 0 ? ", costs everybody " + Percent(report.cost_share) + " of the step" : "") +
+                     "), from " + std::string(facts.analyses.straggler_source);
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+}  // namespace tacet

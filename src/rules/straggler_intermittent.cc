@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/straggler_finding.h"
+
+namespace tacet {
+
+static bool IsStragglerIntermittent(const Straggler& straggler) {
+  return straggler.pattern == StragglerPattern::intermittent;
+}
+
+static RuleAnswer JudgeStragglerIntermittent(const Case& facts) {
+  return JudgeStragglers(facts, IsStragglerIntermittent, "straggler-intermittent", "it stalls now and then");
+}
+
+extern const Rule kStragglerIntermittentRule;
+const Rule kStragglerIntermittentRule = {
+    "straggler-intermittent",
+    "A rank stalls now and then",
+    "torch.profiler traces of all ranks; NCCL Inspector files or flight records with timing tell less",
+    "Most steps are even, but now and then one rank is late by a large part of a step: garbage collection, "
+    "checkpointing, data loader refills, a throttling or retrying device.",
+    "A persistent straggler is late in its ordinary step too. If another rank is late each time, the input is uneven.",
+    {"Look at the late steps alone: what did the rank do just before (garbage collection, saving, logging, cache "
+     "flush)?",
+     "Python's gc: gc.disable() and collect at the same step on all ranks.",
+     "Is the period regular? Match it with intervals in the code."},
+    {"Let all ranks do periodic work in the same step."},
+    JudgeStragglerIntermittent};
+
+}  // namespace tacet
