@@ -12,6 +12,7 @@
 #include "model/group.h"
 #include "model/in_flight.h"
 #include "model/measurement.h"
+#include "model/pipeline_trace.h"
 #include "model/stack.h"
 #include "model/timeline.h"
 
@@ -57,6 +58,7 @@ struct Fragment {
   std::vector<Diagnostic> diagnostics;
   bool stub = false;            // the file says that nothing was recorded
   std::vector<Timeline> timelines;
+  std::vector<PipelineTrace> pipeline_traces;
   std::vector<InFlight> in_flight;
   std::vector<Pulse> pulses;
 

@@ -46,6 +46,7 @@ struct Incident {
   std::vector<Measurement> measurements;
   std::vector<Diagnostic> diagnostics;
   std::vector<Timeline> timelines;      // sorted by rank
+  std::vector<PipelineTrace> pipeline_traces;
 
   std::vector<Rank> RanksSeen() const;                          // ranks that some file speaks of, sorted
   std::vector<Rank> AllRanks() const;                           // 0..world_size-1, or those seen

@@ -15,6 +15,10 @@ constexpr double kMinShare = 0.04;
 // With fewer steps than this chance alone makes a rank the last one in all of them, so more is asked for.
 constexpr size_t kFewSteps = 5;
 constexpr double kMinShareOfFew = 0.10;
+// Durations alone, without a trace, tell nothing in a record of a few steps. A lateness of several steps' length means
+// that the steps were not found.
+constexpr size_t kMinMeasuredSteps = 8;
+constexpr double kAbsurdShare = 3;
 // A straggler stands out: this many times the lateness of the typical rank.
 constexpr double kTimesTypical = 3;
 // A step counts as late when the rank's lateness is this share of it.
@@ -164,6 +168,7 @@ class Finder {
                  typical_rare = LowerMedian(rare);
     for (const auto& [rank, one] : ranks_) {
       const RankLateness& late = one.lateness;
+      if ((!traced_ && late.steps < kMinMeasuredSteps) || late.share > kAbsurdShare) continue;
       const double least = late.steps < kFewSteps ? kMinShareOfFew : kMinShare;
       if (late.share < least || late.share < kTimesTypical * typical_mean) continue;
       Straggler straggler{.rank = rank, .share = late.share, .late_steps = late.late_steps, .steps = late.steps};
