@@ -26,7 +26,6 @@ void JsonLines::Open(const OpenBox& box, const Settings& settings) {
   CopyFileName(host, sizeof host, box.header->host);
   snprintf(path_, sizeof path_, "%s/%s-pid%d.log", settings.json_dir, host, box.pid);
   min_bytes_ = settings.json_min_bytes;
-  MakeFolders(settings.json_dir);
 }
 
 // {"header":{"id":"0x7f8c496ae9f661","comm_name":"default_pg","rank":2,"n_ranks":8,"nnodes":1},"metadata":{...},

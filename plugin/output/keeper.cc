@@ -66,8 +66,8 @@ void* Keep(void*) {
   pthread_setname_np(pthread_self(), "tacet-keeper");
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
   if (g_settings.keep_box) SweepEndedBoxes(g_settings.box_dir, kSweepAgeS);
-  g_json.Open(*g_kept, g_settings);
-  g_prom.Open(*g_kept, g_settings);
+  if (g_json.asked()) MakeFolders(g_settings.json_dir);
+  g_prom.Prepare(*g_kept, g_settings);
   pthread_mutex_lock(&g_lock);
   for (;;) {
     const timespec next = InMs(g_settings.heartbeat_ms);
@@ -115,6 +115,8 @@ void StartKeeper(OpenBox& box, const Settings& settings) {
   g_settings = settings;
   if (g_settings.heartbeat_ms == 0) g_settings.heartbeat_ms = 500;
   g_ring = RingReader();
+  g_json.Open(box, g_settings);
+  g_prom.Open(box, g_settings);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -65,6 +65,12 @@ void PromTextfile::Open(const OpenBox& box, const Settings& settings) {
   snprintf(temporary_, sizeof temporary_, "%s.tmp", path_);
   interval_ns_ = int64_t{settings.prom_interval_ms} * 1'000'000;
   next_ns_ = MonotonicNs() + interval_ns_;
+}
+
+void PromTextfile::Prepare(const OpenBox& box, const Settings& settings) {
+  if (!asked()) return;
+  char host[64];
+  CopyFileName(host, sizeof host, box.header->host);
   MakeFolders(settings.prom_dir);
   SweepDead(settings.prom_dir, host);
 }

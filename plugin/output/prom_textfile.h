@@ -11,7 +11,8 @@ namespace tacet::plugin {
 
 class PromTextfile {
  public:
-  void Open(const OpenBox& box, const Settings& settings);
+  void Open(const OpenBox& box, const Settings& settings);     // before there is a thread
+  void Prepare(const OpenBox& box, const Settings& settings);  // folders and left-overs
   bool asked() const { return path_[0] != 0; }
   void Add(OpenBox& box, const FinishedOp& finished);
   // Writes when the interval is over, or at once.

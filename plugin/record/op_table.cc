@@ -12,7 +12,7 @@ namespace {
 
 using box::OpSlot;
 
-constexpr int kClaimTries = 8;   // slots looked at before a new operation is dropped
+constexpr int kClaimTries = 16;  // slots looked at before a new operation is dropped
 constexpr int kWordTries = 256;  // lost races before an event is dropped; a race is lost only when another one advances
 
 bool IsPointToPoint(box::Kind kind) {
@@ -82,7 +82,7 @@ void AdvanceOrRetire(OpenBox& box, OpSlot& slot, uint32_t generation, Change cha
 // Takes a free slot for a new operation; its word stays busy until Publish.
 OpSlot* ClaimSlot(OpenBox& box, uint64_t* serial) {
   for (int tries = 0; tries < kClaimTries; ++tries) {
-    *serial = Add(box.header->op_next, 1);
+    *serial = Add(box.header->op_next, ProbeStep(tries));
     OpSlot& slot = box.ops[*serial & box.op_mask];
     Prefetch(box.ops[(*serial + 1) & box.op_mask]);
     uint64_t word = LoadAcquire(slot.word);

@@ -32,4 +32,8 @@ inline OpenBox* CurrentBox() { return LoadAcquire(g_box); }
 
 inline void CountDrop(OpenBox& box, box::Drop why) { Add(box.header->drops[static_cast<int>(why)], 1); }
 
+// How far to go on from a slot that is taken. What hangs lies together, so the steps grow: a long run is left behind in
+// a few tries instead of being met again and again with every lap.
+inline uint64_t ProbeStep(int tries) { return tries < 4 ? 1 : uint64_t{1} << (tries - 3); }
+
 }  // namespace tacet::plugin

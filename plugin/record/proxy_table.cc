@@ -8,7 +8,7 @@ using box::Peer;
 using box::ProxySlot;
 
 constexpr uint32_t kNoSlot = 0xffffffffu;
-constexpr int kClaimTries = 8;
+constexpr int kClaimTries = 16;
 constexpr int kPeerTries = 16;
 constexpr int kLaneShift = 56;
 
@@ -22,7 +22,7 @@ ProxySlot* FindProxy(OpenBox& box, EventHandle handle) {
 
 ProxySlot* ClaimProxy(OpenBox& box, uint32_t* index, uint32_t* generation) {
   for (int tries = 0; tries < kClaimTries; ++tries) {
-    const uint64_t serial = Add(box.header->proxy_next, 1);
+    const uint64_t serial = Add(box.header->proxy_next, ProbeStep(tries));
     *index = static_cast<uint32_t>(serial) & box.proxy_mask;
     *generation = static_cast<uint32_t>(serial >> box.proxy_shift);
     ProxySlot& slot = box.proxies[*index];

@@ -36,6 +36,13 @@ LoadedPlugin LoadedPlugin::Open(const std::string& path, int api, int newest) {
   return plugin;
 }
 
+LoadedPlugin LoadedPlugin::Linked(const void* table, int api) {
+  LoadedPlugin plugin;
+  plugin.table_ = static_cast<const Table*>(table);
+  plugin.api_ = api;
+  return plugin;
+}
+
 void LoadedPlugin::Close() {
   if (library_ != nullptr) dlclose(library_);
   library_ = nullptr;

@@ -19,6 +19,8 @@ class LoadedPlugin {
  public:
   // `api` 0 takes the newest symbol up to `newest`; otherwise exactly that version.
   static LoadedPlugin Open(const std::string& path, int api = 0, int newest = 7);
+  // A table linked into this program.
+  static LoadedPlugin Linked(const void* table, int api);
   bool ok() const { return table_ != nullptr; }
   int api() const { return api_; }
   const std::string& error() const { return error_; }
