@@ -6,82 +6,10 @@
 #include <cstdio>
 #include <cstring>
 
+#include "evidence/flight_recorder/flight_recorder_opcodes.h"
+
 namespace tacet {
 namespace {
-
-enum Opcode : uint8_t {
-  kProto = 0x80,
-  kFrame = 0x95,
-  kStop = '.',
-  kMark = '(',
-  kEmptyDict = '}',
-  kEmptyList = ']',
-  kEmptyTuple = ')',
-  kSetItem = 's',
-  kSetItems = 'u',
-  kAppend = 'a',
-  kAppends = 'e',
-  kTuple = 't',
-  kTuple1 = 0x85,
-  kTuple2 = 0x86,
-  kTuple3 = 0x87,
-  kBinUnicode = 'X',
-  kShortBinUnicode = 0x8c,
-  kBinUnicode8 = 0x8d,
-  kShortBinBytes = 'C',
-  kBinBytes = 'B',
-  kBinBytes8 = 0x8e,
-  kBinPut = 'q',
-  kLongBinPut = 'r',
-  kMemoize = 0x94,
-  kBinGet = 'h',
-  kLongBinGet = 'j',
-  kBinInt = 'J',
-  kBinInt1 = 'K',
-  kBinInt2 = 'M',
-  kLong1 = 0x8a,
-  kLong4 = 0x8b,
-  kBinFloat = 'G',
-  kNewTrue = 0x88,
-  kNewFalse = 0x89,
-  kNone = 'N',
-};
-
-struct NamedOpcode {
-  uint8_t opcode;
-  const char* name;
-};
-
-// Opcodes that import, call or construct something. No Flight Recorder writes them; an attack needs them.
-constexpr NamedOpcode kCallingOpcodes[] = {
-    {'c', "GLOBAL"}, {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"},     {'b', "BUILD"},  {'i', "INST"},
-    {'o', "OBJ"},    {0x81, "NEWOBJ"},       {0x92, "NEWOBJ_EX"}, {'P', "PERSID"}, {'Q', "BINPERSID"},
-    {0x82, "EXT1"},  {0x83, "EXT2"},         {0x84, "EXT4"},
-};
-
-// Opcodes that are harmless, but that neither torch nor Python's protocols 2 to 5 use for a dump.
-constexpr NamedOpcode kOtherOpcodes[] = {
-    {'0', "POP"},
-    {'1', "POP_MARK"},
-    {'2', "DUP"},
-    {'F', "FLOAT"},
-    {'I', "INT"},
-    {'L', "LONG"},
-    {'S', "STRING"},
-    {'T', "BINSTRING"},
-    {'U', "SHORT_BINSTRING"},
-    {'V', "UNICODE"},
-    {'d', "DICT"},
-    {'l', "LIST"},
-    {'g', "GET"},
-    {'p', "PUT"},
-    {0x8f, "EMPTY_SET"},
-    {0x90, "ADDITEMS"},
-    {0x91, "FROZENSET"},
-    {0x96, "BYTEARRAY8"},
-    {0x97, "NEXT_BUFFER"},
-    {0x98, "READONLY_BUFFER"},
-};
 
 // The longest of the opcodes that PushPlainValues reads: LONG1 with eight bytes.
 constexpr ptrdiff_t kLongestPlain = 10;
@@ -92,12 +20,6 @@ T Load(const uint8_t* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;
-}
-
-const char* NameIn(std::span<const NamedOpcode> table, uint8_t opcode) {
-  for (const NamedOpcode& entry : table)
-    if (entry.opcode == opcode) return entry.name;
-  return nullptr;
 }
 
 }  // namespace
@@ -281,19 +203,12 @@ void FlightPickle::FailTruncated() {
 }
 
 void FlightPickle::RefuseOpcode(uint8_t opcode) {
+  const bool calls = DoesOpcodeCall(opcode);
   char text[160];
-  if (const char* name = NameIn(kCallingOpcodes, opcode)) {
-    std::snprintf(text, sizeof text, "pickle opcode %s (0x%02x) at offset %llu would import or call code", name, opcode,
-                  static_cast<unsigned long long>(Offset()));
-    return Fail(FlightEnding::malicious, text);
-  }
-  const char* name = NameIn(kOtherOpcodes, opcode);
-  std::snprintf(text, sizeof text, "pickle opcode %s (0x%02x) at offset %llu is not one that a dump uses",
-                name               ? name
-                : opcode == kProto ? "PROTO"
-                                   : "unknown",
-                opcode, static_cast<unsigned long long>(Offset()));
-  Fail(FlightEnding::malformed, text);
+  std::snprintf(text, sizeof text, "pickle opcode %s (0x%02x) at offset %llu %s", NameOfRefusedOpcode(opcode), opcode,
+                static_cast<unsigned long long>(Offset()),
+                calls ? "would import or call code" : "is not one that a dump uses");
+  Fail(calls ? FlightEnding::malicious : FlightEnding::malformed, text);
 }
 
 uint64_t FlightPickle::LittleEndian(size_t count) {
