@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "evidence/detect.h"
@@ -31,9 +30,7 @@ TEST(Registry, NamesEveryFormatOnceAndDescribesIt) {
 
 TEST(Registry, EveryFormatIsNamedAsItsFolder) {
   for (const Format* format : AllFormats())
-    EXPECT_TRUE(
-        std::filesystem::is_directory(std::filesystem::path(TACET_SOURCE_DIR) / "src" / "evidence" / format->name))
-        << format->name;
+    EXPECT_TRUE(std::filesystem::is_directory(FolderOf(*format))) << format->name;
 }
 
 TEST(Registry, EveryFormatCarriesSamples) {

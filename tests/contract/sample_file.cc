@@ -2,7 +2,6 @@
 #include "sample_file.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <ostream>
@@ -26,8 +25,7 @@ std::string ReadWhole(const std::filesystem::path& path) {
 std::vector<SampleFile> FindSamples() {
   std::vector<SampleFile> samples;
   for (const Format* format : AllFormats()) {
-    const auto folder =
-        std::filesystem::path(TACET_SOURCE_DIR) / "src" / "evidence" / std::string(format->name) / "samples";
+    const auto folder = FolderOf(*format) / "samples";
     if (!std::filesystem::is_directory(folder)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
       if (entry.is_regular_file())
@@ -40,6 +38,12 @@ std::vector<SampleFile> FindSamples() {
 }
 
 }  // namespace
+
+std::filesystem::path FolderOf(const Format& format) {
+  std::string name(format.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return std::filesystem::path(TACET_SOURCE_DIR) / "src" / "evidence" / name;
+}
 
 std::ostream& operator<<(std::ostream& out, const SampleFile& sample) {
   return out << sample.format->name << "/samples/" << sample.name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -19,7 +20,10 @@ struct SampleFile {
 };
 std::ostream& operator<<(std::ostream& out, const SampleFile& sample);
 
-// The samples of all registered formats. Folders hold them by the format's name: src/evidence/NAME/samples.
+// src/evidence/NAME; a dash in the name is an underscore there.
+std::filesystem::path FolderOf(const Format& format);
+
+// The samples of all registered formats.
 const std::vector<SampleFile>& AllSamples();
 
 // For gtest: "ras_dead_2_27_txt".
