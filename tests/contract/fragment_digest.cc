@@ -90,7 +90,8 @@ std::string Digest(const Fragment& fragment) {
     text.Line("timeline", timeline.speaker, timeline.begin_ns, timeline.end_ns, timeline.gpu.size(),
               timeline.launches.size(), timeline.ranges.size(), timeline.steps.size(), timeline.collectives.size(),
               timeline.memory.size());
-  text.Line("in flight", fragment.in_flight.size(), "pulses", fragment.pulses.size());
+  text.Line("in flight", fragment.in_flight.size(), "pulses", fragment.pulses.size(), "pipelines",
+            fragment.pipeline_traces.size());
   for (const Diagnostic& diagnostic : fragment.diagnostics)
     text.Line("diagnostic", Number(diagnostic.severity), diagnostic.code, diagnostic.message, diagnostic.source.offset);
   return text.Take();
