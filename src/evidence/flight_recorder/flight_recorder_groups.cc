@@ -87,6 +87,7 @@ GroupIndex FlightGroupMap::GroupOf(const FlightEntry& entry) {
 
 std::vector<GroupProgress> FlightGroupMap::MapProgress() const {
   std::vector<Row> rows;
+  rows.reserve(dump_.statuses.size());
   for (const FlightStatus& status : dump_.statuses) {
     const auto known = by_pg_id_.find(status.pg_id);
     rows.push_back({&status, known != by_pg_id_.end() ? known->second : GroupIndex::none});
@@ -97,6 +98,7 @@ std::vector<GroupProgress> FlightGroupMap::MapProgress() const {
   MatchByOrder(rows);
   MatchLastOne(rows);
   std::vector<GroupProgress> progress;
+  progress.reserve(rows.size());
   for (const Row& row : rows)
     progress.push_back({row.group, row.status->last_enqueued, row.status->last_started, row.status->last_completed});
   return progress;

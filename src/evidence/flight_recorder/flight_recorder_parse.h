@@ -99,7 +99,10 @@ FlightDump ParseFlightDump(std::string_view bytes, StringTable& strings);
 // Dump versions are "major.minor" and compare as two numbers: "2.10" is newer than "2.9".
 struct FlightVersion {
   int major = 0, minor = 0;
-  friend auto operator<=>(const FlightVersion&, const FlightVersion&) = default;
+  friend bool operator==(const FlightVersion&, const FlightVersion&) = default;
+  friend bool operator<(const FlightVersion& a, const FlightVersion& b) {
+    return a.major != b.major ? a.major < b.major : a.minor < b.minor;
+  }
 };
 FlightVersion ParseFlightVersion(std::string_view text);
 
