@@ -71,6 +71,13 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
                      (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
                      (report.cost_share > 0 ? ", costs everybody " + Percent(report.cost_share) + " of the step" : "") +
                      "), from " + std::string(facts.analyses.straggler_source);
+  if (worst->origin == StragglerOrigin::unknown && worst->pattern == StragglerPattern::persistent) {
+    // Who is late is certain, why is not: no cause is named.
+    finding.cause.clear();
+    finding.status = Status::undetermined;
+    answer.open.push_back({"Is " + RankWords(finding.ranks) + " late because of its GPU or because of its host?",
+                           "torch.profiler traces of all ranks over a few steps"});
+  }
   answer.findings.push_back(std::move(finding));
   return answer;
 }
