@@ -3,6 +3,9 @@
 .DEFAULT_GOAL := help
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+# Two checkouts of the same sources share compiled objects.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 DEMO := tests/golden/rank_stuck_in_data_loader/input
 
 .PHONY: help demo build test asan bench format tidy install docs clean
