@@ -4,21 +4,25 @@
 # usage: scripts/bootstrap.sh [build|test|bench]
 set -euo pipefail
 
-build_packages=(g++ make cmake ninja-build pkg-config ccache zlib1g-dev libzstd-dev)
-test_packages=(libgtest-dev python3 chromium)
-bench_packages=(libbenchmark-dev python3 zstd)
+# package:what shows that it is there (a command, or a file)
+build_packages=(g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config ccache:ccache
+                zlib1g-dev:/usr/include/zlib.h libzstd-dev:/usr/include/zstd.h)
+test_packages=(libgtest-dev:/usr/include/gtest/gtest.h python3:python3 nodejs:node chromium:chromium)
+bench_packages=(libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 zstd:zstd time:/usr/bin/time)
 
-packages=("${build_packages[@]}")
+wanted=("${build_packages[@]}")
 case "${1:-build}" in
   build) ;;
-  test) packages+=("${test_packages[@]}") ;;
-  bench) packages+=("${bench_packages[@]}") ;;
+  test) wanted+=("${test_packages[@]}") ;;
+  bench) wanted+=("${bench_packages[@]}") ;;
   *) echo "usage: $0 [build|test|bench]" >&2; exit 2 ;;
 esac
 
 missing=()
-for package in "${packages[@]}"; do
-  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+for entry in "${wanted[@]}"; do
+  sign=${entry#*:}
+  if [[ $sign == /* ]]; then [ -e "$sign" ] || missing+=("${entry%%:*}")
+  else command -v "$sign" >/dev/null || missing+=("${entry%%:*}"); fi
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
@@ -38,7 +42,7 @@ for package in "${missing[@]}"; do
   # Some are only there for extra tests: Ubuntu has chromium as a snap, for instance. What needs them skips and says so.
   if ! "${as_root[@]}" apt-get install -y -qq --no-install-recommends "$package" >/tmp/tacet-apt.$$ 2>&1; then
     case "$package" in
-      chromium|ccache) echo "tacet: $package could not be installed; going on without it" ;;
+      chromium|nodejs|ccache) echo "tacet: $package could not be installed; going on without it" ;;
       *) cat /tmp/tacet-apt.$$ >&2; rm -f /tmp/tacet-apt.$$; exit 1 ;;
     esac
   fi
