@@ -85,7 +85,10 @@ function describeShare(part, whole) {
 
 function describeGroup(group) {
   if (!group) return "";
-  const name = /^[0-9]/.test(group.name) ? "group " + group.name : group.name;
+  // Groups made by a mesh are named by a hash of their members: its beginning tells them apart.
+  const hashed = /^[0-9a-f]{17,}$/.test(group.name);
+  const shown = hashed ? group.name.slice(0, 8) : group.name;
+  const name = hashed || /^[0-9]/.test(group.name) ? "group " + shown : shown;
   if (!group.description || group.description === group.name) return name;
   return group.description + (name ? " (" + name + ")" : "");
 }

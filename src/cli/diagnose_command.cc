@@ -108,7 +108,7 @@ and the fix. Give it the folders as they are; files it does not know are listed 
       --fail-on S     exit with 1 from this severity on: critical, warning (default), note, never
   -v, --verbose       all ranks, all evidence, nothing folded
   -j, --threads N     readers at a time (default: one per core)
-      --max-file-mb N no file is unpacked beyond this (default 1024)
+      --max-file-mb N no file is unpacked beyond this (default 512)
       --color WHEN    auto (default), always, never
 
 Exit code: 0 nothing above --fail-on, 1 findings, 2 wrong usage or nothing readable, 3 a bug of ours.

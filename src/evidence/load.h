@@ -14,7 +14,7 @@ namespace tacet {
 struct LoadOptions {
   unsigned threads = 0;  // 0: one per core
   // No file is decompressed beyond this: a gzip bomb costs bounded memory. What fits is read, and the cut is told.
-  uint64_t max_file_bytes = uint64_t{1} << 30;
+  uint64_t max_file_bytes = uint64_t{512} << 20;
   std::function<void(size_t done, size_t total)> progress;  // called from worker threads
 };
 

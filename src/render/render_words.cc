@@ -44,7 +44,10 @@ std::string DescribeOperation(const OperationRef& operation) {
 std::string DescribeGroup(const ReportGroup& group) {
   // PyTorch names groups "0", "1", ...; a bare number needs a noun.
   const bool numeric = !group.name.empty() && group.name[0] >= '0' && group.name[0] <= '9';
-  std::string name = numeric ? "group " + group.name : group.name;
+  // Groups made by a mesh are named by a hash of their members: its beginning tells them apart.
+  const bool hashed = group.name.size() > 16 && group.name.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const std::string shown = hashed ? group.name.substr(0, 8) : group.name;
+  std::string name = numeric || hashed ? "group " + shown : shown;
   if (group.description.empty() || group.description == group.name) return name;
   return group.description + (name.empty() ? "" : " (" + name + ")");
 }

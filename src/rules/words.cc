@@ -11,24 +11,23 @@ std::string RankWords(const std::vector<Rank>& ranks) {
   std::vector<Rank> sorted = ranks;
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  // A run of three or more is written as a range, "0-2"; shorter ones as single numbers.
   std::vector<std::string> parts;
   for (size_t i = 0; i < sorted.size();) {
     size_t j = i;
     while (j + 1 < sorted.size() && sorted[j + 1].value == sorted[j].value + 1) ++j;
-    std::string part = std::to_string(sorted[i].value);
-    if (j == i + 1) part += " and " + std::to_string(sorted[j].value);
-    if (j > i + 1) part += "-" + std::to_string(sorted[j].value);
-    parts.push_back(std::move(part));
+    if (j >= i + 2) {
+      parts.push_back(std::to_string(sorted[i].value) + "-" + std::to_string(sorted[j].value));
+    } else {
+      for (size_t k = i; k <= j; ++k) parts.push_back(std::to_string(sorted[k].value));
+    }
     i = j + 1;
   }
   constexpr size_t kMost = 8;
   const size_t shown = std::min(parts.size(), kMost);
   std::string text = sorted.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < shown; ++i) {
-    if (i > 0)
-      text += i + 1 == shown && shown == parts.size() && parts.size() > 1 && parts[i].find(" and ") == std::string::npos
-                  ? " and "
-                  : ", ";
+    if (i > 0) text += i + 1 == parts.size() ? " and " : ", ";
     text += parts[i];
   }
   if (shown < parts.size()) text += ", ... (" + std::to_string(sorted.size()) + " in all)";
