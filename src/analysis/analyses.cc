@@ -41,6 +41,7 @@ Analyses Analyse(const Incident& incident) {
   out.life = ReadSignsOfLife(incident);
   out.outcome = ReadOutcome(incident, out.life);
   out.stacks = ReadStacks(incident);
+  out.told = FindToldLaggards(incident);
   for (const CallSource source : {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log}) {
     const bool any = std::any_of(incident.streams.begin(), incident.streams.end(),
                                  [&](const CallStream& s) { return s.source == source && !s.stub; });

@@ -10,6 +10,7 @@
 #include "analysis/signs_of_life.h"
 #include "analysis/stack_reading.h"
 #include "analysis/timing/straggler.h"
+#include "analysis/told_laggards.h"
 #include "analysis/wait_graph.h"
 
 namespace tacet {
@@ -30,6 +31,7 @@ struct Analyses {
   Outcome outcome;
   std::vector<SourceAnalysis> sources;  // best first: black box, flight record, NCCL log; only those with calls
   std::vector<StackReading> stacks;
+  std::vector<ToldLaggard> told;
   StragglerReport stragglers;         // from traces, else from Inspector files, else from timed flight records
   std::string_view straggler_source;  // which of them; empty when none has times
 

@@ -79,6 +79,7 @@ class Finder {
       if (!somebody_lost_none || !lost_a_peer(rank)) view.ranks.push_back(Read(rank, *root.root));
     DropAbsentCrowd(view);
     if (view.ranks.empty()) FindByStackAlone(view);
+    if (view.ranks.empty()) FindByReport(view);
     ChooseOperation(view);
     return view;
   }
@@ -168,6 +169,24 @@ class Finder {
     }
   }
 
+  // No record shows it, but RAS or PyTorch's own report names who lags.
+  void FindByReport(StandstillView& view) const {
+    const auto world = static_cast<size_t>(std::max<int64_t>(incident_.world_size, 1));
+    if (analyses_.told.empty() || analyses_.told.size() * 2 > world || !analyses_.outcome.may_hang()) return;
+    for (const SourceAnalysis& source : analyses_.sources)
+      if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+    for (const ToldLaggard& told : analyses_.told) {
+      Standstill still{.rank = told.rank, .told = &told};
+      const auto stack = stacks_.find(told.rank);
+      if (stack != stacks_.end() && stack->second->place == StackReading::Place::host) {
+        still.kind = StandstillKind::host;
+        still.stack = stack->second;
+      }
+      view.ranks.push_back(still);
+      for (const Rank rank : told.waiters) view.waiters.push_back(rank);
+    }
+  }
+
   void ChooseOperation(StandstillView& view) const {
     std::set<Rank> waiters, guilty;
     for (const Standstill& still : view.ranks) guilty.insert(still.rank);
@@ -185,6 +204,8 @@ class Finder {
       view.stream = root->stream;
       view.group = root->group;
     }
+    waiters.insert(view.waiters.begin(), view.waiters.end());
+    view.waiters.clear();
     for (const Rank rank : waiters)
       if (!guilty.contains(rank)) view.waiters.push_back(rank);
   }

@@ -23,6 +23,7 @@ struct Standstill {
   StandstillKind kind = StandstillKind::unclear;
   const WaitRoot* root = nullptr;       // null when only stacks point at the rank
   const StackReading* stack = nullptr;  // when it decided
+  const ToldLaggard* told = nullptr;    // when only a report of somebody else names the rank
   const Event* closing = nullptr;       // a peer saw its connection close
   bool by_stack_alone = false;
   bool alive = false;  // it wrote a dump or saw the dump signal

@@ -43,6 +43,10 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
                  RankWords({facts.standstill.stream->rank}) + " issued this, " + who + " did not"));
   }
   for (const Standstill& still : facts.standstill.ranks)
+    if (still.told && still.kind == StandstillKind::unclear)
+      finding.evidence.push_back(
+          {still.told->source, RankWords({still.rank}) + " " + still.told->words, "this report names the rank"});
+  for (const Standstill& still : facts.standstill.ranks)
     if (still.kind == StandstillKind::absent)
       finding.evidence.push_back(
           CiteAbsence(RankWords({still.rank}) + " left no file of any kind while its peers did"));

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/told_laggards.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace tacet {
+namespace {
+
+constexpr size_t kKinds = sizeof(LaunchCounts::counts) / sizeof(int64_t);
+
+struct CommRank {
+  Rank rank;
+  const LaunchCounts* counts = nullptr;
+};
+
+// The latest answer for every rank of every communicator.
+std::map<GroupIndex, std::vector<CommRank>> LatestAnswers(const Incident& incident) {
+  std::map<uint64_t, GroupIndex> group_of;
+  for (uint32_t i = 0; i < incident.groups.size(); ++i)
+    if (incident.groups[i].comm_id != 0) group_of.emplace(incident.groups[i].comm_id, static_cast<GroupIndex>(i));
+  std::map<GroupIndex, std::map<Rank, const LaunchCounts*>> latest;
+  for (const LaunchCounts& counts : incident.launch_counts) {
+    const auto group = group_of.find(counts.comm);
+    if (group == group_of.end() || !counts.group_rank.known() || !counts.responsive) continue;
+    const auto& members = incident.groups[static_cast<uint32_t>(group->second)].members;
+    if (static_cast<size_t>(counts.group_rank.value) >= members.size()) continue;
+    const Rank rank = members[static_cast<size_t>(counts.group_rank.value)];
+    if (rank.known()) latest[group->second][rank] = &counts;
+  }
+  std::map<GroupIndex, std::vector<CommRank>> out;
+  for (const auto& [group, ranks] : latest)
+    for (const auto& [rank, counts] : ranks) out[group].push_back({rank, counts});
+  return out;
+}
+
+void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind, std::set<Rank>& ahead) {
+  for (const auto& [group, ranks] : LatestAnswers(incident)) {
+    for (size_t kind = 0; kind < kKinds; ++kind) {
+      int64_t most = -1;
+      for (const CommRank& one : ranks) most = std::max(most, one.counts->counts[kind]);
+      std::vector<Rank> front;
+      for (const CommRank& one : ranks)
+        if (one.counts->counts[kind] == most) front.push_back(one.rank);
+      if (most <= 0 || front.size() == ranks.size()) continue;
+      ahead.insert(front.begin(), front.end());
+      for (const CommRank& one : ranks) {
+        if (one.counts->counts[kind] < 0 || one.counts->counts[kind] == most) continue;
+        const std::string name(Name(static_cast<OpKind>(kind)));
+        behind.try_emplace(one.rank, ToldLaggard{one.rank, one.counts->source,
+                                                 "has launched " + std::to_string(one.counts->counts[kind]) + " " +
+                                                     name + " where its peers launched " + std::to_string(most),
+                                                 front, group});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
+  std::map<Rank, ToldLaggard> behind;
+  std::set<Rank> ahead;
+  AddFromCounts(incident, behind, ahead);
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::desync_report && event.kind != EventKind::monitored_barrier_failed) continue;
+    const bool barrier = event.kind == EventKind::monitored_barrier_failed;
+    for (const Rank rank : event.ranks)
+      behind.try_emplace(rank, ToldLaggard{rank, event.source,
+                                           barrier ? "did not come to the monitored barrier"
+                                                   : "is named as lagging by PyTorch's desync report",
+                                           event.rank.known() && event.rank != rank ? std::vector<Rank>{event.rank}
+                                                                                    : std::vector<Rank>{}});
+  }
+  std::vector<ToldLaggard> out;
+  for (auto& [rank, laggard] : behind)
+    if (!ahead.contains(rank)) out.push_back(std::move(laggard));
+  return out;
+}
+
+}  // namespace tacet

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/incident.h"
+
+namespace tacet {
+
+// A rank that somebody else's report names as lagging: NCCL RAS by its launch counts, PyTorch's desync report, or
+// monitored_barrier. Weaker than a record of the calls: counts are those of one moment, and reports name victims too.
+struct ToldLaggard {
+  Rank rank;
+  SourceRef source;
+  std::string words;  // "has launched 12 all_reduce where its peers launched 13"
+  std::vector<Rank> waiters;
+  GroupIndex group = GroupIndex::none;
+};
+
+// Sorted by rank. A rank that is behind in one communicator but ahead in another waits itself and is not listed.
+std::vector<ToldLaggard> FindToldLaggards(const Incident& incident);
+
+}  // namespace tacet
