@@ -11,32 +11,26 @@ static_assert(kNoStamp == kNoTime);
 constexpr size_t kMaxEvents = 2'000'000;
 constexpr size_t kMaxRanksInProcess = 64;  // GPUs that one process can drive
 
-OpKind KindOf(NcclFunction function) {
-  switch (function) {
-    case NcclFunction::all_reduce: return OpKind::all_reduce;
-    case NcclFunction::all_gather: return OpKind::all_gather;
-    case NcclFunction::reduce_scatter: return OpKind::reduce_scatter;
-    case NcclFunction::broadcast: return OpKind::broadcast;
-    case NcclFunction::reduce: return OpKind::reduce;
-    case NcclFunction::all_to_all: return OpKind::all_to_all;
-    case NcclFunction::gather: return OpKind::gather;
-    case NcclFunction::scatter: return OpKind::scatter;
-    case NcclFunction::send: return OpKind::send;
-    case NcclFunction::recv: return OpKind::recv;
-    case NcclFunction::unknown:
-    case NcclFunction::one_sided: return OpKind::unknown;
-  }
-  return OpKind::unknown;
-}
-
-bool Reduces(OpKind kind) {
-  return kind == OpKind::all_reduce || kind == OpKind::reduce_scatter || kind == OpKind::reduce;
-}
-
-bool HasRoot(OpKind kind) {
-  return kind == OpKind::broadcast || kind == OpKind::reduce || kind == OpKind::gather || kind == OpKind::scatter ||
-         IsPointToPoint(kind);
-}
+struct FunctionTraits {
+  OpKind kind = OpKind::unknown;
+  bool reduces = false, has_root = false;
+};
+// By NcclFunction.
+constexpr FunctionTraits kTraits[kNcclFunctions] = {
+    {},
+    {OpKind::all_reduce, true, false},
+    {OpKind::all_gather, false, false},
+    {OpKind::reduce_scatter, true, false},
+    {OpKind::broadcast, false, true},
+    {OpKind::reduce, true, true},
+    {OpKind::all_to_all, false, false},
+    {OpKind::gather, false, true},
+    {OpKind::scatter, false, true},
+    {OpKind::send, false, true},
+    {OpKind::recv, false, true},
+    {},
+};
+const FunctionTraits& TraitsOf(NcclFunction function) { return kTraits[static_cast<size_t>(function)]; }
 
 // NCCL prints elements; the short forms of documents print bytes.
 int64_t ElementsOf(const NcclCall& call, DataType type) {
@@ -182,7 +176,8 @@ GroupIndex NcclLogImport::GroupOf(Communicator& comm) {
 
 NcclLogImport::Use NcclLogImport::ReadCall(const NcclLogLine& line, bool from_api) {
   NcclCall record;
-  if (!(from_api ? ParseApiCall(line.message, &record) : ParseCall(line.message, &record))) return Use::not_understood;
+  if (!(from_api ? ParseApiCall(line.message, &record) : call_reader_.Parse(line.message, &record)))
+    return Use::not_understood;
   if (record.function == NcclFunction::one_sided) return Use::ignored;  // it has no place in a group's order
   Process& process = processes_[line.writer];
   uint32_t index = process.comm;
@@ -200,15 +195,16 @@ NcclLogImport::Use NcclLogImport::ReadCall(const NcclLogLine& line, bool from_ap
   std::vector<Call>& calls = from_api ? voice.api_calls : voice.calls;
   if (calls.size() == calls.capacity()) Grow(calls, line.offset);
   Call& call = calls.emplace_back();
-  call.kind = KindOf(record.function);
-  const bool p2p = IsPointToPoint(call.kind);
+  const FunctionTraits& traits = TraitsOf(record.function);
+  const bool p2p = traits.kind == OpKind::send || traits.kind == OpKind::recv;
+  call.kind = traits.kind;
   call.seq = ++(from_api ? comm.api_issued : comm.issued)[p2p ? 1 : 0];
   call.group = comm.group != GroupIndex::none ? comm.group : GroupOf(comm);
   call.state = CallState::enqueued;
   call.flags = p2p ? kPointToPoint : 0;
   call.type = DataTypeFromNccl(record.data_type);
-  if (Reduces(call.kind)) call.reduction = ReduceOpFromNccl(record.reduction);
-  if (HasRoot(call.kind)) call.peer = GroupRank{record.root};
+  if (traits.reduces) call.reduction = ReduceOpFromNccl(record.reduction);
+  if (traits.has_root) call.peer = GroupRank{record.root};
   call.in_elements = ElementsOf(record, call.type);
   call.enter_wall_ns = line.wall_ns;
   call.name = names_[static_cast<size_t>(record.function)];
@@ -240,7 +236,8 @@ NcclLogImport::Use NcclLogImport::ReadDone(const NcclLogLine& line) {
     const size_t oldest = calls.size() > kLookBack ? calls.size() - kLookBack : 0;
     for (size_t i = calls.size(); i-- > oldest;) {
       Call& call = calls[i];
-      if (call.record != static_cast<uint32_t>(record.op_count) || call.kind != KindOf(record.function)) continue;
+      if (call.record != static_cast<uint32_t>(record.op_count) || call.kind != TraitsOf(record.function).kind)
+        continue;
       call.state = CallState::completed;
       call.finish_wall_ns = line.wall_ns;
       voices_[speaker].tells_finish = true;

@@ -98,6 +98,7 @@ class NcclLogImport {
   const FileView& file_;
   Fragment& out_;
   NcclLogWalker walker_;
+  NcclCallReader call_reader_;
   CommunicatorTable comms_;
   std::vector<Process> processes_;                // by the walker's writer
   std::vector<Voice> voices_;                     // by speaker

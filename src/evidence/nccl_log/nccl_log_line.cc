@@ -175,6 +175,10 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
   return true;
 }
 
+bool NcclLogWalker::Prefix::IsExactly(std::string_view line) const {
+  return line.size() >= text.size() && !text.empty() && std::memcmp(line.data(), text.data(), text.size()) == 0;
+}
+
 // True where a line has this prefix, whatever its time.
 bool NcclLogWalker::Prefix::Fits(std::string_view line) const {
   return line.size() >= text.size() && !text.empty() &&
@@ -214,26 +218,37 @@ const NcclLogLine* NcclLogWalker::Finish(NcclLogLine& line) const {
   return &line;
 }
 
+NcclLogWalker::Prefix* NcclLogWalker::FindPrefix(std::string_view text) {
+  Prefix& newest = known_[newest_];
+  if (newest.IsExactly(text)) return &newest;
+  if (newest.Fits(text)) {
+    TakeTime(text, &newest);
+    return &newest;
+  }
+  Prefix& older = known_[1 - newest_];
+  const bool exact = older.IsExactly(text);
+  if (!exact && !older.Fits(text)) return nullptr;
+  if (!exact) TakeTime(text, &older);
+  newest_ = 1 - newest_;
+  return &older;
+}
+
 const NcclLogLine* NcclLogWalker::Next() {
   std::string_view text;
   if (!reader_.Next(&text)) return nullptr;
-  Prefix* prefix = &known_[newest_];
-  bool fits = !prefix->text.empty() && text.starts_with(prefix->text);
-  if (!fits) {
-    fits = prefix->Fits(text);
-    if (!fits) {
-      newest_ = 1 - newest_;
-      prefix = &known_[newest_];
-      fits = prefix->Fits(text);
+  Prefix* prefix = FindPrefix(text);
+  if (!prefix) {
+    prefix = &other_;
+    if (!ReadPrefix(text, prefix)) {
+      ReadBareLine(text, &prefix->line);
+      return Finish(prefix->line);
     }
-    if (fits) TakeTime(text, prefix);
+    if (prefix->line.level == NcclLevel::info) {
+      newest_ = 1 - newest_;
+      known_[newest_] = other_;
+      prefix = &known_[newest_];
+    }
   }
-  if (!fits && !ReadPrefix(text, &other_)) {
-    ReadBareLine(text, &other_.line);
-    return Finish(other_.line);
-  }
-  if (!fits && other_.line.level == NcclLevel::info) *prefix = other_;
-  if (!fits && other_.line.level != NcclLevel::info) prefix = &other_;
   NcclLogLine& line = prefix->line;
   line.message = WithoutTrailingEscape(text.substr(prefix->text.size()));
   in_several_lines_ = OpensSeveralLines(line);

@@ -62,8 +62,10 @@ class NcclLogWalker {
     size_t host = 0;        // where the host's name starts: a label and a time stand before it
     Stamp stamp;
     NcclLogLine line;
+    bool IsExactly(std::string_view text) const;
     bool Fits(std::string_view text) const;
   };
+  Prefix* FindPrefix(std::string_view text);
   bool ReadPrefix(std::string_view text, Prefix* prefix);
   static void TakeTime(std::string_view line, Prefix* prefix);
   void ReadBareLine(std::string_view text, NcclLogLine* line) const;
@@ -75,7 +77,7 @@ class NcclLogWalker {
   std::unordered_multimap<uint64_t, uint32_t> writer_by_hash_;
   Prefix known_[2];
   int newest_ = 0;
-  Prefix other_;                   // of lines that are not INFO
+  Prefix other_;                   // of lines that are not INFO, and the line itself where there is no prefix
   bool in_several_lines_ = false;  // the rows of a matrix or the rest of a long warning may follow without prefix
 };
 

@@ -48,13 +48,12 @@ bool TakeCount(std::string_view& text, int64_t* count) {
   return true;
 }
 
-// The fields as NCCL has printed them since 2.4, one after the other.
-bool ParseFullCall(FieldCursor cursor, NcclCall* call) {
-  return cursor.Literal(" sendbuff ") && cursor.AfterAddress(" recvbuff ") && cursor.AfterAddress(" count ") &&
-         cursor.Count(&call->count) && cursor.Literal(" datatype ") && cursor.Small(&call->data_type) &&
-         cursor.Literal(" op ") && cursor.Small(&call->reduction) && cursor.Literal(" root ") &&
-         cursor.Small(&call->root) && cursor.Literal(" comm ") && cursor.Address(&call->comm) &&
-         cursor.Literal(" [nranks=") && cursor.Small(&call->nranks) && cursor.Literal("]");
+// What follows the count, in the order in which NCCL has printed it since 2.4.
+bool ParseEnding(FieldCursor& cursor, NcclCall* call) {
+  return cursor.Literal(" datatype ") && cursor.Small(&call->data_type) && cursor.Literal(" op ") &&
+         cursor.Small(&call->reduction) && cursor.Literal(" root ") && cursor.Small(&call->root) &&
+         cursor.Literal(" comm ") && cursor.Address(&call->comm) && cursor.Literal(" [nranks=") &&
+         cursor.Small(&call->nranks) && cursor.Literal("]");
 }
 
 // Any other choice of fields, as documents show them: pairs of a key and a value.
@@ -77,8 +76,6 @@ bool ParseLooseCall(std::string_view text, NcclCall* call) {
       ok = TakeNumber(text, &call->root);
     } else if (key == "comm") {
       ok = TakeAddress(text, &call->comm);
-    } else if (key == "sendbuff") {
-      return false;  // the full form, but cut: what is left of a number would be taken for the number
     } else if (key != "DONE") {
       TakeWord(text);
     }
@@ -101,19 +98,31 @@ std::string_view Name(NcclFunction function) {
 // AllReduce: opCount 1e size 4194304 datatype 7 op 0 root 0 comm 0x7f8a4c000b80 [nranks=8] stream 0x7f8a4c001000
 // AllReduce: opCount 42 bytes 104857600 datatype 7 op 0
 // AllReduce: opCount 1e DONE
-bool ParseCall(std::string_view message, NcclCall* call) {
+bool NcclCallReader::Parse(std::string_view message, NcclCall* call) {
   *call = {};
   call->function = TakeFunction(message, ':');
   FieldCursor cursor(message);
   if (call->function == NcclFunction::unknown || !cursor.Literal(" opCount ") || !cursor.Hex(&call->op_count))
     return false;
-  if (ParseFullCall(cursor, call)) return true;
-  NcclCall loose;
-  loose.function = call->function;
-  loose.op_count = call->op_count;
-  *call = loose;
-  return ParseLooseCall(cursor.rest(), call) || Trim(cursor.rest()) == "DONE";
+  FieldCursor full = cursor;
+  if (!full.Literal(" sendbuff ")) return ParseLooseCall(cursor.rest(), call) || Trim(cursor.rest()) == "DONE";
+  if (!full.AfterAddress(" recvbuff ") || !full.AfterAddress(" count ") || !full.Count(&call->count)) return false;
+  const std::string_view rest = full.rest();
+  Ending& known = endings_[static_cast<size_t>(call->function)];
+  if (!known.text.empty() && rest.starts_with(known.text)) {
+    call->data_type = known.call.data_type;
+    call->reduction = known.call.reduction;
+    call->root = known.call.root;
+    call->comm = known.call.comm;
+    call->nranks = known.call.nranks;
+    return true;
+  }
+  if (!ParseEnding(full, call)) return false;
+  known = {rest.substr(0, rest.size() - full.rest().size()), *call};
+  return true;
 }
+
+bool ParseCall(std::string_view message, NcclCall* call) { return NcclCallReader().Parse(message, call); }
 
 // ncclAllReduce(7f2a00000000,7f2a00000000,1024,7,0,0,0x55d0c0a0,0x7f10aa00)
 // ncclSend(0,7f2a00000000,4096,9,0,1,0x55d0c0a0,0x7f10aa00)
