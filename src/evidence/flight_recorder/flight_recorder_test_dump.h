@@ -55,8 +55,10 @@ inline std::string File(const std::string& root) { return "\x80\x02" + root + ".
 
 inline std::string Sizes(const std::vector<std::vector<int64_t>>& sizes) {
   std::vector<std::string> tensors;
+  tensors.reserve(sizes.size());
   for (const auto& size : sizes) {
     std::vector<std::string> numbers;
+    numbers.reserve(size.size());
     for (const int64_t number : size) numbers.push_back(Int(number));
     tensors.push_back(List(numbers));
   }
@@ -80,6 +82,7 @@ struct EntryText {
   std::string Write() const {
     using namespace pickle;
     std::vector<std::string> words;
+    words.reserve(types.size());
     for (const auto& type : types) words.push_back(Text(type));
     return Dict({Of("record_id", Int(record)), Of("pg_id", Int(pg_id)), Of("process_group", Pair(group, description)),
                  Of("collective_seq_id", Int(collective_seq)), Of("p2p_seq_id", Int(p2p_seq)),
@@ -106,6 +109,9 @@ inline std::string WriteDump(const std::vector<EntryText>& entries, const std::v
   using namespace pickle;
   std::vector<Item> config, status;
   std::vector<std::string> list;
+  config.reserve(groups.size());
+  status.reserve(statuses.size());
+  list.reserve(entries.size());
   for (const auto& group : groups)
     config.push_back(Of(group.name, Dict({Of("name", Text(group.name)), Of("desc", Text(group.description)),
                                           Of("ranks", Text(group.ranks))})));
