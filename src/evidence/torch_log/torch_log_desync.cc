@@ -29,7 +29,8 @@ void DesyncReader::ReadCulprits(const LogLine& line) {
   const std::vector<int32_t> ranks = FindRankList(line.text);
   if (absent && !have_absent_) report_->ranks.clear();
   have_absent_ = have_absent_ || absent;
-  report_->ranks.insert(report_->ranks.end(), ranks.begin(), ranks.end());
+  if (report_->ranks.size() + ranks.size() <= 100'000)
+    report_->ranks.insert(report_->ranks.end(), ranks.begin(), ranks.end());
 }
 
 // 	 - [1] Timeout at collective: ALLREDUCE, #3

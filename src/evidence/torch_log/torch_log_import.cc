@@ -211,7 +211,7 @@ class Importer {
     });
   }
 
-  static constexpr size_t kMaxEvents = 300'000;
+  static constexpr size_t kMaxEvents = 200'000;
 
   const TorchLog& log_;
   Fragment& out_;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "evidence/torch_log/torch_log_keywords.h"
 #include "evidence/torch_log/torch_log_parse.h"
@@ -18,7 +19,8 @@ struct LogLine {
   SourceRef source;
   uint32_t voice = 0;
   LogMoment time;
-  char severity = 0;  // of a log line of PyTorch; 0 for anything else
+  bool dated = false;  // the line itself begins with a date: it goes on with no other line
+  char severity = 0;   // of a log line of PyTorch; 0 for anything else
   std::string_view code_file;
   KeywordSet keywords;
   bool tagged = false;     // the line itself says "[rank3]:"
@@ -68,6 +70,13 @@ class RecordList {
     return {&record, true};
   }
 
+  // Lists of ranks are short to write ("0-65535") and long to keep: all of a file together have a limit.
+  void KeepRanks(TorchLogRecord& record, const std::vector<int32_t>& ranks) {
+    if (ranks.size() > ranks_left_) return;
+    ranks_left_ -= ranks.size();
+    record.ranks = ranks;
+  }
+
   // The highest step that any line has told so far.
   void NoteStep(int64_t step) { highest_step_ = std::max(highest_step_, step); }
   int64_t highest_step() const { return highest_step_; }
@@ -85,6 +94,7 @@ class RecordList {
   TorchLog& log_;
   TorchLogRecord spare_;  // handed out when the list is full
   int64_t highest_step_ = -1;
+  size_t ranks_left_ = 1'000'000;
   std::unordered_map<std::string, TorchLogRecord*> seen_;
 };
 

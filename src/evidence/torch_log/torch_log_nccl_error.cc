@@ -94,7 +94,7 @@ LineUse ReadLastError(const LogLine& line, std::string_view text, FailureState& 
 
 LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& out) {
   if (state.last_error_next) {
-    if (line.severity == 0) return ReadLastError(line, Trim(line.text), state, out);
+    if (line.severity == 0 && !line.dated) return ReadLastError(line, Trim(line.text), state, out);
     state.last_error_next = false;
   }
   if (line.has(Keyword::nccl_error)) return BeginError(line, state, out);

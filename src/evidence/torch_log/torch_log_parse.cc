@@ -138,6 +138,7 @@ class LogReader {
     line.text = prefix.text;
     line.source = source;
     line.time = prefix.time;
+    line.dated = prefix.time.wall_ns != LogMoment::kNone;
     line.severity = prefix.severity;
     line.code_file = prefix.code_file;
     line.tagged = prefix.rank >= 0;
@@ -195,7 +196,8 @@ class LogReader {
   // The C++ logger puts its prefix before the first line of a message only.
   uint32_t VoiceOfContinuation(const LogLine& line, const LabelState& label) {
     const uint32_t logger = label.last_logger;
-    if (line.tagged || logger == kNoVoice || logger == line.voice || voices_[line.voice]->traceback.in_message())
+    if (line.tagged || line.dated || logger == kNoVoice || logger == line.voice ||
+        voices_[line.voice]->traceback.in_message())
       return line.voice;
     const std::string_view text = line.text;
     if (voices_[logger]->failure.last_error_next) return logger;

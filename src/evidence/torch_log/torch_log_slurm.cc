@@ -52,7 +52,7 @@ LineUse ReadTaskEnd(const LogLine& line, std::string_view text, RecordList& out)
   if (code == 0) return LineUse::not_understood;
   const auto add = [&](TorchLogKind kind) {
     TorchLogRecord& record = out.Add(kind, line);
-    record.ranks = tasks;
+    out.KeepRanks(record, tasks);
     record.host = Capped(host, 200);
     record.text = Capped(line.text, 300);
     return &record;

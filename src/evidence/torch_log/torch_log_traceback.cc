@@ -9,7 +9,6 @@
 namespace tacet {
 namespace {
 
-constexpr std::string_view kTraceback = "Traceback (most recent call last):";
 // Messages without a rank before each line have no marked end.
 constexpr int kMaxLooseLines = 12;
 constexpr int kMaxStrangeLines = 6;

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_test_file.h"
+
+namespace tacet {
+namespace {
+
+TEST(TorchLogLauncher, ReadsTorchrunsSummary) {
+  const Fragment fragment = ReadSample("torchrun_summary.log");
+  const auto exits = EventsOf(fragment, EventKind::process_exited);
+  ASSERT_EQ(exits.size(), 3u);  // the agent's own line repeats one of them
+  EXPECT_EQ(exits[0]->rank, Rank{12});
+  EXPECT_EQ(exits[0]->value, -6);
+  EXPECT_EQ(exits[0]->subject, "SIGABRT");
+  EXPECT_EQ(exits[0]->pid, 2633);
+  EXPECT_EQ(exits[0]->value2, 0);
+  EXPECT_EQ(fragment.speakers[exits[0]->speaker].host, "node7.cluster");
+  EXPECT_EQ(fragment.speakers[exits[0]->speaker].pid, 2633);
+  EXPECT_EQ(exits[2]->rank, Rank{9});
+  EXPECT_EQ(exits[2]->value2, 1);  // the first observed failure
+  EXPECT_EQ(exits[2]->wall_ns, 1774472244LL * 1'000'000'000);
+  const Event killed = OneEvent(fragment, EventKind::process_killed);
+  EXPECT_EQ(killed.pid, 2629);
+  EXPECT_EQ(killed.speaker, kNobody);
+  // Two ranks raised; the launcher's ChildFailedError is no third.
+  const auto exceptions = EventsOf(fragment, EventKind::exception);
+  ASSERT_EQ(exceptions.size(), 2u);
+  EXPECT_EQ(RankOf(fragment, *exceptions[0]), Rank{9});
+  EXPECT_EQ(exceptions[1]->subject, "ValueError");
+  EXPECT_EQ(RankOf(fragment, *exceptions[1]), Rank{13});
+  EXPECT_EQ(exceptions[1]->function, "load");
+}
+
+TEST(TorchLogLauncher, ReadsTorchrunsErrorFile) {
+  const Fragment fragment = ReadSample("attempt_0/5/error.json");
+  const Event exception = OneEvent(fragment, EventKind::exception);
+  EXPECT_EQ(exception.subject, "ValueError");
+  EXPECT_EQ(exception.function, "load");
+  EXPECT_EQ(exception.wall_ns, 1774472246LL * 1'000'000'000);
+  EXPECT_EQ(RankOf(fragment, exception), Rank{5});
+  EXPECT_EQ(fragment.bytes.understood, fragment.bytes.total);
+  const Fragment bare =
+      ReadText("{\"message\": \"RuntimeError: CUDA error: device-side assert triggered\", \"timestamp\": 1700000000}",
+               "error.json");
+  EXPECT_EQ(OneEvent(bare, EventKind::exception).subject, "RuntimeError");
+  EXPECT_EQ(OneEvent(bare, EventKind::cuda_error).subject, "device-side assert triggered");
+  const Fragment strange = ReadText("{\"message\": 5}", "error.json");
+  EXPECT_TRUE(strange.events.empty());
+}
+
+TEST(TorchLogLauncher, ReadsSlurm) {
+  const Fragment fragment = ReadSample("slurm-88123.out");
+  EXPECT_TRUE(fragment.speakers.empty());  // 88123 is a job, no rank
+  const auto ooms = EventsOf(fragment, EventKind::oom_kill);
+  ASSERT_EQ(ooms.size(), 2u);
+  EXPECT_FALSE(ooms[0]->rank.known());
+  EXPECT_EQ(ooms[1]->rank, Rank{3});
+  const auto exits = EventsOf(fragment, EventKind::process_exited);
+  ASSERT_EQ(exits.size(), 3u);
+  EXPECT_EQ(exits[0]->subject, "Out Of Memory");
+  EXPECT_EQ(exits[1]->rank, Rank{6});
+  EXPECT_EQ(exits[1]->value, -9);  // 137
+  EXPECT_EQ(exits[2]->value, -11);
+  const auto killed = EventsOf(fragment, EventKind::process_killed);
+  ASSERT_EQ(killed.size(), 3u);
+  EXPECT_EQ(killed[0]->rank, Rank{4});
+  EXPECT_EQ(killed[1]->rank, Rank{5});
+  EXPECT_EQ(killed[2]->rank, Rank{7});
+  EXPECT_EQ(OneEvent(fragment, EventKind::job_time_limit).wall_ns, 1776676177LL * 1'000'000'000);
+}
+
+TEST(TorchLogLauncher, TellsPreemptionAndNodeFailureFromATimeLimit) {
+  const Fragment fragment = ReadText(
+      "slurmstepd: error: *** JOB 37 ON n5146 CANCELLED AT 2021-03-15T18:00:46 DUE TO PREEMPTION ***\n"
+      "slurmstepd: error: *** JOB 37 ON n5146 CANCELLED AT 2021-03-15T18:00:46 DUE TO NODE FAILURE, SEE SLURMCTLD LOG "
+      "FOR DETAILS ***\n"
+      "srun: error: tasks 0-999999999999: Terminated\n",
+      "slurm-37.out");
+  EXPECT_EQ(OneEvent(fragment, EventKind::process_killed).subject, "PREEMPTION");
+  EXPECT_EQ(OneEvent(fragment, EventKind::node_failed).subject, "n5146");
+  EXPECT_TRUE(EventsOf(fragment, EventKind::job_time_limit).empty());
+}
+
+TEST(TorchLogLauncher, TakesTasksOfATorchrunPerNodeForNoRanks) {
+  const Fragment fragment = ReadText(
+      "E0325 20:57:27.620000 2606 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9) "
+      "local_rank: 1 (pid: 2630) of binary: p\n"
+      "srun: error: node1: task 1: Exited with exit code 1\n",
+      "job.out");
+  const auto exits = EventsOf(fragment, EventKind::process_exited);
+  ASSERT_EQ(exits.size(), 2u);
+  EXPECT_EQ(exits[0]->pid, 2630);
+  EXPECT_FALSE(exits[1]->rank.known());
+}
+
+TEST(TorchLogLauncher, BoundsTheTasksOfAHostileFile) {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += "srun: error: n" + std::to_string(i) + ": tasks 0-65535: Killed\n";
+  const Fragment fragment = ReadText(text, "slurm-1.out");
+  EXPECT_LE(fragment.events.size(), 202'000u);
+}
+
+TEST(TorchLogLauncher, ReadsLabelsOfSrunAsRanks) {
+  const Fragment fragment = ReadSample("srun_label.log");
+  ASSERT_EQ(fragment.speakers.size(), 2u);
+  EXPECT_EQ(fragment.speakers[1].rank, Rank{1});
+  EXPECT_EQ(fragment.speakers[1].rank_certainty, Certainty::assumed);
+  EXPECT_EQ(fragment.speakers[1].pid, 412);
+  const Event exception = OneEvent(fragment, EventKind::exception);
+  EXPECT_EQ(RankOf(fragment, exception), Rank{1});
+  EXPECT_EQ(exception.function, "step");
+  EXPECT_EQ(OneEvent(fragment, EventKind::process_exited).rank, Rank{1});
+}
+
+TEST(TorchLogLauncher, TakesALabelForNoRankWhenALineSaysOtherwise) {
+  const Fragment fragment =
+      ReadText("0: [rank8]: hello\n0: step 1\n1: [rank9]: hello\n1: step 1\n1: step 2\n0: step 2\n", "job.log");
+  for (const Event* step : EventsOf(fragment, EventKind::progress)) EXPECT_GE(RankOf(fragment, *step).value, 8);
+  const Fragment nodes =
+      ReadText("0: [rank0]: a\n0: [rank1]: a\n0: step 1\n1: [rank2]: a\n1: [rank3]: a\n1: step 1\n", "job.log");
+  for (const Event* step : EventsOf(nodes, EventKind::progress)) EXPECT_EQ(step->speaker, kNobody);
+}
+
+TEST(TorchLogLauncher, ReadsTagsOfMpi) {
+  const Fragment fragment = ReadSample("mpi_tagged.log");
+  const Event exited = OneEvent(fragment, EventKind::process_exited);
+  EXPECT_EQ(exited.rank, Rank{1});
+  EXPECT_EQ(exited.value, -9);
+  EXPECT_EQ(exited.pid, 10313);
+  EXPECT_EQ(fragment.speakers[exited.speaker].host, "proton");
+  EXPECT_EQ(RankOf(fragment, OneEvent(fragment, EventKind::exception)), Rank{1});
+}
+
+TEST(TorchLogLauncher, ReadsShellNotices) {
+  const Event killed = OneEvent(ReadText("step 1\nKilled\n", "stdout_rank2.log"), EventKind::process_exited);
+  EXPECT_EQ(killed.value, -9);
+  EXPECT_EQ(killed.subject, "SIGKILL");
+  const Fragment fragment =
+      ReadText("/opt/run.sh: line 12: 12345 Segmentation fault      (core dumped) python train.py\n", "stderr.log");
+  EXPECT_EQ(OneEvent(fragment, EventKind::process_exited).pid, 12345);
+  EXPECT_EQ(OneEvent(fragment, EventKind::process_exited).value, -11);
+  EXPECT_TRUE(EventsOf(ReadText("Killed two birds with one stone\n", "stderr.log"), EventKind::process_exited).empty());
+}
+
+TEST(TorchLogLauncher, KnowsThatASilentRankStarted) {
+  const Fragment empty = ReadText("", "run/stdout_rank3.log");
+  ASSERT_EQ(empty.speakers.size(), 1u);
+  EXPECT_EQ(empty.speakers[0].rank, Rank{3});
+  EXPECT_EQ(empty.speakers[0].rank_certainty, Certainty::assumed);
+  EXPECT_TRUE(empty.events.empty());
+  EXPECT_EQ(OneEvent(ReadSample("stdout_rank3.log"), EventKind::process_started).pid, 2788);
+}
+
+TEST(TorchLogLauncher, BelievesALineOverTheFileName) {
+  const Fragment fragment = ReadText("step 1\n[rank11]: step 2\n", "attempt_0/3/stdout.log");
+  ASSERT_EQ(fragment.speakers.size(), 1u);  // 3 is the rank on its node
+  EXPECT_EQ(fragment.speakers[0].rank, Rank{11});
+}
+
+TEST(TorchLogLauncher, GivesLinesOfNobodyToNobody) {
+  const Fragment mixed = ReadText("step 1\n[rank0]: a\n[rank1]: b\n", "rank0.log");
+  EXPECT_EQ(OneEvent(mixed, EventKind::progress).speaker, kNobody);
+  const Fragment lonely = ReadText("step 1\n[rank3]: a\n", "train.log");  // who counted the step?
+  EXPECT_EQ(OneEvent(lonely, EventKind::progress).speaker, kNobody);
+  const Fragment year = ReadText("step 1\n", "train_2024.log");
+  EXPECT_FALSE(year.speakers[0].rank.known());
+}
+
+}  // namespace
+}  // namespace tacet

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_test_file.h"
+
+namespace tacet {
+namespace {
+
+TEST(TorchLogTraceback, FindsTheUsersOwnFrame) {
+  const Event exception = OneEvent(ReadSample("torch_2_11_exception_rank2.log"), EventKind::exception);
+  EXPECT_EQ(exception.function, "gpt_steps");
+  EXPECT_EQ(exception.code_line, 246u);
+}
+
+TEST(TorchLogTraceback, KeepsTheRootOfAChain) {
+  const Event exception = OneEvent(ReadSample("chained_rank4.log"), EventKind::exception);
+  EXPECT_EQ(exception.subject, "__main__.DataError");
+  EXPECT_EQ(exception.code_line, 19u);
+  EXPECT_NE(exception.text.find("while handling KeyError: 'tokens'"), std::string::npos);
+}
+
+TEST(TorchLogTraceback, KeepsTheRootWhenTheChainIsCut) {
+  const Fragment fragment = ReadText(
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nKeyError: 'a'\n\n"
+      "During handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  "
+      "File \"a.py\", line 2",
+      "rank0.log");
+  EXPECT_EQ(OneEvent(fragment, EventKind::exception).subject, "KeyError");
+}
+
+TEST(TorchLogTraceback, DropsATracebackThatTheJobSurvived) {
+  const std::string traceback =
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nValueError: retry\n";
+  const Fragment survived = ReadText("step 1\n" + traceback + "step 2\nstep 3\n", "rank0.log");
+  EXPECT_TRUE(EventsOf(survived, EventKind::exception).empty());
+  ASSERT_EQ(survived.diagnostics.size(), 1u);
+  EXPECT_EQ(survived.diagnostics[0].code, "exception-survived");
+  // A summary that names the last step again is no progress.
+  const Fragment ended = ReadText("step 1\nstep 2\n" + traceback + "\nlast step: 2\n", "rank0.log");
+  EXPECT_EQ(EventsOf(ended, EventKind::exception).size(), 1u);
+}
+
+TEST(TorchLogTraceback, DisregardsExceptionsThatPythonIgnores) {
+  const Fragment fragment = ReadText(
+      "Exception ignored in: <function Pool.__del__ at 0x7f>\nTraceback (most recent call last):\n"
+      "  File \"a.py\", line 1, in f\n    x\nAttributeError: gone\n",
+      "rank0.log");
+  EXPECT_TRUE(EventsOf(fragment, EventKind::exception).empty());
+}
+
+TEST(TorchLogTraceback, ReadsATracebackBehindALoggersPrefix) {
+  const Fragment fragment = ReadText(
+      "ERROR 08-22 13:50:25 worker.py:148] Traceback (most recent call last):\n"
+      "ERROR 08-22 13:50:25 worker.py:148]   File \"/srv/serve.py\", line 140, in run\n"
+      "ERROR 08-22 13:50:25 worker.py:148]     return executor()\n"
+      "ERROR 08-22 13:50:25 worker.py:148] RuntimeError: boom\n",
+      "rank0.log");
+  const Event exception = OneEvent(fragment, EventKind::exception);
+  EXPECT_EQ(exception.subject, "RuntimeError");
+  EXPECT_EQ(exception.text, "boom");
+  EXPECT_EQ(exception.function, "run");
+}
+
+TEST(TorchLogTraceback, ReadsInterleavedTracebacksOfTwoRanks) {
+  const Fragment fragment = ReadText(
+      "[rank0]: Traceback (most recent call last):\n[rank1]: Traceback (most recent call last):\n"
+      "[rank1]:   File \"b.py\", line 2, in g\n[rank0]:   File \"a.py\", line 1, in f\n[rank1]:     y\n[rank0]:     x\n"
+      "[rank1]: ValueError: two\n[rank0]: KeyError: 'one'\n",
+      "job.log");
+  const auto exceptions = EventsOf(fragment, EventKind::exception);
+  ASSERT_EQ(exceptions.size(), 2u);
+  EXPECT_EQ(RankOf(fragment, *exceptions[0]), Rank{1});
+  EXPECT_EQ(exceptions[0]->function, "g");
+  EXPECT_EQ(RankOf(fragment, *exceptions[1]), Rank{0});
+  EXPECT_EQ(exceptions[1]->function, "f");
+}
+
+}  // namespace
+}  // namespace tacet
