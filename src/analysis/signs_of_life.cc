@@ -106,7 +106,7 @@ SignsOfLife ReadSignsOfLife(const Incident& incident) {
 namespace {
 
 // A dump taken on demand from a running job is written moments after its newest entry.
-constexpr int64_t kFreshNs = int64_t{30} * 1'000'000'000;
+constexpr int64_t kFreshNs = int64_t{10} * 1'000'000'000;
 
 // How long the operation had been open when the record was taken; kNoTime where the record cannot tell.
 int64_t AgeNs(const CallStream& stream, const Call& call) {

@@ -99,7 +99,7 @@ class Finder {
       still.kind = StandstillKind::explained;
     } else if (root.kind == RootKind::gpu_not_started || root.kind == RootKind::gpu_behind) {
       still.kind = StandstillKind::gpu;
-    } else if (life->exited || life->segfault) {
+    } else if (life->exited || life->segfault || (life->finished && analyses_.outcome.hangs())) {
       still.kind = StandstillKind::dead;
     } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::host) {
       still.kind = StandstillKind::host;

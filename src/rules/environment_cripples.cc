@@ -24,7 +24,10 @@ struct Setting {
 
 bool IsOn(std::string_view value) { return Number(value) == 1; }
 bool IsOff(std::string_view value) { return Number(value) == 0; }
-bool IsSet(std::string_view value) { return !value.empty(); }
+// "Ring" forces one; "Ring,Tree" leaves a choice, "^LL128" only excludes, "allreduce:ring" speaks of one function.
+bool IsSingle(std::string_view value) {
+  return !value.empty() && value.find_first_of("^,:;") == std::string_view::npos;
+}
 
 // What each costs is NCCL's documented effect, in order of magnitude only: the real price depends on the machine.
 constexpr Setting kSettings[] = {
@@ -38,8 +41,8 @@ constexpr Setting kSettings[] = {
      "TCP sockets are forced where a faster network may exist"},
     {"NCCL_NET_GDR_LEVEL", [](std::string_view v) { return v == "LOC" || v == "0"; },
      "GPUDirect RDMA is off: data is staged through host memory"},
-    {"NCCL_ALGO", IsSet, "one algorithm for every size: latency or bandwidth suffers at the other end"},
-    {"NCCL_PROTO", IsSet,
+    {"NCCL_ALGO", IsSingle, "one algorithm for every size: latency or bandwidth suffers at the other end"},
+    {"NCCL_PROTO", IsSingle,
      "one protocol for every size: LL halves the bandwidth of large messages, Simple adds latency to small ones"},
     {"NCCL_MAX_NCHANNELS",
      [](std::string_view v) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "base/text_scan.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -19,6 +20,32 @@ bool SpeaksOfNetwork(const Event& event) {
   if (event.subject == "ib-completion-error") return IsFirstHandStatus(event.value);
   return event.subject == "ib-async-event" || event.subject == "ib-modify-qp-failed" ||
          event.subject == "ib-device-failed";
+}
+
+// The address behind "peer" in NCCL's message, without port: "... from peer 10.0.0.5<34567> with status=12".
+std::string PeerAddress(const Event& event) {
+  auto rest = After(event.text, "peer ");
+  if (!rest) return "";
+  return std::string(rest->substr(0, rest->find_first_of("<: ,")));
+}
+
+// Who is at fault: the one address that several ranks cannot reach, or the one rank that cannot reach several.
+std::vector<Rank> CommonEnd(const Case& facts, const std::vector<const Event*>& events) {
+  std::map<std::string, std::set<Rank>> complaints;  // address -> who complains
+  std::set<Rank> complaining;
+  for (const Event* event : events) {
+    if (!event->rank.known()) continue;
+    complaining.insert(event->rank);
+    if (const std::string address = PeerAddress(*event); !address.empty()) complaints[address].insert(event->rank);
+  }
+  if (complaining.size() == 1) return {*complaining.begin()};
+  if (complaints.size() != 1) return {};
+  std::set<Rank> owners;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::interface_used && event.rank.known() &&
+        event.text.starts_with(complaints.begin()->first) && !complaining.contains(event.rank))
+      owners.insert(event.rank);
+  return {owners.begin(), owners.end()};
 }
 
 }  // namespace
@@ -44,12 +71,8 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   finding.severity = failed ? Severity::critical : Severity::warning;
   if (!failed) finding.status = Status::degraded;
   finding.weight = only_links ? 72 : 83;
-  // One rank complains about many peers, or many about one address: the common end is at fault.
-  std::map<std::string, std::set<Rank>> peers;
-  for (const Event* event : events)
-    if (event->peer.known()) peers["rank " + std::to_string(event->peer.value)].insert(event->rank);
+  finding.ranks = CommonEnd(facts, events);
   by_rank.erase(Rank{});
-  if (by_rank.size() == 1) finding.ranks = {by_rank.begin()->first};
   finding.confidence = finding.ranks.empty() ? Confidence::possible : Confidence::likely;
   for (const auto& [rank, list] : by_rank) finding.affected_ranks.push_back(rank);
   const Event& lead = *events.front();

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank that ends with an error of its own: out of memory, an exception, DDP's complaint.
+#include <gtest/gtest.h>
+
+#include "rules/testing/judged_case.h"
+
+namespace tacet {
+namespace {
+
+constexpr SketchedCall kStarted{.state = CallState::started};
+
+JobSketch Missing(const FaultPlace& place) {
+  JobSketch job(place.world);
+  job.Rounds(place.rounds);
+  job.IssueOn(job.AllBut({place.rank}), kStarted);
+  job.Wait(600 * kSecondNs);
+  return job;
+}
+
+class AnyPlace : public testing::TestWithParam<FaultPlace> {};
+INSTANTIATE_TEST_SUITE_P(Places, AnyPlace,
+                         testing::Values(FaultPlace{2, 1, 3}, FaultPlace{4, 0, 12}, FaultPlace{8, 6, 40},
+                                         FaultPlace{64, 33, 8}, FaultPlace{1024, 1023, 4}),
+                         [](const auto& info) { return PlaceName(info.param); });
+
+// rank-out-of-memory
+
+TEST_P(AnyPlace, AKillByTheKernelOfARanksProcessIsNamed) {
+  const FaultPlace& place = GetParam();
+  JobSketch job = Missing(place);
+  job.LoseRecord(place.rank);
+  Event& kill = job.Tell(EventKind::oom_kill);
+  kill.rank = Rank{place.rank};
+  kill.pid = 1000 + place.rank;
+  kill.value = 1;
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("rank-out-of-memory");
+  EXPECT_EQ(finding.ranks, Ranks({place.rank}));
+  EXPECT_EQ(finding.status, Status::hang);
+  EXPECT_EQ(finding.confidence, Confidence::certain);
+  EXPECT_EQ(finding.operation->seq, place.rounds + 1);
+  EXPECT_NE(finding.headline.find("cgroup"), std::string::npos) << finding.headline;
+  EXPECT_EQ(judged.Verdict().cause, "rank-out-of-memory");
+}
+
+TEST(RankOutOfMemory, WithoutAHangItIsACrash) {
+  JobSketch job(4);
+  job.Rounds(10);
+  job.Say(2, EventKind::cuda_error).subject = "CUDA out of memory";
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("rank-out-of-memory");
+  EXPECT_EQ(finding.status, Status::crash);
+  EXPECT_EQ(finding.ranks, Ranks({2}));
+  EXPECT_NE(finding.headline.find("GPU memory"), std::string::npos);
+  EXPECT_FALSE(finding.fix.empty());
+  EXPECT_FALSE(judged.Fires("gpu-fault"));
+}
+
+TEST(RankOutOfMemory, NamesAllRanksThatRanOut) {
+  JobSketch job(8);
+  job.Rounds(1);
+  for (const int r : {1, 5}) job.Say(r, EventKind::cuda_error).subject = "out of memory";
+  EXPECT_EQ(JudgedCase(job).Only("rank-out-of-memory").ranks, Ranks({1, 5}));
+}
+
+TEST(RankOutOfMemory, TheKillOfAForeignProcessIsNothingInAHealthyJob) {
+  JobSketch job(4);
+  job.Rounds(10);
+  job.FinishAll();
+  Event& kill = job.Tell(EventKind::oom_kill);
+  kill.pid = 77777;
+  kill.subject = "chrome";
+  const RuleAnswer answer = JudgedCase(job).Ask("rank-out-of-memory");
+  EXPECT_TRUE(answer.findings.empty());
+  EXPECT_TRUE(answer.open.empty());
+}
+
+TEST(RankOutOfMemory, AKillOfAnUnknownProcessIsAQuestionWhenARankIsMissing) {
+  JobSketch job = Missing({4, 1, 10});
+  Event& kill = job.Tell(EventKind::oom_kill);
+  kill.pid = 77777;
+  kill.subject = "python";
+  const RuleAnswer answer = JudgedCase(job).Ask("rank-out-of-memory");
+  EXPECT_TRUE(answer.findings.empty());
+  ASSERT_EQ(answer.open.size(), 1u);
+  EXPECT_NE(answer.open[0].question.find("77777"), std::string::npos);
+}
+
+TEST(RankOutOfMemory, AForeignKillDoesNotMakeAHealthyJobACrash) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(10);
+  job.GiveOutputs();
+  job.FinishAll();
+  job.Tell(EventKind::oom_kill).pid = 77777;
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.status, Status::healthy) << verdict.headline;
+}
+
+// application-exception
+
+void Raise(JobSketch& job, int32_t rank, const std::string& type, const std::string& text = "boom") {
+  Event& event = job.Say(rank, EventKind::exception);
+  event.subject = type;
+  event.text = text;
+  event.function = "encode";
+  event.file = "/srv/job/data.py";
+  event.code_line = 17;
+}
+
+TEST_P(AnyPlace, AnExceptionOfOneRankIsNamedWithItsLine) {
+  const FaultPlace& place = GetParam();
+  JobSketch job(place.world);
+  job.Rounds(place.rounds);
+  Raise(job, place.rank, "KeyError", "'tokens'");
+  for (const int32_t r : job.AllBut({place.rank})) Raise(job, r, "torch.distributed.DistBackendError", "NCCL error in: x");
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("application-exception");
+  EXPECT_EQ(finding.ranks, Ranks({place.rank}));
+  EXPECT_EQ(finding.status, Status::crash);
+  EXPECT_EQ(finding.confidence, Confidence::certain);
+  EXPECT_NE(finding.headline.find("data.py:17"), std::string::npos) << finding.headline;
+  EXPECT_EQ(judged.Verdict().cause, "application-exception");
+}
+
+TEST(ApplicationException, NamesAllRanksThatRaiseTheSame) {
+  JobSketch job(4);
+  for (int r = 0; r < 4; ++r) Raise(job, r, "FileNotFoundError");
+  EXPECT_EQ(JudgedCase(job).Only("application-exception").ranks, Ranks({0, 1, 2, 3}));
+}
+
+TEST(ApplicationException, OfDifferentErrorsTheFirstIsTheCause) {
+  JobSketch job(4);
+  Raise(job, 3, "ZeroDivisionError");
+  job.Wait(kSecondNs);
+  Raise(job, 1, "AssertionError");
+  EXPECT_EQ(JudgedCase(job).Only("application-exception").ranks, Ranks({3}));
+}
+
+class Consequences : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, Consequences,
+    testing::Values(std::pair{"torch.distributed.DistBackendError", "NCCL error in: ProcessGroupNCCL.cpp:2"},
+                    std::pair{"torch.distributed.DistNetworkError", "Connection reset by peer"},
+                    std::pair{"torch.distributed.DistStoreError", "Timed out after 61 seconds waiting for clients"},
+                    std::pair{"torch.distributed.elastic.multiprocessing.errors.ChildFailedError", "train.py FAILED"},
+                    std::pair{"torch.distributed.elastic.multiprocessing.api.SignalException", "got signal: 15"},
+                    std::pair{"RuntimeError", "[2] is setting up NCCL communicator; Socket Timeout"},
+                    std::pair{"RuntimeError", "[../gloo/transport/tcp/pair.cc:598] Connection closed by peer"},
+                    std::pair{"RuntimeError", "NCCL communicator was aborted on rank 3"},
+                    std::pair{"KeyboardInterrupt", ""}));
+
+TEST_P(Consequences, AreNotBlamed) {
+  JobSketch job(4);
+  job.Rounds(5);
+  for (const int r : {0, 2}) Raise(job, r, GetParam().first, GetParam().second);
+  EXPECT_FALSE(JudgedCase(job).Fires("application-exception"));
+}
+
+TEST(ApplicationException, AReaderThatFindsItsFileCutShortIsAnErrorOfTheApplication) {
+  // EOFError is also what a pipe to a dead process gives; its text then says nothing of input.
+  JobSketch job(4);
+  job.Rounds(5);
+  Raise(job, 2, "EOFError", "Ran out of input");
+  EXPECT_EQ(JudgedCase(job).Only("application-exception").ranks, Ranks({2}));
+}
+
+TEST(ApplicationException, LeavesMemoryAndDdpToTheirOwnCauses) {
+  JobSketch job(4);
+  Raise(job, 1, "torch.OutOfMemoryError", "CUDA out of memory");
+  job.Say(1, EventKind::cuda_error).subject = "out of memory";
+  Raise(job, 2, "RuntimeError", "Expected to have finished reduction");
+  job.Say(2, EventKind::ddp_unused_parameters).subject = "1 4";
+  EXPECT_FALSE(JudgedCase(job).Fires("application-exception"));
+}
+
+TEST(ApplicationException, StaysSilentWithoutAnyOutput) {
+  JobSketch job(4);
+  job.Rounds(5);
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("application-exception"));
+  bool asked = false;
+  for (const CannotTell& open : judged.Verdict().open) asked |= open.missing.find("output") != std::string::npos;
+  EXPECT_TRUE(asked);
+}
+
+// ddp-unused-parameters
+
+TEST_P(AnyPlace, TheRankThatTookAnotherBranchIsNamedAndTheBucketItsPeersWaitIn) {
+  const FaultPlace& place = GetParam();
+  JobSketch job = Missing(place);
+  Event& event = job.Say(place.rank, EventKind::ddp_unused_parameters);
+  event.subject = "head.weight";
+  for (const int32_t r : job.AllBut({place.rank})) job.TimeOut(r, place.rounds + 1);
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("ddp-unused-parameters");
+  EXPECT_EQ(finding.ranks, Ranks({place.rank}));
+  EXPECT_EQ(finding.status, Status::hang);
+  EXPECT_EQ(finding.operation->seq, place.rounds + 1);
+  EXPECT_NE(finding.headline.find("head.weight"), std::string::npos);
+  EXPECT_EQ(judged.Verdict().cause, "ddp-unused-parameters");
+}
+
+TEST(DdpUnusedParameters, OnAllRanksItIsACrash) {
+  JobSketch job(4);
+  job.Rounds(3);
+  for (int r = 0; r < 4; ++r) job.Say(r, EventKind::ddp_unused_parameters).subject = "1 4 7";
+  const Finding finding = JudgedCase(job).Only("ddp-unused-parameters");
+  EXPECT_EQ(finding.ranks, Ranks({0, 1, 2, 3}));
+  EXPECT_EQ(finding.status, Status::crash);
+  EXPECT_NE(finding.headline.find("all ranks"), std::string::npos);
+}
+
+TEST(DdpUnusedParameters, AFileOfAnUnknownRankNamesNobody) {
+  JobSketch job(4);
+  job.Rounds(3);
+  job.Tell(EventKind::ddp_unused_parameters).subject = "1";
+  const Finding finding = JudgedCase(job).Only("ddp-unused-parameters");
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(finding.headline.find("no rank"), std::string::npos) << finding.headline;
+}
+
+TEST(DdpUnusedParameters, StaysSilentOnOtherErrors) {
+  JobSketch job(4);
+  job.Rounds(3);
+  Raise(job, 1, "RuntimeError", "shape mismatch");
+  job.Say(2, EventKind::ddp_marked_twice);
+  EXPECT_FALSE(JudgedCase(job).Fires("ddp-unused-parameters"));
+}
+
+TEST(DdpUnusedParameters, WithoutTheOutputItLooksLikeARankStuckOnItsHost) {
+  JobSketch job = Missing({4, 1, 12});
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("ddp-unused-parameters"));
+  const RuleAnswer answer = judged.Ask("rank-stuck-on-host");
+  ASSERT_EQ(answer.findings.size(), 1u);
+  EXPECT_NE(answer.findings[0].confidence, Confidence::certain);
+  EXPECT_FALSE(answer.open.empty());
+}
+
+}  // namespace
+}  // namespace tacet

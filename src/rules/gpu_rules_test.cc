@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "rules/testing/judged_case.h"
+
+namespace tacet {
+namespace {
+
+constexpr SketchedCall kStarted{.state = CallState::started};
+constexpr SketchedCall kEnqueued{.state = CallState::enqueued};
+
+class AnyPlace : public testing::TestWithParam<FaultPlace> {};
+INSTANTIATE_TEST_SUITE_P(Places, AnyPlace,
+                         testing::Values(FaultPlace{2, 0, 3}, FaultPlace{4, 3, 12}, FaultPlace{8, 2, 40},
+                                         FaultPlace{64, 31, 8}, FaultPlace{1024, 700, 4}),
+                         [](const auto& info) { return PlaceName(info.param); });
+
+// gpu-stalled
+
+TEST_P(AnyPlace, AGpuThatNeverBeganWhatItsPeersBeganIsStalled) {
+  const FaultPlace& place = GetParam();
+  JobSketch job(place.world);
+  job.Rounds(place.rounds);
+  for (const int32_t r : job.AllBut({place.rank})) job.Issue(r, kStarted);
+  job.Issue(place.rank, kEnqueued);
+  job.Wait(600 * kSecondNs);
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("gpu-stalled");
+  EXPECT_EQ(finding.ranks, Ranks({place.rank}));
+  EXPECT_EQ(finding.status, Status::hang);
+  EXPECT_EQ(finding.operation->seq, place.rounds + 1);
+  EXPECT_NE(finding.headline.find("never began"), std::string::npos);
+  EXPECT_EQ(judged.Verdict().cause, "gpu-stalled");
+  EXPECT_FALSE(judged.Fires("rank-stuck-on-host"));
+  EXPECT_FALSE(judged.Fires("transport-stalled"));
+}
+
+TEST_P(AnyPlace, AGpuThatHasNotFinishedWhatItsPeersFinishedStandsStill) {
+  const FaultPlace& place = GetParam();
+  JobSketch job(place.world);
+  job.timed = false;
+  job.Rounds(place.rounds);
+  for (int i = 0; i < 3; ++i) {
+    for (const int32_t r : job.AllBut({place.rank})) job.Issue(r, {});
+    job.Issue(place.rank, kEnqueued);
+    job.Wait(kSecondNs);
+  }
+  job.IssueAll(kEnqueued);
+  job.Wait(600 * kSecondNs);
+  const Finding finding = JudgedCase(job).Only("gpu-stalled");
+  EXPECT_EQ(finding.ranks, Ranks({place.rank}));
+  EXPECT_EQ(finding.operation->seq, place.rounds + 1);
+  EXPECT_NE(finding.headline.find("stands still"), std::string::npos);
+}
+
+TEST(GpuStalled, ARankThatWaitsForItsDeviceBeforeItCanIssueIsStalled) {
+  JobSketch job(8);
+  job.Rounds(20);
+  job.IssueOn(job.AllBut({4}), kStarted);
+  job.Wait(600 * kSecondNs);
+  for (const int r : job.AllBut({4})) job.Stack(r, InCollective());
+  job.Stack(4, InSynchronize());
+  const JudgedCase judged(job);
+  EXPECT_EQ(judged.Only("gpu-stalled").ranks, Ranks({4}));
+  EXPECT_FALSE(judged.Fires("rank-stuck-on-host"));
+}
+
+TEST(GpuStalled, WithoutTimingAScheduledKernelMayRun) {
+  JobSketch job(4);
+  job.timed = false;
+  job.Rounds(10);
+  job.IssueAll(kEnqueued);
+  job.Wait(600 * kSecondNs);
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("gpu-stalled"));
+  const RuleAnswer answer = judged.Ask("transport-stalled");
+  EXPECT_TRUE(answer.findings.empty());
+  ASSERT_EQ(answer.open.size(), 1u);
+  EXPECT_NE(answer.open[0].missing.find("TORCH_NCCL_ENABLE_TIMING"), std::string::npos);
+}
+
+TEST(GpuStalled, WhileSomebodyHasNotIssuedItALateStartIsNoCause) {
+  JobSketch job(4);
+  job.Rounds(10);
+  job.IssueOn({0, 1}, kStarted);
+  job.Issue(2, kEnqueued);
+  job.Wait(600 * kSecondNs);
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("gpu-stalled"));
+  EXPECT_EQ(judged.Only("rank-stuck-on-host").ranks, Ranks({3}));
+}
+
+TEST(GpuStalled, OneNumberBehindIsTheNoticingOfEvents) {
+  JobSketch job(4);
+  job.Rounds(10);
+  for (const int r : {0, 1, 2}) job.Issue(r, {});
+  job.Issue(3, kStarted);
+  job.Wait(50 * kMillisecondNs);
+  EXPECT_FALSE(JudgedCase(job).Fires("gpu-stalled"));
+}
+
+TEST(GpuStalled, ABroadcastsRootMayRunAhead) {
+  JobSketch job(4);
+  job.Rounds(10);
+  for (int i = 0; i < 4; ++i) {
+    job.Issue(0, {.kind = OpKind::broadcast, .peer = 0});
+    for (const int r : {1, 2, 3}) job.Issue(r, {.kind = OpKind::broadcast, .peer = 0, .state = CallState::started});
+  }
+  job.Wait(600 * kSecondNs);
+  EXPECT_FALSE(JudgedCase(job).Fires("gpu-stalled"));
+}
+
+// gpu-fault
+
+Event& TellXid(JobSketch& job, int64_t code, int32_t rank) {
+  Event& event = job.Tell(EventKind::xid);
+  event.value = code;
+  event.rank = Rank{rank};
+  event.subject = "0000:3b:00";
+  return event;
+}
+
+TEST_P(AnyPlace, AnXidOfARanksGpuIsNamed) {
+  const FaultPlace& place = GetParam();
+  JobSketch job(place.world);
+  job.Rounds(place.rounds);
+  job.IssueAll(kStarted);
+  job.Wait(600 * kSecondNs);
+  TellXid(job, 79, place.rank);
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("gpu-fault");
+  EXPECT_EQ(finding.ranks, Ranks({place.rank}));
+  EXPECT_EQ(finding.status, Status::hang);
+  EXPECT_EQ(finding.severity, Severity::critical);
+  EXPECT_NE(finding.headline.find("Xid 79"), std::string::npos);
+  EXPECT_EQ(judged.Verdict().cause, "gpu-fault");
+}
+
+TEST(GpuFault, ACudaErrorIsACrash) {
+  JobSketch job(8);
+  job.Rounds(3);
+  job.Say(5, EventKind::cuda_error).subject = "an illegal memory access was encountered";
+  const Finding finding = JudgedCase(job).Only("gpu-fault");
+  EXPECT_EQ(finding.ranks, Ranks({5}));
+  EXPECT_EQ(finding.status, Status::crash);
+}
+
+TEST(GpuFault, XidsThatFollowAKillAreAftermath) {
+  for (const int64_t code : {43, 45}) {
+    JobSketch job(8);
+    job.Rounds(3);
+    job.Say(5, EventKind::process_exited).value = -9;
+    TellXid(job, code, 5);
+    TellXid(job, code, -1);
+    const JudgedCase judged(job);
+    EXPECT_FALSE(judged.Fires("gpu-fault")) << code;
+    EXPECT_EQ(judged.Only("rank-dead").ranks, Ranks({5})) << "the aftermath must not hide the death";
+  }
+}
+
+TEST(GpuFault, AnAftermathBeforeTheRealFaultDoesNotHideIt) {
+  JobSketch job(8);
+  job.Rounds(3);
+  job.IssueAll(kStarted);
+  job.Wait(600 * kSecondNs);
+  TellXid(job, 45, 5);
+  TellXid(job, 79, 5);
+  const Finding finding = JudgedCase(job).Only("gpu-fault");
+  EXPECT_EQ(finding.ranks, Ranks({5}));
+  EXPECT_NE(finding.headline.find("Xid 79"), std::string::npos) << finding.headline;
+}
+
+TEST(GpuFault, AFaultOfAnUnknownGpuIsOnlyPossibleAndTheRankIsAskedFor) {
+  JobSketch job(8);
+  job.Rounds(3);
+  job.IssueAll(kStarted);
+  job.Wait(600 * kSecondNs);
+  TellXid(job, 79, -1);
+  const RuleAnswer answer = JudgedCase(job).Ask("gpu-fault");
+  ASSERT_EQ(answer.findings.size(), 1u);
+  EXPECT_TRUE(answer.findings[0].ranks.empty());
+  EXPECT_EQ(answer.findings[0].confidence, Confidence::possible);
+  ASSERT_EQ(answer.open.size(), 1u);
+  EXPECT_NE(answer.open[0].missing.find("busId"), std::string::npos);
+}
+
+TEST(GpuFault, AnXidOfAForeignProcessIsNoFaultOfThisJob) {
+  JobSketch job(8);
+  job.Rounds(3);
+  job.IssueOn(job.AllBut({2}), kStarted);
+  job.Wait(600 * kSecondNs);
+  TellXid(job, 31, -1).pid = 77777;  // every rank's pid is known, and it is none of them
+  EXPECT_FALSE(JudgedCase(job).Fires("gpu-fault"));
+}
+
+TEST(GpuFault, AJobThatEndedInOrderIsNoCrash) {
+  JobSketch job(8, {CallSource::nccl_log});
+  job.Rounds(3);
+  job.GiveOutputs();
+  job.FinishAll();
+  TellXid(job, 63, -1);
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_NE(verdict.status, Status::crash) << verdict.headline;
+  EXPECT_TRUE(verdict.ranks.empty());
+}
+
+}  // namespace
+}  // namespace tacet

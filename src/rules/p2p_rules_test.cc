@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "rules/testing/judged_case.h"
+
+namespace tacet {
+namespace {
+
+constexpr SketchedCall kStarted{.state = CallState::started};
+
+SketchedCall Send(int32_t to, CallState state = CallState::completed) {
+  return {.kind = OpKind::send, .peer = to, .state = state};
+}
+SketchedCall Recv(int32_t from, CallState state = CallState::completed) {
+  return {.kind = OpKind::recv, .peer = from, .state = state};
+}
+
+// p2p-cycle
+
+class Rings : public testing::TestWithParam<int32_t> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, Rings, testing::Values(2, 3, 4, 8, 64, 1024));
+
+TEST_P(Rings, EverybodySendsFirstAndNobodyReceives) {
+  const int32_t n = GetParam();
+  for (const CallSource source : {CallSource::flight_recorder, CallSource::nccl_log}) {
+    JobSketch job(n, {source});
+    job.Rounds(4);
+    for (int32_t r = 0; r < n; ++r) job.Issue(r, Send((r + 1) % n, CallState::started));
+    job.Wait(600 * kSecondNs);
+    const JudgedCase judged(job);
+    const Finding finding = judged.Only("p2p-cycle");
+    EXPECT_EQ(finding.ranks, RankRange(0, n));
+    EXPECT_EQ(finding.status, Status::hang);
+    EXPECT_EQ(finding.operation->kind, OpKind::send);
+    EXPECT_FALSE(judged.Fires("p2p-unmatched"));
+    EXPECT_EQ(judged.Verdict().cause, "p2p-cycle");
+  }
+}
+
+TEST(P2pCycle, EverybodyReceivesFirst) {
+  JobSketch job(4);
+  job.Rounds(4);
+  for (int32_t r = 0; r < 4; ++r) job.Issue(r, Recv((r + 3) % 4, CallState::started));
+  job.Wait(600 * kSecondNs);
+  const Finding finding = JudgedCase(job).Only("p2p-cycle");
+  EXPECT_EQ(finding.ranks, RankRange(0, 4));
+  EXPECT_EQ(finding.operation->kind, OpKind::recv);
+}
+
+TEST(P2pCycle, NamesOnlyTheRanksOfTheCircle) {
+  JobSketch job(8);
+  job.Rounds(4);
+  job.Issue(2, Send(3, CallState::started));
+  job.Issue(3, Send(2, CallState::started));
+  job.IssueOn(job.AllBut({2, 3}), kStarted);
+  job.Wait(600 * kSecondNs);
+  EXPECT_EQ(JudgedCase(job).Only("p2p-cycle").ranks, Ranks({2, 3}));
+}
+
+TEST(P2pCycle, TwoCirclesOfPairsAreNamedTogether) {
+  JobSketch job(4);
+  job.Rounds(4);
+  for (int32_t r = 0; r < 4; ++r) job.Issue(r, Send(r ^ 1, CallState::started));
+  job.Wait(600 * kSecondNs);
+  EXPECT_EQ(JudgedCase(job).Only("p2p-cycle").ranks, RankRange(0, 4));
+}
+
+TEST(P2pCycle, AnExchangeThatPostsBothHalvesIsFine) {
+  JobSketch job(4);
+  for (int s = 0; s < 20; ++s) {
+    for (int32_t r = 0; r < 4; ++r) {
+      job.Issue(r, Send((r + 1) % 4));
+      job.Issue(r, Recv((r + 3) % 4));
+    }
+    job.Wait(10 * kMillisecondNs);
+  }
+  // Taken in the middle of an exchange.
+  for (int32_t r = 0; r < 4; ++r) {
+    job.Issue(r, Send((r + 1) % 4, CallState::started));
+    job.Issue(r, Recv((r + 3) % 4, CallState::started));
+  }
+  job.Wait(20 * kMillisecondNs);
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("p2p-cycle"));
+  EXPECT_FALSE(judged.Fires("p2p-unmatched"));
+}
+
+TEST(P2pCycle, CollectivesInOppositeOrderAreAnotherKindOfCircle) {
+  JobSketch job(4);
+  const GroupIndex a = job.AddGroup("a", {0, 1, 2, 3}), b = job.AddGroup("b", {0, 1, 2, 3});
+  job.IssueOn({0, 1, 2}, {.group = a, .state = CallState::started});
+  job.IssueOn({3}, {.group = b, .state = CallState::started});
+  job.Wait(600 * kSecondNs);
+  EXPECT_FALSE(JudgedCase(job).Fires("p2p-cycle"));
+}
+
+// p2p-unmatched
+
+// A chain of stages in which each sends `count` messages to the next.
+void Pipeline(JobSketch& job, int32_t world, int count) {
+  for (int m = 0; m < count; ++m) {
+    for (int32_t r = 0; r < world; ++r) {
+      if (r > 0) job.Issue(r, Recv(r - 1));
+      if (r + 1 < world) job.Issue(r, Send(r + 1));
+    }
+    job.Wait(10 * kMillisecondNs);
+  }
+}
+
+class Chains : public testing::TestWithParam<FaultPlace> {};
+INSTANTIATE_TEST_SUITE_P(Places, Chains,
+                         testing::Values(FaultPlace{4, 1, 8}, FaultPlace{4, 3, 3}, FaultPlace{8, 4, 16},
+                                         FaultPlace{64, 63, 2}, FaultPlace{1024, 500, 2}),
+                         [](const auto& info) { return PlaceName(info.param); });
+
+TEST_P(Chains, AStageThatExpectsOneMessageMoreWaitsForAPeerThatHasMovedOn) {
+  const auto [world, rank, rounds] = GetParam();
+  JobSketch job(world);
+  Pipeline(job, world, rounds);
+  job.Issue(rank, Recv(rank - 1, CallState::started));
+  job.IssueOn(job.AllBut({rank}), kStarted);
+  job.Wait(600 * kSecondNs);
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("p2p-unmatched");
+  EXPECT_EQ(finding.ranks, Ranks({rank}));
+  EXPECT_EQ(finding.status, Status::hang);
+  EXPECT_EQ(finding.operation->kind, OpKind::recv);
+  EXPECT_FALSE(judged.Fires("p2p-cycle"));
+  EXPECT_EQ(judged.Verdict().cause, "p2p-unmatched");
+  EXPECT_EQ(judged.Verdict().ranks, Ranks({rank}));
+}
+
+TEST_P(Chains, AStageThatSendsOneMessageTooFewIsNamed) {
+  const auto [world, rank, rounds] = GetParam();
+  JobSketch job(world);
+  // `rank` - 1 forgets its last message; everybody else moves on to the world's all-reduce.
+  Pipeline(job, world, rounds);
+  for (int32_t r = 0; r < world; ++r) {
+    if (r > 0) job.Issue(r, Recv(r - 1, r == rank ? CallState::started : CallState::completed));
+    if (r == rank) continue;
+    if (r + 1 < world && r + 1 != rank) job.Issue(r, Send(r + 1));
+    job.Issue(r, kStarted);
+    if (r + 1 == rank) continue;
+  }
+  if (rank + 1 < world) {
+    // Downstream of the waiting stage nothing more arrives.
+    CallStream& next = job.StreamOf(rank + 1);
+    std::erase_if(next.calls, [&](const Call& call) { return call.state == CallState::started; });
+    next.calls.back().kind == OpKind::send ? next.calls.pop_back() : void();
+    next.calls.back().state = CallState::started;
+  }
+  job.Wait(600 * kSecondNs);
+  const Finding finding = JudgedCase(job).Only("p2p-unmatched");
+  EXPECT_EQ(finding.operation->kind, OpKind::recv);
+  if (world > 4) EXPECT_EQ(finding.ranks, Ranks({rank - 1}));  // most links carry one message more than this one
+}
+
+TEST(P2pUnmatched, APeerThatIsStuckOnItsHostIsNoUnmatchedReceive) {
+  JobSketch job(4);
+  Pipeline(job, 4, 8);
+  job.Issue(1, Recv(0, CallState::started));
+  job.IssueOn({2, 3}, kStarted);
+  job.Wait(600 * kSecondNs);
+  job.Stack(0, InDataLoader());
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("p2p-unmatched"));
+  EXPECT_EQ(judged.Only("rank-stuck-on-host").ranks, Ranks({0}));
+}
+
+TEST(P2pUnmatched, APipelineThatStandsBecauseOfALaterStageHasNone) {
+  // Stage 3 is stuck; 2 waits in its send, 1 in its send, 0 too: everybody else is merely behind.
+  JobSketch job(4);
+  Pipeline(job, 4, 8);
+  job.Issue(2, Send(3, CallState::started));
+  job.Issue(1, Send(2, CallState::started));
+  job.Issue(0, Send(1, CallState::started));
+  job.Wait(600 * kSecondNs);
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("p2p-unmatched"));
+  EXPECT_EQ(judged.Verdict().ranks, Ranks({3}));
+}
+
+TEST(P2pUnmatched, ASmallSendThatEndedWithoutItsReceiveHoldsNobodyUp) {
+  JobSketch job(4);
+  Pipeline(job, 4, 8);
+  job.Issue(0, Send(1));  // buffered
+  job.Rounds(3);
+  job.FinishAll();
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("p2p-unmatched"));
+  EXPECT_FALSE(judged.Fires("p2p-cycle"));
+}
+
+TEST(P2pUnmatched, ARunningPipelineHasMessagesOnTheirWay) {
+  JobSketch job(4);
+  Pipeline(job, 4, 8);
+  job.Issue(0, Send(1, CallState::started));
+  job.Issue(0, Send(1, CallState::enqueued));
+  job.Issue(1, Recv(0, CallState::started));
+  job.Wait(20 * kMillisecondNs);
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("p2p-unmatched"));
+  EXPECT_FALSE(judged.Fires("p2p-cycle"));
+}
+
+TEST(P2pUnmatched, ARecordThatLostItsBeginningPairsWhatIsOpen) {
+  JobSketch job(2);
+  for (int m = 0; m < 30; ++m) {
+    job.Issue(0, Send(1));
+    job.Issue(1, Recv(0));
+  }
+  CallStream& stream = job.StreamOf(1);
+  stream.from_start = false;
+  stream.calls.erase(stream.calls.begin(), stream.calls.begin() + 12);
+  job.Issue(0, Send(1, CallState::started));
+  job.Issue(1, Recv(0, CallState::started));
+  job.Wait(600 * kSecondNs);
+  EXPECT_FALSE(JudgedCase(job).Fires("p2p-unmatched"));
+}
+
+// A batch of sends and receives closes with an entry of its own, which alone tells how far the batch got.
+void Batch(JobSketch& job, int32_t rank, const std::vector<SketchedCall>& halves, CallState state) {
+  for (SketchedCall half : halves) {
+    half.flags |= kCoalescedMember;
+    half.state = state;
+    job.Issue(rank, half);
+  }
+  job.Issue(rank, {.kind = OpKind::coalesced,
+                   .elements = -1,
+                   .out_elements = -1,
+                   .state = state,
+                   .flags = static_cast<uint8_t>(kCoalescedEnd | kPointToPoint)});
+}
+
+TEST(P2pBatches, ARankThatHasNotPostedItsHalfIsWaitedFor) {
+  JobSketch job(4);
+  for (int s = 0; s < 10; ++s)
+    for (int32_t r = 0; r < 4; ++r) Batch(job, r, {Send((r + 1) % 4), Recv((r + 3) % 4)}, CallState::completed);
+  for (const int32_t r : {0, 1, 3}) Batch(job, r, {Send((r + 1) % 4), Recv((r + 3) % 4)}, CallState::started);
+  job.Wait(600 * kSecondNs);
+  job.Stack(2, InDataLoader());
+  const JudgedCase judged(job);
+  EXPECT_EQ(judged.Only("rank-stuck-on-host").ranks, Ranks({2}));
+  EXPECT_EQ(judged.Verdict().ranks, Ranks({2}));
+}
+
+TEST(P2pBatches, AFinishedExchangeIsFine) {
+  JobSketch job(4);
+  for (int s = 0; s < 10; ++s)
+    for (int32_t r = 0; r < 4; ++r) Batch(job, r, {Send((r + 1) % 4), Recv((r + 3) % 4)}, CallState::completed);
+  job.FinishAll();
+  const JudgedCase judged(job);
+  EXPECT_TRUE(judged.standstill().ranks.empty());
+  EXPECT_FALSE(judged.Fires("p2p-cycle"));
+  EXPECT_FALSE(judged.Fires("p2p-unmatched"));
+}
+
+}  // namespace
+}  // namespace tacet

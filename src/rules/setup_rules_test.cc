@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Setting communication up: who never came, which interface, which address, which disagreement.
+#include <gtest/gtest.h>
+
+#include "rules/testing/judged_case.h"
+
+namespace tacet {
+namespace {
+
+class AnyPlace : public testing::TestWithParam<FaultPlace> {};
+INSTANTIATE_TEST_SUITE_P(Places, AnyPlace,
+                         testing::Values(FaultPlace{4, 0, 0}, FaultPlace{4, 3, 0}, FaultPlace{8, 5, 0},
+                                         FaultPlace{64, 63, 0}, FaultPlace{1024, 700, 0}),
+                         [](const auto& info) { return PlaceName(info.param); });
+
+// init-rank-missing
+
+void CountWhoCame(JobSketch& job, int32_t reporter, int64_t came, int64_t expected) {
+  Event& event = job.Say(reporter, EventKind::rendezvous_incomplete);
+  event.value = came;
+  event.value2 = expected;
+}
+
+TEST_P(AnyPlace, TheRankThatDoesNotComplainOfTheRendezvousIsMissing) {
+  const auto [world, rank, rounds] = GetParam();
+  JobSketch job(world, {});
+  for (const int32_t r : job.AllBut({rank})) CountWhoCame(job, r, world - 1, world);
+  job.Say(rank, EventKind::progress);
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("init-rank-missing");
+  EXPECT_EQ(finding.ranks, Ranks({rank}));
+  EXPECT_EQ(finding.status, Status::crash);
+  EXPECT_EQ(finding.confidence, Confidence::certain);
+  EXPECT_EQ(finding.affected_ranks.size(), static_cast<size_t>(world - 1));
+  EXPECT_EQ(judged.Verdict().cause, "init-rank-missing");
+}
+
+TEST_P(AnyPlace, TheRankWhoseLogShowsNoSetUpIsMissing) {
+  const auto [world, rank, rounds] = GetParam();
+  JobSketch job(world, {});
+  for (const int32_t r : job.AllBut({rank})) job.Log(r, EventKind::init_started);
+  job.Say(rank, EventKind::progress);
+  job.Stack(rank, InDataLoader());
+  const Finding finding = JudgedCase(job).Only("init-rank-missing");
+  EXPECT_EQ(finding.ranks, Ranks({rank}));
+  EXPECT_EQ(finding.confidence, Confidence::likely);
+}
+
+TEST(InitRankMissing, ATimeoutMakesItAHang) {
+  JobSketch job(4, {});
+  for (const int r : {0, 1, 2}) job.Log(r, EventKind::init_started);
+  job.Say(3, EventKind::progress);
+  job.TimeOut(0, 1);
+  EXPECT_EQ(JudgedCase(job).Only("init-rank-missing").status, Status::hang);
+}
+
+TEST(InitRankMissing, WithoutTheFilesOfTheMissingWhoItIsStaysOpen) {
+  // Three of four came, and of two ranks there is no file: one of them came.
+  JobSketch job(4, {});
+  CountWhoCame(job, 0, 3, 4);
+  CountWhoCame(job, 1, 3, 4);
+  const RuleAnswer answer = JudgedCase(job).Ask("init-rank-missing");
+  ASSERT_EQ(answer.findings.size(), 1u);
+  EXPECT_TRUE(answer.findings[0].ranks.empty());
+  EXPECT_EQ(answer.findings[0].status, Status::undetermined);
+  ASSERT_EQ(answer.open.size(), 1u);
+  EXPECT_NE(answer.open[0].missing.find("output"), std::string::npos);
+}
+
+TEST(InitRankMissing, StaysSilentOnceSomebodyIssuedACollective) {
+  JobSketch job(4);
+  job.Rounds(3);
+  for (const int r : {0, 1, 2}) job.Log(r, EventKind::init_started);
+  EXPECT_FALSE(JudgedCase(job).Fires("init-rank-missing"));
+}
+
+TEST(InitRankMissing, StaysSilentWhenTheSetUpWasDone) {
+  JobSketch job(4, {});
+  for (int r = 0; r < 4; ++r) {
+    job.Log(r, EventKind::init_started);
+    job.Log(r, EventKind::init_completed);
+  }
+  EXPECT_FALSE(JudgedCase(job).Fires("init-rank-missing"));
+}
+
+TEST(InitRankMissing, StaysSilentWhenAllAreStillInTheSetUp) {
+  JobSketch job(4, {});
+  for (int r = 0; r < 4; ++r) job.Log(r, EventKind::init_started);
+  EXPECT_FALSE(JudgedCase(job).Fires("init-rank-missing"));
+}
+
+TEST(InitRankMissing, LeavesAnErrorOfTheSetUpToItsOwnCause) {
+  for (const char* id : {"socket-no-interface", "duplicate-gpu", "version-mismatch", "bootstrap-nranks-mismatch",
+                         "connect-failed", "bootstrap-duplicate-rank"}) {
+    JobSketch job(4, {});
+    for (const int r : {0, 1, 2}) job.Log(r, EventKind::init_started);
+    job.Log(3, EventKind::nccl_warning).subject = id;
+    EXPECT_FALSE(JudgedCase(job).Fires("init-rank-missing")) << id;
+  }
+}
+
+// init-no-interface
+
+TEST_P(AnyPlace, TheRankWithoutAnInterfaceIsNamedWithTheSetting) {
+  const auto [world, rank, rounds] = GetParam();
+  JobSketch job(world, {});
+  Event& setting = job.Log(rank, EventKind::environment);
+  setting.subject = "NCCL_SOCKET_IFNAME";
+  setting.text = "ens9";
+  job.Log(rank, EventKind::nccl_warning).subject = "socket-no-interface";
+  for (const int32_t r : job.AllBut({rank})) job.Log(r, EventKind::init_started);
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("init-no-interface");
+  EXPECT_EQ(finding.ranks, Ranks({rank}));
+  EXPECT_EQ(finding.status, Status::crash);
+  EXPECT_EQ(finding.affected_ranks.size(), static_cast<size_t>(world - 1));
+  EXPECT_NE(finding.headline.find("NCCL_SOCKET_IFNAME=ens9"), std::string::npos) << finding.headline;
+  EXPECT_EQ(judged.Verdict().cause, "init-no-interface");
+  EXPECT_EQ(judged.Verdict().ranks, Ranks({rank}));
+}
+
+TEST(InitNoInterface, IsToldByTheExceptionToo) {
+  JobSketch job(4, {});
+  Event& error = job.Say(2, EventKind::exception);
+  error.subject = "torch.distributed.DistBackendError";
+  error.text = "NCCL error in: x, internal error - Last error: Bootstrap : no socket interface found";
+  EXPECT_EQ(JudgedCase(job).Only("init-no-interface").ranks, Ranks({2}));
+}
+
+TEST(InitNoInterface, OtherWarningsAreNoneOfItsBusiness) {
+  JobSketch job(4, {});
+  job.Log(1, EventKind::nccl_warning).subject = "connect-failed";
+  job.Log(1, EventKind::no_device).subject = "IB";
+  job.Log(2, EventKind::interface_used).subject = "eth0";
+  EXPECT_FALSE(JudgedCase(job).Fires("init-no-interface"));
+}
+
+// init-unreachable
+
+TEST_P(AnyPlace, ARankThatAloneCannotConnectHasABrokenWayOut) {
+  const auto [world, rank, rounds] = GetParam();
+  JobSketch job(world, {});
+  Event& warning = job.Log(rank, EventKind::nccl_warning);
+  warning.subject = "connect-failed";
+  warning.text = "socketStartConnect: Connect to 10.0.0.1<4> failed : No route to host";
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("init-unreachable");
+  EXPECT_EQ(finding.ranks, Ranks({rank}));
+  EXPECT_EQ(finding.status, Status::crash);
+  EXPECT_EQ(finding.confidence, Confidence::likely);
+  EXPECT_EQ(judged.Verdict().cause, "init-unreachable");
+}
+
+TEST(InitUnreachable, ManyThatCannotReachOneAddressAreNotBlamed) {
+  JobSketch job(8, {});
+  for (const int r : {1, 2, 3, 4}) job.Log(r, EventKind::nccl_warning).subject = "connect-failed";
+  const Finding finding = JudgedCase(job).Only("init-unreachable");
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(finding.affected_ranks, Ranks({1, 2, 3, 4}));
+  EXPECT_EQ(finding.confidence, Confidence::possible);
+}
+
+TEST(InitUnreachable, AStoreThatCannotBeReachedCountsAsWell) {
+  JobSketch job(4, {});
+  Event& store = job.Say(3, EventKind::store_unreachable);
+  store.subject = "10.0.0.1:29500";
+  EXPECT_EQ(JudgedCase(job).Only("init-unreachable").ranks, Ranks({3}));
+}
+
+TEST(InitUnreachable, AfterTheFirstCollectiveAFailedConnectIsAConsequence) {
+  JobSketch job(4);
+  job.Rounds(2);
+  job.Log(1, EventKind::nccl_warning).subject = "connect-failed";
+  EXPECT_FALSE(JudgedCase(job).Fires("init-unreachable"));
+}
+
+TEST(InitUnreachable, ARetriedConnectIsNothing) {
+  JobSketch job(4, {});
+  job.Log(1, EventKind::nccl_warning).subject = "connect-retry";
+  EXPECT_FALSE(JudgedCase(job).Fires("init-unreachable"));
+}
+
+// init-mismatch
+
+TEST(InitMismatch, TwoRanksOnOneGpuAreBothNamed) {
+  JobSketch job(4, {});
+  Event& warning = job.Log(2, EventKind::nccl_warning);
+  warning.subject = "duplicate-gpu";
+  warning.ranks = Ranks({2, 3});
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("init-mismatch");
+  EXPECT_EQ(finding.ranks, Ranks({2, 3}));
+  EXPECT_EQ(finding.status, Status::crash);
+  EXPECT_EQ(judged.Verdict().cause, "init-mismatch");
+}
+
+TEST(InitMismatch, TheRankThatClaimsATakenNumberIsNamed) {
+  JobSketch job(4, {});
+  job.Log(1, EventKind::nccl_warning).subject = "bootstrap-duplicate-rank";
+  EXPECT_TRUE(JudgedCase(job).Fires("init-mismatch"));
+}
+
+void RunVersion(JobSketch& job, int32_t rank, const char* version) {
+  job.Log(rank, EventKind::nccl_version).subject = version;
+}
+
+TEST(InitMismatch, ARankWithAnotherVersionIsAWarningAsLongAsTheJobRuns) {
+  JobSketch job(8, {CallSource::nccl_log});
+  job.Rounds(10);
+  job.FinishAll();
+  for (int r = 0; r < 8; ++r) RunVersion(job, r, r == 5 ? "2.19.3+cuda12.2" : "2.21.5+cuda12.4");
+  const Finding finding = JudgedCase(job).Only("init-mismatch");
+  EXPECT_EQ(finding.ranks, Ranks({5}));
+  EXPECT_EQ(finding.severity, Severity::warning);
+  EXPECT_EQ(finding.status, Status::degraded);
+}
+
+TEST(InitMismatch, OneVersionInTwoSpellingsIsNoMismatch) {
+  JobSketch job(2, {CallSource::nccl_log});
+  RunVersion(job, 0, "2.21.5+cuda12.4");
+  RunVersion(job, 1, "2.21.5");
+  EXPECT_FALSE(JudgedCase(job).Fires("init-mismatch"));
+}
+
+TEST(InitMismatch, TheNumberOfLinesIsNoMajority) {
+  // Rank 0 prints its version for each of its communicators, in its log and in its dump.
+  JobSketch job(4, {CallSource::nccl_log});
+  for (int i = 0; i < 6; ++i) RunVersion(job, 0, "2.19.3");
+  for (const int r : {1, 2, 3}) RunVersion(job, r, "2.21.5");
+  EXPECT_EQ(JudgedCase(job).Only("init-mismatch").ranks, Ranks({0}));
+}
+
+TEST(InitMismatch, OfTwoRanksWithTwoVersionsNobodyIsBlamed) {
+  JobSketch job(2, {CallSource::nccl_log});
+  RunVersion(job, 0, "2.19.3");
+  RunVersion(job, 1, "2.21.5");
+  EXPECT_TRUE(JudgedCase(job).Only("init-mismatch").ranks.empty());
+}
+
+}  // namespace
+}  // namespace tacet
