@@ -8,7 +8,8 @@
 
 namespace tacet {
 
-// The collectives of one group on one rank, as one tool recorded them: the raw material of all comparisons across ranks.
+// The collectives of one group on one rank, as one tool recorded them: the raw material of all comparisons across
+// ranks.
 struct MemberCalls {
   Rank rank;
   const CallStream* stream = nullptr;  // null: this tool has nothing of the rank
@@ -24,7 +25,7 @@ struct MemberCalls {
 struct GroupCalls {
   GroupIndex group = GroupIndex::none;
   CallSource source{};
-  std::vector<MemberCalls> members;    // in group order, every known member
+  std::vector<MemberCalls> members;  // in group order, every known member
   int64_t HighestEnqueued() const;
 };
 
