@@ -10,6 +10,12 @@ namespace tacet {
 // far as threads allow. Returns when all are done. `work` must not throw.
 void ParallelFor(size_t count, unsigned threads, const std::function<void(size_t)>& work);
 
+// Work in two steps, of which the second has an order: produce(index) runs on the caller's thread and on those cores
+// that ParallelFor leaves idle, consume(index) after it, one at a time and in order of index. produce stays less than
+// `window` indices ahead of consume, so that results can be kept in that many places. Neither may throw.
+void ParallelInOrder(size_t count, size_t window, const std::function<void(size_t)>& produce,
+                     const std::function<void(size_t)>& consume);
+
 unsigned CoreCount();
 
 }  // namespace tacet

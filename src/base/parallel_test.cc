@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -40,6 +42,32 @@ TEST(ParallelFor, UsesSeveralThreads) {
     while (arrived < 2) std::this_thread::yield();
   });
   EXPECT_EQ(arrived, 2);
+}
+
+TEST(ParallelInOrder, ConsumesInOrderAndNeverKeepsMoreThanTheWindow) {
+  for (const size_t window : {size_t{0}, size_t{1}, size_t{3}, size_t{16}}) {
+    const size_t places = std::max<size_t>(1, window);
+    std::vector<size_t> slots(places, SIZE_MAX), seen;
+    ParallelInOrder(
+        500, window, [&](size_t i) { slots[i % places] = i; }, [&](size_t i) { seen.push_back(slots[i % places]); });
+    ASSERT_EQ(seen.size(), 500u) << window;
+    for (size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], i) << window;
+  }
+}
+
+TEST(ParallelInOrder, DoesNothingForNothing) {
+  ParallelInOrder(
+      0, 4, [](size_t) { FAIL(); }, [](size_t) { FAIL(); });
+}
+
+TEST(ParallelInOrder, WorksInsideParallelFor) {
+  std::vector<size_t> sums(20, 0);
+  ParallelFor(sums.size(), 0, [&](size_t file) {
+    std::vector<size_t> slots(4);
+    ParallelInOrder(
+        50, 4, [&](size_t i) { slots[i % 4] = i; }, [&](size_t i) { sums[file] += slots[i % 4]; });
+  });
+  for (const size_t sum : sums) EXPECT_EQ(sum, 1225u);
 }
 
 TEST(CoreCount, IsNeverZero) { EXPECT_GE(CoreCount(), 1u); }
