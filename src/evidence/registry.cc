@@ -16,9 +16,8 @@ extern const Format kTorchTraceFormat;
 
 std::span<const Format* const> AllFormats() {
   static constexpr const Format* kFormats[] = {
-      &kFlightRecorderFormat, &kInspectorFormat, &kKernelLogFormat, &kNcclLogFormat,
-      &kRasFormat,            &kStacksFormat,    &kTorchLogFormat,       &kTorchTraceFormat,
-      &kPipelineTraceFormat,
+      &kBlackBoxFormat, &kFlightRecorderFormat, &kInspectorFormat, &kKernelLogFormat,  &kNcclLogFormat,
+      &kRasFormat,      &kStacksFormat,         &kTorchLogFormat,  &kTorchTraceFormat, &kPipelineTraceFormat,
   };
   return kFormats;
 }

@@ -29,7 +29,7 @@ inline Incident ReadTraces(const std::filesystem::path& folder, const std::strin
     if (!mapped || path.string().find(".json") == std::string::npos) continue;
     Fragment& fragment = fragments.emplace_back();
     fragment.path = path.filename().string();
-    fragment.format = "torch-trace";
+    fragment.format = "torch_trace";
     ReadTorchTraceStream({fragment.path, mapped->bytes(), false}, fragment);
   }
   auto jobs = Assemble(std::move(fragments));

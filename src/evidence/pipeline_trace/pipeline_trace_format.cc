@@ -25,7 +25,7 @@ Recognition Recognise(std::string_view prefix, std::string_view) {
 }  // namespace
 
 extern const Format kPipelineTraceFormat;
-const Format kPipelineTraceFormat = {"pipeline-trace",
+const Format kPipelineTraceFormat = {"pipeline_trace",
                                      "timeline of pipeline-parallel training steps (Chrome trace of forward-compute, "
                                      "backward-send, ...), all workers in one file",
                                      Recognise, ReadPipelineTrace};

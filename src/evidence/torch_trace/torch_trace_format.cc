@@ -29,7 +29,7 @@ Recognition Recognise(std::string_view prefix, std::string_view) {
 
 extern const Format kTorchTraceFormat;
 const Format kTorchTraceFormat = {
-    "torch-trace",
+    "torch_trace",
     "torch.profiler Chrome trace: profile(...).export_chrome_trace(\"trace.json.gz\") or tensorboard_trace_handler",
     Recognise,
     ReadTorchTrace,
