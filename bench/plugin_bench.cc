@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugin_bench [--channels N] [--rounds N] [--network] [--endurance EVENTS] PLUGIN...
-// What a profiler plugin costs NCCL's threads: nanoseconds a callback, and for all callbacks of one collective. Every plugin
-// given is measured in turn, round by round, with the callbacks NCCL would make for the event mask it asks for. Medians over
-// the rounds. NCCL Inspector, say, is measured by giving its .so with NCCL_INSPECTOR_ENABLE=1 set.
+// What a profiler plugin costs NCCL's threads: nanoseconds a callback, and for all callbacks of one collective. Every
+// plugin given is measured in turn, round by round, with the callbacks NCCL would make for the event mask it asks for.
+// Medians over the rounds. NCCL Inspector, say, is measured by giving its .so with NCCL_INSPECTOR_ENABLE=1 set.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,9 +23,7 @@ namespace {
 
 constexpr int kBatch = 32;  // collectives in flight at once, as a step of training has them
 
-double NowNs() {
-  return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
+double NowNs() { return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count()); }
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -82,7 +80,9 @@ class Bench {
     if (network_ && (m & (kProxyOp | kProxyStep)) != 0) RunNetwork(times);
     Phase(times, "KernelCh start", kernel, [&](Flight& f) { StartChannels(f); });
     Phase(times, "KernelCh state", kernel, [&](Flight& f) { RecordChannels(f); });
-    Phase(times, "KernelCh stop", kernel, [&](Flight& f) { for (void* h : f.channels) Stop(h); });
+    Phase(times, "KernelCh stop", kernel, [&](Flight& f) {
+      for (void* h : f.channels) Stop(h);
+    });
   }
 
  private:
@@ -151,7 +151,8 @@ class Bench {
     Phase(times, "ProxyOp start", true, [&](Flight& f) {
       for (size_t i = 0; i < f.proxies.size(); ++i) {
         EventDescriptor descr(api(), kProxyOp, f.coll, 0);
-        Start(descr.ProxyOp(pid_, static_cast<uint8_t>(i / 2), i % 2 == 0 ? 1 : 7, 1, 1 << 19, i % 2 == 0), &f.proxies[i]);
+        Start(descr.ProxyOp(pid_, static_cast<uint8_t>(i / 2), i % 2 == 0 ? 1 : 7, 1, 1 << 19, i % 2 == 0),
+              &f.proxies[i]);
       }
     });
     Phase(times, "ProxyStep start", true, [&](Flight& f) {
@@ -169,8 +170,12 @@ class Bench {
           ++callbacks_;
         }
       });
-    Phase(times, "ProxyStep stop", true, [&](Flight& f) { for (void* h : f.steps) Stop(h); });
-    Phase(times, "ProxyOp stop", true, [&](Flight& f) { for (void* h : f.proxies) Stop(h); });
+    Phase(times, "ProxyStep stop", true, [&](Flight& f) {
+      for (void* h : f.steps) Stop(h);
+    });
+    Phase(times, "ProxyOp stop", true, [&](Flight& f) {
+      for (void* h : f.proxies) Stop(h);
+    });
   }
 
   LoadedPlugin plugin_;
@@ -201,8 +206,9 @@ void RunEndurance(Bench& bench, uint64_t events) {
   while (bench.callbacks() - start < events) bench.RunBatch(nullptr);
   const double ns = NowNs() - begin;
   const uint64_t made = bench.callbacks() - start;
-  std::printf("%s: %llu callbacks in %.1f s, %.1f ns each; resident %ld KiB before, %ld KiB after\n", bench.name().c_str(),
-              static_cast<unsigned long long>(made), ns / 1e9, ns / static_cast<double>(made), before, ResidentKb());
+  std::printf("%s: %llu callbacks in %.1f s, %.1f ns each; resident %ld KiB before, %ld KiB after\n",
+              bench.name().c_str(), static_cast<unsigned long long>(made), ns / 1e9, ns / static_cast<double>(made),
+              before, ResidentKb());
 }
 
 void Compare(std::vector<Bench>& benches, int rounds, int channels) {
@@ -221,18 +227,20 @@ void Compare(std::vector<Bench>& benches, int rounds, int channels) {
     }
   }
   for (size_t i = 0; i < benches.size(); ++i) {
-    std::printf("%s (API v%d, mask 0x%x, %d channels)\n", benches[i].name().c_str(), benches[i].api(), benches[i].mask(),
-                channels);
+    std::printf("%s (API v%d, mask 0x%x, %d channels)\n", benches[i].name().c_str(), benches[i].api(),
+                benches[i].mask(), channels);
     std::vector<double> all;
     for (const auto& [name, values] : phases[i]) {
       std::printf("  %-20s %7.1f ns\n", name.c_str(), Median(values));
       all.insert(all.end(), values.begin(), values.end());
     }
     const double collective = Median(whole[i]);
-    std::printf("  a callback           %7.1f ns median over kinds, %.1f ns mean\n", Median(all), collective / calls[i]);
+    std::printf("  a callback           %7.1f ns median over kinds, %.1f ns mean\n", Median(all),
+                collective / calls[i]);
     std::printf("  a collective         %7.0f ns, %.1f callbacks\n", collective, calls[i]);
-    if (i > 0) std::printf("  against %s: %.3f of its collective, %.3f of its callback\n", benches[0].name().c_str(),
-                           collective / Median(whole[0]), collective / calls[i] / (Median(whole[0]) / calls[0]));
+    if (i > 0)
+      std::printf("  against %s: %.3f of its collective, %.3f of its callback\n", benches[0].name().c_str(),
+                  collective / Median(whole[0]), collective / calls[i] / (Median(whole[0]) / calls[0]));
   }
 }
 
@@ -247,11 +255,16 @@ int main(int argc, char** argv) {
   std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    if (argument == "--network") network = true;
-    else if (argument == "--channels" && i + 1 < argc) channels = std::atoi(argv[++i]);
-    else if (argument == "--rounds" && i + 1 < argc) rounds = std::atoi(argv[++i]);
-    else if (argument == "--endurance" && i + 1 < argc) endurance = std::strtoull(argv[++i], nullptr, 10);
-    else paths.push_back(argument);
+    if (argument == "--network")
+      network = true;
+    else if (argument == "--channels" && i + 1 < argc)
+      channels = std::atoi(argv[++i]);
+    else if (argument == "--rounds" && i + 1 < argc)
+      rounds = std::atoi(argv[++i]);
+    else if (argument == "--endurance" && i + 1 < argc)
+      endurance = std::strtoull(argv[++i], nullptr, 10);
+    else
+      paths.push_back(argument);
   }
   if (paths.empty() || channels < 1 || channels > 64) {
     std::fprintf(stderr, "plugin_bench [--channels N] [--rounds N] [--network] [--endurance EVENTS] PLUGIN...\n");
@@ -260,7 +273,9 @@ int main(int argc, char** argv) {
   std::vector<Bench> benches;
   benches.reserve(paths.size());
   for (const std::string& path : paths) benches.emplace_back(path, channels, network);
-  if (endurance > 0) RunEndurance(benches.front(), endurance);
-  else Compare(benches, rounds, channels);
+  if (endurance > 0)
+    RunEndurance(benches.front(), endurance);
+  else
+    Compare(benches, rounds, channels);
   return 0;
 }

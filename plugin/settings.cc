@@ -23,9 +23,10 @@ void CopyFileName(char* to, uint64_t room, const char* value) {
   }
 }
 
+// torchrun without a run id calls it "none".
 static const char* FirstSet(const char* const* names) {
   for (; *names != nullptr; ++names)
-    if (const char* value = getenv(*names); value != nullptr && *value != 0) return value;
+    if (const char* value = getenv(*names); value != nullptr && *value != 0 && strcmp(value, "none") != 0) return value;
   return nullptr;
 }
 
@@ -86,8 +87,7 @@ static uint64_t BoxBytes(bool* keep) {
 }
 
 Settings ReadSettings(int api_version) {
-  static const char* const kJobNames[] = {"TACET_JOB",           "SLURM_JOB_ID",         "SLURM_JOBID",
-                                          "TORCHELASTIC_RUN_ID", "JOB_COMPLETION_INDEX", nullptr};
+  static const char* const kJobNames[] = {"TACET_JOB", "SLURM_JOB_ID", "SLURM_JOBID", "TORCHELASTIC_RUN_ID", nullptr};
   Settings settings{};
   const char* dir = getenv("TACET_BOX_DIR");
   CopyText(settings.box_dir, sizeof settings.box_dir, dir != nullptr && *dir != 0 ? dir : "/dev/shm/tacet");
