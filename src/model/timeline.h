@@ -80,6 +80,14 @@ struct MatrixWork {
   double flops = 0;
 };
 
+// The gradient of one parameter became ready: the backward pass, in its order, and the parameter's size.
+struct GradientReady {
+  int64_t ns = 0;
+  int64_t elements = 0;
+  uint32_t thread = 0;  // the backward pass has a thread of its own
+  DataType type = DataType::unknown;
+};
+
 // The caching allocator's state. `allocated` is what tensors hold, `reserved` what was taken from the device.
 struct MemorySample {
   int64_t ns = 0;
@@ -112,6 +120,7 @@ struct Timeline {
   std::vector<TrainingStep> steps;
   std::vector<TraceCollective> collectives;
   std::vector<MatrixWork> matrix_work;
+  std::vector<GradientReady> gradients;
   std::vector<MemorySample> memory;  // thinned out on long traces; peaks are kept
   int64_t out_of_memory_ns = kNoTime;
   std::string nccl_version;

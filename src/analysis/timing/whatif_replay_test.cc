@@ -228,17 +228,15 @@ class Relaxation {
 
 // Lengths around a base by kind, the same for the same arguments; the optimizer is long, so that it ends the step.
 int64_t RandomLength(unsigned seed, PipelineOp op, int32_t step, int32_t dp, int32_t stage, int32_t seq) {
-  std::seed_seq mix{seed,
-                    static_cast<unsigned>(op),
-                    static_cast<unsigned>(step),
-                    static_cast<unsigned>(dp),
-                    static_cast<unsigned>(stage),
-                    static_cast<unsigned>(seq)};
-  std::mt19937 random(mix);
+  uint64_t mix = seed;
+  for (const int32_t part : {static_cast<int32_t>(op), step, dp, stage, seq}) {
+    mix = (mix + static_cast<uint64_t>(part) + 1) * 0x9e3779b97f4a7c15u;
+    mix ^= mix >> 29;
+  }
   const int64_t base = op == PipelineOp::forward_compute    ? 100'000'000
                        : op == PipelineOp::backward_compute ? 200'000'000
                                                             : 9'000'000;
-  return base + static_cast<int64_t>(random() % static_cast<uint64_t>(base));
+  return base + static_cast<int64_t>(mix % static_cast<uint64_t>(base));
 }
 
 std::vector<Plan> RandomPlans() {

@@ -20,6 +20,14 @@ bool IsLaunch(std::string_view name) {
   return false;
 }
 
+// -1 where the product does not fit: no tensor is that large.
+int64_t ElementsOf(const std::vector<int64_t>& sizes) {
+  int64_t elements = 1;
+  for (const int64_t size : sizes)
+    if (__builtin_mul_overflow(elements, size, &elements)) return -1;
+  return elements;
+}
+
 bool IsDeviceWait(std::string_view name) { return Contains(name, "Synchronize"); }
 
 // "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
@@ -48,6 +56,7 @@ Reading TimelineBuilder::OnEvent(std::string_view text) {
     }
     case TraceEventKind::annotation: TakeAnnotation(event); break;
     case TraceEventKind::memory: TakeMemory(event); break;
+    case TraceEventKind::gradient: TakeGradient(event); break;
   }
   return Reading::understood;
 }
@@ -170,12 +179,7 @@ void TimelineBuilder::TakeAnnotation(const TraceEventRecord& event) {
     call.operation.kind = ParseOpKind(event.name);
     call.operation.enter_ns = event.start_ns;
     const auto dims = ParseDims(event.input_dims);
-    if (!dims.empty()) {
-      int64_t elements = 1;
-      for (const int64_t size : dims.front())
-        if (__builtin_mul_overflow(elements, size, &elements)) elements = -1;
-      call.operation.in_elements = elements;
-    }
+    if (!dims.empty()) call.operation.in_elements = ElementsOf(dims.front());
     call.end_ns = end_ns;
     call.thread = ThreadIndex(event.tid);
     call.from_annotation = true;
@@ -185,6 +189,20 @@ void TimelineBuilder::TakeAnnotation(const TraceEventRecord& event) {
   if (timeline_.ranges.size() >= kMaxSmallEvents) return;
   timeline_.ranges.push_back({event.start_ns, end_ns, Name(event.name), ThreadIndex(event.tid),
                               IsDataLoading(event.name) ? HostWork::data_loading : HostWork::annotation});
+}
+
+// "Input type": ["c10::BFloat16"], "Input Dims": [[8192, 1024]]; without record_shapes there are none.
+void TimelineBuilder::TakeGradient(const TraceEventRecord& event) {
+  const auto dims = ParseDims(event.input_dims);
+  if (dims.empty() || timeline_.gradients.size() >= kMaxSmallEvents) return;
+  std::string_view type = event.input_types;
+  type.remove_prefix(std::min(type.size(), type.find('"') + 1));
+  type = type.substr(0, type.find('"'));
+  if (type.starts_with("c10::")) type.remove_prefix(5);
+  const int64_t elements = ElementsOf(dims.front());
+  if (elements > 0)
+    timeline_.gradients.push_back(
+        {event.start_ns + event.duration_ns, elements, ThreadIndex(event.tid), ParseDataType(type)});
 }
 
 void TimelineBuilder::TakeMemory(const TraceEventRecord& event) {

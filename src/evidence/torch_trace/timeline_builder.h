@@ -51,6 +51,7 @@ class TimelineBuilder : public TraceSink {
   void TakeCommunication(const TraceEventRecord& event);
   void TakeAnnotation(const TraceEventRecord& event);
   void TakeMemory(const TraceEventRecord& event);
+  void TakeGradient(const TraceEventRecord& event);
   TraceCollective ToCollective(const CollectiveArguments& arguments);
   GroupIndex FindGroup(const CollectiveArguments& arguments);
   uint16_t StreamIndex(int32_t device, int64_t stream);

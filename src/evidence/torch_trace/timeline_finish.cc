@@ -176,6 +176,8 @@ void TimelineBuilder::SortAll() {
   std::stable_sort(timeline_.ranges.begin(), timeline_.ranges.end(), by_start);
   std::stable_sort(timeline_.steps.begin(), timeline_.steps.end(), by_start);
   std::stable_sort(timeline_.matrix_work.begin(), timeline_.matrix_work.end(), by_start);
+  std::stable_sort(timeline_.gradients.begin(), timeline_.gradients.end(),
+                   [](const auto& a, const auto& b) { return a.ns < b.ns; });
   std::stable_sort(timeline_.memory.begin(), timeline_.memory.end(),
                    [](const auto& a, const auto& b) { return a.ns < b.ns; });
   // One step may be marked by several threads.
@@ -197,6 +199,7 @@ void TimelineBuilder::ShiftToWallClock() {
   for (auto& step : timeline_.steps) shift(step.start_ns), shift(step.end_ns);
   for (auto& operation : timeline_.collectives) shift(operation.enter_ns);
   for (auto& work : timeline_.matrix_work) shift(work.start_ns);
+  for (auto& gradient : timeline_.gradients) shift(gradient.ns);
   for (auto& sample : timeline_.memory) shift(sample.ns);
 }
 

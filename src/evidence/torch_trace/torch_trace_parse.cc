@@ -170,8 +170,8 @@ void ParseArguments(std::string_view text, TraceEventRecord& out) {
       out.reserved = ToInt(value);
     else if (key == "Input Dims")
       out.input_dims = value;
-    else if (key == "Concrete Inputs")
-      out.concrete_inputs = value;
+    else if (key == "Input type")
+      out.input_types = value;
     else
       ParseCollectiveArgument(key, value, out.collective);
   }
@@ -182,6 +182,7 @@ TraceEventKind KindOfName(std::string_view category, std::string_view name) {
   if (category == "cpu_op" || category == "Operator") {
     if (name == "record_param_comms") return TraceEventKind::communication;
     if (IsMatrixOperation(name)) return TraceEventKind::matrix;
+    if (name == "torch::autograd::AccumulateGrad") return TraceEventKind::gradient;
   }
   if (name == "[memory]" || name == "[OutOfMemory]") return TraceEventKind::memory;
   return TraceEventKind::other;

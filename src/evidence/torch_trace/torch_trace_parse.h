@@ -17,6 +17,7 @@ enum class TraceEventKind : uint8_t {
   runtime,        // a CUDA or HIP call on the host
   communication,  // cpu_op record_param_comms: the framework issues an operation
   matrix,         // cpu_op of a matrix product or convolution
+  gradient,       // cpu_op AccumulateGrad: a parameter's gradient is ready
   annotation,     // record_function
   memory,         // [memory], [OutOfMemory]
 };
@@ -39,7 +40,7 @@ struct TraceEventRecord {
   int64_t start_ns = 0, duration_ns = 0;  // ts is relative to baseTimeNanoseconds, which may stand behind the events
   int64_t correlation = -1, external_id = -1, stream = -1, device = -1, bytes = -1;
   int64_t device_type = -1, allocated = -1, reserved = -1;
-  std::string_view input_dims, concrete_inputs;  // "[[2048, 8192], [2048]]" as written
+  std::string_view input_dims, input_types;  // "[[2048, 8192], [2048]]" and "[\"float\"]" as written
   CollectiveArguments collective;
 };
 
