@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugin_host --plugin FILE [options]: a whole job of the stand-in on this machine, one process a rank. Prints
-// "healthy" or "killed" when it is over. With a fault the job hangs, as in life; after --seconds all ranks get SIGKILL.
+// "healthy" or "killed" when it is over. With a fault the job hangs, as in life; after --seconds without progress all
+// ranks get SIGKILL.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -183,8 +184,13 @@ int RunJob(const HostOptions& options) {
     pids.push_back(pid);
   }
   int left = options.ranks, worst = 0;
-  const int polls = static_cast<int>(options.seconds * 200);
-  for (int poll = 0; poll < polls && left > 0; ++poll) {
+  const int patience = static_cast<int>(options.seconds * 200);
+  uint64_t progress = 0;
+  for (int still = 0; still < patience && left > 0; ++still) {
+    uint64_t now = 0;
+    for (int rank = 0; rank < options.ranks; ++rank) now += arena.StepsOf(rank).load();
+    if (now != progress || now == 0) still = 0;
+    progress = now;
     int status = 0;
     while (left > 0 && waitpid(-1, &status, WNOHANG) > 0) {
       --left;

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "tests/plugin/box_reading.h"
@@ -45,7 +46,8 @@ TEST(Live, CopiesOfALiveBoxHoldOnlyWholeOrTornRecords) {
   const std::string path = WaitForBox(folder);
   ASSERT_FALSE(path.empty());
   uint64_t whole = 0, torn = 0;
-  for (int i = 0; i < 400; ++i) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  for (int i = 0; i < 400 && (i < 20 || std::chrono::steady_clock::now() < end); ++i) {
     const ReadBox read = ReadOneBox(path);
     ASSERT_EQ(read.box.trouble, BoxTrouble::none);
     torn += read.box.torn;
@@ -57,14 +59,15 @@ TEST(Live, CopiesOfALiveBoxHoldOnlyWholeOrTornRecords) {
   }
   kill(writer, SIGKILL);
   waitpid(writer, nullptr, 0);
-  EXPECT_GT(whole, 10000u);
+  EXPECT_GT(whole, 1000u);
   RecordProperty("whole", static_cast<int>(whole));
   RecordProperty("torn", static_cast<int>(torn));
 }
 
 TEST(Live, KilledWritersLeaveReadableBoxes) {
   uint64_t torn = 0;
-  for (int i = 0; i < 40; ++i) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  for (int i = 0; i < 40 && (i < 4 || std::chrono::steady_clock::now() < end); ++i) {
     const BoxFolder folder;
     const pid_t writer = StartWriter(folder);
     const std::string path = WaitForBox(folder);
