@@ -9,10 +9,11 @@
 
 namespace tacet {
 
-extern const Command kDiagnoseCommand, kExplainCommand, kFormatsCommand;
+extern const Command kDiagnoseCommand, kProfileCommand, kCompareCommand, kExplainCommand, kFormatsCommand;
 
 std::span<const Command* const> AllCommands() {
-  static constexpr const Command* kCommands[] = {&kDiagnoseCommand, &kExplainCommand, &kFormatsCommand};
+  static constexpr const Command* kCommands[] = {&kDiagnoseCommand, &kProfileCommand, &kCompareCommand,
+                                                 &kExplainCommand, &kFormatsCommand};
   return kCommands;
 }
 

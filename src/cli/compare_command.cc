@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "cli/profile_paths.h"
+#include "render/comparison_render.h"
+
+namespace tacet {
+namespace {
+
+// The job of a path; of several the one with most ranks.
+Result<ProfileReport> ProfileOf(const std::string& path, const LoadOptions& load) {
+  auto jobs = LoadJobs({path}, load);
+  if (!jobs) return Error{path + ": " + jobs.error().message, jobs.error().hint};
+  const auto largest = std::max_element(jobs->begin(), jobs->end(), [](const Incident& a, const Incident& b) {
+    return a.timelines.size() + a.measurements.size() < b.timelines.size() + b.measurements.size();
+  });
+  ProfileOptions options;
+  options.threads = load.threads;
+  ProfileReport profile = BuildProfile(*largest, options);
+  profile.job = path;
+  return profile;
+}
+
+Result<ComparisonOptions> ReadThresholds(const Options& options) {
+  ComparisonOptions out;
+  for (const auto& [name, value] : {std::pair<std::string_view, double*>{"--alpha", &out.alpha},
+                                    std::pair<std::string_view, double*>{"--min-change", &out.min_change}}) {
+    const auto text = options.Value(name);
+    if (!text) continue;
+    auto number = ParseQuantity(*text);
+    if (!number || *number >= 1)
+      return Error{std::string(name) + " takes a share between 0 and 1, not '" + *text + "'", "for example 0.05"};
+    *value = *number;
+  }
+  return out;
+}
+
+int RunCompare(const std::vector<std::string>& arguments) {
+  auto options = Options::Parse(arguments, {{"--format", 'f', true},
+                                            {"--output", 'o', true},
+                                            {"--alpha", 0, true},
+                                            {"--min-change", 0, true},
+                                            {"--gate", 0, true},
+                                            {"--threads", 'j', true},
+                                            {"--max-file-mb", 0, true},
+                                            {"--verbose", 'v', false},
+                                            {"--color", 0, true}});
+  if (!options) return Complain(options.error());
+  if (options->rest().size() != 2)
+    return Complain({"compare needs two paths", "tacet compare BEFORE AFTER, each a folder with the traces of a run"});
+  const std::string format = options->Value("--format").value_or("text");
+  if (format != "text" && format != "json" && format != "junit")
+    return Complain({"unknown format '" + format + "'", "one of: text json junit"});
+  const std::string gate = options->Value("--gate").value_or("step");
+  if (gate != "step" && gate != "any" && gate != "never")
+    return Complain({"--gate takes step, any or never, not '" + gate + "'", ""});
+  const std::string color = options->Value("--color").value_or("auto");
+  if (color != "auto" && color != "always" && color != "never")
+    return Complain({"--color takes auto, always or never", ""});
+  auto thresholds = ReadThresholds(*options);
+  if (!thresholds) return Complain(thresholds.error());
+  auto load = ReadLoadOptions(*options);
+  if (!load) return Complain(load.error());
+
+  auto a = ProfileOf(options->rest()[0], *load);
+  if (!a) return Complain(a.error());
+  auto b = ProfileOf(options->rest()[1], *load);
+  if (!b) return Complain(b.error());
+  const ProfileComparison comparison = CompareProfiles(*a, *b, *thresholds);
+  const std::string output = options->Value("--output").value_or("");
+  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputIsTerminal());
+  const std::string text = format == "json" ? RenderComparisonJson(comparison)
+                           : format == "junit"
+                               ? RenderComparisonJunit(comparison, gate == "any")
+                               : RenderComparisonText(comparison, TerminalWidth(), colour, options->Has("--verbose"));
+  if (!WriteOutput(output, text)) return kUsage;
+  return gate != "never" && comparison.Regressed(gate == "any") ? kFindings : kHealthy;
+}
+
+}  // namespace
+
+extern const Command kCompareCommand;
+const Command kCompareCommand = {"compare", "Is run B slower than run A, where, and is that more than noise",
+                                 R"(tacet compare [options] A B
+
+Profiles two runs (see 'tacet profile --help' for what is read) and compares the step time, the parts of
+its budget and every line of the communication table: Welch's t-test, adjusted for the number of lines
+(Benjamini-Hochberg), and a bootstrap interval. Steps are the samples; record ten or more of each run.
+
+  -f, --format F      text (default), json or junit
+  -o, --output FILE   write there instead of standard output
+      --alpha P       share of false alarms allowed among the differences reported (default 0.05)
+      --min-change S  changes below this share are not reported (default 0.01)
+      --gate G        what makes the exit code 1: step (default: a slower step), any (any slower line), never
+  -v, --verbose       also the lines without a difference
+  -j, --threads N     readers at a time (default: one per core)
+      --max-file-mb N no file is unpacked beyond this (default 8192)
+      --color WHEN    auto (default), always, never
+
+Exit code: 0 no significant slowdown, 1 a significant slowdown, 2 wrong usage or nothing to compare, 3 a bug
+of ours.
+
+Examples:
+  tacet compare traces-main/ traces-branch/
+  tacet compare --format junit -o slowdown.xml before/ after/
+  tacet compare --gate any --min-change 0.05 before/ after/
+)",
+                                 RunCompare};
+
+}  // namespace tacet

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "cli/profile_paths.h"
+#include "render/perfetto_export.h"
+#include "render/profile_csv.h"
+#include "render/profile_json.h"
+#include "render/profile_text.h"
+
+namespace tacet {
+namespace {
+
+struct NumberOption {
+  std::string_view name;
+  double* value;
+};
+
+Result<ProfileOptions> ReadModel(const Options& options) {
+  ProfileOptions out;
+  TransformerShape& model = out.model;
+  const NumberOption numbers[] = {{"--params", &model.parameters},     {"--layers", &model.layers},
+                                  {"--heads", &model.heads},           {"--head-dim", &model.head_dim},
+                                  {"--hidden", &model.hidden},         {"--vocabulary", &model.vocabulary},
+                                  {"--sequence", &model.sequence},     {"--tokens", &out.tokens_per_step},
+                                  {"--peak-tflops", &out.peak_tflops}, {"--peak-gbs", &out.peak_gbs}};
+  for (const NumberOption& one : numbers) {
+    const auto text = options.Value(one.name);
+    if (!text) continue;
+    auto value = ParseQuantity(*text);
+    if (!value) return Error{std::string(one.name) + ": " + value.error().message, value.error().hint};
+    *one.value = *value;
+  }
+  if (model.head_dim <= 0 && model.heads > 0) model.head_dim = model.hidden / model.heads;
+  out.full_recompute = options.Has("--recompute");
+  if ((model.parameters > 0 || model.layers > 0) && out.tokens_per_step <= 0)
+    return Error{"a model size needs --tokens", "tokens of one step of the whole job: batch x sequence"};
+  return out;
+}
+
+bool WritePerfetto(const std::string& path, const std::vector<Incident>& jobs) {
+  std::FILE* file = path.empty() ? stdout : std::fopen(path.c_str(), "wb");
+  bool ok = file != nullptr;
+  if (ok) {
+    ok = ExportPerfetto(
+        jobs, [&](std::string_view bytes) { return std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size(); });
+    ok = (path.empty() ? std::fflush(file) == 0 : std::fclose(file) == 0) && ok;
+  }
+  if (!ok) Complain({"cannot write the trace: " + std::string(std::strerror(errno)), "choose another file with -o"});
+  return ok;
+}
+
+std::string Render(const std::vector<ProfileReport>& profiles, const std::string& format,
+                   const ProfileTextOptions& text) {
+  if (format == "json") return RenderProfileJson(profiles);
+  if (format == "csv") return RenderProfileCsv(profiles);
+  std::string out;
+  for (const ProfileReport& profile : profiles) out += (out.empty() ? "" : "\n") + RenderProfileText(profile, text);
+  return out;
+}
+
+int RunProfile(const std::vector<std::string>& arguments) {
+  auto options = Options::Parse(arguments, {{"--format", 'f', true},
+                                            {"--output", 'o', true},
+                                            {"--explain", 0, false},
+                                            {"--params", 0, true},
+                                            {"--tokens", 0, true},
+                                            {"--layers", 0, true},
+                                            {"--heads", 0, true},
+                                            {"--head-dim", 0, true},
+                                            {"--hidden", 0, true},
+                                            {"--vocabulary", 0, true},
+                                            {"--sequence", 0, true},
+                                            {"--recompute", 0, false},
+                                            {"--peak-tflops", 0, true},
+                                            {"--peak-gbs", 0, true},
+                                            {"--threads", 'j', true},
+                                            {"--max-file-mb", 0, true},
+                                            {"--verbose", 'v', false},
+                                            {"--color", 0, true}});
+  if (!options) return Complain(options.error());
+  if (options->Has("--explain")) return WriteOutput("", RenderDefinitions(TerminalWidth())) ? kHealthy : kUsage;
+  if (options->rest().empty())
+    return Complain({"profile needs at least one path", "tacet profile FOLDER with the traces of all ranks"});
+  const std::string format = options->Value("--format").value_or("text");
+  if (format != "text" && format != "json" && format != "csv" && format != "perfetto")
+    return Complain({"unknown format '" + format + "'", "one of: text json csv perfetto"});
+  const std::string color = options->Value("--color").value_or("auto");
+  if (color != "auto" && color != "always" && color != "never")
+    return Complain({"--color takes auto, always or never", ""});
+  auto model = ReadModel(*options);
+  if (!model) return Complain(model.error());
+  auto load = ReadLoadOptions(*options);
+  if (!load) return Complain(load.error());
+  model->threads = load->threads;
+  auto jobs = LoadJobs(options->rest(), *load);
+  if (!jobs) return Complain(jobs.error());
+
+  const std::string output = options->Value("--output").value_or("");
+  if (format == "perfetto") return WritePerfetto(output, *jobs) ? kHealthy : kUsage;
+  std::vector<ProfileReport> profiles;
+  for (const Incident& job : *jobs) profiles.push_back(BuildProfile(job, *model));
+  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputIsTerminal());
+  const ProfileTextOptions text{.colour = colour, .width = TerminalWidth(), .verbose = options->Has("--verbose")};
+  return WriteOutput(output, Render(profiles, format, text)) ? kHealthy : kUsage;
+}
+
+}  // namespace
+
+extern const Command kProfileCommand;
+const Command kProfileCommand = {"profile", "Where the step time goes, who makes the others wait, what would gain most",
+                                 R"(tacet profile [options] PATH...
+
+Reads torch.profiler traces of all ranks (plain, gzip or zstd), or NCCL Inspector files, Flight Recorder
+dumps with timing, or a pipeline timeline, and tells where the time of a step goes: a budget per rank,
+waiting and transfer of every operation, stragglers and their cost, buckets, shards, bubbles, and the
+three changes that would gain most.
+
+  -f, --format F      text (default), json, csv (table and budgets) or perfetto (one aligned trace)
+  -o, --output FILE   write there instead of standard output
+      --explain       the definition of every number, and nothing else
+      --params N      parameters of the model, active ones of a mixture of experts (7e9 or 7B)
+      --tokens N      tokens of one step of the whole job; with --params gives MFU and HFU
+      --layers N --heads N --head-dim N --hidden N --vocabulary N --sequence N
+                      the transformer's shape: adds attention, and stands in for --params
+      --recompute     all activations are recomputed
+      --peak-tflops N peak of one device (default: by its name)
+      --peak-gbs N    peak of one device's link in GB/s (default: by its name)
+  -v, --verbose       all ranks and lines
+  -j, --threads N     readers at a time (default: one per core)
+      --max-file-mb N no file is unpacked beyond this (default 8192)
+      --color WHEN    auto (default), always, never
+
+Exit code: 0 done, 2 wrong usage or nothing to profile, 3 a bug of ours.
+
+Examples:
+  tacet profile traces/
+  tacet profile --params 7B --tokens 4M traces/
+  tacet profile --format perfetto -o job.json traces/     open it in ui.perfetto.dev
+  tacet profile --explain
+)",
+                                 RunProfile};
+
+}  // namespace tacet

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/profile_paths.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "cli/console.h"
+#include "model/assembly.h"
+
+namespace tacet {
+namespace {
+
+bool HasTimes(const Incident& job) {
+  if (!job.timelines.empty() || !job.pipeline_traces.empty() || !job.measurements.empty()) return true;
+  for (const CallStream& stream : job.streams)
+    if (stream.source == CallSource::flight_recorder) return true;
+  return false;
+}
+
+double Suffix(std::string_view text) {
+  if (text.empty()) return 1;
+  if (text.size() != 1) return 0;
+  switch (text[0]) {
+    case 'k':
+    case 'K': return 1e3;
+    case 'm':
+    case 'M': return 1e6;
+    case 'b':
+    case 'B':
+    case 'g':
+    case 'G': return 1e9;
+    case 't':
+    case 'T': return 1e12;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+Result<double> ParseQuantity(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view rest = text.substr(static_cast<size_t>(end - text.data()));
+  while (rest.starts_with(' ')) rest.remove_prefix(1);
+  const double factor = Suffix(rest);
+  if (error != std::errc() || factor == 0 || !std::isfinite(value) || value <= 0)
+    return Error{"'" + std::string(text) + "' is not a number above zero", "for example 4096, 7e9, 7B or 64k"};
+  return value * factor;
+}
+
+Result<LoadOptions> ReadLoadOptions(const Options& options) {
+  LoadOptions load;
+  load.max_file_bytes = uint64_t{8} << 30;  // traces are streamed: only what is kept of them costs memory
+  if (const auto threads = options.Value("--threads")) {
+    auto number = ParseNumber(*threads, 1, 1024);
+    if (!number) return number.error();
+    load.threads = static_cast<unsigned>(*number);
+  }
+  if (const auto limit = options.Value("--max-file-mb")) {
+    auto number = ParseNumber(*limit, 1, 1 << 20);
+    if (!number) return number.error();
+    load.max_file_bytes = static_cast<uint64_t>(*number) << 20;
+  }
+  return load;
+}
+
+Result<std::vector<Incident>> LoadJobs(const std::vector<std::string>& paths, LoadOptions load) {
+  ProgressLine progress("reading");
+  load.progress = [&](size_t done, size_t total) { progress.Update(done, total); };
+  auto loaded = LoadEvidence(paths, load);
+  if (!loaded) return loaded.error();
+  if (loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size())
+    return Error{"none of the files could be read", "check paths and permissions"};
+  std::vector<Incident> jobs = Assemble(std::move(loaded->fragments));
+  std::erase_if(jobs, [](const Incident& job) { return !HasTimes(job); });
+  if (jobs.empty())
+    return Error{"nothing with times was found under these paths",
+                 "torch.profiler traces of all ranks over a few steps tell most; 'tacet formats' lists what is read"};
+  return jobs;
+}
+
+}  // namespace tacet

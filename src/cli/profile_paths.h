@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "evidence/load.h"
+#include "model/incident.h"
+
+namespace tacet {
+
+// --threads and --max-file-mb, as profile and compare take them.
+Result<LoadOptions> ReadLoadOptions(const Options& options);
+
+// The jobs under some paths that have times; an error when none has.
+Result<std::vector<Incident>> LoadJobs(const std::vector<std::string>& paths, LoadOptions load);
+
+// "7e9", "7B", "1.5 T", "4096", "64k": a number above zero with a decimal suffix.
+Result<double> ParseQuantity(std::string_view text);
+
+}  // namespace tacet

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/comparison_render.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/json_writer.h"
+#include "render/profile_words.h"
+#include "render/render_words.h"
+#include "render/text_layout.h"
+
+namespace tacet {
+namespace {
+
+std::string Change(double share) {
+  if (!std::isfinite(share)) return "";
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.1f %%", share * 100);
+  return text;
+}
+
+std::string Probability(double p) {
+  char text[32];
+  std::snprintf(text, sizeof text, p < 0.001 ? "%.1e" : "%.3f", p);
+  return text;
+}
+
+bool Differs(const ComparisonLine& line) { return line.kind == ChangeKind::slower || line.kind == ChangeKind::faster; }
+bool OnOneSide(const ComparisonLine& line) {
+  return line.kind == ChangeKind::only_a || line.kind == ChangeKind::only_b;
+}
+
+Ink InkOf(ChangeKind kind) {
+  if (kind == ChangeKind::slower) return Ink::red;
+  return kind == ChangeKind::faster ? Ink::green : Ink::dim;
+}
+
+std::string Headline(const ProfileComparison& comparison) {
+  std::string out;
+  if (const ComparisonLine* step = comparison.StepTime()) {
+    out = "step time: " + std::string(Name(step->kind)) + " (" + DescribeTime(step->mean_a) + " -> " +
+          DescribeTime(step->mean_b) + ", " + Change(step->change);
+    if (step->count_a > 1 && step->count_b > 1)
+      out += ", interval " + Change(step->low) + " .. " + Change(step->high) + ", p " + Probability(step->adjusted_p);
+    return out + ")";
+  }
+  return comparison.differs() ? "the operations differ" : std::string(Name(ChangeKind::none));
+}
+
+TextRow RowOf(const ComparisonLine& line) {
+  const bool tested = line.count_a > 1 && line.count_b > 1;
+  return {{CleanLine(line.name)},
+          {line.count_a > 0 ? DescribeTime(line.mean_a) : ""},
+          {line.count_b > 0 ? DescribeTime(line.mean_b) : ""},
+          {Change(line.change)},
+          {tested && std::isfinite(line.low) ? Change(line.low) + " .. " + Change(line.high) : ""},
+          {tested ? Probability(line.adjusted_p) : ""},
+          {std::string(Name(line.kind)), InkOf(line.kind)}};
+}
+
+std::string EscapeXml(std::string_view text) {
+  std::string out;
+  for (const char c : CleanLine(text)) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string Sentence(const ComparisonLine& line) {
+  std::string out =
+      std::string(Name(line.kind)) + ": " + DescribeTime(line.mean_a) + " -> " + DescribeTime(line.mean_b);
+  if (std::isfinite(line.change)) out += " (" + Change(line.change) + ")";
+  return out + ", adjusted p " + Probability(line.adjusted_p);
+}
+
+}  // namespace
+
+std::string RenderComparisonText(const ProfileComparison& comparison, int width, bool colour, bool verbose) {
+  TextPage page(static_cast<size_t>(std::max(60, width)), colour);
+  page.Line(page.Paint(Headline(comparison), Ink::strong));
+  page.Line("  A " + CleanLine(comparison.name_a));
+  page.Line("  B " + CleanLine(comparison.name_b));
+  page.Line("  " + std::to_string(comparison.tested) + " lines tested: " + std::to_string(comparison.slower) +
+            " slower, " + std::to_string(comparison.faster) + " faster, the others show no significant difference");
+  std::vector<TextRow> rows = {
+      {{"LINE"}, {"A", Ink::plain, true}, {"B", Ink::plain, true}, {"CHANGE"}, {"INTERVAL"}, {"P"}, {"RESULT"}}};
+  size_t hidden = 0, one_sided = 0;
+  std::vector<const ComparisonLine*> lines;
+  for (const ComparisonLine& line : comparison.lines) {
+    one_sided += OnOneSide(line);
+    if (verbose || Differs(line)) {
+      lines.push_back(&line);
+    } else {
+      ++hidden;
+    }
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const ComparisonLine* a, const ComparisonLine* b) {
+    if (Differs(*a) != Differs(*b)) return Differs(*a);
+    return std::fabs(a->mean_b - a->mean_a) > std::fabs(b->mean_b - b->mean_a);
+  });
+  for (const ComparisonLine* line : lines) rows.push_back(RowOf(*line));
+  if (rows.size() > 1) {
+    page.Heading("Lines");
+    page.Table(rows, 2, verbose);
+  }
+  if (one_sided > 0) page.Line("  " + Count(one_sided, "line") + " in one run only: other operations, sizes or groups");
+  if (hidden > 0 && !verbose) page.Line("  --verbose shows " + Count(hidden, "more line"));
+  for (const std::string& remark : comparison.remarks) page.Paragraph("  note: ", CleanText(remark), Ink::dim);
+  return page.Take();
+}
+
+std::string RenderComparisonJson(const ProfileComparison& comparison) {
+  JsonWriter json;
+  json.BeginObject().Key("schema").String("tacet.compare.v1");
+  json.Key("a").String(comparison.name_a);
+  json.Key("b").String(comparison.name_b);
+  json.Key("differs").Bool(comparison.differs());
+  json.Key("regressed").Bool(comparison.Regressed(false));
+  json.Key("headline").String(Headline(comparison));
+  json.Key("alpha").Double(comparison.options.alpha);
+  json.Key("min_change").Double(comparison.options.min_change);
+  json.Key("tested").Int(static_cast<int64_t>(comparison.tested));
+  json.Key("slower").Int(static_cast<int64_t>(comparison.slower));
+  json.Key("faster").Int(static_cast<int64_t>(comparison.faster));
+  json.Key("lines").BeginArray();
+  for (const ComparisonLine& line : comparison.lines) {
+    json.BeginObject();
+    json.Key("name").String(line.name);
+    json.Key("result").String(Name(line.kind));
+    json.Key("count_a").Int(static_cast<int64_t>(line.count_a));
+    json.Key("count_b").Int(static_cast<int64_t>(line.count_b));
+    json.Key("mean_a_ns").Double(line.mean_a);
+    json.Key("mean_b_ns").Double(line.mean_b);
+    json.Key("change").Double(line.change);
+    json.Key("interval").BeginArray().Double(line.low).Double(line.high).EndArray();
+    json.Key("p").Double(line.p);
+    json.Key("adjusted_p").Double(line.adjusted_p);
+    json.EndObject();
+  }
+  json.EndArray().Key("remarks").BeginArray();
+  for (const std::string& remark : comparison.remarks) json.String(remark);
+  json.EndArray().EndObject();
+  return json.Take() + "\n";
+}
+
+std::string RenderComparisonJunit(const ProfileComparison& comparison, bool any_line) {
+  const ComparisonLine* step = comparison.StepTime();
+  const auto gates = [&](const ComparisonLine& line) { return any_line || !step || &line == step; };
+  size_t failures = 0, skipped = 0;
+  std::string cases;
+  for (const ComparisonLine& line : comparison.lines) {
+    if (OnOneSide(line)) continue;
+    cases += "    <testcase classname=\"tacet.compare\" name=\"" + EscapeXml(line.name) + "\" time=\"0\">\n";
+    const std::string sentence = EscapeXml(Sentence(line));
+    if (line.kind == ChangeKind::slower && gates(line)) {
+      ++failures;
+      cases += "      <failure type=\"slower\" message=\"" + sentence + "\"></failure>\n";
+    } else if (line.kind == ChangeKind::untested) {
+      ++skipped;
+      cases += "      <skipped message=\"" + sentence + "\"></skipped>\n";
+    } else {
+      cases += "      <system-out>" + sentence + "</system-out>\n";
+    }
+    cases += "    </testcase>\n";
+  }
+  const size_t tests = static_cast<size_t>(std::count_if(comparison.lines.begin(), comparison.lines.end(),
+                                                         [](const ComparisonLine& line) { return !OnOneSide(line); }));
+  const std::string totals =
+      " tests=\"" + std::to_string(tests) + "\" failures=\"" + std::to_string(failures) + "\" errors=\"0\" time=\"0\"";
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tacet\"" + totals +
+         ">\n  <testsuite name=\"tacet compare\"" + totals + " skipped=\"" + std::to_string(skipped) + "\">\n" + cases +
+         "  </testsuite>\n</testsuites>\n";
+}
+
+}  // namespace tacet

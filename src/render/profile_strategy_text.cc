@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/profile_strategy_text.h"
+
+#include <algorithm>
+
+#include "render/profile_words.h"
+#include "render/render_words.h"
+
+namespace tacet {
+namespace {
+
+std::string Bytes(int64_t bytes) { return DescribeBytes(static_cast<uint64_t>(std::max<int64_t>(0, bytes))); }
+std::string Time(int64_t ns) { return DescribeTime(static_cast<double>(ns)); }
+
+void AddPipeline(TextPage& page, const PipelineReport& pipeline) {
+  if (!pipeline.found) return;
+  page.Heading("Pipeline");
+  std::string text = Count(static_cast<uint64_t>(pipeline.stages), "stage") + ", " +
+                     std::to_string(pipeline.microbatches) + " microbatches, schedule " +
+                     std::string(Name(pipeline.schedule));
+  if (pipeline.chunks > 1) text += ", " + std::to_string(pipeline.chunks) + " chunks a stage";
+  if (pipeline.pipelines > 1) text += ", " + std::to_string(pipeline.pipelines) + " replicas";
+  page.Line("  " + text);
+  page.Line("  bubble: " + DescribeShare(pipeline.bubble) + " measured, " + DescribeShare(pipeline.ideal_bubble) +
+            " theoretical; idle " + DescribeShare(pipeline.idle));
+  std::vector<TextRow> rows = {{{"STAGE"}, {"RANKS"}, {"COMPUTE"}, {"WAITING"}, {"IDLE"}}};
+  for (const PipelineStage& stage : pipeline.by_stage) {
+    std::vector<int> ranks;
+    for (const Rank rank : stage.ranks) ranks.push_back(rank.value);
+    rows.push_back({{std::to_string(stage.stage)},
+                    {FoldRanks(ranks, 30)},
+                    {Time(stage.compute_ns)},
+                    {Time(stage.waiting_ns)},
+                    {Time(stage.idle_ns)}});
+  }
+  page.Table(rows, 2, true);
+  if (pipeline.heaviest >= 0)
+    page.Line("  heaviest: stage " + std::to_string(pipeline.heaviest) + ", " + DescribeNumber(pipeline.imbalance) +
+              " times the others; equal stages would save " + DescribeShare(pipeline.balance_gain));
+}
+
+void AddSlowdowns(TextPage& page, const std::string& name, const std::vector<double>& values, bool verbose) {
+  std::vector<size_t> order(values.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] > values[b]; });
+  if (!verbose && order.size() > 6) order.resize(6);
+  std::string text;
+  for (const size_t i : order)
+    text += (text.empty() ? "" : ", ") + std::to_string(i) + ": " + DescribeNumber(values[i]);
+  if (!text.empty()) page.Paragraph("  by " + name + "  ", text + (order.size() < values.size() ? ", ..." : ""));
+}
+
+void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
+  page.Heading("What-if replay");
+  if (!report.valid) {
+    page.Paragraph("  ", "not possible: " + CleanText(report.problem));
+    return;
+  }
+  page.Line("  S = " + DescribeNumber(report.slowdown) + " (recorded " + DescribeTime(report.recorded_ns) +
+            ", replayed " + DescribeTime(report.replayed_ns) + ", ideal " + DescribeTime(report.ideal_ns) +
+            " a step; " + Count(report.steps, "step") + ")");
+  page.Line("  " + std::to_string(report.dp_size) + " data-parallel ranks x " +
+            Count(static_cast<uint64_t>(report.stages), "stage") +
+            "; M_W = " + DescribeNumber(report.worst_workers_share) + " (worst " +
+            Count(report.worst_workers, "worker") + "), M_S = " + DescribeNumber(report.last_stage_share));
+  std::string types;
+  for (const auto& [name, slowdown] : report.by_operation)
+    types += (types.empty() ? "" : ", ") + name + ": " + DescribeNumber(slowdown);
+  page.Paragraph("  by operation  ", CleanText(types));
+  AddSlowdowns(page, "data-parallel rank", report.by_dp_rank, verbose);
+  AddSlowdowns(page, "stage", report.by_stage, verbose);
+}
+
+void AddDdp(TextPage& page, const ProfileReport& profile) {
+  const DdpReport& ddp = profile.ddp;
+  if (!ddp.found) return;
+  page.Heading("Data parallel (DDP on " + CleanLine(profile.ddp_group) + ")");
+  page.Line("  " + Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) + " of gradients a step; " +
+            "one operation takes " + DescribeTime(ddp.fit.latency_ns) + " + " +
+            (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
+            (ddp.fit.latency_measured ? "" : " (latency assumed)"));
+  std::vector<TextRow> rows = {{{"BUCKET"}, {"BYTES"}, {"READY"}, {"START"}, {"END"}, {"TRANSFER"}}};
+  for (size_t i = 0; i < ddp.buckets.size() && i < 24; ++i) {
+    const DdpBucket& bucket = ddp.buckets[i];
+    rows.push_back({{std::to_string(i)},
+                    {Bytes(bucket.bytes)},
+                    {Time(bucket.ready_ns)},
+                    {Time(bucket.start_ns)},
+                    {Time(bucket.end_ns)},
+                    {Time(bucket.transfer_ns)}});
+  }
+  page.Table(rows, 2, true);
+  std::string caps;
+  for (const DdpPrediction& one : ddp.predictions)
+    caps += (caps.empty() ? "" : ", ") + DescribeNumber(one.cap_mb) + " MB: " + DescribeTime(one.step_ns);
+  if (!caps.empty()) page.Paragraph("  predicted step by cap  ", caps);
+  page.Line(ddp.gain > 0 ? "  recommended bucket_cap_mb: " + DescribeNumber(ddp.recommended_cap_mb) + ", saves " +
+                               DescribeShare(ddp.gain) + " of the step"
+                         : "  no other bucket_cap_mb is predicted to be clearly better");
+}
+
+void AddFsdp(TextPage& page, const ProfileReport& profile, bool verbose) {
+  const FsdpReport& fsdp = profile.fsdp;
+  if (!fsdp.found) return;
+  page.Heading("Sharded (FSDP or ZeRO on " + CleanLine(profile.fsdp_group) + ")");
+  page.Line("  parameters " + Bytes(fsdp.parameter_bytes) + (fsdp.parameters_known ? "" : " (from the scatters)") +
+            ", " + Bytes(fsdp.kept_bytes) + " kept after the forward pass");
+  page.Table({{{"PER STEP"}, {"MEASURED"}, {"THEORY"}, {"RATIO"}, {"HIDDEN"}},
+              {{"gather"},
+               {Bytes(fsdp.gather_bytes)},
+               {Bytes(fsdp.expected_gather_bytes)},
+               {DescribeNumber(fsdp.gather_ratio)},
+               {DescribeShare(fsdp.hidden_gathers)}},
+              {{"scatter"},
+               {Bytes(fsdp.scatter_bytes)},
+               {Bytes(fsdp.expected_scatter_bytes)},
+               {DescribeNumber(fsdp.scatter_ratio)},
+               {DescribeShare(fsdp.hidden_scatters)}}},
+             2, true);
+  std::vector<TextRow> rows = {{{"UNIT"}, {"BYTES"}, {"GATHERS"}, {"ONE GATHER"}, {"HIDDEN"}}};
+  for (size_t i = 0; i < fsdp.units.size() && (verbose || i < 12); ++i)
+    rows.push_back({{std::to_string(i)},
+                    {Bytes(fsdp.units[i].bytes)},
+                    {DescribeNumber(fsdp.units[i].gathers)},
+                    {Time(fsdp.units[i].gather_ns)},
+                    {DescribeShare(fsdp.units[i].hidden)}});
+  page.Table(rows, 2, true);
+}
+
+void AddUtilisation(TextPage& page, const ProfileReport& profile) {
+  if (!profile.utilisation) return;
+  const ProfileUtilisation& one = *profile.utilisation;
+  page.Heading("Utilisation (from " + std::string(one.source) + ")");
+  if (one.peak_tflops <= 0) {
+    page.Line("  the device's peak is not known; give --peak-tflops");
+    return;
+  }
+  page.Line("  " + (one.mfu > 0 ? "MFU " + DescribeShare(one.mfu) + ", " : std::string()) + "HFU " +
+            DescribeShare(one.hfu) + " of " + DescribeNumber(one.peak_tflops) + " TFLOP/s (" +
+            DescribeNumber(one.flops / 1e12) + " TFLOP a device and step)");
+}
+
+void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
+  std::vector<const ProfileRank*> ranks;
+  for (const ProfileRank& rank : profile.budgets)
+    if (rank.memory) ranks.push_back(&rank);
+  if (ranks.empty()) return;
+  page.Heading("Memory");
+  std::stable_sort(ranks.begin(), ranks.end(), [](const ProfileRank* a, const ProfileRank* b) {
+    return a->memory->peak_reserved_bytes > b->memory->peak_reserved_bytes;
+  });
+  if (!verbose && ranks.size() > 4) ranks.resize(4);
+  std::vector<TextRow> rows = {
+      {{"RANK"}, {"ALLOCATED"}, {"RESERVED"}, {"DEVICE"}, {"STAYS"}, {"FRAGMENTED"}, {"PEAK IN STEP"}, {"PRESSURE"}}};
+  for (const ProfileRank* rank : ranks) {
+    const MemoryUse& use = *rank->memory;
+    rows.push_back({{std::to_string(rank->rank.value)},
+                    {Bytes(use.peak_allocated_bytes)},
+                    {Bytes(use.peak_reserved_bytes)},
+                    {use.device_bytes > 0 ? Bytes(use.device_bytes) : ""},
+                    {Bytes(use.lowest_allocated_bytes)},
+                    {DescribeShare(use.fragmentation)},
+                    {use.peak_step >= 0 ? std::to_string(use.peak_step) : ""},
+                    {use.out_of_memory ? "out of memory"
+                     : use.pressure    ? "yes"
+                                       : ""}});
+  }
+  page.Table(rows, 2, true);
+}
+
+}  // namespace
+
+void AddStrategies(TextPage& page, const ProfileReport& profile, bool verbose) {
+  AddPipeline(page, profile.pipeline);
+  for (const WhatIfReport& report : profile.what_if) AddReplay(page, report, verbose);
+  AddDdp(page, profile);
+  AddFsdp(page, profile, verbose);
+  AddUtilisation(page, profile);
+  AddMemory(page, profile, verbose);
+}
+
+}  // namespace tacet

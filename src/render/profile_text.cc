@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/profile_text.h"
+
+#include <algorithm>
+
+#include "render/profile_strategy_text.h"
+#include "render/profile_words.h"
+#include "render/render_words.h"
+#include "render/text_layout.h"
+#include "report/profile_series.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostRanks = 16, kMostLines = 20;
+
+void AddHead(TextPage& page, const ProfileReport& profile) {
+  page.Line(page.Paint(Name(profile.verdict), Ink::strong) +
+            (profile.job.empty() ? "" : "  " + CleanLine(profile.job)));
+  page.Paragraph("  ", CleanText(profile.headline));
+  std::string facts = profile.source.empty() ? "no times" : "from " + profile.source;
+  if (profile.world_size > 0) facts += "; " + Count(static_cast<uint64_t>(profile.world_size), "rank");
+  if (profile.steps > 0) facts += "; " + Count(profile.steps, "step");
+  if (profile.step_ns > 0) facts += "; step " + DescribeTime(static_cast<double>(profile.step_ns));
+  page.Paragraph("  ", facts, Ink::dim);
+}
+
+void AddAdvice(TextPage& page, const ProfileReport& profile) {
+  if (profile.advice.empty()) return;
+  page.Heading("What would gain most");
+  int number = 0;
+  for (const Advice& advice : profile.advice) {
+    page.Paragraph("  " + std::to_string(++number) + ". ", CleanText(advice.what) + ": " +
+                                                               (advice.at_most ? "at most " : "") +
+                                                               DescribeShare(advice.gain) + " of the step");
+    page.Paragraph("     ", CleanText(advice.why), Ink::dim);
+  }
+}
+
+TextRow BudgetRow(const std::string& name, const TimeBudget& budget) {
+  const auto step = static_cast<double>(std::max<int64_t>(1, budget.total_ns()));
+  const auto share = [&](int64_t ns) { return TextCell{DescribeShare(static_cast<double>(ns) / step)}; };
+  return {{name},
+          {DescribeTime(static_cast<double>(budget.total_ns()))},
+          share(budget.compute_only_ns),
+          share(budget.hidden_ns),
+          share(budget.exposed_ns),
+          share(budget.copies_ns),
+          share(budget.host_wait_ns),
+          share(budget.launch_ns),
+          share(budget.data_wait_ns)};
+}
+
+void AddBudgets(TextPage& page, const ProfileReport& profile, bool verbose) {
+  if (profile.budgets.empty()) return;
+  page.Heading("Time budget (mean step; the parts sum to it)");
+  std::vector<TextRow> rows = {
+      {{"RANK"}, {"STEP"}, {"COMPUTE"}, {"HIDDEN"}, {"EXPOSED"}, {"COPIES"}, {"HOST WAIT"}, {"LAUNCH"}, {"DATA"}}};
+  if (profile.budgets.size() > 1) rows.push_back(BudgetRow("mean", profile.mean));
+  std::vector<const ProfileRank*> ranks;
+  for (const ProfileRank& rank : profile.budgets) ranks.push_back(&rank);
+  const bool cut = !verbose && ranks.size() > kMostRanks;
+  if (cut) {  // those that compute longest tell most
+    std::stable_sort(ranks.begin(), ranks.end(), [](const ProfileRank* a, const ProfileRank* b) {
+      return a->mean.compute_ns() > b->mean.compute_ns();
+    });
+    ranks.resize(kMostRanks);
+  }
+  for (const ProfileRank* rank : ranks)
+    rows.push_back(BudgetRow(rank->rank.known() ? std::to_string(rank->rank.value) : "?", rank->mean));
+  page.Table(rows, 2, true);
+  if (cut)
+    page.Line("  ... the " + std::to_string(kMostRanks) + " that compute longest of " +
+              std::to_string(profile.budgets.size()) + "; --verbose shows all");
+  if (profile.mean.communication_ns() > 0)
+    page.Line("  communication hidden: " + DescribeShare(profile.overlap_ratio) +
+              "; overlap efficiency: " + DescribeShare(profile.overlap_efficiency));
+}
+
+void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
+  if (profile.table.empty()) return;
+  page.Heading("Communication (GB/s = 1e9)");
+  std::vector<TextRow> rows = {{{"GROUP"},
+                                {"RANKS"},
+                                {"OPERATION"},
+                                {"UP TO"},
+                                {"CALLS"},
+                                {"BYTES"},
+                                {"WAIT"},
+                                {"TRANSFER"},
+                                {"ALGBW"},
+                                {"BUSBW"},
+                                {"PEAK"}}};
+  size_t shown = 0;
+  for (const ProfileTableRow& line : profile.table) {
+    if (!verbose && shown++ >= kMostLines) break;
+    const CommunicationRow& row = line.row;
+    const bool sized = row.bytes > 0;
+    rows.push_back({{CleanLine(line.group)},
+                    {row.group_size > 0 ? std::to_string(row.group_size) : ""},
+                    {std::string(Name(row.kind))},
+                    {row.size_class > 0 ? DescribeSizeClass(row.size_class) : "?"},
+                    {std::to_string(row.calls)},
+                    {sized ? DescribeBytes(static_cast<uint64_t>(row.bytes)) : "?"},
+                    {DescribeTime(static_cast<double>(row.wait_ns))},
+                    {DescribeTime(static_cast<double>(row.transfer_ns))},
+                    {sized ? DescribeNumber(row.algorithm_gbs) : "?"},
+                    {sized ? DescribeNumber(row.bus_gbs) : "?"},
+                    {line.share_of_peak > 0 ? DescribeShare(line.share_of_peak) : ""}});
+  }
+  page.Table(rows, 2, verbose);
+  if (!verbose && profile.table.size() > kMostLines)
+    page.Line("  ... and " + std::to_string(profile.table.size() - kMostLines) + " more lines (--verbose)");
+  if (profile.groups.size() < 2) return;
+  std::string shares;
+  for (size_t i = 0; i < profile.groups.size() && i < 8; ++i)
+    shares += (i > 0 ? ", " : "") + CleanLine(profile.groups[i].group) + " " + DescribeShare(profile.groups[i].share);
+  page.Paragraph("  share of the step by group: ", shares);
+}
+
+void AddClocks(TextPage& page, const ProfileReport& profile) {
+  size_t compared = 0, applied = 0;
+  int64_t largest = 0;
+  for (const RankClock& clock : profile.clocks.clocks) {
+    compared += clock.rounds > 0;
+    applied += clock.applied;
+    if (clock.applied) largest = std::max(largest, std::abs(clock.offset_ns));
+  }
+  if (compared < 2) return;
+  page.Heading("Clocks");
+  std::string text = std::to_string(compared) + " clocks compared with that of rank " +
+                     std::to_string(profile.clocks.reference.value) + ", " + std::to_string(applied) + " corrected";
+  if (applied > 0) text += " (by up to " + DescribeTime(static_cast<double>(largest)) + ")";
+  page.Paragraph("  ",
+                 text + "; remaining error up to " + DescribeTime(static_cast<double>(profile.clocks.worst_error_ns)));
+}
+
+void AddStragglers(TextPage& page, const ProfileReport& profile) {
+  if (profile.stragglers.rounds == 0 && profile.stragglers.stragglers.empty()) return;
+  page.Heading("Stragglers");
+  if (profile.stragglers.stragglers.empty()) {
+    page.Line("  none in " + Count(profile.stragglers.rounds, "operation"));
+    return;
+  }
+  std::vector<TextRow> rows = {{{"RANK"}, {"LATE BY"}, {"OF STEP"}, {"STEPS"}, {"WHEN"}, {"WHY"}, {"TRUST"}}};
+  for (const Straggler& one : profile.stragglers.stragglers)
+    rows.push_back({{std::to_string(one.rank.value)},
+                    {DescribeTime(static_cast<double>(one.late_ns))},
+                    {DescribeShare(one.share)},
+                    {std::to_string(one.late_steps) + " of " + std::to_string(one.steps)},
+                    {std::string(Name(one.pattern))},
+                    {std::string(Name(one.origin))},
+                    {std::string(Name(one.trust))}});
+  page.Table(rows, 2, true);
+  page.Line("  cost: " + DescribeShare(profile.stragglers.cost_share) + " of everybody's step");
+}
+
+}  // namespace
+
+std::string RenderProfileText(const ProfileReport& profile, const ProfileTextOptions& options) {
+  TextPage page(static_cast<size_t>(std::max(60, options.width)), options.colour);
+  AddHead(page, profile);
+  AddAdvice(page, profile);
+  AddBudgets(page, profile, options.verbose);
+  AddTable(page, profile, options.verbose);
+  AddStragglers(page, profile);
+  AddStrategies(page, profile, options.verbose);
+  AddClocks(page, profile);
+  if (!profile.remarks.empty()) {
+    page.Heading("Remarks");
+    for (const std::string& remark : profile.remarks) page.Paragraph("  - ", CleanText(remark));
+  }
+  return page.Take();
+}
+
+std::string RenderDefinitions(int width) {
+  TextPage page(static_cast<size_t>(std::max(60, width)), false);
+  for (const Definition& one : ProfileDefinitions()) {
+    page.Line(one.name);
+    page.Paragraph("    ", one.definition);
+  }
+  return page.Take();
+}
+
+}  // namespace tacet

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/profile_words.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace tacet {
+namespace {
+
+std::string Print(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+}  // namespace
+
+std::string DescribeTime(double ns) {
+  const double size = std::fabs(ns);
+  if (size < 1e3) return Print("%.0f ns", ns);
+  if (size < 1e6) return Print(size < 1e4 ? "%.2f us" : "%.1f us", ns / 1e3);
+  if (size < 1e9) return Print(size < 1e7 ? "%.2f ms" : "%.1f ms", ns / 1e6);
+  return Print("%.2f s", ns / 1e9);
+}
+
+std::string DescribeShare(double share) { return Print("%.1f %%", share * 100); }
+
+std::string DescribeNumber(double number) { return Print("%.3g", number); }
+
+std::string_view Name(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::unknown: return "unknown";
+    case PipelineSchedule::gpipe: return "GPipe";
+    case PipelineSchedule::one_forward_one_backward: return "1F1B";
+    case PipelineSchedule::interleaved: return "interleaved 1F1B";
+  }
+  return "unknown";
+}
+
+std::string_view Name(StragglerPattern pattern) {
+  return pattern == StragglerPattern::persistent ? "persistent" : "now and then";
+}
+
+std::string_view Name(StragglerOrigin origin) {
+  switch (origin) {
+    case StragglerOrigin::unknown: return "unknown";
+    case StragglerOrigin::gpu_work: return "GPU work";
+    case StragglerOrigin::host: return "host";
+    case StragglerOrigin::data_loading: return "data loading";
+    case StragglerOrigin::uneven_input: return "uneven input";
+    case StragglerOrigin::stage: return "overloaded stage";
+  }
+  return "unknown";
+}
+
+std::string_view Name(Trust trust) {
+  switch (trust) {
+    case Trust::possible: return "possible";
+    case Trust::likely: return "likely";
+    case Trust::certain: return "certain";
+  }
+  return "possible";
+}
+
+}  // namespace tacet

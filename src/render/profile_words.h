@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "report/profile_report.h"
+
+namespace tacet {
+
+std::string DescribeTime(double ns);        // "12.3 ms"
+std::string DescribeShare(double share);    // "12.3 %"
+std::string DescribeNumber(double number);  // three digits: "48.3", "0.00512"
+std::string_view Name(PipelineSchedule schedule);
+std::string_view Name(StragglerPattern pattern);
+std::string_view Name(StragglerOrigin origin);
+std::string_view Name(Trust trust);
+
+}  // namespace tacet

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/profile_comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "analysis/timing/statistics.h"
+
+namespace tacet {
+namespace {
+
+// With fewer steps than this a test rarely sees a change below ten per cent.
+constexpr size_t kFewSteps = 5;
+constexpr int kResamples = 4000;
+
+ComparisonLine Compare(const ProfileSeries& a, const ProfileSeries& b, const ComparisonOptions& options) {
+  ComparisonLine line;
+  line.name = a.name;
+  line.count_a = a.values.size();
+  line.count_b = b.values.size();
+  line.mean_a = Mean(a.values);
+  line.mean_b = Mean(b.values);
+  line.change = line.mean_a > 0 ? line.mean_b / line.mean_a - 1 : std::numeric_limits<double>::quiet_NaN();
+  line.low = line.high = line.change;
+  if (line.count_a < 2 || line.count_b < 2) return line;
+  line.kind = ChangeKind::none;
+  line.p = TestWelch(a.values, b.values).p;
+  if (line.mean_a > 0) {
+    const auto interval = BootstrapRelativeDifference(a.values, b.values, 1 - options.alpha, kResamples);
+    line.low = interval.low;
+    line.high = interval.high;
+  }
+  return line;
+}
+
+void Judge(const ComparisonOptions& options, ComparisonLine& line) {
+  if (line.kind != ChangeKind::none || line.adjusted_p >= options.alpha) return;
+  const bool grew = line.mean_b > line.mean_a;
+  if (line.mean_a > 0) {  // from nothing to something is a change of any size
+    if (std::fabs(line.change) < options.min_change) return;
+    if (line.low <= 0 && line.high >= 0) return;
+  }
+  line.kind = grew ? ChangeKind::slower : ChangeKind::faster;
+}
+
+void AddSingle(const ProfileSeries& series, bool in_a, std::vector<ComparisonLine>& lines) {
+  ComparisonLine line;
+  line.name = series.name;
+  (in_a ? line.count_a : line.count_b) = series.values.size();
+  (in_a ? line.mean_a : line.mean_b) = Mean(series.values);
+  line.change = line.low = line.high = std::numeric_limits<double>::quiet_NaN();
+  line.kind = in_a ? ChangeKind::only_a : ChangeKind::only_b;
+  lines.push_back(std::move(line));
+}
+
+void Adjust(ProfileComparison& out) {
+  std::vector<double> p;
+  std::vector<ComparisonLine*> tested;
+  for (ComparisonLine& line : out.lines) {
+    if (line.kind != ChangeKind::none) continue;
+    tested.push_back(&line);
+    p.push_back(line.p);
+  }
+  const std::vector<double> adjusted = AdjustForMultipleTests(p);
+  for (size_t i = 0; i < tested.size(); ++i) {
+    tested[i]->adjusted_p = adjusted[i];
+    Judge(out.options, *tested[i]);
+    out.slower += tested[i]->kind == ChangeKind::slower;
+    out.faster += tested[i]->kind == ChangeKind::faster;
+  }
+  out.tested = tested.size();
+}
+
+void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileComparison& out) {
+  const ComparisonLine* step = out.StepTime();
+  if (!step) {
+    out.remarks.push_back("no step time in both runs; only the operations are compared");
+  } else if (step->count_a < kFewSteps || step->count_b < kFewSteps) {
+    out.remarks.push_back("few steps (" + std::to_string(step->count_a) + " and " + std::to_string(step->count_b) +
+                          "): only large changes can be told from noise; record ten or more");
+  }
+  if (a.source != b.source)
+    out.remarks.push_back("the runs were recorded differently: " + a.source + " and " + b.source);
+  if (a.world_size != b.world_size)
+    out.remarks.push_back("the runs have " + std::to_string(a.world_size) + " and " + std::to_string(b.world_size) +
+                          " ranks");
+}
+
+}  // namespace
+
+std::string_view Name(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::none: return "no significant difference";
+    case ChangeKind::slower: return "slower";
+    case ChangeKind::faster: return "faster";
+    case ChangeKind::untested: return "too few values";
+    case ChangeKind::only_a: return "only in A";
+    case ChangeKind::only_b: return "only in B";
+  }
+  return "";
+}
+
+const ComparisonLine* ProfileComparison::StepTime() const {
+  for (const ComparisonLine& line : lines)
+    if (line.name == "step time" && line.kind != ChangeKind::only_a && line.kind != ChangeKind::only_b) return &line;
+  return nullptr;
+}
+
+bool ProfileComparison::Regressed(bool any_line) const {
+  const ComparisonLine* step = StepTime();
+  return any_line || !step ? slower > 0 : step->kind == ChangeKind::slower;
+}
+
+ProfileComparison CompareProfiles(const ProfileReport& a, const ProfileReport& b, const ComparisonOptions& options) {
+  ProfileComparison out;
+  out.name_a = a.job;
+  out.name_b = b.job;
+  out.options = options;
+  std::map<std::string_view, const ProfileSeries*> in_b;
+  for (const ProfileSeries& series : b.series) in_b.emplace(series.name, &series);
+  std::vector<ComparisonLine> single;
+  for (const ProfileSeries& series : a.series) {
+    const auto at = in_b.find(series.name);
+    if (at == in_b.end()) {
+      AddSingle(series, true, single);
+      continue;
+    }
+    const ProfileSeries& other = *at->second;
+    in_b.erase(at);
+    ComparisonLine line = Compare(series, other, options);
+    if (line.mean_a > 0 || line.mean_b > 0) out.lines.push_back(std::move(line));
+  }
+  for (const ProfileSeries& series : b.series)
+    if (in_b.contains(series.name)) AddSingle(series, false, single);
+  out.lines.insert(out.lines.end(), single.begin(), single.end());
+  Adjust(out);
+  AddRemarks(a, b, out);
+  return out;
+}
+
+}  // namespace tacet

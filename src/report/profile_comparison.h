@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/profile_report.h"
+
+namespace tacet {
+
+enum class ChangeKind : uint8_t {
+  none,      // no significant difference
+  slower,    // b takes longer
+  faster,    // b takes less
+  untested,  // fewer than two values on a side
+  only_a,    // the line exists in one run only
+  only_b,
+};
+std::string_view Name(ChangeKind kind);  // "no significant difference"
+
+struct ComparisonLine {
+  std::string name;
+  size_t count_a = 0, count_b = 0;
+  double mean_a = 0, mean_b = 0;  // ns
+  double change = 0;              // mean_b / mean_a - 1; NaN where mean_a is 0
+  double low = 0, high = 0;       // bootstrap interval of that, at 1 - alpha
+  double p = 1, adjusted_p = 1;   // Welch; Benjamini-Hochberg over all lines tested
+  ChangeKind kind = ChangeKind::untested;
+};
+
+struct ComparisonOptions {
+  double alpha = 0.05;
+  // A change smaller than this is of no interest, however sure.
+  double min_change = 0.01;
+};
+
+struct ProfileComparison {
+  std::string name_a, name_b;
+  ComparisonOptions options;
+  std::vector<ComparisonLine> lines;  // the step time first where both runs have steps
+  size_t tested = 0, slower = 0, faster = 0;
+  std::vector<std::string> remarks;
+
+  const ComparisonLine* StepTime() const;
+  bool differs() const { return slower + faster > 0; }
+  // The step is slower; where no steps are known, or with `any_line`, any line.
+  bool Regressed(bool any_line) const;
+};
+
+// Compares every series that both runs have. A line differs when Welch's test, adjusted for the number of lines, and
+// the bootstrap interval both say so and the change is not too small to matter.
+ProfileComparison CompareProfiles(const ProfileReport& a, const ProfileReport& b, const ComparisonOptions& options);
+
+}  // namespace tacet

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/profile_report.h"
+
+namespace tacet {
+
+// docs/profile.md holds the output of `tacet profile --explain`: write it anew after a change.
+std::span<const Definition> ProfileDefinitions() {
+  static constexpr Definition kDefinitions[] = {
+      {"step",
+       "One iteration as the profiler marks it (ProfilerStep#N); without marks the whole recording, first to "
+       "last GPU event. The job's step time is the mean over steps of the median rank."},
+      {"compute", "Time with at least one kernel running that is no communication, all streams merged."},
+      {"exposed communication", "Time with a communication kernel and no compute kernel running."},
+      {"hidden communication",
+       "Time with a communication and a compute kernel running together. It is part of compute "
+       "as well; the budget counts it once."},
+      {"copies", "Time in which only copies and memsets run."},
+      {"idle",
+       "Time in which nothing runs on the device. A gap belongs to the GPU event that ends it and is split at "
+       "the start of the host call that launched it."},
+      {"host wait", "The part of a gap before that host call: the host had not asked for more work."},
+      {"waiting data", "Host wait while the host was inside a data loader."},
+      {"launch", "The part of a gap from that host call on: launch latency and waits between streams."},
+      {"budget",
+       "compute without communication + hidden + exposed + copies + host wait + launch + waiting data. The sum "
+       "is the step, to the nanosecond."},
+      {"calls, bytes",
+       "Operations in which all recorded members agree; bytes are S of nccl-tests: the larger of input "
+       "and output of one rank."},
+      {"size class", "Operations up to this many bytes and more than half of it."},
+      {"wait",
+       "Own kernel start to the last member's kernel start, on aligned clocks, summed over members and calls. "
+       "From durations only: own duration minus the shortest."},
+      {"transfer", "Last member's start to the last end, summed over calls. From durations only: the shortest."},
+      {"algorithm bandwidth", "Bytes / transfer, GB/s = 1e9 bytes/s."},
+      {"bus bandwidth",
+       "Algorithm bandwidth times nccl-tests' factor: all_reduce 2(n-1)/n; all_gather, reduce_scatter, "
+       "all_to_all, gather, scatter (n-1)/n; broadcast, reduce, send, recv 1."},
+      {"share of peak",
+       "Bus bandwidth over what one device's NVLink (members on one host) or network card (several "
+       "hosts) moves in one direction, by the device's name or --peak-gbs."},
+      {"group share", "Kernel time of a group's operations, waiting included, over the step time of its members."},
+      {"clock offset",
+       "A rank's clock minus the reference rank's, from the ends of operations in which all take part. "
+       "The remaining error is the standard error of that estimate."},
+      {"lateness",
+       "A member's kernel start minus the median member's, in operations in which its coming counts; summed "
+       "by step."},
+      {"straggler",
+       "A rank late by at least 4 % of the step and three times the typical rank, in most steps, or by "
+       "much more now and then."},
+      {"cost",
+       "What all ranks would gain per step if the stragglers came when the last of the others comes, as a share "
+       "of the step."},
+      {"slowdown S",
+       "Replayed step time with the recorded times over the replayed time in which every operation takes "
+       "the mean of its kind (the median for communication)."},
+      {"S of a part", "The same with the recorded times of that operation type, data-parallel rank or stage only."},
+      {"M_W", "Share of the slowdown that goes away when the worst 3 % of workers get ideal times."},
+      {"M_S", "Share of the slowdown that goes away when the last stage gets ideal times."},
+      {"bubble", "Mean over stages of the share of the step in which a stage only waits for its neighbours."},
+      {"theoretical bubble", "(p-1)/(v m+p-1) for p stages, m microbatches and v model chunks a stage."},
+      {"stage imbalance", "Compute of the heaviest stage over the median of the others."},
+      {"DDP buckets", "The all-reduces of a step whose sizes add up to the gradients, in order."},
+      {"bucket_cap_mb",
+       "The cap with the shortest predicted step: buckets are filled with gradients as they become "
+       "ready, each takes latency + bytes / bandwidth as fitted to the recording."},
+      {"FSDP volume",
+       "Unsharded bytes gathered and scattered per step. Theory for P bytes of parameters: reduce-scatter "
+       "P, all-gather 2 P less the units kept after the forward pass."},
+      {"MFU", "FLOPs of the model per second over the devices' dense bf16 peak: (6 N + 12 L H Q T) a token (PaLM)."},
+      {"HFU",
+       "The same with what the hardware really did: recomputed activations count (8 N + 16 L H Q T when all "
+       "are), or the matrix shapes of the trace."},
+      {"overlap efficiency",
+       "1 - (actual - max(compute, communication)) / min(compute, communication), kept within 0 "
+       "and 1."},
+      {"fraction hidden",
+       "Time in which communication and compute run together over the time communication runs, over "
+       "the whole trace."},
+      {"peak allocated, reserved",
+       "Largest sum of live tensors, and largest memory the caching allocator took from the "
+       "device. Fragmentation is 1 - allocated / reserved at the peak."},
+      {"verdict",
+       "compute-bound: at least 75 % of the step computes. Else the larger of exposed communication and time "
+       "without kernels names it, when it is at least 15 % and 1.25 times the other: communication-bound, "
+       "pipeline bubble (in a pipeline) or host-bound. Else balanced."},
+      {"gain",
+       "Predicted share of the step time saved. \"At most\" marks what would be saved if the whole loss went "
+       "away. Gains of several pieces of advice do not add up."},
+  };
+  return kDefinitions;
+}
+
+}  // namespace tacet

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/profile_report.h"
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/timing/statistics.h"
+#include "base/parallel.h"
+#include "report/profile_series.h"
+#include "report/profile_verdict.h"
+
+namespace tacet {
+namespace {
+
+constexpr int64_t TimeBudget::*kParts[] = {
+    &TimeBudget::compute_only_ns, &TimeBudget::hidden_ns, &TimeBudget::exposed_ns,  &TimeBudget::copies_ns,
+    &TimeBudget::host_wait_ns,    &TimeBudget::launch_ns, &TimeBudget::data_wait_ns};
+
+TimeBudget Divide(const TimeBudget& total, int64_t n) {
+  TimeBudget mean;
+  if (n <= 0) return mean;
+  int64_t TimeBudget::*largest = kParts[0];
+  for (const auto part : kParts) {
+    mean.*part = total.*part / n;
+    if (mean.*part > mean.*largest) largest = part;
+  }
+  mean.*largest += total.total_ns() / n - mean.total_ns();
+  return mean;
+}
+
+std::string HostOf(const Incident& incident, Rank rank) {
+  const auto at = incident.process_of.find(rank);
+  return at == incident.process_of.end() ? std::string() : incident.processes[at->second].host;
+}
+
+RankBudget MeasureRank(const Timeline& timeline, ProfileRank& out) {
+  const BudgetMeter meter(timeline);
+  RankBudget budget;
+  budget.rank = timeline.rank;
+  for (const TrainingStep& step : StepsOf(timeline)) {
+    budget.steps.push_back({step, meter.Measure({step.start_ns, step.end_ns})});
+    budget.total += budget.steps.back().budget;
+  }
+  out.rank = timeline.rank;
+  out.steps = budget.steps.size();
+  out.mean = Divide(budget.total, static_cast<int64_t>(out.steps));
+  out.step_ns = out.mean.total_ns();
+  const IntervalSet& busy = meter.activity().busy;
+  if (!busy.empty()) out.overlap = MeasureOverlap(meter.activity(), {busy.front().begin, busy.back().end});
+  out.memory = MeasureMemory(timeline);
+  out.cut = timeline.cut;
+  if (!timeline.gpu.empty())
+    if (const DeviceProperties* device = timeline.PropertiesOf(timeline.MainDevice())) out.device = device->name;
+  return budget;
+}
+
+std::vector<RankBudget> MeasureRanks(const Incident& incident, const ProfileOptions& options, ProfileReport& profile) {
+  std::vector<RankBudget> budgets(incident.timelines.size());
+  profile.budgets.resize(incident.timelines.size());
+  ParallelFor(incident.timelines.size(), options.threads,
+              [&](size_t i) { budgets[i] = MeasureRank(incident.timelines[i], profile.budgets[i]); });
+  TimeBudget total;
+  int64_t steps = 0;
+  double ratio = 0, efficiency = 0, talkers = 0;
+  for (size_t i = 0; i < budgets.size(); ++i) {
+    ProfileRank& rank = profile.budgets[i];
+    rank.host = HostOf(incident, rank.rank);
+    total += budgets[i].total;
+    steps += static_cast<int64_t>(rank.steps);
+    profile.steps = std::max(profile.steps, rank.steps);
+    if (rank.overlap.communication_ns == 0) continue;
+    ratio += rank.overlap.ratio();
+    efficiency += rank.overlap.efficiency();
+    ++talkers;
+  }
+  profile.mean = Divide(total, steps);
+  if (talkers > 0) profile.overlap_ratio = ratio / talkers, profile.overlap_efficiency = efficiency / talkers;
+  return budgets;
+}
+
+// Rounds on one clock, from the best source there is.
+std::vector<CollectiveRound> MatchRounds(const Incident& incident, ProfileReport& profile) {
+  std::vector<CollectiveRound> rounds;
+  if (!incident.timelines.empty()) {
+    profile.source = "profiler traces";
+    rounds = MatchCollectives(incident.timelines, incident.groups);
+    profile.stragglers = FindStragglersInTraces(incident.timelines, incident.groups);
+  } else if (rounds = MatchMeasurements(incident); !rounds.empty()) {
+    profile.source = "NCCL Inspector";
+    profile.stragglers = FindStragglersInMeasurements(incident);
+  } else if (rounds = MatchTimedCalls(incident); !rounds.empty()) {
+    profile.source = "timed flight records";
+    profile.stragglers = FindStragglersInTimedCalls(incident);
+  } else if (!incident.pipeline_traces.empty()) {
+    profile.source = "pipeline timeline";
+  }
+  profile.clocks = AlignClocks(rounds);
+  ApplyAlignment(profile.clocks, rounds);
+  return rounds;
+}
+
+std::string GroupLabel(const Incident& incident, GroupIndex group) {
+  const auto index = static_cast<size_t>(group);
+  return index < incident.groups.size() ? incident.groups[index].Label() : std::string("unknown group");
+}
+
+bool OnSeveralHosts(const Incident& incident, GroupIndex group) {
+  const auto index = static_cast<size_t>(group);
+  std::set<std::string> hosts;
+  if (index < incident.groups.size())
+    for (const Rank rank : incident.groups[index].members)
+      if (auto host = HostOf(incident, rank); !host.empty()) hosts.insert(std::move(host));
+  return hosts.size() > 1;
+}
+
+void FillTable(const Incident& incident, const std::vector<CollectiveRound>& rounds, const ProfileOptions& options,
+               ProfileReport& profile) {
+  std::optional<DevicePeak> peak;
+  for (const ProfileRank& rank : profile.budgets)
+    if (!peak && !rank.device.empty()) peak = FindDevicePeak(rank.device);
+  double wait = 0, busy = 0;
+  for (const CommunicationRow& row : SummariseCommunication(rounds)) {
+    ProfileTableRow& line = profile.table.emplace_back();
+    line.row = row;
+    line.group = GroupLabel(incident, row.group);
+    line.several_hosts = OnSeveralHosts(incident, row.group);
+    if (peak) line.peak_gbs = line.several_hosts ? peak->nic_gbs : peak->link_gbs;
+    if (options.peak_gbs > 0) line.peak_gbs = options.peak_gbs;
+    if (line.peak_gbs > 0) line.share_of_peak = row.bus_gbs / line.peak_gbs;
+    const int32_t members = IsPointToPoint(row.kind) ? 2 : std::max(1, row.group_size);
+    const auto waiting = static_cast<double>(row.wait_ns);
+    const double all = waiting + static_cast<double>(row.transfer_ns) * members;
+    if (all > 0) line.wait_share = waiting / all;
+    wait += waiting;
+    busy += all;
+  }
+  if (busy > 0) profile.wait_share = wait / busy;
+}
+
+// Kernel time of each group, over its members and the time they were watched.
+void FillGroupShares(const Incident& incident, const std::vector<CollectiveRound>& rounds, ProfileReport& profile) {
+  if (profile.budgets.empty()) return;
+  struct Sum {
+    double busy = 0;
+    size_t calls = 0;
+    std::set<Rank> ranks;
+  };
+  std::map<GroupIndex, Sum> sums;
+  for (const CollectiveRound& round : rounds) {
+    if (round.step < 0) continue;
+    Sum& sum = sums[round.group];
+    ++sum.calls;
+    for (const RoundMember& member : round.members) {
+      sum.busy += static_cast<double>(std::max<int64_t>(0, member.duration_ns));
+      sum.ranks.insert(member.rank);
+    }
+  }
+  for (const auto& [group, sum] : sums) {
+    double watched = 0;
+    for (const ProfileRank& rank : profile.budgets)
+      if (sum.ranks.contains(rank.rank)) watched += static_cast<double>(rank.step_ns) * static_cast<double>(rank.steps);
+    GroupShare share{GroupLabel(incident, group), static_cast<int32_t>(sum.ranks.size()), sum.calls, 0};
+    if (watched > 0) share.share = sum.busy / watched;
+    profile.groups.push_back(std::move(share));
+  }
+  std::stable_sort(profile.groups.begin(), profile.groups.end(),
+                   [](const GroupShare& a, const GroupShare& b) { return a.share > b.share; });
+}
+
+void FillUtilisation(const Incident& incident, const ProfileOptions& options, ProfileReport& profile) {
+  double peak = options.peak_tflops;
+  for (const ProfileRank& rank : profile.budgets)
+    if (const auto found = FindDevicePeak(rank.device); found && peak <= 0) peak = found->bf16_tflops;
+  const double devices = profile.world_size > 0 ? static_cast<double>(profile.world_size)
+                                                : static_cast<double>(std::max<size_t>(1, profile.ranks.size()));
+  const double seconds = static_cast<double>(profile.step_ns) / 1e9;
+  const bool shaped = options.model.layers > 0 && options.model.hidden > 0;
+  if (options.tokens_per_step > 0 && (options.model.parameters > 0 || shaped)) {
+    ProfileUtilisation out;
+    out.source = shaped ? "transformer shape" : "model size";
+    out.peak_tflops = peak;
+    const double tokens = options.tokens_per_step / devices;
+    out.flops = HardwareFlopsPerToken(options.model, options.full_recompute) * tokens;
+    out.mfu = MeasureUtilisation(ModelFlopsPerToken(options.model) * tokens, seconds, peak).share();
+    out.hfu = MeasureUtilisation(out.flops, seconds, peak).share();
+    profile.utilisation = out;
+    return;
+  }
+  double flops = 0, time = 0, traces = 0;
+  for (const Timeline& timeline : incident.timelines)
+    if (const auto one = MeasureUtilisation(timeline)) {
+      flops += one->flops;
+      time += one->seconds;
+      ++traces;
+      if (options.peak_tflops <= 0) peak = one->peak_tflops;
+    }
+  if (traces == 0 || flops <= 0) return;
+  profile.utilisation = {"matrix shapes", 0, MeasureUtilisation(flops / traces, time / traces, peak).share(),
+                         flops / traces, peak};
+}
+
+void FillStrategies(const Incident& incident, const std::vector<CollectiveRound>& rounds, ProfileReport& profile) {
+  for (const PipelineTrace& trace : incident.pipeline_traces) profile.what_if.push_back(ReplayWhatIf(trace));
+  if (incident.timelines.empty()) return;
+  profile.pipeline = AnalysePipeline(rounds, incident.timelines);
+  profile.ddp = AnalyseDdp(rounds, incident.timelines);
+  profile.fsdp = AnalyseFsdp(rounds, incident.timelines);
+  profile.ddp_group = profile.ddp.found ? GroupLabel(incident, profile.ddp.group) : "";
+  profile.fsdp_group = profile.fsdp.found ? GroupLabel(incident, profile.fsdp.group) : "";
+}
+
+void AddRemarks(const Incident& incident, ProfileReport& profile) {
+  if (profile.source.empty()) {
+    profile.remarks.push_back(
+        "nothing with times was found: torch.profiler traces of all ranks over a few steps tell most");
+    return;
+  }
+  size_t cut = 0, unmarked = 0, assumed = 0;
+  for (const ProfileRank& rank : profile.budgets) cut += rank.cut;
+  for (const Timeline& timeline : incident.timelines) unmarked += timeline.steps.empty();
+  for (const Timeline& timeline : incident.timelines) {
+    const auto at = incident.process_of.find(timeline.rank);
+    if (at != incident.process_of.end()) assumed += incident.processes[at->second].rank_certainty == Certainty::assumed;
+  }
+  const auto remark = [&](size_t n, const std::string& text) {
+    if (n > 0) profile.remarks.push_back(std::to_string(n) + (n == 1 ? " trace " : " traces ") + text);
+  };
+  remark(cut, "ended early; what was complete is used");
+  remark(unmarked, "without step marks (prof.step()): the whole recording counts as one step");
+  remark(assumed, "without a rank inside: it is taken from the file name");
+  if (profile.world_size > 0 && !incident.timelines.empty() &&
+      static_cast<int64_t>(incident.timelines.size()) < profile.world_size)
+    profile.remarks.push_back("traces of " + std::to_string(incident.timelines.size()) + " of " +
+                              std::to_string(profile.world_size) +
+                              " ranks: waiting for ranks without a trace counts as transfer");
+}
+
+}  // namespace
+
+std::string_view Name(ProfileVerdict verdict) {
+  switch (verdict) {
+    case ProfileVerdict::undetermined: return "undetermined";
+    case ProfileVerdict::compute_bound: return "compute-bound";
+    case ProfileVerdict::communication_bound: return "communication-bound";
+    case ProfileVerdict::host_bound: return "host-bound";
+    case ProfileVerdict::pipeline_bubble: return "pipeline bubble";
+    case ProfileVerdict::balanced: return "balanced";
+  }
+  return "undetermined";
+}
+
+ProfileReport BuildProfile(const Incident& incident, const ProfileOptions& options) {
+  ProfileReport profile;
+  profile.job = incident.label;
+  profile.world_size = incident.world_size;
+  for (const Rank rank : incident.RanksSeen()) profile.ranks.push_back(rank.value);
+  const std::vector<RankBudget> budgets = MeasureRanks(incident, options, profile);
+  const std::vector<CollectiveRound> rounds = MatchRounds(incident, profile);
+  FillTable(incident, rounds, options, profile);
+  FillGroupShares(incident, rounds, profile);
+  FillStrategies(incident, rounds, profile);
+  profile.series = CollectSeries(incident, budgets, rounds);
+  if (!profile.series.empty() && profile.series[0].name == "step time") {
+    profile.step_ns = static_cast<int64_t>(Mean(profile.series[0].values));
+    profile.steps = profile.series[0].values.size();
+  } else {
+    profile.step_ns = profile.stragglers.step_ns;
+    profile.steps = profile.stragglers.steps;
+  }
+  FillUtilisation(incident, options, profile);
+  AddRemarks(incident, profile);
+  JudgeProfile(profile);
+  return profile;
+}
+
+}  // namespace tacet

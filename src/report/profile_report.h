@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/timing/clock_alignment.h"
+#include "analysis/timing/communication_table.h"
+#include "analysis/timing/ddp_buckets.h"
+#include "analysis/timing/fsdp_volume.h"
+#include "analysis/timing/memory_use.h"
+#include "analysis/timing/mfu.h"
+#include "analysis/timing/overlap.h"
+#include "analysis/timing/pipeline.h"
+#include "analysis/timing/straggler.h"
+#include "analysis/timing/time_budget.h"
+#include "analysis/timing/whatif_replay.h"
+
+namespace tacet {
+
+// What the user knows and the traces do not tell. 0: not given.
+struct ProfileOptions {
+  TransformerShape model;
+  double tokens_per_step = 0;  // of the whole job
+  bool full_recompute = false;
+  double peak_tflops = 0;  // of one device; else by its name
+  double peak_gbs = 0;     // of one device's link; else by its name
+  unsigned threads = 0;    // 0: one per core
+};
+
+struct ProfileRank {
+  Rank rank;
+  std::string host, device;  // empty where unknown
+  size_t steps = 0;
+  // Mean of a step. total_ns() is step_ns, exactly: what integer division leaves over goes to the largest part.
+  TimeBudget mean;
+  int64_t step_ns = 0;
+  Overlap overlap;  // over the whole trace
+  std::optional<MemoryUse> memory;
+  bool cut = false;  // the file ended early
+};
+
+struct ProfileTableRow {
+  CommunicationRow row;
+  std::string group;           // for people
+  bool several_hosts = false;  // its members are on different hosts: the network card is the limit, else the link
+  double peak_gbs = 0;         // 0 where unknown
+  double share_of_peak = 0;    // bus bandwidth over that
+  double wait_share = 0;       // waiting / (waiting + transfer), of all members
+};
+
+// How much of the step the kernels of one group take on its members, on average: the price of a strategy.
+struct GroupShare {
+  std::string group;
+  int32_t size = -1;
+  size_t calls = 0;
+  double share = 0;
+};
+
+struct ProfileUtilisation {
+  std::string_view source;  // "model", "transformer shape", "matrix shapes"
+  double mfu = 0, hfu = 0;  // 0 where not computable
+  double flops = 0;         // of the hardware, per device and step
+  double peak_tflops = 0;
+};
+
+// One value per step, for comparisons between runs.
+struct ProfileSeries {
+  std::string name;
+  std::vector<double> values;  // ns
+};
+
+enum class ProfileVerdict : uint8_t {
+  undetermined,
+  compute_bound,
+  communication_bound,
+  host_bound,
+  pipeline_bubble,
+  balanced
+};
+std::string_view Name(ProfileVerdict verdict);  // "compute-bound"
+
+struct Advice {
+  std::string what, why;
+  double gain = 0;       // share of the step time
+  bool at_most = false;  // an upper bound, not a prediction
+};
+
+struct ProfileReport {
+  std::string job;     // tells jobs apart; empty for one
+  std::string source;  // "profiler traces", "NCCL Inspector", "timed flight records", "pipeline timeline"
+  int64_t world_size = -1;
+  std::vector<int> ranks;
+  size_t steps = 0;
+  int64_t step_ns = 0;  // mean over steps of the median rank; 0 where no steps are known
+
+  ProfileVerdict verdict = ProfileVerdict::undetermined;
+  std::string headline;
+  std::vector<Advice> advice;  // most gain first, three at most
+
+  std::vector<ProfileRank> budgets;  // by rank
+  TimeBudget mean;                   // over ranks; total_ns() is the mean step exactly
+  std::vector<ProfileTableRow> table;
+  std::vector<GroupShare> groups;
+  double wait_share = 0;  // waiting for peers over all communication time
+  ClockAlignment clocks;
+  StragglerReport stragglers;
+  std::vector<WhatIfReport> what_if;
+  PipelineReport pipeline;
+  DdpReport ddp;
+  std::string ddp_group, fsdp_group;
+  FsdpReport fsdp;
+  std::optional<ProfileUtilisation> utilisation;
+  double overlap_ratio = 0, overlap_efficiency = 0;  // mean over ranks that communicate
+  std::vector<ProfileSeries> series;
+  std::vector<std::string> remarks;  // what could not be told, and why
+};
+
+ProfileReport BuildProfile(const Incident& incident, const ProfileOptions& options);
+
+// What each printed number means.
+struct Definition {
+  std::string_view name, definition;
+};
+std::span<const Definition> ProfileDefinitions();
+
+}  // namespace tacet

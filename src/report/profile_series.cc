@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/profile_series.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <tuple>
+
+#include "analysis/timing/statistics.h"
+
+namespace tacet {
+namespace {
+
+struct BudgetPart {
+  std::string_view name;
+  int64_t TimeBudget::*value;
+};
+
+constexpr BudgetPart kParts[] = {
+    {"compute without communication", &TimeBudget::compute_only_ns},
+    {"hidden communication", &TimeBudget::hidden_ns},
+    {"exposed communication", &TimeBudget::exposed_ns},
+    {"copies", &TimeBudget::copies_ns},
+    {"idle: host wait", &TimeBudget::host_wait_ns},
+    {"idle: launch", &TimeBudget::launch_ns},
+    {"idle: waiting data", &TimeBudget::data_wait_ns},
+};
+
+void AddBudgets(const std::vector<RankBudget>& budgets, std::vector<ProfileSeries>& out) {
+  std::map<int64_t, std::vector<const StepBudget*>> by_step;
+  for (const RankBudget& rank : budgets)
+    for (const StepBudget& step : rank.steps) by_step[step.step.number].push_back(&step);
+  ProfileSeries times{"step time", {}};
+  for (const auto& [number, steps] : by_step) {
+    std::vector<double> lengths;
+    for (const StepBudget* step : steps) lengths.push_back(static_cast<double>(step->budget.total_ns()));
+    times.values.push_back(Median(std::move(lengths)));
+  }
+  if (times.values.empty()) return;
+  out.push_back(std::move(times));
+  for (const BudgetPart& part : kParts) {
+    ProfileSeries series{std::string(part.name), {}};
+    for (const auto& [number, steps] : by_step) {
+      double sum = 0;
+      for (const StepBudget* step : steps) sum += static_cast<double>(step->budget.*part.value);
+      series.values.push_back(sum / static_cast<double>(steps.size()));
+    }
+    out.push_back(std::move(series));
+  }
+}
+
+std::string GroupName(const Incident& incident, GroupIndex group) {
+  const auto index = static_cast<size_t>(group);
+  return index < incident.groups.size() ? incident.groups[index].Label() : std::string("unknown group");
+}
+
+int64_t ClassOf(int64_t bytes) {
+  return bytes <= 0 ? 0 : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::min(bytes, int64_t{1} << 61))));
+}
+
+struct LineSamples {
+  std::map<int64_t, std::pair<double, double>> by_step;  // wait of the mean member, transfer
+  int64_t next = -1;                                     // key of the next operation without a step
+  std::vector<double> per_mb;                            // ns of transfer per MB, by call
+};
+
+void AddRound(const CollectiveRound& round, const RoundTiming& timing, LineSamples& line) {
+  auto& [wait, transfer] = line.by_step[round.step >= 0 ? round.step : line.next--];
+  wait += static_cast<double>(timing.total_wait_ns) / static_cast<double>(round.members.size());
+  transfer += static_cast<double>(timing.transfer_ns);
+  if (round.bytes > 0)
+    line.per_mb.push_back(static_cast<double>(timing.transfer_ns) / (static_cast<double>(round.bytes) / 1e6));
+}
+
+void AddLine(const std::string& name, const LineSamples& line, std::vector<ProfileSeries>& out) {
+  ProfileSeries wait{name + ": wait", {}}, transfer{name + ": transfer", {}};
+  for (const auto& [step, sample] : line.by_step) {
+    wait.values.push_back(sample.first);
+    transfer.values.push_back(sample.second);
+  }
+  out.push_back(std::move(wait));
+  out.push_back(std::move(transfer));
+  if (!line.per_mb.empty()) out.push_back({name + ": transfer per MB", line.per_mb});
+}
+
+}  // namespace
+
+std::string DescribeSizeClass(int64_t size_class) {
+  const char* unit = "B";
+  for (const char* larger : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (size_class < 1024) break;
+    size_class /= 1024;
+    unit = larger;
+  }
+  return std::to_string(size_class) + " " + unit;
+}
+
+std::string DescribeTableLine(OpKind kind, std::string_view group, int64_t size_class) {
+  std::string out = std::string(Name(kind)) + " on " + std::string(group);
+  return size_class > 0 ? out + ", up to " + DescribeSizeClass(size_class) : out;
+}
+
+std::vector<ProfileSeries> CollectSeries(const Incident& incident, const std::vector<RankBudget>& budgets,
+                                         const std::vector<CollectiveRound>& rounds) {
+  std::vector<ProfileSeries> out;
+  AddBudgets(budgets, out);
+  std::map<std::pair<std::string, OpKind>, std::map<int64_t, LineSamples>> lines;
+  for (const CollectiveRound& round : rounds) {
+    const RoundTiming timing = TimeRound(round);
+    if (timing.transfer_ns < 0 || round.members.empty()) continue;
+    auto& sizes = lines[{GroupName(incident, round.group), round.kind}];
+    AddRound(round, timing, sizes[ClassOf(round.bytes)]);
+    AddRound(round, timing, sizes[-1]);
+  }
+  for (const auto& [key, sizes] : lines)
+    for (const auto& [size_class, line] : sizes) {
+      // One size class only: the line of all sizes is the same.
+      if (size_class == -1 && sizes.size() == 2) continue;
+      const std::string name = DescribeTableLine(key.second, key.first, size_class);
+      AddLine(size_class == -1 ? name + ", all sizes" : name, line, out);
+    }
+  for (const PipelineTrace& trace : incident.pipeline_traces) {
+    std::map<int32_t, std::pair<int64_t, int64_t>> windows;
+    for (const PipelineOperation& operation : trace.operations) {
+      auto& window = windows.try_emplace(operation.step, operation.start_ns, operation.end_ns).first->second;
+      window.first = std::min(window.first, operation.start_ns);
+      window.second = std::max(window.second, operation.end_ns);
+    }
+    ProfileSeries times{"step time", {}};
+    for (const auto& [step, window] : windows)
+      times.values.push_back(static_cast<double>(window.second - window.first));
+    if (out.empty() && !times.values.empty()) out.push_back(std::move(times));
+  }
+  return out;
+}
+
+}  // namespace tacet

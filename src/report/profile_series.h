@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "report/profile_report.h"
+
+namespace tacet {
+
+// 33554432 -> "32 MiB". Size classes are powers of two.
+std::string DescribeSizeClass(int64_t size_class);
+// "all_reduce on default_pg, up to 32 MiB".
+std::string DescribeTableLine(OpKind kind, std::string_view group, int64_t size_class);
+
+// Step time and budget parts by step (over ranks: median, mean), then wait and transfer of every line of the
+// communication table, summed by step (operations without a step count each as one value), and the transfer time per
+// MB of each call.
+std::vector<ProfileSeries> CollectSeries(const Incident& incident, const std::vector<RankBudget>& budgets,
+                                         const std::vector<CollectiveRound>& rounds);
+
+}  // namespace tacet

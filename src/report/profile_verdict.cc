@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/profile_verdict.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tacet {
+namespace {
+
+// A step that computes this much of its time has little else to give.
+constexpr double kComputeBound = 0.75;
+// A loss must be this much of the step, and this much more than the next one, to give the job its name.
+constexpr double kMinLoss = 0.15, kClearLead = 1.25;
+// Less than this is within the noise of two runs.
+constexpr double kMinGain = 0.01;
+// What a well-tuned network reaches of its nominal rate.
+constexpr double kReachablePeak = 0.8;
+constexpr size_t kMostAdvice = 3;
+
+std::string Percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, share < 0.0995 ? "%.1f %%" : "%.0f %%", share * 100);
+  return text;
+}
+
+double ShareOf(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+std::string RankList(const std::vector<Straggler>& stragglers) {
+  std::vector<int> ranks;
+  for (const Straggler& one : stragglers) ranks.push_back(one.rank.value);
+  std::sort(ranks.begin(), ranks.end());
+  std::string out = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size() && i < 8; ++i) out += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  return ranks.size() > 8 ? out + ", ..." : out;
+}
+
+std::string_view OriginWords(StragglerOrigin origin) {
+  switch (origin) {
+    case StragglerOrigin::unknown: return "why is not told by these records";
+    case StragglerOrigin::gpu_work: return "its GPU works longer: clocks, throttling, another process, or more work";
+    case StragglerOrigin::host: return "its host issues work late: CPU contention, garbage collection, .item()";
+    case StragglerOrigin::data_loading: return "its host waits for the next batch";
+    case StragglerOrigin::uneven_input: return "whoever gets the largest input is late: balance the batches";
+    case StragglerOrigin::stage: return "its pipeline stage has more work than the others: move layers";
+  }
+  return "";
+}
+
+void AddStragglers(const ProfileReport& profile, std::vector<Advice>& out) {
+  const StragglerReport& found = profile.stragglers;
+  if (found.stragglers.empty()) return;
+  const Straggler& worst = found.stragglers.front();
+  if (worst.origin == StragglerOrigin::stage) return;  // said with the pipeline
+  out.push_back({"Bring " + RankList(found.stragglers) + " to the pace of the others",
+                 std::string(OriginWords(worst.origin)), found.cost_share, false});
+}
+
+void AddPipeline(const PipelineReport& pipeline, std::vector<Advice>& out) {
+  if (!pipeline.found) return;
+  if (pipeline.heaviest >= 0)
+    out.push_back({"Move layers away from stage " + std::to_string(pipeline.heaviest),
+                   "it computes " + Percent(pipeline.imbalance - 1) + " longer than the typical stage",
+                   pipeline.balance_gain, false});
+  const double p = pipeline.stages, m = pipeline.microbatches, v = std::max(1, pipeline.chunks);
+  if (p < 2 || m < 1) return;
+  const auto time = [&](double microbatches) { return (v * microbatches + p - 1) / (v * microbatches); };
+  const std::string twice = std::to_string(2 * pipeline.microbatches);
+  out.push_back({"Split the batch into " + twice + " microbatches instead of " + std::to_string(pipeline.microbatches),
+                 "the bubble of equal stages is (p-1)/(m+p-1); smaller microbatches must still fill the GPU",
+                 1 - time(2 * m) / time(m), true});
+}
+
+void AddReplay(const std::vector<WhatIfReport>& reports, std::vector<Advice>& out) {
+  for (const WhatIfReport& report : reports) {
+    if (!report.valid || report.slowdown <= 1) continue;
+    const double lost = 1 - 1 / report.slowdown;
+    if (report.worst_workers_share > 0)
+      out.push_back({"Look at the worst " + std::to_string(report.worst_workers) + " workers",
+                     "data-parallel rank " + std::to_string(report.worst_dp_rank) + ", stage " +
+                         std::to_string(report.worst_stage) + " slow the job down most",
+                     lost * report.worst_workers_share, false});
+    if (report.last_stage_share > 0)
+      out.push_back({"Move layers away from the last stage", "with ideal times there the job would gain this",
+                     lost * report.last_stage_share, false});
+    if (!report.by_operation.empty() && report.by_operation.front().second > 1)
+      out.push_back({"Even out " + report.by_operation.front().first,
+                     "its spread over workers and steps alone slows the job down",
+                     1 - 1 / report.by_operation.front().second, true});
+  }
+}
+
+void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
+  if (profile.ddp.found && profile.ddp.gain > 0) {
+    char cap[32];
+    std::snprintf(cap, sizeof cap, "%g", profile.ddp.recommended_cap_mb);
+    out.push_back({"Set bucket_cap_mb=" + std::string(cap) + " in DistributedDataParallel",
+                   std::to_string(profile.ddp.buckets.size()) + " buckets now", profile.ddp.gain, false});
+  }
+  if (profile.pipeline.found) return;  // exposed communication there is the bubble
+  const double exposed = ShareOf(profile.mean.exposed_ns, profile.mean.total_ns());
+  const double transfer = exposed * (1 - profile.wait_share);
+  double reach = 0, time = 0;
+  for (const ProfileTableRow& line : profile.table) {
+    if (line.share_of_peak <= 0 || line.row.size_class < (1 << 20)) continue;
+    const auto ns = static_cast<double>(line.row.transfer_ns);
+    reach += ns * std::min(1.0, line.share_of_peak / kReachablePeak);
+    time += ns;
+  }
+  if (time > 0 && reach / time < 0.5)
+    out.push_back({"Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)",
+                   "large operations reach " + Percent(kReachablePeak * reach / time) + " of the link's peak; " +
+                       Percent(kReachablePeak) + " is usual",
+                   transfer * (1 - reach / time), true});
+  const double hideable = std::min(transfer, ShareOf(profile.mean.compute_only_ns, profile.mean.total_ns()));
+  out.push_back({profile.fsdp.found ? "Hide gathers and scatters: backward_prefetch, forward_prefetch, larger units"
+                                    : "Hide communication under compute",
+                 Percent(exposed) + " of the step is exposed communication, " + Percent(profile.wait_share) +
+                     " of communication is waiting for peers",
+                 hideable, true});
+}
+
+void AddHost(const TimeBudget& mean, std::vector<Advice>& out) {
+  const int64_t step = mean.total_ns();
+  out.push_back({"Load data ahead: more DataLoader workers, prefetch_factor, pin_memory",
+                 "the GPU has nothing to do while the host waits for a batch", ShareOf(mean.data_wait_ns, step), true});
+  out.push_back({"Give the GPU work earlier: torch.compile, CUDA graphs, no .item() or print in the step",
+                 "the GPU has nothing to do while the host prepares the next launch",
+                 ShareOf(mean.host_wait_ns + mean.launch_ns, step), true});
+  out.push_back(
+      {"Copy from pinned memory with non_blocking=True", "only copies run", ShareOf(mean.copies_ns, step), true});
+}
+
+void JudgeBudget(ProfileReport& profile) {
+  const TimeBudget& mean = profile.mean;
+  const int64_t step = mean.total_ns();
+  const double compute = ShareOf(mean.compute_ns(), step), exposed = ShareOf(mean.exposed_ns, step);
+  const double host = ShareOf(mean.idle_ns() + mean.copies_ns, step);
+  const double first = std::max(exposed, host), second = std::min(exposed, host);
+  using enum ProfileVerdict;
+  if (compute >= kComputeBound) {
+    profile.verdict = compute_bound;
+  } else if (first < kMinLoss || first < kClearLead * second) {
+    profile.verdict = balanced;
+  } else {
+    profile.verdict = host > exposed ? host_bound : profile.pipeline.found ? pipeline_bubble : communication_bound;
+  }
+  profile.headline = Percent(compute) + " of the step computes, " + Percent(exposed) + " is exposed " +
+                     (profile.pipeline.found ? "waiting for other stages, " : "communication, ") + Percent(host) +
+                     " has no kernel running";
+  if (profile.verdict == communication_bound && profile.wait_share > 0.5)
+    profile.headline += "; most of the communication time is waiting for late peers";
+}
+
+}  // namespace
+
+void JudgeProfile(ProfileReport& profile) {
+  std::vector<Advice> advice;
+  if (profile.mean.total_ns() > 0) {
+    JudgeBudget(profile);
+    AddCommunication(profile, advice);
+    AddHost(profile.mean, advice);
+  } else if (!profile.what_if.empty() && profile.what_if.front().valid) {
+    char text[96];
+    std::snprintf(text, sizeof text, "stragglers slow the job down %.3f times against its own ideal",
+                  profile.what_if.front().slowdown);
+    profile.headline = text;
+    profile.verdict = profile.what_if.front().slowdown < 1.05 ? ProfileVerdict::balanced : ProfileVerdict::undetermined;
+  } else if (!profile.table.empty()) {
+    profile.headline = Percent(profile.wait_share) +
+                       " of the communication time is waiting for peers; what else runs is "
+                       "not in these records";
+  } else {
+    profile.headline = "nothing with times was found";
+  }
+  AddStragglers(profile, advice);
+  AddPipeline(profile.pipeline, advice);
+  AddReplay(profile.what_if, advice);
+  if (!profile.stragglers.stragglers.empty())
+    profile.headline += "; " + RankList(profile.stragglers.stragglers) + " make" +
+                        (profile.stragglers.stragglers.size() == 1 ? "s" : "") + " the others wait";
+  std::erase_if(advice, [](const Advice& one) { return one.gain < kMinGain; });
+  std::stable_sort(advice.begin(), advice.end(), [](const Advice& a, const Advice& b) { return a.gain > b.gain; });
+  if (advice.size() > kMostAdvice) advice.resize(kMostAdvice);
+  profile.advice = std::move(advice);
+}
+
+}  // namespace tacet
