@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace tacet {
@@ -122,6 +125,30 @@ TEST(NcclLogWalker, GivesEachLineItsOwnTimeWhenOnlyThatDiffers) {
   EXPECT_EQ(times[1] - times[0], 1'100'000'000);
   EXPECT_EQ(times[2] - times[1], (24 * 3600 + 44 * 60 + 22) * 1'000'000'000LL + 100'000'000);
   EXPECT_EQ(times[3], times[2]);
+}
+
+TEST(NcclLogWalker, ReadsALineTheSameWhateverCameBefore) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(TACET_SOURCE_DIR) + "/src/evidence/nccl_log/samples")) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    NcclLogWalker walker(text);
+    while (const NcclLogLine* line = walker.Next()) {
+      if (line->kind == NcclLineKind::continuation) continue;
+      const Walked alone = WalkOne(std::string_view(text).substr(line->offset, line->bytes));
+      const std::string place = entry.path().string() + ":" + std::to_string(line->number);
+      ASSERT_EQ(line->kind, alone.line.kind) << place;
+      EXPECT_EQ(line->message, alone.line.message) << place;
+      EXPECT_EQ(line->level, alone.line.level) << place;
+      EXPECT_EQ(line->wall_ns, alone.line.wall_ns) << place;
+      EXPECT_EQ(line->tid, alone.line.tid) << place;
+      EXPECT_EQ(line->device, alone.line.device) << place;
+      EXPECT_EQ(line->source, alone.line.source) << place;
+      if (line->kind != NcclLineKind::message) continue;
+      EXPECT_EQ(walker.writers()[line->writer].host, alone.writer.host) << place;
+      EXPECT_EQ(walker.writers()[line->writer].pid, alone.writer.pid) << place;
+    }
+  }
 }
 
 TEST(NcclLogWalker, NoticesThatALabelDoesNotNumberAProcess) {

@@ -46,6 +46,7 @@ TEST(NcclLogStamp, HasNoTimeWithoutADate) {
   EXPECT_EQ(StampOf("3: "), kNoStamp);
   EXPECT_EQ(StampOf("[2026-13-45 00:15:37] "), kNoStamp);
   EXPECT_EQ(StampOf("[2026-11-15 25:15:37] "), kNoStamp);
+  EXPECT_EQ(StampOf("9513095834 "), kNoStamp);
   EXPECT_EQ(StampOf(""), kNoStamp);
 }
 
@@ -131,6 +132,25 @@ TEST(NcclLogCall, RefusesEveryCutOfAFullLine) {
   ASSERT_TRUE(ParseCall(line, &call));
   for (size_t length = 0; length < line.size(); ++length)
     EXPECT_FALSE(ParseCall(line.substr(0, length), &call)) << length;
+}
+
+TEST(NcclLogCall, ReadsALineTheSameWhateverCameBefore) {
+  const auto line = [](int type, int op, std::string_view comm) {
+    return "AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x1 count 8 datatype " + std::to_string(type) + " op " +
+           std::to_string(op) + " root 0 comm " + std::string(comm) + " [nranks=4] stream 0x1";
+  };
+  const std::string lines[] = {line(7, 0, "0xa1"), line(7, 0, "0xa1"), line(7, 0, "0xa12"), line(7, 1, "0xa1"),
+                               line(9, 0, "0xa1")};
+  NcclCallReader reader;
+  for (const std::string& text : lines) {
+    NcclCall remembered, fresh;
+    ASSERT_TRUE(reader.Parse(text, &remembered));
+    ASSERT_TRUE(ParseCall(text, &fresh));
+    EXPECT_EQ(remembered.comm, fresh.comm) << text;
+    EXPECT_EQ(remembered.data_type, fresh.data_type) << text;
+    EXPECT_EQ(remembered.reduction, fresh.reduction) << text;
+    EXPECT_EQ(remembered.nranks, fresh.nranks) << text;
+  }
 }
 
 TEST(NcclLogCall, RefusesNumbersThatDoNotFit) {

@@ -7,6 +7,7 @@ namespace tacet {
 namespace {
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
+constexpr int64_t kYear2200 = 7'258'118'400;  // later is no time, and would not fit in ns
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -96,7 +97,7 @@ int64_t EpochStamp(std::string_view lead) {
     size_t end = at;
     int64_t seconds = 0;
     for (; end < lead.size() && IsDigit(lead[end]) && end - at < 12; ++end) seconds = seconds * 10 + (lead[end] - '0');
-    if (end - at == 10) return seconds * kNsPerSecond + TakeFraction(lead, &end);
+    if (end - at == 10 && seconds < kYear2200) return seconds * kNsPerSecond + TakeFraction(lead, &end);
     while (end < lead.size() && IsDigit(lead[end])) ++end;
     at = end;
   }
