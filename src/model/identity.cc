@@ -27,7 +27,8 @@ struct SpeakerRef {
 };
 
 void Absorb(const Speaker& speaker, Process& process) {
-  if (process.host.empty() || (LooksLikeAddress(process.host) && !LooksLikeAddress(speaker.host) && !speaker.host.empty()))
+  if (process.host.empty() ||
+      (LooksLikeAddress(process.host) && !LooksLikeAddress(speaker.host) && !speaker.host.empty()))
     if (!speaker.host.empty()) process.host = speaker.host;
   if (process.pid < 0) process.pid = speaker.pid;
   if (process.device < 0) process.device = speaker.device;
@@ -55,7 +56,8 @@ uint32_t FindByPid(const Incident& incident, int64_t pid, std::string_view host)
   return found;
 }
 
-SpeakerMap JoinSpeakers(const std::vector<Fragment>& fragments, const std::vector<size_t>& members, Incident& incident) {
+SpeakerMap JoinSpeakers(const std::vector<Fragment>& fragments, const std::vector<size_t>& members,
+                        Incident& incident) {
   std::vector<SpeakerRef> refs;
   SpeakerMap map(members.size());
   for (size_t m = 0; m < members.size(); ++m) {

@@ -34,7 +34,8 @@ void Claim(const Fragment& fragment, Folder& folder) {
 }
 
 bool Collide(const Folder& a, const Folder& b) {
-  const bool share_comm = std::any_of(a.comms.begin(), a.comms.end(), [&](uint64_t id) { return b.comms.contains(id); });
+  const bool share_comm =
+      std::any_of(a.comms.begin(), a.comms.end(), [&](uint64_t id) { return b.comms.contains(id); });
   if (share_comm) return false;
   return std::any_of(a.claims.begin(), a.claims.end(), [&](const auto& claim) { return b.claims.contains(claim); });
 }
@@ -59,7 +60,8 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
     }
     size_t home = SIZE_MAX;
     for (size_t job = 0; job < jobs.size() && home == SIZE_MAX; ++job) {
-      const bool fits = std::none_of(jobs[job].begin(), jobs[job].end(), [&](const Folder* f) { return Collide(*f, folder); });
+      const bool fits =
+          std::none_of(jobs[job].begin(), jobs[job].end(), [&](const Folder* f) { return Collide(*f, folder); });
       // Prefer the job that already holds a folder above this one.
       if (fits) home = job;
     }
@@ -67,7 +69,8 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
       const bool above = std::any_of(jobs[job].begin(), jobs[job].end(), [&, &name = name](const Folder* f) {
         return !f->name.empty() && name.starts_with(f->name + "/");
       });
-      const bool fits = std::none_of(jobs[job].begin(), jobs[job].end(), [&](const Folder* f) { return Collide(*f, folder); });
+      const bool fits =
+          std::none_of(jobs[job].begin(), jobs[job].end(), [&](const Folder* f) { return Collide(*f, folder); });
       if (above && fits) home = job;
     }
     if (home == SIZE_MAX) {
@@ -95,7 +98,8 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
       placed = true;
     }
     // A fragment can be moved into one job only; a shared one goes to the first.
-    if (!placed) parts.front().members.insert(parts.front().members.end(), folder->members.begin(), folder->members.end());
+    if (!placed)
+      parts.front().members.insert(parts.front().members.end(), folder->members.begin(), folder->members.end());
   }
   for (JobPart& part : parts) std::sort(part.members.begin(), part.members.end());
   return parts;
