@@ -27,7 +27,8 @@ void FindLateRanks(const Incident& incident, Analyses& out) {
     out.straggler_source = "traces";
   } else if (!incident.measurements.empty()) {
     out.stragglers = FindStragglersInMeasurements(incident);
-    out.straggler_source = "NCCL Inspector records";
+    const auto& file = incident.files[static_cast<uint32_t>(incident.measurements.front().source.file)];
+    out.straggler_source = file.format == "black_box" ? "black boxes" : "NCCL Inspector records";
   } else if (!out.outcome.unfinished_calls) {
     out.stragglers = FindStragglersInTimedCalls(incident);
     out.straggler_source = "flight records with timing";

@@ -112,7 +112,8 @@ TEST_P(AnyPlace, AnExceptionOfOneRankIsNamedWithItsLine) {
   JobSketch job(place.world);
   job.Rounds(place.rounds);
   Raise(job, place.rank, "KeyError", "'tokens'");
-  for (const int32_t r : job.AllBut({place.rank})) Raise(job, r, "torch.distributed.DistBackendError", "NCCL error in: x");
+  for (const int32_t r : job.AllBut({place.rank}))
+    Raise(job, r, "torch.distributed.DistBackendError", "NCCL error in: x");
   const JudgedCase judged(job);
   const Finding finding = judged.Only("application-exception");
   EXPECT_EQ(finding.ranks, Ranks({place.rank}));

@@ -15,8 +15,8 @@ Status StatusAfterDisagreement(const Case& facts) {
   if (outcome.first_failure) return Status::crash;
   if (outcome.ended_in_order) return Status::corrupt;
   // Without any word of the end: a flight record in which everything completed went on; a log that just stops did not.
-  const SourceAnalysis* record = facts.analyses.Of(CallSource::flight_recorder);
-  return record && !outcome.unfinished_calls ? Status::corrupt : Status::hang;
+  const bool recorded = facts.analyses.Of(CallSource::flight_recorder) || facts.analyses.Of(CallSource::black_box);
+  return recorded && !outcome.unfinished_calls ? Status::corrupt : Status::hang;
 }
 
 const CallDifference* FirstDifferenceOf(const Case& facts) {

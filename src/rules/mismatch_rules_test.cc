@@ -30,7 +30,10 @@ const Deviation kDeviations[] = {
      "collective-mismatch-size",
      {.kind = OpKind::all_gather, .elements = 10, .out_elements = 80},
      {.kind = OpKind::all_gather, .elements = 10, .out_elements = 70}},
-    {"ReducedRoot", "collective-mismatch-root", {.kind = OpKind::reduce, .peer = 1}, {.kind = OpKind::reduce, .peer = 0}},
+    {"ReducedRoot",
+     "collective-mismatch-root",
+     {.kind = OpKind::reduce, .peer = 1},
+     {.kind = OpKind::reduce, .peer = 0}},
 };
 
 struct Example {
@@ -289,9 +292,9 @@ void Report(JobSketch& job, int32_t reporter, int32_t other, const char* aspect)
 }
 
 TEST(DetailReport, TheRankInEveryReportIsOdd) {
-  for (const auto& [aspect, cause] : {std::pair{"shape", "collective-mismatch-size"},
-                                      std::pair{"dtype", "collective-mismatch-dtype"},
-                                      std::pair{"op", "collective-mismatch-operation"}}) {
+  for (const auto& [aspect, cause] :
+       {std::pair{"shape", "collective-mismatch-size"}, std::pair{"dtype", "collective-mismatch-dtype"},
+        std::pair{"op", "collective-mismatch-operation"}}) {
     JobSketch job(4, {});
     for (const int r : {0, 1, 3}) Report(job, r, 2, aspect);
     Report(job, 2, 0, aspect);
