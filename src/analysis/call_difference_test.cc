@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/call_difference.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+
+#include "analysis/testing/job_sketch.h"
+
+namespace tacet {
+namespace {
+
+// Differences point into the incident, so both travel together.
+struct Compared {
+  explicit Compared(JobSketch& job, CallSource source = CallSource::flight_recorder)
+      : incident(job.Finish()), groups(CollectGroupCalls(incident, source)), all(FindDifferences(incident, groups)) {}
+  Incident incident;
+  std::vector<GroupCalls> groups;
+  std::vector<CallDifference> all;
+};
+
+TEST(CallDifference, EqualRanksDoNotDiffer) {
+  JobSketch job(8);
+  job.Rounds(30);
+  EXPECT_TRUE(Compared(job).all.empty());
+}
+
+TEST(CallDifference, TheFirstPlaceIsFoundAlthoughEverythingAfterItDiffersToo) {
+  JobSketch job(4);
+  job.Rounds(11);
+  for (int i = 0; i < 20; ++i) {
+    job.IssueOn({0, 1, 2}, {.elements = 100});
+    job.IssueOn({3}, {.elements = 200});
+  }
+  const Compared compared(job);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_EQ(compared.all[0].seq, 12u);
+  EXPECT_EQ(compared.all[0].odd, Ranks({3}));
+  EXPECT_EQ(compared.all[0].sides[0].ranks, Ranks({0, 1, 2}));
+  EXPECT_EQ(compared.all[0].sides[0].call->in_elements, 100);
+  EXPECT_EQ(compared.all[0].sides[1].call->in_elements, 200);
+}
+
+TEST(CallDifference, TheGrossestAspectIsNamed) {
+  JobSketch job(4);
+  job.IssueOn({0, 1, 2}, {});
+  job.IssueOn({3}, {.kind = OpKind::broadcast, .elements = 5, .type = DataType::int8, .peer = 0});
+  EXPECT_EQ(Compared(job).all[0].aspect, CallAspect::operation);
+  JobSketch finer(4);
+  finer.IssueOn({0, 1, 2}, {});
+  finer.IssueOn({3}, {.elements = 5, .type = DataType::int8});
+  EXPECT_EQ(Compared(finer).all[0].aspect, CallAspect::size);
+}
+
+TEST(CallDifference, EachGroupHasItsOwn) {
+  JobSketch job(4);
+  const GroupIndex pair = job.AddGroup("tp", {0, 1});
+  job.Rounds(3);
+  for (int i = 0; i < 6; ++i) job.IssueAll({.group = pair});
+  job.Issue(0, {.group = pair});
+  job.Issue(1, {.group = pair, .elements = 7});
+  job.IssueOn({0, 1, 2}, {});
+  job.IssueOn({3}, {.type = DataType::int8});
+  const Compared compared(job);
+  ASSERT_EQ(compared.all.size(), 2u);
+  EXPECT_EQ(compared.all[0].group, kWorld);
+  EXPECT_EQ(compared.all[0].aspect, CallAspect::type);
+  EXPECT_EQ(compared.all[1].group, pair);
+  EXPECT_TRUE(compared.all[1].decided_by_habit);
+  EXPECT_EQ(compared.all[1].odd, Ranks({1}));
+  EXPECT_LT(compared.all[1].enter_wall_ns, compared.all[0].enter_wall_ns);
+}
+
+TEST(CallDifference, AnUndecidedTieNamesNobody) {
+  JobSketch job(2);
+  job.Rounds(9);
+  job.Issue(0, {.elements = 3});
+  job.Issue(1, {.elements = 4});
+  const Compared compared(job);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_TRUE(compared.all[0].odd.empty());
+  EXPECT_FALSE(compared.all[0].decided_by_habit);
+}
+
+TEST(CallDifference, MembersOfACoalescedGroupAreNotCompared) {
+  JobSketch job(2);
+  for (int r = 0; r < 2; ++r) {
+    for (int i = 0; i <= r; ++i) job.Issue(r, {.kind = OpKind::broadcast, .flags = kCoalescedMember});
+    job.Issue(r, {.kind = OpKind::coalesced, .flags = kCoalescedEnd});
+    job.Issue(r, {});
+  }
+  EXPECT_TRUE(Compared(job).all.empty());
+}
+
+TEST(CallDifference, ARankThatIsBehindDoesNotDiffer) {
+  JobSketch job(4);
+  job.Rounds(8);
+  job.IssueOn({0, 1}, {.kind = OpKind::broadcast, .peer = 0});
+  EXPECT_TRUE(Compared(job).all.empty());
+}
+
+TEST(CallDifference, RecordsWithDifferentFirstNumbersMeetByNumber) {
+  JobSketch job(3);
+  for (int s = 0; s < 40; ++s) job.IssueAll({.elements = s});
+  for (int r = 0; r < 3; ++r) {
+    CallStream& stream = job.StreamOf(r);
+    stream.from_start = false;
+    stream.calls.erase(stream.calls.begin(), stream.calls.begin() + 9 * r);
+  }
+  job.StreamOf(1).calls[20].in_elements = 999;  // number 9 + 20 + 1
+  const Compared compared(job);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_EQ(compared.all[0].seq, 30u);
+  EXPECT_EQ(compared.all[0].odd, Ranks({1}));
+}
+
+TEST(CallDifference, ThreeSidesAreOrderedByHowManyTookThem) {
+  JobSketch job(6);
+  job.IssueOn({0, 2, 5}, {.elements = 1});
+  job.IssueOn({1, 4}, {.elements = 2});
+  job.IssueOn({3}, {.elements = 3});
+  const Compared compared(job);
+  ASSERT_EQ(compared.all[0].sides.size(), 3u);
+  EXPECT_EQ(compared.all[0].sides[0].ranks, Ranks({0, 2, 5}));
+  EXPECT_EQ(compared.all[0].sides[2].ranks, Ranks({3}));
+  EXPECT_EQ(compared.all[0].odd, Ranks({1, 3, 4}));
+}
+
+// At a random place of a random order one rank leaves a call out, issues one more, or issues another one, and all go
+// on. The place is where the orders first look different, which is not always where the hand was laid on.
+TEST(CallDifference, IsReadRightAtRandomPlacesOfRandomOrders) {
+  std::mt19937 random(20240611);
+  using Reading = CallDifference::Reading;
+  for (int trial = 0; trial < 300; ++trial) {
+    const int world = 3 + static_cast<int>(random() % 6),
+              odd = static_cast<int>(random() % static_cast<uint32_t>(world));
+    std::vector<int64_t> usual;
+    for (int i = 0; i < 60; ++i) usual.push_back(100 + static_cast<int64_t>(random() % 5));
+    std::vector<int64_t> deviating = usual;
+    const auto at = static_cast<ptrdiff_t>(random() % 40);
+    const auto kind = static_cast<int>(random() % 3);
+    if (kind == 0) deviating.erase(deviating.begin() + at);
+    if (kind == 1) deviating.insert(deviating.begin() + at, 777);
+    if (kind == 2) deviating[static_cast<size_t>(at)] = 777;
+    size_t first = 0;
+    while (deviating[first] == usual[first]) ++first;
+    JobSketch job(world);
+    for (int r = 0; r < world; ++r)
+      for (const int64_t elements : r == odd ? deviating : usual) job.Issue(r, {.elements = elements});
+    const Compared compared(job);
+    ASSERT_EQ(compared.all.size(), 1u);
+    EXPECT_EQ(compared.all[0].seq, first + 1) << "trial " << trial;
+    EXPECT_EQ(compared.all[0].odd, Ranks({odd}));
+    const Reading expected = kind == 0 ? Reading::skipped : kind == 1 ? Reading::extra : Reading::substituted;
+    EXPECT_EQ(compared.all[0].reading, expected) << "trial " << trial << " at " << at;
+  }
+}
+
+}  // namespace
+}  // namespace tacet

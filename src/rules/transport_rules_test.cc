@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network, its limits and its settings.
+#include <gtest/gtest.h>
+
+#include "rules/testing/judged_case.h"
+
+namespace tacet {
+namespace {
+
+constexpr SketchedCall kStarted{.state = CallState::started};
+constexpr SketchedCall kEnqueued{.state = CallState::enqueued};
+
+class Worlds : public testing::TestWithParam<int32_t> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, Worlds, testing::Values(2, 4, 8, 64, 1024));
+
+JobSketch Stalled(int32_t world, int rounds = 5) {
+  JobSketch job(world);
+  job.Rounds(rounds);
+  job.IssueAll(kStarted);
+  job.Wait(600 * kSecondNs);
+  return job;
+}
+
+// transport-stalled
+
+TEST_P(Worlds, ACollectiveThatAllBeganAndNobodyEndsIsATransportStall) {
+  for (const int rounds : {0, 1, 33}) {
+    JobSketch job = Stalled(GetParam(), rounds);
+    const JudgedCase judged(job);
+    const RuleAnswer answer = judged.Ask("transport-stalled");
+    ASSERT_EQ(answer.findings.size(), 1u);
+    const Finding& finding = answer.findings[0];
+    EXPECT_TRUE(finding.ranks.empty());
+    EXPECT_EQ(finding.affected_ranks, RankRange(0, GetParam()));
+    EXPECT_EQ(finding.status, Status::hang);
+    EXPECT_EQ(finding.operation->seq, rounds + 1);
+    ASSERT_FALSE(answer.open.empty());
+    EXPECT_NE(answer.open[0].missing.find("black boxes"), std::string::npos);
+    EXPECT_EQ(judged.Verdict().cause, "transport-stalled");
+  }
+}
+
+TEST(TransportStalled, StaysSilentWhileAMemberIsNotOnRecord) {
+  JobSketch job = Stalled(8);
+  job.LoseRecord(3);
+  EXPECT_FALSE(JudgedCase(job).Fires("transport-stalled"));
+}
+
+TEST(TransportStalled, StaysSilentAfterAMismatch) {
+  JobSketch job(4);
+  job.Rounds(10);
+  job.IssueOn({0, 1, 2}, {});
+  job.IssueOn({3}, {.elements = 5});
+  job.IssueAll(kStarted);
+  job.Wait(600 * kSecondNs);
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("transport-stalled"));
+  EXPECT_EQ(judged.Verdict().cause, "collective-mismatch-size");
+}
+
+TEST(TransportStalled, StaysSilentOnASnapshotOfARunningJob) {
+  JobSketch job(8);
+  job.Rounds(30);
+  job.IssueAll(kStarted);
+  job.Wait(20 * kMillisecondNs);
+  EXPECT_FALSE(JudgedCase(job).Fires("transport-stalled"));
+}
+
+TEST(TransportStalled, YieldsToARecordedNetworkFault) {
+  JobSketch job = Stalled(8);
+  Event& error = job.Log(2, EventKind::nccl_warning);
+  error.subject = "ib-completion-error";
+  error.value = 12;
+  EXPECT_EQ(JudgedCase(job).Verdict().cause, "network-fault");
+}
+
+// network-fault
+
+TEST(NetworkFault, ACompletionErrorOfOneRankNamesItsEnd) {
+  for (const auto [world, rank] : {std::pair{2, 1}, std::pair{8, 0}, std::pair{64, 63}}) {
+    JobSketch job = Stalled(world);
+    Event& error = job.Log(rank, EventKind::nccl_warning);
+    error.subject = "ib-completion-error";
+    error.value = 12;
+    const Finding finding = JudgedCase(job).Only("network-fault");
+    EXPECT_EQ(finding.ranks, Ranks({rank}));
+    EXPECT_EQ(finding.status, Status::hang);
+    EXPECT_EQ(finding.severity, Severity::critical);
+    EXPECT_EQ(finding.operation.has_value(), false) << "nobody is missing, so no operation is waited in for a rank";
+  }
+}
+
+TEST(NetworkFault, ErrorsOfManyRanksNameNobody) {
+  JobSketch job = Stalled(8);
+  for (const int r : {1, 4, 6}) {
+    Event& error = job.Log(r, EventKind::nccl_warning);
+    error.subject = "ib-completion-error";
+    error.value = 12;
+  }
+  const Finding finding = JudgedCase(job).Only("network-fault");
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(finding.affected_ranks, Ranks({1, 4, 6}));
+  EXPECT_EQ(finding.confidence, Confidence::possible);
+}
+
+TEST(NetworkFault, FlushedWorkAndClosedConnectionsAreSecondary) {
+  JobSketch job = Stalled(8);
+  Event& flushed = job.Log(2, EventKind::nccl_warning);
+  flushed.subject = "ib-completion-error";
+  flushed.value = 5;
+  job.Log(3, EventKind::nccl_warning).subject = "connection-closed";
+  job.Log(3, EventKind::connection_lost);
+  EXPECT_FALSE(JudgedCase(job).Fires("network-fault"));
+}
+
+TEST(NetworkFault, ALinkThatWentDownUnderAHangIsNamed) {
+  JobSketch job = Stalled(8);
+  job.Tell(EventKind::link_down).subject = "ib0";
+  const Finding finding = JudgedCase(job).Only("network-fault");
+  EXPECT_NE(finding.headline.find("ib0"), std::string::npos);
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(finding.severity, Severity::critical);
+}
+
+TEST(NetworkFault, ALinkThatWentDownInAFinishedJobIsNoFailure) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(10);
+  job.FinishAll();
+  job.Tell(EventKind::link_down).subject = "ib0";
+  const Finding finding = JudgedCase(job).Only("network-fault");
+  EXPECT_EQ(finding.severity, Severity::warning);
+  EXPECT_EQ(finding.status, Status::degraded);
+}
+
+TEST(NetworkFault, StaysSilentOnAHealthyLog) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(10);
+  job.Log(0, EventKind::network).subject = "IB";
+  job.Log(0, EventKind::nccl_warning).subject = "connect-retry";
+  job.Tell(EventKind::link_up).subject = "ib0";
+  EXPECT_FALSE(JudgedCase(job).Fires("network-fault"));
+}
+
+// timeout-too-short
+
+TEST_P(Worlds, ARankThatCameAfterTheLimitShowsThatTheLimitIsShort) {
+  const int32_t world = GetParam();
+  for (const int32_t late : {0, world - 1}) {
+    JobSketch job(world);
+    job.timeout_ms = 60'000;
+    job.Rounds(6);
+    for (const int32_t r : job.AllBut({late})) job.Issue(r, kStarted);
+    job.Wait(70 * kSecondNs);
+    job.Issue(late, kStarted);
+    for (const int32_t r : job.AllBut({late})) job.TimeOut(r, 7);
+    const Finding finding = JudgedCase(job).Only("timeout-too-short");
+    EXPECT_EQ(finding.ranks, Ranks({late}));
+    EXPECT_EQ(finding.status, Status::hang);
+    EXPECT_EQ(finding.operation->seq, 7);
+    EXPECT_EQ(finding.confidence, Confidence::likely);
+  }
+}
+
+TEST(TimeoutTooShort, OperationsThatEndCloseToTheLimitMakeItPossible) {
+  JobSketch job(4);
+  job.timeout_ms = 60'000;
+  job.Rounds(6);
+  job.IssueAll({.duration_ms = 45'000});
+  job.IssueAll(kStarted);
+  job.Wait(60 * kSecondNs);
+  job.TimeOut(0, 8);
+  const Finding finding = JudgedCase(job).Only("timeout-too-short");
+  EXPECT_EQ(finding.confidence, Confidence::possible);
+  EXPECT_TRUE(finding.ranks.empty());
+}
+
+TEST(TimeoutTooShort, StaysSilentInAHang) {
+  JobSketch job(4);
+  job.Rounds(6);
+  job.IssueOn({0, 1, 2}, kStarted);
+  job.Wait(600 * kSecondNs);
+  job.TimeOut(0, 7);
+  EXPECT_FALSE(JudgedCase(job).Fires("timeout-too-short"));
+}
+
+TEST(TimeoutTooShort, StaysSilentInASlowJobThatEndedWell) {
+  JobSketch job(4);
+  job.timeout_ms = 60'000;
+  for (int s = 0; s < 10; ++s) {
+    job.IssueOn({0, 1, 2}, {.duration_ms = 50'000});
+    job.Wait(50 * kSecondNs);
+    job.IssueOn({3}, {.duration_ms = 1});
+  }
+  job.FinishAll();
+  EXPECT_FALSE(JudgedCase(job).Fires("timeout-too-short"));
+}
+
+TEST(TimeoutTooShort, StaysSilentWhenAllCameTogether) {
+  JobSketch job = Stalled(4);
+  job.TimeOut(1, 6);
+  EXPECT_FALSE(JudgedCase(job).Fires("timeout-too-short"));
+}
+
+// transport-fallback
+
+void Device(JobSketch& job, int32_t rank) { job.Log(rank, EventKind::device_found).subject = "mlx5_0:1/IB"; }
+void Uses(JobSketch& job, int32_t rank, const char* network) { job.Log(rank, EventKind::network).subject = network; }
+void Connects(JobSketch& job, int32_t rank, const char* way) { job.Log(rank, EventKind::transport).subject = way; }
+
+TEST(TransportFallback, SocketsBesideInfinibandDevicesAreAWarning) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  for (int r = 0; r < 4; ++r) {
+    Device(job, r);
+    Uses(job, r, r == 2 ? "Socket" : "IB");
+  }
+  job.GiveOutputs();
+  job.FinishAll();
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("transport-fallback");
+  EXPECT_EQ(finding.ranks, Ranks({2}));
+  EXPECT_EQ(finding.severity, Severity::warning);
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_EQ(judged.Verdict().status, Status::degraded);
+}
+
+TEST(TransportFallback, SocketsOnHostsThatHaveNothingElseAreANote) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  for (int r = 0; r < 4; ++r) {
+    job.Log(r, EventKind::no_device).subject = "IB";
+    Uses(job, r, "Socket");
+  }
+  job.GiveOutputs();
+  job.FinishAll();
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("transport-fallback");
+  EXPECT_EQ(finding.severity, Severity::note);
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(judged.Verdict().status, Status::healthy) << judged.Verdict().headline;
+}
+
+TEST(TransportFallback, OneHostWithoutTheFastNetworkSlowsAllDown) {
+  JobSketch job(8, {CallSource::nccl_log});
+  for (int r = 0; r < 8; ++r) {
+    if (r < 7) Device(job, r);
+    Uses(job, r, r < 7 ? "IB" : "Socket");
+  }
+  const Finding finding = JudgedCase(job).Only("transport-fallback");
+  EXPECT_EQ(finding.ranks, Ranks({7}));
+  EXPECT_EQ(finding.severity, Severity::warning);
+}
+
+TEST(TransportFallback, InfinibandWithoutDirectAccessIsAWarning) {
+  JobSketch job(4, {CallSource::nccl_log});
+  for (int r = 0; r < 4; ++r) {
+    Device(job, r);
+    Uses(job, r, "IB");
+    Connects(job, r, r == 1 ? "NET/IB/0" : "NET/IB/0/GDRDMA");
+  }
+  EXPECT_EQ(JudgedCase(job).Only("transport-fallback").ranks, Ranks({1}));
+}
+
+TEST(TransportFallback, TheFastPathIsNothingToSpeakOf) {
+  JobSketch job(4, {CallSource::nccl_log});
+  for (int r = 0; r < 4; ++r) {
+    Device(job, r);
+    Uses(job, r, "IB");
+    Connects(job, r, "NET/IB/0/GDRDMA");
+    Connects(job, r, "P2P/CUMEM");
+  }
+  EXPECT_FALSE(JudgedCase(job).Fires("transport-fallback"));
+}
+
+// environment-cripples
+
+void Sets(JobSketch& job, int32_t rank, const char* name, const char* value) {
+  Event& event = job.Log(rank, EventKind::environment);
+  event.subject = name;
+  event.text = value;
+}
+
+class Crippling : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+INSTANTIATE_TEST_SUITE_P(Settings, Crippling,
+                         testing::Values(std::pair{"NCCL_P2P_DISABLE", "1"}, std::pair{"NCCL_P2P_DISABLE", "1."},
+                                         std::pair{"NCCL_P2P_LEVEL", "LOC"}, std::pair{"NCCL_SHM_DISABLE", "1"},
+                                         std::pair{"NCCL_IB_DISABLE", "1"}, std::pair{"NCCL_NET", "Socket"},
+                                         std::pair{"NCCL_NET_GDR_LEVEL", "LOC"}, std::pair{"NCCL_ALGO", "Ring"},
+                                         std::pair{"NCCL_PROTO", "LL"}, std::pair{"NCCL_MAX_NCHANNELS", "1"},
+                                         std::pair{"NCCL_MAX_CTAS", "2"}, std::pair{"NCCL_MAX_NRINGS", "1"},
+                                         std::pair{"NCCL_BUFFSIZE", "65536"}, std::pair{"NCCL_NTHREADS", "64"},
+                                         std::pair{"NCCL_NVLS_ENABLE", "0"}, std::pair{"NCCL_CHECK_POINTERS", "1"},
+                                         std::pair{"NCCL_CHECK_MODE", "DEBUG_GLOBAL"},
+                                         std::pair{"NCCL_LAUNCH_MODE", "GROUP"}));
+
+TEST_P(Crippling, IsAWarningThatNamesTheVariable) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  for (int r = 0; r < 4; ++r) Sets(job, r, GetParam().first, GetParam().second);
+  job.FinishAll();
+  const Finding finding = JudgedCase(job).Only("environment-cripples");
+  EXPECT_EQ(finding.ranks, RankRange(0, 4));
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_EQ(finding.severity, Severity::warning);
+  EXPECT_NE(finding.headline.find(GetParam().first), std::string::npos);
+}
+
+TEST(EnvironmentCripples, HarmlessSettingsAreNothing) {
+  JobSketch job(4, {CallSource::nccl_log});
+  for (int r = 0; r < 4; ++r) {
+    for (const auto& [name, value] :
+         {std::pair{"NCCL_DEBUG", "INFO"}, std::pair{"NCCL_P2P_DISABLE", "0"}, std::pair{"NCCL_IB_DISABLE", "0."},
+          std::pair{"NCCL_SOCKET_IFNAME", "eth0"}, std::pair{"NCCL_MAX_NCHANNELS", "32"},
+          std::pair{"NCCL_BUFFSIZE", "4194304"}, std::pair{"NCCL_NVLS_ENABLE", "1"}, std::pair{"NCCL_NET", "IB"},
+          std::pair{"NCCL_P2P_LEVEL", "NVL"}, std::pair{"NCCL_NTHREADS", "512"}})
+      Sets(job, r, name, value);
+  }
+  EXPECT_FALSE(JudgedCase(job).Fires("environment-cripples"));
+}
+
+TEST(EnvironmentCripples, VariablesThatMustAgreeAndDoNotAreNamed) {
+  JobSketch job(8, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.FinishAll();
+  for (int r = 0; r < 8; ++r) Sets(job, r, "NCCL_BUFFSIZE", r == 6 ? "2097152" : "4194304");
+  const Finding finding = JudgedCase(job).Only("environment-cripples");
+  EXPECT_EQ(finding.ranks, Ranks({6}));
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_NE(finding.headline.find("differs"), std::string::npos);
+}
+
+TEST(EnvironmentCripples, TheNumberOfLinesIsNoMajority) {
+  JobSketch job(4, {CallSource::nccl_log});
+  for (int i = 0; i < 9; ++i) Sets(job, 0, "NCCL_BUFFSIZE", "2097152");
+  for (const int r : {1, 2, 3}) Sets(job, r, "NCCL_BUFFSIZE", "4194304");
+  EXPECT_EQ(JudgedCase(job).Only("environment-cripples").ranks, Ranks({0}));
+}
+
+TEST(EnvironmentCripples, OfTwoValuesHeldByEquallyManyNoneIsOdd) {
+  JobSketch job(2, {CallSource::nccl_log});
+  Sets(job, 0, "NCCL_BUFFSIZE", "2097152");
+  Sets(job, 1, "NCCL_BUFFSIZE", "4194304");
+  const Finding finding = JudgedCase(job).Only("environment-cripples");
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(finding.headline.find("no rank"), std::string::npos) << finding.headline;
+}
+
+TEST(EnvironmentCripples, YieldsToTheCauseOfAHang) {
+  JobSketch job(4, {CallSource::nccl_log, CallSource::flight_recorder});
+  job.Rounds(10);
+  job.IssueOn({0, 1, 3}, kStarted);
+  job.Wait(600 * kSecondNs);
+  for (int r = 0; r < 4; ++r) Sets(job, r, "NCCL_P2P_DISABLE", "1");
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "rank-stuck-on-host");
+  EXPECT_EQ(verdict.ranks, Ranks({2}));
+}
+
+}  // namespace
+}  // namespace tacet
