@@ -97,7 +97,7 @@ its budget and every line of the communication table: Welch's t-test, adjusted f
       --gate G        what makes the exit code 1: step (default: a slower step), any (any slower line), never
   -v, --verbose       also the lines without a difference
   -j, --threads N     readers at a time (default: one per core)
-      --max-file-mb N no file is unpacked beyond this (default 8192)
+      --max-file-mb N no file but a trace is unpacked beyond this (default 512); traces are streamed
       --color WHEN    auto (default), always, never
 
 Exit code: 0 no significant slowdown, 1 a significant slowdown, 2 wrong usage or nothing to compare, 3 a bug

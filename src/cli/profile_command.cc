@@ -132,7 +132,7 @@ three changes that would gain most.
       --peak-gbs N    peak of one device's link in GB/s (default: by its name)
   -v, --verbose       all ranks and lines
   -j, --threads N     readers at a time (default: one per core)
-      --max-file-mb N no file is unpacked beyond this (default 8192)
+      --max-file-mb N no file but a trace is unpacked beyond this (default 512); traces are streamed
       --color WHEN    auto (default), always, never
 
 Exit code: 0 done, 2 wrong usage or nothing to profile, 3 a bug of ours.

@@ -50,7 +50,6 @@ Result<double> ParseQuantity(std::string_view text) {
 
 Result<LoadOptions> ReadLoadOptions(const Options& options) {
   LoadOptions load;
-  load.max_file_bytes = uint64_t{8} << 30;  // traces are streamed: only what is kept of them costs memory
   if (const auto threads = options.Value("--threads")) {
     auto number = ParseNumber(*threads, 1, 1024);
     if (!number) return number.error();

@@ -150,6 +150,7 @@ void WriteStrategies(JsonWriter& json, const ProfileReport& profile) {
   json.Key("what_if").BeginArray();
   for (const WhatIfReport& report : profile.what_if) WriteReplay(json, report);
   json.EndArray();
+  json.Key("replay_compute_share").Double(profile.replay_compute_share);
   WriteDdp(json, profile);
   WriteFsdp(json, profile);
   json.Key("utilisation");

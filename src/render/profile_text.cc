@@ -136,10 +136,10 @@ void AddClocks(TextPage& page, const ProfileReport& profile) {
 }
 
 void AddStragglers(TextPage& page, const ProfileReport& profile) {
-  if (profile.stragglers.rounds == 0 && profile.stragglers.stragglers.empty()) return;
+  if (profile.table.empty() && profile.stragglers.stragglers.empty()) return;
   page.Heading("Stragglers");
   if (profile.stragglers.stragglers.empty()) {
-    page.Line("  none in " + Count(profile.stragglers.rounds, "operation"));
+    page.Line(profile.stragglers.rounds > 0 ? "  none in " + Count(profile.stragglers.rounds, "operation") : "  none");
     return;
   }
   std::vector<TextRow> rows = {{{"RANK"}, {"LATE BY"}, {"OF STEP"}, {"STEPS"}, {"WHEN"}, {"WHY"}, {"TRUST"}}};

@@ -2,6 +2,7 @@
 #include "report/profile_report.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "analysis/timing/statistics.h"
@@ -199,8 +200,25 @@ void FillUtilisation(const Incident& incident, const ProfileOptions& options, Pr
                          flops / traces, peak};
 }
 
+// Share of the steps in which the workers of a pipeline timeline compute.
+double ComputeShare(const PipelineTrace& trace) {
+  std::map<int32_t, Interval> steps;
+  std::set<std::pair<int32_t, int32_t>> workers;
+  double compute = 0, all = 0;
+  for (const PipelineOperation& one : trace.operations) {
+    Interval& step = steps.try_emplace(one.step, Interval{one.start_ns, one.end_ns}).first->second;
+    step = {std::min(step.begin, one.start_ns), std::max(step.end, one.end_ns)};
+    workers.emplace(one.dp_rank, one.stage);
+    if (!IsPipelineCommunication(one.op)) compute += static_cast<double>(one.end_ns - one.start_ns);
+  }
+  for (const auto& [number, step] : steps) all += static_cast<double>(step.length());
+  all *= static_cast<double>(workers.size());
+  return all > 0 ? std::min(1.0, compute / all) : 0;
+}
+
 void FillStrategies(const Incident& incident, const std::vector<CollectiveRound>& rounds, ProfileReport& profile) {
   for (const PipelineTrace& trace : incident.pipeline_traces) profile.what_if.push_back(ReplayWhatIf(trace));
+  if (!incident.pipeline_traces.empty()) profile.replay_compute_share = ComputeShare(incident.pipeline_traces.front());
   if (incident.timelines.empty()) return;
   profile.pipeline = AnalysePipeline(rounds, incident.timelines);
   profile.ddp = AnalyseDdp(rounds, incident.timelines);

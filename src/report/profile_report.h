@@ -107,6 +107,7 @@ struct ProfileReport {
   ClockAlignment clocks;
   StragglerReport stragglers;
   std::vector<WhatIfReport> what_if;
+  double replay_compute_share = 0;  // of a pipeline timeline: workers' time in computes over all their time
   PipelineReport pipeline;
   DdpReport ddp;
   std::string ddp_group, fsdp_group;

@@ -77,7 +77,9 @@ void AddReplay(const std::vector<WhatIfReport>& reports, std::vector<Advice>& ou
     if (!report.valid || report.slowdown <= 1) continue;
     const double lost = 1 - 1 / report.slowdown;
     if (report.worst_workers_share > 0)
-      out.push_back({"Look at the worst " + std::to_string(report.worst_workers) + " workers",
+      out.push_back({report.worst_workers == 1
+                         ? std::string("Look at the worst worker")
+                         : "Look at the worst " + std::to_string(report.worst_workers) + " workers",
                      "data-parallel rank " + std::to_string(report.worst_dp_rank) + ", stage " +
                          std::to_string(report.worst_stage) + " slow the job down most",
                      lost * report.worst_workers_share, false});
@@ -153,6 +155,15 @@ void JudgeBudget(ProfileReport& profile) {
     profile.headline += "; most of the communication time is waiting for late peers";
 }
 
+void JudgeReplay(ProfileReport& profile) {
+  const double compute = profile.replay_compute_share;
+  profile.verdict = compute >= kComputeBound ? ProfileVerdict::compute_bound : ProfileVerdict::pipeline_bubble;
+  char text[96];
+  std::snprintf(text, sizeof text, "; stragglers make the step %.2f times as long as its own ideal",
+                profile.what_if.front().slowdown);
+  profile.headline = Percent(compute) + " of the workers' time computes, the rest waits or communicates" + text;
+}
+
 }  // namespace
 
 void JudgeProfile(ProfileReport& profile) {
@@ -162,11 +173,7 @@ void JudgeProfile(ProfileReport& profile) {
     AddCommunication(profile, advice);
     AddHost(profile.mean, advice);
   } else if (!profile.what_if.empty() && profile.what_if.front().valid) {
-    char text[96];
-    std::snprintf(text, sizeof text, "stragglers slow the job down %.3f times against its own ideal",
-                  profile.what_if.front().slowdown);
-    profile.headline = text;
-    profile.verdict = profile.what_if.front().slowdown < 1.05 ? ProfileVerdict::balanced : ProfileVerdict::undetermined;
+    JudgeReplay(profile);
   } else if (!profile.table.empty()) {
     profile.headline = Percent(profile.wait_share) +
                        " of the communication time is waiting for peers; what else runs is "

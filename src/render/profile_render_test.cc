@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/json_reader.h"
+#include "render/comparison_render.h"
+#include "render/perfetto_export.h"
+#include "render/profile_csv.h"
+#include "render/profile_json.h"
+#include "render/profile_text.h"
+#include "report/recorded_profile.h"
+
+namespace tacet {
+namespace {
+
+JsonValue Parse(const std::string& text) {
+  JsonValue value;
+  bool truncated = false;
+  EXPECT_TRUE(ParseJson(text, &value, &truncated));
+  EXPECT_FALSE(truncated);
+  return value;
+}
+
+TEST(ProfileText, PrintsThePipelineAndItsBubbles) {
+  const std::string text = RenderProfileText(ProfileCase("gpt_pp"), {});
+  EXPECT_TRUE(text.starts_with("pipeline bubble\n"));
+  EXPECT_NE(text.find("4 stages, 8 microbatches"), std::string::npos);
+  EXPECT_NE(text.find("27.3 % theoretical"), std::string::npos);
+  EXPECT_NE(text.find("Time budget"), std::string::npos);
+}
+
+TEST(ProfileText, EscapesWhatTheFilesSay) {
+  ProfileReport profile;
+  ProfileTableRow line;
+  line.group = "evil\x1b[31m";
+  line.row.calls = 1;
+  profile.table.push_back(line);
+  EXPECT_EQ(RenderProfileText(profile, {}).find('\x1b'), std::string::npos);
+}
+
+TEST(ProfileText, ExplainsEveryNumber) {
+  const std::string text = RenderDefinitions(80);
+  for (const Definition& one : ProfileDefinitions()) EXPECT_NE(text.find(one.name), std::string::npos);
+}
+
+TEST(ProfileJson, HoldsBudgetsThatSumToTheStep) {
+  const JsonValue root = Parse(RenderProfileJson({ProfileCase("gpt_ddp_b25")}));
+  EXPECT_EQ(root.Find("schema")->Text(), "tacet.profile.v1");
+  ASSERT_EQ(root.Find("jobs")->items.size(), 1u);
+  const JsonValue& job = root.Find("jobs")->items[0];
+  ASSERT_EQ(job.Find("ranks")->items.size(), 4u);
+  for (const JsonValue& rank : job.Find("ranks")->items) {
+    const JsonValue& budget = *rank.Find("budget");
+    int64_t sum = 0;
+    for (const char* key : {"compute_only_ns", "hidden_ns", "exposed_ns", "copies_ns", "idle_ns"})
+      sum += budget.Find(key)->Int();
+    EXPECT_EQ(sum, budget.Find("step_ns")->Int());
+    EXPECT_GT(sum, 0);
+  }
+  EXPECT_EQ(job.Find("ddp")->Find("buckets")->items.size(), 4u);
+  EXPECT_EQ(job.Find("fsdp")->kind, JsonValue::Kind::null);
+}
+
+TEST(ProfileCsv, QuotesAndDisarmsCells) {
+  ProfileReport profile;
+  ProfileTableRow line;
+  line.group = "=cmd,\"x\"";
+  profile.table.push_back(line);
+  const std::string csv = RenderProfileCsv({profile});
+  EXPECT_NE(csv.find("communication,,\"'=cmd,\"\"x\"\"\",-1,"), std::string::npos) << csv;
+}
+
+TEST(ProfileCsv, HasALineForEveryRowAndRank) {
+  const ProfileReport profile = ProfileCase("gpt_fsdp");
+  const std::string csv = RenderProfileCsv({profile});
+  EXPECT_EQ(static_cast<size_t>(std::count(csv.begin(), csv.end(), '\n')), 3 + profile.table.size() + 4);
+}
+
+TEST(PerfettoExport, JoinsEveryOperationByFlows) {
+  const std::vector<Incident> jobs = LoadCase("gpt_ddp_b25");
+  std::string text;
+  size_t pieces = 0;
+  ASSERT_TRUE(ExportPerfetto(jobs, [&](std::string_view bytes) {
+    text += bytes;
+    ++pieces;
+    return true;
+  }));
+  const JsonValue root = Parse(text);
+  std::map<int64_t, std::vector<const JsonValue*>> flows;
+  std::map<int64_t, size_t> waits, transfers, kernels;
+  for (const JsonValue& event : root.Find("traceEvents")->items) {
+    const std::string_view phase = event.Find("ph")->Text();
+    const int64_t process = event.Find("pid")->Int();
+    if (phase == "s" || phase == "f") flows[event.Find("id")->Int()].push_back(&event);
+    if (phase != "X") continue;
+    EXPECT_GE(event.Find("ts")->Double(), 0);
+    EXPECT_GE(event.Find("dur")->Double(), 0);
+    const JsonValue* colour = event.Find("cname");
+    if (!colour) {
+      ++kernels[process];
+    } else {
+      ++(colour->Text() == "terrible" ? waits : transfers)[process];
+    }
+  }
+  // Two steps of four buckets on four ranks; three flows join four members.
+  EXPECT_EQ(flows.size(), 2u * 4 * 3);
+  for (const auto& [id, ends] : flows) {
+    ASSERT_EQ(ends.size(), 2u);
+    EXPECT_EQ(ends[0]->Find("ph")->Text(), "s");
+    EXPECT_EQ(ends[1]->Find("ph")->Text(), "f");
+    EXPECT_NE(ends[0]->Find("pid")->Int(), ends[1]->Find("pid")->Int());
+  }
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(transfers[rank], 8u);
+    EXPECT_LE(waits[rank], 8u);
+    EXPECT_GT(kernels[rank], 100u);
+  }
+}
+
+TEST(PerfettoExport, StopsWhenTheSinkIsFull) {
+  const std::vector<Incident> jobs = LoadCase("gpt_ddp_b25");
+  EXPECT_FALSE(ExportPerfetto(jobs, [](std::string_view) { return false; }));
+}
+
+ProfileReport WithSteps(std::vector<double> values) {
+  ProfileReport profile;
+  profile.series.push_back({"step time", std::move(values)});
+  return profile;
+}
+
+TEST(ComparisonRender, SaysNoSignificantDifferenceForNoise) {
+  const auto noise = CompareProfiles(WithSteps({1e8, 1.04e8, 9.8e7}), WithSteps({1.02e8, 9.9e7, 1.03e8}), {});
+  EXPECT_TRUE(RenderComparisonText(noise, 100, false, false).starts_with("step time: no significant difference"));
+  EXPECT_EQ(RenderComparisonJunit(noise, false).find("<failure"), std::string::npos);
+}
+
+TEST(ComparisonRender, FailsTheTestCaseOfASlowerStep) {
+  ProfileReport slow = WithSteps({2.01e8, 2e8, 2.02e8});
+  slow.series.push_back({"a <b> & \"c\"", {1, 2}});
+  ProfileReport fast = WithSteps({1e8, 1.01e8, 0.99e8});
+  fast.series.push_back({"a <b> & \"c\"", {1, 2}});
+  const auto comparison = CompareProfiles(fast, slow, {});
+  const std::string junit = RenderComparisonJunit(comparison, false);
+  EXPECT_NE(junit.find("tests=\"2\" failures=\"1\""), std::string::npos) << junit;
+  EXPECT_NE(junit.find("a &lt;b&gt; &amp; &quot;c&quot;"), std::string::npos);
+  const JsonValue json = Parse(RenderComparisonJson(comparison));
+  EXPECT_EQ(json.Find("schema")->Text(), "tacet.compare.v1");
+  EXPECT_TRUE(json.Find("regressed")->boolean);
+  EXPECT_EQ(json.Find("lines")->items[0].Find("result")->Text(), "slower");
+}
+
+}  // namespace
+}  // namespace tacet

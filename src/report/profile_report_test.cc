@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "report/profile_comparison.h"
+#include "report/profile_series.h"
+#include "report/profile_verdict.h"
+#include "report/recorded_profile.h"
+
+namespace tacet {
+namespace {
+
+TEST(ProfileReport, TellsAPipelineWithItsBubble) {
+  const ProfileReport profile = ProfileCase("gpt_pp");
+  EXPECT_EQ(profile.source, "profiler traces");
+  EXPECT_EQ(profile.world_size, 4);
+  EXPECT_EQ(profile.steps, 2u);
+  ASSERT_TRUE(profile.pipeline.found);
+  EXPECT_EQ(profile.pipeline.stages, 4);
+  EXPECT_EQ(profile.pipeline.microbatches, 8);
+  EXPECT_NEAR(profile.pipeline.ideal_bubble, 3.0 / 11, 1e-9);
+  EXPECT_GT(profile.pipeline.bubble, profile.pipeline.ideal_bubble);
+  EXPECT_EQ(profile.verdict, ProfileVerdict::pipeline_bubble);
+  EXPECT_TRUE(profile.stragglers.stragglers.empty());
+  EXPECT_FALSE(profile.ddp.found);
+  EXPECT_FALSE(profile.fsdp.found);
+}
+
+TEST(ProfileReport, AdvisesFirstToRelieveTheHeavyStage) {
+  const ProfileReport profile = ProfileCase("gpt_pp_heavy");
+  EXPECT_EQ(profile.pipeline.heaviest, 2);
+  ASSERT_FALSE(profile.stragglers.stragglers.empty());
+  EXPECT_EQ(profile.stragglers.stragglers[0].rank, Rank{2});
+  ASSERT_FALSE(profile.advice.empty());
+  EXPECT_NE(profile.advice[0].what.find("stage 2"), std::string::npos) << profile.advice[0].what;
+  EXPECT_NEAR(profile.advice[0].gain, profile.pipeline.balance_gain, 1e-12);
+}
+
+TEST(ProfileReport, BudgetsSumToTheStepExactly) {
+  for (const char* name : {"gpt_pp", "gpt_ddp_b25", "gpt_fsdp", "straggler"}) {
+    const std::vector<Incident> jobs = LoadCase(name);
+    ASSERT_EQ(jobs.size(), 1u);
+    const ProfileReport profile = BuildProfile(jobs[0], {});
+    ASSERT_EQ(profile.budgets.size(), 4u) << name;
+    for (size_t i = 0; i < 4; ++i) {
+      const ProfileRank& rank = profile.budgets[i];
+      const Timeline& timeline = jobs[0].timelines[i];
+      int64_t total = 0;
+      for (const TrainingStep& step : timeline.steps) total += step.end_ns - step.start_ns;
+      const TimeBudget& mean = rank.mean;
+      const int64_t sum = mean.compute_only_ns + mean.hidden_ns + mean.exposed_ns + mean.copies_ns + mean.host_wait_ns +
+                          mean.launch_ns + mean.data_wait_ns;
+      EXPECT_EQ(sum, total / static_cast<int64_t>(timeline.steps.size())) << name;
+      EXPECT_EQ(sum, rank.step_ns);
+      EXPECT_GE(mean.copies_ns, 0);
+    }
+  }
+}
+
+TEST(ProfileReport, RecoversBucketsAndRanksTheirSizes) {
+  struct Run {
+    const char* name;
+    size_t buckets;
+    double advised;  // 0: none
+  };
+  for (const Run& run : {Run{"gpt_ddp_b1", 18, 25}, Run{"gpt_ddp_b25", 4, 0}, Run{"gpt_ddp_b250", 1, 25}}) {
+    const ProfileReport profile = ProfileCase(run.name);
+    ASSERT_TRUE(profile.ddp.found) << run.name;
+    EXPECT_EQ(profile.ddp.buckets.size(), run.buckets);
+    const int64_t sum = std::accumulate(profile.ddp.buckets.begin(), profile.ddp.buckets.end(), int64_t{0},
+                                        [](int64_t total, const DdpBucket& bucket) { return total + bucket.bytes; });
+    EXPECT_EQ(sum, profile.ddp.gradient_bytes);
+    bool advised = false;
+    for (const Advice& advice : profile.advice)
+      advised |= advice.what.find("bucket_cap_mb=25") != std::string::npos && advice.gain == profile.ddp.gain;
+    EXPECT_EQ(advised, run.advised > 0) << run.name;
+    EXPECT_EQ(profile.verdict, ProfileVerdict::communication_bound);
+    EXPECT_TRUE(profile.stragglers.stragglers.empty());
+  }
+}
+
+TEST(ProfileReport, ComparesShardedVolumesWithTheory) {
+  const ProfileReport profile = ProfileCase("gpt_fsdp");
+  ASSERT_TRUE(profile.fsdp.found);
+  EXPECT_NEAR(profile.fsdp.gather_ratio, 1, 0.02);
+  EXPECT_NEAR(profile.fsdp.scatter_ratio, 1, 0.02);
+  EXPECT_EQ(profile.fsdp_group, "default_pg");
+}
+
+TEST(ProfileReport, NamesTheStragglerAndItsCost) {
+  const ProfileReport profile = ProfileCase("straggler");
+  ASSERT_EQ(profile.stragglers.stragglers.size(), 1u);
+  EXPECT_NE(profile.headline.find("rank 1 makes the others wait"), std::string::npos) << profile.headline;
+  bool advised = false;
+  for (const Advice& advice : profile.advice) advised |= advice.what.find("Bring rank 1") != std::string::npos;
+  EXPECT_TRUE(advised);
+}
+
+TEST(ProfileReport, BusBandwidthFollowsFromBytesTransferAndFactor) {
+  const ProfileReport profile = ProfileCase("gpt_fsdp");
+  ASSERT_FALSE(profile.table.empty());
+  for (const ProfileTableRow& line : profile.table) {
+    const double expected =
+        static_cast<double>(line.row.bytes) / static_cast<double>(line.row.transfer_ns) * 3 / 4;  // four ranks
+    EXPECT_NEAR(line.row.bus_gbs, expected, expected * 1e-9);
+    EXPECT_NEAR(line.share_of_peak, line.row.bus_gbs / line.peak_gbs, 1e-12);
+  }
+}
+
+TEST(ProfileReport, MeasuresUtilisationFromGivenModelSize) {
+  ProfileOptions options;
+  options.model.parameters = 1e9;
+  options.tokens_per_step = 8192;
+  options.peak_tflops = 500;
+  options.full_recompute = true;
+  const ProfileReport profile = ProfileCase("gpt_ddp_b25", options);
+  ASSERT_TRUE(profile.utilisation);
+  const double seconds = static_cast<double>(profile.step_ns) / 1e9;
+  EXPECT_NEAR(profile.utilisation->mfu, 6e9 * 8192 / 4 / seconds / 500e12, 1e-9);
+  EXPECT_NEAR(profile.utilisation->hfu / profile.utilisation->mfu, 8.0 / 6, 1e-9);
+}
+
+TEST(ProfileReport, ReadsTimedFlightRecordsWithoutTraces) {
+  std::vector<Incident> jobs = LoadCase("gpt_ddp_b25");
+  ASSERT_EQ(jobs.size(), 1u);
+  jobs[0].timelines.clear();
+  const ProfileReport profile = BuildProfile(jobs[0], {});
+  EXPECT_EQ(profile.source, "timed flight records");
+  EXPECT_FALSE(profile.table.empty());
+  EXPECT_TRUE(profile.budgets.empty());
+  EXPECT_TRUE(profile.stragglers.stragglers.empty());
+}
+
+TEST(ProfileReport, SaysSoWhenNothingHasTimes) {
+  const ProfileReport profile = BuildProfile(Incident(), {});
+  EXPECT_EQ(profile.verdict, ProfileVerdict::undetermined);
+  EXPECT_FALSE(profile.remarks.empty());
+  EXPECT_TRUE(profile.advice.empty());
+}
+
+TEST(ProfileVerdicts, FollowTheBudget) {
+  const auto judge = [](int64_t compute, int64_t exposed, int64_t host, bool pipeline) {
+    ProfileReport profile;
+    profile.mean.compute_only_ns = compute;
+    profile.mean.exposed_ns = exposed;
+    profile.mean.host_wait_ns = host;
+    profile.pipeline.found = pipeline;
+    JudgeProfile(profile);
+    return profile.verdict;
+  };
+  EXPECT_EQ(judge(80, 15, 5, false), ProfileVerdict::compute_bound);
+  EXPECT_EQ(judge(50, 40, 10, false), ProfileVerdict::communication_bound);
+  EXPECT_EQ(judge(50, 40, 10, true), ProfileVerdict::pipeline_bubble);
+  EXPECT_EQ(judge(50, 10, 40, true), ProfileVerdict::host_bound);
+  EXPECT_EQ(judge(60, 20, 20, false), ProfileVerdict::balanced);
+  EXPECT_EQ(judge(74, 14, 12, false), ProfileVerdict::balanced);
+}
+
+TEST(ProfileDefinitions, HaveUniqueNamesAndSentences) {
+  std::set<std::string_view> names;
+  for (const Definition& one : ProfileDefinitions()) {
+    EXPECT_TRUE(names.insert(one.name).second) << one.name;
+    EXPECT_TRUE(one.definition.ends_with('.')) << one.name;
+  }
+  EXPECT_GT(names.size(), 30u);
+}
+
+TEST(ProfileSeries, NamesSizeClasses) {
+  EXPECT_EQ(DescribeSizeClass(512), "512 B");
+  EXPECT_EQ(DescribeSizeClass(int64_t{1} << 25), "32 MiB");
+  EXPECT_EQ(DescribeTableLine(OpKind::all_reduce, "dp", 1 << 20), "all_reduce on dp, up to 1 MiB");
+}
+
+ProfileReport WithSteps(std::vector<double> values) {
+  ProfileReport profile;
+  profile.series.push_back({"step time", std::move(values)});
+  return profile;
+}
+
+TEST(ProfileComparison, FindsNothingInARunAgainstItself) {
+  const ProfileReport profile = ProfileCase("gpt_ddp_b25");
+  const ProfileComparison comparison = CompareProfiles(profile, profile, {});
+  EXPECT_GT(comparison.tested, 8u);
+  EXPECT_FALSE(comparison.differs());
+  EXPECT_FALSE(comparison.Regressed(true));
+}
+
+TEST(ProfileComparison, SeesThatSmallBucketsTransferMoreSlowly) {
+  const ProfileReport b25 = ProfileCase("gpt_ddp_b25"), b1 = ProfileCase("gpt_ddp_b1");
+  const ProfileComparison comparison = CompareProfiles(b25, b1, {});
+  EXPECT_TRUE(comparison.differs());
+  EXPECT_TRUE(comparison.Regressed(true));
+  bool one_sided = false, slower = false;
+  for (const ComparisonLine& line : comparison.lines) {
+    one_sided |= line.kind == ChangeKind::only_b;
+    slower |= line.kind == ChangeKind::slower && line.name == "all_reduce on default_pg, all sizes: transfer per MB";
+  }
+  EXPECT_TRUE(one_sided);
+  EXPECT_TRUE(slower);
+  EXPECT_FALSE(CompareProfiles(b1, b25, {}).Regressed(true));
+}
+
+TEST(ProfileComparison, ASlowerStepIsARegression) {
+  const ProfileComparison comparison = CompareProfiles(ProfileCase("gpt_pp"), ProfileCase("gpt_pp_heavy"), {});
+  ASSERT_TRUE(comparison.StepTime());
+  EXPECT_EQ(comparison.StepTime()->kind, ChangeKind::slower);
+  EXPECT_TRUE(comparison.Regressed(false));
+}
+
+TEST(ProfileComparison, CallsNoiseNoise) {
+  const auto noise = CompareProfiles(WithSteps({100, 104, 98, 101, 97}), WithSteps({102, 99, 103, 98, 101}), {});
+  EXPECT_EQ(noise.StepTime()->kind, ChangeKind::none);
+  EXPECT_FALSE(noise.Regressed(false));
+  const auto tiny = CompareProfiles(WithSteps({100, 100.01, 99.99}), WithSteps({100.5, 100.51, 100.49}), {});
+  EXPECT_LT(tiny.StepTime()->adjusted_p, 0.05);
+  EXPECT_EQ(tiny.StepTime()->kind, ChangeKind::none);  // half a per cent matters to nobody
+  const auto single = CompareProfiles(WithSteps({100}), WithSteps({200}), {});
+  EXPECT_EQ(single.StepTime()->kind, ChangeKind::untested);
+  EXPECT_FALSE(single.Regressed(true));
+}
+
+TEST(ProfileComparison, AdjustsForTheNumberOfLines) {
+  ProfileReport a, b;
+  // Twenty lines; one has a raw p just below 0.05 by chance.
+  for (int i = 0; i < 20; ++i) {
+    a.series.push_back({"line " + std::to_string(i), {100, 101, 102, 103}});
+    b.series.push_back({"line " + std::to_string(i), i == 7 ? std::vector<double>{102.5, 103.8, 104.8, 105.2}
+                                                            : std::vector<double>{100.2, 101.1, 101.9, 103.1}});
+  }
+  const ProfileComparison comparison = CompareProfiles(a, b, {});
+  EXPECT_LT(comparison.lines[7].p, 0.05);
+  EXPECT_GT(comparison.lines[7].adjusted_p, 0.2);
+  EXPECT_FALSE(comparison.differs());
+}
+
+}  // namespace
+}  // namespace tacet
