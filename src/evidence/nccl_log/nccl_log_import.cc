@@ -3,11 +3,16 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
+
 namespace tacet {
 namespace {
 
 static_assert(kNoStamp == kNoTime);
 
+// A chunk and what is read from it stay in a core's cache.
+constexpr size_t kChunkBytes = size_t{1} << 20;
+constexpr size_t kChunksAtOnce = 16;
 constexpr size_t kMaxEvents = 2'000'000;
 constexpr size_t kMaxRanksInProcess = 64;  // GPUs that one process can drive
 
@@ -47,35 +52,53 @@ void NcclLogImport::Run() {
   for (int i = 0; i < kNcclFunctions; ++i) names_[i] = out_.strings.Intern(Name(static_cast<NcclFunction>(i)));
   out_.bytes = {};
   out_.bytes.total = file_.bytes.size();
-  while (const NcclLogLine* line = walker_.Next()) {
-    switch (ReadLine(*line)) {
-      case Use::understood: out_.bytes.understood += line->bytes; break;
-      case Use::ignored: out_.bytes.ignored += line->bytes; break;
-      case Use::not_understood: out_.bytes.not_understood += line->bytes; break;
-    }
-  }
+  const std::vector<std::string_view> parts = SplitLines(file_.bytes, kChunkBytes);
+  std::vector<NcclLogChunk> chunks(std::min(parts.size(), kChunksAtOnce));
+  ParallelInOrder(
+      parts.size(), chunks.size(), [&](size_t i) { chunks[i % chunks.size()].Read(parts[i]); },
+      [&](size_t i) { TakeChunk(chunks[i % chunks.size()]); });
   Finish();
 }
 
-NcclLogImport::Use NcclLogImport::ReadLine(const NcclLogLine& line) {
-  switch (line.kind) {
-    case NcclLineKind::message: break;
-    case NcclLineKind::version: return ReadVersion(line, kNobody);
-    case NcclLineKind::foreign: return Use::not_understood;
-    case NcclLineKind::blank:
-    case NcclLineKind::continuation:
-    case NcclLineKind::framework: return Use::ignored;
+void NcclLogImport::TakeChunk(NcclLogChunk& chunk) {
+  out_.bytes.ignored += chunk.ignored_bytes;
+  out_.bytes.not_understood += chunk.foreign_bytes;
+  // Lines before the chunk's first message may go on the last message of the chunk before.
+  (in_several_lines_ ? out_.bytes.ignored : out_.bytes.not_understood) += chunk.perhaps_continued_bytes;
+  if (chunk.has_messages) in_several_lines_ = chunk.in_several_lines;
+  writer_of_chunk_.clear();
+  for (const NcclWriter& writer : chunk.writers) writer_of_chunk_.push_back(writers_.Take(writer));
+  for (NcclChunkLine& read : chunk.lines) {
+    NcclLogLine& line = read.line;
+    line.number += lines_before_;
+    line.offset += offset_before_;
+    switch (ReadLine(read)) {
+      case Use::understood: out_.bytes.understood += line.bytes; break;
+      case Use::ignored: out_.bytes.ignored += line.bytes; break;
+      case Use::not_understood: out_.bytes.not_understood += line.bytes; break;
+    }
   }
+  lines_before_ += chunk.line_count;
+  offset_before_ += chunk.bytes;
+}
+
+NcclLogImport::Use NcclLogImport::ReadLine(NcclChunkLine& read) {
+  NcclLogLine& line = read.line;
+  if (line.kind == NcclLineKind::version) return ReadVersion(line, kNobody);
+  line.writer = writer_of_chunk_[line.writer];
+  if (line.writer == NcclWriterTable::kNone) return Use::not_understood;
   Process& process = ProcessOf(line);
   if (line.wall_ns != kNoStamp) process.last_wall_ns = line.wall_ns;
   if (line.level == NcclLevel::warn) {
     SettleError(process, false);
     return ReadWarning(line, false);
   }
-  const NcclTopic topic = line.level == NcclLevel::info ? ClassifyInfo(line.message) : ClassifyCall(line.message);
+  const NcclTopic topic = read.topic;
   if (process.error_code >= 0 && topic != NcclTopic::propagation)
     SettleError(process,
                 topic == NcclTopic::net_fallback || topic == NcclTopic::interfaces || topic == NcclTopic::network);
+  if (topic == NcclTopic::call || topic == NcclTopic::api_call)
+    return read.call_fits ? ReadCall(line, read.call, topic == NcclTopic::api_call) : Use::not_understood;
   return ReadMessage(line, topic);
 }
 
@@ -83,8 +106,8 @@ NcclLogImport::Use NcclLogImport::ReadMessage(const NcclLogLine& line, NcclTopic
   switch (topic) {
     case NcclTopic::ignored:
     case NcclTopic::topology: return Use::ignored;
-    case NcclTopic::call: return ReadCall(line, false);
-    case NcclTopic::api_call: return ReadCall(line, true);
+    case NcclTopic::call:
+    case NcclTopic::api_call: break;  // has been read
     case NcclTopic::call_done: return ReadDone(line);
     case NcclTopic::init: return ReadInit(line, false);
     case NcclTopic::api_init: return ReadInit(line, true);
@@ -119,7 +142,7 @@ NcclLogImport::Process& NcclLogImport::ProcessOf(const NcclLogLine& line) {
 }
 
 uint32_t NcclLogImport::AddSpeaker(uint32_t process) {
-  const NcclWriter& writer = walker_.writers()[process];
+  const NcclWriter& writer = writers_.all()[process];
   Speaker speaker;
   speaker.host = writer.host;
   speaker.pid = writer.pid;
@@ -174,10 +197,7 @@ GroupIndex NcclLogImport::GroupOf(Communicator& comm) {
   return comm.group;
 }
 
-NcclLogImport::Use NcclLogImport::ReadCall(const NcclLogLine& line, bool from_api) {
-  NcclCall record;
-  if (!(from_api ? ParseApiCall(line.message, &record) : call_reader_.Parse(line.message, &record)))
-    return Use::not_understood;
+NcclLogImport::Use NcclLogImport::ReadCall(const NcclLogLine& line, const NcclCall& record, bool from_api) {
   if (record.function == NcclFunction::one_sided) return Use::ignored;  // it has no place in a group's order
   Process& process = processes_[line.writer];
   uint32_t index = process.comm;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "evidence/format.h"
+#include "evidence/nccl_log/nccl_log_chunk.h"
 #include "evidence/nccl_log/nccl_log_communicators.h"
 #include "evidence/nccl_log/nccl_log_line.h"
-#include "evidence/nccl_log/nccl_log_topic.h"
 #include "evidence/nccl_log/nccl_log_warnings.h"
 
 namespace tacet {
@@ -24,7 +24,7 @@ inline uint64_t MixHash(uint64_t hash, uint64_t value) {
 // Turns the lines of one log into a Fragment.
 class NcclLogImport {
  public:
-  NcclLogImport(const FileView& file, Fragment& out) : file_(file), out_(out), walker_(file.bytes) {}
+  NcclLogImport(const FileView& file, Fragment& out) : file_(file), out_(out) {}
   void Run();
 
  private:
@@ -56,9 +56,10 @@ class NcclLogImport {
     uint32_t first_event = 0, kept = 0;
   };
 
-  Use ReadLine(const NcclLogLine& line);
+  void TakeChunk(NcclLogChunk& chunk);
+  Use ReadLine(NcclChunkLine& read);
   Use ReadMessage(const NcclLogLine& line, NcclTopic topic);
-  Use ReadCall(const NcclLogLine& line, bool from_api);
+  Use ReadCall(const NcclLogLine& line, const NcclCall& record, bool from_api);
   void Grow(std::vector<Call>& calls, uint64_t offset) const;
   Use ReadDone(const NcclLogLine& line);
   Use ReadInit(const NcclLogLine& line, bool from_api);
@@ -97,8 +98,11 @@ class NcclLogImport {
 
   const FileView& file_;
   Fragment& out_;
-  NcclLogWalker walker_;
-  NcclCallReader call_reader_;
+  NcclWriterTable writers_;
+  std::vector<uint32_t> writer_of_chunk_;  // a chunk's index of a writer -> ours
+  uint64_t offset_before_ = 0;             // of the chunk being taken
+  uint32_t lines_before_ = 0;
+  bool in_several_lines_ = false;
   CommunicatorTable comms_;
   std::vector<Process> processes_;                // by the walker's writer
   std::vector<Voice> voices_;                     // by speaker

@@ -60,10 +60,10 @@ void NcclLogImport::SettleRanks() {
     own.comm_size = comm.nranks;
   }
   std::map<int32_t, int> processes_with_label;
-  for (const NcclWriter& writer : walker_.writers())
+  for (const NcclWriter& writer : writers_.all())
     if (writer.label.kind == LauncherLabel::Kind::task) ++processes_with_label[writer.label.value];
   for (uint32_t s = 0; s < evidence.size(); ++s) {
-    const NcclWriter& writer = walker_.writers()[voices_[s].process];
+    const NcclWriter& writer = writers_.all()[voices_[s].process];
     const bool only_rank = processes_[voices_[s].process].speakers.size() == 1;
     RankEvidence& own = evidence[s];
     own.largest_size = largest;

@@ -11,7 +11,6 @@ namespace {
 
 constexpr size_t kMaxPrefix = 1024;      // NCCL's own buffer for prefix and format
 constexpr size_t kMaxWriters = 1 << 18;  // no job has more processes; a made-up file must not cost memory without end
-constexpr uint32_t kNoWriter = 0xffffffffu;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsHostChar(char c) {
@@ -105,21 +104,27 @@ bool IsFrameworkLine(std::string_view text) {
 
 }  // namespace
 
-uint32_t NcclLogWalker::WriterOf(std::string_view host, int64_t pid, const LauncherLabel& label) {
-  uint64_t hash = std::hash<std::string_view>()(host) ^ (static_cast<uint64_t>(pid) * 0x9e3779b97f4a7c15u);
-  const bool nameless = pid < 0;  // only a label tells such writers apart
+bool MayContinueMessage(std::string_view text) { return IsMatrixRow(text) || IsWarningTail(text); }
+
+uint32_t NcclWriterTable::Take(const NcclWriter& writer) {
+  uint64_t hash =
+      std::hash<std::string_view>()(writer.host) ^ (static_cast<uint64_t>(writer.pid) * 0x9e3779b97f4a7c15u);
+  const LauncherLabel& label = writer.label;
+  const bool nameless = writer.pid < 0;  // only a label tells such writers apart
   if (nameless) hash ^= static_cast<uint64_t>(label.value + 1) << 32;
-  const auto [begin, end] = writer_by_hash_.equal_range(hash);
+  const auto [begin, end] = by_hash_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
-    NcclWriter& writer = writers_[it->second];
-    if (writer.host != host || writer.pid != pid || (nameless && writer.label.value != label.value)) continue;
-    if (writer.label.kind != label.kind || writer.label.value != label.value) writer.label_changed = true;
+    NcclWriter& known = all_[it->second];
+    if (known.host != writer.host || known.pid != writer.pid || (nameless && known.label.value != label.value))
+      continue;
+    if (writer.label_changed || known.label.kind != label.kind || known.label.value != label.value)
+      known.label_changed = true;
     return it->second;
   }
-  if (writers_.size() >= kMaxWriters) return kNoWriter;
-  const auto index = static_cast<uint32_t>(writers_.size());
-  writers_.push_back({host, pid, label, false});
-  writer_by_hash_.emplace(hash, index);
+  if (all_.size() >= kMaxWriters) return kNone;
+  const auto index = static_cast<uint32_t>(all_.size());
+  all_.push_back(writer);
+  by_hash_.emplace(hash, index);
   return index;
 }
 
@@ -154,18 +159,18 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
     if (host > 1 && rest[host - 1] == '[' && rest[host - 2] == '\x1b')
       host = std::min(rest.size(), rest.find_first_not_of("0123456789;", host) + 1);
     if (host == rest.size()) return false;
-    line.writer = WriterOf(rest.substr(host), pid, label);
+    line.writer = writers_.Take({rest.substr(host), pid, label, false});
     prefix->stamp = host == 0 ? Stamp{} : ParseStamp(rest.substr(0, host));
     line.device = static_cast<int32_t>(std::min<int64_t>(device, INT32_MAX));
   } else {
     // Nothing but a label, or a label and a time, may stand before a line without prefix.
     const std::string_view lead = head.substr(std::min(head.size(), std::max(label.length, EscapesLength(head))));
     if (lead.size() > 40 || lead.find_first_not_of("[]0123456789-/:.,TZ +") != std::string_view::npos) return false;
-    line.writer = WriterOf({}, -1, label);
+    line.writer = writers_.Take({{}, -1, label, false});
     prefix->stamp = ParseStamp(lead);
     line.tid = -1;
   }
-  if (line.writer == kNoWriter) return false;
+  if (line.writer == NcclWriterTable::kNone) return false;
   line.kind = NcclLineKind::message;
   line.level = place.level;
   line.wall_ns = prefix->stamp.wall_ns;
@@ -204,7 +209,7 @@ void NcclLogWalker::ReadBareLine(std::string_view text, NcclLogLine* line) const
   } else if (line->message.starts_with("NCCL version ") || line->message.starts_with("RCCL version ")) {
     line->kind = NcclLineKind::version;
     line->level = NcclLevel::version;
-  } else if (in_several_lines_ && (IsMatrixRow(line->message) || IsWarningTail(line->message))) {
+  } else if (in_several_lines_ && MayContinueMessage(line->message)) {
     line->kind = NcclLineKind::continuation;
   } else if (label.kind == LauncherLabel::Kind::rank || IsFrameworkLine(rest)) {
     line->kind = NcclLineKind::framework;

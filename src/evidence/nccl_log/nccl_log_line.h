@@ -44,6 +44,22 @@ struct NcclLogLine {
   uint64_t bytes = 0;  // newline included
 };
 
+// The processes that write a log, each once.
+class NcclWriterTable {
+ public:
+  static constexpr uint32_t kNone = 0xffffffffu;
+  // The index of this process, a new one where it is new; kNone where there are too many.
+  uint32_t Take(const NcclWriter& writer);
+  const std::vector<NcclWriter>& all() const { return all_; }
+
+ private:
+  std::vector<NcclWriter> all_;
+  std::unordered_multimap<uint64_t, uint32_t> by_hash_;
+};
+
+// True for the text of a line that may go on a message of several lines: the row of a matrix, the end of a warning.
+bool MayContinueMessage(std::string_view text);
+
 // Walks a log line by line and takes off what stands before each message: launcher labels, terminal escapes, times,
 // "host:pid:tid [device]" and the level. Views point into the text given.
 class NcclLogWalker {
@@ -51,7 +67,9 @@ class NcclLogWalker {
   explicit NcclLogWalker(std::string_view text) : reader_(text) {}
   // The next line, good until the next call; nullptr at the end.
   const NcclLogLine* Next();
-  const std::vector<NcclWriter>& writers() const { return writers_; }
+  const std::vector<NcclWriter>& writers() const { return writers_.all(); }
+  // Whether the lines that follow may go on the last message.
+  bool in_several_lines() const { return in_several_lines_; }
 
  private:
   // Most lines start like the line before, or like the one before that (a proxy thread writes in between), but for the
@@ -70,11 +88,9 @@ class NcclLogWalker {
   static void TakeTime(std::string_view line, Prefix* prefix);
   void ReadBareLine(std::string_view text, NcclLogLine* line) const;
   const NcclLogLine* Finish(NcclLogLine& line) const;
-  uint32_t WriterOf(std::string_view host, int64_t pid, const LauncherLabel& label);
 
   LineReader reader_;
-  std::vector<NcclWriter> writers_;
-  std::unordered_multimap<uint64_t, uint32_t> writer_by_hash_;
+  NcclWriterTable writers_;
   Prefix known_[2];
   int newest_ = 0;
   Prefix other_;                   // of lines that are not INFO, and the line itself where there is no prefix

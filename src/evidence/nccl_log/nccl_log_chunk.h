@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "evidence/nccl_log/nccl_log_line.h"
+#include "evidence/nccl_log/nccl_log_parse.h"
+#include "evidence/nccl_log/nccl_log_topic.h"
+
+namespace tacet {
+
+// A line of NCCL's with what it says, as far as that can be told from the line alone.
+struct NcclChunkLine {
+  NcclLogLine line;  // number, offset and writer count from the chunk's start
+  NcclTopic topic = NcclTopic::ignored;
+  bool call_fits = false;
+  NcclCall call;  // for the topics call and api_call
+};
+
+// A part of a log, read without knowing the rest of it: several cores read several parts at once. Lines that change
+// nothing are only counted.
+struct NcclLogChunk {
+  void Read(std::string_view text);
+
+  std::vector<NcclChunkLine> lines;  // kinds message and version
+  std::vector<NcclWriter> writers;
+  uint32_t line_count = 0;
+  uint64_t bytes = 0;
+  uint64_t ignored_bytes = 0, foreign_bytes = 0;  // of lines that are not kept
+  uint64_t perhaps_continued_bytes = 0;  // foreign, unless the part before ended within a message of several lines
+  bool has_messages = false, in_several_lines = false;
+
+ private:
+  bool ChangesNothing(const NcclLogLine& line, NcclTopic topic) const;
+  void Keep(const NcclLogLine& line, NcclCallReader& call_reader);
+};
+
+// Parts of about `part_bytes`, each of whole lines.
+std::vector<std::string_view> SplitLines(std::string_view text, size_t part_bytes);
+
+}  // namespace tacet
