@@ -25,13 +25,29 @@ bool IsEarlier(const Call& a, const Call& b) {
   return a.enter_wall_ns < b.enter_wall_ns;
 }
 
+// The number up to which a group's operations hold nobody up, since all members have issued them; -1 where that cannot
+// be said by numbers alone.
+int64_t IssuedByAll(const GroupCalls& group) {
+  int64_t lowest = INT64_MAX;
+  for (const MemberCalls& member : group.members) {
+    if (!member.rank.known()) continue;
+    if (!member.stream || member.stream->knows_start) return -1;
+    if (!member.stream->ended_by_error) lowest = std::min(lowest, member.last_enqueued);
+  }
+  return lowest;
+}
+
 class Builder {
  public:
   Builder(const Incident& incident, CallSource source, const std::vector<GroupCalls>& groups,
           const std::vector<P2pLink>& links)
       : incident_(incident), groups_(groups), links_(links) {
     graph_.source = source;
-    for (size_t i = 0; i < groups.size(); ++i) group_at_[static_cast<uint32_t>(groups[i].group)] = i;
+    issued_by_all_.resize(incident.groups.size(), -1);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      group_at_[static_cast<uint32_t>(groups[i].group)] = i;
+      issued_by_all_[static_cast<uint32_t>(groups[i].group)] = IssuedByAll(groups[i]);
+    }
     for (size_t i = 0; i < links.size(); ++i) {
       links_of_[links[i].sender.value].push_back(i);
       links_of_[links[i].receiver.value].push_back(i);
@@ -57,6 +73,9 @@ class Builder {
     for (const Call& call : stream.calls) {
       if (call.group == GroupIndex::none || call.has(kCoalescedMember)) continue;
       if (stream.knows_finish && IsFinished(call)) continue;
+      if (!stream.knows_finish && !call.has(kPointToPoint) &&
+          static_cast<int64_t>(call.seq) <= issued_by_all_[static_cast<uint32_t>(call.group)])
+        continue;
       BlockedOperation* operation = call.has(kPointToPoint) ? FollowP2p(stream, call) : FollowCollective(call);
       const bool held_up = operation && !operation->missing.empty();
       if (!held_up && !stream.knows_finish) continue;  // all have issued it: nothing says that it is unfinished
@@ -229,6 +248,7 @@ class Builder {
   const std::vector<GroupCalls>& groups_;
   const std::vector<P2pLink>& links_;
   std::unordered_map<uint32_t, size_t> group_at_;
+  std::vector<int64_t> issued_by_all_;  // by group
   std::unordered_map<int32_t, std::vector<size_t>> links_of_;
   std::map<std::pair<GroupIndex, uint32_t>, BlockedOperation> collectives_;
   uint32_t p2p_key_ = UINT32_MAX;  // point-to-point operations are numbered downwards, out of the collectives' way
