@@ -226,16 +226,15 @@ const NcclLogLine* NcclLogWalker::Finish(NcclLogLine& line) const {
 NcclLogWalker::Prefix* NcclLogWalker::FindPrefix(std::string_view text) {
   Prefix& newest = known_[newest_];
   if (newest.IsExactly(text)) return &newest;
-  if (newest.Fits(text)) {
-    TakeTime(text, &newest);
-    return &newest;
+  for (size_t i = 0; i < kKnown; ++i) {
+    const size_t place = (newest_ + i) % kKnown;  // ranks that take turns do so in one order
+    Prefix& prefix = known_[place];
+    if (!prefix.Fits(text)) continue;
+    if (!prefix.IsExactly(text)) TakeTime(text, &prefix);
+    newest_ = place;
+    return &prefix;
   }
-  Prefix& older = known_[1 - newest_];
-  const bool exact = older.IsExactly(text);
-  if (!exact && !older.Fits(text)) return nullptr;
-  if (!exact) TakeTime(text, &older);
-  newest_ = 1 - newest_;
-  return &older;
+  return nullptr;
 }
 
 const NcclLogLine* NcclLogWalker::Next() {
@@ -249,7 +248,7 @@ const NcclLogLine* NcclLogWalker::Next() {
       return Finish(prefix->line);
     }
     if (prefix->line.level == NcclLevel::info) {
-      newest_ = 1 - newest_;
+      newest_ = replaced_ = (replaced_ + 1) % kKnown;
       known_[newest_] = other_;
       prefix = &known_[newest_];
     }

@@ -72,8 +72,8 @@ class NcclLogWalker {
   bool in_several_lines() const { return in_several_lines_; }
 
  private:
-  // Most lines start like the line before, or like the one before that (a proxy thread writes in between), but for the
-  // time. So the prefix is only taken apart when it is new.
+  // Most lines start like one of the last lines did, but for the time: a node's ranks and their proxy threads take
+  // turns. So a prefix is only taken apart when it is new.
   struct Prefix {
     std::string_view text;  // up to and with "NCCL INFO "
     size_t label = 0;       // bytes of the launcher's label at its front
@@ -91,8 +91,10 @@ class NcclLogWalker {
 
   LineReader reader_;
   NcclWriterTable writers_;
-  Prefix known_[2];
-  int newest_ = 0;
+  static constexpr size_t kKnown = 16;
+  Prefix known_[kKnown];
+  size_t newest_ = 0;              // of the last line
+  size_t replaced_ = 0;            // the prefix last given up for another one
   Prefix other_;                   // of lines that are not INFO, and the line itself where there is no prefix
   bool in_several_lines_ = false;  // the rows of a matrix or the rest of a long warning may follow without prefix
 };
