@@ -94,7 +94,7 @@ struct Mesh {
 };
 
 TEST(OrderOfGroups, AnExtraCallThatPairsUpWithTheNextOneIsFoundByTheInterleaving) {
-  for (const auto [world, odd] : {std::pair{8, 5}, std::pair{8, 0}, std::pair{16, 15}, std::pair{64, 20}}) {
+  for (const auto& [world, odd] : {std::pair{8, 5}, std::pair{8, 0}, std::pair{16, 15}, std::pair{64, 20}}) {
     Mesh mesh(world);
     for (int s = 0; s < 6; ++s) mesh.Step();
     mesh.Step(odd, -1, 1);
@@ -114,7 +114,7 @@ TEST(OrderOfGroups, AnExtraCallThatPairsUpWithTheNextOneIsFoundByTheInterleaving
 }
 
 TEST(OrderOfGroups, ALeftOutCallIsFoundByTheInterleaving) {
-  for (const auto [world, odd] : {std::pair{8, 2}, std::pair{32, 31}}) {
+  for (const auto& [world, odd] : {std::pair{8, 2}, std::pair{32, 31}}) {
     Mesh mesh(world);
     for (int s = 0; s < 6; ++s) mesh.Step();
     mesh.Step(odd, 1, -1);

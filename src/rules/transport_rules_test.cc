@@ -77,7 +77,7 @@ TEST(TransportStalled, YieldsToARecordedNetworkFault) {
 // network-fault
 
 TEST(NetworkFault, ACompletionErrorOfOneRankNamesItsEnd) {
-  for (const auto [world, rank] : {std::pair{2, 1}, std::pair{8, 0}, std::pair{64, 63}}) {
+  for (const auto& [world, rank] : {std::pair{2, 1}, std::pair{8, 0}, std::pair{64, 63}}) {
     JobSketch job = Stalled(world);
     Event& error = job.Log(rank, EventKind::nccl_warning);
     error.subject = "ib-completion-error";
