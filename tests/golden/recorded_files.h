@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/report.h"
+
+namespace tacet {
+
+// A file of a recording, held in memory so that it can be left out of one diagnosis and used in the next.
+struct RecordedFile {
+  std::string path;  // relative to the recording's folder
+  std::string bytes;
+};
+
+// The folder of a recording under tests/, or under the data of others that is not part of the repository.
+std::filesystem::path TestFolder(std::string_view below);
+
+std::string ReadWhole(const std::filesystem::path& path);
+
+// All files below the folder whose relative path is wanted, sorted.
+std::vector<RecordedFile> ReadRecording(const std::filesystem::path& folder,
+                                        const std::function<bool(std::string_view path)>& is_wanted);
+
+// The whole way from bytes to report, over the files that are kept.
+Report DiagnoseKept(const std::vector<RecordedFile>& files, const std::function<bool(std::string_view path)>& is_kept);
+
+// The same for a folder as a user names it.
+Report DiagnoseFolder(const std::filesystem::path& folder);
+
+}  // namespace tacet

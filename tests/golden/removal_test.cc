@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "base/parallel.h"
+#include "incident_truth.h"
+#include "recorded_files.h"
+
+// Part of the evidence of every recorded incident is taken away. The answer may then be withdrawn, but never turn into
+// another one, and nobody innocent may be blamed.
+
+namespace tacet {
+namespace {
+
+std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool IsTrace(std::string_view path) { return FileName(path).starts_with("trace_rank"); }
+
+// The corpus writes "nccl_rank2.log", "nccl_trace_rank_2", "inspector/...": -1 where no rank stands in the name.
+int RankInName(std::string_view path) {
+  const std::string_view name = FileName(path);
+  size_t at = name.find("rank");
+  if (at == std::string_view::npos) return -1;
+  at += 4;
+  if (at < name.size() && name[at] == '_') ++at;
+  int rank = -1;
+  for (; at < name.size() && name[at] >= '0' && name[at] <= '9'; ++at)
+    rank = (rank < 0 ? 0 : rank * 10) + (name[at] - '0');
+  return rank;
+}
+
+struct Removal {
+  std::string_view name;
+  std::function<bool(std::string_view path, const IncidentTruth& truth)> is_kept;
+  bool needs_few_guilty = false;
+};
+
+std::vector<Removal> AllRemovals() {
+  const auto starts = [](std::string_view path, std::string_view with) { return FileName(path).starts_with(with); };
+  const auto rest = [](std::string_view path, int parity) {
+    const int rank = RankInName(path);
+    return rank < 0 || rank % 2 == parity;
+  };
+  return {
+      {"records only", [=](auto path, auto&) { return starts(path, "nccl_trace_rank"); }},
+      {"NCCL logs only", [=](auto path, auto&) { return starts(path, "nccl_rank"); }},
+      {"stacks and output", [=](auto path, auto&) { return starts(path, "stack") || starts(path, "stdout"); }},
+      {"without the guilty", [](auto path, auto& truth) { return !truth.ranks.contains(RankInName(path)); }, true},
+      {"even ranks", [=](auto path, auto&) { return rest(path, 0); }},
+      {"odd ranks", [=](auto path, auto&) { return rest(path, 1); }},
+  };
+}
+
+// The answers of one incident, a column a removal; empty where it does not apply.
+std::vector<ReducedAnswer> JudgeRemovals(const IncidentTruth& truth, const std::vector<Removal>& removals) {
+  // Traces are large and only tell of slowness.
+  const auto files = ReadRecording(TestFolder("corpus") / truth.name,
+                                   [&](std::string_view path) { return truth.IsSlow() || !IsTrace(path); });
+  std::vector<ReducedAnswer> answers;
+  for (const Removal& removal : removals) {
+    const auto is_kept = [&](std::string_view path) { return removal.is_kept(path, truth); };
+    const bool applies = !removal.needs_few_guilty || truth.ranks.size() == 1 || truth.ranks.size() == 2;
+    const bool leaves_something =
+        std::any_of(files.begin(), files.end(), [&](const RecordedFile& file) { return is_kept(file.path); });
+    if (applies && leaves_something) {
+      answers.push_back(JudgeReduced(truth, DiagnoseKept(files, is_kept)));
+    } else {
+      answers.push_back({true, "-"});
+    }
+  }
+  return answers;
+}
+
+TEST(Removal, WithdrawsAnAnswerRatherThanChangingIt) {
+  const std::vector<IncidentTruth> truths = ParseTruth(ReadWhole(TestFolder("corpus/truth.json")));
+  const std::vector<Removal> removals = AllRemovals();
+  std::vector<std::vector<ReducedAnswer>> table(truths.size());
+  ParallelFor(truths.size(), 0, [&](size_t i) { table[i] = JudgeRemovals(truths[i], removals); });
+
+  std::printf("%-16s", "");
+  for (const Removal& removal : removals)
+    std::printf(" %-21.*s", static_cast<int>(removal.name.size()), removal.name.data());
+  std::printf("\n");
+  for (size_t i = 0; i < truths.size(); ++i) {
+    std::printf("%-16s", truths[i].name.c_str());
+    for (const ReducedAnswer& answer : table[i]) std::printf(" %-21s", answer.words.c_str());
+    std::printf("\n");
+    for (size_t k = 0; k < removals.size(); ++k)
+      EXPECT_TRUE(table[i][k].acceptable) << truths[i].name << ", " << removals[k].name << ": " << table[i][k].words;
+  }
+}
+
+}  // namespace
+}  // namespace tacet
