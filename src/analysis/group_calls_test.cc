@@ -66,7 +66,7 @@ TEST(GroupCalls, WhatTheRingOverwroteWasFinished) {
     stream.calls.erase(stream.calls.begin(), stream.calls.begin() + (r == 0 ? 40 : 20));
   }
   const Incident incident = job.Finish();
-  const auto& members = Collect(incident)[0].members;
+  const auto members = Collect(incident)[0].members;
   EXPECT_EQ(members[0].finished_through, 40);
   EXPECT_EQ(members[0].last_enqueued, 41);
   EXPECT_EQ(members[1].finished_through, 40);
@@ -79,7 +79,7 @@ TEST(GroupCalls, GapsInTheNumbersAreNoUnfinishedCalls) {
   job.IssueAll({.seq = 20});
   job.IssueAll();
   const Incident incident = job.Finish();
-  const auto& members = Collect(incident)[0].members;
+  const auto members = Collect(incident)[0].members;
   EXPECT_EQ(members[0].finished_through, 21);
   EXPECT_EQ(members[0].Find(10), nullptr);
 }
