@@ -99,9 +99,16 @@ std::vector<GroupCalls> CollectGroupCalls(const Incident& incident, CallSource s
       }
       return group.members[found->second];
     };
+    MemberCalls* last = nullptr;  // of the call before: mostly the same group
+    GroupIndex last_group = GroupIndex::none;
     for (uint32_t i = 0; i < stream.calls.size(); ++i) {
       const Call& call = stream.calls[i];
-      if (call.group != GroupIndex::none && !call.has(kPointToPoint)) AddCall(member_at(call.group), i);
+      if (call.group == GroupIndex::none || call.has(kPointToPoint)) continue;
+      if (call.group != last_group) {
+        last = &member_at(call.group);
+        last_group = call.group;
+      }
+      AddCall(*last, i);
     }
     for (const GroupProgress& progress : stream.progress) {
       // The recorder's counters mix collectives and point-to-point calls where a group does both.

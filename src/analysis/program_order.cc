@@ -36,6 +36,15 @@ class GroupClasses {
   }
   uint64_t ClassOf(GroupIndex index) {
     if (index == GroupIndex::none) return 0;
+    if (index != last_) {  // most calls are on the group of the call before
+      last_class_ = FindClass(index);
+      last_ = index;
+    }
+    return last_class_;
+  }
+
+ private:
+  uint64_t FindClass(GroupIndex index) {
     const auto [found, added] = classes_.try_emplace(static_cast<uint32_t>(index), 0);
     if (!added) return found->second;
     const Group& group = incident_.groups[static_cast<uint32_t>(index)];
@@ -45,8 +54,9 @@ class GroupClasses {
     return found->second;
   }
 
- private:
   const Incident& incident_;
+  GroupIndex last_ = GroupIndex::none;
+  uint64_t last_class_ = 0;
   std::unordered_map<uint32_t, uint64_t> classes_;
   std::map<uint64_t, uint64_t> used_;
 };
