@@ -5,6 +5,7 @@
 // Medians over the rounds. NCCL Inspector, say, is measured by giving its .so with NCCL_INSPECTOR_ENABLE=1 set.
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,11 +26,38 @@ constexpr int kBatch = 32;  // collectives in flight at once, as a step of train
 
 double NowNs() { return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count()); }
 
+// Time this thread really ran: a busy machine does not count. Too dear to read for single calls.
+double CpuNs() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
   return values[values.size() / 2];
 }
+
+// A plugin that does nothing, to know what the harness itself takes. It wants handles back for what the measured plugin
+// wants.
+uint64_t g_wanted = 0;  // event types
+int StartNothing(void*, void** handle, void* descr) {
+  uint64_t type = 0;
+  std::memcpy(&type, descr, sizeof type);
+  *handle = (type & g_wanted) != 0 ? descr : nullptr;
+  return 0;
+}
+int StopNothing(void*) { return 0; }
+int RecordNothing(void*, int, void*) { return 0; }
+struct {
+  const char* name = "nothing";
+  void* init = nullptr;
+  int (*start)(void*, void**, void*) = StartNothing;
+  int (*stop)(void*) = StopNothing;
+  int (*record)(void*, int, void*) = RecordNothing;
+  int (*finalize)(void*) = StopNothing;
+} const kNothing;
 
 struct Flight {
   void *group_api = nullptr, *api = nullptr, *launch = nullptr, *group = nullptr, *coll = nullptr;
@@ -39,23 +67,28 @@ struct Flight {
 // One plugin under test, and the callbacks of a collective one by one. A NULL handle is not used again, as in NCCL.
 class Bench {
  public:
-  Bench(const std::string& path, int channels, bool network) : channels_(channels), network_(network) {
-    plugin_ = LoadedPlugin::Open(path);
+  Bench(const std::string& path, int channels, bool network)
+      : Bench(LoadedPlugin::Open(path), path.substr(path.rfind('/') + 1), channels, network) {
     if (!plugin_.ok()) {
       std::fprintf(stderr, "%s: %s\n", path.c_str(), plugin_.error().c_str());
       std::exit(2);
     }
     plugin_.Init(&context_, &mask_, {0x1234, "bench", network ? 8 : 1, 8, 0});
-    name_ = path.substr(path.rfind('/') + 1);
-    facts_.count = 1 << 20;
-    facts_.channels = static_cast<uint8_t>(channels);
-    flights_.resize(kBatch);
-    for (Flight& flight : flights_) {
-      flight.channels.resize(static_cast<size_t>(channels));
-      flight.proxies.resize(static_cast<size_t>(2 * channels));
-      flight.steps.resize(static_cast<size_t>(2 * channels));
-    }
   }
+  // The same callbacks to a plugin that does nothing.
+  Bench Empty() const {
+    Bench empty(LoadedPlugin::Linked(&kNothing, api()), "nothing", channels_, network_);
+    empty.mask_ = mask_;
+    empty.wanted_ = 0;
+    const Flight& seen = flights_.front();
+    if (seen.group_api != nullptr) empty.wanted_ |= kGroupApi;
+    if (seen.api != nullptr) empty.wanted_ |= kCollApi;
+    if (seen.launch != nullptr) empty.wanted_ |= kKernelLaunch;
+    if (seen.group != nullptr) empty.wanted_ |= kGroup;
+    if (seen.coll != nullptr) empty.wanted_ |= kColl | kKernelCh | kProxyOp | kProxyStep;
+    return empty;
+  }
+  void Use() const { g_wanted = wanted_; }
   const std::string& name() const { return name_; }
   int mask() const { return mask_; }
   int api() const { return plugin_.api(); }
@@ -86,6 +119,18 @@ class Bench {
   }
 
  private:
+  Bench(LoadedPlugin plugin, std::string name, int channels, bool network)
+      : plugin_(std::move(plugin)), name_(std::move(name)), channels_(channels), network_(network) {
+    facts_.count = 1 << 20;
+    facts_.channels = static_cast<uint8_t>(channels);
+    flights_.resize(kBatch);
+    for (Flight& flight : flights_) {
+      flight.channels.resize(static_cast<size_t>(channels));
+      flight.proxies.resize(static_cast<size_t>(2 * channels));
+      flight.steps.resize(static_cast<size_t>(2 * channels));
+    }
+  }
+
   template <typename Work>
   void Phase(std::map<std::string, std::vector<double>>* times, const char* name, bool asked, Work work) {
     if (!asked) return;
@@ -185,7 +230,7 @@ class Bench {
   int mask_ = 0, channels_;
   bool network_;
   CollFacts facts_;
-  uint64_t seq_ = 0, gpu_ns_ = 1, callbacks_ = 0;
+  uint64_t seq_ = 0, gpu_ns_ = 1, callbacks_ = 0, wanted_ = 0;
   std::vector<Flight> flights_;
 };
 
@@ -211,37 +256,51 @@ void RunEndurance(Bench& bench, uint64_t events) {
               before, ResidentKb());
 }
 
+double MeasureCollective(Bench& bench, double* calls) {
+  bench.Use();
+  for (int warm = 0; warm < 20; ++warm) bench.RunBatch(nullptr);
+  const uint64_t before = bench.callbacks();
+  const double begin = CpuNs();
+  for (int batch = 0; batch < 50; ++batch) bench.RunBatch(nullptr);
+  *calls = static_cast<double>(bench.callbacks() - before) / (50.0 * kBatch);
+  return (CpuNs() - begin) / (50.0 * kBatch);
+}
+
+struct Measured {
+  std::map<std::string, std::vector<double>> phases;
+  std::vector<double> whole, empty;
+  double calls = 0, empty_calls = 0;
+  double Net() const { return Median(whole) - Median(empty); }
+};
+
+void Print(const Bench& bench, const Measured& m, const Bench& first, const Measured& other, int channels) {
+  std::printf("%s (API v%d, mask 0x%x, %d channels)\n", bench.name().c_str(), bench.api(), bench.mask(), channels);
+  std::vector<double> all;
+  for (const auto& [name, values] : m.phases) {
+    std::printf("  %-20s %7.1f ns\n", name.c_str(), Median(values));
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  std::printf("  a callback           %7.1f ns median over kinds, %.1f ns mean\n", Median(all),
+              Median(m.whole) / m.calls);
+  std::printf("  a collective         %7.0f ns with %.0f callbacks; %.0f ns of it are the harness\n", Median(m.whole),
+              m.calls, Median(m.empty));
+  if (&m == &other) return;
+  std::printf("  against %s: a collective %.3f, a callback %.3f (both without the harness)\n", first.name().c_str(),
+              m.Net() / other.Net(), m.Net() / m.calls / (other.Net() / other.calls));
+}
+
 void Compare(std::vector<Bench>& benches, int rounds, int channels) {
-  std::vector<std::map<std::string, std::vector<double>>> phases(benches.size());
-  std::vector<std::vector<double>> whole(benches.size());
-  std::vector<double> calls(benches.size());
+  std::vector<Measured> measured(benches.size());
   for (int round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < benches.size(); ++i) {
-      for (int warm = 0; warm < 20; ++warm) benches[i].RunBatch(nullptr);
-      for (int batch = 0; batch < 20; ++batch) benches[i].RunBatch(&phases[i]);
-      const uint64_t before = benches[i].callbacks();
-      const double begin = NowNs();
-      for (int batch = 0; batch < 50; ++batch) benches[i].RunBatch(nullptr);
-      whole[i].push_back((NowNs() - begin) / (50.0 * kBatch));
-      calls[i] = static_cast<double>(benches[i].callbacks() - before) / (50.0 * kBatch);
+      Measured& m = measured[i];
+      m.whole.push_back(MeasureCollective(benches[i], &m.calls));
+      Bench empty = benches[i].Empty();
+      m.empty.push_back(MeasureCollective(empty, &m.empty_calls));
+      for (int batch = 0; batch < 20; ++batch) benches[i].RunBatch(&m.phases);
     }
   }
-  for (size_t i = 0; i < benches.size(); ++i) {
-    std::printf("%s (API v%d, mask 0x%x, %d channels)\n", benches[i].name().c_str(), benches[i].api(),
-                benches[i].mask(), channels);
-    std::vector<double> all;
-    for (const auto& [name, values] : phases[i]) {
-      std::printf("  %-20s %7.1f ns\n", name.c_str(), Median(values));
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    const double collective = Median(whole[i]);
-    std::printf("  a callback           %7.1f ns median over kinds, %.1f ns mean\n", Median(all),
-                collective / calls[i]);
-    std::printf("  a collective         %7.0f ns, %.1f callbacks\n", collective, calls[i]);
-    if (i > 0)
-      std::printf("  against %s: %.3f of its collective, %.3f of its callback\n", benches[0].name().c_str(),
-                  collective / Median(whole[0]), collective / calls[i] / (Median(whole[0]) / calls[0]));
-  }
+  for (size_t i = 0; i < benches.size(); ++i) Print(benches[i], measured[i], benches[0], measured[0], channels);
 }
 
 }  // namespace

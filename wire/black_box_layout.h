@@ -211,6 +211,7 @@ enum OpFlag : uint16_t {
   kOpKernelTimed = 128,    // kernel events can be expected
   kOpSymmetric = 256,
   kOpHostClock = 512,  // channels carry no GPU time (API v3)
+  kOpPlanned = 1024,   // NCCL has planned it (Coll, P2p, CeColl)
 };
 struct Op {
   uint64_t serial;  // order of issue in the whole process; its slot is serial % count
@@ -249,9 +250,7 @@ static_assert(sizeof(Op) == 184);
 // Word of an operation slot: generation << 32 | flags | proxies open << 16 | channels stopped << 8 | channels started.
 inline constexpr uint64_t kWordStarted = 1, kWordStopped = 1u << 8, kWordProxy = 1u << 16;
 inline constexpr uint64_t kWordLive = 1u << 26;      // the slot holds an operation
-inline constexpr uint64_t kWordTask = 1u << 27;      // NCCL planned it (Coll, P2p)
 inline constexpr uint64_t kWordEnqueued = 1u << 28;  // the host is done with it
-inline constexpr uint64_t kWordIssued = 1u << 29;    // the API call returned
 inline constexpr uint64_t kWordBusy = 1u << 31;      // being filled or emptied
 constexpr uint32_t WordStarted(uint64_t word) { return word & 0xff; }
 constexpr uint32_t WordStopped(uint64_t word) { return word >> 8 & 0xff; }
@@ -320,17 +319,19 @@ static_assert(__builtin_offsetof(Op, group) == 72 && __builtin_offsetof(Op, chec
 
 // Checksum of a ring record: every word weighs by its place, so neither mixed nor shifted content fits. Needed beside
 // the sequence word because a copy made by `cp` of a live box may take both from different moments. The word that holds
-// `check` counts without it.
+// `check` counts without it. Four sums, so that none waits for the other.
 class CheckSum {
  public:
-  explicit constexpr CheckSum(uint64_t seq) : sum_(seq * 0x9e3779b97f4a7c15u) {}
-  constexpr void Add(int place, uint64_t word) {
-    sum_ += (word ^ word >> 32) * (0xd1342543de82ef95u * (2u * static_cast<uint64_t>(place) + 1));
+  explicit constexpr CheckSum(uint64_t seq) : sums_{seq, 1, 2, 3} {}
+  constexpr void Add(int place, uint64_t word) { sums_[place % 4] = sums_[place % 4] * 0xd1342543de82ef95u + word; }
+  constexpr uint32_t value() const {
+    uint64_t all = 0;
+    for (const uint64_t sum : sums_) all = (all ^ sum ^ sum >> 32) * 0x9e3779b97f4a7c15u;
+    return static_cast<uint32_t>(all >> 32);
   }
-  constexpr uint32_t value() const { return static_cast<uint32_t>(sum_ ^ sum_ >> 32); }
 
  private:
-  uint64_t sum_;
+  uint64_t sums_[4];
 };
 
 inline uint32_t CheckOf(const Op& op, uint64_t seq) {

@@ -25,13 +25,11 @@ uint64_t SizeClass(uint64_t bytes, char* label, size_t room) {
   int unit = 0;
   uint64_t value = bytes;
   while (value >= 1024 && unit < 4) value /= 1024, ++unit;
-  if (label != nullptr) {
-    if (bytes == 0)
-      snprintf(label, room, "0B");
-    else
-      snprintf(label, room, "%llu-%llu%s", static_cast<unsigned long long>(value),
-               static_cast<unsigned long long>(value + 1), kUnits[unit]);
-  }
+  const unsigned long long from = value;
+  if (label != nullptr && bytes == 0)
+    snprintf(label, room, "0B");
+  else if (label != nullptr)
+    snprintf(label, room, "%llu-%llu%s", from, from + 1, kUnits[unit]);
   return value << (10 * unit);
 }
 

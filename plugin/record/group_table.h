@@ -18,12 +18,15 @@ inline uint64_t GroupSerial(EventHandle handle) { return handle.bits & 0x00fffff
 inline EventHandle BeginGroup(OpenBox& box, uint16_t comm, bool captured) {
   const uint64_t serial = Add(box.header->group_next, 1) + 1;
   const uint64_t now = Ticks();
-  box::Group group{};
-  group.word = serial << 8 | static_cast<uint64_t>(box::GroupState::open);
-  group.since_ticks = group.begin_ticks = now;
-  group.comm = comm;
-  group.captured = captured ? 1 : 0;
-  StoreWords(GroupSlotOf(box, serial), group);
+  box::Group& group = GroupSlotOf(box, serial);
+  Store(group.since_ticks, now);
+  Store(group.begin_ticks, now);
+  Store(group.launch_begin_ticks, uint64_t{0});
+  Store(group.launch_end_ticks, uint64_t{0});
+  Store(group.stream, uint64_t{0});
+  Store(group.comm, comm);
+  Store(group.captured, static_cast<uint8_t>(captured));
+  StoreRelease(group.word, serial << 8 | static_cast<uint64_t>(box::GroupState::open));
   return GroupHandle(HandleKind::group, serial);
 }
 

@@ -106,10 +106,10 @@ void NumberCall(OpenBox& box, uint16_t comm, NewOp& op) {
   Store(entry.last_issue_ticks, op.issue_ticks);
 }
 
-EventHandle Publish(OpenBox& box, OpSlot& slot, const NewOp& op, uint64_t serial, HandleKind kind, uint64_t flags) {
+EventHandle Publish(OpenBox& box, OpSlot& slot, const NewOp& op, uint64_t serial, HandleKind kind) {
   StoreOp(slot.op, serial, op);
   const uint64_t generation = serial >> box.op_shift & 0xffffffffu;
-  StoreRelease(slot.word, generation << 32 | box::kWordLive | flags);
+  StoreRelease(slot.word, generation << 32 | box::kWordLive);
   return MakeHandle(box, kind, static_cast<uint32_t>(serial & box.op_mask), static_cast<uint32_t>(generation));
 }
 
@@ -133,7 +133,7 @@ uint64_t LaunchOf(const OpenBox& box, uint32_t group) {
 }
 
 uint16_t TaskFlags(const OpenBox& box, const PlannedTask& task) {
-  return static_cast<uint16_t>(task.flags | (box.kernel_events ? box::kOpKernelTimed : 0));
+  return static_cast<uint16_t>(task.flags | box::kOpPlanned | (box.kernel_events ? box::kOpKernelTimed : 0));
 }
 
 // First seen as a task: API v1 to v4, a graph replay, or a parent that already has its task.
@@ -156,7 +156,7 @@ EventHandle PlanNewOp(OpenBox& box, uint16_t comm, const PlannedTask& task, uint
   uint64_t serial = 0;
   OpSlot* slot = ClaimSlot(box, &serial);
   if (slot == nullptr) return {};
-  return Publish(box, *slot, op, serial, HandleKind::task, box::kWordTask);
+  return Publish(box, *slot, op, serial, HandleKind::task);
 }
 
 uint64_t LastTouch(const box::Op& op) {
@@ -168,7 +168,8 @@ uint64_t LastTouch(const box::Op& op) {
 
 // Issued in a group call that has not returned: its task may still come.
 bool IsHostInside(const OpenBox& box, const box::Op& op, uint64_t word) {
-  if ((word & box::kWordTask) != 0) return (word & box::kWordEnqueued) == 0 && (op.flags & box::kOpCopyEngine) == 0;
+  if ((op.flags & box::kOpPlanned) != 0)
+    return (word & box::kWordEnqueued) == 0 && (op.flags & box::kOpCopyEngine) == 0;
   const uint64_t group = Load(box.groups[op.group & box.group_mask].word);
   return op.group != 0 && static_cast<uint32_t>(group >> 8) == op.group &&
          static_cast<uint8_t>(group) != static_cast<uint8_t>(box::GroupState::done);
@@ -188,14 +189,11 @@ EventHandle IssueOp(OpenBox& box, uint16_t comm, const IssuedCall& call) {
   uint64_t serial = 0;
   OpSlot* slot = ClaimSlot(box, &serial);
   if (slot == nullptr) return MakeHandle(box, HandleKind::dropped, 0, 0);
-  return Publish(box, *slot, op, serial, HandleKind::api, 0);
+  return Publish(box, *slot, op, serial, HandleKind::api);
 }
 
 void FinishIssue(OpenBox& box, EventHandle api) {
-  OpSlot* slot = FindSlot(box, api);
-  if (slot == nullptr) return;
-  Store(slot->op.issued_ticks, Ticks());
-  Advance(box, *slot, api.generation(box), [](uint64_t word) { return word | box::kWordIssued; });
+  if (OpSlot* slot = FindSlot(box, api)) Store(slot->op.issued_ticks, Ticks());
 }
 
 EventHandle CaptureOp(OpenBox& box, uint16_t comm, const IssuedCall& call) {
@@ -216,7 +214,7 @@ EventHandle PlanTask(OpenBox& box, uint16_t comm, EventHandle parent, const Plan
   OpSlot* slot = FindSlot(box, parent);
   if (slot == nullptr) return {};  // given up meanwhile; its number must not be given twice
   box::Op& op = slot->op;
-  if ((Load(slot->word) & box::kWordTask) != 0) {  // a second task of one call: an operation of its own
+  if ((Load(op.flags) & box::kOpPlanned) != 0) {  // a second task of one call: an operation of its own
     PlannedTask another = task;
     another.kind = Load(op.kind);
     another.type = Load(op.type);
@@ -231,9 +229,7 @@ EventHandle PlanTask(OpenBox& box, uint16_t comm, EventHandle parent, const Plan
   Store(op.flags, static_cast<uint16_t>(Load(op.flags) | TaskFlags(box, task)));
   Store(op.launch_ticks, LaunchOf(box, Load(op.group)));
   if (task.peer >= 0) Store(op.peer, task.peer);  // P2pApi names no peer
-  const uint32_t generation = parent.generation(box);
-  if (Advance(box, *slot, generation, [](uint64_t word) { return word | box::kWordTask; }) == 0) return {};
-  return MakeHandle(box, HandleKind::task, parent.slot(), generation);
+  return MakeHandle(box, HandleKind::task, parent.slot(), parent.generation(box));
 }
 
 void EnqueueTask(OpenBox& box, EventHandle task) {
@@ -278,8 +274,7 @@ void MarkCopyEngine(OpenBox& box, EventHandle api, uint64_t func_seq, uint64_t s
   if (slot == nullptr) return;
   Store(slot->op.func_seq, func_seq);
   Store(slot->op.stream, stream);
-  Store(slot->op.flags, static_cast<uint16_t>(Load(slot->op.flags) | box::kOpCopyEngine));
-  Advance(box, *slot, api.generation(box), [](uint64_t word) { return word | box::kWordTask; });
+  Store(slot->op.flags, static_cast<uint16_t>(Load(slot->op.flags) | box::kOpCopyEngine | box::kOpPlanned));
 }
 
 bool OpenProxyOf(OpenBox& box, EventHandle task) {
@@ -317,8 +312,8 @@ bool Settle(OpenBox& box, uint32_t slot_index, uint64_t quiet_since_ticks, bool 
   if (!HasEnded(op, word)) {
     const bool overtaken = op.comm != box::kNoComm && Load(box.comms[op.comm].comm_id) == op.comm_id &&
                            Load(box.comms[op.comm].last_finished_serial) > op.serial + 1;
-    const bool tells_its_end =
-        (word & box::kWordTask) != 0 && (op.flags & box::kOpKernelTimed) != 0 && (op.flags & box::kOpCopyEngine) == 0;
+    const bool tells_its_end = (op.flags & box::kOpPlanned) != 0 && (op.flags & box::kOpKernelTimed) != 0 &&
+                               (op.flags & box::kOpCopyEngine) == 0;
     if (!overtaken && (tells_its_end || !even_unknown)) return false;  // may well be in flight
     more = overtaken ? box::kOpEndImplied : box::kOpEndUnknown;
   }

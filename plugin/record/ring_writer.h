@@ -24,6 +24,7 @@ inline void AppendRecord(OpenBox& box, const box::Op& op, uint64_t more_flags, u
   auto* to = reinterpret_cast<Word*>(&record.op);
   box::CheckSum sum(whole);
   uint64_t check_word = 0;
+#pragma GCC unroll 32
   for (int i = 0; i < box::kOpWords; ++i) {
     uint64_t word = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
     if (i == kPlaceWord) word |= more_flags << 32 | started << 48 | stopped << 56;

@@ -230,7 +230,7 @@ class Importer {
     flight.call = static_cast<uint32_t>(Stream().calls.size() - 1);
     flight.seq = call.seq;
     flight.kind = call.kind;
-    const bool planned = (entry.word & box::kWordTask) != 0;
+    const bool planned = (op.flags & box::kOpPlanned) != 0;
     flight.channels = planned && (op.flags & box::kOpChannelsAtMost) == 0 ? op.channels : -1;
     flight.channels_started = op.channels_started;
     flight.channels_finished = op.channels_stopped;
