@@ -135,11 +135,12 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
     if ((event.kind == EventKind::watchdog_timeout || event.kind == EventKind::heartbeat_stuck) &&
         earlier(event, outcome.first_timeout))
       outcome.first_timeout = &event;
-    const bool failure = (event.kind == EventKind::exception && !IsConsequence(event)) ||
-                         event.kind == EventKind::segfault || event.kind == EventKind::oom_kill ||
-                         event.kind == EventKind::cuda_error || event.kind == EventKind::mismatch_report ||
-                         event.kind == EventKind::ddp_unused_parameters ||
-                         (event.kind == EventKind::process_exited && event.value != 0);
+    const bool failure =
+        (event.kind == EventKind::exception && !IsConsequence(event)) || event.kind == EventKind::cuda_error ||
+        event.kind == EventKind::mismatch_report || event.kind == EventKind::ddp_unused_parameters ||
+        // The kernel and launchers speak of other processes too: only a rank of this job counts.
+        (event.rank.known() && (event.kind == EventKind::segfault || event.kind == EventKind::oom_kill ||
+                                (event.kind == EventKind::process_exited && event.value != 0)));
     if (failure && earlier(event, outcome.first_failure)) outcome.first_failure = &event;
   }
   for (const CallStream& stream : incident.streams) {

@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "evidence/detect.h"
 #include "evidence/find_files.h"
+#include "evidence/registry.h"
 
 namespace tacet {
 namespace {
@@ -79,9 +80,27 @@ void NoteDecompression(const DecompressOutcome& outcome, uint64_t limit, Fragmen
                   std::to_string(outcome.unread_bytes) + " bytes after the compressed data were not read");
 }
 
+// A long log may turn into something else far below its beginning: stacks printed at the end of a job's output. Line
+// logs are asked about later parts of the file too.
+void AskAboutLaterParts(std::string_view path, std::string_view bytes, Detection& detection) {
+  if (bytes.size() <= kPrefixBytes || detection.readers.empty() || !detection.readers.front()->shares_lines) return;
+  constexpr size_t kParts = 4;
+  for (size_t part = 1; part <= kParts; ++part) {
+    size_t from = part == kParts ? bytes.size() - kPrefixBytes : bytes.size() / kParts * part;
+    const size_t newline = bytes.find('\n', from);
+    if (newline == std::string_view::npos) continue;
+    const std::string_view window = bytes.substr(newline + 1, kPrefixBytes);
+    for (const Format* format : AllFormats()) {
+      if (!format->shares_lines || std::count(detection.readers.begin(), detection.readers.end(), format) > 0) continue;
+      if (format->recognise(window, path) != Recognition::no) detection.readers.push_back(format);
+    }
+  }
+}
+
 Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut) {
   Fragment fragment;
-  const Detection detection = Detect(bytes.substr(0, kPrefixBytes), path);
+  Detection detection = Detect(bytes.substr(0, kPrefixBytes), path);
+  AskAboutLaterParts(path, bytes, detection);
   if (detection.readers.empty()) {
     fragment.format = bytes.empty() ? "empty" : "unknown";
     fragment.bytes = {bytes.size(), 0, 0, bytes.size()};

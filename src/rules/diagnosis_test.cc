@@ -58,10 +58,10 @@ JobSketch Healthy(int32_t world) {
   return job;
 }
 
-class Worlds : public testing::TestWithParam<int32_t> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, Worlds, testing::Values(2, 3, 4, 8, 64, 1024));
+class HealthyWorld : public testing::TestWithParam<int32_t> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, HealthyWorld, testing::Values(2, 3, 4, 8, 64, 1024));
 
-TEST_P(Worlds, NoRuleFiresOnAHealthyJobAndItIsCalledHealthy) {
+TEST_P(HealthyWorld, NoRuleFiresOnAHealthyJobAndItIsCalledHealthy) {
   JobSketch job = Healthy(GetParam());
   const JudgedCase judged(job);
   for (const Rule* rule : AllRules()) {
@@ -75,7 +75,7 @@ TEST_P(Worlds, NoRuleFiresOnAHealthyJobAndItIsCalledHealthy) {
   EXPECT_TRUE(verdict.cause.empty());
 }
 
-TEST_P(Worlds, ASnapshotInTheMiddleOfAStepBlamesNobody) {
+TEST_P(HealthyWorld, ASnapshotInTheMiddleOfAStepBlamesNobody) {
   JobSketch job(GetParam());
   job.Rounds(12);
   // Half have come to the next one, the GPUs of some of them have begun it, and one has seen its end.

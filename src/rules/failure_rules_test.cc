@@ -17,15 +17,15 @@ JobSketch Missing(const FaultPlace& place) {
   return job;
 }
 
-class AnyPlace : public testing::TestWithParam<FaultPlace> {};
-INSTANTIATE_TEST_SUITE_P(Places, AnyPlace,
+class FailedRank : public testing::TestWithParam<FaultPlace> {};
+INSTANTIATE_TEST_SUITE_P(Places, FailedRank,
                          testing::Values(FaultPlace{2, 1, 3}, FaultPlace{4, 0, 12}, FaultPlace{8, 6, 40},
                                          FaultPlace{64, 33, 8}, FaultPlace{1024, 1023, 4}),
                          [](const auto& info) { return PlaceName(info.param); });
 
 // rank-out-of-memory
 
-TEST_P(AnyPlace, AKillByTheKernelOfARanksProcessIsNamed) {
+TEST_P(FailedRank, AKillByTheKernelOfARanksProcessIsNamed) {
   const FaultPlace& place = GetParam();
   JobSketch job = Missing(place);
   job.LoseRecord(place.rank);
@@ -107,7 +107,7 @@ void Raise(JobSketch& job, int32_t rank, const std::string& type, const std::str
   event.code_line = 17;
 }
 
-TEST_P(AnyPlace, AnExceptionOfOneRankIsNamedWithItsLine) {
+TEST_P(FailedRank, AnExceptionOfOneRankIsNamedWithItsLine) {
   const FaultPlace& place = GetParam();
   JobSketch job(place.world);
   job.Rounds(place.rounds);
@@ -186,7 +186,7 @@ TEST(ApplicationException, StaysSilentWithoutAnyOutput) {
 
 // ddp-unused-parameters
 
-TEST_P(AnyPlace, TheRankThatTookAnotherBranchIsNamedAndTheBucketItsPeersWaitIn) {
+TEST_P(FailedRank, TheRankThatTookAnotherBranchIsNamedAndTheBucketItsPeersWaitIn) {
   const FaultPlace& place = GetParam();
   JobSketch job = Missing(place);
   Event& event = job.Say(place.rank, EventKind::ddp_unused_parameters);

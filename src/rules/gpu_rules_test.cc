@@ -9,15 +9,15 @@ namespace {
 constexpr SketchedCall kStarted{.state = CallState::started};
 constexpr SketchedCall kEnqueued{.state = CallState::enqueued};
 
-class AnyPlace : public testing::TestWithParam<FaultPlace> {};
-INSTANTIATE_TEST_SUITE_P(Places, AnyPlace,
+class FaultyGpu : public testing::TestWithParam<FaultPlace> {};
+INSTANTIATE_TEST_SUITE_P(Places, FaultyGpu,
                          testing::Values(FaultPlace{2, 0, 3}, FaultPlace{4, 3, 12}, FaultPlace{8, 2, 40},
                                          FaultPlace{64, 31, 8}, FaultPlace{1024, 700, 4}),
                          [](const auto& info) { return PlaceName(info.param); });
 
 // gpu-stalled
 
-TEST_P(AnyPlace, AGpuThatNeverBeganWhatItsPeersBeganIsStalled) {
+TEST_P(FaultyGpu, AGpuThatNeverBeganWhatItsPeersBeganIsStalled) {
   const FaultPlace& place = GetParam();
   JobSketch job(place.world);
   job.Rounds(place.rounds);
@@ -35,7 +35,7 @@ TEST_P(AnyPlace, AGpuThatNeverBeganWhatItsPeersBeganIsStalled) {
   EXPECT_FALSE(judged.Fires("transport-stalled"));
 }
 
-TEST_P(AnyPlace, AGpuThatHasNotFinishedWhatItsPeersFinishedStandsStill) {
+TEST_P(FaultyGpu, AGpuThatHasNotFinishedWhatItsPeersFinishedStandsStill) {
   const FaultPlace& place = GetParam();
   JobSketch job(place.world);
   job.timed = false;
@@ -120,7 +120,7 @@ Event& TellXid(JobSketch& job, int64_t code, int32_t rank) {
   return event;
 }
 
-TEST_P(AnyPlace, AnXidOfARanksGpuIsNamed) {
+TEST_P(FaultyGpu, AnXidOfARanksGpuIsNamed) {
   const FaultPlace& place = GetParam();
   JobSketch job(place.world);
   job.Rounds(place.rounds);

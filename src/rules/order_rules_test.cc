@@ -14,8 +14,8 @@ const SketchedCall kStep[] = {{.kind = OpKind::all_gather, .elements = 64, .out_
                               {.kind = OpKind::reduce_scatter, .elements = 512},
                               {.kind = OpKind::all_reduce, .elements = 1}};
 
-class AnyPlace : public testing::TestWithParam<FaultPlace> {};
-INSTANTIATE_TEST_SUITE_P(Places, AnyPlace,
+class OddOrder : public testing::TestWithParam<FaultPlace> {};
+INSTANTIATE_TEST_SUITE_P(Places, OddOrder,
                          testing::Values(FaultPlace{4, 0, 4}, FaultPlace{4, 3, 9}, FaultPlace{8, 5, 30},
                                          FaultPlace{64, 40, 6}, FaultPlace{1024, 1023, 3}),
                          [](const auto& info) { return PlaceName(info.param); });
@@ -39,7 +39,7 @@ JobSketch Shifted(const FaultPlace& place, bool skip) {
   return job;
 }
 
-TEST_P(AnyPlace, ALeftOutCallIsNamedWithItsPlace) {
+TEST_P(OddOrder, ALeftOutCallIsNamedWithItsPlace) {
   const FaultPlace& place = GetParam();
   JobSketch job = Shifted(place, true);
   const JudgedCase judged(job);
@@ -55,7 +55,7 @@ TEST_P(AnyPlace, ALeftOutCallIsNamedWithItsPlace) {
   EXPECT_EQ(judged.Verdict().ranks, Ranks({place.rank}));
 }
 
-TEST_P(AnyPlace, AnExtraCallIsNamedWithItsPlace) {
+TEST_P(OddOrder, AnExtraCallIsNamedWithItsPlace) {
   const FaultPlace& place = GetParam();
   JobSketch job = Shifted(place, false);
   const JudgedCase judged(job);
@@ -233,7 +233,7 @@ JobSketch Inverted(const FaultPlace& place, const std::vector<int32_t>& odd) {
   return job;
 }
 
-TEST_P(AnyPlace, ARankThatUsesTwoGroupsTheOtherWayRoundIsNamed) {
+TEST_P(OddOrder, ARankThatUsesTwoGroupsTheOtherWayRoundIsNamed) {
   const FaultPlace& place = GetParam();
   JobSketch job = Inverted(place, {place.rank});
   const JudgedCase judged(job);

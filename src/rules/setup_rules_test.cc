@@ -7,8 +7,8 @@
 namespace tacet {
 namespace {
 
-class AnyPlace : public testing::TestWithParam<FaultPlace> {};
-INSTANTIATE_TEST_SUITE_P(Places, AnyPlace,
+class SetUpOf : public testing::TestWithParam<FaultPlace> {};
+INSTANTIATE_TEST_SUITE_P(Places, SetUpOf,
                          testing::Values(FaultPlace{4, 0, 0}, FaultPlace{4, 3, 0}, FaultPlace{8, 5, 0},
                                          FaultPlace{64, 63, 0}, FaultPlace{1024, 700, 0}),
                          [](const auto& info) { return PlaceName(info.param); });
@@ -21,7 +21,7 @@ void CountWhoCame(JobSketch& job, int32_t reporter, int64_t came, int64_t expect
   event.value2 = expected;
 }
 
-TEST_P(AnyPlace, TheRankThatDoesNotComplainOfTheRendezvousIsMissing) {
+TEST_P(SetUpOf, TheRankThatDoesNotComplainOfTheRendezvousIsMissing) {
   const auto [world, rank, rounds] = GetParam();
   JobSketch job(world, {});
   for (const int32_t r : job.AllBut({rank})) CountWhoCame(job, r, world - 1, world);
@@ -35,7 +35,7 @@ TEST_P(AnyPlace, TheRankThatDoesNotComplainOfTheRendezvousIsMissing) {
   EXPECT_EQ(judged.Verdict().cause, "init-rank-missing");
 }
 
-TEST_P(AnyPlace, TheRankWhoseLogShowsNoSetUpIsMissing) {
+TEST_P(SetUpOf, TheRankWhoseLogShowsNoSetUpIsMissing) {
   const auto [world, rank, rounds] = GetParam();
   JobSketch job(world, {});
   for (const int32_t r : job.AllBut({rank})) job.Log(r, EventKind::init_started);
@@ -101,7 +101,7 @@ TEST(InitRankMissing, LeavesAnErrorOfTheSetUpToItsOwnCause) {
 
 // init-no-interface
 
-TEST_P(AnyPlace, TheRankWithoutAnInterfaceIsNamedWithTheSetting) {
+TEST_P(SetUpOf, TheRankWithoutAnInterfaceIsNamedWithTheSetting) {
   const auto [world, rank, rounds] = GetParam();
   JobSketch job(world, {});
   Event& setting = job.Log(rank, EventKind::environment);
@@ -137,7 +137,7 @@ TEST(InitNoInterface, OtherWarningsAreNoneOfItsBusiness) {
 
 // init-unreachable
 
-TEST_P(AnyPlace, ARankThatAloneCannotConnectHasABrokenWayOut) {
+TEST_P(SetUpOf, ARankThatAloneCannotConnectHasABrokenWayOut) {
   const auto [world, rank, rounds] = GetParam();
   JobSketch job(world, {});
   Event& warning = job.Log(rank, EventKind::nccl_warning);

@@ -18,8 +18,8 @@ JobSketch Missing(const FaultPlace& place, std::vector<CallSource> sources = {Ca
   return job;
 }
 
-class AnyPlace : public testing::TestWithParam<FaultPlace> {};
-INSTANTIATE_TEST_SUITE_P(Places, AnyPlace,
+class LostRank : public testing::TestWithParam<FaultPlace> {};
+INSTANTIATE_TEST_SUITE_P(Places, LostRank,
                          testing::Values(FaultPlace{2, 0, 1}, FaultPlace{2, 1, 40}, FaultPlace{4, 2, 7},
                                          FaultPlace{8, 0, 0}, FaultPlace{8, 7, 33}, FaultPlace{64, 63, 100},
                                          FaultPlace{1024, 517, 5}),
@@ -27,7 +27,7 @@ INSTANTIATE_TEST_SUITE_P(Places, AnyPlace,
 
 // rank-stuck-on-host
 
-TEST_P(AnyPlace, ARankInItsLoaderIsStuckOnTheHost) {
+TEST_P(LostRank, ARankInItsLoaderIsStuckOnTheHost) {
   const FaultPlace& place = GetParam();
   JobSketch job = Missing(place);
   job.Stack(place.rank, InDataLoader());
@@ -49,7 +49,7 @@ TEST_P(AnyPlace, ARankInItsLoaderIsStuckOnTheHost) {
   EXPECT_EQ(judged.Verdict().ranks, Ranks({place.rank}));
 }
 
-TEST_P(AnyPlace, TheTimeoutReportedByAVictimDoesNotChangeWhoIsStuck) {
+TEST_P(LostRank, TheTimeoutReportedByAVictimDoesNotChangeWhoIsStuck) {
   const FaultPlace& place = GetParam();
   JobSketch job = Missing(place);
   for (const int32_t r : job.AllBut({place.rank})) job.TimeOut(r, place.rounds + 1);
@@ -213,13 +213,13 @@ JobSketch Frozen(const FaultPlace& place) {
   return job;
 }
 
-class EnoughPeers : public testing::TestWithParam<FaultPlace> {};
-INSTANTIATE_TEST_SUITE_P(Places, EnoughPeers,
+class LostRankWithPeers : public testing::TestWithParam<FaultPlace> {};
+INSTANTIATE_TEST_SUITE_P(Places, LostRankWithPeers,
                          testing::Values(FaultPlace{4, 2, 7}, FaultPlace{8, 0, 3}, FaultPlace{8, 7, 33},
                                          FaultPlace{64, 63, 100}, FaultPlace{1024, 517, 5}),
                          [](const auto& info) { return PlaceName(info.param); });
 
-TEST_P(EnoughPeers, ARankWithoutDumpAndStackWhosePeersHaveBothIsFrozen) {
+TEST_P(LostRankWithPeers, ARankWithoutDumpAndStackWhosePeersHaveBothIsFrozen) {
   const FaultPlace& place = GetParam();
   JobSketch job = Frozen(place);
   const JudgedCase judged(job);
@@ -345,7 +345,7 @@ TEST(RankDead, AKillThatCameAfterAnotherRankFailedIsTheLaunchersCleanUp) {
   EXPECT_NE(judged.Verdict().ranks, Ranks({2}));
 }
 
-TEST_P(EnoughPeers, AClosedConnectionAndNoDumpAreADeath) {
+TEST_P(LostRankWithPeers, AClosedConnectionAndNoDumpAreADeath) {
   const FaultPlace& place = GetParam();
   JobSketch job = Missing(place);
   job.LoseRecord(place.rank);

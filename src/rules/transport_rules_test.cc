@@ -10,8 +10,8 @@ namespace {
 constexpr SketchedCall kStarted{.state = CallState::started};
 constexpr SketchedCall kEnqueued{.state = CallState::enqueued};
 
-class Worlds : public testing::TestWithParam<int32_t> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, Worlds, testing::Values(2, 4, 8, 64, 1024));
+class StalledWorld : public testing::TestWithParam<int32_t> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, StalledWorld, testing::Values(2, 4, 8, 64, 1024));
 
 JobSketch Stalled(int32_t world, int rounds = 5) {
   JobSketch job(world);
@@ -23,7 +23,7 @@ JobSketch Stalled(int32_t world, int rounds = 5) {
 
 // transport-stalled
 
-TEST_P(Worlds, ACollectiveThatAllBeganAndNobodyEndsIsATransportStall) {
+TEST_P(StalledWorld, ACollectiveThatAllBeganAndNobodyEndsIsATransportStall) {
   for (const int rounds : {0, 1, 33}) {
     JobSketch job = Stalled(GetParam(), rounds);
     const JudgedCase judged(job);
@@ -143,7 +143,7 @@ TEST(NetworkFault, StaysSilentOnAHealthyLog) {
 
 // timeout-too-short
 
-TEST_P(Worlds, ARankThatCameAfterTheLimitShowsThatTheLimitIsShort) {
+TEST_P(StalledWorld, ARankThatCameAfterTheLimitShowsThatTheLimitIsShort) {
   const int32_t world = GetParam();
   for (const int32_t late : {0, world - 1}) {
     JobSketch job(world);
