@@ -115,13 +115,10 @@ int64_t AgeNs(const CallStream& stream, const Call& call) {
 }
 
 bool IsAged(const Incident& incident, const CallStream& stream, const Call& call) {
-  const int64_t age = AgeNs(stream, call);
-  if (age != kNoTime && call.timeout_ms > 0 && age * 10 >= int64_t{call.timeout_ms} * 1'000'000 * 3) return true;
-  if (age != kNoTime && stream.knows_start && call.state == CallState::started) return age > kFreshNs;
+  if (const int64_t age = AgeNs(stream, call); age != kNoTime) return age > kFreshNs;
+  // The record does not tell when it was taken. A file written moments after its newest entry is a snapshot.
   const int64_t written = incident.files[static_cast<uint32_t>(stream.file)].modified_wall_ns;
-  const bool fresh =
-      written != kNoTime && stream.captured_wall_ns != kNoTime && written - stream.captured_wall_ns < kFreshNs;
-  return age == kNoTime && !fresh;
+  return written == kNoTime || stream.captured_wall_ns == kNoTime || written - stream.captured_wall_ns >= kFreshNs;
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ struct Outcome {
   bool somebody_finished = false;        // at least one rank ended in order
   bool hangs() const { return first_timeout || (unfinished_calls && aged); }
   // It hangs, or nothing says that it ever ended: then who is waited for is a question worth asking.
-  bool may_hang() const { return hangs() || (!somebody_finished && !first_failure); }
+  bool may_hang() const { return hangs() || (!somebody_finished && !first_failure && !unfinished_calls); }
 };
 
 Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life);

@@ -7,13 +7,13 @@
 namespace tacet {
 namespace {
 
-// NCCL cuts a host name at the first dot; other writers do not.
-std::string_view ShortHost(std::string_view host) { return host.substr(0, host.find('.')); }
-
 bool LooksLikeAddress(std::string_view host) {
   return !host.empty() && host.find_first_not_of("0123456789.:abcdefABCDEF") == std::string_view::npos &&
          (host.find('.') != std::string_view::npos || host.find(':') != std::string_view::npos);
 }
+
+// NCCL cuts a host name at the first dot; other writers do not. An address stays whole.
+std::string_view ShortHost(std::string_view host) { return LooksLikeAddress(host) ? host : host.substr(0, host.find('.')); }
 
 bool HostsAgree(std::string_view a, std::string_view b) {
   if (a.empty() || b.empty() || LooksLikeAddress(a) || LooksLikeAddress(b)) return true;

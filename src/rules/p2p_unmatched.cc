@@ -29,6 +29,12 @@ bool WaitForEachOther(const WaitGraph& waits, Rank a, Rank b) {
   });
 }
 
+// A rank waits in the call itself, or in the entry that closes its batch and has its number.
+bool IsOrCloses(const Call& blocked, const Call& open) {
+  return &blocked == &open || (blocked.has(kCoalescedEnd) && blocked.has(kPointToPoint) && open.has(kCoalescedMember) &&
+                               blocked.group == open.group && blocked.seq == open.seq);
+}
+
 bool IsInCycleOfP2pOnly(const WaitGraph& waits, Rank rank) {
   for (const std::vector<Rank>& cycle : waits.cycles) {
     if (!std::binary_search(cycle.begin(), cycle.end(), rank)) continue;
@@ -55,7 +61,7 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       const bool moved_on = WaitForEachOther(source.waits, owner, peer) || (peer_life && peer_life->finished);
       if (!moved_on || IsInCycleOfP2pOnly(source.waits, owner)) continue;
       const auto blocked = source.waits.blocked_in.find(owner);
-      if (blocked == source.waits.blocked_in.end() || blocked->second != open) continue;
+      if (blocked == source.waits.blocked_in.end() || !IsOrCloses(*blocked->second, *open)) continue;
       Finding finding;
       finding.cause = "p2p-unmatched";
       finding.status = Status::hang;
