@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct GoldenCase {
   size_t jobs = 1;
   int exit_code = 0;
 };
+
+inline void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.name; }
 
 // All cases of tests/golden, sorted by name. Throws on a case that cannot be read or has a key nobody knows.
 std::vector<GoldenCase> AllGoldenCases();

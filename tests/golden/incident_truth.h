@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct IncidentTruth {
   bool IsHealthy() const { return statuses == std::set<std::string>{"healthy"}; }
   bool IsSlow() const { return statuses.contains("slow"); }
 };
+
+inline void PrintTo(const IncidentTruth& truth, std::ostream* out) { *out << truth.name; }
 
 // Throws when the text is not the expected JSON.
 std::vector<IncidentTruth> ParseTruth(std::string_view json);

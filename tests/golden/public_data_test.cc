@@ -17,6 +17,8 @@ struct FaultInjection {
   std::vector<int> guilty;
 };
 
+void PrintTo(const FaultInjection& fault, std::ostream* out) { *out << fault.folder; }
+
 class InjectedFault : public testing::TestWithParam<FaultInjection> {
  protected:
   void SetUp() override {

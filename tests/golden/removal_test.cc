@@ -72,12 +72,17 @@ std::vector<ReducedAnswer> JudgeRemovals(const IncidentTruth& truth, const std::
   return answers;
 }
 
+// A tool that always withdraws its answer would pass too. So many cells of the table are answered in spite of all; when
+// a change costs some, it should be known why.
+constexpr int kLeastAnswered = 55;
+
 TEST(Removal, WithdrawsAnAnswerRatherThanChangingIt) {
   const std::vector<IncidentTruth> truths = ParseTruth(ReadWhole(TestFolder("corpus/truth.json")));
   const std::vector<Removal> removals = AllRemovals();
   std::vector<std::vector<ReducedAnswer>> table(truths.size());
   ParallelFor(truths.size(), 0, [&](size_t i) { table[i] = JudgeRemovals(truths[i], removals); });
 
+  int answered = 0;
   std::printf("%-16s", "");
   for (const Removal& removal : removals)
     std::printf(" %-21.*s", static_cast<int>(removal.name.size()), removal.name.data());
@@ -86,9 +91,11 @@ TEST(Removal, WithdrawsAnAnswerRatherThanChangingIt) {
     std::printf("%-16s", truths[i].name.c_str());
     for (const ReducedAnswer& answer : table[i]) std::printf(" %-21s", answer.words.c_str());
     std::printf("\n");
+    for (const ReducedAnswer& answer : table[i]) answered += answer.words == "ok";
     for (size_t k = 0; k < removals.size(); ++k)
       EXPECT_TRUE(table[i][k].acceptable) << truths[i].name << ", " << removals[k].name << ": " << table[i][k].words;
   }
+  EXPECT_GE(answered, kLeastAnswered);
 }
 
 }  // namespace
