@@ -2,6 +2,8 @@
 #include "analysis/group_calls.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <unordered_map>
 
 namespace tacet {
@@ -25,6 +27,17 @@ namespace {
 
 // Lines of NCCL's log carry no number of their own: they can be counted only from the communicator's birth.
 bool IsNumbered(const CallStream& stream) { return stream.source != CallSource::nccl_log || stream.from_start; }
+
+// Most groups list their members in order, and those of the world rank by rank: a search through thousands of members
+// for each of thousands of records would be the slowest part of all.
+std::vector<MemberCalls>::iterator FindMember(std::vector<MemberCalls>& members, Rank rank) {
+  const auto at = members.begin() + std::clamp<std::ptrdiff_t>(rank.value, 0, std::ssize(members));
+  if (at != members.end() && at->rank == rank) return at;
+  const auto sorted = std::lower_bound(members.begin(), members.end(), rank,
+                                       [](const MemberCalls& member, Rank value) { return member.rank < value; });
+  if (sorted != members.end() && sorted->rank == rank) return sorted;
+  return std::find_if(members.begin(), members.end(), [&](const MemberCalls& member) { return member.rank == rank; });
+}
 
 // Of the entries of one coalesced group, which share a number, the closing one carries the truth.
 void AddCall(MemberCalls& member, uint32_t index) {
@@ -91,8 +104,7 @@ std::vector<GroupCalls> CollectGroupCalls(const Incident& incident, CallSource s
       GroupCalls& group = group_at(index);
       const auto [found, added] = member_index.try_emplace(static_cast<uint32_t>(index), 0);
       if (added) {
-        auto place = std::find_if(group.members.begin(), group.members.end(),
-                                  [&](const auto& m) { return m.rank == stream.rank; });
+        auto place = FindMember(group.members, stream.rank);
         if (place == group.members.end()) place = group.members.insert(place, MemberCalls{stream.rank});
         place->stream = &stream;
         found->second = static_cast<size_t>(place - group.members.begin());

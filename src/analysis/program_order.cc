@@ -31,7 +31,7 @@ uint64_t HashText(std::string_view text) { return std::hash<std::string_view>()(
 // the rank first uses them.
 class GroupClasses {
  public:
-  GroupClasses(const Incident& incident, const CallStream& stream) : incident_(incident) {
+  GroupClasses(const Incident& incident, const CallStream& stream) : incident_(incident), rank_(stream.rank) {
     for (const Call& call : stream.calls) ClassOf(call.group);
   }
   uint64_t ClassOf(GroupIndex index) {
@@ -41,6 +41,12 @@ class GroupClasses {
       last_ = index;
     }
     return last_class_;
+  }
+  // Where in the group the rank stands.
+  int64_t PlaceIn(GroupIndex index) {
+    const auto [found, added] = places_.try_emplace(static_cast<uint32_t>(index), 0);
+    if (added) found->second = incident_.groups[static_cast<uint32_t>(index)].IndexOf(rank_).value;
+    return found->second;
   }
 
  private:
@@ -55,17 +61,18 @@ class GroupClasses {
   }
 
   const Incident& incident_;
+  Rank rank_;
   GroupIndex last_ = GroupIndex::none;
   uint64_t last_class_ = 0;
   std::unordered_map<uint32_t, uint64_t> classes_;
+  std::unordered_map<uint32_t, int64_t> places_;
   std::map<uint64_t, uint64_t> used_;
 };
 
-uint64_t SymbolOf(const Incident& incident, const CallStream& stream, const Call& call, GroupClasses& classes) {
+uint64_t SymbolOf(const Call& call, GroupClasses& classes) {
   uint64_t symbol = Mix(classes.ClassOf(call.group), static_cast<uint64_t>(call.kind));
   if (IsPointToPoint(call.kind)) {
-    const Group& group = incident.groups[static_cast<uint32_t>(call.group)];
-    symbol = Mix(symbol, static_cast<uint64_t>(call.peer.value - group.IndexOf(stream.rank).value + (1 << 20)));
+    symbol = Mix(symbol, static_cast<uint64_t>(int64_t{call.peer.value} - classes.PlaceIn(call.group) + (1 << 20)));
   }
   return symbol;
 }
@@ -80,7 +87,7 @@ std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
       const Call& call = stream.calls[i];
       if (call.has(kCoalescedMember) || call.group == GroupIndex::none) continue;
       track.calls.push_back(i);
-      track.symbols.push_back(SymbolOf(incident, stream, call, classes));
+      track.symbols.push_back(SymbolOf(call, classes));
     }
     tracks.push_back(std::move(track));
   }

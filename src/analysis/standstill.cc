@@ -33,13 +33,11 @@ std::map<Rank, RootView> JoinRoots(const Analyses& analyses) {
     }
   }
   // Whoever a better record shows waiting is a victim, even if its log stops early because its last call failed.
-  for (size_t i = 0; i < analyses.sources.size(); ++i) {
-    const WaitGraph& waits = analyses.sources[i].waits;
-    for (const auto& [rank, call] : waits.blocked_in) {
-      const auto own =
-          std::find_if(waits.roots.begin(), waits.roots.end(), [&](const WaitRoot& r) { return r.rank == rank; });
-      if (own == waits.roots.end()) roots.erase(rank);
-    }
+  for (const SourceAnalysis& source : analyses.sources) {
+    std::set<Rank> own_roots;
+    for (const WaitRoot& root : source.waits.roots) own_roots.insert(root.rank);
+    for (const auto& [rank, call] : source.waits.blocked_in)
+      if (!own_roots.contains(rank)) roots.erase(rank);
   }
   // A rank that lost one kind of record but keeps up, or waits itself, in another is no root.
   for (const SourceAnalysis& source : analyses.sources) {

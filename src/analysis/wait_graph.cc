@@ -2,6 +2,7 @@
 #include "analysis/wait_graph.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -118,6 +119,7 @@ class Builder {
         // It stopped because it lost a peer: a victim of whoever that was.
         if (member.stream->ended_by_error) continue;
         operation.missing.push_back({member.rank, WaitReason::not_entered});
+        operation.somebody_not_entered = true;
       } else if (somebody_started && member.stream->knows_start) {
         const Call* other = member.Find(call.seq);
         if (other && other->state == CallState::enqueued)
@@ -127,9 +129,10 @@ class Builder {
     return &operation;
   }
 
-  BlockedOperation* FollowP2p(const CallStream& stream, const Call& call) {
+  // Who holds up one send or receive; nothing when its other half is there, or cannot be told.
+  std::optional<Missing> MissingHalf(const CallStream& stream, const Call& call, bool* told) const {
     const auto own = links_of_.find(stream.rank.value);
-    if (own == links_of_.end()) return nullptr;
+    if (own == links_of_.end()) return std::nullopt;
     const bool sends = call.kind == OpKind::send;
     for (const size_t index : own->second) {
       const P2pLink& link = links_[index];
@@ -139,18 +142,39 @@ class Builder {
       if (static_cast<size_t>(call.peer.value) >= members.size() ||
           members[static_cast<size_t>(call.peer.value)] != peer)
         continue;
-      BlockedOperation& operation = collectives_[{call.group, p2p_key_--}];
-      operation.group = call.group;
-      operation.seq = call.seq;
-      operation.point_to_point = true;
+      *told = true;
       const Call* unmatched = sends ? link.unmatched_send : link.unmatched_recv;
-      if (!(sends ? link.recv_stream : link.send_stream))
-        operation.missing.push_back({peer, WaitReason::silent});
-      else if (unmatched && unmatched->seq <= call.seq)
-        operation.missing.push_back({peer, WaitReason::not_entered});
-      return &operation;
+      if (!(sends ? link.recv_stream : link.send_stream)) return Missing{peer, WaitReason::silent};
+      if (unmatched && unmatched->seq <= call.seq) return Missing{peer, WaitReason::not_entered};
+      return std::nullopt;
     }
-    return nullptr;
+    return std::nullopt;
+  }
+
+  // A batch of sends and receives ends when all its halves have met theirs; its closing entry stands behind them.
+  BlockedOperation* FollowP2p(const CallStream& stream, const Call& call) {
+    std::vector<Missing> missing;
+    bool told = false;
+    const auto add = [&](const Call& half) {
+      if (const auto one = MissingHalf(stream, half, &told)) missing.push_back(*one);
+    };
+    if (!call.has(kCoalescedEnd)) {
+      add(call);
+    } else {
+      for (const Call* half = &call; half != stream.calls.data();) {
+        --half;
+        if (half->group != call.group) continue;
+        if (!half->has(kCoalescedMember) || half->seq != call.seq) break;
+        if (IsPointToPoint(half->kind)) add(*half);
+      }
+    }
+    if (!told) return nullptr;
+    BlockedOperation& operation = collectives_[{call.group, p2p_key_--}];
+    operation.group = call.group;
+    operation.seq = call.seq;
+    operation.point_to_point = true;
+    operation.missing = std::move(missing);
+    return &operation;
   }
 
   void FindRanksBehind() {
@@ -164,7 +188,7 @@ class Builder {
         const Call* call = member.Find(static_cast<uint32_t>(next));
         if (!call || IsFinished(*call) || !IsSynchronising(call->kind)) continue;
         behind_.insert(member.rank);
-        graph_.roots.push_back({member.rank, RootKind::gpu_behind, call, member.stream, group.group, {}});
+        graph_.roots.push_back({member.rank, RootKind::gpu_behind, call, member.stream, group.group});
       }
     }
   }
@@ -177,7 +201,7 @@ class Builder {
     if (missing.reason == WaitReason::not_entered) return own == graph_.blocked_in.end();
     if (missing.reason == WaitReason::not_started) {
       // While somebody has not even issued it, a late GPU start is no cause.
-      if (SomebodyNotEntered(operation)) return false;
+      if (operation.somebody_not_entered) return false;
       return own == graph_.blocked_in.end() ||
              (own->second->group == operation.group && own->second->seq == operation.seq);
     }
@@ -191,41 +215,36 @@ class Builder {
     // A rank whose own GPU has not begun the operation is listed among its waiters too; it does not wait for itself.
     for (const BlockedOperation& operation : graph_.operations)
       for (const Missing& missing : operation.missing)
-        if (missing.reason == WaitReason::not_started && !SomebodyNotEntered(operation)) waiting.erase(missing.rank);
-    std::map<Rank, WaitRoot> roots;
+        if (missing.reason == WaitReason::not_started && !operation.somebody_not_entered) waiting.erase(missing.rank);
+    struct Candidate {
+      WaitRoot root;
+      size_t waiters = 0;  // in the operation it points at
+    };
+    std::map<Rank, Candidate> candidates;
     for (const BlockedOperation& operation : graph_.operations) {
       for (const Missing& missing : operation.missing) {
         if (!EndsTheWait(operation, missing, waiting)) continue;
         const RootKind kind = missing.reason == WaitReason::silent        ? RootKind::silent
                               : missing.reason == WaitReason::not_started ? RootKind::gpu_not_started
                                                                           : RootKind::not_entered;
-        auto [found, added] = roots.try_emplace(
-            missing.rank, WaitRoot{missing.rank, kind, operation.call, operation.stream, operation.group, {}});
-        WaitRoot& root = found->second;
+        auto [found, added] = candidates.try_emplace(
+            missing.rank, Candidate{{missing.rank, kind, operation.call, operation.stream, operation.group},
+                                    operation.waiters.size()});
+        auto& [root, waiters] = found->second;
         // Point at the operation that has been waited in for longest, it is the next one the root owes; of two as old
         // the one with more waiters.
         const bool older = IsEarlier(*operation.call, *root.call);
         const bool as_old = !older && !IsEarlier(*root.call, *operation.call);
-        if (!added && (older || (as_old && operation.waiters.size() > root.waiters.size()))) {
+        if (!added && (older || (as_old && operation.waiters.size() > waiters))) {
           root.call = operation.call;
           root.stream = operation.stream;
           root.group = operation.group;
+          waiters = operation.waiters.size();
         }
-        root.waiters.insert(root.waiters.end(), operation.waiters.begin(), operation.waiters.end());
       }
     }
-    for (auto& [rank, root] : roots) {
-      std::sort(root.waiters.begin(), root.waiters.end());
-      root.waiters.erase(std::unique(root.waiters.begin(), root.waiters.end()), root.waiters.end());
-      std::erase(root.waiters, rank);
-      graph_.roots.push_back(std::move(root));
-    }
+    for (const auto& [rank, candidate] : candidates) graph_.roots.push_back(candidate.root);
     std::sort(graph_.roots.begin(), graph_.roots.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  }
-
-  static bool SomebodyNotEntered(const BlockedOperation& operation) {
-    return std::any_of(operation.missing.begin(), operation.missing.end(),
-                       [](const Missing& m) { return m.reason == WaitReason::not_entered; });
   }
 
   // Operations are nodes too: waiter -> operation -> missing rank, so the graph stays linear in the ranks.

@@ -30,6 +30,7 @@ struct BlockedOperation {
   const CallStream* stream = nullptr;  // of that waiter
   std::vector<Rank> waiters;           // whose first held-up operation this is
   std::vector<Missing> missing;
+  bool somebody_not_entered = false;  // among the missing
 };
 
 // True when one of the ranks (sorted) waits in the operation.
@@ -39,8 +40,8 @@ bool HasWaiterIn(const BlockedOperation& operation, const std::vector<Rank>& ran
 enum class RootKind : uint8_t {
   not_entered,      // recorded, has nothing unfinished, and has not issued what others wait in
   gpu_not_started,  // issued it, its GPU has not begun it
-  gpu_behind,       // its peers finished operations that it has not: its GPU, or the noticing of its events, stands still
-  silent,           // left no record of this kind
+  gpu_behind,  // its peers finished operations that it has not: its GPU, or the noticing of its events, stands still
+  silent,      // left no record of this kind
 };
 
 struct WaitRoot {
@@ -49,7 +50,6 @@ struct WaitRoot {
   const Call* call = nullptr;  // the operation the nearest waiters are in (gpu_behind: its own)
   const CallStream* stream = nullptr;
   GroupIndex group = GroupIndex::none;
-  std::vector<Rank> waiters;   // direct ones
 };
 
 struct WaitGraph {
@@ -63,8 +63,8 @@ struct WaitGraph {
   const CallStream* common_stream = nullptr;
 };
 
-// Who waits for whom, over all groups of one source. For tools that record no completion (NCCL's log) an operation counts
-// as unfinished as long as some member has not issued it.
+// Who waits for whom, over all groups of one source. For tools that record no completion (NCCL's log) an operation
+// counts as unfinished as long as some member has not issued it.
 WaitGraph BuildWaitGraph(const Incident& incident, CallSource source, const std::vector<GroupCalls>& groups,
                          const std::vector<P2pLink>& links);
 

@@ -14,6 +14,8 @@ struct FileView {
   std::string_view path;      // relative to the argument, for messages and for ranks in names
   std::string_view bytes;
   bool cut = false;           // decompression ended early: the last record may be incomplete
+  // The bytes are a read-only mapping of the file: a reader that goes through them once may give pages back behind itself.
+  bool mapped = false;
 };
 
 // How many bytes Recognise gets at the most.

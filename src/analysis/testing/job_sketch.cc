@@ -220,9 +220,12 @@ void JobSketch::LoseEverything(int32_t rank) {
 Incident JobSketch::Finish() {
   for (auto& [key, stream] : streams_) {
     stream.knows_start = stream.knows_start || (timed && stream.knows_finish);
-    for (const Call& call : stream.calls)
+    for (Call& call : stream.calls) {
+      // Nobody looks for starts while a job runs: it is the dump itself that notices them.
+      if (call.state == CallState::started && stream.source == CallSource::flight_recorder) call.start_wall_ns = now_ns;
       stream.captured_wall_ns =
           std::max({stream.captured_wall_ns, call.enter_wall_ns, call.start_wall_ns, call.finish_wall_ns});
+    }
     if (tells_written_time) incident_.files[static_cast<uint32_t>(stream.file)].modified_wall_ns = now_ns;
     for (const Event& event : incident_.events)
       if (event.kind == EventKind::connection_lost && event.rank == stream.rank) stream.ended_by_error = true;

@@ -2,8 +2,6 @@
 #include "analysis/timing/straggler_origin.h"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 
 #include "analysis/timing/statistics.h"
 
@@ -12,10 +10,6 @@ namespace {
 
 // An origin is named when it accounts for at least half of the lateness.
 constexpr double kExplains = 0.5;
-// Uneven work: this share of the step, in this share of the steps.
-constexpr double kMinWorkShare = 0.08, kMostSteps = 0.6;
-// Of what a rank computes more, the others must wait at least this share in communication.
-constexpr double kOthersWait = 0.3;
 
 // The end of the last communication kernel of a rank that ended before `ns`, else the beginning of the trace.
 int64_t LastSyncBefore(const BudgetMeter& meter, const Timeline& timeline, int64_t ns) {
@@ -60,36 +54,14 @@ void Conclude(const Explanation& sum, Straggler& straggler) {
   if (straggler.explained >= kExplains) straggler.origin = best->origin;
 }
 
-// Per rank and step.
-struct Work {
-  double compute = 0, communication = 0, length = 0;
-};
-using WorkTable = std::map<int64_t, std::map<Rank, Work>>;
-
-WorkTable MeasureWork(std::span<const Timeline> timelines) {
-  WorkTable table;
-  for (const Timeline& timeline : timelines) {
-    const BudgetMeter meter(timeline);
-    for (const TrainingStep& step : timeline.steps) {
-      const TimeBudget budget = meter.Measure({step.start_ns, step.end_ns});
-      table[step.number][timeline.rank] = {static_cast<double>(budget.compute_ns()),
-                                           static_cast<double>(budget.communication_ns()),
-                                           static_cast<double>(budget.total_ns())};
-    }
-  }
-  return table;
+// The others' hosts issue the operation while their GPUs are still busy, so it starts a while later. A rank that issues
+// late and whose kernel starts at once has no work left on its GPU: its host had waited for the GPU. (A host that is
+// held up after it launched its work looks the same, so this is never certain.)
+bool HostWaitedForGpu(const std::vector<double>& own_lags, const std::vector<double>& other_lags, int64_t late_ns) {
+  if (own_lags.empty() || other_lags.empty()) return false;
+  const double own = Median(own_lags), others = Median(other_lags);
+  return own <= kExplains * others && others - own >= 0.5 * kExplains * static_cast<double>(late_ns);
 }
-
-double MedianOf(const std::map<Rank, Work>& ranks, double Work::*part) {
-  std::vector<double> values;
-  for (const auto& [rank, work] : ranks) values.push_back(work.*part);
-  return Median(std::move(values));
-}
-
-struct WorkSum {
-  double excess = 0, less_waiting = 0, length = 0;
-  size_t steps = 0, heavy = 0, most = 0;
-};
 
 }  // namespace
 
@@ -131,6 +103,7 @@ void ExplainFromTraces(const std::vector<CollectiveRound>& rounds, std::span<con
 void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerReport& report) {
   for (Straggler& straggler : report.stragglers) {
     double late = 0, late_on_host = 0;
+    std::vector<double> own_lags, other_lags;
     for (const CollectiveRound& round : rounds) {
       std::vector<double> enters, durations;
       const RoundMember* own = nullptr;
@@ -139,6 +112,8 @@ void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerRepo
         if (m.rank == straggler.rank) own = &m;
         enters.push_back(static_cast<double>(m.enter_ns));
         durations.push_back(static_cast<double>(m.duration_ns));
+        if (m.start_ns != kNoTime)
+          (m.rank == straggler.rank ? own_lags : other_lags).push_back(static_cast<double>(m.start_ns - m.enter_ns));
       }
       if (!own || enters.size() < 2) continue;
       const double shorter = Median(durations) - static_cast<double>(own->duration_ns);
@@ -146,78 +121,15 @@ void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerRepo
       late += shorter;
       late_on_host += std::clamp(static_cast<double>(own->enter_ns) - Median(enters), 0.0, shorter);
     }
-    if (late <= 0 || late_on_host / late > 1 - kExplains) continue;
-    straggler.origin = StragglerOrigin::gpu_work;
-    straggler.explained = 1 - late_on_host / late;
-  }
-}
-
-void AddUnevenWork(const std::vector<CollectiveRound>& rounds, std::span<const Timeline> timelines,
-                   StragglerReport& report) {
-  const bool together =
-      std::any_of(rounds.begin(), rounds.end(), [](const auto& round) { return round.synchronises(); });
-  if (!together || timelines.size() < 2) return;
-  std::map<Rank, WorkSum> sums;
-  double spread = 0, length = 0;
-  size_t steps = 0;
-  for (const auto& [step, ranks] : MeasureWork(timelines)) {
-    if (ranks.size() < 2 || ranks.size() * 2 < timelines.size()) continue;
-    const double compute = MedianOf(ranks, &Work::compute), waiting = MedianOf(ranks, &Work::communication);
-    const double usual = MedianOf(ranks, &Work::length);
-    const auto most = std::max_element(
-        ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.second.compute < b.second.compute; });
-    for (const auto& [rank, work] : ranks) {
-      WorkSum& sum = sums[rank];
-      ++sum.steps;
-      sum.excess += work.compute - compute;
-      sum.less_waiting += waiting - work.communication;
-      sum.length += usual;
-      sum.heavy += work.compute - compute >= kMinWorkShare * usual;
+    if (late <= 0) continue;
+    if (late_on_host / late <= 1 - kExplains) {
+      straggler.origin = StragglerOrigin::gpu_work;
+      straggler.explained = 1 - late_on_host / late;
+    } else if (HostWaitedForGpu(own_lags, other_lags, straggler.late_ns)) {
+      straggler.origin = StragglerOrigin::gpu_work;
+      straggler.explained = kExplains;
+      straggler.trust = std::min(straggler.trust, Trust::likely);
     }
-    ++sums[most->first].most;
-    spread += most->second.compute - compute;
-    length += usual;
-    ++steps;
-  }
-  if (steps == 0 || length <= 0) return;
-  const auto known = [&](Rank rank) {
-    return std::find_if(report.stragglers.begin(), report.stragglers.end(),
-                        [&](const auto& s) { return s.rank == rank; });
-  };
-  bool one_rank = false;
-  for (const auto& [rank, sum] : sums) {
-    const double share = sum.excess / sum.length;
-    if (share < kMinWorkShare || static_cast<double>(sum.heavy) < kMostSteps * static_cast<double>(sum.steps)) continue;
-    one_rank = true;
-    if (sum.less_waiting < kOthersWait * sum.excess) continue;
-    auto at = known(rank);
-    if (at == report.stragglers.end()) {
-      report.stragglers.push_back({.rank = rank, .share = share});
-      at = std::prev(report.stragglers.end());
-    } else if (at->origin != StragglerOrigin::gpu_work && at->origin != StragglerOrigin::unknown) {
-      continue;
-    }
-    at->pattern = StragglerPattern::persistent;
-    at->origin = StragglerOrigin::gpu_work;
-    at->trust = std::max(at->trust, sum.steps >= 3 ? Trust::likely : Trust::possible);
-    at->late_ns = std::max<int64_t>(at->late_ns, std::llround(sum.excess / static_cast<double>(sum.steps)));
-    at->steps = sum.steps;
-    at->late_steps = sum.heavy;
-    at->explained = 1;
-    report.cost_share = std::max(report.cost_share, std::min(share, std::max(0.0, sum.less_waiting / sum.length)));
-  }
-  if (one_rank || !report.stragglers.empty() || steps < 3 || spread / length < kMinWorkShare) return;
-  for (const auto& [rank, sum] : sums) {
-    if (sum.most == 0 || static_cast<double>(sum.most) > kMostSteps * static_cast<double>(steps)) continue;
-    report.stragglers.push_back({.rank = rank,
-                                 .pattern = StragglerPattern::intermittent,
-                                 .origin = StragglerOrigin::uneven_input,
-                                 .trust = Trust::possible,
-                                 .share = spread / length * static_cast<double>(sum.most) / static_cast<double>(steps),
-                                 .late_ns = std::llround(spread / static_cast<double>(steps)),
-                                 .late_steps = sum.most,
-                                 .steps = steps,
-                                 .explained = 1});
   }
 }
 

@@ -12,7 +12,8 @@ namespace tacet {
 void ExplainFromTraces(const std::vector<CollectiveRound>& rounds, std::span<const Timeline> timelines,
                        StragglerReport& report);
 
-// The same from enter times: a host that issued in time leaves the GPU. Nothing is claimed when the host issued late.
+// The same from enter times: a host that issued in time leaves the GPU. When the host issued late nothing is claimed,
+// except where starts are known and tell that it had waited for its GPU.
 void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerReport& report);
 
 // Ranks whose GPU computes longer than the others' in most steps while these wait in communication, although the starts

@@ -188,7 +188,9 @@ TEST_P(RecordedStragglers, FromFlightRecordsAlone) {
 TEST_P(RecordedStragglers, FromInspectorAlone) {
   const Incident job = ReadRecords(folder(), "inspector", kInspectorFormat);
   if (job.measurements.empty()) GTEST_SKIP() << "no Inspector files here";
-  Check(FindStragglersInMeasurements(job));
+  const StragglerReport report = FindStragglersInMeasurements(job);
+  Check(report);
+  for (const Straggler& one : report.stragglers) EXPECT_EQ(one.origin, GetParam().origin);
 }
 
 INSTANTIATE_TEST_SUITE_P(

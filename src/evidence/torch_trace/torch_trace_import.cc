@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "torch_trace_import.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
 #include "base/decompress.h"
 #include "model/file_rank.h"
 #include "timeline_builder.h"
@@ -11,6 +16,17 @@ namespace {
 
 // A trace of this many bytes is a bomb, not a recording.
 constexpr uint64_t kMaxTraceBytes = uint64_t{1} << 42;
+
+// A large file is gone through in windows, so that no more of a mapping than this stays in memory.
+constexpr size_t kWindow = size_t{16} << 20;
+
+// Lets go of the whole pages of a mapping that was read: they come back from the file if they are asked for again.
+void GiveBack(std::string_view window) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(window.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(window.data() + window.size()) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
 
 void Complete(const FileView& file, TraceStream& stream, TimelineBuilder& builder, bool cut, Fragment& out) {
   stream.Finish();
@@ -42,7 +58,11 @@ void Complete(const FileView& file, TraceStream& stream, TimelineBuilder& builde
 void ReadTorchTrace(const FileView& file, Fragment& out) {
   TimelineBuilder builder(out);
   TraceStream stream(builder);
-  stream.Feed(file.bytes);
+  for (size_t at = 0; at < file.bytes.size(); at += kWindow) {
+    const std::string_view window = file.bytes.substr(at, kWindow);
+    stream.Feed(window);
+    if (file.mapped) GiveBack(window);
+  }
   Complete(file, stream, builder, file.cut, out);
 }
 

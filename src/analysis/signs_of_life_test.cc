@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/signs_of_life.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/testing/job_sketch.h"
+
+namespace tacet {
+namespace {
+
+constexpr SketchedCall kStarted{.state = CallState::started};
+
+struct Read {
+  explicit Read(JobSketch& job)
+      : incident(job.Finish()), life(ReadSignsOfLife(incident)), outcome(ReadOutcome(incident, life)) {}
+  const RankLife& Of(int32_t rank) const { return *life.Of(Rank{rank}); }
+  Incident incident;
+  SignsOfLife life;
+  Outcome outcome;
+};
+
+TEST(SignsOfLife, TellWhatEachRankLeftBehind) {
+  JobSketch job(4, {CallSource::flight_recorder, CallSource::nccl_log});
+  job.Rounds(2);
+  job.Say(1, EventKind::progress);
+  job.Stack(2, InCollective());
+  job.StreamOf(2).stub = true;
+  job.LoseEverything(3);
+  const Read read(job);
+  EXPECT_TRUE(read.Of(0).has_record);
+  EXPECT_TRUE(read.Of(0).has_nccl_log);
+  EXPECT_FALSE(read.Of(0).has_output);
+  EXPECT_TRUE(read.Of(1).has_output);
+  EXPECT_TRUE(read.Of(2).has_stack);
+  EXPECT_TRUE(read.Of(2).has_stub_record);
+  EXPECT_FALSE(read.Of(2).has_record);
+  EXPECT_FALSE(read.Of(3).any());
+  EXPECT_EQ(read.life.records, 2);
+  EXPECT_EQ(read.life.stubs, 1);
+  EXPECT_EQ(read.life.outputs, 1);
+  EXPECT_EQ(read.life.stacks, 1);
+  EXPECT_EQ(read.life.nccl_logs, 3);
+  EXPECT_EQ(read.life.Of(Rank{77}), nullptr);
+}
+
+TEST(SignsOfLife, TheFirstErrorThatIsNoConsequenceCounts) {
+  JobSketch job(2);
+  job.Say(0, EventKind::exception).subject = "torch.distributed.DistBackendError";
+  job.Say(0, EventKind::exception).subject = "KeyError";
+  job.Say(0, EventKind::exception).subject = "ValueError";
+  const Read read(job);
+  ASSERT_NE(read.Of(0).exception, nullptr);
+  EXPECT_EQ(read.Of(0).exception->subject, "KeyError");
+  ASSERT_NE(read.Of(0).consequence, nullptr);
+}
+
+TEST(SignsOfLife, AnExitWithZeroIsNoEnd) {
+  JobSketch job(2);
+  job.Say(0, EventKind::process_exited).value = 0;
+  const Read read(job);
+  EXPECT_EQ(read.Of(0).exited, nullptr);
+  EXPECT_EQ(read.outcome.first_failure, nullptr);
+}
+
+TEST(SignsOfLife, TheLatestWordIsTheOneWithTheLatestTime) {
+  JobSketch job(1);
+  job.Say(0, EventKind::progress).value = 5;
+  job.Say(0, EventKind::progress).wall_ns -= kSecondNs;
+  const Read read(job);
+  ASSERT_NE(read.Of(0).last_event, nullptr);
+  EXPECT_EQ(read.Of(0).last_event->value, 5);
+}
+
+TEST(SignsOfLife, CudaOutOfMemoryIsNoFaultOfTheDevice) {
+  JobSketch job(2);
+  job.Say(0, EventKind::cuda_error).subject = "CUDA out of memory";
+  job.Say(1, EventKind::cuda_error).subject = "an illegal memory access was encountered";
+  const Read read(job);
+  EXPECT_NE(read.Of(0).cuda_oom, nullptr);
+  EXPECT_EQ(read.Of(0).gpu_error, nullptr);
+  EXPECT_NE(read.Of(1).gpu_error, nullptr);
+}
+
+TEST(SignsOfLife, XidsThatFollowAKillAreNoFaultOfTheDevice) {
+  for (const int64_t code : {43, 45}) {
+    JobSketch job(1);
+    Event& xid = job.Tell(EventKind::xid);
+    xid.value = code;
+    xid.rank = Rank{0};
+    EXPECT_EQ(Read(job).Of(0).gpu_error, nullptr) << code;
+  }
+}
+
+TEST(Outcome, AHealthyJobNeitherHangsNorFails) {
+  JobSketch job(4);
+  job.Rounds(5);
+  job.FinishAll();
+  const Read read(job);
+  EXPECT_FALSE(read.outcome.hangs());
+  EXPECT_FALSE(read.outcome.may_hang());
+  EXPECT_TRUE(read.outcome.ended_in_order);
+  EXPECT_TRUE(read.outcome.somebody_finished);
+}
+
+TEST(Outcome, OneRankWithoutAnEndIsNotEndedInOrder) {
+  JobSketch job(4);
+  job.Rounds(5);
+  job.GiveOutputs();
+  for (const int32_t r : {0, 1, 2}) job.Say(r, EventKind::process_finished);
+  const Read read(job);
+  EXPECT_FALSE(read.outcome.ended_in_order);
+  EXPECT_TRUE(read.outcome.somebody_finished);
+}
+
+TEST(Outcome, TheEarliestTimeoutIsTheFirst) {
+  JobSketch job(4);
+  job.Wait(kSecondNs);
+  job.TimeOut(2, 9);
+  job.now_ns -= kSecondNs / 2;
+  job.TimeOut(1, 8);
+  const Read read(job);
+  ASSERT_NE(read.outcome.first_timeout, nullptr);
+  EXPECT_EQ(read.outcome.first_timeout->rank, Rank{1});
+  EXPECT_TRUE(read.outcome.hangs());
+}
+
+// How old an open operation was when the record was taken decides between a hang and a snapshot.
+struct Age {
+  const char* name;
+  bool timed;
+  int64_t wait_ns;
+  CallState state;
+  bool hangs;
+};
+class Ages : public testing::TestWithParam<Age> {};
+INSTANTIATE_TEST_SUITE_P(Records, Ages,
+                         testing::Values(Age{"JustNowTimed", true, 50 * kMillisecondNs, CallState::started, false},
+                                         Age{"JustNowUntimed", false, 50 * kMillisecondNs, CallState::enqueued, false},
+                                         Age{"LongAgoUntimed", false, 600 * kSecondNs, CallState::enqueued, true},
+                                         Age{"AMinuteAgoUntimed", false, 60 * kSecondNs, CallState::enqueued, true}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(Ages, TellAHangFromASnapshot) {
+  JobSketch job(4);
+  job.timed = GetParam().timed;
+  job.Rounds(5);
+  job.IssueAll({.state = GetParam().state});
+  job.Wait(GetParam().wait_ns);
+  const Read read(job);
+  EXPECT_TRUE(read.outcome.unfinished_calls);
+  EXPECT_EQ(read.outcome.hangs(), GetParam().hangs);
+}
+
+TEST(Outcome, ATimedRecordKnowsTheAgeByItsLaterEntries) {
+  // Another group went on for ten minutes after the operation was issued.
+  JobSketch job(4);
+  const GroupIndex other = job.AddGroup("other", {0, 1, 2, 3});
+  job.IssueAll(kStarted);
+  job.Wait(600 * kSecondNs);
+  job.IssueAll({.group = other});
+  EXPECT_TRUE(Read(job).outcome.hangs());
+}
+
+TEST(Outcome, ACoalescedMemberThatStaysScheduledIsNotUnfinished) {
+  JobSketch job(2);
+  job.IssueAll({.kind = OpKind::all_gather, .state = CallState::enqueued, .flags = kCoalescedMember});
+  job.IssueAll({.kind = OpKind::coalesced, .flags = kCoalescedEnd});
+  job.Wait(600 * kSecondNs);
+  EXPECT_FALSE(Read(job).outcome.unfinished_calls);
+}
+
+TEST(Outcome, ACallThatOnlyTheAbortEndedIsUnfinished) {
+  JobSketch job(2);
+  job.IssueAll({.flags = kEndedByAbort});
+  job.Wait(600 * kSecondNs);
+  EXPECT_TRUE(Read(job).outcome.unfinished_calls);
+}
+
+TEST(Outcome, ALogRecordsNoEndAndSoNothingUnfinished) {
+  JobSketch job(2, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.Wait(600 * kSecondNs);
+  EXPECT_FALSE(Read(job).outcome.unfinished_calls);
+}
+
+}  // namespace
+}  // namespace tacet

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/standstill.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/testing/job_sketch.h"
+
+namespace tacet {
+namespace {
+
+constexpr SketchedCall kStarted{.state = CallState::started};
+
+struct Standing {
+  explicit Standing(JobSketch& job)
+      : incident(job.Finish()), analyses(Analyse(incident)), view(FindStandstills(incident, analyses)) {}
+  StandstillKind KindOf(int32_t rank) const {
+    for (const Standstill& still : view.ranks)
+      if (still.rank == Rank{rank}) return still.kind;
+    ADD_FAILURE() << "rank " << rank << " does not stand still";
+    return StandstillKind::unclear;
+  }
+  std::vector<Rank> Named() const {
+    std::vector<Rank> ranks;
+    for (const Standstill& still : view.ranks) ranks.push_back(still.rank);
+    return ranks;
+  }
+  Incident incident;
+  Analyses analyses;
+  StandstillView view;
+};
+
+JobSketch Missing(int32_t world, int32_t rank, std::vector<CallSource> sources = {CallSource::flight_recorder}) {
+  JobSketch job(world, std::move(sources));
+  job.Rounds(10);
+  job.IssueOn(job.AllBut({rank}), kStarted);
+  job.Wait(600 * kSecondNs);
+  return job;
+}
+
+TEST(Standstill, NobodyStandsStillInAFinishedJob) {
+  JobSketch job(8);
+  job.Rounds(10);
+  job.FinishAll();
+  const Standing standing(job);
+  EXPECT_TRUE(standing.view.ranks.empty());
+  EXPECT_TRUE(standing.view.waiters.empty());
+  EXPECT_EQ(standing.view.operation, nullptr);
+}
+
+TEST(Standstill, ARecordedRankThatDoesNotComeIsOnItsHost) {
+  JobSketch job = Missing(8, 2);
+  const Standing standing(job);
+  EXPECT_EQ(standing.Named(), Ranks({2}));
+  EXPECT_EQ(standing.KindOf(2), StandstillKind::host);
+  EXPECT_TRUE(standing.view.ranks[0].alive);
+  ASSERT_NE(standing.view.operation, nullptr);
+  EXPECT_EQ(standing.view.operation->seq, 11u);
+  EXPECT_EQ(standing.view.waiters, Ranks({0, 1, 3, 4, 5, 6, 7}));
+}
+
+TEST(Standstill, ALogAloneSaysWhoButNotWhy) {
+  JobSketch job = Missing(8, 2, {CallSource::nccl_log});
+  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::unclear);
+}
+
+TEST(Standstill, AStackDecidesBetweenHostAndGpu) {
+  JobSketch host = Missing(8, 2, {CallSource::nccl_log});
+  host.Stack(2, InDataLoader());
+  EXPECT_EQ(Standing(host).KindOf(2), StandstillKind::host);
+  JobSketch gpu = Missing(8, 2);
+  gpu.Stack(2, InSynchronize());
+  EXPECT_EQ(Standing(gpu).KindOf(2), StandstillKind::gpu);
+}
+
+TEST(Standstill, AnErrorOfItsOwnExplainsARank) {
+  for (const EventKind kind : {EventKind::exception, EventKind::ddp_unused_parameters, EventKind::oom_kill}) {
+    JobSketch job = Missing(8, 2);
+    job.Say(2, kind).subject = "ValueError";
+    EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::explained);
+  }
+}
+
+TEST(Standstill, ASnapshotIsUnclear) {
+  JobSketch job(8);
+  job.Rounds(10);
+  job.IssueOn(job.AllBut({2}), kStarted);
+  job.Wait(20 * kMillisecondNs);
+  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::unclear);
+}
+
+TEST(Standstill, ARankWithoutAnyFileIsAbsent) {
+  JobSketch job = Missing(8, 2);
+  job.LoseEverything(2);
+  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::absent);
+}
+
+TEST(Standstill, ManyAbsentRanksWereNotCollected) {
+  JobSketch job(8);
+  job.Rounds(10);
+  job.IssueAll(kStarted);
+  job.Wait(600 * kSecondNs);
+  for (const int32_t r : {1, 2, 5}) job.LoseEverything(r);
+  EXPECT_TRUE(Standing(job).view.ranks.empty());
+}
+
+TEST(Standstill, BesideAProvenOneAnAbsentRankIsNamedOnlyInANearlyCompleteCollection) {
+  JobSketch small(4);
+  small.Rounds(10);
+  small.IssueOn({0, 1}, kStarted);
+  small.Wait(600 * kSecondNs);
+  small.LoseEverything(3);
+  EXPECT_EQ(Standing(small).Named(), Ranks({2}));
+  JobSketch large(16);
+  large.Rounds(10);
+  large.IssueOn(large.AllBut({2, 9}), kStarted);
+  large.Wait(600 * kSecondNs);
+  large.LoseEverything(9);
+  EXPECT_EQ(Standing(large).Named(), Ranks({2, 9}));
+}
+
+TEST(Standstill, ARankThatKeptUpInAnotherKindOfRecordIsNoRoot) {
+  JobSketch job = Missing(8, 2, {CallSource::flight_recorder, CallSource::nccl_log});
+  job.LoseRecord(5);
+  EXPECT_EQ(Standing(job).Named(), Ranks({2}));
+}
+
+TEST(Standstill, ARankThatABetterRecordShowsWaitingIsNoRootThoughItsLogStopsEarly) {
+  // The log of rank 5 is one line short, since its last call was written to a full buffer.
+  JobSketch job = Missing(8, 2, {CallSource::flight_recorder, CallSource::nccl_log});
+  job.StreamOf(5, CallSource::nccl_log).calls.pop_back();
+  EXPECT_EQ(Standing(job).Named(), Ranks({2}));
+}
+
+TEST(Standstill, ARankThatEndedInOrderWhileOthersHangIsGone) {
+  JobSketch job = Missing(8, 2);
+  job.Say(2, EventKind::process_finished);
+  job.TimeOut(0, 11);
+  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::dead);
+}
+
+TEST(Standstill, StacksAloneNeedAHangAndAMajorityThatWaits) {
+  const auto with = [](bool timeout, int outside) {
+    JobSketch job(6, {});
+    if (timeout) job.TimeOut(0, 3);
+    for (int32_t r = 0; r < 6; ++r) job.Stack(r, r < outside ? InDataLoader() : InCollective());
+    return Standing(job).Named();
+  };
+  EXPECT_EQ(with(true, 1), Ranks({0}));
+  EXPECT_EQ(with(true, 2), Ranks({0, 1}));
+  EXPECT_EQ(with(false, 1), Ranks({}));
+  EXPECT_EQ(with(true, 4), Ranks({}));
+  EXPECT_EQ(with(true, 0), Ranks({}));
+}
+
+TEST(Standstill, AReportOfPyTorchNamesWhoLagsWhenNothingElseDoes) {
+  JobSketch job(4, {});
+  job.TimeOut(0, 3);
+  Event& report = job.Say(0, EventKind::desync_report);
+  report.ranks = Ranks({3});
+  const Standing standing(job);
+  EXPECT_EQ(standing.Named(), Ranks({3}));
+  EXPECT_EQ(standing.KindOf(3), StandstillKind::unclear);
+}
+
+}  // namespace
+}  // namespace tacet

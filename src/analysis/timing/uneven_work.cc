@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/timing/statistics.h"
+#include "analysis/timing/straggler_origin.h"
+
+namespace tacet {
+namespace {
+
+// Uneven work: this share of the step, in this share of the steps.
+constexpr double kMinWorkShare = 0.08, kMostSteps = 0.6;
+// Of what a rank computes more, the others must wait at least this share in communication.
+constexpr double kOthersWait = 0.3;
+// Fewer steps do not show whether the heavy rank changes.
+constexpr size_t kMinStepsForChange = 3;
+
+// Of one rank in one step.
+struct Work {
+  double compute = 0, communication = 0, length = 0;
+};
+
+std::map<int64_t, std::map<Rank, Work>> MeasureWork(std::span<const Timeline> timelines) {
+  std::map<int64_t, std::map<Rank, Work>> table;
+  for (const Timeline& timeline : timelines) {
+    const BudgetMeter meter(timeline);
+    for (const TrainingStep& step : timeline.steps) {
+      const TimeBudget budget = meter.Measure({step.start_ns, step.end_ns});
+      table[step.number][timeline.rank] = {static_cast<double>(budget.compute_ns()),
+                                           static_cast<double>(budget.communication_ns()),
+                                           static_cast<double>(budget.total_ns())};
+    }
+  }
+  return table;
+}
+
+double MedianOf(const std::map<Rank, Work>& ranks, double Work::*part) {
+  std::vector<double> values;
+  for (const auto& [rank, work] : ranks) values.push_back(work.*part);
+  return Median(std::move(values));
+}
+
+// Of one rank over all steps, against the median rank of each step.
+struct RankWork {
+  double more_compute = 0, less_waiting = 0, length = 0;
+  size_t steps = 0, heavy_steps = 0, most_steps = 0;  // in most_steps it computed longest of all
+  double share() const { return length > 0 ? more_compute / length : 0; }
+  bool heavy() const {
+    return share() >= kMinWorkShare && static_cast<double>(heavy_steps) >= kMostSteps * static_cast<double>(steps);
+  }
+};
+
+struct WorkTotals {
+  std::map<Rank, RankWork> ranks;
+  size_t steps = 0;
+  double spread = 0, length = 0;  // longest minus median compute, and step time, summed over steps
+};
+
+WorkTotals SumWork(std::span<const Timeline> timelines) {
+  WorkTotals out;
+  for (const auto& [step, ranks] : MeasureWork(timelines)) {
+    if (ranks.size() < 2 || ranks.size() * 2 < timelines.size()) continue;
+    const double compute = MedianOf(ranks, &Work::compute), waiting = MedianOf(ranks, &Work::communication);
+    const double usual = MedianOf(ranks, &Work::length);
+    Rank longest;
+    double most = -1;
+    for (const auto& [rank, work] : ranks) {
+      RankWork& sum = out.ranks[rank];
+      ++sum.steps;
+      sum.more_compute += work.compute - compute;
+      sum.less_waiting += waiting - work.communication;
+      sum.length += usual;
+      sum.heavy_steps += work.compute - compute >= kMinWorkShare * usual;
+      if (work.compute <= most) continue;
+      most = work.compute;
+      longest = rank;
+    }
+    ++out.ranks[longest].most_steps;
+    out.spread += most - compute;
+    out.length += usual;
+    ++out.steps;
+  }
+  return out;
+}
+
+void AddHeavyRank(Rank rank, const RankWork& work, StragglerReport& report) {
+  auto at = std::find_if(report.stragglers.begin(), report.stragglers.end(),
+                         [&](const auto& known) { return known.rank == rank; });
+  if (at == report.stragglers.end()) {
+    report.stragglers.push_back({.rank = rank, .share = work.share()});
+    at = std::prev(report.stragglers.end());
+  } else if (at->origin != StragglerOrigin::gpu_work && at->origin != StragglerOrigin::unknown) {
+    return;  // it was late for another reason as well, and more so
+  }
+  at->pattern = StragglerPattern::persistent;
+  at->origin = StragglerOrigin::gpu_work;
+  at->trust = std::max(at->trust, work.steps >= 3 ? Trust::likely : Trust::possible);
+  at->late_ns = std::max<int64_t>(at->late_ns, std::llround(work.more_compute / static_cast<double>(work.steps)));
+  at->steps = work.steps;
+  at->late_steps = work.heavy_steps;
+  at->explained = 1;
+  const double waited = std::clamp(work.less_waiting / work.length, 0.0, work.share());
+  report.cost_share = std::max(report.cost_share, waited);
+}
+
+void AddChangingRanks(const WorkTotals& totals, StragglerReport& report) {
+  const auto steps = static_cast<double>(totals.steps);
+  const double share = totals.spread / totals.length;
+  if (totals.steps < kMinStepsForChange || share < kMinWorkShare) return;
+  for (const auto& [rank, work] : totals.ranks) {
+    const auto most = static_cast<double>(work.most_steps);
+    if (work.most_steps == 0 || most > kMostSteps * steps) continue;
+    report.stragglers.push_back({.rank = rank,
+                                 .pattern = StragglerPattern::persistent,
+                                 .origin = StragglerOrigin::uneven_input,
+                                 .trust = Trust::possible,
+                                 .share = share * most / steps,
+                                 .late_ns = std::llround(totals.spread / steps),
+                                 .late_steps = work.most_steps,
+                                 .steps = totals.steps,
+                                 .explained = 1});
+  }
+}
+
+}  // namespace
+
+void AddUnevenWork(const std::vector<CollectiveRound>& rounds, std::span<const Timeline> timelines,
+                   StragglerReport& report) {
+  const bool together =
+      std::any_of(rounds.begin(), rounds.end(), [](const auto& round) { return round.synchronises(); });
+  if (!together || timelines.size() < 2) return;
+  const WorkTotals totals = SumWork(timelines);
+  if (totals.steps == 0 || totals.length <= 0) return;
+  bool any_heavy = false;
+  for (const auto& [rank, work] : totals.ranks) {
+    if (!work.heavy()) continue;
+    any_heavy = true;
+    if (work.less_waiting >= kOthersWait * work.more_compute) AddHeavyRank(rank, work, report);
+  }
+  if (!any_heavy && report.stragglers.empty()) AddChangingRanks(totals, report);
+}
+
+}  // namespace tacet

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/wait_graph.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "analysis/analyses.h"
+#include "analysis/standstill.h"
+#include "analysis/testing/job_sketch.h"
+
+namespace tacet {
+namespace {
+
+constexpr SketchedCall kStarted{.state = CallState::started};
+constexpr SketchedCall kEnqueued{.state = CallState::enqueued};
+
+struct Waiting {
+  explicit Waiting(JobSketch& job, CallSource source = CallSource::flight_recorder)
+      : incident(job.Finish()),
+        groups(CollectGroupCalls(incident, source)),
+        links(MatchPointToPoint(incident, source)),
+        graph(BuildWaitGraph(incident, source, groups, links)) {}
+  std::vector<Rank> Roots(RootKind kind) const {
+    std::vector<Rank> ranks;
+    for (const WaitRoot& root : graph.roots)
+      if (root.kind == kind) ranks.push_back(root.rank);
+    return ranks;
+  }
+  Incident incident;
+  std::vector<GroupCalls> groups;
+  std::vector<P2pLink> links;
+  WaitGraph graph;
+};
+
+TEST(WaitGraph, AFinishedJobHasNoWaits) {
+  JobSketch job(8);
+  job.Rounds(20);
+  const Waiting waiting(job);
+  EXPECT_TRUE(waiting.graph.operations.empty());
+  EXPECT_TRUE(waiting.graph.roots.empty());
+  EXPECT_TRUE(waiting.graph.cycles.empty());
+  EXPECT_TRUE(waiting.graph.blocked_in.empty());
+  EXPECT_EQ(waiting.graph.common_stall, nullptr);
+}
+
+TEST(WaitGraph, WhoHasNotIssuedTheOperationIsTheRoot) {
+  JobSketch job(4);
+  job.Rounds(5);
+  job.IssueOn({0, 1, 3}, kStarted);
+  const Waiting waiting(job);
+  ASSERT_EQ(waiting.graph.operations.size(), 1u);
+  EXPECT_EQ(waiting.graph.operations[0].waiters, Ranks({0, 1, 3}));
+  ASSERT_EQ(waiting.graph.operations[0].missing.size(), 1u);
+  EXPECT_EQ(waiting.graph.operations[0].missing[0].rank, Rank{2});
+  EXPECT_EQ(waiting.graph.operations[0].missing[0].reason, WaitReason::not_entered);
+  ASSERT_EQ(waiting.graph.roots.size(), 1u);
+  EXPECT_EQ(waiting.graph.roots[0].kind, RootKind::not_entered);
+  EXPECT_EQ(waiting.graph.roots[0].call->seq, 6u);
+  EXPECT_EQ(waiting.graph.blocked_in.size(), 3u);
+}
+
+TEST(WaitGraph, ARankWithoutRecordIsASilentRoot) {
+  JobSketch job(4);
+  job.Rounds(5);
+  job.IssueAll(kStarted);
+  job.LoseRecord(1);
+  EXPECT_EQ(Waiting(job).Roots(RootKind::silent), Ranks({1}));
+}
+
+TEST(WaitGraph, AGpuThatHasNotBegunWhatOthersBeganIsARoot) {
+  JobSketch job(4);
+  job.Rounds(5);
+  job.IssueOn({0, 2, 3}, kStarted);
+  job.IssueOn({1}, kEnqueued);
+  const Waiting waiting(job);
+  EXPECT_EQ(waiting.Roots(RootKind::gpu_not_started), Ranks({1}));
+  EXPECT_EQ(waiting.graph.roots.size(), 1u);
+}
+
+TEST(WaitGraph, AGpuThatIsTwoOperationsBehindIsARoot) {
+  for (const int behind : {1, 2, 5}) {
+    JobSketch job(4);
+    job.Rounds(5);
+    for (int i = 0; i < behind; ++i) {
+      job.IssueOn({0, 2, 3}, {});
+      job.IssueOn({1}, kStarted);
+    }
+    const Waiting waiting(job);
+    EXPECT_EQ(waiting.Roots(RootKind::gpu_behind), behind >= 2 ? Ranks({1}) : Ranks({}));
+  }
+}
+
+TEST(WaitGraph, TheOldestOpenOperationOfARankIsWhereItWaits) {
+  // Rank 0 issued three ahead; the first of them is the one that holds it up.
+  JobSketch job(2);
+  job.Rounds(3);
+  for (int i = 0; i < 3; ++i) job.Issue(0, kStarted);
+  const Waiting waiting(job);
+  ASSERT_EQ(waiting.graph.operations.size(), 1u);
+  EXPECT_EQ(waiting.graph.operations[0].seq, 4u);
+  EXPECT_EQ(waiting.graph.blocked_in.at(Rank{0})->seq, 4u);
+}
+
+TEST(WaitGraph, AChainOverSeveralGroupsEndsInOneRoot) {
+  // Rank i waits in the pair {i, i+1} for rank i+1; the last one has not issued anything.
+  constexpr int32_t kWorld16 = 16;
+  JobSketch job(kWorld16);
+  std::vector<GroupIndex> pairs;
+  for (int32_t r = 0; r + 1 < kWorld16; ++r) pairs.push_back(job.AddGroup("pair", {r, r + 1}));
+  job.Rounds(2);
+  for (int32_t r = 0; r + 1 < kWorld16; ++r)
+    job.Issue(r, {.group = pairs[static_cast<size_t>(r)], .state = CallState::started});
+  const Waiting waiting(job);
+  ASSERT_EQ(waiting.graph.roots.size(), 1u);
+  EXPECT_EQ(waiting.graph.roots[0].rank, Rank{kWorld16 - 1});
+  EXPECT_EQ(waiting.graph.roots[0].group, pairs.back());
+  EXPECT_EQ(waiting.graph.operations.size(), 15u);
+  EXPECT_TRUE(waiting.graph.cycles.empty());
+}
+
+TEST(WaitGraph, TwoIndependentStallsHaveTwoRoots) {
+  JobSketch job(6);
+  const GroupIndex left = job.AddGroup("dp", {0, 1, 2}), right = job.AddGroup("dp", {3, 4, 5});
+  job.IssueOn({0, 1}, {.group = left, .state = CallState::started});
+  job.IssueOn({4, 5}, {.group = right, .state = CallState::started});
+  job.Issue(2, {});
+  job.Issue(3, {});
+  EXPECT_EQ(Waiting(job).Roots(RootKind::not_entered), Ranks({2, 3}));
+}
+
+TEST(WaitGraph, OppositeOrdersMakeACycleAndNoRoot) {
+  JobSketch job(4);
+  const GroupIndex a = job.AddGroup("a", {0, 1, 2, 3}), b = job.AddGroup("b", {0, 1, 2, 3});
+  job.IssueOn({0, 1, 2}, {.group = a, .state = CallState::started});
+  job.IssueOn({3}, {.group = b, .state = CallState::started});
+  const Waiting waiting(job);
+  EXPECT_TRUE(waiting.graph.roots.empty());
+  ASSERT_EQ(waiting.graph.cycles.size(), 1u);
+  EXPECT_EQ(waiting.graph.cycles[0], Ranks({0, 1, 2, 3}));
+}
+
+TEST(WaitGraph, SendsInACircleMakeACycle) {
+  JobSketch job(5);
+  for (int32_t r = 0; r < 4; ++r)
+    job.Issue(r, {.kind = OpKind::send, .peer = (r + 1) % 4, .state = CallState::started});
+  job.Issue(4, {});
+  const Waiting waiting(job);
+  ASSERT_EQ(waiting.graph.cycles.size(), 1u);
+  EXPECT_EQ(waiting.graph.cycles[0], Ranks({0, 1, 2, 3}));
+}
+
+TEST(WaitGraph, WhatAllIssuedIsTheCommonStall) {
+  JobSketch job(4);
+  job.Rounds(7);
+  job.IssueAll(kStarted);
+  job.IssueAll(kEnqueued);
+  const Waiting waiting(job);
+  ASSERT_NE(waiting.graph.common_stall, nullptr);
+  EXPECT_EQ(waiting.graph.common_stall->seq, 8u);
+  EXPECT_TRUE(waiting.graph.roots.empty());
+}
+
+TEST(WaitGraph, AVictimThatLostItsPeerIsNotWaitedFor) {
+  JobSketch job(4);
+  job.Rounds(7);
+  job.IssueOn({0, 1}, kStarted);
+  job.Log(2, EventKind::connection_lost);
+  EXPECT_EQ(Waiting(job).Roots(RootKind::not_entered), Ranks({3}));
+}
+
+TEST(WaitGraph, ALogShowsWhoIsShortOfCallsAlthoughItRecordsNoEnd) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(7);
+  job.IssueOn({0, 1, 3}, {});
+  const Waiting waiting(job, CallSource::nccl_log);
+  EXPECT_EQ(waiting.Roots(RootKind::not_entered), Ranks({2}));
+  EXPECT_EQ(waiting.graph.common_stall, nullptr) << "nothing says that the last common one is unfinished";
+}
+
+TEST(WaitGraph, InADumpOfActiveCallsTheCountersTellWhoHasNotCome) {
+  JobSketch job(4);
+  job.Rounds(7);
+  job.IssueOn({0, 1, 3}, kStarted);
+  for (int32_t r = 0; r < 4; ++r) {
+    CallStream& stream = job.StreamOf(r);
+    stream.only_active = true;
+    std::erase_if(stream.calls, [](const Call& call) { return call.state == CallState::completed; });
+    stream.progress.push_back({kWorld, r == 2 ? 7 : 8, -1, 7});
+  }
+  const Waiting waiting(job);
+  EXPECT_EQ(waiting.Roots(RootKind::not_entered), Ranks({2}));
+  EXPECT_EQ(waiting.graph.roots.size(), 1u);
+}
+
+TEST(WaitGraph, CompletedOnlyByTheAbortIsStillAWait) {
+  JobSketch job(4);
+  job.Rounds(7);
+  job.IssueOn({0, 1, 3}, {.flags = kEndedByAbort});
+  EXPECT_EQ(Waiting(job).Roots(RootKind::not_entered), Ranks({2}));
+}
+
+TEST(WaitGraph, ACoalescedGroupWaitsByItsClosingEntry) {
+  JobSketch job(4);
+  job.Rounds(7);
+  for (const int32_t r : {0, 1, 3}) {
+    for (int i = 0; i < 3; ++i)
+      job.Issue(r, {.kind = OpKind::all_gather, .state = CallState::started, .flags = kCoalescedMember});
+    job.Issue(r, {.kind = OpKind::coalesced, .state = CallState::started, .flags = kCoalescedEnd});
+  }
+  const Waiting waiting(job);
+  EXPECT_EQ(waiting.Roots(RootKind::not_entered), Ranks({2}));
+  EXPECT_EQ(waiting.graph.operations.size(), 1u);
+}
+
+TEST(WaitGraph, MembersOfAFinishedCoalescedGroupHoldNobodyUp) {
+  // Members of an older recorder stay scheduled for ever; the closing entry is completed.
+  JobSketch job(2);
+  for (int s = 0; s < 5; ++s) {
+    for (int i = 0; i < 3; ++i)
+      job.IssueAll({.kind = OpKind::all_gather, .state = CallState::enqueued, .flags = kCoalescedMember});
+    job.IssueAll({.kind = OpKind::coalesced, .flags = kCoalescedEnd});
+  }
+  const Waiting waiting(job);
+  EXPECT_TRUE(waiting.graph.roots.empty());
+  EXPECT_TRUE(waiting.graph.blocked_in.empty());
+}
+
+TEST(WaitGraph, TheNumbersOfTwoGroupsAreNotMixed) {
+  JobSketch job(4);
+  const GroupIndex pair = job.AddGroup("tp", {0, 1});
+  job.Rounds(3);
+  for (int i = 0; i < 30; ++i) job.IssueAll({.group = pair});
+  job.IssueOn({0, 1, 2}, kStarted);
+  const Waiting waiting(job);
+  EXPECT_EQ(waiting.Roots(RootKind::not_entered), Ranks({3}));
+  EXPECT_EQ(waiting.graph.operations[0].seq, 4u);
+}
+
+TEST(WaitGraph, FindsWaitersAmongSortedRanks) {
+  BlockedOperation operation;
+  operation.waiters = Ranks({3, 9});
+  EXPECT_TRUE(HasWaiterIn(operation, Ranks({1, 9})));
+  EXPECT_FALSE(HasWaiterIn(operation, Ranks({1, 2, 4})));
+  EXPECT_FALSE(HasWaiterIn(operation, {}));
+}
+
+// Sixteen thousand ranks: everything must stay linear.
+
+class Stopwatch {
+ public:
+  double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+constexpr int32_t kMany = 16'384;
+// Generous for a loaded machine; a quadratic step takes minutes here or all memory.
+constexpr double kSecondsAllowed = 5;
+
+TEST(WaitGraphAtScale, HalfOfAWorldIsSilent) {
+  JobSketch job(kMany);
+  job.Rounds(2);
+  std::vector<int32_t> even;
+  for (int32_t r = 0; r < kMany; r += 2) even.push_back(r);
+  job.IssueOn(even, kStarted);
+  for (int32_t r = 1; r < kMany; r += 2) job.LoseRecord(r);
+  const Incident incident = job.Finish();
+  const Stopwatch watch;
+  const Analyses analyses = Analyse(incident);
+  const StandstillView view = FindStandstills(incident, analyses);
+  EXPECT_LT(watch.Seconds(), kSecondsAllowed);
+  EXPECT_EQ(analyses.sources[0].waits.roots.size(), static_cast<size_t>(kMany / 2));
+  EXPECT_TRUE(view.ranks.empty()) << "half of the files were not collected: nobody is suspected";
+}
+
+TEST(WaitGraphAtScale, HalfOfAWorldHasNotCome) {
+  JobSketch job(kMany);
+  job.Rounds(2);
+  std::vector<int32_t> even;
+  for (int32_t r = 0; r < kMany; r += 2) even.push_back(r);
+  job.IssueOn(even, kStarted);
+  job.Wait(600 * kSecondNs);
+  const Incident incident = job.Finish();
+  const Stopwatch watch;
+  const Analyses analyses = Analyse(incident);
+  const StandstillView view = FindStandstills(incident, analyses);
+  EXPECT_LT(watch.Seconds(), kSecondsAllowed);
+  EXPECT_EQ(view.ranks.size(), static_cast<size_t>(kMany / 2));
+  EXPECT_EQ(view.waiters.size(), static_cast<size_t>(kMany / 2));
+}
+
+TEST(WaitGraphAtScale, HalfOfTheGpusHaveNotBegun) {
+  JobSketch job(kMany);
+  job.Rounds(2);
+  for (int32_t r = 0; r < kMany; ++r) job.Issue(r, r % 2 ? kEnqueued : kStarted);
+  job.Wait(600 * kSecondNs);
+  const Incident incident = job.Finish();
+  const Stopwatch watch;
+  const Analyses analyses = Analyse(incident);
+  EXPECT_LT(watch.Seconds(), kSecondsAllowed);
+  EXPECT_EQ(analyses.sources[0].waits.roots.size(), static_cast<size_t>(kMany / 2));
+}
+
+TEST(WaitGraphAtScale, AChainThroughAllRanksEndsInTheLast) {
+  JobSketch job(kMany);
+  std::vector<GroupIndex> pairs;
+  for (int32_t r = 0; r + 1 < kMany; ++r) pairs.push_back(job.AddGroup("pair", {r, r + 1}));
+  job.Rounds(1);
+  for (int32_t r = 0; r + 1 < kMany; ++r)
+    job.Issue(r, {.group = pairs[static_cast<size_t>(r)], .state = CallState::started});
+  job.Wait(600 * kSecondNs);
+  const Incident incident = job.Finish();
+  const Stopwatch watch;
+  const Analyses analyses = Analyse(incident);
+  const StandstillView view = FindStandstills(incident, analyses);
+  EXPECT_LT(watch.Seconds(), kSecondsAllowed);
+  ASSERT_EQ(view.ranks.size(), 1u);
+  EXPECT_EQ(view.ranks[0].rank, Rank{kMany - 1});
+  EXPECT_EQ(view.waiters.size(), static_cast<size_t>(kMany - 1));
+}
+
+TEST(WaitGraphAtScale, APipelineOfSendsThroughAllRanks) {
+  JobSketch job(kMany);
+  for (int m = 0; m < 2; ++m) {
+    for (int32_t r = 0; r < kMany; ++r) {
+      if (r > 0) job.Issue(r, {.kind = OpKind::recv, .peer = r - 1});
+      if (r + 1 < kMany) job.Issue(r, {.kind = OpKind::send, .peer = r + 1});
+    }
+  }
+  for (int32_t r = 1; r < kMany; ++r) job.Issue(r, {.kind = OpKind::recv, .peer = r - 1, .state = CallState::started});
+  job.Wait(600 * kSecondNs);
+  const Incident incident = job.Finish();
+  const Stopwatch watch;
+  const Analyses analyses = Analyse(incident);
+  const StandstillView view = FindStandstills(incident, analyses);
+  EXPECT_LT(watch.Seconds(), kSecondsAllowed);
+  ASSERT_EQ(view.ranks.size(), 1u);
+  EXPECT_EQ(view.ranks[0].rank, Rank{0});
+}
+
+}  // namespace
+}  // namespace tacet

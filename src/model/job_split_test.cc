@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/job_split.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace tacet {
+namespace {
+
+Fragment File(std::string path, int32_t rank, std::string format = "flight_recorder", uint64_t comm = 0) {
+  Fragment fragment;
+  fragment.path = std::move(path);
+  fragment.format = std::move(format);
+  if (rank >= 0) fragment.speakers.push_back({.rank = {rank}, .rank_certainty = Certainty::assumed});
+  if (comm != 0) {
+    Group group;
+    group.comm_id = comm;
+    fragment.groups.push_back(std::move(group));
+  }
+  return fragment;
+}
+
+template <typename... Files>
+std::vector<JobPart> Split(Files... files) {
+  std::vector<Fragment> fragments;
+  (fragments.push_back(std::move(files)), ...);
+  return SplitJobs(fragments);
+}
+
+// Every file goes to exactly one job: a fragment is moved into it.
+void ExpectEachFileOnce(const std::vector<JobPart>& parts, size_t files) {
+  std::multiset<size_t> seen;
+  for (const JobPart& part : parts) seen.insert(part.members.begin(), part.members.end());
+  EXPECT_EQ(seen.size(), files);
+  EXPECT_EQ(std::set<size_t>(seen.begin(), seen.end()).size(), files);
+}
+
+TEST(JobSplit, OneFolderIsOneJob) {
+  std::vector<Fragment> files;
+  for (int r = 0; r < 4; ++r) {
+    files.push_back(File("nccl_trace_rank_" + std::to_string(r), r));
+    files.push_back(File("stdout_" + std::to_string(r), r, "torch_log"));
+  }
+  const auto parts = SplitJobs(files);
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].members.size(), 8u);
+  EXPECT_TRUE(parts[0].label.empty());
+}
+
+TEST(JobSplit, TwoRunsInTwoFoldersAreTwoJobs) {
+  std::vector<Fragment> files;
+  for (const char* run : {"monday", "tuesday"})
+    for (int r = 0; r < 4; ++r) files.push_back(File(std::string(run) + "/nccl_trace_rank_" + std::to_string(r), r));
+  const auto parts = SplitJobs(files);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].label, "monday");
+  EXPECT_EQ(parts[1].label, "tuesday");
+  ExpectEachFileOnce(parts, 8);
+}
+
+TEST(JobSplit, FoldersOfSeveralNodesAreOneJob) {
+  std::vector<Fragment> files;
+  for (int r = 0; r < 16; ++r)
+    files.push_back(File("node" + std::to_string(r / 8) + "/nccl_trace_rank_" + std::to_string(r), r));
+  EXPECT_EQ(SplitJobs(files).size(), 1u);
+}
+
+TEST(JobSplit, AFolderForEachRankIsOneJob) {
+  std::vector<Fragment> files;
+  for (int r = 0; r < 8; ++r) files.push_back(File("attempt_0/" + std::to_string(r) + "/stdout.log", r, "torch_log"));
+  EXPECT_EQ(SplitJobs(files).size(), 1u);
+}
+
+TEST(JobSplit, DifferentKindsOfFilesOfARankMayLieInDifferentFolders) {
+  const auto parts = Split(File("dumps/rank_0", 0), File("logs/rank_0", 0, "nccl_log"), File("dumps/rank_1", 1),
+                           File("logs/rank_1", 1, "nccl_log"));
+  EXPECT_EQ(parts.size(), 1u);
+}
+
+TEST(JobSplit, ASharedCommunicatorJoinsFoldersThatClaimTheSameRank) {
+  const auto parts = Split(File("a/rank_0", 0, "nccl_log", 0xabc), File("b/rank_0", 0, "nccl_log", 0xabc));
+  EXPECT_EQ(parts.size(), 1u);
+}
+
+TEST(JobSplit, AFileWithoutARankAtTheTopGoesToOneJobOnly) {
+  const auto parts = Split(File("a/rank_0", 0), File("b/rank_0", 0), File("dmesg.txt", -1, "kernel_log"));
+  ASSERT_EQ(parts.size(), 2u);
+  ExpectEachFileOnce(parts, 3);
+}
+
+TEST(JobSplit, AFileWithoutARankGoesToTheJobOfItsFolder) {
+  const auto parts = Split(File("a/rank_0", 0), File("b/rank_0", 0), File("b/dmesg.txt", -1, "kernel_log"),
+                           File("b/extra/dmesg.txt", -1, "kernel_log"));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[1].members, std::vector<size_t>({1, 2, 3}));
+}
+
+TEST(JobSplit, AFileWithoutARankBelowTwoJobsGoesToTheNearer) {
+  const auto parts =
+      Split(File("runs/rank_0", 0), File("runs/old/rank_0", 0), File("runs/old/host/dmesg.txt", -1, "kernel_log"));
+  ASSERT_EQ(parts.size(), 2u);
+  ExpectEachFileOnce(parts, 3);
+  for (const JobPart& part : parts) {
+    EXPECT_EQ(part.members, part.label == "runs" ? std::vector<size_t>({0}) : std::vector<size_t>({1, 2}));
+  }
+}
+
+TEST(JobSplit, FilesWithoutAnyRankAreOneJob) {
+  const auto parts = Split(File("a/x", -1), File("b/y", -1));
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].members.size(), 2u);
+}
+
+TEST(JobSplit, NothingIsOneEmptyJob) {
+  const auto parts = Split();
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_TRUE(parts[0].members.empty());
+}
+
+TEST(JobSplit, ASubfolderJoinsTheRunAboveIt) {
+  const auto parts = Split(File("one/rank_0", 0), File("one/logs/rank_0", 0, "nccl_log"), File("two/rank_0", 0),
+                           File("two/logs/rank_0", 0, "nccl_log"));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].members, std::vector<size_t>({0, 1}));
+  EXPECT_EQ(parts[1].members, std::vector<size_t>({2, 3}));
+}
+
+}  // namespace
+}  // namespace tacet
