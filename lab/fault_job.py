@@ -1,82 +1,310 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small data-parallel job that can be told to fail in a named way.
+"""A small training job that can be told to fail in a named way.
 
-  fault_job.py --fault NAME [--rank R] [--step S] [--steps N]
+  fault_job.py --list
+  fault_job.py --fault NAME [--loop reduce|ddp|mesh|pipeline|fsdp] [--rank R] [--step S] [--steps N]
 
-Started once a rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set (torchrun or lab/run_local.sh do that).
-Faults: none, stuck-on-host, killed, frozen, gpu-busy, wrong-size, skipped, slow-gpu, slow-host.
+Started once a rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set (torchrun or lab/run_local.sh do that). With
+LAB_OUT it leaves stack_rankN.txt after LAB_STACK_S seconds and, when --trace is given, trace_rankN.json.gz there.
 """
 import argparse
+import datetime
+import faulthandler
 import os
+import queue
 import signal
+import sys
+import threading
 import time
 
 import torch
 import torch.distributed as dist
 
+RANK = int(os.environ.get("RANK", 0))
+WORLD = int(os.environ.get("WORLD_SIZE", 1))
+DEVICE = torch.device("cuda", 0)
+os.environ.setdefault("NCCL_HOSTID", f"node{RANK}")  # ranks that share a GPU pass for nodes of their own
+
+# What each fault does, for --list. The loop it needs stands in brackets.
+FAULTS = {
+    "none": "a healthy job",
+    "pauses": "healthy: a slow first step and two long pauses of all ranks together",
+    "stuck-on-host": "sleeps for ever in place of a step",
+    "stuck-on-queue": "waits for a batch that no loader thread delivers",
+    "stuck-on-lock": "takes a lock twice",
+    "stuck-on-pipe": "reads a pipe that nobody writes",
+    "stuck-spinning": "counts for ever in Python",
+    "killed": "SIGKILL", "segfault": "SIGSEGV", "exits": "leaves with exit code 1", "returns": "ends early and in order",
+    "raises": "raises an error in the optimizer", "all-raise": "every rank raises the same error",
+    "frozen": "SIGSTOP",
+    "gpu-busy": "a kernel that does not end", "gpu-assert": "a device-side assertion", "gpu-memory": "CUDA out of memory",
+    "wrong-size": "half as many elements once", "wrong-dtype": "another element type once",
+    "wrong-op": "all_gather for all_reduce once", "wrong-reduction": "MAX for SUM once", "wrong-root": "another root once",
+    "skipped": "leaves one collective out", "extra": "one collective too many",
+    "groups-swapped": "uses two groups in opposite order [reduce]",
+    "send-cycle": "everyone sends before it receives [pipeline]", "recv-unmatched": "one receive too many [pipeline]",
+    "unused": "every rank leaves a layer out [ddp]", "branch": "one rank leaves a layer out [ddp]",
+    "absent": "never joins", "late-timeout": "every step takes longer than the timeout allows",
+    "slow-gpu": "more GPU work", "slow-host": "sleeps in every step", "slow-sometimes": "sleeps in every seventh step",
+    "slow-input": "its loader is slow",
+}
+
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fault", default="none")
-    parser.add_argument("--rank", type=int, default=1, help="which rank fails")
+    parser.add_argument("--fault", default="none", choices=FAULTS)
+    parser.add_argument("--loop", default="reduce", choices=("reduce", "ddp", "mesh", "pipeline", "fsdp"))
+    parser.add_argument("--rank", type=int, nargs="*", default=[1], help="which ranks fail")
     parser.add_argument("--step", type=int, default=20, help="in which step")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--timeout", type=int, default=60, help="seconds until PyTorch's watchdog fires")
+    parser.add_argument("--slow-ms", type=float, default=50)
+    parser.add_argument("--once", action="store_true", help="mismatches that do not hang: end after the step")
+    parser.add_argument("--tp", type=int, default=2, help="size of the inner dimension of the mesh")
+    parser.add_argument("--trace", action="store_true", help="leave a torch.profiler trace of 14 steps")
+    parser.add_argument("--measure", action="store_true", help="wait for the GPU after each step; print the median step")
+    parser.add_argument("--list", action="store_true")
     return parser.parse_args()
 
 
-def wait_for_storage():
+OPTIONS = parse()
+
+
+def guilty(*names, step=None):
+    here = RANK in OPTIONS.rank or OPTIONS.fault in ("all-raise", "unused")
+    return here and OPTIONS.fault in names and (step is None or step == OPTIONS.step)
+
+
+def fetch_from_object_store():
     while True:
         time.sleep(1)
 
 
-def misbehave(options, step, device):
-    """What the guilty rank does instead of going on. Returns the size of its gradient."""
-    size = 1 << 20
-    if int(os.environ["RANK"]) != options.rank or step < options.step:
-        return size
-    if options.fault == "stuck-on-host" and step == options.step:
-        wait_for_storage()
-    if options.fault == "killed" and step == options.step:
+def next_batch(batches):
+    return batches.get()
+
+
+def update_statistics(lock):
+    with lock:
+        with lock:
+            pass
+
+
+def read_shard_list():
+    ends = os.pipe()
+    return os.read(ends[0], 1)
+
+
+def count_tokens():
+    n = 0
+    while True:
+        n += 1
+
+
+def apply_schedule(step):
+    raise ValueError(f"learning rate is not finite in step {step}")
+
+
+def stop_here(step):
+    """Faults of the host that end or hold up the rank."""
+    if guilty("stuck-on-host", step=step):
+        fetch_from_object_store()
+    if guilty("stuck-on-queue", step=step):
+        next_batch(queue.Queue())
+    if guilty("stuck-on-lock", step=step):
+        update_statistics(threading.Lock())
+    if guilty("stuck-on-pipe", step=step):
+        read_shard_list()
+    if guilty("stuck-spinning", step=step):
+        count_tokens()
+    if guilty("killed", step=step):
         os.kill(os.getpid(), signal.SIGKILL)
-    if options.fault == "frozen" and step == options.step:
+    if guilty("segfault", step=step):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if guilty("frozen", step=step):
         os.kill(os.getpid(), signal.SIGSTOP)
-    if options.fault == "gpu-busy" and step == options.step:
+    if guilty("exits", step=step):
+        os._exit(1)
+    if guilty("returns", step=step):
+        sys.exit(0)
+    if guilty("raises", "all-raise", step=step):
+        apply_schedule(step)
+
+
+def before_step(step):
+    stop_here(step)
+    if OPTIONS.fault == "pauses" and step in (0, OPTIONS.step, OPTIONS.step + 30):
+        time.sleep(3)
+    if OPTIONS.fault == "late-timeout" and step >= OPTIONS.step:
+        time.sleep(OPTIONS.timeout * 1.5 if RANK in OPTIONS.rank else 0)
+    if guilty("gpu-busy", step=step):
         torch.cuda._sleep(int(2e9) * 600)
-    if options.fault == "wrong-size" and step == options.step:
-        return size // 2
-    if options.fault == "slow-gpu":
-        torch.cuda._sleep(int(2e9 * 0.05))
-    if options.fault == "slow-host":
-        time.sleep(0.05)
-    return size
+    if guilty("gpu-assert", step=step):
+        torch.zeros(4, device=DEVICE)[torch.tensor([9], device=DEVICE)]
+        torch.cuda.synchronize()
+    if guilty("gpu-memory", step=step):
+        torch.empty(1 << 50, dtype=torch.uint8, device=DEVICE)
+    if guilty("slow-gpu"):
+        torch.cuda._sleep(int(1.7e6 * OPTIONS.slow_ms))
+    if guilty("slow-host") or (guilty("slow-sometimes") and step % 7 == 3):
+        time.sleep(OPTIONS.slow_ms / 1e3)
+
+
+def training_data():
+    while True:
+        if guilty("slow-input"):
+            time.sleep(OPTIONS.slow_ms / 1e3)
+        yield torch.randn(64, 1024)
+
+
+def reduce_once(step, tensor, group=None):
+    """The collective that the mismatches change."""
+    if guilty("skipped", step=step):
+        return
+    if guilty("wrong-size", step=step):
+        tensor = tensor[: tensor.numel() // 2].contiguous()
+    if guilty("wrong-dtype", step=step):
+        tensor = tensor.double()
+    if guilty("wrong-op", step=step):
+        size = dist.get_world_size(group)
+        dist.all_gather_into_tensor(tensor.new_empty(tensor.numel() * size), tensor, group=group)
+        return
+    op = dist.ReduceOp.MAX if guilty("wrong-reduction", step=step) else dist.ReduceOp.SUM
+    dist.all_reduce(tensor, op=op, group=group)
+    if guilty("extra", step=step):
+        dist.all_reduce(tensor, group=group)
+
+
+def loop_reduce():
+    weight = torch.randn(1024, 1024, device=DEVICE)
+    first, second = (dist.new_group(), dist.new_group()) if OPTIONS.fault == "groups-swapped" else (None, None)
+    for step in steps():
+        before_step(step)
+        out = weight @ weight
+        pair = [first, second]
+        if guilty("groups-swapped", step=step):
+            pair.reverse()
+        if first is not None:
+            for group in pair:
+                dist.all_reduce(torch.ones(1 << 16, device=DEVICE), group=group)
+                torch.cuda.synchronize()
+        reduce_once(step, torch.ones(1 << 18, device=DEVICE))
+        root = 1 if guilty("wrong-root", step=step) else 0
+        dist.broadcast(out[0].contiguous(), src=root)
+        if step % 5 == 0:
+            torch.cuda.synchronize()
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(1024, 1024) for _ in range(5))
+
+    def forward(self, x, leave_out=False):
+        for i, layer in enumerate(self.layers):
+            x = x if leave_out and i == 2 else torch.relu(layer(x))
+        return x
+
+
+def loop_ddp():
+    model = torch.nn.parallel.DistributedDataParallel(Net().to(DEVICE), device_ids=[0], bucket_cap_mb=5)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    data = training_data()
+    for step in steps():
+        with torch.profiler.record_function("load"):
+            batch = next(data)
+        before_step(step)
+        loss = model(batch.to(DEVICE), guilty("unused", "branch", step=step)).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def loop_fsdp():
+    from torch.distributed.fsdp import fully_shard
+    model = Net().to(DEVICE)
+    for layer in model.layers:
+        fully_shard(layer)
+    fully_shard(model)
+    for step in steps():
+        before_step(step)
+        model(torch.randn(64, 1024, device=DEVICE)).square().mean().backward()
+        reduce_once(step, torch.ones(1 << 16, device=DEVICE))
+
+
+def loop_mesh():
+    mesh = dist.init_device_mesh("cuda", (WORLD // OPTIONS.tp, OPTIONS.tp), mesh_dim_names=("dp", "tp"))
+    inner, outer = mesh["tp"].get_group(), mesh["dp"].get_group()
+    for step in steps():
+        for block in range(3):
+            if block == 1:
+                before_step(step)
+            reduce_once(step if block == 2 else -1, torch.ones(1 << 17, device=DEVICE), inner)
+        dist.all_reduce(torch.ones(1 << 20, device=DEVICE), group=outer)
+
+
+def loop_pipeline():
+    batch = torch.ones(1 << 16, device=DEVICE)
+    for step in steps():
+        before_step(step)
+        if OPTIONS.fault == "send-cycle" and step == OPTIONS.step:
+            dist.send(torch.ones(1 << 22, device=DEVICE), (RANK + 1) % WORLD)
+            dist.recv(torch.ones(1 << 22, device=DEVICE), (RANK - 1) % WORLD)
+        for _ in range(4):
+            if RANK > 0:
+                dist.recv(batch, RANK - 1)
+            if RANK < WORLD - 1:
+                dist.send(batch * 2, RANK + 1)
+        if guilty("recv-unmatched", step=step):
+            dist.recv(batch, RANK - 1)
+
+
+def steps():
+    durations = []
+    for step in range(OPTIONS.steps):
+        if step % 10 == 0:
+            print(f"{datetime.datetime.now().isoformat()} rank {RANK} step {step}", flush=True)
+        begin = time.perf_counter()
+        yield step
+        if OPTIONS.measure:
+            torch.cuda.synchronize()
+            durations.append(time.perf_counter() - begin)
+        if OPTIONS.once and step == OPTIONS.step + 3:
+            return
+        if OPTIONS.trace:
+            torch.cuda.synchronize()
+            PROFILER.step()
+    if OPTIONS.measure:
+        steady = sorted(durations[10:])
+        print(f"measured: median step {steady[len(steady) // 2] * 1e3:.3f} ms over {len(steady)} steps", flush=True)
 
 
 def main():
-    from datetime import timedelta
-    options = parse()
-    rank = int(os.environ["RANK"])
-    device = torch.device("cuda", 0)
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", timeout=timedelta(seconds=options.timeout), device_id=device)
-    weight = torch.randn(2048, 2048, device=device)
-    durations = []
-    for step in range(options.steps):
-        begin = time.perf_counter()
-        size = misbehave(options, step, device)
-        out = weight @ weight
-        if not (options.fault == "skipped" and rank == options.rank and step == options.step):
-            dist.all_reduce(torch.ones(size, device=device))
-        dist.all_reduce(out[:256].contiguous())
-        torch.cuda.synchronize()
-        durations.append(time.perf_counter() - begin)
-        if step % 10 == 0:
-            print(f"step {step} took {durations[-1] * 1e3:.2f} ms", flush=True)
-    steady = sorted(durations[10:])
-    print(f"finished: median step {steady[len(steady) // 2] * 1e3:.3f} ms over {len(steady)} steps", flush=True)
+    if OPTIONS.list:
+        for name, text in FAULTS.items():
+            print(f"{name:16} {text}")
+        return
+    if guilty("absent"):
+        time.sleep(3600)
+    torch.cuda.set_device(DEVICE)
+    dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=OPTIONS.timeout), device_id=DEVICE)
+    globals()["loop_" + OPTIONS.loop]()
+    torch.cuda.synchronize()
+    print("finished", flush=True)
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main()
+    folder = os.environ.get("LAB_OUT")
+    if folder:
+        faulthandler.dump_traceback_later(float(os.environ.get("LAB_STACK_S", 28)), exit=False,
+                                          file=open(f"{folder}/stack_rank{RANK}.txt", "w"))
+    if not OPTIONS.trace:
+        main()
+    else:
+        activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+        schedule = torch.profiler.schedule(wait=8, warmup=2, active=14, repeat=1)
+        keep = lambda profiler: profiler.export_chrome_trace(f"{folder}/trace_rank{RANK}.json.gz")
+        with torch.profiler.profile(activities=activities, schedule=schedule, on_trace_ready=keep) as PROFILER:
+            main()

@@ -10,9 +10,9 @@ for ((round = 0; round < rounds; ++round)); do
     nvidia-cuda-mps-control -d
     if [ $kind = ours ]; then export NCCL_PROFILER_PLUGIN=$plugin/libnccl-profiler-tacet.so TACET_BOX_DIR=/dev/shm/tacet-cost
     else export NCCL_PROFILER_PLUGIN=none; fi
-    lab/run_local.sh 4 "/tmp/lab/cost" 60 --steps "$steps"
+    lab/run_local.sh 4 "/tmp/lab/cost" 60 --steps "$steps" --measure
     echo quit | nvidia-cuda-mps-control
-    echo "round $round $kind $(grep -h finished /tmp/lab/cost/stdout_rank0.log)"
+    echo "round $round $kind $(grep -h measured /tmp/lab/cost/stdout_rank0.log)"
     rm -rf /dev/shm/tacet-cost
   done
 done
