@@ -184,7 +184,7 @@ struct Comm {
 };
 static_assert(sizeof(Comm) == 256);
 
-// One NCCL group call as the host goes through it. `word` is serial << 8 | GroupState.
+// One NCCL group call as the host goes through it. `word` is serial << 8 | GroupState; `none` while it is filled in.
 enum class GroupState : uint8_t { none, open, filled, ending, launching, launched, done };
 struct Group {
   uint64_t word;

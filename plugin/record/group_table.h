@@ -5,7 +5,9 @@
 #include "plugin/record/tick_clock.h"
 
 // Where the host stands in a group call: ncclGroupStart, the calls, ncclGroupEnd, the kernel launches in it. A slot is
-// overwritten by the group that comes `count` groups later; the serial in its word tells whose it is.
+// overwritten by a group that comes a lap later; the serial in its word tells whose it is. A group the host is still in
+// keeps its slot however many others pass by, since its operations count as the host's as long as it stands there (see
+// Settle): a thread that loses its processor between a call and its task must not find the operation given up.
 namespace tacet::plugin {
 
 inline box::Group& GroupSlotOf(OpenBox& box, uint64_t serial) { return box.groups[serial & box.group_mask]; }
@@ -15,10 +17,23 @@ inline EventHandle GroupHandle(HandleKind kind, uint64_t serial) {
 }
 inline uint64_t GroupSerial(EventHandle handle) { return handle.bits & 0x00ffffffffffffffu; }
 
+inline bool IsGroupOver(uint64_t word) {
+  return word == 0 || static_cast<box::GroupState>(word & 0xff) == box::GroupState::done;
+}
+
+// Groups that an error left open are passed over, but not for ever.
+inline uint64_t NextGroup(OpenBox& box) {
+  uint64_t serial = Add(box.header->group_next, 1) + 1;
+  for (int tries = 1; tries < 8 && !IsGroupOver(Load(GroupSlotOf(box, serial).word)); ++tries)
+    serial = Add(box.header->group_next, 1) + 1;
+  return serial;
+}
+
 inline EventHandle BeginGroup(OpenBox& box, uint16_t comm, bool captured) {
-  const uint64_t serial = Add(box.header->group_next, 1) + 1;
-  const uint64_t now = Ticks();
+  const uint64_t serial = NextGroup(box);
   box::Group& group = GroupSlotOf(box, serial);
+  Store(group.word, serial << 8 | static_cast<uint64_t>(box::GroupState::none));  // taken, not yet filled in
+  const uint64_t now = Ticks();
   Store(group.since_ticks, now);
   Store(group.begin_ticks, now);
   Store(group.launch_begin_ticks, uint64_t{0});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ pid_t StartWriter(const BoxFolder& folder) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child != 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is itself killed must not leave a writer behind
   setenv("TACET_BOX_DIR", folder.path().c_str(), 1);
   setenv("TACET_BOX_KB", "128", 1);
   const LoadedPlugin plugin = LoadedPlugin::Open(PluginPath(), 7);

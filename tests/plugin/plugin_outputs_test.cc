@@ -227,11 +227,20 @@ TEST(Outputs, ForkedChildDoesNotWriteTheParentsFiles) {
   EXPECT_EQ(LinesOf(TextOf(FilesIn(json)[0])).size(), 10u);
 }
 
+bool HoldsPromFile(const std::string& folder) {
+  const auto files = std::filesystem::exists(folder) ? FilesIn(folder) : std::vector<std::string>();
+  return std::any_of(files.begin(), files.end(), [](const std::string& file) { return file.ends_with(".prom"); });
+}
+
 // Runs a worker with a Prometheus file and gives the file as it was before the process ended.
 std::string PromText(const BoxFolder& folder, const std::function<void(Worker&)>& work, const Environment& more = {}) {
   const std::string prom = folder.path() + "/prom";
-  Environment environment = {
-      {"TACET_PROM_DIR", prom}, {"RANK", "2"}, {"SLURM_JOB_ID", "4711"}, {"TACET_BOX_KB", "512"}};
+  // Written once, with all that happened, when the last communicator ends.
+  Environment environment = {{"TACET_PROM_DIR", prom},
+                             {"RANK", "2"},
+                             {"SLURM_JOB_ID", "4711"},
+                             {"TACET_BOX_KB", "512"},
+                             {"TACET_PROM_INTERVAL_MS", "3600000"}};
   environment.insert(more.begin(), more.end());
   const mode_t before = umask(077);
   RunInChild(
@@ -240,6 +249,9 @@ std::string PromText(const BoxFolder& folder, const std::function<void(Worker&)>
         Worker worker;
         work(worker);
         worker.Finish();
+        // The job does not wait long for the keeper; the test does.
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (!HoldsPromFile(prom) && std::chrono::steady_clock::now() < limit) usleep(5000);
         _exit(0);
       },
       environment);

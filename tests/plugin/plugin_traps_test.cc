@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <vector>
@@ -343,6 +344,44 @@ TEST(Trap, OperationsThatNeverTellTheirEndDoNotFillTheTable) {
   EXPECT_EQ(read.stream().calls.back().state, CallState::completed);
   // Those before it on the same communicator must have ended, too; the box says so where it still has them.
   EXPECT_EQ(read.stream().calls[read.stream().calls.size() - 2].state, CallState::completed);
+}
+
+// A thread may lose its processor between a call and its task while others go round all tables many times.
+TEST(Trap, CallWhoseGroupIsStillOpenIsNotGivenUp) {
+  const BoxFolder folder;
+  RunInChild(
+      folder,
+      [] {
+        Hand slow(6, 0x77), busy(6, 0x78);
+        const auto begin_group = [](Hand& hand) {
+          return hand.Start(EventDescriptor(6, kGroupApi, nullptr, 0).GroupApi(false, 1));
+        };
+        CollFacts facts;
+        facts.channels = 1;
+        void* group = begin_group(slow);
+        void* api = slow.Api(facts, group);
+        slow.plugin.Stop(api);
+        for (int i = 0; i < 5000; ++i) {
+          void* other = begin_group(busy);
+          busy.Run();
+          busy.plugin.Stop(other);
+        }
+        void* coll = slow.Coll(api, facts);
+        void* channel = slow.Channel(coll);
+        slow.Finish(channel);  // the kernel ends before the host comes to say that it was enqueued
+        slow.plugin.Stop(coll);
+        slow.plugin.Stop(group);
+        _exit(0);
+      },
+      kSmall);
+  const ReadBox read = OnlyBox(folder);
+  EXPECT_EQ(read.box.header.drops[static_cast<int>(box::Drop::stale_handle)], 0u);
+  const auto& ops = read.box.ops;
+  const auto found = std::find_if(ops.begin(), ops.end(), [](const BlackBoxOp& op) { return op.op.comm_id == 0x77; });
+  ASSERT_NE(found, ops.end());
+  EXPECT_FALSE(found->in_table());
+  EXPECT_EQ(found->op.flags & (box::kOpEndUnknown | box::kOpEndImplied), 0);
+  EXPECT_GT(found->op.finish_ticks, 0u);
 }
 
 TEST(Trap, HangKeepsTheOldestOperationsAndCountsTheOthers) {

@@ -104,6 +104,7 @@ void ReadComms(std::string_view bytes, BlackBox& box) {
 void ReadGroups(std::string_view bytes, BlackBox& box) {
   ReadTable<Group>(bytes, box.header.groups, box, [&](Group& group, uint32_t slot, uint64_t offset) {
     if (group.word == 0) return Entry::empty;
+    if ((group.word & 0xff) == static_cast<uint64_t>(GroupState::none)) return Entry::torn;
     if ((group.word >> 8 & (box.header.groups.count - 1)) != slot) return Entry::torn;
     box.groups.push_back({group, offset});
     return Entry::used;
