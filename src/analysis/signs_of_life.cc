@@ -10,16 +10,30 @@ namespace tacet {
 
 bool IsConsequence(const Event& event) {
   if (event.kind != EventKind::exception) return false;
-  for (const std::string_view type : {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError",
-                                      "ChildFailedError", "KeyboardInterrupt", "SystemExit", "BrokenPipeError",
-                                      "ConnectionResetError", "SignalException", "ConnectionRefusedError", "EOFError"})
+  for (const std::string_view type :
+       {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError", "KeyboardInterrupt",
+        "SystemExit", "BrokenPipeError", "ConnectionResetError", "SignalException", "ConnectionRefusedError"})
     if (Contains(event.subject, type)) return true;
+  // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
+  if (Contains(event.subject, "EOFError") && event.text.empty()) return true;
   for (const std::string_view part :
        {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
         "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after", "monitoredBarrier",
         "Socket Timeout", "recvValue failed", "Gloo"})
     if (Contains(event.text, part)) return true;
   return false;
+}
+
+bool IsAftermath(const Event& event) {
+  return event.kind == EventKind::xid && (event.value == 43 || event.value == 45);
+}
+
+bool IsFirstHandEnd(const Event& event) {
+  return event.kind == EventKind::segfault || (event.value != -6 && event.value != -15 && event.value != 1);
+}
+
+bool IsBefore(const Event& a, const Event& b) {
+  return a.wall_ns != kNoTime && b.wall_ns != kNoTime && a.wall_ns < b.wall_ns;
 }
 
 const RankLife* SignsOfLife::Of(Rank rank) const {
@@ -46,7 +60,9 @@ void TakeEvent(const Event& event, RankLife& life) {
       break;
     case EventKind::xid:
     case EventKind::ecc_error:
-    case EventKind::nvlink_error: Keep(life.gpu_error, event); break;
+    case EventKind::nvlink_error:
+      if (!IsAftermath(event)) Keep(life.gpu_error, event);
+      break;
     case EventKind::exception: Keep(IsConsequence(event) ? life.consequence : life.exception, event); break;
     case EventKind::ddp_unused_parameters: Keep(life.unused_parameters, event); break;
     case EventKind::watchdog_timeout: Keep(life.timeout, event); break;
@@ -125,9 +141,7 @@ bool IsAged(const Incident& incident, const CallStream& stream, const Call& call
 
 Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
   Outcome outcome;
-  const auto earlier = [](const Event& a, const Event* b) {
-    return !b || (a.wall_ns != kNoTime && b->wall_ns != kNoTime && a.wall_ns < b->wall_ns);
-  };
+  const auto earlier = [](const Event& a, const Event* b) { return !b || IsBefore(a, *b); };
   for (const Event& event : incident.events) {
     if ((event.kind == EventKind::watchdog_timeout || event.kind == EventKind::heartbeat_stuck) &&
         earlier(event, outcome.first_timeout))
@@ -139,6 +153,8 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
         (event.rank.known() && (event.kind == EventKind::segfault || event.kind == EventKind::oom_kill ||
                                 (event.kind == EventKind::process_exited && event.value != 0)));
     if (failure && earlier(event, outcome.first_failure)) outcome.first_failure = &event;
+    const bool end = event.kind == EventKind::process_exited && event.value != 0 && event.wall_ns != kNoTime;
+    if (end && event.rank.known() && earlier(event, outcome.first_end)) outcome.first_end = &event;
   }
   for (const CallStream& stream : incident.streams) {
     if (!stream.knows_finish || stream.stub) continue;

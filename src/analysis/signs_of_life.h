@@ -11,6 +11,17 @@ namespace tacet {
 // An error that only says that somebody else failed: a timeout, a lost peer, a store that is gone.
 bool IsConsequence(const Event& event);
 
+// An Xid that the driver writes because a process ended or its channel was taken away: it names no fault of the device.
+bool IsAftermath(const Event& event);
+
+// An end that nobody else's failure brings about: a segmentation fault, SIGKILL, an exit code of the program's own.
+// SIGABRT is the watchdog's, SIGTERM the launcher's, and code 1 what Python gives for any exception, that of a lost
+// peer too.
+bool IsFirstHandEnd(const Event& event);
+
+// True when both times are known and the first is the earlier.
+bool IsBefore(const Event& a, const Event& b);
+
 // What one rank left behind, and the events that tell how it is or how it ended.
 struct RankLife {
   Rank rank;
@@ -49,6 +60,7 @@ SignsOfLife ReadSignsOfLife(const Incident& incident);
 struct Outcome {
   const Event* first_timeout = nullptr;  // somebody's watchdog fired
   const Event* first_failure = nullptr;  // earliest uncaught error that is no consequence
+  const Event* first_end = nullptr;      // earliest end of a rank with a code or signal, whatever the reason
   bool unfinished_calls = false;         // a recorder shows operations that did not end
   bool aged = false;                     // ... for as long as the timeout, or for an unknown time
   bool ended_in_order = false;           // every rank that logged destroyed its communicators, or says that it finished

@@ -59,7 +59,7 @@ class Finder {
   Finder(const Incident& incident, const Analyses& analyses) : incident_(incident), analyses_(analyses) {
     for (const StackReading& reading : analyses.stacks) stacks_.emplace(reading.rank, &reading);
     for (const auto& [rank, life] : analyses.life.ranks) {
-      if (life.lost_peer && (!closing_ || Before(*life.lost_peer, *closing_))) closing_ = life.lost_peer;
+      if (life.lost_peer && (!closing_ || IsBefore(*life.lost_peer, *closing_))) closing_ = life.lost_peer;
     }
   }
 
@@ -83,8 +83,15 @@ class Finder {
   }
 
  private:
-  static bool Before(const Event& a, const Event& b) {
-    return a.wall_ns != kNoTime && b.wall_ns != kNoTime && a.wall_ns < b.wall_ns;
+  // It ended on its own and not by the clean-up that follows a timeout: by a signal that clean-ups do not send, or
+  // before anybody else ended or gave up.
+  bool EndedFirst(const RankLife& life) const {
+    if (life.segfault) return true;
+    if (!life.exited) return false;
+    const Outcome& outcome = analyses_.outcome;
+    if (outcome.first_timeout && IsBefore(*outcome.first_timeout, *life.exited)) return false;
+    if (IsFirstHandEnd(*life.exited)) return true;
+    return outcome.first_end == life.exited && outcome.first_timeout && IsBefore(*life.exited, *outcome.first_timeout);
   }
 
   Standstill Read(Rank rank, const WaitRoot& root) const {
@@ -97,7 +104,7 @@ class Finder {
       still.kind = StandstillKind::explained;
     } else if (root.kind == RootKind::gpu_not_started || root.kind == RootKind::gpu_behind) {
       still.kind = StandstillKind::gpu;
-    } else if (life->exited || life->segfault || (life->finished && analyses_.outcome.hangs())) {
+    } else if (EndedFirst(*life) || (life->finished && analyses_.outcome.hangs())) {
       still.kind = StandstillKind::dead;
     } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::host) {
       still.kind = StandstillKind::host;

@@ -50,7 +50,7 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
     folder.members.push_back(i);
     Claim(fragments[i], folder);
   }
-  // A folder without ranks joins the nearest folder above it, else every job.
+  // A folder without ranks joins the nearest folder above it, else the first job.
   std::vector<std::vector<Folder*>> jobs;
   std::vector<Folder*> homeless;
   for (auto& [name, folder] : folders) {
@@ -88,18 +88,17 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
     }
   }
   for (const Folder* folder : homeless) {
-    bool placed = false;
+    // A fragment can be moved into one job only: that of the nearest folder above it, else the first.
+    size_t home = 0, nearest = 0;
     for (size_t job = 0; job < jobs.size(); ++job) {
-      const bool below = std::any_of(jobs[job].begin(), jobs[job].end(), [&](const Folder* f) {
-        return folder->name == f->name || (!f->name.empty() && folder->name.starts_with(f->name + "/"));
-      });
-      if (!below) continue;
-      parts[job].members.insert(parts[job].members.end(), folder->members.begin(), folder->members.end());
-      placed = true;
+      for (const Folder* f : jobs[job]) {
+        const bool above = !f->name.empty() && (folder->name == f->name || folder->name.starts_with(f->name + "/"));
+        if (!above || f->name.size() <= nearest) continue;
+        home = job;
+        nearest = f->name.size();
+      }
     }
-    // A fragment can be moved into one job only; a shared one goes to the first.
-    if (!placed)
-      parts.front().members.insert(parts.front().members.end(), folder->members.begin(), folder->members.end());
+    parts[home].members.insert(parts[home].members.end(), folder->members.begin(), folder->members.end());
   }
   for (JobPart& part : parts) std::sort(part.members.begin(), part.members.end());
   return parts;

@@ -29,7 +29,8 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   const std::string which = events[0]->subject.empty() ? "" : " (" + events[0]->subject + ")";
   finding.headline =
       all ? "DDP waits for gradients that never come" + which + " on all ranks: parameters take no part in the loss"
-          : RankWords(finding.ranks) + " took a branch that leaves parameters without gradient" + which +
+          : (finding.ranks.empty() ? "a rank that is not told" : RankWords(finding.ranks)) +
+                " took a branch that leaves parameters without gradient" + which +
                 ": DDP raises there and the others wait";
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;

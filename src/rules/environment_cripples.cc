@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
 
+#include "rules/odd_holders.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -88,7 +88,7 @@ constexpr std::string_view kMustAgree[] = {
     "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_P2P_DISABLE",   "NCCL_SHM_DISABLE",   "NCCL_IB_DISABLE",
     "NCCL_NET",         "NCCL_NTHREADS",       "NCCL_MAX_CTAS",      "NCCL_MIN_CTAS",      "NCCL_CROSS_NIC"};
 
-using Values = std::map<std::string, std::map<std::string, std::vector<const Event*>>>;  // name -> value -> where
+using Values = std::map<std::string, Holders>;  // name -> value -> where
 
 Values CollectValues(const Case& facts) {
   Values values;
@@ -102,15 +102,9 @@ void JudgeDifferences(const Case& facts, const Values& values, RuleAnswer& answe
     const auto found = values.find(std::string(name));
     if (found == values.end() || found->second.size() < 2) continue;
     Finding finding;
-    std::set<Rank> odd;
-    const auto most = std::max_element(found->second.begin(), found->second.end(),
-                                       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
     for (const auto& [value, events] : found->second) {
       finding.evidence.push_back(
           CiteEvent(*events.front(), RankWords({events.front()->rank}) + " has " + std::string(name) + "=" + value));
-      if (value == most->first) continue;
-      for (const Event* event : events)
-        if (event->rank.known()) odd.insert(event->rank);
     }
     const bool failed = facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure;
     finding.cause = "environment-cripples";
@@ -118,9 +112,10 @@ void JudgeDifferences(const Case& facts, const Values& values, RuleAnswer& answe
     finding.severity = failed ? Severity::critical : Severity::warning;
     finding.confidence = failed ? Confidence::likely : Confidence::certain;
     finding.weight = 74;
-    finding.ranks.assign(odd.begin(), odd.end());
-    finding.headline = std::string(name) + " differs between ranks (" + RankWords(finding.ranks) +
-                       "): ranks may choose different algorithms for one collective";
+    finding.ranks = OddHolders(found->second);
+    finding.headline = std::string(name) + " differs between ranks" +
+                       (finding.ranks.empty() ? "" : " (" + RankWords(finding.ranks) + ")") +
+                       ": ranks may choose different algorithms for one collective";
     answer.findings.push_back(std::move(finding));
     return;
   }

@@ -157,7 +157,7 @@ TEST_P(Consequences, AreNotBlamed) {
   EXPECT_FALSE(JudgedCase(job).Fires("application-exception"));
 }
 
-TEST(ApplicationException, DISABLED_AReaderThatFindsItsFileCutShortIsAnErrorOfTheApplication) {
+TEST(ApplicationException, AReaderThatFindsItsFileCutShortIsAnErrorOfTheApplication) {
   // EOFError is also what a pipe to a dead process gives; its text then says nothing of input.
   JobSketch job(4);
   job.Rounds(5);
@@ -211,7 +211,7 @@ TEST(DdpUnusedParameters, OnAllRanksItIsACrash) {
   EXPECT_NE(finding.headline.find("all ranks"), std::string::npos);
 }
 
-TEST(DdpUnusedParameters, DISABLED_AFileOfAnUnknownRankNamesNobody) {
+TEST(DdpUnusedParameters, AFileOfAnUnknownRankNamesNobody) {
   JobSketch job(4);
   job.Rounds(3);
   job.Tell(EventKind::ddp_unused_parameters).subject = "1";
@@ -228,7 +228,7 @@ TEST(DdpUnusedParameters, StaysSilentOnOtherErrors) {
   EXPECT_FALSE(JudgedCase(job).Fires("ddp-unused-parameters"));
 }
 
-TEST(DdpUnusedParameters, DISABLED_WithoutTheOutputItLooksLikeARankStuckOnItsHost) {
+TEST(DdpUnusedParameters, WithoutTheOutputItLooksLikeARankStuckOnItsHost) {
   JobSketch job = Missing({4, 1, 12});
   const JudgedCase judged(job);
   EXPECT_FALSE(judged.Fires("ddp-unused-parameters"));

@@ -7,9 +7,15 @@
 namespace tacet {
 namespace {
 
-// Xids that merely tell that a process was killed or misbehaved while it was being cleaned up.
-bool IsAftermath(const Event& event) {
-  return event.kind == EventKind::xid && (event.value == 43 || event.value == 45);
+// The kernel names a process, every rank's pid is known, and it is none of them.
+bool IsOfForeignProcess(const Case& facts, const Event& event) {
+  if (event.pid <= 0) return false;
+  size_t known = 0;
+  for (const Process& process : facts.incident.processes) {
+    if (process.pid == event.pid) return false;
+    known += process.rank.known() && process.pid > 0;
+  }
+  return known > 0 && known >= facts.analyses.life.ranks.size();
 }
 
 }  // namespace
@@ -19,7 +25,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   Finding finding;
   const Event* lead = nullptr;
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
-    if (!life.gpu_error || IsAftermath(*life.gpu_error)) continue;
+    if (!life.gpu_error) continue;
     finding.ranks.push_back(rank);
     if (!lead) lead = life.gpu_error;
     if (finding.evidence.size() < 3)
@@ -31,6 +37,14 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       if (event.kind != EventKind::xid && event.kind != EventKind::nvlink_error && event.kind != EventKind::ecc_error)
         continue;
       if (IsAftermath(event) || event.rank.known()) continue;
+      if (IsOfForeignProcess(facts, event)) {
+        if (answer.open.empty() && facts.analyses.outcome.hangs())
+          answer.open.push_back({"Was pid " + std::to_string(event.pid) +
+                                     ", to which the kernel ascribes a GPU error, a " +
+                                     "rank of this job in a container with pids of its own?",
+                                 "NCCL logs with INIT lines (busId), to tie the GPU to a rank"});
+        continue;
+      }
       if (!lead) lead = &event;
       if (finding.evidence.size() < 3)
         finding.evidence.push_back(CiteEvent(event, "the kernel reports this GPU error; its rank is not told"));
@@ -47,9 +61,13 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   const bool hangs = facts.analyses.outcome.hangs();
   const bool failed = facts.analyses.outcome.first_failure != nullptr;
   finding.cause = "gpu-fault";
-  finding.status = hangs ? Status::hang : failed ? Status::crash : Status::undetermined;
+  finding.status = hangs ? Status::hang : Status::crash;
   finding.severity = hangs || failed ? Severity::critical : Severity::warning;
-  if (finding.status == Status::undetermined) finding.status = Status::crash;
+  // The job got through: what the device reports is for whoever looks after the machine.
+  if (facts.analyses.outcome.ended_in_order) {
+    finding.status = Status::healthy;
+    finding.severity = Severity::note;
+  }
   std::string what = lead->subject;
   if (lead->kind == EventKind::xid) {
     what = "Xid " + std::to_string(lead->value);

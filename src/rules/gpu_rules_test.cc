@@ -79,7 +79,7 @@ TEST(GpuStalled, WithoutTimingAScheduledKernelMayRun) {
   EXPECT_NE(answer.open[0].missing.find("TORCH_NCCL_ENABLE_TIMING"), std::string::npos);
 }
 
-TEST(GpuStalled, DISABLED_WhileSomebodyHasNotIssuedItALateStartIsNoCause) {
+TEST(GpuStalled, WhileSomebodyHasNotIssuedItALateStartIsNoCause) {
   JobSketch job(4);
   job.Rounds(10);
   job.IssueOn({0, 1}, kStarted);
@@ -145,7 +145,7 @@ TEST(GpuFault, ACudaErrorIsACrash) {
   EXPECT_EQ(finding.status, Status::crash);
 }
 
-TEST(GpuFault, DISABLED_XidsThatFollowAKillAreAftermath) {
+TEST(GpuFault, XidsThatFollowAKillAreAftermath) {
   for (const int64_t code : {43, 45}) {
     JobSketch job(8);
     job.Rounds(3);
@@ -158,7 +158,7 @@ TEST(GpuFault, DISABLED_XidsThatFollowAKillAreAftermath) {
   }
 }
 
-TEST(GpuFault, DISABLED_AnAftermathBeforeTheRealFaultDoesNotHideIt) {
+TEST(GpuFault, AnAftermathBeforeTheRealFaultDoesNotHideIt) {
   JobSketch job(8);
   job.Rounds(3);
   job.IssueAll(kStarted);
@@ -184,7 +184,7 @@ TEST(GpuFault, AFaultOfAnUnknownGpuIsOnlyPossibleAndTheRankIsAskedFor) {
   EXPECT_NE(answer.open[0].missing.find("busId"), std::string::npos);
 }
 
-TEST(GpuFault, DISABLED_AnXidOfAForeignProcessIsNoFaultOfThisJob) {
+TEST(GpuFault, AnXidOfAForeignProcessIsNoFaultOfThisJob) {
   JobSketch job(8);
   job.Rounds(3);
   job.IssueOn(job.AllBut({2}), kStarted);
@@ -193,7 +193,7 @@ TEST(GpuFault, DISABLED_AnXidOfAForeignProcessIsNoFaultOfThisJob) {
   EXPECT_FALSE(JudgedCase(job).Fires("gpu-fault"));
 }
 
-TEST(GpuFault, DISABLED_AJobThatEndedInOrderIsNoCrash) {
+TEST(GpuFault, AJobThatEndedInOrderIsNoCrash) {
   JobSketch job(8, {CallSource::nccl_log});
   job.Rounds(3);
   job.GiveOutputs();

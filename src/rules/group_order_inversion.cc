@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "rules/rule.h"
@@ -31,47 +32,81 @@ Inversion FindInversion(const WaitGraph& waits, const std::vector<Rank>& cycle) 
   return {};
 }
 
+// A longer circle: 0 waits in {0,1} for 1, 1 in {1,2} for 2, 2 in {2,0} for 0. All its operations are collectives of
+// several groups, and no side is the usual one.
+std::optional<Finding> CircleFinding(const Case& facts, const WaitGraph& waits, const std::vector<Rank>& cycle) {
+  std::vector<const BlockedOperation*> circle;
+  std::set<GroupIndex> groups;
+  for (const BlockedOperation& operation : waits.operations) {
+    if (!HasWaiterIn(operation, cycle)) continue;
+    if (operation.point_to_point || !operation.somebody_not_entered) return std::nullopt;
+    circle.push_back(&operation);
+    groups.insert(operation.group);
+  }
+  if (groups.size() < 3) return std::nullopt;
+  Finding finding;
+  finding.confidence = Confidence::likely;
+  finding.ranks = cycle;
+  finding.group = circle[0]->group;
+  finding.operation = RefOf(*circle[0]->call);
+  finding.headline = RankWords(cycle) + " wait for each other in a circle of " + std::to_string(groups.size()) +
+                     " groups: each entered its own first and is missed in the next";
+  for (const BlockedOperation* operation : circle) {
+    if (finding.evidence.size() == 6) break;
+    finding.evidence.push_back(
+        CiteCall(facts.incident, *operation->stream, *operation->call,
+                 RankWords(operation->waiters) + " waits here for " + RankWords({operation->missing.front().rank})));
+  }
+  return finding;
+}
+
+Finding PairFinding(const Case& facts, Inversion inversion) {
+  if (inversion.first->waiters.size() < inversion.second->waiters.size()) std::swap(inversion.first, inversion.second);
+  const BlockedOperation& usual = *inversion.first;
+  const BlockedOperation& odd = *inversion.second;
+  const bool majority = usual.waiters.size() > odd.waiters.size();
+  Finding finding;
+  finding.confidence = majority ? Confidence::certain : Confidence::likely;
+  finding.ranks = odd.waiters;
+  if (!majority) finding.ranks.insert(finding.ranks.end(), usual.waiters.begin(), usual.waiters.end());
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  if (majority) finding.affected_ranks = usual.waiters;
+  finding.group = usual.group;
+  finding.operation = RefOf(*usual.call);
+  const std::string label = facts.incident.groups[static_cast<uint32_t>(usual.group)].Label();
+  finding.headline = RankWords(odd.waiters) + " entered " + OperationWords(facts.incident, *odd.call) + " before " +
+                     label + ", " + RankWords(usual.waiters) + " the other way round (" +
+                     OperationWords(facts.incident, *usual.call) + "): each waits for the other";
+  finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call,
+                                      RankWords(odd.waiters) + " waits here for " + RankWords(usual.waiters)));
+  finding.evidence.push_back(CiteCall(facts.incident, *usual.stream, *usual.call,
+                                      RankWords(usual.waiters) + " wait here for " + RankWords(odd.waiters)));
+  return finding;
+}
+
+// An extra or skipped call also ends in such a cycle: then the order was right and the count wrong.
+bool HasOtherCount(const SourceAnalysis& source) {
+  return std::any_of(source.divergences.begin(), source.divergences.end(), [](const Divergence& d) {
+    return d.kind == Divergence::Kind::extra || d.kind == Divergence::Kind::skipped;
+  });
+}
+
 }  // namespace
 
 static RuleAnswer JudgeInversion(const Case& facts) {
   RuleAnswer answer;
   for (const SourceAnalysis& source : facts.analyses.sources) {
+    if (HasOtherCount(source)) continue;
     for (const std::vector<Rank>& cycle : source.waits.cycles) {
-      Inversion inversion = FindInversion(source.waits, cycle);
-      if (!inversion.first) continue;
-      // An extra or skipped call also ends in such a cycle: then the order was right and the count wrong.
-      if (std::any_of(source.divergences.begin(), source.divergences.end(), [](const Divergence& d) {
-            return d.kind == Divergence::Kind::extra || d.kind == Divergence::Kind::skipped;
-          }))
-        continue;
-      if (inversion.first->waiters.size() < inversion.second->waiters.size())
-        std::swap(inversion.first, inversion.second);
-      const BlockedOperation& usual = *inversion.first;
-      const BlockedOperation& odd = *inversion.second;
-      const bool majority = usual.waiters.size() > odd.waiters.size();
-      Finding finding;
-      finding.cause = "group-order-inversion";
-      finding.status = Status::hang;
-      finding.severity = Severity::critical;
-      finding.confidence = majority ? Confidence::certain : Confidence::likely;
-      finding.weight = 91;
-      finding.ranks = odd.waiters;
-      if (!majority) finding.ranks.insert(finding.ranks.end(), usual.waiters.begin(), usual.waiters.end());
-      std::sort(finding.ranks.begin(), finding.ranks.end());
-      if (majority) finding.affected_ranks = usual.waiters;
-      finding.group = usual.group;
-      finding.operation = RefOf(*usual.call);
-      const auto label = [&](const BlockedOperation& operation) {
-        return facts.incident.groups[static_cast<uint32_t>(operation.group)].Label();
-      };
-      finding.headline = RankWords(odd.waiters) + " entered " + OperationWords(facts.incident, *odd.call) + " before " +
-                         label(usual) + ", " + RankWords(usual.waiters) + " the other way round (" +
-                         OperationWords(facts.incident, *usual.call) + "): each waits for the other";
-      finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call,
-                                          RankWords(odd.waiters) + " waits here for " + RankWords(usual.waiters)));
-      finding.evidence.push_back(CiteCall(facts.incident, *usual.stream, *usual.call,
-                                          RankWords(usual.waiters) + " wait here for " + RankWords(odd.waiters)));
-      answer.findings.push_back(std::move(finding));
+      const Inversion inversion = FindInversion(source.waits, cycle);
+      std::optional<Finding> finding =
+          inversion.first ? PairFinding(facts, inversion) : CircleFinding(facts, source.waits, cycle);
+      if (!finding) continue;
+      finding->cause = "group-order-inversion";
+      finding->status = Status::hang;
+      finding->severity = Severity::critical;
+      finding->weight = 91;
+      answer.findings.push_back(std::move(*finding));
       return answer;
     }
   }

@@ -16,6 +16,7 @@ InitView ReadInit(const Case& facts) {
         view.failed.insert(event.rank);
         break;
       case EventKind::store_wait_timeout:
+      case EventKind::store_unreachable:
       case EventKind::nccl_error: view.failed.insert(event.rank); break;
       case EventKind::exception:
         if (Contains(event.subject, "DistStoreError") || Contains(event.subject, "DistNetworkError") ||

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "rules/init_finding.h"
+#include "rules/odd_holders.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -32,27 +29,25 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
 
 // Versions and world sizes as each rank's log states them.
 void JudgeLogs(const Case& facts, RuleAnswer& answer) {
-  std::map<std::string, std::vector<const Event*>> versions;
+  Holders versions;
   for (const Event& event : facts.incident.events) {
     if (event.kind != EventKind::nccl_version || !event.rank.known()) continue;
     versions[event.subject.substr(0, event.subject.find('+'))].push_back(&event);
   }
   if (versions.size() < 2) return;
-  const auto most = std::max_element(versions.begin(), versions.end(),
-                                     [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  std::set<Rank> odd;
-  Finding finding = InitFinding("init-mismatch", {}, 75);
+  Finding finding = InitFinding("init-mismatch", OddHolders(versions), 75);
+  std::string names;
   for (const auto& [version, events] : versions) {
     finding.evidence.push_back(CiteEvent(*events.front(), RankWords({events.front()->rank}) + " runs NCCL " + version));
-    if (version != most->first)
-      for (const Event* event : events) odd.insert(event->rank);
+    names += (names.empty() ? "" : ", ") + version;
   }
-  finding.ranks.assign(odd.begin(), odd.end());
   const bool failed = facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure;
   finding.severity = failed ? Severity::critical : Severity::warning;
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : failed ? Status::crash : Status::degraded;
   finding.confidence = Confidence::likely;
-  finding.headline = RankWords(finding.ranks) + " run another NCCL version than the rest of the job";
+  finding.headline = finding.ranks.empty() ? "ranks run different versions of NCCL (" + names + ")"
+                                           : RankWords(finding.ranks) + (finding.ranks.size() == 1 ? " runs" : " run") +
+                                                 " another NCCL version than the rest of the job";
   answer.findings.push_back(std::move(finding));
 }
 

@@ -22,8 +22,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   const InitView init = ReadInit(facts);
   if (init.issued_any) return answer;
   // Somebody else's set-up error explains the wait better.
-  for (const std::string_view id :
-       {"socket-no-interface", "duplicate-gpu", "version-mismatch", "bootstrap-nranks-mismatch", "connect-failed"})
+  for (const std::string_view id : {"socket-no-interface", "duplicate-gpu", "version-mismatch",
+                                    "bootstrap-nranks-mismatch", "bootstrap-duplicate-rank", "connect-failed"})
     if (FindWarning(facts, id)) return answer;
 
   std::vector<Rank> missing;

@@ -18,7 +18,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
     const bool warned = event.kind == EventKind::nccl_warning && event.subject == "connect-failed";
     const bool store = event.kind == EventKind::exception && Contains(event.subject, "DistNetworkError") &&
                        Contains(event.text, "connect");
-    if (!warned && !store) continue;
+    const bool told = event.kind == EventKind::store_unreachable;
+    if (!warned && !store && !told) continue;
     if (event.rank.known()) complaining.push_back(event.rank);
     if (evidence.size() < 3) evidence.push_back(CiteEvent(event, RankWords({event.rank}) + " cannot reach its peer"));
   }

@@ -135,7 +135,7 @@ void ExpectNoOrderFault(JobSketch& job) {
     EXPECT_FALSE(judged.Fires(cause)) << cause;
 }
 
-TEST(OrderLookAlikes, DISABLED_PipelineStagesPlayDifferentRoles) {
+TEST(OrderLookAlikes, PipelineStagesPlayDifferentRoles) {
   // Four stages of two: the first only sends, the last only receives, the middle ones do both; the first and the last
   // also share the embedding.
   JobSketch job(8);
@@ -191,7 +191,7 @@ TEST(OrderLookAlikes, ARankThatSendsMoreThanOthersInARunningJobIsNobodysFault) {
   ExpectNoOrderFault(job);
 }
 
-TEST(OrderLookAlikes, DISABLED_AMatchedExtraCallIsNotTheCauseOfAHang) {
+TEST(OrderLookAlikes, AMatchedExtraCallIsNotTheCauseOfAHang) {
   // Rank 5 is stuck; that rank 0 and rank 1 exchanged a metric long before has nothing to do with it.
   JobSketch job = WithMetrics(30, CallSource::flight_recorder);
   job.IssueOn(job.AllBut({5}), kStarted);
@@ -253,7 +253,7 @@ TEST(GroupOrderInversion, OfTwoRanksBothAreNamed) {
   EXPECT_EQ(finding.confidence, Confidence::likely);
 }
 
-TEST(GroupOrderInversion, DISABLED_ACircleOfThreeGroupsIsOneToo) {
+TEST(GroupOrderInversion, ACircleOfThreeGroupsIsOneToo) {
   // Each rank is first in the group with its right neighbour: 0 in {0,1}, 1 in {1,2}, 2 in {2,0}.
   JobSketch job(3);
   const GroupIndex groups[] = {job.AddGroup("a", {0, 1}), job.AddGroup("b", {1, 2}), job.AddGroup("c", {0, 2})};

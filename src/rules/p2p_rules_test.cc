@@ -169,7 +169,7 @@ TEST(P2pUnmatched, APeerThatIsStuckOnItsHostIsNoUnmatchedReceive) {
   EXPECT_EQ(judged.Only("rank-stuck-on-host").ranks, Ranks({0}));
 }
 
-TEST(P2pUnmatched, DISABLED_APipelineThatStandsBecauseOfALaterStageHasNone) {
+TEST(P2pUnmatched, APipelineThatStandsBecauseOfALaterStageHasNone) {
   // Stage 3 is stuck; 2 waits in its send, 1 in its send, 0 too: everybody else is merely behind.
   JobSketch job(4);
   Pipeline(job, 4, 8);
@@ -234,7 +234,7 @@ void Batch(JobSketch& job, int32_t rank, const std::vector<SketchedCall>& halves
                    .flags = static_cast<uint8_t>(kCoalescedEnd | kPointToPoint)});
 }
 
-TEST(P2pBatches, DISABLED_ARankThatHasNotPostedItsHalfIsWaitedFor) {
+TEST(P2pBatches, ARankThatHasNotPostedItsHalfIsWaitedFor) {
   JobSketch job(4);
   for (int s = 0; s < 10; ++s)
     for (int32_t r = 0; r < 4; ++r) Batch(job, r, {Send((r + 1) % 4), Recv((r + 3) % 4)}, CallState::completed);

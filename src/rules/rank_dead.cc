@@ -15,9 +15,13 @@ std::string EndWords(const Event& event) {
   return "exit code " + std::to_string(event.value);
 }
 
-// SIGABRT and SIGTERM come from the watchdog and the launcher: consequences, unless nobody else says what happened.
-bool IsFirstHand(const Event& event) {
-  return event.kind == EventKind::segfault || (event.value != -6 && event.value != -15 && event.value != 1);
+// Launchers kill whoever is left once somebody failed: torchrun sends SIGTERM, and SIGKILL half a minute later.
+bool IsCleanUp(const Event& event, const Outcome& outcome) {
+  if (event.kind == EventKind::segfault) return false;
+  if (!IsFirstHandEnd(event)) return true;
+  for (const Event* first : {outcome.first_failure, outcome.first_timeout, outcome.first_end})
+    if (first && first->rank != event.rank && IsBefore(*first, event)) return true;
+  return false;
 }
 
 // Told by the launcher, the shell or the kernel.
@@ -27,10 +31,8 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
     if (life.oom_killed || life.exception || life.cuda_oom || life.gpu_error || life.unused_parameters)
       continue;  // better causes
     for (const Event* event : {life.segfault, life.exited}) {
-      if (!event || !IsFirstHand(*event)) continue;
-      const bool earlier =
-          !first || (event->wall_ns != kNoTime && first->wall_ns != kNoTime && event->wall_ns < first->wall_ns);
-      if (earlier) first = event;
+      if (!event || IsCleanUp(*event, facts.analyses.outcome)) continue;
+      if (!first || IsBefore(*event, *first)) first = event;
     }
   }
   if (!first) return;

@@ -89,7 +89,7 @@ TEST(InitRankMissing, StaysSilentWhenAllAreStillInTheSetUp) {
   EXPECT_FALSE(JudgedCase(job).Fires("init-rank-missing"));
 }
 
-TEST(InitRankMissing, DISABLED_LeavesAnErrorOfTheSetUpToItsOwnCause) {
+TEST(InitRankMissing, LeavesAnErrorOfTheSetUpToItsOwnCause) {
   for (const char* id : {"socket-no-interface", "duplicate-gpu", "version-mismatch", "bootstrap-nranks-mismatch",
                          "connect-failed", "bootstrap-duplicate-rank"}) {
     JobSketch job(4, {});
@@ -160,7 +160,7 @@ TEST(InitUnreachable, ManyThatCannotReachOneAddressAreNotBlamed) {
   EXPECT_EQ(finding.confidence, Confidence::possible);
 }
 
-TEST(InitUnreachable, DISABLED_AStoreThatCannotBeReachedCountsAsWell) {
+TEST(InitUnreachable, AStoreThatCannotBeReachedCountsAsWell) {
   JobSketch job(4, {});
   Event& store = job.Say(3, EventKind::store_unreachable);
   store.subject = "10.0.0.1:29500";
@@ -222,7 +222,7 @@ TEST(InitMismatch, OneVersionInTwoSpellingsIsNoMismatch) {
   EXPECT_FALSE(JudgedCase(job).Fires("init-mismatch"));
 }
 
-TEST(InitMismatch, DISABLED_TheNumberOfLinesIsNoMajority) {
+TEST(InitMismatch, TheNumberOfLinesIsNoMajority) {
   // Rank 0 prints its version for each of its communicators, in its log and in its dump.
   JobSketch job(4, {CallSource::nccl_log});
   for (int i = 0; i < 6; ++i) RunVersion(job, 0, "2.19.3");
@@ -230,7 +230,7 @@ TEST(InitMismatch, DISABLED_TheNumberOfLinesIsNoMajority) {
   EXPECT_EQ(JudgedCase(job).Only("init-mismatch").ranks, Ranks({0}));
 }
 
-TEST(InitMismatch, DISABLED_OfTwoRanksWithTwoVersionsNobodyIsBlamed) {
+TEST(InitMismatch, OfTwoRanksWithTwoVersionsNobodyIsBlamed) {
   JobSketch job(2, {CallSource::nccl_log});
   RunVersion(job, 0, "2.19.3");
   RunVersion(job, 1, "2.21.5");

@@ -119,14 +119,14 @@ TEST(Stragglers, AFewPercentAreNothing) {
   ExpectOnly(Traced(8, 12, [](int32_t r, int) { return Before{.compute = (r == 2 ? 21 : 20) * kMs}; }), "", {});
 }
 
-TEST(Stragglers, DISABLED_ChangingHeavyRanksAreUnevenInput) {
+TEST(Stragglers, ChangingHeavyRanksAreUnevenInput) {
   const JudgedCase judged =
       Traced(4, 16, [](int32_t r, int s) { return Before{.compute = (r == s % 4 ? 60 : 20) * kMs}; });
   EXPECT_TRUE(judged.Fires("straggler-data"));
   EXPECT_FALSE(judged.Fires("straggler-compute"));
 }
 
-TEST(Stragglers, DISABLED_AJobThatFailedHasOtherWorries) {
+TEST(Stragglers, AJobThatFailedHasOtherWorries) {
   JobSketch job(4, {});
   job.Say(1, EventKind::process_exited).value = -11;
   Incident incident = job.Finish();
