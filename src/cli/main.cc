@@ -9,11 +9,12 @@
 
 namespace tacet {
 
-extern const Command kDiagnoseCommand, kProfileCommand, kCompareCommand, kExplainCommand, kFormatsCommand;
+extern const Command kDiagnoseCommand, kProfileCommand, kCompareCommand, kExplainCommand, kFormatsCommand,
+    kAgentCommand;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kCommands[] = {&kDiagnoseCommand, &kProfileCommand, &kCompareCommand,
-                                                 &kExplainCommand, &kFormatsCommand};
+                                                 &kExplainCommand,  &kFormatsCommand, &kAgentCommand};
   return kCommands;
 }
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "cli/stop_signal.h"
+#include "live/agent.h"
+
+namespace tacet {
+namespace {
+
+int RunAgent(const std::vector<std::string>& arguments) {
+  auto options = Options::Parse(
+      arguments, {{"--boxes", 'b', true}, {"--listen", 'l', true}, {"--interval", 'i', true}, {"--host", 0, true}});
+  if (!options) return Complain(options.error());
+  if (!options->rest().empty()) return Complain({"agent takes no paths", "the box folder is named with --boxes"});
+  AgentOptions agent_options;
+  const char* folder = std::getenv("TACET_BOX_DIR");
+  if (folder != nullptr && *folder != 0) agent_options.boxes.root = folder;
+  agent_options.boxes.root = options->Value("--boxes").value_or(agent_options.boxes.root);
+  agent_options.host = options->Value("--host").value_or("");
+  auto listen = ParseHttpAddress(options->Value("--listen").value_or("9560"), agent_options.listen);
+  if (!listen) return Complain(listen.error());
+  agent_options.listen = *listen;
+  auto interval = ParseNumber(options->Value("--interval").value_or("1000"), 100, 60000);
+  if (!interval) return Complain(interval.error());
+  agent_options.interval_ms = *interval;
+
+  const StopSignal stop;
+  auto agent = Agent::Start(agent_options);
+  if (!agent) return Complain(agent.error());
+  agent_options.listen.port = (*agent)->port();
+  std::printf("tacet agent: watching %s, http://%s\n", agent_options.boxes.root.c_str(),
+              Show(agent_options.listen).c_str());
+  if (const auto state = (*agent)->state(); !state->note.empty()) std::printf("tacet agent: %s\n", state->note.c_str());
+  std::fflush(stdout);
+  stop.Wait();
+  return kHealthy;
+}
+
+}  // namespace
+
+extern const Command kAgentCommand;
+const Command kAgentCommand = {"agent", "Watch the black boxes of this node: metrics, state, hangs",
+                               R"(tacet agent [options]
+
+Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this node and serves, over HTTP:
+  /metrics             for Prometheus
+  /api/v1/state        JSON: every process, its communicators and operations in flight; ?brief=1 for polling
+  /api/v1/boxes        names of the boxes;   /api/v1/boxes/NAME   a small copy of one: tacet diagnose reads it
+  /healthz             200 while the agent works
+
+  -b, --boxes DIR     box folder (default: TACET_BOX_DIR, else /dev/shm/tacet); waits for it if it is not there
+  -l, --listen ADDR   host:port (default 127.0.0.1:9560; port 0 takes a free one and prints it)
+  -i, --interval MS   time between looks (default 1000)
+      --host NAME     name of this node in answers (default: the host name)
+
+Ends on SIGTERM and SIGINT.
+
+Examples:
+  tacet agent
+  tacet agent --listen 0.0.0.0:9560        (reachable from tacet serve and Prometheus)
+  curl -s localhost:9560/api/v1/state
+)",
+                               RunAgent};
+
+}  // namespace tacet

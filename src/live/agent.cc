@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/agent.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include "base/json_writer.h"
+#include "live/state_metrics.h"
+
+namespace tacet {
+namespace {
+
+constexpr int kHttpThreads = 8;
+constexpr uint32_t kNewestRecords = 256, kMostNewestRecords = 32768;
+
+int64_t WallNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+int64_t MonotonicNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string OwnHostName() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+}  // namespace
+
+Agent::Agent(AgentOptions options) : options_(std::move(options)), watch_(options_.boxes) {
+  if (options_.host.empty()) options_.host = OwnHostName();
+}
+
+Result<std::unique_ptr<Agent>> Agent::Start(AgentOptions options) {
+  std::unique_ptr<Agent> agent(new Agent(std::move(options)));
+  agent->LookOnce();
+  auto server = HttpServer::Start(agent->options_.listen, kHttpThreads,
+                                  [raw = agent.get()](const HttpRequest& request) { return raw->Answer(request); });
+  if (!server) return server.error();
+  agent->server_ = std::move(*server);
+  agent->loop_ = std::thread([raw = agent.get()] { raw->Loop(); });
+  return agent;
+}
+
+Agent::~Agent() {
+  stop_ = true;
+  if (loop_.joinable()) loop_.join();
+  server_.reset();
+}
+
+std::shared_ptr<const AgentState> Agent::state() const {
+  const std::lock_guard lock(state_lock_);
+  return state_;
+}
+
+void Agent::Loop() {
+  int64_t next = MonotonicNs();
+  while (!stop_) {
+    next += options_.interval_ms * 1'000'000;
+    while (!stop_ && MonotonicNs() < next)
+      std::this_thread::sleep_for(std::chrono::nanoseconds(std::min<int64_t>(next - MonotonicNs(), 50'000'000)));
+    if (!stop_) LookOnce();
+    next = std::max(next, MonotonicNs() - options_.interval_ms * 1'000'000);  // a late look is not made up for
+  }
+}
+
+void Agent::LookOnce() {
+  auto state = std::make_shared<AgentState>();
+  {
+    const std::lock_guard lock(watch_lock_);
+    const int64_t began = MonotonicNs();
+    state->host = watch_.Look(WallNs(), [&](const FinishedOperation& finished) { operations_.Add(finished); });
+    operations_.ForgetJobsNotIn(state->host);
+    ++looks_;
+    look_seconds_ += static_cast<double>(MonotonicNs() - began) / 1e9;
+    state->host.host = options_.host;
+    if (!watch_.root_exists())
+      state->note = "the box folder " + options_.boxes.root + " does not exist yet; waiting for it";
+  }
+  const std::lock_guard lock(state_lock_);
+  state_ = std::move(state);
+  looked_monotonic_ns_ = MonotonicNs();
+}
+
+HttpReply Agent::AnswerMetrics() {
+  const int64_t began = MonotonicNs();
+  std::vector<MetricFamily> families;
+  const auto seen = state();
+  const std::lock_guard lock(watch_lock_);
+  operations_.AppendTo(families);
+  AppendStateMetrics(*seen, families);
+  const auto own = [&](std::string name, MetricType type, std::string help, double value) {
+    families.push_back({std::move(name), type, std::move(help), {{{}, value}}, {}});
+  };
+  own("tacet_agent_looks_total", MetricType::counter, "Looks at all boxes", static_cast<double>(looks_));
+  own("tacet_agent_look_seconds_total", MetricType::counter, "Time spent looking at boxes", look_seconds_);
+  own("tacet_agent_scrapes_total", MetricType::counter, "Scrapes before this one", static_cast<double>(scrapes_));
+  own("tacet_agent_scrape_seconds_total", MetricType::counter, "Time spent answering them", scrape_seconds_);
+  own("tacet_agent_boxes_left_out", MetricType::gauge, "Boxes beyond the limit of one agent",
+      static_cast<double>(watch_.left_out()));
+  HttpReply reply{200, "text/plain; version=0.0.4; charset=utf-8", RenderPrometheus(families)};
+  ++scrapes_;
+  scrape_seconds_ += static_cast<double>(MonotonicNs() - began) / 1e9;
+  return reply;
+}
+
+HttpReply Agent::AnswerState(const HttpRequest& request) const {
+  const bool brief = request.Query("brief") == "1";
+  return {200, "application/json", WriteState(*state(), brief ? StateForm::brief : StateForm::full)};
+}
+
+HttpReply Agent::AnswerBox(const std::string& name, const HttpRequest& request) {
+  uint32_t newest = kNewestRecords;
+  if (const std::string asked = request.Query("newest"); !asked.empty()) {
+    if (asked.size() > 6 || asked.find_first_not_of("0123456789") != std::string::npos)
+      return BadRequest("newest is a number of records");
+    newest = std::min(static_cast<uint32_t>(std::stoul(asked)), kMostNewestRecords);
+  }
+  const std::lock_guard lock(watch_lock_);
+  std::string copy = watch_.CopyBox(name, newest);
+  if (copy.empty()) return NotFound("no such box; /api/v1/boxes lists them");
+  return {200, "application/octet-stream", std::move(copy)};
+}
+
+HttpReply Agent::Answer(const HttpRequest& request) {
+  static constexpr std::string_view kBoxes = "/api/v1/boxes";
+  const std::string& path = request.path;
+  if (path == "/metrics") return AnswerMetrics();
+  if (path == "/api/v1/state") return AnswerState(request);
+  if (path == "/healthz") {
+    const int64_t late = MonotonicNs() - looked_monotonic_ns_;
+    const bool well = late < 10'000'000'000 + 5 * options_.interval_ms * 1'000'000;
+    return {well ? 200 : 503, "text/plain", well ? "ok\n" : "the watching thread is stuck\n"};
+  }
+  if (path == kBoxes) {
+    JsonWriter json;
+    json.BeginObject().Key("boxes").BeginArray();
+    for (const BoxState& box : state()->host.boxes) json.String(box.name);
+    json.EndArray().EndObject();
+    return {200, "application/json", json.Take() + "\n"};
+  }
+  if (path.size() > kBoxes.size() && path.starts_with(std::string(kBoxes) + "/"))
+    return AnswerBox(path.substr(kBoxes.size() + 1), request);
+  return NotFound("try /metrics, /healthz, /api/v1/state, /api/v1/boxes");
+}
+
+}  // namespace tacet

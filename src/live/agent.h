@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "live/box_watch.h"
+#include "live/http_server.h"
+#include "live/operation_metrics.h"
+#include "live/state_json.h"
+
+namespace tacet {
+
+struct AgentOptions {
+  BoxWatchOptions boxes;
+  HttpAddress listen{"127.0.0.1", 9560};
+  std::string host;            // empty: as the kernel says
+  int64_t interval_ms = 1000;  // between looks
+};
+
+// One a node: watches the boxes below a folder and answers what it sees.
+class Agent {
+ public:
+  static Result<std::unique_ptr<Agent>> Start(AgentOptions options);
+  ~Agent();
+  int port() const { return server_->port(); }
+  std::shared_ptr<const AgentState> state() const;
+
+ private:
+  explicit Agent(AgentOptions options);
+  void Loop();
+  void LookOnce();
+  HttpReply Answer(const HttpRequest& request);
+  HttpReply AnswerMetrics();
+  HttpReply AnswerState(const HttpRequest& request) const;
+  HttpReply AnswerBox(const std::string& name, const HttpRequest& request);
+
+  AgentOptions options_;
+  std::mutex watch_lock_;  // the watch and all that the loop changes
+  BoxWatch watch_;
+  OperationMetrics operations_;
+  uint64_t looks_ = 0, scrapes_ = 0;
+  double look_seconds_ = 0, scrape_seconds_ = 0;  // all together
+  mutable std::mutex state_lock_;
+  std::shared_ptr<const AgentState> state_;
+  std::atomic<int64_t> looked_monotonic_ns_{0};
+  std::atomic<bool> stop_{false};
+  std::unique_ptr<HttpServer> server_;
+  std::thread loop_;
+};
+
+}  // namespace tacet

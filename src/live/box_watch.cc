@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/box_watch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tacet {
+namespace {
+
+constexpr int kFoldersDeep = 2;  // root/job/host-pid.box, and boxes right below the root
+constexpr size_t kMostEntries = 65536;
+
+// Names below `folder` that end in .box; folders and links that lead elsewhere are not followed.
+void FindBoxes(const std::string& folder, const std::string& prefix, int depth, std::vector<std::string>& out) {
+  DIR* open = ::opendir(folder.c_str());
+  if (open == nullptr) return;
+  while (const dirent* entry = ::readdir(open)) {
+    const std::string name = entry->d_name;
+    if (name.empty() || name[0] == '.' || out.size() >= kMostEntries) continue;
+    if (name.ends_with(".box")) {
+      out.push_back(prefix + name);
+      continue;
+    }
+    struct stat seen {};
+    if (depth > 1 && ::fstatat(::dirfd(open), entry->d_name, &seen, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(seen.st_mode))
+      FindBoxes(folder + "/" + name, prefix + name + "/", depth - 1, out);
+  }
+  ::closedir(open);
+}
+
+template <size_t n>
+std::string TextIn(const char (&text)[n]) {
+  return std::string(text, ::strnlen(text, n));
+}
+
+}  // namespace
+
+struct BoxWatch::Watched {
+  explicit Watched(BoxFileReader opened) : reader(std::move(opened)) {}
+  BoxFileReader reader;
+  BoxFileReader::RingPlace place;
+  bool beats_elsewhere = false;  // it beats though /proc does not know it: another pid namespace
+  uint64_t heartbeats = 0;
+  bool seen = false;
+};
+
+BoxWatch::BoxWatch(BoxWatchOptions options) : options_(std::move(options)), processes_(options_.proc) {}
+BoxWatch::~BoxWatch() = default;
+
+void BoxWatch::Find() {
+  struct stat seen {};
+  root_exists_ = ::stat(options_.root.c_str(), &seen) == 0 && S_ISDIR(seen.st_mode);
+  std::vector<std::string> names;
+  if (root_exists_) FindBoxes(options_.root, "", kFoldersDeep, names);
+  std::sort(names.begin(), names.end());
+  std::erase_if(boxes_, [&](const auto& entry) {
+    return !std::binary_search(names.begin(), names.end(), entry.first) ||
+           (entry.second && !entry.second->reader.IsStillAt(options_.root + "/" + entry.first));
+  });
+  left_out_ = 0;
+  for (const std::string& name : names) {
+    auto found = boxes_.find(name);
+    if (found == boxes_.end() && boxes_.size() >= options_.most_boxes) {
+      ++left_out_;
+      continue;
+    }
+    if (found == boxes_.end()) found = boxes_.emplace(name, nullptr).first;
+    if (found->second) continue;  // a box that could not be opened is tried again every time
+    if (auto reader = BoxFileReader::Open(options_.root + "/" + name))
+      found->second = std::make_unique<Watched>(std::move(*reader));
+  }
+}
+
+HostState BoxWatch::Look(int64_t wall_ns, const std::function<void(const FinishedOperation&)>& finished) {
+  Find();
+  HostState state;
+  state.wall_ns = wall_ns;
+  for (auto& [name, watched] : boxes_) {
+    BoxState box;
+    if (watched) {
+      box = LookAt(*watched, wall_ns, finished);
+    } else {
+      auto reader = BoxFileReader::Open(options_.root + "/" + name);
+      box.trouble = "unreadable";
+      box.reason = reader ? "cannot be opened" : reader.error().message;
+    }
+    box.name = name;
+    state.boxes.push_back(std::move(box));
+  }
+  return state;
+}
+
+BoxState BoxWatch::LookAt(Watched& watched, int64_t wall_ns,
+                          const std::function<void(const FinishedOperation&)>& finished) {
+  const std::string copy = watched.reader.Copy(0);
+  const BlackBox box = ParseBlackBox(copy);
+  BoxState state = DescribeBox(copy, box, wall_ns, options_.most_operations);
+  if (!state.trouble.empty()) return state;
+  const box::Header& header = box.header;
+  state.sight = processes_.Look({header.pid, header.process_start_jiffies, TextIn(header.boot_id)});
+  // In a container the pid is one of its own namespace, which /proc of the host does not know by that number.
+  const bool beat = watched.seen && header.heartbeats > watched.heartbeats;
+  watched.heartbeats = header.heartbeats;
+  watched.seen = true;
+  if (state.sight == ProcessSight::gone && beat) watched.beats_elsewhere = true;
+  if (watched.beats_elsewhere && state.sight == ProcessSight::gone) state.sight = ProcessSight::unknown;
+  watched.reader.Follow(watched.place, [&](const box::Op& op) { finished(DescribeFinished(box, state, op)); });
+  state.lapped = watched.place.lapped;
+  state.torn = watched.place.torn;
+  return state;
+}
+
+std::string BoxWatch::CopyBox(const std::string& name, uint32_t newest) const {
+  const auto found = boxes_.find(name);
+  return found == boxes_.end() || !found->second ? "" : found->second->reader.Copy(newest);
+}
+
+bool BoxWatch::Remove(const std::string& name) {
+  const auto found = boxes_.find(name);
+  const std::string path = options_.root + "/" + name;
+  if (found == boxes_.end() || !found->second || !found->second->reader.IsStillAt(path)) return false;
+  if (::unlink(path.c_str()) != 0) return false;
+  boxes_.erase(found);
+  const size_t slash = name.rfind('/');
+  if (slash != std::string::npos) ::rmdir((options_.root + "/" + name.substr(0, slash)).c_str());  // only when empty
+  return true;
+}
+
+}  // namespace tacet

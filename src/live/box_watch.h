@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "live/box_file_reader.h"
+#include "live/box_state.h"
+#include "live/process_sight.h"
+
+namespace tacet {
+
+// An operation that ended since the last look, in the agent's terms.
+struct FinishedOperation {
+  const BoxState* box = nullptr;    // whose it was
+  const CommState* comm = nullptr;  // null when its communicator is no longer known
+  const box::Op* op = nullptr;
+  OpKind kind = OpKind::unknown;
+  int64_t bytes = -1;
+  int64_t duration_ns = -1;         // on the GPU where told, else as the host saw it; -1 nobody saw it
+  int64_t in_flight_ns = -1;        // from issue to end
+  double bus_bytes_per_second = 0;  // as nccl-tests define it; 0 where it has none
+};
+
+struct BoxWatchOptions {
+  std::string root = "/dev/shm/tacet";
+  std::string proc = "/proc";
+  size_t most_boxes = 1024;      // more are counted and left out
+  size_t most_operations = 256;  // in flight, told a box
+};
+
+// Finds the black boxes below a folder and follows them. One thread uses it.
+class BoxWatch {
+ public:
+  explicit BoxWatch(BoxWatchOptions options);
+  ~BoxWatch();
+
+  // Looks for new and vanished boxes, then at each. Calls `finished` for every operation that ended since.
+  HostState Look(int64_t wall_ns, const std::function<void(const FinishedOperation&)>& finished);
+  bool root_exists() const { return root_exists_; }
+  size_t left_out() const { return left_out_; }  // boxes beyond the limit
+
+  // A valid small copy of one box; empty when no such box is watched. May be called from another thread if the caller
+  // holds off Look meanwhile.
+  std::string CopyBox(const std::string& name, uint32_t newest) const;
+  // Removes a box's file, if it is still the one that was watched.
+  bool Remove(const std::string& name);
+
+ private:
+  struct Watched;
+  void Find();
+  BoxState LookAt(Watched& watched, int64_t wall_ns, const std::function<void(const FinishedOperation&)>& finished);
+
+  BoxWatchOptions options_;
+  ProcessLooker processes_;
+  std::map<std::string, std::unique_ptr<Watched>> boxes_;  // by name
+  bool root_exists_ = false;
+  size_t left_out_ = 0;
+};
+
+// What of a parsed copy makes up the state; the sight of the process is added by the watch.
+BoxState DescribeBox(const std::string& copy, const BlackBox& box, int64_t wall_ns, size_t most_operations);
+FinishedOperation DescribeFinished(const BlackBox& box, const BoxState& state, const box::Op& op);
+
+}  // namespace tacet

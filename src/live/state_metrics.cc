@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/state_metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "live/operation_metrics.h"
+
+namespace tacet {
+namespace {
+
+constexpr std::string_view kCauseNames[] = {"own_gpu", "peer_credit", "network", "data"};
+
+void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
+  MetricFamily in_flight{
+      "tacet_operations_in_flight", MetricType::gauge, "Operations issued and not seen to end", {}, {}};
+  MetricFamily oldest{"tacet_oldest_operation_age_seconds",
+                      MetricType::gauge,
+                      "Age of the oldest operation in flight, 0 without any",
+                      {},
+                      {}};
+  MetricFamily beat{
+      "tacet_heartbeat_age_seconds", MetricType::gauge, "Time since the plugin's thread last ran", {}, {}};
+  MetricFamily waits{"tacet_network_wait_seconds_total",
+                     MetricType::counter,
+                     "Time network steps waited, by cause, summed over steps",
+                     {},
+                     {}};
+  MetricFamily drops{
+      "tacet_events_dropped_total", MetricType::counter, "What could not be recorded, by reason", {}, {}};
+  MetricFamily lapped{"tacet_ring_lapped_total",
+                      MetricType::counter,
+                      "Finished operations overwritten before the agent read them",
+                      {},
+                      {}};
+  std::set<std::pair<std::string, int64_t>> told;
+  for (const BoxState& box : state.host.boxes) {
+    // A process that ended says nothing new; and an agent outlives many that had the same pid.
+    if (!box.IsLive() || !told.insert({box.job, box.pid}).second) continue;
+    const MetricLabels labels = {
+        {"job_id", box.job}, {"rank", RankLabelOf(box.rank, box.pid)}, {"pid", std::to_string(box.pid)}};
+    const auto with = [&](std::string name, std::string_view value) {
+      MetricLabels more = labels;
+      more.emplace_back(std::move(name), value);
+      return more;
+    };
+    const double age = box.operations.empty() ? 0 : static_cast<double>(box.operations.front().age_ns) / 1e9;
+    in_flight.samples.push_back({labels, static_cast<double>(box.operations_total)});
+    oldest.samples.push_back({labels, age});
+    if (box.heartbeat_age_ns >= 0) beat.samples.push_back({labels, static_cast<double>(box.heartbeat_age_ns) / 1e9});
+    for (size_t cause = 0; cause < box.wait_seconds.size(); ++cause)
+      waits.samples.push_back({with("cause", kCauseNames[cause]), box.wait_seconds[cause]});
+    for (size_t i = 0; i < box.drops.size() && !DropName(i).empty(); ++i)
+      drops.samples.push_back({with("reason", DropName(i)), static_cast<double>(box.drops[i])});
+    lapped.samples.push_back({labels, static_cast<double>(box.lapped)});
+  }
+  for (MetricFamily* family : {&in_flight, &oldest, &beat, &waits, &drops, &lapped})
+    families.push_back(std::move(*family));
+}
+
+void AppendCounts(const AgentState& state, std::vector<MetricFamily>& families) {
+  MetricFamily boxes{
+      "tacet_boxes", MetricType::gauge, "Black boxes below the box folder, by whether they can be read", {}, {}};
+  MetricFamily processes{
+      "tacet_processes", MetricType::gauge, "Processes with a black box, by what the kernel says of them", {}, {}};
+  std::map<std::string, int> troubles = {{"none", 0}};
+  std::array<int, 6> sights{};
+  for (const BoxState& box : state.host.boxes) {
+    ++troubles[box.trouble.empty() ? "none" : box.trouble];
+    if (box.trouble.empty()) ++sights[static_cast<size_t>(box.sight)];
+  }
+  for (const auto& [trouble, count] : troubles)
+    boxes.samples.push_back({{{"trouble", trouble}}, static_cast<double>(count)});
+  for (size_t i = 0; i < sights.size(); ++i)
+    processes.samples.push_back(
+        {{{"state", std::string(Name(static_cast<ProcessSight>(i)))}}, static_cast<double>(sights[i])});
+  families.push_back(std::move(boxes));
+  families.push_back(std::move(processes));
+}
+
+void AppendHangs(const AgentState& state, std::vector<MetricFamily>& families) {
+  MetricFamily hang{
+      "tacet_hang_suspected", MetricType::gauge, "1 while a job has an operation that does not get on, else 0", {}, {}};
+  MetricFamily still{
+      "tacet_hang_still_seconds", MetricType::gauge, "For how long nothing has moved in the hanging group", {}, {}};
+  std::map<std::string, int64_t> jobs;
+  for (const BoxState& box : state.host.boxes)
+    if (box.trouble.empty()) jobs.emplace(box.job, 0);
+  for (const HangSuspicion& suspicion : state.suspicions)
+    jobs[suspicion.job] = std::max({jobs[suspicion.job], suspicion.still_ns, int64_t{1}});
+  for (const auto& [job, still_ns] : jobs) {
+    hang.samples.push_back({{{"job_id", job}}, still_ns > 0 ? 1.0 : 0.0});
+    still.samples.push_back({{{"job_id", job}}, static_cast<double>(still_ns) / 1e9});
+  }
+  families.push_back(std::move(hang));
+  families.push_back(std::move(still));
+}
+
+}  // namespace
+
+void AppendStateMetrics(const AgentState& state, std::vector<MetricFamily>& families) {
+  AppendCounts(state, families);
+  AppendRanks(state, families);
+  AppendHangs(state, families);
+}
+
+}  // namespace tacet

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "live/state_json.h"
+#include "render/prometheus_render.h"
+
+namespace tacet {
+
+// What a scrape shows of the present: processes by state, operations in flight, waits, drops, the hang verdict. At most
+// boxes * 20 label sets.
+void AppendStateMetrics(const AgentState& state, std::vector<MetricFamily>& families);
+
+}  // namespace tacet
