@@ -33,7 +33,8 @@ bool Deliver(const char* data, size_t size, uint64_t max_output, DecompressOutco
   return true;
 }
 
-DecompressOutcome Gunzip(std::string_view in, uint64_t max_output, const std::function<bool(std::string_view)>& sink) {
+DecompressOutcome Gunzip(std::string_view in, uint64_t max_output, const std::function<bool(std::string_view)>& sink,
+                         const std::function<void(size_t)>& passed) {
   DecompressOutcome outcome;
   z_stream stream{};
   if (inflateInit2(&stream, 15 + 32) != Z_OK) return {.corrupt = true};
@@ -52,6 +53,7 @@ DecompressOutcome Gunzip(std::string_view in, uint64_t max_output, const std::fu
     const int status = inflate(&stream, Z_NO_FLUSH);
     const size_t produced = kChunk - stream.avail_out;
     if (produced > 0 && !Deliver(buffer.get(), produced, max_output, outcome, sink)) break;
+    if (passed) passed(used - stream.avail_in);
     if (status == Z_STREAM_END) {
       inside_member = false;
       const size_t left = stream.avail_in + (in.size() - used);
@@ -64,7 +66,8 @@ DecompressOutcome Gunzip(std::string_view in, uint64_t max_output, const std::fu
       }
       inflateReset(&stream);
       inside_member = true;
-    } else if (status == Z_BUF_ERROR || (status == Z_OK && stream.avail_in == 0 && used == in.size() && produced == 0)) {
+    } else if (status == Z_BUF_ERROR ||
+               (status == Z_OK && stream.avail_in == 0 && used == in.size() && produced == 0)) {
       outcome.cut = inside_member;
       break;
     } else if (status != Z_OK) {
@@ -76,7 +79,8 @@ DecompressOutcome Gunzip(std::string_view in, uint64_t max_output, const std::fu
   return outcome;
 }
 
-DecompressOutcome Unzstd(std::string_view in, uint64_t max_output, const std::function<bool(std::string_view)>& sink) {
+DecompressOutcome Unzstd(std::string_view in, uint64_t max_output, const std::function<bool(std::string_view)>& sink,
+                         const std::function<void(size_t)>& passed) {
   DecompressOutcome outcome;
   std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream(ZSTD_createDStream(), ZSTD_freeDStream);
   // A hostile frame header may ask for a window of gigabytes; 128 MiB is what `zstd -19 --long` needs.
@@ -85,7 +89,8 @@ DecompressOutcome Unzstd(std::string_view in, uint64_t max_output, const std::fu
   ZSTD_inBuffer input{in.data(), 0, 0};
   size_t expects = ZSTD_initDStream(stream.get());
   while (true) {
-    // No more than it asks for: an error then costs the block it stands in, not all that the call had unpacked before it.
+    // No more than it asks for: an error then costs the block it stands in, not all that the call had unpacked before
+    // it.
     input.size = std::min(in.size(), input.pos + std::max<size_t>(expects, 1));
     ZSTD_outBuffer output{buffer.get(), kChunk, 0};
     const size_t before = input.pos;
@@ -96,6 +101,7 @@ DecompressOutcome Unzstd(std::string_view in, uint64_t max_output, const std::fu
       break;
     }
     if (output.pos > 0 && !Deliver(buffer.get(), output.pos, max_output, outcome, sink)) break;
+    if (passed) passed(input.pos);
     const std::string_view rest = in.substr(input.pos);
     if (rest.empty() && output.pos < kChunk) {
       outcome.cut = expects != 0;
@@ -119,9 +125,10 @@ Compression DetectCompression(std::string_view bytes) {
 }
 
 DecompressOutcome Decompress(std::string_view compressed, Compression kind, uint64_t max_output,
-                             const std::function<bool(std::string_view)>& sink) {
-  if (kind == Compression::gzip) return Gunzip(compressed, max_output, sink);
-  if (kind == Compression::zstd) return Unzstd(compressed, max_output, sink);
+                             const std::function<bool(std::string_view)>& sink,
+                             const std::function<void(size_t)>& passed) {
+  if (kind == Compression::gzip) return Gunzip(compressed, max_output, sink, passed);
+  if (kind == Compression::zstd) return Unzstd(compressed, max_output, sink, passed);
   DecompressOutcome outcome;
   Deliver(compressed.data(), compressed.size(), max_output, outcome, sink);
   return outcome;

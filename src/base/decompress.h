@@ -22,8 +22,10 @@ struct DecompressOutcome {
 };
 
 // Decompresses into chunks handed to `sink` (return false to stop early). Concatenated members and frames are read on.
+// `passed`, where given, hears after every chunk how many compressed bytes will not be looked at again.
 DecompressOutcome Decompress(std::string_view compressed, Compression kind, uint64_t max_output,
-                             const std::function<bool(std::string_view)>& sink);
+                             const std::function<bool(std::string_view)>& sink,
+                             const std::function<void(size_t)>& passed = nullptr);
 
 // The same into one string.
 DecompressOutcome DecompressAll(std::string_view compressed, Compression kind, uint64_t max_output, std::string* out);

@@ -165,6 +165,18 @@ TEST_P(Decompression, StopsWhenTheSinkHasEnough) {
   EXPECT_EQ(chunks, 2u);
 }
 
+TEST_P(Decompression, TellsHowFarItCame) {
+  const std::string packed = GetParam().compress(Text(3'000'000));
+  std::vector<size_t> passed;
+  Decompress(
+      packed, GetParam().kind, kNoLimit, [](std::string_view) { return true; },
+      [&](size_t bytes) { passed.push_back(bytes); });
+  ASSERT_GT(passed.size(), 2u);
+  EXPECT_TRUE(std::is_sorted(passed.begin(), passed.end()));
+  EXPECT_LT(passed.front(), packed.size());
+  EXPECT_EQ(passed.back(), packed.size());
+}
+
 TEST(Decompression, PassesPlainBytesThrough) {
   std::string out;
   EXPECT_FALSE(DecompressAll("plain", Compression::none, 100, &out).limited);

@@ -29,4 +29,8 @@ class MappedFile {
   int64_t modified_wall_ns_ = 0;
 };
 
+// Lets go of the whole pages of a mapping's part that was read: they come back from the file if they are asked for again.
+// For heap memory this would lose its content.
+void GiveBackPages(std::string_view part_of_mapping);
+
 }  // namespace tacet

@@ -104,5 +104,17 @@ TEST_F(MappedFileTest, MovesWithoutLosingTheBytes) {
   EXPECT_EQ(moved.bytes(), "other");
 }
 
+TEST_F(MappedFileTest, PagesThatWereGivenBackComeBackFromTheFile) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
+  auto file = MappedFile::Open(Write("long", text));
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(file->bytes() == text);
+  GiveBackPages(file->bytes().substr(10, 300'000));
+  GiveBackPages(file->bytes().substr(5, 1));
+  GiveBackPages({});
+  EXPECT_TRUE(file->bytes() == text);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -97,7 +97,7 @@ void AskAboutLaterParts(std::string_view path, std::string_view bytes, Detection
   }
 }
 
-Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut) {
+Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool mapped) {
   Fragment fragment;
   Detection detection = Detect(bytes.substr(0, kPrefixBytes), path);
   AskAboutLaterParts(path, bytes, detection);
@@ -116,7 +116,8 @@ Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut) {
     Fragment part;
     part.bytes.total = bytes.size();
     part.format = format->name;
-    format->read({path, bytes, cut}, part);
+    // Pages are only given back by a reader that is alone with the file.
+    format->read({path, bytes, cut, mapped && detection.readers.size() == 1}, part);
     part.path = path;
     part.format = format->name;
     if (first) {
@@ -148,11 +149,10 @@ Result<std::string> ReadStandardInput(uint64_t limit) {
   return bytes;
 }
 
-}  // namespace
-
-Fragment ReadFragment(std::string_view path, std::string_view bytes, const LoadOptions& options) {
+// `mapped`: the bytes are a read-only mapping of the file, never memory of our own.
+Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, const LoadOptions& options) {
   const Compression compression = DetectCompression(bytes);
-  if (compression == Compression::none) return ReadPlain(path, bytes, false);
+  if (compression == Compression::none) return ReadPlain(path, bytes, false, mapped);
   // Look before unpacking: an unknown format is not worth the memory.
   std::string text;
   Decompress(bytes, compression, kPrefixBytes, [&](std::string_view chunk) {
@@ -170,15 +170,21 @@ Fragment ReadFragment(std::string_view path, std::string_view bytes, const LoadO
   }
   if (detection.readers.size() == 1 && detection.readers.front()->read_stream) {
     fragment.format = detection.readers.front()->name;
-    detection.readers.front()->read_stream({path, bytes, false}, fragment);
+    detection.readers.front()->read_stream({path, bytes, false, mapped}, fragment);
     fragment.path = path;
     return fragment;
   }
   text.clear();
   const DecompressOutcome outcome = DecompressAll(bytes, compression, options.max_file_bytes, &text);
-  fragment = ReadPlain(path, text, outcome.cut || outcome.corrupt || outcome.limited);
+  fragment = ReadPlain(path, text, outcome.cut || outcome.corrupt || outcome.limited, false);
   NoteDecompression(outcome, options.max_file_bytes, fragment);
   return fragment;
+}
+
+}  // namespace
+
+Fragment ReadFragment(std::string_view path, std::string_view bytes, const LoadOptions& options) {
+  return ReadBytes(path, bytes, false, options);
 }
 
 Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOptions& options) {
@@ -206,7 +212,7 @@ Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOpt
       read[i] = UnreadableFragment(files[i].shown, mapped.error().message, mapped.error().hint);
       ++unreadable;
     } else {
-      read[i] = ReadFragment(files[i].shown, mapped->bytes(), options);
+      read[i] = ReadBytes(files[i].shown, mapped->bytes(), true, options);
       read[i].modified_wall_ns = mapped->modified_wall_ns();
     }
     const size_t now = ++done;

@@ -8,6 +8,8 @@ namespace tacet {
 GpuActivity MeasureActivity(const Timeline& timeline) {
   const int32_t device = timeline.MainDevice();
   std::vector<Interval> compute, communication, copies;
+  compute.reserve(static_cast<size_t>(std::count_if(
+      timeline.gpu.begin(), timeline.gpu.end(), [](const GpuEvent& event) { return event.work == GpuWork::compute; })));
   for (const GpuEvent& event : timeline.gpu) {
     if (timeline.DeviceOf(event) != device) continue;
     std::vector<Interval>& kind = event.work == GpuWork::compute         ? compute

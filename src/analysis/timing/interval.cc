@@ -83,7 +83,12 @@ IntervalSet Subtract(const IntervalSet& a, const IntervalSet& b) {
 
 IntervalSet Clip(const IntervalSet& a, Interval window) {
   IntervalSet out;
-  for (auto at = FirstAfter(a, window.begin); at != a.end() && at->begin < window.end; ++at)
+  const auto first = FirstAfter(a, window.begin);
+  // A long trace has millions of intervals: the room is taken once instead of three times over while it grows.
+  out.reserve(static_cast<size_t>(
+      std::lower_bound(first, a.end(), window.end, [](const Interval& one, int64_t ns) { return one.begin < ns; }) -
+      first));
+  for (auto at = first; at != a.end() && at->begin < window.end; ++at)
     Append(out, {std::max(at->begin, window.begin), std::min(at->end, window.end)});
   return out;
 }

@@ -13,9 +13,9 @@ double Overlap::efficiency() const {
 }
 
 Overlap MeasureOverlap(const GpuActivity& activity, Interval window) {
-  const GpuActivity inside = Clip(activity, window);
-  return {TotalLength(inside.communication), TotalLength(inside.compute),
-          IntersectionLength(inside.compute, inside.communication), window.length()};
+  const IntervalSet communication = Clip(activity.communication, window), compute = Clip(activity.compute, window);
+  return {TotalLength(communication), TotalLength(compute), IntersectionLength(compute, communication),
+          window.length()};
 }
 
 Overlap MeasureOverlap(const Timeline& timeline) {

@@ -11,15 +11,6 @@
 namespace tacet {
 namespace {
 
-bool IsLaunch(std::string_view name) {
-  for (const std::string_view start :
-       {"cudaLaunch", "cuLaunch", "cudaMemcpy", "cudaMemset", "cuMemcpy", "cuMemset", "cudaGraphLaunch",
-        "cuGraphLaunch", "hipLaunch", "hipExtLaunch", "hipExtModuleLaunch", "hipModuleLaunch", "hipMemcpy", "hipMemset",
-        "hipGraphLaunch"})
-    if (name.starts_with(start)) return true;
-  return false;
-}
-
 // -1 where the product does not fit: no tensor is that large.
 int64_t ElementsOf(const std::vector<int64_t>& sizes) {
   int64_t elements = 1;
@@ -28,12 +19,19 @@ int64_t ElementsOf(const std::vector<int64_t>& sizes) {
   return elements;
 }
 
-bool IsDeviceWait(std::string_view name) { return Contains(name, "Synchronize"); }
-
 // "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 bool IsDataLoading(std::string_view name) { return Contains(name, "DataLoader") || Contains(name, "dataloader"); }
 
+// A kernel with its launch, and nothing else, takes about this much text.
+constexpr uint64_t kBytesOfKernel = 600;
+
 }  // namespace
+
+TimelineBuilder::TimelineBuilder(Fragment& fragment, uint64_t expected_bytes) : fragment_(fragment) {
+  const size_t kernels = std::min<size_t>(expected_bytes / kBytesOfKernel, kMaxGpuEvents);
+  timeline_.gpu.reserve(kernels);
+  launches_.reserve(kernels);
+}
 
 Reading TimelineBuilder::OnEvent(std::string_view text) {
   TraceEventRecord event;
@@ -90,7 +88,7 @@ uint32_t TimelineBuilder::ThreadIndex(int64_t tid) {
 }
 
 void TimelineBuilder::TakeGpu(const TraceEventRecord& event, GpuWork work) {
-  if (gpu_.size() >= kMaxGpuEvents || streams_.size() > kMaxSmallEvents) {
+  if (timeline_.gpu.size() >= kMaxGpuEvents || streams_.size() > kMaxSmallEvents) {
     ++dropped_;
     return;
   }
@@ -117,14 +115,14 @@ void TimelineBuilder::TakeGpu(const TraceEventRecord& event, GpuWork work) {
     kernels_.push_back(kernel);
   }
   Extend(gpu.start_ns, gpu.end_ns);
-  gpu_.Append(gpu);
+  timeline_.gpu.push_back(gpu);
 }
 
 bool TimelineBuilder::TakeRuntime(const TraceEventRecord& event) {
   const uint32_t duration = static_cast<uint32_t>(std::min<int64_t>(event.duration_ns, UINT32_MAX));
-  if (IsLaunch(event.name) && event.correlation >= 0 && event.correlation < kNoIndex &&
+  if (IsLaunchCall(event.name) && event.correlation >= 0 && event.correlation < kNoIndex &&
       launches_.size() < kMaxGpuEvents) {
-    launches_.Append({static_cast<uint32_t>(event.correlation), duration, event.start_ns, ThreadIndex(event.tid)});
+    launches_.push_back({static_cast<uint32_t>(event.correlation), duration, event.start_ns, ThreadIndex(event.tid)});
     if (pid_ < 0) pid_ = event.pid;
     return true;
   }

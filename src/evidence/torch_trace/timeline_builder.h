@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "chunk_list.h"
-#include "collective_link.h"
+#include "model/collective_link.h"
 #include "model/fragment.h"
+#include "model/launch_join.h"
 #include "torch_trace_parse.h"
 #include "trace_stream.h"
 
@@ -21,7 +21,9 @@ namespace tacet {
 // interned.
 class TimelineBuilder : public TraceSink {
  public:
-  explicit TimelineBuilder(Fragment& fragment) : fragment_(fragment) {}
+  // `expected_bytes` of text: room for its events is reserved, since a list that grows needs three times its size for a
+  // moment, and that moment would decide the peak memory. Room that is not used costs nothing.
+  TimelineBuilder(Fragment& fragment, uint64_t expected_bytes);
 
   Reading OnMember(std::string_view key, std::string_view value) override;
   Reading OnEvent(std::string_view event) override;
@@ -33,14 +35,6 @@ class TimelineBuilder : public TraceSink {
   uint64_t events() const { return events_; }
 
  private:
-  struct PendingLaunch {
-    uint32_t correlation = 0;
-    uint32_t duration_ns = 0;
-    int64_t start_ns = 0;
-    uint32_t thread = 0;
-    uint32_t place = kNoIndex;  // in Timeline::launches once a GPU event asked for it
-  };
-
   // A file that makes up events without end costs bounded memory.
   static constexpr size_t kMaxGpuEvents = size_t{1} << 26;
   static constexpr size_t kMaxSmallEvents = size_t{1} << 24;
@@ -61,15 +55,13 @@ class TimelineBuilder : public TraceSink {
   void TakeDistributedInfo(std::string_view value);
   void TakeDeviceProperties(std::string_view value);
 
-  void JoinLaunches();
   void SettleGroups();
   void ShiftToWallClock();
   void SortAll();
 
   Fragment& fragment_;
   Timeline timeline_;
-  ChunkList<GpuEvent> gpu_;
-  ChunkList<PendingLaunch> launches_;
+  std::vector<PendingLaunch> launches_;
   std::vector<CommunicationCall> calls_;
   std::vector<CommunicationKernel> kernels_;
   std::map<std::pair<int32_t, int64_t>, uint16_t> streams_;

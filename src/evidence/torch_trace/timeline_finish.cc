@@ -139,38 +139,6 @@ void TimelineBuilder::SettleGroups() {
   }
 }
 
-void TimelineBuilder::JoinLaunches() {
-  std::vector<PendingLaunch> launches = launches_.TakeVector();
-  const auto by_correlation = [](const PendingLaunch& a, const PendingLaunch& b) {
-    return a.correlation < b.correlation;
-  };
-  if (!std::is_sorted(launches.begin(), launches.end(), by_correlation))
-    std::stable_sort(launches.begin(), launches.end(), by_correlation);
-  for (GpuEvent& event : timeline_.gpu) {
-    const uint32_t correlation = std::exchange(event.launch, kNoIndex);
-    if (correlation == kNoIndex) continue;
-    const auto found = std::lower_bound(launches.begin(), launches.end(), PendingLaunch{correlation}, by_correlation);
-    if (found == launches.end() || found->correlation != correlation) continue;
-    found->place = 0;
-    event.launch = static_cast<uint32_t>(found - launches.begin());
-  }
-  // Calls that no GPU event asked for are dropped, the others put in order of time.
-  std::vector<uint32_t> order;
-  for (uint32_t i = 0; i < launches.size(); ++i)
-    if (launches[i].place != kNoIndex) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return launches[a].start_ns < launches[b].start_ns; });
-  timeline_.launches.reserve(order.size());
-  for (const uint32_t i : order) {
-    PendingLaunch& launch = launches[i];
-    launch.place = static_cast<uint32_t>(timeline_.launches.size());
-    timeline_.launches.push_back({launch.start_ns, launch.duration_ns, launch.thread});
-    Extend(launch.start_ns, launch.start_ns + launch.duration_ns);
-  }
-  for (GpuEvent& event : timeline_.gpu)
-    if (event.launch != kNoIndex) event.launch = launches[event.launch].place;
-}
-
 void TimelineBuilder::SortAll() {
   const auto by_start = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };
   std::stable_sort(timeline_.ranges.begin(), timeline_.ranges.end(), by_start);
@@ -204,11 +172,11 @@ void TimelineBuilder::ShiftToWallClock() {
 }
 
 void TimelineBuilder::Finish(bool cut, Rank assumed) {
-  timeline_.gpu = gpu_.TakeVector();
   std::sort(timeline_.gpu.begin(), timeline_.gpu.end(), [](const GpuEvent& a, const GpuEvent& b) {
     return std::pair(a.start_ns, a.end_ns) < std::pair(b.start_ns, b.end_ns);
   });
-  JoinLaunches();
+  JoinLaunches(std::move(launches_), timeline_);
+  for (const Launch& launch : timeline_.launches) Extend(launch.start_ns, launch.start_ns + launch.duration_ns);
   SortAll();
   LinkCollectives(std::move(calls_), kernels_, timeline_);
   SettleGroups();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "torch_trace_import.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <cstdint>
 
 #include "base/decompress.h"
+#include "base/mapped_file.h"
 #include "model/file_rank.h"
 #include "timeline_builder.h"
 #include "trace_stream.h"
@@ -14,19 +13,12 @@
 namespace tacet {
 namespace {
 
-// A trace of this many bytes is a bomb, not a recording.
-constexpr uint64_t kMaxTraceBytes = uint64_t{1} << 42;
+// A recording shrinks to a tenth or a thirtieth. What unpacks to more than this many times its size, and to more than
+// any file is unpacked to otherwise, is a bomb: reading it would take hours.
+constexpr uint64_t kUsualRatio = 20, kMaxRatio = 200, kAlwaysUnpacked = uint64_t{512} << 20;
 
 // A large file is gone through in windows, so that no more of a mapping than this stays in memory.
-constexpr size_t kWindow = size_t{16} << 20;
-
-// Lets go of the whole pages of a mapping that was read: they come back from the file if they are asked for again.
-void GiveBack(std::string_view window) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<uintptr_t>(window.data()) + page - 1) / page * page;
-  const auto end = reinterpret_cast<uintptr_t>(window.data() + window.size()) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
+constexpr size_t kWindow = size_t{4} << 20;
 
 void Complete(const FileView& file, TraceStream& stream, TimelineBuilder& builder, bool cut, Fragment& out) {
   stream.Finish();
@@ -56,24 +48,37 @@ void Complete(const FileView& file, TraceStream& stream, TimelineBuilder& builde
 }  // namespace
 
 void ReadTorchTrace(const FileView& file, Fragment& out) {
-  TimelineBuilder builder(out);
+  TimelineBuilder builder(out, file.bytes.size());
   TraceStream stream(builder);
   for (size_t at = 0; at < file.bytes.size(); at += kWindow) {
     const std::string_view window = file.bytes.substr(at, kWindow);
     stream.Feed(window);
-    if (file.mapped) GiveBack(window);
+    if (file.mapped) GiveBackPages(window);
   }
   Complete(file, stream, builder, file.cut, out);
 }
 
 void ReadTorchTraceStream(const FileView& file, Fragment& out) {
-  TimelineBuilder builder(out);
+  TimelineBuilder builder(out, kUsualRatio * file.bytes.size());
   TraceStream stream(builder);
-  const DecompressOutcome outcome =
-      Decompress(file.bytes, DetectCompression(file.bytes), kMaxTraceBytes, [&](std::string_view chunk) {
+  const uint64_t limit = std::max(kAlwaysUnpacked, kMaxRatio * file.bytes.size());
+  size_t given_back = 0;
+  const DecompressOutcome outcome = Decompress(
+      file.bytes, DetectCompression(file.bytes), limit,
+      [&](std::string_view chunk) {
         stream.Feed(chunk);
         return true;
+      },
+      [&](size_t passed) {
+        if (!file.mapped || passed < given_back + kWindow) return;
+        GiveBackPages(file.bytes.substr(given_back, passed - given_back));
+        given_back = passed;
       });
+  if (outcome.limited)
+    out.Note(DiagnosticSeverity::warning, "too-large",
+             "unpacks to more than " + std::to_string(kMaxRatio) + " times its size; only the first " +
+                 std::to_string(limit >> 20) + " MiB were read",
+             {}, "no trace compresses that well: look at what wrote the file");
   if (outcome.corrupt)
     out.Note(DiagnosticSeverity::warning, "compressed-corrupt",
              "the compressed data is damaged; what came before was read");

@@ -196,5 +196,16 @@ TEST(MatrixFlops, CountsAMultiplyAddAsTwo) {
   EXPECT_DOUBLE_EQ(MatrixFlops("aten::mm", {{2}, {3, 5}}), 0);
 }
 
+TEST(TorchTraceImport, ReadsABombUpToALimitAndSaysSo) {
+  const std::string member = Gzip(std::string(1 << 20, ' '));
+  std::string bomb = Gzip("{\"schemaVersion\": 1, \"traceEvents\": [");
+  for (int i = 0; i < 600; ++i) bomb += member;
+  Fragment fragment;
+  ReadTorchTraceStream({"trace_rank1.json.gz", bomb, false}, fragment);
+  EXPECT_TRUE(Noted(fragment, "too-large"));
+  EXPECT_TRUE(Noted(fragment, "truncated"));
+  EXPECT_EQ(fragment.bytes.total, uint64_t{512} << 20);
+}
+
 }  // namespace
 }  // namespace tacet

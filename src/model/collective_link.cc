@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collective_link.h"
+#include "model/collective_link.h"
 
 #include <algorithm>
 #include <unordered_map>
