@@ -77,6 +77,7 @@ class Finder {
       if (!somebody_lost_none || !lost_a_peer(rank)) view.ranks.push_back(Read(rank, *root.root));
     DropAbsentCrowd(view);
     if (view.ranks.empty()) FindByStackAlone(view);
+    if (view.ranks.empty()) FindBySilence(view);
     if (view.ranks.empty()) FindByReport(view);
     ChooseOperation(view);
     return view;
@@ -127,6 +128,7 @@ class Finder {
   // It left no flight record although its peers did: which kind of silence is it? One kind of evidence alone cannot
   // tell a dead process from a stopped one.
   StandstillKind ReadSilence(const RankLife& life, Standstill* still) const {
+    if (IsOnlySilentRank(life.rank)) return StandstillKind::frozen;
     const bool peers_dumped = analyses_.life.records >= 2 && !life.has_record && !life.has_stub_record;
     if (!peers_dumped) return StandstillKind::unclear;
     const bool has_log = life.has_nccl_log || life.has_output;
@@ -137,6 +139,31 @@ class Finder {
     const bool peers_have_stacks = analyses_.life.stacks >= 1 && !life.has_stack;
     if (peers_have_stacks && has_log && !closing_ && !life.asked_to_dump) return StandstillKind::frozen;
     return StandstillKind::unclear;
+  }
+
+  // Something of the process ran after the others had begun to wait.
+  static bool HasVoice(const RankLife& life) {
+    return life.has_stack || life.has_record || life.has_stub_record || life.asked_to_dump || life.timeout ||
+           life.lost_peer || life.consequence || life.exception || life.exited || life.finished;
+  }
+
+  // All others printed a stack, and their logs, which would tell of a closed connection, do not; of this rank there are
+  // files, but nothing in them was written since.
+  bool IsOnlySilentRank(Rank rank) const {
+    if (closing_ || !analyses_.outcome.may_hang()) return false;
+    for (const auto& [other, life] : analyses_.life.ranks) {
+      if (other == rank ? HasVoice(life) || !life.has_nccl_log : !life.has_stack || !life.has_nccl_log) return false;
+    }
+    return analyses_.life.ranks.size() >= 2;
+  }
+
+  // Everybody issued the same, but one rank fell silent in the middle of it: its transfers stand still.
+  void FindBySilence(StandstillView& view) const {
+    if (!analyses_.outcome.hangs()) return;
+    for (const SourceAnalysis& source : analyses_.sources)
+      if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+    for (const auto& [rank, life] : analyses_.life.ranks)
+      if (IsOnlySilentRank(rank)) view.ranks.push_back({.rank = rank, .kind = StandstillKind::frozen});
   }
 
   // The rank itself reports no lost peer: it is the one that was lost.

@@ -177,6 +177,21 @@ class Builder {
     return &operation;
   }
 
+  // Whoever finished the operation came to it only when this rank's time limit had already torn it down: a late peer,
+  // no GPU that stands still.
+  static bool PeersCameTooLate(const GroupCalls& group, const Call& call) {
+    if (call.timeout_ms == 0 || call.enter_wall_ns == kNoTime) return false;
+    const int64_t limit = call.enter_wall_ns + int64_t{call.timeout_ms} * 1'000'000 / 10 * 9;
+    bool late = false;
+    for (const MemberCalls& member : group.members) {
+      const Call* other = member.Find(call.seq);
+      if (!other || !IsFinished(*other)) continue;
+      if (other->enter_wall_ns == kNoTime || other->enter_wall_ns < limit) return false;
+      late = true;
+    }
+    return late;
+  }
+
   void FindRanksBehind() {
     for (const GroupCalls& group : groups_) {
       int64_t best = -1;
@@ -186,7 +201,7 @@ class Builder {
         const int64_t next = member.finished_through + 1;
         if (best - member.finished_through < kBehindBy || member.last_enqueued < next) continue;
         const Call* call = member.Find(static_cast<uint32_t>(next));
-        if (!call || IsFinished(*call) || !IsSynchronising(call->kind)) continue;
+        if (!call || IsFinished(*call) || !IsSynchronising(call->kind) || PeersCameTooLate(group, *call)) continue;
         behind_.insert(member.rank);
         graph_.roots.push_back({member.rank, RootKind::gpu_behind, call, member.stream, group.group});
       }

@@ -10,13 +10,16 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
   auto finding = StandstillFinding(facts, StandstillKind::frozen, "rank-frozen");
   if (!finding) return answer;
   finding->weight = 78;
-  finding->confidence = Confidence::likely;
+  const int records = facts.analyses.life.records;
+  finding->confidence = records > 0 ? Confidence::likely : Confidence::possible;
   const std::string who = RankWords(finding->ranks);
-  finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") +
-                      " frozen: no dump, no stack and no closed connection, while " +
-                      std::to_string(facts.analyses.life.records) + " peers dumped; " + WaitWords(facts);
-  finding->evidence.push_back(CiteAbsence(who + " wrote no flight record, although " +
-                                          std::to_string(facts.analyses.life.records) + " ranks did"));
+  finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") + " frozen: no " +
+                      (records > 0 ? "dump, no " : "") + "stack and no closed connection, while " +
+                      (records > 0 ? std::to_string(records) + " peers dumped" : "all its peers printed theirs");
+  if (const std::string waits = WaitWords(facts); !waits.empty()) finding->headline += "; " + waits;
+  if (records > 0)
+    finding->evidence.push_back(
+        CiteAbsence(who + " wrote no flight record, although " + std::to_string(records) + " ranks did"));
   finding->evidence.push_back(
       CiteAbsence(who + " printed no stack, although " + std::to_string(facts.analyses.life.stacks) + " ranks did"));
   for (const Rank rank : finding->ranks) {
