@@ -30,7 +30,8 @@ int64_t AgreedElements(const Call& call) {
 }
 
 bool IsComparable(const Call& call) {
-  return call.kind != OpKind::unknown && call.kind != OpKind::coalesced && !call.has(kCoalescedMember) && !call.has(kCoalescedEnd);
+  return call.kind != OpKind::unknown && call.kind != OpKind::coalesced && !call.has(kCoalescedMember) &&
+         !call.has(kCoalescedEnd);
 }
 
 template <typename T>
@@ -61,7 +62,8 @@ std::vector<CallSide> SidesAt(const GroupCalls& group, uint32_t seq) {
     if (side == sides.end()) side = sides.insert(side, CallSide{{}, call, member.stream});
     side->ranks.push_back(member.rank);
   }
-  std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });
+  std::stable_sort(sides.begin(), sides.end(),
+                   [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });
   return sides;
 }
 
@@ -94,13 +96,14 @@ const MemberCalls* MemberOf(const GroupCalls& group, Rank rank) {
   return nullptr;
 }
 
-// Compares how two orders go on: odd[seq + odd_shift + k] against usual[seq + usual_shift + k]. Counts places that agree
-// before the first that does not; an end of either record ends the comparison without a verdict.
+// Compares how two orders go on: odd[seq + odd_shift + k] against usual[seq + usual_shift + k]. Counts places that
+// agree before the first that does not; an end of either record ends the comparison without a verdict.
 struct Continuation {
   int agree = 0;
   bool broke = false;
 };
-Continuation Follow(const MemberCalls& odd, const MemberCalls& usual, uint32_t seq, uint32_t odd_shift, uint32_t usual_shift) {
+Continuation Follow(const MemberCalls& odd, const MemberCalls& usual, uint32_t seq, uint32_t odd_shift,
+                    uint32_t usual_shift) {
   Continuation result;
   constexpr uint32_t kLook = 12;
   for (uint32_t k = 0; k < kLook; ++k) {
@@ -125,8 +128,10 @@ void ReadContinuation(const GroupCalls& group, CallDifference& difference) {
   if (!same.broke && same.agree > 0) return;  // goes on in step: this one call was another
   const Continuation skipped = Follow(*odd, *usual, difference.seq, 0, 1);
   const Continuation extra = Follow(*odd, *usual, difference.seq, 1, 0);
-  if (!skipped.broke && skipped.agree > same.agree && skipped.agree >= extra.agree) difference.reading = CallDifference::Reading::skipped;
-  if (!extra.broke && extra.agree > same.agree && extra.agree > skipped.agree) difference.reading = CallDifference::Reading::extra;
+  if (!skipped.broke && skipped.agree > same.agree && skipped.agree >= extra.agree)
+    difference.reading = CallDifference::Reading::skipped;
+  if (!extra.broke && extra.agree > same.agree && extra.agree > skipped.agree)
+    difference.reading = CallDifference::Reading::extra;
 }
 
 std::optional<CallDifference> FirstDifference(const GroupCalls& group) {
@@ -144,8 +149,10 @@ std::optional<CallDifference> FirstDifference(const GroupCalls& group) {
       if (cursor[m] >= member.calls.size() || member.At(cursor[m]).seq != seq) continue;
       const Call& call = member.At(cursor[m]++);
       if (!IsComparable(call)) continue;
-      if (!first) first = &call;
-      else if (Compare(*first, call)) differs = true;
+      if (!first)
+        first = &call;
+      else if (Compare(*first, call))
+        differs = true;
     }
     if (!differs) continue;
     CallDifference difference{.group = group.group, .source = group.source, .seq = seq, .sides = SidesAt(group, seq)};
@@ -155,7 +162,8 @@ std::optional<CallDifference> FirstDifference(const GroupCalls& group) {
     ReadContinuation(group, difference);
     for (const CallSide& side : difference.sides) {
       const int64_t enter = side.call->enter_wall_ns;
-      if (enter != kNoTime && (difference.enter_wall_ns == kNoTime || enter < difference.enter_wall_ns)) difference.enter_wall_ns = enter;
+      if (enter != kNoTime && (difference.enter_wall_ns == kNoTime || enter < difference.enter_wall_ns))
+        difference.enter_wall_ns = enter;
     }
     return difference;
   }

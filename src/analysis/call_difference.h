@@ -14,7 +14,7 @@ enum class CallAspect { operation, size, type, reduction, root };
 // Ranks that issued the same thing at the place of a difference.
 struct CallSide {
   std::vector<Rank> ranks;
-  const Call* call = nullptr;            // of the first rank
+  const Call* call = nullptr;  // of the first rank
   const CallStream* stream = nullptr;
 };
 
@@ -24,11 +24,11 @@ struct CallDifference {
   CallSource source{};
   uint32_t seq = 0;
   CallAspect aspect = CallAspect::operation;
-  std::vector<CallSide> sides;           // the largest first
-  std::vector<Rank> odd;                 // who deviates; empty when the sides are equal in every respect
+  std::vector<CallSide> sides;  // the largest first
+  std::vector<Rank> odd;        // who deviates; empty when the sides are equal in every respect
   enum class Reading { substituted, skipped, extra } reading = Reading::substituted;  // how the odd one's order goes on
-  bool decided_by_habit = false;         // sides of equal size: the rarer call on this group is the odd one
-  int64_t enter_wall_ns = kNoTime;       // earliest issue at that place
+  bool decided_by_habit = false;    // sides of equal size: the rarer call on this group is the odd one
+  int64_t enter_wall_ns = kNoTime;  // earliest issue at that place
 };
 
 // At most one for every group: what follows the first difference is its consequence.

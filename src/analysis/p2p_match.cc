@@ -57,7 +57,9 @@ std::vector<P2pLink> MatchPointToPoint(const Incident& incident, CallSource sour
   for (auto& [key, link] : links) {
     link.send_stream = incident.StreamOf(link.sender, source);
     link.recv_stream = incident.StreamOf(link.receiver, source);
-    const auto whole = [](const CallStream* stream) { return stream && stream->from_start && !stream->only_active && !stream->stub; };
+    const auto whole = [](const CallStream* stream) {
+      return stream && stream->from_start && !stream->only_active && !stream->stub;
+    };
     link.counted_from_start = whole(link.send_stream) && whole(link.recv_stream);
     FindUnmatched(link);
     out.push_back(std::move(link));

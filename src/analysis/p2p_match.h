@@ -14,8 +14,8 @@ struct P2pLink {
   Rank sender, receiver;
   const CallStream* send_stream = nullptr;  // null: nothing recorded of that side
   const CallStream* recv_stream = nullptr;
-  std::vector<uint32_t> sends, recvs;       // indices into the streams' calls, in order
-  bool counted_from_start = false;          // both sides are complete from their beginning: the i-th send is the i-th receive
+  std::vector<uint32_t> sends, recvs;  // indices into the streams' calls, in order
+  bool counted_from_start = false;  // both sides are complete from their beginning: the i-th send is the i-th receive
 
   // The first send without receive or receive without send that is not finished; null when all are matched.
   const Call* unmatched_send = nullptr;

@@ -27,8 +27,8 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 
 uint64_t HashText(std::string_view text) { return std::hash<std::string_view>()(text); }
 
-// Groups that mean the same on different ranks: by description and size; nameless ones by size and by the order in which
-// the rank first uses them.
+// Groups that mean the same on different ranks: by description and size; nameless ones by size and by the order in
+// which the rank first uses them.
 class GroupClasses {
  public:
   GroupClasses(const Incident& incident, const CallStream& stream) : incident_(incident), rank_(stream.rank) {
@@ -54,7 +54,8 @@ class GroupClasses {
     const auto [found, added] = classes_.try_emplace(static_cast<uint32_t>(index), 0);
     if (!added) return found->second;
     const Group& group = incident_.groups[static_cast<uint32_t>(index)];
-    const auto size = static_cast<uint64_t>(group.members.empty() ? group.size : static_cast<int64_t>(group.members.size()));
+    const auto size =
+        static_cast<uint64_t>(group.members.empty() ? group.size : static_cast<int64_t>(group.members.size()));
     const bool named = !group.description.empty() && group.description != "undefined";
     found->second = named ? Mix(HashText(group.description), size) : Mix(size, 1000 + used_[size]++);
     return found->second;
@@ -80,7 +81,8 @@ uint64_t SymbolOf(const Call& call, GroupClasses& classes) {
 std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
   std::vector<Track> tracks;
   for (const CallStream& stream : incident.streams) {
-    if (stream.source != source || stream.stub || stream.only_active || !stream.rank.known() || stream.calls.empty()) continue;
+    if (stream.source != source || stream.stub || stream.only_active || !stream.rank.known() || stream.calls.empty())
+      continue;
     Track track{&stream};
     GroupClasses classes(incident, stream);
     for (uint32_t i = 0; i < stream.calls.size(); ++i) {
@@ -96,7 +98,8 @@ std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
 
 // Records that lost their beginning are lined up on the most used kind of call: they start at the highest first number.
 void LineUp(std::vector<Track>& tracks) {
-  const bool all_from_start = std::all_of(tracks.begin(), tracks.end(), [](const Track& t) { return t.stream->from_start; });
+  const bool all_from_start =
+      std::all_of(tracks.begin(), tracks.end(), [](const Track& t) { return t.stream->from_start; });
   if (all_from_start) return;
   std::unordered_map<uint64_t, size_t> use;
   for (const Track& track : tracks)
@@ -143,8 +146,8 @@ Continuation Follow(const Track& odd, size_t odd_from, const Track& usual, size_
 // How the odd one goes on. False when it does not find back: then it may simply play another role.
 bool Classify(const Track& odd, const Track& usual, size_t at, Divergence::Kind* kind) {
   const bool odd_has_next = at + 1 < odd.symbols.size(), usual_has_next = at + 1 < usual.symbols.size();
-  if (odd_has_next && usual_has_next && odd.symbols[at] == usual.symbols[at + 1] && odd.symbols[at + 1] == usual.symbols[at] &&
-      !Follow(odd, at + 2, usual, at + 2).broke) {
+  if (odd_has_next && usual_has_next && odd.symbols[at] == usual.symbols[at + 1] &&
+      odd.symbols[at + 1] == usual.symbols[at] && !Follow(odd, at + 2, usual, at + 2).broke) {
     *kind = Divergence::Kind::swapped;
     return true;
   }
@@ -157,7 +160,8 @@ bool Classify(const Track& odd, const Track& usual, size_t at, Divergence::Kind*
   }
   const bool skipped_fits = !skipped.broke && skipped.agree > 0, extra_fits = !extra.broke && extra.agree > 0;
   if (!skipped_fits && !extra_fits) return in_step.agree + 1 >= kLookAhead || (!odd_has_next && at >= kEnoughHistory);
-  *kind = skipped_fits && (!extra_fits || skipped.agree > extra.agree) ? Divergence::Kind::skipped : Divergence::Kind::extra;
+  *kind = skipped_fits && (!extra_fits || skipped.agree > extra.agree) ? Divergence::Kind::skipped
+                                                                       : Divergence::Kind::extra;
   return true;
 }
 
@@ -186,7 +190,8 @@ class Comparison {
       if (members.size() < 2) return;
       std::map<uint64_t, std::vector<size_t>> parts;
       const uint64_t first = tracks_[members[0]].symbols[at];
-      if (std::all_of(members.begin(), members.end(), [&](size_t m) { return tracks_[m].symbols[at] == first; })) continue;
+      if (std::all_of(members.begin(), members.end(), [&](size_t m) { return tracks_[m].symbols[at] == first; }))
+        continue;
       for (const size_t m : members) parts[tracks_[m].symbols[at]].push_back(m);
       auto largest = std::max_element(parts.begin(), parts.end(),
                                       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });

@@ -2,6 +2,7 @@
 #include "analysis/signs_of_life.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/group_calls.h"
 #include "base/text_scan.h"
@@ -79,6 +80,37 @@ void TakeEvent(const Event& event, RankLife& life) {
   }
 }
 
+// CUDA errors that ranks which share a GPU through MPS get when one of them dies or faults.
+bool IsContagious(const Event& event) {
+  return event.kind == EventKind::cuda_error &&
+         (Contains(event.subject, "illegal memory access") || Contains(event.subject, "launch failure") ||
+          Contains(event.subject, "MPS"));
+}
+
+// Ranks that share a GPU fall together: when one of them is killed, all others see a CUDA error at once. So an error
+// that every rank reports but one, which died without a word or by a signal, is a consequence of that death. Where
+// ranks are missing from the evidence, the one that died may be among them.
+void ForgiveSharedGpu(std::map<Rank, RankLife>& ranks) {
+  size_t reporting = 0, dead = 0, present = 0;
+  for (const auto& [rank, life] : ranks) {
+    present += life.any();
+    reporting += life.gpu_error && IsContagious(*life.gpu_error);
+    dead += life.any() && !life.gpu_error &&
+            (life.segfault || !life.has_voice() || (life.exited && !life.exception && IsFirstHandEnd(*life.exited)));
+  }
+  const bool all_but_the_dead = reporting >= 2 && dead > 0 && dead < reporting && reporting + dead == present;
+  const bool one_may_be_missing = reporting + dead >= 2 && reporting + dead == present && present < ranks.size();
+  if (!all_but_the_dead && !one_may_be_missing) return;
+  for (auto& [rank, life] : ranks) {
+    if (!life.gpu_error) continue;
+    std::swap(life.gpu_error, life.shared_gpu_error);
+    // The exception that carries the error up is no error of the user's code either.
+    if (life.exception &&
+        (Contains(life.exception->subject, "AcceleratorError") || Contains(life.exception->text, "CUDA error")))
+      life.consequence = std::exchange(life.exception, nullptr);
+  }
+}
+
 bool HasFormat(const std::string& format, std::string_view name) { return Contains(format, name); }
 
 }  // namespace
@@ -109,6 +141,7 @@ SignsOfLife ReadSignsOfLife(const Incident& incident) {
     life.rank = event.rank;
     TakeEvent(event, life);
   }
+  ForgiveSharedGpu(signs.ranks);
   for (auto& [rank, life] : signs.ranks) {
     signs.records += life.has_record;
     signs.stubs += life.has_stub_record;
@@ -146,8 +179,11 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
     if ((event.kind == EventKind::watchdog_timeout || event.kind == EventKind::heartbeat_stuck) &&
         earlier(event, outcome.first_timeout))
       outcome.first_timeout = &event;
+    const RankLife* own = event.rank.known() ? life.Of(event.rank) : nullptr;
+    const bool shared = own && own->shared_gpu_error;
     const bool failure =
-        (event.kind == EventKind::exception && !IsConsequence(event)) || event.kind == EventKind::cuda_error ||
+        (!shared &&
+         ((event.kind == EventKind::exception && !IsConsequence(event)) || event.kind == EventKind::cuda_error)) ||
         event.kind == EventKind::mismatch_report || event.kind == EventKind::ddp_unused_parameters ||
         // The kernel and launchers speak of other processes too: only a rank of this job counts.
         (event.rank.known() && (event.kind == EventKind::segfault || event.kind == EventKind::oom_kill ||

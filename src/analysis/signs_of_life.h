@@ -35,6 +35,8 @@ struct RankLife {
   const Event* exited = nullptr;      // launcher or shell tells exit code or signal
   const Event* oom_killed = nullptr;  // kernel or cgroup
   const Event* gpu_error = nullptr;   // Xid, ECC, NVLink, CUDA error other than out of memory
+  // The same, but it came with the death of a rank that shared the GPU, or may have.
+  const Event* shared_gpu_error = nullptr;
   const Event* cuda_oom = nullptr;
   const Event* segfault = nullptr;
   const Event* exception = nullptr;    // first uncaught one that is not a consequence
@@ -45,6 +47,11 @@ struct RankLife {
   const Event* init_error = nullptr;  // NCCL or store error while setting up
   const Event* last_event = nullptr;  // latest one with a time
   int64_t last_wall_ns = kNoTime;
+  // Something of the process ran after the others had begun to wait.
+  bool has_voice() const {
+    return has_stack || has_record || has_stub_record || asked_to_dump || timeout || lost_peer || consequence ||
+           exception || exited || finished || gpu_error;
+  }
   bool any() const { return has_record || has_stub_record || has_nccl_log || has_output || has_stack; }
 };
 

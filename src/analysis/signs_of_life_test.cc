@@ -54,6 +54,34 @@ TEST(SignsOfLife, TheFirstErrorThatIsNoConsequenceCounts) {
   ASSERT_NE(read.Of(0).consequence, nullptr);
 }
 
+constexpr char kIllegalAddress[] = "an illegal memory access was encountered";
+
+TEST(SignsOfLife, ErrorsOfAllRanksBesideASilentOneCameWithItsDeath) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  for (const int32_t r : {0, 1, 3}) job.Say(r, EventKind::cuda_error).subject = kIllegalAddress;
+  const Read read(job);
+  for (const int r : {0, 1, 3}) {
+    EXPECT_EQ(read.Of(r).gpu_error, nullptr);
+    EXPECT_NE(read.Of(r).shared_gpu_error, nullptr);
+  }
+}
+
+TEST(SignsOfLife, AnErrorBesideRanksThatTimeOutIsItsOwn) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  for (const int32_t r : {0, 1}) job.Say(r, EventKind::cuda_error).subject = kIllegalAddress;
+  for (const int32_t r : {2, 3}) job.Say(r, EventKind::watchdog_timeout);
+  EXPECT_NE(Read(job).Of(0).gpu_error, nullptr);
+}
+
+TEST(SignsOfLife, AnErrorThatAllRanksReportIsTheirs) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  for (int32_t r = 0; r < 4; ++r) job.Say(r, EventKind::cuda_error).subject = kIllegalAddress;
+  EXPECT_NE(Read(job).Of(2).gpu_error, nullptr);
+}
+
 TEST(SignsOfLife, AnExitWithZeroIsNoEnd) {
   JobSketch job(2);
   job.Say(0, EventKind::process_exited).value = 0;

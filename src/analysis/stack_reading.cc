@@ -26,6 +26,7 @@ class StackReader {
     const std::vector<Frame>& frames = Frames(thread);
     if (frames.empty()) return reading;
     reading.innermost = frames.front();
+    reading.whole = BeginsAThread(frames.back());
     for (const Frame& frame : frames) {
       if (Kind(frame) != FrameKind::user) continue;
       reading.innermost_user = frame;
@@ -67,6 +68,12 @@ class StackReader {
 
   const std::vector<Frame>& Frames(const ThreadStack& thread) const { return incident_.stacks.Get(thread.stack); }
   std::string_view Function(const Frame& frame) const { return incident_.strings.Get(frame.function); }
+  bool BeginsAThread(const Frame& frame) const {
+    const std::string_view name = Function(frame);
+    for (const std::string_view part : {"<module>", "_bootstrap", "main", "_start", "clone", "thread"})
+      if (Contains(name, part)) return true;
+    return name.empty() || name == "??";
+  }
   std::string_view File(const Frame& frame) const { return incident_.strings.Get(frame.file); }
   FrameKind Kind(const Frame& frame) const {
     // Sixteen thousand ranks share a few dozen frames.

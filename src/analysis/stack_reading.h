@@ -30,6 +30,8 @@ struct StackReading {
   std::string where;  // innermost_user for people, else innermost: "load_next_batch (train.py:124)"
   std::string
       call;  // decisive for people: "barrier (distributed_c10d.py:5030)"; empty where the user's own frame decided
+  bool whole =
+      true;  // the outermost frame is one that begins a program or a thread: the dump was not cut in the middle
   bool holds_gil = false;
   bool waits_for_gil = false;
 };

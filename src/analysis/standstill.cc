@@ -76,6 +76,7 @@ class Finder {
     for (const auto& [rank, root] : roots)
       if (!somebody_lost_none || !lost_a_peer(rank)) view.ranks.push_back(Read(rank, *root.root));
     DropAbsentCrowd(view);
+    DropLaggingCrowd(view);
     if (view.ranks.empty()) FindByStackAlone(view);
     if (view.ranks.empty()) FindBySilence(view);
     if (view.ranks.empty()) FindByReport(view);
@@ -129,6 +130,10 @@ class Finder {
   // tell a dead process from a stopped one.
   StandstillKind ReadSilence(const RankLife& life, Standstill* still) const {
     if (IsOnlySilentRank(life.rank)) return StandstillKind::frozen;
+    if (FellSilentFirst(life)) {
+      still->closing = closing_;
+      return StandstillKind::dead;
+    }
     const bool peers_dumped = analyses_.life.records >= 2 && !life.has_record && !life.has_stub_record;
     if (!peers_dumped) return StandstillKind::unclear;
     const bool has_log = life.has_nccl_log || life.has_output;
@@ -137,24 +142,40 @@ class Finder {
       return StandstillKind::dead;
     }
     const bool peers_have_stacks = analyses_.life.stacks >= 1 && !life.has_stack;
+    if (SpokeSinceOthersWait(life, *still)) return StandstillKind::unclear;
     if (peers_have_stacks && has_log && !closing_ && !life.asked_to_dump) return StandstillKind::frozen;
     return StandstillKind::unclear;
   }
 
-  // Something of the process ran after the others had begun to wait.
-  static bool HasVoice(const RankLife& life) {
-    return life.has_stack || life.has_record || life.has_stub_record || life.asked_to_dump || life.timeout ||
-           life.lost_peer || life.consequence || life.exception || life.exited || life.finished;
+  // It said something when its peers had been waiting for a while already: it runs.
+  bool SpokeSinceOthersWait(const RankLife& life, const Standstill& still) const {
+    constexpr int64_t kMarginNs = int64_t{2} * 1'000'000'000;
+    int64_t since = still.root && still.root->call ? still.root->call->enter_wall_ns : kNoTime;
+    // A watchdog says how long it has waited (value2, in milliseconds).
+    if (const Event* timeout = analyses_.outcome.first_timeout; timeout && timeout->wall_ns != kNoTime)
+      since = timeout->wall_ns - std::clamp<int64_t>(timeout->value2, 0, INT32_MAX) * 1'000'000;
+    return since != kNoTime && life.last_wall_ns != kNoTime && life.last_wall_ns > since + kMarginNs;
   }
 
   // All others printed a stack, and their logs, which would tell of a closed connection, do not; of this rank there are
   // files, but nothing in them was written since.
   bool IsOnlySilentRank(Rank rank) const {
     if (closing_ || !analyses_.outcome.may_hang()) return false;
+    if (const RankLife* own = analyses_.life.Of(rank); own && SpokeSinceOthersWait(*own, {})) return false;
     for (const auto& [other, life] : analyses_.life.ranks) {
-      if (other == rank ? HasVoice(life) || !life.has_nccl_log : !life.has_stack || !life.has_nccl_log) return false;
+      if (other == rank ? life.has_voice() || !life.has_nccl_log : !life.has_stack || !life.has_nccl_log) return false;
     }
     return analyses_.life.ranks.size() >= 2;
+  }
+
+  // Peers saw a connection close before anybody's time limit was over, and all of them have something to say about it.
+  bool FellSilentFirst(const RankLife& life) const {
+    if (!closing_ || life.has_voice() || !(life.has_nccl_log || life.has_output)) return false;
+    const Event* timeout = analyses_.outcome.first_timeout;
+    if (timeout && !IsBefore(*closing_, *timeout)) return false;
+    return std::all_of(analyses_.life.ranks.begin(), analyses_.life.ranks.end(), [&](const auto& other) {
+      return other.first == life.rank || other.second.has_voice() || other.second.shared_gpu_error;
+    });
   }
 
   // Everybody issued the same, but one rank fell silent in the middle of it: its transfers stand still.
@@ -181,6 +202,14 @@ class Finder {
     if (!keep) std::erase_if(view.ranks, is_absent);
   }
 
+  // When most ranks lag behind a few, these went on after the others had given up, and nothing more tells why.
+  void DropLaggingCrowd(StandstillView& view) const {
+    const auto is_unclear = [](const Standstill& s) { return s.kind == StandstillKind::unclear; };
+    if (view.ranks.size() * 2 > analyses_.life.ranks.size() &&
+        std::all_of(view.ranks.begin(), view.ranks.end(), is_unclear))
+      view.ranks.clear();
+  }
+
   // Nobody's calls are recorded, but somebody's watchdog fired: the rank that is not waiting while all others are.
   void FindByStackAlone(StandstillView& view) const {
     if (!analyses_.outcome.hangs() || stacks_.size() < 2) return;
@@ -189,7 +218,7 @@ class Finder {
     std::vector<const StackReading*> outside;
     size_t waiting = 0;
     for (const auto& [rank, reading] : stacks_) {
-      if (reading->place == StackReading::Place::host) outside.push_back(reading);
+      if (reading->place == StackReading::Place::host && reading->whole) outside.push_back(reading);
       waiting +=
           reading->place == StackReading::Place::communication || reading->place == StackReading::Place::device_wait;
     }

@@ -72,6 +72,41 @@ TEST(Standstill, AStackDecidesBetweenHostAndGpu) {
   EXPECT_EQ(Standing(gpu).KindOf(2), StandstillKind::gpu);
 }
 
+TEST(Standstill, TheOnlyRankWithoutAStackIsFrozen) {
+  JobSketch job = Missing(8, 2, {CallSource::nccl_log});
+  for (const int32_t r : job.AllBut({2})) job.Stack(r, InSynchronize());
+  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::frozen);
+}
+
+TEST(Standstill, ARankWithoutAStackThatLostAPeerIsNotFrozen) {
+  JobSketch job = Missing(8, 2, {CallSource::nccl_log});
+  for (const int32_t r : job.AllBut({2})) job.Stack(r, InSynchronize());
+  job.Log(3, EventKind::connection_lost);
+  EXPECT_NE(Standing(job).KindOf(2), StandstillKind::frozen);
+}
+
+TEST(Standstill, WhereEverybodyIssuedTheSameTheSilentRankIsFrozen) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(10);
+  for (const int32_t r : {0, 1, 2}) {
+    job.Stack(r, InSynchronize());
+    job.Say(r, EventKind::watchdog_timeout);
+  }
+  const Standing standing(job);
+  EXPECT_EQ(standing.Named(), Ranks({3}));
+  EXPECT_EQ(standing.KindOf(3), StandstillKind::frozen);
+}
+
+TEST(Standstill, WhereTwoAreSilentNobodyIsNamedForIt) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(10);
+  for (const int32_t r : {0, 1}) {
+    job.Stack(r, InSynchronize());
+    job.Say(r, EventKind::watchdog_timeout);
+  }
+  EXPECT_TRUE(Standing(job).view.ranks.empty());
+}
+
 TEST(Standstill, AnErrorOfItsOwnExplainsARank) {
   for (const EventKind kind : {EventKind::exception, EventKind::ddp_unused_parameters, EventKind::oom_kill}) {
     JobSketch job = Missing(8, 2);

@@ -15,8 +15,8 @@ InitView ReadInit(const Case& facts) {
         if (!view.incomplete) view.incomplete = &event;
         view.failed.insert(event.rank);
         break;
+      case EventKind::store_unreachable: view.unreachable.insert(event.rank); [[fallthrough]];
       case EventKind::store_wait_timeout:
-      case EventKind::store_unreachable:
       case EventKind::nccl_error: view.failed.insert(event.rank); break;
       case EventKind::exception:
         if (Contains(event.subject, "DistStoreError") || Contains(event.subject, "DistNetworkError") ||

@@ -12,6 +12,7 @@ struct InitView {
   std::set<Rank> started;             // its NCCL log shows a communicator being set up
   std::set<Rank> completed;           // ... and done
   std::set<Rank> failed;              // reports an error of the rendezvous, the store or NCCL's set-up
+  std::set<Rank> unreachable;         // among the failed: says that the store does not answer
   bool issued_any = false;            // some rank issued a collective: set-up is behind
   const Event* incomplete = nullptr;  // the rendezvous says how many came
 };

@@ -1,10 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "rules/init_finding.h"
 #include "rules/odd_holders.h"
 #include "rules/words.h"
 
 namespace tacet {
 namespace {
+
+// The ranks that began the set-up of one communicator with another number of ranks than most.
+std::vector<Rank> OddWorlds(const Case& facts) {
+  std::map<uint64_t, Holders> comms;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::init_started && event.value > 0)
+      comms[event.comm][std::to_string(event.value)].push_back(&event);
+  for (const auto& [comm, sizes] : comms)
+    if (sizes.size() > 1) return OddHolders(sizes);
+  return {};
+}
+
+Holders VersionsByRank(const Case& facts) {
+  Holders versions;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::nccl_version || !event.rank.known()) continue;
+    versions[event.subject.substr(0, event.subject.find('+'))].push_back(&event);
+  }
+  return versions;
+}
 
 void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
@@ -17,8 +39,18 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
     const Event* event = FindWarning(facts, id);
     if (!event) continue;
     Finding finding = InitFinding("init-mismatch", event->ranks, 94);
-    if (finding.ranks.empty() && event->rank.known() && id != "duplicate-gpu") finding.ranks = {event->rank};
+    if (finding.ranks.empty() && id == "duplicate-gpu" && event->group_rank.known() && event->peer_group_rank.known()) {
+      finding.ranks = {Rank{event->group_rank.value}, Rank{event->peer_group_rank.value}};
+      std::sort(finding.ranks.begin(), finding.ranks.end());
+    }
+    // Whoever collects the answers reports the disagreement; that makes it no party to it.
+    if (finding.ranks.empty() && id == "bootstrap-nranks-mismatch") finding.ranks = OddWorlds(facts);
+    if (finding.ranks.empty() && id == "version-mismatch") finding.ranks = OddHolders(VersionsByRank(facts));
     finding.confidence = Confidence::certain;
+    if (finding.ranks.empty()) {
+      finding.status = Status::undetermined;
+      answer.open.push_back({"Which rank disagrees?", "the NCCL logs (INFO) of all ranks"});
+    }
     finding.headline =
         std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks)) + "; the set-up fails";
     finding.evidence.push_back(CiteEvent(*event, "NCCL refuses the set-up"));
@@ -29,11 +61,7 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
 
 // Versions and world sizes as each rank's log states them.
 void JudgeLogs(const Case& facts, RuleAnswer& answer) {
-  Holders versions;
-  for (const Event& event : facts.incident.events) {
-    if (event.kind != EventKind::nccl_version || !event.rank.known()) continue;
-    versions[event.subject.substr(0, event.subject.find('+'))].push_back(&event);
-  }
+  const Holders versions = VersionsByRank(facts);
   if (versions.size() < 2) return;
   Finding finding = InitFinding("init-mismatch", OddHolders(versions), 75);
   std::string names;

@@ -25,6 +25,10 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   for (const std::string_view id : {"socket-no-interface", "duplicate-gpu", "version-mismatch",
                                     "bootstrap-nranks-mismatch", "bootstrap-duplicate-rank", "connect-failed"})
     if (FindWarning(facts, id)) return answer;
+  // "3/4 clients joined", and as many as are missing say that they cannot reach the store: they came, to another door.
+  if (init.incomplete && !init.unreachable.empty() &&
+      static_cast<int64_t>(init.unreachable.size()) == init.incomplete->value2 - init.incomplete->value)
+    return answer;
 
   std::vector<Rank> missing;
   const Event* told = init.incomplete;

@@ -194,7 +194,29 @@ TEST(InitMismatch, TwoRanksOnOneGpuAreBothNamed) {
   EXPECT_EQ(judged.Verdict().cause, "init-mismatch");
 }
 
-TEST(InitMismatch, TheRankThatClaimsATakenNumberIsNamed) {
+TEST(InitMismatch, TheRankWithAnotherWorldSizeIsNamedAndNotTheOneThatReportsIt) {
+  JobSketch job(4, {});
+  for (int r = 0; r < 4; ++r) {
+    Event& started = job.Log(r, EventKind::init_started);
+    started.comm = 77;
+    started.value = r == 3 ? 5 : 4;
+  }
+  job.Log(0, EventKind::nccl_warning).subject = "bootstrap-nranks-mismatch";
+  EXPECT_EQ(JudgedCase(job).Only("init-mismatch").ranks, Ranks({3}));
+}
+
+TEST(InitMismatch, OfTwoRanksWithTwoWorldSizesNobodyIsBlamed) {
+  JobSketch job(2, {});
+  for (int r = 0; r < 2; ++r) {
+    Event& started = job.Log(r, EventKind::init_started);
+    started.comm = 77;
+    started.value = 2 + r;
+  }
+  job.Log(0, EventKind::nccl_warning).subject = "bootstrap-nranks-mismatch";
+  EXPECT_TRUE(JudgedCase(job).Only("init-mismatch").ranks.empty());
+}
+
+TEST(InitMismatch, ATakenNumberIsReported) {
   JobSketch job(4, {});
   job.Log(1, EventKind::nccl_warning).subject = "bootstrap-duplicate-rank";
   EXPECT_TRUE(JudgedCase(job).Fires("init-mismatch"));
