@@ -71,8 +71,12 @@ class Finder {
       const RankLife* life = analyses_.life.Of(rank);
       return life && life->lost_peer;
     };
-    const bool somebody_lost_none =
-        std::any_of(roots.begin(), roots.end(), [&](const auto& r) { return !lost_a_peer(r.first); });
+    const auto is_here = [&](Rank rank) {
+      const RankLife* life = analyses_.life.Of(rank);
+      return life && life->any();
+    };
+    const bool somebody_lost_none = std::any_of(
+        roots.begin(), roots.end(), [&](const auto& r) { return is_here(r.first) && !lost_a_peer(r.first); });
     for (const auto& [rank, root] : roots)
       if (!somebody_lost_none || !lost_a_peer(rank)) view.ranks.push_back(Read(rank, *root.root));
     DropAbsentCrowd(view);
@@ -106,6 +110,8 @@ class Finder {
       still.kind = StandstillKind::explained;
     } else if (root.kind == RootKind::gpu_not_started || root.kind == RootKind::gpu_behind) {
       still.kind = StandstillKind::gpu;
+    } else if (life->finished && root.call && IsPointToPoint(root.call->kind)) {
+      still.kind = StandstillKind::unclear;  // ended in order, with a send or receive too few: not dead
     } else if (EndedFirst(*life) || (life->finished && analyses_.outcome.hangs())) {
       still.kind = StandstillKind::dead;
     } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::host) {
@@ -143,7 +149,10 @@ class Finder {
     }
     const bool peers_have_stacks = analyses_.life.stacks >= 1 && !life.has_stack;
     if (SpokeSinceOthersWait(life, *still)) return StandstillKind::unclear;
-    if (peers_have_stacks && has_log && !closing_ && !life.asked_to_dump) return StandstillKind::frozen;
+    // Only when everybody's log is here can it be said that nobody saw a connection close.
+    const bool all_logs = std::all_of(analyses_.life.ranks.begin(), analyses_.life.ranks.end(),
+                                      [](const auto& one) { return one.second.has_nccl_log || one.second.has_output; });
+    if (peers_have_stacks && has_log && all_logs && !closing_ && !life.asked_to_dump) return StandstillKind::frozen;
     return StandstillKind::unclear;
   }
 
@@ -198,16 +207,24 @@ class Finder {
     const auto is_absent = [](const Standstill& s) { return s.kind == StandstillKind::absent; };
     const auto absent = static_cast<size_t>(std::count_if(view.ranks.begin(), view.ranks.end(), is_absent));
     const bool others = absent < view.ranks.size();
-    const bool keep = others ? NearlyAllPresent(absent, world) : FewAreAbsent(absent, world);
+    // Whoever was started leaves a log: where logs were collected, a rank without any was not collected.
+    const bool logs = analyses_.life.nccl_logs + analyses_.life.outputs > 0;
+    const bool keep = others ? !logs && NearlyAllPresent(absent, world) : FewAreAbsent(absent, world);
     if (!keep) std::erase_if(view.ranks, is_absent);
   }
 
   // When most ranks lag behind a few, these went on after the others had given up, and nothing more tells why.
   void DropLaggingCrowd(StandstillView& view) const {
     const auto is_unclear = [](const Standstill& s) { return s.kind == StandstillKind::unclear; };
-    if (view.ranks.size() * 2 > analyses_.life.ranks.size() &&
-        std::all_of(view.ranks.begin(), view.ranks.end(), is_unclear))
-      view.ranks.clear();
+    if (!std::all_of(view.ranks.begin(), view.ranks.end(), is_unclear)) return;
+    const bool crowd = view.ranks.size() > 1 && view.ranks.size() * 2 >= analyses_.life.ranks.size();
+    // Logs tell nothing of ends: beside a rank whose log is missing, one that is a few calls behind proves nothing.
+    const auto by_log = [](const Standstill& s) {
+      return s.root && s.root->stream && s.root->stream->source == CallSource::nccl_log;
+    };
+    const bool logs_with_gaps = analyses_.life.nccl_logs < static_cast<int>(analyses_.life.ranks.size()) &&
+                                std::any_of(view.ranks.begin(), view.ranks.end(), by_log);
+    if (crowd || logs_with_gaps) view.ranks.clear();
   }
 
   // Nobody's calls are recorded, but somebody's watchdog fired: the rank that is not waiting while all others are.

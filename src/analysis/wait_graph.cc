@@ -27,15 +27,20 @@ bool IsEarlier(const Call& a, const Call& b) {
 }
 
 // The number up to which a group's operations hold nobody up, since all members have issued them; -1 where that cannot
-// be said by numbers alone.
+// be said by numbers alone. A member without a record has issued what the others have gone beyond: it can hold up no
+// more than the last operation of all.
 int64_t IssuedByAll(const GroupCalls& group) {
-  int64_t lowest = INT64_MAX;
+  int64_t lowest = INT64_MAX, highest = -1;
+  bool silent = false;
   for (const MemberCalls& member : group.members) {
     if (!member.rank.known()) continue;
-    if (!member.stream || member.stream->knows_start) return -1;
+    silent |= !member.stream;
+    if (!member.stream) continue;
+    if (member.stream->knows_start) return -1;
+    highest = std::max(highest, member.last_enqueued);
     if (!member.stream->ended_by_error) lowest = std::min(lowest, member.last_enqueued);
   }
-  return lowest;
+  return silent ? std::min(lowest, highest - 1) : lowest;
 }
 
 class Builder {

@@ -23,11 +23,12 @@ void FillTexts(const Rule& rule, Finding& finding) {
 bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   if (!facts.analyses.outcome.may_hang()) return false;
   Finding finding;
-  bool absent = false;
+  bool absent = false, all_absent = true;
   for (const Standstill& still : facts.standstill.ranks) {
     if (still.kind != StandstillKind::unclear && still.kind != StandstillKind::absent) continue;
     finding.ranks.push_back(still.rank);
     absent |= still.kind == StandstillKind::absent;
+    all_absent &= still.kind == StandstillKind::absent;
   }
   if (finding.ranks.empty()) return false;
   finding.status = Status::undetermined;
@@ -65,6 +66,9 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
           " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"};
   diagnosis.open.push_back({"Why does " + who + " not go on?",
                             "the stack (py-spy dump), flight record, output and kernel log of " + who + "'s host"});
+  // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is
+  // spoken of, but not suspected.
+  if (all_absent && facts.analyses.life.nccl_logs + facts.analyses.life.outputs > 0) finding.ranks.clear();
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
   return true;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "rules/rule.h"
 #include "rules/words.h"
@@ -84,6 +85,19 @@ Finding PairFinding(const Case& facts, Inversion inversion) {
   return finding;
 }
 
+bool SidesAreEqual(const Inversion& inversion) {
+  return inversion.first && inversion.first->waiters.size() == inversion.second->waiters.size();
+}
+
+bool SomebodyIsMissing(const SourceAnalysis& source, const Inversion& inversion) {
+  for (const GroupCalls& group : source.groups) {
+    if (group.group != inversion.first->group && group.group != inversion.second->group) continue;
+    for (const MemberCalls& member : group.members)
+      if (!member.stream) return true;
+  }
+  return false;
+}
+
 // An extra or skipped call also ends in such a cycle: then the order was right and the count wrong.
 bool HasOtherCount(const SourceAnalysis& source) {
   return std::any_of(source.divergences.begin(), source.divergences.end(), [](const Divergence& d) {
@@ -104,6 +118,13 @@ static RuleAnswer JudgeInversion(const Case& facts) {
       if (!finding) continue;
       finding->cause = "group-order-inversion";
       finding->status = Status::hang;
+      if (SidesAreEqual(inversion) && SomebodyIsMissing(source, inversion)) {
+        // Of the ranks that are here as many do it one way as the other; which is the usual one the missing would tell.
+        finding->affected_ranks = std::exchange(finding->ranks, {});
+        finding->status = Status::undetermined;
+        answer.open.push_back(
+            {"Which side has the order that the others have?", "the records of all ranks of the two groups"});
+      }
       finding->severity = Severity::critical;
       finding->weight = 91;
       answer.findings.push_back(std::move(*finding));

@@ -98,5 +98,45 @@ TEST(Removal, WithdrawsAnAnswerRatherThanChangingIt) {
   EXPECT_GE(answered, kLeastAnswered);
 }
 
+// Which kinds of file a name may be of; traces are left out, they tell of slowness only.
+constexpr std::string_view kKinds[] = {"nccl_trace_rank", "nccl_", "stdout", "stack", "ras", "output", "dmesg"};
+size_t KindOf(std::string_view path) {
+  const auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                  [&](std::string_view kind) { return FileName(path).starts_with(kind); });
+  return static_cast<size_t>(found - std::begin(kKinds));
+}
+
+std::set<int> InnocentsOfAllPairsAndRanks(const IncidentTruth& truth, std::string& where) {
+  const auto files =
+      ReadRecording(TestFolder("corpus") / truth.name, [&](std::string_view path) { return !IsTrace(path); });
+  std::set<int> innocents, ranks;
+  const auto judge = [&](const std::string& name, const std::function<bool(std::string_view)>& is_kept) {
+    if (std::none_of(files.begin(), files.end(), [&](const RecordedFile& file) { return is_kept(file.path); })) return;
+    for (const int rank : InnocentRanks(truth, DiagnoseKept(files, is_kept))) {
+      innocents.insert(rank);
+      where += " " + std::to_string(rank) + " " + name + ";";
+    }
+  };
+  for (const RecordedFile& file : files) ranks.insert(RankInName(file.path));
+  ranks.erase(-1);
+  for (const int rank : ranks)
+    judge("without rank " + std::to_string(rank), [=](std::string_view path) { return RankInName(path) != rank; });
+  for (size_t a = 0; a < std::size(kKinds); ++a) {
+    for (size_t b = a + 1; b < std::size(kKinds); ++b) {
+      judge("from " + std::string(kKinds[a]) + " and " + std::string(kKinds[b]),
+            [=](std::string_view path) { return KindOf(path) == a || KindOf(path) == b; });
+    }
+  }
+  return innocents;
+}
+
+TEST(Removal, BlamesNobodyInnocentWhicheverRankOrPairOfKindsIsLeft) {
+  const std::vector<IncidentTruth> truths = ParseTruth(ReadWhole(TestFolder("corpus/truth.json")));
+  std::vector<std::string> wheres(truths.size());
+  std::vector<std::set<int>> innocents(truths.size());
+  ParallelFor(truths.size(), 0, [&](size_t i) { innocents[i] = InnocentsOfAllPairsAndRanks(truths[i], wheres[i]); });
+  for (size_t i = 0; i < truths.size(); ++i) EXPECT_TRUE(innocents[i].empty()) << truths[i].name << ":" << wheres[i];
+}
+
 }  // namespace
 }  // namespace tacet
