@@ -13,7 +13,7 @@ namespace {
 
 int RunAgent(const std::vector<std::string>& arguments) {
   auto options = Options::Parse(
-      arguments, {{"--boxes", 'b', true}, {"--listen", 'l', true}, {"--interval", 'i', true}, {"--host", 0, true}});
+      arguments, {{"--boxes", 'b', true}, {"--listen", 'l', true}, {"--interval", 'i', true}, {"--host", 0, true}, {"--hang-after", 0, true}});
   if (!options) return Complain(options.error());
   if (!options->rest().empty()) return Complain({"agent takes no paths", "the box folder is named with --boxes"});
   AgentOptions agent_options;
@@ -27,6 +27,9 @@ int RunAgent(const std::vector<std::string>& arguments) {
   auto interval = ParseNumber(options->Value("--interval").value_or("1000"), 100, 60000);
   if (!interval) return Complain(interval.error());
   agent_options.interval_ms = *interval;
+  auto hang_after = ParseNumber(options->Value("--hang-after").value_or("4"), 1, 3600);
+  if (!hang_after) return Complain(hang_after.error());
+  agent_options.hang_rule.floor_ns = *hang_after * 1'000'000'000;
 
   const StopSignal stop;
   auto agent = Agent::Start(agent_options);
@@ -55,6 +58,7 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
   -b, --boxes DIR     box folder (default: TACET_BOX_DIR, else /dev/shm/tacet); waits for it if it is not there
   -l, --listen ADDR   host:port (default 127.0.0.1:9560; port 0 takes a free one and prints it)
   -i, --interval MS   time between looks (default 1000)
+      --hang-after S  no standstill shorter than this is called a hang (default 4); docs/live.md has the whole rule
       --host NAME     name of this node in answers (default: the host name)
 
 Ends on SIGTERM and SIGINT.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <set>
 
 #include "base/json_writer.h"
 #include "live/state_metrics.h"
@@ -30,7 +31,7 @@ std::string OwnHostName() {
 
 }  // namespace
 
-Agent::Agent(AgentOptions options) : options_(std::move(options)), watch_(options_.boxes) {
+Agent::Agent(AgentOptions options) : options_(std::move(options)), watch_(options_.boxes), hangs_(options_.hang_rule) {
   if (options_.host.empty()) options_.host = OwnHostName();
 }
 
@@ -72,8 +73,13 @@ void Agent::LookOnce() {
   {
     const std::lock_guard lock(watch_lock_);
     const int64_t began = MonotonicNs();
-    state->host = watch_.Look(WallNs(), [&](const FinishedOperation& finished) { operations_.Add(finished); });
+    state->host = watch_.Look(WallNs(), [&](const FinishedOperation& finished) {
+      operations_.Add(finished);
+      normal_.Add(finished);
+    });
     operations_.ForgetJobsNotIn(state->host);
+    normal_.ForgetBoxesNotIn(state->host);
+    JudgeHangs(*state);
     ++looks_;
     look_seconds_ += static_cast<double>(MonotonicNs() - began) / 1e9;
     state->host.host = options_.host;
@@ -83,6 +89,18 @@ void Agent::LookOnce() {
   const std::lock_guard lock(state_lock_);
   state_ = std::move(state);
   looked_monotonic_ns_ = MonotonicNs();
+}
+
+void Agent::JudgeHangs(AgentState& state) {
+  std::vector<const BoxState*> boxes;
+  for (BoxState& box : state.host.boxes) {
+    for (OperationState& op : box.operations) op.normal_ns = normal_.NormalNs(box.name, op);
+    boxes.push_back(&box);
+  }
+  state.suspicions = hangs_.Look(boxes, MonotonicNs(), state.host.wall_ns);
+  std::set<std::string> jobs;
+  for (const HangSuspicion& suspicion : state.suspicions) jobs.insert(suspicion.job);
+  for (BoxState& box : state.host.boxes) box.suspected = jobs.contains(box.job);
 }
 
 HttpReply Agent::AnswerMetrics() {

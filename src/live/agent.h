@@ -9,6 +9,7 @@
 
 #include "live/box_watch.h"
 #include "live/http_server.h"
+#include "live/normal_durations.h"
 #include "live/operation_metrics.h"
 #include "live/state_json.h"
 
@@ -19,6 +20,7 @@ struct AgentOptions {
   HttpAddress listen{"127.0.0.1", 9560};
   std::string host;            // empty: as the kernel says
   int64_t interval_ms = 1000;  // between looks
+  HangRule hang_rule;
 };
 
 // One a node: watches the boxes below a folder and answers what it sees.
@@ -33,6 +35,7 @@ class Agent {
   explicit Agent(AgentOptions options);
   void Loop();
   void LookOnce();
+  void JudgeHangs(AgentState& state);
   HttpReply Answer(const HttpRequest& request);
   HttpReply AnswerMetrics();
   HttpReply AnswerState(const HttpRequest& request) const;
@@ -42,6 +45,8 @@ class Agent {
   std::mutex watch_lock_;  // the watch and all that the loop changes
   BoxWatch watch_;
   OperationMetrics operations_;
+  NormalDurations normal_;
+  HangWatch hangs_;
   uint64_t looks_ = 0, scrapes_ = 0;
   double look_seconds_ = 0, scrape_seconds_ = 0;  // all together
   mutable std::mutex state_lock_;

@@ -84,7 +84,7 @@ HostState BoxWatch::Look(int64_t wall_ns, const std::function<void(const Finishe
   for (auto& [name, watched] : boxes_) {
     BoxState box;
     if (watched) {
-      box = LookAt(*watched, wall_ns, finished);
+      box = LookAt(name, *watched, wall_ns, finished);
     } else {
       auto reader = BoxFileReader::Open(options_.root + "/" + name);
       box.trouble = "unreadable";
@@ -96,11 +96,12 @@ HostState BoxWatch::Look(int64_t wall_ns, const std::function<void(const Finishe
   return state;
 }
 
-BoxState BoxWatch::LookAt(Watched& watched, int64_t wall_ns,
+BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wall_ns,
                           const std::function<void(const FinishedOperation&)>& finished) {
   const std::string copy = watched.reader.Copy(0);
   const BlackBox box = ParseBlackBox(copy);
   BoxState state = DescribeBox(copy, box, wall_ns, options_.most_operations);
+  state.name = name;
   if (!state.trouble.empty()) return state;
   const box::Header& header = box.header;
   state.sight = processes_.Look({header.pid, header.process_start_jiffies, TextIn(header.boot_id)});

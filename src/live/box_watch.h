@@ -52,7 +52,8 @@ class BoxWatch {
  private:
   struct Watched;
   void Find();
-  BoxState LookAt(Watched& watched, int64_t wall_ns, const std::function<void(const FinishedOperation&)>& finished);
+  BoxState LookAt(const std::string& name, Watched& watched, int64_t wall_ns,
+                  const std::function<void(const FinishedOperation&)>& finished);
 
   BoxWatchOptions options_;
   ProcessLooker processes_;
