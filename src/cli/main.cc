@@ -10,11 +10,12 @@
 namespace tacet {
 
 extern const Command kDiagnoseCommand, kProfileCommand, kCompareCommand, kExplainCommand, kFormatsCommand,
-    kAgentCommand;
+    kAgentCommand, kServeCommand;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kCommands[] = {&kDiagnoseCommand, &kProfileCommand, &kCompareCommand,
-                                                 &kExplainCommand,  &kFormatsCommand, &kAgentCommand};
+                                                 &kExplainCommand,  &kFormatsCommand, &kAgentCommand,
+                                                 &kServeCommand};
   return kCommands;
 }
 

@@ -47,7 +47,7 @@ struct BoxWatch::Watched {
   BoxFileReader::RingPlace place;
   bool beats_elsewhere = false;  // it beats though /proc does not know it: another pid namespace
   uint64_t heartbeats = 0;
-  bool seen = false;
+  bool was_gone = false;
 };
 
 BoxWatch::BoxWatch(BoxWatchOptions options) : options_(std::move(options)), processes_(options_.proc) {}
@@ -106,10 +106,10 @@ BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wal
   const box::Header& header = box.header;
   state.sight = processes_.Look({header.pid, header.process_start_jiffies, TextIn(header.boot_id)});
   // In a container the pid is one of its own namespace, which /proc of the host does not know by that number.
-  const bool beat = watched.seen && header.heartbeats > watched.heartbeats;
+  const bool gone = state.sight == ProcessSight::gone;
+  if (gone && watched.was_gone && header.heartbeats > watched.heartbeats) watched.beats_elsewhere = true;
   watched.heartbeats = header.heartbeats;
-  watched.seen = true;
-  if (state.sight == ProcessSight::gone && beat) watched.beats_elsewhere = true;
+  watched.was_gone = gone;
   if (watched.beats_elsewhere && state.sight == ProcessSight::gone) state.sight = ProcessSight::unknown;
   watched.reader.Follow(watched.place, [&](const box::Op& op) { finished(DescribeFinished(box, state, op)); });
   state.lapped = watched.place.lapped;

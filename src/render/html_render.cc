@@ -60,18 +60,25 @@ void Fill(std::string_view* page, std::string_view mark, std::string_view value,
   page->remove_prefix(at + mark.size());
 }
 
-}  // namespace
-
-std::string RenderHtml(const Report& report) {
-  const std::string json = EscapeForScript(RenderJson(report));
+// The file on disk may ask nobody; the live page its own server.
+std::string RenderPage(const Report& report, std::string_view live) {
+  const std::string json = RenderJson(report);
+  const std::string shown =
+      EscapeForScript(live.empty() ? json : "{\"live\":" + std::string(live) + "," + json.substr(1));
   std::string_view page = ReportPage();
   std::string out;
-  out.reserve(page.size() + json.size() + 16384);
+  out.reserve(page.size() + shown.size() + 16384);
+  Fill(&page, "{{connect}}", live.empty() ? "" : "connect-src 'self'; ", &out);
   Fill(&page, "{{title}}", "Tacet: " + std::string(Name(report.verdict.status)), &out);
   Fill(&page, "{{plain}}", EscapeForHtml(RenderText(report, TextOptions())), &out);
-  Fill(&page, "{{report}}", json, &out);
+  Fill(&page, "{{report}}", shown, &out);
   out += page;
   return out;
 }
+
+}  // namespace
+
+std::string RenderHtml(const Report& report) { return RenderPage(report, ""); }
+std::string RenderLiveHtml(const Report& report, std::string_view live) { return RenderPage(report, live); }
 
 }  // namespace tacet

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "cli/stop_signal.h"
+#include "live/server.h"
+
+namespace tacet {
+namespace {
+
+Result<AgentSource> ReadAgentSource(const Options& options) {
+  AgentSource source;
+  for (const std::string& list : options.Values("--agents")) {
+    auto agents = ParseAgents(list);
+    if (!agents) return agents.error();
+    source.fixed.insert(source.fixed.end(), agents->begin(), agents->end());
+  }
+  for (const std::string& list : options.Values("--slurm")) {
+    auto nodes = ExpandNodeList(list);
+    if (!nodes) return nodes.error();
+    for (const std::string& node : *nodes) source.fixed.push_back({node, kAgentPort});
+  }
+  source.file = options.Value("--agents-file").value_or("");
+  source.dns = options.Value("--dns").value_or("");
+  if (source.fixed.empty() && !source.changes())
+    return Error{"serve needs to know where the agents are",
+                 "--agents node1,node2:9560 or --agents-file FILE or --slurm 'node[01-16]' or --dns NAME"};
+  return source;
+}
+
+int RunServe(const std::vector<std::string>& arguments) {
+  auto options = Options::Parse(arguments, {{"--agents", 'a', true},
+                                            {"--agents-file", 0, true},
+                                            {"--slurm", 0, true},
+                                            {"--dns", 0, true},
+                                            {"--listen", 'l', true},
+                                            {"--interval", 'i', true},
+                                            {"--hang-after", 0, true},
+                                            {"--workers", 0, true}});
+  if (!options) return Complain(options.error());
+  if (!options->rest().empty()) return Complain({"serve takes no paths", "agents are named with --agents"});
+  ServerOptions server_options;
+  auto source = ReadAgentSource(*options);
+  if (!source) return Complain(source.error());
+  server_options.agents = *source;
+  auto listen = ParseHttpAddress(options->Value("--listen").value_or("9570"), server_options.listen);
+  if (!listen) return Complain(listen.error());
+  server_options.listen = *listen;
+  auto interval = ParseNumber(options->Value("--interval").value_or("1000"), 100, 60000);
+  if (!interval) return Complain(interval.error());
+  server_options.poll.interval_ms = *interval;
+  auto workers = ParseNumber(options->Value("--workers").value_or("32"), 2, 512);
+  if (!workers) return Complain(workers.error());
+  server_options.poll.workers = static_cast<int>(*workers);
+  auto hang_after = ParseNumber(options->Value("--hang-after").value_or("4"), 1, 3600);
+  if (!hang_after) return Complain(hang_after.error());
+  server_options.hang_rule.floor_ns = *hang_after * 1'000'000'000;
+
+  const StopSignal stop;
+  auto server = Server::Start(server_options);
+  if (!server) return Complain(server.error());
+  server_options.listen.port = (*server)->port();
+  std::printf("tacet serve: %zu agents, http://%s\n", (*server)->agents(), Show(server_options.listen).c_str());
+  std::fflush(stdout);
+  stop.Wait();
+  return kHealthy;
+}
+
+}  // namespace
+
+extern const Command kServeCommand;
+const Command kServeCommand = {
+    "serve", "Join all agents of a cluster: one verdict a job, live page, JSON",
+    R"(tacet serve (--agents LIST | --agents-file FILE | --slurm NODES | --dns NAME) [options]
+
+Asks the agents of all nodes what they see, tells when a job hangs, and then runs the rules of
+'tacet diagnose' over the job's black boxes. Agents may vanish and return. Over HTTP:
+  /                    the live page           /metrics             for Prometheus
+  /api/v1/verdict      the report (tacet.report.v1) of the job in the worst state; ?job=NAME for one
+  /api/v1/jobs         all jobs with their verdicts
+  /api/v1/agents       who answers and who does not
+  /api/v1/state        all processes, brief; ?job=NAME&offset=N&limit=N
+
+  -a, --agents LIST      host:port,... (port 9560 where none is named); may be given several times
+      --agents-file FILE one or more a line, '#' begins a comment; read again when it changes
+      --slurm NODES      a node list as Slurm writes it: node[01-16,20]
+      --dns NAME         every address of NAME[:PORT], asked again every 15 s (a headless service)
+  -l, --listen ADDR      host:port (default 127.0.0.1:9570; port 0 takes a free one and prints it)
+  -i, --interval MS      time between two questions to one agent (default 1000)
+      --hang-after S     no standstill shorter than this is called a hang (default 4)
+      --workers N        questions at a time (default 32)
+
+Ends on SIGTERM and SIGINT.
+
+Examples:
+  tacet serve --slurm "$SLURM_JOB_NODELIST" --listen 0.0.0.0:9570
+  tacet serve --dns tacet-agents.monitoring.svc.cluster.local
+  curl -s localhost:9570/api/v1/verdict
+)",
+    RunServe};
+
+}  // namespace tacet

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/http_client.h"
+
+#include <httplib.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace tacet {
+
+using Clock = std::chrono::steady_clock;
+
+// The library's timeouts hold for single reads, so a server that sends a byte a second would hold a thread for ever.
+// One thread shuts the sockets of requests that are over their time.
+struct HttpClient::Inside {
+  std::mutex lock;
+  std::condition_variable wake;
+  std::multimap<Clock::time_point, httplib::Client*> running;
+  bool stop = false;
+  std::thread reaper;
+
+  void Reap() {
+    std::unique_lock held(lock);
+    while (!stop) {
+      if (running.empty()) {
+        wake.wait(held);
+        continue;
+      }
+      const auto first = running.begin();
+      if (first->first <= Clock::now()) {
+        first->second->stop();
+        auto entry = running.extract(first);
+        entry.key() = Clock::now() + std::chrono::milliseconds(100);  // it may not have connected yet
+        running.insert(std::move(entry));
+      } else {
+        wake.wait_until(held, first->first);
+      }
+    }
+  }
+};
+
+HttpClient::HttpClient() : inside_(std::make_unique<Inside>()) {
+  inside_->reaper = std::thread([raw = inside_.get()] { raw->Reap(); });
+}
+
+HttpClient::~HttpClient() {
+  {
+    const std::lock_guard lock(inside_->lock);
+    inside_->stop = true;
+  }
+  inside_->wake.notify_all();
+  inside_->reaper.join();
+}
+
+Result<std::string> HttpClient::Get(const HttpAddress& address, const std::string& path, const HttpLimits& limits) {
+  httplib::Client client(address.host, address.port);
+  client.set_connection_timeout(std::chrono::milliseconds(limits.connect_ms));
+  client.set_read_timeout(std::chrono::milliseconds(limits.whole_ms));
+  client.set_write_timeout(std::chrono::milliseconds(limits.whole_ms));
+  client.set_keep_alive(false);
+  const auto deadline = Clock::now() + std::chrono::milliseconds(limits.connect_ms + limits.whole_ms);
+  {
+    const std::lock_guard lock(inside_->lock);
+    inside_->running.emplace(deadline, &client);
+  }
+  inside_->wake.notify_all();
+  std::string body;
+  bool too_large = false;
+  const auto result = client.Get(path, [&](const char* bytes, size_t size) {
+    too_large = body.size() + size > limits.most_bytes;
+    if (!too_large) body.append(bytes, size);
+    return !too_large && Clock::now() < deadline;
+  });
+  {
+    const std::lock_guard lock(inside_->lock);
+    std::erase_if(inside_->running, [&](const auto& entry) { return entry.second == &client; });
+  }
+  if (too_large) return Error{"the answer is larger than " + std::to_string(limits.most_bytes) + " bytes", ""};
+  if (Clock::now() >= deadline) return Error{"no whole answer in time", ""};
+  if (!result) return Error{"no answer: " + httplib::to_string(result.error()), "is an agent running there?"};
+  if (result->status != 200) return Error{"answered with HTTP status " + std::to_string(result->status), ""};
+  return body;
+}
+
+std::string EncodeUrlPath(std::string_view path) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~/").find(c) != std::string_view::npos;
+    if (plain)
+      out += c;
+    else
+      out.append({'%', kHex[byte >> 4], kHex[byte & 15]});
+  }
+  return out;
+}
+
+}  // namespace tacet

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "base/parallel.h"
+
+namespace tacet {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kLookEveryNs = kSecond / 2;
+constexpr int64_t kReadSourceEveryNs = 15 * kSecond;
+constexpr int kHttpThreads = 8;
+constexpr unsigned kFetchThreads = 16;
+// All small copies of a hanging job together: large jobs get fewer records a box, never fewer than the last few.
+constexpr uint64_t kFetchBudget = uint64_t{128} << 20;
+constexpr uint64_t kMostRecords = 1024, kFewestRecords = 16, kRecordBytes = 192;
+
+int64_t WallNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+int64_t MonotonicNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// While a hang is young its picture still changes: processes die of their own timeouts, operations pass ten seconds.
+int64_t JudgeAgainAfter(int judged) { return judged < 6 ? 2 * kSecond : 30 * kSecond; }
+
+}  // namespace
+
+Server::Server(ServerOptions options) : options_(std::move(options)), hangs_(options_.hang_rule) {}
+
+Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
+  std::unique_ptr<Server> server(new Server(std::move(options)));
+  auto agents = server->options_.agents.Read();
+  if (!agents && !server->options_.agents.changes()) return agents.error();
+  if (!agents) server->source_error_ = agents.error().message;  // a name may come to life later
+  const std::vector<HttpAddress> list = agents ? *agents : std::vector<HttpAddress>();
+  server->agent_count_ = list.size();
+  server->poll_ = std::make_unique<AgentPoll>(list, server->options_.poll);
+  server->LookOnce();
+  auto http = HttpServer::Start(server->options_.listen, kHttpThreads,
+                                [raw = server.get()](const HttpRequest& request) { return raw->Answer(request); });
+  if (!http) return http.error();
+  server->server_ = std::move(*http);
+  server->loop_ = std::thread([raw = server.get()] { raw->Loop(); });
+  server->judge_ = std::thread([raw = server.get()] { raw->JudgeLoop(); });
+  return server;
+}
+
+Server::~Server() {
+  stop_ = true;
+  judge_wake_.notify_all();
+  if (loop_.joinable()) loop_.join();
+  if (judge_.joinable()) judge_.join();
+  server_.reset();
+}
+
+std::shared_ptr<Server::Moment> Server::moment() const {
+  const std::lock_guard lock(lock_);
+  return moment_;
+}
+
+void Server::Loop() {
+  int64_t next = 0, read_source = MonotonicNs() + kReadSourceEveryNs;
+  while (!stop_) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kLookEveryNs / 5));
+    if (MonotonicNs() < next) continue;
+    next = MonotonicNs() + kLookEveryNs;
+    LookOnce();
+    if (!options_.agents.changes() || MonotonicNs() < read_source) continue;
+    read_source = MonotonicNs() + kReadSourceEveryNs;
+    auto agents = options_.agents.Read();
+    const std::lock_guard lock(lock_);
+    source_error_ = agents ? "" : agents.error().message;  // the agents known so far are kept
+    if (!agents) continue;
+    agent_count_ = agents->size();
+    poll_->SetAgents(*agents);
+  }
+}
+
+// An agent that no longer answers says nothing: what it last said must not look like a standstill.
+std::shared_ptr<Server::Moment> Server::Join() const {
+  auto moment = std::make_shared<Moment>();
+  moment->agents = poll_->Views();
+  const int64_t now = MonotonicNs();
+  const int64_t stale = std::max(3 * options_.poll.interval_ms * 1'000'000, 5 * kSecond);
+  for (size_t i = 0; i < moment->agents.size(); ++i) {
+    const AgentView& view = moment->agents[i];
+    if (!view.state || now - view.answered_ns > stale) continue;
+    ++moment->reachable;
+    for (const BoxState& box : view.state->host.boxes) moment->boxes.emplace_back(i, &box);
+  }
+  return moment;
+}
+
+std::map<std::string, std::vector<JobMember>> Server::Moment::Jobs() const {
+  std::map<std::string, std::vector<JobMember>> jobs;
+  for (const auto& [agent, box] : boxes)
+    if (box->trouble.empty()) jobs[box->job].push_back({Show(agents[agent].address), box});
+  return jobs;
+}
+
+void Server::LookOnce() {
+  auto moment = Join();
+  const int64_t now = MonotonicNs();
+  const std::vector<HangSuspicion> hangs = FindHangs(*moment, now);
+  const std::lock_guard lock(lock_);
+  UpdateJobs(*moment, hangs, now);
+  moment_ = std::move(moment);
+}
+
+// The server's own watch knows all members. What it has not watched for long enough (it was just started) it takes from
+// the agents, where all agents that see members waiting agree.
+std::vector<HangSuspicion> Server::FindHangs(const Moment& moment, int64_t now_ns) {
+  std::vector<const BoxState*> boxes;
+  for (const auto& [agent, box] : moment.boxes) boxes.push_back(box);
+  std::vector<HangSuspicion> hangs = hangs_.Look(boxes, now_ns, WallNs());
+  using Key = std::pair<std::string, uint64_t>;
+  std::set<Key> own;
+  for (const HangSuspicion& hang : hangs) own.insert({hang.job, hang.comm});
+  std::map<Key, std::set<size_t>> waiting, suspecting;
+  std::map<Key, HangSuspicion> told;
+  for (const auto& [agent, box] : moment.boxes)
+    for (const OperationState& op : box->operations)
+      if (op.tells_end && box->IsLive()) waiting[{box->job, op.comm}].insert(agent);
+  for (size_t i = 0; i < moment.agents.size(); ++i) {
+    if (!moment.agents[i].state) continue;
+    for (const HangSuspicion& hang : moment.agents[i].state->suspicions) {
+      const Key key(hang.job, hang.comm);
+      suspecting[key].insert(i);
+      HangSuspicion& joined = told.emplace(key, hang).first->second;
+      joined.still_ns = std::min(joined.still_ns, hang.still_ns);
+    }
+  }
+  for (const auto& [key, hang] : told) {
+    const auto& who = waiting[key];
+    const bool all =
+        !who.empty() && std::includes(suspecting[key].begin(), suspecting[key].end(), who.begin(), who.end());
+    if (all && !own.contains(key)) hangs.push_back(hang);
+  }
+  return hangs;
+}
+
+void Server::UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& hangs, int64_t now_ns) {
+  const auto members = moment.Jobs();
+  std::erase_if(jobs_, [&](const auto& entry) { return !members.contains(entry.first) && !entry.second.judging; });
+  for (const auto& [name, list] : members) {
+    Job& job = jobs_[name];
+    job.boxes = list.size();
+    job.live =
+        static_cast<size_t>(std::count_if(list.begin(), list.end(), [](const auto& m) { return m.box->IsLive(); }));
+    job.suspicions.clear();
+    for (const HangSuspicion& hang : hangs)
+      if (hang.job == name) job.suspicions.push_back(hang);
+    if (!job.suspicions.empty()) {
+      if (job.hangs_since_wall_ns == 0)
+        job.hangs_since_wall_ns = job.suspicions[0].since_wall_ns, job.judge_again_ns = now_ns;
+      if (!job.judging && now_ns >= job.judge_again_ns) judge_wake_.notify_all();
+      continue;
+    }
+    // Once its processes are gone, a hang has no more witnesses: the verdict stands.
+    if (job.hangs_since_wall_ns != 0 && job.live == 0) continue;
+    if (job.hangs_since_wall_ns != 0 && job.report) {
+      job.last_hang = job.report->verdict.headline;
+      job.last_hang_wall_ns = job.hangs_since_wall_ns;
+    }
+    job.hangs_since_wall_ns = 0;
+    job.judged = 0;
+    job.report = std::make_shared<const Report>(DescribeRunningJob(name, list));
+  }
+}
+
+void Server::JudgeLoop() {
+  std::unique_lock held(lock_);
+  while (!stop_) {
+    std::string next;
+    const int64_t now = MonotonicNs();
+    for (const auto& [name, job] : jobs_)
+      if (!job.suspicions.empty() && now >= job.judge_again_ns) next = name;
+    if (next.empty()) {
+      judge_wake_.wait_for(held, std::chrono::milliseconds(200));
+      continue;
+    }
+    jobs_[next].judging = true;
+    held.unlock();
+    Judge(next);
+    held.lock();
+  }
+}
+
+void Server::Judge(const std::string& name) {
+  const auto seen = moment();
+  std::vector<HangSuspicion> suspicions;
+  {
+    const std::lock_guard lock(lock_);
+    suspicions = jobs_[name].suspicions;
+  }
+  const int64_t began = MonotonicNs();
+  Report report = JudgeHangingJob(FetchBoxes(*seen, name), suspicions, "");
+  report.seconds = static_cast<double>(MonotonicNs() - began) / 1e9;
+  const std::lock_guard lock(lock_);
+  Job& job = jobs_[name];
+  job.judging = false;
+  job.judge_again_ns = MonotonicNs() + JudgeAgainAfter(job.judged++);
+  if (job.hangs_since_wall_ns != 0) job.report = std::make_shared<const Report>(std::move(report));
+}
+
+std::vector<FetchedBox> Server::FetchBoxes(const Moment& moment, const std::string& job) {
+  std::vector<std::pair<size_t, const BoxState*>> wanted;
+  for (const auto& [agent, box] : moment.boxes)
+    if (box->trouble.empty() && box->job == job) wanted.emplace_back(agent, box);
+  const uint64_t share = kFetchBudget / std::max<size_t>(1, wanted.size()) / kRecordBytes;
+  const std::string newest = std::to_string(std::clamp(share, kFewestRecords, kMostRecords));
+  std::vector<FetchedBox> boxes(wanted.size());
+  ParallelFor(wanted.size(), kFetchThreads, [&](size_t i) {
+    const auto& [agent, box] = wanted[i];
+    const AgentView& view = moment.agents[agent];
+    auto body = poll_->client().Get(view.address, "/api/v1/boxes/" + EncodeUrlPath(box->name) + "?newest=" + newest,
+                                    options_.poll.limits);
+    if (!body) return;
+    boxes[i] = {view.state->host.host + "/" + box->name, std::move(*body), box->sight, view.state->host.wall_ns};
+  });
+  std::erase_if(boxes, [](const FetchedBox& box) { return box.bytes.empty(); });
+  return boxes;
+}
+
+}  // namespace tacet

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "live/agent_poll.h"
+#include "live/hang_watch.h"
+#include "live/job_verdict.h"
+
+namespace tacet {
+
+struct ServerOptions {
+  AgentSource agents;
+  HttpAddress listen{"127.0.0.1", 9570};
+  AgentPollOptions poll;
+  HangRule hang_rule;
+};
+
+// One a cluster: joins what all agents see, tells which job hangs, and runs the rules over its boxes.
+class Server {
+ public:
+  static Result<std::unique_ptr<Server>> Start(ServerOptions options);
+  ~Server();
+  int port() const { return server_->port(); }
+  size_t agents() const { return agent_count_; }
+
+ private:
+  struct Job {
+    std::vector<HangSuspicion> suspicions;
+    std::shared_ptr<const Report> report;  // the latest verdict
+    int64_t hangs_since_wall_ns = 0;       // 0: it does not
+    int64_t judge_again_ns = 0;            // monotonic
+    int judged = 0;                        // times in this hang
+    bool judging = false;
+    size_t live = 0, boxes = 0;
+    std::optional<std::string> last_hang;  // headline of a hang that is over
+    int64_t last_hang_wall_ns = 0;
+  };
+  // One moment of the whole cluster; states live as long as it does.
+  struct Moment {
+    std::vector<AgentView> agents;
+    std::vector<std::pair<size_t, const BoxState*>> boxes;  // of agents that answered lately, by agent
+    size_t reachable = 0;
+    std::map<std::string, std::vector<JobMember>> Jobs() const;
+  };
+
+  explicit Server(ServerOptions options);
+  void Loop();
+  void LookOnce();
+  std::shared_ptr<Moment> Join() const;
+  std::vector<HangSuspicion> FindHangs(const Moment& moment, int64_t now_ns);
+  void UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& hangs, int64_t now_ns);
+  void JudgeLoop();
+  void Judge(const std::string& name);
+  std::vector<FetchedBox> FetchBoxes(const Moment& moment, const std::string& job);
+
+  HttpReply Answer(const HttpRequest& request);
+  HttpReply AnswerVerdict(const HttpRequest& request, bool page);
+  HttpReply AnswerAgents() const;
+  HttpReply AnswerJobs() const;
+  HttpReply AnswerState(const HttpRequest& request) const;
+  HttpReply AnswerMetrics() const;
+  std::string PickJob(const std::string& asked) const;  // the one asked for, else the worst
+  std::shared_ptr<Moment> moment() const;
+
+  ServerOptions options_;
+  std::unique_ptr<AgentPoll> poll_;
+  HangWatch hangs_;  // used by the loop alone
+  mutable std::mutex lock_;
+  std::condition_variable judge_wake_;
+  std::shared_ptr<Moment> moment_;
+  std::map<std::string, Job> jobs_;
+  std::string source_error_;
+  std::atomic<size_t> agent_count_{0};
+  std::atomic<bool> stop_{false};
+  std::unique_ptr<HttpServer> server_;
+  std::thread loop_, judge_;
+};
+
+}  // namespace tacet

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "live/server.h"
+#include "live/state_json.h"
+#include "render/html_render.h"
+#include "render/json_render.h"
+#include "render/prometheus_render.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kPage = 256, kLargestPage = 4096;
+
+size_t NumberIn(const HttpRequest& request, const std::string& name, size_t otherwise) {
+  const std::string text = request.Query(name);
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) return otherwise;
+  return static_cast<size_t>(std::stoul(text));
+}
+
+HttpReply Json(JsonWriter& json) { return {200, "application/json", json.Take() + "\n"}; }
+
+// What no job of the past or present is behind.
+Report EmptyReport(const std::string& why) {
+  Report report;
+  report.verdict.status = Status::healthy;
+  report.verdict.confidence = Confidence::possible;
+  report.verdict.headline = why;
+  return report;
+}
+
+}  // namespace
+
+HttpReply Server::Answer(const HttpRequest& request) {
+  const std::string& path = request.path;
+  if (path == "/") return AnswerVerdict(request, true);
+  if (path == "/api/v1/verdict") return AnswerVerdict(request, false);
+  if (path == "/api/v1/agents") return AnswerAgents();
+  if (path == "/api/v1/jobs") return AnswerJobs();
+  if (path == "/api/v1/state") return AnswerState(request);
+  if (path == "/metrics") return AnswerMetrics();
+  if (path == "/healthz") return {200, "text/plain", "ok\n"};
+  return NotFound("try /, /metrics, /healthz, /api/v1/verdict, /api/v1/jobs, /api/v1/agents, /api/v1/state");
+}
+
+// Jobs that hang first, then those with live processes.
+std::string Server::PickJob(const std::string& asked) const {
+  if (!asked.empty()) return jobs_.contains(asked) ? asked : "";
+  const auto worse = [](const auto& a, const auto& b) {
+    const auto rank = [](const Job& job) { return std::pair(job.hangs_since_wall_ns == 0, job.live == 0); };
+    return rank(a.second) < rank(b.second);
+  };
+  const auto found = std::min_element(jobs_.begin(), jobs_.end(), worse);
+  return found == jobs_.end() ? "" : found->first;
+}
+
+HttpReply Server::AnswerVerdict(const HttpRequest& request, bool page) {
+  std::unique_lock held(lock_);
+  const std::string asked = request.Query("job");
+  const std::string name = PickJob(asked);
+  if (!asked.empty() && name.empty()) return NotFound("no such job; /api/v1/jobs lists them");
+  JsonWriter live;
+  live.BeginObject();
+  live.Key("job");
+  name.empty() ? live.Null() : live.String(name);
+  std::shared_ptr<const Report> report;
+  if (!name.empty()) {
+    const Job& job = jobs_.at(name);
+    report = job.report;
+    live.Key("hangs").Bool(job.hangs_since_wall_ns != 0);
+    live.Key("hangs_since_wall_ns");
+    job.hangs_since_wall_ns == 0 ? live.Null() : live.Int(job.hangs_since_wall_ns);
+    live.Key("suspicions").BeginArray();
+    for (const HangSuspicion& suspicion : job.suspicions) WriteSuspicion(live, suspicion);
+    live.EndArray();
+    live.Key("processes").Int(static_cast<int64_t>(job.boxes));
+    live.Key("processes_live").Int(static_cast<int64_t>(job.live));
+    live.Key("last_hang");
+    job.last_hang ? live.String(*job.last_hang) : live.Null();
+  }
+  live.Key("agents").Int(static_cast<int64_t>(moment_->agents.size()));
+  live.Key("agents_reachable").Int(static_cast<int64_t>(moment_->reachable));
+  live.Key("jobs").BeginArray();
+  for (const auto& [job, entry] : jobs_) live.String(job);
+  live.EndArray();
+  live.EndObject();
+  if (!report)
+    report = std::make_shared<const Report>(
+        EmptyReport(moment_->reachable == 0 ? "No agent answers yet" : "No job with black boxes runs on these nodes"));
+  held.unlock();
+  if (page) return {200, "text/html; charset=utf-8", RenderLiveHtml(*report, live.text())};
+  // The report's own object, with one more member in front.
+  const std::string json = RenderJson(*report);
+  return {200, "application/json", "{\"live\":" + live.Take() + "," + json.substr(1)};
+}
+
+HttpReply Server::AnswerAgents() const {
+  const auto seen = moment();
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("reachable").Int(static_cast<int64_t>(seen->reachable));
+  json.Key("agents").BeginArray();
+  for (const AgentView& view : seen->agents) {
+    json.BeginObject();
+    json.Key("address").String(Show(view.address));
+    json.Key("host");
+    view.state ? json.String(view.state->host.host) : json.Null();
+    json.Key("boxes").Int(view.state ? static_cast<int64_t>(view.state->host.boxes.size()) : 0);
+    json.Key("failures").Int(view.failures);
+    json.Key("error");
+    view.error.empty() ? json.Null() : json.String(view.error);
+    json.EndObject();
+  }
+  json.EndArray().EndObject();
+  return Json(json);
+}
+
+HttpReply Server::AnswerJobs() const {
+  const std::lock_guard lock(lock_);
+  JsonWriter json;
+  json.BeginObject().Key("jobs").BeginArray();
+  for (const auto& [name, job] : jobs_) {
+    json.BeginObject();
+    json.Key("job").String(name);
+    json.Key("processes").Int(static_cast<int64_t>(job.boxes));
+    json.Key("processes_live").Int(static_cast<int64_t>(job.live));
+    json.Key("status").String(job.report ? Name(job.report->verdict.status) : "undetermined");
+    json.Key("cause");
+    job.report && !job.report->verdict.cause.empty() ? json.String(job.report->verdict.cause) : json.Null();
+    json.Key("headline").String(job.report ? job.report->verdict.headline : "");
+    json.EndObject();
+  }
+  json.EndArray().EndObject();
+  return Json(json);
+}
+
+HttpReply Server::AnswerState(const HttpRequest& request) const {
+  const auto seen = moment();
+  const std::string job = request.Query("job");
+  const size_t offset = NumberIn(request, "offset", 0);
+  const size_t limit = std::min(NumberIn(request, "limit", kPage), kLargestPage);
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("schema").String("tacet.cluster.v1");
+  json.Key("offset").Int(static_cast<int64_t>(offset));
+  json.Key("boxes").BeginArray();
+  size_t index = 0;
+  for (const auto& [agent, box] : seen->boxes) {
+    if (!job.empty() && box->job != job) continue;
+    if (index >= offset && index < offset + limit) WriteBox(json, *box, StateForm::brief);
+    ++index;
+  }
+  json.EndArray();
+  json.Key("total").Int(static_cast<int64_t>(index));
+  json.EndObject();
+  return Json(json);
+}
+
+HttpReply Server::AnswerMetrics() const {
+  const auto seen = moment();
+  std::vector<MetricFamily> families;
+  MetricFamily agents{"tacet_serve_agents", MetricType::gauge, "Agents, by whether they answered lately", {}, {}};
+  agents.samples = {{{{"state", "up"}}, static_cast<double>(seen->reachable)},
+                    {{{"state", "down"}}, static_cast<double>(seen->agents.size() - seen->reachable)}};
+  MetricFamily processes{"tacet_job_processes", MetricType::gauge, "Live processes with a black box", {}, {}};
+  MetricFamily hang{"tacet_job_hangs", MetricType::gauge, "1 while the job hangs, else 0", {}, {}};
+  MetricFamily verdict{"tacet_job_verdict_info", MetricType::gauge, "The present verdict", {}, {}};
+  const std::lock_guard lock(lock_);
+  for (const auto& [name, job] : jobs_) {
+    processes.samples.push_back({{{"job_id", name}}, static_cast<double>(job.live)});
+    hang.samples.push_back({{{"job_id", name}}, job.hangs_since_wall_ns != 0 ? 1.0 : 0.0});
+    if (job.report)
+      verdict.samples.push_back({{{"job_id", name},
+                                  {"status", std::string(Name(job.report->verdict.status))},
+                                  {"cause", job.report->verdict.cause}},
+                                 1});
+  }
+  for (MetricFamily* family : {&agents, &processes, &hang, &verdict}) families.push_back(std::move(*family));
+  return {200, "text/plain; version=0.0.4; charset=utf-8", RenderPrometheus(families)};
+}
+
+}  // namespace tacet
