@@ -201,6 +201,8 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
       break;
     }
   }
+  // A watchdog has waited already for as long as is normal.
+  outcome.aged |= outcome.unfinished_calls && outcome.first_timeout;
   int ended = 0, logged = 0;
   for (const auto& [rank, one] : life.ranks) {
     logged += one.has_nccl_log || one.has_output;
