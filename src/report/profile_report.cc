@@ -245,7 +245,7 @@ void AddRemarks(const Incident& incident, ProfileReport& profile) {
   };
   remark(cut, "ended early; what was complete is used");
   remark(unmarked, "without step marks (prof.step()): the whole recording counts as one step");
-  remark(assumed, "without a rank inside: it is taken from the file name");
+  remark(assumed, "without a rank inside: it is assumed, by the file name where it has one");
   if (profile.world_size > 0 && !incident.timelines.empty() &&
       static_cast<int64_t>(incident.timelines.size()) < profile.world_size)
     profile.remarks.push_back("traces of " + std::to_string(incident.timelines.size()) + " of " +

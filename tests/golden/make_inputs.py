@@ -156,12 +156,23 @@ def neighbours_both_send_first(to):
     copy("p2p_deadlock", to)
 
 
+def rank_computes_longer_in_nsight_exports(to):
+    to.mkdir(parents=True, exist_ok=True)
+    for f in sorted((GOLDEN.parents[1] / "src/evidence/nsys/samples").glob("nsys_2025_rank*.sqlite")):
+        shutil.copyfile(f, to / f.name.replace("rank", "report_"))
+
+
+def even_ranks_in_one_nsight_export(to):
+    to.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(GOLDEN.parents[1] / "src/evidence/nsys/samples/nsys_2022_one_host.sqlite", to / "report.sqlite")
+
+
 CASES = [rank_stuck_in_data_loader, rank_stuck_in_one_labelled_log, rank_stuck_while_another_process_is_oom_killed,
          rank_dead_in_compressed_files, rank_frozen_beside_a_stale_dump, rank_out_of_memory, rank_never_joins,
          collective_skipped_in_one_tagged_log, one_rank_reduces_with_max, neighbours_both_send_first,
          two_jobs_one_of_them_hangs, unused_parameter_ends_every_rank, exception_text_with_markup,
          rank_sleeps_before_every_step, environment_forces_a_slow_path, healthy_job, healthy_job_beside_an_oom_kill,
-         victims_log_alone]
+         victims_log_alone, rank_computes_longer_in_nsight_exports, even_ranks_in_one_nsight_export]
 
 for case in CASES:
     if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:

@@ -48,7 +48,7 @@ void NcclLogChunk::Keep(const NcclLogLine& line, NcclCallReader& call_reader) {
   NcclChunkLine& kept = lines.emplace_back();
   kept.line = line;
   kept.topic = topic;
-  if (topic == NcclTopic::call) kept.call_fits = call_reader.Parse(line.message, &kept.call);
+  if (topic == NcclTopic::call) kept.call_fits = call_reader.Parse(line.message, line.writer, &kept.call);
   if (topic == NcclTopic::api_call) kept.call_fits = ParseApiCall(line.message, &kept.call);
 }
 

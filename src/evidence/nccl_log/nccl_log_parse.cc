@@ -98,7 +98,7 @@ std::string_view Name(NcclFunction function) {
 // AllReduce: opCount 1e size 4194304 datatype 7 op 0 root 0 comm 0x7f8a4c000b80 [nranks=8] stream 0x7f8a4c001000
 // AllReduce: opCount 42 bytes 104857600 datatype 7 op 0
 // AllReduce: opCount 1e DONE
-bool NcclCallReader::Parse(std::string_view message, NcclCall* call) {
+bool NcclCallReader::Parse(std::string_view message, uint32_t writer, NcclCall* call) {
   *call = {};
   call->function = TakeFunction(message, ':');
   FieldCursor cursor(message);
@@ -108,7 +108,7 @@ bool NcclCallReader::Parse(std::string_view message, NcclCall* call) {
   if (!full.Literal(" sendbuff ")) return ParseLooseCall(cursor.rest(), call) || Trim(cursor.rest()) == "DONE";
   if (!full.AfterAddress(" recvbuff ") || !full.AfterAddress(" count ") || !full.Count(&call->count)) return false;
   const std::string_view rest = full.rest();
-  Ending& known = endings_[static_cast<size_t>(call->function)];
+  Ending& known = endings_[writer % kWriters][static_cast<size_t>(call->function)];
   if (!known.text.empty() && rest.starts_with(known.text)) {
     call->data_type = known.call.data_type;
     call->reduction = known.call.reduction;
@@ -122,7 +122,7 @@ bool NcclCallReader::Parse(std::string_view message, NcclCall* call) {
   return true;
 }
 
-bool ParseCall(std::string_view message, NcclCall* call) { return NcclCallReader().Parse(message, call); }
+bool ParseCall(std::string_view message, NcclCall* call) { return NcclCallReader().Parse(message, 0, call); }
 
 // ncclAllReduce(7f2a00000000,7f2a00000000,1024,7,0,0,0x55d0c0a0,0x7f10aa00)
 // ncclSend(0,7f2a00000000,4096,9,0,1,0x55d0c0a0,0x7f10aa00)

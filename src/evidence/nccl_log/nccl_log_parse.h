@@ -31,18 +31,21 @@ struct NcclCall {
   int32_t data_type = -1, reduction = -1, root = -1, nranks = -1;
   uint64_t comm = 0;  // address in its process, 0 where not printed
 };
-// Reads call lines, which are most of a log. One function's calls mostly end alike, from the data type to the
-// communicator, so the last ending is remembered and compared instead of read. The messages must outlive the reader.
+// Reads call lines, which are most of a log. One function's calls of one process mostly end alike, from the data type to
+// the communicator, so the last ending is remembered and compared instead of read. The messages must outlive the reader.
 class NcclCallReader {
  public:
-  bool Parse(std::string_view message, NcclCall* call);  // also of a DONE line, for its function and op_count
+  // Also of a DONE line, for its function and op_count. `writer` only says whose last ending to compare with: in a file
+  // of all ranks, ranks take turns and each has its own address of a communicator.
+  bool Parse(std::string_view message, uint32_t writer, NcclCall* call);
 
  private:
   struct Ending {
     std::string_view text;
     NcclCall call;
   };
-  Ending endings_[kNcclFunctions];
+  static constexpr uint32_t kWriters = 16;
+  Ending endings_[kWriters][kNcclFunctions];
 };
 bool ParseCall(std::string_view message, NcclCall* call);
 bool ParseApiCall(std::string_view message, NcclCall* call);

@@ -142,9 +142,10 @@ TEST(NcclLogCall, ReadsALineTheSameWhateverCameBefore) {
   const std::string lines[] = {line(7, 0, "0xa1"), line(7, 0, "0xa1"), line(7, 0, "0xa12"), line(7, 1, "0xa1"),
                                line(9, 0, "0xa1")};
   NcclCallReader reader;
+  uint32_t writer = 0;
   for (const std::string& text : lines) {
     NcclCall remembered, fresh;
-    ASSERT_TRUE(reader.Parse(text, &remembered));
+    ASSERT_TRUE(reader.Parse(text, writer++ % 2 * 17, &remembered));
     ASSERT_TRUE(ParseCall(text, &fresh));
     EXPECT_EQ(remembered.comm, fresh.comm) << text;
     EXPECT_EQ(remembered.data_type, fresh.data_type) << text;
