@@ -10,6 +10,7 @@
 #include "model/group_join.h"
 #include "model/identity.h"
 #include "model/job_split.h"
+#include "model/timeline_merge.h"
 
 namespace tacet {
 namespace {
@@ -124,8 +125,7 @@ class JobBuilder {
       return std::pair(a.source, a.rank) < std::pair(b.source, b.rank);
     });
     KeepOneStreamPerRank();
-    std::stable_sort(incident_.timelines.begin(), incident_.timelines.end(),
-                     [](const Timeline& a, const Timeline& b) { return a.rank < b.rank; });
+    JoinTracesOfOneRank(incident_.timelines, incident_.diagnostics);
   }
 
  private:

@@ -173,6 +173,61 @@ TEST(TorchTraceImport, ReadsTheBeginningOfACutFile) {
   EXPECT_GT(compressed.bytes.total, 0u);
 }
 
+TEST(TorchTraceImport, ReadsTheBareArrayOfEvents) {
+  const std::string text =
+      R"([{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 1, "dur": 1,
+           "args": {"correlation": 4}},
+          {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 2, "args": {"correlation": 4}}])";
+  EXPECT_EQ(kTorchTraceFormat.recognise(text, "x.json"), Recognition::yes);
+  const Fragment fragment = Read(text, "trace_rank6.json");
+  EXPECT_EQ(fragment.timelines.at(0).gpu.size(), 1u);
+  EXPECT_EQ(fragment.timelines[0].launches.size(), 1u);
+  EXPECT_EQ(fragment.speakers[0].rank.value, 6);
+  EXPECT_FALSE(fragment.timelines[0].cut);
+}
+
+TEST(TorchTraceImport, OfDuplicateKeysTheLastCounts) {
+  const Fragment fragment = Read(R"({"schemaVersion": 1, "schemaVersion": 2, "distributedInfo": {"rank": 1, "rank": 2},
+               "traceEvents": [{"ph": "X", "cat": "kernel", "name": "a", "name": "b", "ts": 1, "ts": 3, "dur": 1}],
+               "traceEvents": [{"ph": "X", "cat": "kernel", "name": "c", "ts": 9, "dur": 1}]})");
+  const Timeline& timeline = fragment.timelines.at(0);
+  ASSERT_EQ(timeline.gpu.size(), 2u);
+  EXPECT_EQ(timeline.names.Get(timeline.gpu[0].name), "b");
+  EXPECT_EQ(timeline.gpu[0].start_ns, 3000);
+}
+
+TEST(TorchTraceImport, EventsWithTimesThatAreNoNumbersAreLeftOut) {
+  const Fragment fragment = Read(R"({"schemaVersion": 1, "traceEvents": [
+        {"ph": "X", "cat": "kernel", "name": "k\d", "ts": Infinity, "dur": 1},
+        {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": NaN},
+        {"ph": "X", "cat": "kernel", "name": "k\x\q", "ts": -nan, "dur": 1},
+        {"ph": "X", "cat": "kernel", "name": "k", "ts": 1e400, "dur": 1},
+        {"ph": "X", "cat": "kernel", "name": "good\u00e9\q", "ts": 4, "dur": 1}]})");
+  EXPECT_EQ(fragment.timelines.at(0).gpu.size(), 2u);  // of the one without a duration the start is known
+  EXPECT_GT(fragment.bytes.not_understood, 0u);
+}
+
+TEST(TorchTraceImport, ATraceOfGlooHasOperationsWithoutKernels) {
+  const Fragment fragment =
+      Read(R"({"schemaVersion": 1, "distributedInfo": {"backend": "gloo", "rank": 0, "world_size": 2}, "traceEvents": [
+        {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 9, "tid": 9, "ts": 1, "dur": 100},
+        {"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 9, "tid": 9, "ts": 5, "dur": 2, "args":
+          {"Collective name": "allreduce", "In msg nelems": 64, "Out msg nelems": 64, "Group size": 2, "dtype": "Float"}}]})");
+  const Timeline& timeline = fragment.timelines.at(0);
+  EXPECT_TRUE(timeline.gpu.empty());
+  EXPECT_TRUE(Noted(fragment, "no-gpu-events"));
+  ASSERT_EQ(timeline.collectives.size(), 1u);
+  EXPECT_EQ(timeline.collectives[0].gpu_event, kNoIndex);
+  EXPECT_EQ(timeline.collectives[0].kind, OpKind::all_reduce);
+}
+
+TEST(TorchTraceImport, DeepNestingInWhatDescribesTheJobIsRefused) {
+  const std::string deep(100'000, '[');
+  const Fragment fragment = Read("{\"schemaVersion\": 1, \"distributedInfo\": {\"pg_config\": " + deep +
+                                 std::string(100'000, ']') + "}, \"traceEvents\": []}");
+  EXPECT_FALSE(fragment.speakers.at(0).rank.known());
+}
+
 TEST(TorchTraceFormat, KnowsItsOwnAndNoOther) {
   for (const char* name : {"torch_2_11_mesh_rank0.json", "torch_2_11_pipeline_rank1.json", "torch_1_13_rank2.json",
                            "torch_2_7_on_demand_rocm.json", "torch_unescaped.json"}) {
@@ -183,6 +238,9 @@ TEST(TorchTraceFormat, KnowsItsOwnAndNoOther) {
                            "[{\"name\":\"forward-compute\",\"ph\":\"X\"}]", "{\"entries\": [], \"version\": \"2.10\"}"})
     EXPECT_EQ(kTorchTraceFormat.recognise(text, "trace.json"), Recognition::no) << text;
   EXPECT_EQ(kTorchTraceFormat.recognise("{\"traceEvents\": [{\"cat\": \"toplevel\"", "x"), Recognition::maybe);
+  // Members in another order, the events beyond what is looked at.
+  EXPECT_EQ(kTorchTraceFormat.recognise("{\"baseTimeNanoseconds\": 5, \"deviceProperties\": [", "x"), Recognition::yes);
+  EXPECT_EQ(kTorchTraceFormat.recognise("{\"schemaVersion\": 2, \"rules\": []}", "x"), Recognition::no);
 }
 
 TEST(MatrixFlops, CountsAMultiplyAddAsTwo) {

@@ -22,29 +22,6 @@ size_t SkipSpaceAndCommas(std::string_view text, size_t at) {
   return at;
 }
 
-// Behind an object or array, by the quick way where nothing speaks against it.
-size_t SpanEnd(std::string_view text, size_t at) {
-  const JsonSpan span = FindSpan(text, at);
-  if (!span.suspicious && span.end != npos) {
-    const size_t next = SkipSpace(text, span.end);
-    if (next >= text.size() || text[next] == ',' || text[next] == '}' || text[next] == ']' || text[next] == '{')
-      return span.end;
-  }
-  return span.suspicious || span.end != npos ? FindSpanTolerant(text, at) : npos;
-}
-
-// Behind the value that begins at text[at]; npos when the text ends before it is sure where the value ends.
-size_t ValueEnd(std::string_view text, size_t at, bool last) {
-  if (at >= text.size()) return npos;
-  if (text[at] == '{' || text[at] == '[') return SpanEnd(text, at);
-  if (text[at] == '"') {
-    const size_t end = FindStringEnd(text, at + 1);
-    return end == text.size() && !last ? npos : end;
-  }
-  while (at < text.size() && text[at] != ',' && text[at] != '}' && text[at] != ']' && !IsSpace(text[at])) ++at;
-  return at == text.size() && !last ? npos : at;
-}
-
 // The next place that looks like the beginning of an event: a brace, blanks, "ph" or "name".
 size_t NextEvent(std::string_view text, size_t at) {
   while ((at = text.find('{', at)) != npos) {
@@ -56,6 +33,35 @@ size_t NextEvent(std::string_view text, size_t at) {
 }
 
 }  // namespace
+
+// Behind an object or array, by the quick way where nothing speaks against it.
+size_t TraceStream::SpanEnd(std::string_view text, size_t at) {
+  // What follows the end is looked at as well.
+  const std::string_view seen = text.substr(0, at + PieceLimit() + 64);
+  const JsonSpan span = FindSpan(seen, at);
+  looked_at_ += std::min(span.end, seen.size()) - at;
+  if (!span.suspicious && span.end != npos) {
+    const size_t next = SkipSpace(seen, span.end);
+    if (next >= seen.size() || seen[next] == ',' || seen[next] == '}' || seen[next] == ']' || seen[next] == '{')
+      return span.end;
+  }
+  if (!span.suspicious && span.end == npos) return npos;
+  const size_t end = FindSpanTolerant(seen, at);
+  looked_at_ += 4 * (std::min(end, seen.size()) - at);  // byte by byte: that much slower
+  return end;
+}
+
+// Behind the value that begins at text[at]; npos when the text ends before it is sure where the value ends.
+size_t TraceStream::ValueEnd(std::string_view text, size_t at, bool last) {
+  if (at >= text.size()) return npos;
+  if (text[at] == '{' || text[at] == '[') return SpanEnd(text, at);
+  if (text[at] == '"') {
+    const size_t end = FindStringEnd(text, at + 1);
+    return end == text.size() && !last ? npos : end;
+  }
+  while (at < text.size() && text[at] != ',' && text[at] != '}' && text[at] != ']' && !IsSpace(text[at])) ++at;
+  return at == text.size() && !last ? npos : at;
+}
 
 void TraceStream::Damage(size_t bytes) {
   not_understood_ += bytes;
@@ -150,7 +156,7 @@ size_t TraceStream::Consume(std::string_view text, bool last) {
       case State::finished: Damage(text.size() - at); return text.size();
     }
     if (next == at) {
-      if (text.size() - at <= kMaxPiece) return at;
+      if (text.size() - at <= PieceLimit()) return at;
       next = GiveUp(text, at);
     }
     at = next;

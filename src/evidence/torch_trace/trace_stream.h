@@ -42,8 +42,15 @@ class TraceStream {
 
   // A piece that grows beyond this is given up: the text is damaged, or it is no trace.
   static constexpr size_t kMaxPiece = size_t{16} << 20;
+  // Looking for the end of a piece that has none costs time, and made-up text may have millions of those. Text that was
+  // looked at this many times over is only searched for short events from then on.
+  static constexpr uint64_t kMaxLooks = 16, kFreeLooks = uint64_t{1} << 26;
+  static constexpr size_t kShortPiece = 1024;
 
   size_t Consume(std::string_view text, bool last);
+  size_t PieceLimit() const { return looked_at_ > kMaxLooks * total_ + kFreeLooks ? kShortPiece : kMaxPiece; }
+  size_t SpanEnd(std::string_view text, size_t at);
+  size_t ValueEnd(std::string_view text, size_t at, bool last);
   // Each looks at the piece that begins at text[at] and returns where the next one begins, or `at` when it needs more
   // text.
   size_t TakeStart(std::string_view text, size_t at);
@@ -58,6 +65,7 @@ class TraceStream {
   bool bare_array_ = false;
   std::string tail_;  // the unfinished piece of the last chunk
   uint64_t total_ = 0, understood_ = 0, not_understood_ = 0, damaged_places_ = 0;
+  uint64_t looked_at_ = 0;
   bool in_damage_ = false;
 };
 

@@ -92,5 +92,42 @@ TEST(TraceStream, GivesUpOnAPieceWithoutEnd) {
   EXPECT_GT(bad, uint64_t{20} << 20);
 }
 
+// Looking for each end anew would take hours: the test ends, or it does not.
+TEST(TraceStream, MillionsOfEventsWithoutEndCostNoMoreThanReadingThem) {
+  std::string text = "{\"traceEvents\": [";
+  while (text.size() < (size_t{20} << 20)) text += "{\"ph\":[";
+  uint64_t bad = 0;
+  EXPECT_TRUE(Split(text, 1 << 18, nullptr, &bad).events.empty());
+  EXPECT_GT(bad, size_t{16} << 20);
+}
+
+TEST(TraceStream, EventsWhoseQuotesAreOffCostNoMoreThanReadingThem) {
+  // By the quick rule the first bracket closes at the very end, by the slow one after a few bytes.
+  std::string text = "{\"traceEvents\": [";
+  while (text.size() < (size_t{24} << 20)) text += "{\"a\":\"\n\"{\"},";
+  const Pieces pieces = Split(text, size_t{4} << 20);
+  EXPECT_GT(pieces.events.size(), 1000u);
+}
+
+TEST(TraceStream, DeepNestingIsOnlyCounted) {
+  std::string text = "{\"traceEvents\": [{\"ph\": \"X\", \"args\": ";
+  text.append(1 << 20, '[');
+  text.append(1 << 20, ']');
+  text += "}, {\"ph\": \"i\"}], \"deviceProperties\": ";
+  text.append(1 << 20, '{');
+  bool complete = true;
+  EXPECT_EQ(Split(text, 1 << 18, &complete).events.size(), 2u);
+  EXPECT_FALSE(complete);
+}
+
+TEST(TraceStream, ReadsALongTraceWithoutASingleLineBreak) {
+  std::string text = "{\"traceEvents\": [";
+  for (int i = 0; i < 200'000; ++i) text += "{\"ph\":\"X\",\"ts\":" + std::to_string(i) + "},";
+  text += "]}";
+  bool complete = false;
+  EXPECT_EQ(Split(text, 256 * 1024, &complete).events.size(), 200'000u);
+  EXPECT_TRUE(complete);
+}
+
 }  // namespace
 }  // namespace tacet
