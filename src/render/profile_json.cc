@@ -33,6 +33,18 @@ void WriteMemory(JsonWriter& json, const std::optional<MemoryUse>& memory) {
   json.Key("lowest_allocated_bytes").Int(memory->lowest_allocated_bytes);
   json.Key("device_bytes").Int(memory->device_bytes);
   json.Key("peak_step").Int(memory->peak_step);
+  json.Key("peak_phase").String(Name(memory->peak_phase));
+  json.Key("split");
+  if (memory->split) {
+    json.BeginObject();
+    json.Key("parameter_bytes").Int(memory->split->parameter_bytes);
+    json.Key("staying_bytes").Int(memory->split->staying_bytes);
+    json.Key("passing_bytes").Int(memory->split->passing_bytes);
+    json.Key("gradient_bytes").Int(memory->split->gradient_bytes);
+    json.EndObject();
+  } else {
+    json.Null();
+  }
   json.Key("fragmentation").Double(memory->fragmentation);
   json.Key("out_of_memory").Bool(memory->out_of_memory);
   json.Key("pressure").Bool(memory->pressure);
@@ -65,6 +77,7 @@ void WriteTable(JsonWriter& json, const ProfileReport& profile) {
     const CommunicationRow& row = line.row;
     json.BeginObject();
     json.Key("group").String(line.group);
+    json.Key("members").String(line.members);
     json.Key("group_size").Int(row.group_size);
     json.Key("several_hosts").Bool(line.several_hosts);
     json.Key("operation").String(Name(row.kind));
@@ -88,6 +101,7 @@ void WriteTable(JsonWriter& json, const ProfileReport& profile) {
   for (const GroupShare& group : profile.groups) {
     json.BeginObject();
     json.Key("group").String(group.group);
+    json.Key("groups").Int(static_cast<int64_t>(group.groups));
     json.Key("ranks").Int(group.size);
     json.Key("calls").Int(static_cast<int64_t>(group.calls));
     json.Key("share").Double(group.share);
@@ -180,6 +194,10 @@ void WriteJob(JsonWriter& json, const ProfileReport& profile) {
   json.Key("hidden_fraction").Double(profile.overlap_ratio);
   json.Key("overlap_efficiency").Double(profile.overlap_efficiency);
   json.Key("wait_share").Double(profile.wait_share);
+  json.Key("communication_efficiency");
+  profile.communication_efficiency > 0 ? json.Double(profile.communication_efficiency) : json.Null();
+  json.Key("communication_share");
+  profile.communication_share > 0 ? json.Double(profile.communication_share) : json.Null();
   WriteRanks(json, profile);
   WriteTable(json, profile);
   WriteClocks(json, profile.clocks);

@@ -35,9 +35,45 @@ TEST(ProfileText, EscapesWhatTheFilesSay) {
   ProfileReport profile;
   ProfileTableRow line;
   line.group = "evil\x1b[31m";
+  line.members = "also\x1b[31m";
   line.row.calls = 1;
   profile.table.push_back(line);
-  EXPECT_EQ(RenderProfileText(profile, {}).find('\x1b'), std::string::npos);
+  profile.table_by_role.push_back(line);
+  profile.experts.found = true;
+  profile.expert_group = line.group;
+  for (const bool verbose : {false, true}) {
+    const std::string text = RenderProfileText(profile, {.verbose = verbose});
+    EXPECT_NE(text.find("evil"), std::string::npos);
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(ProfileText, FitsThePage) {
+  for (const char* name : {"gpt_pp", "gpt_pp_heavy", "gpt_ddp_b1", "gpt_fsdp", "mesh_clean", "straggler", "sizes"}) {
+    const std::string text = RenderProfileText(ProfileCase(name), {.width = 100});
+    for (size_t begin = 0, end; begin < text.size(); begin = end + 1) {
+      end = std::min(text.find('\n', begin), text.size());
+      EXPECT_LE(end - begin, 100u) << name << ": " << text.substr(begin, end - begin);
+    }
+  }
+}
+
+TEST(ProfileText, JoinsGroupsOfOneRole) {
+  const ProfileReport profile = ProfileCase("mesh_clean");
+  const std::string text = RenderProfileText(profile, {});
+  EXPECT_NE(text.find("mesh_tp x4"), std::string::npos) << text;
+  EXPECT_NE(text.find("mesh_dp x2"), std::string::npos);
+  EXPECT_NE(RenderProfileText(profile, {.verbose = true}).find("mesh_tp, ranks 0 and 1"), std::string::npos);
+}
+
+TEST(ProfileText, TellsTheBalanceOfAllToAlls) {
+  ProfileReport profile;
+  profile.experts = {.found = true, .ranks = 2, .calls = 4, .sized = true, .imbalance = 2.5};
+  profile.experts.members = {{{0}, 1000, 1000, 2'000'000, 0}, {{1}, 1000, 5000, 2'000'000, 1'000'000}};
+  profile.expert_group = "ep";
+  const std::string text = RenderProfileText(profile, {});
+  EXPECT_NE(text.find("busiest rank over the mean: 2.50 in a call"), std::string::npos) << text;
+  EXPECT_LT(text.find("\n  1     1.0 kB"), text.find("\n  0     1.0 kB")) << text;  // the busiest first
 }
 
 TEST(ProfileText, ExplainsEveryNumber) {

@@ -143,6 +143,37 @@ void WriteFsdp(JsonWriter& json, const ProfileReport& profile) {
   json.EndArray().EndObject();
 }
 
+void WriteExperts(JsonWriter& json, const ProfileReport& profile) {
+  const ExpertReport& experts = profile.experts;
+  json.Key("all_to_all");
+  if (!experts.found) {
+    json.Null();
+    return;
+  }
+  json.BeginObject();
+  json.Key("group").String(profile.expert_group);
+  json.Key("ranks").Int(experts.ranks);
+  json.Key("calls").Double(experts.calls);
+  json.Key("sized").Bool(experts.sized);
+  json.Key("imbalance").Double(experts.imbalance);
+  json.Key("lasting_imbalance").Double(experts.lasting_imbalance);
+  json.Key("busiest").Int(experts.busiest.value);
+  json.Key("transfer_ns").Int(experts.transfer_ns);
+  json.Key("transfer_share").Double(experts.transfer_share);
+  json.Key("balance_gain").Double(experts.balance_gain);
+  json.Key("members").BeginArray();
+  for (const ExpertMember& member : experts.members) {
+    json.BeginObject();
+    json.Key("rank").Int(member.rank.value);
+    json.Key("sent_bytes").Int(member.sent_bytes);
+    json.Key("received_bytes").Int(member.received_bytes);
+    json.Key("kernel_ns").Int(member.kernel_ns);
+    json.Key("wait_ns").Int(member.wait_ns);
+    json.EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
 }  // namespace
 
 void WriteStrategies(JsonWriter& json, const ProfileReport& profile) {
@@ -153,6 +184,7 @@ void WriteStrategies(JsonWriter& json, const ProfileReport& profile) {
   json.Key("replay_compute_share").Double(profile.replay_compute_share);
   WriteDdp(json, profile);
   WriteFsdp(json, profile);
+  WriteExperts(json, profile);
   json.Key("utilisation");
   if (!profile.utilisation) {
     json.Null();

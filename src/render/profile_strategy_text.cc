@@ -2,6 +2,7 @@
 #include "render/profile_strategy_text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "render/profile_words.h"
 #include "render/render_words.h"
@@ -11,6 +12,8 @@ namespace {
 
 std::string Bytes(int64_t bytes) { return DescribeBytes(static_cast<uint64_t>(std::max<int64_t>(0, bytes))); }
 std::string Time(int64_t ns) { return DescribeTime(static_cast<double>(ns)); }
+
+std::string Cap(double megabytes) { return std::to_string(std::llround(megabytes)); }
 
 void AddPipeline(TextPage& page, const PipelineReport& pipeline) {
   if (!pipeline.found) return;
@@ -35,7 +38,7 @@ void AddPipeline(TextPage& page, const PipelineReport& pipeline) {
   }
   page.Table(rows, 2, true);
   if (pipeline.heaviest >= 0)
-    page.Line("  heaviest: stage " + std::to_string(pipeline.heaviest) + ", " + DescribeNumber(pipeline.imbalance) +
+    page.Line("  heaviest: stage " + std::to_string(pipeline.heaviest) + ", " + DescribeFactor(pipeline.imbalance) +
               " times the others; equal stages would save " + DescribeShare(pipeline.balance_gain));
 }
 
@@ -46,7 +49,7 @@ void AddSlowdowns(TextPage& page, const std::string& name, const std::vector<dou
   if (!verbose && order.size() > 6) order.resize(6);
   std::string text;
   for (const size_t i : order)
-    text += (text.empty() ? "" : ", ") + std::to_string(i) + ": " + DescribeNumber(values[i]);
+    text += (text.empty() ? "" : ", ") + std::to_string(i) + ": " + DescribeFactor(values[i]);
   if (!text.empty()) page.Paragraph("  by " + name + "  ", text + (order.size() < values.size() ? ", ..." : ""));
 }
 
@@ -56,16 +59,19 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
     page.Paragraph("  ", "not possible: " + CleanText(report.problem));
     return;
   }
-  page.Line("  S = " + DescribeNumber(report.slowdown) + " (recorded " + DescribeTime(report.recorded_ns) +
+  page.Line("  S = " + DescribeFactor(report.slowdown) + " (recorded " + DescribeTime(report.recorded_ns) +
             ", replayed " + DescribeTime(report.replayed_ns) + ", ideal " + DescribeTime(report.ideal_ns) +
             " a step; " + Count(report.steps, "step") + ")");
   page.Line("  " + std::to_string(report.dp_size) + " data-parallel ranks x " +
             Count(static_cast<uint64_t>(report.stages), "stage") +
-            "; M_W = " + DescribeNumber(report.worst_workers_share) + " (worst " +
-            Count(report.worst_workers, "worker") + "), M_S = " + DescribeNumber(report.last_stage_share));
+            "; M_W = " + DescribeFactor(report.worst_workers_share) + " (worst " +
+            Count(report.worst_workers, "worker") + "), M_S = " + DescribeFactor(report.last_stage_share));
+  if (report.dropped_steps + report.rare_operations > 0)
+    page.Line("  left out: " + Count(report.dropped_steps, "step") + " that lack operations, " +
+              Count(report.rare_operations, "operation") + " that few steps have");
   std::string types;
   for (const auto& [name, slowdown] : report.by_operation)
-    types += (types.empty() ? "" : ", ") + name + ": " + DescribeNumber(slowdown);
+    types += (types.empty() ? "" : ", ") + name + ": " + DescribeFactor(slowdown);
   page.Paragraph("  by operation  ", CleanText(types));
   AddSlowdowns(page, "data-parallel rank", report.by_dp_rank, verbose);
   AddSlowdowns(page, "stage", report.by_stage, verbose);
@@ -92,9 +98,9 @@ void AddDdp(TextPage& page, const ProfileReport& profile) {
   page.Table(rows, 2, true);
   std::string caps;
   for (const DdpPrediction& one : ddp.predictions)
-    caps += (caps.empty() ? "" : ", ") + DescribeNumber(one.cap_mb) + " MB: " + DescribeTime(one.step_ns);
+    caps += (caps.empty() ? "" : ", ") + Cap(one.cap_mb) + " MB: " + DescribeTime(one.step_ns);
   if (!caps.empty()) page.Paragraph("  predicted step by cap  ", caps);
-  page.Line(ddp.gain > 0 ? "  recommended bucket_cap_mb: " + DescribeNumber(ddp.recommended_cap_mb) + ", saves " +
+  page.Line(ddp.gain > 0 ? "  recommended bucket_cap_mb: " + Cap(ddp.recommended_cap_mb) + ", saves " +
                                DescribeShare(ddp.gain) + " of the step"
                          : "  no other bucket_cap_mb is predicted to be clearly better");
 }
@@ -109,12 +115,12 @@ void AddFsdp(TextPage& page, const ProfileReport& profile, bool verbose) {
               {{"gather"},
                {Bytes(fsdp.gather_bytes)},
                {Bytes(fsdp.expected_gather_bytes)},
-               {DescribeNumber(fsdp.gather_ratio)},
+               {DescribeFactor(fsdp.gather_ratio)},
                {DescribeShare(fsdp.hidden_gathers)}},
               {{"scatter"},
                {Bytes(fsdp.scatter_bytes)},
                {Bytes(fsdp.expected_scatter_bytes)},
-               {DescribeNumber(fsdp.scatter_ratio)},
+               {DescribeFactor(fsdp.scatter_ratio)},
                {DescribeShare(fsdp.hidden_scatters)}}},
              2, true);
   std::vector<TextRow> rows = {{{"UNIT"}, {"BYTES"}, {"GATHERS"}, {"ONE GATHER"}, {"HIDDEN"}}};
@@ -125,6 +131,34 @@ void AddFsdp(TextPage& page, const ProfileReport& profile, bool verbose) {
                     {Time(fsdp.units[i].gather_ns)},
                     {DescribeShare(fsdp.units[i].hidden)}});
   page.Table(rows, 2, true);
+}
+
+void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
+  const ExpertReport& experts = profile.experts;
+  if (!experts.found) return;
+  page.Heading("All-to-all (experts, sequences or embeddings on " + CleanLine(profile.expert_group) + ")");
+  page.Line("  " + DescribeNumber(experts.calls) + " calls a step, " + Time(experts.transfer_ns) +
+            " of transfer a step (" + DescribeShare(experts.transfer_share) + ")");
+  page.Line(experts.sized ? "  busiest rank over the mean: " + DescribeFactor(experts.imbalance) + " in a call, " +
+                                DescribeFactor(experts.lasting_imbalance) + " over all; even calls would save " +
+                                DescribeShare(experts.balance_gain)
+                          : "  the trace has no sizes: whether the calls are even is not known");
+  std::vector<const ExpertMember*> members;
+  for (const ExpertMember& member : experts.members) members.push_back(&member);
+  std::stable_sort(members.begin(), members.end(),
+                   [](const ExpertMember* a, const ExpertMember* b) { return a->received_bytes > b->received_bytes; });
+  if (!verbose && members.size() > 8) members.resize(8);
+  std::vector<TextRow> rows = {{{"RANK"}, {"SENT"}, {"RECEIVED"}, {"IN KERNELS"}, {"WAITING"}}};
+  for (const ExpertMember* member : members)
+    rows.push_back({{std::to_string(member->rank.value)},
+                    {member->sent_bytes < 0 ? "?" : Bytes(member->sent_bytes)},
+                    {member->received_bytes < 0 ? "?" : Bytes(member->received_bytes)},
+                    {Time(member->kernel_ns)},
+                    {Time(member->wait_ns)}});
+  page.Table(rows, 2, true);
+  if (members.size() < experts.members.size())
+    page.Line("  ... the " + std::to_string(members.size()) + " that receive most of " +
+              std::to_string(experts.members.size()) + "; --verbose shows all");
 }
 
 void AddUtilisation(TextPage& page, const ProfileReport& profile) {
@@ -140,6 +174,19 @@ void AddUtilisation(TextPage& page, const ProfileReport& profile) {
             DescribeNumber(one.flops / 1e12) + " TFLOP a device and step)");
 }
 
+// "step 4, backward".
+std::string DescribePeak(const MemoryUse& use) {
+  if (use.peak_step < 0) return "";
+  const std::string step = "step " + std::to_string(use.peak_step);
+  switch (use.peak_phase) {
+    case StepPhase::unknown: return step;
+    case StepPhase::forward: return step + ", forward";
+    case StepPhase::backward: return step + ", backward";
+    case StepPhase::optimizer: return step + ", after";
+  }
+  return step;
+}
+
 void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
   std::vector<const ProfileRank*> ranks;
   for (const ProfileRank& rank : profile.budgets)
@@ -150,22 +197,36 @@ void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
     return a->memory->peak_reserved_bytes > b->memory->peak_reserved_bytes;
   });
   if (!verbose && ranks.size() > 4) ranks.resize(4);
-  std::vector<TextRow> rows = {
-      {{"RANK"}, {"ALLOCATED"}, {"RESERVED"}, {"DEVICE"}, {"STAYS"}, {"FRAGMENTED"}, {"PEAK IN STEP"}, {"PRESSURE"}}};
+  std::vector<TextRow> rows = {{{"RANK"},
+                                {"ALLOCATED"},
+                                {"RESERVED"},
+                                {"DEVICE"},
+                                {"FRAGMENTED"},
+                                {"PARAMETERS"},
+                                {"STAYS"},
+                                {"PASSING"},
+                                {"PEAK IN"},
+                                {"PRESSURE"}}};
   for (const ProfileRank* rank : ranks) {
     const MemoryUse& use = *rank->memory;
     rows.push_back({{std::to_string(rank->rank.value)},
                     {Bytes(use.peak_allocated_bytes)},
                     {Bytes(use.peak_reserved_bytes)},
                     {use.device_bytes > 0 ? Bytes(use.device_bytes) : ""},
-                    {Bytes(use.lowest_allocated_bytes)},
                     {DescribeShare(use.fragmentation)},
-                    {use.peak_step >= 0 ? std::to_string(use.peak_step) : ""},
+                    {use.split ? Bytes(use.split->parameter_bytes) : "?"},
+                    {Bytes(use.split ? use.split->staying_bytes : use.lowest_allocated_bytes)},
+                    {Bytes(use.peak_allocated_bytes - use.lowest_allocated_bytes)},
+                    {DescribePeak(use)},
                     {use.out_of_memory ? "out of memory"
                      : use.pressure    ? "yes"
                                        : ""}});
   }
   page.Table(rows, 2, true);
+  page.Paragraph("  ",
+                 "by sizes and lifetimes: STAYS is optimizer state, buckets and the rest that outlives a step, PASSING "
+                 "activations, gradients and workspace",
+                 Ink::dim);
 }
 
 }  // namespace
@@ -175,6 +236,7 @@ void AddStrategies(TextPage& page, const ProfileReport& profile, bool verbose) {
   for (const WhatIfReport& report : profile.what_if) AddReplay(page, report, verbose);
   AddDdp(page, profile);
   AddFsdp(page, profile, verbose);
+  AddExperts(page, profile, verbose);
   AddUtilisation(page, profile);
   AddMemory(page, profile, verbose);
 }

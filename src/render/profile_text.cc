@@ -74,7 +74,16 @@ void AddBudgets(TextPage& page, const ProfileReport& profile, bool verbose) {
               std::to_string(profile.budgets.size()) + "; --verbose shows all");
   if (profile.mean.communication_ns() > 0)
     page.Line("  communication hidden: " + DescribeShare(profile.overlap_ratio) +
-              "; overlap efficiency: " + DescribeShare(profile.overlap_efficiency));
+              "; overlap efficiency: " + DescribeShare(profile.overlap_efficiency) +
+              (profile.communication_efficiency > 0
+                   ? "; communication efficiency: " + DescribeShare(profile.communication_efficiency)
+                   : ""));
+}
+
+// "mesh_tp x4" sums four groups up; "mesh_tp, ranks 0 and 1" is one of them.
+std::string GroupCell(const ProfileTableRow& line, bool verbose) {
+  if (line.groups > 1) return CleanLine(line.group) + " x" + std::to_string(line.groups);
+  return CleanLine(verbose && line.members != line.group ? line.group + ", " + line.members : line.group);
 }
 
 void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
@@ -92,11 +101,12 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
                                 {"BUSBW"},
                                 {"PEAK"}}};
   size_t shown = 0;
-  for (const ProfileTableRow& line : profile.table) {
+  const std::vector<ProfileTableRow>& table = verbose ? profile.table : profile.table_by_role;
+  for (const ProfileTableRow& line : table) {
     if (!verbose && shown++ >= kMostLines) break;
     const CommunicationRow& row = line.row;
     const bool sized = row.bytes > 0;
-    rows.push_back({{CleanLine(line.group)},
+    rows.push_back({{GroupCell(line, verbose)},
                     {row.group_size > 0 ? std::to_string(row.group_size) : ""},
                     {std::string(Name(row.kind))},
                     {row.size_class > 0 ? DescribeSizeClass(row.size_class) : "?"},
@@ -104,13 +114,13 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
                     {sized ? DescribeBytes(static_cast<uint64_t>(row.bytes)) : "?"},
                     {DescribeTime(static_cast<double>(row.wait_ns))},
                     {DescribeTime(static_cast<double>(row.transfer_ns))},
-                    {sized ? DescribeNumber(row.algorithm_gbs) : "?"},
-                    {sized ? DescribeNumber(row.bus_gbs) : "?"},
+                    {sized ? DescribeRate(row.algorithm_gbs) : "?"},
+                    {sized ? DescribeRate(row.bus_gbs) : "?"},
                     {line.share_of_peak > 0 ? DescribeShare(line.share_of_peak) : ""}});
   }
   page.Table(rows, 2, verbose);
-  if (!verbose && profile.table.size() > kMostLines)
-    page.Line("  ... and " + std::to_string(profile.table.size() - kMostLines) + " more lines (--verbose)");
+  if (!verbose && table.size() > kMostLines)
+    page.Line("  ... and " + std::to_string(table.size() - kMostLines) + " more lines (--verbose)");
   if (profile.groups.size() < 2) return;
   std::string shares;
   for (size_t i = 0; i < profile.groups.size() && i < 8; ++i)

@@ -27,6 +27,10 @@ std::string DescribeShare(double share) { return Print("%.1f %%", share * 100); 
 
 std::string DescribeNumber(double number) { return Print("%.3g", number); }
 
+std::string DescribeFactor(double factor) { return Print("%.2f", factor); }
+
+std::string DescribeRate(double gbs) { return gbs > 0 && gbs < 0.001 ? "<0.001" : Print("%.3g", gbs); }
+
 std::string_view Name(PipelineSchedule schedule) {
   switch (schedule) {
     case PipelineSchedule::unknown: return "unknown";

@@ -39,7 +39,13 @@ std::span<const Definition> ProfileDefinitions() {
       {"share of peak",
        "Bus bandwidth over what one device's NVLink (members on one host) or network card (several "
        "hosts) moves in one direction, by the device's name or --peak-gbs."},
-      {"group share", "Kernel time of a group's operations, waiting included, over the step time of its members."},
+      {"group share",
+       "Kernel time of a group's operations, waiting included, over the step time of its members; groups of one role "
+       "(all tensor-parallel groups) together. For tensor parallelism this is its price."},
+      {"communication share",
+       "From records without a trace: kernel time of the group with most of it over the step. Steps are then periods "
+       "of "
+       "the sequence of operations."},
       {"clock offset",
        "A rank's clock minus the reference rank's, from the ends of operations in which all take part. "
        "The remaining error is the standard error of that estimate."},
@@ -68,19 +74,35 @@ std::span<const Definition> ProfileDefinitions() {
       {"FSDP volume",
        "Unsharded bytes gathered and scattered per step. Theory for P bytes of parameters: reduce-scatter "
        "P, all-gather 2 P less the units kept after the forward pass."},
-      {"MFU", "FLOPs of the model per second over the devices' dense bf16 peak: (6 N + 12 L H Q T) a token (PaLM)."},
+      {"all-to-all balance",
+       "Of one call the most that a rank receives over the mean, calls weighted by bytes; 1 is even. \"Lasting\": the "
+       "same of the sums over all calls, so that ranks that take turns count as even. The gain is the transfer time "
+       "that even calls would save."},
+      {"MFU",
+       "FLOPs of the model per second over the devices' dense bf16 peak: (6 N + 12 L H Q T) a token (PaLM), from "
+       "--params and --tokens, or with N = 12 L h^2 + V h from the transformer's shape."},
       {"HFU",
        "The same with what the hardware really did: recomputed activations count (8 N + 16 L H Q T when all "
        "are), or the matrix shapes of the trace."},
       {"overlap efficiency",
-       "1 - (actual - max(compute, communication)) / min(compute, communication), kept within 0 "
-       "and 1."},
+       "1 - (actual - max(compute, communication)) / min(compute, communication), actual being the time in which "
+       "either runs: 1 when the shorter of the two is hidden whole, 0 when they run one after the other. Idle time is "
+       "left out."},
+      {"communication efficiency",
+       "Time that the transfers would take at the link's peak over the time they took, waiting for peers left out; the "
+       "mean of \"share of peak\" weighted by transfer time."},
       {"fraction hidden",
        "Time in which communication and compute run together over the time communication runs, over "
        "the whole trace."},
       {"peak allocated, reserved",
        "Largest sum of live tensors, and largest memory the caching allocator took from the "
-       "device. Fragmentation is 1 - allocated / reserved at the peak."},
+       "device. Fragmentation is 1 - allocated / reserved at the peak. Pressure: more than 92 % of the device "
+       "reserved, or "
+       "an allocation that failed."},
+      {"memory split",
+       "By sizes and lifetimes, since traces do not tell purposes. Parameters: as large as the gradients of a step (a "
+       "rank's shard where sharded). Stays: what else is allocated at the lowest point, optimizer state and "
+       "communication buckets. Passing: peak minus lowest, activations, gradients and workspace."},
       {"verdict",
        "compute-bound: at least 75 % of the step computes. Else the larger of exposed communication and time "
        "without kernels names it, when it is at least 15 % and 1.25 times the other: communication-bound, "

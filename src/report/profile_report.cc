@@ -8,7 +8,9 @@
 #include "analysis/timing/statistics.h"
 #include "base/parallel.h"
 #include "report/profile_series.h"
+#include "report/profile_table.h"
 #include "report/profile_verdict.h"
+#include "rules/words.h"
 
 namespace tacet {
 namespace {
@@ -48,7 +50,6 @@ RankBudget MeasureRank(const Timeline& timeline, ProfileRank& out) {
   out.step_ns = out.mean.total_ns();
   const IntervalSet& busy = meter.activity().busy;
   if (!busy.empty()) out.overlap = MeasureOverlap(meter.activity(), {busy.front().begin, busy.back().end});
-  out.memory = MeasureMemory(timeline);
   out.cut = timeline.cut;
   if (!timeline.gpu.empty())
     if (const DeviceProperties* device = timeline.PropertiesOf(timeline.MainDevice())) out.device = device->name;
@@ -85,9 +86,10 @@ std::vector<CollectiveRound> MatchRounds(const Incident& incident, ProfileReport
   if (!incident.timelines.empty()) {
     profile.source = "profiler traces";
     rounds = MatchCollectives(incident.timelines, incident.groups);
-    profile.stragglers = FindStragglersInTraces(incident.timelines, incident.groups);
   } else if (rounds = MatchMeasurements(incident); !rounds.empty()) {
-    profile.source = "NCCL Inspector";
+    const FileId file = incident.measurements.front().source.file;
+    const bool boxes = incident.files[static_cast<uint32_t>(file)].format == "black_box";
+    profile.source = boxes ? "black boxes" : "NCCL Inspector";
     profile.stragglers = FindStragglersInMeasurements(incident);
   } else if (rounds = MatchTimedCalls(incident); !rounds.empty()) {
     profile.source = "timed flight records";
@@ -97,75 +99,8 @@ std::vector<CollectiveRound> MatchRounds(const Incident& incident, ProfileReport
   }
   profile.clocks = AlignClocks(rounds);
   ApplyAlignment(profile.clocks, rounds);
+  if (!incident.timelines.empty()) profile.stragglers = FindStragglersInTraces(rounds, incident.timelines);
   return rounds;
-}
-
-std::string GroupLabel(const Incident& incident, GroupIndex group) {
-  const auto index = static_cast<size_t>(group);
-  return index < incident.groups.size() ? incident.groups[index].Label() : std::string("unknown group");
-}
-
-bool OnSeveralHosts(const Incident& incident, GroupIndex group) {
-  const auto index = static_cast<size_t>(group);
-  std::set<std::string> hosts;
-  if (index < incident.groups.size())
-    for (const Rank rank : incident.groups[index].members)
-      if (auto host = HostOf(incident, rank); !host.empty()) hosts.insert(std::move(host));
-  return hosts.size() > 1;
-}
-
-void FillTable(const Incident& incident, const std::vector<CollectiveRound>& rounds, const ProfileOptions& options,
-               ProfileReport& profile) {
-  std::optional<DevicePeak> peak;
-  for (const ProfileRank& rank : profile.budgets)
-    if (!peak && !rank.device.empty()) peak = FindDevicePeak(rank.device);
-  double wait = 0, busy = 0;
-  for (const CommunicationRow& row : SummariseCommunication(rounds)) {
-    ProfileTableRow& line = profile.table.emplace_back();
-    line.row = row;
-    line.group = GroupLabel(incident, row.group);
-    line.several_hosts = OnSeveralHosts(incident, row.group);
-    if (peak) line.peak_gbs = line.several_hosts ? peak->nic_gbs : peak->link_gbs;
-    if (options.peak_gbs > 0) line.peak_gbs = options.peak_gbs;
-    if (line.peak_gbs > 0) line.share_of_peak = row.bus_gbs / line.peak_gbs;
-    const int32_t members = IsPointToPoint(row.kind) ? 2 : std::max(1, row.group_size);
-    const auto waiting = static_cast<double>(row.wait_ns);
-    const double all = waiting + static_cast<double>(row.transfer_ns) * members;
-    if (all > 0) line.wait_share = waiting / all;
-    wait += waiting;
-    busy += all;
-  }
-  if (busy > 0) profile.wait_share = wait / busy;
-}
-
-// Kernel time of each group, over its members and the time they were watched.
-void FillGroupShares(const Incident& incident, const std::vector<CollectiveRound>& rounds, ProfileReport& profile) {
-  if (profile.budgets.empty()) return;
-  struct Sum {
-    double busy = 0;
-    size_t calls = 0;
-    std::set<Rank> ranks;
-  };
-  std::map<GroupIndex, Sum> sums;
-  for (const CollectiveRound& round : rounds) {
-    if (round.step < 0) continue;
-    Sum& sum = sums[round.group];
-    ++sum.calls;
-    for (const RoundMember& member : round.members) {
-      sum.busy += static_cast<double>(std::max<int64_t>(0, member.duration_ns));
-      sum.ranks.insert(member.rank);
-    }
-  }
-  for (const auto& [group, sum] : sums) {
-    double watched = 0;
-    for (const ProfileRank& rank : profile.budgets)
-      if (sum.ranks.contains(rank.rank)) watched += static_cast<double>(rank.step_ns) * static_cast<double>(rank.steps);
-    GroupShare share{GroupLabel(incident, group), static_cast<int32_t>(sum.ranks.size()), sum.calls, 0};
-    if (watched > 0) share.share = sum.busy / watched;
-    profile.groups.push_back(std::move(share));
-  }
-  std::stable_sort(profile.groups.begin(), profile.groups.end(),
-                   [](const GroupShare& a, const GroupShare& b) { return a.share > b.share; });
 }
 
 void FillUtilisation(const Incident& incident, const ProfileOptions& options, ProfileReport& profile) {
@@ -216,15 +151,54 @@ double ComputeShare(const PipelineTrace& trace) {
   return all > 0 ? std::min(1.0, compute / all) : 0;
 }
 
-void FillStrategies(const Incident& incident, const std::vector<CollectiveRound>& rounds, ProfileReport& profile) {
+void FillStrategies(const Incident& incident, const GroupNames& names, const std::vector<CollectiveRound>& rounds,
+                    ProfileReport& profile) {
   for (const PipelineTrace& trace : incident.pipeline_traces) profile.what_if.push_back(ReplayWhatIf(trace));
   if (!incident.pipeline_traces.empty()) profile.replay_compute_share = ComputeShare(incident.pipeline_traces.front());
   if (incident.timelines.empty()) return;
   profile.pipeline = AnalysePipeline(rounds, incident.timelines);
   profile.ddp = AnalyseDdp(rounds, incident.timelines);
   profile.fsdp = AnalyseFsdp(rounds, incident.timelines);
-  profile.ddp_group = profile.ddp.found ? GroupLabel(incident, profile.ddp.group) : "";
-  profile.fsdp_group = profile.fsdp.found ? GroupLabel(incident, profile.fsdp.group) : "";
+  profile.experts = AnalyseExperts(rounds, incident.timelines);
+  if (profile.ddp.found) profile.ddp_group = names.Role(profile.ddp.group);
+  if (profile.fsdp.found) profile.fsdp_group = names.Role(profile.fsdp.group);
+  if (profile.experts.found) profile.expert_group = names.Role(profile.experts.group);
+}
+
+void FillMemory(const Incident& incident, ProfileReport& profile) {
+  const int32_t shards = profile.fsdp.found ? profile.fsdp.ranks : 1;
+  for (size_t i = 0; i < profile.budgets.size(); ++i)
+    profile.budgets[i].memory = MeasureMemory(incident.timelines[i], shards);
+}
+
+// Step time and communication share of records without a trace. Their steps are guessed from the order of operations
+// and from when the host issued them; a host that runs ahead issues many steps at once, and then the kernels of a step
+// take longer than the step: no steps are told.
+void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport& profile) {
+  struct Sum {
+    double busy = 0;
+    std::set<std::pair<Rank, int64_t>> parts;
+  };
+  std::map<GroupIndex, Sum> sums;
+  for (const CollectiveRound& round : rounds) {
+    if (round.step < 0) continue;
+    for (const RoundMember& member : round.members) {
+      sums[round.group].busy += static_cast<double>(std::max<int64_t>(0, member.duration_ns));
+      sums[round.group].parts.emplace(member.rank, round.step);
+    }
+  }
+  double share = 0;
+  for (const auto& [group, sum] : sums)
+    share = std::max(share, sum.busy / static_cast<double>(sum.parts.size()) /
+                                static_cast<double>(std::max<int64_t>(1, profile.stragglers.step_ns)));
+  constexpr double kImpossible = 1.1;
+  if (share > kImpossible || profile.stragglers.steps < 2) {
+    profile.remarks.push_back("steps could not be told apart: times are given by operation only");
+    return;
+  }
+  profile.communication_share = std::min(1.0, share);
+  profile.step_ns = profile.stragglers.step_ns;
+  profile.steps = profile.stragglers.steps;
 }
 
 void AddRemarks(const Incident& incident, ProfileReport& profile) {
@@ -246,6 +220,15 @@ void AddRemarks(const Incident& incident, ProfileReport& profile) {
   remark(cut, "ended early; what was complete is used");
   remark(unmarked, "without step marks (prof.step()): the whole recording counts as one step");
   remark(assumed, "without a rank inside: it is assumed, by the file name where it has one");
+  if (incident.timelines.size() > 1 && profile.stragglers.steps == 1 && !profile.pipeline.found)
+    profile.remarks.push_back("a single step does not tell who is always late: record a few to find stragglers");
+  std::vector<Rank> pressed;
+  for (const ProfileRank& rank : profile.budgets)
+    if (rank.memory && rank.memory->pressure) pressed.push_back(rank.rank);
+  if (!pressed.empty())
+    profile.remarks.push_back("memory is nearly used up on " + RankWords(pressed) +
+                              ": the allocator frees and asks again, which stalls the GPU; smaller microbatches, "
+                              "activation checkpointing or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   if (profile.world_size > 0 && !incident.timelines.empty() &&
       static_cast<int64_t>(incident.timelines.size()) < profile.world_size)
     profile.remarks.push_back("traces of " + std::to_string(incident.timelines.size()) + " of " +
@@ -272,18 +255,21 @@ ProfileReport BuildProfile(const Incident& incident, const ProfileOptions& optio
   profile.job = incident.label;
   profile.world_size = incident.world_size;
   for (const Rank rank : incident.RanksSeen()) profile.ranks.push_back(rank.value);
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::network && profile.network.empty()) profile.network = event.subject;
   const std::vector<RankBudget> budgets = MeasureRanks(incident, options, profile);
   const std::vector<CollectiveRound> rounds = MatchRounds(incident, profile);
-  FillTable(incident, rounds, options, profile);
-  FillGroupShares(incident, rounds, profile);
-  FillStrategies(incident, rounds, profile);
-  profile.series = CollectSeries(incident, budgets, rounds);
+  const GroupNames names(incident, rounds);
+  FillTable(incident, names, rounds, options, profile);
+  FillGroupShares(names, rounds, profile);
+  FillStrategies(incident, names, rounds, profile);
+  FillMemory(incident, profile);
+  profile.series = CollectSeries(incident, names, budgets, rounds);
   if (!profile.series.empty() && profile.series[0].name == "step time") {
     profile.step_ns = static_cast<int64_t>(Mean(profile.series[0].values));
     profile.steps = profile.series[0].values.size();
-  } else {
-    profile.step_ns = profile.stragglers.step_ns;
-    profile.steps = profile.stragglers.steps;
+  } else if (!rounds.empty()) {
+    FillMeasuredSteps(rounds, profile);
   }
   FillUtilisation(incident, options, profile);
   AddRemarks(incident, profile);

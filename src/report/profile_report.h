@@ -8,6 +8,7 @@
 #include "analysis/timing/clock_alignment.h"
 #include "analysis/timing/communication_table.h"
 #include "analysis/timing/ddp_buckets.h"
+#include "analysis/timing/expert_balance.h"
 #include "analysis/timing/fsdp_volume.h"
 #include "analysis/timing/memory_use.h"
 #include "analysis/timing/mfu.h"
@@ -43,16 +44,20 @@ struct ProfileRank {
 
 struct ProfileTableRow {
   CommunicationRow row;
-  std::string group;           // for people
+  std::string group;           // for people; groups of one role share it ("mesh_tp")
+  std::string members;         // "ranks 0 and 1"
+  size_t groups = 1;           // how many groups a line sums up
   bool several_hosts = false;  // its members are on different hosts: the network card is the limit, else the link
   double peak_gbs = 0;         // 0 where unknown
   double share_of_peak = 0;    // bus bandwidth over that
   double wait_share = 0;       // waiting / (waiting + transfer), of all members
 };
 
-// How much of the step the kernels of one group take on its members, on average: the price of a strategy.
+// How much of the step the kernels of the groups of one role take on their members, on average: the price of a
+// strategy.
 struct GroupShare {
   std::string group;
+  size_t groups = 1;
   int32_t size = -1;
   size_t calls = 0;
   double share = 0;
@@ -88,8 +93,10 @@ struct Advice {
 };
 
 struct ProfileReport {
-  std::string job;     // tells jobs apart; empty for one
-  std::string source;  // "profiler traces", "NCCL Inspector", "timed flight records", "pipeline timeline"
+  std::string job;  // tells jobs apart; empty for one
+  std::string
+      source;  // "profiler traces", "NCCL Inspector", "black boxes", "timed flight records", "pipeline timeline"
+  std::string network;  // what NCCL's log says it uses between hosts ("Socket", "IB"); empty without a log
   int64_t world_size = -1;
   std::vector<int> ranks;
   size_t steps = 0;
@@ -99,19 +106,24 @@ struct ProfileReport {
   std::string headline;
   std::vector<Advice> advice;  // most gain first, three at most
 
-  std::vector<ProfileRank> budgets;  // by rank
-  TimeBudget mean;                   // over ranks; total_ns() is the mean step exactly
-  std::vector<ProfileTableRow> table;
+  std::vector<ProfileRank> budgets;            // by rank
+  TimeBudget mean;                             // over ranks; total_ns() is the mean step exactly
+  std::vector<ProfileTableRow> table;          // a line for each group, operation and size class
+  std::vector<ProfileTableRow> table_by_role;  // the same with groups of one role joined
   std::vector<GroupShare> groups;
   double wait_share = 0;  // waiting for peers over all communication time
+  double communication_efficiency =
+      0;                           // time the transfers need at the link's peak over the time they took; 0: unknown
+  double communication_share = 0;  // from records without a trace: kernels of the busiest group over the step
   ClockAlignment clocks;
   StragglerReport stragglers;
   std::vector<WhatIfReport> what_if;
   double replay_compute_share = 0;  // of a pipeline timeline: workers' time in computes over all their time
   PipelineReport pipeline;
   DdpReport ddp;
-  std::string ddp_group, fsdp_group;
   FsdpReport fsdp;
+  ExpertReport experts;
+  std::string ddp_group, fsdp_group, expert_group;
   std::optional<ProfileUtilisation> utilisation;
   double overlap_ratio = 0, overlap_efficiency = 0;  // mean over ranks that communicate
   std::vector<ProfileSeries> series;

@@ -134,6 +134,66 @@ TEST(ProfileReport, ReadsTimedFlightRecordsWithoutTraces) {
   EXPECT_TRUE(profile.stragglers.stragglers.empty());
 }
 
+TEST(ProfileReport, InventsNoStepsWhereTheHostRanAhead) {
+  const ProfileReport profile = ProfileCase("fallback_env");
+  EXPECT_EQ(profile.source, "timed flight records");
+  EXPECT_FALSE(profile.table.empty());
+  EXPECT_EQ(profile.step_ns, 0);
+  EXPECT_EQ(profile.steps, 0u);
+  EXPECT_FALSE(profile.remarks.empty());
+}
+
+TEST(ProfileReport, TellsHowMuchOfTheStepCommunicationRunsWithoutTraces) {
+  std::vector<Incident> jobs = LoadCase("straggler");
+  ASSERT_EQ(jobs.size(), 1u);
+  jobs[0].timelines.clear();
+  const ProfileReport profile = BuildProfile(jobs[0], {});
+  EXPECT_EQ(profile.source, "NCCL Inspector");
+  EXPECT_GT(profile.communication_share, 0.5);
+  EXPECT_LE(profile.communication_share, 1);
+  EXPECT_NEAR(static_cast<double>(profile.step_ns), 195e6, 20e6);
+  EXPECT_EQ(profile.verdict, ProfileVerdict::undetermined);
+  ASSERT_EQ(profile.stragglers.stragglers.size(), 1u);
+  EXPECT_EQ(profile.stragglers.stragglers[0].rank, Rank{1});
+  EXPECT_EQ(profile.table[0].members, "ranks 0-3");
+}
+
+TEST(ProfileReport, ReadsASingleTrace) {
+  std::vector<Incident> jobs = LoadCase("gpt_ddp_b25");
+  ASSERT_EQ(jobs.size(), 1u);
+  jobs[0].timelines.resize(1);
+  const ProfileReport profile = BuildProfile(jobs[0], {});
+  ASSERT_FALSE(profile.table.empty());
+  EXPECT_DOUBLE_EQ(profile.wait_share, 0);
+  EXPECT_EQ(profile.ddp.buckets.size(), 4u);
+  EXPECT_TRUE(profile.stragglers.stragglers.empty());
+  ASSERT_FALSE(profile.remarks.empty());
+  EXPECT_NE(profile.remarks.back().find("counts as transfer"), std::string::npos);
+}
+
+TEST(ProfileReport, CommunicationEfficiencyIsTheShareOfPeakWeightedByTime) {
+  const ProfileReport profile = ProfileCase("gpt_fsdp");
+  double needed = 0, taken = 0;
+  for (const ProfileTableRow& line : profile.table) {
+    const double ideal_ns = static_cast<double>(line.row.bytes) * 3 / 4 / line.peak_gbs;  // four ranks
+    needed += ideal_ns;
+    taken += static_cast<double>(line.row.transfer_ns);
+  }
+  EXPECT_NEAR(profile.communication_efficiency, needed / taken, 1e-9);
+}
+
+TEST(ProfileReport, SplitsThePeakOfMemory) {
+  for (const auto& [name, parameters] : {std::pair{"gpt_ddp_b25", 134e6}, std::pair{"gpt_fsdp", 185e6 / 4}}) {
+    const ProfileReport profile = ProfileCase(name);
+    for (const ProfileRank& rank : profile.budgets) {
+      ASSERT_TRUE(rank.memory && rank.memory->split) << name;
+      const MemorySplit& split = *rank.memory->split;
+      EXPECT_NEAR(static_cast<double>(split.parameter_bytes), parameters, 1e6) << name;
+      EXPECT_EQ(split.parameter_bytes + split.staying_bytes + split.passing_bytes, rank.memory->peak_allocated_bytes);
+    }
+  }
+}
+
 TEST(ProfileReport, SaysSoWhenNothingHasTimes) {
   const ProfileReport profile = BuildProfile(Incident(), {});
   EXPECT_EQ(profile.verdict, ProfileVerdict::undetermined);

@@ -49,11 +49,6 @@ void AddBudgets(const std::vector<RankBudget>& budgets, std::vector<ProfileSerie
   }
 }
 
-std::string GroupName(const Incident& incident, GroupIndex group) {
-  const auto index = static_cast<size_t>(group);
-  return index < incident.groups.size() ? incident.groups[index].Label() : std::string("unknown group");
-}
-
 int64_t ClassOf(int64_t bytes) {
   return bytes <= 0 ? 0 : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::min(bytes, int64_t{1} << 61))));
 }
@@ -100,7 +95,8 @@ std::string DescribeTableLine(OpKind kind, std::string_view group, int64_t size_
   return size_class > 0 ? out + ", up to " + DescribeSizeClass(size_class) : out;
 }
 
-std::vector<ProfileSeries> CollectSeries(const Incident& incident, const std::vector<RankBudget>& budgets,
+std::vector<ProfileSeries> CollectSeries(const Incident& incident, const GroupNames& names,
+                                         const std::vector<RankBudget>& budgets,
                                          const std::vector<CollectiveRound>& rounds) {
   std::vector<ProfileSeries> out;
   AddBudgets(budgets, out);
@@ -108,7 +104,7 @@ std::vector<ProfileSeries> CollectSeries(const Incident& incident, const std::ve
   for (const CollectiveRound& round : rounds) {
     const RoundTiming timing = TimeRound(round);
     if (timing.transfer_ns < 0 || round.members.empty()) continue;
-    auto& sizes = lines[{GroupName(incident, round.group), round.kind}];
+    auto& sizes = lines[{names.Role(round.group), round.kind}];
     AddRound(round, timing, sizes[ClassOf(round.bytes)]);
     AddRound(round, timing, sizes[-1]);
   }

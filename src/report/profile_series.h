@@ -2,6 +2,7 @@
 #pragma once
 
 #include "report/profile_report.h"
+#include "report/profile_table.h"
 
 namespace tacet {
 
@@ -13,7 +14,8 @@ std::string DescribeTableLine(OpKind kind, std::string_view group, int64_t size_
 // Step time and budget parts by step (over ranks: median, mean), then wait and transfer of every line of the
 // communication table, summed by step (operations without a step count each as one value), and the transfer time per
 // MB of each call.
-std::vector<ProfileSeries> CollectSeries(const Incident& incident, const std::vector<RankBudget>& budgets,
+std::vector<ProfileSeries> CollectSeries(const Incident& incident, const GroupNames& names,
+                                         const std::vector<RankBudget>& budgets,
                                          const std::vector<CollectiveRound>& rounds);
 
 }  // namespace tacet

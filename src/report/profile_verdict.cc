@@ -23,6 +23,12 @@ std::string Percent(double share) {
   return text;
 }
 
+std::string Times(double factor) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f times", factor);
+  return text;
+}
+
 double ShareOf(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
@@ -72,23 +78,33 @@ void AddPipeline(const PipelineReport& pipeline, std::vector<Advice>& out) {
                  1 - time(2 * m) / time(m), true});
 }
 
+// "data-parallel rank 0 of stage 3 and 2 more workers".
+std::string WorkerList(const WhatIfReport& report) {
+  const WhatIfReport::Worker& worst = report.workers.front();
+  std::string out = "data-parallel rank " + std::to_string(worst.dp_rank) + " of stage " + std::to_string(worst.stage);
+  if (report.worst_workers > 1)
+    out += " and " + std::to_string(report.worst_workers - 1) + " more worker" + (report.worst_workers > 2 ? "s" : "");
+  return out;
+}
+
 void AddReplay(const std::vector<WhatIfReport>& reports, std::vector<Advice>& out) {
   for (const WhatIfReport& report : reports) {
     if (!report.valid || report.slowdown <= 1) continue;
     const double lost = 1 - 1 / report.slowdown;
+    const auto gained = [&](double share) { return std::min(1.0, lost * share); };
     if (report.worst_workers_share > 0)
-      out.push_back({report.worst_workers == 1
-                         ? std::string("Look at the worst worker")
-                         : "Look at the worst " + std::to_string(report.worst_workers) + " workers",
-                     "data-parallel rank " + std::to_string(report.worst_dp_rank) + ", stage " +
-                         std::to_string(report.worst_stage) + " slow the job down most",
-                     lost * report.worst_workers_share, false});
+      out.push_back({"Repair or replace " + WorkerList(report),
+                     "with the usual times there the step would be this much shorter",
+                     gained(report.worst_workers_share), false});
     if (report.last_stage_share > 0)
-      out.push_back({"Move layers away from the last stage", "with ideal times there the job would gain this",
-                     lost * report.last_stage_share, false});
+      out.push_back({"Move layers from the last stage to the others",
+                     "with the usual times there (the output layer and the loss come on top of its layers) the step "
+                     "would be this much shorter",
+                     gained(report.last_stage_share), false});
     if (!report.by_operation.empty() && report.by_operation.front().second > 1)
       out.push_back({"Even out " + report.by_operation.front().first,
-                     "its spread over workers and steps alone slows the job down",
+                     "its spread over workers, microbatches and steps alone makes the step longer: sequence lengths, "
+                     "stages, slow workers",
                      1 - 1 / report.by_operation.front().second, true});
   }
 }
@@ -98,8 +114,17 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
     char cap[32];
     std::snprintf(cap, sizeof cap, "%g", profile.ddp.recommended_cap_mb);
     out.push_back({"Set bucket_cap_mb=" + std::string(cap) + " in DistributedDataParallel",
-                   std::to_string(profile.ddp.buckets.size()) + " buckets now", profile.ddp.gain, false});
+                   profile.ddp.buckets.size() == 1
+                       ? "one bucket now: it waits for the last gradient, so nothing runs beside the backward pass"
+                       : std::to_string(profile.ddp.buckets.size()) +
+                             " buckets now; this size pays the latency less often, or starts to send earlier",
+                   profile.ddp.gain, false});
   }
+  if (profile.experts.found)
+    out.push_back({"Even out what the ranks of " + profile.expert_group +
+                       " exchange: auxiliary loss, capacity factor, other placement of experts",
+                   "in an all-to-all the busiest rank receives " + Times(profile.experts.imbalance) + " the mean",
+                   profile.experts.balance_gain, true});
   if (profile.pipeline.found) return;  // exposed communication there is the bubble
   const double exposed = ShareOf(profile.mean.exposed_ns, profile.mean.total_ns());
   const double transfer = exposed * (1 - profile.wait_share);
@@ -111,7 +136,10 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
     time += ns;
   }
   if (time > 0 && reach / time < 0.5)
-    out.push_back({"Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)",
+    out.push_back({profile.network == "Socket"
+                       ? std::string("Give NCCL a faster way than TCP sockets (NVLink or shared memory within a host, "
+                                     "InfiniBand or RoCE between hosts)")
+                       : std::string("Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)"),
                    "large operations reach " + Percent(kReachablePeak * reach / time) + " of the link's peak; " +
                        Percent(kReachablePeak) + " is usual",
                    transfer * (1 - reach / time), true});
@@ -128,8 +156,12 @@ void AddHost(const TimeBudget& mean, std::vector<Advice>& out) {
   out.push_back({"Load data ahead: more DataLoader workers, prefetch_factor, pin_memory",
                  "the GPU has nothing to do while the host waits for a batch", ShareOf(mean.data_wait_ns, step), true});
   out.push_back({"Give the GPU work earlier: torch.compile, CUDA graphs, no .item() or print in the step",
-                 "the GPU has nothing to do while the host prepares the next launch",
-                 ShareOf(mean.host_wait_ns + mean.launch_ns, step), true});
+                 "the GPU has nothing to do while the host prepares the next launch", ShareOf(mean.host_wait_ns, step),
+                 true});
+  out.push_back(
+      {"Let the GPU begin sooner what is issued: CUDA graphs, fewer and larger kernels, no other process on it",
+       "work was issued and the GPU stood still before it: launch latency, waits between streams",
+       ShareOf(mean.launch_ns, step), true});
   out.push_back(
       {"Copy from pinned memory with non_blocking=True", "only copies run", ShareOf(mean.copies_ns, step), true});
 }
@@ -175,9 +207,11 @@ void JudgeProfile(ProfileReport& profile) {
   } else if (!profile.what_if.empty() && profile.what_if.front().valid) {
     JudgeReplay(profile);
   } else if (!profile.table.empty()) {
-    profile.headline = Percent(profile.wait_share) +
-                       " of the communication time is waiting for peers; what else runs is "
-                       "not in these records";
+    profile.headline =
+        (profile.communication_share > 0 ? "communication runs " + Percent(profile.communication_share) +
+                                               " of the step, " + Percent(profile.wait_share) + " of its time"
+                                         : Percent(profile.wait_share) + " of the communication time") +
+        " is waiting for peers; whether compute runs beside it is not in these records";
   } else {
     profile.headline = "nothing with times was found";
   }

@@ -462,6 +462,52 @@ class Hostile(unittest.TestCase):
                 xml.etree.ElementTree.fromstring(ran.out)
 
 
+class PublishedFigures(unittest.TestCase):
+    """Timelines and traces of others, which lie beside the repository, through the program as a user runs it."""
+    PUBLIC = GOLDEN.parents[1].parent / "shared" / "public"
+
+    def profile(self, path):
+        if not path.exists():
+            self.skipTest(f"{path} is not here")
+        ran = tacet("profile", "--format", "json", path)
+        self.assertEqual(ran.code, 0, ran.message)
+        return ran.report["jobs"][0]
+
+    def test_what_if_replay(self):
+        folder = self.PUBLIC / "straggler"
+        timelines = sorted(folder.glob("timeline-*.json.gz"))
+        if not timelines:
+            self.skipTest("the public timelines are not here")
+        for timeline in timelines:
+            name = timeline.name.removeprefix("timeline-").removesuffix(".json.gz")
+            with self.subTest(name):
+                published = json.loads((folder / f"result-{name}.json").read_text())
+                replay = self.profile(timeline)["what_if"][0]
+                slowdown = published["blocking_slowdown"]
+                self.assertAlmostEqual(replay["slowdown"] / slowdown, 1, delta=0.01)
+                self.assertEqual(replay["steps"], len(published["step_t_base"]))
+                for key, parts in (("by_dp_rank", "dp_rank"), ("by_stage", "stage")):
+                    figures = {int(part): value for part, value in published[f"blocking_decompose_by_{parts}"].items()}
+                    self.assertEqual(len(replay[key]), len(figures))
+                    for part, value in figures.items():
+                        self.assertAlmostEqual(replay[key][part] / value, 1, delta=0.01, msg=f"{parts} {part}")
+                    top = max(figures, key=figures.get)
+                    self.assertEqual(replay[f"worst_{parts}"], top)
+                for kind, value in published["blocking_decompose_by_optype"].items():
+                    self.assertAlmostEqual(replay["by_operation"][kind] / value, 1, delta=0.01, msg=kind)
+                for key, file, figure in (("m_w", "mw", "Mw"), ("m_s", "ms", "Ms")):
+                    value = json.loads((folder / f"{file}-{name}.json").read_text())[figure]
+                    self.assertAlmostEqual(replay[key], value, delta=0.02, msg=key)
+
+    def test_overlap_of_the_dlrm_traces(self):
+        job = self.profile(self.PUBLIC / "dlrm")
+        published = [4.50, 2.47, 7.88, 3.31, 0.56, 0.64, 7.56, 9.51]
+        self.assertEqual([rank["rank"] for rank in job["ranks"]], list(range(8)))
+        for rank, value in zip(job["ranks"], published):
+            self.assertAlmostEqual(100 * rank["hidden_fraction"], value, delta=0.01, msg=f"rank {rank['rank']}")
+        self.assertEqual(job["stragglers"]["found"], [], "one step does not tell who is always late")
+
+
 if __name__ == "__main__":
     TACET = str(pathlib.Path(sys.argv.pop(1)).resolve())
     if b"__asan_init" in pathlib.Path(TACET).read_bytes():

@@ -23,7 +23,8 @@ struct Item {
   int32_t n = -1;
   bool coalesced = false;
   RoundMember member;
-  std::pair<OpKind, int64_t> signature() const { return {kind, bytes}; }
+  // What all ranks must agree in. Ranks of an all-to-all may send different amounts: experts are not equally busy.
+  std::pair<OpKind, int64_t> signature() const { return {kind, kind == OpKind::all_to_all ? -1 : bytes}; }
 };
 
 // The number of the step in which the host issued it; before the first step nothing is known.
@@ -112,6 +113,7 @@ ptrdiff_t FindShift(const std::vector<Item>& reference, const std::vector<Item>&
 void AddMember(CollectiveRound& round, const Item& item) {
   round.members.push_back(item.member);
   round.coalesced |= item.coalesced;
+  round.bytes = std::max(round.bytes, item.bytes);  // they differ in an all-to-all: the busiest rank sets its time
 }
 
 CollectiveRound NewRound(GroupIndex group, const Item& item, int64_t seq) {
@@ -147,7 +149,7 @@ void JoinLists(GroupIndex group, std::vector<std::vector<Item>>& lists, std::vec
     }
   }
   for (const auto& [place, items] : places) {
-    if (items.size() < 2) continue;
+    if (items.size() < 2 && lists.size() > 1) continue;
     const bool agree = std::all_of(items.begin(), items.end(),
                                    [&](const Item* item) { return item->signature() == items[0]->signature(); });
     if (!agree) continue;
@@ -261,7 +263,7 @@ std::vector<CollectiveRound> MatchCollectives(std::span<const Timeline> timeline
 RoundTiming TimeRound(const CollectiveRound& round) {
   RoundTiming timing;
   const auto& members = round.members;
-  if (members.size() < 2) return timing;
+  if (members.empty()) return timing;
   const bool starts = std::all_of(members.begin(), members.end(),
                                   [](const auto& m) { return m.start_ns != kNoTime && m.end_ns != kNoTime; });
   const bool durations = std::all_of(members.begin(), members.end(), [](const auto& m) { return m.duration_ns >= 0; });
@@ -279,7 +281,7 @@ RoundTiming TimeRound(const CollectiveRound& round) {
     }
     if (starts) end = std::max(end, m.end_ns);
   }
-  timing.excess_ns = last - second;
+  timing.excess_ns = members.size() > 1 ? last - second : 0;
   timing.transfer_ns = starts ? std::max<int64_t>(0, end - last) : -last;
   for (const RoundMember& m : members) timing.total_wait_ns += last - arrival(m);
   return timing;

@@ -29,7 +29,7 @@ struct CollectiveRound {
   DataType type = DataType::unknown;
   int64_t step = -1;   // training step, -1 where unknown
   int64_t seq = -1;    // the framework's number, else counted from 0
-  int64_t bytes = -1;  // S of nccl-tests; -1 where unknown
+  int64_t bytes = -1;  // S of nccl-tests, of an uneven all-to-all the largest; -1 where unknown
   int32_t group_size = -1;
   bool coalesced = false;            // a member ran it together with other operations in one kernel
   std::vector<RoundMember> members;  // by rank; a send has its sender first and its receiver second
@@ -42,7 +42,8 @@ struct CollectiveRound {
 // Joins the operations of all ranks: the i-th operation of a group in a training step is the same one on every rank;
 // the framework's sequence number is used where the trace has it; without steps the lists are shifted until kinds and
 // sizes agree. Sends are joined with receives by sender, receiver and order. Operations on which ranks disagree in kind
-// or size are left out. Sorted by step and time.
+// or size are left out, and those that one rank of several has. Of a group with one trace every operation is a round of
+// one member: whatever that one waits counts as transfer. Sorted by step and time.
 std::vector<CollectiveRound> MatchCollectives(std::span<const Timeline> timelines, std::span<const Group> groups);
 
 // The same from NCCL Inspector (by communicator, kind and number) and from a Flight Recorder with timing on (by group

@@ -88,6 +88,33 @@ TEST(CollectiveMatch, LeavesOutOperationsOnWhichRanksDisagree) {
   EXPECT_EQ(MatchCollectives(timelines, OneGroup(2)).size(), 1u);
 }
 
+TEST(CollectiveMatch, JoinsAnAllToAllOfUnequalShares) {
+  std::vector<Timeline> timelines;
+  for (int32_t r = 0; r < 4; ++r) {
+    Timeline& timeline = timelines.emplace_back(MakeTimeline(r));
+    timeline.steps = {{0, 0, 1000}};
+    AddCollective(timeline, OpKind::all_to_all, 10, 100, 200, 64 * (r + 1));
+  }
+  const auto rounds = MatchCollectives(timelines, OneGroup(4));
+  ASSERT_EQ(rounds.size(), 1u);
+  EXPECT_TRUE(rounds[0].whole());
+  EXPECT_EQ(rounds[0].bytes, 4 * 64 * 4);  // of the busiest rank
+}
+
+TEST(CollectiveMatch, KeepsTheOperationsOfASingleTrace) {
+  std::vector<Timeline> timelines;
+  timelines.push_back(MakeTimeline(2));
+  timelines[0].steps = {{0, 0, 1000}};
+  AddCollective(timelines[0], OpKind::all_reduce, 10, 100, 200, 64);
+  const auto rounds = MatchCollectives(timelines, OneGroup(4));
+  ASSERT_EQ(rounds.size(), 1u);
+  EXPECT_FALSE(rounds[0].whole());
+  const RoundTiming timing = TimeRound(rounds[0]);
+  EXPECT_EQ(timing.transfer_ns, 100);
+  EXPECT_EQ(timing.total_wait_ns, 0);
+  EXPECT_EQ(timing.excess_ns, 0);
+}
+
 TEST(CollectiveMatch, JoinsSendsWithReceives) {
   std::vector<Timeline> timelines;
   for (int32_t r = 0; r < 2; ++r) {

@@ -74,5 +74,26 @@ TEST(MemoryUse, FindsThePeakAndItsStep) {
   EXPECT_FALSE(MeasureMemory(MakeTimeline(0)));
 }
 
+TEST(MemoryUse, SplitsThePeakBySizesAndLifetimes) {
+  Timeline timeline = MakeTimeline(0);
+  timeline.steps = {{4, 0, 100}, {5, 100, 200}};
+  timeline.memory = {{5, 700, 2000}, {140, 1500, 2000}, {150, 1600, 2000}, {160, 1400, 2000}, {190, 700, 2000}};
+  timeline.gradients = {{145, 30, 0, DataType::float32}, {155, 20, 0, DataType::float32}};
+  auto use = MeasureMemory(timeline);
+  ASSERT_TRUE(use && use->split);
+  EXPECT_EQ(use->peak_phase, StepPhase::backward);
+  EXPECT_EQ(use->split->parameter_bytes, 200);
+  EXPECT_EQ(use->split->staying_bytes, 500);
+  EXPECT_EQ(use->split->passing_bytes, 900);
+  EXPECT_EQ(use->split->gradient_bytes, 200);
+  use = MeasureMemory(timeline, 4);
+  EXPECT_EQ(use->split->parameter_bytes, 50);
+  EXPECT_EQ(use->split->parameter_bytes + use->split->staying_bytes + use->split->passing_bytes, 1600);
+  timeline.gradients.clear();
+  use = MeasureMemory(timeline);
+  EXPECT_FALSE(use->split);
+  EXPECT_EQ(use->peak_phase, StepPhase::unknown);
+}
+
 }  // namespace
 }  // namespace tacet

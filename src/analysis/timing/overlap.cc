@@ -9,13 +9,12 @@ double Overlap::efficiency() const {
   const auto shorter = static_cast<double>(std::min(communication_ns, compute_ns));
   const auto longer = static_cast<double>(std::max(communication_ns, compute_ns));
   if (shorter == 0) return 0;
-  return std::clamp(1 - (static_cast<double>(window_ns) - longer) / shorter, 0.0, 1.0);
+  return 1 - (static_cast<double>(actual_ns()) - longer) / shorter;
 }
 
 Overlap MeasureOverlap(const GpuActivity& activity, Interval window) {
   const IntervalSet communication = Clip(activity.communication, window), compute = Clip(activity.compute, window);
-  return {TotalLength(communication), TotalLength(compute), IntersectionLength(compute, communication),
-          window.length()};
+  return {TotalLength(communication), TotalLength(compute), IntersectionLength(compute, communication)};
 }
 
 Overlap MeasureOverlap(const Timeline& timeline) {

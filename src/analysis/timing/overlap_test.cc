@@ -22,13 +22,19 @@ TEST(Overlap, IsTheSharedPartOfMergedCommunication) {
 }
 
 TEST(Overlap, EfficiencyIsOneWhenTheShorterPartIsHidden) {
-  EXPECT_DOUBLE_EQ(
-      (Overlap{.communication_ns = 40, .compute_ns = 100, .overlapped_ns = 40, .window_ns = 100}).efficiency(), 1);
-  EXPECT_DOUBLE_EQ(
-      (Overlap{.communication_ns = 40, .compute_ns = 100, .overlapped_ns = 0, .window_ns = 140}).efficiency(), 0);
-  EXPECT_DOUBLE_EQ(
-      (Overlap{.communication_ns = 40, .compute_ns = 100, .overlapped_ns = 10, .window_ns = 130}).efficiency(), 0.25);
+  EXPECT_DOUBLE_EQ((Overlap{.communication_ns = 40, .compute_ns = 100, .overlapped_ns = 40}).efficiency(), 1);
+  EXPECT_DOUBLE_EQ((Overlap{.communication_ns = 40, .compute_ns = 100, .overlapped_ns = 0}).efficiency(), 0);
+  EXPECT_DOUBLE_EQ((Overlap{.communication_ns = 40, .compute_ns = 100, .overlapped_ns = 10}).efficiency(), 0.25);
+  EXPECT_DOUBLE_EQ((Overlap{.communication_ns = 100, .compute_ns = 40, .overlapped_ns = 30}).efficiency(), 0.75);
   EXPECT_DOUBLE_EQ(Overlap{}.efficiency(), 0);
+}
+
+TEST(Overlap, IdleTimeDoesNotLowerTheEfficiency) {
+  Timeline timeline = MakeTimeline(0);
+  AddGpu(timeline, GpuWork::compute, 0, 100);
+  AddGpu(timeline, GpuWork::communication, 60, 140);
+  AddGpu(timeline, GpuWork::compute, 1000, 1100);  // 860 of idle in between
+  EXPECT_DOUBLE_EQ(MeasureOverlap(timeline).efficiency(), 0.5);
 }
 
 TEST(Overlap, EqualsThePublishedFiguresOfTheDlrmTraces) {

@@ -18,6 +18,8 @@ constexpr double kMinShareOfFew = 0.10;
 // Durations alone, without a trace, tell nothing in a record of a few steps. A lateness of several steps' length means
 // that the steps were not found.
 constexpr size_t kMinMeasuredSteps = 8;
+// Somebody is last in every step. In a single one nothing tells who always is.
+constexpr size_t kMinTracedSteps = 2;
 constexpr double kAbsurdShare = 3;
 // A straggler stands out: this many times the lateness of the typical rank.
 constexpr double kTimesTypical = 3;
@@ -168,7 +170,7 @@ class Finder {
                  typical_rare = LowerMedian(rare);
     for (const auto& [rank, one] : ranks_) {
       const RankLateness& late = one.lateness;
-      if ((!traced_ && late.steps < kMinMeasuredSteps) || late.share > kAbsurdShare) continue;
+      if (late.steps < (traced_ ? kMinTracedSteps : kMinMeasuredSteps) || late.share > kAbsurdShare) continue;
       const double least = late.steps < kFewSteps ? kMinShareOfFew : kMinShare;
       if (late.share < least || late.share < kTimesTypical * typical_mean) continue;
       Straggler straggler{.rank = rank, .share = late.share, .late_steps = late.late_steps, .steps = late.steps};

@@ -66,8 +66,11 @@ using StepTimes = std::map<int64_t, double>;
 // median step too is late) or is a large part of a step now and then (intermittent). Expects aligned rounds with steps.
 StragglerReport FindStragglers(const std::vector<CollectiveRound>& rounds, const StepTimes& step_times = {});
 
-// The whole way from traces: match, align, find, and say why by comparing what each late rank did before it came with
-// what the others did. Pipelines are looked at by stage.
+// From traces whose rounds are matched and aligned: find, and say why by comparing what each late rank did before it
+// came with what the others did. Pipelines are looked at by stage.
+StragglerReport FindStragglersInTraces(const std::vector<CollectiveRound>& aligned,
+                                       std::span<const Timeline> timelines);
+// The whole way: match, align, find.
 StragglerReport FindStragglersInTraces(std::span<const Timeline> timelines, std::span<const Group> groups);
 
 // From NCCL Inspector or from a Flight Recorder with timing. Neither sees the GPU's other work: a rank whose host

@@ -50,6 +50,11 @@ void AddHeavyStage(const PipelineReport& pipeline, size_t steps, StragglerReport
 StragglerReport FindStragglersInTraces(std::span<const Timeline> timelines, std::span<const Group> groups) {
   std::vector<CollectiveRound> rounds = MatchCollectives(timelines, groups);
   ApplyAlignment(AlignClocks(rounds), rounds);
+  return FindStragglersInTraces(rounds, timelines);
+}
+
+StragglerReport FindStragglersInTraces(const std::vector<CollectiveRound>& rounds,
+                                       std::span<const Timeline> timelines) {
   StragglerReport report = FindStragglers(rounds, TimesOf(timelines));
   ExplainFromTraces(rounds, timelines, report);
   const PipelineReport pipeline = AnalysePipeline(rounds, timelines);

@@ -28,9 +28,9 @@ struct Before {
   int64_t host = 0, loader = 0, compute = 20 * kMs;
 };
 
-// Steps of 100 ms or more: some host time, some compute, one all-reduce of 30 ms that ends for all when the last has
-// come.
-std::vector<Timeline> MakeJob(int32_t ranks, int steps, const std::function<Before(int32_t rank, int step)>& plan) {
+// Some host time, some compute, one all-reduce that ends for all `transfer` after the last has come.
+std::vector<Timeline> MakeJob(int32_t ranks, int steps, const std::function<Before(int32_t rank, int step)>& plan,
+                              int64_t transfer = 30 * kMs) {
   std::vector<Timeline> out;
   for (int32_t r = 0; r < ranks; ++r) out.push_back(MakeTimeline(r));
   std::mt19937 random(1);
@@ -44,7 +44,7 @@ std::vector<Timeline> MakeJob(int32_t ranks, int steps, const std::function<Befo
       plans.push_back(before);
       start[static_cast<size_t>(r)] = t + kMs + before.host + before.loader + before.compute;
     }
-    const int64_t end = *std::max_element(start.begin(), start.end()) + 30 * kMs;
+    const int64_t end = *std::max_element(start.begin(), start.end()) + transfer;
     for (int32_t r = 0; r < ranks; ++r) {
       Timeline& timeline = out[static_cast<size_t>(r)];
       const Before& before = plans[static_cast<size_t>(r)];
@@ -63,6 +63,11 @@ std::vector<Timeline> MakeJob(int32_t ranks, int steps, const std::function<Befo
 
 TEST(Straggler, NamesNobodyInAHealthyJob) {
   const auto job = MakeJob(4, 6, [](int32_t, int) { return Before{}; });
+  EXPECT_TRUE(FindStragglersInTraces(job, World(4)).stragglers.empty());
+}
+
+TEST(Straggler, NamesNobodyFromASingleStep) {
+  const auto job = MakeJob(4, 1, [](int32_t r, int) { return Before{.compute = (r == 2 ? 60 : 20) * kMs}; });
   EXPECT_TRUE(FindStragglersInTraces(job, World(4)).stragglers.empty());
 }
 
@@ -126,6 +131,103 @@ TEST(Straggler, IsNotMisledBySkewedClocks) {
   ASSERT_EQ(report.stragglers.size(), 1u);
   EXPECT_EQ(report.stragglers[0].rank.value, 1);
 }
+
+// Jobs of many shapes: world size, step count, share of communication, jitter, who is slow and by how much are drawn
+// anew for every seed, so that no threshold is right by accident of one recording.
+struct DrawnJob {
+  explicit DrawnJob(unsigned seed) : random(seed) {
+    const int32_t sizes[] = {2, 3, 4, 6, 8, 16, 32};
+    ranks = sizes[random() % 7];
+    steps = static_cast<int>(Between(3, 12));
+    compute = Between(5, 80) * kMs;
+    transfer = Between(5, 80) * kMs;
+    jitter = (compute + transfer) / 40;
+    guilty = static_cast<int32_t>(random() % static_cast<unsigned>(ranks));
+    extra = (compute + transfer + 10 * kMs) * Between(20, 120) / 100;
+  }
+  int64_t Between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<unsigned>(high - low + 1));
+  }
+  // `place` adds the extra time where the fault is.
+  std::vector<Timeline> Make(const std::function<void(Before&, int step)>& place) {
+    return MakeJob(
+        ranks, steps,
+        [&](int32_t r, int s) {
+          Before before{.host = Between(0, jitter), .compute = compute + Between(0, jitter)};
+          if (r == guilty) place(before, s);
+          return before;
+        },
+        transfer);
+  }
+  std::mt19937 random;
+  int32_t ranks = 0, guilty = 0;
+  int steps = 0;
+  int64_t compute = 0, transfer = 0, jitter = 0, extra = 0;
+};
+
+class DrawnStragglers : public testing::TestWithParam<unsigned> {
+ protected:
+  void Expect(DrawnJob& job, const std::vector<Timeline>& timelines, StragglerOrigin origin) {
+    const StragglerReport report = FindStragglersInTraces(timelines, World(job.ranks));
+    const std::string shape = std::to_string(job.ranks) + " ranks, " + std::to_string(job.steps) + " steps";
+    ASSERT_EQ(report.stragglers.size(), 1u) << shape;
+    EXPECT_EQ(report.stragglers[0].rank.value, job.guilty) << shape;
+    EXPECT_EQ(report.stragglers[0].origin, origin) << shape;
+    EXPECT_EQ(report.stragglers[0].pattern, StragglerPattern::persistent) << shape;
+  }
+};
+
+TEST_P(DrawnStragglers, NobodyIsNamedInAnEvenJob) {
+  DrawnJob job(GetParam());
+  EXPECT_TRUE(FindStragglersInTraces(job.Make([](Before&, int) {}), World(job.ranks)).stragglers.empty());
+}
+
+TEST_P(DrawnStragglers, MoreGpuWork) {
+  DrawnJob job(GetParam());
+  Expect(job, job.Make([&](Before& before, int) { before.compute += job.extra; }), StragglerOrigin::gpu_work);
+}
+
+TEST_P(DrawnStragglers, ASlowHost) {
+  DrawnJob job(GetParam());
+  Expect(job, job.Make([&](Before& before, int) { before.host += job.extra; }), StragglerOrigin::host);
+}
+
+TEST_P(DrawnStragglers, ALateLoader) {
+  DrawnJob job(GetParam());
+  Expect(job, job.Make([&](Before& before, int) { before.loader += job.extra; }), StragglerOrigin::data_loading);
+}
+
+TEST_P(DrawnStragglers, AStallNowAndThen) {
+  DrawnJob job(GetParam());
+  job.steps = std::max(job.steps, 6);
+  const auto timelines = job.Make([&](Before& before, int step) {
+    if (step % 4 == 1) before.host += 2 * job.extra + 40 * kMs;
+  });
+  const StragglerReport report = FindStragglersInTraces(timelines, World(job.ranks));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank.value, job.guilty);
+  EXPECT_EQ(report.stragglers[0].pattern, StragglerPattern::intermittent);
+}
+
+TEST_P(DrawnStragglers, WithoutTheTraceOfTheGuiltyNobodyIsNamed) {
+  DrawnJob job(GetParam());
+  auto timelines = job.Make([&](Before& before, int) { before.compute += job.extra; });
+  timelines.erase(timelines.begin() + job.guilty);
+  EXPECT_TRUE(FindStragglersInTraces(timelines, World(job.ranks)).stragglers.empty());
+}
+
+TEST_P(DrawnStragglers, WithoutTheTraceOfAnotherTheGuiltyIsNamedOrNobody) {
+  DrawnJob job(GetParam());
+  auto timelines = job.Make([&](Before& before, int) { before.compute += job.extra; });
+  timelines.erase(timelines.begin() + (job.guilty + 1) % job.ranks);
+  const StragglerReport report = FindStragglersInTraces(timelines, World(job.ranks));
+  for (const Straggler& one : report.stragglers) EXPECT_EQ(one.rank.value, job.guilty);
+  if (job.ranks > 2) {
+    EXPECT_EQ(report.stragglers.size(), 1u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, DrawnStragglers, testing::Range(0u, 24u));
 
 // Recorded jobs, from the traces alone, from the flight records alone, from the Inspector alone.
 

@@ -13,8 +13,8 @@ namespace {
 constexpr double kMinWorkShare = 0.08, kMostSteps = 0.6;
 // Of what a rank computes more, the others must wait at least this share in communication.
 constexpr double kOthersWait = 0.3;
-// Fewer steps do not show whether the heavy rank changes.
-constexpr size_t kMinStepsForChange = 3;
+// Fewer steps do not show whether it is always the same rank; still fewer than these not whether the heavy one changes.
+constexpr size_t kMinStepsForHeavy = 2, kMinStepsForChange = 3;
 
 // Of one rank in one step.
 struct Work {
@@ -131,7 +131,7 @@ void AddUnevenWork(const std::vector<CollectiveRound>& rounds, std::span<const T
       std::any_of(rounds.begin(), rounds.end(), [](const auto& round) { return round.synchronises(); });
   if (!together || timelines.size() < 2) return;
   const WorkTotals totals = SumWork(timelines);
-  if (totals.steps == 0 || totals.length <= 0) return;
+  if (totals.steps < kMinStepsForHeavy || totals.length <= 0) return;
   bool any_heavy = false;
   for (const auto& [rank, work] : totals.ranks) {
     if (!work.heavy()) continue;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "analysis/timing/replay_graph.h"
 #include "analysis/timing/statistics.h"
@@ -56,20 +57,59 @@ class Replay {
     return step * static_cast<size_t>(trace_.dp_size) + static_cast<size_t>(dp);
   }
 
-  // The graph of the first whole step, and the recorded times of all steps with the same operations.
-  bool Prepare() {
-    std::map<int32_t, std::vector<std::vector<PipelineOperation>>> by_step;
+  using OperationKey = std::tuple<PipelineOp, int32_t, int32_t>;  // kind, stage, number
+  using StepOperations =
+      std::map<int32_t, std::vector<std::vector<PipelineOperation>>>;  // step -> by data-parallel rank
+
+  static OperationKey KeyOf(const PipelineOperation& operation) {
+    return {operation.op, operation.stage, operation.seq};
+  }
+
+  // What most steps have on most data-parallel ranks. What is rarer (a garbage collection now and then) has no place in
+  // the graph that all of them share.
+  StepOperations UsualOperations() {
+    std::map<OperationKey, size_t> times;
+    std::set<std::pair<int32_t, int32_t>> parts;
+    std::set<int32_t> steps;
+    for (const PipelineOperation& operation : trace_.operations) {
+      if (operation.op == PipelineOp::other) continue;
+      ++times[KeyOf(operation)];
+      parts.emplace(operation.step, operation.dp_rank);
+      steps.insert(operation.step);
+    }
+    StepOperations by_step;
+    // A table of steps and ranks with more places than operations is not worth its memory: nearly all are empty.
+    if (steps.size() * static_cast<size_t>(std::max(1, trace_.dp_size)) > trace_.operations.size()) return by_step;
     for (const PipelineOperation& operation : trace_.operations) {
       if (operation.op == PipelineOp::other) continue;
       auto& ranks = by_step[operation.step];
       ranks.resize(static_cast<size_t>(trace_.dp_size));
-      ranks[static_cast<size_t>(operation.dp_rank)].push_back(operation);
+      if (times[KeyOf(operation)] * 2 >= parts.size())
+        ranks[static_cast<size_t>(operation.dp_rank)].push_back(operation);
+      else
+        ++report_.rare_operations;
     }
+    return by_step;
+  }
+
+  // The operations that the graph is built from: the first rank of the first step that has all of the usual ones. A
+  // recording may begin in the middle of a step.
+  static const std::vector<PipelineOperation>& Model(const StepOperations& by_step) {
+    const std::vector<PipelineOperation>* best = &by_step.begin()->second.front();
+    for (const auto& [step, ranks] : by_step)
+      for (const auto& operations : ranks)
+        if (operations.size() > best->size()) best = &operations;
+    return *best;
+  }
+
+  // The graph of a whole step, and the recorded times of all steps with the same operations.
+  bool Prepare() {
+    const StepOperations by_step = UsualOperations();
     if (by_step.empty()) {
-      report_.problem = "the timeline has no operations of a pipeline step";
+      report_.problem = "the timeline has no whole step: of most workers no operations were recorded";
       return false;
     }
-    graph_ = BuildReplayGraph(by_step.begin()->second[0], &report_.problem);
+    graph_ = BuildReplayGraph(Model(by_step), &report_.problem);
     if (graph_.order.empty()) return false;
     for (const auto& [step, ranks] : by_step) {
       const bool whole =
@@ -96,7 +136,7 @@ class Replay {
     });
   }
 
-  void Fill(const std::map<int32_t, std::vector<std::vector<PipelineOperation>>>& by_step) {
+  void Fill(const StepOperations& by_step) {
     Table start(graph_.nodes.size(), std::vector<double>(places(), 0)), end = start;
     for (size_t s = 0; s < steps_.size(); ++s) {
       const auto& ranks = by_step.at(steps_[s]);

@@ -25,9 +25,10 @@ struct WhatIfReport {
   bool valid = false;
   std::string problem;  // why it is not
   int32_t dp_size = 0, stages = 0, chunks = 1;
-  size_t steps = 0;          // replayed
-  size_t dropped_steps = 0;  // incomplete, or with other operations than the first
-  double recorded_ns = 0;    // mean step time as recorded, first start to last end
+  size_t steps = 0;            // replayed
+  size_t dropped_steps = 0;    // incomplete, or with other operations than the usual ones
+  size_t rare_operations = 0;  // left out, since fewer than half of the steps have them
+  double recorded_ns = 0;      // mean step time as recorded, first start to last end
   double replayed_ns = 0, ideal_ns = 0;
   double slowdown = 1;  // S
 

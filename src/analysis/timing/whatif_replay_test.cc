@@ -336,6 +336,37 @@ TEST(WhatIfReplay, DropsStepsThatLackOperations) {
   EXPECT_EQ(report.dropped_steps, 1u);
 }
 
+TEST(WhatIfReplay, StandsAFirstStepThatBeganBeforeTheRecording) {
+  Plan plan = RandomPlans()[0];
+  plan.steps = 4;
+  PipelineTrace trace = Relaxation(plan).Run();
+  const double whole = ReplayWhatIf(trace).slowdown;
+  const int32_t first = trace.operations.front().step;
+  trace.operations.erase(trace.operations.begin(), trace.operations.begin() + 5);
+  ASSERT_EQ(trace.operations.front().step, first);
+  const WhatIfReport report = ReplayWhatIf(trace);
+  ASSERT_TRUE(report.valid) << report.problem;
+  EXPECT_EQ(report.steps, 3u);
+  EXPECT_EQ(report.dropped_steps, 1u);
+  EXPECT_NEAR(report.slowdown, whole, 0.25 * whole);
+}
+
+TEST(WhatIfReplay, LeavesOutWhatHappensNowAndThen) {
+  Plan plan = RandomPlans()[0];
+  plan.steps = 5;
+  PipelineTrace trace = Relaxation(plan).Run();
+  const WhatIfReport without = ReplayWhatIf(trace);
+  PipelineOperation rare = trace.operations[2];
+  rare.op = PipelineOp::garbage_collection;
+  rare.seq = 7;  // a second one in this step only
+  trace.operations.insert(trace.operations.begin() + 3, rare);
+  const WhatIfReport report = ReplayWhatIf(trace);
+  ASSERT_TRUE(report.valid) << report.problem;
+  EXPECT_EQ(report.steps, 5u);
+  EXPECT_EQ(report.rare_operations, 1u);
+  EXPECT_DOUBLE_EQ(report.slowdown, without.slowdown);
+}
+
 TEST(WhatIfReplay, SaysWhyItCannot) {
   EXPECT_FALSE(ReplayWhatIf({}).valid);
   EXPECT_FALSE(ReplayWhatIf({}).problem.empty());

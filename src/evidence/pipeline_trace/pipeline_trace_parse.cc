@@ -11,7 +11,11 @@ namespace {
 
 using Token = JsonReader::Token;
 
-// Microseconds with any number of decimals; rubbish gives -1.
+// A transfer shown from its last partner's start may end before it begins, by as much as the workers' clocks differ:
+//   {"name": "forward-recv", ..., "ts": 1204.5, "dur": -31.25, "ph": "X", ...}
+constexpr int64_t kMostSkewNs = 1'000'000'000;
+
+// Microseconds with any number of decimals; rubbish gives the smallest number.
 int64_t ToNs(double microseconds) {
   if (!std::isfinite(microseconds) || std::fabs(microseconds) > 1e15) return INT64_MIN;
   return std::llround(microseconds * 1000);
@@ -113,7 +117,7 @@ PipelineTraceRecords ParsePipelineTrace(std::string_view text) {
     const size_t bytes = reader.end_offset() - begin;
     if (event.phase == "M") {
       TakeMetadata(event, out);
-    } else if (event.phase == "X" && event.timed && event.record.duration_ns >= 0) {
+    } else if (event.phase == "X" && event.timed && event.record.duration_ns > -kMostSkewNs) {
       out.events.push_back(event.record);
     } else {
       out.not_understood += bytes;

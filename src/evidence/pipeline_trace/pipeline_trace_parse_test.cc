@@ -63,6 +63,15 @@ TEST(PipelineTrace, CountsOperationsOfUnknownKinds) {
   EXPECT_EQ(fragment.pipeline_traces[0].operations[0].op, PipelineOp::other);
 }
 
+TEST(PipelineTrace, KeepsATransferThatEndsBeforeItsLastPartnerCame) {
+  const Fragment fragment =
+      Read(R"([{"name":"thread_name","pid":0,"tid":0,"ph":"M","args":{"name":"PP rank 0, TP rank 0, pp-comm"}},)"
+           R"({"name":"forward-send","pid":0,"tid":0,"ts":100,"dur":-31.25,"ph":"X","args":{"step":1,"seq_id":0}}])");
+  ASSERT_EQ(fragment.pipeline_traces[0].operations.size(), 1u);
+  EXPECT_EQ(fragment.pipeline_traces[0].operations[0].end_ns, 68'750);
+  EXPECT_EQ(fragment.bytes.not_understood, 0u);
+}
+
 TEST(PipelineTrace, SurvivesRubbish) {
   for (const char* text : {"", "[", "[{", "[{\"args\":[", "{}", "[{\"ph\":\"X\",\"ts\":NaN,\"dur\":1}]",
                            "[{\"ph\":\"X\",\"ts\":1e300,\"dur\":-1}]"})

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/profile_table.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// Longer lists of ranks are told by their number and their first.
+constexpr size_t kLongestList = 28;
+
+std::string DescribeRanks(const std::vector<Rank>& ranks) {
+  if (ranks.empty()) return "unknown ranks";
+  std::string words = RankWords(ranks);
+  if (words.size() <= kLongestList) return words;
+  return std::to_string(ranks.size()) + " ranks from " + std::to_string(ranks.front().value);
+}
+
+bool OnSeveralHosts(const Incident& incident, GroupIndex group) {
+  const auto index = static_cast<size_t>(group);
+  if (index >= incident.groups.size()) return false;
+  std::set<std::string_view> hosts;
+  for (const Rank rank : incident.groups[index].members) {
+    const auto at = incident.process_of.find(rank);
+    if (at != incident.process_of.end() && !incident.processes[at->second].host.empty())
+      hosts.insert(incident.processes[at->second].host);
+  }
+  return hosts.size() > 1;
+}
+
+void Relate(ProfileTableRow& line) {
+  line.share_of_peak = line.peak_gbs > 0 ? line.row.bus_gbs / line.peak_gbs : 0;
+  const int32_t members = IsPointToPoint(line.row.kind) ? 2 : std::max(1, line.row.group_size);
+  const auto waiting = static_cast<double>(line.row.wait_ns);
+  const double all = waiting + static_cast<double>(line.row.transfer_ns) * members;
+  line.wait_share = all > 0 ? waiting / all : 0;
+}
+
+// Groups of one role, size and link are one line.
+std::vector<ProfileTableRow> SumByRole(const std::vector<ProfileTableRow>& table) {
+  std::map<std::tuple<std::string, int32_t, OpKind, int64_t, bool>, ProfileTableRow> sums;
+  for (const ProfileTableRow& line : table) {
+    const std::tuple key{line.group, line.row.group_size, line.row.kind, line.row.size_class, line.several_hosts};
+    const auto [at, added] = sums.try_emplace(key, line);
+    if (added) continue;
+    CommunicationRow& sum = at->second.row;
+    ++at->second.groups;
+    sum.calls += line.row.calls;
+    sum.bytes += line.row.bytes;
+    sum.wait_ns += line.row.wait_ns;
+    sum.transfer_ns += line.row.transfer_ns;
+    sum.best_bus_gbs = std::max(sum.best_bus_gbs, line.row.best_bus_gbs);
+  }
+  std::vector<ProfileTableRow> out;
+  for (auto& [key, line] : sums) {
+    CommunicationRow& row = line.row;
+    row.algorithm_gbs = row.transfer_ns > 0 ? static_cast<double>(row.bytes) / static_cast<double>(row.transfer_ns) : 0;
+    row.bus_gbs = row.algorithm_gbs * BusFactor(row.kind, row.group_size);
+    Relate(line);
+    out.push_back(std::move(line));
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto& a, const auto& b) { return a.row.transfer_ns > b.row.transfer_ns; });
+  return out;
+}
+
+}  // namespace
+
+GroupNames::GroupNames(const Incident& incident, const std::vector<CollectiveRound>& rounds) : incident_(incident) {
+  for (const CollectiveRound& round : rounds) {
+    const auto index = static_cast<size_t>(round.group);
+    if (index < incident.groups.size() && !incident.groups[index].members.empty()) continue;
+    std::vector<Rank>& members = seen_[round.group];
+    for (const RoundMember& member : round.members) {
+      const auto at = std::lower_bound(members.begin(), members.end(), member.rank);
+      if (at == members.end() || *at != member.rank) members.insert(at, member.rank);
+    }
+  }
+}
+
+std::string GroupNames::Members(GroupIndex group) const {
+  const auto index = static_cast<size_t>(group);
+  if (index < incident_.groups.size() && !incident_.groups[index].members.empty()) {
+    std::vector<Rank> ranks = incident_.groups[index].members;
+    std::sort(ranks.begin(), ranks.end());
+    return DescribeRanks(ranks);
+  }
+  const auto seen = seen_.find(group);
+  return DescribeRanks(seen == seen_.end() ? std::vector<Rank>() : seen->second);
+}
+
+std::string GroupNames::Role(GroupIndex group) const {
+  const auto index = static_cast<size_t>(group);
+  if (index >= incident_.groups.size()) return Members(group);
+  const Group& known = incident_.groups[index];
+  return known.name.empty() && known.description.empty() ? Members(group) : known.Label();
+}
+
+void FillTable(const Incident& incident, const GroupNames& names, const std::vector<CollectiveRound>& rounds,
+               const ProfileOptions& options, ProfileReport& profile) {
+  std::optional<DevicePeak> peak;
+  for (const ProfileRank& rank : profile.budgets)
+    if (!peak && !rank.device.empty()) peak = FindDevicePeak(rank.device);
+  double wait = 0, busy = 0, needed = 0, taken = 0;
+  for (const CommunicationRow& row : SummariseCommunication(rounds)) {
+    ProfileTableRow& line = profile.table.emplace_back();
+    line.row = row;
+    line.group = names.Role(row.group);
+    line.members = names.Members(row.group);
+    line.several_hosts = OnSeveralHosts(incident, row.group);
+    if (peak) line.peak_gbs = line.several_hosts ? peak->nic_gbs : peak->link_gbs;
+    if (options.peak_gbs > 0) line.peak_gbs = options.peak_gbs;
+    Relate(line);
+    const int32_t members = IsPointToPoint(row.kind) ? 2 : std::max(1, row.group_size);
+    wait += static_cast<double>(row.wait_ns);
+    busy += static_cast<double>(row.wait_ns) + static_cast<double>(row.transfer_ns) * members;
+    if (line.peak_gbs <= 0 || row.bytes <= 0) continue;
+    needed += static_cast<double>(row.transfer_ns) * std::min(1.0, line.share_of_peak);
+    taken += static_cast<double>(row.transfer_ns);
+  }
+  if (busy > 0) profile.wait_share = wait / busy;
+  if (taken > 0) profile.communication_efficiency = needed / taken;
+  profile.table_by_role = SumByRole(profile.table);
+}
+
+void FillGroupShares(const GroupNames& names, const std::vector<CollectiveRound>& rounds, ProfileReport& profile) {
+  if (profile.budgets.empty()) return;
+  struct Sum {
+    double busy = 0;
+    size_t calls = 0;
+    int32_t size = -1;
+    std::set<Rank> ranks;
+    std::set<GroupIndex> groups;
+  };
+  std::map<std::string, Sum> sums;
+  for (const CollectiveRound& round : rounds) {
+    if (round.step < 0) continue;
+    Sum& sum = sums[names.Role(round.group)];
+    ++sum.calls;
+    sum.size = std::max(sum.size, round.group_size);
+    sum.groups.insert(round.group);
+    for (const RoundMember& member : round.members) {
+      sum.busy += static_cast<double>(std::max<int64_t>(0, member.duration_ns));
+      sum.ranks.insert(member.rank);
+    }
+  }
+  for (const auto& [role, sum] : sums) {
+    double watched = 0;
+    for (const ProfileRank& rank : profile.budgets)
+      if (sum.ranks.contains(rank.rank)) watched += static_cast<double>(rank.step_ns) * static_cast<double>(rank.steps);
+    GroupShare share{role, sum.groups.size(), sum.size, sum.calls, 0};
+    if (watched > 0) share.share = sum.busy / watched;
+    profile.groups.push_back(std::move(share));
+  }
+  std::stable_sort(profile.groups.begin(), profile.groups.end(),
+                   [](const GroupShare& a, const GroupShare& b) { return a.share > b.share; });
+}
+
+}  // namespace tacet
