@@ -8,7 +8,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 DEMO := tests/golden/rank_stuck_in_data_loader/input
 
-.PHONY: help demo build test asan bench format tidy install docs clean
+.PHONY: help demo build test asan bench fuzz format tidy install docs clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -35,6 +35,12 @@ bench: ## speed and memory, beside the limit and the peers (see bench/README.md)
 	@cmake --preset bench >/dev/null
 	@cmake --build --preset bench -j $(JOBS)
 	@bench/run.sh
+
+fuzz: ## every reader under libFuzzer, SECONDS=600 each; TARGET=nccl_log for one
+	@scripts/bootstrap.sh fuzz
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz -j $(JOBS)
+	@scripts/fuzz.sh build-fuzz "$(TARGET)" "$(or $(SECONDS),600)"
 
 format: ## clang-format over all sources
 	@find src plugin wire tests bench -name '*.cc' -o -name '*.h' | grep -v build | xargs clang-format -i

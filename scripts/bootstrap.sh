@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what the build and the tests need on Debian 12 or Ubuntu 24.04 and newer. Does nothing when all is there.
-# usage: scripts/bootstrap.sh [build|test|bench]
+# usage: scripts/bootstrap.sh [build|test|bench|fuzz]
 set -euo pipefail
 
 # package:what shows that it is there (a command, or a file)
@@ -9,13 +9,15 @@ build_packages=(g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-c
                 zlib1g-dev:/usr/include/zlib.h libzstd-dev:/usr/include/zstd.h libsqlite3-dev:/usr/include/sqlite3.h libcpp-httplib-dev:/usr/include/httplib.h)
 test_packages=(libgtest-dev:/usr/include/gtest/gtest.h python3:python3 nodejs:node chromium:chromium)
 bench_packages=(libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 zstd:zstd time:/usr/bin/time)
+fuzz_packages=(clang-16:clang++-16)
 
 wanted=("${build_packages[@]}")
 case "${1:-build}" in
   build) ;;
   test) wanted+=("${test_packages[@]}") ;;
   bench) wanted+=("${bench_packages[@]}") ;;
-  *) echo "usage: $0 [build|test|bench]" >&2; exit 2 ;;
+  fuzz) wanted+=("${fuzz_packages[@]}") ;;
+  *) echo "usage: $0 [build|test|bench|fuzz]" >&2; exit 2 ;;
 esac
 
 missing=()
