@@ -5,6 +5,8 @@
 #include <cinttypes>
 #include <cstdio>
 #include <map>
+#include <set>
+#include <unordered_map>
 
 #include "analysis/timing/clock_alignment.h"
 #include "base/json_writer.h"
@@ -16,8 +18,9 @@ constexpr size_t kPiece = 1 << 18;
 // Names from the catapult colour table, which Perfetto's legacy importer and chrome://tracing both know.
 constexpr std::string_view kWaitColour = "terrible", kTransferColour = "good";
 
-// Tracks of one process: steps, then groups, then GPU streams.
-constexpr int64_t kStepTrack = 0, kGroupTracks = 1000, kStreamTracks = 1000000;
+// Tracks of one process: steps, then groups, then GPU streams. Slices of one track must not overlap, or Perfetto drops
+// them: what runs beside something else of its group or stream gets a lane of its own, a track right below.
+constexpr int64_t kStepTrack = 1, kGroupTracks = 1000, kStreamTracks = 100000000, kLanes = 16;
 
 class TraceStream {
  public:
@@ -52,7 +55,9 @@ class TraceStream {
   TraceStream& Micros(std::string_view key, int64_t ns) {
     Key(key);
     char text[40];
-    std::snprintf(text, sizeof text, "%" PRId64 ".%03d", ns / 1000, static_cast<int>(ns % 1000));
+    const auto digits = ns < 0 ? -static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
+    std::snprintf(text, sizeof text, "%s%" PRIu64 ".%03u", ns < 0 ? "-" : "", digits / 1000,
+                  static_cast<unsigned>(digits % 1000));
     out_ += text;
     return *this;
   }
@@ -81,6 +86,24 @@ class TraceStream {
   bool first_ = true, ok_ = true;
 };
 
+// When the slices of each lane of a track end.
+class Lanes {
+ public:
+  // The first lane that is free at `start`; the last one where none is.
+  int64_t Take(int64_t track, int64_t start, int64_t end) {
+    std::vector<int64_t>& ends = ends_[track];
+    size_t lane = 0;
+    while (lane < ends.size() && ends[lane] > start) ++lane;
+    lane = std::min<size_t>(lane, kLanes - 1);
+    if (lane == ends.size()) ends.push_back(INT64_MIN);
+    ends[lane] = std::max(ends[lane], end);
+    return track + static_cast<int64_t>(lane);
+  }
+
+ private:
+  std::unordered_map<int64_t, std::vector<int64_t>> ends_;
+};
+
 // One job with its clocks and the moment that becomes 0, so that microseconds keep all their digits.
 struct AlignedJob {
   const Incident& incident;
@@ -89,7 +112,9 @@ struct AlignedJob {
   int64_t first_ns = INT64_MAX;
   int64_t process_base = 0;
   int64_t next_flow = 0;
-  std::vector<std::vector<bool>> joined;  // by timeline and GPU event: WriteOperation writes it
+  std::vector<std::vector<bool>> joined;        // by timeline and GPU event: WriteOperation writes it
+  std::vector<Lanes> lanes;                     // by timeline
+  std::set<std::pair<int64_t, int64_t>> named;  // process and track: lanes that were given a name
 
   int64_t Process(const Timeline& timeline) const {
     const auto index = static_cast<int64_t>(&timeline - incident.timelines.data());
@@ -114,7 +139,20 @@ std::string GroupName(const Incident& incident, GroupIndex group) {
 }
 
 int64_t GroupTrack(GroupIndex group) {
-  return kGroupTracks + (group == GroupIndex::none ? 0 : 1 + static_cast<int64_t>(group));
+  return kGroupTracks + kLanes * (group == GroupIndex::none ? 0 : 1 + static_cast<int64_t>(group));
+}
+
+int64_t StreamTrack(size_t stream) { return kStreamTracks + kLanes * static_cast<int64_t>(stream); }
+
+std::string StreamName(const GpuStream& stream) {
+  return "GPU " + std::to_string(stream.device) + " stream " + std::to_string(stream.id);
+}
+
+// Tracks have names before their first slice; lanes beyond the first get theirs when they are needed.
+void NameLane(TraceStream& out, AlignedJob& job, int64_t process, int64_t track, int64_t lane,
+              const std::string& name) {
+  if (lane == track || !job.named.emplace(process, lane).second) return;
+  Describe(out, "thread", process, lane, name + " (" + std::to_string(lane - track + 1) + ")", lane);
 }
 
 void WriteTracks(TraceStream& out, const AlignedJob& job, const Timeline& timeline) {
@@ -128,26 +166,41 @@ void WriteTracks(TraceStream& out, const AlignedJob& job, const Timeline& timeli
   for (const auto& [track, group] : groups)
     Describe(out, "thread", process, track, GroupName(job.incident, group), track);
   for (size_t i = 0; i < timeline.streams.size(); ++i)
-    Describe(out, "thread", process, kStreamTracks + static_cast<int64_t>(i),
-             "GPU " + std::to_string(timeline.streams[i].device) + " stream " + std::to_string(timeline.streams[i].id),
-             kStreamTracks + static_cast<int64_t>(i));
+    Describe(out, "thread", process, StreamTrack(i), StreamName(timeline.streams[i]), StreamTrack(i));
 }
 
-void WriteRank(TraceStream& out, const AlignedJob& job, const Timeline& timeline) {
+std::string_view CategoryOf(GpuWork work) {
+  switch (work) {
+    case GpuWork::compute: return "compute";
+    case GpuWork::communication: return "communication";
+    case GpuWork::copy: return "copy";
+    case GpuWork::memset: break;
+  }
+  return "memset";
+}
+
+void WriteRank(TraceStream& out, AlignedJob& job, const Timeline& timeline) {
   const int64_t process = job.Process(timeline);
   WriteTracks(out, job, timeline);
-  const auto slice = [&](int64_t track, std::string_view name, int64_t start, int64_t end) -> TraceStream& {
+  const auto index_of_timeline = static_cast<size_t>(&timeline - job.incident.timelines.data());
+  Lanes& lanes = job.lanes[index_of_timeline];
+  const auto slice = [&](int64_t track, std::string_view category, std::string_view name, int64_t start, int64_t end,
+                         const std::string& track_name) {
     const int64_t from = job.Time(timeline, start), to = std::max(from, job.Time(timeline, end));
-    return out.Open('X', process, track).Text("name", name).Micros("ts", from).Micros("dur", to - from);
+    const int64_t lane = lanes.Take(track, from, to);
+    NameLane(out, job, process, track, lane, track_name);
+    out.Open('X', process, lane).Text("cat", category).Text("name", name).Micros("ts", from).Micros("dur", to - from);
+    out.Close();
   };
   for (const TrainingStep& step : timeline.steps)
-    slice(kStepTrack, "step " + std::to_string(step.number), step.start_ns, step.end_ns).Close();
+    slice(kStepTrack, "step", "step " + std::to_string(step.number), step.start_ns, step.end_ns, "steps");
   for (const GpuEvent& event : timeline.gpu) {
     if (!out.ok()) return;
     // Operations that were joined with their peers' are written with them.
     const auto index = static_cast<size_t>(&event - timeline.gpu.data());
-    if (job.joined[static_cast<size_t>(&timeline - job.incident.timelines.data())][index]) continue;
-    slice(kStreamTracks + event.stream, timeline.names.Get(event.name), event.start_ns, event.end_ns).Close();
+    if (job.joined[index_of_timeline][index]) continue;
+    slice(StreamTrack(event.stream), CategoryOf(event.work), timeline.names.Get(event.name), event.start_ns,
+          event.end_ns, StreamName(timeline.streams[event.stream]));
   }
 }
 
@@ -158,29 +211,37 @@ void WriteOperation(TraceStream& out, AlignedJob& job, const CollectiveRound& ro
   const std::string name(Name(round.kind));
   std::string args = ",\"args\":{\"seq\":" + std::to_string(round.seq) + ",\"bytes\":" + std::to_string(round.bytes) +
                      ",\"step\":" + std::to_string(round.step) + "}";
-  std::vector<std::pair<int64_t, const RoundMember*>> ends;  // process, member: those a flow joins
+  // Where a flow that joins the members is held: in the transfer, or, where clocks left none of it, at its edge.
+  struct FlowEnd {
+    int64_t process, track, ns;
+  };
+  std::vector<FlowEnd> ends;
   for (const RoundMember& member : round.members) {
     if (member.start_ns == kNoTime || member.end_ns == kNoTime || member.timeline == kNoIndex) continue;
     const int64_t process = job.Process(job.incident.timelines[member.timeline]);
     // Clocks are never perfect: a member may seem to end before the last one starts.
     const int64_t split = std::clamp(last_start, member.start_ns, std::max(member.start_ns, member.end_ns));
-    const int64_t track = GroupTrack(round.group);
+    const int64_t stop = std::max(member.start_ns, member.end_ns);
+    const int64_t first_track = GroupTrack(round.group);
+    const int64_t track =
+        job.lanes[member.timeline].Take(first_track, member.start_ns - job.first_ns, stop - job.first_ns);
+    NameLane(out, job, process, first_track, track, GroupName(job.incident, round.group));
     const auto piece = [&](std::string_view what, int64_t start, int64_t end, std::string_view colour) {
-      out.Open('X', process, track).Text("name", name + std::string(what)).Text("cname", colour);
+      out.Open('X', process, track).Text("cat", what.empty() ? "transfer" : "wait");
+      out.Text("name", name + std::string(what)).Text("cname", colour);
       out.Micros("ts", start - job.first_ns).Micros("dur", end - start).Raw(args).Close();
     };
     if (split > member.start_ns) piece(" (wait)", member.start_ns, split, kWaitColour);
-    piece("", split, std::max(split, member.end_ns), kTransferColour);
-    ends.emplace_back(process, &member);
+    piece("", split, stop, kTransferColour);
+    ends.push_back({process, track, split});
   }
   // A chain from each member to the next: every flow has one start and one end.
   for (size_t i = 0; i + 1 < ends.size(); ++i) {
     const int64_t flow = ++job.next_flow + (job.process_base << 20);
     for (size_t side = 0; side < 2; ++side) {
-      const auto& [process, member] = ends[i + side];
-      const int64_t at = std::clamp(last_start, member->start_ns, std::max(member->start_ns, member->end_ns));
-      out.Open(side == 0 ? 's' : 'f', process, GroupTrack(round.group)).Text("name", name).Text("cat", "collective");
-      out.Number("id", flow).Micros("ts", at - job.first_ns);
+      const FlowEnd& at = ends[i + side];
+      out.Open(side == 0 ? 's' : 'f', at.process, at.track).Text("name", name).Text("cat", "collective");
+      out.Number("id", flow).Micros("ts", at.ns - job.first_ns);
       if (side == 1) out.Text("bp", "e");
       out.Close();
     }
@@ -222,6 +283,7 @@ bool ExportPerfetto(std::span<const Incident> jobs, const ByteSink& sink) {
     base += 10000000;
     job.first_ns = FirstMoment(incident, job.clocks);
     MarkJoined(job);
+    job.lanes.resize(incident.timelines.size());
     for (const Timeline& timeline : incident.timelines) WriteRank(out, job, timeline);
     for (const CollectiveRound& round : job.rounds) WriteOperation(out, job, round);
     if (!out.ok()) return false;

@@ -155,6 +155,36 @@ TEST(PerfettoExport, JoinsEveryOperationByFlows) {
   }
 }
 
+// Kernels of a graph may overlap on one stream; Perfetto drops slices that overlap on one track.
+TEST(PerfettoExport, WhatOverlapsGetsALaneOfItsOwn) {
+  std::vector<Incident> jobs(1);
+  Timeline& timeline = jobs[0].timelines.emplace_back();
+  timeline.rank = {0};
+  timeline.streams = {{0, 7}};
+  for (const auto& [start, end] : {std::pair(1000, 5000), std::pair(2000, 3000), std::pair(6000, 6500)}) {
+    GpuEvent event;
+    event.start_ns = start;
+    event.end_ns = end;
+    event.name = timeline.names.Intern("kernel");
+    timeline.gpu.push_back(event);
+  }
+  timeline.begin_ns = 1000;
+  std::string text;
+  ASSERT_TRUE(ExportPerfetto(jobs, [&](std::string_view bytes) { return text += bytes, true; }));
+  std::map<int64_t, size_t> slices;
+  std::map<int64_t, std::string> names;
+  const JsonValue root = Parse(text);
+  for (const JsonValue& event : root.Find("traceEvents")->items) {
+    if (event.Find("ph")->Text() == "X") ++slices[event.Find("tid")->Int()];
+    if (event.Find("name")->Text() == "thread_name")
+      names[event.Find("tid")->Int()] = event.Find("args")->Find("name")->Text();
+  }
+  ASSERT_EQ(slices.size(), 2u);
+  EXPECT_EQ(slices.begin()->second, 2u);
+  EXPECT_EQ(names[slices.begin()->first], "GPU 0 stream 7");
+  EXPECT_EQ(names[slices.rbegin()->first], "GPU 0 stream 7 (2)");
+}
+
 TEST(PerfettoExport, StopsWhenTheSinkIsFull) {
   const std::vector<Incident> jobs = LoadCase("gpt_ddp_b25");
   EXPECT_FALSE(ExportPerfetto(jobs, [](std::string_view) { return false; }));
