@@ -11,9 +11,25 @@
 namespace tacet {
 namespace {
 
+Result<HistoryOptions> ReadHistoryOptions(const std::string& url) {
+  auto address = ParseClickHouseUrl(url);
+  if (!address) return address.error();
+  // An argument can be read by everybody on the node, the environment of a service cannot.
+  const char* password = std::getenv("TACET_CLICKHOUSE_PASSWORD");
+  if (password != nullptr && *password != 0) address->password = password;
+  HistoryOptions history;
+  history.address = *address;
+  history.say = [](const std::string& what) { std::fprintf(stderr, "tacet agent: %s\n", what.c_str()); };
+  return history;
+}
+
 int RunAgent(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(
-      arguments, {{"--boxes", 'b', true}, {"--listen", 'l', true}, {"--interval", 'i', true}, {"--host", 0, true}, {"--hang-after", 0, true}});
+  auto options = Options::Parse(arguments, {{"--boxes", 'b', true},
+                                            {"--listen", 'l', true},
+                                            {"--interval", 'i', true},
+                                            {"--host", 0, true},
+                                            {"--hang-after", 0, true},
+                                            {"--clickhouse", 0, true}});
   if (!options) return Complain(options.error());
   if (!options->rest().empty()) return Complain({"agent takes no paths", "the box folder is named with --boxes"});
   AgentOptions agent_options;
@@ -30,6 +46,11 @@ int RunAgent(const std::vector<std::string>& arguments) {
   auto hang_after = ParseNumber(options->Value("--hang-after").value_or("4"), 1, 3600);
   if (!hang_after) return Complain(hang_after.error());
   agent_options.hang_rule.floor_ns = *hang_after * 1'000'000'000;
+  if (const auto url = options->Value("--clickhouse")) {
+    auto history = ReadHistoryOptions(*url);
+    if (!history) return Complain(history.error());
+    agent_options.history = *history;
+  }
 
   const StopSignal stop;
   auto agent = Agent::Start(agent_options);
@@ -59,6 +80,8 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
   -l, --listen ADDR   host:port (default 127.0.0.1:9560; port 0 takes a free one and prints it)
   -i, --interval MS   time between looks (default 1000)
       --hang-after S  no standstill shorter than this is called a hang (default 4); docs/live.md has the whole rule
+      --clickhouse URL  also send each finished operation to http://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE];
+                      the password may come from TACET_CLICKHOUSE_PASSWORD. A server that fails is never waited for
       --host NAME     name of this node in answers (default: the host name)
 
 Ends on SIGTERM and SIGINT.

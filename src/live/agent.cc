@@ -37,6 +37,7 @@ Agent::Agent(AgentOptions options) : options_(std::move(options)), watch_(option
 
 Result<std::unique_ptr<Agent>> Agent::Start(AgentOptions options) {
   std::unique_ptr<Agent> agent(new Agent(std::move(options)));
+  if (agent->options_.history) agent->history_ = std::make_unique<HistorySink>(*agent->options_.history);
   agent->LookOnce();
   auto server = HttpServer::Start(agent->options_.listen, kHttpThreads,
                                   [raw = agent.get()](const HttpRequest& request) { return raw->Answer(request); });
@@ -76,6 +77,7 @@ void Agent::LookOnce() {
     state->host = watch_.Look(WallNs(), [&](const FinishedOperation& finished) {
       operations_.Add(finished);
       normal_.Add(finished);
+      if (history_) history_->Add(finished, options_.host);
     });
     operations_.ForgetJobsNotIn(state->host);
     normal_.ForgetBoxesNotIn(state->host);
@@ -113,6 +115,7 @@ HttpReply Agent::AnswerMetrics() {
   const auto own = [&](std::string name, MetricType type, std::string help, double value) {
     families.push_back({std::move(name), type, std::move(help), {{{}, value}}, {}});
   };
+  if (history_) history_->AppendTo(families);
   own("tacet_agent_looks_total", MetricType::counter, "Looks at all boxes", static_cast<double>(looks_));
   own("tacet_agent_look_seconds_total", MetricType::counter, "Time spent looking at boxes", look_seconds_);
   own("tacet_agent_scrapes_total", MetricType::counter, "Scrapes before this one", static_cast<double>(scrapes_));

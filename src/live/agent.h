@@ -4,10 +4,12 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "live/box_watch.h"
+#include "live/history_sink.h"
 #include "live/http_server.h"
 #include "live/normal_durations.h"
 #include "live/operation_metrics.h"
@@ -21,6 +23,7 @@ struct AgentOptions {
   std::string host;            // empty: as the kernel says
   int64_t interval_ms = 1000;  // between looks
   HangRule hang_rule;
+  std::optional<HistoryOptions> history;  // where finished operations are kept
 };
 
 // One a node: watches the boxes below a folder and answers what it sees.
@@ -47,6 +50,7 @@ class Agent {
   OperationMetrics operations_;
   NormalDurations normal_;
   HangWatch hangs_;
+  std::unique_ptr<HistorySink> history_;  // null: nobody asked for it
   uint64_t looks_ = 0, scrapes_ = 0;
   double look_seconds_ = 0, scrape_seconds_ = 0;  // all together
   mutable std::mutex state_lock_;

@@ -151,6 +151,10 @@ FinishedOperation DescribeFinished(const BlackBox& box, const BoxState& state, c
   uint64_t bytes = 0;
   const bool fits = !__builtin_mul_overflow(op.count, width * (per_rank ? ranks : 1), &bytes) && bytes <= INT64_MAX;
   finished.bytes = width > 0 && fits ? static_cast<int64_t>(bytes) : -1;
+  finished.issue_wall_ns = std::max<int64_t>(-1, box.clock.WallNs(op.issue_ticks));
+  finished.finish_wall_ns = std::max<int64_t>(-1, box.clock.WallNs(op.finish_ticks));
+  for (size_t cause = 0; cause < finished.wait_ns.size(); ++cause)
+    finished.wait_ns[cause] = box.clock.DurationNs(op.wait_ticks[cause]);
   if ((op.flags & (box::kOpCaptured | box::kOpEndUnknown)) != 0) return finished;
   if (op.gpu_start_ns != 0 && op.gpu_finish_ns >= op.gpu_start_ns && op.gpu_finish_ns - op.gpu_start_ns < INT64_MAX)
     finished.duration_ns = static_cast<int64_t>(op.gpu_finish_ns - op.gpu_start_ns);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,9 +21,12 @@ struct FinishedOperation {
   const box::Op* op = nullptr;
   OpKind kind = OpKind::unknown;
   int64_t bytes = -1;
-  int64_t duration_ns = -1;         // on the GPU where told, else as the host saw it; -1 nobody saw it
-  int64_t in_flight_ns = -1;        // from issue to end
-  double bus_bytes_per_second = 0;  // as nccl-tests define it; 0 where it has none
+  int64_t duration_ns = -1;    // on the GPU where told, else as the host saw it; -1 nobody saw it
+  int64_t in_flight_ns = -1;   // from issue to end
+  int64_t issue_wall_ns = -1;  // when the host called NCCL, -1 unknown
+  int64_t finish_wall_ns = -1;
+  std::array<int64_t, box::kCauses> wait_ns{};  // of its network steps, by cause, summed
+  double bus_bytes_per_second = 0;              // as nccl-tests define it; 0 where it has none
 };
 
 struct BoxWatchOptions {

@@ -55,34 +55,75 @@ HttpClient::~HttpClient() {
   inside_->reaper.join();
 }
 
+// A request that is watched from its making to its end.
+class HttpClient::Timed {
+ public:
+  Timed(Inside& inside, httplib::Client& client, const HttpLimits& limits)
+      : inside_(inside),
+        client_(client),
+        deadline_(Clock::now() + std::chrono::milliseconds(limits.connect_ms + limits.whole_ms)) {
+    client.set_connection_timeout(std::chrono::milliseconds(limits.connect_ms));
+    client.set_read_timeout(std::chrono::milliseconds(limits.whole_ms));
+    client.set_write_timeout(std::chrono::milliseconds(limits.whole_ms));
+    client.set_keep_alive(false);
+    {
+      const std::lock_guard lock(inside_.lock);
+      inside_.running.emplace(deadline_, &client);
+    }
+    inside_.wake.notify_all();
+  }
+  ~Timed() {
+    const std::lock_guard lock(inside_.lock);
+    std::erase_if(inside_.running, [&](const auto& entry) { return entry.second == &client_; });
+  }
+  bool IsOver() const { return Clock::now() >= deadline_; }
+
+ private:
+  Inside& inside_;
+  httplib::Client& client_;
+  Clock::time_point deadline_;
+};
+
 Result<std::string> HttpClient::Get(const HttpAddress& address, const std::string& path, const HttpLimits& limits) {
   httplib::Client client(address.host, address.port);
-  client.set_connection_timeout(std::chrono::milliseconds(limits.connect_ms));
-  client.set_read_timeout(std::chrono::milliseconds(limits.whole_ms));
-  client.set_write_timeout(std::chrono::milliseconds(limits.whole_ms));
-  client.set_keep_alive(false);
-  const auto deadline = Clock::now() + std::chrono::milliseconds(limits.connect_ms + limits.whole_ms);
-  {
-    const std::lock_guard lock(inside_->lock);
-    inside_->running.emplace(deadline, &client);
-  }
-  inside_->wake.notify_all();
+  const Timed timed(*inside_, client, limits);
   std::string body;
   bool too_large = false;
   const auto result = client.Get(path, [&](const char* bytes, size_t size) {
     too_large = body.size() + size > limits.most_bytes;
     if (!too_large) body.append(bytes, size);
-    return !too_large && Clock::now() < deadline;
+    return !too_large && !timed.IsOver();
   });
-  {
-    const std::lock_guard lock(inside_->lock);
-    std::erase_if(inside_->running, [&](const auto& entry) { return entry.second == &client; });
-  }
   if (too_large) return Error{"the answer is larger than " + std::to_string(limits.most_bytes) + " bytes", ""};
-  if (Clock::now() >= deadline) return Error{"no whole answer in time", ""};
+  if (timed.IsOver()) return Error{"no whole answer in time", ""};
   if (!result) return Error{"no answer: " + httplib::to_string(result.error()), "is an agent running there?"};
   if (result->status != 200) return Error{"answered with HTTP status " + std::to_string(result->status), ""};
   return body;
+}
+
+Result<HttpReply> HttpClient::Post(const HttpAddress& address, const HttpPost& post, const HttpLimits& limits) {
+  httplib::Client client((post.https ? "https://" : "http://") + Show(address));
+  const Timed timed(*inside_, client, limits);
+  httplib::Request request;
+  request.method = "POST";
+  request.path = post.path;
+  for (const auto& [name, value] : post.headers) request.headers.emplace(name, value);
+  request.headers.emplace("Content-Type", post.type);
+  request.body = post.body;
+  HttpReply reply;
+  bool too_large = false;
+  request.content_receiver = [&](const char* bytes, size_t size, uint64_t, uint64_t) {
+    too_large = reply.body.size() + size > limits.most_bytes;
+    if (!too_large) reply.body.append(bytes, size);
+    return !too_large && !timed.IsOver();
+  };
+  const auto result = client.send(request);
+  if (too_large) return Error{"the answer is larger than " + std::to_string(limits.most_bytes) + " bytes", ""};
+  if (timed.IsOver()) return Error{"no whole answer in time", ""};
+  if (!result) return Error{"no answer: " + httplib::to_string(result.error()), ""};
+  reply.status = result->status;
+  reply.type = result->get_header_value("Content-Type");
+  return reply;
 }
 
 std::string EncodeUrlPath(std::string_view path) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "live/http_server.h"
@@ -16,6 +18,14 @@ struct HttpLimits {
   uint64_t most_bytes = uint64_t{16} << 20;
 };
 
+struct HttpPost {
+  bool https = false;  // the server's certificate is checked
+  std::string path;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string type = "application/octet-stream";
+  std::string body;
+};
+
 // Asks other programs over HTTP, from as many threads as one likes. An answer that comes too slowly or is too large is
 // given up, however it is drawn out.
 class HttpClient {
@@ -23,9 +33,12 @@ class HttpClient {
   HttpClient();
   ~HttpClient();
   Result<std::string> Get(const HttpAddress& address, const std::string& path, const HttpLimits& limits = {});
+  // Whatever the status is, it is an answer.
+  Result<HttpReply> Post(const HttpAddress& address, const HttpPost& post, const HttpLimits& limits = {});
 
  private:
   struct Inside;
+  class Timed;
   std::unique_ptr<Inside> inside_;
 };
 

@@ -13,6 +13,26 @@ namespace {
 
 constexpr std::string_view kCauseNames[] = {"own_gpu", "peer_credit", "network", "data"};
 
+uint64_t IssuedBy(const BoxState& box) {
+  uint64_t issued = 0;
+  for (const CommState& comm : box.comms) issued += comm.issued;
+  return issued;
+}
+
+// The longest that a network step of an operation in flight has waited so far, by cause. The sums of the box grow only
+// when a step is done, which in a hang it never is.
+std::array<double, box::kCauses> LongestWaits(const BoxState& box) {
+  static_assert(static_cast<int>(FlowWait::data) == box::kCauses);
+  std::array<double, box::kCauses> longest{};
+  for (const OperationState& op : box.operations)
+    for (const FlowState& flow : op.flows) {
+      if (flow.waiting == FlowWait::nothing || flow.waiting_ns < 0) continue;
+      double& seconds = longest[static_cast<size_t>(flow.waiting) - 1];
+      seconds = std::max(seconds, static_cast<double>(flow.waiting_ns) / 1e9);
+    }
+  return longest;
+}
+
 void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
   MetricFamily in_flight{
       "tacet_operations_in_flight", MetricType::gauge, "Operations issued and not seen to end", {}, {}};
@@ -26,6 +46,16 @@ void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
   MetricFamily waits{"tacet_network_wait_seconds_total",
                      MetricType::counter,
                      "Time network steps waited, by cause, summed over steps",
+                     {},
+                     {}};
+  MetricFamily issued{"tacet_operations_issued_total",
+                      MetricType::counter,
+                      "Operations issued, all communicators: who is behind its peers is waited for",
+                      {},
+                      {}};
+  MetricFamily flows{"tacet_flow_wait_seconds",
+                     MetricType::gauge,
+                     "For how long a network step of an operation in flight has waited, longest by cause",
                      {},
                      {}};
   MetricFamily drops{
@@ -52,11 +82,15 @@ void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
     if (box.heartbeat_age_ns >= 0) beat.samples.push_back({labels, static_cast<double>(box.heartbeat_age_ns) / 1e9});
     for (size_t cause = 0; cause < box.wait_seconds.size(); ++cause)
       waits.samples.push_back({with("cause", kCauseNames[cause]), box.wait_seconds[cause]});
+    const auto longest = LongestWaits(box);
+    for (size_t cause = 0; cause < longest.size(); ++cause)
+      flows.samples.push_back({with("cause", kCauseNames[cause]), longest[cause]});
+    issued.samples.push_back({labels, static_cast<double>(IssuedBy(box))});
     for (size_t i = 0; i < box.drops.size() && !DropName(i).empty(); ++i)
       drops.samples.push_back({with("reason", DropName(i)), static_cast<double>(box.drops[i])});
     lapped.samples.push_back({labels, static_cast<double>(box.lapped)});
   }
-  for (MetricFamily* family : {&in_flight, &oldest, &beat, &waits, &drops, &lapped})
+  for (MetricFamily* family : {&issued, &in_flight, &oldest, &beat, &waits, &flows, &drops, &lapped})
     families.push_back(std::move(*family));
 }
 
