@@ -162,7 +162,9 @@ HANG = [
      "An old heartbeat means that the process is stopped, not only stuck."),
     ("Processes by state and node", "short", "table", 12, [('tacet_processes{state=~"stopped|uninterruptible|zombie|gone"}', "")],
      "What the kernel says."),
-    ("Alerts of this job", "short", "table", 24, [(f'ALERTS{{alertname=~"Tacet.+", {JOB}}}', "")], "docs/live.md says what to do."),
+    ("Verdict of tacet serve", "short", "table", 12, [(f"tacet_job_verdict_info{{{JOB}}}", "")],
+     "Only where a server runs. The report itself: /api/v1/verdict of the server."),
+    ("Alerts of this job", "short", "table", 12, [(f'ALERTS{{alertname=~"Tacet.+", {JOB}}}', "")], "docs/live.md says what to do."),
 ]
 
 DASHBOARDS = {
