@@ -3,4 +3,5 @@
 --     clickhouse-client --query "$(cat drop_old.sql)" | clickhouse-client --multiquery
 SELECT DISTINCT concat('ALTER TABLE tacet.operations DROP PARTITION \'', partition, '\';')
 FROM system.parts
-WHERE database = 'tacet' AND table = 'operations' AND active AND max_date < today() - 90
+WHERE database = 'tacet' AND table = 'operations' AND active AND toDate(partition) < today() - 90
+FORMAT TabSeparatedRaw
