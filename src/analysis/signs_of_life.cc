@@ -2,9 +2,9 @@
 #include "analysis/signs_of_life.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "analysis/group_calls.h"
+#include "analysis/vanished_ranks.h"
 #include "base/text_scan.h"
 
 namespace tacet {
@@ -35,6 +35,11 @@ bool IsFirstHandEnd(const Event& event) {
 
 bool IsBefore(const Event& a, const Event& b) {
   return a.wall_ns != kNoTime && b.wall_ns != kNoTime && a.wall_ns < b.wall_ns;
+}
+
+bool CameBefore(const Event& a, const Event& b) {
+  if (a.wall_ns != kNoTime && b.wall_ns != kNoTime) return a.wall_ns < b.wall_ns;
+  return a.source.file == b.source.file && a.source.line < b.source.line;
 }
 
 const RankLife* SignsOfLife::Of(Rank rank) const {
@@ -80,37 +85,6 @@ void TakeEvent(const Event& event, RankLife& life) {
   }
 }
 
-// CUDA errors that ranks which share a GPU through MPS get when one of them dies or faults.
-bool IsContagious(const Event& event) {
-  return event.kind == EventKind::cuda_error &&
-         (Contains(event.subject, "illegal memory access") || Contains(event.subject, "launch failure") ||
-          Contains(event.subject, "MPS"));
-}
-
-// Ranks that share a GPU fall together: when one of them is killed, all others see a CUDA error at once. So an error
-// that every rank reports but one, which died without a word or by a signal, is a consequence of that death. Where
-// ranks are missing from the evidence, the one that died may be among them.
-void ForgiveSharedGpu(std::map<Rank, RankLife>& ranks) {
-  size_t reporting = 0, dead = 0, present = 0;
-  for (const auto& [rank, life] : ranks) {
-    present += life.any();
-    reporting += life.gpu_error && IsContagious(*life.gpu_error);
-    dead += life.any() && !life.gpu_error &&
-            (life.segfault || !life.has_voice() || (life.exited && !life.exception && IsFirstHandEnd(*life.exited)));
-  }
-  const bool all_but_the_dead = reporting >= 2 && dead > 0 && dead < reporting && reporting + dead == present;
-  const bool one_may_be_missing = reporting + dead >= 2 && reporting + dead == present && present < ranks.size();
-  if (!all_but_the_dead && !one_may_be_missing) return;
-  for (auto& [rank, life] : ranks) {
-    if (!life.gpu_error) continue;
-    std::swap(life.gpu_error, life.shared_gpu_error);
-    // The exception that carries the error up is no error of the user's code either.
-    if (life.exception &&
-        (Contains(life.exception->subject, "AcceleratorError") || Contains(life.exception->text, "CUDA error")))
-      life.consequence = std::exchange(life.exception, nullptr);
-  }
-}
-
 bool HasFormat(const std::string& format, std::string_view name) { return Contains(format, name); }
 
 }  // namespace
@@ -141,7 +115,7 @@ SignsOfLife ReadSignsOfLife(const Incident& incident) {
     life.rank = event.rank;
     TakeEvent(event, life);
   }
-  ForgiveSharedGpu(signs.ranks);
+  MarkVanishedRanks(signs);
   for (auto& [rank, life] : signs.ranks) {
     signs.records += life.has_record;
     signs.stubs += life.has_stub_record;

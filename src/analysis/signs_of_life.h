@@ -22,6 +22,9 @@ bool IsFirstHandEnd(const Event& event);
 // True when both times are known and the first is the earlier.
 bool IsBefore(const Event& a, const Event& b);
 
+// The same, and by the order of lines where times are missing and both stand in one file.
+bool CameBefore(const Event& a, const Event& b);
+
 // What one rank left behind, and the events that tell how it is or how it ended.
 struct RankLife {
   Rank rank;
@@ -35,10 +38,11 @@ struct RankLife {
   const Event* exited = nullptr;      // launcher or shell tells exit code or signal
   const Event* oom_killed = nullptr;  // kernel or cgroup
   const Event* gpu_error = nullptr;   // Xid, ECC, NVLink, CUDA error other than out of memory
-  // The same, but it came with the death of a rank that shared the GPU, or may have.
+  // The same, but it came with the death of a peer whose memory or GPU it shared, or may have: see vanished_ranks.
   const Event* shared_gpu_error = nullptr;
   const Event* cuda_oom = nullptr;
   const Event* segfault = nullptr;
+  bool vanished = false;               // gone without a word, see vanished_ranks
   const Event* exception = nullptr;    // first uncaught one that is not a consequence
   const Event* consequence = nullptr;  // first uncaught one that is
   const Event* unused_parameters = nullptr;

@@ -108,6 +108,9 @@ class Finder {
     still.alive = life->has_record || life->asked_to_dump;
     if (life->exception || life->unused_parameters || life->cuda_oom || life->oom_killed || life->gpu_error) {
       still.kind = StandstillKind::explained;
+    } else if (life->vanished) {
+      still.kind = StandstillKind::dead;
+      still.closing = closing_;
     } else if (root.kind == RootKind::gpu_not_started || root.kind == RootKind::gpu_behind) {
       still.kind = StandstillKind::gpu;
     } else if (life->finished && root.call && IsPointToPoint(root.call->kind)) {
@@ -122,7 +125,7 @@ class Finder {
       // It waits for its GPU before it can issue the operation, and nothing of its communication is open.
       still.kind = StandstillKind::gpu;
       still.stack = stack->second;
-    } else if (root.kind == RootKind::not_entered && life->has_record) {
+    } else if (root.kind == RootKind::not_entered && still.alive) {
       still.kind = analyses_.outcome.aged ? StandstillKind::host : StandstillKind::unclear;
     } else if (!life->any()) {
       still.kind = StandstillKind::absent;

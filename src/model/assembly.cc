@@ -10,6 +10,7 @@
 #include "model/group_join.h"
 #include "model/identity.h"
 #include "model/job_split.h"
+#include "model/late_finish.h"
 #include "model/timeline_merge.h"
 
 namespace tacet {
@@ -19,6 +20,8 @@ namespace {
 // per rank, and a rank that wrote nothing this time leaves last week's file. Timeouts are minutes, so hours cannot be
 // one run.
 constexpr int64_t kStaleNs = int64_t{2} * 3600 * 1'000'000'000;
+// Ranks of one run stop within this time of each other, or nearly.
+constexpr int64_t kSameDumpNs = int64_t{60} * 1'000'000'000;
 
 template <typename T>
 void MoveAll(std::vector<T>& from, std::vector<T>& to) {
@@ -121,6 +124,7 @@ class JobBuilder {
     TieEventsToProcesses();
     RejectStaleStreams();
     MarkStreamsEndedByError();
+    ForgiveLateFinishes(incident_.streams);
     std::stable_sort(incident_.streams.begin(), incident_.streams.end(), [](const auto& a, const auto& b) {
       return std::pair(a.source, a.rank) < std::pair(b.source, b.rank);
     });
@@ -155,6 +159,21 @@ class JobBuilder {
     }
   }
 
+  // The first call of the run that the newest dump is of. A dump that ends before it was written by an earlier run: a
+  // rank that could not dump this time leaves its old file behind. Where the newest dump has lost its first calls,
+  // nothing can be said.
+  int64_t BeginningOfNewestRun(int64_t newest) const {
+    int64_t beginning = kNoTime;
+    for (const CallStream& stream : incident_.streams) {
+      if (stream.source != CallSource::flight_recorder || stream.captured_wall_ns == kNoTime) continue;
+      if (newest - stream.captured_wall_ns > kSameDumpNs || stream.calls.empty()) continue;
+      if (!stream.from_start || stream.calls.front().enter_wall_ns == kNoTime) return kNoTime;
+      const int64_t first = stream.calls.front().enter_wall_ns;
+      beginning = beginning == kNoTime ? first : std::min(beginning, first);
+    }
+    return beginning;
+  }
+
   void RejectStaleStreams() {
     std::vector<int64_t> times;
     for (const CallStream& stream : incident_.streams)
@@ -163,13 +182,14 @@ class JobBuilder {
     if (times.size() < 2) return;
     // The newest moment counts: a job that has just failed is newer than any leftover.
     const int64_t newest = *std::max_element(times.begin(), times.end());
+    const int64_t beginning = BeginningOfNewestRun(newest);
     std::erase_if(incident_.streams, [&](const CallStream& stream) {
       if (stream.source != CallSource::flight_recorder || stream.captured_wall_ns == kNoTime) return false;
-      if (newest - stream.captured_wall_ns < kStaleNs) return false;
+      if (newest - stream.captured_wall_ns < kStaleNs && stream.captured_wall_ns >= beginning) return false;
       incident_.diagnostics.push_back(
           {DiagnosticSeverity::warning, "stale-dump",
-           "this dump ends " + std::to_string((newest - stream.captured_wall_ns) / 3'600'000'000'000) +
-               " hours before the others: it belongs to another run and is not used",
+           "this dump ends " + std::to_string((newest - stream.captured_wall_ns) / 60'000'000'000) +
+               " minutes before the others: it belongs to another run and is not used",
            SourceRef{stream.file, 0, 0}, "delete old dumps before a run, or write them to a folder of the job's own"});
       incident_.files[static_cast<uint32_t>(stream.file)].stub = true;
       return true;

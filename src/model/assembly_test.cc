@@ -80,6 +80,34 @@ TEST(Assembly, RejectsADumpOfAnotherRun) {
   ASSERT_EQ(CountNotes(incident, "stale-dump"), 1u);
 }
 
+// Runs of one job that follow each other within minutes.
+Fragment DumpOfRun(int32_t rank, int64_t begin_ns) {
+  Fragment dump = Dump(rank, 4, 3, begin_ns + 60'000'000'000);
+  for (Call& call : dump.streams[0].calls) call.enter_wall_ns = begin_ns + int64_t{call.seq} * 1'000'000'000;
+  return dump;
+}
+
+TEST(Assembly, ADumpThatEndsBeforeTheRunBeganIsOfAnEarlierRun) {
+  std::vector<Fragment> files;
+  for (const int32_t r : {0, 1, 2}) files.push_back(DumpOfRun(r, kNowNs));
+  files.push_back(DumpOfRun(3, kNowNs - kHourNs / 6));
+  const Incident incident = One(std::move(files));
+  EXPECT_EQ(CountNotes(incident, "stale-dump"), 1u);
+  EXPECT_EQ(incident.StreamOf({3}, CallSource::flight_recorder), nullptr);
+}
+
+TEST(Assembly, ADumpOfARankThatStoppedEarlyIsKeptWhileTheOthersMayHaveLostTheirBeginning) {
+  std::vector<Fragment> files;
+  for (const int32_t r : {0, 1, 2}) {
+    files.push_back(DumpOfRun(r, kNowNs));
+    files.back().streams[0].from_start = false;
+  }
+  files.push_back(DumpOfRun(3, kNowNs - kHourNs / 6));
+  const Incident incident = One(std::move(files));
+  EXPECT_EQ(CountNotes(incident, "stale-dump"), 0u);
+  EXPECT_NE(incident.StreamOf({3}, CallSource::flight_recorder), nullptr);
+}
+
 TEST(Assembly, KeepsDumpsOfOneRunThatAreMinutesApart) {
   std::vector<Fragment> files;
   for (int32_t r = 0; r < 4; ++r) files.push_back(Dump(r, 4, 3, kNowNs - r * kHourNs / 4));

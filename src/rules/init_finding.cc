@@ -5,9 +5,19 @@
 
 namespace tacet {
 
+bool IsStoreUnreachable(const Event& event) {
+  return event.kind == EventKind::store_unreachable ||
+         (event.kind == EventKind::exception && Contains(event.subject, "DistNetworkError") &&
+          Contains(event.text, "connect"));
+}
+
 InitView ReadInit(const Case& facts) {
   InitView view;
   for (const Event& event : facts.incident.events) {
+    if (IsStoreUnreachable(event)) {
+      view.unreachable.insert(event.rank);
+      if (!view.no_store) view.no_store = &event;
+    }
     switch (event.kind) {
       case EventKind::init_started: view.started.insert(event.rank); break;
       case EventKind::init_completed: view.completed.insert(event.rank); break;
@@ -15,8 +25,8 @@ InitView ReadInit(const Case& facts) {
         if (!view.incomplete) view.incomplete = &event;
         view.failed.insert(event.rank);
         break;
-      case EventKind::store_unreachable: view.unreachable.insert(event.rank); [[fallthrough]];
       case EventKind::store_wait_timeout:
+      case EventKind::store_unreachable:
       case EventKind::nccl_error: view.failed.insert(event.rank); break;
       case EventKind::exception:
         if (Contains(event.subject, "DistStoreError") || Contains(event.subject, "DistNetworkError") ||
@@ -30,6 +40,7 @@ InitView ReadInit(const Case& facts) {
   view.started.erase(Rank{});
   view.completed.erase(Rank{});
   view.failed.erase(Rank{});
+  view.unreachable.erase(Rank{});
   return view;
 }
 

@@ -12,11 +12,16 @@ struct InitView {
   std::set<Rank> started;             // its NCCL log shows a communicator being set up
   std::set<Rank> completed;           // ... and done
   std::set<Rank> failed;              // reports an error of the rendezvous, the store or NCCL's set-up
-  std::set<Rank> unreachable;         // among the failed: says that the store does not answer
+  std::set<Rank> unreachable;         // says that the store does not answer
   bool issued_any = false;            // some rank issued a collective: set-up is behind
   const Event* incomplete = nullptr;  // the rendezvous says how many came
+  const Event* no_store = nullptr;    // the first that could not connect to the store
 };
 InitView ReadInit(const Case& facts);
+
+// torch.distributed.DistNetworkError: The client socket has timed out after 60000ms while trying to connect to (h,
+// 29500).
+bool IsStoreUnreachable(const Event& event);
 
 // A finding of the set-up family with what they share.
 Finding InitFinding(std::string_view cause, std::vector<Rank> ranks, int weight);

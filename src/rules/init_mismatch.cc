@@ -8,6 +8,15 @@
 namespace tacet {
 namespace {
 
+// A communicator of the whole job numbers its members as the job does.
+bool SpansTheJob(const Case& facts, const Event& warning) {
+  const int64_t world = facts.incident.world_size;
+  return std::none_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::init_started && event.rank == warning.rank && event.value >= 0 &&
+           event.value != world;
+  });
+}
+
 // The ranks that began the set-up of one communicator with another number of ranks than most.
 std::vector<Rank> OddWorlds(const Case& facts) {
   std::map<uint64_t, Holders> comms;
@@ -39,7 +48,8 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
     const Event* event = FindWarning(facts, id);
     if (!event) continue;
     Finding finding = InitFinding("init-mismatch", event->ranks, 94);
-    if (finding.ranks.empty() && id == "duplicate-gpu" && event->group_rank.known() && event->peer_group_rank.known()) {
+    if (finding.ranks.empty() && id == "duplicate-gpu" && event->group_rank.known() && event->peer_group_rank.known() &&
+        SpansTheJob(facts, *event)) {
       finding.ranks = {Rank{event->group_rank.value}, Rank{event->peer_group_rank.value}};
       std::sort(finding.ranks.begin(), finding.ranks.end());
     }

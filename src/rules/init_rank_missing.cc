@@ -15,6 +15,18 @@ std::vector<Rank> RanksNotIn(const Case& facts, const std::set<Rank>& came) {
   return missing;
 }
 
+// By PyTorch's convention rank 0 runs the store.
+constexpr Rank kStoreRank{0};
+
+// Everybody else knocks in vain, and rank 0, which has files of its own, reports no error: it never got there.
+bool StoreNeverCame(const Case& facts, const InitView& init) {
+  const auto& ranks = facts.analyses.life.ranks;
+  const RankLife* store = facts.analyses.life.Of(kStoreRank);
+  if (!store || !store->any() || ranks.size() < 2 || init.unreachable.size() + 1 != ranks.size()) return false;
+  return !init.unreachable.contains(kStoreRank) && !init.failed.contains(kStoreRank) && !store->exception &&
+         !store->consequence;
+}
+
 }  // namespace
 
 static RuleAnswer JudgeRankMissing(const Case& facts) {
@@ -25,16 +37,19 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   for (const std::string_view id : {"socket-no-interface", "duplicate-gpu", "version-mismatch",
                                     "bootstrap-nranks-mismatch", "bootstrap-duplicate-rank", "connect-failed"})
     if (FindWarning(facts, id)) return answer;
-  // "3/4 clients joined", and as many as are missing say that they cannot reach the store: they came, to another door.
-  if (init.incomplete && !init.unreachable.empty() &&
-      static_cast<int64_t>(init.unreachable.size()) == init.incomplete->value2 - init.incomplete->value)
-    return answer;
 
   std::vector<Rank> missing;
   const Event* told = init.incomplete;
-  if (told) {
+  if (StoreNeverCame(facts, init)) {
+    missing = {kStoreRank};
+  } else if (told) {
     // "3/4 clients joined": whoever complains had come. Those with no complaint are the missing, if the numbers agree.
-    missing = RanksNotIn(facts, init.failed);
+    std::set<Rank> came = init.failed;
+    for (const Rank rank : init.unreachable) came.erase(rank);
+    missing = RanksNotIn(facts, came);
+    // They came, to another door: init-unreachable speaks of them.
+    if (std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return init.unreachable.contains(rank); }))
+      return answer;
     const int64_t expected = told->value2 - told->value;
     if (expected > 0 && static_cast<int64_t>(missing.size()) != expected) {
       // Files of ranks that came may be lost too; those of which nothing exists cannot be told apart.
@@ -69,6 +84,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     finding.headline += " (" + std::to_string(told->value) + " of " + std::to_string(told->value2) + " came)";
     finding.evidence.push_back(CiteEvent(*told, "the rendezvous counts who came"));
   }
+  if (!told && init.no_store)
+    finding.evidence.push_back(CiteEvent(*init.no_store, "the store, which rank 0 runs, does not answer"));
   for (const Rank rank : missing) {
     if (const StackReading* stack = facts.analyses.StackOf(rank))
       finding.evidence.push_back(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/text_scan.h"
 #include "rules/init_finding.h"
 #include "rules/words.h"
 
@@ -16,10 +15,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   std::string address;
   for (const Event& event : facts.incident.events) {
     const bool warned = event.kind == EventKind::nccl_warning && event.subject == "connect-failed";
-    const bool store = event.kind == EventKind::exception && Contains(event.subject, "DistNetworkError") &&
-                       Contains(event.text, "connect");
-    const bool told = event.kind == EventKind::store_unreachable;
-    if (!warned && !store && !told) continue;
+    if (!warned && !IsStoreUnreachable(event)) continue;
     if (event.rank.known()) complaining.push_back(event.rank);
     if (evidence.size() < 3) evidence.push_back(CiteEvent(event, RankWords({event.rank}) + " cannot reach its peer"));
   }

@@ -15,13 +15,19 @@ std::string EndWords(const Event& event) {
   return "exit code " + std::to_string(event.value);
 }
 
-// Launchers kill whoever is left once somebody failed: torchrun sends SIGTERM, and SIGKILL half a minute later.
-bool IsCleanUp(const Event& event, const Outcome& outcome) {
+// Launchers kill whoever is left once somebody failed: torchrun sends SIGTERM, and SIGKILL half a minute later; Slurm
+// kills at once. An error in user code beside a kill is the older one: a peer's death gives other errors.
+bool IsCleanUp(const Event& event, const Analyses& analyses) {
   if (event.kind == EventKind::segfault) return false;
   if (!IsFirstHandEnd(event)) return true;
+  const Outcome& outcome = analyses.outcome;
   for (const Event* first : {outcome.first_failure, outcome.first_timeout, outcome.first_end})
-    if (first && first->rank != event.rank && IsBefore(*first, event)) return true;
-  return false;
+    if (first && first->rank != event.rank && CameBefore(*first, event)) return true;
+  return event.value == -9 && std::any_of(analyses.life.ranks.begin(), analyses.life.ranks.end(), [&](const auto& one) {
+           const RankLife& life = one.second;
+           const Event* own = life.exception ? life.exception : life.unused_parameters;
+           return own && life.rank != event.rank && !IsBefore(event, *own);
+         });
 }
 
 // Told by the launcher, the shell or the kernel.
@@ -31,7 +37,7 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
     if (life.oom_killed || life.exception || life.cuda_oom || life.gpu_error || life.unused_parameters)
       continue;  // better causes
     for (const Event* event : {life.segfault, life.exited}) {
-      if (!event || IsCleanUp(*event, facts.analyses.outcome)) continue;
+      if (!event || IsCleanUp(*event, facts.analyses)) continue;
       if (!first || IsBefore(*event, *first)) first = event;
     }
   }
@@ -56,6 +62,35 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+// Nobody tells, and no record shows a wait: the job broke down at once.
+void JudgeVanished(const Case& facts, RuleAnswer& answer) {
+  Finding finding;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (life.vanished) finding.ranks.push_back(rank);
+    if (!life.vanished) finding.affected_ranks.push_back(rank);
+    if (const Event* echo = life.lost_peer ? life.lost_peer : life.shared_gpu_error; echo && finding.evidence.size() < 3)
+      finding.evidence.push_back(CiteEvent(*echo, life.lost_peer
+                                                      ? RankWords({rank}) + " saw a peer's connection close"
+                                                      : RankWords({rank}) + "'s GPU lost memory of a dead process"));
+  }
+  if (finding.ranks.empty()) return;
+  const std::string who = RankWords(finding.ranks);
+  for (const Rank rank : finding.ranks)
+    if (const Event* last = facts.analyses.life.Of(rank)->last_event)
+      finding.evidence.push_back(CiteEvent(*last, "the last thing " + RankWords({rank}) + " wrote"));
+  finding.cause = "rank-dead";
+  finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.weight = 85;
+  finding.headline = who + "'s process is gone without a word: its output stops, and " +
+                     RankWords(finding.affected_ranks) + " then report closed connections or CUDA errors";
+  answer.open.push_back(
+      {"What ended " + who + "?",
+       "the kernel log of its host (dmesg -T: out-of-memory kills, segfaults, Xid) and the launcher's output"});
+  answer.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 static RuleAnswer JudgeDead(const Case& facts) {
@@ -63,7 +98,10 @@ static RuleAnswer JudgeDead(const Case& facts) {
   JudgeToldEnds(facts, answer);
   if (!answer.findings.empty()) return answer;
   auto finding = StandstillFinding(facts, StandstillKind::dead, "rank-dead");
-  if (!finding) return answer;
+  if (!finding) {
+    JudgeVanished(facts, answer);
+    return answer;
+  }
   for (const Rank rank : finding->ranks) {
     const RankLife* life = facts.analyses.life.Of(rank);
     if (life && (life->oom_killed || life->exception || life->cuda_oom || life->unused_parameters))
@@ -81,9 +119,12 @@ static RuleAnswer JudgeDead(const Case& facts) {
     if (life && life->last_event)
       finding->evidence.push_back(CiteEvent(*life->last_event, "the last thing " + who + " wrote"));
   }
-  finding->evidence.push_back(CiteAbsence(who + " left no flight record, although " +
-                                          std::to_string(facts.analyses.life.records) + " peers did"));
-  finding->headline = who + "'s process is gone: its connections closed and it left no dump; " + WaitWords(facts);
+  const bool dumped = facts.analyses.life.records > 0;
+  if (dumped)
+    finding->evidence.push_back(CiteAbsence(who + " left no flight record, although " +
+                                            std::to_string(facts.analyses.life.records) + " peers did"));
+  finding->headline = who + "'s process is gone: its connections closed" + (dumped ? " and it left no dump; " : "; ") +
+                      WaitWords(facts);
   answer.open.push_back(
       {"What ended " + who + "?",
        "the kernel log of its host (dmesg -T: out-of-memory kills, segfaults, Xid) and the launcher's output"});

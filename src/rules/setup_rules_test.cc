@@ -99,6 +99,39 @@ TEST(InitRankMissing, LeavesAnErrorOfTheSetUpToItsOwnCause) {
   }
 }
 
+void KnockInVain(JobSketch& job, int32_t rank) {
+  job.Say(rank, EventKind::store_unreachable).subject = "10.0.0.1:29500";
+}
+
+TEST(InitRankMissing, RankZeroThatNeverCameLeavesAllOthersWithoutAStore) {
+  for (const int32_t world : {3, 4, 64}) {
+    JobSketch job(world, {});
+    job.Say(0, EventKind::progress);
+    for (const int32_t r : job.AllBut({0})) KnockInVain(job, r);
+    const Diagnosis verdict = JudgedCase(job).Verdict();
+    EXPECT_EQ(verdict.cause, "init-rank-missing") << world;
+    EXPECT_EQ(verdict.ranks, Ranks({0})) << world;
+  }
+}
+
+TEST(InitRankMissing, AStoreThatNobodyReachesIsNoMissingRankWithoutAFileOfRankZero) {
+  JobSketch job(4, {});
+  for (const int32_t r : {1, 2, 3}) KnockInVain(job, r);
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "init-unreachable");
+  EXPECT_TRUE(verdict.ranks.empty());
+}
+
+TEST(InitRankMissing, WhoKnocksAtAnotherDoorIsLeftToItsOwnCause) {
+  // Rank 2 has another port; the others count three of four.
+  JobSketch job(4, {});
+  for (const int32_t r : {0, 1, 3}) CountWhoCame(job, r, 3, 4);
+  KnockInVain(job, 2);
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "init-unreachable");
+  EXPECT_EQ(verdict.ranks, Ranks({2}));
+}
+
 // init-no-interface
 
 TEST_P(SetUpOf, TheRankWithoutAnInterfaceIsNamedWithTheSetting) {
@@ -220,6 +253,30 @@ TEST(InitMismatch, ATakenNumberIsReported) {
   JobSketch job(4, {});
   job.Log(1, EventKind::nccl_warning).subject = "bootstrap-duplicate-rank";
   EXPECT_TRUE(JudgedCase(job).Fires("init-mismatch"));
+}
+
+TEST(InitMismatch, TheRootThatNoticesAnotherWorldSizeIsNotBlamed) {
+  for (const int32_t odd : {0, 3}) {
+    JobSketch job(4, {});
+    for (int32_t r = 0; r < 4; ++r) job.Log(r, EventKind::init_started).value = r == odd ? 5 : 4;
+    job.Log(0, EventKind::nccl_warning).subject = "bootstrap-nranks-mismatch";
+    EXPECT_EQ(JudgedCase(job).Only("init-mismatch").ranks, Ranks({odd}));
+  }
+  JobSketch job(4, {});
+  job.Log(0, EventKind::nccl_warning).subject = "bootstrap-nranks-mismatch";
+  EXPECT_TRUE(JudgedCase(job).Only("init-mismatch").ranks.empty());
+}
+
+TEST(InitMismatch, TheTwoNumbersOfAWarningAreRanksOfTheWholeJobsCommunicatorOnly) {
+  for (const int64_t size : {4, 2}) {
+    JobSketch job(4, {});
+    job.Log(3, EventKind::init_started).value = size;
+    Event& warning = job.Log(3, EventKind::nccl_warning);
+    warning.subject = "duplicate-gpu";
+    warning.group_rank = {1};
+    warning.peer_group_rank = {0};
+    EXPECT_EQ(JudgedCase(job).Verdict().ranks, size == 4 ? Ranks({0, 1}) : Ranks({}));
+  }
 }
 
 void RunVersion(JobSketch& job, int32_t rank, const char* version) {

@@ -197,6 +197,15 @@ TEST(RankStuckOnHost, IsKeptWhenTheDriverLogsTheKillOfTheStuckProcess) {
   EXPECT_FALSE(judged.Fires("gpu-fault"));
 }
 
+TEST(RankStuckOnHost, ARankThatSawTheDumpSignalIsAlive) {
+  JobSketch job = Missing({4, 1, 10}, {CallSource::flight_recorder, CallSource::nccl_log});
+  job.LoseRecord(1);
+  job.Say(1, EventKind::dump_signal);
+  const Finding finding = JudgedCase(job).Only("rank-stuck-on-host");
+  EXPECT_EQ(finding.ranks, Ranks({1}));
+  EXPECT_EQ(finding.confidence, Confidence::likely);
+}
+
 // rank-frozen
 
 // The peers dumped and printed stacks; `rank` has nothing but the beginning of its output.
@@ -343,6 +352,50 @@ TEST(RankDead, AKillThatCameAfterAnotherRankFailedIsTheLaunchersCleanUp) {
   const JudgedCase judged(job);
   EXPECT_FALSE(judged.Fires("rank-dead"));
   EXPECT_NE(judged.Verdict().ranks, Ranks({2}));
+}
+
+TEST(RankDead, AKillBesideAnErrorInUserCodeIsTheLaunchersCleanUp) {
+  // srun kills the rest at once; its lines and tracebacks have no times.
+  JobSketch job(8);
+  job.Rounds(20);
+  Event& raised = job.Say(6, EventKind::exception);
+  raised.subject = "ValueError";
+  raised.wall_ns = kNoTime;
+  Event& killed = job.Say(2, EventKind::process_exited);
+  killed.value = -9;
+  killed.wall_ns = kNoTime;
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "application-exception");
+  EXPECT_EQ(verdict.ranks, Ranks({6}));
+}
+
+TEST(RankDead, ARankGoneWithoutAWordIsNamedAndNotThePeersWhoseGpusFail) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.GiveOutputs();
+  job.Wait(kSecondNs);
+  job.Log(1, EventKind::connection_lost);
+  for (const int32_t r : {0, 1, 2})
+    job.Say(r, EventKind::cuda_error).subject = "an illegal memory access was encountered";
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("gpu-fault"));
+  const Finding finding = judged.Only("rank-dead");
+  EXPECT_EQ(finding.ranks, Ranks({3}));
+  EXPECT_EQ(finding.confidence, Confidence::likely);
+}
+
+TEST(RankDead, ExitCodeOneLongBeforeTheTimeoutsIsADeath) {
+  JobSketch job(4);
+  job.Rounds(10);
+  job.IssueOn({0, 1, 3}, kStarted);
+  job.LoseRecord(2);
+  job.Wait(kSecondNs);
+  job.Say(2, EventKind::process_exited).value = 1;
+  job.Wait(600 * kSecondNs);
+  for (const int32_t r : {0, 1, 3}) job.TimeOut(r, 11);
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "rank-dead");
+  EXPECT_EQ(verdict.ranks, Ranks({2}));
 }
 
 TEST_P(LostRankWithPeers, AClosedConnectionAndNoDumpAreADeath) {

@@ -60,19 +60,32 @@ double LongestShare(const SourceAnalysis& source, const Call** longest, const Ca
   return share;
 }
 
+// Somebody has waited for a missing rank as long as the limit allows: that one does not come.
+bool WaitsTooLong(const SourceAnalysis& source) {
+  return std::any_of(source.waits.roots.begin(), source.waits.roots.end(), [](const WaitRoot& root) {
+    if (root.kind != RootKind::not_entered || !root.call || !root.stream || root.call->timeout_ms == 0) return true;
+    if (root.call->enter_wall_ns == kNoTime || root.stream->captured_wall_ns == kNoTime) return true;
+    const int64_t limit = int64_t{root.call->timeout_ms} * 1'000'000;
+    return root.stream->captured_wall_ns / 2 - root.call->enter_wall_ns / 2 >= limit / 2 * 9 / 10;
+  });
+}
+
 }  // namespace
 
 static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
   RuleAnswer answer;
   if (!facts.analyses.outcome.first_timeout && !facts.analyses.outcome.unfinished_calls) return answer;
   for (const SourceAnalysis& source : facts.analyses.sources) {
-    if (!source.waits.roots.empty() || !source.waits.cycles.empty() || !source.differences.empty()) continue;
+    if (!source.waits.cycles.empty() || !source.differences.empty() || WaitsTooLong(source)) continue;
     Finding finding;
     finding.cause = "timeout-too-short";
     finding.status = Status::hang;
     finding.severity = Severity::critical;
     finding.weight = 62;
     const LateArrival late = FindLateArrival(source);
+    if (!late.last && !source.waits.roots.empty()) continue;
+    // Whoever is waited for at the moment of the dump came late before, and would come again.
+    if (!source.waits.roots.empty()) finding.weight = 88;
     const Call* longest = nullptr;
     const CallStream* stream = nullptr;
     if (late.last) {

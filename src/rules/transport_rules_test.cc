@@ -161,6 +161,35 @@ TEST_P(StalledWorld, ARankThatCameAfterTheLimitShowsThatTheLimitIsShort) {
   }
 }
 
+TEST(TimeoutTooShort, WhoIsWaitedForAgainButNotYetForLongIsLateAndNotStuck) {
+  JobSketch job(4);
+  job.timeout_ms = 60'000;
+  job.Rounds(6);
+  for (const int32_t r : {0, 1, 3}) job.Issue(r, {});
+  job.Wait(70 * kSecondNs);
+  job.Issue(2, {});
+  job.IssueOn({0, 1, 3}, kStarted);
+  job.Wait(20 * kSecondNs);
+  job.TimeOut(0, 7);
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "timeout-too-short");
+  EXPECT_EQ(verdict.ranks, Ranks({2}));
+}
+
+TEST(TimeoutTooShort, WhoCameLateOnceAndThenNotAtAllIsStuck) {
+  JobSketch job(4);
+  job.timeout_ms = 60'000;
+  job.Rounds(6);
+  for (const int32_t r : {0, 1, 3}) job.Issue(r, {});
+  job.Wait(70 * kSecondNs);
+  job.Issue(2, {});
+  job.IssueOn({0, 1, 3}, kStarted);
+  job.Wait(600 * kSecondNs);
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "rank-stuck-on-host");
+  EXPECT_EQ(verdict.ranks, Ranks({2}));
+}
+
 TEST(TimeoutTooShort, OperationsThatEndCloseToTheLimitMakeItPossible) {
   JobSketch job(4);
   job.timeout_ms = 60'000;

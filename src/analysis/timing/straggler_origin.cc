@@ -20,7 +20,7 @@ int64_t LastSyncBefore(const BudgetMeter& meter, const Timeline& timeline, int64
     --at;
     if (at->end <= ns) return at->end;
   }
-  return timeline.begin_ns;
+  return timeline.begin_ns == kNoTime ? ns : timeline.begin_ns;
 }
 
 struct Explanation {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/vanished_ranks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+// What a process gets when memory that it shares with a dying one goes away under its kernels.
+bool HasContagiousError(const RankLife& life) {
+  return life.gpu_error && life.gpu_error->kind == EventKind::cuda_error &&
+         (Contains(life.gpu_error->subject, "illegal memory access") ||
+          Contains(life.gpu_error->subject, "launch failure") || Contains(life.gpu_error->subject, "MPS"));
+}
+
+// torch.AcceleratorError: CUDA error: an illegal memory access was encountered
+bool RaisesCudaError(const RankLife& life) {
+  return life.exception &&
+         (Contains(life.exception->text, "CUDA error") || Contains(life.exception->subject, "AcceleratorError"));
+}
+
+// It ended by itself, with or without words, or its device failed: that alone may have closed the connections.
+bool ExplainsItself(const RankLife& life) {
+  if (life.oom_killed || life.cuda_oom || life.segfault || life.unused_parameters || life.finished) return true;
+  if (life.exited && IsFirstHandEnd(*life.exited)) return true;
+  if (life.gpu_error && !HasContagiousError(life)) return true;
+  return life.exception && !RaisesCudaError(life);
+}
+
+bool HasAWord(const RankLife& life) {
+  return life.gpu_error || life.exception || life.consequence || life.lost_peer || life.timeout || life.asked_to_dump ||
+         life.has_record || life.init_error;
+}
+
+struct Census {
+  std::vector<RankLife*> silent, shaken;
+  const Event* closing = nullptr;  // the first connection that somebody saw close
+  const Event* timeout = nullptr;  // the first watchdog
+  size_t shaken_by_close = 0;      // shaken ranks that lost a peer as well
+  size_t absent = 0, told = 0;     // without any file; whose end the launcher or the kernel tells
+  bool explained = false;
+};
+
+void KeepEarlier(const Event*& slot, const Event* event) {
+  if (event && (!slot || IsBefore(*event, *slot))) slot = event;
+}
+
+Census Count(SignsOfLife& signs) {
+  Census census;
+  for (auto& [rank, life] : signs.ranks) {
+    census.explained |= ExplainsItself(life);
+    census.absent += !life.any();
+    census.told += !life.gpu_error && (life.segfault || (life.exited && IsFirstHandEnd(*life.exited)));
+    if (life.any() && !HasAWord(life)) census.silent.push_back(&life);
+    if (HasContagiousError(life) && !life.oom_killed && !life.cuda_oom) {
+      census.shaken.push_back(&life);
+      census.shaken_by_close += life.lost_peer != nullptr;
+    }
+    KeepEarlier(census.closing, life.lost_peer);
+    KeepEarlier(census.timeout, life.timeout);
+  }
+  return census;
+}
+
+void Forgive(RankLife& life) {
+  life.shared_gpu_error = std::exchange(life.gpu_error, nullptr);
+  if (!RaisesCudaError(life)) return;
+  if (!life.consequence) life.consequence = life.exception;
+  life.exception = nullptr;
+}
+
+// A kernel's own bug strikes one rank, or all; and the rank it strikes loses no peer before.
+bool LooksShared(const Census& census) {
+  return census.shaken.size() >= 2 || census.shaken_by_close == census.shaken.size();
+}
+
+}  // namespace
+
+void MarkVanishedRanks(SignsOfLife& signs) {
+  const Census census = Count(signs);
+  const auto forgive_all = [&] {
+    for (RankLife* life : census.shaken) Forgive(*life);
+  };
+  const size_t present = signs.ranks.size() - census.absent;
+  // Whoever is told to have ended, or left no file at all, may be the one whose memory went away.
+  const bool told = census.told == 1 && !census.shaken.empty() && LooksShared(census);
+  const bool may_be_absent =
+      census.absent > 0 && present >= 2 && census.shaken.size() + census.told + census.silent.size() == present;
+  if (told || may_be_absent) return forgive_all();
+  if (census.explained || census.absent > 0 || census.silent.empty()) return;
+  const bool few = census.silent.size() == 1 || census.silent.size() * 4 <= signs.ranks.size();
+  if (!few || !LooksShared(census)) return;
+  const bool all_but_the_silent = census.shaken.size() + census.silent.size() == present;
+  // A watchdog's abort closes connections too.
+  const bool closed = census.closing && (!census.timeout || IsBefore(*census.closing, *census.timeout));
+  if (!closed && !(all_but_the_silent && census.shaken.size() >= 2)) return;
+  // Silence in one kind of file may have a reason of that file's own; in two it is the process'.
+  for (RankLife* life : census.silent) life->vanished = life->has_output && life->has_nccl_log;
+  forgive_all();
+}
+
+}  // namespace tacet

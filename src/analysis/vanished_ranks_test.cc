@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/vanished_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/testing/job_sketch.h"
+
+namespace tacet {
+namespace {
+
+void FailOnGpu(JobSketch& job, int32_t rank) {
+  job.Say(rank, EventKind::cuda_error).subject = "an illegal memory access was encountered";
+  Event& raised = job.Say(rank, EventKind::exception);
+  raised.subject = "torch.AcceleratorError";
+  raised.text = "CUDA error: an illegal memory access was encountered";
+}
+
+void LoseAPeer(JobSketch& job, int32_t rank) { job.Log(rank, EventKind::connection_lost); }
+
+// `rank` has written its last line; its neighbours saw the connection close, and all peers' GPUs lost its memory.
+JobSketch Gone(int32_t world, int32_t rank) {
+  JobSketch job(world, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.GiveOutputs();
+  job.Wait(kSecondNs);
+  LoseAPeer(job, (rank + 1) % world);
+  for (const int32_t r : job.AllBut({rank})) FailOnGpu(job, r);
+  return job;
+}
+
+struct Read {
+  explicit Read(JobSketch& job) : incident(job.Finish()), signs(ReadSignsOfLife(incident)) {}
+  std::vector<Rank> Vanished() const {
+    std::vector<Rank> ranks;
+    for (const auto& [rank, life] : signs.ranks)
+      if (life.vanished) ranks.push_back(rank);
+    return ranks;
+  }
+  std::vector<Rank> Faulty() const {
+    std::vector<Rank> ranks;
+    for (const auto& [rank, life] : signs.ranks)
+      if (life.gpu_error || life.exception) ranks.push_back(rank);
+    return ranks;
+  }
+  Incident incident;
+  SignsOfLife signs;
+};
+
+TEST(VanishedRanks, TheOnlyRankWithoutAWordIsGoneAndItsPeersErrorsAreAftershocks) {
+  for (const auto& [world, rank] : {std::pair{2, 1}, std::pair{4, 0}, std::pair{4, 2}, std::pair{64, 63}}) {
+    JobSketch job = Gone(world, rank);
+    const Read read(job);
+    EXPECT_EQ(read.Vanished(), Ranks({rank})) << world;
+    EXPECT_TRUE(read.Faulty().empty()) << world;
+    EXPECT_NE(read.signs.Of(Rank{(rank + 1) % world})->shared_gpu_error, nullptr);
+  }
+}
+
+TEST(VanishedRanks, AToldEndExplainsTheSameErrors) {
+  JobSketch job = Gone(4, 2);
+  job.Say(2, EventKind::process_exited).value = -9;
+  const Read read(job);
+  EXPECT_TRUE(read.Faulty().empty());
+}
+
+TEST(VanishedRanks, AKernelsOwnBugOnOneRankStaysItsFault) {
+  // Rank 1 fails by itself; 0 sees it go, 2 and 3 are killed by the launcher before they notice.
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.GiveOutputs();
+  FailOnGpu(job, 1);
+  job.Wait(kSecondNs);
+  LoseAPeer(job, 0);
+  const Read read(job);
+  EXPECT_TRUE(read.Vanished().empty());
+  EXPECT_EQ(read.Faulty(), Ranks({1}));
+}
+
+TEST(VanishedRanks, AnErrorOnAllRanksStaysTheirFault) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.GiveOutputs();
+  for (int32_t r = 0; r < 4; ++r) FailOnGpu(job, r);
+  LoseAPeer(job, 0);
+  const Read read(job);
+  EXPECT_TRUE(read.Vanished().empty());
+  EXPECT_EQ(read.Faulty(), RankRange(0, 4));
+}
+
+TEST(VanishedRanks, AnExceptionOfSomebodyExplainsTheClosedConnections) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.GiveOutputs();
+  job.Say(3, EventKind::exception).subject = "ValueError";
+  for (const int32_t r : {0, 2}) LoseAPeer(job, r);
+  EXPECT_TRUE(Read(job).Vanished().empty());
+}
+
+TEST(VanishedRanks, ConnectionsThatAnAbortClosedSayNothing) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.GiveOutputs();
+  for (const int32_t r : {0, 1, 2}) job.TimeOut(r, 6);
+  job.Wait(kSecondNs);
+  for (const int32_t r : {0, 2}) LoseAPeer(job, r);
+  EXPECT_TRUE(Read(job).Vanished().empty());
+}
+
+TEST(VanishedRanks, OfOneKindOfFileAloneNothingIsConcluded) {
+  JobSketch job(4, {});
+  job.GiveOutputs();
+  for (const int32_t r : {0, 1, 2}) job.Say(r, EventKind::connection_lost);
+  EXPECT_TRUE(Read(job).Vanished().empty());
+}
+
+TEST(VanishedRanks, WhileAnothersFilesAreMissingNobodyIsNamed) {
+  JobSketch job = Gone(8, 3);
+  job.LoseEverything(6);
+  EXPECT_TRUE(Read(job).Vanished().empty());
+}
+
+}  // namespace
+}  // namespace tacet
