@@ -107,11 +107,12 @@ void JoinTracesOfOneRank(std::vector<Timeline>& timelines, std::vector<Diagnosti
       continue;
     }
     if (next.gpu.size() > before.gpu.size()) std::swap(before, next);
-    diagnostics.push_back({DiagnosticSeverity::warning,
-                           "trace-left-out",
-                           "another trace of rank " + rank + " with more GPU work is here; this one was left out",
-                           {next.file},
-                           "analyse the traces of different runs in folders of their own"});
+    diagnostics.push_back(
+        {DiagnosticSeverity::warning,
+         "trace-left-out",
+         "another trace of rank " + rank + " is here with as much GPU work or more; this one was left out",
+         {next.file},
+         "analyse the traces of different runs in folders of their own"});
   }
   timelines = std::move(kept);
 }

@@ -217,6 +217,9 @@ void AddRemarks(const Incident& incident, ProfileReport& profile) {
   const auto remark = [&](size_t n, const std::string& text) {
     if (n > 0) profile.remarks.push_back(std::to_string(n) + (n == 1 ? " trace " : " traces ") + text);
   };
+  for (const Diagnostic& diagnostic : incident.diagnostics)
+    if (diagnostic.code == "trace-left-out" || diagnostic.code == "traces-joined")
+      profile.remarks.push_back(std::string(incident.PathOf(diagnostic.source.file)) + ": " + diagnostic.message);
   remark(cut, "ended early; what was complete is used");
   remark(unmarked, "without step marks (prof.step()): the whole recording counts as one step");
   remark(assumed, "without a rank inside: it is assumed, by the file name where it has one");

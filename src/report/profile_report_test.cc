@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "model/assembly.h"
 #include "report/profile_comparison.h"
 #include "report/profile_series.h"
 #include "report/profile_verdict.h"
@@ -217,6 +218,38 @@ TEST(ProfileVerdicts, FollowTheBudget) {
   EXPECT_EQ(judge(50, 10, 40, true), ProfileVerdict::host_bound);
   EXPECT_EQ(judge(60, 20, 20, false), ProfileVerdict::balanced);
   EXPECT_EQ(judge(74, 14, 12, false), ProfileVerdict::balanced);
+}
+
+TEST(ProfileVerdicts, NobodyIsBoundByADeviceThatIsNotThere) {
+  ProfileReport profile;
+  profile.source = "profiler traces";
+  profile.mean.host_wait_ns = 1'000'000;
+  JudgeProfile(profile);
+  EXPECT_EQ(profile.verdict, ProfileVerdict::undetermined);
+  EXPECT_NE(profile.headline.find("no GPU work"), std::string::npos);
+  EXPECT_TRUE(profile.advice.empty());
+}
+
+TEST(ProfileReport, NamesTheTraceThatWasLeftOut) {
+  std::vector<Fragment> fragments;
+  for (const char* path : {"a.json", "b.json"}) {
+    Fragment& fragment = fragments.emplace_back();
+    fragment.path = path;
+    fragment.speakers = {{{3}, Certainty::stated}};
+    Timeline& timeline = fragment.timelines.emplace_back();
+    timeline.streams = {{0, 7}};
+    timeline.gpu.push_back({1000, 2000});
+    timeline.begin_ns = 1000;
+    timeline.end_ns = 2000;
+  }
+  fragments[1].timelines[0].gpu.push_back({3000, 4000});
+  const std::vector<Incident> jobs = Assemble(std::move(fragments));
+  ASSERT_EQ(jobs.size(), 1u);
+  ASSERT_EQ(jobs[0].timelines.size(), 1u);
+  bool named = false;
+  for (const std::string& remark : BuildProfile(jobs[0], {}).remarks)
+    named |= remark.starts_with("a.json: another trace of rank 3");
+  EXPECT_TRUE(named);
 }
 
 TEST(ProfileDefinitions, HaveUniqueNamesAndSentences) {

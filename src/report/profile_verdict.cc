@@ -200,7 +200,11 @@ void JudgeReplay(ProfileReport& profile) {
 
 void JudgeProfile(ProfileReport& profile) {
   std::vector<Advice> advice;
-  if (profile.mean.total_ns() > 0) {
+  const TimeBudget& mean = profile.mean;
+  if (mean.total_ns() > 0 && mean.compute_only_ns + mean.hidden_ns + mean.exposed_ns + mean.copies_ns == 0) {
+    // Gloo on CPUs, or a profiler that was told to record the host only: nobody is bound by a device that is not there.
+    profile.headline = "no GPU work was recorded, so where the time of a step goes cannot be told";
+  } else if (mean.total_ns() > 0) {
     JudgeBudget(profile);
     AddCommunication(profile, advice);
     AddHost(profile.mean, advice);

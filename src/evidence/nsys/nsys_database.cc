@@ -55,6 +55,16 @@ bool MayCompute(std::string_view sql) {
   return false;
 }
 
+// "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL)"
+bool HasIdAsKey(std::string_view sql) {
+  const size_t open = sql.find('(');
+  if (open == std::string_view::npos) return false;
+  std::string_view first = sql.substr(open + 1);
+  first = first.substr(0, first.find(','));
+  while (first.starts_with(' ')) first.remove_prefix(1);
+  return first.starts_with("id INTEGER") && first.find("PRIMARY KEY") != std::string_view::npos;
+}
+
 struct Finalise {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 };
@@ -97,7 +107,20 @@ std::string_view NsysRow::Bytes(int column) const {
                : std::string_view();
 }
 
-void NsysDatabase::Close::operator()(sqlite3* handle) const { sqlite3_close(handle); }
+void NsysDatabase::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+void NsysDatabase::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+std::string NsysDatabase::TextById(std::string_view table, int64_t id, size_t longest) {
+  if (text_table_ != table) {
+    text_by_id_.reset(Prepare(handle_.get(), "SELECT value FROM main." + Quoted(table) + " WHERE id = ?1").release());
+    text_table_ = table;
+  }
+  if (!text_by_id_) return {};
+  sqlite3_reset(text_by_id_.get());
+  sqlite3_bind_int64(text_by_id_.get(), 1, id);
+  if (sqlite3_step(text_by_id_.get()) != SQLITE_ROW) return {};
+  return std::string(NsysRow(text_by_id_.get()).Text(0).substr(0, longest));
+}
 
 Result<NsysDatabase> NsysDatabase::Open(std::string_view bytes, bool mapped) {
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
@@ -139,7 +162,10 @@ bool NsysDatabase::ListTables() {
   const NsysRow row(schema.get());
   int status = SQLITE_OK;
   while ((status = sqlite3_step(schema.get())) == SQLITE_ROW && state_->tables.size() < kMostTables)
-    if (row.Text(0) == "table" && row.Int(2) > 0 && !MayCompute(row.Text(3))) state_->tables.emplace(row.Text(1));
+    if (row.Text(0) == "table" && row.Int(2) > 0 && !MayCompute(row.Text(3))) {
+      state_->tables.emplace(row.Text(1));
+      if (HasIdAsKey(row.Text(3))) state_->keyed.emplace(row.Text(1));
+    }
   return status == SQLITE_DONE || status == SQLITE_ROW;
 }
 

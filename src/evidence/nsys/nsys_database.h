@@ -42,6 +42,10 @@ class NsysDatabase {
   bool Read(std::string_view table, std::initializer_list<std::string_view> columns,
             const std::function<void(const NsysRow&)>& row);
 
+  // True where `table` finds rows by its column `id` at once; then TextById may be asked for the `value` of one.
+  bool IsKeyedById(std::string_view table) const { return state_->keyed.contains(table); }
+  std::string TextById(std::string_view table, int64_t id, size_t longest);
+
   const std::string& problem() const { return state_->problem; }  // what ended a read early; empty where nothing did
   uint64_t rows() const { return state_->rows; }
 
@@ -53,9 +57,11 @@ class NsysDatabase {
     uint64_t rows = 0, max_rows = 0;
     std::string problem;
     std::set<std::string, std::less<>> tables;  // plain ones: no views, no virtual tables, no computed columns
+    std::set<std::string, std::less<>> keyed;   // of these, with "id INTEGER PRIMARY KEY"
   };
   struct Close {
     void operator()(sqlite3* handle) const;
+    void operator()(sqlite3_stmt* statement) const;
   };
   NsysDatabase() = default;
   bool ListTables();
@@ -63,6 +69,8 @@ class NsysDatabase {
 
   std::unique_ptr<State> state_;  // SQLite's callbacks hold its address
   std::unique_ptr<sqlite3, Close> handle_;
+  std::unique_ptr<sqlite3_stmt, Close> text_by_id_;  // goes before the handle
+  std::string text_table_;
 };
 
 }  // namespace tacet

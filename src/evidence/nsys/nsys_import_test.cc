@@ -112,6 +112,18 @@ TEST(NsysImport, TheNameTellsTheRankOfAFileThatDoesNot) {
   EXPECT_FALSE(Read(bytes, "report.sqlite").speakers.at(0).rank.known());
 }
 
+TEST(NsysImport, FindsNamesWithAndWithoutAKey) {
+  const std::string rows = kKernelTable +
+                           "INSERT INTO StringIds VALUES (70000,'void f<int>(int)'),(2,'f'),(3,'g');"
+                           "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5,9,0,7,1,0,70000,2),(10,19,0,7,2,0,99,3);";
+  for (const std::string& table : {kStrings, std::string("CREATE TABLE StringIds (id INTEGER, value TEXT);")}) {
+    const Fragment fragment = Read(Make(table + rows));
+    const Timeline& timeline = fragment.timelines.at(0);
+    EXPECT_EQ(timeline.names.Get(timeline.gpu[0].name), "void f<int>(int)") << table;
+    EXPECT_EQ(timeline.names.Get(timeline.gpu[1].name), "g") << table;  // the long name is not there
+  }
+}
+
 TEST(NsysImport, SaysThatAnExportHasNoGpuWork) {
   const Fragment fragment =
       Read(Make(kStrings + "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER);"));

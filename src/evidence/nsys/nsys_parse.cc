@@ -10,6 +10,7 @@ namespace {
 // Times beyond this are rubbish; sums of two of them still fit.
 constexpr int64_t kMaxNs = int64_t{1} << 61;
 constexpr size_t kMaxName = 4096;  // of a kernel; templates get long
+constexpr size_t kMaxStrings = size_t{1} << 22, kMaxRemembered = size_t{1} << 17;
 
 class Reader {
  public:
@@ -32,17 +33,25 @@ class Reader {
  private:
   // StringIds: 42, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
   void ReadStrings() {
+    // A long recording has millions of strings of which few are asked for.
+    if (database_.IsKeyedById("StringIds")) return;
     database_.Read("StringIds", {"id", "value"}, [&](const NsysRow& row) {
       const std::string_view text = row.Text(1).substr(0, kMaxName);
       reading_.value_bytes += text.size() + 8;
-      strings_.try_emplace(row.Int(0), text);
+      if (strings_.size() < kMaxStrings) strings_.try_emplace(row.Int(0), text);
     });
   }
 
-  std::string_view StringOf(const NsysRow& row, int column) const {
+  // Valid until the next call.
+  std::string_view StringOf(const NsysRow& row, int column) {
     if (row.IsNull(column)) return {};
-    const auto found = strings_.find(row.Int(column));
-    return found == strings_.end() ? std::string_view() : found->second;
+    const int64_t id = row.Int(column);
+    if (const auto found = strings_.find(id); found != strings_.end()) return found->second;
+    if (!database_.IsKeyedById("StringIds")) return {};
+    if (strings_.size() >= kMaxRemembered) strings_.clear();
+    const std::string& text = strings_[id] = database_.TextById("StringIds", id, kMaxName);
+    reading_.value_bytes += text.size() + 8;
+    return text;
   }
 
   // TARGET_INFO_SESSION_START_TIME: utcEpochNs 1731628800000000000
