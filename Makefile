@@ -8,7 +8,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 DEMO := tests/golden/rank_stuck_in_data_loader/input
 
-.PHONY: help demo build test asan bench fuzz format tidy install docs clean
+.PHONY: help demo build test asan bench fuzz format tidy install docs deb clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -54,6 +54,13 @@ docs: build ## the documents that are written from the code
 
 install: build ## into PREFIX (default /usr/local)
 	@cmake --install build --prefix $(PREFIX)
+
+deb: ## a Debian package of tool, plugin, units, dashboards: build-deb/tacet_*.deb
+	@scripts/bootstrap.sh deb
+	@cmake --preset deb >/dev/null
+	@cmake --build --preset deb -j $(JOBS)
+	@cd build-deb && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
+	@ls build-deb/tacet_*.deb
 
 clean: ## remove all build folders
 	@rm -rf build build-*

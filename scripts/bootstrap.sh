@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what the build and the tests need on Debian 12 or Ubuntu 24.04 and newer. Does nothing when all is there.
-# usage: scripts/bootstrap.sh [build|test|bench|fuzz]
+# usage: scripts/bootstrap.sh [build|test|deb|bench|fuzz]
 set -euo pipefail
 
 # package:what shows that it is there (a command, or a file)
@@ -9,7 +9,7 @@ build_packages=(g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-c
                 zlib1g-dev:/usr/include/zlib.h libzstd-dev:/usr/include/zstd.h libsqlite3-dev:/usr/include/sqlite3.h libcpp-httplib-dev:/usr/include/httplib.h)
 test_packages=(libgtest-dev:/usr/include/gtest/gtest.h python3:python3 nodejs:node chromium:chromium
                prometheus:promtool prometheus-node-exporter:prometheus-node-exporter clickhouse-server:clickhouse-server
-               python3-yaml:/usr/lib/python3/dist-packages/yaml/__init__.py)
+               python3-yaml:/usr/lib/python3/dist-packages/yaml/__init__.py dpkg-dev:dpkg-shlibdeps file:file)
 bench_packages=(libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 zstd:zstd time:/usr/bin/time)
 fuzz_packages=(clang-16:clang++-16)
 
@@ -17,9 +17,10 @@ wanted=("${build_packages[@]}")
 case "${1:-build}" in
   build) ;;
   test) wanted+=("${test_packages[@]}") ;;
+  deb) wanted+=(dpkg-dev:dpkg-shlibdeps file:file) ;;
   bench) wanted+=("${bench_packages[@]}") ;;
   fuzz) wanted+=("${fuzz_packages[@]}") ;;
-  *) echo "usage: $0 [build|test|bench|fuzz]" >&2; exit 2 ;;
+  *) echo "usage: $0 [build|test|deb|bench|fuzz]" >&2; exit 2 ;;
 esac
 
 missing=()
