@@ -9,7 +9,7 @@ build_packages=(g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-c
                 zlib1g-dev:/usr/include/zlib.h libzstd-dev:/usr/include/zstd.h libsqlite3-dev:/usr/include/sqlite3.h libcpp-httplib-dev:/usr/include/httplib.h)
 test_packages=(libgtest-dev:/usr/include/gtest/gtest.h python3:python3 nodejs:node chromium:chromium
                prometheus:promtool prometheus-node-exporter:prometheus-node-exporter clickhouse-server:clickhouse-server
-               python3-yaml:/usr/lib/python3/dist-packages/yaml/__init__.py dpkg-dev:dpkg-shlibdeps file:file)
+               python3-yaml:/usr/lib/python3/dist-packages/yaml/__init__.py dpkg-dev:dpkg-shlibdeps file:file openssl:openssl)
 bench_packages=(libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 zstd:zstd time:/usr/bin/time)
 fuzz_packages=(clang-16:clang++-16)
 

@@ -11,6 +11,6 @@ SELECT
     round(quantile(0.05)(bus_bytes_per_second) / 1e9, 3) AS worst_20th,
     round(quantile(0.5)(bus_bytes_per_second) / 1e9, 3) AS median
 FROM tacet.operations
-WHERE group = 'default_pg' AND time >= now() - 7 * 86400 AND bus_bytes_per_second > 0
+WHERE `group` = 'default_pg' AND time >= now() - 7 * 86400 AND bus_bytes_per_second > 0
 GROUP BY hour, operation, size
 ORDER BY operation, size, hour;

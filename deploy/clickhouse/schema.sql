@@ -30,5 +30,5 @@ CREATE TABLE IF NOT EXISTS tacet.operations
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toDate(time)
-ORDER BY (job, group, operation, time, host, pid, serial)
+ORDER BY (job, `group`, operation, time, host, pid, serial)
 TTL time + INTERVAL 90 DAY;

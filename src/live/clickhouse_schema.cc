@@ -83,7 +83,7 @@ std::string CreateTableStatement(std::string_view database, ClickHouseVersion ve
   // A batch may arrive twice when the answer to the first is lost; Replacing leaves one of equal keys.
   out +=
       ")\nENGINE = ReplacingMergeTree\nPARTITION BY toDate(time)\n"
-      "ORDER BY (job, group, operation, time, host, pid, serial)\n";
+      "ORDER BY (job, `group`, operation, time, host, pid, serial)\n";
   if (modern) out += "TTL time + INTERVAL " + std::to_string(days) + " DAY\n";
   return out;
 }

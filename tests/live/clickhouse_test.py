@@ -3,13 +3,15 @@
 """clickhouse_test.py TACET PLUGIN PLUGIN_HOST SOURCE_DIR: an agent sends finished operations to Debian's clickhouse-server,
 and to servers that are down, slow, of another shape or do not let it in. Skipped (77) where clickhouse-server is missing."""
 import http.server
+import json
 import os
 import shutil
+import ssl
+import subprocess
 import sys
 import threading
 import time
 import unittest
-import urllib.error
 import urllib.parse
 
 from live_stage import Stage, fetch, free_port, wait_for
@@ -55,6 +57,23 @@ class Sloth(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.server.asked.set()
         self.server.go_on.wait(60)
+
+    def log_message(self, *_):
+        pass
+
+
+class Modern(http.server.BaseHTTPRequestHandler):
+    """Answers as a server of today does, and remembers what it was asked."""
+
+    def do_POST(self):
+        statement = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)["query"][0]
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.server.asked.append((statement, body, self.headers["X-ClickHouse-User"], self.headers["X-ClickHouse-Key"]))
+        answer = b"24.8.4.13\n" if statement == "SELECT version()" else b"0\n" if statement.startswith("EXISTS") else b""
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
 
     def log_message(self, *_):
         pass
@@ -172,13 +191,44 @@ class ClickHouse(unittest.TestCase):
         _, agent = self.start_agent(f"http://writer@127.0.0.1:{self.port}", name="agent2", TACET_CLICKHOUSE_PASSWORD="a secret: %")
         wait_for("all operations", lambda: outcome(agent, "stored") == 120)
 
+    def serve(self, server):
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+
+    def test_a_server_of_today_is_asked_over_tls_and_only_with_a_certificate_that_is_trusted(self):
+        key, certificate = self.stage.path("key.pem"), self.stage.path("certificate.pem")
+        subprocess.run([
+            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+            "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Modern)
+        server.asked = []
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        self.serve(server)
+        url = f"https://writer:secret@localhost:{server.server_port}/training"
+        process, _ = self.start_agent(url)
+        wait_for("the reason", lambda: "trying again" in self.stage.log_of("agent"))
+        self.assertEqual(server.asked, [])
+        self.stage.end(process)
+        _, agent = self.start_agent(url, name="agent2", SSL_CERT_FILE=certificate)
+        self.run_job("82", "--steps", "20")
+        wait_for("all operations", lambda: outcome(agent, "stored") == 60)
+        statements = [asked[0] for asked in server.asked]
+        self.assertEqual(statements[:3], ["SELECT version()", "EXISTS TABLE training.operations", "CREATE DATABASE IF NOT EXISTS training"])
+        with open(os.path.join(SOURCE, "deploy", "clickhouse", "schema.sql"), encoding="utf-8") as file:
+            self.assertIn(statements[3].strip().replace("training.", "tacet."), file.read())
+        rows = [json.loads(line) for _, body, _, _ in server.asked[4:] for line in body.splitlines()]
+        self.assertEqual(len(rows), 60)
+        self.assertEqual({row["job"] for row in rows}, {"82"})
+        self.assertEqual({asked[2:] for asked in server.asked}, {("writer", "secret")})
+
     def test_a_server_that_never_answers_holds_nobody_up(self):
         sloth = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sloth)
         sloth.asked, sloth.go_on = threading.Event(), threading.Event()
-        sloth.daemon_threads = True
-        threading.Thread(target=sloth.serve_forever, daemon=True).start()
-        self.addCleanup(sloth.server_close)
-        self.addCleanup(sloth.shutdown)
+        self.serve(sloth)
         self.addCleanup(sloth.go_on.set)
         process, agent = self.start_agent(f"http://127.0.0.1:{sloth.server_port}")
         self.assertTrue(sloth.asked.wait(120))
