@@ -36,7 +36,8 @@ struct HttpClient::Inside {
         entry.key() = Clock::now() + std::chrono::milliseconds(100);  // it may not have connected yet
         running.insert(std::move(entry));
       } else {
-        wake.wait_until(held, first->first);
+        const auto until = first->first;  // a copy: the request may end, and its entry go, while this waits
+        wake.wait_until(held, until);
       }
     }
   }
