@@ -3,7 +3,7 @@
 # The page carries a content security policy that names the two hashes, so nothing but this very script and style can run,
 # whatever the report holds.
 
-set(scripts dom.js data_table.js rank_grid.js wait_graph.js report.js)
+set(scripts dom.js data_table.js rank_grid.js wait_graph.js live.js report.js)
 
 # 64 hex digits -> base64, the form a policy wants.
 function(base64_of_hex hex out)

@@ -212,4 +212,6 @@ function show(report) {
 
 addEventListener("beforeprint", () => { for (const node of document.querySelectorAll("details")) node.open = true; });
 addEventListener("keydown", (event) => { if (event.key === "Escape") hideHover(); });
-show(JSON.parse(document.getElementById("report-json").textContent));
+const loaded = JSON.parse(document.getElementById("report-json").textContent);
+show(loaded);
+if (loaded.live) watchLive(loaded);

@@ -29,7 +29,9 @@ int RunAgent(const std::vector<std::string>& arguments) {
                                             {"--interval", 'i', true},
                                             {"--host", 0, true},
                                             {"--hang-after", 0, true},
-                                            {"--clickhouse", 0, true}});
+                                            {"--clickhouse", 0, true},
+                                            {"--keep", 0, true},
+                                            {"--ras", 0, true}});
   if (!options) return Complain(options.error());
   if (!options->rest().empty()) return Complain({"agent takes no paths", "the box folder is named with --boxes"});
   AgentOptions agent_options;
@@ -51,6 +53,15 @@ int RunAgent(const std::vector<std::string>& arguments) {
     if (!history) return Complain(history.error());
     agent_options.history = *history;
   }
+  auto keep = ParseNumber(options->Value("--keep").value_or("24"), 0, 24 * 365);
+  if (!keep) return Complain(keep.error());
+  agent_options.keep_rule.other_ns = *keep * 3600 * 1'000'000'000;
+  agent_options.clean_up = *keep > 0;
+  const std::string ras = options->Value("--ras").value_or("");
+  agent_options.ask_ras = ras != "off";
+  auto ras_address = ParseHttpAddress(ras.empty() || ras == "off" ? Show(RasAddress()) : ras, RasAddress());
+  if (!ras_address) return Complain(ras_address.error());
+  agent_options.ras = *ras_address;
 
   const StopSignal stop;
   auto agent = Agent::Start(agent_options);
@@ -74,6 +85,7 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
   /metrics             for Prometheus
   /api/v1/state        JSON: every process, its communicators and operations in flight; ?brief=1 for polling
   /api/v1/boxes        names of the boxes;   /api/v1/boxes/NAME   a small copy of one: tacet diagnose reads it
+  /api/v1/ras          the latest answer of NCCL RAS
   /healthz             200 while the agent works
 
   -b, --boxes DIR     box folder (default: TACET_BOX_DIR, else /dev/shm/tacet); waits for it if it is not there
@@ -82,6 +94,9 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
       --hang-after S  no standstill shorter than this is called a hang (default 4); docs/live.md has the whole rule
       --clickhouse URL  also send each finished operation to http://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE];
                       the password may come from TACET_CLICKHOUSE_PASSWORD. A server that fails is never waited for
+      --keep HOURS    boxes of processes that vanished are removed after this (default 24; 0: remove nothing);
+                      of processes that ended in order after 10 minutes; of a suspected hang never
+      --ras ADDR|off  where NCCL RAS answers (default NCCL_RAS_ADDR, else localhost:28028)
       --host NAME     name of this node in answers (default: the host name)
 
 Ends on SIGTERM and SIGINT.

@@ -38,6 +38,7 @@ Agent::Agent(AgentOptions options) : options_(std::move(options)), watch_(option
 Result<std::unique_ptr<Agent>> Agent::Start(AgentOptions options) {
   std::unique_ptr<Agent> agent(new Agent(std::move(options)));
   if (agent->options_.history) agent->history_ = std::make_unique<HistorySink>(*agent->options_.history);
+  if (agent->options_.ask_ras) agent->ras_ = std::make_unique<RasWatch>(agent->options_.ras);
   agent->LookOnce();
   auto server = HttpServer::Start(agent->options_.listen, kHttpThreads,
                                   [raw = agent.get()](const HttpRequest& request) { return raw->Answer(request); });
@@ -82,6 +83,7 @@ void Agent::LookOnce() {
     operations_.ForgetJobsNotIn(state->host);
     normal_.ForgetBoxesNotIn(state->host);
     JudgeHangs(*state);
+    CleanUp(state->host);
     ++looks_;
     look_seconds_ += static_cast<double>(MonotonicNs() - began) / 1e9;
     state->host.host = options_.host;
@@ -105,6 +107,30 @@ void Agent::JudgeHangs(AgentState& state) {
   for (BoxState& box : state.host.boxes) box.suspected = jobs.contains(box.job);
 }
 
+// A suspected hang is evidence from then on. Once every 16 looks what has expired is removed.
+void Agent::CleanUp(const HostState& state) {
+  bool live = false, suspected = false;
+  for (const BoxState& box : state.boxes) {
+    live |= box.IsLive();
+    suspected |= box.suspected;
+    if (box.suspected && marked_.insert(box.name).second) watch_.MarkEvidence(box.name);
+  }
+  if (ras_) ras_->Update(live, suspected);
+  if (!options_.clean_up || looks_ % 16 != 0) return;
+  std::set<std::string> evidence = marked_;
+  for (const BoxState& box : state.boxes)
+    if (!box.IsLive() && watch_.IsEvidence(box.name)) evidence.insert(box.name);
+  for (const std::string& name : BoxKeeping(options_.keep_rule).FindExpired(state, evidence))
+    removed_ += watch_.Remove(name) ? 1 : 0;
+}
+
+HttpReply Agent::AnswerRas() const {
+  const auto answer = ras_ ? ras_->latest() : nullptr;
+  if (!answer) return NotFound("RAS has not been asked yet");
+  if (answer->text.empty()) return NotFound(answer->error);
+  return {200, "text/plain; charset=utf-8", answer->text};
+}
+
 HttpReply Agent::AnswerMetrics() {
   const int64_t began = MonotonicNs();
   std::vector<MetricFamily> families;
@@ -122,6 +148,10 @@ HttpReply Agent::AnswerMetrics() {
   own("tacet_agent_scrape_seconds_total", MetricType::counter, "Time spent answering them", scrape_seconds_);
   own("tacet_agent_boxes_left_out", MetricType::gauge, "Boxes beyond the limit of one agent",
       static_cast<double>(watch_.left_out()));
+  own("tacet_agent_boxes_removed_total", MetricType::counter, "Boxes of ended processes removed",
+      static_cast<double>(removed_));
+  own("tacet_agent_ras_up", MetricType::gauge, "1 when NCCL RAS answered last time",
+      ras_ && ras_->latest() && !ras_->latest()->text.empty() ? 1.0 : 0.0);
   HttpReply reply{200, "text/plain; version=0.0.4; charset=utf-8", RenderPrometheus(families)};
   ++scrapes_;
   scrape_seconds_ += static_cast<double>(MonotonicNs() - began) / 1e9;
@@ -151,6 +181,7 @@ HttpReply Agent::Answer(const HttpRequest& request) {
   const std::string& path = request.path;
   if (path == "/metrics") return AnswerMetrics();
   if (path == "/api/v1/state") return AnswerState(request);
+  if (path == "/api/v1/ras") return AnswerRas();
   if (path == "/healthz") {
     const int64_t late = MonotonicNs() - looked_monotonic_ns_;
     const bool well = late < 10'000'000'000 + 5 * options_.interval_ms * 1'000'000;

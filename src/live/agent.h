@@ -5,14 +5,17 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
+#include "live/box_keeping.h"
 #include "live/box_watch.h"
 #include "live/history_sink.h"
 #include "live/http_server.h"
 #include "live/normal_durations.h"
 #include "live/operation_metrics.h"
+#include "live/ras_watch.h"
 #include "live/state_json.h"
 
 namespace tacet {
@@ -24,6 +27,10 @@ struct AgentOptions {
   int64_t interval_ms = 1000;  // between looks
   HangRule hang_rule;
   std::optional<HistoryOptions> history;  // where finished operations are kept
+  KeepRule keep_rule;
+  bool clean_up = true;  // remove boxes of processes that ended
+  HttpAddress ras{"localhost", 28028};
+  bool ask_ras = true;
 };
 
 // One a node: watches the boxes below a folder and answers what it sees.
@@ -39,7 +46,9 @@ class Agent {
   void Loop();
   void LookOnce();
   void JudgeHangs(AgentState& state);
+  void CleanUp(const HostState& state);
   HttpReply Answer(const HttpRequest& request);
+  HttpReply AnswerRas() const;
   HttpReply AnswerMetrics();
   HttpReply AnswerState(const HttpRequest& request) const;
   HttpReply AnswerBox(const std::string& name, const HttpRequest& request);
@@ -51,6 +60,9 @@ class Agent {
   NormalDurations normal_;
   HangWatch hangs_;
   std::unique_ptr<HistorySink> history_;  // null: nobody asked for it
+  std::set<std::string> marked_;          // boxes marked as evidence since the start
+  std::unique_ptr<RasWatch> ras_;
+  uint64_t removed_ = 0;
   uint64_t looks_ = 0, scrapes_ = 0;
   double look_seconds_ = 0, scrape_seconds_ = 0;  // all together
   mutable std::mutex state_lock_;

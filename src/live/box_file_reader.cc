@@ -183,9 +183,10 @@ BoxFileReader::~BoxFileReader() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool BoxFileReader::IsStillAt(const std::string& path) const {
+bool BoxFileReader::IsStillAt(int folder, const std::string& path) const {
   struct stat seen {};
-  return ::lstat(path.c_str(), &seen) == 0 && seen.st_dev == device_ && seen.st_ino == inode_;
+  return ::fstatat(folder, path.c_str(), &seen, AT_SYMLINK_NOFOLLOW) == 0 && seen.st_dev == device_ &&
+         seen.st_ino == inode_;
 }
 
 std::string BoxFileReader::Read(uint64_t offset, uint64_t bytes) const {

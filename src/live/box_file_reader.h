@@ -36,7 +36,7 @@ class BoxFileReader {
   // Calls use(op) for every record published since the last time, each once.
   void Follow(RingPlace& place, const std::function<void(const box::Op&)>& use) const;
 
-  bool IsStillAt(const std::string& path) const;  // false when another file has taken the name
+  bool IsStillAt(int folder, const std::string& path) const;  // false when another file has taken the name
 
  private:
   BoxFileReader() = default;

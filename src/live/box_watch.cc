@@ -61,7 +61,7 @@ void BoxWatch::Find() {
   std::sort(names.begin(), names.end());
   std::erase_if(boxes_, [&](const auto& entry) {
     return !std::binary_search(names.begin(), names.end(), entry.first) ||
-           (entry.second && !entry.second->reader.IsStillAt(options_.root + "/" + entry.first));
+           (entry.second && !entry.second->reader.IsStillAt(AT_FDCWD, options_.root + "/" + entry.first));
   });
   left_out_ = 0;
   for (const std::string& name : names) {
@@ -122,15 +122,45 @@ std::string BoxWatch::CopyBox(const std::string& name, uint32_t newest) const {
   return found == boxes_.end() || !found->second ? "" : found->second->reader.Copy(newest);
 }
 
+// The folder of a box, never through a link: its owner may be anybody, and the agent may be root.
+int BoxWatch::OpenFolderOf(const std::string& name, std::string* file) const {
+  const size_t slash = name.rfind('/');
+  *file = name.substr(slash == std::string::npos ? 0 : slash + 1);
+  const int root = ::open(options_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0 || slash == std::string::npos) return root;
+  const int folder = ::openat(root, name.substr(0, slash).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  ::close(root);
+  return folder;
+}
+
 bool BoxWatch::Remove(const std::string& name) {
   const auto found = boxes_.find(name);
-  const std::string path = options_.root + "/" + name;
-  if (found == boxes_.end() || !found->second || !found->second->reader.IsStillAt(path)) return false;
-  if (::unlink(path.c_str()) != 0) return false;
+  if (found == boxes_.end() || !found->second) return false;
+  std::string file;
+  const int folder = OpenFolderOf(name, &file);
+  if (folder < 0) return false;
+  const bool removed = found->second->reader.IsStillAt(folder, file) && ::unlinkat(folder, file.c_str(), 0) == 0;
+  ::close(folder);
+  if (!removed) return false;
   boxes_.erase(found);
   const size_t slash = name.rfind('/');
   if (slash != std::string::npos) ::rmdir((options_.root + "/" + name.substr(0, slash)).c_str());  // only when empty
   return true;
+}
+
+void BoxWatch::MarkEvidence(const std::string& name) const {
+  std::string file;
+  const int folder = OpenFolderOf(name, &file);
+  if (folder < 0) return;
+  const int mark =
+      ::openat(folder, (file + ".keep").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (mark >= 0) ::close(mark);
+  ::close(folder);
+}
+
+bool BoxWatch::IsEvidence(const std::string& name) const {
+  struct stat seen {};
+  return ::lstat((options_.root + "/" + name + ".keep").c_str(), &seen) == 0;
 }
 
 }  // namespace tacet

@@ -52,10 +52,14 @@ class BoxWatch {
   std::string CopyBox(const std::string& name, uint32_t newest) const;
   // Removes a box's file, if it is still the one that was watched.
   bool Remove(const std::string& name);
+  // Marks a box as evidence, for this agent and later ones: a file "NAME.keep" beside it.
+  void MarkEvidence(const std::string& name) const;
+  bool IsEvidence(const std::string& name) const;
 
  private:
   struct Watched;
   void Find();
+  int OpenFolderOf(const std::string& name, std::string* file) const;
   BoxState LookAt(const std::string& name, Watched& watched, int64_t wall_ns,
                   const std::function<void(const FinishedOperation&)>& finished);
 

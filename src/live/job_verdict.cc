@@ -94,14 +94,13 @@ std::string HeadlineFor(const std::string& job, const std::vector<JobMember>& me
 
 }  // namespace
 
-Report JudgeHangingJob(std::vector<FetchedBox> boxes, const std::vector<HangSuspicion>& suspicions,
-                       const std::string& ras) {
+Report JudgeJob(std::vector<FetchedBox> boxes, const std::vector<HangSuspicion>& suspicions, const std::string& ras) {
   std::vector<Fragment> fragments(boxes.size());
   ParallelFor(boxes.size(), 0, [&](size_t i) {
     fragments[i] = ReadFragment(boxes[i].path, boxes[i].bytes, {});
     boxes[i].bytes = {};
   });
-  fragments.push_back(SpeakOfHangs(suspicions));
+  if (!suspicions.empty()) fragments.push_back(SpeakOfHangs(suspicions));
   if (!ras.empty()) fragments.push_back(ReadFragment("ras.txt", ras, {}));
   Report report = MakeReport(std::move(fragments));
   StateTheHang(suspicions, report);

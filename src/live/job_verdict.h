@@ -23,9 +23,9 @@ struct JobMember {
   const BoxState* box = nullptr;
 };
 
-// Runs the same rules as `tacet diagnose` over the boxes of a job that hangs. `ras` is the answer of NCCL RAS, if any.
-Report JudgeHangingJob(std::vector<FetchedBox> boxes, const std::vector<HangSuspicion>& suspicions,
-                       const std::string& ras);
+// Runs the same rules as `tacet diagnose` over the boxes of a job. With suspicions it hangs, whatever the rules make of
+// it. `ras` is the answer of NCCL RAS, if any.
+Report JudgeJob(std::vector<FetchedBox> boxes, const std::vector<HangSuspicion>& suspicions, const std::string& ras);
 
 // A job in which nothing is wrong, as far as its boxes show.
 Report DescribeRunningJob(const std::string& job, const std::vector<JobMember>& members);

@@ -17,6 +17,8 @@ constexpr int kHttpThreads = 8;
 constexpr unsigned kFetchThreads = 16;
 // All small copies of a hanging job together: large jobs get fewer records a box, never fewer than the last few.
 constexpr uint64_t kFetchBudget = uint64_t{128} << 20;
+// Boxes are fetched once and matter more than a brief state: a node that is busy dying may take its time.
+constexpr HttpLimits kFetchLimits{.connect_ms = 3000, .whole_ms = 10000, .most_bytes = uint64_t{64} << 20};
 constexpr uint64_t kMostRecords = 1024, kFewestRecords = 16, kRecordBytes = 192;
 
 int64_t WallNs() {
@@ -26,6 +28,19 @@ int64_t WallNs() {
 int64_t MonotonicNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+// A job that runs on may still compute nonsense: one rank skipped a call, sizes differ. So its boxes are read now and
+// then, the more seldom the larger the job.
+int64_t PatrolAgainAfter(size_t boxes) {
+  return boxes <= 128 ? 3 * kSecond : boxes <= 1024 ? 10 * kSecond : 60 * kSecond;
+}
+
+// What a patrol may say of a job that runs: its boxes were read at different moments, so only what holds at any moment.
+bool IsWrong(const Report& report) { return report.verdict.status == Status::corrupt && !report.findings.empty(); }
+
+bool SaysTheSame(const Report& a, const Report& b) {
+  return a.verdict.cause == b.verdict.cause && a.verdict.ranks == b.verdict.ranks;
 }
 
 // While a hang is young its picture still changes: processes die of their own timeouts, operations pass ten seconds.
@@ -172,26 +187,46 @@ void Server::UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& 
     }
     job.hangs_since_wall_ns = 0;
     job.judged = 0;
-    job.report = std::make_shared<const Report>(DescribeRunningJob(name, list));
+    job.report = job.found_twice ? job.found_twice : std::make_shared<const Report>(DescribeRunningJob(name, list));
   }
+}
+
+// Hangs first.
+std::string Server::NextToJudge(bool* patrol) const {
+  const int64_t now = MonotonicNs();
+  for (const auto& [name, job] : jobs_)
+    if (!job.suspicions.empty() && now >= job.judge_again_ns) return *patrol = false, name;
+  for (const auto& [name, job] : jobs_)
+    if (job.suspicions.empty() && job.live > 1 && now >= job.patrol_again_ns) return *patrol = true, name;
+  return "";
 }
 
 void Server::JudgeLoop() {
   std::unique_lock held(lock_);
   while (!stop_) {
-    std::string next;
-    const int64_t now = MonotonicNs();
-    for (const auto& [name, job] : jobs_)
-      if (!job.suspicions.empty() && now >= job.judge_again_ns) next = name;
+    bool patrol = false;
+    const std::string next = NextToJudge(&patrol);
     if (next.empty()) {
       judge_wake_.wait_for(held, std::chrono::milliseconds(200));
       continue;
     }
     jobs_[next].judging = true;
     held.unlock();
-    Judge(next);
+    patrol ? Patrol(next) : Judge(next);
     held.lock();
+    jobs_[next].judging = false;
   }
+}
+
+void Server::Patrol(const std::string& name) {
+  auto report = std::make_shared<const Report>(JudgeJob(FetchBoxes(*moment(), name), {}, ""));
+  const std::lock_guard lock(lock_);
+  Job& job = jobs_[name];
+  // It stands until the job ends: what was computed wrongly does not become right when the record of it is overwritten.
+  const bool again = IsWrong(*report) && job.found_once && SaysTheSame(*report, *job.found_once);
+  if (again && !job.found_twice) job.found_twice = report;
+  job.found_once = IsWrong(*report) ? report : nullptr;
+  job.patrol_again_ns = MonotonicNs() + PatrolAgainAfter(job.boxes);
 }
 
 void Server::Judge(const std::string& name) {
@@ -202,13 +237,23 @@ void Server::Judge(const std::string& name) {
     suspicions = jobs_[name].suspicions;
   }
   const int64_t began = MonotonicNs();
-  Report report = JudgeHangingJob(FetchBoxes(*seen, name), suspicions, "");
+  Report report = JudgeJob(FetchBoxes(*seen, name), suspicions, FetchRas(*seen, name));
   report.seconds = static_cast<double>(MonotonicNs() - began) / 1e9;
   const std::lock_guard lock(lock_);
   Job& job = jobs_[name];
-  job.judging = false;
   job.judge_again_ns = MonotonicNs() + JudgeAgainAfter(job.judged++);
   if (job.hangs_since_wall_ns != 0) job.report = std::make_shared<const Report>(std::move(report));
+}
+
+// RAS answers for the whole job, so one agent that got an answer is enough; a few are tried.
+std::string Server::FetchRas(const Moment& moment, const std::string& job) {
+  std::set<size_t> agents;
+  for (const auto& [agent, box] : moment.boxes)
+    if (box->job == job && box->IsLive() && agents.size() < 3) agents.insert(agent);
+  for (const size_t agent : agents)
+    if (auto answer = poll_->client().Get(moment.agents[agent].address, "/api/v1/ras", options_.poll.limits))
+      return *answer;
+  return "";
 }
 
 std::vector<FetchedBox> Server::FetchBoxes(const Moment& moment, const std::string& job) {
@@ -221,8 +266,9 @@ std::vector<FetchedBox> Server::FetchBoxes(const Moment& moment, const std::stri
   ParallelFor(wanted.size(), kFetchThreads, [&](size_t i) {
     const auto& [agent, box] = wanted[i];
     const AgentView& view = moment.agents[agent];
-    auto body = poll_->client().Get(view.address, "/api/v1/boxes/" + EncodeUrlPath(box->name) + "?newest=" + newest,
-                                    options_.poll.limits);
+    const std::string path = "/api/v1/boxes/" + EncodeUrlPath(box->name) + "?newest=" + newest;
+    auto body = poll_->client().Get(view.address, path, kFetchLimits);
+    if (!body) body = poll_->client().Get(view.address, path, kFetchLimits);
     if (!body) return;
     boxes[i] = {view.state->host.host + "/" + box->name, std::move(*body), box->sight, view.state->host.wall_ns};
   });

@@ -40,6 +40,9 @@ class Server {
     int64_t judge_again_ns = 0;            // monotonic
     int judged = 0;                        // times in this hang
     bool judging = false;
+    int64_t patrol_again_ns = 0;                // monotonic
+    std::shared_ptr<const Report> found_twice;  // wrong although nothing hangs: two patrols in a row agree
+    std::shared_ptr<const Report> found_once;
     size_t live = 0, boxes = 0;
     std::optional<std::string> last_hang;  // headline of a hang that is over
     int64_t last_hang_wall_ns = 0;
@@ -59,7 +62,10 @@ class Server {
   std::vector<HangSuspicion> FindHangs(const Moment& moment, int64_t now_ns);
   void UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& hangs, int64_t now_ns);
   void JudgeLoop();
+  std::string NextToJudge(bool* patrol) const;
   void Judge(const std::string& name);
+  void Patrol(const std::string& name);
+  std::string FetchRas(const Moment& moment, const std::string& job);
   std::vector<FetchedBox> FetchBoxes(const Moment& moment, const std::string& job);
 
   HttpReply Answer(const HttpRequest& request);

@@ -25,13 +25,15 @@ struct HostOptions {
   int fault_rank = 1;
   double seconds = 2;
   int pause_us = 0;
+  uint64_t rest_every = 0;  // steps after which all ranks rest, as for a checkpoint
+  int rest_ms = 0;
 };
 
 void Usage() {
   std::puts(
       "plugin_host --plugin FILE [--api N] [--ranks N] [--steps N] [--channels N] [--first-channel N] [--network]\n"
       "            [--kernel-thread] [--mix all_reduce|mixed|p2p|graph|silent] [--reopen] [--pause-us N] [--seconds "
-      "S]\n"
+      "S]\n            [--rest-every N --rest-ms N]\n"
       "            [--fault stuck|dead|frozen|gpu|launch|data|credit|skip|exit|abort] [--fault-rank R] [--fault-step "
       "N]");
   std::exit(2);
@@ -72,6 +74,10 @@ HostOptions ReadOptions(int argc, char** argv) {
       options.seconds = std::atof(value());
     else if (name == "--pause-us")
       options.pause_us = std::atoi(value());
+    else if (name == "--rest-every")
+      options.rest_every = std::strtoull(value(), nullptr, 10);
+    else if (name == "--rest-ms")
+      options.rest_ms = std::atoi(value());
     else
       Usage();
   }
@@ -170,6 +176,10 @@ int RunRank(const HostOptions& options, SharedArena& arena, int rank) {
     if (!RunStep(options, comm, rank, step, graph)) return 3;
     arena.StepsOf(rank).store(step + 1);
     if (options.pause_us > 0) usleep(static_cast<useconds_t>(options.pause_us));
+    if (options.rest_every > 0 && (step + 1) % options.rest_every == 0) {
+      comm.Synchronize();  // what is in flight ends first
+      usleep(static_cast<useconds_t>(options.rest_ms) * 1000);
+    }
   }
   comm.Destroy();
   return 0;

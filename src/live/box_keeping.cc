@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/box_keeping.h"
+
+namespace tacet {
+
+std::vector<std::string> BoxKeeping::FindExpired(const HostState& state, const std::set<std::string>& evidence) const {
+  std::vector<std::string> expired;
+  for (const BoxState& box : state.boxes) {
+    const bool over = box.trouble.empty() && HasEnded(box.sight);
+    if (!over || box.suspected || evidence.contains(box.name)) continue;
+    // The heart beats every half second, so its last beat is when the process ended.
+    if (box.heartbeat_age_ns > (box.ended ? rule_.orderly_ns : rule_.other_ns)) expired.push_back(box.name);
+  }
+  return expired;
+}
+
+}  // namespace tacet

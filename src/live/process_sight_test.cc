@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/process_sight.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace tacet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that plays /proc.
+class FakeProc {
+ public:
+  FakeProc() {
+    char name[] = "/tmp/tacet-proc-XXXXXX";
+    path_ = ::mkdtemp(name);
+    fs::create_directories(path_ + "/sys/kernel/random");
+    std::ofstream(path_ + "/sys/kernel/random/boot_id") << "boot-1\n";
+  }
+  ~FakeProc() { fs::remove_all(path_); }
+  void Add(int pid, const std::string& name, char state, int start) const {
+    fs::create_directories(path_ + "/" + std::to_string(pid));
+    std::ofstream(path_ + "/" + std::to_string(pid) + "/stat")
+        << pid << " (" << name << ") " << state << " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 " << start
+        << " 99 98\n";
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(ProcessSight, TellsTheStatesApart) {
+  const FakeProc proc;
+  const std::pair<char, ProcessSight> states[] = {
+      {'R', ProcessSight::running}, {'S', ProcessSight::running},         {'T', ProcessSight::stopped},
+      {'t', ProcessSight::stopped}, {'D', ProcessSight::uninterruptible}, {'Z', ProcessSight::zombie},
+      {'X', ProcessSight::gone},    {'I', ProcessSight::running}};
+  const ProcessLooker looker(proc.path());
+  for (const auto& [state, sight] : states) {
+    proc.Add(7, "python train", state, 555);
+    EXPECT_EQ(looker.Look({7, 555, "boot-1"}), sight) << state;
+    EXPECT_EQ(ParseProcessSight(Name(sight)), sight);
+  }
+}
+
+TEST(ProcessSight, APidThatWentToAnotherProcessIsGone) {
+  const FakeProc proc;
+  proc.Add(7, "python", 'R', 556);
+  const ProcessLooker looker(proc.path());
+  EXPECT_EQ(looker.Look({7, 555, "boot-1"}), ProcessSight::gone);
+  EXPECT_EQ(looker.Look({8, 555, "boot-1"}), ProcessSight::gone);
+  EXPECT_EQ(looker.Look({7, 0, "boot-1"}), ProcessSight::running) << "an unknown start does not exclude it";
+}
+
+TEST(ProcessSight, ABoxOfAnotherBootSaysNothingOfTheProcessesHere) {
+  const FakeProc proc;
+  const ProcessLooker looker(proc.path());
+  EXPECT_EQ(looker.Look({7, 555, "boot-2"}), ProcessSight::unknown);
+  EXPECT_EQ(looker.Look({7, 555, ""}), ProcessSight::unknown);
+  EXPECT_EQ(looker.Look({-1, 555, "boot-1"}), ProcessSight::unknown);
+}
+
+TEST(ProcessSight, NamesWithBracketsAndBlanksDoNotShiftTheFields) {
+  const FakeProc proc;
+  proc.Add(7, "a) R 1 (b c", 'T', 555);
+  EXPECT_EQ(ProcessLooker(proc.path()).Look({7, 555, "boot-1"}), ProcessSight::stopped);
+}
+
+TEST(ProcessSight, EveryPrefixOfAStatLineIsReadWithoutHarm) {
+  const std::string line = "7 (python) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 555 99";
+  for (size_t size = 0; size < line.size(); ++size) {
+    char state = 0;
+    uint64_t start = 0;
+    if (ParseProcStat(line.substr(0, size), &state, &start)) EXPECT_EQ(state, 'S');
+  }
+}
+
+}  // namespace
+}  // namespace tacet

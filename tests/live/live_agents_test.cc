@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "evidence/black_box/black_box_parse.h"
+#include "live/agent.h"
+#include "live/server.h"
+#include "tests/live/fake_job.h"
+
+namespace tacet {
+namespace {
+
+namespace fs = std::filesystem;
+using fake::AskJson;
+using fake::AskText;
+using fake::AskUntil;
+using fake::TemporaryFolder;
+using fake::TextAt;
+using fake::ValueAt;
+using std::chrono::seconds;
+
+std::string Sample(const std::string& name) { return TACET_SOURCE_DIR "/src/evidence/black_box/samples/" + name; }
+
+std::unique_ptr<Agent> StartAgent(const std::string& root, int port = 0) {
+  AgentOptions options;
+  options.boxes.root = root;
+  options.listen.port = port;
+  options.interval_ms = 100;
+  options.ask_ras = false;
+  options.clean_up = false;
+  auto agent = Agent::Start(options);
+  EXPECT_TRUE(agent.ok()) << (agent ? "" : agent.error().message);
+  return agent ? std::move(*agent) : nullptr;
+}
+
+size_t BoxCount(const JsonValue& state) {
+  const JsonValue* boxes = state.Find("boxes");
+  return boxes == nullptr ? 0 : boxes->items.size();
+}
+
+TEST(LiveAgent, WaitsForAFolderThatIsNotThereYet) {
+  const TemporaryFolder folder;
+  const auto agent = StartAgent(folder.path() + "/later");
+  EXPECT_NE(TextAt(AskJson(agent->port(), "/api/v1/state"), "note").find("does not exist"), std::string::npos);
+  fs::create_directories(folder.path() + "/later/job");
+  fs::copy(Sample("healthy_rank0.box"), folder.path() + "/later/job/a-1.box");
+  const JsonValue state =
+      AskUntil(agent->port(), "/api/v1/state", seconds(60), [](const JsonValue& s) { return BoxCount(s) == 1; });
+  ASSERT_EQ(BoxCount(state), 1u);
+  EXPECT_EQ(TextAt(state, "note"), "");
+}
+
+TEST(LiveAgent, BadBoxesAreNamedAndTheOthersStayReadable) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() + "/job");
+  const std::string base = folder.path() + "/job/";
+  fs::copy(Sample("healthy_rank0.box"), base + "good.box");
+  std::ofstream(base + "empty.box");
+  std::ofstream(base + "text.box") << std::string(10000, 'x');
+  std::ifstream in(Sample("healthy_rank0.box"), std::ios::binary);
+  std::string other(std::istreambuf_iterator<char>(in), {});
+  other[8] = 99;  // the version
+  std::ofstream(base + "newer.box", std::ios::binary).write(other.data(), static_cast<long>(other.size()));
+  fs::create_directory(base + "folder.box");
+  fs::create_symlink("/etc/passwd", base + "link.box");
+  ::mkfifo((base + "fifo.box").c_str(), 0600);
+  const auto agent = StartAgent(folder.path());
+  const JsonValue state = AskJson(agent->port(), "/api/v1/state");
+  std::map<std::string, std::string> troubles;
+  for (const JsonValue& box : state.Find("boxes")->items) troubles[TextAt(box, "name")] = TextAt(box, "trouble");
+  EXPECT_EQ(troubles["job/good.box"], "");
+  EXPECT_EQ(troubles["job/empty.box"], "no-black-box");
+  EXPECT_EQ(troubles["job/text.box"], "no-black-box");
+  EXPECT_EQ(troubles["job/newer.box"], "other-version");
+  for (const char* name : {"job/folder.box", "job/link.box", "job/fifo.box"})
+    EXPECT_EQ(troubles[name], "unreadable") << name;
+  const std::string metrics = AskText(agent->port(), "/metrics");
+  EXPECT_NE(metrics.find("tacet_boxes{trouble=\"other-version\"} 1"), std::string::npos) << metrics;
+}
+
+TEST(LiveAgent, GivesSmallCopiesOfTheBoxesItWatchesAndOfNothingElse) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() + "/a job");
+  fs::copy(Sample("hang_waiting_rank0.box"), folder.path() + "/a job/x-1.box");
+  std::ofstream(folder.path() + "/secret.txt") << "no";
+  const auto agent = StartAgent(folder.path());
+  const std::string copy = AskText(agent->port(), "/api/v1/boxes/" + EncodeUrlPath("a job/x-1.box") + "?newest=4");
+  EXPECT_EQ(ParseBlackBox(copy).trouble, BoxTrouble::none);
+  EXPECT_LT(copy.size(), fs::file_size(Sample("hang_waiting_rank0.box")));
+  for (const char* path : {"/api/v1/boxes/secret.txt", "/api/v1/boxes/../secret.txt", "/api/v1/boxes/%2e%2e/secret.txt",
+                           "/api/v1/boxes//etc/passwd", "/api/v1/boxes/a%20job/x-1.box?newest=x", "/nothing"})
+    EXPECT_EQ(AskText(agent->port(), path), "") << path;
+}
+
+TEST(LiveAgent, SaysSoWhenThePortIsTaken) {
+  const TemporaryFolder folder;
+  const auto agent = StartAgent(folder.path());
+  AgentOptions options;
+  options.boxes.root = folder.path();
+  options.listen.port = agent->port();
+  const auto second = Agent::Start(options);
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().message.find("in use"), std::string::npos);
+}
+
+std::unique_ptr<Server> StartServer(AgentSource source, int workers = 16) {
+  ServerOptions options;
+  options.agents = std::move(source);
+  options.listen.port = 0;
+  options.poll.interval_ms = 500;
+  options.poll.workers = workers;
+  auto server = Server::Start(options);
+  EXPECT_TRUE(server.ok()) << (server ? "" : server.error().message);
+  return server ? std::move(*server) : nullptr;
+}
+
+int64_t NumberAt(const JsonValue& document, std::string_view path) {
+  const JsonValue* value = ValueAt(document, path);
+  return value == nullptr ? -1 : value->Int(-1);
+}
+
+TEST(LiveServer, GoesOnWhenAgentsVanishAndReturn) {
+  const TemporaryFolder folder;
+  fs::copy(Sample("healthy_rank0.box"), folder.path() + "/x-1.box");
+  auto stays = StartAgent(folder.path());
+  auto leaves = StartAgent(folder.path());
+  const int port = leaves->port();
+  const auto server = StartServer({{{"127.0.0.1", stays->port()}, {"127.0.0.1", port}}, "", ""});
+  const auto reaches = [](int64_t count) {
+    return [count](const JsonValue& agents) { return NumberAt(agents, "reachable") == count; };
+  };
+  EXPECT_EQ(NumberAt(AskUntil(server->port(), "/api/v1/agents", seconds(60), reaches(2)), "reachable"), 2);
+  leaves.reset();
+  EXPECT_EQ(NumberAt(AskUntil(server->port(), "/api/v1/agents", seconds(60), reaches(1)), "reachable"), 1);
+  EXPECT_EQ(TextAt(AskJson(server->port(), "/api/v1/verdict"), "schema"), "tacet.report.v1");
+  leaves = StartAgent(folder.path(), port);
+  EXPECT_EQ(NumberAt(AskUntil(server->port(), "/api/v1/agents", seconds(90), reaches(2)), "reachable"), 2);
+}
+
+TEST(LiveServer, ReadsTheListOfAgentsAgain) {
+  const TemporaryFolder folder;
+  const auto agent = StartAgent(folder.path());
+  const std::string list = folder.path() + "/agents";
+  std::ofstream(list) << "# none yet\n";
+  const auto server = StartServer({{}, list, ""});
+  std::ofstream(list) << "127.0.0.1:" << agent->port() << " # the first\n";
+  const JsonValue agents = AskUntil(server->port(), "/api/v1/agents", seconds(90),
+                                    [](const JsonValue& a) { return NumberAt(a, "reachable") == 1; });
+  EXPECT_EQ(NumberAt(agents, "reachable"), 1);
+}
+
+// One program that plays many agents, on one port each. Some answer slowly, some nonsense, some not at all.
+TEST(LiveServer, SlowAndBrokenAgentsDelayNobody) {
+  const std::string state = WriteState({}, StateForm::brief);
+  std::atomic<int> answered{0};
+  std::vector<std::unique_ptr<HttpServer>> agents;
+  AgentSource source;
+  for (int i = 0; i < 40; ++i) {
+    auto agent = HttpServer::Start({"127.0.0.1", 0}, 2, [&, i](const HttpRequest&) -> HttpReply {
+      if (i % 4 == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
+      if (i % 4 == 2) return {200, "application/json", "{\"schema\":\"tacet.sta"};
+      if (i % 4 == 3) return {500, "text/plain", "no"};
+      ++answered;
+      return {200, "application/json", state};
+    });
+    ASSERT_TRUE(agent.ok());
+    source.fixed.push_back({"127.0.0.1", (*agent)->port()});
+    agents.push_back(std::move(*agent));
+  }
+  const auto server = StartServer(source, 8);
+  const JsonValue seen = AskUntil(server->port(), "/api/v1/agents", seconds(90),
+                                  [](const JsonValue& a) { return NumberAt(a, "reachable") == 10; });
+  EXPECT_EQ(NumberAt(seen, "reachable"), 10);
+  // Each of the ten is asked again and again although thirty fail: wait for many rounds.
+  const auto end = std::chrono::steady_clock::now() + seconds(90);
+  while (answered < 100 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_GE(answered, 100);
+  EXPECT_EQ(NumberAt(AskJson(server->port(), "/api/v1/agents"), "reachable"), 10);
+}
+
+TEST(LiveServer, ShowsThePageAndTheMetrics) {
+  const auto server = StartServer({{{"127.0.0.1", 1}}, "", ""});
+  const std::string page = AskText(server->port(), "/");
+  EXPECT_NE(page.find("connect-src 'self'"), std::string::npos);
+  EXPECT_NE(page.find("\"live\""), std::string::npos);
+  EXPECT_NE(AskText(server->port(), "/metrics").find("tacet_serve_agents{state=\"down\"} 1"), std::string::npos);
+  EXPECT_EQ(AskText(server->port(), "/api/v1/verdict?job=none"), "");
+}
+
+}  // namespace
+}  // namespace tacet
