@@ -36,8 +36,19 @@ int64_t PatrolAgainAfter(size_t boxes) {
   return boxes <= 128 ? 3 * kSecond : boxes <= 1024 ? 10 * kSecond : 60 * kSecond;
 }
 
-// What a patrol may say of a job that runs: its boxes were read at different moments, so only what holds at any moment.
-bool IsWrong(const Report& report) { return report.verdict.status == Status::corrupt && !report.findings.empty(); }
+// What a patrol may say of a job that runs: its boxes were read at different moments, so only what holds at any moment,
+// and that is what ranks issued at the same place of a group's order.
+bool IsWrong(const Report& report) {
+  return !report.findings.empty() && report.verdict.cause.starts_with("collective-") &&
+         report.findings[0].cause == report.verdict.cause && report.verdict.confidence == Confidence::certain;
+}
+
+// The rules see operations in flight and speak of a hang; the watch knows that the job runs on.
+void SayThatItRunsOn(Report& report) {
+  report.verdict.status = Status::corrupt;
+  for (ReportFinding& finding : report.findings)
+    if (finding.cause == report.verdict.cause) finding.status = Status::corrupt;
+}
 
 bool SaysTheSame(const Report& a, const Report& b) {
   return a.verdict.cause == b.verdict.cause && a.verdict.ranks == b.verdict.ranks;
@@ -219,12 +230,13 @@ void Server::JudgeLoop() {
 }
 
 void Server::Patrol(const std::string& name) {
-  auto report = std::make_shared<const Report>(JudgeJob(FetchBoxes(*moment(), name), {}, ""));
+  auto report = std::make_shared<Report>(JudgeJob(FetchBoxes(*moment(), name), {}, ""));
+  if (IsWrong(*report)) SayThatItRunsOn(*report);
   const std::lock_guard lock(lock_);
   Job& job = jobs_[name];
   // It stands until the job ends: what was computed wrongly does not become right when the record of it is overwritten.
   const bool again = IsWrong(*report) && job.found_once && SaysTheSame(*report, *job.found_once);
-  if (again && !job.found_twice) job.found_twice = report;
+  if (again && !job.found_twice) job.found_twice = job.report = report;
   job.found_once = IsWrong(*report) ? report : nullptr;
   job.patrol_again_ns = MonotonicNs() + PatrolAgainAfter(job.boxes);
 }
