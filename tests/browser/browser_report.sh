@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# browser_report.sh WRITER: opens the sample reports in a real browser. Answers 77 (skipped) where there is none.
+# browser_report.sh WRITER [TACET]: opens the sample reports, or with TACET the live page of a server, in a real browser.
+# Answers 77 (skipped) where there is none.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 command -v node > /dev/null || { echo "no node: skipped"; exit 77; }
@@ -9,6 +10,7 @@ for browser in chromium chromium-browser google-chrome google-chrome-stable; do
   browser=
 done
 [ -n "$browser" ] || { echo "no Chromium: skipped"; exit 77; }
+if [ $# -eq 2 ]; then exec node "$here/browser_live.mjs" "$(command -v "$browser")" "$2"; fi
 pages=$(mktemp -d)
 trap 'rm -rf "$pages"' EXIT
 "$1" "$pages"
