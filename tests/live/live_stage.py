@@ -13,6 +13,8 @@ import time
 import urllib.error
 import urllib.request
 
+# It stops the world through ptrace, which takes many seconds where that is emulated; unit tests check for leaks.
+NO_LEAK_CHECK = "detect_leaks=0"
 PATIENCE_S = 120  # for one condition, on a machine that has much else to do
 
 
@@ -77,7 +79,7 @@ class Stage:
         with open(self.path(name + ".log"), "w", encoding="utf-8") as log:
             process = subprocess.Popen(
                 command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, cwd=self.folder,
-                env={**os.environ, **environment})
+                env={**os.environ, "ASAN_OPTIONS": NO_LEAK_CHECK, **environment})
         self.processes.append(process)
         return process
 
@@ -97,7 +99,7 @@ class Stage:
         """plugin_host, the stand-in for a job of several ranks, with its boxes in this stage."""
         return self.start(
             "job-" + job, [host, "--plugin", plugin, *options], TACET_BOX_DIR=self.path("boxes"), SLURM_JOB_ID=job,
-            ASAN_OPTIONS="detect_leaks=0", **environment)
+            **environment)
 
     def end(self, process, how=signal.SIGTERM):
         if process.poll() is None:
