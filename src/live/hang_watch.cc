@@ -99,15 +99,16 @@ void HangWatch::Judge(const GroupKey& key, const std::vector<Member>& members, i
   HangSuspicion suspicion;
   const Member* oldest = nullptr;
   int64_t longest = 0;
+  for (const Member& member : members)
+    if (IsLost(*member.box)) suspicion.lost_ranks.push_back(member.box->rank);
   for (const Member& member : members) {
     ++suspicion.members_seen;
     suspicion.size = std::max(suspicion.size, member.comm->size);
     if (suspicion.group.empty()) suspicion.group = member.comm->name;
-    if (IsLost(*member.box)) {
-      suspicion.lost_ranks.push_back(member.box->rank);
-      continue;
-    }
-    if (member.oldest == nullptr) continue;
+    // When a scheduler kills a job, drivers hold some of its processes in the kernel for seconds after the first are
+    // gone.
+    const bool torn_down = !suspicion.lost_ranks.empty() && member.box->sight == ProcessSight::uninterruptible;
+    if (member.oldest == nullptr || torn_down || HasEnded(member.box->sight)) continue;
     ++suspicion.waiting;
     // A receive may be posted hours ahead by a process that is busy and well with its other groups.
     const int64_t box_still = now_ns - boxes_.at(NameOf(*member.box)).moved_ns;

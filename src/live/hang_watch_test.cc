@@ -210,6 +210,15 @@ TEST(HangWatch, ADeadMemberIsSeenSooner) {
   EXPECT_EQ(play.suspicions[0].lost_ranks, std::vector<int32_t>{2});
 }
 
+TEST(HangWatch, AJobThatIsBeingKilledIsNone) {
+  Play play(4);
+  play.Train(2);
+  for (int rank = 0; rank < 4; ++rank) play.Issue(rank);
+  for (const int rank : {0, 1}) play.Box(rank).sight = ProcessSight::gone;
+  for (const int rank : {2, 3}) play.Box(rank).sight = ProcessSight::uninterruptible;  // the driver takes its time
+  EXPECT_EQ(play.Pass(30), -1);
+}
+
 TEST(HangWatch, AJobThatEndedIsNone) {
   Play play(3);
   play.Train(2);
