@@ -2,13 +2,13 @@
 #include "plugin/box_identity.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "plugin/process_stat.h"
 #include "plugin/settings.h"
 
 namespace tacet::plugin {
@@ -23,25 +23,6 @@ int32_t NumberIn(const char* const* names) {
     if (*end == 0 && number >= 0 && number <= INT32_MAX) return static_cast<int32_t>(number);
   }
   return -1;
-}
-
-size_t ReadSmallFile(const char* path, char* to, size_t room) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  const ssize_t got = read(fd, to, room - 1);
-  close(fd);
-  const size_t length = got > 0 ? static_cast<size_t>(got) : 0;
-  to[length] = 0;
-  return length;
-}
-
-// Field 22 of /proc/self/stat. The name in field 2 may hold anything, so count from the last ')'.
-uint64_t StartJiffies() {
-  char text[1024];
-  if (ReadSmallFile("/proc/self/stat", text, sizeof text) == 0) return 0;
-  const char* at = strrchr(text, ')');
-  for (int field = 2; at != nullptr && field < 22; ++field) at = strchr(at + 1, ' ');
-  return at == nullptr ? 0 : strtoull(at + 1, nullptr, 10);
 }
 
 // The first that names the rank wins. A launcher that starts one process per rank sets one of these.
@@ -93,7 +74,8 @@ void FillIdentity(box::Header& header, const char* job) {
   header.program[strcspn(header.program, "\n")] = 0;
   ReadSmallFile("/proc/sys/kernel/random/boot_id", header.boot_id, sizeof header.boot_id);
   header.boot_id[strcspn(header.boot_id, "\n")] = 0;
-  header.process_start_jiffies = StartJiffies();
+  header.process_start_jiffies = ReadProcessStat("self").start_jiffies;
+  header.pid_namespace = PidNamespace();
   FillRank(header);
   FillSchedulerIds(header);
   int (*version)(int*) = nullptr;

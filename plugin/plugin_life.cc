@@ -96,7 +96,7 @@ void MakeBox(int api_version, nccl::Logger logger) {
     Log(logger, nccl::kLogInfo, line);
   }
   StoreRelease(g_box, &g_storage);
-  StartKeeper(g_storage, g_settings);
+  StartKeeper(g_storage, g_settings, memory.in_file ? memory.path : "");
 }
 
 // Where no launcher told the rank, a communicator as large as the world does.

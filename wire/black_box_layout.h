@@ -105,6 +105,29 @@ struct Table {
   uint32_t stride;  // bytes from one entry to the next
 };
 
+// What the writer of a box saw of a sibling, a process of the same job on the same host whose heart had stopped. A log
+// of changes: one entry for each state, in the order seen, of which only `seen_wall_ns` moves on. A process that was
+// killed or stopped cannot tell so itself.
+enum class SightState : uint32_t {
+  none,
+  running,  // it beats again, or exists and is not stopped
+  stopped,
+  uninterruptible,
+  zombie,
+  gone
+};
+struct Sight {
+  int32_t pid;
+  SightState state;
+  int32_t rank;  // as the sibling's box says, -1 unknown
+  uint32_t pad;
+  uint64_t process_start_jiffies;
+  int64_t since_wall_ns;  // of the first look that showed the state
+  int64_t seen_wall_ns;   // of the latest
+};
+inline constexpr int kSights = 32;
+static_assert(sizeof(Sight) == 40);
+
 struct Header {
   char magic[8];
   uint32_t version;
@@ -155,7 +178,9 @@ struct Header {
   char torchelastic_run_id[64];
   char gpu_uuid[48];
   char plugin_version[16];
-  uint8_t reserved[2664];
+  uint64_t pid_namespace;  // its inode; 0: unknown, pids mean nothing to others
+  Sight sights[kSights];
+  uint8_t reserved[1376];
 };
 static_assert(sizeof(ClockPair) == 24 && sizeof(Table) == 16);
 static_assert(sizeof(Header) == 4096);

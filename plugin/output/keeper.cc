@@ -13,6 +13,7 @@
 #include "plugin/box_file.h"
 #include "plugin/output/json_lines.h"
 #include "plugin/output/prom_textfile.h"
+#include "plugin/output/sibling_watch.h"
 #include "plugin/record/op_table.h"
 
 namespace tacet::plugin {
@@ -48,6 +49,7 @@ void SettleQuietOps(OpenBox& box) {
 RingReader g_ring;
 JsonLines g_json;
 PromTextfile g_prom;
+SiblingWatch g_siblings;
 bool g_closing = false;
 
 void WriteOutputs(OpenBox& box, bool at_once) {
@@ -79,6 +81,7 @@ void* Keep(void*) {
     BeatHeart(*g_kept);
     SettleQuietOps(*g_kept);
     WriteOutputs(*g_kept, flush);
+    g_siblings.Look(*g_kept);
     pthread_mutex_lock(&g_lock);
     g_served = asked;
     pthread_cond_broadcast(&g_flushed);
@@ -107,7 +110,7 @@ void BeatHeart(OpenBox& box) {
   Add(header.heartbeats, 1);
 }
 
-void StartKeeper(OpenBox& box, const Settings& settings) {
+void StartKeeper(OpenBox& box, const Settings& settings, const char* box_path) {
   const bool outputs = settings.json_dir[0] != 0 || settings.prom_dir[0] != 0;
   if (g_running || (settings.heartbeat_ms == 0 && !outputs)) return;
   InitConditions();
@@ -117,6 +120,7 @@ void StartKeeper(OpenBox& box, const Settings& settings) {
   g_ring = RingReader();
   g_json.Open(box, g_settings);
   g_prom.Open(box, g_settings);
+  g_siblings.Open(box, box_path);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

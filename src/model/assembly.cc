@@ -12,6 +12,7 @@
 #include "model/job_split.h"
 #include "model/late_finish.h"
 #include "model/timeline_merge.h"
+#include "model/vital_signs.h"
 
 namespace tacet {
 namespace {
@@ -106,6 +107,21 @@ class JobBuilder {
       for (TraceCollective& collective : timeline.collectives) collective.group = MapGroup(collective.group, groups);
     }
     for (PipelineTrace& trace : fragment.pipeline_traces) trace.file = file;
+    for (InFlight& flight : fragment.in_flight) {
+      flight.speaker = who(flight.speaker);
+      flight.rank = rank_of(flight.speaker);
+      flight.group = MapGroup(flight.group, groups);
+      flight.source.file = file;
+    }
+    for (Pulse& pulse : fragment.pulses) {
+      pulse.speaker = who(pulse.speaker);
+      pulse.rank = rank_of(pulse.speaker);
+      pulse.source.file = file;
+    }
+    for (Sight& sight : fragment.sights) {
+      sight.speaker = who(sight.speaker);
+      sight.source.file = file;
+    }
     for (Diagnostic& diagnostic : fragment.diagnostics) diagnostic.source.file = file;
     MoveAll(fragment.streams, incident_.streams);
     MoveAll(fragment.threads, incident_.threads);
@@ -115,6 +131,9 @@ class JobBuilder {
     MoveAll(fragment.diagnostics, incident_.diagnostics);
     MoveAll(fragment.timelines, incident_.timelines);
     MoveAll(fragment.pipeline_traces, incident_.pipeline_traces);
+    MoveAll(fragment.in_flight, incident_.in_flight);
+    MoveAll(fragment.pulses, incident_.pulses);
+    MoveAll(fragment.sights, incident_.sights);
     fragment = Fragment();  // give the memory back early
   }
 
@@ -129,6 +148,7 @@ class JobBuilder {
       return std::pair(a.source, a.rank) < std::pair(b.source, b.rank);
     });
     KeepOneStreamPerRank();
+    SettleVitalSigns(incident_);
     JoinTracesOfOneRank(incident_.timelines, incident_.diagnostics);
   }
 
@@ -212,9 +232,11 @@ class JobBuilder {
         ++i;
         continue;
       }
-      // The longer record tells more; of equals the later one.
-      const bool keep_second =
-          std::pair(b.calls.size(), b.captured_wall_ns) >= std::pair(a.calls.size(), a.captured_wall_ns);
+      // The longer record tells more; of equals the later one. A box holds a process for good, so of two boxes the
+      // later one is of the later attempt, and the other's story is over.
+      const bool keep_second = a.source == CallSource::black_box ? b.captured_wall_ns >= a.captured_wall_ns
+                                                                 : std::pair(b.calls.size(), b.captured_wall_ns) >=
+                                                                       std::pair(a.calls.size(), a.captured_wall_ns);
       const CallStream& dropped = keep_second ? a : b;
       incident_.diagnostics.push_back(
           {DiagnosticSeverity::note, "duplicate-record",

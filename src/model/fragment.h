@@ -61,6 +61,7 @@ struct Fragment {
   std::vector<PipelineTrace> pipeline_traces;
   std::vector<InFlight> in_flight;
   std::vector<Pulse> pulses;
+  std::vector<Sight> sights;
 
   void Note(DiagnosticSeverity severity, std::string code, std::string message, SourceRef source = {},
             std::string hint = "") {

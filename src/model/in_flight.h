@@ -38,7 +38,7 @@ struct InFlight {
   uint32_t speaker = 0;
   Rank rank;  // filled by the assembly
   GroupIndex group = GroupIndex::none;
-  uint32_t stream = 0, call = 0;  // index of its stream in the fragment, and of its Call there
+  uint32_t stream = 0, call = 0;  // index of its stream in the fragment, later in the incident, and of its Call there
   uint32_t seq = 0;
   OpKind kind = OpKind::unknown;
   HostStage host = HostStage::unknown;
@@ -54,9 +54,26 @@ struct InFlight {
 struct Pulse {
   uint32_t speaker = 0;
   Rank rank;  // filled by the assembly
+  int64_t pid = -1;
+  uint64_t start_jiffies = 0;  // with pid and host it names the process for ever
   int64_t last_beat_wall_ns = kNoTime;
   int64_t interval_ns = -1;  // -1: nothing beats
   bool ended = false;        // it said that it ended by itself
+  SourceRef source;
+};
+
+enum class ProcessState : uint8_t { unknown, running, stopped, uninterruptible, zombie, gone };
+
+// What another process of the same host saw of a process that had fallen silent. The entries of one process by one
+// witness tell how its state changed, in order.
+struct Sight {
+  uint32_t speaker = 0;  // who looked
+  Rank rank;             // of the process looked at: as told, settled by the assembly
+  int64_t pid = -1;
+  uint64_t start_jiffies = 0;
+  ProcessState state = ProcessState::unknown;
+  int64_t since_wall_ns = kNoTime;  // the first look that showed it
+  int64_t seen_wall_ns = kNoTime;   // the latest
   SourceRef source;
 };
 

@@ -47,6 +47,18 @@ DataType TypeOf(box::Type type) {
   }
 }
 
+ProcessState StateOf(box::SightState state) {
+  using box::SightState;
+  switch (state) {
+    case SightState::running: return ProcessState::running;
+    case SightState::stopped: return ProcessState::stopped;
+    case SightState::uninterruptible: return ProcessState::uninterruptible;
+    case SightState::zombie: return ProcessState::zombie;
+    case SightState::gone: return ProcessState::gone;
+    default: return ProcessState::unknown;
+  }
+}
+
 int64_t TimeOf(const BlackBox& box, uint64_t ticks) {
   const int64_t wall = box.clock.WallNs(ticks);
   return wall == kNoBoxTime ? kNoTime : wall;
@@ -96,11 +108,30 @@ class Importer {
     for (const BlackBoxComm& comm : box_.comms)
       if (comm.comm.device >= 0) speaker.device = comm.comm.device;
     Pulse& pulse = out_.pulses.emplace_back();
+    pulse.pid = speaker.pid;
+    pulse.start_jiffies = header.process_start_jiffies;
     pulse.last_beat_wall_ns = TimeOf(box_, header.heartbeat_ticks);
     pulse.interval_ns = header.heartbeat_ms > 0 ? int64_t{header.heartbeat_ms} * 1'000'000 : -1;
     pulse.ended = header.end_state == box::EndState::exited;
     pulse.source.offset = __builtin_offsetof(box::Header, heartbeats);
     NoteEnd();
+    NoteSights();
+  }
+
+  void NoteSights() {
+    for (const box::Sight& seen : box_.header.sights) {
+      const ProcessState state = StateOf(seen.state);
+      if (state == ProcessState::unknown || seen.pid <= 0) continue;
+      Sight& sight = out_.sights.emplace_back();
+      sight.rank = {seen.rank >= 0 ? seen.rank : -1};
+      sight.pid = seen.pid;
+      sight.start_jiffies = seen.process_start_jiffies;
+      sight.state = state;
+      sight.since_wall_ns = seen.since_wall_ns > 0 ? seen.since_wall_ns : kNoTime;
+      sight.seen_wall_ns = seen.seen_wall_ns > 0 ? seen.seen_wall_ns : kNoTime;
+      sight.source.offset =
+          static_cast<uint64_t>(reinterpret_cast<const char*>(&seen) - reinterpret_cast<const char*>(&box_.header));
+    }
   }
 
   // exit() alone says little: an uncaught exception ends in it, too. With all communicators finalized it was an orderly

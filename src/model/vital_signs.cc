@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/vital_signs.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace tacet {
+namespace {
+
+std::map<FileId, uint32_t> StreamsByFile(const Incident& incident) {
+  std::map<FileId, uint32_t> by_file;
+  for (uint32_t i = 0; i < incident.streams.size(); ++i)
+    if (incident.streams[i].source == CallSource::black_box) by_file[incident.streams[i].file] = i;
+  return by_file;
+}
+
+std::string_view HostOf(const Incident& incident, uint32_t process) {
+  return process < incident.processes.size() ? std::string_view(incident.processes[process].host) : "";
+}
+
+const Pulse* PulseOf(const Incident& incident, const Sight& sight) {
+  const auto same = [&](const Pulse& pulse) {
+    return pulse.pid == sight.pid && pulse.start_jiffies == sight.start_jiffies &&
+           HostOf(incident, pulse.speaker) == HostOf(incident, sight.speaker);
+  };
+  const auto found = std::find_if(incident.pulses.begin(), incident.pulses.end(), same);
+  return found == incident.pulses.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void SettleVitalSigns(Incident& incident) {
+  const auto by_file = StreamsByFile(incident);
+  std::erase_if(incident.in_flight, [&](InFlight& flight) {
+    const auto stream = by_file.find(flight.source.file);
+    if (stream == by_file.end() || flight.call >= incident.streams[stream->second].calls.size()) return true;
+    flight.stream = stream->second;
+    return false;
+  });
+  std::erase_if(incident.pulses,
+                [&](const Pulse& pulse) { return !pulse.rank.known() || !by_file.contains(pulse.source.file); });
+  std::stable_sort(incident.pulses.begin(), incident.pulses.end(), [](const Pulse& a, const Pulse& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.last_beat_wall_ns > b.last_beat_wall_ns;
+  });
+  const auto same_rank = [](const Pulse& a, const Pulse& b) { return a.rank == b.rank; };
+  incident.pulses.erase(std::unique(incident.pulses.begin(), incident.pulses.end(), same_rank), incident.pulses.end());
+  std::erase_if(incident.sights, [&](Sight& sight) {
+    const Pulse* pulse = PulseOf(incident, sight);
+    if (pulse) sight.rank = pulse->rank;
+    return pulse == nullptr;
+  });
+  std::stable_sort(incident.sights.begin(), incident.sights.end(), [](const Sight& a, const Sight& b) {
+    return std::tuple(a.rank, a.speaker, a.since_wall_ns) < std::tuple(b.rank, b.speaker, b.since_wall_ns);
+  });
+}
+
+}  // namespace tacet
