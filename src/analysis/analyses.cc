@@ -42,7 +42,10 @@ void FindLateRanks(const Incident& incident, Analyses& out) {
 Analyses Analyse(const Incident& incident) {
   Analyses out;
   out.life = ReadSignsOfLife(incident);
+  out.silences = FindSilences(incident);
   out.outcome = ReadOutcome(incident, out.life);
+  // Who waits for a process that was seen dead or stopped waits for ever, however young the wait is.
+  for (const Silence& silence : out.silences) out.outcome.aged |= silence.sight != nullptr;
   out.stacks = ReadStacks(incident);
   out.told = FindToldLaggards(incident);
   for (const CallSource source : {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log}) {

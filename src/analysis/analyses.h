@@ -8,6 +8,7 @@
 #include "analysis/p2p_match.h"
 #include "analysis/program_order.h"
 #include "analysis/signs_of_life.h"
+#include "analysis/silence.h"
 #include "analysis/stack_reading.h"
 #include "analysis/timing/straggler.h"
 #include "analysis/told_laggards.h"
@@ -28,6 +29,7 @@ struct SourceAnalysis {
 // The answers the rules read. Pointers inside lead into the Incident, which must stay alive and unchanged.
 struct Analyses {
   SignsOfLife life;
+  std::vector<Silence> silences;
   Outcome outcome;
   std::vector<SourceAnalysis> sources;  // best first: black box, flight record, NCCL log; only those with calls
   std::vector<StackReading> stacks;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "rules/silence_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -41,7 +42,9 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
     finding.group = facts.standstill.group;
     finding.evidence.push_back(
         CiteCall(facts.incident, *facts.standstill.stream, *facts.standstill.operation,
-                 RankWords({facts.standstill.stream->rank}) + " issued this, " + who + " did not"));
+                 RankWords({facts.standstill.stream->rank}) + (FirstSilence(facts, StandstillKind::unclear)
+                                                                   ? " waits in this operation"
+                                                                   : " issued this, " + who + " did not")));
   }
   for (const Standstill& still : facts.standstill.ranks)
     if (still.told && still.kind == StandstillKind::unclear)
@@ -51,12 +54,15 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
     if (still.kind == StandstillKind::absent)
       finding.evidence.push_back(
           CiteAbsence(RankWords({still.rank}) + " left no file of any kind while its peers did"));
+  CiteSilences(facts, StandstillKind::unclear, finding.evidence);
+  const Silence* silence = FirstSilence(facts, StandstillKind::unclear);
   const std::string where =
       facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation) : "the next operation";
-  finding.headline =
-      "Everybody waits for " + who + " in " + where + "; why " + (finding.ranks.size() == 1 ? "it does" : "they do") +
-      " not come cannot be told" +
-      (absent ? ": no file of " + std::string(finding.ranks.size() == 1 ? "it" : "them") + " is here" : "");
+  finding.headline = "Everybody waits for " + who + " in " + where + "; why " +
+                     (finding.ranks.size() == 1 ? "it does" : "they do") + " not come cannot be told" +
+                     (absent    ? ": no file of " + std::string(finding.ranks.size() == 1 ? "it" : "them") + " is here"
+                      : silence ? ": " + SilenceWords(facts, *silence) + ", so it is dead or frozen"
+                                : "");
   finding.explanation =
       "The records show who is waited for, but not whether that process is stuck on its host, frozen, dead, or ended "
       "by an error of its own.";

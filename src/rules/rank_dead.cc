@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "rules/rule.h"
+#include "rules/silence_words.h"
 #include "rules/standstill_finding.h"
 #include "rules/words.h"
 
@@ -68,7 +69,8 @@ void JudgeVanished(const Case& facts, RuleAnswer& answer) {
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
     if (life.vanished) finding.ranks.push_back(rank);
     if (!life.vanished) finding.affected_ranks.push_back(rank);
-    if (const Event* echo = life.lost_peer ? life.lost_peer : life.shared_gpu_error; echo && finding.evidence.size() < 3)
+    if (const Event* echo = life.lost_peer ? life.lost_peer : life.shared_gpu_error;
+        echo && finding.evidence.size() < 3)
       finding.evidence.push_back(CiteEvent(*echo, life.lost_peer
                                                       ? RankWords({rank}) + " saw a peer's connection close"
                                                       : RankWords({rank}) + "'s GPU lost memory of a dead process"));
@@ -119,12 +121,18 @@ static RuleAnswer JudgeDead(const Case& facts) {
     if (life && life->last_event)
       finding->evidence.push_back(CiteEvent(*life->last_event, "the last thing " + who + " wrote"));
   }
-  const bool dumped = facts.analyses.life.records > 0;
-  if (dumped)
-    finding->evidence.push_back(CiteAbsence(who + " left no flight record, although " +
-                                            std::to_string(facts.analyses.life.records) + " peers did"));
-  finding->headline = who + "'s process is gone: its connections closed" + (dumped ? " and it left no dump; " : "; ") +
-                      WaitWords(facts);
+  if (const Silence* silence = FirstSilence(facts, StandstillKind::dead)) {
+    CiteSilences(facts, StandstillKind::dead, finding->evidence);
+    if (silence->dead()) finding->confidence = Confidence::certain;
+    finding->headline = who + "'s process is gone: " + SilenceWords(facts, *silence) + "; " + WaitWords(facts);
+  } else {
+    const bool dumped = facts.analyses.life.records > 0;
+    if (dumped)
+      finding->evidence.push_back(CiteAbsence(who + " left no flight record, although " +
+                                              std::to_string(facts.analyses.life.records) + " peers did"));
+    finding->headline = who + "'s process is gone: its connections closed" +
+                        (dumped ? " and it left no dump; " : "; ") + WaitWords(facts);
+  }
   answer.open.push_back(
       {"What ended " + who + "?",
        "the kernel log of its host (dmesg -T: out-of-memory kills, segfaults, Xid) and the launcher's output"});
@@ -136,7 +144,8 @@ extern const Rule kRankDeadRule;
 const Rule kRankDeadRule = {
     "rank-dead",
     "A rank's process is gone",
-    "launcher output, NCCL logs of the peers (closed connections), flight records of the peers, kernel log",
+    "launcher output, NCCL logs of the peers (closed connections), flight records of the peers, kernel log, black "
+    "boxes",
     "The process ended: killed by a signal, crashed, or it exited on its own. It leaves no dump; peers that talk to it "
     "over sockets log a closed "
     "connection, peers on the same host notice nothing and wait.",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/rule.h"
+#include "rules/silence_words.h"
 #include "rules/standstill_finding.h"
 #include "rules/words.h"
 
@@ -13,6 +14,14 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
   const int records = facts.analyses.life.records;
   finding->confidence = records > 0 ? Confidence::likely : Confidence::possible;
   const std::string who = RankWords(finding->ranks);
+  if (const Silence* silence = FirstSilence(facts, StandstillKind::frozen)) {
+    CiteSilences(facts, StandstillKind::frozen, finding->evidence);
+    finding->confidence = Confidence::certain;
+    finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") +
+                        " frozen: " + SilenceWords(facts, *silence) + "; " + WaitWords(facts);
+    answer.findings.push_back(std::move(*finding));
+    return answer;
+  }
   finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") + " frozen: no " +
                       (records > 0 ? "dump, no " : "") + "stack and no closed connection, while " +
                       (records > 0 ? std::to_string(records) + " peers dumped" : "all its peers printed theirs");
@@ -35,7 +44,7 @@ extern const Rule kRankFrozenRule;
 const Rule kRankFrozenRule = {
     "rank-frozen",
     "A rank is frozen",
-    "flight records and stacks of the peers, the rank's own log",
+    "flight records and stacks of the peers, the rank's own log; or black boxes of ranks on one host",
     "The process exists, but nothing in it runs: it was stopped (SIGSTOP, a debugger, a paused container or virtual "
     "machine) or hangs in "
     "the kernel (D state: dead storage, a driver). It cannot write a dump or a stack, and the kernel keeps its "

@@ -5,15 +5,29 @@
 
 namespace tacet {
 
+static std::string InsideWords(HostStage stage) {
+  switch (stage) {
+    case HostStage::in_group: return "between ncclGroupStart and ncclGroupEnd";
+    case HostStage::in_group_end: return "inside ncclGroupEnd";
+    default: return "inside the launch of NCCL's kernel";
+  }
+}
+
 static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   RuleAnswer answer;
   auto finding = StandstillFinding(facts, StandstillKind::host, "rank-stuck-on-host");
   if (!finding) return answer;
   std::string where;
   bool by_stack = false, by_calls = false;
+  const InFlight* inside = nullptr;
   for (const Standstill& still : facts.standstill.ranks) {
     if (still.kind != StandstillKind::host) continue;
     by_calls |= still.root != nullptr;
+    if (still.inside) {
+      inside = still.inside;
+      finding->evidence.push_back({still.inside->source, InsideWords(still.inside->host),
+                                   "the host of " + RankWords({still.rank}) + " called NCCL and did not come back"});
+    }
     if (!still.stack) continue;
     by_stack = true;
     if (where.empty()) where = still.stack->where;
@@ -25,8 +39,8 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   if (!by_stack || !by_calls) finding->confidence = Confidence::likely;
   finding->weight = 80;
   finding->headline = RankWords(finding->ranks) + (finding->ranks.size() == 1 ? " is" : " are") + " stuck on the host" +
-                      (where.empty() ? "" : " in " + where) + " and " + (finding->ranks.size() == 1 ? "has" : "have") +
-                      " not issued " +
+                      (where.empty() ? inside ? " " + InsideWords(inside->host) : "" : " in " + where) + " and " +
+                      (finding->ranks.size() == 1 ? "has" : "have") + (inside ? " not launched " : " not issued ") +
                       (facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation)
                                                   : "the next collective") +
                       "; " + RankWords(finding->affected_ranks) + " wait for it";

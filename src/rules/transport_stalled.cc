@@ -1,14 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "analysis/stalled_flow.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
 namespace tacet {
 
+static std::string_view WaitWords(FlowWait wait) {
+  switch (wait) {
+    case FlowWait::network: return "the sender waits for the network";
+    case FlowWait::peer_credit: return "the sender waits for the receiver to be ready";
+    default: return "the receiver waits for data";
+  }
+}
+
+// The boxes tell how far each way between two ranks got.
+static bool NameFlow(const Case& facts, Finding& finding) {
+  const auto flow = FindStalledFlow(facts.incident, finding.group, static_cast<uint32_t>(finding.operation->seq));
+  if (!flow) return false;
+  const std::string way = RankWords({flow->from}) + " -> " + RankWords({flow->to});
+  const std::string progress = std::to_string(flow->steps_done) + " of " + std::to_string(flow->steps_total) + " steps";
+  if (flow->suspect.known()) {
+    finding.ranks = {flow->suspect};
+    std::erase(finding.affected_ranks, flow->suspect);
+  }
+  finding.headline += "; least from " + way + " (" + progress + ", " + std::string(WaitWords(flow->waiting)) + ")";
+  finding.evidence.push_back({flow->flight->source,
+                              way + ": " + progress + ", " + std::string(WaitWords(flow->waiting)),
+                              "the flow with the least progress"});
+  return true;
+}
+
 static RuleAnswer JudgeTransportStalled(const Case& facts) {
   RuleAnswer answer;
   if (!facts.analyses.outcome.hangs()) return answer;
+  // Nothing moves to or from a process that is dead or frozen.
+  if (std::any_of(facts.standstill.ranks.begin(), facts.standstill.ranks.end(),
+                  [](const Standstill& still) { return still.silence != nullptr; }))
+    return answer;
   for (const SourceAnalysis& source : facts.analyses.sources) {
     const WaitGraph& waits = source.waits;
     if (!waits.common_stall || !waits.roots.empty() || !waits.cycles.empty() || !source.differences.empty()) continue;
@@ -41,9 +71,10 @@ static RuleAnswer JudgeTransportStalled(const Case& facts) {
                        ", none finishes it, and no fault is recorded: the data does not move";
     finding.evidence.push_back(
         CiteCall(facts.incident, *waits.common_stream, *waits.common_stall, "begun by all members, finished by none"));
-    answer.open.push_back(
-        {"Which flow makes the least progress?",
-         "black boxes of the Tacet plugin (per-peer progress), or NIC counters taken twice a few seconds apart"});
+    if (!NameFlow(facts, finding))
+      answer.open.push_back(
+          {"Which flow makes the least progress?",
+           "black boxes of the Tacet plugin (per-peer progress), or NIC counters taken twice a few seconds apart"});
     answer.findings.push_back(std::move(finding));
     return answer;
   }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "model/incident.h"
+
+namespace tacet {
+
+// A process whose heart stopped while others of the job beat on: it is not merely busy, nothing in it runs any more.
+struct Silence {
+  Rank rank;
+  const Pulse* pulse = nullptr;
+  const Sight* sight = nullptr;  // what a sibling saw of it; null when nobody looked
+  ProcessState state = ProcessState::unknown;
+  bool exited = false;  // it ended by itself
+  bool dead() const { return exited || state == ProcessState::zombie || state == ProcessState::gone; }
+  bool frozen() const { return state == ProcessState::stopped || state == ProcessState::uninterruptible; }
+};
+
+// Sorted by rank. Late beats of a busy machine, hearts that never beat, and copies of living boxes are none.
+std::vector<Silence> FindSilences(const Incident& incident);
+
+}  // namespace tacet

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/silence_words.h"
+
+#include <algorithm>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+std::string StateWords(ProcessState state) {
+  switch (state) {
+    case ProcessState::stopped: return "stopped (state T)";
+    case ProcessState::uninterruptible: return "stuck in the kernel (state D)";
+    case ProcessState::zombie: return "dead and not yet collected by its parent (state Z)";
+    case ProcessState::gone: return "gone";
+    case ProcessState::running: return "running";
+    default: return "in an unknown state";
+  }
+}
+
+Rank WitnessOf(const Incident& incident, const Sight& sight) {
+  return sight.speaker < incident.processes.size() ? incident.processes[sight.speaker].rank : Rank{};
+}
+
+}  // namespace
+
+const Silence* FirstSilence(const Case& facts, StandstillKind kind) {
+  for (const Standstill& still : facts.standstill.ranks)
+    if (still.kind == kind && still.silence) return still.silence;
+  return nullptr;
+}
+
+std::string SilenceWords(const Case& facts, const Silence& silence) {
+  if (silence.exited) return "it ended by itself";
+  std::string words = "its heart stopped";
+  if (!silence.sight) return words + " while its peers went on";
+  return words + ", and " + RankWords({WitnessOf(facts.incident, *silence.sight)}) + " saw the process " +
+         StateWords(silence.state);
+}
+
+void CiteSilences(const Case& facts, StandstillKind kind, std::vector<EvidenceItem>& evidence) {
+  for (const Standstill& still : facts.standstill.ranks) {
+    if (still.kind != kind || !still.silence) continue;
+    const Silence& silence = *still.silence;
+    const std::string who = RankWords({still.rank});
+    if (const Sight* sight = silence.sight) {
+      const int64_t long_after =
+          silence.pulse->last_beat_wall_ns == kNoTime ? 0 : sight->since_wall_ns - silence.pulse->last_beat_wall_ns;
+      evidence.push_back(
+          {sight->source,
+           "pid " + std::to_string(sight->pid) + " " + StateWords(sight->state) + ", first seen " +
+               DurationWords(std::max<int64_t>(long_after, 0)) + " after its last beat",
+           RankWords({WitnessOf(facts.incident, *sight)}) + " looked at the process of " + who + " on the same host"});
+    }
+    evidence.push_back({silence.pulse->source, "",
+                        silence.exited ? "the box of " + who + " says that its process ended by itself"
+                                       : "the last beat of " + who + ", while other boxes went on"});
+  }
+}
+
+}  // namespace tacet

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rules/rule.h"
+
+namespace tacet {
+
+// The first silence among the ranks that stand still for this reason; null when other evidence decided.
+const Silence* FirstSilence(const Case& facts, StandstillKind kind);
+
+// "its heart stopped, and rank 0 saw that the process was gone".
+std::string SilenceWords(const Case& facts, const Silence& silence);
+
+// The last beat, and what the siblings saw after it.
+void CiteSilences(const Case& facts, StandstillKind kind, std::vector<EvidenceItem>& evidence);
+
+}  // namespace tacet
