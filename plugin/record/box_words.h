@@ -48,18 +48,22 @@ void AddAlone(T& place, T value) {
   Store(place, static_cast<T>(Load(place) + value));
 }
 
+// The same for the highest and the lowest of what was seen. A lost race costs one value of many, where there can be one
+// at all.
+inline void RaiseAlone(uint64_t& place, uint64_t value) {
+  if (Load(place) < value) Store(place, value);
+}
+// Zero means "not set".
+inline void LowerAlone(uint64_t& place, uint64_t value) {
+  const uint64_t seen = Load(place);
+  if (seen == 0 || seen > value) Store(place, value);
+}
+
 inline void RaiseTo(uint64_t& place, uint64_t value) {
   uint64_t seen = Load(place);
   for (int tries = 0; seen < value && tries < 16; ++tries)
     if (__atomic_compare_exchange_n(&place, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
 }
-// Zero means "not set".
-inline void LowerTo(uint64_t& place, uint64_t value) {
-  uint64_t seen = Load(place);
-  for (int tries = 0; (seen == 0 || seen > value) && tries < 16; ++tries)
-    if (__atomic_compare_exchange_n(&place, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
-}
-
 template <typename T>
 void StoreWords(T& place, const T& value) {
   static_assert(sizeof(T) % 8 == 0 && alignof(T) == 8);

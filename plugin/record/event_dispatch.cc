@@ -54,7 +54,7 @@ void OnState(OpenBox& box, EventHandle handle, int state, const Args* args) {
         if (state <= nccl::kProxyOpRecvDone && args != nullptr) NoteProxyBytes(box, handle, args->proxyOp.transSize);
       return;
     case HandleKind::group:  // `args` is NULL here
-      if (state == nccl::kGroupStartApiStop) MoveGroup(box, handle, box::GroupState::filled);
+      if (state == nccl::kGroupStartApiStop) FillGroup(box, handle);
       if (state == nccl::kGroupEndApiStart) MoveGroup(box, handle, box::GroupState::ending);
       return;
     default: return;

@@ -62,6 +62,12 @@ inline void MoveGroup(OpenBox& box, EventHandle handle, box::GroupState state) {
   if (box::Group* group = FindGroup(box, handle)) SetGroupState(*group, GroupSerial(handle), state, Ticks());
 }
 
+// ncclGroupStart returned: moments after it was called, so the time stays.
+inline void FillGroup(OpenBox& box, EventHandle handle) {
+  if (box::Group* group = FindGroup(box, handle))
+    Store(group->word, GroupSerial(handle) << 8 | static_cast<uint64_t>(box::GroupState::filled));
+}
+
 inline EventHandle BeginLaunch(OpenBox& box, EventHandle parent, uint64_t stream) {
   box::Group* group = FindGroup(box, parent);
   if (group == nullptr) return {};

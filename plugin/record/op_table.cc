@@ -29,7 +29,8 @@ OpSlot* FindSlot(OpenBox& box, EventHandle handle) {
 }
 
 // Applies `change` to the word as long as it is the same operation's; gives the new word, 0 when it is gone.
-template <typename Change>
+// With `hands_on` whoever sees the new word also sees what was written before it.
+template <bool hands_on, typename Change>
 uint64_t Advance(OpenBox& box, OpSlot& slot, uint32_t generation, Change change) {
   uint64_t word = Load(slot.word);
   for (int tries = 0; tries < kWordTries; ++tries) {
@@ -38,7 +39,7 @@ uint64_t Advance(OpenBox& box, OpSlot& slot, uint32_t generation, Change change)
       return 0;
     }
     const uint64_t next = change(word);
-    if (Swap(slot.word, word, next)) return next;
+    if (hands_on ? Swap(slot.word, word, next) : Claim(slot.word, word, next)) return next;
   }
   CountDrop(box, box::Drop::contended);
   return 0;
@@ -52,7 +53,7 @@ void Retire(OpenBox& box, OpSlot& slot, uint64_t word, uint16_t more_flags) {
   if (seen_to_end && comm_slot != box::kNoComm && Load(box.comms[comm_slot].comm_id) == Load(slot.op.comm_id)) {
     box::Comm& comm = box.comms[comm_slot];
     Add(comm.finished, 1);
-    RaiseTo(comm.last_finished_serial, Load(slot.op.serial) + 1);
+    RaiseAlone(comm.last_finished_serial, Load(slot.op.serial) + 1);  // too low for a moment does no harm
     Store(comm.last_finished_ticks, Load(slot.op.finish_ticks));
   }
   AppendRecord(box, slot.op, more_flags, box::WordStarted(word), box::WordStopped(word));
@@ -71,7 +72,7 @@ void AdvanceOrRetire(OpenBox& box, OpSlot& slot, uint32_t generation, Change cha
   const uint8_t channels = Load(slot.op.channels);
   const uint16_t flags = Load(slot.op.flags);
   uint64_t final = 0;
-  const uint64_t word = Advance(box, slot, generation, [&](uint64_t old) {
+  const uint64_t word = Advance<true>(box, slot, generation, [&](uint64_t old) {
     const uint64_t next = change(old);
     final = IsComplete(next, channels, flags) ? next : 0;
     return final != 0 ? (next & ~box::kWordLive) | box::kWordBusy : next;
@@ -244,17 +245,17 @@ EventHandle StartChannel(OpenBox& box, EventHandle task, uint8_t channel, uint64
   OpSlot* slot = FindSlot(box, task);
   if (slot == nullptr) return {};
   const uint32_t generation = task.generation(box);
-  const uint64_t word = Advance(box, *slot, generation, [](uint64_t old) {
+  const uint64_t word = Advance<false>(box, *slot, generation, [](uint64_t old) {
     return box::WordStarted(old) == 0xff ? old : old + box::kWordStarted;
   });
   if (word == 0) return {};
-  if (gpu_ns != 0) LowerTo(slot->op.gpu_start_ns, gpu_ns);
+  if (gpu_ns != 0) LowerAlone(slot->op.gpu_start_ns, gpu_ns);  // one thread tells of all channels of a kernel
   if (box::WordStarted(word) == 1) Store(slot->op.start_ticks, Ticks());
   return MakeHandle(box, HandleKind::channel, task.slot(), generation, channel);
 }
 
 void TimeChannelStop(OpenBox& box, EventHandle channel, uint64_t gpu_ns) {
-  if (OpSlot* slot = FindSlot(box, channel)) RaiseTo(slot->op.gpu_finish_ns, gpu_ns);
+  if (OpSlot* slot = FindSlot(box, channel)) RaiseAlone(slot->op.gpu_finish_ns, gpu_ns);
 }
 
 void StopChannel(OpenBox& box, EventHandle channel) {
@@ -282,7 +283,7 @@ bool OpenProxyOf(OpenBox& box, EventHandle task) {
   OpSlot* slot = FindSlot(box, task);
   if (slot == nullptr) return false;
   bool opened = false;
-  const uint64_t word = Advance(box, *slot, task.generation(box), [&](uint64_t old) {
+  const uint64_t word = Advance<false>(box, *slot, task.generation(box), [&](uint64_t old) {
     opened = box::WordProxies(old) < 0x3ff;
     return opened ? old + box::kWordProxy : old;
   });

@@ -7,19 +7,20 @@
 namespace tacet::plugin {
 
 // Claim, fill, publish. A place that another thread is still writing a whole lap later is not waited for: the record is
-// dropped and counted, so no two writers ever share a place. A reader that catches the content ahead of the sequence
-// word finds that the checksum, which covers both, does not fit. `more_flags` and the channel counts are added on the
-// way.
+// dropped and counted. Should two writers a lap apart meet at one place in the same moment, or a reader catch the
+// content ahead of the sequence word, then the checksum, which covers both, does not fit. `more_flags` and the channel
+// counts are added on the way.
 inline void AppendRecord(OpenBox& box, const box::Op& op, uint64_t more_flags, uint64_t started, uint64_t stopped) {
   const uint64_t index = Add(box.header->ring_head, 1);
   box::Record& record = box.ring[index & box.ring_mask];
   Prefetch(box.ring[(index + 1) & box.ring_mask]);
-  uint64_t before = LoadAcquire(record.seq);
+  const uint64_t before = LoadAcquire(record.seq);
   const uint64_t whole = 2 * (index + 1);
-  if ((before & 1) != 0 || before > whole || !Claim(record.seq, before, whole - 1)) {
+  if ((before & 1) != 0 || before > whole) {
     CountDrop(box, box::Drop::ring_busy);
     return;
   }
+  Store(record.seq, whole - 1);
   const auto* from = reinterpret_cast<const Word*>(&op);
   auto* to = reinterpret_cast<Word*>(&record.op);
   box::CheckSum sum(whole);

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/stopped_heart.h"
 #include "base/text_scan.h"
 
 namespace tacet {
@@ -54,11 +55,6 @@ std::map<Rank, RootView> JoinRoots(const Analyses& analyses) {
   return roots;
 }
 
-// A process that fell silent this long after others began to wait had its part in the wait while it lived.
-constexpr int64_t kPartOfTheWaitNs = int64_t{10} * 1'000'000'000;
-// Processes that fall silent within this time of each other fell for one reason.
-constexpr int64_t kTogetherNs = int64_t{3} * 1'000'000'000;
-
 class Finder {
  public:
   Finder(const Incident& incident, const Analyses& analyses) : incident_(incident), analyses_(analyses) {
@@ -86,7 +82,7 @@ class Finder {
       if (!somebody_lost_none || !lost_a_peer(rank)) view.ranks.push_back(Read(rank, *root.root));
     DropAbsentCrowd(view);
     DropLaggingCrowd(view);
-    FindByStoppedHeart(view);
+    ReadStoppedHearts(analyses_, closing_, view);
     if (view.ranks.empty()) FindByStackAlone(view);
     if (view.ranks.empty()) FindBySilence(view);
     if (view.ranks.empty()) FindByReport(view);
@@ -104,10 +100,6 @@ class Finder {
     if (outcome.first_timeout && IsBefore(*outcome.first_timeout, *life.exited)) return false;
     if (IsFirstHandEnd(*life.exited)) return true;
     return outcome.first_end == life.exited && outcome.first_timeout && IsBefore(*life.exited, *outcome.first_timeout);
-  }
-
-  static bool IsExplained(const RankLife& life) {
-    return life.exception || life.unused_parameters || life.cuda_oom || life.oom_killed || life.gpu_error;
   }
 
   Standstill Read(Rank rank, const WaitRoot& root) const {
@@ -158,95 +150,6 @@ class Finder {
       if (inside) return &flight;
     }
     return nullptr;
-  }
-
-  // When the first of those whose hearts beat on began to wait in what it never left.
-  int64_t FirstWait(const SourceAnalysis& boxes, bool* somebody) const {
-    int64_t first = kNoTime;
-    for (const auto& [rank, call] : boxes.waits.blocked_in) {
-      if (SilenceOf(rank)) continue;
-      *somebody = true;
-      if (call->enter_wall_ns != kNoTime && (first == kNoTime || call->enter_wall_ns < first))
-        first = call->enter_wall_ns;
-    }
-    return first;
-  }
-
-  const Silence* SilenceOf(Rank rank) const {
-    for (const Silence& silence : analyses_.silences)
-      if (silence.rank == rank) return &silence;
-    return nullptr;
-  }
-
-  // A process that is dead or stopped holds up everybody, even in an operation that it had issued before; whatever else
-  // seems to hold them up is a consequence. Not so one that fell silent long after the others began to wait.
-  void FindByStoppedHeart(StandstillView& view) const {
-    const SourceAnalysis* boxes = analyses_.Of(CallSource::black_box);
-    if (!boxes || analyses_.silences.empty() || !analyses_.outcome.hangs()) return;
-    bool somebody_waits = false;
-    const int64_t first_wait = FirstWait(*boxes, &somebody_waits);
-    if (!somebody_waits) return;
-    std::vector<const Silence*> early;
-    int64_t first_silence = INT64_MAX;
-    for (const Silence& silence : analyses_.silences) {
-      const int64_t last_beat = silence.pulse->last_beat_wall_ns;
-      if (first_wait != kNoTime && last_beat > first_wait + kPartOfTheWaitNs) continue;
-      early.push_back(&silence);
-      if (silence.dead() || silence.frozen()) first_silence = std::min(first_silence, last_beat);
-    }
-    if (first_silence == INT64_MAX) return NoteUnseenSilences(early, view);
-    std::vector<Standstill> known;
-    for (const Silence* silence : early) {
-      if (!silence->dead() && !silence->frozen()) continue;
-      if (silence->pulse->last_beat_wall_ns - first_silence > kTogetherNs) continue;
-      known.push_back(ReadSilent(*silence, view));
-    }
-    view.ranks = std::move(known);
-  }
-
-  Standstill ReadSilent(const Silence& silence, const StandstillView& view) const {
-    Standstill still{.rank = silence.rank, .kind = silence.dead() ? StandstillKind::dead : StandstillKind::frozen};
-    for (const Standstill& before : view.ranks)
-      if (before.rank == silence.rank) still.root = before.root;
-    if (const RankLife* life = analyses_.life.Of(silence.rank); life && IsExplained(*life))
-      still.kind = StandstillKind::explained;
-    still.silence = &silence;
-    return still;
-  }
-
-  // Dead or frozen, and nobody saw which. Peers that lost a connection say dead.
-  void NoteUnseenSilences(const std::vector<const Silence*>& early, StandstillView& view) const {
-    const bool alone = view.ranks.empty();
-    for (const Silence* silence : early) {
-      const auto at = std::find_if(view.ranks.begin(), view.ranks.end(),
-                                   [&](const Standstill& still) { return still.rank == silence->rank; });
-      if (at == view.ranks.end() && !alone) continue;
-      Standstill& still = at != view.ranks.end() ? *at : view.ranks.emplace_back(Standstill{.rank = silence->rank});
-      if (still.kind == StandstillKind::explained || still.kind == StandstillKind::dead) continue;
-      still.silence = silence;
-      still.alive = false;
-      still.kind = StandstillKind::unclear;
-      if (closing_ && ClosedFirst(silence->rank)) still.closing = closing_, still.kind = StandstillKind::dead;
-    }
-    std::sort(view.ranks.begin(), view.ranks.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  }
-
-  // Where only silence tells, the operation is the one somebody else has been in for longest.
-  void ChooseOperationOfSilence(StandstillView& view, std::set<Rank>& waiters) const {
-    const SourceAnalysis* boxes = analyses_.Of(CallSource::black_box);
-    const bool silent = std::any_of(view.ranks.begin(), view.ranks.end(), [](const auto& s) { return s.silence; });
-    if (!boxes || !silent) return;
-    for (const auto& [rank, call] : boxes->waits.blocked_in) {
-      if (SilenceOf(rank)) continue;
-      waiters.insert(rank);
-      const bool earlier =
-          !view.operation || (call->enter_wall_ns != kNoTime && view.operation->enter_wall_ns != kNoTime &&
-                              call->enter_wall_ns < view.operation->enter_wall_ns);
-      if (!earlier) continue;
-      view.operation = call;
-      view.stream = incident_.StreamOf(rank, CallSource::black_box);
-      view.group = call->group;
-    }
   }
 
   // It left no flight record although its peers did: which kind of silence is it? One kind of evidence alone cannot
@@ -399,7 +302,7 @@ class Finder {
       view.stream = root->stream;
       view.group = root->group;
     }
-    ChooseOperationOfSilence(view, waiters);
+    ChooseOperationOfStoppedHearts(incident_, analyses_, view, waiters);
     waiters.insert(view.waiters.begin(), view.waiters.end());
     view.waiters.clear();
     for (const Rank rank : waiters)

@@ -199,11 +199,11 @@ void Comm::Replay(const Plan& plan) {
 }
 
 void Comm::Wait(const Task& task) {
-  while (!task.started || task.transfers_left > 0) usleep(50);
+  for (Doze doze; !task.started || task.transfers_left > 0;) doze.Nap();
 }
 
 void Comm::Synchronize() {
-  while (finished_plans_.load() < launched_plans_) usleep(50);
+  for (Doze doze; finished_plans_.load() < launched_plans_;) doze.Nap();
   if ((process_.mask & kKernelCh) == 0 || api_ < 3) return;
   for (;;) {  // the last kernel events may still be due
     std::lock_guard held(lock_);

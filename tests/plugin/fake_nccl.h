@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -19,6 +21,15 @@
 // stop, captured handles for ever, contexts shared through the proxy). There is an application thread, a "GPU" that
 // runs kernels in stream order, and a proxy thread that moves the data and polls the kernels' counters.
 namespace tacet::fake {
+
+// NCCL's threads spin; a test machine has others to serve, so whoever finds nothing to do waits longer and longer.
+struct Doze {
+  unsigned us = 20;
+  void Nap() {
+    usleep(us);
+    if (us < 2000) us *= 2;
+  }
+};
 
 // The plugin of a process: loaded with the first communicator, closed with the last.
 struct PluginOfProcess {

@@ -111,7 +111,7 @@ void Comm::RunGpu() {
       task->started = true;
     }
     for (auto& task : plan.tasks) {
-      while (task->transfers_left.load() > 0 && !stop_) usleep(20);
+      for (Doze doze; task->transfers_left.load() > 0 && !stop_;) doze.Nap();
       if (stop_) return;
       mark(device_stopped_, *task);
     }
@@ -249,16 +249,23 @@ bool Comm::PollTransfers() {
 }
 
 void Comm::RunProxy() {
-  while (!stop_) {
+  for (Doze doze; !stop_;) {
     bool moved = PollTransfers();
     if (!options_.kernel_thread) moved |= PollWatches();
-    if (!moved) usleep(20);
+    if (moved)
+      doze = {};
+    else
+      doze.Nap();
   }
 }
 
 void Comm::RunKernelThread() {
-  while (!stop_)
-    if (!PollWatches()) usleep(20);
+  for (Doze doze; !stop_;) {
+    if (PollWatches())
+      doze = {};
+    else
+      doze.Nap();
+  }
 }
 
 }  // namespace tacet::fake
