@@ -76,6 +76,8 @@ void ReadStoppedHearts(const Analyses& analyses, const Event* closing, Standstil
   for (const Silence& silence : analyses.silences) {
     const int64_t last_beat = silence.pulse->last_beat_wall_ns;
     if (wait->enter_wall_ns != kNoTime && last_beat - kPartOfTheWaitNs > wait->enter_wall_ns) continue;
+    // Ended in order, with a send or receive too few: its program is wrong, not its end.
+    if (silence.exited && IsPointToPoint(wait->kind)) continue;
     early.push_back(&silence);
     if (silence.dead() || silence.frozen()) first_known = std::min(first_known, last_beat);
   }

@@ -3,6 +3,7 @@
 // "healthy" or "killed" when it is over. With a fault the job hangs, as in life; after --seconds without progress all
 // ranks get SIGKILL.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -190,7 +191,10 @@ int RunJob(const HostOptions& options) {
   std::vector<pid_t> pids;
   for (int rank = 0; rank < options.ranks; ++rank) {
     const pid_t pid = fork();
-    if (pid == 0) std::exit(RunRank(options, arena, rank));
+    if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // a job that is itself killed leaves no rank behind
+      std::exit(RunRank(options, arena, rank));
+    }
     pids.push_back(pid);
   }
   int left = options.ranks, worst = 0;
