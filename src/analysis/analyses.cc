@@ -21,6 +21,13 @@ const StackReading* Analyses::StackOf(Rank rank) const {
 
 namespace {
 
+// Records that end at different places compare different steps.
+bool HasCutRecord(const Incident& incident) {
+  return std::any_of(incident.streams.begin(), incident.streams.end(), [](const CallStream& stream) {
+    return stream.source == CallSource::flight_recorder && stream.cut;
+  });
+}
+
 // The richest record of times there is. Flight records tell least: only when the host issued and how long the kernel
 // ran.
 void FindLateRanks(const Incident& incident, Analyses& out) {
@@ -31,7 +38,7 @@ void FindLateRanks(const Incident& incident, Analyses& out) {
     out.stragglers = FindStragglersInMeasurements(incident);
     const auto& file = incident.files[static_cast<uint32_t>(incident.measurements.front().source.file)];
     out.straggler_source = file.format == "black_box" ? "black boxes" : "NCCL Inspector records";
-  } else if (!out.outcome.unfinished_calls) {
+  } else if (!out.outcome.unfinished_calls && !HasCutRecord(incident)) {
     out.stragglers = FindStragglersInTimedCalls(incident);
     out.straggler_source = "flight records with timing";
   }

@@ -26,6 +26,9 @@ void FindUnmatched(P2pLink& link) {
     if (open_sends.size() > open_recvs.size()) link.unmatched_send = open_sends[open_recvs.size()];
     if (open_recvs.size() > open_sends.size()) link.unmatched_recv = open_recvs[open_sends.size()];
   }
+  // Where the other side's file ends early, its half may have stood in what is lost.
+  if (link.recv_stream->cut) link.unmatched_send = nullptr;
+  if (link.send_stream->cut) link.unmatched_recv = nullptr;
   // A send may finish without its receive: small messages are buffered. Then nobody waits.
   if (link.unmatched_send && IsFinished(*link.unmatched_send)) link.unmatched_send = nullptr;
   if (link.unmatched_recv && IsFinished(*link.unmatched_recv)) link.unmatched_recv = nullptr;

@@ -15,6 +15,20 @@ SketchedCall Recv(int32_t from, CallState state = CallState::completed) {
   return {.kind = OpKind::recv, .peer = from, .state = state};
 }
 
+TEST(P2pMatch, TheHalfThatIsMissingInACutFileMayHaveBeenThere) {
+  for (const bool cut : {false, true}) {
+    JobSketch job(2);
+    job.Issue(0, Send(1));
+    job.Issue(1, Recv(0));
+    job.Issue(1, Recv(0, CallState::started));
+    job.StreamOf(0).cut = cut;
+    const Incident incident = job.Finish();
+    const auto links = MatchPointToPoint(incident, CallSource::flight_recorder);
+    ASSERT_EQ(links.size(), 1u);
+    EXPECT_EQ(links[0].unmatched_recv == nullptr, cut);
+  }
+}
+
 TEST(P2pMatch, PairsTheSendsAndReceivesOfEachOrderedPair) {
   JobSketch job(3);
   for (int i = 0; i < 4; ++i) {

@@ -26,6 +26,14 @@ bool IsEarlier(const Call& a, const Call& b) {
   return a.enter_wall_ns < b.enter_wall_ns;
 }
 
+// A file that ends in the middle does not say what came after, unless the recorder's own counters do.
+bool KnowsItsEnd(const MemberCalls& member, GroupIndex group) {
+  const CallStream& stream = *member.stream;
+  return !stream.cut || std::any_of(stream.progress.begin(), stream.progress.end(), [&](const GroupProgress& progress) {
+    return progress.group == group && progress.last_enqueued >= 0;
+  });
+}
+
 // The number up to which a group's operations hold nobody up, since all members have issued them; -1 where that cannot
 // be said by numbers alone. A member without a record has issued what the others have gone beyond: it can hold up no
 // more than the last operation of all.
@@ -38,7 +46,8 @@ int64_t IssuedByAll(const GroupCalls& group) {
     if (!member.stream) continue;
     if (member.stream->knows_start) return -1;
     highest = std::max(highest, member.last_enqueued);
-    if (!member.stream->ended_by_error) lowest = std::min(lowest, member.last_enqueued);
+    if (!member.stream->ended_by_error && KnowsItsEnd(member, group.group))
+      lowest = std::min(lowest, member.last_enqueued);
   }
   return silent ? std::min(lowest, highest - 1) : lowest;
 }
@@ -122,7 +131,7 @@ class Builder {
         operation.missing.push_back({member.rank, WaitReason::silent});
       } else if (member.last_enqueued < static_cast<int64_t>(call.seq)) {
         // It stopped because it lost a peer: a victim of whoever that was.
-        if (member.stream->ended_by_error) continue;
+        if (member.stream->ended_by_error || !KnowsItsEnd(member, group.group)) continue;
         operation.missing.push_back({member.rank, WaitReason::not_entered});
         operation.somebody_not_entered = true;
       } else if (somebody_started && member.stream->knows_start) {
@@ -202,7 +211,8 @@ class Builder {
       int64_t best = -1;
       for (const MemberCalls& member : group.members) best = std::max(best, member.finished_through);
       for (const MemberCalls& member : group.members) {
-        if (!member.stream || !member.stream->knows_finish || behind_.contains(member.rank)) continue;
+        if (!member.stream || !member.stream->knows_finish || member.stream->cut) continue;
+        if (behind_.contains(member.rank)) continue;
         const int64_t next = member.finished_through + 1;
         if (best - member.finished_through < kBehindBy || member.last_enqueued < next) continue;
         const Call* call = member.Find(static_cast<uint32_t>(next));

@@ -60,6 +60,25 @@ TEST(WaitGraph, WhoHasNotIssuedTheOperationIsTheRoot) {
   EXPECT_EQ(waiting.graph.blocked_in.size(), 3u);
 }
 
+TEST(WaitGraph, WhoseFileEndsInTheMiddleMayHaveIssuedIt) {
+  for (const CallSource source : {CallSource::flight_recorder, CallSource::nccl_log}) {
+    JobSketch job(4, {source});
+    job.Rounds(10);
+    job.IssueOn({0, 1, 3}, kStarted);
+    job.StreamOf(2, source).cut = true;
+    EXPECT_TRUE(Waiting(job, source).graph.roots.empty());
+  }
+}
+
+TEST(WaitGraph, TheRecordersOwnCountersTellTheEndOfACutFile) {
+  JobSketch job(4);
+  job.Rounds(10);
+  job.IssueOn({0, 1, 3}, kStarted);
+  job.StreamOf(2).cut = true;
+  job.StreamOf(2).progress.push_back({kWorld, 10, 10, 10});
+  EXPECT_EQ(Waiting(job).Roots(RootKind::not_entered), Ranks({2}));
+}
+
 TEST(WaitGraph, ARankWithoutRecordIsASilentRoot) {
   JobSketch job(4);
   job.Rounds(5);

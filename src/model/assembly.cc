@@ -21,8 +21,6 @@ namespace {
 // per rank, and a rank that wrote nothing this time leaves last week's file. Timeouts are minutes, so hours cannot be
 // one run.
 constexpr int64_t kStaleNs = int64_t{2} * 3600 * 1'000'000'000;
-// Ranks of one run stop within this time of each other, or nearly.
-constexpr int64_t kSameDumpNs = int64_t{60} * 1'000'000'000;
 
 template <typename T>
 void MoveAll(std::vector<T>& from, std::vector<T>& to) {
@@ -179,19 +177,23 @@ class JobBuilder {
     }
   }
 
-  // The first call of the run that the newest dump is of. A dump that ends before it was written by an earlier run: a
-  // rank that could not dump this time leaves its old file behind. Where the newest dump has lost its first calls,
-  // nothing can be said.
-  int64_t BeginningOfNewestRun(int64_t newest) const {
-    int64_t beginning = kNoTime;
-    for (const CallStream& stream : incident_.streams) {
-      if (stream.source != CallSource::flight_recorder || stream.captured_wall_ns == kNoTime) continue;
-      if (newest - stream.captured_wall_ns > kSameDumpNs || stream.calls.empty()) continue;
-      if (!stream.from_start || stream.calls.front().enter_wall_ns == kNoTime) return kNoTime;
-      const int64_t first = stream.calls.front().enter_wall_ns;
-      beginning = beginning == kNoTime ? first : std::min(beginning, first);
+  // The first call of the run that the newest dump is of: dumps whose times overlap are of one run. A dump that ends
+  // before it was written by an earlier run: a rank that could not dump this time leaves its old file behind. Where a
+  // dump of the newest run has lost its first calls, nothing can be said.
+  int64_t BeginningOfNewestRun() const {
+    std::vector<const CallStream*> dumps;
+    for (const CallStream& stream : incident_.streams)
+      if (stream.source == CallSource::flight_recorder && stream.captured_wall_ns != kNoTime) dumps.push_back(&stream);
+    std::sort(dumps.begin(), dumps.end(),
+              [](const auto* a, const auto* b) { return a->captured_wall_ns > b->captured_wall_ns; });
+    int64_t beginning = INT64_MAX;
+    for (const CallStream* dump : dumps) {
+      if (beginning != INT64_MAX && dump->captured_wall_ns < beginning) break;
+      if (dump->calls.empty()) continue;
+      if (!dump->from_start || dump->calls.front().enter_wall_ns == kNoTime) return kNoTime;
+      beginning = std::min(beginning, dump->calls.front().enter_wall_ns);
     }
-    return beginning;
+    return beginning == INT64_MAX ? kNoTime : beginning;
   }
 
   void RejectStaleStreams() {
@@ -202,7 +204,7 @@ class JobBuilder {
     if (times.size() < 2) return;
     // The newest moment counts: a job that has just failed is newer than any leftover.
     const int64_t newest = *std::max_element(times.begin(), times.end());
-    const int64_t beginning = BeginningOfNewestRun(newest);
+    const int64_t beginning = BeginningOfNewestRun();
     std::erase_if(incident_.streams, [&](const CallStream& stream) {
       if (stream.source != CallSource::flight_recorder || stream.captured_wall_ns == kNoTime) return false;
       if (newest - stream.captured_wall_ns < kStaleNs && stream.captured_wall_ns >= beginning) return false;

@@ -96,6 +96,15 @@ TEST(Assembly, ADumpThatEndsBeforeTheRunBeganIsOfAnEarlierRun) {
   EXPECT_EQ(incident.StreamOf({3}, CallSource::flight_recorder), nullptr);
 }
 
+TEST(Assembly, RunsMayFollowEachOtherWithinSeconds) {
+  // Each run takes 60 s; ten seconds lie between them.
+  std::vector<Fragment> files;
+  for (const int32_t r : {0, 1}) files.push_back(DumpOfRun(r, kNowNs));
+  for (const int32_t r : {2, 3}) files.push_back(DumpOfRun(r, kNowNs - int64_t{70} * 1'000'000'000));
+  const Incident incident = One(std::move(files));
+  EXPECT_EQ(CountNotes(incident, "stale-dump"), 2u);
+}
+
 TEST(Assembly, ADumpOfARankThatStoppedEarlyIsKeptWhileTheOthersMayHaveLostTheirBeginning) {
   std::vector<Fragment> files;
   for (const int32_t r : {0, 1, 2}) {

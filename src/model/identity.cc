@@ -13,7 +13,9 @@ bool LooksLikeAddress(std::string_view host) {
 }
 
 // NCCL cuts a host name at the first dot; other writers do not. An address stays whole.
-std::string_view ShortHost(std::string_view host) { return LooksLikeAddress(host) ? host : host.substr(0, host.find('.')); }
+std::string_view ShortHost(std::string_view host) {
+  return LooksLikeAddress(host) ? host : host.substr(0, host.find('.'));
+}
 
 bool HostsAgree(std::string_view a, std::string_view b) {
   if (a.empty() || b.empty() || LooksLikeAddress(a) || LooksLikeAddress(b)) return true;
@@ -46,14 +48,17 @@ uint32_t AddProcess(const Speaker& speaker, Incident& incident) {
 }  // namespace
 
 uint32_t FindByPid(const Incident& incident, int64_t pid, std::string_view host) {
-  uint32_t found = kNobody;
+  // One process may be known twice, under its host's name and under its pod's: then the one with a rank is meant.
+  uint32_t ranked = kNobody, nameless = kNobody;
+  int ranked_count = 0, nameless_count = 0;
   for (uint32_t i = 0; i < incident.processes.size(); ++i) {
     const Process& process = incident.processes[i];
     if (pid < 0 || process.pid != pid || !HostsAgree(process.host, host)) continue;
-    if (found != kNobody) return kNobody;
-    found = i;
+    (process.rank.known() ? ranked : nameless) = i;
+    ++(process.rank.known() ? ranked_count : nameless_count);
   }
-  return found;
+  if (ranked_count > 0) return ranked_count == 1 ? ranked : kNobody;
+  return nameless_count == 1 ? nameless : kNobody;
 }
 
 SpeakerMap JoinSpeakers(const std::vector<Fragment>& fragments, const std::vector<size_t>& members,

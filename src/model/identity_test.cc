@@ -53,6 +53,11 @@ TEST(Identity, EqualPidsOnTwoHostsAreTwoProcesses) {
   EXPECT_EQ(FindByPid(joined.incident, 77, "node2"), joined.map[1][0]);
 }
 
+TEST(Identity, APidUnderTheNamesOfHostAndPodIsThatOfTheRank) {
+  const Joined joined({Stated(1, "node1", 77), Nameless("train-worker-1", 77)});
+  EXPECT_EQ(FindByPid(joined.incident, 77, ""), joined.map[0][0]);
+}
+
 TEST(Identity, HostNamesAreComparedUpToTheFirstDot) {
   const Joined joined({Stated(5, "node1", 77), Nameless("node1.cluster.example", 77)});
   EXPECT_EQ(joined.RankOf(1), 5);

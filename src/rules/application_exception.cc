@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text_scan.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -12,6 +13,8 @@ static RuleAnswer JudgeException(const Case& facts) {
   std::map<std::string, std::vector<const Event*>> by_type;
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
     if (!life.exception || life.unused_parameters || life.cuda_oom || life.gpu_error) continue;  // better causes
+    // PyTorch's own check of what ranks issue; where its words are cut short nothing more can be read from it.
+    if (Contains(life.exception->text, "Detected mismatch between collectives")) continue;
     by_type[life.exception->subject].push_back(life.exception);
   }
   if (by_type.empty()) return answer;

@@ -93,7 +93,7 @@ bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
   int compared = 0;
   for (const CallStream& stream : facts.incident.streams)
     compared += (stream.source == CallSource::nccl_log || stream.source == CallSource::black_box) &&
-                !stream.calls.empty() && stream.from_start;
+                !stream.calls.empty() && stream.from_start && !stream.cut;
   const bool traced = facts.incident.timelines.size() >= static_cast<size_t>(world);
   if (compared < world && !traced) {
     enough = false;

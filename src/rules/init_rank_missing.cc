@@ -15,6 +15,11 @@ std::vector<Rank> RanksNotIn(const Case& facts, const std::set<Rank>& came) {
   return missing;
 }
 
+bool HasCutLog(const Case& facts, Rank rank) {
+  const CallStream* stream = facts.incident.StreamOf(rank, CallSource::nccl_log);
+  return stream && stream->cut;
+}
+
 // By PyTorch's convention rank 0 runs the store.
 constexpr Rank kStoreRank{0};
 
@@ -59,6 +64,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   } else if (!init.started.empty() && init.completed.empty() &&
              init.started.size() < facts.analyses.life.ranks.size()) {
     missing = RanksNotIn(facts, init.started);
+    // A log that ends in the middle may have told of it in what is lost.
+    if (std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return HasCutLog(facts, rank); })) return answer;
     std::erase_if(missing, [&](Rank rank) { return init.failed.contains(rank); });
     if (missing.size() * 2 > facts.analyses.life.ranks.size()) missing.clear();
   } else {

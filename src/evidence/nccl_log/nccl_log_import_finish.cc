@@ -16,6 +16,17 @@ bool HasRankWord(std::string_view path) {
   return std::search(path.begin(), path.end(), kWord.begin(), kWord.end(), same) != path.end();
 }
 
+// NCCL writes whole lines. A last one without its end, below another of NCCL's, tells that the file was cut; below the
+// job's own output it may be a progress bar.
+bool EndsInsideALine(std::string_view bytes) {
+  if (bytes.empty() || bytes.back() == '\n') return false;
+  const size_t end = bytes.rfind('\n');
+  if (end == std::string_view::npos || end == 0) return false;
+  const size_t before = bytes.rfind('\n', end - 1);
+  const std::string_view line = bytes.substr(before == std::string_view::npos ? 0 : before + 1, end);
+  return line.substr(0, line.find('\n')).find(" NCCL ") != std::string_view::npos;
+}
+
 }  // namespace
 
 void NcclLogImport::Finish() {
@@ -146,7 +157,7 @@ void NcclLogImport::MakeStreams() {
     stream.calls = std::move(voice.calls.empty() ? voice.api_calls : voice.calls);
     stream.from_start = whole[s];
     stream.knows_finish = voice.tells_finish;
-    stream.cut = file_.cut;
+    stream.cut = file_.cut || EndsInsideALine(file_.bytes);
     stream.stub = stream.calls.empty() && !calls_are_logged;
     stream.captured_wall_ns = process.last_wall_ns;
     out_.streams.push_back(std::move(stream));

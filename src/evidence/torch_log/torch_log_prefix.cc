@@ -128,9 +128,14 @@ LabelStyle FindLabelStyle(std::string_view bytes) {
   std::map<std::string_view, int> tasks, pods;
   int lines = 0, task_lines = 0, pod_lines = 0;
   while (lines < 400 && reader.Next(&line)) {
-    if (Trim(line).empty() || IsNcclLine(line.substr(0, 160))) continue;
-    ++lines;
+    if (Trim(line).empty()) continue;
     std::string_view rest = line, pod;
+    // "3: host:17:17 [0] NCCL INFO ...": a log may begin with thousands of these; without a label they tell nothing.
+    if (IsNcclLine(line.substr(0, 160)) &&
+        (!IsDigit(line[0]) || TakeLauncherPrefix(rest).kind == LauncherPrefix::Kind::none))
+      continue;
+    rest = line;
+    ++lines;
     if (IsDigit(line[0]) || line[0] == ' ') {
       const LauncherPrefix found = TakeLauncherPrefix(rest);
       // "0: [rank8]: text" counts as well: what begins with a digit has a task.

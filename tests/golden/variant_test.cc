@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "base/parallel.h"
+#include "recorded_variant.h"
+
+// Every recorded incident as another site would have kept it: other names, labels, line ends, clocks and ranks, other
+// files beside it, only some kinds of evidence. The answer stays right, or is withdrawn; it never turns into another
+// one.
+
+namespace tacet {
+namespace {
+
+struct VariantAnswer {
+  bool applies = false, acceptable = true;
+  std::string words;
+};
+
+// What is true as well when a part is missing. A rank that an error or the kernel ended is dead, which is all that can
+// be said without its output or the kernel's log.
+IncidentTruth WithLesserTruths(IncidentTruth truth, const std::vector<RecordedFile>& files) {
+  const auto has = [&](FileKind kind) {
+    return std::any_of(files.begin(), files.end(), [&](const auto& file) { return KindOf(file.path) == kind; });
+  };
+  const bool killed = truth.causes.contains("rank-out-of-memory") && !has(FileKind::kernel_log);
+  const auto ended_by = [&](const char* cause) { return truth.causes.contains(cause) && !has(FileKind::output); };
+  if (killed || ended_by("application-exception") || ended_by("ddp-unused-parameters") || ended_by("gpu-fault")) {
+    truth.causes.insert("rank-dead");
+    truth.statuses.insert({"hang", "crash"});
+  }
+  return truth;
+}
+
+std::vector<VariantAnswer> JudgeVariants(const IncidentTruth& truth, const std::vector<Variant>& variants) {
+  const std::vector<RecordedFile> files = ReadUnpacked(TestFolder("corpus") / truth.name);
+  std::vector<VariantAnswer> answers;
+  for (const Variant& variant : variants) {
+    IncidentTruth changed = truth;
+    const auto made = variant.make(files, changed);
+    VariantAnswer& answer = answers.emplace_back();
+    if (!made) continue;
+    answer.applies = true;
+    const Report report = DiagnoseKept(*made, [](std::string_view) { return true; });
+    const ReducedAnswer judged = JudgeReduced(WithLesserTruths(changed, *made), report);
+    // The right cause without a name is no wrong answer: labels of pods are no ranks.
+    const bool nameless = !judged.acceptable && report.verdict.ranks.empty() &&
+                          changed.causes.contains(report.verdict.cause) &&
+                          changed.statuses.contains(std::string(Name(report.verdict.status)));
+    answer.acceptable =
+        (judged.acceptable || nameless) && (!variant.lossless || truth.IsSlow() || judged.words == "ok");
+    answer.words = judged.words;
+  }
+  return answers;
+}
+
+// A tool that always withdraws its answer would pass too: so many of a hundred stay answered.
+constexpr int kLeastAnsweredOfHundred = 50;
+
+TEST(Variants, WithdrawAnAnswerRatherThanChangingIt) {
+  const std::vector<IncidentTruth> truths = ParseTruth(ReadWhole(TestFolder("corpus/truth.json")));
+  const auto healthy = ReadUnpacked(TestFolder("corpus/clean_ddp"));
+  const std::vector<Variant> variants = AllVariants(healthy, healthy);
+  std::vector<std::vector<VariantAnswer>> table(truths.size());
+  ParallelFor(truths.size(), 0, [&](size_t i) {
+    if (!truths[i].IsSlow()) table[i] = JudgeVariants(truths[i], variants);
+  });
+  int all = 0, answered = 0;
+  for (size_t v = 0; v < variants.size(); ++v) {
+    int applies = 0, right = 0;
+    for (size_t i = 0; i < truths.size(); ++i) {
+      if (table[i].empty() || !table[i][v].applies) continue;
+      ++applies;
+      right += table[i][v].words == "ok";
+      EXPECT_TRUE(table[i][v].acceptable) << truths[i].name << ", " << variants[v].name << ": " << table[i][v].words;
+    }
+    std::printf("%-24s %3d of %3d answered\n", variants[v].name.c_str(), right, applies);
+    all += applies;
+    answered += right;
+  }
+  EXPECT_GE(answered * 100, all * kLeastAnsweredOfHundred);
+}
+
+}  // namespace
+}  // namespace tacet
