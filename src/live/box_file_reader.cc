@@ -24,7 +24,7 @@ constexpr uint64_t kMostTableBytes = uint64_t{64} << 20;
 template <typename T>
 std::vector<T> EntriesOf(const std::string& bytes) {
   std::vector<T> entries(bytes.size() / sizeof(T));
-  std::memcpy(entries.data(), bytes.data(), entries.size() * sizeof(T));
+  if (!entries.empty()) std::memcpy(entries.data(), bytes.data(), entries.size() * sizeof(T));
   return entries;
 }
 

@@ -25,6 +25,20 @@ std::string Describe(const HangSuspicion& suspicion) {
   return out;
 }
 
+// What the agent saw of the process counts like what a sibling saw; where a rank has its host to itself it is the only
+// witness. Only an end is told: one look cannot tell a stopped process from one that stops for a moment.
+void AddSight(const FetchedBox& box, Fragment& fragment) {
+  if (fragment.pulses.empty() || !HasEnded(box.sight) || box.seen_wall_ns == 0) return;
+  const Pulse& pulse = fragment.pulses.front();
+  Sight& sight = fragment.sights.emplace_back();
+  sight.speaker = pulse.speaker;  // of the same host; its own box stands for the agent that read it
+  sight.pid = pulse.pid;
+  sight.start_jiffies = pulse.start_jiffies;
+  sight.state = box.sight == ProcessSight::zombie ? ProcessState::zombie : ProcessState::gone;
+  sight.since_wall_ns = sight.seen_wall_ns = box.seen_wall_ns;
+  sight.source = pulse.source;
+}
+
 // The watch is a watchdog like PyTorch's, and the rules know what such a one means.
 Fragment SpeakOfHangs(const std::vector<HangSuspicion>& suspicions) {
   Fragment fragment;
@@ -98,6 +112,7 @@ Report JudgeJob(std::vector<FetchedBox> boxes, const std::vector<HangSuspicion>&
   std::vector<Fragment> fragments(boxes.size());
   ParallelFor(boxes.size(), 0, [&](size_t i) {
     fragments[i] = ReadFragment(boxes[i].path, boxes[i].bytes, {});
+    AddSight(boxes[i], fragments[i]);
     boxes[i].bytes = {};
   });
   if (!suspicions.empty()) fragments.push_back(SpeakOfHangs(suspicions));

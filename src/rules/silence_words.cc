@@ -19,8 +19,10 @@ std::string StateWords(ProcessState state) {
   }
 }
 
-Rank WitnessOf(const Incident& incident, const Sight& sight) {
-  return sight.speaker < incident.processes.size() ? incident.processes[sight.speaker].rank : Rank{};
+// Nobody sees his own end: what stands in a rank's own name was seen by the agent that read its box.
+std::string WitnessWords(const Incident& incident, const Sight& sight) {
+  const Rank witness = sight.speaker < incident.processes.size() ? incident.processes[sight.speaker].rank : Rank{};
+  return !witness.known() || witness == sight.rank ? "the agent of its host" : RankWords({witness});
 }
 
 }  // namespace
@@ -35,7 +37,7 @@ std::string SilenceWords(const Case& facts, const Silence& silence) {
   if (silence.exited) return "it ended by itself";
   std::string words = "its heart stopped";
   if (!silence.sight) return words + " while its peers went on";
-  return words + ", and " + RankWords({WitnessOf(facts.incident, *silence.sight)}) + " saw the process " +
+  return words + ", and " + WitnessWords(facts.incident, *silence.sight) + " saw the process " +
          StateWords(silence.state);
 }
 
@@ -51,7 +53,7 @@ void CiteSilences(const Case& facts, StandstillKind kind, std::vector<EvidenceIt
           {sight->source,
            "pid " + std::to_string(sight->pid) + " " + StateWords(sight->state) + ", first seen " +
                DurationWords(std::max<int64_t>(long_after, 0)) + " after its last beat",
-           RankWords({WitnessOf(facts.incident, *sight)}) + " looked at the process of " + who + " on the same host"});
+           WitnessWords(facts.incident, *sight) + " looked at the process of " + who + " on the same host"});
     }
     evidence.push_back({silence.pulse->source, "",
                         silence.exited ? "the box of " + who + " says that its process ended by itself"

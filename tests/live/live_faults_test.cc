@@ -90,6 +90,8 @@ class LiveFault : public ::testing::Test {
 };
 
 TEST_F(LiveFault, ARankThatIsStuckOnTheHost) { ExpectVerdict("stuck", "hang", {"rank-stuck-on-host"}); }
+TEST_F(LiveFault, ARankThatIsKilled) { ExpectVerdict("dead", "hang", {"rank-dead"}); }
+TEST_F(LiveFault, ARankThatIsFrozen) { ExpectVerdict("frozen", "hang", {"rank-frozen"}); }
 TEST_F(LiveFault, AGpuThatNeverBegins) { ExpectVerdict("gpu", "hang", {"gpu-stalled"}); }
 TEST_F(LiveFault, ALaunchThatNeverReturns) { ExpectVerdict("launch", "hang", {"gpu-stalled", "rank-stuck-on-host"}); }
 TEST_F(LiveFault, DataThatNeverArrives) { ExpectVerdict("data", "hang", {"transport-stalled"}, false); }
