@@ -33,7 +33,8 @@ bool HasCutRecord(const Incident& incident) {
 void FindLateRanks(const Incident& incident, Analyses& out) {
   if (incident.timelines.size() > 1) {
     out.stragglers = FindStragglersInTraces(incident.timelines, incident.groups);
-    out.straggler_source = "traces";
+    const bool longer = !out.outcome.unfinished_calls && AddStallsOfLongerRecords(incident, out.stragglers);
+    out.straggler_source = longer ? "traces and records of more steps" : "traces";
   } else if (!incident.measurements.empty()) {
     out.stragglers = FindStragglersInMeasurements(incident);
     const auto& file = incident.files[static_cast<uint32_t>(incident.measurements.front().source.file)];

@@ -87,8 +87,9 @@ const Command kCompareCommand = {"compare", "Is run B slower than run A, where, 
                                  R"(tacet compare [options] A B
 
 Profiles two runs (see 'tacet profile --help' for what is read) and compares the step time, the parts of
-its budget and every line of the communication table: Welch's t-test, adjusted for the number of lines
-(Benjamini-Hochberg), and a bootstrap interval. Steps are the samples; record ten or more of each run.
+its budget and every line of the communication table: Welch's t-test and a bootstrap interval. The step
+time is tested by itself, all other lines are adjusted for their number (Benjamini-Hochberg). Steps are
+the samples; record ten or more of each run.
 
   -f, --format F      text (default), json or junit
   -o, --output FILE   write there instead of standard output

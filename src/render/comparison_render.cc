@@ -59,6 +59,16 @@ TextRow RowOf(const ComparisonLine& line) {
           {std::string(Name(line.kind)), InkOf(line.kind)}};
 }
 
+// Names of operations are long: in a page's width they stand on a line of their own.
+void AddChange(TextPage& page, const ComparisonLine& line) {
+  page.Paragraph("  ", CleanLine(line.name));
+  std::string text = DescribeTime(line.mean_a) + " -> " + DescribeTime(line.mean_b);
+  if (std::isfinite(line.change))
+    text += ", " + Change(line.change) + " (" + Change(line.low) + " .. " + Change(line.high) + ")";
+  page.Line("      " + text + ", p " + Probability(line.adjusted_p) + ": " +
+            page.Paint(Name(line.kind), InkOf(line.kind)));
+}
+
 std::string EscapeXml(std::string_view text) {
   std::string out;
   for (const char c : CleanLine(text)) {
@@ -87,8 +97,8 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   page.Line(page.Paint(Headline(comparison), Ink::strong));
   page.Line("  A " + CleanLine(comparison.name_a));
   page.Line("  B " + CleanLine(comparison.name_b));
-  page.Line("  " + std::to_string(comparison.tested) + " lines tested: " + std::to_string(comparison.slower) +
-            " slower, " + std::to_string(comparison.faster) + " faster, the others show no significant difference");
+  page.Line("  " + Count(comparison.tested, "line") + " tested: " + std::to_string(comparison.slower) + " slower, " +
+            std::to_string(comparison.faster) + " faster, the others show no significant difference");
   std::vector<TextRow> rows = {
       {{"LINE"}, {"A", Ink::plain, true}, {"B", Ink::plain, true}, {"CHANGE"}, {"INTERVAL"}, {"P"}, {"RESULT"}}};
   size_t hidden = 0, one_sided = 0;
@@ -105,11 +115,14 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
     if (Differs(*a) != Differs(*b)) return Differs(*a);
     return std::fabs(a->mean_b - a->mean_a) > std::fabs(b->mean_b - b->mean_a);
   });
-  for (const ComparisonLine* line : lines) rows.push_back(RowOf(*line));
-  if (rows.size() > 1) {
-    page.Heading("Lines");
-    page.Table(rows, 2, verbose);
+  if (!lines.empty()) page.Heading(verbose ? "All lines" : "What changed (mean of A -> B, change, interval)");
+  for (const ComparisonLine* line : lines) {
+    if (verbose)
+      rows.push_back(RowOf(*line));
+    else
+      AddChange(page, *line);
   }
+  if (rows.size() > 1) page.Table(rows, 2, true);
   if (one_sided > 0) page.Line("  " + Count(one_sided, "line") + " in one run only: other operations, sizes or groups");
   if (hidden > 0 && !verbose) page.Line("  --verbose shows " + Count(hidden, "more line"));
   for (const std::string& remark : comparison.remarks) page.Paragraph("  note: ", CleanText(remark), Ink::dim);

@@ -55,15 +55,23 @@ void AddSingle(const ProfileSeries& series, bool in_a, std::vector<ComparisonLin
   lines.push_back(std::move(line));
 }
 
+// Whether the step became slower is asked first and by itself; how many other lines there are must not blunt it. All
+// others are a search, and adjusted as one.
 void Adjust(ProfileComparison& out) {
   std::vector<double> p;
   std::vector<ComparisonLine*> tested;
+  const ComparisonLine* step = out.StepTime();
   for (ComparisonLine& line : out.lines) {
-    if (line.kind != ChangeKind::none) continue;
+    if (line.kind != ChangeKind::none || &line == step) continue;
     tested.push_back(&line);
     p.push_back(line.p);
   }
-  const std::vector<double> adjusted = AdjustForMultipleTests(p);
+  std::vector<double> adjusted = AdjustForMultipleTests(p);
+  for (ComparisonLine& line : out.lines) {
+    if (&line != step || line.kind != ChangeKind::none) continue;
+    tested.push_back(&line);
+    adjusted.push_back(line.p);
+  }
   for (size_t i = 0; i < tested.size(); ++i) {
     tested[i]->adjusted_p = adjusted[i];
     Judge(out.options, *tested[i]);

@@ -24,7 +24,7 @@ struct ComparisonLine {
   double mean_a = 0, mean_b = 0;  // ns
   double change = 0;              // mean_b / mean_a - 1; NaN where mean_a is 0
   double low = 0, high = 0;       // bootstrap interval of that, at 1 - alpha
-  double p = 1, adjusted_p = 1;   // Welch; Benjamini-Hochberg over all lines tested
+  double p = 1, adjusted_p = 1;   // Welch; Benjamini-Hochberg over all lines but the step time, which stands by itself
   ChangeKind kind = ChangeKind::untested;
 };
 
@@ -47,8 +47,8 @@ struct ProfileComparison {
   bool Regressed(bool any_line) const;
 };
 
-// Compares every series that both runs have. A line differs when Welch's test, adjusted for the number of lines, and
-// the bootstrap interval both say so and the change is not too small to matter.
+// Compares every series that both runs have. A line differs when Welch's test, adjusted for the number of lines (the
+// step time alone is not), and the bootstrap interval both say so and the change is not too small to matter.
 ProfileComparison CompareProfiles(const ProfileReport& a, const ProfileReport& b, const ComparisonOptions& options);
 
 }  // namespace tacet

@@ -99,7 +99,10 @@ std::vector<CollectiveRound> MatchRounds(const Incident& incident, ProfileReport
   }
   profile.clocks = AlignClocks(rounds);
   ApplyAlignment(profile.clocks, rounds);
-  if (!incident.timelines.empty()) profile.stragglers = FindStragglersInTraces(rounds, incident.timelines);
+  if (!incident.timelines.empty()) {
+    profile.stragglers = FindStragglersInTraces(rounds, incident.timelines);
+    AddStallsOfLongerRecords(incident, profile.stragglers);
+  }
   return rounds;
 }
 
@@ -197,14 +200,42 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
     return;
   }
   profile.communication_share = std::min(1.0, share);
+  std::map<int64_t, int64_t> begins;
+  for (const CollectiveRound& round : rounds)
+    for (const RoundMember& member : round.members) {
+      if (round.step < 0 || member.enter_ns == kNoTime) continue;
+      const auto at = begins.try_emplace(round.step, member.enter_ns).first;
+      at->second = std::min(at->second, member.enter_ns);
+    }
+  ProfileSeries times{"step time", {}};
+  for (auto at = begins.begin(); at != begins.end() && std::next(at) != begins.end(); ++at)
+    if (std::next(at)->first == at->first + 1)
+      times.values.push_back(static_cast<double>(std::next(at)->second - at->second));
+  if (!times.values.empty()) profile.series.insert(profile.series.begin(), std::move(times));
   profile.step_ns = profile.stragglers.step_ns;
   profile.steps = profile.stragglers.steps;
 }
 
+std::string WhyNoTimes(const Incident& incident) {
+  size_t calls = 0, timed = 0;
+  for (const CallStream& stream : incident.streams) {
+    if (stream.source != CallSource::flight_recorder) continue;
+    calls += stream.calls.size();
+    timed += static_cast<size_t>(std::count_if(stream.calls.begin(), stream.calls.end(),
+                                               [](const Call& call) { return call.duration_ms >= 0; }));
+  }
+  if (timed > 0)
+    return "the flight records time batches of sends and receives only, which do not tell who waited for whom: "
+           "torch.profiler traces of all ranks over a few steps do";
+  if (calls > 0)
+    return "the flight records have no times: set TORCH_NCCL_ENABLE_TIMING=1, or take torch.profiler traces of all "
+           "ranks over a few steps";
+  return "nothing with times was found: torch.profiler traces of all ranks over a few steps tell most";
+}
+
 void AddRemarks(const Incident& incident, ProfileReport& profile) {
   if (profile.source.empty()) {
-    profile.remarks.push_back(
-        "nothing with times was found: torch.profiler traces of all ranks over a few steps tell most");
+    profile.remarks.push_back(WhyNoTimes(incident));
     return;
   }
   size_t cut = 0, unmarked = 0, assumed = 0;

@@ -124,6 +124,46 @@ TEST(ProfileReport, MeasuresUtilisationFromGivenModelSize) {
   EXPECT_NEAR(profile.utilisation->hfu / profile.utilisation->mfu, 8.0 / 6, 1e-9);
 }
 
+TEST(ProfileReport, MeasuresUtilisationFromATransformersShape) {
+  ProfileOptions options;
+  options.model = {.layers = 4, .heads = 16, .head_dim = 64, .hidden = 1024, .vocabulary = 8192, .sequence = 512};
+  options.tokens_per_step = 4 * 4 * 512;
+  const ProfileReport profile = ProfileCase("gpt_ddp_b25", options);
+  ASSERT_TRUE(profile.utilisation);
+  EXPECT_EQ(profile.utilisation->source, "transformer shape");
+  const double parameters = 12.0 * 4 * 1024 * 1024 + 8192.0 * 1024;
+  const double flops = (6 * parameters + 12.0 * 4 * 16 * 64 * 512) * 4 * 512;  // of one device
+  EXPECT_NEAR(profile.utilisation->flops, flops, flops * 1e-9);
+  // The same job's matrix shapes tell the same within what the shape leaves out.
+  const ProfileReport measured = ProfileCase("gpt_ddp_b25");
+  ASSERT_TRUE(measured.utilisation);
+  EXPECT_NEAR(measured.utilisation->flops / flops, 1, 0.15);
+}
+
+TEST(ProfileReport, TellsHowOftenAStallComesByTheLongerRecords) {
+  const ProfileReport profile = ProfileCase("straggler_flaky");
+  ASSERT_EQ(profile.stragglers.stragglers.size(), 1u);
+  const Straggler& one = profile.stragglers.stragglers[0];
+  EXPECT_EQ(one.rank, Rank{0});
+  EXPECT_EQ(one.pattern, StragglerPattern::intermittent);
+  EXPECT_EQ(one.trust, Trust::certain);
+  EXPECT_EQ(one.origin, StragglerOrigin::host);  // which only the traces tell
+  EXPECT_GT(one.steps, 30u);
+}
+
+TEST(ProfileReport, SaysWhyFlightRecordsTellNoTimes) {
+  std::vector<Incident> jobs = LoadCase("gpt_pp");
+  ASSERT_EQ(jobs.size(), 1u);
+  jobs[0].timelines.clear();
+  const ProfileReport batches = BuildProfile(jobs[0], {});
+  ASSERT_FALSE(batches.remarks.empty());
+  EXPECT_NE(batches.remarks[0].find("sends and receives"), std::string::npos) << batches.remarks[0];
+  for (CallStream& stream : jobs[0].streams)
+    for (Call& call : stream.calls) call.duration_ms = -1;
+  const ProfileReport untimed = BuildProfile(jobs[0], {});
+  EXPECT_NE(untimed.remarks.at(0).find("TORCH_NCCL_ENABLE_TIMING"), std::string::npos);
+}
+
 TEST(ProfileReport, ReadsTimedFlightRecordsWithoutTraces) {
   std::vector<Incident> jobs = LoadCase("gpt_ddp_b25");
   ASSERT_EQ(jobs.size(), 1u);
@@ -313,6 +353,29 @@ TEST(ProfileComparison, CallsNoiseNoise) {
   const auto single = CompareProfiles(WithSteps({100}), WithSteps({200}), {});
   EXPECT_EQ(single.StepTime()->kind, ChangeKind::untested);
   EXPECT_FALSE(single.Regressed(true));
+}
+
+TEST(ProfileComparison, TestsTheStepByItself) {
+  ProfileReport a = WithSteps({100, 101, 102, 103}), b = WithSteps({102.5, 103.8, 104.8, 105.2});
+  for (int i = 0; i < 20; ++i) {
+    a.series.push_back({"line " + std::to_string(i), {100, 101, 102, 103}});
+    b.series.push_back({"line " + std::to_string(i), {100.2, 101.1, 101.9, 103.1}});
+  }
+  const ProfileComparison comparison = CompareProfiles(a, b, {});
+  EXPECT_EQ(comparison.StepTime()->kind, ChangeKind::slower);
+  EXPECT_DOUBLE_EQ(comparison.StepTime()->adjusted_p, comparison.StepTime()->p);
+  EXPECT_EQ(comparison.slower, 1u);
+}
+
+TEST(ProfileComparison, ComparesStepsOfRecordsWithoutTraces) {
+  std::vector<Incident> even = LoadCase("clean_ddp"), late = LoadCase("straggler_flaky");
+  even[0].timelines.clear();
+  late[0].timelines.clear();
+  even[0].measurements.clear();
+  const ProfileComparison comparison = CompareProfiles(BuildProfile(even[0], {}), BuildProfile(late[0], {}), {});
+  ASSERT_TRUE(comparison.StepTime());
+  EXPECT_GT(comparison.StepTime()->count_a, 20u);
+  EXPECT_GT(comparison.StepTime()->mean_b, comparison.StepTime()->mean_a);
 }
 
 TEST(ProfileComparison, AdjustsForTheNumberOfLines) {

@@ -78,6 +78,20 @@ void AddLine(const std::string& name, const LineSamples& line, std::vector<Profi
   if (!line.per_mb.empty()) out.push_back({name + ": transfer per MB", line.per_mb});
 }
 
+// Of every kind of operation in a pipeline timeline the time of the mean worker, by step.
+void AddPipelineKinds(const PipelineTrace& trace, std::vector<ProfileSeries>& out) {
+  std::map<PipelineOp, std::map<int32_t, double>> sums;
+  for (const PipelineOperation& operation : trace.operations)
+    if (operation.op != PipelineOp::other)
+      sums[operation.op][operation.step] += static_cast<double>(operation.end_ns - operation.start_ns);
+  const auto workers = static_cast<double>(std::max(1, trace.dp_size)) * std::max(1, trace.stages);
+  for (const auto& [op, steps] : sums) {
+    ProfileSeries series{std::string(Name(op)) + " of the mean worker", {}};
+    for (const auto& [step, ns] : steps) series.values.push_back(ns / workers);
+    out.push_back(std::move(series));
+  }
+}
+
 }  // namespace
 
 std::string DescribeSizeClass(int64_t size_class) {
@@ -125,7 +139,9 @@ std::vector<ProfileSeries> CollectSeries(const Incident& incident, const GroupNa
     ProfileSeries times{"step time", {}};
     for (const auto& [step, window] : windows)
       times.values.push_back(static_cast<double>(window.second - window.first));
-    if (out.empty() && !times.values.empty()) out.push_back(std::move(times));
+    if (!out.empty() || times.values.empty()) continue;
+    out.push_back(std::move(times));
+    AddPipelineKinds(trace, out);
   }
   return out;
 }

@@ -51,6 +51,9 @@ std::vector<CollectiveRound> MatchCollectives(std::span<const Timeline> timeline
 std::vector<CollectiveRound> MatchMeasurements(const Incident& incident);
 std::vector<CollectiveRound> MatchTimedCalls(const Incident& incident);
 
+// Gives rounds without steps their step, by the period of the sequence of operations. Does nothing where none repeats.
+void AssignPeriods(std::vector<CollectiveRound>& rounds);
+
 // S and bus factor of nccl-tests: algorithm bandwidth is S / time, bus bandwidth that times the factor. n is the
 // group's size.
 //   all_reduce 2(n-1)/n; all_gather, reduce_scatter, all_to_all, gather, scatter (n-1)/n; broadcast, reduce, send, recv

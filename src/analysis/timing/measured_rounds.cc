@@ -51,9 +51,11 @@ size_t FindPhase(const std::vector<const CollectiveRound*>& rounds, size_t perio
 // The beginning of a run is no sample of it: connections are made, memory is allocated, kernels are chosen.
 int64_t WarmupSteps(int64_t steps) { return steps >= 6 ? std::max<int64_t>(3, steps / 10) : 1; }
 
+}  // namespace
+
 // Steps are periods of the group with the most operations among the largest groups; other groups fall into them by
 // time.
-void AssignSteps(std::vector<CollectiveRound>& rounds) {
+void AssignPeriods(std::vector<CollectiveRound>& rounds) {
   std::map<GroupIndex, std::vector<const CollectiveRound*>> by_group;
   for (const CollectiveRound& round : rounds)
     if (!IsPointToPoint(round.kind) && EnterOf(round) != INT64_MAX) by_group[round.group].push_back(&round);
@@ -65,11 +67,19 @@ void AssignSteps(std::vector<CollectiveRound>& rounds) {
   const size_t period = FindPeriod(*main);
   std::vector<int64_t> starts;
   for (size_t i = FindPhase(*main, period); i < main->size(); i += period) starts.push_back(EnterOf(*(*main)[i]));
-  const int64_t warmup = WarmupSteps(static_cast<int64_t>(starts.size()));
   for (CollectiveRound& round : rounds) {
     const auto after = std::upper_bound(starts.begin(), starts.end(), EnterOf(round));
     round.step = static_cast<int64_t>(after - starts.begin()) - 1;
   }
+}
+
+namespace {
+
+void DropWarmup(std::vector<CollectiveRound>& rounds) {
+  int64_t last = -1;
+  for (const CollectiveRound& round : rounds) last = std::max(last, round.step);
+  if (last < 0) return;
+  const int64_t warmup = WarmupSteps(last + 1);
   std::erase_if(rounds, [&](const CollectiveRound& round) { return round.step < warmup; });
 }
 
@@ -99,7 +109,8 @@ std::vector<CollectiveRound> FinishRounds(std::vector<CollectiveRound> rounds) {
     std::sort(round.members.begin(), round.members.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
   std::stable_sort(rounds.begin(), rounds.end(), [](const auto& a, const auto& b) { return EnterOf(a) < EnterOf(b); });
   MarkQueued(rounds);
-  AssignSteps(rounds);
+  AssignPeriods(rounds);
+  DropWarmup(rounds);
   return rounds;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <tuple>
 
 namespace tacet {
 namespace {
@@ -38,6 +39,69 @@ TEST(Statistics, WelchMatchesAWorkedExample) {
   EXPECT_NEAR(test.t, (Mean(b) - Mean(a)) / std::sqrt(va + vb), 1e-12);
   EXPECT_NEAR(test.p, TailByIntegration(test.t, test.degrees_of_freedom), 1e-9);
   EXPECT_GT(test.p, 0.05);
+}
+
+TEST(Statistics, WelchFollowsItsFormulaOnRandomSamples) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 20; ++round) {
+    std::normal_distribution<double> one(100, 1 + round), other(100 + round % 5, 3);
+    std::vector<double> a(2 + random() % 10), b(2 + random() % 10);
+    for (double& v : a) v = one(random);
+    for (double& v : b) v = other(random);
+    const auto moments = [](const std::vector<double>& values) {
+      long double sum = 0, squares = 0;
+      for (const double v : values) sum += v;
+      const long double n = static_cast<long double>(values.size()), mean = sum / n;
+      for (const double v : values) squares += (v - mean) * (v - mean);
+      return std::tuple(mean, squares / (n - 1) / n, n);
+    };
+    const auto [ma, va, na] = moments(a);
+    const auto [mb, vb, nb] = moments(b);
+    const auto t = static_cast<double>((mb - ma) / std::sqrt(va + vb));
+    const auto df = static_cast<double>((va + vb) * (va + vb) / (va * va / (na - 1) + vb * vb / (nb - 1)));
+    const WelchTest test = TestWelch(a, b);
+    EXPECT_NEAR(test.t, t, 1e-9);
+    EXPECT_NEAR(test.degrees_of_freedom, df, 1e-6);
+    EXPECT_NEAR(test.p, TailByIntegration(t, df), 1e-6);
+  }
+}
+
+// A test that knows no distribution: how many ways to deal the values into two samples give a larger difference?
+TEST(Statistics, WelchAgreesWithDealingTheValuesAnew) {
+  std::mt19937 random(9);
+  for (int round = 0; round < 6; ++round) {
+    std::normal_distribution<double> one(100, 5), other(100 + 2 * round, 5);
+    std::vector<double> all(20);
+    for (size_t i = 0; i < all.size(); ++i) all[i] = i < 10 ? one(random) : other(random);
+    const auto test = [&] { return TestWelch(std::span(all).first(10), std::span(all).last(10)); };
+    const WelchTest welch = test();
+    int larger = 0;
+    constexpr int kDeals = 4000;
+    for (int deal = 0; deal < kDeals; ++deal) {
+      std::shuffle(all.begin(), all.end(), random);
+      larger += std::fabs(test().t) >= std::fabs(welch.t);
+    }
+    EXPECT_NEAR(welch.p, static_cast<double>(larger) / kDeals, 0.03) << round;
+  }
+}
+
+TEST(Statistics, FittedLineLeavesResidualsThatNoOtherLineCouldLower) {
+  std::mt19937 random(10);
+  std::uniform_real_distribution<double> uniform(-10, 10);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<double> x(3 + random() % 20), y(x.size()), w(x.size());
+    for (size_t i = 0; i < x.size(); ++i) x[i] = uniform(random), y[i] = uniform(random), w[i] = 11 + uniform(random);
+    const LinearFit fit = FitLine(x, y, w);
+    ASSERT_TRUE(fit.valid);
+    double sum = 0, moment = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double residual = y[i] - fit.intercept - fit.slope * x[i];
+      sum += w[i] * residual;
+      moment += w[i] * residual * x[i];
+    }
+    EXPECT_NEAR(sum, 0, 1e-8);
+    EXPECT_NEAR(moment, 0, 1e-7);
+  }
 }
 
 TEST(Statistics, WelchFindsNothingInNoiseMostOfTheTime) {

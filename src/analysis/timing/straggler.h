@@ -78,4 +78,9 @@ StragglerReport FindStragglersInTraces(std::span<const Timeline> timelines, std:
 StragglerReport FindStragglersInMeasurements(const Incident& incident);
 StragglerReport FindStragglersInTimedCalls(const Incident& incident);
 
+// A few traced steps miss a stall that comes every tenth. Adds who stalls now and then by the longer records that lie
+// beside the traces (Inspector, else flight records), and says how often by them; true when they told anything. That
+// somebody is always late is not taken over: the traced steps would show it.
+bool AddStallsOfLongerRecords(const Incident& incident, StragglerReport& report);
+
 }  // namespace tacet

@@ -55,6 +55,16 @@ StragglerReport FindStragglersInTraces(std::span<const Timeline> timelines, std:
 
 StragglerReport FindStragglersInTraces(const std::vector<CollectiveRound>& rounds,
                                        std::span<const Timeline> timelines) {
+  const bool marked =
+      std::any_of(timelines.begin(), timelines.end(), [](const auto& one) { return !one.steps.empty(); });
+  if (!marked && !rounds.empty()) {
+    // Nobody called prof.step(): steps are what repeats.
+    std::vector<CollectiveRound> stepped = rounds;
+    AssignPeriods(stepped);
+    StragglerReport report = FindStragglers(stepped, {});
+    ExplainFromTraces(stepped, timelines, report);
+    return report;
+  }
   StragglerReport report = FindStragglers(rounds, TimesOf(timelines));
   ExplainFromTraces(rounds, timelines, report);
   const PipelineReport pipeline = AnalysePipeline(rounds, timelines);
@@ -73,6 +83,35 @@ StragglerReport FindStragglersInMeasurements(const Incident& incident) {
   StragglerReport report = FindStragglers(rounds);
   ExplainFromEnters(rounds, report);
   return report;
+}
+
+bool AddStallsOfLongerRecords(const Incident& incident, StragglerReport& report) {
+  // Shared machines have hiccups: fewer stalls than these, or shorter ones, are none.
+  constexpr size_t kMinStalls = 3;
+  constexpr double kMinStallShare = 0.08;
+  const StragglerReport longer =
+      incident.measurements.empty() ? FindStragglersInTimedCalls(incident) : FindStragglersInMeasurements(incident);
+  bool told = false;
+  for (const Straggler& stall : longer.stragglers) {
+    if (stall.pattern != StragglerPattern::intermittent || stall.late_steps < kMinStalls ||
+        stall.share < kMinStallShare)
+      continue;
+    const auto known = std::find_if(report.stragglers.begin(), report.stragglers.end(),
+                                    [&](const Straggler& one) { return one.rank == stall.rank; });
+    if (known != report.stragglers.end() && known->pattern == StragglerPattern::persistent) continue;
+    told = true;
+    report.cost_share = std::max(known == report.stragglers.end() ? report.cost_share : 0, longer.cost_share);
+    if (known == report.stragglers.end()) {
+      report.stragglers.push_back(stall);
+    } else {
+      const StragglerOrigin origin = known->origin;
+      *known = stall;
+      known->origin = origin;
+    }
+  }
+  std::stable_sort(report.stragglers.begin(), report.stragglers.end(),
+                   [](const auto& a, const auto& b) { return a.share > b.share; });
+  return told;
 }
 
 StragglerReport FindStragglersInTimedCalls(const Incident& incident) {

@@ -132,6 +132,18 @@ TEST(Straggler, IsNotMisledBySkewedClocks) {
   EXPECT_EQ(report.stragglers[0].rank.value, 1);
 }
 
+TEST(Straggler, FindsStepsByWhatRepeatsWhereNoneAreMarked) {
+  auto job = MakeJob(4, 8, [](int32_t r, int) { return Before{.compute = (r == 2 ? 60 : 20) * kMs}; });
+  for (Timeline& timeline : job) timeline.steps.clear();
+  const StragglerReport report = FindStragglersInTraces(job, World(4));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank.value, 2);
+  EXPECT_EQ(report.stragglers[0].origin, StragglerOrigin::gpu_work);
+  auto even = MakeJob(4, 8, [](int32_t, int) { return Before{}; });
+  for (Timeline& timeline : even) timeline.steps.clear();
+  EXPECT_TRUE(FindStragglersInTraces(even, World(4)).stragglers.empty());
+}
+
 // Jobs of many shapes: world size, step count, share of communication, jitter, who is slow and by how much are drawn
 // anew for every seed, so that no threshold is right by accident of one recording.
 struct DrawnJob {
@@ -293,6 +305,28 @@ TEST_P(RecordedStragglers, FromInspectorAlone) {
   const StragglerReport report = FindStragglersInMeasurements(job);
   Check(report);
   for (const Straggler& one : report.stragglers) EXPECT_EQ(one.origin, GetParam().origin);
+}
+
+TEST_P(RecordedStragglers, LongerRecordsAddStallsAndNothingElse) {
+  Incident job = ReadRecords(folder(), "nccl_trace_rank", kFlightRecorderFormat);
+  if (job.streams.empty()) GTEST_SKIP() << "no flight records here";
+  StragglerReport report;
+  const bool stalls = GetParam().pattern == StragglerPattern::intermittent;
+  EXPECT_EQ(AddStallsOfLongerRecords(job, report), stalls);
+  ASSERT_EQ(report.stragglers.size(), stalls ? 1u : 0u);
+  if (!stalls) return;
+  EXPECT_EQ(report.stragglers[0].rank.value, GetParam().rank);
+  EXPECT_GE(report.stragglers[0].late_steps, 3u);
+  EXPECT_GT(report.cost_share, 0);
+}
+
+TEST_P(RecordedStragglers, FromTracesWithoutStepMarks) {
+  Incident job = ReadTraces(folder(), "trace_rank");
+  if (job.timelines.empty()) GTEST_SKIP() << "no traces here";
+  for (Timeline& timeline : job.timelines) timeline.steps.clear();
+  // Few steps, and those guessed: the right one or nobody.
+  for (const Straggler& one : FindStragglersInTraces(job.timelines, job.groups).stragglers)
+    EXPECT_EQ(one.rank.value, GetParam().rank);
 }
 
 INSTANTIATE_TEST_SUITE_P(
