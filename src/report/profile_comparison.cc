@@ -14,6 +14,8 @@ namespace {
 // With fewer steps than this a test rarely sees a change below ten per cent.
 constexpr size_t kFewSteps = 5;
 constexpr int kResamples = 4000;
+// Bytes of a usual step that differ by less are the same work.
+constexpr double kSameAmount = 0.01;
 
 ComparisonLine Compare(const ProfileSeries& a, const ProfileSeries& b, const ComparisonOptions& options) {
   ComparisonLine line;
@@ -24,6 +26,10 @@ ComparisonLine Compare(const ProfileSeries& a, const ProfileSeries& b, const Com
   line.mean_b = Mean(b.values);
   line.change = line.mean_a > 0 ? line.mean_b / line.mean_a - 1 : std::numeric_limits<double>::quiet_NaN();
   line.low = line.high = line.change;
+  if (a.bytes > 0 && b.bytes > 0 && std::fabs(b.bytes / a.bytes - 1) > kSameAmount) {
+    line.kind = ChangeKind::other_amount;
+    return line;
+  }
   if (line.count_a < 2 || line.count_b < 2) return line;
   line.kind = ChangeKind::none;
   line.p = TestWelch(a.values, b.values).p;
@@ -104,6 +110,7 @@ std::string_view Name(ChangeKind kind) {
     case ChangeKind::slower: return "slower";
     case ChangeKind::faster: return "faster";
     case ChangeKind::untested: return "too few values";
+    case ChangeKind::other_amount: return "other amounts of data";
     case ChangeKind::only_a: return "only in A";
     case ChangeKind::only_b: return "only in B";
   }

@@ -9,11 +9,12 @@
 namespace tacet {
 
 enum class ChangeKind : uint8_t {
-  none,      // no significant difference
-  slower,    // b takes longer
-  faster,    // b takes less
-  untested,  // fewer than two values on a side
-  only_a,    // the line exists in one run only
+  none,          // no significant difference
+  slower,        // b takes longer
+  faster,        // b takes less
+  untested,      // fewer than two values on a side
+  other_amount,  // the runs move different amounts there: times say nothing, times per MB do
+  only_a,        // the line exists in one run only
   only_b,
 };
 std::string_view Name(ChangeKind kind);  // "no significant difference"

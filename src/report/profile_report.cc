@@ -190,16 +190,6 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
       sums[round.group].parts.emplace(member.rank, round.step);
     }
   }
-  double share = 0;
-  for (const auto& [group, sum] : sums)
-    share = std::max(share, sum.busy / static_cast<double>(sum.parts.size()) /
-                                static_cast<double>(std::max<int64_t>(1, profile.stragglers.step_ns)));
-  constexpr double kImpossible = 1.1;
-  if (share > kImpossible || profile.stragglers.steps < 2) {
-    profile.remarks.push_back("steps could not be told apart: times are given by operation only");
-    return;
-  }
-  profile.communication_share = std::min(1.0, share);
   std::map<int64_t, int64_t> begins;
   for (const CollectiveRound& round : rounds)
     for (const RoundMember& member : round.members) {
@@ -211,7 +201,17 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
   for (auto at = begins.begin(); at != begins.end() && std::next(at) != begins.end(); ++at)
     if (std::next(at)->first == at->first + 1)
       times.values.push_back(static_cast<double>(std::next(at)->second - at->second));
-  if (!times.values.empty()) profile.series.insert(profile.series.begin(), std::move(times));
+  const double step = Mean(times.values);  // not the median: a stall is part of the time
+  double share = 0;
+  for (const auto& [group, sum] : sums)
+    share = std::max(share, sum.busy / static_cast<double>(sum.parts.size()) / std::max(1.0, step));
+  constexpr double kImpossible = 1.1;
+  if (share > kImpossible || times.values.empty() || profile.stragglers.steps < 2) {
+    profile.remarks.push_back("steps could not be told apart: times are given by operation only");
+    return;
+  }
+  profile.communication_share = std::min(1.0, share);
+  profile.series.insert(profile.series.begin(), std::move(times));
   profile.step_ns = profile.stragglers.step_ns;
   profile.steps = profile.stragglers.steps;
 }

@@ -74,6 +74,7 @@ struct ProfileUtilisation {
 struct ProfileSeries {
   std::string name;
   std::vector<double> values;  // ns
+  double bytes = 0;            // moved in a usual step; 0 where that does not matter
 };
 
 enum class ProfileVerdict : uint8_t {

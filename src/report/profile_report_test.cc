@@ -378,6 +378,15 @@ TEST(ProfileComparison, ComparesStepsOfRecordsWithoutTraces) {
   EXPECT_GT(comparison.StepTime()->mean_b, comparison.StepTime()->mean_a);
 }
 
+TEST(ProfileComparison, DoesNotCompareTimesOfDifferentAmounts) {
+  ProfileReport a, b;
+  a.series.push_back({"all_reduce: transfer", {100, 101, 99, 100}, 1e6});
+  b.series.push_back({"all_reduce: transfer", {200, 201, 199, 200}, 2e6});
+  EXPECT_EQ(CompareProfiles(a, b, {}).lines[0].kind, ChangeKind::other_amount);
+  b.series[0].bytes = 1e6;
+  EXPECT_EQ(CompareProfiles(a, b, {}).lines[0].kind, ChangeKind::slower);
+}
+
 TEST(ProfileComparison, AdjustsForTheNumberOfLines) {
   ProfileReport a, b;
   // Twenty lines; one has a raw p just below 0.05 by chance.

@@ -57,10 +57,13 @@ struct LineSamples {
   std::map<int64_t, std::pair<double, double>> by_step;  // wait of the mean member, transfer
   int64_t next = -1;                                     // key of the next operation without a step
   std::vector<double> per_mb;                            // ns of transfer per MB, by call
+  std::map<int64_t, double> bytes;                       // by step
 };
 
 void AddRound(const CollectiveRound& round, const RoundTiming& timing, LineSamples& line) {
-  auto& [wait, transfer] = line.by_step[round.step >= 0 ? round.step : line.next--];
+  const int64_t step = round.step >= 0 ? round.step : line.next--;
+  auto& [wait, transfer] = line.by_step[step];
+  line.bytes[step] += static_cast<double>(std::max<int64_t>(0, round.bytes));
   wait += static_cast<double>(timing.total_wait_ns) / static_cast<double>(round.members.size());
   transfer += static_cast<double>(timing.transfer_ns);
   if (round.bytes > 0)
@@ -68,14 +71,17 @@ void AddRound(const CollectiveRound& round, const RoundTiming& timing, LineSampl
 }
 
 void AddLine(const std::string& name, const LineSamples& line, std::vector<ProfileSeries>& out) {
-  ProfileSeries wait{name + ": wait", {}}, transfer{name + ": transfer", {}};
+  std::vector<double> bytes;
+  for (const auto& [step, sum] : line.bytes) bytes.push_back(sum);
+  const double usual = Median(std::move(bytes));
+  ProfileSeries wait{name + ": wait", {}, usual}, transfer{name + ": transfer", {}, usual};
   for (const auto& [step, sample] : line.by_step) {
     wait.values.push_back(sample.first);
     transfer.values.push_back(sample.second);
   }
   out.push_back(std::move(wait));
   out.push_back(std::move(transfer));
-  if (!line.per_mb.empty()) out.push_back({name + ": transfer per MB", line.per_mb});
+  if (!line.per_mb.empty()) out.push_back({name + ": transfer per MB", line.per_mb, 0});
 }
 
 // Of every kind of operation in a pipeline timeline the time of the mean worker, by step.
