@@ -180,14 +180,16 @@ void FillMemory(const Incident& incident, ProfileReport& profile) {
 void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport& profile) {
   struct Sum {
     double busy = 0;
-    std::set<std::pair<Rank, int64_t>> parts;
+    std::set<Rank> ranks;
+    double mean() const { return busy / static_cast<double>(ranks.size()); }
   };
-  std::map<GroupIndex, Sum> sums;
+  std::map<int64_t, std::map<GroupIndex, Sum>> steps;
   for (const CollectiveRound& round : rounds) {
     if (round.step < 0) continue;
+    Sum& sum = steps[round.step][round.group];
     for (const RoundMember& member : round.members) {
-      sums[round.group].busy += static_cast<double>(std::max<int64_t>(0, member.duration_ns));
-      sums[round.group].parts.emplace(member.rank, round.step);
+      sum.busy += static_cast<double>(std::max<int64_t>(0, member.duration_ns));
+      sum.ranks.insert(member.rank);
     }
   }
   std::map<int64_t, int64_t> begins;
@@ -198,18 +200,24 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
       at->second = std::min(at->second, member.enter_ns);
     }
   ProfileSeries times{"step time", {}};
-  for (auto at = begins.begin(); at != begins.end() && std::next(at) != begins.end(); ++at)
-    if (std::next(at)->first == at->first + 1)
-      times.values.push_back(static_cast<double>(std::next(at)->second - at->second));
-  const double step = Mean(times.values);  // not the median: a stall is part of the time
-  double share = 0;
-  for (const auto& [group, sum] : sums)
-    share = std::max(share, sum.busy / static_cast<double>(sum.parts.size()) / std::max(1.0, step));
-  constexpr double kImpossible = 1.1;
-  if (share > kImpossible || times.values.empty() || profile.stragglers.steps < 2) {
+  double all_busy = 0, all = 0;
+  size_t impossible = 0;
+  constexpr double kMeasured = 1.1;
+  for (auto at = begins.begin(); at != begins.end() && std::next(at) != begins.end(); ++at) {
+    if (std::next(at)->first != at->first + 1) continue;
+    const auto length = static_cast<double>(std::next(at)->second - at->second);
+    double busy = 0;
+    for (const auto& [group, sum] : steps[at->first]) busy = std::max(busy, sum.mean());
+    impossible += busy > kMeasured * length;
+    all_busy += busy;
+    all += length;
+    times.values.push_back(length);
+  }
+  if (impossible * 2 > times.values.size() || times.values.empty() || profile.stragglers.steps < 2) {
     profile.remarks.push_back("steps could not be told apart: times are given by operation only");
     return;
   }
+  const double share = all > 0 ? all_busy / all : 0;
   profile.communication_share = std::min(1.0, share);
   profile.series.insert(profile.series.begin(), std::move(times));
   profile.step_ns = profile.stragglers.step_ns;
