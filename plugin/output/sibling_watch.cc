@@ -21,6 +21,7 @@ namespace {
 constexpr int64_t kLookNs = 1'000'000'000;
 constexpr int64_t kBeats = 3;                       // that many may be missed: a busy machine wakes the keeper late
 constexpr int64_t kLeastSilenceNs = 3'000'000'000;  // and no less than this, however fast it beats
+constexpr int64_t kStartsApartNs = 30'000'000'000;  // ranks of one attempt come up within this time of each other
 constexpr int kMostSiblings = 1024;
 constexpr int kMostEntriesEach = 6;  // a process that is stopped and continued again and again must not fill the table
 
@@ -102,9 +103,10 @@ void SiblingWatch::LookAt(OpenBox& box, int folder, const char* name, int64_t no
   box::Header sibling;
   if (!ReadHeader(folder, name, &sibling) || !CanBeLookedUp(*box.header, sibling)) return;
   const int64_t last_ns = LastBeatNs(sibling);
-  // Whoever fell silent before this process began belongs to an earlier attempt.
+  // Whoever fell silent long before this process began belongs to an earlier attempt. Not so a rank that came up a
+  // little earlier and never beat at all.
   if (sibling.end_state != box::EndState::running || sibling.heartbeat_ms == 0 ||
-      last_ns < box.header->first.monotonic_ns)
+      sibling.restart_count != box.header->restart_count || last_ns + kStartsApartNs < box.header->first.monotonic_ns)
     return;
   const int64_t patience_ns = kBeats * sibling.heartbeat_ms * 1'000'000;
   const bool silent = now_ns - last_ns > (patience_ns > kLeastSilenceNs ? patience_ns : kLeastSilenceNs);

@@ -27,11 +27,28 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 
 uint64_t HashText(std::string_view text) { return std::hash<std::string_view>()(text); }
 
+bool HasName(const Group& group) { return !group.description.empty() && group.description != "undefined"; }
+
+// Names compare ranks only where all groups have one: of NCCL's communicators those of ranks with a flight record do,
+// and the others would seem to play other roles.
+bool AllGroupsHaveNames(const Incident& incident, CallSource source) {
+  std::vector<bool> used(incident.groups.size());
+  for (const CallStream& stream : incident.streams) {
+    if (stream.source != source) continue;
+    for (const Call& call : stream.calls)
+      if (call.group != GroupIndex::none) used[static_cast<uint32_t>(call.group)] = true;
+  }
+  for (size_t i = 0; i < used.size(); ++i)
+    if (used[i] && !HasName(incident.groups[i])) return false;
+  return true;
+}
+
 // Groups that mean the same on different ranks: by description and size; nameless ones by size and by the order in
 // which the rank first uses them.
 class GroupClasses {
  public:
-  GroupClasses(const Incident& incident, const CallStream& stream) : incident_(incident), rank_(stream.rank) {
+  GroupClasses(const Incident& incident, const CallStream& stream, bool use_names)
+      : incident_(incident), rank_(stream.rank), use_names_(use_names) {
     for (const Call& call : stream.calls) ClassOf(call.group);
   }
   uint64_t ClassOf(GroupIndex index) {
@@ -56,13 +73,14 @@ class GroupClasses {
     const Group& group = incident_.groups[static_cast<uint32_t>(index)];
     const auto size =
         static_cast<uint64_t>(group.members.empty() ? group.size : static_cast<int64_t>(group.members.size()));
-    const bool named = !group.description.empty() && group.description != "undefined";
-    found->second = named ? Mix(HashText(group.description), size) : Mix(size, 1000 + used_[size]++);
+    found->second =
+        use_names_ && HasName(group) ? Mix(HashText(group.description), size) : Mix(size, 1000 + used_[size]++);
     return found->second;
   }
 
   const Incident& incident_;
   Rank rank_;
+  bool use_names_;
   GroupIndex last_ = GroupIndex::none;
   uint64_t last_class_ = 0;
   std::unordered_map<uint32_t, uint64_t> classes_;
@@ -80,11 +98,12 @@ uint64_t SymbolOf(const Call& call, GroupClasses& classes) {
 
 std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
   std::vector<Track> tracks;
+  const bool use_names = source != CallSource::nccl_log || AllGroupsHaveNames(incident, source);
   for (const CallStream& stream : incident.streams) {
     if (stream.source != source || stream.stub || stream.only_active || !stream.rank.known() || stream.calls.empty())
       continue;
     Track track{&stream};
-    GroupClasses classes(incident, stream);
+    GroupClasses classes(incident, stream, use_names);
     for (uint32_t i = 0; i < stream.calls.size(); ++i) {
       const Call& call = stream.calls[i];
       if (call.has(kCoalescedMember) || call.group == GroupIndex::none) continue;

@@ -87,6 +87,26 @@ void TakeEvent(const Event& event, RankLife& life) {
 
 bool HasFormat(const std::string& format, std::string_view name) { return Contains(format, name); }
 
+void TakeProgress(const Incident& incident, SignsOfLife& signs) {
+  std::map<Rank, std::pair<int64_t, int64_t>> first_and_last;
+  std::map<Rank, int64_t> lines;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::progress || event.wall_ns == kNoTime || !event.rank.known()) continue;
+    const auto [found, added] = first_and_last.try_emplace(event.rank, event.wall_ns, event.wall_ns);
+    found->second.first = std::min(found->second.first, event.wall_ns);
+    found->second.second = std::max(found->second.second, event.wall_ns);
+    ++lines[event.rank];
+  }
+  for (const auto& [rank, times] : first_and_last) {
+    if (lines[rank] < 2) continue;
+    const int64_t interval = (times.second - times.first) / (lines[rank] - 1);
+    signs.progress_interval_ns =
+        signs.progress_interval_ns == kNoTime ? interval : std::max(signs.progress_interval_ns, interval);
+    signs.last_progress_wall_ns =
+        signs.last_progress_wall_ns == kNoTime ? times.second : std::max(signs.last_progress_wall_ns, times.second);
+  }
+}
+
 }  // namespace
 
 SignsOfLife ReadSignsOfLife(const Incident& incident) {
@@ -115,6 +135,7 @@ SignsOfLife ReadSignsOfLife(const Incident& incident) {
     life.rank = event.rank;
     TakeEvent(event, life);
   }
+  TakeProgress(incident, signs);
   MarkVanishedRanks(signs);
   for (auto& [rank, life] : signs.ranks) {
     signs.records += life.has_record;

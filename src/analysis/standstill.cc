@@ -117,7 +117,7 @@ class Finder {
       still.kind = StandstillKind::host;
       still.inside = inside;
     } else if (root.kind == RootKind::gpu_not_started || root.kind == RootKind::gpu_behind) {
-      still.kind = StandstillKind::gpu;
+      still.kind = LivedOn(rank, root) ? StandstillKind::gpu : StandstillKind::unclear;
     } else if (life->finished && root.call && IsPointToPoint(root.call->kind)) {
       still.kind = StandstillKind::unclear;  // ended in order, with a send or receive too few: not dead
     } else if (EndedFirst(*life) || (life->finished && analyses_.outcome.hangs())) {
@@ -174,6 +174,18 @@ class Finder {
                                       [](const auto& one) { return one.second.has_nccl_log || one.second.has_output; });
     if (peers_have_stacks && has_log && all_logs && !closing_ && !life.asked_to_dump) return StandstillKind::frozen;
     return StandstillKind::unclear;
+  }
+
+  // A GPU stands still only if its process went on living for a while: one whose heart stopped when it had just issued
+  // the operation died or froze. True where nothing beats.
+  bool LivedOn(Rank rank, const WaitRoot& root) const {
+    constexpr int64_t kWhileNs = int64_t{3} * 1'000'000'000;
+    for (const Pulse& pulse : incident_.pulses) {
+      if (pulse.rank != rank || pulse.interval_ns <= 0 || pulse.last_beat_wall_ns == kNoTime) continue;
+      if (!root.call || root.call->enter_wall_ns == kNoTime) continue;
+      if (pulse.last_beat_wall_ns < root.call->enter_wall_ns + kWhileNs) return false;
+    }
+    return true;
   }
 
   // It said something when its peers had been waiting for a while already: it runs.

@@ -87,6 +87,9 @@ void ReadStoppedHearts(const Analyses& analyses, const Event* closing, Standstil
     const bool first = silence->pulse->last_beat_wall_ns - first_known <= kTogetherNs;
     if (first && (silence->dead() || silence->frozen())) known.push_back(ReadKnown(analyses, *silence, view));
   }
+  // Of several that fell together, those that had issued what the others wait in were pulled along by one that had not.
+  const auto waits_itself = [&](const Standstill& still) { return boxes->waits.blocked_in.contains(still.rank); };
+  if (!std::all_of(known.begin(), known.end(), waits_itself)) std::erase_if(known, waits_itself);
   view.ranks = std::move(known);
 }
 

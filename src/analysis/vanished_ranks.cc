@@ -77,6 +77,13 @@ bool LooksShared(const Census& census) {
   return census.shaken.size() >= 2 || census.shaken_by_close == census.shaken.size();
 }
 
+// The job had stood still for long when the connection closed: whatever held it up came before, and this is its end.
+bool CameLongAfterTheLastStep(const SignsOfLife& signs, const Event& closing) {
+  constexpr int64_t kLongNs = int64_t{10} * 1'000'000'000;
+  if (signs.last_progress_wall_ns == kNoTime || closing.wall_ns == kNoTime) return false;
+  return closing.wall_ns - signs.last_progress_wall_ns > std::max(kLongNs, 5 * signs.progress_interval_ns);
+}
+
 }  // namespace
 
 void MarkVanishedRanks(SignsOfLife& signs) {
@@ -95,7 +102,8 @@ void MarkVanishedRanks(SignsOfLife& signs) {
   if (!few || !LooksShared(census)) return;
   const bool all_but_the_silent = census.shaken.size() + census.silent.size() == present;
   // A watchdog's abort closes connections too.
-  const bool closed = census.closing && (!census.timeout || IsBefore(*census.closing, *census.timeout));
+  const bool closed = census.closing && (!census.timeout || IsBefore(*census.closing, *census.timeout)) &&
+                      !CameLongAfterTheLastStep(signs, *census.closing);
   if (!closed && !(all_but_the_silent && census.shaken.size() >= 2)) return;
   // Silence in one kind of file may have a reason of that file's own; in two it is the process'.
   for (RankLife* life : census.silent) life->vanished = life->has_output && life->has_nccl_log;

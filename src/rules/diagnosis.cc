@@ -104,6 +104,11 @@ bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
   return enough;
 }
 
+bool SawALoss(const Case& facts) {
+  return std::any_of(facts.analyses.life.ranks.begin(), facts.analyses.life.ranks.end(),
+                     [](const auto& one) { return one.second.lost_peer || one.second.consequence; });
+}
+
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const Outcome& outcome = facts.analyses.outcome;
   const size_t ranks = facts.analyses.life.ranks.size();
@@ -124,10 +129,17 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
         {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
     return;
   }
+  if (!outcome.ended_in_order && SawALoss(facts)) {
+    diagnosis.headline = "Connections closed before the job ended in order; nothing here tells who was the first to go";
+    diagnosis.open.push_back({"Why did the connections close?",
+                              "the launcher's output with exit codes, the kernel log of all hosts, stacks and flight "
+                              "records from before the end"});
+    return;
+  }
   std::vector<CannotTell> missing;
   if (SawEnough(facts, missing)) {
     diagnosis.status = Status::healthy;
-    diagnosis.confidence = Confidence::certain;
+    diagnosis.confidence = outcome.ended_in_order ? Confidence::certain : Confidence::likely;
     diagnosis.headline =
         "Nothing is wrong: " + std::to_string(ranks) + " ranks issued the same collectives and none reports an error";
     return;

@@ -25,8 +25,8 @@ constexpr double kAbsurdShare = 3;
 constexpr double kTimesTypical = 3;
 // A step counts as late when the rank's lateness is this share of it.
 constexpr double kLateStep = 0.02;
-// Now and then: this share of a typical step on several occasions, or the larger one once. A single hiccup of less is
-// what every machine has.
+// Now and then: this share of a typical step on several occasions, or the larger one on fewer. A single hiccup of less
+// is what every machine has.
 constexpr double kRareLateness = 0.15, kSingleLateness = 0.75;
 
 // Arrival of each member, later is larger; empty when the round cannot tell.
@@ -206,17 +206,18 @@ class Finder {
   }
 
   bool SetIntermittent(const RankSteps& one, Straggler& out) const {
-    size_t rare = 0;
-    double sum = 0, worst = 0;
+    size_t rare = 0, great = 0;
+    double sum = 0;
     for (const auto& [step, ns] : one.by_step) {
       if (ns < kRareLateness * step_ns_) continue;
       ++rare;
+      great += ns >= kSingleLateness * step_ns_;
       sum += ns;
-      worst = std::max(worst, ns);
     }
     // A long record shows whether it comes back, and durations alone are no match for starts.
     const bool lenient = traced_ && one.by_step.size() < 12;
-    if (rare < (lenient ? 2u : 3u) && !(lenient && worst >= kSingleLateness * step_ns_)) return false;
+    const bool few_but_great = traced_ && great >= (lenient ? 1u : 2u);
+    if (rare < (lenient ? 2u : 3u) && !few_but_great) return false;
     out.pattern = StragglerPattern::intermittent;
     out.late_steps = rare;
     out.late_ns = std::llround(sum / static_cast<double>(rare));

@@ -106,6 +106,20 @@ TEST(Straggler, CallsARankThatIsLateNowAndThenIntermittent) {
   EXPECT_EQ(report.stragglers[0].late_steps, 3u);
 }
 
+TEST(Straggler, TwoStallsOfAWholeStepAreEnoughInALongTrace) {
+  const auto job =
+      MakeJob(4, 16, [](int32_t r, int s) { return Before{.host = (r == 2 && s % 7 == 3 && s < 12 ? 400 : 0) * kMs}; });
+  const StragglerReport report = FindStragglersInTraces(job, World(4));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank.value, 2);
+  EXPECT_EQ(report.stragglers[0].pattern, StragglerPattern::intermittent);
+}
+
+TEST(Straggler, OneStallInALongTraceIsAHiccup) {
+  const auto job = MakeJob(4, 16, [](int32_t r, int s) { return Before{.host = (r == 2 && s == 3 ? 400 : 0) * kMs}; });
+  EXPECT_TRUE(FindStragglersInTraces(job, World(4)).stragglers.empty());
+}
+
 TEST(Straggler, NamesBothOfTwo) {
   const auto job = MakeJob(8, 6, [](int32_t r, int) { return Before{.compute = (r == 2 || r == 5 ? 50 : 20) * kMs}; });
   const StragglerReport report = FindStragglersInTraces(job, World(8));
