@@ -123,8 +123,12 @@ static RuleAnswer JudgeDead(const Case& facts) {
   }
   if (const Silence* silence = FirstSilence(facts, StandstillKind::dead)) {
     CiteSilences(facts, StandstillKind::dead, finding->evidence);
-    if (silence->dead()) finding->confidence = Confidence::certain;
-    finding->headline = who + "'s process is gone: " + SilenceWords(facts, *silence) + "; " + WaitWords(facts);
+    // Of several that went at the same moment one may have pulled the others along.
+    const bool several = finding->ranks.size() > 1;
+    if (silence->dead() && !several) finding->confidence = Confidence::certain;
+    finding->headline = (several ? "the processes of " + who + " are gone, all at once: of the first, "
+                                 : who + "'s process is gone: ") +
+                        SilenceWords(facts, *silence) + "; " + WaitWords(facts);
   } else {
     const bool dumped = facts.analyses.life.records > 0;
     if (dumped)
