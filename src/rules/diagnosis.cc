@@ -124,7 +124,10 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     return;
   }
   if (facts.incident.files.empty() || ranks == 0) {
-    diagnosis.headline = "Nothing here says anything about a job: no file was understood";
+    const bool timelines = std::any_of(facts.incident.files.begin(), facts.incident.files.end(),
+                                       [](const auto& file) { return file.format == "pipeline_trace"; });
+    diagnosis.headline = timelines ? "Pipeline timelines tell of speed only: ask `tacet profile`"
+                                   : "Nothing here says anything about a job: no file was understood";
     diagnosis.open.push_back(
         {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
     return;
