@@ -103,10 +103,11 @@ void SiblingWatch::LookAt(OpenBox& box, int folder, const char* name, int64_t no
   box::Header sibling;
   if (!ReadHeader(folder, name, &sibling) || !CanBeLookedUp(*box.header, sibling)) return;
   const int64_t last_ns = LastBeatNs(sibling);
-  // Whoever fell silent long before this process began belongs to an earlier attempt. Not so a rank that came up a
-  // little earlier and never beat at all.
+  // Whoever fell silent before this process began belongs to an earlier attempt. Not so a rank that came up a little
+  // earlier and never beat at all.
+  const int64_t earlier_ns = sibling.heartbeats == 0 ? kStartsApartNs : 0;
   if (sibling.end_state != box::EndState::running || sibling.heartbeat_ms == 0 ||
-      sibling.restart_count != box.header->restart_count || last_ns + kStartsApartNs < box.header->first.monotonic_ns)
+      last_ns + earlier_ns < box.header->first.monotonic_ns)
     return;
   const int64_t patience_ns = kBeats * sibling.heartbeat_ms * 1'000'000;
   const bool silent = now_ns - last_ns > (patience_ns > kLeastSilenceNs ? patience_ns : kLeastSilenceNs);
