@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "incident_truth.h"
 #include "recorded_files.h"
+#include "recorded_variant.h"
 
 // Part of the evidence of every recorded incident is taken away. The answer may then be withdrawn, but never turn into
 // another one, and nobody innocent may be blamed.
@@ -16,19 +17,6 @@ namespace {
 std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool IsTrace(std::string_view path) { return FileName(path).starts_with("trace_rank"); }
-
-// The corpus writes "nccl_rank2.log", "nccl_trace_rank_2", "inspector/...": -1 where no rank stands in the name.
-int RankInName(std::string_view path) {
-  const std::string_view name = FileName(path);
-  size_t at = name.find("rank");
-  if (at == std::string_view::npos) return -1;
-  at += 4;
-  if (at < name.size() && name[at] == '_') ++at;
-  int rank = -1;
-  for (; at < name.size() && name[at] >= '0' && name[at] <= '9'; ++at)
-    rank = (rank < 0 ? 0 : rank * 10) + (name[at] - '0');
-  return rank;
-}
 
 struct Removal {
   std::string_view name;
@@ -98,13 +86,9 @@ TEST(Removal, WithdrawsAnAnswerRatherThanChangingIt) {
   EXPECT_GE(answered, kLeastAnswered);
 }
 
-// Which kinds of file a name may be of; traces are left out, they tell of slowness only.
-constexpr std::string_view kKinds[] = {"nccl_trace_rank", "nccl_", "stdout", "stack", "ras", "output", "dmesg"};
-size_t KindOf(std::string_view path) {
-  const auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                  [&](std::string_view kind) { return FileName(path).starts_with(kind); });
-  return static_cast<size_t>(found - std::begin(kKinds));
-}
+// Kinds that tell of hangs and crashes; traces are left out, they tell of slowness only.
+constexpr FileKind kKinds[] = {FileKind::record, FileKind::nccl_log, FileKind::output,
+                               FileKind::stacks, FileKind::ras,      FileKind::kernel_log};
 
 std::set<int> InnocentsOfAllPairsAndRanks(const IncidentTruth& truth, std::string& where) {
   const auto files =
@@ -121,10 +105,10 @@ std::set<int> InnocentsOfAllPairsAndRanks(const IncidentTruth& truth, std::strin
   ranks.erase(-1);
   for (const int rank : ranks)
     judge("without rank " + std::to_string(rank), [=](std::string_view path) { return RankInName(path) != rank; });
-  for (size_t a = 0; a < std::size(kKinds); ++a) {
-    for (size_t b = a + 1; b < std::size(kKinds); ++b) {
-      judge("from " + std::string(kKinds[a]) + " and " + std::string(kKinds[b]),
-            [=](std::string_view path) { return KindOf(path) == a || KindOf(path) == b; });
+  for (auto a = std::begin(kKinds); a != std::end(kKinds); ++a) {
+    for (auto b = a + 1; b != std::end(kKinds); ++b) {
+      judge("from " + std::string(Name(*a)) + " and " + std::string(Name(*b)),
+            [=](std::string_view path) { return KindOf(path) == *a || KindOf(path) == *b; });
     }
   }
   return innocents;
