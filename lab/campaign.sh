@@ -20,7 +20,9 @@ record() {
   else
     env ${settings//,/ } "$here/run_local.sh" "$ranks" "$folder" "$seconds" $arguments
   fi
-  echo quit | nvidia-cuda-mps-control
+  # torchrun's workers lead sessions of their own: a stopped one outlives it and keeps the MPS daemon.
+  for environment in $(grep -lsz "^LAB_OUT=$folder$" /proc/[0-9]*/environ); do kill -9 "$(cut -d/ -f3 <<<"$environment")" 2>/dev/null; done
+  echo quit | timeout 10 nvidia-cuda-mps-control
   echo "$name done"
 }
 while IFS='|' read -r name ranks seconds settings arguments; do

@@ -3,12 +3,14 @@
 """A small training job that can be told to fail in a named way.
 
   fault_job.py --list
-  fault_job.py --fault NAME [--loop reduce|ddp|mesh|pipeline|fsdp] [--rank R] [--step S] [--steps N]
+  fault_job.py --fault NAME [--loop reduce|ddp|mesh|pipeline|fsdp|experts|ring|hybrid] [--rank R] [--step S] [--steps N]
 
 Started once a rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set (torchrun or lab/run_local.sh do that). With
 LAB_OUT it leaves stack_rankN.txt after LAB_STACK_S seconds and, when --trace is given, trace_rankN.json.gz there.
 """
 import argparse
+import contextlib
+import ctypes
 import datetime
 import faulthandler
 import os
@@ -48,13 +50,25 @@ FAULTS = {
     "absent": "never joins", "late-timeout": "every step takes longer than the timeout allows",
     "slow-gpu": "more GPU work", "slow-host": "sleeps in every step", "slow-sometimes": "sleeps in every seventh step",
     "slow-input": "its loader is slow",
+    "late-join": "healthy: joins half a minute after the others",
+    "short-data": "has fewer batches than the others and goes on to the final barrier",
+    "saves-alone": "healthy: rank 0 writes a checkpoint for some seconds, the others wait at a barrier",
+    "stuck-saving": "never ends writing its checkpoint, the others wait at a barrier",
+    "holds-gil": "calls C code that keeps Python's lock",
+    "no-sync": "one rank accumulates gradients where the others reduce them [ddp]",
+    "group-alone": "some ranks make a new group, the others do not know of it",
+    "object-skipped": "leaves out a broadcast of a Python object",
+    "loader-killed": "a loader process of the rank is killed",
+    "terminated": "SIGTERM", "aborts": "SIGABRT", "host-memory": "asks for more memory than there is",
+    "wrong-splits": "expects other sizes in an all-to-all [experts]",
+    "wrong-peer": "receives from the wrong neighbour, batched [ring]", "ring-skipped": "leaves one batched exchange out [ring]",
 }
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fault", default="none", choices=FAULTS)
-    parser.add_argument("--loop", default="reduce", choices=("reduce", "ddp", "mesh", "pipeline", "fsdp"))
+    parser.add_argument("--loop", default="reduce", choices=("reduce", "ddp", "mesh", "pipeline", "fsdp", "experts", "ring", "hybrid"))
     parser.add_argument("--rank", type=int, nargs="*", default=[1], help="which ranks fail")
     parser.add_argument("--step", type=int, default=20, help="in which step")
     parser.add_argument("--steps", type=int, default=200)
@@ -106,6 +120,43 @@ def apply_schedule(step):
     raise ValueError(f"learning rate is not finite in step {step}")
 
 
+def write_checkpoint(step):
+    path = f"/tmp/checkpoint_{os.getpid()}"
+    end = time.monotonic() + (1e9 if OPTIONS.fault == "stuck-saving" else 4)
+    while time.monotonic() < end:
+        with open(path, "wb") as file:
+            file.write(b"0" * (1 << 20))
+    os.unlink(path)
+
+
+def score_with_native_code():
+    ctypes.PyDLL(None).sleep(3600)  # PyDLL keeps Python's lock during the call
+
+
+class Shards(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        for index in range(1000):
+            if index == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield torch.zeros(8)
+
+
+def save_and_meet(step):
+    """All ranks meet at a barrier; a fault lets one write before."""
+    if step == OPTIONS.step and OPTIONS.fault in ("saves-alone", "stuck-saving"):
+        if RANK in OPTIONS.rank:
+            write_checkpoint(step)
+        dist.barrier()
+
+
+def share_settings(step):
+    if step == OPTIONS.step and OPTIONS.fault == "object-skipped" and not guilty("object-skipped"):
+        box = [{"lr": 0.1, "step": step}]
+        dist.broadcast_object_list(box, src=0)
+    if step == OPTIONS.step and guilty("group-alone"):
+        dist.all_reduce(torch.ones(8, device=DEVICE), group=dist.new_group(OPTIONS.rank))
+
+
 def stop_here(step):
     """Faults of the host that end or hold up the rank."""
     if guilty("stuck-on-host", step=step):
@@ -130,10 +181,22 @@ def stop_here(step):
         sys.exit(0)
     if guilty("raises", "all-raise", step=step):
         apply_schedule(step)
+    if guilty("terminated", step=step):
+        os.kill(os.getpid(), signal.SIGTERM)
+    if guilty("aborts", step=step):
+        os.abort()
+    if guilty("host-memory", step=step):
+        bytearray(1 << 50)
+    if guilty("holds-gil", step=step):
+        score_with_native_code()
+    if guilty("loader-killed", step=step):
+        list(torch.utils.data.DataLoader(Shards(), num_workers=1))
 
 
 def before_step(step):
     stop_here(step)
+    save_and_meet(step)
+    share_settings(step)
     if OPTIONS.fault == "pauses" and step in (0, OPTIONS.step, OPTIONS.step + 30):
         time.sleep(3)
     if OPTIONS.fault == "late-timeout" and step >= OPTIONS.step:
@@ -215,18 +278,28 @@ def loop_ddp():
         with torch.profiler.record_function("load"):
             batch = next(data)
         before_step(step)
-        loss = model(batch.to(DEVICE), guilty("unused", "branch", step=step)).square().mean()
-        loss.backward()
+        with model.no_sync() if guilty("no-sync", step=step) else contextlib.nullcontext():
+            loss = model(batch.to(DEVICE), guilty("unused", "branch", step=step)).square().mean()
+            loss.backward()
         optimizer.step()
         optimizer.zero_grad()
 
 
-def loop_fsdp():
+def shard(model, mesh=None):
     from torch.distributed.fsdp import fully_shard
-    model = Net().to(DEVICE)
     for layer in model.layers:
-        fully_shard(layer)
-    fully_shard(model)
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    return model
+
+
+def loop_hybrid():
+    """Sharded inside pairs, replicated across them."""
+    loop_fsdp(dist.init_device_mesh("cuda", (WORLD // OPTIONS.tp, OPTIONS.tp), mesh_dim_names=("replicate", "shard")))
+
+
+def loop_fsdp(mesh=None):
+    model = shard(Net().to(DEVICE), mesh)
     for step in steps():
         before_step(step)
         model(torch.randn(64, 1024, device=DEVICE)).square().mean().backward()
@@ -260,9 +333,41 @@ def loop_pipeline():
             dist.recv(batch, RANK - 1)
 
 
+def loop_experts():
+    """Tokens go to their experts and back by all-to-all of uneven sizes, as in a mixture of experts."""
+    weight = torch.randn(512, 512, device=DEVICE)
+    for step in steps():
+        before_step(step)
+        counts = [64 + 16 * ((RANK + peer + step) % 3) for peer in range(WORLD)]
+        if guilty("wrong-splits", step=step):
+            counts[(RANK + 1) % WORLD] *= 2
+        tokens = torch.randn(sum(counts), 512, device=DEVICE)
+        arrived = torch.empty_like(tokens)
+        dist.all_to_all_single(arrived, tokens, counts, counts)
+        back = torch.empty_like(tokens)
+        dist.all_to_all_single(back, arrived @ weight, counts, counts)
+        reduce_once(step, torch.ones(1 << 16, device=DEVICE))
+
+
+def loop_ring():
+    """Every rank exchanges with both neighbours in one batch, as ring attention does."""
+    block = torch.ones(1 << 15, device=DEVICE)
+    incoming = torch.empty_like(block)
+    for step in steps():
+        before_step(step)
+        for turn in range(WORLD - 1):
+            source = RANK - 2 if guilty("wrong-peer", step=step) and turn == 0 else RANK - 1
+            if guilty("ring-skipped", step=step) and turn == 0:
+                continue
+            batch = [dist.P2POp(dist.isend, block, (RANK + 1) % WORLD), dist.P2POp(dist.irecv, incoming, source % WORLD)]
+            for work in dist.batch_isend_irecv(batch):
+                work.wait()
+        reduce_once(step, torch.ones(1 << 14, device=DEVICE))
+
+
 def steps():
     durations = []
-    for step in range(OPTIONS.steps):
+    for step in range(OPTIONS.steps - (7 if guilty("short-data") else 0)):
         if step % 10 == 0:
             print(f"{datetime.datetime.now().isoformat()} rank {RANK} step {step}", flush=True)
         begin = time.perf_counter()
@@ -287,9 +392,13 @@ def main():
         return
     if guilty("absent"):
         time.sleep(3600)
+    if guilty("late-join"):
+        time.sleep(30)
     torch.cuda.set_device(DEVICE)
     dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=OPTIONS.timeout), device_id=DEVICE)
     globals()["loop_" + OPTIONS.loop]()
+    if OPTIONS.fault == "short-data":
+        dist.barrier()
     torch.cuda.synchronize()
     print("finished", flush=True)
     dist.destroy_process_group()
