@@ -20,7 +20,9 @@ using fake::TextAt;
 using std::chrono::seconds;
 
 // Sanitized processes are several times slower: fewer of them keep two cores free for the agent and the server.
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_THREAD__)
+constexpr int kRanks = 4;
+#elif defined(__SANITIZE_ADDRESS__)
 constexpr int kRanks = 12;
 #else
 constexpr int kRanks = 64;

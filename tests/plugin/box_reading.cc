@@ -15,16 +15,6 @@
 
 namespace tacet::fake {
 
-BoxFolder::BoxFolder() {
-  char name[] = "/tmp/tacet-box-XXXXXX";
-  if (mkdtemp(name) == nullptr) std::abort();
-  path_ = name;
-}
-BoxFolder::~BoxFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 ReadBox ReadOneBox(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(in), {});

@@ -8,19 +8,10 @@
 
 #include "evidence/black_box/black_box_parse.h"
 #include "model/fragment.h"
+#include "tests/plugin/box_folder.h"
 
-// For the tests: a folder for boxes, jobs that write into it, and what the tool reads out of them afterwards.
+// For the tests: jobs that write boxes into a folder, and what the tool reads out of them afterwards.
 namespace tacet::fake {
-
-class BoxFolder {
- public:
-  BoxFolder();
-  ~BoxFolder();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 struct ReadBox {
   std::string path;

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
 
+#include "evidence/black_box/black_box_parse.h"
 #include "plugin/nccl_profiler_abi.h"
 #include "plugin/record/open_box.h"
-#include "tests/plugin/box_reading.h"
+#include "tests/plugin/box_folder.h"
 #include "tests/plugin/marked_ops.h"
 
 extern "C" tacet::nccl::Profiler<tacet::nccl::InitV5, tacet::nccl::DescrV7, tacet::nccl::ArgsV4> ncclProfiler_v7;
