@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace tacet {
 namespace {
@@ -88,13 +89,51 @@ class GroupClasses {
   std::map<uint64_t, uint64_t> used_;
 };
 
-uint64_t SymbolOf(const Call& call, GroupClasses& classes) {
-  uint64_t symbol = Mix(classes.ClassOf(call.group), static_cast<uint64_t>(call.kind));
-  if (IsPointToPoint(call.kind)) {
-    symbol = Mix(symbol, static_cast<uint64_t>(int64_t{call.peer.value} - classes.PlaceIn(call.group) + (1 << 20)));
+// What a send or receive looks like depends on where the rank stands: the same call is the one to the next rank of the
+// ring, around its end as well. Where calls go to everybody, as those of an all-to-all do in NCCL's log, their order is
+// each rank's own, and only the direction counts.
+class PeerReader {
+ public:
+  PeerReader(const Incident& incident, const CallStream& stream, GroupClasses& classes)
+      : incident_(incident), stream_(stream), classes_(classes) {}
+
+  uint64_t Distance(uint32_t at) {
+    const Call& call = stream_.calls[at];
+    if (at >= run_end_) ReadRun(at);
+    if (to_everybody_) return 0;
+    const int64_t size = SizeOf(call.group);
+    const int64_t distance = int64_t{call.peer.value} - classes_.PlaceIn(call.group);
+    return static_cast<uint64_t>((size > 0 && distance < 0 && distance + size > 0 ? distance + size : distance) +
+                                 (1 << 20));
   }
-  return symbol;
-}
+
+ private:
+  // Sends and receives of one group that follow each other.
+  void ReadRun(uint32_t at) {
+    const GroupIndex group = stream_.calls[at].group;
+    const int64_t own = classes_.PlaceIn(group);
+    peers_.clear();
+    for (run_end_ = at; run_end_ < stream_.calls.size(); ++run_end_) {
+      const Call& call = stream_.calls[run_end_];
+      if (!IsPointToPoint(call.kind) || call.group != group) break;
+      if (call.peer.value != own) peers_.insert(call.peer.value);
+    }
+    const int64_t size = SizeOf(group);
+    to_everybody_ = size > 2 && static_cast<int64_t>(peers_.size()) >= size - 1;
+  }
+
+  int64_t SizeOf(GroupIndex index) const {
+    const Group& group = incident_.groups[static_cast<uint32_t>(index)];
+    return std::max<int64_t>(group.size, static_cast<int64_t>(group.members.size()));
+  }
+
+  const Incident& incident_;
+  const CallStream& stream_;
+  GroupClasses& classes_;
+  uint32_t run_end_ = 0;
+  bool to_everybody_ = false;
+  std::unordered_set<int32_t> peers_;
+};
 
 std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
   std::vector<Track> tracks;
@@ -104,11 +143,13 @@ std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
       continue;
     Track track{&stream};
     GroupClasses classes(incident, stream, use_names);
+    PeerReader peers(incident, stream, classes);
     for (uint32_t i = 0; i < stream.calls.size(); ++i) {
       const Call& call = stream.calls[i];
       if (call.has(kCoalescedMember) || call.group == GroupIndex::none) continue;
       track.calls.push_back(i);
-      track.symbols.push_back(SymbolOf(call, classes));
+      const uint64_t symbol = Mix(classes.ClassOf(call.group), static_cast<uint64_t>(call.kind));
+      track.symbols.push_back(IsPointToPoint(call.kind) ? Mix(symbol, peers.Distance(i)) : symbol);
     }
     tracks.push_back(std::move(track));
   }
@@ -162,6 +203,20 @@ Continuation Follow(const Track& odd, size_t odd_from, const Track& usual, size_
   return result;
 }
 
+// Several calls in a row are missing or too many: a whole exchange, an evaluation, the reductions of one step.
+bool ClassifyBlock(const Track& odd, const Track& usual, size_t at, Divergence::Kind* kind) {
+  constexpr size_t kLongest = 32, kEnoughAgreement = 4;
+  for (size_t length = 2; length <= kLongest; ++length) {
+    const Continuation skipped = Follow(odd, at, usual, at + length), extra = Follow(odd, at + length, usual, at);
+    const bool skipped_fits = !skipped.broke && skipped.agree >= kEnoughAgreement;
+    const bool extra_fits = !extra.broke && extra.agree >= kEnoughAgreement;
+    if (!skipped_fits && !extra_fits) continue;
+    *kind = skipped_fits && skipped.agree >= extra.agree ? Divergence::Kind::skipped : Divergence::Kind::extra;
+    return true;
+  }
+  return false;
+}
+
 // How the odd one goes on. False when it does not find back: then it may simply play another role.
 bool Classify(const Track& odd, const Track& usual, size_t at, Divergence::Kind* kind) {
   const bool odd_has_next = at + 1 < odd.symbols.size(), usual_has_next = at + 1 < usual.symbols.size();
@@ -178,7 +233,9 @@ bool Classify(const Track& odd, const Track& usual, size_t at, Divergence::Kind*
     return true;
   }
   const bool skipped_fits = !skipped.broke && skipped.agree > 0, extra_fits = !extra.broke && extra.agree > 0;
-  if (!skipped_fits && !extra_fits) return in_step.agree + 1 >= kLookAhead || (!odd_has_next && at >= kEnoughHistory);
+  if (!skipped_fits && !extra_fits)
+    return ClassifyBlock(odd, usual, at, kind) || in_step.agree + 1 >= kLookAhead ||
+           (!odd_has_next && at >= kEnoughHistory);
   *kind = skipped_fits && (!extra_fits || skipped.agree > extra.agree) ? Divergence::Kind::skipped
                                                                        : Divergence::Kind::extra;
   return true;

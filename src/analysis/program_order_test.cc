@@ -191,5 +191,54 @@ TEST(ProgramOrder, NeighboursInAPipelineAreEqualInRole) {
   EXPECT_EQ(compared.all[0].kind, Kind::extra);
 }
 
+// What an all-to-all looks like in NCCL's log: everybody sends to and receives from everybody, each in an order of its
+// own.
+void Exchange(JobSketch& job, int32_t rank, int32_t world) {
+  for (int32_t peer = 0; peer < world; ++peer) {
+    job.Issue(rank, {.kind = OpKind::send, .peer = peer});
+    job.Issue(rank, {.kind = OpKind::recv, .peer = peer});
+  }
+}
+
+TEST(ProgramOrder, AnAllToAllIsOneStepWhereverTheRankStands) {
+  for (const int32_t odd : {-1, 0, 2, 4}) {
+    JobSketch job(5, {CallSource::nccl_log});
+    for (int step = 0; step < 20; ++step) {
+      for (int32_t r = 0; r < 5; ++r) {
+        Exchange(job, r, 5);
+        Exchange(job, r, 5);
+        if (!(r == odd && step == 9)) job.Issue(r, {.kind = OpKind::all_reduce});
+      }
+    }
+    const Compared compared(job, CallSource::nccl_log);
+    if (odd < 0) {
+      EXPECT_TRUE(compared.all.empty());
+      continue;
+    }
+    ASSERT_EQ(compared.all.size(), 1u) << odd;
+    EXPECT_EQ(compared.all[0].odd, Ranks({odd}));
+    EXPECT_EQ(compared.all[0].kind, Kind::skipped);
+    EXPECT_EQ(compared.all[0].usual_call->kind, OpKind::all_reduce);
+  }
+}
+
+TEST(ProgramOrder, AnExchangeWithBothNeighboursIsOneStepAroundTheRing) {
+  JobSketch job(4, {CallSource::nccl_log});
+  for (int step = 0; step < 12; ++step) {
+    for (int32_t r = 0; r < 4; ++r) {
+      for (int turn = 0; turn < 3; ++turn) {
+        if (r == 2 && step == 8 && turn == 0) continue;
+        job.Issue(r, {.kind = OpKind::send, .peer = (r + 1) % 4});
+        job.Issue(r, {.kind = OpKind::recv, .peer = (r + 3) % 4});
+      }
+      job.Issue(r, {.kind = OpKind::all_reduce});
+    }
+  }
+  const Compared compared(job, CallSource::nccl_log);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_EQ(compared.all[0].odd, Ranks({2}));
+  EXPECT_EQ(compared.all[0].kind, Kind::skipped);
+}
+
 }  // namespace
 }  // namespace tacet

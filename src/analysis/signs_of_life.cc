@@ -11,6 +11,9 @@ namespace tacet {
 
 bool IsConsequence(const Event& event) {
   if (event.kind != EventKind::exception) return false;
+  // NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details): the call itself is
+  // wrong.
+  if (Contains(event.text, ", invalid usage") || Contains(event.text, ", invalid argument")) return false;
   for (const std::string_view type :
        {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError", "KeyboardInterrupt",
         "SystemExit", "BrokenPipeError", "ConnectionResetError", "SignalException", "ConnectionRefusedError"})
@@ -73,6 +76,7 @@ void TakeEvent(const Event& event, RankLife& life) {
     case EventKind::ddp_unused_parameters: Keep(life.unused_parameters, event); break;
     case EventKind::watchdog_timeout: Keep(life.timeout, event); break;
     case EventKind::connection_lost: Keep(life.lost_peer, event); break;
+    case EventKind::store_lost: Keep(life.store_lost, event); break;
     case EventKind::dump_signal:
     case EventKind::dump_started: life.asked_to_dump = true; break;
     case EventKind::rendezvous_incomplete:

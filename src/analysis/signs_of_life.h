@@ -48,13 +48,14 @@ struct RankLife {
   const Event* unused_parameters = nullptr;
   const Event* timeout = nullptr;     // its watchdog fired
   const Event* lost_peer = nullptr;   // it saw a connection close
+  const Event* store_lost = nullptr;  // it no longer reaches the store of rank 0
   const Event* init_error = nullptr;  // NCCL or store error while setting up
   const Event* last_event = nullptr;  // latest one with a time
   int64_t last_wall_ns = kNoTime;
   // Something of the process ran after the others had begun to wait.
   bool has_voice() const {
-    return has_stack || has_record || has_stub_record || asked_to_dump || timeout || lost_peer || consequence ||
-           exception || exited || finished || gpu_error;
+    return has_stack || has_record || has_stub_record || asked_to_dump || timeout || lost_peer || store_lost ||
+           consequence || exception || exited || finished || gpu_error;
   }
   bool any() const { return has_record || has_stub_record || has_nccl_log || has_output || has_stack; }
 };

@@ -123,14 +123,14 @@ class Finder {
     } else if (EndedFirst(*life) || (life->finished && analyses_.outcome.hangs())) {
       still.kind = StandstillKind::dead;
     } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::host) {
-      still.kind = StandstillKind::host;
+      still.kind = Lasts() || OthersWait(rank) ? StandstillKind::host : StandstillKind::unclear;
       still.stack = stack->second;
     } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::device_wait &&
-               root.kind == RootKind::not_entered) {
+               root.kind == RootKind::not_entered && Lasts()) {
       // It waits for its GPU before it can issue the operation, and nothing of its communication is open.
       still.kind = StandstillKind::gpu;
       still.stack = stack->second;
-    } else if (root.kind == RootKind::not_entered && still.alive) {
+    } else if (root.kind == RootKind::not_entered && still.alive && !InCommunication(rank)) {
       still.kind = analyses_.outcome.aged ? StandstillKind::host : StandstillKind::unclear;
     } else if (!life->any()) {
       still.kind = StandstillKind::absent;
@@ -138,6 +138,32 @@ class Finder {
       still.kind = ReadSilence(*life, &still);
     }
     return still;
+  }
+
+  bool InCommunication(Rank rank) const {
+    const auto stack = stacks_.find(rank);
+    return stack != stacks_.end() && stack->second->place == StackReading::Place::communication;
+  }
+
+  // Something tells that the waiting took long: a time limit that passed, an operation open for many seconds, a report
+  // of NCCL or PyTorch. Calls and stacks alone are a picture of one moment, and in a running job somebody is always
+  // behind.
+  bool Lasts() const { return analyses_.outcome.hangs() || !analyses_.told.empty(); }
+
+  // At that moment no other stack, and there are at least two, is outside communication and PyTorch's own code, and
+  // none came where it is through the line at which this rank is.
+  bool OthersWait(Rank rank) const {
+    const auto own = stacks_.find(rank);
+    size_t others = 0;
+    for (const auto& [other, reading] : stacks_) {
+      if (other == rank) continue;
+      if (reading->place == StackReading::Place::host) return false;
+      ++others;
+      if (own == stacks_.end() || own->second->innermost_user.line == 0) continue;
+      const std::vector<Frame>& frames = incident_.stacks.Get(reading->thread->stack);
+      if (std::find(frames.begin(), frames.end(), own->second->innermost_user) != frames.end()) return false;
+    }
+    return others >= 2;
   }
 
   // The host called NCCL for the operation and has not come back: its kernel was never launched.
@@ -201,7 +227,7 @@ class Finder {
   // All others printed a stack, and their logs, which would tell of a closed connection, do not; of this rank there are
   // files, but nothing in them was written since.
   bool IsOnlySilentRank(Rank rank) const {
-    if (closing_ || !analyses_.outcome.may_hang()) return false;
+    if (closing_ || !(Lasts() || (analyses_.outcome.may_hang() && OthersWait(rank)))) return false;
     if (const RankLife* own = analyses_.life.Of(rank); own && SpokeSinceOthersWait(*own, {})) return false;
     for (const auto& [other, life] : analyses_.life.ranks) {
       if (other == rank ? life.has_voice() || !life.has_nccl_log : !life.has_stack || !life.has_nccl_log) return false;

@@ -66,10 +66,35 @@ TEST(Standstill, ALogAloneSaysWhoButNotWhy) {
 TEST(Standstill, AStackDecidesBetweenHostAndGpu) {
   JobSketch host = Missing(8, 2, {CallSource::nccl_log});
   host.Stack(2, InDataLoader());
+  host.Say(0, EventKind::watchdog_timeout);
   EXPECT_EQ(Standing(host).KindOf(2), StandstillKind::host);
   JobSketch gpu = Missing(8, 2);
   gpu.Stack(2, InSynchronize());
   EXPECT_EQ(Standing(gpu).KindOf(2), StandstillKind::gpu);
+}
+
+TEST(Standstill, WhereNothingTellsOfTimeAStackOnTheHostIsAPictureOfOneMoment) {
+  // A log without times and one stack: in a running job, too, somebody loads its batch.
+  JobSketch job = Missing(8, 2, {CallSource::nccl_log});
+  job.Stack(2, InDataLoader());
+  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::unclear);
+  // All others wait inside communication at that moment.
+  for (const int32_t r : job.AllBut({2})) job.Stack(r, InSynchronize());
+  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::host);
+  // Or one of them is on its host as well.
+  JobSketch running = Missing(8, 2, {CallSource::nccl_log});
+  running.Stack(2, InDataLoader());
+  for (const int32_t r : running.AllBut({2, 5})) running.Stack(r, InSynchronize());
+  running.Stack(5, InDataLoader());
+  EXPECT_EQ(Standing(running).KindOf(2), StandstillKind::unclear);
+}
+
+TEST(Standstill, ARankThatWaitsForItsGpuForAMomentIsNotStalled) {
+  JobSketch job = Missing(8, 2, {CallSource::nccl_log});
+  job.Stack(2, InSynchronize());
+  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::unclear);
+  job.Say(0, EventKind::watchdog_timeout);
+  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::gpu);
 }
 
 TEST(Standstill, TheOnlyRankWithoutAStackIsFrozen) {

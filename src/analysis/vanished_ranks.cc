@@ -32,7 +32,7 @@ bool ExplainsItself(const RankLife& life) {
 
 bool HasAWord(const RankLife& life) {
   return life.gpu_error || life.exception || life.consequence || life.lost_peer || life.timeout || life.asked_to_dump ||
-         life.has_record || life.init_error;
+         life.has_record || life.init_error || life.store_lost;
 }
 
 struct Census {
@@ -41,6 +41,7 @@ struct Census {
   const Event* timeout = nullptr;  // the first watchdog
   size_t shaken_by_close = 0;      // shaken ranks that lost a peer as well
   size_t absent = 0, told = 0;     // without any file; whose end the launcher or the kernel tells
+  size_t raised = 0;               // whose program raised an error of its own, while its GPU reports nothing
   bool explained = false;
 };
 
@@ -54,6 +55,7 @@ Census Count(SignsOfLife& signs) {
     census.explained |= ExplainsItself(life);
     census.absent += !life.any();
     census.told += !life.gpu_error && (life.segfault || (life.exited && IsFirstHandEnd(*life.exited)));
+    census.raised += !life.gpu_error && life.exception;
     if (life.any() && !HasAWord(life)) census.silent.push_back(&life);
     if (HasContagiousError(life) && !life.oom_killed && !life.cuda_oom) {
       census.shaken.push_back(&life);
@@ -96,11 +98,13 @@ void MarkVanishedRanks(SignsOfLife& signs) {
   const bool told = census.told == 1 && !census.shaken.empty() && LooksShared(census);
   const bool may_be_absent =
       census.absent > 0 && present >= 2 && census.shaken.size() + census.told + census.silent.size() == present;
-  if (told || may_be_absent) return forgive_all();
+  const bool raised = census.raised > 0 && LooksShared(census);
+  if (told || may_be_absent || raised) return forgive_all();
   if (census.explained || census.absent > 0 || census.silent.empty()) return;
-  const bool few = census.silent.size() == 1 || census.silent.size() * 4 <= signs.ranks.size();
-  if (!few || !LooksShared(census)) return;
   const bool all_but_the_silent = census.shaken.size() + census.silent.size() == present;
+  const size_t share = all_but_the_silent ? 3 : 4;
+  const bool few = census.silent.size() == 1 || census.silent.size() * share <= signs.ranks.size();
+  if (!few || !LooksShared(census)) return;
   // A watchdog's abort closes connections too.
   const bool closed = census.closing && (!census.timeout || IsBefore(*census.closing, *census.timeout)) &&
                       !CameLongAfterTheLastStep(signs, *census.closing);

@@ -119,5 +119,39 @@ TEST(VanishedRanks, WhileAnothersFilesAreMissingNobodyIsNamed) {
   EXPECT_TRUE(Read(job).Vanished().empty());
 }
 
+TEST(VanishedRanks, TwoOfSixAreGoneWhereAllOthersLostTheirMemory) {
+  JobSketch job(6, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.GiveOutputs();
+  job.Wait(kSecondNs);
+  for (const int32_t r : job.AllBut({1, 4})) FailOnGpu(job, r);
+  const Read read(job);
+  EXPECT_EQ(read.Vanished(), Ranks({1, 4}));
+  EXPECT_TRUE(read.Faulty().empty());
+}
+
+TEST(VanishedRanks, WhoeverMissesTheStoreIsAlive) {
+  // Rank 0 ran the store; 2 and 3 only notice that it is gone.
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.GiveOutputs();
+  job.Wait(kSecondNs);
+  LoseAPeer(job, 1);
+  FailOnGpu(job, 1);
+  for (const int32_t r : {2, 3}) job.Say(r, EventKind::store_lost);
+  const Read read(job);
+  EXPECT_EQ(read.Vanished(), Ranks({0}));
+  EXPECT_TRUE(read.Faulty().empty());
+}
+
+TEST(VanishedRanks, AnErrorOfTheProgramComesBeforeTheLossOfItsMemory) {
+  JobSketch job(7, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.GiveOutputs();
+  for (const int32_t r : {0, 3, 4, 5, 6}) job.Say(r, EventKind::exception).subject = "ValueError";
+  for (const int32_t r : {1, 2}) FailOnGpu(job, r);
+  EXPECT_EQ(Read(job).Faulty(), Ranks({0, 3, 4, 5, 6}));
+}
+
 }  // namespace
 }  // namespace tacet

@@ -8,6 +8,20 @@
 
 namespace tacet {
 
+// What NCCL itself gave as its reason; empty where the error is none of NCCL's.
+//   NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details)
+//   Last error: no algorithm/protocol available for function Broadcast with datatype ncclInt8. NCCL_ALGO was set to
+//   Tree.
+static std::string LastNcclError(const Case& facts, const Event& exception) {
+  if (!Contains(exception.text, "NCCL error in")) return "";
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::nccl_error || event.rank != exception.rank) continue;
+    const size_t at = event.text.find("Last error: ");
+    if (at != std::string::npos) return "NCCL says " + event.text.substr(at + 12);
+  }
+  return "";
+}
+
 static RuleAnswer JudgeException(const Case& facts) {
   RuleAnswer answer;
   std::map<std::string, std::vector<const Event*>> by_type;
@@ -44,7 +58,8 @@ static RuleAnswer JudgeException(const Case& facts) {
                           ? ""
                           : " in " + sample.function + " (" + sample.file.substr(sample.file.rfind('/') + 1) + ":" +
                                 std::to_string(sample.code_line) + ")";
-  std::string message = sample.text.substr(0, sample.text.find('\n'));
+  std::string message = LastNcclError(facts, sample);
+  if (message.empty()) message = sample.text.substr(0, sample.text.find('\n'));
   if (message.size() > 120) message = message.substr(0, 120) + "...";
   finding.headline = RankWords(finding.ranks) + (many ? " raise " : " raised ") + sample.subject + where +
                      (message.empty() ? "" : ": " + message) + (many ? "; communication is not the cause" : "");

@@ -20,6 +20,22 @@ void FillTexts(const Rule& rule, Finding& finding) {
   std::sort(finding.ranks.begin(), finding.ranks.end());
 }
 
+// Nothing tells how long anybody has waited. In a running job, too, somebody is behind at any moment: the rank is
+// spoken of, but not suspected.
+void SpeakOfAMoment(Finding& finding, const std::string& who, const std::string& where, Diagnosis& diagnosis) {
+  finding.headline = "Where the records end, " + who + (finding.ranks.size() == 1 ? " is" : " are") +
+                     " behind the others before " + where + "; a running job looks like this at any moment";
+  finding.explanation =
+      "The logs do not tell times, and nobody reports a timeout: whether the job stood still or was simply still "
+      "running when the records end cannot be told.";
+  finding.fix = {"If the job hangs: " + std::string("look at ") + who + " first (py-spy dump --pid PID, ps, dmesg).",
+                 "Take the stacks twice, some seconds apart, and run the diagnosis on both."};
+  diagnosis.open.push_back({"Does the job stand still?",
+                            "anything that tells of time: the output with the watchdog's message, flight records "
+                            "(TORCH_FR_BUFFER_SIZE=2000), NCCL RAS (ncclras -f json), or black boxes"});
+  finding.ranks.clear();
+}
+
 // Where waiting ends is known, why is not: the ranks are suspects, the status stays undetermined.
 bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   if (!facts.analyses.outcome.may_hang()) return false;
@@ -32,6 +48,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
     all_absent &= still.kind == StandstillKind::absent;
   }
   if (finding.ranks.empty()) return false;
+  const bool lasts = facts.analyses.outcome.hangs() || !facts.analyses.told.empty();
   finding.status = Status::undetermined;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::possible;
@@ -75,6 +92,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is
   // spoken of, but not suspected.
   if (all_absent && facts.analyses.life.nccl_logs + facts.analyses.life.outputs > 0) finding.ranks.clear();
+  if (!lasts && !silence) SpeakOfAMoment(finding, who, where, diagnosis);
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
   return true;
 }
@@ -169,7 +187,9 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   });
   const bool proven = !diagnosis.findings.empty() && diagnosis.findings[0].severity != Severity::note;
   const bool critical = proven && diagnosis.findings[0].severity == Severity::critical;
-  const bool suspects = !critical && AddSuspects(facts, diagnosis);
+  // A slow rank holds its peers up at most moments: that it is behind when the records end is no more than that.
+  const bool slow = proven && diagnosis.findings[0].status == Status::slow && !analyses.outcome.hangs();
+  const bool suspects = !critical && !slow && AddSuspects(facts, diagnosis);
   if ((!proven && !suspects) ||
       (!critical && !suspects && (analyses.outcome.hangs() || analyses.outcome.first_failure))) {
     SettleWithoutFinding(facts, diagnosis);

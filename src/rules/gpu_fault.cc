@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/text_scan.h"
 #include "model/xid.h"
 #include "rules/rule.h"
@@ -16,6 +18,14 @@ bool IsOfForeignProcess(const Case& facts, const Event& event) {
     known += process.rank.known() && process.pid > 0;
   }
   return known > 0 && known >= facts.analyses.life.ranks.size();
+}
+
+// Ranks issued different things at the same place, and all that the GPUs report is an access out of bounds.
+bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
+  for (const Rank rank : ranks)
+    if (!Contains(facts.analyses.life.Of(rank)->gpu_error->subject, "illegal memory access")) return false;
+  return std::any_of(facts.analyses.sources.begin(), facts.analyses.sources.end(),
+                     [](const SourceAnalysis& source) { return !source.differences.empty(); });
 }
 
 }  // namespace
@@ -57,6 +67,11 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   } else {
     finding.confidence = Confidence::certain;
     finding.weight = 95;
+    // Buffers of different sizes make NCCL's own kernels run over their ends.
+    if (FollowsAMismatch(facts, finding.ranks)) {
+      finding.confidence = Confidence::possible;
+      finding.weight = 30;
+    }
   }
   const bool hangs = facts.analyses.outcome.hangs();
   const bool failed = facts.analyses.outcome.first_failure != nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/text_scan.h"
 #include "rules/init_finding.h"
 #include "rules/odd_holders.h"
 #include "rules/words.h"
@@ -37,6 +38,14 @@ Holders VersionsByRank(const Case& facts) {
   return versions;
 }
 
+// Last error: Duplicate GPU detected : rank 1 and rank 2 both on CUDA device 60
+// in a rank's output, where NCCL's own log is missing. The numbers are those of a communicator that is not told.
+const Event* FindDuplicateGpuError(const Case& facts) {
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::nccl_error && Contains(event.text, "Duplicate GPU detected")) return &event;
+  return nullptr;
+}
+
 void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
       {"duplicate-gpu", "two ranks use the same GPU"},
@@ -46,6 +55,7 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
   };
   for (const auto& [id, words] : kKinds) {
     const Event* event = FindWarning(facts, id);
+    if (!event && id == "duplicate-gpu") event = FindDuplicateGpuError(facts);
     if (!event) continue;
     Finding finding = InitFinding("init-mismatch", event->ranks, 94);
     if (finding.ranks.empty() && id == "duplicate-gpu" && event->group_rank.known() && event->peer_group_rank.known() &&

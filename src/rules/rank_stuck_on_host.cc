@@ -36,7 +36,7 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
         finding->evidence.begin(),
         CiteStack(facts.incident, *still.stack->thread, RankWords({still.rank}) + " is outside communication"));
   }
-  if (!by_stack || !by_calls) finding->confidence = Confidence::likely;
+  if (!by_stack || !by_calls || !facts.analyses.outcome.hangs()) finding->confidence = Confidence::likely;
   finding->weight = 80;
   finding->headline = RankWords(finding->ranks) + (finding->ranks.size() == 1 ? " is" : " are") + " stuck on the host" +
                       (where.empty() ? inside ? " " + InsideWords(inside->host) : "" : " in " + where) + " and " +

@@ -9,6 +9,10 @@
 namespace tacet {
 namespace {
 
+// A rank this many times less late than the worst one is not named beside it: what it costs is noise, or the worst
+// one's delay handed on along a ring or pipeline.
+constexpr int64_t kMinor = 3;
+
 std::string Percent(double share) {
   char text[16];
   std::snprintf(text, sizeof text, "%.0f %%", share * 100);
@@ -45,6 +49,7 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
   for (const Straggler& straggler : report.stragglers) {
     if (!belongs(straggler)) continue;
     if (!worst) worst = &straggler;
+    if (straggler.late_ns * kMinor < worst->late_ns) continue;
     finding.ranks.push_back(straggler.rank);
     const bool now_and_then = straggler.pattern == StragglerPattern::intermittent;
     CiteTimes(facts, straggler.rank,

@@ -18,27 +18,30 @@ struct LateArrival {
   const CallStream* last_stream = nullptr;
 };
 
-// An operation that all members issued, the last one more than the time limit after the first.
+// An operation that all members issued, the last one more than the time limit after the first; or after much of it,
+// where the operation did end on somebody's GPU, so that it did not stand still.
 LateArrival FindLateArrival(const SourceAnalysis& source) {
   for (const GroupCalls& group : source.groups) {
     const int64_t highest = group.HighestEnqueued();
     for (int64_t seq = std::max<int64_t>(highest - 8, 0); seq <= highest; ++seq) {
       LateArrival late;
-      bool whole = true;
+      bool whole = true, ended = false;
       for (const MemberCalls& member : group.members) {
         const Call* call = member.Find(static_cast<uint32_t>(seq));
         if (!call || call->enter_wall_ns == kNoTime) {
           whole = false;
           break;
         }
+        ended |= IsFinished(*call);
         if (!late.first || call->enter_wall_ns < late.first->enter_wall_ns)
           late.first = call, late.first_stream = member.stream;
         if (!late.last || call->enter_wall_ns > late.last->enter_wall_ns)
           late.last = call, late.last_stream = member.stream;
       }
       if (!whole || !late.first || late.first->timeout_ms == 0) continue;
-      if (late.last->enter_wall_ns - late.first->enter_wall_ns >= int64_t{late.first->timeout_ms} * 1'000'000 * 9 / 10)
-        return late;
+      const double limit_ns = late.first->timeout_ms * 1e6;
+      const auto gap_ns = static_cast<double>(late.last->enter_wall_ns - late.first->enter_wall_ns);
+      if (gap_ns >= limit_ns * (ended ? kCloseToLimit : 0.9)) return late;
     }
   }
   return {};

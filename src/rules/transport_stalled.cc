@@ -46,13 +46,14 @@ static RuleAnswer JudgeTransportStalled(const Case& facts) {
     const auto group = std::find_if(source.groups.begin(), source.groups.end(),
                                     [&](const auto& g) { return g.group == waits.common_stall->group; });
     if (group == source.groups.end()) continue;
-    bool all_recorded = true, all_started = true;
+    bool all_recorded = true, all_started = true, somebody_finished = false;
     for (const MemberCalls& member : group->members) {
       const Call* call = member.Find(waits.common_stall->seq);
       all_recorded &= call != nullptr;
+      somebody_finished |= call && IsFinished(*call);
       all_started &= call && member.stream->knows_start && call->state >= CallState::started;
     }
-    if (!all_recorded) continue;
+    if (!all_recorded || somebody_finished) continue;
     if (!all_started) {
       answer.open.push_back({"Did every GPU begin " + OperationWords(facts.incident, *waits.common_stall) + "?",
                              "flight records with TORCH_NCCL_ENABLE_TIMING=1, or black boxes of the Tacet plugin"});
