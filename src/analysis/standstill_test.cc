@@ -78,23 +78,23 @@ TEST(Standstill, WhereNothingTellsOfTimeAStackOnTheHostIsAPictureOfOneMoment) {
   JobSketch job = Missing(8, 2, {CallSource::nccl_log});
   job.Stack(2, InDataLoader());
   EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::unclear);
-  // All others wait inside communication at that moment.
-  for (const int32_t r : job.AllBut({2})) job.Stack(r, InSynchronize());
-  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::host);
-  // Or one of them is on its host as well.
-  JobSketch running = Missing(8, 2, {CallSource::nccl_log});
-  running.Stack(2, InDataLoader());
-  for (const int32_t r : running.AllBut({2, 5})) running.Stack(r, InSynchronize());
-  running.Stack(5, InDataLoader());
-  EXPECT_EQ(Standing(running).KindOf(2), StandstillKind::unclear);
+}
+
+TEST(Standstill, AStackOnTheHostCountsWhereAllOthersWaitAtThatMoment) {
+  for (const bool another : {false, true}) {
+    JobSketch job = Missing(8, 2, {CallSource::nccl_log});
+    for (int32_t r = 0; r < 8; ++r) job.Stack(r, r == 2 || (another && r == 5) ? InDataLoader() : InSynchronize());
+    EXPECT_EQ(Standing(job).KindOf(2), another ? StandstillKind::unclear : StandstillKind::host);
+  }
 }
 
 TEST(Standstill, ARankThatWaitsForItsGpuForAMomentIsNotStalled) {
-  JobSketch job = Missing(8, 2, {CallSource::nccl_log});
-  job.Stack(2, InSynchronize());
-  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::unclear);
-  job.Say(0, EventKind::watchdog_timeout);
-  EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::gpu);
+  for (const bool timeout : {false, true}) {
+    JobSketch job = Missing(8, 2, {CallSource::nccl_log});
+    job.Stack(2, InSynchronize());
+    if (timeout) job.Say(0, EventKind::watchdog_timeout);
+    EXPECT_EQ(Standing(job).KindOf(2), timeout ? StandstillKind::gpu : StandstillKind::unclear);
+  }
 }
 
 TEST(Standstill, TheOnlyRankWithoutAStackIsFrozen) {

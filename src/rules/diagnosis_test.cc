@@ -180,5 +180,28 @@ TEST(Verdict, EveryCitedPlaceIsInAFileOfTheJob) {
     }
 }
 
+// Rank 5 of 8 is one call behind when the logs end.
+JobSketch Behind() {
+  JobSketch job(8, {CallSource::nccl_log});
+  job.GiveOutputs();
+  job.Rounds(10);
+  for (const int32_t r : job.AllBut({5})) job.Issue(r, {});
+  return job;
+}
+
+TEST(Verdict, WithoutAnythingThatTellsOfTimeWhoIsBehindIsSpokenOfButNotSuspected) {
+  JobSketch job = Behind();
+  const Diagnosis moment = JudgedCase(job).Verdict();
+  EXPECT_EQ(moment.status, Status::undetermined);
+  EXPECT_TRUE(moment.ranks.empty());
+  EXPECT_NE(moment.headline.find("rank 5"), std::string::npos) << moment.headline;
+}
+
+TEST(Verdict, ATimeoutMakesASuspectOfWhoIsBehind) {
+  JobSketch job = Behind();
+  job.TimeOut(0, 11);
+  EXPECT_EQ(JudgedCase(job).Verdict().ranks, Ranks({5}));
+}
+
 }  // namespace
 }  // namespace tacet

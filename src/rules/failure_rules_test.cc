@@ -165,6 +165,20 @@ TEST(ApplicationException, AReaderThatFindsItsFileCutShortIsAnErrorOfTheApplicat
   EXPECT_EQ(JudgedCase(job).Only("application-exception").ranks, Ranks({2}));
 }
 
+TEST(ApplicationException, AWrongCallOfNcclIsFirstHandAndToldInItsOwnWords) {
+  JobSketch job(4);
+  job.Rounds(5);
+  for (int r = 0; r < 4; ++r) {
+    Raise(job, r, "torch.distributed.DistBackendError",
+          "NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details)");
+    job.Say(r, EventKind::nccl_error).text =
+        "NCCL error in: ProcessGroupNCCL.cpp:3780\nLast error: no algorithm available for Broadcast";
+  }
+  const Finding finding = JudgedCase(job).Only("application-exception");
+  EXPECT_EQ(finding.ranks, Ranks({0, 1, 2, 3}));
+  EXPECT_NE(finding.headline.find("NCCL says no algorithm available"), std::string::npos) << finding.headline;
+}
+
 TEST(ApplicationException, LeavesMemoryAndDdpToTheirOwnCauses) {
   JobSketch job(4);
   Raise(job, 1, "torch.OutOfMemoryError", "CUDA out of memory");

@@ -105,6 +105,14 @@ TEST_P(Late, ARankThatIsLateNowAndThenIsIntermittent) {
       "straggler-intermittent", Ranks({rank}));
 }
 
+TEST(Stragglers, WhoIsMuchLessLateIsNotNamedBesideTheWorst) {
+  const auto plan = [](int64_t second) {
+    return [=](int32_t r, int) { return Before{.compute = (r == 1 ? 80 : r == 3 ? second : 20) * kMs}; };
+  };
+  ExpectOnly(Traced(8, 12, plan(32)), "straggler-compute", Ranks({1}));
+  ExpectOnly(Traced(8, 12, plan(70)), "straggler-compute", Ranks({1, 3}));
+}
+
 TEST(Stragglers, AnEvenJobHasNone) {
   const JudgedCase judged = Traced(8, 12, [](int32_t, int) { return Before{}; });
   ExpectOnly(judged, "", {});

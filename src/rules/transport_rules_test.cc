@@ -161,6 +161,21 @@ TEST_P(StalledWorld, ARankThatCameAfterTheLimitShowsThatTheLimitIsShort) {
   }
 }
 
+TEST(TimeoutTooShort, AnOperationThatEndedOnSomeGpusDidNotStandStill) {
+  // Rank 0 came after 52 of 60 seconds; two GPUs have ended the operation when the watchdogs of the other two fire.
+  JobSketch job(4);
+  job.timeout_ms = 60'000;
+  job.Rounds(6);
+  for (const int32_t r : {2, 3}) job.Issue(r, kStarted);
+  job.Wait(52 * kSecondNs);
+  for (const int32_t r : {0, 1}) job.Issue(r, {});
+  job.Wait(8 * kSecondNs);
+  for (const int32_t r : {2, 3}) job.TimeOut(r, 7);
+  const JudgedCase judged(job);
+  EXPECT_EQ(judged.Verdict().cause, "timeout-too-short");
+  EXPECT_FALSE(judged.Fires("transport-stalled"));
+}
+
 TEST(TimeoutTooShort, WhoIsWaitedForAgainButNotYetForLongIsLateAndNotStuck) {
   JobSketch job(4);
   job.timeout_ms = 60'000;
