@@ -6,6 +6,8 @@
 #include "analysis/group_calls.h"
 #include "analysis/vanished_ranks.h"
 #include "base/text_scan.h"
+#include "model/event_ties.h"
+#include "model/xid.h"
 
 namespace tacet {
 
@@ -30,6 +32,20 @@ bool IsConsequence(const Event& event) {
 
 bool IsAftermath(const Event& event) {
   return event.kind == EventKind::xid && (event.value == 43 || event.value == 45);
+}
+
+// Errors of the machine's own memory name a controller ("MC0", "memory", "machine check"), those of a GPU its address.
+bool IsDeviceFault(const Event& event) {
+  switch (event.kind) {
+    case EventKind::xid: {
+      const XidMeaning* entry = FindXid(event.value);
+      return !IsAftermath(event) && (!entry || entry->ends_process);
+    }
+    case EventKind::nvlink_error: return true;
+    case EventKind::ecc_error: return event.value > 0 && BusIdOf(event.subject) >= 0;
+    case EventKind::pcie_error: return event.value == 2 && event.rank.known();
+    default: return false;
+  }
 }
 
 bool IsFirstHandEnd(const Event& event) {
@@ -64,13 +80,16 @@ void TakeEvent(const Event& event, RankLife& life) {
       break;
     case EventKind::oom_kill: Keep(life.oom_killed, event); break;
     case EventKind::segfault: Keep(life.segfault, event); break;
+    case EventKind::hung_task: Keep(life.hung_task, event); break;
     case EventKind::cuda_error:
       Keep(Contains(event.subject, "out of memory") ? life.cuda_oom : life.gpu_error, event);
       break;
     case EventKind::xid:
     case EventKind::ecc_error:
     case EventKind::nvlink_error:
-      if (!IsAftermath(event)) Keep(life.gpu_error, event);
+    case EventKind::pcie_error:
+      if (IsDeviceFault(event)) Keep(life.gpu_error, event);
+      if (event.kind == EventKind::xid && !IsDeviceFault(event) && !IsAftermath(event)) Keep(life.mild_xid, event);
       break;
     case EventKind::exception: Keep(IsConsequence(event) ? life.consequence : life.exception, event); break;
     case EventKind::ddp_unused_parameters: Keep(life.unused_parameters, event); break;

@@ -14,6 +14,10 @@ bool IsConsequence(const Event& event);
 // An Xid that the driver writes because a process ended or its channel was taken away: it names no fault of the device.
 bool IsAftermath(const Event& event);
 
+// The kernel says that a GPU failed, in a way that its user does not survive: an Xid of that kind, an uncorrected
+// memory error, an NVLink error, a PCIe device that is lost (only where it is known to be a rank's GPU).
+bool IsDeviceFault(const Event& event);
+
 // An end that nobody else's failure brings about: a segmentation fault, SIGKILL, an exit code of the program's own.
 // SIGABRT is the watchdog's, SIGTERM the launcher's, and code 1 what Python gives for any exception, that of a lost
 // peer too.
@@ -42,6 +46,8 @@ struct RankLife {
   const Event* shared_gpu_error = nullptr;
   const Event* cuda_oom = nullptr;
   const Event* segfault = nullptr;
+  const Event* hung_task = nullptr;    // the kernel says that the process is blocked in it (D state)
+  const Event* mild_xid = nullptr;     // an Xid that programs survive: it names no fault by itself
   bool vanished = false;               // gone without a word, see vanished_ranks
   const Event* exception = nullptr;    // first uncaught one that is not a consequence
   const Event* consequence = nullptr;  // first uncaught one that is

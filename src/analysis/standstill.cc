@@ -85,6 +85,7 @@ class Finder {
     ReadStoppedHearts(analyses_, closing_, view);
     if (view.ranks.empty()) FindByStackAlone(view);
     if (view.ranks.empty()) FindBySilence(view);
+    if (view.ranks.empty()) FindByKernel(view);
     if (view.ranks.empty()) FindByReport(view);
     ChooseOperation(view);
     return view;
@@ -130,6 +131,9 @@ class Finder {
       // It waits for its GPU before it can issue the operation, and nothing of its communication is open.
       still.kind = StandstillKind::gpu;
       still.stack = stack->second;
+    } else if (life->hung_task && root.kind != RootKind::gpu_behind) {
+      still.kind = StandstillKind::frozen;
+      still.hung_task = life->hung_task;
     } else if (root.kind == RootKind::not_entered && still.alive && !InCommunication(rank)) {
       still.kind = analyses_.outcome.aged ? StandstillKind::host : StandstillKind::unclear;
     } else if (!life->any()) {
@@ -305,6 +309,17 @@ class Finder {
     }
   }
 
+  // The job hangs, and the kernel says that few of its processes are blocked inside it.
+  void FindByKernel(StandstillView& view) const {
+    if (!analyses_.outcome.hangs()) return;
+    for (const SourceAnalysis& source : analyses_.sources)
+      if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+    for (const auto& [rank, life] : analyses_.life.ranks)
+      if (life.hung_task && !IsExplained(life) && !life.timeout)
+        view.ranks.push_back({.rank = rank, .kind = StandstillKind::frozen, .hung_task = life.hung_task});
+    if (view.ranks.size() * 2 > analyses_.life.ranks.size()) view.ranks.clear();
+  }
+
   // No record shows it, but RAS or PyTorch's own report names who lags.
   void FindByReport(StandstillView& view) const {
     const auto world = static_cast<size_t>(std::max<int64_t>(incident_.world_size, 1));
@@ -318,9 +333,21 @@ class Finder {
         still.kind = StandstillKind::host;
         still.stack = stack->second;
       }
+      if (const RankLife* life = analyses_.life.Of(told.rank); life && !still.stack) ReadEndOf(*life, &still);
       view.ranks.push_back(still);
       for (const Rank rank : told.waiters) view.waiters.push_back(rank);
     }
+  }
+
+  // What its own output says of the end of a rank that only others' reports name.
+  void ReadEndOf(const RankLife& life, Standstill* still) const {
+    still->alive = life.asked_to_dump;
+    if (IsExplained(life))
+      still->kind = StandstillKind::explained;
+    else if (life.vanished || EndedFirst(life))
+      still->kind = StandstillKind::dead;
+    else if (life.asked_to_dump && analyses_.outcome.hangs())
+      still->kind = StandstillKind::host;  // its monitor still spoke, and it had not issued the operation
   }
 
   void ChooseOperation(StandstillView& view) const {

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "analysis/watchdog_waits.h"
+
 namespace tacet {
 namespace {
 
@@ -73,6 +75,7 @@ std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
                                            event.rank.known() && event.rank != rank ? std::vector<Rank>{event.rank}
                                                                                     : std::vector<Rank>{}});
   }
+  for (ToldLaggard& laggard : FindWatchdogLaggards(incident)) behind.try_emplace(laggard.rank, std::move(laggard));
   std::vector<ToldLaggard> out;
   for (auto& [rank, laggard] : behind)
     if (!ahead.contains(rank)) out.push_back(std::move(laggard));

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "model/event_ties.h"
 #include "model/group_join.h"
 #include "model/identity.h"
 #include "model/job_split.h"
@@ -138,7 +139,7 @@ class JobBuilder {
   void Finish() {
     SettleWorldSize();
     groups_.Finish();
-    TieEventsToProcesses();
+    TieEventsToProcesses(incident_);
     RejectStaleStreams();
     MarkStreamsEndedByError();
     ForgiveLateFinishes(incident_.streams);
@@ -162,19 +163,6 @@ class JobBuilder {
       if (event.kind == EventKind::rendezvous_incomplete && event.value2 < (1 << 24))
         size = std::max(size, event.value2);
     incident_.world_size = size;
-  }
-
-  // Kernel and scheduler lines know a pid, not a rank.
-  void TieEventsToProcesses() {
-    for (Event& event : incident_.events) {
-      if (event.rank.known() || event.pid < 0) continue;
-      const std::string_view host =
-          event.speaker == kNobody ? "" : std::string_view(incident_.processes[event.speaker].host);
-      const uint32_t process = FindByPid(incident_, event.pid, host);
-      if (process == kNobody) continue;
-      event.speaker = process;
-      event.rank = incident_.processes[process].rank;
-    }
   }
 
   // The first call of the run that the newest dump is of: dumps whose times overlap are of one run. A dump that ends

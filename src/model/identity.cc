@@ -17,11 +17,6 @@ std::string_view ShortHost(std::string_view host) {
   return LooksLikeAddress(host) ? host : host.substr(0, host.find('.'));
 }
 
-bool HostsAgree(std::string_view a, std::string_view b) {
-  if (a.empty() || b.empty() || LooksLikeAddress(a) || LooksLikeAddress(b)) return true;
-  return ShortHost(a) == ShortHost(b);
-}
-
 struct SpeakerRef {
   size_t fragment;  // position in the member list
   uint32_t index;
@@ -46,6 +41,11 @@ uint32_t AddProcess(const Speaker& speaker, Incident& incident) {
 }
 
 }  // namespace
+
+bool HostsAgree(std::string_view a, std::string_view b) {
+  if (a.empty() || b.empty() || LooksLikeAddress(a) || LooksLikeAddress(b)) return true;
+  return ShortHost(a) == ShortHost(b);
+}
 
 uint32_t FindByPid(const Incident& incident, int64_t pid, std::string_view host) {
   // One process may be known twice, under its host's name and under its pod's: then the one with a rank is meant.

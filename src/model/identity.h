@@ -17,4 +17,7 @@ SpeakerMap JoinSpeakers(const std::vector<Fragment>& fragments, const std::vecto
 // The process with this pid; host may be empty. kNobody when there is none or more than one.
 uint32_t FindByPid(const Incident& incident, int64_t pid, std::string_view host);
 
+// False where two names are of different hosts. An unknown name and an address agree with any.
+bool HostsAgree(std::string_view a, std::string_view b);
+
 }  // namespace tacet

@@ -33,7 +33,7 @@ bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
 static RuleAnswer JudgeGpuFault(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
-  const Event* lead = nullptr;
+  const Event *lead = nullptr, *mild = nullptr;
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
     if (!life.gpu_error) continue;
     finding.ranks.push_back(rank);
@@ -41,12 +41,23 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
     if (finding.evidence.size() < 3)
       finding.evidence.push_back(CiteEvent(*life.gpu_error, "the GPU error of " + RankWords({rank})));
   }
-  if (!lead) {
+  // An Xid that programs survive is a hint only where everybody waits for that very rank and nothing else tells why.
+  for (const Standstill& still : facts.standstill.ranks) {
+    const RankLife* life = facts.analyses.life.Of(still.rank);
+    if (lead || !life || !life->mild_xid) continue;
+    if (still.kind != StandstillKind::unclear && still.kind != StandstillKind::gpu) continue;
+    mild = life->mild_xid;
+    finding.ranks.push_back(still.rank);
+    finding.evidence.push_back(CiteEvent(*mild, "the GPU error of " + RankWords({still.rank})));
+  }
+  if (!lead && mild) {
+    lead = mild;
+    finding.confidence = Confidence::likely;
+    finding.weight = 75;
+  } else if (!lead) {
     // A fault whose rank is not told still matters when somebody stands still or the job failed.
     for (const Event& event : facts.incident.events) {
-      if (event.kind != EventKind::xid && event.kind != EventKind::nvlink_error && event.kind != EventKind::ecc_error)
-        continue;
-      if (IsAftermath(event) || event.rank.known()) continue;
+      if (!IsDeviceFault(event) || event.rank.known()) continue;
       if (IsOfForeignProcess(facts, event)) {
         if (answer.open.empty() && facts.analyses.outcome.hangs())
           answer.open.push_back({"Was pid " + std::to_string(event.pid) +

@@ -145,6 +145,50 @@ TEST(GpuFault, ACudaErrorIsACrash) {
   EXPECT_EQ(finding.status, Status::crash);
 }
 
+TEST(GpuFault, AnXidThatProgramsSurviveCountsOnlyForTheRankThatIsWaitedFor) {
+  for (const int32_t rank : {5, 2}) {
+    JobSketch job(8, {CallSource::nccl_log});
+    job.Rounds(20);
+    job.IssueOn(job.AllBut({5}), {});
+    for (const int32_t r : job.AllBut({5})) job.TimeOut(r, 21);
+    TellXid(job, 63, rank);
+    const JudgedCase judged(job);
+    if (rank == 5) {
+      EXPECT_EQ(judged.Only("gpu-fault").ranks, Ranks({5}));
+      EXPECT_EQ(judged.Only("gpu-fault").confidence, Confidence::likely);
+    } else {
+      EXPECT_FALSE(judged.Fires("gpu-fault"));
+    }
+  }
+}
+
+TEST(GpuFault, ErrorsOfTheMachinesMemoryAreNotTheGpus) {
+  for (const char* subject : {"MC0", "machine check", "memory"}) {
+    JobSketch job(4);
+    job.Rounds(20);
+    job.IssueOn({0, 1, 2}, kStarted);
+    job.Wait(600 * kSecondNs);
+    Event& event = job.Tell(EventKind::ecc_error);
+    event.subject = subject;
+    event.value = 1;
+    EXPECT_FALSE(JudgedCase(job).Fires("gpu-fault")) << subject;
+  }
+}
+
+TEST(GpuFault, APcieDeviceThatIsLostCountsWhereItIsARanksGpu) {
+  for (const int32_t rank : {3, -1}) {
+    JobSketch job(4);
+    job.Rounds(20);
+    job.IssueOn({0, 1, 2}, kStarted);
+    job.Wait(600 * kSecondNs);
+    Event& event = job.Tell(EventKind::pcie_error);
+    event.subject = "0000:4b:00.0";
+    event.value = 2;
+    event.rank = Rank{rank};
+    EXPECT_EQ(JudgedCase(job).Fires("gpu-fault"), rank == 3);
+  }
+}
+
 TEST(GpuFault, XidsThatFollowAKillAreAftermath) {
   for (const int64_t code : {43, 45}) {
     JobSketch job(8);

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/watchdog_waits.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -171,11 +172,42 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   answer.findings.push_back(std::move(finding));
 }
 
+// Where no calls are recorded the watchdogs still tell what each rank waits in.
+void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause, RuleAnswer& answer) {
+  if (!facts.analyses.sources.empty() || (aspect != CallAspect::size && aspect != CallAspect::operation)) return;
+  for (const WatchdogDifference& difference : FindWatchdogDifferences(facts.incident)) {
+    if (difference.size != (aspect == CallAspect::size)) continue;
+    const auto words = [&](const Event& event) {
+      return aspect == CallAspect::size ? std::to_string(event.count) + " elements" : std::string(Name(event.op));
+    };
+    Finding finding;
+    finding.cause = cause;
+    finding.status = Status::hang;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::likely;
+    finding.weight = 82;
+    finding.ranks = difference.odd_ranks;
+    finding.affected_ranks = difference.usual_ranks;
+    finding.operation = OperationRef{difference.odd->op, difference.odd->seq, -1};
+    finding.headline = RankWords(difference.odd_ranks) + (difference.odd_ranks.size() == 1 ? " waits" : " wait") +
+                       " in " + std::string(AspectWords(aspect)) + " at #" + std::to_string(difference.odd->seq) +
+                       ": " + words(*difference.odd) + " where " + RankWords(difference.usual_ranks) + " wait in " +
+                       words(*difference.usual);
+    finding.evidence.push_back(CiteEvent(*difference.odd, RankWords(difference.odd_ranks) + " waits in this"));
+    finding.evidence.push_back(CiteEvent(*difference.usual, RankWords(difference.usual_ranks) + " wait in this"));
+    answer.open.push_back({"Is this the first difference, or do the calls differ since an earlier one?",
+                           "flight records or NCCL logs (NCCL_DEBUG_SUBSYS=INIT,COLL) of all ranks"});
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
 }  // namespace
 
 RuleAnswer JudgeMismatch(const Case& facts, CallAspect aspect, std::string_view cause) {
   RuleAnswer answer;
   JudgeDetailReports(facts, aspect, cause, answer);
+  if (answer.findings.empty()) JudgeWatchdogs(facts, aspect, cause, answer);
   const CallDifference* difference = FirstDifferenceOf(facts);
   if (difference && difference->aspect == aspect && difference->reading == CallDifference::Reading::substituted)
     answer.findings.push_back(FindingOf(facts, *difference, cause));

@@ -6,6 +6,16 @@
 
 namespace tacet {
 
+static bool CiteHungTasks(const Case& facts, std::vector<EvidenceItem>& evidence) {
+  bool any = false;
+  for (const Standstill& still : facts.standstill.ranks) {
+    if (still.kind != StandstillKind::frozen || !still.hung_task) continue;
+    evidence.insert(evidence.begin(), CiteEvent(*still.hung_task, "the kernel waits for " + RankWords({still.rank})));
+    any = true;
+  }
+  return any;
+}
+
 static RuleAnswer JudgeFrozen(const Case& facts) {
   RuleAnswer answer;
   auto finding = StandstillFinding(facts, StandstillKind::frozen, "rank-frozen");
@@ -19,6 +29,14 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
     finding->confidence = Confidence::certain;
     finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") +
                         " frozen: " + SilenceWords(facts, *silence) + "; " + WaitWords(facts);
+    answer.findings.push_back(std::move(*finding));
+    return answer;
+  }
+  if (CiteHungTasks(facts, finding->evidence)) {
+    finding->confidence = Confidence::certain;
+    finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") +
+                        " frozen: the kernel reports the process blocked inside it (D state)";
+    if (const std::string waits = WaitWords(facts); !waits.empty()) finding->headline += "; " + waits;
     answer.findings.push_back(std::move(*finding));
     return answer;
   }

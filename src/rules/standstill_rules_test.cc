@@ -243,6 +243,27 @@ TEST_P(LostRankWithPeers, ARankWithoutDumpAndStackWhosePeersHaveBothIsFrozen) {
   EXPECT_EQ(verdict.status, Status::hang);
 }
 
+TEST(RankFrozen, AProcessThatTheKernelReportsAsBlockedIsFrozen) {
+  JobSketch job(8, {CallSource::nccl_log});
+  job.Rounds(20);
+  job.IssueOn(job.AllBut({5}), {});
+  for (const int32_t r : job.AllBut({5})) job.TimeOut(r, 21);
+  Event& blocked = job.Tell(EventKind::hung_task);
+  blocked.rank = Rank{5};
+  blocked.value = 122;
+  const JudgedCase judged(job);
+  EXPECT_EQ(judged.Only("rank-frozen").ranks, Ranks({5}));
+  EXPECT_EQ(judged.Only("rank-frozen").confidence, Confidence::certain);
+}
+
+TEST(RankFrozen, ABlockedTaskInAJobThatEndedWellIsNothing) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(20);
+  job.Tell(EventKind::hung_task).rank = Rank{2};
+  job.FinishAll();
+  EXPECT_FALSE(JudgedCase(job).Fires("rank-frozen"));
+}
+
 TEST(RankFrozen, StaysSilentWhenConnectionsClosed) {
   JobSketch job = Frozen({8, 3, 10});
   job.Log(4, EventKind::connection_lost);

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/watchdog_waits.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace tacet {
+namespace {
+
+bool IsDefault(const Event& event) {
+  return event.group_name == "0" || event.group_description == "default_pg" ||
+         (event.kind == EventKind::dump_signal && event.group_name.empty());
+}
+
+bool SharesItsName(const std::map<Rank, const Event*>& waits) {
+  std::set<GroupRank> seen;
+  return std::any_of(waits.begin(), waits.end(), [&](const auto& one) {
+    return one.second->group_rank.known() && !seen.insert(one.second->group_rank).second;
+  });
+}
+
+// Sends and receives count by themselves, and a coalesced group tells nothing of what is in it.
+bool IsComparable(const Event& event) {
+  return event.seq >= 0 && event.op != OpKind::unknown && event.op != OpKind::coalesced && !IsPointToPoint(event.op);
+}
+
+// Operations of which every rank passes the same number of elements.
+bool HasEvenSizes(OpKind kind) {
+  return kind == OpKind::all_reduce || kind == OpKind::broadcast || kind == OpKind::reduce ||
+         kind == OpKind::reduce_scatter;
+}
+
+std::string CallWords(const Event& wait) { return std::string(Name(wait.op)) + " #" + std::to_string(wait.seq); }
+
+// Files in which several ranks speak: then a rank between them without a word said nothing.
+std::map<FileId, std::set<Rank>> RanksByFile(const Incident& incident) {
+  std::map<FileId, std::set<Rank>> ranks;
+  for (const Process& process : incident.processes)
+    for (const FileId file : process.files)
+      if (process.rank.known() &&
+          incident.files[static_cast<uint32_t>(file)].format.find("torch_log") != std::string::npos)
+        ranks[file].insert(process.rank);
+  return ranks;
+}
+
+bool WasCollected(Rank rank, const std::map<FileId, std::set<Rank>>& by_file) {
+  return std::any_of(by_file.begin(), by_file.end(), [&](const auto& file) {
+    return file.second.contains(rank) || (*file.second.begin() < rank && rank < *file.second.rbegin());
+  });
+}
+
+// All wait in one and the same operation of the whole job, and few say nothing.
+void AddSilentRanks(const Incident& incident, const WatchdogGroup& group, const std::set<Rank>& waiting,
+                    std::vector<ToldLaggard>& out) {
+  if (!group.whole_job || group.waits.size() < 2) return;
+  const Event& first = *group.waits.begin()->second;
+  std::vector<Rank> waiters;
+  for (const auto& [rank, wait] : group.waits) {
+    if (wait->seq != first.seq || wait->op != first.op) return;
+    waiters.push_back(rank);
+  }
+  const auto by_file = RanksByFile(incident);
+  std::vector<Rank> silent;
+  for (const Rank rank : incident.AllRanks()) {
+    if (waiting.contains(rank)) continue;      // here or in another group: a victim
+    if (!WasCollected(rank, by_file)) return;  // nobody knows what it had to say
+    if (group.LastEnqueued(rank) < first.seq || !group.enqueued.contains(rank)) silent.push_back(rank);
+  }
+  if (silent.empty() || silent.size() * 2 > waiters.size()) return;
+  for (const Rank rank : silent)
+    out.push_back({rank, first.source,
+                   "reports no timeout, while " + std::to_string(waiters.size()) + " ranks wait in " + CallWords(first),
+                   waiters, GroupIndex::none});
+}
+
+}  // namespace
+
+int64_t WatchdogGroup::LastEnqueued(Rank rank) const {
+  const auto found = enqueued.find(rank);
+  return found == enqueued.end() ? -1 : found->second->value;
+}
+
+std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident) {
+  std::map<std::string, WatchdogGroup> groups;
+  for (const Event& event : incident.events) {
+    const bool wait = event.kind == EventKind::watchdog_timeout && IsComparable(event);
+    const bool status = event.kind == EventKind::watchdog_status && event.value >= 0;
+    const bool signal = event.kind == EventKind::dump_signal && event.value >= 0;
+    if (!event.rank.known() || (!wait && !status && !signal)) continue;
+    WatchdogGroup& group = groups[IsDefault(event) ? "0" : event.group_name];
+    group.whole_job |= IsDefault(event);
+    if (wait) group.waits.try_emplace(event.rank, &event);
+    if (status || signal) {
+      const Event*& known = group.enqueued[event.rank];
+      if (!known || known->value < event.value) known = &event;
+    }
+  }
+  std::vector<WatchdogGroup> out;
+  for (auto& [name, group] : groups) {
+    group.name = name;
+    if (groups.size() == 1 && name.empty()) group.whole_job = true;
+    if (!group.waits.empty() && !SharesItsName(group.waits)) out.push_back(std::move(group));
+  }
+  return out;
+}
+
+std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident) {
+  std::vector<WatchdogDifference> out;
+  for (const WatchdogGroup& group : ReadWatchdogGroups(incident)) {
+    using Shape = std::tuple<OpKind, int64_t>;
+    std::map<int64_t, std::map<Shape, std::vector<Rank>>> by_number;
+    for (const auto& [rank, wait] : group.waits)
+      by_number[wait->seq][{wait->op, HasEvenSizes(wait->op) ? wait->count : -1}].push_back(rank);
+    for (const auto& [number, shapes] : by_number) {
+      if (shapes.size() != 2) continue;
+      auto usual = shapes.begin(), odd = std::next(usual);
+      if (usual->second.size() < odd->second.size()) std::swap(usual, odd);
+      if (usual->second.size() == odd->second.size()) continue;
+      const bool size = std::get<OpKind>(usual->first) == std::get<OpKind>(odd->first);
+      out.push_back({size, group.waits.at(usual->second.front()), group.waits.at(odd->second.front()), usual->second,
+                     odd->second});
+    }
+  }
+  return out;
+}
+
+std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
+  std::vector<ToldLaggard> out;
+  const std::vector<WatchdogGroup> groups = ReadWatchdogGroups(incident);
+  std::set<Rank> waiting;
+  for (const WatchdogGroup& group : groups)
+    for (const auto& [rank, wait] : group.waits) waiting.insert(rank);
+  for (const WatchdogGroup& group : groups) {
+    const Event* front = nullptr;
+    for (const auto& [rank, wait] : group.waits)
+      if (!front || wait->seq < front->seq) front = wait;
+    std::vector<Rank> waiters;
+    for (const auto& [rank, wait] : group.waits) waiters.push_back(rank);
+    const size_t before = out.size();
+    for (const auto& [rank, line] : group.enqueued)
+      if (line->value < front->seq && !waiting.contains(rank))
+        out.push_back({rank, line->source,
+                       "has enqueued " + std::to_string(line->value) + " where its peers wait in " + CallWords(*front),
+                       waiters, GroupIndex::none});
+    if (out.size() == before) AddSilentRanks(incident, group, waiting, out);
+  }
+  return out;
+}
+
+}  // namespace tacet

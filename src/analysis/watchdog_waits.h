@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/told_laggards.h"
+#include "model/incident.h"
+
+namespace tacet {
+
+// Where the ranks of one group wait, by nothing but the words of their watchdogs: often all that is left of a hang.
+struct WatchdogGroup {
+  std::string name;                       // "" where the release prints no group: then all are taken for one
+  bool whole_job = false;                 // the default group, or the only one there is
+  std::map<Rank, const Event*> waits;     // first timeout of each rank
+  std::map<Rank, const Event*> enqueued;  // the line that tells the last number a rank has enqueued
+  int64_t LastEnqueued(Rank rank) const;
+};
+
+// Groups whose members cannot be told apart (two groups of one name) are left out.
+std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident);
+
+// Ranks that wait in another call than most of the group at the same number.
+struct WatchdogDifference {
+  bool size = false;  // another size of the same operation, else another operation
+  const Event* usual = nullptr;
+  const Event* odd = nullptr;
+  std::vector<Rank> usual_ranks, odd_ranks;
+};
+std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident);
+
+// Ranks that have not enqueued what the others wait in, or that report nothing while all others wait in one operation.
+std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident);
+
+}  // namespace tacet

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/watchdog_waits.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/testing/job_sketch.h"
+
+namespace tacet {
+namespace {
+
+void WaitIn(JobSketch& job, int32_t rank, int64_t seq, OpKind op = OpKind::all_reduce, int64_t elements = 1000,
+            std::string group = "0") {
+  Event& event = job.Say(rank, EventKind::watchdog_timeout);
+  event.seq = seq;
+  event.op = op;
+  event.count = elements;
+  event.group_name = std::move(group);
+}
+
+std::vector<Rank> Laggards(JobSketch& job) {
+  std::vector<Rank> ranks;
+  for (const ToldLaggard& laggard : FindWatchdogLaggards(job.Finish())) ranks.push_back(laggard.rank);
+  return ranks;
+}
+
+TEST(WatchdogWaits, TheRankWithoutATimeoutIsWaitedFor) {
+  JobSketch job(8);
+  job.GiveOutputs();
+  for (const int32_t r : job.AllBut({5})) WaitIn(job, r, 51);
+  EXPECT_EQ(Laggards(job), Ranks({5}));
+}
+
+TEST(WatchdogWaits, ARankWhoseOutputWasNotCollectedIsNot) {
+  JobSketch job(8);
+  for (const int32_t r : job.AllBut({5})) WaitIn(job, r, 51);
+  EXPECT_TRUE(Laggards(job).empty());
+}
+
+TEST(WatchdogWaits, WhenManySayNothingNobodyIsSuspected) {
+  JobSketch job(8);
+  job.GiveOutputs();
+  for (const int32_t r : {0, 1, 2, 3}) WaitIn(job, r, 51);
+  EXPECT_TRUE(Laggards(job).empty());
+}
+
+TEST(WatchdogWaits, RanksInDifferentCallsTellNothingOfASilentOne) {
+  JobSketch job(4);
+  job.GiveOutputs();
+  WaitIn(job, 0, 51);
+  WaitIn(job, 1, 51);
+  WaitIn(job, 2, 52);
+  EXPECT_TRUE(Laggards(job).empty());
+}
+
+TEST(WatchdogWaits, TheRankThatHasEnqueuedLessIsWaitedFor) {
+  JobSketch job(4);
+  job.GiveOutputs();
+  for (const int32_t r : {0, 2}) WaitIn(job, r, 51);
+  for (const int32_t r : {0, 1, 2, 3}) job.Say(r, EventKind::dump_signal).value = r == 3 ? 50 : 51;
+  EXPECT_EQ(Laggards(job), Ranks({3}));
+}
+
+TEST(WatchdogWaits, ARankThatWaitsInAnotherGroupIsAVictim) {
+  JobSketch job(4);
+  job.GiveOutputs();
+  for (const int32_t r : {0, 1, 2}) WaitIn(job, r, 51);
+  WaitIn(job, 3, 7, OpKind::all_gather, 10, "5");
+  job.Say(3, EventKind::dump_signal).value = 50;
+  EXPECT_TRUE(Laggards(job).empty());
+}
+
+TEST(WatchdogWaits, FindsTheOddOperationAndTheOddSize) {
+  JobSketch operation(4), size(4);
+  for (const int32_t r : {0, 1, 2}) WaitIn(operation, r, 51);
+  WaitIn(operation, 3, 51, OpKind::all_gather);
+  for (const int32_t r : {0, 2, 3}) WaitIn(size, r, 51);
+  WaitIn(size, 1, 51, OpKind::all_reduce, 999);
+  const Incident a = operation.Finish(), b = size.Finish();
+  const auto first = FindWatchdogDifferences(a), second = FindWatchdogDifferences(b);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_FALSE(first[0].size);
+  EXPECT_EQ(first[0].odd_ranks, Ranks({3}));
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_TRUE(second[0].size);
+  EXPECT_EQ(second[0].odd_ranks, Ranks({1}));
+}
+
+TEST(WatchdogWaits, UnevenGathersAndOtherNumbersAreNoDifference) {
+  JobSketch job(4);
+  for (const int32_t r : {0, 1, 2}) WaitIn(job, r, 51, OpKind::all_gather, 100 + r);
+  WaitIn(job, 3, 52);
+  EXPECT_TRUE(FindWatchdogDifferences(job.Finish()).empty());
+}
+
+TEST(WatchdogWaits, GroupsOfOneNameAreNotCompared) {
+  JobSketch job(4);
+  for (const int32_t r : {0, 1, 2, 3}) {
+    WaitIn(job, r, 51, OpKind::all_reduce, r == 3 ? 7 : 1000, "tp");
+    Event& event = job.Say(r, EventKind::watchdog_timeout);
+    event.seq = 51;
+    event.op = OpKind::all_reduce;
+    event.group_name = "dp";
+    event.group_rank = GroupRank{r % 2};
+    event.count = r == 3 ? 7 : 1000;
+  }
+  const Incident incident = job.Finish();
+  const auto found = FindWatchdogDifferences(incident);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].odd->group_name, "tp");
+}
+
+}  // namespace
+}  // namespace tacet

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/event_ties.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <string>
+
+#include "model/identity.h"
+
+namespace tacet {
+namespace {
+
+// Clocks of a kernel and of a job drift apart by minutes (dmesg -T counts from boot), zones by hours.
+constexpr int64_t kDriftNs = int64_t{15} * 60 * 1'000'000'000;
+constexpr int64_t kZonesNs = int64_t{26} * 3600 * 1'000'000'000;
+
+bool IsKernels(const Event& event) {
+  switch (event.kind) {
+    case EventKind::oom_kill:
+    case EventKind::xid:
+    case EventKind::nvlink_error:
+    case EventKind::ecc_error:
+    case EventKind::segfault:
+    case EventKind::hung_task:
+    case EventKind::pcie_error:
+    case EventKind::link_down:
+    case EventKind::link_up: return true;
+    default: return false;
+  }
+}
+
+bool IsWordCharacter(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// "gpu01" in "logs/gpu01/dmesg.txt" and in "dmesg-gpu01.log", not in "dmesg-gpu012.log".
+bool NamesHost(std::string_view path, std::string_view host) {
+  for (size_t at = path.find(host); at != std::string_view::npos; at = path.find(host, at + 1)) {
+    const size_t end = at + host.size();
+    if ((at == 0 || !IsWordCharacter(path[at - 1])) && (end == path.size() || !IsWordCharacter(path[end]))) return true;
+  }
+  return false;
+}
+
+std::string_view FolderOf(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+}
+
+int64_t ParseHex(std::string_view text) {
+  int64_t value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  return error == std::errc() && end == text.data() + text.size() ? value : -1;
+}
+
+class EventTies {
+ public:
+  explicit EventTies(Incident& incident) : incident_(incident) {
+    for (const Process& process : incident.processes)
+      if (process.rank.known() && !process.host.empty()) hosts_.insert(process.host);
+    ReadBusIds();
+  }
+
+  void Tie() {
+    SetAsideOldEvents();
+    for (Event& event : incident_.events) {
+      if (event.rank.known()) continue;
+      const std::string_view host = HostOf(event);
+      const uint32_t process = event.pid >= 0 ? FindByPid(incident_, event.pid, host) : kNobody;
+      if (process != kNobody) {
+        event.speaker = process;
+        event.rank = incident_.processes[process].rank;
+      }
+      if (!event.rank.known() && IsKernels(event)) event.rank = RankOnBus(BusIdOf(event.subject), host);
+    }
+  }
+
+ private:
+  // A GPU that several ranks share names none of them.
+  void ReadBusIds() {
+    for (const Event& event : incident_.events) {
+      if (event.kind != EventKind::init_started && event.kind != EventKind::init_completed) continue;
+      if (!event.rank.known() || event.speaker == kNobody) continue;
+      if (const int64_t bus = ParseHex(event.subject); bus >= 0)
+        on_bus_[bus][incident_.processes[event.speaker].host].insert(event.rank);
+    }
+  }
+
+  Rank RankOnBus(int64_t bus, std::string_view host) const {
+    const auto known = on_bus_.find(bus);
+    if (bus < 0 || known == on_bus_.end()) return {};
+    std::set<Rank> ranks;
+    for (const auto& [one, there] : known->second)
+      if (host.empty() || one.empty() || HostsAgree(one, host)) ranks.insert(there.begin(), there.end());
+    return ranks.size() == 1 ? *ranks.begin() : Rank{};
+  }
+
+  // The host that wrote the line: told, or named by the path, or the one of all other files of that folder.
+  std::string_view HostOf(const Event& event) {
+    if (event.speaker != kNobody) return incident_.processes[event.speaker].host;
+    if (!IsKernels(event)) return {};
+    const auto [known, added] = host_of_file_.try_emplace(event.source.file);
+    if (added) known->second = HostOfFile(event.source.file);
+    return known->second;
+  }
+
+  std::string HostOfFile(FileId file) const {
+    const std::string_view path = incident_.PathOf(file);
+    std::set<std::string> named, beside;
+    for (const std::string& host : hosts_)
+      if (NamesHost(path, host.substr(0, host.find('.')))) named.insert(host);
+    if (named.size() == 1) return *named.begin();
+    for (const Process& process : incident_.processes)
+      for (const FileId other : process.files)
+        if (other != file && FolderOf(incident_.PathOf(other)) == FolderOf(path) && !process.host.empty())
+          beside.insert(process.host);
+    return beside.size() == 1 ? *beside.begin() : "";
+  }
+
+  int64_t BeginningOfJob() const {
+    int64_t beginning = INT64_MAX;
+    for (const Event& event : incident_.events)
+      if (!IsKernels(event) && event.speaker != kNobody && event.wall_ns != kNoTime)
+        beginning = std::min(beginning, event.wall_ns);
+    for (const CallStream& stream : incident_.streams)
+      if (!stream.calls.empty() && stream.calls.front().enter_wall_ns != kNoTime)
+        beginning = std::min(beginning, stream.calls.front().enter_wall_ns);
+    return beginning;
+  }
+
+  // A kernel log reaches back to the start of the machine. Where all of it seems to lie before the job, the clocks are
+  // of different zones; more than a day is of no zone.
+  void SetAsideOldEvents() {
+    const int64_t beginning = BeginningOfJob();
+    if (beginning == INT64_MAX) return;
+    std::set<FileId> goes_on;
+    for (const Event& event : incident_.events)
+      if (IsKernels(event) && event.wall_ns != kNoTime && event.wall_ns >= beginning - kDriftNs)
+        goes_on.insert(event.source.file);
+    std::erase_if(incident_.events, [&](const Event& event) {
+      if (!IsKernels(event) || event.wall_ns == kNoTime) return false;
+      const bool old = event.wall_ns < beginning - kZonesNs ||
+                       (event.wall_ns < beginning - kDriftNs && goes_on.contains(event.source.file));
+      if (old)
+        incident_.diagnostics.push_back({DiagnosticSeverity::note, "before-the-job",
+                                         "the kernel wrote this before the job began: it is not of this run",
+                                         event.source, ""});
+      return old;
+    });
+  }
+
+  Incident& incident_;
+  std::set<std::string> hosts_;
+  std::map<int64_t, std::map<std::string, std::set<Rank>>> on_bus_;
+  std::map<FileId, std::string> host_of_file_;
+};
+
+}  // namespace
+
+int64_t BusIdOf(std::string_view pci_address) {
+  const size_t first = pci_address.find(':');
+  const size_t second = first == std::string_view::npos ? first : pci_address.find(':', first + 1);
+  if (second == std::string_view::npos) return -1;
+  const std::string_view slot = pci_address.substr(second + 1);
+  const size_t dot = slot.find('.');
+  const int64_t domain = ParseHex(pci_address.substr(0, first));
+  const int64_t bus = ParseHex(pci_address.substr(first + 1, second - first - 1));
+  const int64_t device = ParseHex(slot.substr(0, dot));
+  const int64_t function = dot == std::string_view::npos ? 0 : ParseHex(slot.substr(dot + 1));
+  if (domain < 0 || domain > 0xffffffff || bus < 0 || bus > 0xff || device < 0 || device > 0x1f || function < 0 ||
+      function > 7)
+    return -1;
+  return domain << 20 | bus << 12 | device << 4 | function;
+}
+
+void TieEventsToProcesses(Incident& incident) { EventTies(incident).Tie(); }
+
+}  // namespace tacet
