@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/p2p_match.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -34,6 +35,22 @@ void FindUnmatched(P2pLink& link) {
   if (link.unmatched_recv && IsFinished(*link.unmatched_recv)) link.unmatched_recv = nullptr;
 }
 
+// Of a receive some tools fill in only what comes out.
+int64_t HalfBytes(const Call& call) { return std::max(call.in_elements, call.out_elements) * BytesOf(call.type); }
+
+void FindUnequal(P2pLink& link) {
+  if (!link.counted_from_start) return;
+  for (size_t i = 0; i < std::min(link.sends.size(), link.recvs.size()); ++i) {
+    const Call& send = link.send_stream->calls[link.sends[i]];
+    const Call& recv = link.recv_stream->calls[link.recvs[i]];
+    const int64_t sent = HalfBytes(send), taken = HalfBytes(recv);
+    if (sent <= 0 || taken <= 0 || sent == taken) continue;
+    link.unequal_send = &send;
+    link.unequal_recv = &recv;
+    return;
+  }
+}
+
 }  // namespace
 
 std::vector<P2pLink> MatchPointToPoint(const Incident& incident, CallSource source) {
@@ -65,6 +82,7 @@ std::vector<P2pLink> MatchPointToPoint(const Incident& incident, CallSource sour
     };
     link.counted_from_start = whole(link.send_stream) && whole(link.recv_stream);
     FindUnmatched(link);
+    FindUnequal(link);
     out.push_back(std::move(link));
   }
   return out;

@@ -20,6 +20,9 @@ struct P2pLink {
   // The first send without receive or receive without send that is not finished; null when all are matched.
   const Call* unmatched_send = nullptr;
   const Call* unmatched_recv = nullptr;
+  // The first send that meets a receive of another size; null when all agree or the beginning is lost.
+  const Call* unequal_send = nullptr;
+  const Call* unequal_recv = nullptr;
 };
 
 std::vector<P2pLink> MatchPointToPoint(const Incident& incident, CallSource source);

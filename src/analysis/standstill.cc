@@ -67,6 +67,8 @@ class Finder {
   StandstillView Find() {
     StandstillView view;
     const auto roots = JoinRoots(analyses_);
+    view.lasts = Lasts() || std::any_of(roots.begin(), roots.end(),
+                                        [&](const auto& root) { return IsFarBehind(*root.second.root); });
     // Who lost a peer stopped because of it, as long as somebody else lost none.
     const auto lost_a_peer = [&](Rank rank) {
       const RankLife* life = analyses_.life.Of(rank);
@@ -124,7 +126,7 @@ class Finder {
     } else if (EndedFirst(*life) || (life->finished && analyses_.outcome.hangs())) {
       still.kind = StandstillKind::dead;
     } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::host) {
-      still.kind = Lasts() || OthersWait(rank) ? StandstillKind::host : StandstillKind::unclear;
+      still.kind = Lasts() || OthersWait(rank) || IsFarBehind(root) ? StandstillKind::host : StandstillKind::unclear;
       still.stack = stack->second;
     } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::device_wait &&
                root.kind == RootKind::not_entered && Lasts()) {
@@ -149,10 +151,29 @@ class Finder {
     return stack != stacks_.end() && stack->second->place == StackReading::Place::communication;
   }
 
-  // Something tells that the waiting took long: a time limit that passed, an operation open for many seconds, a report
-  // of NCCL or PyTorch. Calls and stacks alone are a picture of one moment, and in a running job somebody is always
-  // behind.
+  // A time limit that passed, an operation open for many seconds, a report of NCCL or PyTorch.
   bool Lasts() const { return analyses_.outcome.hangs() || !analyses_.told.empty(); }
+
+  // Every other member of the group issued so many operations more that no usual delay explains it: hosts run ahead of
+  // each other, but not by that much.
+  bool IsFarBehind(const WaitRoot& root) const {
+    constexpr size_t kFar = 64;
+    if (root.kind != RootKind::not_entered) return false;
+    for (const SourceAnalysis& source : analyses_.sources) {
+      for (const GroupCalls& group : source.groups) {
+        if (group.group != root.group) continue;
+        size_t own = 0, least = SIZE_MAX;
+        for (const MemberCalls& member : group.members) {
+          if (member.rank == root.rank)
+            own = member.calls.size();
+          else
+            least = std::min(least, member.calls.size());
+        }
+        if (least != SIZE_MAX && least >= own + kFar) return true;
+      }
+    }
+    return false;
+  }
 
   // At that moment no other stack, and there are at least two, is outside communication and PyTorch's own code, and
   // none came where it is through the line at which this rank is.

@@ -38,6 +38,9 @@ struct StandstillView {
   const CallStream* stream = nullptr;  // of the first victim
   GroupIndex group = GroupIndex::none;
   std::vector<Rank> waiters;  // all ranks held up, directly or not
+  // Something tells that the waiting took long. Calls and stacks alone are a picture of one moment, and in a running
+  // job somebody is always behind.
+  bool lasts = false;
 };
 
 // Joins the wait graphs of all sources with stacks and signs of life. A rank that lost its flight record but whose NCCL

@@ -88,6 +88,18 @@ TEST(Standstill, AStackOnTheHostCountsWhereAllOthersWaitAtThatMoment) {
   }
 }
 
+TEST(Standstill, ManyCallsBehindIsMoreThanAMoment) {
+  for (const int ahead : {4, 200}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    job.Rounds(10);
+    for (int i = 0; i < ahead; ++i) job.IssueOn(job.AllBut({2}), {});
+    job.Stack(2, InDataLoader());
+    const Standing standing(job);
+    EXPECT_EQ(standing.view.lasts, ahead == 200);
+    EXPECT_EQ(standing.KindOf(2), ahead == 200 ? StandstillKind::host : StandstillKind::unclear);
+  }
+}
+
 TEST(Standstill, ARankThatWaitsForItsGpuForAMomentIsNotStalled) {
   for (const bool timeout : {false, true}) {
     JobSketch job = Missing(8, 2, {CallSource::nccl_log});

@@ -160,9 +160,32 @@ class Builder {
       const Call* unmatched = sends ? link.unmatched_send : link.unmatched_recv;
       if (!(sends ? link.recv_stream : link.send_stream)) return Missing{peer, WaitReason::silent};
       if (unmatched && unmatched->seq <= call.seq) return Missing{peer, WaitReason::not_entered};
+      if (OnlyOtherGpuIsMissing(link, stream, call)) return Missing{peer, WaitReason::not_started};
       return std::nullopt;
     }
     return std::nullopt;
+  }
+
+  // Both halves are issued, this one's GPU is in it, and the other's has not come to it.
+  static bool OnlyOtherGpuIsMissing(const P2pLink& link, const CallStream& stream, const Call& call) {
+    const bool sends = call.kind == OpKind::send;
+    const CallStream& other = sends ? *link.recv_stream : *link.send_stream;
+    if (!link.counted_from_start || !stream.knows_start || !other.knows_start) return false;
+    if (call.state < CallState::started || call.start_wall_ns == kNoTime || IsFinished(call)) return false;
+    const std::vector<uint32_t>& own = sends ? link.sends : link.recvs;
+    const std::vector<uint32_t>& others = sends ? link.recvs : link.sends;
+    const auto index = static_cast<uint32_t>(&call - stream.calls.data());
+    const auto at = std::lower_bound(own.begin(), own.end(), index);
+    if (at == own.end() || *at != index || static_cast<size_t>(at - own.begin()) >= others.size()) return false;
+    const Call& half = other.calls[others[static_cast<size_t>(at - own.begin())]];
+    return half.state == CallState::enqueued && !half.has(kCoalescedMember);
+  }
+
+  // The earliest operation that a rank has not finished is one its GPU has not even begun: something else occupies it.
+  bool GpuIsElsewhere(Rank rank) const {
+    const auto own = graph_.blocked_in.find(rank);
+    return own != graph_.blocked_in.end() && own->second->state == CallState::enqueued &&
+           !own->second->has(kCoalescedEnd);
   }
 
   // A batch of sends and receives ends when all its halves have met theirs; its closing entry stands behind them.
@@ -229,6 +252,7 @@ class Builder {
     if (waiting.contains(missing.rank) || behind_.contains(missing.rank)) return false;
     const auto own = graph_.blocked_in.find(missing.rank);
     if (missing.reason == WaitReason::not_entered) return own == graph_.blocked_in.end();
+    if (missing.reason == WaitReason::not_started && operation.point_to_point) return GpuIsElsewhere(missing.rank);
     if (missing.reason == WaitReason::not_started) {
       // While somebody has not even issued it, a late GPU start is no cause.
       if (operation.somebody_not_entered) return false;
@@ -243,9 +267,11 @@ class Builder {
     for (const BlockedOperation& operation : graph_.operations)
       waiting.insert(operation.waiters.begin(), operation.waiters.end());
     // A rank whose own GPU has not begun the operation is listed among its waiters too; it does not wait for itself.
-    for (const BlockedOperation& operation : graph_.operations)
+    for (const BlockedOperation& operation : graph_.operations) {
+      if (operation.point_to_point || operation.somebody_not_entered) continue;
       for (const Missing& missing : operation.missing)
-        if (missing.reason == WaitReason::not_started && !operation.somebody_not_entered) waiting.erase(missing.rank);
+        if (missing.reason == WaitReason::not_started) waiting.erase(missing.rank);
+    }
     struct Candidate {
       WaitRoot root;
       size_t waiters = 0;  // in the operation it points at

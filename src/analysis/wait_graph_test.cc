@@ -359,5 +359,43 @@ TEST(WaitGraphAtScale, APipelineOfSendsThroughAllRanks) {
   EXPECT_EQ(view.ranks[0].rank, Rank{0});
 }
 
+// A pipeline of four stages whose stage 1 has issued everything, while its GPU is busy with something else.
+TEST(WaitGraph, AStageWhoseGpuIsElsewhereHoldsUpItsNeighboursAndNotTheOthers) {
+  for (const bool busy : {true, false}) {
+    JobSketch job(4);
+    for (int m = 0; m < 6; ++m) {
+      for (int32_t r = 0; r < 4; ++r) {
+        if (r > 0) job.Issue(r, {.kind = OpKind::recv, .peer = r - 1});
+        if (r < 3) job.Issue(r, {.kind = OpKind::send, .peer = r + 1});
+      }
+    }
+    const SketchedCall none{};
+    const auto issue = [&](int32_t rank, OpKind kind, int32_t peer, CallState state) {
+      SketchedCall call = none;
+      call.kind = kind;
+      call.peer = peer;
+      call.state = state;
+      job.Issue(rank, call);
+    };
+    issue(0, OpKind::send, 1, CallState::started);
+    issue(1, OpKind::recv, 0, busy ? CallState::enqueued : CallState::started);
+    issue(1, OpKind::send, 2, CallState::enqueued);
+    issue(2, OpKind::recv, 1, CallState::started);
+    issue(2, OpKind::send, 3, CallState::enqueued);
+    issue(3, OpKind::recv, 2, CallState::started);
+    job.Wait(600 * kSecondNs);
+    const Incident incident = job.Finish();
+    const Analyses analyses = Analyse(incident);
+    const WaitGraph& waits = analyses.Of(CallSource::flight_recorder)->waits;
+    if (!busy) {
+      EXPECT_TRUE(waits.roots.empty());
+      continue;
+    }
+    ASSERT_EQ(waits.roots.size(), 1u);
+    EXPECT_EQ(waits.roots[0].rank, Rank{1});
+    EXPECT_EQ(waits.roots[0].kind, RootKind::gpu_not_started);
+  }
+}
+
 }  // namespace
 }  // namespace tacet

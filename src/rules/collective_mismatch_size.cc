@@ -1,10 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "rules/mismatch_finding.h"
+#include "rules/words.h"
 
 namespace tacet {
 
+static std::string AmountWords(const Call& call) {
+  return std::to_string(std::max(call.in_elements, call.out_elements)) + " " + std::string(Name(call.type));
+}
+
+// A send meets a receive of another size: the splits of an all-to-all do not agree, or two pipeline stages differ about
+// a shape. The rank that does so towards several peers is at fault; between two, nobody can say whose size is wrong.
+static RuleAnswer JudgeUnequalHalves(const Case& facts) {
+  RuleAnswer answer;
+  if (FirstDifferenceOf(facts) || !(facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure))
+    return answer;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    std::map<Rank, std::set<Rank>> partners;
+    const P2pLink* first = nullptr;
+    for (const P2pLink& link : source.links) {
+      if (!link.unequal_send || link.sender == link.receiver) continue;
+      partners[link.sender].insert(link.receiver);
+      partners[link.receiver].insert(link.sender);
+      if (!first || link.unequal_send->seq < first->unequal_send->seq) first = &link;
+    }
+    if (!first) continue;
+    Finding finding;
+    for (const auto& [rank, others] : partners)
+      if (others.size() >= 2) finding.ranks.push_back(rank);
+    if (finding.ranks.size() > 1) finding.ranks.clear();
+    finding.cause = "collective-mismatch-size";
+    finding.status = finding.ranks.empty() ? Status::undetermined : StatusAfterDisagreement(facts);
+    finding.severity = Severity::critical;
+    finding.confidence = finding.ranks.empty() ? Confidence::possible : Confidence::likely;
+    finding.weight = 87;
+    finding.group = first->group;
+    finding.operation = RefOf(*first->unequal_send);
+    for (const auto& [rank, others] : partners)
+      if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
+    finding.headline = RankWords({first->sender}) + " sends " + AmountWords(*first->unequal_send) + " to " +
+                       RankWords({first->receiver}) + ", which receives " + AmountWords(*first->unequal_recv) +
+                       ": they disagree about the size";
+    finding.evidence.push_back(CiteCall(facts.incident, *first->send_stream, *first->unequal_send,
+                                        RankWords({first->sender}) + " sends this"));
+    finding.evidence.push_back(CiteCall(facts.incident, *first->recv_stream, *first->unequal_recv,
+                                        RankWords({first->receiver}) + " receives this"));
+    if (finding.ranks.empty())
+      answer.open.push_back({"Which of the two sizes is wrong?",
+                             "the code at both call sites: how each rank computes its splits or shapes"});
+    answer.findings.push_back(std::move(finding));
+    return answer;
+  }
+  return answer;
+}
+
 static RuleAnswer JudgeCollectiveMismatchSize(const Case& facts) {
-  return JudgeMismatch(facts, CallAspect::size, "collective-mismatch-size");
+  RuleAnswer answer = JudgeMismatch(facts, CallAspect::size, "collective-mismatch-size");
+  return answer.findings.empty() ? JudgeUnequalHalves(facts) : answer;
 }
 
 extern const Rule kCollectiveMismatchSizeRule;
@@ -14,7 +69,9 @@ const Rule kCollectiveMismatchSizeRule = {
     "flight records, black boxes or NCCL logs with the COLL subsystem, of at least two members",
     "At one number of a group's order some rank passed another number of elements. NCCL does not check: the data is "
     "misplaced, later collectives shift, the job stalls much later or ends with wrong numbers.",
-    "all_to_all with uneven splits and gathers of unequal shards are legal and not reported. A wrong data type of the "
+    "all_to_all with uneven splits and gathers of unequal shards are legal and not reported, unless a send meets a "
+    "receive "
+    "of another size. A wrong data type of the "
     "same size is another cause.",
     {"Look at the cited call site: uneven last batch, padding, a parameter that exists on one rank only, another "
      "configuration file?",

@@ -48,7 +48,6 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
     all_absent &= still.kind == StandstillKind::absent;
   }
   if (finding.ranks.empty()) return false;
-  const bool lasts = facts.analyses.outcome.hangs() || !facts.analyses.told.empty();
   finding.status = Status::undetermined;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::possible;
@@ -92,7 +91,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is
   // spoken of, but not suspected.
   if (all_absent && facts.analyses.life.nccl_logs + facts.analyses.life.outputs > 0) finding.ranks.clear();
-  if (!lasts && !silence) SpeakOfAMoment(finding, who, where, diagnosis);
+  if (!facts.standstill.lasts && !silence) SpeakOfAMoment(finding, who, where, diagnosis);
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
   return true;
 }
@@ -107,6 +106,12 @@ bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
     enough = false;
     open.push_back({"Did every rank end without an error?",
                     "the output (stdout and stderr) of " + std::to_string(world - life.outputs) + " more ranks"});
+  }
+  // Stacks are taken of a job that is suspected to hang: whose is missing could not be asked, or did not answer.
+  if (!facts.analyses.outcome.ended_in_order && life.stacks > 0 && life.stacks < world) {
+    enough = false;
+    open.push_back({"Do all ranks go on?", "the stacks (py-spy dump) of " + std::to_string(world - life.stacks) +
+                                               " more ranks, or anything of a later time"});
   }
   int compared = 0;
   for (const CallStream& stream : facts.incident.streams)

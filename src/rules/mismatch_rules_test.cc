@@ -323,5 +323,47 @@ TEST(DetailReport, FiresOnlyTheRuleOfItsAspect) {
   EXPECT_FALSE(judged.Fires("collective-mismatch-reduction"));
 }
 
+// An all-to-all as NCCL's log shows it; `odd` doubles what it exchanges with each of `with`.
+JobSketch Exchange(int32_t world, int32_t odd, const std::vector<int32_t>& with) {
+  JobSketch job(world, {CallSource::nccl_log});
+  for (int step = 0; step < 10; ++step) {
+    for (int32_t r = 0; r < world; ++r) {
+      for (int32_t peer = 0; peer < world; ++peer) {
+        // Uneven splits are legal as long as both sides agree.
+        int64_t elements = 64 + 16 * ((r + peer + step) % 3);
+        const bool doubled = step == 6 && r == odd && std::find(with.begin(), with.end(), peer) != with.end();
+        if (doubled) elements *= 2;
+        job.Issue(r, {.kind = OpKind::send, .elements = elements, .peer = peer});
+        job.Issue(r, {.kind = OpKind::recv, .elements = elements, .peer = peer});
+      }
+    }
+  }
+  job.TimeOut(0, 7);
+  return job;
+}
+
+TEST(UnequalHalves, UnevenSplitsThatAgreeAreLegal) {
+  JobSketch job = Exchange(4, -1, {});
+  EXPECT_FALSE(JudgedCase(job).Fires("collective-mismatch-size"));
+}
+
+TEST(UnequalHalves, TheRankThatDisagreesWithSeveralIsNamed) {
+  for (const int32_t odd : {0, 2}) {
+    JobSketch job = Exchange(4, odd, {1, 3});
+    const Finding finding = JudgedCase(job).Only("collective-mismatch-size");
+    EXPECT_EQ(finding.ranks, Ranks({odd}));
+    EXPECT_EQ(finding.status, Status::hang);
+  }
+}
+
+TEST(UnequalHalves, BetweenTwoNobodyIsNamed) {
+  JobSketch job = Exchange(4, 2, {3});
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "collective-mismatch-size");
+  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_TRUE(verdict.ranks.empty());
+  EXPECT_NE(verdict.headline.find("to rank 2"), std::string::npos) << verdict.headline;
+}
+
 }  // namespace
 }  // namespace tacet

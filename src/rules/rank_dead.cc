@@ -93,6 +93,13 @@ void JudgeVanished(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+bool AllFinished(const Case& facts, const std::vector<Rank>& ranks) {
+  return std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
+    const RankLife* life = facts.analyses.life.Of(rank);
+    return life && life->finished;
+  });
+}
+
 }  // namespace
 
 static RuleAnswer JudgeDead(const Case& facts) {
@@ -129,6 +136,16 @@ static RuleAnswer JudgeDead(const Case& facts) {
     finding->headline = (several ? "the processes of " + who + " are gone, all at once: of the first, "
                                  : who + "'s process is gone: ") +
                         SilenceWords(facts, *silence) + "; " + WaitWords(facts);
+  } else if (AllFinished(facts, finding->ranks)) {
+    const bool one = finding->ranks.size() == 1;
+    finding->headline = who + " ended in order" + (one ? " and is gone" : " and are gone") + ", but " +
+                        WaitWords(facts) + ": " + (one ? "it" : "they") + " issued fewer operations than the others";
+    finding->fix = {
+        "Compare the numbers of steps: did the data of " + who + " end earlier (uneven shards, drop_last)?",
+        "Look for calls that " + who + " left out: model.no_sync(), `continue`, a branch taken on one rank.",
+        "For uneven data use torch's Join context manager, or agree on the number of steps beforehand."};
+    answer.findings.push_back(std::move(*finding));
+    return answer;
   } else {
     const bool dumped = facts.analyses.life.records > 0;
     if (dumped)
