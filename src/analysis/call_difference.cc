@@ -76,12 +76,19 @@ size_t CountLike(const GroupCalls& group, const Call& call) {
   return count;
 }
 
+bool AllAreRecorded(const GroupCalls& group) {
+  return std::all_of(group.members.begin(), group.members.end(), [](const MemberCalls& m) { return m.stream; });
+}
+
 void NameTheOdd(const GroupCalls& group, CallDifference& difference) {
   auto& sides = difference.sides;
   if (sides[0].ranks.size() == sides[1].ranks.size()) {
     // No majority. What the job does all the time is right, what it does only here is wrong.
     const size_t first = CountLike(group, *sides[0].call), second = CountLike(group, *sides[1].call);
     if (sides.size() > 2 || std::max(first, second) < 2 * std::min(first, second) + 2) return;
+    // Another size or type that occurs only here is wrong; another operation may be one that all whose records are
+    // missing issued as well.
+    if (sides[0].call->kind != sides[1].call->kind && !AllAreRecorded(group)) return;
     if (first < second) std::swap(sides[0], sides[1]);
     difference.decided_by_habit = true;
   }

@@ -70,9 +70,21 @@ TEST(SignsOfLife, ErrorsOfAllRanksBesideASilentOneCameWithItsDeath) {
 TEST(SignsOfLife, AnErrorBesideRanksThatTimeOutIsItsOwn) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(5);
-  for (const int32_t r : {0, 1}) job.Say(r, EventKind::cuda_error).subject = kIllegalAddress;
-  for (const int32_t r : {2, 3}) job.Say(r, EventKind::watchdog_timeout);
+  job.Say(0, EventKind::cuda_error).subject = kIllegalAddress;
+  for (const int32_t r : {1, 2, 3}) job.Say(r, EventKind::watchdog_timeout);
   EXPECT_NE(Read(job).Of(0).gpu_error, nullptr);
+}
+
+TEST(SignsOfLife, ErrorsOfSeveralRanksButNotOfAllHaveTheirReasonElsewhere) {
+  JobSketch job(5, {CallSource::nccl_log});
+  job.Rounds(5);
+  for (const int32_t r : {0, 2, 4}) job.Say(r, EventKind::cuda_error).subject = kIllegalAddress;
+  for (const int32_t r : {1, 3}) job.Say(r, EventKind::watchdog_timeout);
+  const Read read(job);
+  for (const int r : {0, 2, 4}) {
+    EXPECT_EQ(read.Of(r).gpu_error, nullptr);
+    EXPECT_NE(read.Of(r).shared_gpu_error, nullptr);
+  }
 }
 
 TEST(SignsOfLife, AnErrorThatAllRanksReportIsTheirs) {

@@ -21,9 +21,27 @@ struct RootView {
   bool silent_only = true;
 };
 
+// Another source shows that the rank issued what it is waited for, and more: the one that names it ends early.
+bool WentBeyond(const Incident& incident, const Analyses& analyses, const WaitRoot& root) {
+  if (root.kind != RootKind::not_entered || !root.call || root.call->has(kPointToPoint)) return false;
+  const auto members = [&](GroupIndex group) { return incident.groups[static_cast<uint32_t>(group)].members; };
+  for (const SourceAnalysis& source : analyses.sources) {
+    if (root.stream && source.source == root.stream->source) continue;
+    for (const GroupCalls& group : source.groups) {
+      // A process group and its communicator may be listed apart.
+      if (group.group != root.group && members(group.group) != members(root.group)) continue;
+      for (const MemberCalls& member : group.members)
+        // Sources may count differently by one or two.
+        if (member.rank == root.rank && member.stream && member.last_enqueued >= int64_t{root.call->seq} + 3)
+          return true;
+    }
+  }
+  return false;
+}
+
 // Every rank that some source names as the end of a wait. "Silent" in one source yields to any other source that saw
 // it.
-std::map<Rank, RootView> JoinRoots(const Analyses& analyses) {
+std::map<Rank, RootView> JoinRoots(const Incident& incident, const Analyses& analyses) {
   std::map<Rank, RootView> roots;
   for (const SourceAnalysis& source : analyses.sources) {
     for (const WaitRoot& root : source.waits.roots) {
@@ -40,6 +58,7 @@ std::map<Rank, RootView> JoinRoots(const Analyses& analyses) {
     for (const auto& [rank, call] : source.waits.blocked_in)
       if (!own_roots.contains(rank)) roots.erase(rank);
   }
+  std::erase_if(roots, [&](const auto& root) { return WentBeyond(incident, analyses, *root.second.root); });
   // A rank that lost one kind of record but keeps up, or waits itself, in another is no root.
   for (const SourceAnalysis& source : analyses.sources) {
     std::set<Rank> own_roots;
@@ -66,7 +85,7 @@ class Finder {
 
   StandstillView Find() {
     StandstillView view;
-    const auto roots = JoinRoots(analyses_);
+    const auto roots = JoinRoots(incident_, analyses_);
     view.lasts = Lasts() || std::any_of(roots.begin(), roots.end(),
                                         [&](const auto& root) { return IsFarBehind(*root.second.root); });
     // Who lost a peer stopped because of it, as long as somebody else lost none.
@@ -125,7 +144,8 @@ class Finder {
       still.kind = StandstillKind::unclear;  // ended in order, with a send or receive too few: not dead
     } else if (EndedFirst(*life) || (life->finished && analyses_.outcome.hangs())) {
       still.kind = StandstillKind::dead;
-    } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::host) {
+    } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::host &&
+               !IsWhereOthersWait(rank)) {
       still.kind = Lasts() || OthersWait(rank) || IsFarBehind(root) ? StandstillKind::host : StandstillKind::unclear;
       still.stack = stack->second;
     } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::device_wait &&
@@ -144,6 +164,15 @@ class Finder {
       still.kind = ReadSilence(*life, &still);
     }
     return still;
+  }
+
+  // Its innermost frame of Python is the very line at which others stand: what happens below it cannot be seen.
+  bool IsWhereOthersWait(Rank rank) const {
+    const StackReading& own = *stacks_.at(rank);
+    if (own.certain || own.innermost_user.line == 0) return false;
+    return std::any_of(stacks_.begin(), stacks_.end(), [&](const auto& other) {
+      return other.first != rank && !other.second->certain && other.second->innermost_user == own.innermost_user;
+    });
   }
 
   bool InCommunication(Rank rank) const {
@@ -282,7 +311,7 @@ class Finder {
   // The rank itself reports no lost peer: it is the one that was lost.
   bool ClosedFirst(Rank rank) const {
     const RankLife* life = analyses_.life.Of(rank);
-    return life && !life->lost_peer && !life->asked_to_dump;
+    return life && !life->lost_peer && !life->asked_to_dump && !life->shared_gpu_error;
   }
 
   void DropAbsentCrowd(StandstillView& view) const {

@@ -68,6 +68,7 @@ Census Count(SignsOfLife& signs) {
 }
 
 void Forgive(RankLife& life) {
+  if (!life.gpu_error) return;
   life.shared_gpu_error = std::exchange(life.gpu_error, nullptr);
   if (!RaisesCudaError(life)) return;
   if (!life.consequence) life.consequence = life.exception;
@@ -76,7 +77,7 @@ void Forgive(RankLife& life) {
 
 // A kernel's own bug strikes one rank, or all; and the rank it strikes loses no peer before.
 bool LooksShared(const Census& census) {
-  return census.shaken.size() >= 2 || census.shaken_by_close == census.shaken.size();
+  return census.shaken.size() >= 2 || (!census.shaken.empty() && census.shaken_by_close == census.shaken.size());
 }
 
 // The job had stood still for long when the connection closed: whatever held it up came before, and this is its end.
@@ -90,21 +91,27 @@ bool CameLongAfterTheLastStep(const SignsOfLife& signs, const Event& closing) {
 
 void MarkVanishedRanks(SignsOfLife& signs) {
   const Census census = Count(signs);
+  if (census.shaken.empty() && census.silent.empty()) return;
   const auto forgive_all = [&] {
     for (RankLife* life : census.shaken) Forgive(*life);
   };
   const size_t present = signs.ranks.size() - census.absent;
-  // Whoever is told to have ended, or left no file at all, may be the one whose memory went away.
-  const bool told = census.told == 1 && !census.shaken.empty() && LooksShared(census);
+  const bool all_shaken = census.shaken.size() == signs.ranks.size();
+  // Whoever is told to have ended, raised an error of its own, or left no file at all may be the one whose memory went
+  // away. So may a rank that wrote other sizes into a collective and lives on: errors of several ranks, but not of all,
+  // have their reason elsewhere.
+  const bool elsewhere = census.told == 1 || (census.absent > 0 && census.closing) || census.shaken.size() >= 2;
   const bool may_be_absent =
       census.absent > 0 && present >= 2 && census.shaken.size() + census.told + census.silent.size() == present;
-  const bool raised = census.raised > 0 && LooksShared(census);
-  if (told || may_be_absent || raised) return forgive_all();
+  const bool shared = !all_shaken && (census.raised > 0 || may_be_absent || (elsewhere && LooksShared(census)) ||
+                                      (census.absent > 0 && census.closing));
+  if (shared) forgive_all();
+  if (census.told == 1 || census.raised > 0) return;
   if (census.explained || census.absent > 0 || census.silent.empty()) return;
   const bool all_but_the_silent = census.shaken.size() + census.silent.size() == present;
   const size_t share = all_but_the_silent ? 3 : 4;
   const bool few = census.silent.size() == 1 || census.silent.size() * share <= signs.ranks.size();
-  if (!few || !LooksShared(census)) return;
+  if (!few || (!census.shaken.empty() && !LooksShared(census))) return;
   // A watchdog's abort closes connections too.
   const bool closed = census.closing && (!census.timeout || IsBefore(*census.closing, *census.timeout)) &&
                       !CameLongAfterTheLastStep(signs, *census.closing);

@@ -127,6 +127,14 @@ bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
   return enough;
 }
 
+// Every rank left files, and none of its logs is cut short.
+bool SawAllToTheEnd(const Case& facts) {
+  const auto& streams = facts.incident.streams;
+  return std::all_of(facts.analyses.life.ranks.begin(), facts.analyses.life.ranks.end(),
+                     [](const auto& one) { return one.second.any(); }) &&
+         std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
+}
+
 bool SawALoss(const Case& facts) {
   return std::any_of(facts.analyses.life.ranks.begin(), facts.analyses.life.ranks.end(),
                      [](const auto& one) { return one.second.lost_peer || one.second.consequence; });
@@ -195,7 +203,10 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   // A slow rank holds its peers up at most moments: that it is behind when the records end is no more than that.
   const bool slow = proven && diagnosis.findings[0].status == Status::slow && !analyses.outcome.hangs();
   const bool suspects = !critical && !slow && AddSuspects(facts, diagnosis);
-  if ((!proven && !suspects) ||
+  // A setting that slows the job down answers no question about a job whose end, and some of whose ranks, nobody saw.
+  const bool unseen = proven && diagnosis.findings[0].status == Status::degraded && !analyses.outcome.ended_in_order &&
+                      !SawAllToTheEnd(facts);
+  if ((!proven && !suspects) || (unseen && !suspects) ||
       (!critical && !suspects && (analyses.outcome.hangs() || analyses.outcome.first_failure))) {
     SettleWithoutFinding(facts, diagnosis);
     return diagnosis;

@@ -24,9 +24,12 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   complaining.erase(std::unique(complaining.begin(), complaining.end()), complaining.end());
   // All complain about one address: its owner is at fault, and who owns it the complaint does not say. One complains
   // alone: its own way out is broken.
-  const bool alone = complaining.size() == 1 && facts.analyses.life.ranks.size() > 2;
+  const auto& ranks = facts.analyses.life.ranks;
+  const auto present = std::count_if(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.any(); });
+  const bool alone = complaining.size() == 1 && present > 2;
   Finding finding = InitFinding("init-unreachable", alone ? complaining : std::vector<Rank>{}, 92);
   finding.confidence = alone ? Confidence::likely : Confidence::possible;
+  if (!alone) finding.status = Status::undetermined;
   finding.affected_ranks = complaining;
   finding.evidence = std::move(evidence);
   finding.headline = RankWords(complaining) + " cannot connect to a peer while communication is set up: " +

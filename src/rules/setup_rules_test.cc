@@ -176,6 +176,7 @@ TEST_P(SetUpOf, ARankThatAloneCannotConnectHasABrokenWayOut) {
   Event& warning = job.Log(rank, EventKind::nccl_warning);
   warning.subject = "connect-failed";
   warning.text = "socketStartConnect: Connect to 10.0.0.1<4> failed : No route to host";
+  job.GiveOutputs();
   const JudgedCase judged(job);
   const Finding finding = judged.Only("init-unreachable");
   EXPECT_EQ(finding.ranks, Ranks({rank}));
@@ -197,7 +198,16 @@ TEST(InitUnreachable, AStoreThatCannotBeReachedCountsAsWell) {
   JobSketch job(4, {});
   Event& store = job.Say(3, EventKind::store_unreachable);
   store.subject = "10.0.0.1:29500";
+  job.GiveOutputs();
   EXPECT_EQ(JudgedCase(job).Only("init-unreachable").ranks, Ranks({3}));
+}
+
+TEST(InitUnreachable, TheOnlyOneWithFilesIsNotTheOnlyOneThatComplains) {
+  JobSketch job(4, {});
+  job.Say(2, EventKind::store_unreachable).subject = "10.0.0.1:29500";
+  const Finding finding = JudgedCase(job).Only("init-unreachable");
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(finding.status, Status::undetermined);
 }
 
 TEST(InitUnreachable, AfterTheFirstCollectiveAFailedConnectIsAConsequence) {

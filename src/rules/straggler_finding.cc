@@ -77,6 +77,8 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
                      (report.cost_share > 0 ? ", costs everybody " + Percent(report.cost_share) + " of the step" : "") +
                      "), from " + std::string(facts.analyses.straggler_source);
   if (worst->origin == StragglerOrigin::unknown && worst->pattern == StragglerPattern::persistent) {
+    // Where most are late, there is nobody left to be late against: too few ranks are on record.
+    if (finding.ranks.size() * 2 > report.ranks.size()) return answer;
     // Who is late is certain, why is not: no cause is named.
     finding.cause.clear();
     finding.status = Status::undetermined;

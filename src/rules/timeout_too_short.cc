@@ -47,14 +47,15 @@ LateArrival FindLateArrival(const SourceAnalysis& source) {
   return {};
 }
 
-// The longest operation of a group that did end, as a share of the limit.
+// The longest operation of a group that did end, as a share of the limit. The first one does not count: it waits until
+// all ranks have started up.
 double LongestShare(const SourceAnalysis& source, const Call** longest, const CallStream** stream) {
   double share = 0;
   for (const GroupCalls& group : source.groups) {
     for (const MemberCalls& member : group.members) {
       for (size_t i = 0; i < member.calls.size(); ++i) {
         const Call& call = member.At(i);
-        if (!IsFinished(call) || call.duration_ms <= 0 || call.timeout_ms == 0) continue;
+        if (!IsFinished(call) || call.duration_ms <= 0 || call.timeout_ms == 0 || call.seq <= 1) continue;
         const double one = static_cast<double>(call.duration_ms) / call.timeout_ms;
         if (one > share) share = one, *longest = &call, *stream = member.stream;
       }
