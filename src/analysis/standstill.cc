@@ -379,7 +379,8 @@ class Finder {
     for (const ToldLaggard& told : analyses_.told) {
       Standstill still{.rank = told.rank, .told = &told};
       const auto stack = stacks_.find(told.rank);
-      if (stack != stacks_.end() && stack->second->place == StackReading::Place::host) {
+      if (stack != stacks_.end() && stack->second->place == StackReading::Place::host &&
+          !IsWhereOthersWait(told.rank)) {
         still.kind = StandstillKind::host;
         still.stack = stack->second;
       }
@@ -396,8 +397,7 @@ class Finder {
       still->kind = StandstillKind::explained;
     else if (life.vanished || EndedFirst(life))
       still->kind = StandstillKind::dead;
-    else if (life.asked_to_dump && analyses_.outcome.hangs())
-      still->kind = StandstillKind::host;  // its monitor still spoke, and it had not issued the operation
+    // A monitor that still spoke tells of a living process, not of where it is: it may wait in another operation.
   }
 
   void ChooseOperation(StandstillView& view) const {
