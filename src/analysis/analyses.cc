@@ -28,6 +28,20 @@ bool HasCutRecord(const Incident& incident) {
   });
 }
 
+// Others wait for the rank, and it waits for nobody itself.
+bool IsOwed(const Analyses& analyses, Rank rank) {
+  const SourceAnalysis* boxes = analyses.Of(CallSource::black_box);
+  if (!boxes) return false;
+  bool owed = false;
+  for (const BlockedOperation& operation : boxes->waits.operations) {
+    const auto is_it = [&](const Missing& missing) { return missing.rank == rank; };
+    if (std::any_of(operation.missing.begin(), operation.missing.end(), is_it)) owed = true;
+    const bool waits = std::find(operation.waiters.begin(), operation.waiters.end(), rank) != operation.waiters.end();
+    if (waits && !std::all_of(operation.missing.begin(), operation.missing.end(), is_it)) return false;
+  }
+  return owed;
+}
+
 // The richest record of times there is. Flight records tell least: only when the host issued and how long the kernel
 // ran.
 void FindLateRanks(const Incident& incident, Analyses& out) {
@@ -52,8 +66,6 @@ Analyses Analyse(const Incident& incident) {
   out.life = ReadSignsOfLife(incident);
   out.silences = FindSilences(incident);
   out.outcome = ReadOutcome(incident, out.life);
-  // Who waits for a process that was seen dead or stopped waits for ever, however young the wait is.
-  for (const Silence& silence : out.silences) out.outcome.aged |= silence.sight != nullptr;
   out.stacks = ReadStacks(incident);
   out.told = FindToldLaggards(incident);
   for (const CallSource source : {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log}) {
@@ -74,6 +86,9 @@ Analyses Analyse(const Incident& incident) {
     });
     out.sources.push_back(std::move(analysis));
   }
+  // Who waits for a process that was seen dead or stopped, or that ended, waits for ever, however young the wait is.
+  for (const Silence& silence : out.silences)
+    out.outcome.aged |= silence.sight != nullptr || (silence.exited && IsOwed(out, silence.rank));
   FindLateRanks(incident, out);
   return out;
 }

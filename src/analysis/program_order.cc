@@ -135,6 +135,22 @@ class PeerReader {
   std::unordered_set<int32_t> peers_;
 };
 
+// A box that had no room for an operation goes on behind it; the numbers show the hole. What comes after it cannot be
+// lined up with other ranks.
+class HoleWatch {
+ public:
+  bool IsBehindHole(const Call& call) {
+    uint32_t& last = last_[{call.group, call.has(kPointToPoint)}];
+    hole_ |= last != 0 && call.seq > last + 1;
+    last = call.seq;
+    return hole_;
+  }
+
+ private:
+  std::map<std::pair<GroupIndex, bool>, uint32_t> last_;
+  bool hole_ = false;
+};
+
 std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
   std::vector<Track> tracks;
   const bool use_names = source != CallSource::nccl_log || AllGroupsHaveNames(incident, source);
@@ -144,9 +160,11 @@ std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
     Track track{&stream};
     GroupClasses classes(incident, stream, use_names);
     PeerReader peers(incident, stream, classes);
+    HoleWatch holes;
     for (uint32_t i = 0; i < stream.calls.size(); ++i) {
       const Call& call = stream.calls[i];
       if (call.has(kCoalescedMember) || call.group == GroupIndex::none) continue;
+      if (source == CallSource::black_box && holes.IsBehindHole(call)) break;
       track.calls.push_back(i);
       const uint64_t symbol = Mix(classes.ClassOf(call.group), static_cast<uint64_t>(call.kind));
       track.symbols.push_back(IsPointToPoint(call.kind) ? Mix(symbol, peers.Distance(i)) : symbol);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "analysis/testing/job_sketch.h"
@@ -238,6 +239,27 @@ TEST(ProgramOrder, AnExchangeWithBothNeighboursIsOneStepAroundTheRing) {
   ASSERT_EQ(compared.all.size(), 1u);
   EXPECT_EQ(compared.all[0].odd, Ranks({2}));
   EXPECT_EQ(compared.all[0].kind, Kind::skipped);
+}
+
+// A box without room for an operation goes on behind it.
+TEST(ProgramOrder, WhatComesBehindAHoleIsNotCompared) {
+  JobSketch job(4, {CallSource::black_box});
+  const GroupIndex pairs = job.AddGroup("pair", {0, 1, 2, 3});
+  for (int i = 0; i < 40; ++i) {
+    job.IssueAll();
+    job.IssueAll({.group = pairs});
+  }
+  Incident incident = job.Finish();
+  for (CallStream& stream : incident.streams)
+    if (stream.rank == Rank{2}) stream.calls.erase(stream.calls.begin() + 31, stream.calls.begin() + 34);
+  EXPECT_TRUE(CompareProgramOrder(incident, CallSource::black_box).empty());
+  // The same with the numbers closed up is a rank that left calls out.
+  for (CallStream& stream : incident.streams) {
+    if (stream.rank != Rank{2}) continue;
+    std::map<GroupIndex, uint32_t> next;
+    for (Call& call : stream.calls) call.seq = ++next[call.group];
+  }
+  EXPECT_FALSE(CompareProgramOrder(incident, CallSource::black_box).empty());
 }
 
 }  // namespace

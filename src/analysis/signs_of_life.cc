@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/group_calls.h"
+#include "analysis/overdue.h"
 #include "analysis/vanished_ranks.h"
 #include "base/text_scan.h"
 #include "model/event_ties.h"
@@ -174,6 +175,8 @@ namespace {
 
 // A dump taken on demand from a running job is written moments after its newest entry.
 constexpr int64_t kFreshNs = int64_t{10} * 1'000'000'000;
+// The first operation of all waits for members that are still starting up, and for connections.
+constexpr int64_t kStartingNs = int64_t{60} * 1'000'000'000;
 
 // How long the operation had been open when the record was taken; kNoTime where the record cannot tell.
 int64_t AgeNs(const CallStream& stream, const Call& call) {
@@ -182,7 +185,10 @@ int64_t AgeNs(const CallStream& stream, const Call& call) {
 }
 
 bool IsAged(const Incident& incident, const CallStream& stream, const Call& call) {
-  if (const int64_t age = AgeNs(stream, call); age != kNoTime) return age > kFreshNs;
+  if (const int64_t age = AgeNs(stream, call); age != kNoTime) {
+    const bool starting = stream.source == CallSource::black_box && HasEndedNothing(stream);
+    return age > (starting ? kStartingNs : kFreshNs);
+  }
   // The record does not tell when it was taken. A file written moments after its newest entry is a snapshot.
   const int64_t written = incident.files[static_cast<uint32_t>(stream.file)].modified_wall_ns;
   return written == kNoTime || stream.captured_wall_ns == kNoTime || written - stream.captured_wall_ns >= kFreshNs;
@@ -219,6 +225,7 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
       break;
     }
   }
+  outcome.overdue = outcome.unfinished_calls && IsOverdue(incident);
   // A watchdog has waited already for as long as is normal.
   outcome.aged |= outcome.unfinished_calls && outcome.first_timeout;
   int ended = 0, logged = 0;

@@ -83,11 +83,14 @@ struct Outcome {
   const Event* first_end = nullptr;      // earliest end of a rank with a code or signal, whatever the reason
   bool unfinished_calls = false;         // a recorder shows operations that did not end
   bool aged = false;                     // ... for as long as the timeout, or for an unknown time
+  bool overdue = false;                  // by boxes: for much longer than anything before, see overdue.h
   bool ended_in_order = false;           // every rank that logged destroyed its communicators, or says that it finished
   bool somebody_finished = false;        // at least one rank ended in order
   bool hangs() const { return first_timeout || (unfinished_calls && aged); }
+  // Something stands still, though perhaps only for a while.
+  bool stands() const { return hangs() || (unfinished_calls && overdue); }
   // It hangs, or nothing says that it ever ended: then who is waited for is a question worth asking.
-  bool may_hang() const { return hangs() || (!somebody_finished && !first_failure && !unfinished_calls); }
+  bool may_hang() const { return stands() || (!somebody_finished && !first_failure && !unfinished_calls); }
 };
 
 Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life);

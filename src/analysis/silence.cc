@@ -66,6 +66,7 @@ bool IsOutlived(const Incident& incident, const Pulse& pulse, const LatestBeats&
     other = LatestBeats::Other(beats.all, own);
     patience = std::max(patience, kOtherHostNs);
   }
+  if (pulse.ended) return other != kNoTime && other >= own;  // it says so itself, to the moment
   return other != kNoTime && other - own > patience && !IsSnapshot(incident, pulse, patience);
 }
 

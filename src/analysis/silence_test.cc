@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "analysis/standstill.h"
 #include "analysis/testing/job_sketch.h"
 
@@ -35,6 +37,10 @@ struct Hospital {
     }
   }
   Pulse& PulseOf(size_t rank) { return incident.pulses[rank]; }
+  CallStream& StreamOf(int32_t rank) {
+    return *std::find_if(incident.streams.begin(), incident.streams.end(),
+                         [&](const CallStream& stream) { return stream.rank == Rank{rank}; });
+  }
   void See(uint32_t witness, int32_t rank, ProcessState state, int64_t since_ns) {
     Sight sight;
     sight.speaker = witness;
@@ -202,6 +208,63 @@ TEST(Silence, WhoEndsByItselfWhileOthersWaitIsGone) {
   job.PulseOf(2).last_beat_wall_ns = job.fault_ns;
   job.PulseOf(2).ended = true;
   EXPECT_EQ(job.Named(), (Hospital::Names{{2, StandstillKind::dead}}));
+}
+
+TEST(Silence, AYoungWaitForOneThatEndedIsAHang) {
+  Hospital job(2 * kSecondNs);
+  job.PulseOf(2).last_beat_wall_ns = job.fault_ns + kSecondNs;
+  EXPECT_TRUE(job.Named().empty() || job.Named() == (Hospital::Names{{2, StandstillKind::unclear}}));
+  job.PulseOf(2).ended = true;
+  EXPECT_EQ(job.Named(), (Hospital::Names{{2, StandstillKind::dead}}));
+}
+
+// It ended in the same operation, as one does whose own patience was over.
+TEST(Silence, WhoEndsInTheWaitIsAVictim) {
+  Hospital job;
+  job.PulseOf(4).last_beat_wall_ns = job.fault_ns + 5 * kSecondNs;
+  job.PulseOf(4).ended = true;
+  EXPECT_EQ(job.Named(), (Hospital::Names{{2, StandstillKind::host}}));
+}
+
+TEST(Silence, AJobThatBreaksDownAsAWholeBlamesNobody) {
+  Hospital job(6 * kSecondNs);
+  const Call open = job.StreamOf(1).calls.back();
+  job.StreamOf(2).calls.push_back(open);  // all are in it
+  for (size_t rank = 0; rank < 8; ++rank) {
+    job.PulseOf(rank).last_beat_wall_ns = job.fault_ns + static_cast<int64_t>(rank) * kSecondNs / 2;
+    job.PulseOf(rank).ended = rank != 3 && rank != 5;
+  }
+  job.See(7, 3, ProcessState::gone, job.fault_ns + 5 * kSecondNs);
+  for (const auto& [rank, kind] : job.Named()) EXPECT_EQ(kind, StandstillKind::unclear) << rank;
+}
+
+// Ranks 3 and 6 die together; both had issued what the others wait in.
+struct TwoDeaths : Hospital {
+  TwoDeaths() {
+    for (const size_t rank : {3, 6}) PulseOf(rank).last_beat_wall_ns = fault_ns;
+    for (const int32_t rank : {3, 6}) See(0, rank, ProcessState::gone, fault_ns + 4 * kSecondNs);
+    for (const int32_t rank : {3, 6}) StreamOf(rank).captured_wall_ns = fault_ns;
+  }
+};
+
+TEST(Silence, DeathsThatCannotBeToldApartAreBothNamed) {
+  EXPECT_EQ(TwoDeaths().Named(), (Hospital::Names{{3, StandstillKind::dead}, {6, StandstillKind::dead}}));
+}
+
+TEST(Silence, TheOneThatHadNotBegunPulledTheOtherAlong) {
+  TwoDeaths job;
+  job.StreamOf(6).calls.back().state = CallState::enqueued;
+  job.StreamOf(6).calls.back().start_wall_ns = kNoTime;
+  EXPECT_EQ(job.Named(), (Hospital::Names{{6, StandstillKind::dead}}));
+}
+
+TEST(Silence, TheOneThatMissedABeatPulledTheOtherAlong) {
+  TwoDeaths job;
+  job.PulseOf(3).last_beat_wall_ns += kIntervalNs;
+  EXPECT_EQ(job.Named(), (Hospital::Names{{6, StandstillKind::dead}}));
+  // Half a beat proves nothing.
+  job.PulseOf(3).last_beat_wall_ns -= kIntervalNs / 2;
+  EXPECT_EQ(job.Named().size(), 2u);
 }
 
 }  // namespace

@@ -44,6 +44,19 @@ std::vector<StalledFlow> CollectFlows(const Incident& incident, GroupIndex group
   return flows;
 }
 
+// The sender is still in the operation, and has no transfer to that receiver left in it.
+bool HasSentAll(const Incident& incident, const StalledFlow& way) {
+  for (const InFlight& flight : incident.in_flight) {
+    const bool same = flight.rank == way.from && flight.group == way.flight->group && flight.seq == way.flight->seq &&
+                      flight.kind == way.flight->kind;
+    if (!same || flight.channels_started == 0 || flight.flows.empty()) continue;
+    return std::none_of(flight.flows.begin(), flight.flows.end(), [&](const Flow& flow) {
+      return flow.send && RankOf(incident, flight.group, flow.peer) == way.to && flow.steps_done < flow.steps_total;
+    });
+  }
+  return false;
+}
+
 bool SameWay(const StalledFlow& a, const StalledFlow& b) { return a.from == b.from && a.to == b.to; }
 
 }  // namespace
@@ -55,7 +68,9 @@ std::optional<StalledFlow> FindStalledFlow(const Incident& incident, GroupIndex 
   std::stable_sort(flows.begin(), flows.end(),
                    [&](const StalledFlow& a, const StalledFlow& b) { return key(a) < key(b); });
   StalledFlow& least = flows.front();
-  least.suspect = least.waiting == FlowWait::peer_credit ? least.to : least.from;
+  const bool receiver =
+      least.waiting == FlowWait::peer_credit || (least.waiting == FlowWait::data && HasSentAll(incident, least));
+  least.suspect = receiver ? least.to : least.from;
   // Several ways that stand equally still: an end they share is the reason; without one nobody is named.
   bool shares_from = true, shares_to = true, others = false;
   for (const StalledFlow& flow : flows) {

@@ -16,6 +16,7 @@ struct StalledFlow {
   const InFlight* flight = nullptr;  // whose record shows it
 };
 
+// A sender with nothing left to send has done its part: then the receiver does not take what was sent.
 // Among the network transfers of one operation that every member is in. Whoever waits for its own GPU waits for data of
 // somebody before it, so only ways that wait for the network, for a receiver or for a sender count.
 std::optional<StalledFlow> FindStalledFlow(const Incident& incident, GroupIndex group, uint32_t seq);

@@ -62,6 +62,22 @@ TEST(StalledFlow, AReceiverThatGivesNoCreditIsTheSuspect) {
   EXPECT_EQ(flow->suspect, Rank{2});
 }
 
+TEST(StalledFlow, AReceiverThatDoesNotTakeWhatWasSentIsTheSuspect) {
+  Ring ring;
+  ring.Recv(2).waiting = FlowWait::data;
+  ring.Recv(2).steps_done = 0;
+  for (InFlight& flight : ring.incident.in_flight) flight.channels_started = 1;
+  ASSERT_TRUE(ring.Find());
+  EXPECT_EQ(ring.Find()->suspect, Rank{2});  // its sender has still to send
+  ring.Send(1).steps_done = 3;
+  EXPECT_EQ(ring.Find()->suspect, Rank{1});
+  ring.incident.in_flight[1].flows.erase(ring.incident.in_flight[1].flows.begin());
+  EXPECT_EQ(ring.Find()->suspect, Rank{1});
+  // A sender that has not begun has sent nothing, whatever its box lacks.
+  ring.incident.in_flight[1].channels_started = 0;
+  EXPECT_EQ(ring.Find()->suspect, Rank{2});
+}
+
 TEST(StalledFlow, TheEndThatStalledFlowsShareIsTheSuspect) {
   Ring ring;
   for (const size_t place : {0u, 1u}) ring.Send(place).waiting = FlowWait::network, ring.Send(place).steps_done = 0;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/overdue.h"
 #include "analysis/stopped_heart.h"
 #include "base/text_scan.h"
 
@@ -99,11 +100,16 @@ class Finder {
     };
     const bool somebody_lost_none = std::any_of(
         roots.begin(), roots.end(), [&](const auto& r) { return is_here(r.first) && !lost_a_peer(r.first); });
-    for (const auto& [rank, root] : roots)
-      if (!somebody_lost_none || !lost_a_peer(rank)) view.ranks.push_back(Read(rank, *root.root));
+    for (const auto& [rank, root] : roots) {
+      if (somebody_lost_none && lost_a_peer(rank)) continue;
+      if (IsConnecting(rank, *root.root))
+        view.connecting.push_back(rank);
+      else
+        view.ranks.push_back(Read(rank, *root.root));
+    }
     DropAbsentCrowd(view);
     DropLaggingCrowd(view);
-    ReadStoppedHearts(analyses_, closing_, view);
+    ReadStoppedHearts(incident_, analyses_, closing_, view);
     if (view.ranks.empty()) FindByStackAlone(view);
     if (view.ranks.empty()) FindBySilence(view);
     if (view.ranks.empty()) FindByKernel(view);
@@ -139,10 +145,11 @@ class Finder {
       still.kind = StandstillKind::host;
       still.inside = inside;
     } else if (root.kind == RootKind::gpu_not_started || root.kind == RootKind::gpu_behind) {
-      still.kind = LivedOn(rank, root) ? StandstillKind::gpu : StandstillKind::unclear;
+      const bool stands = analyses_.outcome.stands() && LivedOn(rank, root);
+      still.kind = stands ? StandstillKind::gpu : StandstillKind::unclear;
     } else if (life->finished && root.call && IsPointToPoint(root.call->kind)) {
       still.kind = StandstillKind::unclear;  // ended in order, with a send or receive too few: not dead
-    } else if (EndedFirst(*life) || (life->finished && analyses_.outcome.hangs())) {
+    } else if (EndedFirst(*life) || (life->finished && analyses_.outcome.hangs() && !Diverged(root))) {
       still.kind = StandstillKind::dead;
     } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::host &&
                !IsWhereOthersWait(rank)) {
@@ -157,7 +164,8 @@ class Finder {
       still.kind = StandstillKind::frozen;
       still.hung_task = life->hung_task;
     } else if (root.kind == RootKind::not_entered && still.alive && !InCommunication(rank)) {
-      still.kind = analyses_.outcome.aged ? StandstillKind::host : StandstillKind::unclear;
+      const bool stands = (analyses_.outcome.aged || analyses_.outcome.overdue) && !life->finished;
+      still.kind = stands ? StandstillKind::host : StandstillKind::unclear;
     } else if (!life->any()) {
       still.kind = StandstillKind::absent;
     } else {
@@ -230,6 +238,22 @@ class Finder {
       if (inside) return &flight;
     }
     return nullptr;
+  }
+
+  // The calls themselves differ: a rank that ended in order with one too few did nothing else wrong.
+  bool Diverged(const WaitRoot& root) const {
+    const SourceAnalysis* source = root.stream ? analyses_.Of(root.stream->source) : nullptr;
+    return source && (!source->divergences.empty() || !source->differences.empty());
+  }
+
+  // NCCL connects a group when it first needs to, inside the first call, and waits there for the other members: who is
+  // in there says nothing about who is missing.
+  bool IsConnecting(Rank rank, const WaitRoot& root) const {
+    if (root.kind != RootKind::gpu_not_started) return false;
+    const InFlight* inside = HostInside(rank, root);
+    if (!inside || inside->stream >= incident_.streams.size()) return false;
+    const CallStream& stream = incident_.streams[inside->stream];
+    return inside->call < stream.calls.size() && IsFirstOfItsShape(stream, stream.calls[inside->call]);
   }
 
   // It left no flight record although its peers did: which kind of silence is it? One kind of evidence alone cannot

@@ -41,6 +41,7 @@ struct StandstillView {
   // Something tells that the waiting took long. Calls and stacks alone are a picture of one moment, and in a running
   // job somebody is always behind.
   bool lasts = false;
+  std::vector<Rank> connecting;  // inside NCCL with the first operation of its shape: they may still make connections
 };
 
 // Joins the wait graphs of all sources with stacks and signs of life. A rank that lost its flight record but whose NCCL

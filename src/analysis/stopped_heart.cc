@@ -2,6 +2,7 @@
 #include "analysis/stopped_heart.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tacet {
 namespace {
@@ -22,12 +23,90 @@ bool IsEarlier(const Call& call, const Call* other) {
   return call.enter_wall_ns != kNoTime && other->enter_wall_ns != kNoTime && call.enter_wall_ns < other->enter_wall_ns;
 }
 
-// The first operation that somebody whose heart beat on began to wait in and never left.
-const Call* FirstWait(const Analyses& analyses, const SourceAnalysis& boxes) {
-  const Call* first = nullptr;
-  for (const auto& [rank, call] : boxes.waits.blocked_in)
-    if (!SilenceOf(analyses, rank) && IsEarlier(*call, first)) first = call;
-  return first;
+// Those whose hearts beat on and that wait. Who ended by itself waits no more.
+struct Survivors {
+  const Call* wait = nullptr;           // the first operation that one of them began to wait in and never left
+  int64_t last_beat_wall_ns = kNoTime;  // the last one of any
+};
+
+Survivors FindSurvivors(const Incident& incident, const Analyses& analyses, const SourceAnalysis& boxes) {
+  std::map<Rank, const Pulse*> pulses;
+  for (const Pulse& pulse : incident.pulses) pulses[pulse.rank] = &pulse;
+  Survivors survivors;
+  for (const auto& [rank, call] : boxes.waits.blocked_in) {
+    const auto pulse = pulses.find(rank);
+    if (pulse == pulses.end() || pulse->second->ended || SilenceOf(analyses, rank)) continue;
+    if (IsEarlier(*call, survivors.wait)) survivors.wait = call;
+    survivors.last_beat_wall_ns = std::max(survivors.last_beat_wall_ns, pulse->second->last_beat_wall_ns);
+  }
+  return survivors;
+}
+
+// A job that is ended as a whole, or that breaks down at once, leaves hearts that stop in any order.
+bool IsOutlived(const SourceAnalysis& boxes, const Silence& silence, const Survivors& survivors) {
+  const bool owes = silence.exited && !boxes.waits.blocked_in.contains(silence.rank);
+  const int64_t margin = owes ? 0 : kTogetherNs;
+  return survivors.last_beat_wall_ns >= silence.pulse->last_beat_wall_ns + margin;
+}
+
+// Others hold the rank up in what it was in.
+bool IsHeldUp(const SourceAnalysis& boxes, Rank rank) {
+  return std::any_of(boxes.waits.operations.begin(), boxes.waits.operations.end(), [&](const auto& operation) {
+    return std::find(operation.waiters.begin(), operation.waiters.end(), rank) != operation.waiters.end() &&
+           std::any_of(operation.missing.begin(), operation.missing.end(),
+                       [&](const Missing& missing) { return missing.rank != rank; });
+  });
+}
+
+// An end that holds nobody up, or that others brought about.
+bool IsNoCause(const SourceAnalysis& boxes, const Silence& silence, const Call& wait) {
+  if (!silence.exited) return false;
+  if (boxes.waits.blocked_in.contains(silence.rank)) return IsHeldUp(boxes, silence.rank);
+  // Ended in order, with a call too few: its program is wrong, not its end.
+  return IsPointToPoint(wait.kind) || !boxes.divergences.empty() || !boxes.differences.empty();
+}
+
+// How far a rank had got with what the others wait in.
+enum class Reached : uint8_t { nothing, issued, begun };
+
+Reached ReachedBy(const SourceAnalysis& boxes, Rank rank) {
+  const auto own = boxes.waits.blocked_in.find(rank);
+  if (own == boxes.waits.blocked_in.end()) return Reached::nothing;
+  return own->second->start_wall_ns == kNoTime ? Reached::issued : Reached::begun;
+}
+
+// When a process fell: after the last thing in its box, before the beat that did not come.
+struct Fall {
+  int64_t after_ns, before_ns, slack_ns;
+};
+
+Fall FallOf(const Incident& incident, const Silence& silence) {
+  const Pulse& pulse = *silence.pulse;
+  if (silence.exited) return {pulse.last_beat_wall_ns, pulse.last_beat_wall_ns, 0};
+  const CallStream* stream = incident.StreamOf(silence.rank, CallSource::black_box);
+  const int64_t after = std::max(pulse.last_beat_wall_ns, stream ? stream->captured_wall_ns : kNoTime);
+  return {after, std::max(after, pulse.last_beat_wall_ns + pulse.interval_ns), pulse.interval_ns / 5};
+}
+
+// Of processes that fell together one pulled the others along: a connection closed, memory that they shared went away.
+// The one that had got least far with the operation had no time to begin it; of equals, the one that missed a beat that
+// the other still gave.
+void KeepTheFirst(const Incident& incident, const SourceAnalysis& boxes, std::vector<Standstill>& known) {
+  Reached least = Reached::begun;
+  for (const Standstill& still : known) least = std::min(least, ReachedBy(boxes, still.rank));
+  std::erase_if(known, [&](const Standstill& still) { return ReachedBy(boxes, still.rank) > least; });
+  std::vector<Rank> later;
+  for (const Standstill& one : known) {
+    const Fall own = FallOf(incident, *one.silence);
+    const bool pulled = std::any_of(known.begin(), known.end(), [&](const Standstill& other) {
+      return other.rank != one.rank && other.kind == StandstillKind::dead &&
+             FallOf(incident, *other.silence).before_ns <= own.after_ns + own.slack_ns;
+    });
+    if (pulled && one.kind == StandstillKind::dead) later.push_back(one.rank);
+  }
+  if (later.size() == known.size()) return;
+  std::erase_if(
+      known, [&](const Standstill& still) { return std::find(later.begin(), later.end(), still.rank) != later.end(); });
 }
 
 Standstill ReadKnown(const Analyses& analyses, const Silence& silence, const StandstillView& view) {
@@ -66,18 +145,18 @@ bool IsExplained(const RankLife& life) {
   return life.exception || life.unused_parameters || life.cuda_oom || life.oom_killed || life.gpu_error;
 }
 
-void ReadStoppedHearts(const Analyses& analyses, const Event* closing, StandstillView& view) {
+void ReadStoppedHearts(const Incident& incident, const Analyses& analyses, const Event* closing, StandstillView& view) {
   const SourceAnalysis* boxes = analyses.Of(CallSource::black_box);
   if (!boxes || analyses.silences.empty() || !analyses.outcome.hangs()) return;
-  const Call* wait = FirstWait(analyses, *boxes);
+  const Survivors survivors = FindSurvivors(incident, analyses, *boxes);
+  const Call* wait = survivors.wait;
   if (!wait) return;  // nobody waits for it
   std::vector<const Silence*> early;
   int64_t first_known = INT64_MAX;
   for (const Silence& silence : analyses.silences) {
     const int64_t last_beat = silence.pulse->last_beat_wall_ns;
     if (wait->enter_wall_ns != kNoTime && last_beat - kPartOfTheWaitNs > wait->enter_wall_ns) continue;
-    // Ended in order, with a send or receive too few: its program is wrong, not its end.
-    if (silence.exited && IsPointToPoint(wait->kind)) continue;
+    if (IsNoCause(*boxes, silence, *wait) || !IsOutlived(*boxes, silence, survivors)) continue;
     early.push_back(&silence);
     if (silence.dead() || silence.frozen()) first_known = std::min(first_known, last_beat);
   }
@@ -87,9 +166,7 @@ void ReadStoppedHearts(const Analyses& analyses, const Event* closing, Standstil
     const bool first = silence->pulse->last_beat_wall_ns - first_known <= kTogetherNs;
     if (first && (silence->dead() || silence->frozen())) known.push_back(ReadKnown(analyses, *silence, view));
   }
-  // Of several that fell together, those that had issued what the others wait in were pulled along by one that had not.
-  const auto waits_itself = [&](const Standstill& still) { return boxes->waits.blocked_in.contains(still.rank); };
-  if (!std::all_of(known.begin(), known.end(), waits_itself)) std::erase_if(known, waits_itself);
+  KeepTheFirst(incident, *boxes, known);
   view.ranks = std::move(known);
 }
 

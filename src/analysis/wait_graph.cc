@@ -229,6 +229,16 @@ class Builder {
     return late;
   }
 
+  // NCCL loses kernel events of a communicator that runs many sends and receives, so a box may never see the end of a
+  // collective among them. A rank on which nothing open has begun lost no end: its GPU stands before all of it.
+  bool MayHaveLostEnds(const GroupCalls& group, const MemberCalls& member) const {
+    if (graph_.source != CallSource::black_box) return false;
+    const bool mixed =
+        std::any_of(links_.begin(), links_.end(), [&](const P2pLink& link) { return link.group == group.group; });
+    return mixed && std::any_of(member.stream->calls.begin(), member.stream->calls.end(),
+                                [](const Call& call) { return !IsFinished(call) && call.start_wall_ns != kNoTime; });
+  }
+
   void FindRanksBehind() {
     for (const GroupCalls& group : groups_) {
       int64_t best = -1;
@@ -240,6 +250,7 @@ class Builder {
         if (best - member.finished_through < kBehindBy || member.last_enqueued < next) continue;
         const Call* call = member.Find(static_cast<uint32_t>(next));
         if (!call || IsFinished(*call) || !IsSynchronising(call->kind) || PeersCameTooLate(group, *call)) continue;
+        if (MayHaveLostEnds(group, member)) continue;
         behind_.insert(member.rank);
         graph_.roots.push_back({member.rank, RootKind::gpu_behind, call, member.stream, group.group});
       }

@@ -143,6 +143,16 @@ bool SawALoss(const Case& facts) {
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const Outcome& outcome = facts.analyses.outcome;
   const size_t ranks = facts.analyses.life.ranks.size();
+  if (const auto& connecting = facts.standstill.connecting; outcome.hangs() && !connecting.empty()) {
+    const std::string who = RankWords(connecting), one = connecting.size() == 1 ? "is" : "are";
+    diagnosis.headline =
+        who + " " + one +
+        " inside NCCL with an operation that has not run before: connections are being made, or cannot be";
+    diagnosis.headline[0] = 'R';
+    diagnosis.open.push_back({"Why " + one + " " + who + " not done with connecting?",
+                              "NCCL logs of these ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET"});
+    return;
+  }
   if (outcome.hangs()) {
     diagnosis.headline = "The job hangs, but the evidence does not tell who holds it up";
     diagnosis.open.push_back({"Who holds the job up?",

@@ -23,6 +23,7 @@ static RuleAnswer JudgeGpuStalled(const Case& facts) {
           RankWords({still.rank}) + " has not finished this, while a peer has finished later ones of the same group"));
   }
   if (behind) finding->confidence = std::max(finding->confidence, Confidence::likely);
+  if (!facts.analyses.outcome.hangs()) finding->confidence = Confidence::possible;
   const std::string who = RankWords(finding->ranks);
   const std::string operation =
       facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation) : "the collective";

@@ -37,6 +37,8 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
         CiteStack(facts.incident, *still.stack->thread, RankWords({still.rank}) + " is outside communication"));
   }
   if (!by_stack || !by_calls || !facts.analyses.outcome.hangs()) finding->confidence = Confidence::likely;
+  // The job was ended before a wait for something done for the first time could be told from one for ever.
+  if (!by_stack && !facts.analyses.outcome.hangs()) finding->confidence = Confidence::possible;
   finding->weight = 80;
   finding->headline = RankWords(finding->ranks) + (finding->ranks.size() == 1 ? " is" : " are") + " stuck on the host" +
                       (where.empty() ? inside ? " " + InsideWords(inside->host) : "" : " in " + where) + " and " +
@@ -48,8 +50,9 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
     finding->headline = finding->headline.substr(0, finding->headline.rfind(';')) + "; its peers wait for it";
   if (!by_stack)
     answer.open.push_back(
-        {"What is " + RankWords(finding->ranks) + " doing on the host?",
-         "its stack: py-spy dump --pid PID on its host, or faulthandler.dump_traceback_later() in the job"});
+        {"What is " + RankWords(finding->ranks) + " doing on the host?" +
+             (inside ? "" : " It may also wait for its own GPU (a synchronising call before the collective)."),
+         "its stack: py-spy dump --native --pid PID on its host, or faulthandler.dump_traceback_later() in the job"});
   answer.findings.push_back(std::move(*finding));
   return answer;
 }

@@ -203,7 +203,10 @@ class Importer {
     call.group = group;
     call.seq = static_cast<uint32_t>(op.seq);
     call.kind = KindOf(op.kind);
-    call.state = ended ? CallState::completed : op.channels_started > 0 ? CallState::started : CallState::enqueued;
+    call.state = ended                     ? CallState::completed
+                 : op.channels_started > 0 ? CallState::started
+                 : IsGivenUp(entry)        ? CallState::unknown
+                                           : CallState::enqueued;
     call.flags = IsPointToPoint(call.kind) ? kPointToPoint : 0;
     call.type = TypeOf(op.type);
     call.peer = {op.peer};
@@ -220,6 +223,14 @@ class Importer {
     call.record = static_cast<uint32_t>(op.serial);
     call.offset = entry.offset;
     return call;
+  }
+
+  // The host left NCCL without a plan for the operation: the call failed, no GPU will ever get it.
+  bool IsGivenUp(const BlackBoxOp& entry) const {
+    if (!entry.in_table() || (entry.op.flags & box::kOpPlanned) != 0 || (entry.word & box::kWordEnqueued) != 0)
+      return false;
+    const box::Group* group = box_.GroupOf(entry.op);
+    return group != nullptr && static_cast<box::GroupState>(group->word & 0xff) == box::GroupState::done;
   }
 
   void Advance(const Call& call) {
