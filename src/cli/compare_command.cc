@@ -6,22 +6,48 @@
 #include "cli/options.h"
 #include "cli/profile_paths.h"
 #include "render/comparison_render.h"
+#include "report/benchmark_comparison.h"
 
 namespace tacet {
 namespace {
 
-// The job of a path; of several the one with most ranks.
-Result<ProfileReport> ProfileOf(const std::string& path, const LoadOptions& load) {
-  auto jobs = LoadJobs({path}, load);
+// What a path holds: a job that was profiled, or outputs of benchmarks.
+struct Side {
+  ProfileReport profile;
+  BenchmarkSide benchmarks;
+  bool timed = false;
+};
+
+Result<Side> ReadSide(const std::string& path, const LoadOptions& load) {
+  auto jobs = LoadAllJobs({path}, load);
   if (!jobs) return Error{path + ": " + jobs.error().message, jobs.error().hint};
+  Side side;
+  side.benchmarks.name = path;
+  for (Incident& job : *jobs)
+    std::move(job.benchmark_runs.begin(), job.benchmark_runs.end(), std::back_inserter(side.benchmarks.runs));
+  std::erase_if(*jobs, [](const Incident& job) { return !HasTimes(job); });
+  side.timed = !jobs->empty();
+  if (!side.timed && side.benchmarks.runs.empty())
+    return Error{
+        path + ": neither a profile nor the output of a benchmark was found",
+        "give folders with torch.profiler traces, or outputs of nccl-tests; 'tacet formats' lists what is read"};
+  if (!side.timed) return side;
+  // Of several jobs the one with most ranks.
   const auto largest = std::max_element(jobs->begin(), jobs->end(), [](const Incident& a, const Incident& b) {
     return a.timelines.size() + a.measurements.size() < b.timelines.size() + b.measurements.size();
   });
   ProfileOptions options;
   options.threads = load.threads;
-  ProfileReport profile = BuildProfile(*largest, options);
-  profile.job = path;
-  return profile;
+  side.profile = BuildProfile(*largest, options);
+  side.profile.job = path;
+  return side;
+}
+
+Result<ProfileComparison> Compare(const Side& a, const Side& b, const ComparisonOptions& options) {
+  if (a.timed && b.timed) return CompareProfiles(a.profile, b.profile, options);
+  if (!a.benchmarks.runs.empty() && !b.benchmarks.runs.empty())
+    return CompareBenchmarks(a.benchmarks, b.benchmarks, options);
+  return Error{"one side is a profile of a job, the other the output of a benchmark", "compare two of the same kind"};
 }
 
 Result<ComparisonOptions> ReadThresholds(const Options& options) {
@@ -50,7 +76,8 @@ int RunCompare(const std::vector<std::string>& arguments) {
                                             {"--color", 0, true}});
   if (!options) return Complain(options.error());
   if (options->rest().size() != 2)
-    return Complain({"compare needs two paths", "tacet compare BEFORE AFTER, each a folder with the traces of a run"});
+    return Complain({"compare needs two paths",
+                     "tacet compare BEFORE AFTER, each the traces of a run or the outputs of a benchmark"});
   const std::string format = options->Value("--format").value_or("text");
   if (format != "text" && format != "json" && format != "junit")
     return Complain({"unknown format '" + format + "'", "one of: text json junit"});
@@ -65,11 +92,13 @@ int RunCompare(const std::vector<std::string>& arguments) {
   auto load = ReadLoadOptions(*options);
   if (!load) return Complain(load.error());
 
-  auto a = ProfileOf(options->rest()[0], *load);
+  auto a = ReadSide(options->rest()[0], *load);
   if (!a) return Complain(a.error());
-  auto b = ProfileOf(options->rest()[1], *load);
+  auto b = ReadSide(options->rest()[1], *load);
   if (!b) return Complain(b.error());
-  const ProfileComparison comparison = CompareProfiles(*a, *b, *thresholds);
+  auto compared = Compare(*a, *b, *thresholds);
+  if (!compared) return Complain(compared.error());
+  const ProfileComparison& comparison = *compared;
   const std::string output = options->Value("--output").value_or("");
   const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputIsTerminal());
   const std::string text = format == "json" ? RenderComparisonJson(comparison)
@@ -91,11 +120,17 @@ its budget and every line of the communication table: Welch's t-test and a boots
 time is tested by itself, all other lines are adjusted for their number (Benjamini-Hochberg). Steps are
 the samples; record ten or more of each run.
 
+Of outputs of nccl-tests (text or -J) it compares every size, in and out of place, and the size classes
+of each operation. Several tables of one side, in one file or in a folder, are repeated runs: they are
+the samples, and every size is tested. With one run a side, only size classes are judged, by the ratios
+of their sizes. Wrong results in B fail the comparison, however fast it is.
+
   -f, --format F      text (default), json or junit
   -o, --output FILE   write there instead of standard output
       --alpha P       share of false alarms allowed among the differences reported (default 0.05)
       --min-change S  changes below this share are not reported (default 0.01)
-      --gate G        what makes the exit code 1: step (default: a slower step), any (any slower line), never
+      --gate G        what makes the exit code 1: step (default: a slower step; of benchmarks any line), any
+                      (any slower line), never
   -v, --verbose       also the lines without a difference
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N no file but a trace is unpacked beyond this (default 512); traces are streamed
@@ -108,6 +143,7 @@ Examples:
   tacet compare traces-main/ traces-branch/
   tacet compare --format junit -o slowdown.xml before/ after/
   tacet compare --gate any --min-change 0.05 before/ after/
+  tacet compare nccl-tests-before/ nccl-tests-after/
 )",
                                  RunCompare};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile_paths.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -9,13 +10,6 @@
 
 namespace tacet {
 namespace {
-
-bool HasTimes(const Incident& job) {
-  if (!job.timelines.empty() || !job.pipeline_traces.empty() || !job.measurements.empty()) return true;
-  for (const CallStream& stream : job.streams)
-    if (stream.source == CallSource::flight_recorder) return true;
-  return false;
-}
 
 double Suffix(std::string_view text) {
   if (text.empty()) return 1;
@@ -63,16 +57,33 @@ Result<LoadOptions> ReadLoadOptions(const Options& options) {
   return load;
 }
 
-Result<std::vector<Incident>> LoadJobs(const std::vector<std::string>& paths, LoadOptions load) {
+bool HasTimes(const Incident& job) {
+  if (!job.timelines.empty() || !job.pipeline_traces.empty() || !job.measurements.empty()) return true;
+  for (const CallStream& stream : job.streams)
+    if (stream.source == CallSource::flight_recorder) return true;
+  return false;
+}
+
+Result<std::vector<Incident>> LoadAllJobs(const std::vector<std::string>& paths, LoadOptions load) {
   ProgressLine progress("reading");
   load.progress = [&](size_t done, size_t total) { progress.Update(done, total); };
   auto loaded = LoadEvidence(paths, load);
   if (!loaded) return loaded.error();
   if (loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size())
     return Error{"none of the files could be read", "check paths and permissions"};
-  std::vector<Incident> jobs = Assemble(std::move(loaded->fragments));
-  std::erase_if(jobs, [](const Incident& job) { return !HasTimes(job); });
-  if (jobs.empty())
+  return Assemble(std::move(loaded->fragments));
+}
+
+Result<std::vector<Incident>> LoadJobs(const std::vector<std::string>& paths, LoadOptions load) {
+  auto jobs = LoadAllJobs(paths, std::move(load));
+  if (!jobs) return jobs;
+  const bool benchmarks =
+      std::any_of(jobs->begin(), jobs->end(), [](const Incident& job) { return !job.benchmark_runs.empty(); });
+  std::erase_if(*jobs, [](const Incident& job) { return !HasTimes(job); });
+  if (jobs->empty() && benchmarks)
+    return Error{"these are outputs of a benchmark, not of a job with steps",
+                 "'tacet compare A B' compares two of them, 'tacet diagnose' checks one"};
+  if (jobs->empty())
     return Error{"nothing with times was found under these paths",
                  "torch.profiler traces of all ranks over a few steps tell most; 'tacet formats' lists what is read"};
   return jobs;

@@ -13,6 +13,10 @@ namespace tacet {
 // --threads and --max-file-mb, as profile and compare take them.
 Result<LoadOptions> ReadLoadOptions(const Options& options);
 
+// All jobs under some paths.
+Result<std::vector<Incident>> LoadAllJobs(const std::vector<std::string>& paths, LoadOptions load);
+// A trace, timed records or a pipeline timeline is there.
+bool HasTimes(const Incident& job);
 // The jobs under some paths that have times; an error when none has.
 Result<std::vector<Incident>> LoadJobs(const std::vector<std::string>& paths, LoadOptions load);
 

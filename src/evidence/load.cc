@@ -58,6 +58,7 @@ void JoinSharedReading(Fragment& whole, Fragment&& part) {
     thread.stack = whole.stacks.Intern(std::move(frames));
     whole.threads.push_back(std::move(thread));
   }
+  std::move(part.benchmark_runs.begin(), part.benchmark_runs.end(), std::back_inserter(whole.benchmark_runs));
   std::move(part.speakers.begin(), part.speakers.end(), std::back_inserter(whole.speakers));
   std::move(part.groups.begin(), part.groups.end(), std::back_inserter(whole.groups));
   std::move(part.diagnostics.begin(), part.diagnostics.end(), std::back_inserter(whole.diagnostics));

@@ -8,6 +8,7 @@ extern const Format kFlightRecorderFormat;
 extern const Format kInspectorFormat;
 extern const Format kKernelLogFormat;
 extern const Format kNcclLogFormat;
+extern const Format kNcclTestsFormat;
 extern const Format kNsysFormat;
 extern const Format kPipelineTraceFormat;
 extern const Format kRasFormat;
@@ -17,9 +18,9 @@ extern const Format kTorchTraceFormat;
 
 std::span<const Format* const> AllFormats() {
   static constexpr const Format* kFormats[] = {
-      &kBlackBoxFormat, &kFlightRecorderFormat, &kInspectorFormat,     &kKernelLogFormat,
-      &kNcclLogFormat,  &kNsysFormat,           &kRasFormat,           &kStacksFormat,
-      &kTorchLogFormat, &kTorchTraceFormat,     &kPipelineTraceFormat,
+      &kBlackBoxFormat, &kFlightRecorderFormat, &kInspectorFormat,  &kKernelLogFormat,
+      &kNcclLogFormat,  &kNcclTestsFormat,      &kNsysFormat,       &kRasFormat,
+      &kStacksFormat,   &kTorchLogFormat,       &kTorchTraceFormat, &kPipelineTraceFormat,
   };
   return kFormats;
 }

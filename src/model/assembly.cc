@@ -106,6 +106,10 @@ class JobBuilder {
       for (TraceCollective& collective : timeline.collectives) collective.group = MapGroup(collective.group, groups);
     }
     for (PipelineTrace& trace : fragment.pipeline_traces) trace.file = file;
+    for (BenchmarkRun& run : fragment.benchmark_runs) {
+      for (SourceRef* place : {&run.source, &run.summary, &run.failed_at}) place->file = file;
+      for (BenchmarkLine& line : run.lines) line.source.file = file;
+    }
     for (InFlight& flight : fragment.in_flight) {
       flight.speaker = who(flight.speaker);
       flight.rank = rank_of(flight.speaker);
@@ -130,6 +134,7 @@ class JobBuilder {
     MoveAll(fragment.diagnostics, incident_.diagnostics);
     MoveAll(fragment.timelines, incident_.timelines);
     MoveAll(fragment.pipeline_traces, incident_.pipeline_traces);
+    MoveAll(fragment.benchmark_runs, incident_.benchmark_runs);
     MoveAll(fragment.in_flight, incident_.in_flight);
     MoveAll(fragment.pulses, incident_.pulses);
     MoveAll(fragment.sights, incident_.sights);

@@ -7,6 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "base/string_table.h"
+#include "model/benchmark_run.h"
 #include "model/call.h"
 #include "model/event.h"
 #include "model/group.h"
@@ -59,6 +60,7 @@ struct Fragment {
   bool stub = false;            // the file says that nothing was recorded
   std::vector<Timeline> timelines;
   std::vector<PipelineTrace> pipeline_traces;
+  std::vector<BenchmarkRun> benchmark_runs;
   std::vector<InFlight> in_flight;
   std::vector<Pulse> pulses;
   std::vector<Sight> sights;

@@ -47,6 +47,7 @@ struct Incident {
   std::vector<Diagnostic> diagnostics;
   std::vector<Timeline> timelines;      // sorted by rank
   std::vector<PipelineTrace> pipeline_traces;
+  std::vector<BenchmarkRun> benchmark_runs;
   std::vector<InFlight> in_flight;      // of the streams above
   std::vector<Pulse> pulses;            // at most one a rank, sorted by rank
   std::vector<Sight> sights;            // of processes that have a pulse, by rank, witness and time

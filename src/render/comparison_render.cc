@@ -26,6 +26,12 @@ std::string Probability(double p) {
   return text;
 }
 
+std::string Bandwidth(double gbs) {
+  char text[32];
+  std::snprintf(text, sizeof text, gbs < 10 ? "%.2f" : "%.1f", gbs);
+  return text;
+}
+
 bool Differs(const ComparisonLine& line) { return line.kind == ChangeKind::slower || line.kind == ChangeKind::faster; }
 bool OnOneSide(const ComparisonLine& line) {
   return line.kind == ChangeKind::only_a || line.kind == ChangeKind::only_b;
@@ -37,6 +43,7 @@ Ink InkOf(ChangeKind kind) {
 }
 
 std::string Headline(const ProfileComparison& comparison) {
+  if (!comparison.headline.empty()) return comparison.headline;
   std::string out;
   if (const ComparisonLine* step = comparison.StepTime()) {
     out = "step time: " + std::string(Name(step->kind)) + " (" + DescribeTime(step->mean_a) + " -> " +
@@ -48,25 +55,56 @@ std::string Headline(const ProfileComparison& comparison) {
   return comparison.differs() ? "the operations differ" : std::string(Name(ChangeKind::none));
 }
 
+// "+15.0 .. +16.1 %"
+std::string Interval(const ComparisonLine& line) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%+.1f .. %+.1f %%", line.low * 100, line.high * 100);
+  return text;
+}
+
+// Tables have no room for sentences.
+std::string_view ShortName(ChangeKind kind) {
+  if (kind == ChangeKind::none) return "-";
+  return kind == ChangeKind::untested ? "untested" : Name(kind);
+}
+
 TextRow RowOf(const ComparisonLine& line) {
   const bool tested = line.count_a > 1 && line.count_b > 1;
   return {{CleanLine(line.name)},
           {line.count_a > 0 ? DescribeTime(line.mean_a) : ""},
           {line.count_b > 0 ? DescribeTime(line.mean_b) : ""},
           {Change(line.change)},
-          {tested && std::isfinite(line.low) ? Change(line.low) + " .. " + Change(line.high) : ""},
+          {tested && std::isfinite(line.low) ? Interval(line) : ""},
           {tested ? Probability(line.adjusted_p) : ""},
-          {std::string(Name(line.kind)), InkOf(line.kind)}};
+          {std::string(ShortName(line.kind)), InkOf(line.kind)}};
 }
 
 // Names of operations are long: in a page's width they stand on a line of their own.
 void AddChange(TextPage& page, const ComparisonLine& line) {
   page.Paragraph("  ", CleanLine(line.name));
   std::string text = DescribeTime(line.mean_a) + " -> " + DescribeTime(line.mean_b);
+  if (line.bus_gbs_a > 0 && line.bus_gbs_b > 0)
+    text += " (bus " + Bandwidth(line.bus_gbs_a) + " -> " + Bandwidth(line.bus_gbs_b) + " GB/s)";
   if (std::isfinite(line.change))
     text += ", " + Change(line.change) + " (" + Change(line.low) + " .. " + Change(line.high) + ")";
   page.Line("      " + text + ", p " + Probability(line.adjusted_p) + ": " +
             page.Paint(Name(line.kind), InkOf(line.kind)));
+}
+
+void AddTable(TextPage& page, std::string_view heading, const std::vector<const ComparisonLine*>& lines) {
+  if (lines.empty()) return;
+  std::vector<TextRow> rows = {
+      {{"LINE"}, {"A", Ink::plain, true}, {"B", Ink::plain, true}, {"CHANGE"}, {"INTERVAL"}, {"P"}, {"RESULT"}}};
+  for (const ComparisonLine* line : lines) rows.push_back(RowOf(*line));
+  page.Heading(std::string(heading));
+  page.Table(rows, 2, true);
+}
+
+void SortByCost(std::vector<const ComparisonLine*>& lines) {
+  std::stable_sort(lines.begin(), lines.end(), [](const ComparisonLine* a, const ComparisonLine* b) {
+    if (Differs(*a) != Differs(*b)) return Differs(*a);
+    return std::fabs(a->mean_b - a->mean_a) > std::fabs(b->mean_b - b->mean_a);
+  });
 }
 
 std::string EscapeXml(std::string_view text) {
@@ -99,32 +137,31 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   page.Line("  B " + CleanLine(comparison.name_b));
   page.Line("  " + Count(comparison.tested, "line") + " tested: " + std::to_string(comparison.slower) + " slower, " +
             std::to_string(comparison.faster) + " faster, the others show no significant difference");
-  std::vector<TextRow> rows = {
-      {{"LINE"}, {"A", Ink::plain, true}, {"B", Ink::plain, true}, {"CHANGE"}, {"INTERVAL"}, {"P"}, {"RESULT"}}};
+  for (const std::string& fault : comparison.faults)
+    if (fault != comparison.headline) page.Paragraph("  ", CleanText(fault), Ink::red);
   size_t hidden = 0, one_sided = 0;
-  std::vector<const ComparisonLine*> lines;
+  std::vector<const ComparisonLine*> summary, lines;
   for (const ComparisonLine& line : comparison.lines) {
     one_sided += OnOneSide(line);
-    if (verbose || Differs(line)) {
+    if (line.summary) {
+      summary.push_back(&line);
+    } else if (verbose || Differs(line)) {
       lines.push_back(&line);
     } else {
       ++hidden;
     }
   }
-  std::stable_sort(lines.begin(), lines.end(), [](const ComparisonLine* a, const ComparisonLine* b) {
-    if (Differs(*a) != Differs(*b)) return Differs(*a);
-    return std::fabs(a->mean_b - a->mean_a) > std::fabs(b->mean_b - b->mean_a);
-  });
-  if (!lines.empty()) page.Heading(verbose ? "All lines" : "What changed (mean of A -> B, change, interval)");
-  for (const ComparisonLine* line : lines) {
-    if (verbose)
-      rows.push_back(RowOf(*line));
-    else
-      AddChange(page, *line);
+  AddTable(page, "Size classes (geometric means; -: no significant difference)", summary);
+  // Tables of benchmarks are read by size; the lines of a job by what they cost.
+  if (!verbose || summary.empty()) SortByCost(lines);
+  if (verbose) {
+    AddTable(page, summary.empty() ? "All lines" : "All sizes", lines);
+  } else if (!lines.empty()) {
+    page.Heading("What changed (mean of A -> B, change, interval)");
+    for (const ComparisonLine* line : lines) AddChange(page, *line);
   }
-  if (rows.size() > 1) page.Table(rows, 2, true);
   if (one_sided > 0) page.Line("  " + Count(one_sided, "line") + " in one run only: other operations, sizes or groups");
-  if (hidden > 0 && !verbose) page.Line("  --verbose shows " + Count(hidden, "more line"));
+  if (hidden > 0) page.Line("  --verbose shows " + Count(hidden, "more line"));
   for (const std::string& remark : comparison.remarks) page.Paragraph("  note: ", CleanText(remark), Ink::dim);
   return page.Take();
 }
@@ -155,8 +192,12 @@ std::string RenderComparisonJson(const ProfileComparison& comparison) {
     json.Key("interval").BeginArray().Double(line.low).Double(line.high).EndArray();
     json.Key("p").Double(line.p);
     json.Key("adjusted_p").Double(line.adjusted_p);
+    if (line.bus_gbs_a >= 0) json.Key("bus_gbs_a").Double(line.bus_gbs_a);
+    if (line.bus_gbs_b >= 0) json.Key("bus_gbs_b").Double(line.bus_gbs_b);
     json.EndObject();
   }
+  json.EndArray().Key("faults").BeginArray();
+  for (const std::string& fault : comparison.faults) json.String(fault);
   json.EndArray().Key("remarks").BeginArray();
   for (const std::string& remark : comparison.remarks) json.String(remark);
   json.EndArray().EndObject();
@@ -168,6 +209,13 @@ std::string RenderComparisonJunit(const ProfileComparison& comparison, bool any_
   const auto gates = [&](const ComparisonLine& line) { return any_line || !step || &line == step; };
   size_t failures = 0, skipped = 0;
   std::string cases;
+  for (const std::string& fault : comparison.faults) {
+    ++failures;
+    cases +=
+        "    <testcase classname=\"tacet.compare\" name=\"B works\" time=\"0\">\n      <failure type=\"fault\" "
+        "message=\"" +
+        EscapeXml(fault) + "\"></failure>\n    </testcase>\n";
+  }
   for (const ComparisonLine& line : comparison.lines) {
     if (OnOneSide(line)) continue;
     cases += "    <testcase classname=\"tacet.compare\" name=\"" + EscapeXml(line.name) + "\" time=\"0\">\n";
@@ -184,7 +232,8 @@ std::string RenderComparisonJunit(const ProfileComparison& comparison, bool any_
     cases += "    </testcase>\n";
   }
   const size_t tests = static_cast<size_t>(std::count_if(comparison.lines.begin(), comparison.lines.end(),
-                                                         [](const ComparisonLine& line) { return !OnOneSide(line); }));
+                                                         [](const ComparisonLine& line) { return !OnOneSide(line); })) +
+                       comparison.faults.size();
   const std::string totals =
       " tests=\"" + std::to_string(tests) + "\" failures=\"" + std::to_string(failures) + "\" errors=\"0\" time=\"0\"";
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tacet\"" + totals +

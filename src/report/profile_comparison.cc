@@ -17,30 +17,6 @@ constexpr int kResamples = 4000;
 // Bytes of a usual step that differ by less are the same work.
 constexpr double kSameAmount = 0.01;
 
-ComparisonLine Compare(const ProfileSeries& a, const ProfileSeries& b, const ComparisonOptions& options) {
-  ComparisonLine line;
-  line.name = a.name;
-  line.count_a = a.values.size();
-  line.count_b = b.values.size();
-  line.mean_a = Mean(a.values);
-  line.mean_b = Mean(b.values);
-  line.change = line.mean_a > 0 ? line.mean_b / line.mean_a - 1 : std::numeric_limits<double>::quiet_NaN();
-  line.low = line.high = line.change;
-  if (a.bytes > 0 && b.bytes > 0 && std::fabs(b.bytes / a.bytes - 1) > kSameAmount) {
-    line.kind = ChangeKind::other_amount;
-    return line;
-  }
-  if (line.count_a < 2 || line.count_b < 2) return line;
-  line.kind = ChangeKind::none;
-  line.p = TestWelch(a.values, b.values).p;
-  if (line.mean_a > 0) {
-    const auto interval = BootstrapRelativeDifference(a.values, b.values, 1 - options.alpha, kResamples);
-    line.low = interval.low;
-    line.high = interval.high;
-  }
-  return line;
-}
-
 void Judge(const ComparisonOptions& options, ComparisonLine& line) {
   if (line.kind != ChangeKind::none || line.adjusted_p >= options.alpha) return;
   const bool grew = line.mean_b > line.mean_a;
@@ -49,42 +25,6 @@ void Judge(const ComparisonOptions& options, ComparisonLine& line) {
     if (line.low <= 0 && line.high >= 0) return;
   }
   line.kind = grew ? ChangeKind::slower : ChangeKind::faster;
-}
-
-void AddSingle(const ProfileSeries& series, bool in_a, std::vector<ComparisonLine>& lines) {
-  ComparisonLine line;
-  line.name = series.name;
-  (in_a ? line.count_a : line.count_b) = series.values.size();
-  (in_a ? line.mean_a : line.mean_b) = Mean(series.values);
-  line.change = line.low = line.high = std::numeric_limits<double>::quiet_NaN();
-  line.kind = in_a ? ChangeKind::only_a : ChangeKind::only_b;
-  lines.push_back(std::move(line));
-}
-
-// Whether the step became slower is asked first and by itself; how many other lines there are must not blunt it. All
-// others are a search, and adjusted as one.
-void Adjust(ProfileComparison& out) {
-  std::vector<double> p;
-  std::vector<ComparisonLine*> tested;
-  const ComparisonLine* step = out.StepTime();
-  for (ComparisonLine& line : out.lines) {
-    if (line.kind != ChangeKind::none || &line == step) continue;
-    tested.push_back(&line);
-    p.push_back(line.p);
-  }
-  std::vector<double> adjusted = AdjustForMultipleTests(p);
-  for (ComparisonLine& line : out.lines) {
-    if (&line != step || line.kind != ChangeKind::none) continue;
-    tested.push_back(&line);
-    adjusted.push_back(line.p);
-  }
-  for (size_t i = 0; i < tested.size(); ++i) {
-    tested[i]->adjusted_p = adjusted[i];
-    Judge(out.options, *tested[i]);
-    out.slower += tested[i]->kind == ChangeKind::slower;
-    out.faster += tested[i]->kind == ChangeKind::faster;
-  }
-  out.tested = tested.size();
 }
 
 void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileComparison& out) {
@@ -124,8 +64,69 @@ const ComparisonLine* ProfileComparison::StepTime() const {
 }
 
 bool ProfileComparison::Regressed(bool any_line) const {
+  if (!faults.empty()) return true;
   const ComparisonLine* step = StepTime();
   return any_line || !step ? slower > 0 : step->kind == ChangeKind::slower;
+}
+
+ComparisonLine CompareSeries(const ProfileSeries& a, const ProfileSeries& b, const ComparisonOptions& options) {
+  ComparisonLine line;
+  line.name = a.name;
+  line.count_a = a.values.size();
+  line.count_b = b.values.size();
+  line.mean_a = Mean(a.values);
+  line.mean_b = Mean(b.values);
+  line.change = line.mean_a > 0 ? line.mean_b / line.mean_a - 1 : std::numeric_limits<double>::quiet_NaN();
+  line.low = line.high = line.change;
+  if (a.bytes > 0 && b.bytes > 0 && std::fabs(b.bytes / a.bytes - 1) > kSameAmount) {
+    line.kind = ChangeKind::other_amount;
+    return line;
+  }
+  if (line.count_a < 2 || line.count_b < 2) return line;
+  line.kind = ChangeKind::none;
+  line.p = TestWelch(a.values, b.values).p;
+  if (line.mean_a > 0) {
+    const auto interval = BootstrapRelativeDifference(a.values, b.values, 1 - options.alpha, kResamples);
+    line.low = interval.low;
+    line.high = interval.high;
+  }
+  return line;
+}
+
+ComparisonLine LineOfOneSide(const ProfileSeries& series, bool in_a) {
+  ComparisonLine line;
+  line.name = series.name;
+  (in_a ? line.count_a : line.count_b) = series.values.size();
+  (in_a ? line.mean_a : line.mean_b) = Mean(series.values);
+  line.change = line.low = line.high = std::numeric_limits<double>::quiet_NaN();
+  line.kind = in_a ? ChangeKind::only_a : ChangeKind::only_b;
+  return line;
+}
+
+// Whether the step became slower is asked first and by itself; how many other lines there are must not blunt it. All
+// others are a search, and adjusted as one.
+void JudgeLines(ProfileComparison& out) {
+  std::vector<double> p;
+  std::vector<ComparisonLine*> tested;
+  const ComparisonLine* step = out.StepTime();
+  for (ComparisonLine& line : out.lines) {
+    if (line.kind != ChangeKind::none || &line == step) continue;
+    tested.push_back(&line);
+    p.push_back(line.p);
+  }
+  std::vector<double> adjusted = AdjustForMultipleTests(p);
+  for (ComparisonLine& line : out.lines) {
+    if (&line != step || line.kind != ChangeKind::none) continue;
+    tested.push_back(&line);
+    adjusted.push_back(line.p);
+  }
+  for (size_t i = 0; i < tested.size(); ++i) {
+    tested[i]->adjusted_p = adjusted[i];
+    Judge(out.options, *tested[i]);
+    out.slower += tested[i]->kind == ChangeKind::slower;
+    out.faster += tested[i]->kind == ChangeKind::faster;
+  }
+  out.tested = tested.size();
 }
 
 ProfileComparison CompareProfiles(const ProfileReport& a, const ProfileReport& b, const ComparisonOptions& options) {
@@ -139,18 +140,18 @@ ProfileComparison CompareProfiles(const ProfileReport& a, const ProfileReport& b
   for (const ProfileSeries& series : a.series) {
     const auto at = in_b.find(series.name);
     if (at == in_b.end()) {
-      AddSingle(series, true, single);
+      single.push_back(LineOfOneSide(series, true));
       continue;
     }
     const ProfileSeries& other = *at->second;
     in_b.erase(at);
-    ComparisonLine line = Compare(series, other, options);
+    ComparisonLine line = CompareSeries(series, other, options);
     if (line.mean_a > 0 || line.mean_b > 0) out.lines.push_back(std::move(line));
   }
   for (const ProfileSeries& series : b.series)
-    if (in_b.contains(series.name)) AddSingle(series, false, single);
+    if (in_b.contains(series.name)) single.push_back(LineOfOneSide(series, false));
   out.lines.insert(out.lines.end(), single.begin(), single.end());
-  Adjust(out);
+  JudgeLines(out);
   AddRemarks(a, b, out);
   return out;
 }

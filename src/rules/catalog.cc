@@ -9,7 +9,8 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kCollectiveExtraRule, kGroupOrderInversionRule, kP2pCycleRule, kP2pUnmatchedRule, kDdpUnusedParametersRule,
     kInitRankMissingRule, kInitNoInterfaceRule, kInitUnreachableRule, kInitMismatchRule, kNetworkFaultRule,
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
-    kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule;
+    kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
+    kWrongResultsRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -31,6 +32,7 @@ std::span<const Rule* const> AllRules() {
       &kP2pCycleRule,
       &kP2pUnmatchedRule,
       &kDdpUnusedParametersRule,
+      &kWrongResultsRule,
       &kInitRankMissingRule,
       &kInitNoInterfaceRule,
       &kInitUnreachableRule,

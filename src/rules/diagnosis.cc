@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "rules/benchmark_verdict.h"
 #include "rules/silence_words.h"
 #include "rules/words.h"
 
@@ -164,6 +165,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.headline = "A rank failed, but the evidence does not tell why";
     return;
   }
+  if (SettleBenchmarks(facts.incident, diagnosis)) return;
   if (facts.incident.files.empty() || ranks == 0) {
     const bool timelines = std::any_of(facts.incident.files.begin(), facts.incident.files.end(),
                                        [](const auto& file) { return file.format == "pipeline_trace"; });
@@ -205,6 +207,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
     }
     std::move(answer.open.begin(), answer.open.end(), std::back_inserter(diagnosis.open));
   }
+  if (auto failed = FindFailedBenchmark(incident)) diagnosis.findings.push_back(std::move(*failed));
   std::stable_sort(diagnosis.findings.begin(), diagnosis.findings.end(), [](const Finding& a, const Finding& b) {
     return std::tuple(a.severity, -a.weight) < std::tuple(b.severity, -b.weight);
   });

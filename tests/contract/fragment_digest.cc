@@ -90,6 +90,13 @@ std::string Digest(const Fragment& fragment) {
     text.Line("timeline", timeline.speaker, timeline.begin_ns, timeline.end_ns, timeline.gpu.size(),
               timeline.launches.size(), timeline.ranges.size(), timeline.steps.size(), timeline.collectives.size(),
               timeline.memory.size());
+  for (const BenchmarkRun& run : fragment.benchmark_runs) {
+    text.Line("benchmark", run.operation, run.ranks, run.devices.size(), run.failed_checks, run.concluded, run.failure,
+              run.source.line, run.source.offset);
+    for (const BenchmarkLine& line : run.lines)
+      text.Line("size", line.bytes, Number(line.type), Number(line.reduction), line.root,
+                std::to_string(line.out_of_place.time_us), std::to_string(line.in_place.time_us), line.source.offset);
+  }
   text.Line("in flight", fragment.in_flight.size(), "pulses", fragment.pulses.size(), "pipelines",
             fragment.pipeline_traces.size());
   for (const Diagnostic& diagnostic : fragment.diagnostics)
@@ -128,6 +135,12 @@ std::string FindBrokenReference(const Fragment& fragment, size_t file_bytes) {
     if (!Inside(timeline.speaker, fragment.speakers.size())) return "a timeline's speaker";
     for (const TraceCollective& collective : timeline.collectives)
       if (!IsGroup(collective.group, fragment)) return "a trace collective's group";
+  }
+  for (const BenchmarkRun& run : fragment.benchmark_runs) {
+    for (const SourceRef& source : {run.source, run.summary, run.failed_at})
+      if (std::string broken = FindBrokenSource(source, file_bytes, "a benchmark"); !broken.empty()) return broken;
+    for (const BenchmarkLine& line : run.lines)
+      if (std::string broken = FindBrokenSource(line.source, file_bytes, "a size"); !broken.empty()) return broken;
   }
   for (const Diagnostic& diagnostic : fragment.diagnostics) {
     if (diagnostic.code.empty() || diagnostic.message.empty()) return "a diagnostic without code or message";

@@ -4,7 +4,7 @@
 
 Exit codes, messages, options, standard input, and input that was made to hurt.
 """
-import gzip, json, os, pathlib, pickle, re, shutil, stat, subprocess, sys, tempfile, threading, unittest
+import gzip, json, os, pathlib, pickle, random, re, shutil, stat, subprocess, sys, tempfile, threading, unittest
 import xml.etree.ElementTree
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
@@ -460,6 +460,67 @@ class Hostile(unittest.TestCase):
                 self.assertNotIn(b"<script>alert", ran.out)
             if form == "junit":
                 xml.etree.ElementTree.fromstring(ran.out)
+
+
+class CompareBenchmarks(unittest.TestCase):
+    SAMPLES = GOLDEN.parents[1] / "src" / "evidence" / "nccl_tests" / "samples"
+
+    def runs(self, folder, count, slower=1.0, wrong=0):
+        """Tables of one sweep, each a launch of its own with two per cent of noise."""
+        rng = random.Random(f"{folder.name}{slower}")
+        folder.mkdir()
+        for run in range(count):
+            rows = []
+            for exponent in range(16, 27):
+                size = 1 << exponent
+                row = f"{size:12d}  {size // 4:12d}     float     sum      -1"
+                for _ in range(2):
+                    time = (20 + size / 2e5) * (slower if size > 4 << 20 else 1) * rng.gauss(1, 0.02)
+                    row += f"  {time:7.2f}  {size / time / 1e3:6.2f}  {size / time / 1e3:6.2f}  {wrong:6d}"
+                rows.append(row)
+            head = (self.SAMPLES / "all_reduce_2.19.txt").read_text().splitlines()[:13]
+            (folder / f"run{run}.txt").write_text("\n".join(head + rows + ["# Out of bounds values : 0 OK", ""]))
+        return folder
+
+    def test_two_recorded_runs_of_the_same_are_noise(self):
+        ran = tacet("compare", self.SAMPLES / "all_reduce_2.19.txt", self.SAMPLES / "all_reduce_2.19.json")
+        self.assertEqual(ran.code, 0, ran.message)
+        self.assertTrue(ran.text.startswith("no significant difference"), ran.text)
+        self.assertIn("noise cannot be told for a single size", ran.text)
+
+    def test_repeated_and_single_runs(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            scratch = pathlib.Path(scratch)
+            before, same = self.runs(scratch / "a", 4), self.runs(scratch / "b", 4)
+            after = self.runs(scratch / "c", 4, slower=1.2)
+            for a, b, code in ((before, same, 0), (before, after, 1), (after, before, 0),
+                               (before / "run0.txt", same / "run1.txt", 0), (before / "run0.txt", after / "run1.txt", 1)):
+                ran = tacet("compare", "--format", "json", a, b)
+                report = ran.report
+                self.assertEqual(ran.code, code, report["headline"])
+                self.assertEqual(report["regressed"], code == 1)
+                large = [line for line in report["lines"] if "above 4 MiB" in line["name"]]
+                self.assertEqual(len(large), 1)
+                self.assertEqual(large[0]["result"] == "slower", code == 1, large)
+            junit = tacet("compare", "--format", "junit", before, after)
+            root = xml.etree.ElementTree.fromstring(junit.out)
+            self.assertGreater(int(root.get("failures")), 0)
+            self.assertEqual(len(root.findall(".//failure")), int(root.get("failures")))
+
+    def test_wrong_results_fail_however_fast(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            good, bad = self.runs(pathlib.Path(scratch) / "a", 2), self.runs(pathlib.Path(scratch) / "b", 2, wrong=7)
+            ran = tacet("compare", good, bad)
+            self.assertEqual(ran.code, 1)
+            self.assertIn("wrong results", ran.text.splitlines()[0])
+            self.assertEqual(tacet("compare", bad, good).code, 0)
+            self.assertEqual(tacet("compare", "--gate", "never", good, bad).code, 0)
+
+    def test_nothing_in_common(self):
+        for other in ("sendrecv_2.19.txt", GOLDEN / "rank_computes_longer_in_nsight_exports" / "input"):
+            ran = tacet("compare", self.SAMPLES / "all_reduce_2.19.txt", self.SAMPLES / other)
+            self.assertEqual(ran.code, 2)
+            self.assertIn("tacet: ", ran.message)
 
 
 class PublishedFigures(unittest.TestCase):

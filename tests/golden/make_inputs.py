@@ -167,12 +167,27 @@ def even_ranks_in_one_nsight_export(to):
     shutil.copyfile(GOLDEN.parents[1] / "src/evidence/nsys/samples/nsys_2022_one_host.sqlite", to / "report.sqlite")
 
 
+def benchmark(to, *samples):
+    to.mkdir(parents=True, exist_ok=True)
+    for name in samples:
+        shutil.copyfile(GOLDEN.parents[1] / "src/evidence/nccl_tests/samples" / name, to / name)
+
+
+def benchmark_computes_wrong_results(to):
+    benchmark(to, "wrong_2.16.txt", "all_reduce_2.19.txt")
+
+
+def benchmark_ends_in_order(to):
+    benchmark(to, "two_tables_srun_labels.txt", "broadcast_2.11_differences.txt", "all_reduce_2.19.json")
+
+
 CASES = [rank_stuck_in_data_loader, rank_stuck_in_one_labelled_log, rank_stuck_while_another_process_is_oom_killed,
          rank_dead_in_compressed_files, rank_frozen_beside_a_stale_dump, rank_out_of_memory, rank_never_joins,
          collective_skipped_in_one_tagged_log, one_rank_reduces_with_max, neighbours_both_send_first,
          two_jobs_one_of_them_hangs, unused_parameter_ends_every_rank, exception_text_with_markup,
          rank_sleeps_before_every_step, environment_forces_a_slow_path, healthy_job, healthy_job_beside_an_oom_kill,
-         victims_log_alone, rank_computes_longer_in_nsight_exports, even_ranks_in_one_nsight_export]
+         victims_log_alone, rank_computes_longer_in_nsight_exports, even_ranks_in_one_nsight_export,
+         benchmark_computes_wrong_results, benchmark_ends_in_order]
 
 for case in CASES:
     if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:

@@ -88,6 +88,34 @@ double TwoSidedTailOfT(double t, double degrees_of_freedom) {
   return IncompleteBeta(degrees_of_freedom / 2, 0.5, degrees_of_freedom / (degrees_of_freedom + t * t));
 }
 
+double TailPointOfT(double two_sided_tail, double degrees_of_freedom) {
+  if (!(degrees_of_freedom > 0) || !(two_sided_tail > 0)) return INFINITY;
+  double low = 0, high = 1;
+  while (TwoSidedTailOfT(high, degrees_of_freedom) > two_sided_tail && high < 1e12) high *= 2;
+  for (int i = 0; i < 80; ++i) {
+    const double middle = (low + high) / 2;
+    (TwoSidedTailOfT(middle, degrees_of_freedom) > two_sided_tail ? low : high) = middle;
+  }
+  return high;
+}
+
+PairedTest TestPairs(std::span<const double> differences, double confidence) {
+  PairedTest test;
+  test.mean = test.low = test.high = Mean(differences);
+  if (differences.size() < 2) return test;
+  const double error = std::sqrt(Variance(differences) / static_cast<double>(differences.size()));
+  if (error == 0) {
+    test.p = test.mean == 0 ? 1 : 0;
+    return test;
+  }
+  const double freedom = static_cast<double>(differences.size() - 1);
+  test.p = TwoSidedTailOfT(test.mean / error, freedom);
+  const double reach = TailPointOfT(1 - confidence, freedom) * error;
+  test.low = test.mean - reach;
+  test.high = test.mean + reach;
+  return test;
+}
+
 WelchTest TestWelch(std::span<const double> a, std::span<const double> b) {
   WelchTest test;
   test.difference = Mean(b) - Mean(a);

@@ -18,6 +18,16 @@ double RobustDeviation(const std::vector<double>& values);
 // Student's t distribution: probability of a value at least as far from 0 as t, on both sides.
 double TwoSidedTailOfT(double t, double degrees_of_freedom);
 
+// The t that has this two-sided tail: 2.776 for 0.05 and 4 degrees of freedom.
+double TailPointOfT(double two_sided_tail, double degrees_of_freedom);
+
+// Student's t-test of pairs: is the mean of these differences zero? The interval is that of the mean, at `confidence`.
+struct PairedTest {
+  double mean = 0, low = 0, high = 0;
+  double p = 1;  // two-sided; 1 with fewer than two values
+};
+PairedTest TestPairs(std::span<const double> differences, double confidence = 0.95);
+
 // Welch's t-test: do two samples with unequal variances have the same mean?
 struct WelchTest {
   double difference = 0;  // mean of b minus mean of a

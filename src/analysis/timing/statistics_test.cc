@@ -139,6 +139,37 @@ TEST(Statistics, BootstrapIntervalHoldsTheTrueDifferenceAsOftenAsItPromises) {
   EXPECT_LE(held, 200);
 }
 
+TEST(Statistics, TailPointsAreThoseOfTheTables) {
+  EXPECT_NEAR(TailPointOfT(0.05, 4), 2.7764451, 1e-6);
+  EXPECT_NEAR(TailPointOfT(0.01, 10), 3.1692727, 1e-6);
+  EXPECT_NEAR(TailPointOfT(0.05, 1), 12.7062047, 1e-5);
+  for (const double freedom : {1.0, 3.0, 17.5, 200.0})
+    for (const double tail : {0.5, 0.1, 0.001})
+      EXPECT_NEAR(TwoSidedTailOfT(TailPointOfT(tail, freedom), freedom), tail, 1e-9);
+}
+
+// The interval of a mean must hold the truth as often as it says, and the test must cry wolf as rarely.
+TEST(Statistics, PairsAreJudgedAtTheirLevel) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal(0.3, 2);
+  int held = 0, alarms = 0;
+  constexpr int kRounds = 4000;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<double> values(5), centred(5);
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = normal(random);
+      centred[i] = normal(random) - 0.3;
+    }
+    const PairedTest test = TestPairs(values);
+    held += test.low <= 0.3 && 0.3 <= test.high;
+    alarms += TestPairs(centred).p < 0.05;
+  }
+  EXPECT_NEAR(held / double{kRounds}, 0.95, 0.02);
+  EXPECT_NEAR(alarms / double{kRounds}, 0.05, 0.02);
+  EXPECT_EQ(TestPairs(std::vector<double>{1}).p, 1);
+  EXPECT_EQ(TestPairs(std::vector<double>{1, 1, 1}).p, 0);
+}
+
 TEST(Statistics, AdjustedValuesFollowTheDefinition) {
   std::mt19937 random(2);
   for (int round = 0; round < 200; ++round) {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/nccl_tests/nccl_tests_import.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text_scan.h"
+#include "evidence/nccl_tests/nccl_tests_operation.h"
+#include "evidence/nccl_tests/nccl_tests_parse.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMaxWords = 300;
+
+int32_t ToInt32(int64_t value) { return static_cast<int32_t>(std::clamp<int64_t>(value, -1, INT32_MAX)); }
+
+// 22803 is 2.28.3; before 2.9 one digit less: 2708 is 2.7.8.
+std::string LibraryVersion(int64_t code) {
+  if (code <= 0 || code > 10'000'000) return "";
+  const int64_t base = code >= 10000 ? 10000 : 1000;
+  return std::to_string(code / base) + "." + std::to_string(code % base / 100) + "." + std::to_string(code % 100);
+}
+
+ReduceOp ReductionOf(std::string_view name) {
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min, ReduceOp::avg})
+    if (Name(op) == name) return op;
+  return name == "mulsum" ? ReduceOp::user : ReduceOp::unknown;
+}
+
+DataType TypeOf(std::string_view name) {
+  if (name == "half") return DataType::float16;
+  if (name == "f8e4m3" || name == "fp8_e4m3") return DataType::float8_e4m3;
+  if (name == "f8e5m2" || name == "fp8_e5m2") return DataType::float8_e5m2;
+  return ParseDataType(name);
+}
+
+// Before 2.13 the column holds the largest difference, which is rounding as a rule; the summary says whether it was
+// not.
+BenchmarkFigure FigureOf(NcclTestsFigure&& from, const NcclTestsTable& table) {
+  double wrong = from.wrong;
+  if (table.differences) wrong = wrong >= 0 && table.out_of_bounds == 0 ? 0 : -1;
+  return {from.time_us, from.algorithm_gbs, from.bus_gbs, wrong, std::move(from.iterations_us)};
+}
+
+// With NCCL_TESTS_SPLIT the ranks form several groups, each of which runs the operation by itself.
+int32_t RanksOf(const NcclTestsTable& table) {
+  std::set<int64_t> ranks;
+  for (const NcclTestsDevice& device : table.devices)
+    if (device.group == table.devices.front().group) ranks.insert(device.rank);
+  return ranks.empty() ? -1 : ToInt32(static_cast<int64_t>(ranks.size()));
+}
+
+// Bus over algorithm bandwidth, where the figures have digits enough.
+double FactorOf(const NcclTestsTable& table) {
+  double best = 0, factor = 0;
+  for (const NcclTestsRow& row : table.rows) {
+    if (row.out_of_place.algorithm_gbs <= best) continue;
+    best = row.out_of_place.algorithm_gbs;
+    factor = row.out_of_place.bus_gbs / best;
+  }
+  return best >= 0.5 ? factor : 0;
+}
+
+void NameOperation(const NcclTestsTable& table, std::string_view path, BenchmarkRun& run) {
+  run.operation = OperationOfProgram(table.program);
+  if (!run.operation.empty()) return;
+  const double factor = FactorOf(table);
+  run.operation = OperationOfPath(path);
+  if (!FitsFactor(run.operation, run.ranks, factor)) run.operation.clear();
+  if (run.operation.empty()) run.operation = OperationOfFactor(run.ranks, factor);
+  run.operation_assumed = !run.operation.empty();
+}
+
+BenchmarkRun RunOf(NcclTestsTable&& table, std::string_view path) {
+  BenchmarkRun run;
+  run.tool = "nccl-tests";
+  run.version = table.version.substr(0, kMaxWords);
+  run.library = LibraryVersion(table.library);
+  run.ranks = RanksOf(table);
+  run.source = {FileId{}, table.line, table.offset};
+  run.summary = {FileId{}, table.summary_line, table.summary_offset};
+  run.failed_at = {FileId{}, table.failure_line, table.failure_offset};
+  run.host_times = table.host_times;
+  run.concluded = table.concluded;
+  run.failed_checks = table.out_of_bounds;
+  run.average_bus_gbs = table.average_gbs;
+  run.average_too_low = table.average_failed;
+  run.failure = (table.failure.empty() && !table.concluded ? table.last_error : table.failure).substr(0, kMaxWords);
+  NameOperation(table, path, run);
+  for (const NcclTestsDevice& device : table.devices)
+    run.devices.push_back({Rank{ToInt32(device.rank)}, std::string(device.host.substr(0, kMaxWords)),
+                           std::string(device.name.substr(0, kMaxWords)), device.pid, ToInt32(device.device)});
+  run.lines.reserve(table.rows.size());
+  for (NcclTestsRow& row : table.rows) {
+    BenchmarkLine& line = run.lines.emplace_back();
+    line.bytes = row.bytes;
+    line.type = TypeOf(row.type);
+    line.reduction = ReductionOf(row.redop);
+    line.root = ToInt32(row.root);
+    line.source = {FileId{}, row.line, row.offset};
+    line.out_of_place = FigureOf(std::move(row.out_of_place), table);
+    line.in_place = FigureOf(std::move(row.in_place), table);
+  }
+  return run;
+}
+
+void AddRemarks(const BenchmarkRun& run, Fragment& out) {
+  if (!run.concluded && run.failure.empty())
+    out.Note(
+        DiagnosticSeverity::warning, "truncated",
+        "the benchmark's closing lines are missing: it was stopped, or the file is cut; the lines before were read",
+        run.source);
+  if (run.operation.empty())
+    out.Note(DiagnosticSeverity::note, "operation-unknown", "nothing tells which operation was measured", run.source,
+             "keep the command line in the output, or name the file after the operation");
+  else if (run.operation_assumed)
+    out.Note(DiagnosticSeverity::note, "operation-assumed",
+             "taken for " + run.operation + ", by the file's name or the figures", run.source);
+  if (run.average_too_low)
+    out.Note(DiagnosticSeverity::warning, "bandwidth-below-minimum",
+             "the benchmark calls its average bus bandwidth too low: it was told to expect more", run.summary);
+}
+
+}  // namespace
+
+void ReadNcclTests(const FileView& file, Fragment& out) {
+  NcclTestsOutput parsed =
+      IsNcclTestsJson(file.bytes) ? ParseNcclTestsJson(file.bytes) : ParseNcclTestsText(file.bytes);
+  out.bytes.total = file.bytes.size();
+  out.bytes.understood = parsed.understood;
+  out.bytes.ignored = parsed.ignored;
+  out.bytes.not_understood = parsed.not_understood;
+  for (NcclTestsTable& table : parsed.tables) {
+    // A bare command line, or a failure before anything began, is still a run that says so.
+    if (table.rows.empty() && table.devices.empty() && table.failure.empty() && !table.concluded) continue;
+    out.benchmark_runs.push_back(RunOf(std::move(table), file.path));
+    AddRemarks(out.benchmark_runs.back(), out);
+  }
+}
+
+}  // namespace tacet

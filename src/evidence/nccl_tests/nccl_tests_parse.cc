@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/nccl_tests/nccl_tests_parse.h"
+
+#include <map>
+
+#include "base/launcher_prefix.h"
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+#include "evidence/nccl_tests/nccl_tests_row.h"
+
+namespace tacet {
+namespace {
+
+// "/opt/nccl-tests/build/all_reduce_perf" -> "all_reduce_perf"; nothing where the word is no program of the tests.
+std::string_view ProgramIn(std::string_view word) {
+  while (!word.empty() && (word.back() == '"' || word.back() == '\'' || word.back() == ',')) word.remove_suffix(1);
+  if (const size_t slash = word.rfind('/'); slash != std::string_view::npos) word.remove_prefix(slash + 1);
+  for (std::string_view end : {"_perf", "_perf_mpi", "_perf.exe"})
+    if (word.size() > end.size() && word.ends_with(end)) return word.substr(0, word.size() - end.size() + 5);
+  return {};
+}
+
+// "+ mpirun -np 8 ./build/all_reduce_perf -b 8 -e 8G -f 2 -g 1", as a shell with `set -x` or a job script echoes it.
+std::string_view ProgramOfCommand(std::string_view line) {
+  if (!Contains(line, "_perf") || Contains(line, "] NCCL ")) return {};
+  while (!line.empty()) {
+    std::string_view word = TakeWord(line);
+    const std::string_view program = ProgramIn(word);
+    // Options must follow, else it is talk about the program.
+    if (!program.empty() && (Trim(line).empty() || Trim(line)[0] == '-')) return program;
+  }
+  return {};
+}
+
+// #  Rank  0 Group  0 Pid   4020 on      node0 device  0 [0000:00:06] NVIDIA H200
+// #   Rank  0 Pid 112424 on localhost device  0 [0x00] A100-SXM4-40GB
+bool ParseDevice(std::string_view line, NcclTestsDevice* out) {
+  const auto number = [&](std::string_view key, int64_t* value) {
+    std::string_view rest = line;
+    if (TakeWord(rest) != key) return false;
+    SkipBlanks(rest);
+    if (!TakeNumber(rest, value)) return false;
+    line = rest;
+    return true;
+  };
+  if (!number("Rank", &out->rank)) return false;
+  number("Group", &out->group);
+  if (!number("Pid", &out->pid)) return false;
+  if (TakeWord(line) != "on") return false;
+  out->host = TakeWord(line);
+  if (!number("device", &out->device)) return false;
+  SkipBlanks(line);
+  if (TakeLiteral(line, "[")) {
+    out->bus = TakeUntil(line, ']');
+    TakeLiteral(line, "]");
+  }
+  out->name = Trim(line);
+  return out->rank >= 0;
+}
+
+// host: Test NCCL failure common.cu:958 'unhandled system error / socketStartConnect: ...'
+// host: Test CUDA failure common.cu:892 'out of memory'
+// host: Test timeout (30s) common.cu:316
+std::string_view FailureIn(std::string_view line) {
+  for (const std::string_view key : {": Test NCCL failure ", ": Test CUDA failure ", ": Test timeout "}) {
+    const auto rest = After(line, key);
+    if (!rest) continue;
+    std::string_view text = *rest;
+    if (key.starts_with(": Test timeout")) return line.substr(line.find(key) + 2);
+    TakeUntil(text, '\'');
+    if (!TakeLiteral(text, "'")) return Trim(*rest);
+    return text.substr(0, text.rfind('\''));
+  }
+  return {};
+}
+
+class TextReader {
+ public:
+  TextReader(NcclTestsOutput& out, std::string_view& echoed) : out_(out), echoed_(echoed) {}
+
+  // True where the line is one of ours.
+  bool Take(std::string_view line, uint32_t number, uint64_t offset) {
+    number_ = number;
+    offset_ = offset;
+    NcclTestsRow row;
+    switch (rows_.Take(line, &row)) {
+      case NcclTestsRowReader::Answer::row:
+        row.line = number;
+        row.offset = offset;
+        table().rows.push_back(std::move(row));
+        return true;
+      case NcclTestsRowReader::Answer::part: return true;
+      case NcclTestsRowReader::Answer::nothing: break;
+    }
+    std::string_view text = Trim(line);
+    if (TakeLiteral(text, "#")) return TakeComment(line, Trim(text));
+    if (const std::string_view failure = FailureIn(line); !failure.empty()) return TakeFailure(failure), true;
+    if (const std::string_view program = ProgramOfCommand(line); !program.empty()) return echoed_ = program, true;
+    return text.starts_with(".. ") && Contains(text, ": Test failure ");
+  }
+
+ private:
+  bool empty() const { return table_ == SIZE_MAX; }
+  NcclTestsTable& table() {
+    if (empty()) BeginTable();
+    return out_.tables[table_];
+  }
+
+  void BeginTable() {
+    table_ = out_.tables.size();
+    NcclTestsTable& fresh = out_.tables.emplace_back();
+    fresh.line = number_;
+    fresh.offset = offset_;
+    fresh.program = echoed_;
+    begun_ = true;
+    rows_.SetColumns({});
+  }
+
+  // A new run begins with its first line about itself: the version since 2.17, the settings before.
+  void BeginUnlessFresh() {
+    if (!begun_ || empty() || !table().devices.empty() || !table().rows.empty()) BeginTable();
+  }
+
+  bool TakeComment(std::string_view line, std::string_view text) {
+    NcclTestsColumns columns;
+    if (ParseNcclTestsHeading(Trim(line), &columns)) return TakeHeading(columns), true;
+    if (text.starts_with("nccl-tests version ")) {
+      BeginUnlessFresh();
+      table().library = IntAfter(text, "nccl-library=").value_or(-1);
+      text.remove_prefix(19);
+      table().version = TakeWord(text);
+      return true;
+    }
+    if (TakeLiteral(text, "Collective test starting: ")) {
+      BeginUnlessFresh();
+      if (const std::string_view program = ProgramIn(Trim(text)); !program.empty()) table().program = program;
+      return true;
+    }
+    if (text.starts_with("nThread ")) return BeginUnlessFresh(), true;
+    if (text.starts_with("Collective test concluded: ")) return table().concluded = true, true;
+    if (text.starts_with("Out of bounds values") || text.starts_with("Avg bus bandwidth")) return TakeSummary(text);
+    NcclTestsDevice device;
+    if (ParseDevice(text, &device)) return table().devices.push_back(device), true;
+    return TakeOther(text);
+  }
+
+  bool TakeOther(std::string_view text) {
+    if (TakeLiteral(text, "error: ")) return table().last_error = Trim(text), true;
+    for (const std::string_view known :
+         {"Using devices", "Reducing maxBytes", "Blocking Enabled", "Parallel Init Enabled", "Per-Iteration Report",
+          "Writing JSON output", "skipping json output", "GPU memory usage", "(B)", "out-of-place", "NCCL_VERSION"})
+      if (text.starts_with(known)) return true;
+    return false;
+  }
+
+  void TakeHeading(const NcclTestsColumns& columns) {
+    if (!empty() && !table().rows.empty()) BeginTable();
+    table().differences = columns.differences;
+    table().host_times = columns.host_times;
+    rows_.SetColumns(columns);
+  }
+
+  // Out of bounds values : 0 OK
+  // Avg bus bandwidth    : 1.00478
+  bool TakeSummary(std::string_view text) {
+    const bool average = text.starts_with("Avg");
+    TakeUntil(text, ':');
+    TakeLiteral(text, ":");
+    SkipBlanks(text);
+    double value = 0;
+    if (!TakeDouble(text, &value)) return false;
+    const bool failed = Contains(text, "FAILED");
+    NcclTestsTable& one = table();
+    one.concluded = true;
+    begun_ = false;
+    if (average) {
+      one.average_gbs = value >= 0 ? value : -1;
+      one.average_failed = failed;
+      return true;
+    }
+    one.out_of_bounds = value >= 1 && value < 1e15 ? static_cast<int64_t>(value) : failed ? 1 : 0;
+    one.summary_line = number_;
+    one.summary_offset = offset_;
+    return true;
+  }
+
+  void TakeFailure(std::string_view text) {
+    NcclTestsTable& one = table();
+    if (!one.failure.empty()) return;  // what comes later is its consequence
+    one.failure = text;
+    one.failure_line = number_;
+    one.failure_offset = offset_;
+  }
+
+  NcclTestsOutput& out_;
+  size_t table_ = SIZE_MAX;
+  NcclTestsRowReader rows_;
+  std::string_view& echoed_;  // the newest command line: a script echoes it without a label
+  bool begun_ = false;        // the newest table has not been summed up yet
+  uint32_t number_ = 0;
+  uint64_t offset_ = 0;
+};
+
+}  // namespace
+
+bool IsNcclTestsLine(std::string_view line) {
+  TakeLauncherPrefix(line);
+  line = Trim(line);
+  NcclTestsColumns columns;
+  if (!line.starts_with('#')) return false;
+  if (ParseNcclTestsHeading(line, &columns)) return true;
+  TakeLiteral(line, "#");
+  line = Trim(line);
+  return line.starts_with("nccl-tests version ") || line.starts_with("Collective test ") ||
+         (line.starts_with("nThread ") && Contains(line, " minBytes ")) || line.starts_with("Avg bus bandwidth ");
+}
+
+NcclTestsOutput ParseNcclTestsText(std::string_view bytes) {
+  NcclTestsOutput out;
+  // Tests built without MPI run once for each task of a launcher, and their tables come interleaved.
+  std::map<std::string_view, TextReader> readers;
+  std::string_view echoed;
+  LineReader lines(bytes);
+  for (std::string_view line; lines.Next(&line);) {
+    if (HasTerminalCodes(line)) line = out.owned.emplace_back(DropTerminalCodes(line));
+    const LauncherPrefix prefix = TakeLauncherPrefix(line);
+    const std::string_view text = Trim(line);
+    TextReader& reader = readers.try_emplace(Trim(prefix.label), out, echoed).first->second;
+    if (reader.Take(line, lines.number(), lines.offset()))
+      out.understood += lines.line_bytes();
+    else if (text.empty() || text == "#" || Contains(text.substr(0, 200), "] NCCL "))
+      out.ignored += lines.line_bytes();
+    else
+      out.not_understood += lines.line_bytes();
+  }
+  return out;
+}
+
+}  // namespace tacet

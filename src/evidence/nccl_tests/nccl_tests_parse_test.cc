@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/nccl_tests/nccl_tests_parse.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "evidence/format.h"
+#include "evidence/nccl_tests/nccl_tests_operation.h"
+
+namespace tacet {
+
+extern const Format kNcclTestsFormat;
+
+namespace {
+
+std::string Sample(const std::string& name) {
+  std::ifstream in(std::string(TACET_SOURCE_DIR) + "/src/evidence/nccl_tests/samples/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Fragment Read(std::string_view bytes, std::string_view path = "output.txt") {
+  Fragment fragment;
+  kNcclTestsFormat.read({path, bytes, false}, fragment);
+  EXPECT_EQ(fragment.bytes.understood + fragment.bytes.ignored + fragment.bytes.not_understood, bytes.size());
+  return fragment;
+}
+
+TEST(NcclTests, ReadsATableOfToday) {
+  const Fragment fragment = Read(Sample("all_reduce_2.19.txt"));
+  ASSERT_EQ(fragment.benchmark_runs.size(), 1u);
+  const BenchmarkRun& run = fragment.benchmark_runs[0];
+  EXPECT_EQ(run.operation, "all_reduce");
+  EXPECT_FALSE(run.operation_assumed);
+  EXPECT_EQ(run.version, "2.19.6");
+  EXPECT_EQ(run.library, "2.28.3");
+  EXPECT_EQ(run.ranks, 4);
+  EXPECT_EQ(run.devices[3].host, "node3");
+  EXPECT_EQ(run.devices[3].name, "NVIDIA H200");
+  EXPECT_EQ(run.devices[3].pid, 4025);
+  ASSERT_EQ(run.lines.size(), 8u);
+  EXPECT_EQ(run.lines[7].bytes, 16777216);
+  EXPECT_EQ(run.lines[7].type, DataType::float32);
+  EXPECT_EQ(run.lines[7].reduction, ReduceOp::sum);
+  EXPECT_DOUBLE_EQ(run.lines[7].in_place.time_us, 8955.69);
+  EXPECT_DOUBLE_EQ(run.lines[7].in_place.bus_gbs, 2.81);
+  EXPECT_EQ(run.lines[7].in_place.wrong, 0);
+  EXPECT_EQ(run.lines[7].source.line, 21u);
+  EXPECT_EQ(run.failed_checks, 0);
+  EXPECT_DOUBLE_EQ(run.average_bus_gbs, 1.00478);
+  EXPECT_TRUE(run.concluded);
+  EXPECT_EQ(fragment.bytes.not_understood, 0u);
+  EXPECT_TRUE(fragment.diagnostics.empty());
+}
+
+TEST(NcclTests, ReadsTheJsonOfTheSameRun) {
+  const Fragment fragment = Read(Sample("all_reduce_2.19.json"));
+  ASSERT_EQ(fragment.benchmark_runs.size(), 1u);
+  const BenchmarkRun& run = fragment.benchmark_runs[0];
+  EXPECT_EQ(run.operation, "all_reduce");
+  EXPECT_EQ(run.ranks, 4);
+  EXPECT_EQ(run.library, "2.28.3");
+  ASSERT_EQ(run.lines.size(), 8u);
+  EXPECT_DOUBLE_EQ(run.lines[7].out_of_place.time_us, 9801.105175);
+  EXPECT_EQ(run.lines[7].root, -1);
+  EXPECT_TRUE(run.concluded);
+  EXPECT_TRUE(run.failure.empty());
+  EXPECT_EQ(run.failed_checks, 0);
+}
+
+TEST(NcclTests, ReadsEachIterationWhereTheJsonTellsThem) {
+  const Fragment fragment = Read(Sample("per_iteration_2.19.json"));
+  ASSERT_EQ(fragment.benchmark_runs.size(), 1u);
+  for (const BenchmarkLine& line : fragment.benchmark_runs[0].lines) {
+    EXPECT_EQ(line.out_of_place.iterations_us.size(), 10u);
+    EXPECT_EQ(line.in_place.iterations_us.size(), 10u);
+  }
+}
+
+TEST(NcclTests, TellsALongTimeFromARoot) {
+  const Fragment fragment = Read(Sample("broadcast_2.11_differences.txt"), "broadcast.txt");
+  ASSERT_EQ(fragment.benchmark_runs.size(), 1u);
+  const BenchmarkRun& run = fragment.benchmark_runs[0];
+  EXPECT_EQ(run.operation, "broadcast");
+  EXPECT_TRUE(run.operation_assumed);
+  ASSERT_EQ(run.lines.size(), 3u);
+  EXPECT_EQ(run.lines[2].root, 0);
+  EXPECT_DOUBLE_EQ(run.lines[2].out_of_place.time_us, 123456);
+  // The same without a root: the first figure is an integer.
+  const Fragment bare = Read(
+      "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+      "  2147483648     536870912   float     sum    16215  132.44  231.76    N/A    16203  132.53  231.93    N/A\n"
+      "  2147483648     536870912   float              16215  132.44  231.76    N/A    16203  132.53  231.93    N/A\n");
+  ASSERT_EQ(bare.benchmark_runs.size(), 1u);
+  ASSERT_EQ(bare.benchmark_runs[0].lines.size(), 2u);
+  for (const BenchmarkLine& line : bare.benchmark_runs[0].lines) {
+    EXPECT_EQ(line.root, -1);
+    EXPECT_DOUBLE_EQ(line.out_of_place.time_us, 16215);
+    EXPECT_DOUBLE_EQ(line.in_place.bus_gbs, 231.93);
+    EXPECT_EQ(line.in_place.wrong, -1) << "N/A";
+  }
+}
+
+TEST(NcclTests, RoundingDifferencesAreNoWrongElements) {
+  const std::string heading =
+      "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+      "     1048576        262144     float     sum    82.14   12.77   12.77  1e-06    81.70   12.83   12.83  1e-06\n";
+  const Fragment fine = Read(heading + "# Out of bounds values : 0 OK\n");
+  EXPECT_EQ(fine.benchmark_runs[0].lines[0].out_of_place.wrong, 0);
+  const Fragment bad = Read(heading + "# Out of bounds values : 2 FAILED\n");
+  EXPECT_EQ(bad.benchmark_runs[0].lines[0].out_of_place.wrong, -1);
+  EXPECT_EQ(bad.benchmark_runs[0].failed_checks, 2);
+}
+
+TEST(NcclTests, TakesTablesApartAndPutsBrokenRowsTogether) {
+  const Fragment fragment = Read(Sample("two_tables_srun_labels.txt"));
+  ASSERT_EQ(fragment.benchmark_runs.size(), 2u);
+  const BenchmarkRun& first = fragment.benchmark_runs[0];
+  EXPECT_EQ(first.operation, "all_reduce");
+  EXPECT_FALSE(first.operation_assumed) << "the echoed command line tells";
+  ASSERT_EQ(first.lines.size(), 3u);
+  EXPECT_EQ(first.lines[1].bytes, 2097152);
+  EXPECT_EQ(first.lines[1].root, -1);
+  EXPECT_DOUBLE_EQ(first.lines[1].in_place.bus_gbs, 15.67);
+  const BenchmarkRun& second = fragment.benchmark_runs[1];
+  EXPECT_EQ(second.operation, "sendrecv");
+  ASSERT_EQ(second.lines.size(), 2u);
+  EXPECT_EQ(second.lines[0].reduction, ReduceOp::unknown);
+  EXPECT_EQ(second.lines[0].in_place.wrong, -1);
+  EXPECT_EQ(second.devices[0].pid, 31101);
+}
+
+TEST(NcclTests, KeepsInterleavedTablesOfTasksApart) {
+  const std::string table = Sample("all_reduce_2.19.txt");
+  std::string mixed;
+  size_t at = 0;
+  while (at < table.size()) {
+    const size_t end = std::min(table.find('\n', at), table.size());
+    for (const char* label : {"0: ", "1: "}) mixed += label + table.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  const Fragment fragment = Read(mixed);
+  ASSERT_EQ(fragment.benchmark_runs.size(), 2u);
+  for (const BenchmarkRun& run : fragment.benchmark_runs) {
+    EXPECT_EQ(run.lines.size(), 8u);
+    EXPECT_EQ(run.ranks, 4);
+  }
+}
+
+TEST(NcclTests, ReadsPerIterationColumnsAndTimestamps) {
+  const Fragment fragment = Read(
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong    i_min    i_max    i_p99 "
+      "   "
+      "i_cv%     time   algbw   busbw #wrong    i_min    i_max    i_p99    i_cv%           timestamp\n"
+      "     1048576        262144     float     sum      -1    82.14   12.77   12.77      0    80.01    99.00    98.00 "
+      "    "
+      "2.10    81.70   12.83   12.83      3    80.01    99.00    98.00     2.10  2026-11-15 00:30:05\n");
+  ASSERT_EQ(fragment.benchmark_runs.size(), 1u);
+  ASSERT_EQ(fragment.benchmark_runs[0].lines.size(), 1u);
+  EXPECT_DOUBLE_EQ(fragment.benchmark_runs[0].lines[0].in_place.time_us, 81.70);
+  EXPECT_EQ(fragment.benchmark_runs[0].lines[0].in_place.wrong, 3);
+}
+
+TEST(NcclTests, CountsWrongElementsAndItsSummary) {
+  const Fragment fragment = Read(Sample("wrong_2.16.txt"));
+  const BenchmarkRun& run = fragment.benchmark_runs.at(0);
+  EXPECT_EQ(run.lines[1].in_place.wrong, 512);
+  EXPECT_EQ(run.lines[1].out_of_place.wrong, 0);
+  EXPECT_EQ(run.lines[2].out_of_place.wrong, 1e6);
+  EXPECT_EQ(run.failed_checks, 3);
+}
+
+TEST(NcclTests, KeepsWhyItStopped) {
+  const BenchmarkRun run = Read(Sample("failed_2.18.txt")).benchmark_runs.at(0);
+  EXPECT_TRUE(run.failure.starts_with("remote process exited or there was a network error")) << run.failure;
+  EXPECT_EQ(run.failed_at.line, 8u);
+  EXPECT_FALSE(run.concluded);
+}
+
+TEST(NcclTests, AWarningOfARunThatEndedIsNoFailure) {
+  const Fragment fragment = Read(Sample("all_reduce_2.19.txt") + "# error: NET/Plugin: no plugin found\n");
+  EXPECT_TRUE(fragment.benchmark_runs.at(0).failure.empty());
+}
+
+TEST(NcclTests, SaysThatTheEndIsMissing) {
+  for (const char* name : {"all_reduce_2.19.txt", "all_reduce_2.19.json"}) {
+    const std::string text = Sample(name);
+    const Fragment fragment = Read(std::string_view(text).substr(0, text.size() * 8 / 10));
+    ASSERT_EQ(fragment.benchmark_runs.size(), 1u) << name;
+    EXPECT_FALSE(fragment.benchmark_runs[0].concluded);
+    EXPECT_GT(fragment.benchmark_runs[0].lines.size(), 2u);
+    EXPECT_LT(fragment.benchmark_runs[0].lines.size(), 8u);
+    ASSERT_EQ(fragment.diagnostics.size(), 1u);
+    EXPECT_EQ(fragment.diagnostics[0].code, "truncated");
+  }
+}
+
+TEST(NcclTests, NamesAnOperationOnlyWhereTheFiguresAllowIt) {
+  EXPECT_EQ(OperationOfPath("runs/nccl_reducescatter.log"), "reduce_scatter");
+  EXPECT_EQ(OperationOfPath("all_reduce/output.txt"), "") << "folders are not asked";
+  EXPECT_EQ(OperationOfFactor(8, 1.75), "all_reduce");
+  EXPECT_EQ(OperationOfFactor(2, 1.0), "") << "two ranks: everything has the same factor";
+  EXPECT_FALSE(FitsFactor("all_gather", 8, 1.75));
+  EXPECT_TRUE(FitsFactor("all_gather", 8, 0.875));
+  EXPECT_EQ(OperationOfProgram("alltoallv_perf"), "all_to_all_v");
+}
+
+TEST(NcclTests, IsRecognisedByItsOwnLinesOnly) {
+  EXPECT_EQ(kNcclTestsFormat.recognise("# Avg bus bandwidth    : 1.0\n", "x"), Recognition::yes);
+  for (const char* text : {"", "# size of the table\n", "{\"version\":3,\"name\":\"x\"}", "12 3 float sum\n",
+                           "# nThread safe code\n", "time algbw busbw\n"})
+    EXPECT_EQ(kNcclTestsFormat.recognise(text, "all_reduce_perf.txt"), Recognition::no) << text;
+}
+
+}  // namespace
+}  // namespace tacet

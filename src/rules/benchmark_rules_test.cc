@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "rules/benchmark_verdict.h"
+#include "rules/testing/judged_case.h"
+
+namespace tacet {
+namespace {
+
+BenchmarkRun Clean() {
+  BenchmarkRun run;
+  run.tool = "nccl-tests";
+  run.operation = "all_gather";
+  run.ranks = 8;
+  run.concluded = true;
+  run.failed_checks = 0;
+  for (int64_t bytes = 1 << 20; bytes <= 8 << 20; bytes *= 2) {
+    BenchmarkLine& line = run.lines.emplace_back();
+    line.bytes = bytes;
+    line.out_of_place = {100, 10, 9, 0, {}};
+    line.in_place = {100, 10, 9, 0, {}};
+  }
+  return run;
+}
+
+JudgedCase Judged(BenchmarkRun run) {
+  Incident incident;
+  incident.files.push_back({"all_gather.txt", "nccl_tests", {}, {}, kNoTime, false});
+  incident.benchmark_runs.push_back(std::move(run));
+  return JudgedCase(std::move(incident));
+}
+
+TEST(WrongResults, NamesTheSmallestSizeThatIsWrong) {
+  BenchmarkRun run = Clean();
+  run.lines[2].in_place.wrong = 3;
+  run.lines[3].out_of_place.wrong = 5;
+  const JudgedCase judged = Judged(std::move(run));
+  const Finding finding = judged.Only("wrong-results");
+  EXPECT_NE(finding.headline.find("in 2 of 4 lines, from 4 MiB on"), std::string::npos) << finding.headline;
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(judged.Verdict().status, Status::corrupt);
+}
+
+TEST(WrongResults, TakesTheSummarysWordWhereLinesDoNotTell) {
+  BenchmarkRun run = Clean();
+  for (BenchmarkLine& line : run.lines) line.out_of_place.wrong = line.in_place.wrong = -1;
+  run.failed_checks = 2;
+  EXPECT_EQ(Judged(std::move(run)).Verdict().cause, "wrong-results");
+}
+
+TEST(WrongResults, IsSilentOfACleanRun) {
+  const JudgedCase judged = Judged(Clean());
+  EXPECT_FALSE(judged.Fires("wrong-results"));
+  const Diagnosis verdict = judged.Verdict();
+  EXPECT_EQ(verdict.status, Status::healthy);
+  EXPECT_EQ(verdict.confidence, Confidence::certain);
+  EXPECT_TRUE(verdict.findings.empty());
+}
+
+TEST(BenchmarkVerdict, UncheckedResultsAreAnOpenQuestion) {
+  BenchmarkRun run = Clean();
+  for (BenchmarkLine& line : run.lines) line.out_of_place.wrong = line.in_place.wrong = -1;
+  const Diagnosis verdict = Judged(std::move(run)).Verdict();
+  EXPECT_EQ(verdict.status, Status::healthy);
+  EXPECT_EQ(verdict.confidence, Confidence::likely);
+  EXPECT_EQ(verdict.open.size(), 2u);
+}
+
+TEST(BenchmarkVerdict, ARunWithoutItsEndIsNotHealthy) {
+  BenchmarkRun run = Clean();
+  run.concluded = false;
+  const Diagnosis verdict = Judged(std::move(run)).Verdict();
+  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_NE(verdict.headline.find("did not come to its end"), std::string::npos);
+}
+
+TEST(BenchmarkVerdict, AnErrorIsACrash) {
+  BenchmarkRun run = Clean();
+  run.concluded = false;
+  run.failure = "unhandled system error";
+  const Diagnosis verdict = Judged(std::move(run)).Verdict();
+  EXPECT_EQ(verdict.status, Status::crash);
+  EXPECT_NE(verdict.headline.find("unhandled system error"), std::string::npos);
+}
+
+TEST(BenchmarkVerdict, ACleanBenchmarkProvesNothingAboutAJobBesideIt) {
+  JobSketch job(4);
+  job.Rounds(3);
+  Incident incident = job.Finish();
+  incident.benchmark_runs.push_back(Clean());
+  EXPECT_EQ(JudgedCase(std::move(incident)).Verdict().status, Status::undetermined);
+}
+
+}  // namespace
+}  // namespace tacet

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rules/diagnosis.h"
+#include "rules/rule.h"
+
+namespace tacet {
+
+// "16 MiB", "1000 B": sizes as benchmarks sweep them.
+std::string SizeWords(int64_t bytes);
+// "all_reduce of 8 ranks".
+std::string BenchmarkWords(const BenchmarkRun& run);
+// Somebody looked at the values of all lines.
+bool IsChecked(const BenchmarkRun& run);
+// Lines with wrong values.
+size_t CountWrongLines(const BenchmarkRun& run);
+
+// A benchmark that stopped with an error: no cause is known for it, but nobody may call it healthy.
+std::optional<Finding> FindFailedBenchmark(const Incident& incident);
+
+// Where the evidence is of benchmarks and of nothing else, settles the verdict; false where it is not.
+bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis);
+
+}  // namespace tacet

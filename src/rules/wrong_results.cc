@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+
+#include "rules/benchmark_verdict.h"
+#include "rules/rule.h"
+
+namespace tacet {
+
+constexpr size_t kMostCited = 5;
+
+static std::string WrongFigures(const BenchmarkLine& line) {
+  char text[96];
+  std::string out;
+  for (const auto& [side, name] :
+       {std::pair{&line.out_of_place, "out-of-place"}, std::pair{&line.in_place, "in-place"}}) {
+    if (side->wrong <= 0) continue;
+    std::snprintf(text, sizeof text, "%s%.6g wrong elements %s", out.empty() ? "" : ", ", side->wrong, name);
+    out += text;
+  }
+  return out;
+}
+
+static RuleAnswer JudgeWrongResults(const Case& facts) {
+  RuleAnswer answer;
+  for (const BenchmarkRun& run : facts.incident.benchmark_runs) {
+    const size_t wrong = CountWrongLines(run);
+    if (wrong == 0 && run.failed_checks <= 0) continue;
+    Finding finding;
+    finding.cause = "wrong-results";
+    finding.status = Status::corrupt;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::certain;
+    finding.weight = 60;
+    finding.headline = "Wrong results of " + BenchmarkWords(run);
+    const BenchmarkLine* least = nullptr;
+    for (const BenchmarkLine& line : run.lines) {
+      if (line.out_of_place.wrong <= 0 && line.in_place.wrong <= 0) continue;
+      if (!least || line.bytes < least->bytes) least = &line;
+      if (finding.evidence.size() < kMostCited)
+        finding.evidence.push_back({line.source, SizeWords(line.bytes) + ": " + WrongFigures(line),
+                                    "the benchmark knows what should come out, and it did not"});
+    }
+    if (least)
+      finding.headline += " in " + std::to_string(wrong) + " of " + std::to_string(run.lines.size()) + " lines, from " +
+                          SizeWords(least->bytes) + " on";
+    if (run.failed_checks > 0)
+      finding.evidence.push_back(
+          {run.summary, "Out of bounds values : " + std::to_string(run.failed_checks), "the benchmark's own summary"});
+    const auto kind = run.operation == "all_to_all_v" ? OpKind::all_to_all : ParseOpKind(run.operation);
+    if (kind != OpKind::unknown && least) finding.operation = OperationRef{kind, -1, least->bytes};
+    answer.findings.push_back(std::move(finding));
+  }
+  return answer;
+}
+
+extern const Rule kWrongResultsRule;
+const Rule kWrongResultsRule = {
+    "wrong-results",
+    "A collective gives wrong numbers",
+    "output of nccl-tests with result checks (-c 1)",
+    "A benchmark that knows what its collectives must give found other values. Data is damaged between the GPUs: in "
+    "memory, on a link, in a plugin, or by a protocol that this hardware does not support. A training job on these "
+    "machines computes rubbish without any error.",
+    "The old column 'error' (before 2.13) holds rounding differences and proves nothing; its summary line does. Ranks "
+    "that call different operations give wrong numbers too, but a benchmark does not do that.",
+    {"Narrow it down: run with NCCL_PROTO=Simple (LL128 is wrong on some hardware), then NCCL_P2P_DISABLE=1 (PCIe peer "
+     "access under an IOMMU or ACS), then NCCL_NET_GDR_LEVEL=LOC or NCCL_NET=Socket (network, its plugin, GPUDirect).",
+     "Run it on pairs of GPUs and of hosts: the pair that is always in it has the bad part. Look for ECC and NVLink "
+     "errors (nvidia-smi -q -d ECC, nvidia-smi nvlink -e) and Xid 48, 63, 74, 94 in dmesg.",
+     "Take the host out of service until the run is clean."},
+    {"Run nccl-tests with -c 1 on every host before it joins, and after changes of driver, firmware, NCCL or plugin."},
+    JudgeWrongResults};
+
+}  // namespace tacet
