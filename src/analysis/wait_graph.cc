@@ -320,8 +320,11 @@ class Builder {
     int32_t node = -2;  // negative ranks stand for operations
     for (const BlockedOperation& operation : graph_.operations) {
       for (const Rank waiter : operation.waiters) edges[waiter].push_back({node});
-      for (const Missing& missing : operation.missing)
-        if (missing.reason != WaitReason::silent) edges[{node}].push_back(missing.rank);
+      for (const Missing& missing : operation.missing) {
+        // A half that is issued and merely not begun does not close a circle of calls.
+        const bool issued = operation.point_to_point && missing.reason == WaitReason::not_started;
+        if (missing.reason != WaitReason::silent && !issued) edges[{node}].push_back(missing.rank);
+      }
       --node;
     }
     for (std::vector<Rank>& component : StrongComponents(edges)) {

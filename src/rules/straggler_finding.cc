@@ -12,6 +12,8 @@ namespace {
 // A rank this many times less late than the worst one is not named beside it: what it costs is noise, or the worst
 // one's delay handed on along a ring or pipeline.
 constexpr int64_t kMinor = 3;
+// Ranks that share a machine disturb each other by this share of a step.
+constexpr double kLittle = 0.1;
 
 std::string Percent(double share) {
   char text[16];
@@ -61,6 +63,14 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
   }
   // A job that failed has other worries than its pace.
   if (!worst || facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure) return answer;
+  // Without traces only the arrival at collectives is seen, and delays that were handed on look like those of the rank
+  // that made them: what is merely possible, or costs little, is not said.
+  const bool small = report.cost_share > 0 && report.cost_share < kLittle;
+  if ((worst->trust == Trust::possible || small) && facts.incident.timelines.empty()) {
+    answer.open.push_back({"Does " + RankWords(finding.ranks) + " make the others wait?",
+                           "torch.profiler traces of all ranks over a few steps"});
+    return answer;
+  }
   finding.cause = cause;
   finding.status = Status::slow;
   finding.severity = Severity::warning;
