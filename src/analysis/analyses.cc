@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/timing/whatif_replay.h"
 #include "base/parallel.h"
 
 namespace tacet {
@@ -42,6 +43,20 @@ bool IsOwed(const Analyses& analyses, Rank rank) {
   return owed;
 }
 
+// Of several timelines the first in which somebody is late.
+void FindLateWorkers(const Incident& incident, Analyses& out) {
+  for (const PipelineTrace& trace : incident.pipeline_traces) {
+    const WhatIfReport replay = ReplayWhatIf(trace);
+    if (!replay.valid) continue;
+    if (out.replay_slowdown == 0) out.replay_slowdown = replay.slowdown;
+    StragglerReport late = FindStragglersInReplay(replay);
+    if (late.stragglers.empty()) continue;
+    out.stragglers = std::move(late);
+    out.straggler_source = "pipeline timeline";
+    return;
+  }
+}
+
 // The richest record of times there is. Flight records tell least: only when the host issued and how long the kernel
 // ran.
 void FindLateRanks(const Incident& incident, Analyses& out) {
@@ -57,6 +72,7 @@ void FindLateRanks(const Incident& incident, Analyses& out) {
     out.stragglers = FindStragglersInTimedCalls(incident);
     out.straggler_source = "flight records with timing";
   }
+  if (out.stragglers.rounds == 0) FindLateWorkers(incident, out);
 }
 
 }  // namespace

@@ -116,9 +116,10 @@ struct AlignedJob {
   std::vector<Lanes> lanes;                     // by timeline
   std::set<std::pair<int64_t, int64_t>> named;  // process and track: lanes that were given a name
 
+  // Counted from 1: readers take process 0 for the idle one of the kernel and hide it.
   int64_t Process(const Timeline& timeline) const {
     const auto index = static_cast<int64_t>(&timeline - incident.timelines.data());
-    return process_base + (timeline.rank.known() ? timeline.rank.value : 1000000 + index);
+    return process_base + 1 + (timeline.rank.known() ? timeline.rank.value : 1000000 + index);
   }
   int64_t Time(const Timeline& timeline, int64_t ns) const { return clocks.Align(timeline.rank, ns) - first_ns; }
 };

@@ -148,10 +148,10 @@ TEST(PerfettoExport, JoinsEveryOperationByFlows) {
     EXPECT_EQ(ends[1]->Find("ph")->Text(), "f");
     EXPECT_NE(ends[0]->Find("pid")->Int(), ends[1]->Find("pid")->Int());
   }
-  for (int64_t rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(transfers[rank], 8u);
-    EXPECT_LE(waits[rank], 8u);
-    EXPECT_GT(kernels[rank], 100u);
+  for (int64_t process = 1; process <= 4; ++process) {
+    EXPECT_EQ(transfers[process], 8u);
+    EXPECT_LE(waits[process], 8u);
+    EXPECT_GT(kernels[process], 100u);
   }
 }
 

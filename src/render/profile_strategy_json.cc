@@ -53,6 +53,9 @@ void WriteReplay(JsonWriter& json, const WhatIfReport& report) {
   json.Key("chunks").Int(report.chunks);
   json.Key("steps").Int(static_cast<int64_t>(report.steps));
   json.Key("dropped_steps").Int(static_cast<int64_t>(report.dropped_steps));
+  json.Key("missing").BeginArray();
+  for (const std::string& one : report.missing) json.String(one);
+  json.EndArray();
   json.Key("recorded_ns").Double(report.recorded_ns);
   json.Key("replayed_ns").Double(report.replayed_ns);
   json.Key("ideal_ns").Double(report.ideal_ns);

@@ -45,12 +45,14 @@ void AddPipeline(TextPage& page, const PipelineReport& pipeline) {
 void AddSlowdowns(TextPage& page, const std::string& name, const std::vector<double>& values, bool verbose) {
   std::vector<size_t> order(values.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::erase_if(order, [&](size_t i) { return !std::isfinite(values[i]); });
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] > values[b]; });
-  if (!verbose && order.size() > 6) order.resize(6);
+  const bool cut = !verbose && order.size() > 6;
+  if (cut) order.resize(6);
   std::string text;
   for (const size_t i : order)
     text += (text.empty() ? "" : ", ") + std::to_string(i) + ": " + DescribeFactor(values[i]);
-  if (!text.empty()) page.Paragraph("  by " + name + "  ", text + (order.size() < values.size() ? ", ..." : ""));
+  if (!text.empty()) page.Paragraph("  by " + name + "  ", text + (cut ? ", ..." : ""));
 }
 
 void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
@@ -62,13 +64,18 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
   page.Line("  S = " + DescribeFactor(report.slowdown) + " (recorded " + DescribeTime(report.recorded_ns) +
             ", replayed " + DescribeTime(report.replayed_ns) + ", ideal " + DescribeTime(report.ideal_ns) +
             " a step; " + Count(report.steps, "step") + ")");
-  page.Line("  " + std::to_string(report.dp_size) + " data-parallel ranks x " +
+  page.Line("  " + Count(static_cast<uint64_t>(report.dp_size), "data-parallel rank") + " x " +
             Count(static_cast<uint64_t>(report.stages), "stage") +
             "; M_W = " + DescribeFactor(report.worst_workers_share) + " (worst " +
             Count(report.worst_workers, "worker") + "), M_S = " + DescribeFactor(report.last_stage_share));
   if (report.dropped_steps + report.rare_operations > 0)
     page.Line("  left out: " + Count(report.dropped_steps, "step") + " that lack operations, " +
               Count(report.rare_operations, "operation") + " that few steps have");
+  if (!report.missing.empty()) {
+    std::string missing;
+    for (const std::string& one : report.missing) missing += (missing.empty() ? "" : ", ") + one;
+    page.Paragraph("  not recorded  ", missing + "; what follows is of the others");
+  }
   std::string types;
   for (const auto& [name, slowdown] : report.by_operation)
     types += (types.empty() ? "" : ", ") + name + ": " + DescribeFactor(slowdown);

@@ -88,7 +88,9 @@ std::string GroupCell(const ProfileTableRow& line, bool verbose) {
 
 void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (profile.table.empty()) return;
-  page.Heading("Communication (GB/s = 1e9)");
+  const bool lonely = profile.budgets.size() == 1;  // nobody to compare with: waiting counts as transfer
+  page.Heading(lonely ? "Communication (GB/s = 1e9; of one rank, TRANSFER holds its waiting)"
+                      : "Communication (GB/s = 1e9)");
   std::vector<TextRow> rows = {{{"GROUP"},
                                 {"RANKS"},
                                 {"OPERATION"},
@@ -112,7 +114,7 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
                     {row.size_class > 0 ? DescribeSizeClass(row.size_class) : "?"},
                     {std::to_string(row.calls)},
                     {sized ? DescribeBytes(static_cast<uint64_t>(row.bytes)) : "?"},
-                    {DescribeTime(static_cast<double>(row.wait_ns))},
+                    {lonely ? "?" : DescribeTime(static_cast<double>(row.wait_ns))},
                     {DescribeTime(static_cast<double>(row.transfer_ns))},
                     {sized ? DescribeRate(row.algorithm_gbs) : "?"},
                     {sized ? DescribeRate(row.bus_gbs) : "?"},

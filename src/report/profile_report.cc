@@ -2,6 +2,7 @@
 #include "report/profile_report.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -80,6 +81,12 @@ std::vector<RankBudget> MeasureRanks(const Incident& incident, const ProfileOpti
   return budgets;
 }
 
+std::vector<CollectiveRound> MatchFlightRecords(const Incident& incident) {
+  std::vector<CollectiveRound> rounds = MatchTimedCalls(incident), batches = MatchTimedBatches(incident);
+  std::move(batches.begin(), batches.end(), std::back_inserter(rounds));
+  return rounds;
+}
+
 // Rounds on one clock, from the best source there is.
 std::vector<CollectiveRound> MatchRounds(const Incident& incident, ProfileReport& profile) {
   std::vector<CollectiveRound> rounds;
@@ -91,7 +98,7 @@ std::vector<CollectiveRound> MatchRounds(const Incident& incident, ProfileReport
     const bool boxes = incident.files[static_cast<uint32_t>(file)].format == "black_box";
     profile.source = boxes ? "black boxes" : "NCCL Inspector";
     profile.stragglers = FindStragglersInMeasurements(incident);
-  } else if (rounds = MatchTimedCalls(incident); !rounds.empty()) {
+  } else if (rounds = MatchFlightRecords(incident); !rounds.empty()) {
     profile.source = "timed flight records";
     profile.stragglers = FindStragglersInTimedCalls(incident);
   } else if (!incident.pipeline_traces.empty()) {
@@ -233,8 +240,8 @@ std::string WhyNoTimes(const Incident& incident) {
                                                [](const Call& call) { return call.duration_ms >= 0; }));
   }
   if (timed > 0)
-    return "the flight records time batches of sends and receives only, which do not tell who waited for whom: "
-           "torch.profiler traces of all ranks over a few steps do";
+    return "the timed operations of the flight records have no partner in another rank's record: dumps of all ranks of "
+           "one run are needed";
   if (calls > 0)
     return "the flight records have no times: set TORCH_NCCL_ENABLE_TIMING=1, or take torch.profiler traces of all "
            "ranks over a few steps";

@@ -144,11 +144,13 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
                        Percent(kReachablePeak) + " is usual",
                    transfer * (1 - reach / time), true});
   const double hideable = std::min(transfer, ShareOf(profile.mean.compute_only_ns, profile.mean.total_ns()));
-  out.push_back({profile.fsdp.found ? "Hide gathers and scatters: backward_prefetch, forward_prefetch, larger units"
-                                    : "Hide communication under compute",
-                 Percent(exposed) + " of the step is exposed communication, " + Percent(profile.wait_share) +
-                     " of communication is waiting for peers",
-                 hideable, true});
+  out.push_back(
+      {profile.fsdp.found ? "Hide gathers and scatters: backward_prefetch, forward_prefetch, larger units"
+                          : "Hide communication under compute",
+       Percent(exposed) + " of the step is exposed communication" +
+           (profile.budgets.size() > 1 ? ", " + Percent(profile.wait_share) + " of communication is waiting for peers"
+                                       : "; how much of it is waiting for peers, one rank's trace does not tell"),
+       hideable, true});
 }
 
 void AddHost(const TimeBudget& mean, std::vector<Advice>& out) {

@@ -2,6 +2,7 @@
 #include "rules/diagnosis.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <tuple>
 
 #include "rules/benchmark_verdict.h"
@@ -141,6 +142,18 @@ bool SawALoss(const Case& facts) {
                      [](const auto& one) { return one.second.lost_peer || one.second.consequence; });
 }
 
+// A timeline of a pipeline tells of its pace, and of nothing else.
+std::string PipelineWords(const Case& facts) {
+  if (facts.incident.pipeline_traces.empty()) return "";
+  if (facts.analyses.replay_slowdown <= 0)
+    return "The pipeline's timeline cannot be replayed: `tacet profile` says why";
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "No worker and no stage of the pipeline makes the others wait: its steps take %.2f times their ideal",
+                facts.analyses.replay_slowdown);
+  return text;
+}
+
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const Outcome& outcome = facts.analyses.outcome;
   const size_t ranks = facts.analyses.life.ranks.size();
@@ -167,10 +180,9 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   if (SettleBenchmarks(facts.incident, diagnosis)) return;
   if (facts.incident.files.empty() || ranks == 0) {
-    const bool timelines = std::any_of(facts.incident.files.begin(), facts.incident.files.end(),
-                                       [](const auto& file) { return file.format == "pipeline_trace"; });
-    diagnosis.headline = timelines ? "Pipeline timelines tell of speed only: ask `tacet profile`"
-                                   : "Nothing here says anything about a job: no file was understood";
+    diagnosis.headline = PipelineWords(facts);
+    if (diagnosis.headline.empty())
+      diagnosis.headline = "Nothing here says anything about a job: no file was understood";
     diagnosis.open.push_back(
         {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
     return;

@@ -37,7 +37,37 @@ void CiteTimes(const Case& facts, Rank rank, std::string says, Finding& finding)
     finding.evidence.push_back(CiteFile(stream->file, std::move(says)));
     return;
   }
+  if (!facts.incident.pipeline_traces.empty()) {
+    finding.evidence.push_back(CiteFile(facts.incident.pipeline_traces.front().file, std::move(says)));
+    return;
+  }
   finding.evidence.push_back(CiteAbsence(std::move(says)));
+}
+
+// Timelines know workers by their place, and the number of a rank only by the usual order of places.
+std::string WhoWords(const Straggler& straggler) {
+  const std::string rank = RankWords({straggler.rank});
+  if (straggler.stage < 0) return rank;
+  return rank + " (data-parallel rank " + std::to_string(straggler.dp_rank) + " of stage " +
+         std::to_string(straggler.stage) + ")";
+}
+
+std::string HeadlineWho(const Straggler& worst, const std::vector<Rank>& ranks) {
+  if (worst.stage < 0) return RankWords(ranks);
+  if (worst.origin == StragglerOrigin::stage)
+    return "stage " + std::to_string(worst.stage) + " (" + RankWords(ranks) + ")";
+  return ranks.size() == 1 ? WhoWords(worst) : RankWords(ranks);
+}
+
+std::string LateWords(const Straggler& straggler) {
+  const bool now_and_then = straggler.pattern == StragglerPattern::intermittent;
+  const std::string often =
+      now_and_then ? " in " + std::to_string(straggler.late_steps) + " of " + std::to_string(straggler.steps) + " steps"
+                   : " per step, " + Percent(straggler.share) + " of the step";
+  if (straggler.stage >= 0)
+    return " costs " + DurationWords(straggler.late_ns) + often +
+           ", by a replay of the timeline with usual times there";
+  return " comes " + DurationWords(straggler.late_ns) + " after the median rank" + often;
 }
 
 }  // namespace
@@ -53,13 +83,7 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
     if (!worst) worst = &straggler;
     if (straggler.late_ns * kMinor < worst->late_ns) continue;
     finding.ranks.push_back(straggler.rank);
-    const bool now_and_then = straggler.pattern == StragglerPattern::intermittent;
-    CiteTimes(facts, straggler.rank,
-              RankWords({straggler.rank}) + " comes " + DurationWords(straggler.late_ns) + " after the median rank" +
-                  (now_and_then ? " in " + std::to_string(straggler.late_steps) + " of " +
-                                      std::to_string(straggler.steps) + " steps"
-                                : " per step, " + Percent(straggler.share) + " of the step"),
-              finding);
+    CiteTimes(facts, straggler.rank, WhoWords(straggler) + LateWords(straggler), finding);
   }
   // A job that failed has other worries than its pace.
   if (!worst || facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure) return answer;
@@ -81,7 +105,8 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
   for (const RankLateness& one : report.ranks)
     if (std::find(finding.ranks.begin(), finding.ranks.end(), one.rank) == finding.ranks.end())
       finding.affected_ranks.push_back(one.rank);
-  finding.headline = RankWords(finding.ranks) + (finding.ranks.size() == 1 ? " makes" : " make") +
+  const bool one = finding.ranks.size() == 1 || (worst->stage >= 0 && worst->origin == StragglerOrigin::stage);
+  finding.headline = HeadlineWho(*worst, finding.ranks) + (one ? " makes" : " make") +
                      " the others wait: " + std::string(why) + " (" + DurationWords(worst->late_ns) +
                      (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
                      (report.cost_share > 0 ? ", costs everybody " + Percent(report.cost_share) + " of the step" : "") +
@@ -95,6 +120,10 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
     answer.open.push_back({"Is " + RankWords(finding.ranks) + " late because of its GPU or because of its host?",
                            "torch.profiler traces of all ranks over a few steps"});
   }
+  if (worst->stage >= 0)
+    answer.open.push_back({"Which global ranks are these workers?",
+                           "timelines name workers by their place only; ranks here count the recorded workers in "
+                           "Megatron's order (stage x data-parallel size + data-parallel rank)"});
   answer.findings.push_back(std::move(finding));
   return answer;
 }

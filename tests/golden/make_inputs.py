@@ -5,7 +5,7 @@
 The inputs are committed; this says where each comes from and makes them anew, byte for byte. What was written by hand
 stands in the functions below. Needs the zstd command.
 """
-import gzip, pathlib, pickle, random, re, shutil, subprocess, sys
+import gzip, json, pathlib, pickle, random, re, shutil, subprocess, sys
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
 CORPUS = GOLDEN.parent / "corpus"
@@ -181,13 +181,81 @@ def benchmark_ends_in_order(to):
     benchmark(to, "two_tables_srun_labels.txt", "broadcast_2.11_differences.txt", "all_reduce_2.19.json")
 
 
+def pipeline_timeline(to, slow):
+    """A 1F1B pipeline of three stages and two data-parallel ranks, drawn by what waits for what; slow(dp, stage) says
+    how much longer a worker computes. Microseconds."""
+    stages, microbatches, steps, rng, events = 3, 6, 4, random.Random(7), []
+
+    def draw(name, dp, stage, tid, begin, end, step, seq, **more):
+        events.append({"name": name, "cat": name, "pid": dp, "tid": 10 * stage + tid, "ts": begin, "dur": end - begin, "ph": "X",
+                       "args": {"step": step, "seq_id": seq, **more}})
+
+    now = 0.0
+    for step in range(1, steps + 1):
+        ends = []
+        for dp in range(2):
+            order = {}
+            for stage in range(stages):
+                ahead = min(microbatches, stages - 1 - stage)
+                order[stage] = [("f", m) for m in range(ahead)]
+                for m in range(microbatches):
+                    order[stage] += ([("f", m + ahead)] if m + ahead < microbatches else []) + [("b", m)]
+            done, free = {}, [now] * stages
+            while any(order.values()):
+                for stage in range(stages):
+                    while order[stage]:
+                        kind, m = order[stage][0]
+                        before = (kind, stage + (-1 if kind == "f" else 1), m)
+                        if kind == "b" and stage == stages - 1:
+                            before = ("f", stage, m)
+                        if 0 <= before[1] < stages and before not in done:
+                            break
+                        arrived = done.get(before, now) + (50 if before[1] != stage and before in done else 0)
+                        begin = max(free[stage], arrived)
+                        name = "forward" if kind == "f" else "backward"
+                        if before[1] != stage and before in done:
+                            draw(f"{name}-send", dp, before[1], 1, done[before], arrived, step, m)
+                            draw(f"{name}-recv", dp, stage, 1, max(done[before], free[stage]), max(arrived, free[stage]), step, m)
+                        end = begin + (1000 if kind == "f" else 2000) * slow(dp, stage) * rng.uniform(0.99, 1.01)
+                        draw(f"{name}-compute", dp, stage, 0, begin, end, step, m, mb_id=m, model_chunk=0)
+                        free[stage] = done[(kind, stage, m)] = end
+                        order[stage].pop(0)
+            ends.append(free)
+        for stage in range(stages):
+            begin = max(ends[0][stage], ends[1][stage])
+            for dp in range(2):
+                draw("grads-reduce-scatter", dp, stage, 2, ends[dp][stage], begin + 300, step, 0)
+        now = max(max(free) for free in ends) + 500
+    for dp in range(2):
+        events.append({"name": "process_name", "pid": dp, "ph": "M", "args": {"name": f"DP rank [{dp}]"}})
+        for stage in range(stages):
+            for tid, name in enumerate(("compute", "pp-comm", "dp-comm")):
+                events.append({"name": "thread_name", "pid": dp, "tid": 10 * stage + tid, "ph": "M",
+                               "args": {"name": f"PP rank {stage}, TP rank 0, {name}"}})
+    to.mkdir(parents=True, exist_ok=True)
+    (to / "timeline.json").write_text("[" + ",\n".join(map(json.dumps, events)) + "]\n")
+
+
+def pipeline_worker_computes_longer(to):
+    pipeline_timeline(to, lambda dp, stage: 1.7 if (dp, stage) == (1, 2) else 1)
+
+
+def pipeline_stage_has_more_work(to):
+    pipeline_timeline(to, lambda dp, stage: 1.6 if stage == 1 else 1)
+
+
+def pipeline_is_balanced(to):
+    pipeline_timeline(to, lambda dp, stage: 1.05 if stage == 2 else 1)
+
+
 CASES = [rank_stuck_in_data_loader, rank_stuck_in_one_labelled_log, rank_stuck_while_another_process_is_oom_killed,
          rank_dead_in_compressed_files, rank_frozen_beside_a_stale_dump, rank_out_of_memory, rank_never_joins,
          collective_skipped_in_one_tagged_log, one_rank_reduces_with_max, neighbours_both_send_first,
          two_jobs_one_of_them_hangs, unused_parameter_ends_every_rank, exception_text_with_markup,
          rank_sleeps_before_every_step, environment_forces_a_slow_path, healthy_job, healthy_job_beside_an_oom_kill,
          victims_log_alone, rank_computes_longer_in_nsight_exports, even_ranks_in_one_nsight_export,
-         benchmark_computes_wrong_results, benchmark_ends_in_order]
+         benchmark_computes_wrong_results, benchmark_ends_in_order, pipeline_worker_computes_longer,
+         pipeline_stage_has_more_work, pipeline_is_balanced]
 
 for case in CASES:
     if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:

@@ -49,7 +49,7 @@ def check_events(name, events):
     processes, tracks = {}, {}
     for event in events:
         phase, place = event.get("ph"), (event.get("pid"), event.get("tid"))
-        check(all(isinstance(part, int) and 0 <= part < 2**31 for part in place), f"{name}: {event}")
+        check(all(isinstance(part, int) and 0 <= part < 2**31 for part in place) and place[0] > 0, f"{name}: {event}")
         check(isinstance(event.get("name"), str) and event["name"], f"{name}: no name: {event}")
         if phase == "M":
             if event["name"] == "process_name":

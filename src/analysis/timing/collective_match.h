@@ -51,6 +51,10 @@ std::vector<CollectiveRound> MatchCollectives(std::span<const Timeline> timeline
 std::vector<CollectiveRound> MatchMeasurements(const Incident& incident);
 std::vector<CollectiveRound> MatchTimedCalls(const Incident& incident);
 
+// Sends and receives of a Flight Recorder with timing on. A batch is one kernel; batches that a transfer joins are one
+// round, of kind send for two ranks and coalesced for more. They have no steps: every microbatch looks like the next.
+std::vector<CollectiveRound> MatchTimedBatches(const Incident& incident);
+
 // Gives rounds without steps their step, by the period of the sequence of operations. Does nothing where none repeats.
 void AssignPeriods(std::vector<CollectiveRound>& rounds);
 

@@ -42,7 +42,8 @@ struct Straggler {
   double share = 0;     // of the step time it is late
   int64_t late_ns = 0;  // per step; per late step where intermittent
   size_t late_steps = 0, steps = 0;
-  double explained = 0;  // how much of the lateness the origin accounts for, 0..1
+  double explained = 0;              // how much of the lateness the origin accounts for, 0..1
+  int32_t dp_rank = -1, stage = -1;  // of a pipeline timeline, which knows workers by their place
 };
 
 struct StragglerReport {

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 
 #include "analysis/timing/replay_graph.h"
+#include "analysis/timing/replay_selection.h"
 #include "analysis/timing/statistics.h"
 
 namespace tacet {
@@ -285,6 +287,21 @@ class Replay {
 
 }  // namespace
 
-WhatIfReport ReplayWhatIf(const PipelineTrace& trace) { return Replay(trace).Run(); }
+// The replay numbers the ranks it has; the report speaks of them as the recording does.
+WhatIfReport ReplayWhatIf(const PipelineTrace& trace) {
+  ReplaySelection selection = SelectForReplay(trace);
+  WhatIfReport report = Replay(selection.trace).Run();
+  report.missing = std::move(selection.missing);
+  if (!report.valid) return report;
+  std::vector<double> by_dp_rank(static_cast<size_t>(selection.recorded_dp_size),
+                                 std::numeric_limits<double>::quiet_NaN());
+  for (size_t i = 0; i < report.by_dp_rank.size(); ++i)
+    by_dp_rank[static_cast<size_t>(selection.dp_ranks[i])] = report.by_dp_rank[i];
+  report.by_dp_rank = std::move(by_dp_rank);
+  report.worst_dp_rank = selection.dp_ranks[static_cast<size_t>(report.worst_dp_rank)];
+  for (WhatIfReport::Worker& worker : report.workers)
+    worker.dp_rank = selection.dp_ranks[static_cast<size_t>(worker.dp_rank)];
+  return report;
+}
 
 }  // namespace tacet

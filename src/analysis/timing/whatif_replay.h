@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/timing/straggler.h"
 #include "model/pipeline_trace.h"
 
 namespace tacet {
@@ -25,15 +26,16 @@ struct WhatIfReport {
   bool valid = false;
   std::string problem;  // why it is not
   int32_t dp_size = 0, stages = 0, chunks = 1;
-  size_t steps = 0;            // replayed
-  size_t dropped_steps = 0;    // incomplete, or with other operations than the usual ones
-  size_t rare_operations = 0;  // left out, since fewer than half of the steps have them
-  double recorded_ns = 0;      // mean step time as recorded, first start to last end
+  size_t steps = 0;                  // replayed
+  size_t dropped_steps = 0;          // incomplete, or with other operations than the usual ones
+  size_t rare_operations = 0;        // left out, since fewer than half of the steps have them
+  std::vector<std::string> missing;  // workers that were not recorded; their data-parallel ranks are left out
+  double recorded_ns = 0;            // mean step time as recorded, first start to last end
   double replayed_ns = 0, ideal_ns = 0;
   double slowdown = 1;  // S
 
   std::vector<std::pair<std::string, double>> by_operation;  // largest first; sends and receives by direction
-  std::vector<double> by_dp_rank, by_stage;                  // slowdown caused by each alone
+  std::vector<double> by_dp_rank, by_stage;                  // slowdown caused by each alone; NaN where it is left out
   int32_t worst_dp_rank = -1, worst_stage = -1;
 
   struct Worker {
@@ -53,5 +55,11 @@ struct WhatIfReport {
 };
 
 WhatIfReport ReplayWhatIf(const PipelineTrace& trace);
+
+// Who makes the others wait, by the replay: a worker (data-parallel rank of a stage) or a whole stage whose recorded
+// times alone cause most of a slowdown that is worth a word. Timelines name no ranks; a worker's is its place in
+// Megatron's order of those that were recorded: stage x data-parallel size + data-parallel rank. `report.stragglers` is
+// empty where the loss is spread over all, or small.
+StragglerReport FindStragglersInReplay(const WhatIfReport& replay);
 
 }  // namespace tacet

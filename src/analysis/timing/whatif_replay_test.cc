@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <map>
 #include <random>
@@ -321,6 +322,100 @@ TEST(WhatIfReplay, LaysTheSlowdownToTheSlowWorker) {
   EXPECT_EQ(report.worst_workers, 1u);
   EXPECT_NEAR(report.worst_workers_share, 1, 0.1);
   EXPECT_NEAR(report.last_stage_share, 0, 0.05);
+}
+
+// Four stages, four data-parallel ranks; `factor` says how much longer a worker computes in a step.
+Plan PipelineOf(std::function<double(int32_t step, int32_t dp, int32_t stage)> factor, int32_t steps = 2) {
+  Plan plan;
+  plan.dp = 4;
+  plan.stages = 4;
+  plan.microbatches = 8;
+  plan.steps = steps;
+  plan.order = [](int32_t stage) { return Alternating(4, stage, 8); };
+  plan.length = [factor](PipelineOp op, int32_t step, int32_t dp, int32_t stage, int32_t seq) -> int64_t {
+    const int64_t base = op == PipelineOp::forward_compute    ? 100'000'000
+                         : op == PipelineOp::backward_compute ? 200'000'000
+                                                              : 1'000'000;
+    const double spread = 1 + 0.01 * ((seq * 7 + dp * 3 + stage * 5 + step) % 5 - 2);  // no two are alike
+    const bool compute = op == PipelineOp::forward_compute || op == PipelineOp::backward_compute;
+    return static_cast<int64_t>(static_cast<double>(base) * spread * (compute ? factor(step, dp, stage) : 1));
+  };
+  return plan;
+}
+
+StragglerReport StragglersOf(const Plan& plan) { return FindStragglersInReplay(ReplayWhatIf(Relaxation(plan).Run())); }
+
+TEST(ReplayStragglers, NamesTheWorkerThatComputesLonger) {
+  const auto report =
+      StragglersOf(PipelineOf([](int32_t, int32_t dp, int32_t stage) { return dp == 2 && stage == 1 ? 2 : 1; }));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  const Straggler& late = report.stragglers[0];
+  EXPECT_EQ(late.dp_rank, 2);
+  EXPECT_EQ(late.stage, 1);
+  EXPECT_EQ(late.rank.value, 6);
+  EXPECT_EQ(late.origin, StragglerOrigin::gpu_work);
+  EXPECT_EQ(late.pattern, StragglerPattern::persistent);
+  EXPECT_GT(late.share, 0.3);
+}
+
+TEST(ReplayStragglers, NamesAStageThatIsSlowOnAllDataParallelRanks) {
+  const auto report = StragglersOf(PipelineOf([](int32_t, int32_t, int32_t stage) { return stage == 2 ? 1.6 : 1; }));
+  ASSERT_EQ(report.stragglers.size(), 4u);
+  for (const Straggler& late : report.stragglers) {
+    EXPECT_EQ(late.stage, 2);
+    EXPECT_EQ(late.origin, StragglerOrigin::stage);
+  }
+}
+
+TEST(ReplayStragglers, TellsNowAndThenFromAlways) {
+  const auto report = StragglersOf(PipelineOf(
+      [](int32_t step, int32_t dp, int32_t stage) { return step == 3 && dp == 0 && stage == 3 ? 5 : 1; }, 8));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].pattern, StragglerPattern::intermittent);
+  EXPECT_EQ(report.stragglers[0].late_steps, 1u);
+}
+
+TEST(ReplayStragglers, NamesNobodyInABalancedPipeline) {
+  EXPECT_TRUE(StragglersOf(PipelineOf([](int32_t, int32_t, int32_t) { return 1; })).stragglers.empty());
+  // The output layer makes the last stage a little heavier everywhere.
+  EXPECT_TRUE(StragglersOf(PipelineOf([](int32_t, int32_t, int32_t stage) {
+                return stage == 3 ? 1.08 : 1;
+              })).stragglers.empty());
+  // Slow together is not late.
+  EXPECT_TRUE(
+      StragglersOf(PipelineOf([](int32_t step, int32_t, int32_t) { return step == 1 ? 1.3 : 1; })).stragglers.empty());
+  EXPECT_TRUE(FindStragglersInReplay({}).stragglers.empty());
+}
+
+TEST(WhatIfReplay, TellsWhatIsThereWhereWorkersAreMissing) {
+  const Plan plan = PipelineOf([](int32_t, int32_t dp, int32_t stage) { return dp == 3 && stage == 1 ? 2 : 1; });
+  const PipelineTrace whole = Relaxation(plan).Run();
+  PipelineTrace without_rank = whole, without_worker = whole;
+  std::erase_if(without_rank.operations, [](const auto& op) { return op.dp_rank == 1; });
+  std::erase_if(without_worker.operations, [](const auto& op) { return op.dp_rank == 1 && op.stage == 2; });
+  for (const PipelineTrace& trace : {without_rank, without_worker}) {
+    const WhatIfReport report = ReplayWhatIf(trace);
+    ASSERT_TRUE(report.valid) << report.problem;
+    EXPECT_EQ(report.dp_size, 3);
+    ASSERT_EQ(report.missing.size(), 1u);
+    ASSERT_EQ(report.by_dp_rank.size(), 4u);
+    EXPECT_TRUE(std::isnan(report.by_dp_rank[1]));
+    EXPECT_EQ(report.worst_dp_rank, 3);
+    EXPECT_EQ(report.workers[0].dp_rank, 3);
+    EXPECT_EQ(report.workers[0].stage, 1);
+    EXPECT_EQ(FindStragglersInReplay(report).stragglers.at(0).dp_rank, 3);
+  }
+  EXPECT_EQ(ReplayWhatIf(without_rank).missing[0], "data-parallel rank 1");
+  EXPECT_EQ(ReplayWhatIf(without_worker).missing[0], "stage 2 of data-parallel rank 1");
+  EXPECT_TRUE(ReplayWhatIf(whole).missing.empty());
+}
+
+TEST(WhatIfReplay, TellsWhatIsThereWhereAStageIsMissing) {
+  PipelineTrace trace = Relaxation(PipelineOf([](int32_t, int32_t, int32_t) { return 1; })).Run();
+  std::erase_if(trace.operations, [](const auto& op) { return op.stage == 1; });
+  const WhatIfReport report = ReplayWhatIf(trace);
+  ASSERT_TRUE(report.valid) << report.problem;
+  EXPECT_EQ(report.missing, std::vector<std::string>{"stage 1"});
 }
 
 TEST(WhatIfReplay, DropsStepsThatLackOperations) {

@@ -161,23 +161,32 @@ class Reader {
   // Push and pop (59) and start and end (60) are ranges; marks, categories and names of domains are not. The text
   // stands in the row, or, for registered strings and in new versions always, in StringIds.
   void ReadRanges() {
-    reading_.has_ranges =
-        database_.Read("NVTX_EVENTS", {"start", "end", "eventType", "globalTid", "text", "textId", "binaryData"},
-                       [&](const NsysRow& row) {
-                         if (row.Int(2) != 59 && row.Int(2) != 60) return;
-                         NsysRangeRecord range;
-                         if (row.IsNull(1) || !TakeTimes(row, &range.start_ns, &range.end_ns))
-                           return;  // open when recording ended
-                         range.pid = NsysPid(row.Int(3, 0));
-                         range.tid = NsysTid(row.Int(3, 0));
-                         range.text = row.IsNull(4) ? StringOf(row, 5) : row.Text(4).substr(0, kMaxName);
-                         if (!row.IsNull(6)) {
-                           const std::string_view binary = row.Bytes(6);
-                           reading_.value_bytes += binary.size();
-                           schemas_.Decode(binary, &range.nccl);
-                         }
-                         sink_.OnRange(range);
-                       });
+    reading_.has_ranges = database_.Read(
+        "NVTX_EVENTS",
+        {"start", "end", "eventType", "globalTid", "text", "textId", "binaryData", "jsonText", "jsonTextId"},
+        [&](const NsysRow& row) {
+          if (row.Int(2) != 59 && row.Int(2) != 60) return;
+          NsysRangeRecord range;
+          if (row.IsNull(1) || !TakeTimes(row, &range.start_ns, &range.end_ns)) return;  // open when recording ended
+          range.pid = NsysPid(row.Int(3, 0));
+          range.tid = NsysTid(row.Int(3, 0));
+          DecodePayload(row, &range.nccl);
+          range.text = row.IsNull(4) ? StringOf(row, 5) : row.Text(4).substr(0, kMaxName);
+          sink_.OnRange(range);
+        });
+  }
+
+  // Bytes as NCCL wrote them, or, where the exporter decoded them, a text.
+  void DecodePayload(const NsysRow& row, NsysNcclArguments* out) {
+    if (!row.IsNull(6)) {
+      const std::string_view binary = row.Bytes(6);
+      reading_.value_bytes += binary.size();
+      if (schemas_.Decode(binary, out)) return;
+    }
+    const std::string_view json = row.IsNull(7) ? StringOf(row, 8) : row.Text(7).substr(0, kMaxName);
+    if (json.empty()) return;
+    if (!row.IsNull(7)) reading_.value_bytes += json.size();
+    DecodeNsysJson(json, out);
   }
 
   NsysDatabase& database_;

@@ -37,6 +37,24 @@ TEST(NsysPayload, ReadsTheFieldsThatTheSchemaNames) {
   EXPECT_EQ(arguments.bytes, -1);
 }
 
+TEST(NsysPayload, ReadsWhatTheExporterDecoded) {
+  NsysNcclArguments arguments;
+  EXPECT_TRUE(DecodeNsysJson(R"({"NCCL communicator ID": 18364758544493064720, "Message size [bytes]": 4194304,)"
+                             R"( "Reduction operation": "Sum", "Peer rank": -1})",
+                             &arguments));
+  EXPECT_EQ(arguments.comm_id, 0xfedcba9876543210u);
+  EXPECT_EQ(arguments.bytes, 4194304);
+  EXPECT_EQ(arguments.peer, -1);
+  EXPECT_EQ(arguments.reduction, -1) << "a name is no number";
+  NsysNcclArguments nested;
+  EXPECT_TRUE(DecodeNsysJson(R"({"payload": [{"NCCL communicator ID": "0x2a", "Rank": "3"}]})", &nested));
+  EXPECT_EQ(nested.comm_id, 42u);
+  EXPECT_EQ(nested.rank, 3);
+  for (const char* text :
+       {"", "{", "[]", "{\"Rank\": [1]}", "{\"Rank\": {}}", "{\"seqNumber\": 4}", "Rank 3", "{\"Rank\""})
+    EXPECT_FALSE(DecodeNsysJson(text, &nested)) << text;
+}
+
 TEST(NsysPayload, LeavesOutWhatDoesNotFit) {
   NsysPayloadSchemas schemas;
   schemas.Add(3, 7, 18, "NCCL communicator ID", -1);

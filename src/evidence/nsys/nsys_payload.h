@@ -30,8 +30,9 @@ class NsysPayloadSchemas {
   // begins or ends), then the payload, little-endian. Fields that do not fit are left out.
   bool Decode(std::string_view binary, NsysNcclArguments* out) const;
 
- private:
   enum class Field : uint8_t { comm, parent, bytes, nranks, rank, root, peer, reduction };
+
+ private:
   struct Entry {
     Field field;
     uint8_t width;
@@ -39,5 +40,10 @@ class NsysPayloadSchemas {
   };
   std::map<std::pair<uint64_t, uint64_t>, std::vector<Entry>> schemas_;  // by domain and schema
 };
+
+// NVTX_EVENTS.jsonText, where the exporter has decoded the payload itself; names are those of the schema:
+//   {"NCCL communicator ID": 11650337413366214443, "Message size [bytes]": 4194304, "Reduction operation": "Sum"}
+// Fields it does not have, or that are no numbers, are left out. False where none is known.
+bool DecodeNsysJson(std::string_view json, NsysNcclArguments* out);
 
 }  // namespace tacet
