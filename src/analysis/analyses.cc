@@ -52,7 +52,7 @@ void FindLateWorkers(const Incident& incident, Analyses& out) {
     StragglerReport late = FindStragglersInReplay(replay);
     if (late.stragglers.empty()) continue;
     out.stragglers = std::move(late);
-    out.straggler_source = "pipeline timeline";
+    out.straggler_source = "the pipeline's timeline";
     return;
   }
 }

@@ -21,6 +21,7 @@ std::string Change(double share) {
 }
 
 std::string Probability(double p) {
+  if (p < 1e-15) return "< 1e-15";
   char text[32];
   std::snprintf(text, sizeof text, p < 0.001 ? "%.1e" : "%.3f", p);
   return text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "render/profile_csv.h"
 
+#include <cmath>
 #include <cstdio>
 
 namespace tacet {
@@ -35,6 +36,27 @@ void AddRow(std::string& out, const Cells&... cells) {
   out += "\r\n";
 }
 
+// The slowdown that each part of a pipeline causes alone; only where a timeline was replayed.
+void AddReplays(const std::vector<ProfileReport>& profiles, std::string& out) {
+  bool headed = false;
+  for (const ProfileReport& profile : profiles) {
+    for (const WhatIfReport& replay : profile.what_if) {
+      if (!replay.valid) continue;
+      if (!headed) out += "\r\ntable,job,part,name,slowdown\r\n";
+      headed = true;
+      const auto add = [&](std::string_view part, std::string_view name, double slowdown) {
+        if (std::isfinite(slowdown))
+          AddRow(out, std::string_view("what_if"), std::string_view(profile.job), part, name, slowdown);
+      };
+      add("all", "all", replay.slowdown);
+      for (const auto& [name, slowdown] : replay.by_operation) add("operation", name, slowdown);
+      for (size_t i = 0; i < replay.by_dp_rank.size(); ++i)
+        add("data_parallel_rank", std::to_string(i), replay.by_dp_rank[i]);
+      for (size_t i = 0; i < replay.by_stage.size(); ++i) add("stage", std::to_string(i), replay.by_stage[i]);
+    }
+  }
+}
+
 }  // namespace
 
 std::string RenderProfileCsv(const std::vector<ProfileReport>& profiles) {
@@ -58,6 +80,7 @@ std::string RenderProfileCsv(const std::vector<ProfileReport>& profiles) {
              static_cast<int64_t>(rank.steps), rank.step_ns, mean.compute_only_ns, mean.hidden_ns, mean.exposed_ns,
              mean.copies_ns, mean.host_wait_ns, mean.launch_ns, mean.data_wait_ns);
     }
+  AddReplays(profiles, out);
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "base/json_reader.h"
@@ -194,6 +195,43 @@ ProfileReport WithSteps(std::vector<double> values) {
   ProfileReport profile;
   profile.series.push_back({"step time", std::move(values)});
   return profile;
+}
+
+TEST(ProfileCsv, HasATableOfReplaysWhereThereIsOne) {
+  ProfileReport profile;
+  EXPECT_EQ(RenderProfileCsv({profile}).find("what_if"), std::string::npos);
+  WhatIfReport& replay = profile.what_if.emplace_back();
+  replay.valid = true;
+  replay.slowdown = 1.5;
+  replay.by_operation = {{"forward-compute", 1.25}};
+  replay.by_dp_rank = {1.5, std::numeric_limits<double>::quiet_NaN()};
+  replay.by_stage = {1.5};
+  const std::string csv = RenderProfileCsv({profile});
+  EXPECT_NE(csv.find("what_if,,all,all,1.5\r\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("what_if,,operation,forward-compute,1.25\r\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("what_if,,data_parallel_rank,0,1.5\r\n"), std::string::npos) << csv;
+  EXPECT_EQ(csv.find("data_parallel_rank,1"), std::string::npos) << "it was not recorded";
+}
+
+TEST(ComparisonRender, ShowsSizeClassesAndFaults) {
+  ProfileComparison comparison;
+  comparison.headline = "B: all_reduce computes wrong results";
+  comparison.faults = {comparison.headline, "B: broadcast stopped with an error: x < y"};
+  ComparisonLine line;
+  line.name = "all_reduce above 4 MiB, 6 sizes";
+  line.count_a = line.count_b = 6;
+  line.kind = ChangeKind::none;
+  line.summary = true;
+  comparison.lines = {line};
+  const std::string text = RenderComparisonText(comparison, 100, false, false);
+  EXPECT_TRUE(text.starts_with(comparison.headline));
+  EXPECT_EQ(text.find(comparison.headline, 1), std::string::npos) << "said once";
+  EXPECT_NE(text.find("broadcast stopped"), std::string::npos);
+  EXPECT_NE(text.find(line.name), std::string::npos);
+  const std::string junit = RenderComparisonJunit(comparison, false);
+  EXPECT_NE(junit.find("tests=\"3\" failures=\"2\""), std::string::npos) << junit;
+  EXPECT_NE(junit.find("x &lt; y"), std::string::npos);
+  EXPECT_TRUE(comparison.Regressed(false));
 }
 
 TEST(ComparisonRender, SaysNoSignificantDifferenceForNoise) {

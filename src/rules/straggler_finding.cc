@@ -59,6 +59,12 @@ std::string HeadlineWho(const Straggler& worst, const std::vector<Rank>& ranks) 
   return ranks.size() == 1 ? WhoWords(worst) : RankWords(ranks);
 }
 
+// A stage that is named as such is not said to be somebody's.
+std::string WhyWords(const Straggler& worst, std::string_view why) {
+  const bool stage = worst.stage >= 0 && worst.origin == StragglerOrigin::stage;
+  return stage ? "it has more work than the other stages" : std::string(why);
+}
+
 std::string LateWords(const Straggler& straggler) {
   const bool now_and_then = straggler.pattern == StragglerPattern::intermittent;
   const std::string often =
@@ -107,7 +113,7 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
       finding.affected_ranks.push_back(one.rank);
   const bool one = finding.ranks.size() == 1 || (worst->stage >= 0 && worst->origin == StragglerOrigin::stage);
   finding.headline = HeadlineWho(*worst, finding.ranks) + (one ? " makes" : " make") +
-                     " the others wait: " + std::string(why) + " (" + DurationWords(worst->late_ns) +
+                     " the others wait: " + WhyWords(*worst, why) + " (" + DurationWords(worst->late_ns) +
                      (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
                      (report.cost_share > 0 ? ", costs everybody " + Percent(report.cost_share) + " of the step" : "") +
                      "), from " + std::string(facts.analyses.straggler_source);
