@@ -151,6 +151,13 @@ class HoleWatch {
   bool hole_ = false;
 };
 
+// Where a record was cut, its last sends and receives may be those of a batch whose closing entry is lost.
+size_t CallsToCompare(const CallStream& stream) {
+  size_t count = stream.calls.size();
+  while (stream.cut && count > 0 && IsPointToPoint(stream.calls[count - 1].kind)) --count;
+  return count;
+}
+
 std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
   std::vector<Track> tracks;
   const bool use_names = source != CallSource::nccl_log || AllGroupsHaveNames(incident, source);
@@ -161,7 +168,7 @@ std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
     GroupClasses classes(incident, stream, use_names);
     PeerReader peers(incident, stream, classes);
     HoleWatch holes;
-    for (uint32_t i = 0; i < stream.calls.size(); ++i) {
+    for (uint32_t i = 0; i < CallsToCompare(stream); ++i) {
       const Call& call = stream.calls[i];
       if (call.has(kCoalescedMember) || call.group == GroupIndex::none) continue;
       if (source == CallSource::black_box && holes.IsBehindHole(call)) break;

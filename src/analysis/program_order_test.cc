@@ -262,5 +262,18 @@ TEST(ProgramOrder, WhatComesBehindAHoleIsNotCompared) {
   EXPECT_FALSE(CompareProgramOrder(incident, CallSource::black_box).empty());
 }
 
+TEST(ProgramOrder, ABatchWhoseClosingEntryIsLostIsNotCompared) {
+  for (const bool cut : {true, false}) {
+    JobSketch job(4);
+    for (int i = 0; i < 20; ++i) job.IssueAll({.kind = OpKind::coalesced, .flags = kPointToPoint | kCoalescedEnd});
+    job.Issue(1, {.kind = OpKind::send, .peer = 2});
+    job.IssueOn({0, 2, 3}, {.kind = OpKind::coalesced, .flags = kPointToPoint | kCoalescedEnd});
+    job.IssueOn({0, 2, 3}, {.kind = OpKind::coalesced, .flags = kPointToPoint | kCoalescedEnd});
+    job.StreamOf(1).cut = cut;
+    const Incident incident = job.Finish();
+    EXPECT_EQ(CompareProgramOrder(incident, CallSource::flight_recorder).empty(), cut);
+  }
+}
+
 }  // namespace
 }  // namespace tacet

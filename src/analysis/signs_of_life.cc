@@ -150,6 +150,7 @@ SignsOfLife ReadSignsOfLife(const Incident& incident) {
   for (const CallStream& stream : incident.streams) {
     if (!stream.rank.known()) continue;
     RankLife& life = signs.ranks[stream.rank];
+    life.has_cut_file |= stream.cut;
     if (stream.source == CallSource::flight_recorder || stream.source == CallSource::black_box)
       (stream.stub ? life.has_stub_record : life.has_record) = true;
   }

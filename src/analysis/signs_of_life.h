@@ -37,6 +37,7 @@ struct RankLife {
   bool has_nccl_log = false;
   bool has_output = false;  // stdout or stderr
   bool has_stack = false;
+  bool has_cut_file = false;          // one that is known to end early: what it does not say proves nothing
   bool asked_to_dump = false;         // its output says that it saw the dump signal: the process was alive then
   bool finished = false;              // ended in order
   const Event* exited = nullptr;      // launcher or shell tells exit code or signal
@@ -49,6 +50,7 @@ struct RankLife {
   const Event* hung_task = nullptr;    // the kernel says that the process is blocked in it (D state)
   const Event* mild_xid = nullptr;     // an Xid that programs survive: it names no fault by itself
   bool vanished = false;               // gone without a word, see vanished_ranks
+  bool fell_silent = false;            // the same by one kind of file: counts for a rank that is waited for
   const Event* exception = nullptr;    // first uncaught one that is not a consequence
   const Event* consequence = nullptr;  // first uncaught one that is
   const Event* unused_parameters = nullptr;

@@ -193,6 +193,8 @@ const ThreadStack* FindMainThread(const StackReader& reader, const Snapshot& thr
 StackReading ReadSnapshot(const StackReader& reader, const Snapshot& threads) {
   const ThreadStack* main = FindMainThread(reader, threads);
   StackReading reading = reader.ReadThread(*main);
+  // Of a dump that was cut before the main thread only some thread beside it is left, and these are always on the host.
+  if (!main->is_main && reading.place == Place::host) reading.place = Place::unknown;
   const bool in_backward = reader.WaitsInBackward(*main), only_waits = reader.OnlyWaits(reading);
   if (!in_backward && !only_waits) return reading;
   const StackReading* better = nullptr;

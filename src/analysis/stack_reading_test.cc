@@ -283,5 +283,17 @@ TEST(GroupStacks, WithoutAMajorityNobodyIsNamed) {
   EXPECT_TRUE(RanksUnlikeTheMajority({}).empty());
 }
 
+TEST(StackReading, AThreadBesideALostMainThreadTellsNoPlaceOnTheHost) {
+  for (const bool main : {true, false}) {
+    Job job;
+    job.Add(0, {kWait, kBootstrap}, main);
+    EXPECT_EQ(job.Only().place, main ? Place::host : Place::unknown);
+  }
+  // What communicates does, whichever thread it is.
+  Job job;
+  job.Add(0, {kBarrier, kLogger, kStep}, false);
+  EXPECT_EQ(job.Only().place, Place::communication);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -86,6 +86,9 @@ class Finder {
 
   StandstillView Find() {
     StandstillView view;
+    // Somebody came to the end, and nobody tells of trouble: whoever's files end earlier was not waited for.
+    const Outcome& outcome = analyses_.outcome;
+    if (outcome.somebody_finished && !outcome.hangs() && !outcome.first_failure && !closing_) return view;
     const auto roots = JoinRoots(incident_, analyses_);
     view.lasts = Lasts() || std::any_of(roots.begin(), roots.end(),
                                         [&](const auto& root) { return IsFarBehind(*root.second.root); });
@@ -151,6 +154,8 @@ class Finder {
       still.kind = StandstillKind::unclear;  // ended in order, with a send or receive too few: not dead
     } else if (EndedFirst(*life) || (life->finished && analyses_.outcome.hangs() && !Diverged(root))) {
       still.kind = StandstillKind::dead;
+    } else if (stack != stacks_.end() && HasNoCallOfItsOwn(rank, root) && !ShowsWhereItIs(*stack->second)) {
+      still.kind = StandstillKind::unclear;
     } else if (stack != stacks_.end() && stack->second->place == StackReading::Place::host &&
                !IsWhereOthersWait(rank)) {
       still.kind = Lasts() || OthersWait(rank) || IsFarBehind(root) ? StandstillKind::host : StandstillKind::unclear;
@@ -163,7 +168,7 @@ class Finder {
     } else if (life->hung_task && root.kind != RootKind::gpu_behind) {
       still.kind = StandstillKind::frozen;
       still.hung_task = life->hung_task;
-    } else if (root.kind == RootKind::not_entered && still.alive && !InCommunication(rank)) {
+    } else if (root.kind == RootKind::not_entered && still.alive && !InCommunication(rank) && !HasCutFile(rank)) {
       const bool stands = (analyses_.outcome.aged || analyses_.outcome.overdue) && !life->finished;
       still.kind = stands ? StandstillKind::host : StandstillKind::unclear;
     } else if (!life->any()) {
@@ -228,6 +233,45 @@ class Finder {
     return others >= 2;
   }
 
+  // Nothing but the end of its log says that it has not come, or it has no record of its calls at all. A log may have
+  // been cut there.
+  bool HasNoCallOfItsOwn(Rank rank, const WaitRoot& root) const {
+    if (root.kind == RootKind::silent) return true;
+    return root.kind == RootKind::not_entered && root.stream && root.stream->source == CallSource::nccl_log &&
+           incident_.StreamOf(rank, CallSource::nccl_log);
+  }
+
+  // What tells of a closed connection may be lost.
+  bool SomeLogIsCut() const {
+    return std::any_of(incident_.streams.begin(), incident_.streams.end(),
+                       [](const CallStream& stream) { return stream.source == CallSource::nccl_log && stream.cut; });
+  }
+
+  // Where one file of a rank was cut, others may have been, too.
+  bool HasCutFile(Rank rank) const {
+    return std::any_of(incident_.streams.begin(), incident_.streams.end(),
+                       [&](const CallStream& stream) { return stream.rank == rank && stream.cut; });
+  }
+
+  // What its stack says against a log that may have been cut.
+  bool ShowsWhereItIs(const StackReading& own) const {
+    if (own.certain && own.place == StackReading::Place::host) return true;
+    return !HasCutFile(own.rank) && StandsApart(own);
+  }
+
+  // Its stack is at another place than those of all others: it has not come to where they are. One in the very line in
+  // which others wait has come, whatever its log says.
+  bool StandsApart(const StackReading& own) const {
+    if (own.place == StackReading::Place::communication) return false;
+    bool compared = false;
+    for (const auto& [other, theirs] : stacks_) {
+      if (other == own.rank || theirs->place == StackReading::Place::unknown) continue;
+      if (theirs->innermost_user == own.innermost_user && theirs->innermost == own.innermost) return false;
+      compared = true;
+    }
+    return compared && own.whole;
+  }
+
   // The host called NCCL for the operation and has not come back: its kernel was never launched.
   const InFlight* HostInside(Rank rank, const WaitRoot& root) const {
     for (const InFlight& flight : incident_.in_flight) {
@@ -260,7 +304,7 @@ class Finder {
   // tell a dead process from a stopped one.
   StandstillKind ReadSilence(const RankLife& life, Standstill* still) const {
     if (IsOnlySilentRank(life.rank)) return StandstillKind::frozen;
-    if (FellSilentFirst(life)) {
+    if (life.fell_silent) {
       still->closing = closing_;
       return StandstillKind::dead;
     }
@@ -276,7 +320,8 @@ class Finder {
     // Only when everybody's log is here can it be said that nobody saw a connection close.
     const bool all_logs = std::all_of(analyses_.life.ranks.begin(), analyses_.life.ranks.end(),
                                       [](const auto& one) { return one.second.has_nccl_log || one.second.has_output; });
-    if (peers_have_stacks && has_log && all_logs && !closing_ && !life.asked_to_dump) return StandstillKind::frozen;
+    if (peers_have_stacks && has_log && all_logs && !closing_ && !life.asked_to_dump && !SomeLogIsCut())
+      return StandstillKind::frozen;
     return StandstillKind::unclear;
   }
 
@@ -305,22 +350,13 @@ class Finder {
   // All others printed a stack, and their logs, which would tell of a closed connection, do not; of this rank there are
   // files, but nothing in them was written since.
   bool IsOnlySilentRank(Rank rank) const {
-    if (closing_ || !(Lasts() || (analyses_.outcome.may_hang() && OthersWait(rank)))) return false;
+    if (closing_ || SomeLogIsCut()) return false;
+    if (!Lasts() && !(analyses_.outcome.may_hang() && OthersWait(rank))) return false;
     if (const RankLife* own = analyses_.life.Of(rank); own && SpokeSinceOthersWait(*own, {})) return false;
     for (const auto& [other, life] : analyses_.life.ranks) {
       if (other == rank ? life.has_voice() || !life.has_nccl_log : !life.has_stack || !life.has_nccl_log) return false;
     }
     return analyses_.life.ranks.size() >= 2;
-  }
-
-  // Peers saw a connection close before anybody's time limit was over, and all of them have something to say about it.
-  bool FellSilentFirst(const RankLife& life) const {
-    if (!closing_ || life.has_voice() || !(life.has_nccl_log || life.has_output)) return false;
-    const Event* timeout = analyses_.outcome.first_timeout;
-    if (timeout && !IsBefore(*closing_, *timeout)) return false;
-    return std::all_of(analyses_.life.ranks.begin(), analyses_.life.ranks.end(), [&](const auto& other) {
-      return other.first == life.rank || other.second.has_voice() || other.second.shared_gpu_error;
-    });
   }
 
   // Everybody issued the same, but one rank fell silent in the middle of it: its transfers stand still.

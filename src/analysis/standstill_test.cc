@@ -104,9 +104,64 @@ TEST(Standstill, ARankThatWaitsForItsGpuForAMomentIsNotStalled) {
   for (const bool timeout : {false, true}) {
     JobSketch job = Missing(8, 2, {CallSource::nccl_log});
     job.Stack(2, InSynchronize());
+    for (const int32_t r : job.AllBut({2})) job.Stack(r, InCollective());
     if (timeout) job.Say(0, EventKind::watchdog_timeout);
     EXPECT_EQ(Standing(job).KindOf(2), timeout ? StandstillKind::gpu : StandstillKind::unclear);
   }
+}
+
+// A log may have been cut where it ends; then the rank stands where the others do.
+TEST(Standstill, WhoseLogEndsEarlyButStandsInTheLineOfTheWaitersIsUnclear) {
+  for (const auto& frames : {InSynchronize(), InCollective()}) {
+    JobSketch job = Missing(8, 2, {CallSource::nccl_log});
+    for (int32_t r = 0; r < 8; ++r) job.Stack(r, frames);
+    EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::unclear);
+  }
+  JobSketch apart = Missing(8, 2, {CallSource::nccl_log});
+  for (const int32_t r : apart.AllBut({2})) apart.Stack(r, InCollective());
+  apart.Stack(2, InSynchronize());
+  apart.TimeOut(0, 11);
+  EXPECT_EQ(Standing(apart).KindOf(2), StandstillKind::gpu);
+}
+
+TEST(Standstill, AUsersOwnFrameProvesNothingAgainstTheEndOfALog) {
+  const std::vector<SketchedFrame> own = {{"train_step", "/srv/train.py", 40}, {"<module>", "/srv/train.py", 90}};
+  JobSketch alone = Missing(2, 1, {CallSource::nccl_log});
+  alone.Stack(1, own);
+  EXPECT_EQ(Standing(alone).KindOf(1), StandstillKind::unclear);
+  JobSketch recorded = Missing(2, 1);
+  recorded.Stack(1, own);
+  EXPECT_EQ(Standing(recorded).KindOf(1), StandstillKind::host);
+}
+
+TEST(Standstill, WhereARecordOfARankIsCutItsLogIsNotTrustedEither) {
+  for (const bool cut : {false, true}) {
+    JobSketch job = Missing(8, 2, {CallSource::flight_recorder, CallSource::nccl_log});
+    job.Say(2, EventKind::dump_signal);
+    job.StreamOf(2).cut = cut;
+    EXPECT_EQ(Standing(job).KindOf(2), cut ? StandstillKind::unclear : StandstillKind::host);
+  }
+}
+
+TEST(Standstill, WhereSomebodyFinishedAndNobodyHangsALogThatEndsEarlyIsNoStandstill) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(10);
+  job.IssueOn({0, 1, 3}, {});
+  job.Stack(2, InDataLoader());  // a dump taken on the way
+  job.Say(0, EventKind::process_finished);
+  EXPECT_TRUE(Standing(job).view.ranks.empty());
+  JobSketch hangs = Missing(4, 2, {CallSource::nccl_log});
+  hangs.Stack(2, InDataLoader());
+  hangs.Say(0, EventKind::process_finished);
+  hangs.TimeOut(1, 11);
+  EXPECT_EQ(Standing(hangs).KindOf(2), StandstillKind::host);
+}
+
+TEST(Standstill, WhereALogIsCutAClosedConnectionMayBeLostAndNobodyIsFrozen) {
+  JobSketch job = Missing(8, 2, {CallSource::nccl_log});
+  for (const int32_t r : job.AllBut({2})) job.Stack(r, InSynchronize());
+  job.StreamOf(5, CallSource::nccl_log).cut = true;
+  EXPECT_NE(Standing(job).KindOf(2), StandstillKind::frozen);
 }
 
 TEST(Standstill, TheOnlyRankWithoutAStackIsFrozen) {

@@ -13,7 +13,8 @@ namespace {
 bool HasContagiousError(const RankLife& life) {
   return life.gpu_error && life.gpu_error->kind == EventKind::cuda_error &&
          (Contains(life.gpu_error->subject, "illegal memory access") ||
-          Contains(life.gpu_error->subject, "launch failure") || Contains(life.gpu_error->subject, "MPS"));
+          Contains(life.gpu_error->subject, "launch failure") || Contains(life.gpu_error->subject, "MPS") ||
+          std::string_view("an illegal memory access").starts_with(life.gpu_error->subject));  // the file ends there
 }
 
 // torch.AcceleratorError: CUDA error: an illegal memory access was encountered
@@ -80,11 +81,38 @@ bool LooksShared(const Census& census) {
   return census.shaken.size() >= 2 || (!census.shaken.empty() && census.shaken_by_close == census.shaken.size());
 }
 
+// One rank reports such an error and one says nothing, while all others lost a peer: it may be either, unless the error
+// came first. The same where what others said was cut off.
+bool IsContested(const Census& census) {
+  if (census.shaken.size() != 1 || LooksShared(census)) return false;
+  if (std::any_of(census.silent.begin(), census.silent.end(), [](const RankLife* life) { return life->has_cut_file; }))
+    return true;
+  return census.silent.size() == 1 && census.closing && !IsBefore(*census.shaken[0]->gpu_error, *census.closing);
+}
+
 // The job had stood still for long when the connection closed: whatever held it up came before, and this is its end.
 bool CameLongAfterTheLastStep(const SignsOfLife& signs, const Event& closing) {
   constexpr int64_t kLongNs = int64_t{10} * 1'000'000'000;
   if (signs.last_progress_wall_ns == kNoTime || closing.wall_ns == kNoTime) return false;
   return closing.wall_ns - signs.last_progress_wall_ns > std::max(kLongNs, 5 * signs.progress_interval_ns);
+}
+
+// A connection closed, and no watchdog's abort had closed it.
+bool SomebodyLeft(const SignsOfLife& signs, const Census& census) {
+  return census.closing && (!census.timeout || IsBefore(*census.closing, *census.timeout)) &&
+         !CameLongAfterTheLastStep(signs, *census.closing);
+}
+
+// Silence in one kind of file may have a reason of that file's own; in two it is the process'.
+void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_left) {
+  for (RankLife* life : census.silent) life->vanished = life->has_output && life->has_nccl_log;
+  if (!somebody_left) return;
+  for (RankLife* life : census.silent) {
+    if (life->has_voice() || !(life->has_nccl_log || life->has_output)) continue;
+    life->fell_silent = std::all_of(signs.ranks.begin(), signs.ranks.end(), [&](const auto& other) {
+      return other.first == life->rank || other.second.has_voice() || other.second.shared_gpu_error;
+    });
+  }
 }
 
 }  // namespace
@@ -105,20 +133,19 @@ void MarkVanishedRanks(SignsOfLife& signs) {
       census.absent > 0 && present >= 2 && census.shaken.size() + census.told + census.silent.size() == present;
   const bool shared = !all_shaken && (census.raised > 0 || may_be_absent || (elsewhere && LooksShared(census)) ||
                                       (census.absent > 0 && census.closing));
-  if (shared) forgive_all();
-  if (census.told == 1 || census.raised > 0) return;
+  const bool contested = IsContested(census);
+  if (shared || contested) forgive_all();
+  if (census.told == 1 || census.raised > 0 || contested) return;
   if (census.explained || census.absent > 0 || census.silent.empty()) return;
+  if (!census.shaken.empty() && !LooksShared(census)) return;
+  const bool somebody_left = SomebodyLeft(signs, census);
   const bool all_but_the_silent = census.shaken.size() + census.silent.size() == present;
+  if (!somebody_left && !(all_but_the_silent && census.shaken.size() >= 2)) return;
+  forgive_all();
+  // Of many that say nothing, some may merely have lost the end of their files.
   const size_t share = all_but_the_silent ? 3 : 4;
   const bool few = census.silent.size() == 1 || census.silent.size() * share <= signs.ranks.size();
-  if (!few || (!census.shaken.empty() && !LooksShared(census))) return;
-  // A watchdog's abort closes connections too.
-  const bool closed = census.closing && (!census.timeout || IsBefore(*census.closing, *census.timeout)) &&
-                      !CameLongAfterTheLastStep(signs, *census.closing);
-  if (!closed && !(all_but_the_silent && census.shaken.size() >= 2)) return;
-  // Silence in one kind of file may have a reason of that file's own; in two it is the process'.
-  for (RankLife* life : census.silent) life->vanished = life->has_output && life->has_nccl_log;
-  forgive_all();
+  if (few) MarkSilentRanks(signs, census, somebody_left);
 }
 
 }  // namespace tacet

@@ -113,6 +113,70 @@ TEST(VanishedRanks, OfOneKindOfFileAloneNothingIsConcluded) {
   EXPECT_TRUE(Read(job).Vanished().empty());
 }
 
+// By one kind of file: it counts only for a rank that records show to be waited for.
+TEST(VanishedRanks, TheOnlyRankWithoutAVoiceFellSilentWhenConnectionsClosedFirst) {
+  for (const bool closed_first : {true, false}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    job.Rounds(5);
+    if (!closed_first) job.TimeOut(3, 6);
+    job.Wait(kSecondNs);
+    for (const int32_t r : {0, 1, 2}) LoseAPeer(job, r);
+    if (closed_first) job.Say(3, EventKind::progress);
+    const Read read(job);
+    EXPECT_FALSE(read.signs.Of(Rank{3})->vanished && !closed_first);
+    EXPECT_EQ(read.signs.Of(Rank{3})->fell_silent, closed_first);
+    EXPECT_FALSE(read.signs.Of(Rank{0})->fell_silent);
+  }
+}
+
+TEST(VanishedRanks, NobodyFellSilentWhileSomebodyElseHasNoVoiceEither) {
+  JobSketch job(8, {CallSource::nccl_log});
+  job.Rounds(5);
+  for (const int32_t r : {0, 1, 2, 3, 4, 5}) LoseAPeer(job, r);
+  const Read read(job);
+  for (const int32_t r : {6, 7}) EXPECT_FALSE(read.signs.Of(Rank{r})->fell_silent);
+}
+
+TEST(VanishedRanks, BetweenOneErrorAndOneSilenceNobodyIsNamedUnlessTheErrorCameFirst) {
+  for (const bool error_first : {true, false}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    job.Rounds(5);
+    job.GiveOutputs();
+    if (error_first) FailOnGpu(job, 0);
+    job.Wait(kSecondNs);
+    for (const int32_t r : {1, 3}) LoseAPeer(job, r);
+    job.Wait(kSecondNs);
+    if (!error_first) FailOnGpu(job, 0);
+    const Read read(job);
+    EXPECT_TRUE(read.Vanished().empty());
+    EXPECT_FALSE(read.signs.Of(Rank{2})->fell_silent);
+    EXPECT_EQ(read.Faulty(), error_first ? Ranks({0}) : Ranks({}));
+  }
+}
+
+TEST(VanishedRanks, AnErrorBesideFilesThatEndEarlyMayBeAnAftershock) {
+  for (const bool cut : {true, false}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    job.Rounds(5);
+    job.GiveOutputs();
+    FailOnGpu(job, 0);
+    job.StreamOf(3, CallSource::nccl_log).cut = cut;
+    EXPECT_EQ(Read(job).Faulty(), cut ? Ranks({}) : Ranks({0}));
+  }
+}
+
+TEST(VanishedRanks, ErrorsOfSeveralAreAftershocksThoughWhoWentCannotBeTold) {
+  // Two of four say nothing: the files of one of them may have lost their end.
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.GiveOutputs();
+  LoseAPeer(job, 1);
+  for (const int32_t r : {1, 3}) FailOnGpu(job, r);
+  const Read read(job);
+  EXPECT_TRUE(read.Vanished().empty());
+  EXPECT_TRUE(read.Faulty().empty());
+}
+
 TEST(VanishedRanks, WhileAnothersFilesAreMissingNobodyIsNamed) {
   JobSketch job = Gone(8, 3);
   job.LoseEverything(6);

@@ -26,12 +26,16 @@ bool IsEarlier(const Call& a, const Call& b) {
   return a.enter_wall_ns < b.enter_wall_ns;
 }
 
-// A file that ends in the middle does not say what came after, unless the recorder's own counters do.
-bool KnowsItsEnd(const MemberCalls& member, GroupIndex group) {
+// The highest number that the member may have issued. A file that ends in the middle does not say what came after,
+// unless the recorder's own counters do; and these leave out the last call when an abort came before it was counted.
+int64_t MayHaveIssued(const MemberCalls& member, GroupIndex group) {
   const CallStream& stream = *member.stream;
-  return !stream.cut || std::any_of(stream.progress.begin(), stream.progress.end(), [&](const GroupProgress& progress) {
-    return progress.group == group && progress.last_enqueued >= 0;
+  if (!stream.cut) return member.last_enqueued;
+  const bool counted = std::any_of(stream.progress.begin(), stream.progress.end(), [&](const GroupProgress& progress) {
+    // One that counts sends and receives as well has not been taken over.
+    return progress.group == group && progress.last_enqueued >= 0 && progress.last_enqueued <= member.last_enqueued;
   });
+  return counted ? member.last_enqueued + 1 : INT64_MAX;
 }
 
 // The number up to which a group's operations hold nobody up, since all members have issued them; -1 where that cannot
@@ -46,8 +50,7 @@ int64_t IssuedByAll(const GroupCalls& group) {
     if (!member.stream) continue;
     if (member.stream->knows_start) return -1;
     highest = std::max(highest, member.last_enqueued);
-    if (!member.stream->ended_by_error && KnowsItsEnd(member, group.group))
-      lowest = std::min(lowest, member.last_enqueued);
+    if (!member.stream->ended_by_error) lowest = std::min(lowest, MayHaveIssued(member, group.group));
   }
   return silent ? std::min(lowest, highest - 1) : lowest;
 }
@@ -131,7 +134,8 @@ class Builder {
         operation.missing.push_back({member.rank, WaitReason::silent});
       } else if (member.last_enqueued < static_cast<int64_t>(call.seq)) {
         // It stopped because it lost a peer: a victim of whoever that was.
-        if (member.stream->ended_by_error || !KnowsItsEnd(member, group.group)) continue;
+        if (member.stream->ended_by_error || MayHaveIssued(member, group.group) >= static_cast<int64_t>(call.seq))
+          continue;
         operation.missing.push_back({member.rank, WaitReason::not_entered});
         operation.somebody_not_entered = true;
       } else if (somebody_started && member.stream->knows_start) {
@@ -242,7 +246,9 @@ class Builder {
   void FindRanksBehind() {
     for (const GroupCalls& group : groups_) {
       int64_t best = -1;
-      for (const MemberCalls& member : group.members) best = std::max(best, member.finished_through);
+      // Of a record that was cut only the counters are known, and not when the rank came.
+      for (const MemberCalls& member : group.members)
+        if (member.stream && !member.stream->cut) best = std::max(best, member.finished_through);
       for (const MemberCalls& member : group.members) {
         if (!member.stream || !member.stream->knows_finish || member.stream->cut) continue;
         if (behind_.contains(member.rank)) continue;
@@ -260,7 +266,8 @@ class Builder {
   // A rank that is waited for and waits for nobody itself. One with unfinished operations of its own is not a root
   // merely because its waits could not be told.
   bool EndsTheWait(const BlockedOperation& operation, const Missing& missing, const std::set<Rank>& waiting) const {
-    if (waiting.contains(missing.rank) || behind_.contains(missing.rank)) return false;
+    if (waiting.contains(missing.rank) || behind_.contains(missing.rank) || IsInSomethingLost(missing.rank))
+      return false;
     const auto own = graph_.blocked_in.find(missing.rank);
     if (missing.reason == WaitReason::not_entered) return own == graph_.blocked_in.end();
     if (missing.reason == WaitReason::not_started && operation.point_to_point) return GpuIsElsewhere(missing.rank);
@@ -271,6 +278,14 @@ class Builder {
              (own->second->group == operation.group && own->second->seq == operation.seq);
     }
     return true;
+  }
+
+  // Its record was cut, but its counters tell that something it had issued was open.
+  bool IsInSomethingLost(Rank rank) const {
+    const CallStream* stream = incident_.StreamOf(rank, graph_.source);
+    return stream && stream->cut &&
+           std::any_of(stream->progress.begin(), stream->progress.end(),
+                       [](const GroupProgress& progress) { return progress.last_enqueued > progress.last_completed; });
   }
 
   void FindRoots() {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "model/cut_logs.h"
 #include "model/event_ties.h"
 #include "model/group_join.h"
 #include "model/identity.h"
@@ -152,6 +153,7 @@ class JobBuilder {
       return std::pair(a.source, a.rank) < std::pair(b.source, b.rank);
     });
     KeepOneStreamPerRank();
+    MarkCutLogs(incident_);
     SettleVitalSigns(incident_);
     JoinTracesOfOneRank(incident_.timelines, incident_.diagnostics);
   }

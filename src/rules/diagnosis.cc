@@ -38,6 +38,16 @@ void SpeakOfAMoment(Finding& finding, const std::string& who, const std::string&
   finding.ranks.clear();
 }
 
+// A log that was cut looks like that of a rank which stopped there.
+bool OnlyLogsEnd(const Case& facts) {
+  return std::all_of(facts.standstill.ranks.begin(), facts.standstill.ranks.end(), [&](const Standstill& still) {
+    if (still.kind != StandstillKind::unclear) return true;
+    const RankLife* life = facts.analyses.life.Of(still.rank);
+    return still.root && still.root->stream && still.root->stream->source == CallSource::nccl_log && !still.silence &&
+           !still.told && life && life->has_nccl_log;
+  });
+}
+
 // Where waiting ends is known, why is not: the ranks are suspects, the status stays undetermined.
 bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   if (!facts.analyses.outcome.may_hang()) return false;
@@ -91,8 +101,9 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.open.push_back({"Why does " + who + " not go on?",
                             "the stack (py-spy dump), flight record, output and kernel log of " + who + "'s host"});
   // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is
-  // spoken of, but not suspected.
-  if (all_absent && facts.analyses.life.nccl_logs + facts.analyses.life.outputs > 0) finding.ranks.clear();
+  // spoken of, but not suspected. The same goes for a rank of which only the end of its log says that it did not come.
+  const bool logs = facts.analyses.life.nccl_logs + facts.analyses.life.outputs > 0;
+  if ((all_absent && logs) || OnlyLogsEnd(facts)) finding.ranks.clear();
   if (!facts.standstill.lasts && !silence) SpeakOfAMoment(finding, who, where, diagnosis);
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
   return true;
@@ -135,6 +146,12 @@ bool SawAllToTheEnd(const Case& facts) {
   return std::all_of(facts.analyses.life.ranks.begin(), facts.analyses.life.ranks.end(),
                      [](const auto& one) { return one.second.any(); }) &&
          std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
+}
+
+// Logs of a job that ended hold the same calls on all ranks; others were cut.
+bool SomebodyIsBehind(const Case& facts) {
+  return std::any_of(facts.analyses.sources.begin(), facts.analyses.sources.end(),
+                     [](const SourceAnalysis& source) { return !source.waits.operations.empty(); });
 }
 
 bool SawALoss(const Case& facts) {
@@ -195,7 +212,10 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     return;
   }
   std::vector<CannotTell> missing;
-  if (SawEnough(facts, missing)) {
+  const bool enough = SawEnough(facts, missing);
+  // A profiler's traces are of a job that runs well; files that merely end may have lost the end.
+  const bool traced = facts.incident.timelines.size() >= ranks;
+  if (enough && (outcome.ended_in_order || traced) && !SomebodyIsBehind(facts)) {
     diagnosis.status = Status::healthy;
     diagnosis.confidence = outcome.ended_in_order ? Confidence::certain : Confidence::likely;
     diagnosis.headline =
@@ -203,6 +223,10 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     return;
   }
   diagnosis.headline = "Nothing wrong is visible in what is here, but it is not enough to call the job healthy";
+  if (!outcome.ended_in_order)
+    missing.push_back(
+        {"Did the job come to its end?",
+         "the output of every rank up to the end, or NCCL logs up to the destruction of the communicators"});
   diagnosis.open.insert(diagnosis.open.end(), missing.begin(), missing.end());
 }
 

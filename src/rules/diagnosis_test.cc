@@ -101,12 +101,43 @@ TEST(Verdict, WithoutLogsAJobIsNotCalledHealthy) {
   EXPECT_NE(verdict.open[0].missing.find("NCCL_DEBUG"), std::string::npos);
 }
 
+TEST(Verdict, AJobWhoseFilesMerelyEndIsNotCalledHealthy) {
+  for (const bool ends : {true, false}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    job.Rounds(12);
+    job.GiveOutputs();
+    if (ends) job.FinishAll();
+    const Diagnosis verdict = JudgedCase(job).Verdict();
+    EXPECT_EQ(verdict.status, ends ? Status::healthy : Status::undetermined);
+    EXPECT_EQ(verdict.open.size(), ends ? 0u : 1u);
+  }
+}
+
+TEST(Verdict, ARankOfWhichOnlyTheLogEndsEarlyIsSpokenOfButNotNamed) {
+  JobSketch job(8, {CallSource::nccl_log});
+  job.Rounds(10);
+  job.IssueOn(job.AllBut({5}), {});
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_TRUE(verdict.ranks.empty());
+  EXPECT_NE(verdict.headline.find("rank 5"), std::string::npos) << verdict.headline;
+}
+
+TEST(Verdict, LogsThatDoNotHoldTheSameCallsAreNotCalledHealthy) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(12);
+  job.IssueOn({0, 1, 3}, {});
+  job.GiveOutputs();
+  job.FinishAll();
+  EXPECT_EQ(JudgedCase(job).Verdict().status, Status::undetermined);
+}
+
 TEST(Verdict, WithoutOutputsAJobIsNotCalledHealthy) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(12);
   const Diagnosis verdict = JudgedCase(job).Verdict();
   EXPECT_EQ(verdict.status, Status::undetermined);
-  ASSERT_EQ(verdict.open.size(), 1u);
+  ASSERT_EQ(verdict.open.size(), 2u);
   EXPECT_NE(verdict.open[0].missing.find("4 more ranks"), std::string::npos);
 }
 
@@ -197,10 +228,13 @@ TEST(Verdict, WithoutAnythingThatTellsOfTimeWhoIsBehindIsSpokenOfButNotSuspected
   EXPECT_NE(moment.headline.find("rank 5"), std::string::npos) << moment.headline;
 }
 
-TEST(Verdict, ATimeoutMakesASuspectOfWhoIsBehind) {
+TEST(Verdict, ATimeoutMakesNoSuspectOfWhoseLogMayHaveBeenCut) {
   JobSketch job = Behind();
   job.TimeOut(0, 11);
-  EXPECT_EQ(JudgedCase(job).Verdict().ranks, Ranks({5}));
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_TRUE(verdict.ranks.empty());
+  EXPECT_NE(verdict.headline.find("Everybody waits for rank 5"), std::string::npos) << verdict.headline;
 }
 
 }  // namespace

@@ -15,9 +15,12 @@ std::vector<Rank> RanksNotIn(const Case& facts, const std::set<Rank>& came) {
   return missing;
 }
 
-bool HasCutLog(const Case& facts, Rank rank) {
-  const CallStream* stream = facts.incident.StreamOf(rank, CallSource::nccl_log);
-  return stream && stream->cut;
+// NCCL writes its first lines when a rank comes to the set-up: a log without "Init START" was cut before it, or the
+// rank stands still inside. Its stack may tell.
+bool BeganToJoin(const Case& facts, Rank rank) {
+  if (!facts.analyses.life.Of(rank)->has_nccl_log) return false;
+  const StackReading* stack = facts.analyses.StackOf(rank);
+  return !stack || stack->place != StackReading::Place::host;
 }
 
 // By PyTorch's convention rank 0 runs the store.
@@ -64,8 +67,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   } else if (!init.started.empty() && init.completed.empty() &&
              init.started.size() < facts.analyses.life.ranks.size()) {
     missing = RanksNotIn(facts, init.started);
-    // A log that ends in the middle may have told of it in what is lost.
-    if (std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return HasCutLog(facts, rank); })) return answer;
+    if (std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return BeganToJoin(facts, rank); })) return answer;
     std::erase_if(missing, [&](Rank rank) { return init.failed.contains(rank); });
     if (missing.size() * 2 > facts.analyses.life.ranks.size()) missing.clear();
   } else {

@@ -157,6 +157,18 @@ TEST_P(Chains, AStageThatSendsOneMessageTooFewIsNamed) {
   }
 }
 
+TEST(P2pUnmatched, WhoFinishedWaitsForNoMessage) {
+  // The peer's log was cut: the owner, whose output tells of its end, got its message.
+  for (const bool owner_finished : {false, true}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    Pipeline(job, 4, 8);
+    job.Issue(1, Recv(0));
+    job.Say(0, EventKind::process_finished);
+    if (owner_finished) job.Say(1, EventKind::process_finished);
+    EXPECT_EQ(JudgedCase(job).Fires("p2p-unmatched"), !owner_finished);
+  }
+}
+
 TEST(P2pUnmatched, APeerThatIsStuckOnItsHostIsNoUnmatchedReceive) {
   JobSketch job(4);
   Pipeline(job, 4, 8);

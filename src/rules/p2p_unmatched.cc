@@ -56,6 +56,7 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       const bool receives = link.unmatched_recv != nullptr;
       const Rank owner = receives ? link.receiver : link.sender;
       const Rank peer = receives ? link.sender : link.receiver;
+      if (const RankLife* own = facts.analyses.life.Of(owner); own && own->finished) continue;
       // The peer must have moved on to something else. One that has simply not come yet stands still elsewhere.
       const RankLife* peer_life = facts.analyses.life.Of(peer);
       const bool moved_on = WaitForEachOther(source.waits, owner, peer) || (peer_life && peer_life->finished);

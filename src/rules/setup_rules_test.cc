@@ -46,6 +46,17 @@ TEST_P(SetUpOf, TheRankWhoseLogShowsNoSetUpIsMissing) {
   EXPECT_EQ(finding.confidence, Confidence::likely);
 }
 
+TEST(InitRankMissing, ARankWhoseNcclLogHasBegunMayHaveCome) {
+  // Its log ends before "Init START": it was cut there, or stands still inside. A stack elsewhere tells.
+  for (const bool elsewhere : {false, true}) {
+    JobSketch job(4, {});
+    for (const int r : {0, 1, 2}) job.Log(r, EventKind::init_started);
+    job.Log(3, EventKind::nccl_version);
+    if (elsewhere) job.Stack(3, InDataLoader());
+    EXPECT_EQ(JudgedCase(job).Fires("init-rank-missing"), elsewhere);
+  }
+}
+
 TEST(InitRankMissing, ATimeoutMakesItAHang) {
   JobSketch job(4, {});
   for (const int r : {0, 1, 2}) job.Log(r, EventKind::init_started);

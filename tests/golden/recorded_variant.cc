@@ -150,8 +150,10 @@ MadeFiles JoinOutputs(const Files& files, const std::function<std::string(int ra
 }
 
 Variant Joined(std::string name, std::function<std::string(int rank)> label) {
-  return {std::move(name), false,
-          [label = std::move(label)](const Files& files, IncidentTruth&) { return JoinOutputs(files, label); }};
+  return {std::move(name),
+          false,
+          [label = std::move(label)](const Files& files, IncidentTruth&) { return JoinOutputs(files, label); },
+          {}};
 }
 
 MadeFiles KeepKinds(const Files& files, const std::set<FileKind>& kinds) {
@@ -168,7 +170,7 @@ MadeFiles KeepKinds(const Files& files, const std::set<FileKind>& kinds) {
 Variant KindsAlone(const std::set<FileKind>& kinds) {
   std::string name;
   for (const FileKind kind : kinds) name += (name.empty() ? "only " : " and ") + std::string(Name(kind));
-  return {name, false, [kinds](const Files& files, IncidentTruth&) { return KeepKinds(files, kinds); }};
+  return {name, false, [kinds](const Files& files, IncidentTruth&) { return KeepKinds(files, kinds); }, {}};
 }
 
 MadeFiles PutBeside(const Files& files, const Files& other) {

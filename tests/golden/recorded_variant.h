@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ struct Variant {
   bool lossless = true;  // all the evidence is still there: the answer must not be withdrawn
   // Empty where it does not apply to this recording.
   std::function<std::optional<std::vector<RecordedFile>>(const std::vector<RecordedFile>&, IncidentTruth&)> make;
+  std::set<FileKind> cut = {};  // of these kinds some files end early
 };
 
 // `healthy` is a recording of another job that lies beside, `older` one that ended before the incident began.

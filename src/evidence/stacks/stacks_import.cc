@@ -112,13 +112,20 @@ class StackImport {
 
   static bool BeginsProgram(const StackThreadRecord& thread) {
     if (thread.cut || thread.frames.empty()) return false;
-    const std::string_view outermost = thread.frames.back().function;
-    return outermost == "<module>" || outermost == "_run_module_as_main";
+    const std::string_view outermost = thread.frames.back().function, file = thread.frames.back().file;
+    // A thread that imports has such frames too; where the file ends behind one, it looks like the beginning.
+    const bool imported = Contains(file, "site-packages/") || Contains(file, "dist-packages/");
+    return (outermost == "<module>" && !imported) || outermost == "_run_module_as_main";
   }
   static bool BeginsThread(const StackThreadRecord& thread) {
     if (thread.cut || thread.frames.empty()) return false;
     const std::string_view outermost = thread.frames.back().function;
     return outermost == "_bootstrap" || outermost == "_bootstrap_inner" || outermost == "run";
+  }
+
+  // The file ends inside the thread: neither a first frame nor the mark that some were left out ("...").
+  bool LostItsBeginning(uint32_t section, const StackThreadRecord& thread) const {
+    return section + 1 == dump_.sections.size() && !thread.cut && !thread.frames.empty();
   }
 
   uint32_t FindMain(uint32_t section, const std::vector<uint32_t>& threads) const {
@@ -134,10 +141,11 @@ class StackImport {
       if (BeginsProgram(thread)) main = i;
     }
     if (main != kNobody || last == kNobody) return main;
-    // The interpreter lists its threads youngest first, so the main thread is the last, unless the list was cut. A
-    // thread that dumped only itself may be any.
+    // The interpreter lists its threads youngest first, so the main thread is the last, unless the list was cut, or the
+    // file: then the last one has lost its outermost frames. A thread that dumped only itself may be any.
     const StackThreadRecord& thread = dump_.threads[last];
-    if (thread.tool != StackTool::faulthandler || dump_.sections[section].threads_left_out || BeginsThread(thread))
+    if (thread.tool != StackTool::faulthandler || dump_.sections[section].threads_left_out || BeginsThread(thread) ||
+        LostItsBeginning(section, thread))
       return kNobody;
     return listed == 1 && (thread.current || thread.id.empty()) ? kNobody : last;
   }

@@ -91,6 +91,22 @@ TEST(StacksFaulthandler, AThreadThatIsImportingIsNotTheMainThread) {
   EXPECT_TRUE(fragment.threads[1].is_main);
 }
 
+TEST(StacksFaulthandler, AThreadInWhichTheFileEndsIsNotTakenForTheMainThread) {
+  const std::string helper =
+      "Timeout (0:00:28)!\nThread 0x00007f125ef916c0 (most recent call first):\n"
+      "  File \"<frozen importlib._bootstrap>\", line 488 in _call_with_frames_removed\n"
+      "  File \"/v/lib/python3.12/site-packages/sympy/__init__.py\", line 23 in <module>\n";
+  const std::string rest = "  File \"/usr/lib/python3.12/threading.py\", line 1032 in _bootstrap\n\n";
+  const std::string main =
+      "Thread 0x00007f12c2af2080 (most recent call first):\n  File \"/srv/train.py\", line 9 in step\n";
+  const std::string end = "  File \"/srv/train.py\", line 90 in <module>\n";
+  const auto is_main = [](const std::string& text) { return Read(text, "stack_rank0.txt").threads.back().is_main; };
+  EXPECT_FALSE(is_main(helper));
+  EXPECT_FALSE(is_main(helper + rest));
+  EXPECT_FALSE(is_main(helper + rest + main));
+  EXPECT_TRUE(is_main(helper + rest + main + end));
+}
+
 TEST(StacksFaulthandler, TheLastThreadIsTheMainOneEvenWithoutFrames) {
   const Fragment fragment = ReadSample("faulthandler_no_frame_rank1.txt");
   ASSERT_EQ(fragment.threads.size(), 1u);

@@ -23,8 +23,9 @@ struct LogLine {
   char severity = 0;   // of a log line of PyTorch; 0 for anything else
   std::string_view code_file;
   KeywordSet keywords;
-  bool tagged = false;     // the line itself says "[rank3]:"
-  int32_t work_rank = -1;  // "[Rank 3]" of a version that does not say so
+  bool unfinished = false;  // the file ends inside it
+  bool tagged = false;      // the line itself says "[rank3]:"
+  int32_t work_rank = -1;   // "[Rank 3]" of a version that does not say so
   bool has(Keyword keyword) const { return keywords.has(keyword); }
 };
 

@@ -126,6 +126,7 @@ class LogReader {
   LineUse ReadLine(std::string_view raw, const SourceRef& source) {
     if (raw.empty()) return LineUse::ignored;
     if (IsNcclLine(raw)) return LineUse::ignored;
+    const bool unfinished = raw.data() + raw.size() == bytes_.data() + bytes_.size();
     if (HasTerminalCodes(raw)) {
       plain_ = DropTerminalCodes(raw);
       raw = plain_;
@@ -136,6 +137,7 @@ class LogReader {
     const uint32_t label = LabelOf(prefix.launcher);
     LogLine line;
     line.text = prefix.text;
+    line.unfinished = unfinished;
     line.source = source;
     line.time = prefix.time;
     line.dated = prefix.time.wall_ns != LogMoment::kNone;

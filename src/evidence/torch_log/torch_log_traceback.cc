@@ -85,6 +85,7 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
 bool TracebackReader::TakeType(std::string_view body, const LogLine& line) {
   const std::string_view type = TypeOf(body);
   if (type.empty()) return false;
+  if (line.unfinished && type.size() == body.size()) return false;  // "Runtim": the rest of the name may be lost
   raised_.type = std::string(type);
   std::string_view message = body.substr(type.size());
   TakeLiteral(message, ":");

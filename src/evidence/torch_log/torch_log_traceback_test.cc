@@ -26,6 +26,13 @@ TEST(TorchLogTraceback, KeepsTheRootWhenTheChainIsCut) {
   EXPECT_EQ(OneEvent(fragment, EventKind::exception).subject, "KeyError");
 }
 
+TEST(TorchLogTraceback, TakesNoHalfNameForATypeWhereTheFileEnds) {
+  const std::string frames = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\n";
+  EXPECT_TRUE(EventsOf(ReadText(frames + "Runtim", "rank0.log"), EventKind::exception).empty());
+  for (const char* whole : {"RuntimeError\n", "RuntimeError: no", "RuntimeError: no\n"})
+    EXPECT_EQ(OneEvent(ReadText(frames + whole, "rank0.log"), EventKind::exception).subject, "RuntimeError") << whole;
+}
+
 TEST(TorchLogTraceback, DropsATracebackThatTheJobSurvived) {
   const std::string traceback =
       "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nValueError: retry\n";
