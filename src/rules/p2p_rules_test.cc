@@ -181,6 +181,23 @@ TEST(P2pUnmatched, APeerThatIsStuckOnItsHostIsNoUnmatchedReceive) {
   EXPECT_EQ(judged.Only("rank-stuck-on-host").ranks, Ranks({0}));
 }
 
+TEST(P2pWords, TheHalfOnRecordIsThatOfTheRankThatWaits) {
+  for (const bool receives : {true, false}) {
+    JobSketch job(2);
+    for (int i = 0; i < 8; ++i) {
+      job.Issue(0, receives ? Send(1) : Recv(1));
+      job.Issue(1, receives ? Recv(0) : Send(0));
+    }
+    job.Issue(1, receives ? Recv(0, CallState::started) : Send(0, CallState::started));
+    job.Wait(600 * kSecondNs);
+    job.Stack(0, InDataLoader());
+    const std::string headline = JudgedCase(job).Only("rank-stuck-on-host").headline;
+    const char* owed = receives ? "has not sent what rank 1 waits for in recv #9 on default_pg; rank 1 waits for it"
+                                : "has not received what rank 1 sends in send #9 on default_pg; rank 1 waits for it";
+    EXPECT_NE(headline.find(owed), std::string::npos) << headline;
+  }
+}
+
 TEST(P2pUnmatched, APipelineThatStandsBecauseOfALaterStageHasNone) {
   // Stage 3 is stuck; 2 waits in its send, 1 in its send, 0 too: everybody else is merely behind.
   JobSketch job(4);

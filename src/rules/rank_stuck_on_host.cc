@@ -42,10 +42,12 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   finding->weight = 80;
   finding->headline = RankWords(finding->ranks) + (finding->ranks.size() == 1 ? " is" : " are") + " stuck on the host" +
                       (where.empty() ? inside ? " " + InsideWords(inside->host) : "" : " in " + where) + " and " +
-                      (finding->ranks.size() == 1 ? "has" : "have") + (inside ? " not launched " : " not issued ") +
-                      (facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation)
-                                                  : "the next collective") +
-                      "; " + RankWords(finding->affected_ranks) + " wait for it";
+                      (finding->ranks.size() == 1 ? "has " : "have ") +
+                      (inside && facts.standstill.operation
+                           ? "not launched " + OperationWords(facts.incident, *facts.standstill.operation)
+                           : OwedWords(facts)) +
+                      "; " + RankWords(finding->affected_ranks) +
+                      (finding->affected_ranks.size() == 1 ? " waits for it" : " wait for it");
   if (finding->affected_ranks.empty())
     finding->headline = finding->headline.substr(0, finding->headline.rfind(';')) + "; its peers wait for it";
   if (!by_stack)

@@ -28,6 +28,16 @@ void CiteLastOwnCall(const Case& facts, const Standstill& still, Finding& findin
 
 }  // namespace
 
+std::string OwedWords(const Case& facts) {
+  const StandstillView& view = facts.standstill;
+  if (!view.operation) return "not issued the next collective";
+  const std::string operation = OperationWords(facts.incident, *view.operation);
+  if (!IsPointToPoint(view.operation->kind) || !view.stream) return "not issued " + operation;
+  const bool receives = view.operation->kind == OpKind::recv;
+  return (receives ? "not sent what " : "not received what ") + RankWords({view.stream->rank}) +
+         (receives ? " waits for in " : " sends in ") + operation;
+}
+
 std::string WaitWords(const Case& facts) {
   const StandstillView& view = facts.standstill;
   if (!view.operation) return "";

@@ -12,7 +12,11 @@ namespace tacet {
 // collected are named along when `with_absent`.
 std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind, std::string_view cause);
 
-// "rank 2 has issued 32, its peers wait in all_reduce #33 on default_pg".
+// What the guilty rank owes: "not issued all_reduce #33 on default_pg"; of a message, "not sent what rank 3 waits for
+// in recv #97 on default_pg", since the operation is the half of the rank that waits.
+std::string OwedWords(const Case& facts);
+
+// "ranks 0, 1 and 3 wait in all_reduce #33 on default_pg".
 std::string WaitWords(const Case& facts);
 
 }  // namespace tacet
