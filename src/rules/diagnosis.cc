@@ -100,11 +100,11 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
           " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"};
   diagnosis.open.push_back({"Why does " + who + " not go on?",
                             "the stack (py-spy dump), flight record, output and kernel log of " + who + "'s host"});
+  if (!facts.standstill.lasts && !silence) SpeakOfAMoment(finding, who, where, diagnosis);
   // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is
   // spoken of, but not suspected. The same goes for a rank of which only the end of its log says that it did not come.
   const bool logs = facts.analyses.life.nccl_logs + facts.analyses.life.outputs > 0;
   if ((all_absent && logs) || OnlyLogsEnd(facts)) finding.ranks.clear();
-  if (!facts.standstill.lasts && !silence) SpeakOfAMoment(finding, who, where, diagnosis);
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
   return true;
 }

@@ -225,7 +225,7 @@ TEST(Verdict, WithoutAnythingThatTellsOfTimeWhoIsBehindIsSpokenOfButNotSuspected
   const Diagnosis moment = JudgedCase(job).Verdict();
   EXPECT_EQ(moment.status, Status::undetermined);
   EXPECT_TRUE(moment.ranks.empty());
-  EXPECT_NE(moment.headline.find("rank 5"), std::string::npos) << moment.headline;
+  EXPECT_NE(moment.headline.find("rank 5 is behind"), std::string::npos) << moment.headline;
 }
 
 TEST(Verdict, ATimeoutMakesNoSuspectOfWhoseLogMayHaveBeenCut) {
