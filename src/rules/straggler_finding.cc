@@ -112,17 +112,19 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
     if (std::find(finding.ranks.begin(), finding.ranks.end(), one.rank) == finding.ranks.end())
       finding.affected_ranks.push_back(one.rank);
   const bool one = finding.ranks.size() == 1 || (worst->stage >= 0 && worst->origin == StragglerOrigin::stage);
+  constexpr std::string_view kEither = "it comes late to the collectives, because of its GPU or its host";
+  const bool unknown = worst->origin == StragglerOrigin::unknown && worst->pattern == StragglerPattern::persistent;
   finding.headline = HeadlineWho(*worst, finding.ranks) + (one ? " makes" : " make") +
-                     " the others wait: " + WhyWords(*worst, why) + " (" + DurationWords(worst->late_ns) +
+                     " the others wait: " + WhyWords(*worst, unknown ? kEither : why) + " (" +
+                     DurationWords(worst->late_ns) +
                      (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
                      (report.cost_share > 0 ? ", costs everybody " + Percent(report.cost_share) + " of the step" : "") +
                      "), from " + std::string(facts.analyses.straggler_source);
-  if (worst->origin == StragglerOrigin::unknown && worst->pattern == StragglerPattern::persistent) {
+  if (unknown) {
     // Where most are late, there is nobody left to be late against: too few ranks are on record.
     if (finding.ranks.size() * 2 > report.ranks.size()) return answer;
     // Who is late is certain, why is not: no cause is named.
     finding.cause.clear();
-    finding.status = Status::undetermined;
     answer.open.push_back({"Is " + RankWords(finding.ranks) + " late because of its GPU or because of its host?",
                            "torch.profiler traces of all ranks over a few steps"});
   }

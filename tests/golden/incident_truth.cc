@@ -117,6 +117,8 @@ ReducedAnswer JudgeReduced(const IncidentTruth& truth, const Report& report) {
     if (const std::string loud = JudgeHealthy(truth, report); !loud.empty()) return {false, "LOUD " + loud};
     return {true, truth.statuses.contains("healthy") ? "ok" : "(healthy)"};
   }
+  // Right as far as it goes: what happens and to whom, but not why.
+  if (verdict.cause.empty() && truth.statuses.contains(status)) return {true, status + blamed};
   // The number of the operation is left out of it: without flight records it is NCCL's count, which may differ.
   const bool right =
       truth.statuses.contains(status) && truth.causes.contains(verdict.cause) && RanksAreRight(truth, report);

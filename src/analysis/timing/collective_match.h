@@ -20,6 +20,7 @@ struct RoundMember {
   // rank was.
   bool queued = false;
   uint32_t timeline = kNoIndex, collective = kNoIndex;  // where it comes from, for traces
+  int64_t idle_ns = -1;  // since the operation before it on the same communicator and rank had ended; -1: not known
 };
 
 // One operation with all members that are known.

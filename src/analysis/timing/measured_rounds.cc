@@ -96,12 +96,48 @@ void MarkQueued(std::vector<CollectiveRound>& rounds) {
         const bool issued_early = m.enter_ns != kNoTime && begun != kNoTime && m.enter_ns < begun + last->duration_ns;
         const bool began_late =
             m.start_ns != kNoTime && begun != kNoTime && m.start_ns > begun + last->duration_ns + slack;
-        m.queued = issued_early && !began_late;
+        m.queued |= issued_early && !began_late;
       }
       last = &m;
     }
   }
 }
+
+// When the operations of a communicator ended on a rank, sends and receives as well.
+class EarlierEnds {
+ public:
+  explicit EarlierEnds(const Incident& incident) {
+    for (const Measurement& m : incident.measurements)
+      if (m.rank.known() && m.start_wall_ns != kNoTime && m.duration_ns >= 0)
+        ends_[{m.comm, m.rank}].push_back({m.start_wall_ns + m.duration_ns, IsPointToPoint(m.op)});
+    for (auto& [key, ends] : ends_) std::sort(ends.begin(), ends.end());
+  }
+
+  void Fill(uint64_t comm, RoundMember& member) const {
+    const auto own = ends_.find({comm, member.rank});
+    if (own == ends_.end() || member.start_ns == kNoTime || member.enter_ns == kNoTime) return;
+    const auto after = std::upper_bound(own->second.begin(), own->second.end(), End{member.start_ns + kSlackNs, true});
+    // An operation that is shorter than the slack ends before it too, by this reckoning.
+    const int64_t own_end = member.start_ns + member.duration_ns;
+    for (auto at = after; at != own->second.begin();) {
+      --at;
+      if (at->ns == own_end) continue;
+      member.idle_ns = std::max<int64_t>(0, member.start_ns - at->ns);
+      // A rank comes to it when its sends and receives let it, and who was late in those is not known.
+      member.queued = at->point_to_point && at->ns > member.enter_ns && member.idle_ns < kSlackNs;
+      return;
+    }
+  }
+
+ private:
+  static constexpr int64_t kSlackNs = 1'000'000;
+  struct End {
+    int64_t ns;
+    bool point_to_point;
+    auto operator<=>(const End&) const = default;
+  };
+  std::map<std::pair<uint64_t, Rank>, std::vector<End>> ends_;
+};
 
 std::vector<CollectiveRound> FinishRounds(std::vector<CollectiveRound> rounds) {
   std::erase_if(rounds, [](const CollectiveRound& round) { return round.members.size() < 2; });
@@ -121,6 +157,7 @@ std::vector<CollectiveRound> MatchMeasurements(const Incident& incident) {
   for (uint32_t g = 0; g < incident.groups.size(); ++g)
     if (incident.groups[g].comm_id != 0) group_of[incident.groups[g].comm_id] = static_cast<GroupIndex>(g);
   std::map<std::tuple<uint64_t, OpKind, int64_t>, CollectiveRound> rounds;
+  const EarlierEnds ends(incident);
   for (const Measurement& m : incident.measurements) {
     if (m.seq < 0 || m.duration_ns < 0 || IsPointToPoint(m.op) || m.op == OpKind::unknown) continue;
     CollectiveRound& round = rounds[{m.comm, m.op, m.seq}];
@@ -137,6 +174,7 @@ std::vector<CollectiveRound> MatchMeasurements(const Incident& incident) {
         std::any_of(round.members.begin(), round.members.end(), [&](const auto& other) { return other.rank == rank; });
     if (!rank.known() || known) continue;
     round.members.push_back({rank, m.enter_wall_ns, m.start_wall_ns, m.finish_wall_ns, m.duration_ns});
+    ends.Fill(m.comm, round.members.back());
   }
   std::vector<CollectiveRound> out;
   for (auto& [key, round] : rounds) out.push_back(std::move(round));

@@ -28,6 +28,8 @@ constexpr double kLateStep = 0.02;
 // Now and then: this share of a typical step on several occasions, or the larger one on fewer. A single hiccup of less
 // is what every machine has.
 constexpr double kRareLateness = 0.15, kSingleLateness = 0.75;
+// Without a trace the ranks of a healthy job on a shared machine come a sixth of a step late now and then.
+constexpr double kRareMeasuredLateness = 0.4;
 
 // Arrival of each member, later is larger; empty when the round cannot tell.
 std::vector<double> Arrivals(const CollectiveRound& round) {
@@ -54,6 +56,20 @@ double Raggedness(const CollectiveRound& round) {
   return static_cast<double>(last - first);
 }
 
+double LowerMedian(std::vector<double> values);
+
+// How long each member took since it was let go by the operation before. A broadcast, or one that two ranks end at
+// different times, releases them one after the other; who was released late is not to blame for coming late. Empty
+// where it is not known of all.
+std::vector<double> OwnTimes(const CollectiveRound& round) {
+  std::vector<double> out;
+  for (const RoundMember& m : round.members) {
+    if (m.timeline != kNoIndex || m.idle_ns < 0) return {};
+    out.push_back(static_cast<double>(m.idle_ns));
+  }
+  return out;
+}
+
 double LowerMedian(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -67,14 +83,16 @@ bool Counts(const CollectiveRound& round, const std::vector<double>& arrivals) {
   return !round.members[static_cast<size_t>(last)].queued;
 }
 
-// Distances between the first operations of consecutive steps.
+// Distances between the first operations of consecutive steps. Hosts run ahead of their GPUs, so starts tell more than
+// the moments of issue.
 StepTimes TimesOf(const std::vector<CollectiveRound>& rounds) {
   std::map<int64_t, double> first;
   for (const CollectiveRound& round : rounds) {
     if (round.step < 0) continue;
     for (const RoundMember& m : round.members) {
       if (m.enter_ns == kNoTime) continue;
-      const auto at = static_cast<double>(m.enter_ns);
+      const bool started = m.timeline == kNoIndex && m.start_ns != kNoTime;
+      const auto at = static_cast<double>(started ? m.start_ns : m.enter_ns);
       const auto [found, added] = first.try_emplace(round.step, at);
       if (!added) found->second = std::min(found->second, at);
     }
@@ -124,12 +142,16 @@ class Finder {
       if (arrivals.empty() || !Counts(round, arrivals)) continue;
       const double middle = LowerMedian(arrivals), noise = Raggedness(round);
       const double last = *std::max_element(arrivals.begin(), arrivals.end());
+      const std::vector<double> own_times = OwnTimes(round);
+      const double usual = own_times.empty() ? 0 : LowerMedian(own_times);
       for (size_t i = 0; i < arrivals.size(); ++i) {
         RankSteps& one = ranks_[round.members[i].rank];
         one.lateness.rank = round.members[i].rank;
         ++one.lateness.rounds;
         if (arrivals[i] == last && last > middle) ++one.lateness.last;
-        one.by_step[round.step] += std::max(0.0, arrivals[i] - middle - noise);
+        double late = arrivals[i] - middle - noise;
+        if (!own_times.empty()) late = std::min(late, own_times[i] - usual);
+        one.by_step[round.step] += std::max(0.0, late);
       }
       traced_ |= round.members[0].timeline != kNoIndex;
       ++report.rounds;
@@ -176,6 +198,8 @@ class Finder {
       Straggler straggler{.rank = rank, .share = late.share, .late_steps = late.late_steps, .steps = late.steps};
       if (late.median_share >= least && late.median_share >= kTimesTypical * typical_median && IsPersistent(late)) {
         SetPersistent(late, straggler);
+        // Somebody is the last more often than the others. Without a trace that alone names nobody.
+        if (!traced_ && straggler.trust == Trust::possible) continue;
       } else if (static_cast<double>(RareSteps(one)) <= kTimesTypical * typical_rare ||
                  !SetIntermittent(one, straggler)) {
         continue;
@@ -199,17 +223,18 @@ class Finder {
                                                                         : Trust::possible;
   }
 
+  double RareNs() const { return (traced_ ? kRareLateness : kRareMeasuredLateness) * step_ns_; }
+
   size_t RareSteps(const RankSteps& one) const {
-    return static_cast<size_t>(std::count_if(one.by_step.begin(), one.by_step.end(), [&](const auto& step) {
-      return step.second >= kRareLateness * step_ns_;
-    }));
+    return static_cast<size_t>(std::count_if(one.by_step.begin(), one.by_step.end(),
+                                             [&](const auto& step) { return step.second >= RareNs(); }));
   }
 
   bool SetIntermittent(const RankSteps& one, Straggler& out) const {
     size_t rare = 0, great = 0;
     double sum = 0;
     for (const auto& [step, ns] : one.by_step) {
-      if (ns < kRareLateness * step_ns_) continue;
+      if (ns < RareNs()) continue;
       ++rare;
       great += ns >= kSingleLateness * step_ns_;
       sum += ns;

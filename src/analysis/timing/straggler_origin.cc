@@ -100,7 +100,7 @@ void ExplainFromTraces(const std::vector<CollectiveRound>& rounds, std::span<con
   }
 }
 
-void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerReport& report) {
+void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerReport& report, bool starts_tell) {
   for (Straggler& straggler : report.stragglers) {
     double late = 0, late_on_host = 0;
     std::vector<double> own_lags, other_lags;
@@ -125,7 +125,7 @@ void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerRepo
     if (late_on_host / late <= 1 - kExplains) {
       straggler.origin = StragglerOrigin::gpu_work;
       straggler.explained = 1 - late_on_host / late;
-    } else if (HostWaitedForGpu(own_lags, other_lags, straggler.late_ns)) {
+    } else if (starts_tell && HostWaitedForGpu(own_lags, other_lags, straggler.late_ns)) {
       straggler.origin = StragglerOrigin::gpu_work;
       straggler.explained = kExplains;
       straggler.trust = std::min(straggler.trust, Trust::likely);

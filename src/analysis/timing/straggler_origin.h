@@ -13,8 +13,9 @@ void ExplainFromTraces(const std::vector<CollectiveRound>& rounds, std::span<con
                        StragglerReport& report);
 
 // The same from enter times: a host that issued in time leaves the GPU. When the host issued late nothing is claimed,
-// except where starts are known and tell that it had waited for its GPU.
-void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerReport& report);
+// except where starts tell (`starts_tell`) that it had waited for its GPU. In a job that synchronises in every step a
+// host that sleeps and one that waits for its GPU start their kernels alike.
+void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerReport& report, bool starts_tell);
 
 // Ranks whose GPU computes longer than the others' in most steps while these wait in communication, although the starts
 // of the operations do not show it (ranks that share a GPU slow each other down). Adds them to the report as persistent

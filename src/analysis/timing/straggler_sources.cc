@@ -81,7 +81,10 @@ StragglerReport FindStragglersInTraces(const std::vector<CollectiveRound>& round
 StragglerReport FindStragglersInMeasurements(const Incident& incident) {
   const auto rounds = MatchMeasurements(incident);
   StragglerReport report = FindStragglers(rounds);
-  ExplainFromEnters(rounds, report);
+  const bool boxes = std::any_of(incident.streams.begin(), incident.streams.end(), [](const CallStream& stream) {
+    return stream.source == CallSource::black_box && !stream.calls.empty();
+  });
+  ExplainFromEnters(rounds, report, !boxes);
   return report;
 }
 
@@ -117,7 +120,7 @@ bool AddStallsOfLongerRecords(const Incident& incident, StragglerReport& report)
 StragglerReport FindStragglersInTimedCalls(const Incident& incident) {
   const auto rounds = MatchTimedCalls(incident);
   StragglerReport report = FindStragglers(rounds);
-  ExplainFromEnters(rounds, report);
+  ExplainFromEnters(rounds, report, true);
   return report;
 }
 

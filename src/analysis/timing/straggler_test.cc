@@ -354,5 +354,39 @@ INSTANTIATE_TEST_SUITE_P(
                     Recorded{"gpt_fsdp", -1}, Recorded{"gpt_pp", -1}, Recorded{"sizes", -1}),
     [](const auto& info) { return std::string(info.param.name); });
 
+// Four ranks, an all-reduce of 60 ms a step of 100 ms; rank 3 begins it 20 ms after the others.
+std::vector<CollectiveRound> MeasuredRounds(int64_t own_time_of_the_late_ns) {
+  constexpr int64_t kMs = 1'000'000;
+  std::vector<CollectiveRound> rounds;
+  for (int64_t step = 0; step < 20; ++step) {
+    CollectiveRound round;
+    round.group = GroupIndex{0};
+    round.kind = OpKind::all_reduce;
+    round.seq = step;
+    round.step = step;
+    round.group_size = 4;
+    for (int32_t rank = 0; rank < 4; ++rank) {
+      const int64_t late = rank == 3 ? 20 * kMs : 0, start = step * 100 * kMs + late;
+      RoundMember member{{rank}, start, start, start + 60 * kMs - late, 60 * kMs - late};
+      member.idle_ns = rank == 3 ? own_time_of_the_late_ns : 40 * kMs;
+      round.members.push_back(member);
+    }
+    rounds.push_back(round);
+  }
+  return rounds;
+}
+
+TEST(MeasuredStraggler, WhoTakesLongerOnItsOwnIsNamed) {
+  const StragglerReport report = FindStragglers(MeasuredRounds(60'000'000));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank, Rank{3});
+  EXPECT_EQ(report.stragglers[0].late_ns, 20'000'000);
+}
+
+// A broadcast before it let rank 3 go last: its own work took as long as everybody's.
+TEST(MeasuredStraggler, WhoWasReleasedLateIsNot) {
+  EXPECT_TRUE(FindStragglers(MeasuredRounds(40'000'000)).stragglers.empty());
+}
+
 }  // namespace
 }  // namespace tacet

@@ -87,6 +87,7 @@ class Importer {
     Speak();
     for (const BlackBoxComm& comm : box_.comms) AddGroup(comm.comm.comm_id, &comm.comm);
     OpenStream();
+    SetGpuClock();
     for (const BlackBoxOp& op : box_.ops) ImportOp(op);
     Stream().progress = std::move(progress_);
     Complain();
@@ -180,6 +181,28 @@ class Importer {
     stream.calls.reserve(box_.ops.size());
   }
 
+  // Ends are noticed by polling, milliseconds late; the GPU's own clock is exact, and only its distance to the wall
+  // clock is not known. The end that was noticed soonest tells it best.
+  void SetGpuClock() {
+    for (const BlackBoxOp& entry : box_.ops) {
+      if (!HasGpuTimes(entry.op)) continue;
+      const int64_t noticed = TimeOf(box_, entry.op.finish_ticks);
+      int64_t ahead = 0;
+      if (noticed == kNoTime || entry.op.gpu_finish_ns > INT64_MAX ||
+          __builtin_sub_overflow(noticed, static_cast<int64_t>(entry.op.gpu_finish_ns), &ahead))
+        continue;
+      gpu_ahead_ns_ = gpu_ahead_ns_ == kNoTime ? ahead : std::min(gpu_ahead_ns_, ahead);
+    }
+  }
+  static bool HasGpuTimes(const box::Op& op) { return op.gpu_start_ns != 0 && op.gpu_finish_ns >= op.gpu_start_ns; }
+  int64_t GpuTimeOf(uint64_t gpu_ns) const {
+    int64_t wall = 0;
+    if (gpu_ahead_ns_ == kNoTime || gpu_ns > INT64_MAX ||
+        __builtin_add_overflow(gpu_ahead_ns_, static_cast<int64_t>(gpu_ns), &wall))
+      return kNoTime;
+    return wall;
+  }
+
   uint64_t Drops(box::Drop why) const { return box_.header.drops[static_cast<int>(why)]; }
 
   void ImportOp(const BlackBoxOp& entry) {
@@ -259,6 +282,10 @@ class Importer {
     measured.enter_wall_ns = call.enter_wall_ns;
     measured.start_wall_ns = call.start_wall_ns;
     measured.finish_wall_ns = call.finish_wall_ns;
+    if (HasGpuTimes(op) && gpu_ahead_ns_ != kNoTime) {
+      measured.start_wall_ns = GpuTimeOf(op.gpu_start_ns);
+      measured.finish_wall_ns = GpuTimeOf(op.gpu_finish_ns);
+    }
     measured.host_timed = op.gpu_start_ns == 0;
     measured.source.offset = entry.offset;
     out_.measurements.push_back(measured);
@@ -356,6 +383,7 @@ class Importer {
   Fragment& out_;
   std::unordered_map<uint64_t, GroupIndex> groups_;
   std::vector<GroupProgress> progress_;  // by group
+  int64_t gpu_ahead_ns_ = kNoTime;       // wall clock minus the GPU's
 };
 
 const char* CodeOf(BoxTrouble trouble) {
