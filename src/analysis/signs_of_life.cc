@@ -49,6 +49,19 @@ bool IsDeviceFault(const Event& event) {
   }
 }
 
+bool IsHostMemoryShortage(const Event& event) {
+  if (event.kind == EventKind::nccl_warning)
+    return event.subject == "shm-extend-failed" || event.subject == "host-memory-exhausted";
+  if (event.kind != EventKind::exception) return false;
+  if (event.subject.ends_with("MemoryError") && !event.subject.ends_with("OutOfMemoryError")) return true;
+  // A data loader's worker that was killed may have been killed by anybody.
+  for (const std::string_view part :
+       {"can't allocate memory", "not enough memory: you tried to allocate", "[Errno 12] Cannot allocate memory",
+        "std::bad_alloc", "out of shared memory", "insufficient shared memory", "is killed by signal: Bus error"})
+    if (Contains(event.text, part)) return true;
+  return Contains(event.text, "No space left on device") && Contains(event.text, "/torch_");
+}
+
 bool IsFirstHandEnd(const Event& event) {
   return event.kind == EventKind::segfault || (event.value != -6 && event.value != -15 && event.value != 1);
 }
@@ -92,7 +105,13 @@ void TakeEvent(const Event& event, RankLife& life) {
       if (IsDeviceFault(event)) Keep(life.gpu_error, event);
       if (event.kind == EventKind::xid && !IsDeviceFault(event) && !IsAftermath(event)) Keep(life.mild_xid, event);
       break;
-    case EventKind::exception: Keep(IsConsequence(event) ? life.consequence : life.exception, event); break;
+    case EventKind::nccl_warning:
+      if (IsHostMemoryShortage(event)) Keep(life.host_memory, event);
+      break;
+    case EventKind::exception:
+      Keep(IsConsequence(event) ? life.consequence : life.exception, event);
+      if (IsHostMemoryShortage(event)) Keep(life.host_memory, event);
+      break;
     case EventKind::ddp_unused_parameters: Keep(life.unused_parameters, event); break;
     case EventKind::watchdog_timeout: Keep(life.timeout, event); break;
     case EventKind::connection_lost: Keep(life.lost_peer, event); break;

@@ -23,6 +23,9 @@ bool IsDeviceFault(const Event& event);
 // peer too.
 bool IsFirstHandEnd(const Event& event);
 
+// An exception or NCCL warning that says that memory of the host, or /dev/shm, ran out.
+bool IsHostMemoryShortage(const Event& event);
+
 // True when both times are known and the first is the earlier.
 bool IsBefore(const Event& a, const Event& b);
 
@@ -46,6 +49,7 @@ struct RankLife {
   // The same, but it came with the death of a peer whose memory or GPU it shared, or may have: see vanished_ranks.
   const Event* shared_gpu_error = nullptr;
   const Event* cuda_oom = nullptr;
+  const Event* host_memory = nullptr;  // it, or a worker of its, could not get memory of the host
   const Event* segfault = nullptr;
   const Event* hung_task = nullptr;    // the kernel says that the process is blocked in it (D state)
   const Event* mild_xid = nullptr;     // an Xid that programs survive: it names no fault by itself

@@ -142,7 +142,8 @@ void ReadUnseen(const Analyses& analyses, const std::vector<const Silence*>& ear
 }  // namespace
 
 bool IsExplained(const RankLife& life) {
-  return life.exception || life.unused_parameters || life.cuda_oom || life.oom_killed || life.gpu_error;
+  return life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.oom_killed ||
+         life.gpu_error;
 }
 
 void ReadStoppedHearts(const Incident& incident, const Analyses& analyses, const Event* closing, StandstillView& view) {

@@ -9,7 +9,8 @@
 namespace tacet {
 
 // A rank that somebody else's report names as lagging: NCCL RAS by its launch counts, PyTorch's desync report,
-// monitored_barrier, or the watchdogs' words. Weaker than a record of the calls: counts are those of one moment, and reports name victims too.
+// monitored_barrier, or the watchdogs' words. Weaker than a record of the calls: counts are those of one moment, and
+// reports name victims too.
 struct ToldLaggard {
   Rank rank;
   SourceRef source;

@@ -25,7 +25,8 @@ bool RaisesCudaError(const RankLife& life) {
 
 // It ended by itself, with or without words, or its device failed: that alone may have closed the connections.
 bool ExplainsItself(const RankLife& life) {
-  if (life.oom_killed || life.cuda_oom || life.segfault || life.unused_parameters || life.finished) return true;
+  if (life.oom_killed || life.cuda_oom || life.host_memory || life.segfault || life.unused_parameters || life.finished)
+    return true;
   if (life.exited && IsFirstHandEnd(*life.exited)) return true;
   if (life.gpu_error && !HasContagiousError(life)) return true;
   return life.exception && !RaisesCudaError(life);

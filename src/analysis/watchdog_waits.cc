@@ -67,7 +67,9 @@ void AddSilentRanks(const Incident& incident, const WatchdogGroup& group, const 
     if (!WasCollected(rank, by_file)) return;  // nobody knows what it had to say
     if (group.LastEnqueued(rank) < first.seq || !group.enqueued.contains(rank)) silent.push_back(rank);
   }
-  if (silent.empty() || silent.size() * 2 > waiters.size()) return;
+  // Whoever came late to the operation may be ended by the clean-up before its own limit is over: one silent rank among
+  // several that wait is telling, two are not.
+  if (silent.size() != 1 || waiters.size() < 3) return;
   for (const Rank rank : silent)
     out.push_back({rank, first.source,
                    "reports no timeout, while " + std::to_string(waiters.size()) + " ranks wait in " + CallWords(first),
@@ -145,6 +147,8 @@ std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
                        waiters, GroupIndex::none});
     if (out.size() == before) AddSilentRanks(incident, group, waiting, out);
   }
+  // Of several that lag some may wait for the others in another group, with a limit that was not over yet.
+  if (out.size() > 1) out.clear();
   return out;
 }
 

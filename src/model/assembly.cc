@@ -13,6 +13,7 @@
 #include "model/identity.h"
 #include "model/job_split.h"
 #include "model/late_finish.h"
+#include "model/local_ranks.h"
 #include "model/timeline_merge.h"
 #include "model/vital_signs.h"
 
@@ -169,6 +170,11 @@ class JobBuilder {
     for (const Event& event : incident_.events)
       if (event.kind == EventKind::rendezvous_incomplete && event.value2 < (1 << 24))
         size = std::max(size, event.value2);
+    // A report may name ranks of which no file is here.
+    for (const Event& event : incident_.events)
+      if (event.kind == EventKind::monitored_barrier_failed || event.kind == EventKind::desync_report)
+        for (const Rank rank : event.ranks)
+          if (rank.value < (1 << 24)) size = std::max<int64_t>(size, rank.value + 1);
     incident_.world_size = size;
   }
 
@@ -251,6 +257,7 @@ class JobBuilder {
 
 std::vector<Incident> Assemble(std::vector<Fragment> fragments) {
   std::vector<Incident> incidents;
+  ShiftLocalRanks(fragments);
   for (JobPart& part : SplitJobs(fragments)) {
     Incident& incident = incidents.emplace_back();
     incident.label = part.label;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/text_scan.h"
 #include "rules/rule.h"
@@ -22,16 +23,50 @@ static std::string LastNcclError(const Case& facts, const Event& exception) {
   return "";
 }
 
+// An error of whom is not told: the output of all ranks in one file, without names.
+static void JudgeOwnerless(const Case& facts, RuleAnswer& answer) {
+  for (const auto& [rank, life] : facts.analyses.life.ranks)
+    if (life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.gpu_error) return;
+  std::set<uint32_t> better;  // lines that CUDA or DDP have a better word for
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::cuda_error || event.kind == EventKind::ddp_unused_parameters)
+      better.insert(event.source.line);
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::exception || event.rank.known() || IsConsequence(event) ||
+        IsHostMemoryShortage(event) || better.contains(event.source.line) ||
+        Contains(event.text, "Detected mismatch between collectives"))
+      continue;
+    Finding finding;
+    finding.cause = "application-exception";
+    finding.status = Status::crash;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::likely;
+    finding.weight = 60;
+    finding.headline = "a rank raised " + event.subject + ": " +
+                       event.text.substr(0, std::min<size_t>(120, event.text.find('\n'))) +
+                       "; the output does not tell which";
+    finding.evidence.push_back(CiteEvent(event, "an exception without the name of its rank"));
+    answer.open.push_back(
+        {"Which rank raised it?", "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
 static RuleAnswer JudgeException(const Case& facts) {
   RuleAnswer answer;
   std::map<std::string, std::vector<const Event*>> by_type;
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
-    if (!life.exception || life.unused_parameters || life.cuda_oom || life.gpu_error) continue;  // better causes
+    if (!life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.gpu_error)
+      continue;  // better causes
     // PyTorch's own check of what ranks issue; where its words are cut short nothing more can be read from it.
     if (Contains(life.exception->text, "Detected mismatch between collectives")) continue;
     by_type[life.exception->subject].push_back(life.exception);
   }
-  if (by_type.empty()) return answer;
+  if (by_type.empty()) {
+    JudgeOwnerless(facts, answer);
+    return answer;
+  }
   // The error of most ranks, or the one that came first when ranks raise different things.
   const std::vector<const Event*>* chosen = nullptr;
   const auto first_time = [](const std::vector<const Event*>& events) {

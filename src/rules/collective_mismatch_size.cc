@@ -57,9 +57,38 @@ static RuleAnswer JudgeUnequalHalves(const Case& facts) {
   return answer;
 }
 
+// The network notices when a message is longer than what was waited for. Different calls do that, and different
+// settings.
+static void JudgeTruncatedMessages(const Case& facts, RuleAnswer& answer) {
+  for (const SourceAnalysis& source : facts.analyses.sources)
+    if (!source.differences.empty()) return;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::nccl_warning ||
+        (event.subject != "message-truncated" && event.subject != "ib-size-mismatch"))
+      continue;
+    Finding finding;
+    finding.cause = "collective-mismatch-size";
+    finding.status = Status::undetermined;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::possible;
+    finding.weight = 60;
+    finding.headline =
+        "a message was longer than the receiver expected: ranks passed different sizes to one collective, "
+        "or their NCCL settings differ";
+    if (event.rank.known()) finding.affected_ranks.push_back(event.rank);
+    finding.evidence.push_back(CiteEvent(event, "the network saw a message of another size"));
+    answer.open.push_back({"Which rank passed another size?",
+                           "flight records or NCCL logs (NCCL_DEBUG_SUBSYS=INIT,ENV,COLL) of all ranks"});
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
 static RuleAnswer JudgeCollectiveMismatchSize(const Case& facts) {
   RuleAnswer answer = JudgeMismatch(facts, CallAspect::size, "collective-mismatch-size");
-  return answer.findings.empty() ? JudgeUnequalHalves(facts) : answer;
+  if (answer.findings.empty()) answer = JudgeUnequalHalves(facts);
+  if (answer.findings.empty()) JudgeTruncatedMessages(facts, answer);
+  return answer;
 }
 
 extern const Rule kCollectiveMismatchSizeRule;

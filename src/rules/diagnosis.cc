@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <tuple>
 
+#include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/silence_words.h"
 #include "rules/words.h"
@@ -171,6 +172,15 @@ std::string PipelineWords(const Case& facts) {
   return text;
 }
 
+// NCCL says that something of this process, its host or its arguments is wrong, and no cause covers it.
+const Event* FirstUnexplainedWarning(const Case& facts) {
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::nccl_warning && event.subject != "other" &&
+        event.value2 == static_cast<int64_t>(NcclWarningRole::cause))
+      return &event;
+  return nullptr;
+}
+
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const Outcome& outcome = facts.analyses.outcome;
   const size_t ranks = facts.analyses.life.ranks.size();
@@ -196,12 +206,22 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     return;
   }
   if (SettleBenchmarks(facts.incident, diagnosis)) return;
-  if (facts.incident.files.empty() || ranks == 0) {
+  const bool output = std::any_of(facts.incident.files.begin(), facts.incident.files.end(),
+                                  [](const auto& file) { return file.format == "torch_log"; });
+  if (facts.incident.files.empty() || (ranks == 0 && !output)) {
     diagnosis.headline = PipelineWords(facts);
     if (diagnosis.headline.empty())
       diagnosis.headline = "Nothing here says anything about a job: no file was understood";
     diagnosis.open.push_back(
         {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
+    return;
+  }
+  if (const Event* warning = FirstUnexplainedWarning(facts); warning && !outcome.ended_in_order) {
+    const NcclWarning* known = FindNcclWarning(warning->subject);
+    diagnosis.headline = "NCCL gave up" +
+                         (warning->rank.known() ? " on " + RankWords({warning->rank}) : std::string()) + ": " +
+                         std::string(known ? known->meaning : warning->subject);
+    diagnosis.open.push_back({"Is this what ended the job?", "the output of all ranks and the launcher's"});
     return;
   }
   if (!outcome.ended_in_order && SawALoss(facts)) {

@@ -56,6 +56,51 @@ TEST(RankOutOfMemory, WithoutAHangItIsACrash) {
   EXPECT_FALSE(judged.Fires("gpu-fault"));
 }
 
+TEST(RankOutOfMemory, MemoryOfTheHostCountsByTheWordsOfTheError) {
+  const auto raises = [](std::string_view type, std::string_view text) {
+    JobSketch job(4);
+    job.Rounds(10);
+    Event& raised = job.Say(2, EventKind::exception);
+    raised.subject = type;
+    raised.text = text;
+    return JudgedCase(job).Verdict();
+  };
+  for (const auto& [type, text] :
+       {std::pair{"MemoryError", ""},
+        std::pair{"numpy.core._exceptions._ArrayMemoryError", "Unable to allocate 14 GiB"},
+        std::pair{"RuntimeError",
+                  "DefaultCPUAllocator: can't allocate memory: you tried to allocate 68719476736 bytes"},
+        std::pair{"RuntimeError", "DataLoader worker (pid 31337) is killed by signal: Bus error. It is possible that"},
+        std::pair{"OSError", "[Errno 12] Cannot allocate memory"}}) {
+    EXPECT_EQ(raises(type, text).cause, "rank-out-of-memory") << text;
+    EXPECT_EQ(raises(type, text).ranks, Ranks({2})) << text;
+  }
+  for (const auto& [type, text] : {std::pair{"RuntimeError", "DataLoader worker (pid 7) is killed by signal: Killed. "},
+                                   std::pair{"OSError", "[Errno 28] No space left on device: '/ckpt/step_9'"}})
+    EXPECT_EQ(raises(type, text).cause, "application-exception") << text;
+}
+
+TEST(RankOutOfMemory, AnErrorWithoutOwnerNamesNobody) {
+  JobSketch job(4);
+  job.Rounds(10);
+  job.Tell(EventKind::cuda_error).subject = "out of memory";
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "rank-out-of-memory");
+  EXPECT_TRUE(verdict.ranks.empty());
+}
+
+TEST(ApplicationException, AnErrorWithoutOwnerNamesNobody) {
+  JobSketch job(4);
+  job.Rounds(10);
+  Event& raised = job.Tell(EventKind::exception);
+  raised.subject = "KeyError";
+  raised.text = "'labels'";
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "application-exception");
+  EXPECT_EQ(verdict.status, Status::crash);
+  EXPECT_TRUE(verdict.ranks.empty());
+}
+
 TEST(RankOutOfMemory, NamesAllRanksThatRanOut) {
   JobSketch job(8);
   job.Rounds(1);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text_scan.h"
+#include "model/nccl_warnings.h"
 #include "model/xid.h"
 #include "rules/rule.h"
 #include "rules/words.h"
@@ -30,6 +31,36 @@ bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
 
 }  // namespace
 
+// NVLink or its switches do not work as NCCL finds them. Whoever says so sits on that fabric; where all do, it names
+// nobody.
+static void JudgeFabric(const Case& facts, RuleAnswer& answer) {
+  if (facts.analyses.outcome.ended_in_order) return;
+  Finding finding;
+  const Event* lead = nullptr;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::nccl_warning || event.value2 != static_cast<int64_t>(NcclWarningRole::cause)) continue;
+    if (event.subject != "nvls-bind-failed" && event.subject != "mnnvl-unusable" &&
+        event.subject != "nvlink-p2p-disabled")
+      continue;
+    if (!lead) lead = &event;
+    if (finding.evidence.size() < 3)
+      finding.evidence.push_back(CiteEvent(event, "NCCL finds the NVLink fabric broken"));
+    if (event.rank.known() && std::find(finding.ranks.begin(), finding.ranks.end(), event.rank) == finding.ranks.end())
+      finding.ranks.push_back(event.rank);
+  }
+  if (!lead) return;
+  finding.cause = "gpu-fault";
+  finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.weight = 65;
+  const std::string who = RankWords(finding.ranks);
+  if (finding.ranks.size() >= facts.analyses.life.ranks.size()) finding.affected_ranks.swap(finding.ranks);
+  finding.headline = std::string(FindNcclWarning(lead->subject)->meaning) + " (" + who + ")";
+  finding.fix = {std::string(FindNcclWarning(lead->subject)->advice)};
+  answer.findings.push_back(std::move(finding));
+}
+
 static RuleAnswer JudgeGpuFault(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
@@ -57,7 +88,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   } else if (!lead) {
     // A fault whose rank is not told still matters when somebody stands still or the job failed.
     for (const Event& event : facts.incident.events) {
-      if (!IsDeviceFault(event) || event.rank.known()) continue;
+      const bool told = event.kind == EventKind::cuda_error && event.subject != "out of memory";
+      if ((!IsDeviceFault(event) && !told) || event.rank.known()) continue;
       if (IsOfForeignProcess(facts, event)) {
         if (answer.open.empty() && facts.analyses.outcome.hangs())
           answer.open.push_back({"Was pid " + std::to_string(event.pid) +
@@ -68,9 +100,13 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       }
       if (!lead) lead = &event;
       if (finding.evidence.size() < 3)
-        finding.evidence.push_back(CiteEvent(event, "the kernel reports this GPU error; its rank is not told"));
+        finding.evidence.push_back(CiteEvent(event, told ? "a CUDA error without the name of its rank"
+                                                         : "the kernel reports this GPU error; its rank is not told"));
     }
-    if (!lead) return answer;
+    if (!lead) {
+      JudgeFabric(facts, answer);
+      return answer;
+    }
     finding.confidence = Confidence::possible;
     finding.weight = 70;
     answer.open.push_back({"Which rank ran on the faulty GPU?",

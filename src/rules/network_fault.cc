@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text_scan.h"
+#include "model/nccl_warnings.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -14,12 +15,22 @@ namespace {
 // pair.
 bool IsFirstHandStatus(int64_t status) { return status != 5 && status >= 0; }
 
+// The adapter speaks of its own port.
+bool IsOwnPort(const Event& event) {
+  return event.kind == EventKind::nccl_warning &&
+         (event.subject == "ib-async-fatal" || event.subject == "ib-device-failed");
+}
+
 bool SpeaksOfNetwork(const Event& event) {
   if (event.kind == EventKind::link_down) return true;
   if (event.kind != EventKind::nccl_warning) return false;
   if (event.subject == "ib-completion-error") return IsFirstHandStatus(event.value);
-  return event.subject == "ib-async-event" || event.subject == "ib-modify-qp-failed" ||
-         event.subject == "ib-device-failed";
+  return IsOwnPort(event) || event.subject == "ib-modify-qp-failed";
+}
+
+// NCCL gives up: the error reaches the program.
+bool IsFatal(const Event& event) {
+  return event.kind == EventKind::nccl_warning && event.value2 == static_cast<int64_t>(NcclWarningRole::cause);
 }
 
 // The address behind "peer" in NCCL's message, without port: "... from peer 10.0.0.5<34567> with status=12".
@@ -32,14 +43,25 @@ std::string PeerAddress(const Event& event) {
 // Who is at fault: the one address that several ranks cannot reach, or the one rank that cannot reach several.
 std::vector<Rank> CommonEnd(const Case& facts, const std::vector<const Event*>& events) {
   std::map<std::string, std::set<Rank>> complaints;  // address -> who complains
-  std::set<Rank> complaining;
+  std::set<Rank> complaining, own_port;
+  for (const Event* event : events)
+    if (event->rank.known() && IsOwnPort(*event)) own_port.insert(event->rank);
+  if (!own_port.empty()) return {own_port.begin(), own_port.end()};
   for (const Event* event : events) {
     if (!event->rank.known()) continue;
     complaining.insert(event->rank);
     if (const std::string address = PeerAddress(*event); !address.empty()) complaints[address].insert(event->rank);
   }
-  if (complaining.size() == 1) return {*complaining.begin()};
+  // One rank that cannot reach a peer it names: either end may be at fault.
+  if (complaining.size() == 1)
+    return complaints.empty() ? std::vector<Rank>{*complaining.begin()} : std::vector<Rank>{};
   if (complaints.size() != 1) return {};
+  // Ranks of one host that cannot reach another host: either end may be at fault.
+  std::set<std::string> hosts;
+  for (const Rank rank : complaining)
+    if (const auto process = facts.incident.process_of.find(rank); process != facts.incident.process_of.end())
+      hosts.insert(facts.incident.processes[process->second].host);
+  if (hosts.size() < 2) return {};
   std::set<Rank> owners;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::interface_used && event.rank.known() &&
@@ -60,14 +82,15 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
     by_rank[event.rank].push_back(&event);
   }
   if (events.empty()) return answer;
-  const bool failed =
-      facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure || facts.analyses.outcome.unfinished_calls;
+  const bool fatal = std::any_of(events.begin(), events.end(), [](const Event* e) { return IsFatal(*e); });
+  const bool failed = (fatal && !facts.analyses.outcome.ended_in_order) || facts.analyses.outcome.hangs() ||
+                      facts.analyses.outcome.first_failure || facts.analyses.outcome.unfinished_calls;
   const bool only_links =
       std::all_of(events.begin(), events.end(), [](const Event* e) { return e->kind == EventKind::link_down; });
   Finding finding;
   finding.cause = "network-fault";
   finding.status =
-      facts.analyses.outcome.first_failure && !facts.analyses.outcome.hangs() ? Status::crash : Status::hang;
+      (fatal || facts.analyses.outcome.first_failure) && !facts.analyses.outcome.hangs() ? Status::crash : Status::hang;
   finding.severity = failed ? Severity::critical : Severity::warning;
   if (!failed) finding.status = Status::degraded;
   finding.weight = only_links ? 72 : 83;

@@ -4,22 +4,48 @@
 
 namespace tacet {
 
+// The output of all ranks in one file, without names: somebody ran out of memory.
+static bool JudgeOwnerless(const Case& facts, RuleAnswer& answer) {
+  if (facts.analyses.outcome.ended_in_order) return false;
+  for (const Event& event : facts.incident.events) {
+    const bool gpu = event.kind == EventKind::cuda_error && event.subject == "out of memory";
+    if (event.rank.known() || (!gpu && !IsHostMemoryShortage(event))) continue;
+    Finding finding;
+    finding.cause = "rank-out-of-memory";
+    finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::likely;
+    finding.weight = 70;
+    finding.headline = std::string("a rank ran out of ") + (gpu ? "GPU memory" : "host memory or of /dev/shm") +
+                       "; the output does not tell which";
+    finding.evidence.push_back(CiteEvent(event, "an error without the name of its rank"));
+    answer.open.push_back(
+        {"Which rank ran out of memory?", "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
+    answer.findings.push_back(std::move(finding));
+    return true;
+  }
+  return false;
+}
+
 static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
-  bool host = false, gpu = false, cgroup = false;
+  bool host = false, gpu = false, cgroup = false, own = false;
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
-    const Event* event = life.oom_killed ? life.oom_killed : life.cuda_oom;
-    if (!event) continue;
+    const Event* event = life.oom_killed ? life.oom_killed : life.cuda_oom ? life.cuda_oom : life.host_memory;
+    if (!event || (event == life.host_memory && facts.analyses.outcome.ended_in_order)) continue;
     finding.ranks.push_back(rank);
     host |= life.oom_killed != nullptr;
     cgroup |= life.oom_killed && life.oom_killed->value == 1;
-    gpu |= !life.oom_killed;
+    gpu |= event == life.cuda_oom;
+    own |= event == life.host_memory;
     if (finding.evidence.size() < 3)
-      finding.evidence.push_back(CiteEvent(*event, life.oom_killed
-                                                       ? "the kernel killed the process of " + RankWords({rank})
-                                                       : RankWords({rank}) + " could not get GPU memory"));
+      finding.evidence.push_back(CiteEvent(
+          *event, life.oom_killed
+                      ? "the kernel killed the process of " + RankWords({rank})
+                      : RankWords({rank}) + " could not get " + (event == life.cuda_oom ? "GPU memory" : "memory")));
   }
+  if (finding.ranks.empty() && JudgeOwnerless(facts, answer)) return answer;
   if (finding.ranks.empty()) {
     // A kill of some other process is no cause, but worth a look when a rank is missing.
     for (const Event& event : facts.incident.events) {
@@ -37,9 +63,17 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
   finding.weight = 96;
-  finding.headline = host ? "the kernel killed " + RankWords(finding.ranks) + " for lack of " +
-                                (cgroup ? "memory in its cgroup" : "host memory")
-                          : RankWords(finding.ranks) + " ran out of GPU memory";
+  finding.headline =
+      host ? "the kernel killed " + RankWords(finding.ranks) + " for lack of " +
+                 (cgroup ? "memory in its cgroup" : "host memory")
+           : RankWords(finding.ranks) + (gpu ? " ran out of GPU memory" : " ran out of host memory or of /dev/shm");
+  if (own && !host && !gpu) {
+    finding.confidence = Confidence::likely;
+    finding.fix = {
+        "Look at what grew on that host: data loader workers, cached datasets, pinned buffers, checkpoint copies.",
+        "Shared memory: give the container more (--shm-size=8g or --ipc=host), or use fewer loader workers.",
+        "Raise the memory limit of the job, or use less."};
+  }
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;

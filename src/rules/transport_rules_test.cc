@@ -103,6 +103,49 @@ TEST(NetworkFault, ErrorsOfManyRanksNameNobody) {
   EXPECT_EQ(finding.confidence, Confidence::possible);
 }
 
+TEST(NetworkFault, AnErrorThatNcclGivesUpOnIsACrashAlsoWithoutTimeouts) {
+  JobSketch job(16, {CallSource::nccl_log});
+  job.Rounds(10);
+  Event& error = job.Log(11, EventKind::nccl_warning);
+  error.subject = "ib-async-fatal";
+  error.value2 = 2;
+  const Finding finding = JudgedCase(job).Only("network-fault");
+  EXPECT_EQ(finding.ranks, Ranks({11}));
+  EXPECT_EQ(finding.status, Status::crash);
+  EXPECT_EQ(finding.severity, Severity::critical);
+}
+
+TEST(NetworkFault, AnEventThatIsNotFatalIsNothing) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(10);
+  job.Log(2, EventKind::nccl_warning).subject = "ib-async-event";
+  EXPECT_FALSE(JudgedCase(job).Fires("network-fault"));
+}
+
+TEST(GpuFault, ABrokenFabricNamesThoseWhoSitOnIt) {
+  for (const int32_t last : {4, 8}) {
+    JobSketch job(8, {CallSource::nccl_log});
+    job.Rounds(2);
+    for (int32_t r = 0; r < last; ++r) {
+      Event& warning = job.Log(r, EventKind::nccl_warning);
+      warning.subject = "nvls-bind-failed";
+      warning.value2 = 2;
+    }
+    const Finding finding = JudgedCase(job).Only("gpu-fault");
+    EXPECT_EQ(finding.ranks, last == 8 ? Ranks({}) : RankRange(0, last));
+    EXPECT_EQ(finding.status, Status::crash);
+  }
+}
+
+TEST(CollectiveMismatchSize, ATruncatedMessageIsAHintWithoutAName) {
+  JobSketch job(8, {CallSource::nccl_log});
+  job.Rounds(2);
+  job.Log(3, EventKind::nccl_warning).subject = "message-truncated";
+  const Finding finding = JudgedCase(job).Only("collective-mismatch-size");
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(finding.confidence, Confidence::possible);
+}
+
 TEST(NetworkFault, FlushedWorkAndClosedConnectionsAreSecondary) {
   JobSketch job = Stalled(8);
   Event& flushed = job.Log(2, EventKind::nccl_warning);

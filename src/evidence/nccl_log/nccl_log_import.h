@@ -10,7 +10,7 @@
 #include "evidence/nccl_log/nccl_log_chunk.h"
 #include "evidence/nccl_log/nccl_log_communicators.h"
 #include "evidence/nccl_log/nccl_log_line.h"
-#include "evidence/nccl_log/nccl_log_warnings.h"
+#include "model/nccl_warnings.h"
 
 namespace tacet {
 

@@ -198,6 +198,13 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
     event->group_rank = GroupRank{static_cast<int32_t>(numbers.value)};
     event->peer_group_rank = GroupRank{static_cast<int32_t>(numbers.other)};
   }
+  const std::string_view fault = at_info_level ? std::string_view() : FatalCudaError(*warning, message);
+  if (!fault.empty() && IsNew(EventKind::cuda_error, speaker, fault, {})) {
+    if (Event* error = AddEvent(EventKind::cuda_error, line, speaker)) {
+      error->subject = Capped(fault);
+      error->text = Capped(Trim(message));
+    }
+  }
   if (!IsConnectionLoss(*warning)) return Use::understood;
   const std::string_view peer = ParsePeerAddress(message);
   if (!IsNew(EventKind::connection_lost, speaker, peer, {})) return Use::understood;

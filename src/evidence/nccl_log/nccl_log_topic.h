@@ -29,7 +29,7 @@ enum class NcclTopic : uint8_t {
   propagation,   // misc/socket.cc:845 -> 6
   net_fallback,  // Failed to initialize NET plugin IB: the errors just before it were harmless
   abort_called,  // socketProgressOpt: abort called
-  perhaps,       // may be one of the INFO lines that warn: nccl_log_warnings.h; else of no interest
+  perhaps,       // may be one of the INFO lines that warn: model/nccl_warnings.h; else of no interest
 };
 
 NcclTopic ClassifyInfo(std::string_view message);

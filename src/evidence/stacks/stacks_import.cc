@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "base/text_scan.h"
 #include "model/file_rank.h"
@@ -21,6 +22,19 @@ struct PathRank {
   int64_t only_for_pid = -1;  // -1: for every process of the file
 };
 
+// "pyspy_5.txt", "gdb-5.txt", "bt.5": read as "stack_5.txt". Larger numbers are process ids, of whatever namespace.
+std::optional<Rank> RankBesideTool(std::string_view path) {
+  constexpr int32_t kLargest = 999;
+  const size_t slash = path.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  for (const std::string_view tool : {"py-spy", "py_spy", "pyspy", "gdb", "bt"}) {
+    if (!name.starts_with(tool)) continue;
+    const auto rank = RankFromPath("stack" + std::string(name.substr(tool.size())));
+    return rank && rank->value <= kLargest ? rank : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 PathRank RankOfFile(const StackDump& dump, std::string_view path) {
   PathRank answer{RankFromPath(path), -1};
   std::set<int64_t> pids, roots;
@@ -28,6 +42,8 @@ PathRank RankOfFile(const StackDump& dump, std::string_view path) {
     if (section.pid >= 0) pids.insert(section.pid);
   for (const StackSection& section : dump.sections)
     if (section.pid >= 0 && !pids.contains(section.parent_pid)) roots.insert(section.pid);
+  // The process itself tells its pid: then the number in "pyspy_5.txt" is not that.
+  if (!answer.rank && !pids.empty()) answer.rank = RankBesideTool(path);
   // gdb_4242.txt is named after the process, not after a rank.
   if (answer.rank && pids.contains(answer.rank->value)) answer.rank.reset();
   if (pids.size() > 1) {

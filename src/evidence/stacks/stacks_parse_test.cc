@@ -496,6 +496,15 @@ TEST(StacksRecognise, ADumpInsideALongLogIsOnlyMaybeAStackFile) {
   EXPECT_EQ(fragment.speakers[0].rank, Rank{1});
 }
 
+TEST(StacksImport, ANumberBesideTheToolsNameIsARankWhereItIsNotThePid) {
+  const std::string text = "Process 20005: a\n\nThread 20005 (idle): \"MainThread\"\n    f (a.py:1)\n";
+  for (const char* name : {"pyspy_5.txt", "py-spy-5.txt", "dumps/pyspy_5.txt"}) {
+    EXPECT_EQ(Read(text, name).speakers[0].rank, Rank{5}) << name;
+  }
+  for (const char* name : {"pyspy_20005.txt", "pyspy_31337.txt", "pyspy.txt"})
+    EXPECT_FALSE(Read(text, name).speakers[0].rank.known()) << name;
+}
+
 TEST(StacksHostile, EveryPrefixOfEverySampleAddsUp) {
   for (const auto& entry :
        std::filesystem::directory_iterator(std::string(TACET_SOURCE_DIR) + "/src/evidence/stacks/samples")) {

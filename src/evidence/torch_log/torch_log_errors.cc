@@ -14,7 +14,18 @@ LineUse AddCudaError(const LogLine& line, std::string_view subject, RecordList& 
   if (!is_new) return LineUse::understood;
   record->subject = Capped(subject, 200);
   record->text = Capped(line.text);
+  record->value2 = out.highest_step();
   return LineUse::understood;
+}
+
+// RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED
+// RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`
+// What a library calls unsupported or a bad parameter is the program's.
+LineUse ReadLibraryError(const LogLine& line, std::string_view status, RecordList& out) {
+  if (Contains(status.substr(0, 40), "_STATUS_ALLOC_FAILED")) return AddCudaError(line, "out of memory", out);
+  for (const std::string_view fault : {"_EXECUTION_FAILED", "_INTERNAL_ERROR", "_MAPPING_ERROR"})
+    if (Contains(status.substr(0, 60), fault)) return AddCudaError(line, status, out);
+  return LineUse::not_understood;
 }
 
 // RuntimeError: CUDA error: an illegal memory access was encountered
@@ -22,11 +33,15 @@ LineUse AddCudaError(const LogLine& line, std::string_view subject, RecordList& 
 // which ... Cuda failure 700 'an illegal memory access was encountered'
 LineUse ReadCudaError(const LogLine& line, RecordList& out) {
   if (line.has(Keyword::out_of_memory)) {
-    for (const std::string_view context : {"CUDA out of memory", "HIP out of memory", "OutOfMemoryError",
-                                           "Cuda failure", "CUDA error: out of memory", "HIP error: out of memory"})
+    for (const std::string_view context :
+         {"CUDA out of memory", "HIP out of memory", "OutOfMemoryError", "Cuda failure", "CUDA error: out of memory",
+          "HIP error: out of memory", "Triton Error [CUDA]: out of memory", "CUDA driver error: out of memory"})
       if (Contains(line.text, context)) return AddCudaError(line, "out of memory", out);
   }
-  for (const std::string_view context : {"CUDA error: ", "HIP error: "})
+  if (const auto status = After(line.text, "cuDNN error: ")) return ReadLibraryError(line, Trim(*status), out);
+  if (const auto status = After(line.text, "CUDA error: CUBLAS"); status && status->starts_with("_STATUS_ALLOC_FAILED"))
+    return ReadLibraryError(line, *status, out);
+  for (const std::string_view context : {"CUDA error: ", "HIP error: ", "Triton Error [CUDA]: ", "CUDA driver error: "})
     if (const auto reason = After(line.text, context)) return AddCudaError(line, Trim(*reason), out);
   if (const auto reason = After(line.text, "Cuda failure ")) {
     const auto quoted = After(*reason, "'");

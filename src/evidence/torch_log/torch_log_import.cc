@@ -5,8 +5,11 @@
 #include <map>
 #include <utility>
 
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_owners.h"
 #include "evidence/torch_log/torch_log_speakers.h"
 #include "evidence/torch_log/torch_log_time.h"
+#include "model/nccl_warnings.h"
 
 namespace tacet {
 namespace {
@@ -39,6 +42,7 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::oom_kill: return EventKind::oom_kill;
     case TorchLogKind::job_time_limit: return EventKind::job_time_limit;
     case TorchLogKind::node_failed: return EventKind::node_failed;
+    case TorchLogKind::restarted: break;  // taken before
     case TorchLogKind::store_wait_timeout: return EventKind::store_wait_timeout;
     case TorchLogKind::rendezvous_incomplete: return EventKind::rendezvous_incomplete;
     case TorchLogKind::store_unreachable: return EventKind::store_unreachable;
@@ -57,7 +61,9 @@ class Importer {
     for (const TorchLogRecord& record : log_.records) records.push_back(&record);
     std::stable_sort(records.begin(), records.end(),
                      [](const auto* a, const auto* b) { return a->source.line < b->source.line; });
+    DropEarlierAttempts(records);
     for (const TorchLogRecord* record : records) Take(*record);
+    GiveOwners(out_);
     DropSuperseded();
     if (log_.dropped_records > 0)
       out_.Note(DiagnosticSeverity::warning, "too-many-records",
@@ -65,6 +71,19 @@ class Importer {
   }
 
  private:
+  // What torchrun's workers said before it started them anew is over.
+  void DropEarlierAttempts(std::vector<const TorchLogRecord*>& records) {
+    const auto restart = std::find_if(records.rbegin(), records.rend(), [](const TorchLogRecord* record) {
+      return record->kind == TorchLogKind::restarted;
+    });
+    if (restart == records.rend()) return;
+    out_.Note(DiagnosticSeverity::note, "earlier-attempt",
+              "torchrun started all workers anew here: what they said before is of an earlier attempt and is not used",
+              (*restart)->source);
+    records.erase(records.begin(), restart.base());
+    std::erase_if(records, [](const TorchLogRecord* r) { return r->kind == TorchLogKind::restarted; });
+  }
+
   // An agent's line knows a pid, its summary the rank of that pid.
   void SurveyWorkers() {
     for (const TorchLogRecord& record : log_.records) {
@@ -99,6 +118,30 @@ class Importer {
     if (ended && !event.rank.known())
       if (const auto known = rank_of_pid_.find(record.pid); known != rank_of_pid_.end())
         event.rank = Rank{known->second};
+    const Event told = event;
+    out_.events.push_back(std::move(event));
+    if (record.kind == TorchLogKind::nccl_error) TakeLastError(told);
+  }
+
+  // NCCL's last warning, quoted by PyTorch: the NCCL log itself is often not there.
+  void TakeLastError(const Event& error) {
+    const auto quoted = After(error.text, "Last error: ");
+    if (!quoted) return;
+    const std::string_view message = Trim(*quoted);
+    const NcclWarning& warning = ClassifyWarning(message);
+    if (IsConnectionLoss(warning) || warning.id == "other" || warning.id == "cuda-failure") return;
+    const NcclWarningNumbers numbers = ParseWarningNumbers(warning, message);
+    Event event = error;
+    event.kind = EventKind::nccl_warning;
+    event.subject = warning.id;
+    event.text = message;
+    event.value = numbers.value;
+    event.value2 = static_cast<int64_t>(RoleOf(warning, numbers, false));
+    if (warning.id == "duplicate-gpu" && numbers.value >= 0 && numbers.value < INT32_MAX && numbers.other >= 0 &&
+        numbers.other < INT32_MAX) {
+      event.group_rank = GroupRank{static_cast<int32_t>(numbers.value)};
+      event.peer_group_rank = GroupRank{static_cast<int32_t>(numbers.other)};
+    }
     out_.events.push_back(std::move(event));
   }
 
@@ -184,7 +227,6 @@ class Importer {
     std::map<uint32_t, uint32_t> last_step, last_trouble;
     std::map<uint32_t, int64_t> highest;
     for (const Event& event : out_.events) {
-      if (!Speaks(event)) continue;
       if (event.kind == EventKind::progress)
         last_step[event.speaker] = event.source.line, highest[event.speaker] = event.value;
       if (event.kind == EventKind::exception || event.kind == EventKind::process_exited)
@@ -195,19 +237,18 @@ class Importer {
       return found != lines.end() && found->second > event.source.line;
     };
     std::erase_if(out_.events, [&](Event& event) {
-      if (!Speaks(event)) return false;
+      // In a file of all ranks nobody's steps are everybody's.
+      if (!Speaks(event) && event.kind != EventKind::exception && event.kind != EventKind::cuda_error) return false;
       if (event.kind == EventKind::process_finished) return later(last_step, event) || later(last_trouble, event);
       if (event.kind == EventKind::rendezvous_incomplete && event.subject == "waiting") return later(last_step, event);
       // A summary at the end may name the last step again; only a higher one is progress.
-      const bool went_on =
-          event.kind == EventKind::exception && later(last_step, event) && highest[event.speaker] > event.value2;
-      if (event.kind == EventKind::exception) event.value2 = -1;
-      if (went_on) {
+      const bool error = event.kind == EventKind::exception || event.kind == EventKind::cuda_error;
+      const bool went_on = error && later(last_step, event) && highest[event.speaker] > event.value2;
+      if (error) event.value2 = -1;
+      if (went_on && event.kind == EventKind::exception)
         out_.Note(DiagnosticSeverity::note, "exception-survived", event.subject + " was printed, and the job went on",
                   event.source);
-        return true;
-      }
-      return false;
+      return went_on;
     });
   }
 

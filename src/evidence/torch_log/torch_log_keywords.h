@@ -10,6 +10,7 @@ namespace tacet {
 // need not search the line again and again.
 enum class Keyword : uint8_t {
   traceback,
+  framed_traceback,
   work,
   failed_work,
   enqueued_work,
@@ -56,6 +57,7 @@ enum class Keyword : uint8_t {
   core_dumped,
   killed,
   exit_code,
+  restart,
   closing_signal,
   death_signal,
   unable_to_shutdown,

@@ -135,6 +135,11 @@ int SignalNumber(std::string_view name) {
 LineUse ReadLauncherLine(const LogLine& line, RecordList& out) {
   if (!line.keywords.any()) return LineUse::not_understood;
   if (line.has(Keyword::exit_code)) return ReadWorkerFailure(line, out);
+  // [default] Worker group FAILED. 2/3 attempts left; will restart worker group
+  if (line.has(Keyword::restart)) {
+    out.Add(TorchLogKind::restarted, line);
+    return LineUse::understood;
+  }
   if (line.has(Keyword::closing_signal) || line.has(Keyword::death_signal) || line.has(Keyword::unable_to_shutdown) ||
       line.has(Keyword::killing_subprocess))
     return ReadKill(line, out);

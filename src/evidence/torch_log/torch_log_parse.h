@@ -40,6 +40,7 @@ enum class TorchLogKind : uint8_t {
   oom_kill,
   job_time_limit,
   node_failed,
+  restarted,  // torchrun starts all its workers anew: what was said before is of an earlier attempt
   store_wait_timeout,
   rendezvous_incomplete,
   store_unreachable,

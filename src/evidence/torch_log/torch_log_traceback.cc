@@ -46,6 +46,7 @@ void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   phase_ = Phase::frames;
   chained_ = false;
   indent_known_ = false;
+  frame_closed_ = false;
   indent_ = 0;
   message_lines_ = strange_lines_ = 0;
   disregard_ = disregard_next_;
@@ -79,6 +80,42 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
   raised_.file = Capped(file, 500);
   raised_.function = Capped(function.value_or(""), 200);
   raised_.code_line = *number;
+  return LineUse::understood;
+}
+
+// As the package rich draws it:
+// ╭───────────────────── Traceback (most recent call last) ──────────────────────╮
+// │ /workspace/src/trainer.py:203 in train                                       │
+// │ ❱ 203 │   loss = self.model(batch["labels"])                                 │
+// ╰──────────────────────────────────────────────────────────────────────────────╯
+// KeyError: 'labels'
+LineUse TracebackReader::ReadFramed(const LogLine& line) {
+  std::string_view text = Trim(line.text);
+  if (text.starts_with("╰")) {
+    frame_closed_ = true;
+    return LineUse::understood;
+  }
+  if (frame_closed_) {
+    if (TakeType(text, line)) return LineUse::understood;
+    if (++strange_lines_ > kMaxStrangeLines) phase_ = Phase::idle;
+    return LineUse::not_understood;
+  }
+  if (!TakeLiteral(text, "│ ")) {
+    if (++strange_lines_ > kMaxStrangeLines) phase_ = Phase::idle;
+    return LineUse::not_understood;
+  }
+  const size_t in = text.find(" in ");
+  const std::string_view place = text.substr(0, in);
+  const size_t colon = place.rfind(':');
+  if (in == std::string_view::npos || colon == std::string_view::npos || !place.substr(0, colon).ends_with(".py"))
+    return LineUse::understood;  // a line of code
+  std::string_view digits = place.substr(colon + 1);
+  uint32_t number = 0;
+  if (!TakeNumber(digits, &number) || !IsUserFile(place.substr(0, colon))) return LineUse::understood;
+  std::string_view rest = text.substr(in + 4);
+  raised_.file = Capped(place.substr(0, colon), 500);
+  raised_.function = Capped(TakeWord(rest), 200);
+  raised_.code_line = number;
   return LineUse::understood;
 }
 
@@ -124,6 +161,12 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
     Begin(line, out.highest_step());
     return LineUse::understood;
   }
+  if (line.has(Keyword::framed_traceback) && Contains(line.text, "╭")) {
+    if (phase_ == Phase::message && !chained_) End(out);
+    Begin(line, out.highest_step());
+    phase_ = Phase::framed;
+    return LineUse::understood;
+  }
   if (line.text.starts_with("Exception ignored in") || line.text.starts_with("--- Logging error ---")) {
     End(out);
     disregard_next_ = true;
@@ -135,6 +178,7 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   if (phase_ == Phase::message) return ReadMessage(line, out);
+  if (phase_ == Phase::framed) return ReadFramed(line);
   if (phase_ != Phase::frames) return LineUse::not_understood;
   if (ReadFrame(line) == LineUse::understood) return LineUse::understood;
   const std::string_view body = line.text.size() > indent_ ? line.text.substr(indent_) : std::string_view();
@@ -146,7 +190,8 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
 }
 
 void TracebackReader::End(RecordList& out) {
-  if (phase_ == Phase::frames) return;  // a log line of another thread may fall between two frames
+  if (phase_ == Phase::frames || phase_ == Phase::framed)
+    return;  // a log line of another thread may fall between two frames
   if (phase_ == Phase::idle && !root_.type.empty()) {
     raised_ = root_;  // the second traceback of a chain never came, or not whole
     phase_ = Phase::message;
@@ -158,7 +203,7 @@ void TracebackReader::End(RecordList& out) {
 }
 
 void TracebackReader::Finish(RecordList& out) {
-  if (phase_ == Phase::frames) phase_ = Phase::idle;
+  if (phase_ == Phase::frames || phase_ == Phase::framed) phase_ = Phase::idle;
   End(out);
 }
 

@@ -30,10 +30,11 @@ class TracebackReader {
   bool in_message() const { return phase_ == Phase::message; }
 
  private:
-  enum class Phase : uint8_t { idle, frames, message };
+  enum class Phase : uint8_t { idle, frames, framed, message };
 
   void Begin(const LogLine& line, int64_t highest_step);
   LineUse ReadFrame(const LogLine& line);
+  LineUse ReadFramed(const LogLine& line);
   LineUse ReadMessage(const LogLine& line, RecordList& out);
   bool TakeType(std::string_view body, const LogLine& line);
   void Write(RecordList& out);
@@ -43,7 +44,8 @@ class TracebackReader {
   bool disregard_ = false;  // "Exception ignored in": printed at the end of a program, of no consequence
   bool disregard_next_ = false;
   bool indent_known_ = false;
-  size_t indent_ = 0;  // what stands before "File" in a frame, less its own two blanks
+  bool frame_closed_ = false;  // the frame that rich draws around it
+  size_t indent_ = 0;          // what stands before "File" in a frame, less its own two blanks
   int message_lines_ = 0;
   int strange_lines_ = 0;
   int64_t step_ = -1;  // the highest step before it

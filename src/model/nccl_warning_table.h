@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "evidence/nccl_log/nccl_log_warnings.h"
+#include "model/nccl_warnings.h"
 
 namespace tacet {
 
@@ -306,6 +306,7 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
     {"", "malloc(size=", "host-memory-exhausted"},
     {"Error: failed to extend", "", "shm-extend-failed"},
     {"Call to posix_fallocate failed", "", "shm-extend-failed"},
+    {"Error while creating shared memory segment", "", "shm-extend-failed"},
     {"Error while ", "shared memory segment", "shm-open-failed"},
     {"Error: Could not map", "", "shm-open-failed"},
     {"Could not map ", "", "shm-open-failed"},

@@ -41,6 +41,10 @@ NcclWarningNumbers ParseWarningNumbers(const NcclWarning& warning, std::string_v
 // cause.
 NcclWarningRole RoleOf(const NcclWarning& warning, NcclWarningNumbers numbers, bool at_info_level);
 
+// The CUDA error that ends the process, as CUDA words it ("out of memory", "an illegal memory access was encountered"),
+// of a warning at WARN level; empty for those that NCCL lives with (peer access, multicast, a driver that shuts down).
+std::string_view FatalCudaError(const NcclWarning& warning, std::string_view message);
+
 bool IsConnectionLoss(const NcclWarning& warning);
 // "10.0.0.7<41234>" of "Connection closed by remote peer 10.0.0.7<41234>"; empty where none is printed.
 std::string_view ParsePeerAddress(std::string_view message);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evidence/nccl_log/nccl_log_warnings.h"
+#include "model/nccl_warnings.h"
 
 #include <array>
 
 #include "base/text_scan.h"
-#include "evidence/nccl_log/nccl_log_warning_table.h"
+#include "model/nccl_warning_table.h"
 
 namespace tacet {
 namespace {
@@ -98,6 +98,23 @@ NcclWarningRole RoleOf(const NcclWarning& warning, NcclWarningNumbers numbers, b
   if (at_info_level && warning.role == NcclWarningRole::cause && warning.id != "ras-peer-dead")
     return NcclWarningRole::notice;
   return warning.role;
+}
+
+// Cuda failure 700 'an illegal memory access was encountered'
+// Failed to CUDA calloc async 4194304 bytes
+std::string_view FatalCudaError(const NcclWarning& warning, std::string_view message) {
+  if (warning.id == "gpu-memory-exhausted") return "out of memory";
+  if (warning.id != "cuda-failure") return {};
+  const auto quoted = After(message, "'");
+  if (!quoted) return {};
+  const std::string_view reason = quoted->substr(0, quoted->find('\''));
+  // An illegal access or a launch failure also strikes those whose peer dies under their kernels: NCCL's word alone
+  // does not tell whose fault it is.
+  for (const std::string_view fault :
+       {"out of memory", "illegal instruction", "ECC", "NVLink", "device-side assert", "misaligned address",
+        "hardware stack", "no CUDA-capable device", "GPU is lost", "Contained"})
+    if (Contains(reason, fault)) return reason;
+  return {};
 }
 
 bool IsConnectionLoss(const NcclWarning& warning) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evidence/nccl_log/nccl_log_warnings.h"
+#include "model/nccl_warnings.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "evidence/nccl_log/nccl_log_warning_table.h"
+#include "model/nccl_warning_table.h"
 
 namespace tacet {
 namespace {
@@ -18,7 +18,7 @@ struct Case {
   std::string_view id;
 };
 
-TEST(NcclLogWarnings, KnowsTheSetupTexts) {
+TEST(NcclWarnings, KnowsTheSetupTexts) {
   for (const Case& c : {
            Case{"Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 60", "duplicate-gpu"},
            Case{"Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_GPU_ENABLE=1 to enable",
@@ -53,7 +53,7 @@ TEST(NcclLogWarnings, KnowsTheSetupTexts) {
     EXPECT_EQ(ClassifyWarning(c.message).id, c.id) << c.message;
 }
 
-TEST(NcclLogWarnings, KnowsTheSocketTexts) {
+TEST(NcclWarnings, KnowsTheSocketTexts) {
   for (const Case& c : {
            Case{"Bootstrap : no socket interface found", "socket-no-interface"},
            Case{"NET/Socket : no interface found", "socket-no-interface"},
@@ -85,7 +85,7 @@ TEST(NcclLogWarnings, KnowsTheSocketTexts) {
     EXPECT_EQ(ClassifyWarning(c.message).id, c.id) << c.message;
 }
 
-TEST(NcclLogWarnings, KnowsTheNetworkTexts) {
+TEST(NcclWarnings, KnowsTheNetworkTexts) {
   for (const Case& c : {
            Case{"NET/Socket : peer 10.0.0.1<4> message truncated : receiving 524288 bytes instead of 65536. If you",
                 "message-truncated"},
@@ -116,13 +116,14 @@ TEST(NcclLogWarnings, KnowsTheNetworkTexts) {
     EXPECT_EQ(ClassifyWarning(c.message).id, c.id) << c.message;
 }
 
-TEST(NcclLogWarnings, KnowsTheGpuTexts) {
+TEST(NcclWarnings, KnowsTheGpuTexts) {
   for (const Case& c : {
            Case{"Cuda failure 'out of memory'", "cuda-failure"},
            Case{"Cuda failure 700 'an illegal memory access was encountered'", "cuda-failure"},
            Case{"Failed to CUDA calloc async 4194304 bytes", "gpu-memory-exhausted"},
            Case{"Error: failed to extend /dev/shm/nccl-x to 9637892 bytes, error: No space left on device (28)",
                 "shm-extend-failed"},
+           Case{"Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)", "shm-extend-failed"},
            Case{"Call to posix_fallocate failed : No space left on device", "shm-extend-failed"},
            Case{
                "Error while attaching to shared memory segment /dev/shm/nccl-x (size 9637888), error: No such file (2)",
@@ -146,7 +147,7 @@ TEST(NcclLogWarnings, KnowsTheGpuTexts) {
     EXPECT_EQ(ClassifyWarning(c.message).id, c.id) << c.message;
 }
 
-TEST(NcclLogWarnings, FindsTheInfoLinesThatWarn) {
+TEST(NcclWarnings, FindsTheInfoLinesThatWarn) {
   for (const Case& c : {
            Case{"socketPollConnect: connect to 10.0.0.1<4> returned Connection refused, retrying (1/34) after sleep "
                 "for 100 msec",
@@ -175,7 +176,7 @@ NcclWarningNumbers NumbersOf(std::string_view message) {
   return ParseWarningNumbers(ClassifyWarning(message), message);
 }
 
-TEST(NcclLogWarnings, ReadsTheCompletionStatusOfEveryRelease) {
+TEST(NcclWarnings, ReadsTheCompletionStatusOfEveryRelease) {
   EXPECT_EQ(NumbersOf("NET/IB : Got completion with error 12, opcode 1, len 32").value, 12);
   EXPECT_EQ(NumbersOf("NET/IB : Got completion from peer 10.0.0.1<4> with error 5, opcode 0").value, 5);
   EXPECT_EQ(NumbersOf("NET/IB: Got completion from peer 10.0.0.1<4> with status=13 opcode=0").value, 13);
@@ -186,7 +187,7 @@ TEST(NcclLogWarnings, ReadsTheCompletionStatusOfEveryRelease) {
       12);
 }
 
-TEST(NcclLogWarnings, ReadsPairsOfNumbers) {
+TEST(NcclWarnings, ReadsPairsOfNumbers) {
   EXPECT_EQ(NumbersOf("NET/Socket : peer x message truncated : receiving 524288 bytes instead of 65536. If").value,
             524288);
   EXPECT_EQ(NumbersOf("NET/Socket : peer x message truncated : receiving 524288 bytes instead of 65536. If").other,
@@ -198,26 +199,26 @@ TEST(NcclLogWarnings, ReadsPairsOfNumbers) {
   EXPECT_EQ(NumbersOf("Cuda failure 'x'").value, -1);
 }
 
-TEST(NcclLogWarnings, AFlushedRequestIsAConsequence) {
+TEST(NcclWarnings, AFlushedRequestIsAConsequence) {
   const NcclWarning& warning = *FindNcclWarning("ib-completion-error");
   EXPECT_EQ(RoleOf(warning, {5, -1}, false), NcclWarningRole::secondary);
   EXPECT_EQ(RoleOf(warning, {12, -1}, false), NcclWarningRole::cause);
 }
 
-TEST(NcclLogWarnings, AnInfoLineIsRarelyACause) {
+TEST(NcclWarnings, AnInfoLineIsRarelyACause) {
   EXPECT_EQ(RoleOf(*FindNcclWarning("cuda-failure"), {}, true), NcclWarningRole::notice);
   EXPECT_EQ(RoleOf(*FindNcclWarning("ras-peer-dead"), {}, true), NcclWarningRole::cause);
   EXPECT_EQ(RoleOf(*FindNcclWarning("connection-closed"), {}, true), NcclWarningRole::secondary);
 }
 
-TEST(NcclLogWarnings, FindsThePeersAddress) {
+TEST(NcclWarnings, FindsThePeersAddress) {
   EXPECT_EQ(ParsePeerAddress("socketProgress: Connection closed by remote peer node07.cluster<41234>"),
             "node07.cluster<41234>");
   EXPECT_EQ(ParsePeerAddress("socketProgressOpt: Call to recv from 10.0.0.7<41234> failed : x"), "10.0.0.7<41234>");
   EXPECT_EQ(ParsePeerAddress("socketProgress: Connection closed by remote peer "), "");
 }
 
-TEST(NcclLogWarnings, EveryPatternNamesAnEntryAndIdsAreUnique) {
+TEST(NcclWarnings, EveryPatternNamesAnEntryAndIdsAreUnique) {
   std::set<std::string_view> ids;
   for (const NcclWarning& warning : AllNcclWarnings()) {
     EXPECT_TRUE(ids.insert(warning.id).second) << warning.id;
@@ -230,7 +231,19 @@ TEST(NcclLogWarnings, EveryPatternNamesAnEntryAndIdsAreUnique) {
   }
 }
 
-TEST(NcclLogWarnings, TheReadmeListsEveryIdWithItsRoleAndMeaning) {
+TEST(NcclWarnings, TellsTheCudaErrorsThatEndAProcess) {
+  const auto fatal = [](std::string_view message) { return FatalCudaError(ClassifyWarning(message), message); };
+  EXPECT_EQ(fatal("Cuda failure 'out of memory'"), "out of memory");
+  EXPECT_EQ(fatal("Failed to CUDA calloc async 4194304 bytes"), "out of memory");
+  EXPECT_EQ(fatal("Cuda failure 'uncorrectable NVLink error detected during the execution'"),
+            "uncorrectable NVLink error detected during the execution");
+  for (const std::string_view benign :
+       {"Cuda failure 700 'an illegal memory access was encountered'", "Cuda failure 1 'invalid argument'",
+        "Cuda failure 4 'driver shutting down'", "Cuda failure 'peer access is already enabled'", "Cuda failure 999"})
+    EXPECT_TRUE(fatal(benign).empty()) << benign;
+}
+
+TEST(NcclWarnings, TheReadmeListsEveryIdWithItsRoleAndMeaning) {
   std::ifstream in(std::string(TACET_SOURCE_DIR) + "/src/evidence/nccl_log/README.md");
   const std::string readme(std::istreambuf_iterator<char>(in), {});
   for (const NcclWarning& warning : AllNcclWarnings()) {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_owners.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+bool IsError(const Event& event) {
+  return event.kind == EventKind::exception || event.kind == EventKind::cuda_error ||
+         event.kind == EventKind::nccl_error || event.kind == EventKind::nccl_warning ||
+         event.kind == EventKind::ddp_unused_parameters || event.kind == EventKind::ddp_marked_twice;
+}
+
+bool IsOwnerless(const Event& event) { return event.speaker == kNobody && !event.rank.known() && IsError(event); }
+
+// What ranks that fail alike have in common: the kind of error and its first line up to the first number.
+std::string Gist(const Event& event) {
+  return event.subject + '/' + event.text.substr(0, std::min(event.text.find_first_of("0123456789\n"), size_t{200}));
+}
+
+void Give(Event& event, Rank rank) { event.rank = rank; }
+
+// "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 5; 15.78 GiB total capacity" and "GPU 5 has a total capacity".
+int32_t DeviceOf(const Event& event) {
+  for (const std::string_view key : {"(GPU ", ". GPU "})
+    if (const auto device = IntAfter<int32_t>(event.text, key)) return *device;
+  return -1;
+}
+
+}  // namespace
+
+void GiveOwners(Fragment& fragment) {
+  std::set<Rank> raised;
+  for (const Event& event : fragment.events)
+    if (event.kind == EventKind::process_exited && event.rank.known() && event.value > 0) raised.insert(event.rank);
+  std::vector<size_t> errors, exceptions;
+  std::set<std::string> gists;
+  for (size_t i = 0; i < fragment.events.size(); ++i) {
+    if (!IsOwnerless(fragment.events[i])) continue;
+    errors.push_back(i);
+    if (fragment.events[i].kind != EventKind::exception) continue;
+    exceptions.push_back(i);
+    gists.insert(Gist(fragment.events[i]));
+  }
+  if (raised.empty() || errors.empty()) return;
+  if (raised.size() == 1) {
+    for (const size_t i : errors) Give(fragment.events[i], *raised.begin());
+    return;
+  }
+  if (gists.size() == 1 && exceptions.size() == raised.size()) {
+    auto rank = raised.begin();
+    for (const size_t i : exceptions) {
+      for (const size_t e : errors)  // what the same line says in other words
+        if (fragment.events[e].source.line == fragment.events[i].source.line) Give(fragment.events[e], *rank);
+      ++rank;
+    }
+    return;
+  }
+  // The ranks of one node count like its devices.
+  const int32_t first = raised.begin()->value;
+  for (const size_t i : errors) {
+    const int32_t device = DeviceOf(fragment.events[i]);
+    if (device < 0 || first >= 8 || !raised.contains(Rank{device})) continue;
+    const uint32_t line = fragment.events[i].source.line;
+    for (const size_t e : errors)
+      if (fragment.events[e].source.line == line) Give(fragment.events[e], Rank{device});
+  }
+}
+
+}  // namespace tacet

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/local_ranks.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "model/file_rank.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kEnoughFiles = 2;
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+struct Offsets {
+  std::set<int32_t> values;
+  size_t files = 0;
+};
+
+// The rank of the one speaker who states it; nothing where several do.
+std::optional<Rank> StatedRank(const Fragment& fragment) {
+  std::optional<Rank> stated;
+  for (const Speaker& speaker : fragment.speakers) {
+    if (!speaker.rank.known() || speaker.rank_certainty != Certainty::stated) continue;
+    if (stated && *stated != speaker.rank) return std::nullopt;
+    stated = speaker.rank;
+  }
+  return stated;
+}
+
+}  // namespace
+
+void ShiftLocalRanks(std::vector<Fragment>& fragments) {
+  std::map<std::string, Offsets> folders;
+  for (const Fragment& fragment : fragments) {
+    const auto named = RankFromPath(fragment.path);
+    const auto stated = StatedRank(fragment);
+    if (!named || !stated) continue;
+    Offsets& offsets = folders[FolderOf(fragment.path)];
+    offsets.values.insert(stated->value - named->value);
+    ++offsets.files;
+  }
+  for (Fragment& fragment : fragments) {
+    const auto folder = folders.find(FolderOf(fragment.path));
+    if (folder == folders.end() || folder->second.values.size() != 1 || folder->second.files < kEnoughFiles) continue;
+    const int32_t offset = *folder->second.values.begin();
+    const auto named = RankFromPath(fragment.path);
+    if (offset <= 0 || !named) continue;
+    for (Speaker& speaker : fragment.speakers) {
+      if (speaker.rank_certainty != Certainty::assumed || speaker.rank != *named) continue;
+      speaker.rank = Rank{named->value + offset};
+      fragment.Note(DiagnosticSeverity::note, "local-rank",
+                    "the name tells a local rank: by the other files of the folder it is rank " +
+                        std::to_string(speaker.rank.value));
+    }
+  }
+}
+
+}  // namespace tacet

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "model/fragment.h"
+
+namespace tacet {
+
+// Files of a node are often named by local rank: node3/rank5.log is rank 21 of the job. Where the files of a folder
+// that state their rank all lie off their names by the same number, the names of the others are off by it too.
+void ShiftLocalRanks(std::vector<Fragment>& fragments);
+
+}  // namespace tacet

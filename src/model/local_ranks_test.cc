@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/local_ranks.h"
+
+#include <gtest/gtest.h>
+
+namespace tacet {
+namespace {
+
+Fragment File(std::string path, int32_t rank, Certainty certainty) {
+  Fragment fragment;
+  fragment.path = std::move(path);
+  fragment.speakers.push_back({.rank = {rank}, .rank_certainty = certainty});
+  return fragment;
+}
+
+TEST(LocalRanks, ANameIsShiftedLikeItsNeighbours) {
+  std::vector<Fragment> files;
+  files.push_back(File("node2/rank0.log", 16, Certainty::stated));
+  files.push_back(File("node2/rank1.log", 17, Certainty::stated));
+  files.push_back(File("node2/rank3.log", 3, Certainty::assumed));
+  files.push_back(File("node0/rank3.log", 3, Certainty::assumed));
+  ShiftLocalRanks(files);
+  EXPECT_EQ(files[2].speakers[0].rank, Rank{19});
+  EXPECT_EQ(files[3].speakers[0].rank, Rank{3});
+  EXPECT_EQ(files[2].diagnostics.size(), 1u);
+}
+
+TEST(LocalRanks, NamesThatAreRightOrDisagreeAreLeftAlone) {
+  std::vector<Fragment> files;
+  files.push_back(File("a/rank0.log", 0, Certainty::stated));
+  files.push_back(File("a/rank1.log", 1, Certainty::stated));
+  files.push_back(File("a/rank2.log", 2, Certainty::assumed));
+  files.push_back(File("b/rank0.log", 8, Certainty::stated));
+  files.push_back(File("b/rank1.log", 5, Certainty::stated));
+  files.push_back(File("b/rank2.log", 2, Certainty::assumed));
+  files.push_back(File("c/rank0.log", 8, Certainty::stated));  // one file alone proves nothing
+  files.push_back(File("c/rank2.log", 2, Certainty::assumed));
+  ShiftLocalRanks(files);
+  for (const size_t i : {2u, 5u, 7u}) EXPECT_EQ(files[i].speakers[0].rank, Rank{2}) << files[i].path;
+}
+
+}  // namespace
+}  // namespace tacet
