@@ -136,10 +136,14 @@ BoxMemory MakeBoxFile(const Settings& settings, const char* host, int pid) {
   made.in_file = made.memory != nullptr;
   if (!made.in_file) {
     if (fd >= 0) unlinkat(folder, name, 0);
-    snprintf(made.trouble, sizeof made.trouble, "no black box in %.160s: %s", settings.box_dir, strerror(error));
+    const bool full = error == ENOSPC || error == EDQUOT;
+    snprintf(made.trouble, sizeof made.trouble, "no black box in %.120s: %s; %s", settings.box_dir, strerror(error),
+             full ? "free room there, or set TACET_BOX_DIR to another folder"
+                  : "set TACET_BOX_DIR to a folder that this user may write to");
   } else if (made.bytes < settings.box_bytes) {
-    snprintf(made.trouble, sizeof made.trouble, "only %llu KiB of room for the black box",
-             static_cast<unsigned long long>(made.bytes / 1024));
+    snprintf(made.trouble, sizeof made.trouble,
+             "only %llu KiB of room for the black box, so it holds fewer operations; free room in %.100s",
+             static_cast<unsigned long long>(made.bytes / 1024), settings.box_dir);
   }
   for (const int open_fd : {fd, folder, base})
     if (open_fd >= 0) close(open_fd);

@@ -30,6 +30,7 @@ AgentPoll::~AgentPoll() {
     stop_ = true;
   }
   wake_.notify_all();
+  client_.Cancel();
   for (std::thread& worker : workers_) worker.join();
 }
 

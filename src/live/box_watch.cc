@@ -104,7 +104,8 @@ BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wal
   state.name = name;
   if (!state.trouble.empty()) return state;
   const box::Header& header = box.header;
-  state.sight = processes_.Look({header.pid, header.process_start_jiffies, TextIn(header.boot_id)});
+  state.sight =
+      processes_.Look({header.pid, header.process_start_jiffies, TextIn(header.boot_id), header.pid_namespace});
   // In a container the pid is one of its own namespace, which /proc of the host does not know by that number.
   const bool gone = state.sight == ProcessSight::gone;
   if (gone && watched.was_gone && header.heartbeats > watched.heartbeats) watched.beats_elsewhere = true;

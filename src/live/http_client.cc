@@ -19,7 +19,7 @@ struct HttpClient::Inside {
   std::mutex lock;
   std::condition_variable wake;
   std::multimap<Clock::time_point, httplib::Client*> running;
-  bool stop = false;
+  bool stop = false, cancelled = false;
   std::thread reaper;
 
   void Reap() {
@@ -30,8 +30,15 @@ struct HttpClient::Inside {
         continue;
       }
       const auto first = running.begin();
-      if (first->first <= Clock::now()) {
-        first->second->stop();
+      if (cancelled || first->first <= Clock::now()) {
+        if (cancelled)
+          for (const auto& [until, client] : running) client->stop();
+        else
+          first->second->stop();
+        if (cancelled) {
+          wake.wait_for(held, std::chrono::milliseconds(50));  // some may not have connected yet
+          continue;
+        }
         auto entry = running.extract(first);
         entry.key() = Clock::now() + std::chrono::milliseconds(100);  // it may not have connected yet
         running.insert(std::move(entry));
@@ -56,6 +63,14 @@ HttpClient::~HttpClient() {
   inside_->reaper.join();
 }
 
+void HttpClient::Cancel() {
+  {
+    const std::lock_guard lock(inside_->lock);
+    inside_->cancelled = true;
+  }
+  inside_->wake.notify_all();
+}
+
 // A request that is watched from its making to its end.
 class HttpClient::Timed {
  public:
@@ -70,6 +85,7 @@ class HttpClient::Timed {
     {
       const std::lock_guard lock(inside_.lock);
       inside_.running.emplace(deadline_, &client);
+      refused_ = inside_.cancelled;
     }
     inside_.wake.notify_all();
   }
@@ -78,16 +94,19 @@ class HttpClient::Timed {
     std::erase_if(inside_.running, [&](const auto& entry) { return entry.second == &client_; });
   }
   bool IsOver() const { return Clock::now() >= deadline_; }
+  bool IsRefused() const { return refused_; }
 
  private:
   Inside& inside_;
   httplib::Client& client_;
   Clock::time_point deadline_;
+  bool refused_ = false;
 };
 
 Result<std::string> HttpClient::Get(const HttpAddress& address, const std::string& path, const HttpLimits& limits) {
   httplib::Client client(address.host, address.port);
   const Timed timed(*inside_, client, limits);
+  if (timed.IsRefused()) return Error{"not asked: the program ends", ""};
   std::string body;
   bool too_large = false;
   const auto result = client.Get(path, [&](const char* bytes, size_t size) {
@@ -105,6 +124,7 @@ Result<std::string> HttpClient::Get(const HttpAddress& address, const std::strin
 Result<HttpReply> HttpClient::Post(const HttpAddress& address, const HttpPost& post, const HttpLimits& limits) {
   httplib::Client client((post.https ? "https://" : "http://") + Show(address));
   const Timed timed(*inside_, client, limits);
+  if (timed.IsRefused()) return Error{"not asked: the program ends", ""};
   httplib::Request request;
   request.method = "POST";
   request.path = post.path;

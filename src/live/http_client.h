@@ -33,6 +33,8 @@ class HttpClient {
   HttpClient();
   ~HttpClient();
   Result<std::string> Get(const HttpAddress& address, const std::string& path, const HttpLimits& limits = {});
+  // Ends what is under way, and refuses what comes after: for a program that wants to end.
+  void Cancel();
   // Whatever the status is, it is an answer.
   Result<HttpReply> Post(const HttpAddress& address, const HttpPost& post, const HttpLimits& limits = {});
 

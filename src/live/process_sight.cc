@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/process_sight.h"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -15,6 +17,17 @@ std::string ReadSmall(const std::string& path) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
   return text;
+}
+
+// The link reads "pid:[4026531836]".
+uint64_t ReadPidNamespace(const std::string& proc) {
+  char text[64];
+  const ssize_t size = ::readlink((proc + "/self/ns/pid").c_str(), text, sizeof text);
+  const std::string_view link(text, size > 0 ? static_cast<size_t>(size) : 0);
+  const size_t open = link.find('[');
+  uint64_t inode = 0;
+  if (open != std::string_view::npos) std::from_chars(link.data() + open + 1, link.data() + link.size(), inode);
+  return inode;
 }
 
 }  // namespace
@@ -36,10 +49,13 @@ bool ParseProcStat(std::string_view text, char* state, uint64_t* start_jiffies) 
 ProcessLooker::ProcessLooker(std::string proc) : proc_(std::move(proc)) {
   boot_id_ = ReadSmall(proc_ + "/sys/kernel/random/boot_id");
   boot_id_ = boot_id_.substr(0, boot_id_.find('\n'));
+  pid_namespace_ = ReadPidNamespace(proc_);
 }
 
 ProcessSight ProcessLooker::Look(const ProcessName& name) const {
   if (name.pid <= 0 || name.boot_id.empty() || name.boot_id != boot_id_) return ProcessSight::unknown;
+  // A pod's pid is another process' here, or nobody's: it tells nothing.
+  if (pid_namespace_ != 0 && name.pid_namespace != pid_namespace_) return ProcessSight::unknown;
   char state = 0;
   uint64_t start = 0;
   if (!ParseProcStat(ReadSmall(proc_ + "/" + std::to_string(name.pid) + "/stat"), &state, &start))

@@ -14,6 +14,7 @@ struct ProcessName {
   int64_t pid = -1;
   uint64_t start_jiffies = 0;
   std::string boot_id;
+  uint64_t pid_namespace = 0;  // in which the pid is its number
 };
 
 // "1234 (python train) T 1 ... 8273645 ...": state and field 22. False where the text is none.
@@ -28,6 +29,7 @@ class ProcessLooker {
 
  private:
   std::string proc_, boot_id_;
+  uint64_t pid_namespace_ = 0;  // 0: not to be had, then all pids are taken for ours
 };
 
 }  // namespace tacet

@@ -65,6 +65,20 @@ TEST(ProcessSight, ABoxOfAnotherBootSaysNothingOfTheProcessesHere) {
   EXPECT_EQ(looker.Look({-1, 555, "boot-1"}), ProcessSight::unknown);
 }
 
+// A pod has its own numbers: its 7 is not the 7 here, and that there is no 7 here does not mean that it is dead.
+TEST(ProcessSight, APidOfAnotherNamespaceSaysNothing) {
+  const FakeProc proc;
+  fs::create_directories(proc.path() + "/self/ns");
+  fs::create_symlink("pid:[42]", proc.path() + "/self/ns/pid");
+  proc.Add(7, "python", 'T', 555);
+  const ProcessLooker looker(proc.path());
+  EXPECT_EQ(looker.Look({7, 555, "boot-1", 42}), ProcessSight::stopped);
+  EXPECT_EQ(looker.Look({8, 555, "boot-1", 42}), ProcessSight::gone);
+  EXPECT_EQ(looker.Look({7, 555, "boot-1", 43}), ProcessSight::unknown);
+  EXPECT_EQ(looker.Look({8, 555, "boot-1", 43}), ProcessSight::unknown);
+  EXPECT_EQ(looker.Look({8, 555, "boot-1", 0}), ProcessSight::unknown) << "the plugin could not tell";
+}
+
 TEST(ProcessSight, NamesWithBracketsAndBlanksDoNotShiftTheFields) {
   const FakeProc proc;
   proc.Add(7, "a) R 1 (b c", 'T', 555);

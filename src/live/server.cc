@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <utility>
 
 #include "base/parallel.h"
+#include "live/fetch_window.h"
 
 namespace tacet {
 namespace {
@@ -15,11 +17,8 @@ constexpr int64_t kLookEveryNs = kSecond / 2;
 constexpr int64_t kReadSourceEveryNs = 15 * kSecond;
 constexpr int kHttpThreads = 8;
 constexpr unsigned kFetchThreads = 16;
-// All small copies of a hanging job together: large jobs get fewer records a box, never fewer than the last few.
-constexpr uint64_t kFetchBudget = uint64_t{128} << 20;
 // Boxes are fetched once and matter more than a brief state: a node that is busy dying may take its time.
-constexpr HttpLimits kFetchLimits{.connect_ms = 3000, .whole_ms = 10000, .most_bytes = uint64_t{64} << 20};
-constexpr uint64_t kMostRecords = 1024, kFewestRecords = 16, kRecordBytes = 192;
+constexpr HttpLimits kFetchLimits{.connect_ms = 1500, .whole_ms = 10000, .most_bytes = uint64_t{64} << 20};
 
 int64_t WallNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -82,6 +81,7 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
 Server::~Server() {
   stop_ = true;
   judge_wake_.notify_all();
+  if (poll_) poll_->client().Cancel();  // agents that hang must not keep it from ending
   if (loop_.joinable()) loop_.join();
   if (judge_.joinable()) judge_.join();
   server_.reset();
@@ -229,8 +229,18 @@ void Server::JudgeLoop() {
   }
 }
 
+// A call that was left out shows only where it happened: the records of two patrols must overlap.
 void Server::Patrol(const std::string& name) {
-  auto report = std::make_shared<Report>(JudgeJob(FetchBoxes(*moment(), name), {}, ""));
+  const auto seen = moment();
+  uint64_t issued = 0, before = 0;
+  for (const auto& [agent, box] : seen->boxes)
+    if (box->job == name) issued = std::max(issued, IssuedBy(*box));
+  {
+    const std::lock_guard lock(lock_);
+    before = std::exchange(jobs_[name].patrolled_issued, issued);
+  }
+  const uint64_t fresh = issued > before ? issued - before : issued;
+  auto report = std::make_shared<Report>(JudgeJob(FetchBoxes(*seen, name, PatrolRecords(fresh)), {}, ""));
   if (IsWrong(*report)) SayThatItRunsOn(*report);
   const std::lock_guard lock(lock_);
   Job& job = jobs_[name];
@@ -249,7 +259,7 @@ void Server::Judge(const std::string& name) {
     suspicions = jobs_[name].suspicions;
   }
   const int64_t began = MonotonicNs();
-  Report report = JudgeJob(FetchBoxes(*seen, name), suspicions, FetchRas(*seen, name));
+  Report report = JudgeJob(FetchBoxes(*seen, name, kUsualRecords), suspicions, FetchRas(*seen, name));
   report.seconds = static_cast<double>(MonotonicNs() - began) / 1e9;
   const std::lock_guard lock(lock_);
   Job& job = jobs_[name];
@@ -268,12 +278,11 @@ std::string Server::FetchRas(const Moment& moment, const std::string& job) {
   return "";
 }
 
-std::vector<FetchedBox> Server::FetchBoxes(const Moment& moment, const std::string& job) {
+std::vector<FetchedBox> Server::FetchBoxes(const Moment& moment, const std::string& job, uint64_t records) {
   std::vector<std::pair<size_t, const BoxState*>> wanted;
   for (const auto& [agent, box] : moment.boxes)
     if (box->trouble.empty() && box->job == job) wanted.emplace_back(agent, box);
-  const uint64_t share = kFetchBudget / std::max<size_t>(1, wanted.size()) / kRecordBytes;
-  const std::string newest = std::to_string(std::clamp(share, kFewestRecords, kMostRecords));
+  const std::string newest = std::to_string(RecordsToFetch(records, wanted.size()));
   std::vector<FetchedBox> boxes(wanted.size());
   ParallelFor(wanted.size(), kFetchThreads, [&](size_t i) {
     const auto& [agent, box] = wanted[i];

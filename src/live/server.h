@@ -41,6 +41,7 @@ class Server {
     int judged = 0;                        // times in this hang
     bool judging = false;
     int64_t patrol_again_ns = 0;                // monotonic
+    uint64_t patrolled_issued = 0;              // operations that the busiest rank had issued then
     std::shared_ptr<const Report> found_twice;  // wrong although nothing hangs: two patrols in a row agree
     std::shared_ptr<const Report> found_once;
     size_t live = 0, boxes = 0;
@@ -66,7 +67,7 @@ class Server {
   void Judge(const std::string& name);
   void Patrol(const std::string& name);
   std::string FetchRas(const Moment& moment, const std::string& job);
-  std::vector<FetchedBox> FetchBoxes(const Moment& moment, const std::string& job);
+  std::vector<FetchedBox> FetchBoxes(const Moment& moment, const std::string& job, uint64_t records);
 
   HttpReply Answer(const HttpRequest& request);
   HttpReply AnswerVerdict(const HttpRequest& request, bool page);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -185,6 +188,31 @@ TEST(LiveServer, SlowAndBrokenAgentsDelayNobody) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_GE(answered, 100);
   EXPECT_EQ(NumberAt(AskJson(server->port(), "/api/v1/agents"), "reachable"), 10);
+}
+
+// Agents that take a connection and never say a word. Each request to them may take a minute here.
+TEST(LiveServer, EndsAtOnceWhileAgentsHang) {
+  const int silent = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(silent, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(silent, 64), 0);
+  ASSERT_EQ(::getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  ServerOptions options;
+  options.agents.fixed.assign(1, {"127.0.0.1", ntohs(address.sin_port)});
+  options.listen.port = 0;
+  options.poll.limits = {.connect_ms = 1000, .whole_ms = 60'000};
+  auto server = Server::Start(options);
+  ASSERT_TRUE(server.ok());
+  const int taken = ::accept(silent, nullptr, nullptr);  // it asks
+  ASSERT_GE(taken, 0);
+  const auto began = std::chrono::steady_clock::now();
+  server->reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(20));
+  ::close(taken);
+  ::close(silent);
 }
 
 TEST(LiveServer, ShowsThePageAndTheMetrics) {

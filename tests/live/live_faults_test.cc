@@ -49,15 +49,8 @@ class LiveFault : public ::testing::Test {
   }
 
   std::vector<std::string> JobArguments(const std::string& fault, int ranks) const {
-    std::vector<std::string> words = {"--ranks",
-                                      std::to_string(ranks),
-                                      "--network",
-                                      "--steps",
-                                      "1000000",
-                                      "--seconds",
-                                      "120",
-                                      "--pause-us",
-                                      fault == "skip" ? "60000" : "20000"};
+    std::vector<std::string> words = {"--ranks", std::to_string(ranks), "--network", "--steps", "1000000", "--seconds",
+                                      "120",     "--pause-us",          "20000"};
     if (fault.empty()) return words;
     for (const std::string& word :
          {std::string("--fault"), fault, std::string("--fault-rank"), std::to_string(kGuilty % ranks),
@@ -79,8 +72,9 @@ class LiveFault : public ::testing::Test {
     });
   }
 
+  // `way`: from and to of the flow that the headline must name, seen from the guilty rank.
   void ExpectVerdict(const std::string& fault, const std::string& status, const std::vector<std::string>& causes,
-                     bool names_rank = true, int ranks = kRanks) {
+                     std::pair<int, int> way = {0, 0}, int ranks = kRanks) {
     FakeJob job(folder_.path(), "train", JobArguments(fault, ranks));
     WaitForTheFault();
     const auto began = std::chrono::steady_clock::now();
@@ -88,13 +82,19 @@ class LiveFault : public ::testing::Test {
     const auto is_right = [&](const JsonValue& report) {
       return TextAt(report, "verdict.status") == status &&
              std::find(causes.begin(), causes.end(), TextAt(report, "verdict.cause")) != causes.end() &&
-             (!names_rank || RanksAt(report, "verdict.ranks") == guilty);
+             RanksAt(report, "verdict.ranks") == guilty;
     };
+    const auto near = [&](int distance) { return "rank " + std::to_string((guilty[0] + distance + ranks) % ranks); };
     const JsonValue report = AskUntil(server_->port(), "/api/v1/verdict", seconds(60), is_right);
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     EXPECT_TRUE(is_right(report)) << TextAt(report, "verdict.status") << " " << TextAt(report, "verdict.cause") << ": "
                                   << TextAt(report, "verdict.headline");
     EXPECT_EQ(TextAt(report, "schema"), "tacet.report.v1");
+    if (way.first != way.second) {
+      const std::string flow = near(way.first) + " -> " + near(way.second);
+      EXPECT_NE(TextAt(report, "verdict.headline").find(flow), std::string::npos)
+          << flow << ": " << TextAt(report, "verdict.headline");
+    }
     std::printf("%s with %d ranks: %.1f s after the fault: %s\n", fault.c_str(), ranks, took,
                 TextAt(report, "verdict.headline").c_str());
   }
@@ -109,8 +109,8 @@ TEST_F(LiveFault, ARankThatIsKilled) { ExpectVerdict("dead", "hang", {"rank-dead
 TEST_F(LiveFault, ARankThatIsFrozen) { ExpectVerdict("frozen", "hang", {"rank-frozen"}); }
 TEST_F(LiveFault, AGpuThatNeverBegins) { ExpectVerdict("gpu", "hang", {"gpu-stalled"}); }
 TEST_F(LiveFault, ALaunchThatNeverReturns) { ExpectVerdict("launch", "hang", {"gpu-stalled", "rank-stuck-on-host"}); }
-TEST_F(LiveFault, DataThatNeverArrives) { ExpectVerdict("data", "hang", {"transport-stalled"}, false); }
-TEST_F(LiveFault, AReceiverThatGivesNoCredit) { ExpectVerdict("credit", "hang", {"transport-stalled"}, false); }
+TEST_F(LiveFault, DataThatNeverArrives) { ExpectVerdict("data", "hang", {"transport-stalled"}, {0, 1}); }
+TEST_F(LiveFault, AReceiverThatGivesNoCredit) { ExpectVerdict("credit", "hang", {"transport-stalled"}, {-1, 0}); }
 TEST_F(LiveFault, ARankThatSkipsACall) { ExpectVerdict("skip", "corrupt", {"collective-skipped"}); }
 
 // The nearest healthy look-alike: every rank stops for longer than a hang would take to be seen, then goes on.

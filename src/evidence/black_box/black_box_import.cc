@@ -396,6 +396,16 @@ const char* CodeOf(BoxTrouble trouble) {
   }
 }
 
+const char* HintOf(BoxTrouble trouble) {
+  switch (trouble) {
+    case BoxTrouble::other_version: return "use the tacet that came with the plugin";
+    case BoxTrouble::other_byte_order: return "boxes of big-endian machines cannot be read";
+    case BoxTrouble::not_ready: return "it holds nothing; the output of that process tells why it ended so early";
+    case BoxTrouble::bad_layout: return "copy it again; if it stays so, something else wrote into it";
+    default: return "copy it again, whole";
+  }
+}
+
 }  // namespace
 
 void ImportBlackBox(const FileView& file, Fragment& out) {
@@ -403,8 +413,7 @@ void ImportBlackBox(const FileView& file, Fragment& out) {
   out.bytes.total = file.bytes.size();
   if (box.trouble != BoxTrouble::none) {
     out.bytes.not_understood = out.bytes.total;
-    out.Note(DiagnosticSeverity::error, CodeOf(box.trouble), box.reason, {},
-             box.trouble == BoxTrouble::other_version ? "use the tacet that came with the plugin" : "");
+    out.Note(DiagnosticSeverity::error, CodeOf(box.trouble), box.reason, {}, HintOf(box.trouble));
     return;
   }
   Importer(box, out).Import();
