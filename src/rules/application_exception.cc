@@ -94,10 +94,12 @@ static RuleAnswer JudgeException(const Case& facts) {
                           : " in " + sample.function + " (" + sample.file.substr(sample.file.rfind('/') + 1) + ":" +
                                 std::to_string(sample.code_line) + ")";
   std::string message = LastNcclError(facts, sample);
+  const bool by_nccl = !message.empty();
   if (message.empty()) message = sample.text.substr(0, sample.text.find('\n'));
   if (message.size() > 120) message = message.substr(0, 120) + "...";
   finding.headline = RankWords(finding.ranks) + (many ? " raise " : " raised ") + sample.subject + where +
-                     (message.empty() ? "" : ": " + message) + (many ? "; communication is not the cause" : "");
+                     (message.empty() ? "" : ": " + message) +
+                     (many && !by_nccl ? "; communication is not the cause" : "");
   for (const Event* event : *chosen) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(CiteEvent(*event, "the exception of " + RankWords({event->rank})));

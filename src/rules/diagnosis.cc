@@ -41,8 +41,11 @@ void SpeakOfAMoment(Finding& finding, const std::string& who, const std::string&
 
 // A log that was cut looks like that of a rank which stopped there.
 bool OnlyLogsEnd(const Case& facts) {
-  return std::all_of(facts.standstill.ranks.begin(), facts.standstill.ranks.end(), [&](const Standstill& still) {
-    if (still.kind != StandstillKind::unclear) return true;
+  const auto& ranks = facts.standstill.ranks;
+  const auto is_unclear = [](const Standstill& still) { return still.kind == StandstillKind::unclear; };
+  if (std::none_of(ranks.begin(), ranks.end(), is_unclear)) return false;
+  return std::all_of(ranks.begin(), ranks.end(), [&](const Standstill& still) {
+    if (!is_unclear(still)) return true;
     const RankLife* life = facts.analyses.life.Of(still.rank);
     return still.root && still.root->stream && still.root->stream->source == CallSource::nccl_log && !still.silence &&
            !still.told && life && life->has_nccl_log;
