@@ -19,10 +19,11 @@ bool IsPointToPoint(box::Kind kind) {
   return kind == box::Kind::send || kind == box::Kind::recv || kind == box::Kind::send_recv;
 }
 
-// The slot a handle names if its operation is still there.
+// The slot a handle names if its operation is still there. NCCL handed the handle over, and with it what was written
+// before: nothing to acquire here.
 OpSlot* FindSlot(OpenBox& box, EventHandle handle) {
   OpSlot& slot = box.ops[handle.slot() & box.op_mask];
-  const uint64_t word = LoadAcquire(slot.word);
+  const uint64_t word = Load(slot.word);
   if (box::WordGeneration(word) == handle.generation(box) && (word & box::kWordLive) != 0) return &slot;
   CountDrop(box, box::Drop::stale_handle);
   return nullptr;
@@ -86,9 +87,9 @@ OpSlot* ClaimSlot(OpenBox& box, uint64_t* serial) {
     *serial = Add(box.header->op_next, ProbeStep(tries));
     OpSlot& slot = box.ops[*serial & box.op_mask];
     Prefetch(box.ops[(*serial + 1) & box.op_mask]);
-    uint64_t word = LoadAcquire(slot.word);
+    uint64_t word = Load(slot.word);
     if ((word & box::kWordLive) != 0 && Settle(box, static_cast<uint32_t>(*serial & box.op_mask), UINT64_MAX, true))
-      word = LoadAcquire(slot.word);
+      word = Load(slot.word);
     if ((word & (box::kWordLive | box::kWordBusy)) != 0) continue;
     const uint64_t generation = *serial >> box.op_shift & 0xffffffffu;
     if (Claim(slot.word, word, generation << 32 | box::kWordBusy)) return &slot;

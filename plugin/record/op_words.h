@@ -48,6 +48,7 @@ inline void StoreOp(box::Op& place, uint64_t serial, const NewOp& op) {
   put(10, op.issue_ticks);
   put(11, 0);
   put(12, op.launch_ticks);
+#pragma GCC unroll 16
   for (int i = 13; i < box::kOpWords; ++i) put(i, 0);
 }
 static_assert(__builtin_offsetof(box::Op, issue_ticks) == 80 && __builtin_offsetof(box::Op, launch_ticks) == 96);

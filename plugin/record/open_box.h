@@ -27,8 +27,8 @@ struct OpenBox {
 };
 
 // Null before the first communicator, in a forked child, and when no box could be made: events are then ignored.
-extern OpenBox* g_box;
-inline OpenBox* CurrentBox() { return LoadAcquire(g_box); }
+extern __attribute__((visibility("hidden"))) OpenBox* g_box;  // said here, or every event takes a detour to find it
+inline OpenBox* CurrentBox() { return LoadPointer(g_box); }
 
 inline void CountDrop(OpenBox& box, box::Drop why) { Add(box.header->drops[static_cast<int>(why)], 1); }
 

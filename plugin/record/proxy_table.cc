@@ -14,7 +14,7 @@ constexpr int kLaneShift = 56;
 
 ProxySlot* FindProxy(OpenBox& box, EventHandle handle) {
   ProxySlot& slot = box.proxies[handle.slot() & box.proxy_mask];
-  const uint64_t word = LoadAcquire(slot.word);
+  const uint64_t word = Load(slot.word);
   if (box::WordGeneration(word) == handle.generation(box) && (word & box::kWordLive) != 0) return &slot;
   CountDrop(box, box::Drop::stale_handle);
   return nullptr;
@@ -27,7 +27,7 @@ ProxySlot* ClaimProxy(OpenBox& box, uint32_t* index, uint32_t* generation) {
     *generation = static_cast<uint32_t>(serial >> box.proxy_shift);
     ProxySlot& slot = box.proxies[*index];
     Prefetch(box.proxies[(*index + 1) & box.proxy_mask]);
-    uint64_t word = LoadAcquire(slot.word);
+    uint64_t word = Load(slot.word);
     if ((word & (box::kWordLive | box::kWordBusy)) != 0) continue;
     if (Claim(slot.word, word, uint64_t{*generation} << 32 | box::kWordBusy)) return &slot;
   }

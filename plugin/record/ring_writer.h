@@ -14,7 +14,7 @@ inline void AppendRecord(OpenBox& box, const box::Op& op, uint64_t more_flags, u
   const uint64_t index = Add(box.header->ring_head, 1);
   box::Record& record = box.ring[index & box.ring_mask];
   Prefetch(box.ring[(index + 1) & box.ring_mask]);
-  const uint64_t before = LoadAcquire(record.seq);
+  const uint64_t before = Load(record.seq);
   const uint64_t whole = 2 * (index + 1);
   if ((before & 1) != 0 || before > whole) {
     CountDrop(box, box::Drop::ring_busy);
