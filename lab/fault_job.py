@@ -3,7 +3,7 @@
 """A small training job that can be told to fail in a named way.
 
   fault_job.py --list
-  fault_job.py --fault NAME [--loop reduce|ddp|mesh|pipeline|fsdp|experts|ring|hybrid] [--rank R] [--step S] [--steps N]
+  fault_job.py --fault NAME [--loop NAME] [--rank R] [--step S] [--steps N]
 
 Started once a rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set (torchrun or lab/run_local.sh do that). With
 LAB_OUT it leaves stack_rankN.txt after LAB_STACK_S seconds and, when --trace is given, trace_rankN.json.gz there.
@@ -22,6 +22,8 @@ import time
 
 import torch
 import torch.distributed as dist
+
+import framework_loops
 
 RANK = int(os.environ.get("RANK", 0))
 WORLD = int(os.environ.get("WORLD_SIZE", 1))
@@ -61,6 +63,11 @@ FAULTS = {
     "loader-killed": "a loader process of the rank is killed",
     "terminated": "SIGTERM", "aborts": "SIGABRT", "host-memory": "asks for more memory than there is",
     "wrong-splits": "expects other sizes in an all-to-all [experts]",
+    "evaluates-alone": "only this rank runs the model for validation [a loop of framework_loops.py]",
+    "state-alone": "only this rank asks for the whole state dictionary [likewise]",
+    "barrier-alone": "a barrier that only this rank reaches [likewise]",
+    "gathers-alone": "a gather of Python objects that only this rank calls [likewise]",
+    "not-finite": "leaves a step out [likewise]",
     "wrong-peer": "receives from the wrong neighbour, batched [ring]", "ring-skipped": "leaves one batched exchange out [ring]",
 }
 
@@ -68,7 +75,7 @@ FAULTS = {
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fault", default="none", choices=FAULTS)
-    parser.add_argument("--loop", default="reduce", choices=("reduce", "ddp", "mesh", "pipeline", "fsdp", "experts", "ring", "hybrid"))
+    parser.add_argument("--loop", default="reduce", choices=("reduce", "ddp", "mesh", "pipeline", "fsdp", "experts", "ring", "hybrid", *framework_loops.LOOPS))
     parser.add_argument("--rank", type=int, nargs="*", default=[1], help="which ranks fail")
     parser.add_argument("--step", type=int, default=20, help="in which step")
     parser.add_argument("--steps", type=int, default=200)
@@ -396,7 +403,10 @@ def main():
         time.sleep(30)
     torch.cuda.set_device(DEVICE)
     dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=OPTIONS.timeout), device_id=DEVICE)
-    globals()["loop_" + OPTIONS.loop]()
+    if OPTIONS.loop in framework_loops.LOOPS:
+        framework_loops.LOOPS[OPTIONS.loop](sys.modules[__name__])
+    else:
+        globals()["loop_" + OPTIONS.loop]()
     if OPTIONS.fault == "short-data":
         dist.barrier()
     torch.cuda.synchronize()
