@@ -26,9 +26,10 @@ int32_t NumberIn(const char* const* names) {
 }
 
 // The first that names the rank wins. A launcher that starts one process per rank sets one of these.
+constexpr const char* kRank[] = {
+    "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID", nullptr};
+
 void FillRank(box::Header& header) {
-  static const char* const kRank[] = {
-      "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID", nullptr};
   static const char* const kSize[] = {"WORLD_SIZE",          "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                       "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",         nullptr};
   static const char* const kLocal[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
@@ -65,6 +66,12 @@ bool FindSymbol(void* library, const char* name, Function* function) {
 }
 
 }  // namespace
+
+bool IsRankOfSlurm() {
+  for (const char* const* name = kRank; *name != nullptr; ++name)
+    if (getenv(*name) != nullptr) return strcmp(*name, "SLURM_PROCID") == 0;
+  return false;
+}
 
 void FillIdentity(box::Header& header, const char* job) {
   header.pid = getpid();

@@ -23,8 +23,9 @@ namespace {
 pthread_mutex_t g_life = PTHREAD_MUTEX_INITIALIZER;
 OpenBox g_storage;  // what g_box points to once it is whole
 Settings g_settings;
-bool g_tried = false;   // to make a box in this process
-bool g_hooked = false;  // fork handlers are set
+bool g_tried = false;       // to make a box in this process
+bool g_hooked = false;      // fork handlers are set
+bool g_world_seen = false;  // a communicator of all ranks
 int g_communicators = 0;
 
 void Log(nccl::Logger logger, int level, const char* text) {
@@ -47,6 +48,7 @@ void AfterForkInChild() {
   StoreRelease(g_box, static_cast<OpenBox*>(nullptr));
   ForgetKeeper();
   g_tried = false;
+  g_world_seen = false;
   g_communicators = 0;
   pthread_mutex_init(&g_life, nullptr);
 }
@@ -99,9 +101,18 @@ void MakeBox(int api_version, nccl::Logger logger) {
   StartKeeper(g_storage, g_settings, memory.in_file ? memory.path : "");
 }
 
-// Where no launcher told the rank, a communicator as large as the world does.
+// Where no launcher told the rank, a communicator as large as the world does. Slurm's word counts for what srun
+// started; a batch script that runs `python train.py`, which then makes its ranks itself, leaves SLURM_PROCID=0 to all
+// of them, and SLURM_NTASKS=1 or whatever was asked for. A communicator that does not fit into such a world tells
+// better.
 void LearnRank(box::Header& header, const CommFacts& comm) {
-  if (header.rank >= 0 || comm.rank < 0 || header.world_size < 0 || comm.size != header.world_size) return;
+  if (comm.rank < 0 || header.world_size < 0 || comm.size < header.world_size) return;
+  if (comm.size == header.world_size && g_world_seen) return;
+  if (header.rank >= 0 && !IsRankOfSlurm()) return;
+  if (header.rank < 0 && comm.size != header.world_size) return;
+  g_world_seen = true;
+  if (header.rank == comm.rank && header.world_size == comm.size) return;
+  Store(header.world_size, comm.size);
   Store(header.rank, comm.rank);
   Store(header.rank_source, box::RankSource::communicator);
 }

@@ -12,15 +12,18 @@ namespace {
 
 Result<AgentSource> ReadAgentSource(const Options& options) {
   AgentSource source;
+  auto port = ParseNumber(options.Value("--port").value_or(std::to_string(kAgentPort)), 1, 65535);
+  if (!port) return port.error();
+  source.port = static_cast<int>(*port);
   for (const std::string& list : options.Values("--agents")) {
-    auto agents = ParseAgents(list);
+    auto agents = ParseAgents(list, source.port);
     if (!agents) return agents.error();
     source.fixed.insert(source.fixed.end(), agents->begin(), agents->end());
   }
   for (const std::string& list : options.Values("--slurm")) {
     auto nodes = ExpandNodeList(list);
     if (!nodes) return nodes.error();
-    for (const std::string& node : *nodes) source.fixed.push_back({node, kAgentPort});
+    for (const std::string& node : *nodes) source.fixed.push_back({node, source.port});
   }
   source.file = options.Value("--agents-file").value_or("");
   source.dns = options.Value("--dns").value_or("");
@@ -35,6 +38,7 @@ int RunServe(const std::vector<std::string>& arguments) {
                                             {"--agents-file", 0, true},
                                             {"--slurm", 0, true},
                                             {"--dns", 0, true},
+                                            {"--port", 0, true},
                                             {"--listen", 'l', true},
                                             {"--interval", 'i', true},
                                             {"--hang-after", 0, true},
@@ -83,9 +87,10 @@ Asks the agents of all nodes what they see, tells when a job hangs, and then run
   /api/v1/agents       who answers and who does not
   /api/v1/state        all processes, brief; ?job=NAME&offset=N&limit=N
 
-  -a, --agents LIST      host:port,... (port 9560 where none is named); may be given several times
+  -a, --agents LIST      host:port,... (--port where none is named); may be given several times
       --agents-file FILE one or more a line, '#' begins a comment; read again when it changes
       --slurm NODES      a node list as Slurm writes it: node[01-16,20]
+      --port N           port of agents named without one (default 9560)
       --dns NAME         every address of NAME[:PORT], asked again every 15 s (a headless service)
   -l, --listen ADDR      host:port (default 127.0.0.1:9570; port 0 takes a free one and prints it)
   -i, --interval MS      time between two questions to one agent (default 1000)

@@ -87,14 +87,14 @@ Result<std::vector<std::string>> ExpandNodeList(std::string_view text) {
   return names;
 }
 
-Result<std::vector<HttpAddress>> ParseAgents(std::string_view text) {
+Result<std::vector<HttpAddress>> ParseAgents(std::string_view text, int port) {
   std::vector<HttpAddress> agents;
   while (!text.empty()) {
     const size_t end = text.find_first_of(kSeparators);
     const std::string_view one = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (one.empty()) continue;
-    auto address = ParseHttpAddress(one, {"127.0.0.1", kAgentPort});
+    auto address = ParseHttpAddress(one, {"127.0.0.1", port});
     if (!address) return address.error();
     agents.push_back(*address);
     if (agents.size() > kMostAgents) return Error{"more agents than one server can ask", ""};
@@ -102,16 +102,16 @@ Result<std::vector<HttpAddress>> ParseAgents(std::string_view text) {
   return agents;
 }
 
-Result<std::vector<HttpAddress>> ReadAgentsFile(const std::string& path) {
+Result<std::vector<HttpAddress>> ReadAgentsFile(const std::string& path, int port) {
   std::ifstream file(path);
   if (!file) return Error{"cannot read the list of agents '" + path + "'", "one host:port a line"};
   std::string text, line;
   while (std::getline(file, line) && text.size() < (16u << 20)) text += line.substr(0, line.find('#')) + "\n";
-  return ParseAgents(text);
+  return ParseAgents(text, port);
 }
 
-Result<std::vector<HttpAddress>> ResolveAgents(const std::string& name_and_port) {
-  auto address = ParseHttpAddress(name_and_port, {"", kAgentPort});
+Result<std::vector<HttpAddress>> ResolveAgents(const std::string& name_and_port, int port) {
+  auto address = ParseHttpAddress(name_and_port, {"", port});
   if (!address) return address.error();
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
@@ -131,7 +131,7 @@ Result<std::vector<HttpAddress>> AgentSource::Read() const {
   std::vector<HttpAddress> all = fixed;
   for (const bool from_file : {true, false}) {
     if ((from_file ? file : dns).empty()) continue;
-    auto more = from_file ? ReadAgentsFile(file) : ResolveAgents(dns);
+    auto more = from_file ? ReadAgentsFile(file, port) : ResolveAgents(dns, port);
     if (!more) return more.error();
     all.insert(all.end(), more->begin(), more->end());
   }

@@ -18,16 +18,17 @@ inline constexpr size_t kMostAgents = 65536;
 Result<std::vector<std::string>> ExpandNodeList(std::string_view text);
 
 // "node1,node2:9000,[::1]:9560": separated by commas or blanks.
-Result<std::vector<HttpAddress>> ParseAgents(std::string_view text);
+Result<std::vector<HttpAddress>> ParseAgents(std::string_view text, int port = kAgentPort);
 // One or several a line, '#' begins a comment.
-Result<std::vector<HttpAddress>> ReadAgentsFile(const std::string& path);
+Result<std::vector<HttpAddress>> ReadAgentsFile(const std::string& path, int port = kAgentPort);
 // All addresses of a name, such as a headless service.
-Result<std::vector<HttpAddress>> ResolveAgents(const std::string& name_and_port);
+Result<std::vector<HttpAddress>> ResolveAgents(const std::string& name_and_port, int port = kAgentPort);
 
 // Where the agents are. A file and a name are asked again, since clusters change.
 struct AgentSource {
   std::vector<HttpAddress> fixed;
   std::string file, dns;
+  int port = kAgentPort;                          // of those named without one
   Result<std::vector<HttpAddress>> Read() const;  // without duplicates
   bool changes() const { return !file.empty() || !dns.empty(); }
 };

@@ -69,6 +69,9 @@ void DescribeHeader(const BlackBox& box, int64_t wall_ns, BoxState& state) {
   state.world_size = header.world_size;
   state.local_rank = header.local_rank;
   state.pid = header.pid;
+  state.ids = {CleanText(header.slurm_job_id),        CleanText(header.slurm_step_id),
+               CleanText(header.kubernetes_pod),      CleanText(header.kubernetes_namespace),
+               CleanText(header.torchelastic_run_id), header.restart_count};
   state.ended = header.end_state == box::EndState::exited;
   state.heartbeat_age_ns = AgeOf(box.clock.WallNs(header.heartbeat_ticks), wall_ns);
   state.heartbeat_interval_ns = header.heartbeat_ms > 0 ? int64_t{header.heartbeat_ms} * 1'000'000 : -1;

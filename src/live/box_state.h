@@ -57,6 +57,12 @@ struct CommState {
   bool live = true;      // false: finalized
 };
 
+// What launcher and scheduler call the process; empty where there is none.
+struct LauncherIds {
+  std::string slurm_job, slurm_step, kubernetes_pod, kubernetes_namespace, torchelastic_run;
+  int32_t restarts = -1;  // torchrun's count
+};
+
 // One process with a plugin, as its black box and the kernel show it at one moment.
 struct BoxState {
   std::string name;             // path below the box folder: "job/host-pid.box"
@@ -65,6 +71,7 @@ struct BoxState {
   int32_t rank = -1, world_size = -1, local_rank = -1;
   int64_t pid = -1;
   int32_t device = -1;
+  LauncherIds ids;
   ProcessSight sight = ProcessSight::unknown;
   bool ended = false;             // the process said so itself: exit() or return from main
   int64_t heartbeat_age_ns = -1;  // -1 it never beat

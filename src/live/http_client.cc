@@ -103,6 +103,18 @@ class HttpClient::Timed {
   bool refused_ = false;
 };
 
+// The library calls all of it "Connection".
+static Error NotReached(const HttpAddress& address, httplib::Error error) {
+  if (error != httplib::Error::Connection) return {"no answer: " + httplib::to_string(error), "is an agent there?"};
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const int unknown = ::getaddrinfo(address.host.c_str(), nullptr, &hints, &found);
+  if (unknown != 0) return {"cannot resolve '" + address.host + "': " + ::gai_strerror(unknown), "check the name"};
+  ::freeaddrinfo(found);
+  return {"cannot connect: nothing listens at " + Show(address) + ", or a firewall is between",
+          "an agent listens on loopback only, unless started with --listen 0.0.0.0:PORT"};
+}
+
 Result<std::string> HttpClient::Get(const HttpAddress& address, const std::string& path, const HttpLimits& limits) {
   httplib::Client client(address.host, address.port);
   const Timed timed(*inside_, client, limits);
@@ -116,7 +128,7 @@ Result<std::string> HttpClient::Get(const HttpAddress& address, const std::strin
   });
   if (too_large) return Error{"the answer is larger than " + std::to_string(limits.most_bytes) + " bytes", ""};
   if (timed.IsOver()) return Error{"no whole answer in time", ""};
-  if (!result) return Error{"no answer: " + httplib::to_string(result.error()), "is an agent running there?"};
+  if (!result) return NotReached(address, result.error());
   if (result->status != 200) return Error{"answered with HTTP status " + std::to_string(result->status), ""};
   return body;
 }
@@ -141,7 +153,7 @@ Result<HttpReply> HttpClient::Post(const HttpAddress& address, const HttpPost& p
   const auto result = client.send(request);
   if (too_large) return Error{"the answer is larger than " + std::to_string(limits.most_bytes) + " bytes", ""};
   if (timed.IsOver()) return Error{"no whole answer in time", ""};
-  if (!result) return Error{"no answer: " + httplib::to_string(result.error()), ""};
+  if (!result) return NotReached(address, result.error());
   reply.status = result->status;
   reply.type = result->get_header_value("Content-Type");
   return reply;

@@ -24,7 +24,7 @@ HttpReply Json(JsonWriter& json) { return {200, "application/json", json.Take() 
 // What no job of the past or present is behind.
 Report EmptyReport(const std::string& why) {
   Report report;
-  report.verdict.status = Status::healthy;
+  report.verdict.status = Status::undetermined;  // healthy needs somebody who was looked at
   report.verdict.confidence = Confidence::possible;
   report.verdict.headline = why;
   return report;
@@ -44,11 +44,15 @@ HttpReply Server::Answer(const HttpRequest& request) {
   return NotFound("try /, /metrics, /healthz, /api/v1/verdict, /api/v1/jobs, /api/v1/agents, /api/v1/state");
 }
 
-// Jobs that hang first, then those with live processes.
+// Jobs that hang now first, then those that compute nonsense, those whose hang ended with their processes, those that
+// run.
 std::string Server::PickJob(const std::string& asked) const {
   if (!asked.empty()) return jobs_.contains(asked) ? asked : "";
   const auto worse = [](const auto& a, const auto& b) {
-    const auto rank = [](const Job& job) { return std::pair(job.hangs_since_wall_ns == 0, job.live == 0); };
+    const auto rank = [](const Job& job) {
+      if (job.hangs_since_wall_ns != 0) return job.live > 0 ? 0 : 2;
+      return job.live == 0 ? 4 : job.found_twice ? 1 : 3;
+    };
     return rank(a.second) < rank(b.second);
   };
   const auto found = std::min_element(jobs_.begin(), jobs_.end(), worse);

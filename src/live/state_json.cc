@@ -86,6 +86,21 @@ void WriteOperations(JsonWriter& json, const BoxState& box, StateForm form) {
   json.EndArray();
 }
 
+void WriteIds(JsonWriter& json, const LauncherIds& ids) {
+  const auto write = [&](std::string_view key, const std::string& value) {
+    json.Key(key);
+    value.empty() ? json.Null() : json.String(value);
+  };
+  json.BeginObject();
+  write("slurm_job_id", ids.slurm_job);
+  write("slurm_step_id", ids.slurm_step);
+  write("kubernetes_pod", ids.kubernetes_pod);
+  write("kubernetes_namespace", ids.kubernetes_namespace);
+  write("torchelastic_run_id", ids.torchelastic_run);
+  WriteKnown(json.Key("restarts"), ids.restarts);
+  json.EndObject();
+}
+
 void WriteDrops(JsonWriter& json, const BoxState& box) {
   json.BeginObject();
   for (size_t i = 0; i < box.drops.size(); ++i)
@@ -172,6 +187,11 @@ OperationState ReadOperation(const JsonValue& value) {
   return op;
 }
 
+LauncherIds ReadIds(const JsonValue& value) {
+  return {TextOf(value, "slurm_job_id"),         TextOf(value, "slurm_step_id"),       TextOf(value, "kubernetes_pod"),
+          TextOf(value, "kubernetes_namespace"), TextOf(value, "torchelastic_run_id"), SmallOf(value, "restarts")};
+}
+
 BoxState ReadBox(const JsonValue& value) {
   BoxState box;
   box.name = TextOf(value, "name");
@@ -189,6 +209,7 @@ BoxState ReadBox(const JsonValue& value) {
   box.ended = FlagOf(value, "ended", false);
   box.heartbeat_age_ns = IntOf(value, "heartbeat_age_ns");
   box.heartbeat_interval_ns = IntOf(value, "heartbeat_interval_ns");
+  if (const JsonValue* ids = value.Find("ids"); ids != nullptr && ids->is_object()) box.ids = ReadIds(*ids);
   box.suspected = FlagOf(value, "suspected", false);
   for (const JsonValue& entry : ItemsOf(value, "communicators")) box.comms.push_back(ReadComm(entry));
   for (const JsonValue& entry : ItemsOf(value, "operations")) box.operations.push_back(ReadOperation(entry));
@@ -250,6 +271,7 @@ void WriteBox(JsonWriter& json, const BoxState& box, StateForm form) {
     WriteKnown(json.Key("local_rank"), box.local_rank);
     WriteKnown(json.Key("device"), box.device);
     json.Key("program").String(box.program);
+    WriteIds(json.Key("ids"), box.ids);
     WriteDrops(json.Key("drops"), box);
     WriteCount(json.Key("lapped"), box.lapped);
     WriteCount(json.Key("torn"), box.torn);

@@ -21,6 +21,7 @@ AgentState SampleState() {
   box.world_size = 8;
   box.pid = 4711;
   box.sight = ProcessSight::stopped;
+  box.ids = {"4711", "2", "trainer-5", "ml", "", 1};
   box.heartbeat_age_ns = 9'000'000'000;
   box.comms.push_back(
       {.id = 0xdeadbeefcafef00d, .name = "tp", .rank = 1, .size = 4, .issued = 12, .finished = 11, .idle_ns = 5});
@@ -48,6 +49,10 @@ TEST(StateJson, ReadsBackWhatItWrote) {
   const BoxState& box = read.host.boxes[0];
   EXPECT_EQ(box.job, "job \"x\"\n");
   EXPECT_EQ(box.sight, ProcessSight::stopped);
+  EXPECT_EQ(box.ids.slurm_step, "2");
+  EXPECT_EQ(box.ids.kubernetes_namespace, "ml");
+  EXPECT_EQ(box.ids.torchelastic_run, "");
+  EXPECT_EQ(box.ids.restarts, 1);
   EXPECT_EQ(box.comms[0].id, 0xdeadbeefcafef00d);
   ASSERT_EQ(box.operations.size(), 2u);
   EXPECT_EQ(box.operations[0].progress, 0xffffffffffffffff);

@@ -65,6 +65,7 @@ void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
                       "Finished operations overwritten before the agent read them",
                       {},
                       {}};
+  MetricFamily process{"tacet_process_info", MetricType::gauge, "What launcher and scheduler call a process", {}, {}};
   std::set<std::pair<std::string, int64_t>> told;
   for (const BoxState& box : state.host.boxes) {
     // A process that ended says nothing new; and an agent outlives many that had the same pid.
@@ -76,6 +77,14 @@ void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
       more.emplace_back(std::move(name), value);
       return more;
     };
+    MetricLabels names = labels;
+    names.insert(names.end(), {{"node", box.host},
+                               {"slurm_job_id", box.ids.slurm_job},
+                               {"slurm_step_id", box.ids.slurm_step},
+                               {"pod", box.ids.kubernetes_pod},
+                               {"namespace", box.ids.kubernetes_namespace},
+                               {"run_id", box.ids.torchelastic_run}});
+    process.samples.push_back({std::move(names), 1});
     const double age = box.operations.empty() ? 0 : static_cast<double>(box.operations.front().age_ns) / 1e9;
     in_flight.samples.push_back({labels, static_cast<double>(box.operations_total)});
     oldest.samples.push_back({labels, age});
@@ -90,7 +99,7 @@ void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
       drops.samples.push_back({with("reason", DropName(i)), static_cast<double>(box.drops[i])});
     lapped.samples.push_back({labels, static_cast<double>(box.lapped)});
   }
-  for (MetricFamily* family : {&issued, &in_flight, &oldest, &beat, &waits, &flows, &drops, &lapped})
+  for (MetricFamily* family : {&process, &issued, &in_flight, &oldest, &beat, &waits, &flows, &drops, &lapped})
     families.push_back(std::move(*family));
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugin_host --plugin FILE [options]: a whole job of the stand-in on this machine, one process a rank. Prints
 // "healthy" or "killed" when it is over. With a fault the job hangs, as in life; after --seconds without progress all
-// ranks get SIGKILL.
+// ranks get SIGKILL. With --join FILE it is one rank of a job that a launcher (srun, mpirun) started; all ranks name
+// the same file.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -19,9 +20,9 @@ namespace tacet::fake {
 namespace {
 
 struct HostOptions {
-  std::string plugin, fault, mix = "all_reduce";
+  std::string plugin, fault, join, mix = "all_reduce";
   int api = 0, ranks = 4, channels = 2, first_channel = 0;
-  bool network = false, kernel_thread = false, reopen = false;
+  bool network = false, kernel_thread = false, reopen = false, silent_launcher = false;
   uint64_t steps = 20, fault_step = 10;
   int fault_rank = 1;
   double seconds = 2;
@@ -34,7 +35,7 @@ void Usage() {
   std::puts(
       "plugin_host --plugin FILE [--api N] [--ranks N] [--steps N] [--channels N] [--first-channel N] [--network]\n"
       "            [--kernel-thread] [--mix all_reduce|mixed|p2p|graph|silent] [--reopen] [--pause-us N] [--seconds "
-      "S]\n            [--rest-every N --rest-ms N]\n"
+      "S]\n            [--rest-every N --rest-ms N] [--join FILE]\n            [--silent-launcher]\n"
       "            [--fault stuck|dead|frozen|gpu|launch|data|credit|skip|exit|abort] [--fault-rank R] [--fault-step "
       "N]");
   std::exit(2);
@@ -63,6 +64,8 @@ HostOptions ReadOptions(int argc, char** argv) {
       options.kernel_thread = true;
     else if (name == "--reopen")
       options.reopen = true;
+    else if (name == "--silent-launcher")  // tells ranks by argument, as torch.multiprocessing.spawn does
+      options.silent_launcher = true;
     else if (name == "--mix")
       options.mix = value();
     else if (name == "--fault")
@@ -73,6 +76,8 @@ HostOptions ReadOptions(int argc, char** argv) {
       options.fault_step = std::strtoull(value(), nullptr, 10);
     else if (name == "--seconds")
       options.seconds = std::atof(value());
+    else if (name == "--join")
+      options.join = value();
     else if (name == "--pause-us")
       options.pause_us = std::atoi(value());
     else if (name == "--rest-every")
@@ -143,9 +148,6 @@ bool RunStep(const HostOptions& options, Comm& comm, int rank, uint64_t step, Pl
 }
 
 int RunRank(const HostOptions& options, SharedArena& arena, int rank) {
-  setenv("RANK", std::to_string(rank).c_str(), 1);
-  setenv("WORLD_SIZE", std::to_string(options.ranks).c_str(), 1);
-  setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
   PluginOfProcess process;
   process.path = options.plugin;
   process.api = options.api;
@@ -193,6 +195,10 @@ int RunJob(const HostOptions& options) {
     const pid_t pid = fork();
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);  // a job that is itself killed leaves no rank behind
+      if (options.silent_launcher) std::exit(RunRank(options, arena, rank));
+      setenv("RANK", std::to_string(rank).c_str(), 1);
+      setenv("WORLD_SIZE", std::to_string(options.ranks).c_str(), 1);
+      setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
       std::exit(RunRank(options, arena, rank));
     }
     pids.push_back(pid);
@@ -222,7 +228,24 @@ int RunJob(const HostOptions& options) {
   return worst;
 }
 
+int NumberIn(std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const char* value = getenv(name)) return std::atoi(value);
+  std::fprintf(stderr, "plugin_host --join: started by neither srun nor mpirun\n");
+  std::exit(2);
+}
+
+int JoinJob(HostOptions options) {
+  const int rank = NumberIn({"OMPI_COMM_WORLD_RANK", "SLURM_PROCID"});
+  options.ranks = NumberIn({"OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"});
+  SharedArena arena = SharedArena::Join(options.join, options.ranks);
+  return RunRank(options, arena, rank);
+}
+
 }  // namespace
 }  // namespace tacet::fake
 
-int main(int argc, char** argv) { return tacet::fake::RunJob(tacet::fake::ReadOptions(argc, argv)); }
+int main(int argc, char** argv) {
+  const auto options = tacet::fake::ReadOptions(argc, argv);
+  return options.join.empty() ? tacet::fake::RunJob(options) : tacet::fake::JoinJob(options);
+}

@@ -619,6 +619,31 @@ TEST(Box, KnowsItsJob) {
   EXPECT_EQ(read.fragment.speakers.at(0).rank_certainty, Certainty::stated);
 }
 
+// The Hand's communicator is rank 3 of 8.
+TEST(Box, SlurmsWordForAScriptIsNotTakenForTheRanksItMakes) {
+  const struct {
+    Environment environment;
+    int rank, world;
+  } kCases[] = {
+      {{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}, 3, 8},               // python train.py, which makes eight
+      {{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}, 3, 8},               // the same where eight were asked for
+      {{{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}}, 3, 8},               // srun
+      {{{"SLURM_PROCID", "6"}, {"SLURM_NTASKS", "16"}}, 6, 16},             // srun, and a group of half the world
+      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"SLURM_PROCID", "0"}}, 0, 2},  // torchrun knows
+      {{{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}, 3, 4},
+  };
+  for (const auto& one : kCases) {
+    const BoxFolder folder;
+    Environment environment = one.environment;
+    environment["TACET_BOX_KB"] = "64";
+    RunInChild(
+        folder, [] { Hand().Run(); }, environment);
+    const ReadBox read = OnlyBox(folder);
+    EXPECT_EQ(read.box.header.rank, one.rank) << one.environment.begin()->first;
+    EXPECT_EQ(read.box.header.world_size, one.world) << one.environment.begin()->first;
+  }
+}
+
 TEST(Box, EndedBoxesOfEarlierJobsAreSweptAndOthersStay) {
   const BoxFolder folder;
   for (const char* job : {"ended", "killed"})

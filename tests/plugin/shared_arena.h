@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 // Memory that all ranks of a test job share: the wires between them. One mailbox a sender, receiver, communicator and
 // channel; a message is a few numbers.
@@ -21,6 +22,8 @@ class SharedArena {
  public:
   // To be made before the ranks are forked.
   static SharedArena Make(int ranks);
+  // For ranks that a launcher starts one by one: all of them map the same file, whoever comes first makes it.
+  static SharedArena Join(const std::string& file, int ranks);
   int ranks() const { return ranks_; }
   Mailbox& Box(int comm, int from, int to, int channel) {
     return boxes_[((static_cast<int64_t>(comm) * ranks_ + from) * ranks_ + to) * kMaxChannels + channel];
@@ -33,6 +36,7 @@ class SharedArena {
   struct Head {
     std::atomic<int> waiting, generation;
   };
+  static SharedArena LayOut(void* memory, int ranks);
   int ranks_ = 0;
   Head* head_ = nullptr;
   std::atomic<uint64_t>* steps_ = nullptr;
