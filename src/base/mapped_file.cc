@@ -2,13 +2,19 @@
 #include "base/mapped_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <new>
 #include <utility>
+
+#include "base/large_pages.h"
 
 namespace tacet {
 
@@ -20,7 +26,26 @@ static const char* KindName(mode_t mode) {
   return "not a regular file";
 }
 
-Result<MappedFile> MappedFile::Open(const std::string& path) {
+// Sysfs is not among them: its files are small, and reading them changes nothing.
+static bool IsKernelFile(int fd) {
+  struct statfs system {};
+  return ::fstatfs(fd, &system) == 0 &&
+         (system.f_type == PROC_SUPER_MAGIC || system.f_type == DEBUGFS_MAGIC || system.f_type == TRACEFS_MAGIC);
+}
+
+// A file of sysfs says 4096 bytes and holds fewer.
+static bool TellsItsSize(int fd) {
+  struct statfs system {};
+  return ::fstatfs(fd, &system) != 0 || system.f_type != SYSFS_MAGIC;
+}
+
+Result<MappedFile> MappedFile::Open(const std::string& path) { return Open(path, kMostInMemory, kMostInMemoryIfFresh); }
+
+Result<MappedFile> MappedFile::Open(const std::string& path, size_t most_in_memory) {
+  return Open(path, most_in_memory, most_in_memory);
+}
+
+Result<MappedFile> MappedFile::Open(const std::string& path, size_t most_in_memory, size_t most_if_fresh) {
   const auto refuse = [](mode_t mode) {
     return Error{std::string("is ") + KindName(mode) + ", not a regular file", "name a file instead"};
   };
@@ -38,37 +63,74 @@ Result<MappedFile> MappedFile::Open(const std::string& path) {
     ::close(fd);
     return refuse(status.st_mode);
   }
-  MappedFile file;
-  file.size_ = static_cast<size_t>(status.st_size);
-  file.modified_wall_ns_ = static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
-  if (file.size_ > 0) {
-    void* data = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) {
-      const int error = errno;
-      ::close(fd);
-      return Error{std::string("cannot map: ") + std::strerror(error), ""};
-    }
-    ::madvise(data, file.size_, MADV_SEQUENTIAL);
-    file.data_ = static_cast<const char*>(data);
+  if (IsKernelFile(fd)) {
+    ::close(fd);
+    return Error{"is a file of the kernel, which has no fixed content", "copy it first: cat FILE > COPY"};
   }
-  ::close(fd);
+  MappedFile file;
+  file.modified_wall_ns_ = static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
+  const auto size = static_cast<size_t>(status.st_size);
+  const bool fresh = std::time(nullptr) - status.st_mtim.tv_sec < kFreshSeconds;
+  const size_t most = fresh ? most_if_fresh : most_in_memory;
+  const Result<bool> done = size <= most ? file.ReadAll(fd, size) : file.Map(fd, size);
+  if (!file.mapped()) ::close(fd);
+  if (!done.ok()) return done.error();
   return file;
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)),
-      modified_wall_ns_(other.modified_wall_ns_) {}
+// What is appended meanwhile is left for the next look.
+Result<bool> MappedFile::ReadAll(int fd, size_t size) {
+  memory_.reset(new (std::nothrow) char[size]);  // not make_unique, which would write zeros first
+  if (!memory_) return Error{"does not fit into memory", ""};
+  PreferLargePages(memory_.get(), size);
+  while (size_ < size) {
+    const ssize_t got = ::read(fd, memory_.get() + size_, size - size_);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      return Error{std::string("cannot read: ") + std::strerror(errno), "check the disk or the mount it lies on"};
+    if (got == 0) break;
+    size_ += static_cast<size_t>(got);
+  }
+  short_read_ = size_ < size && TellsItsSize(fd);
+  data_ = memory_.get();
+  return true;
+}
+
+Result<bool> MappedFile::Map(int fd, size_t size) {
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (data == MAP_FAILED) return Error{std::string("cannot map: ") + std::strerror(errno), ""};
+  data_ = static_cast<const char*>(data);
+  size_ = size;
+  fd_ = fd;
+  if (!guard_.Watch(data, size)) return Error{"too many large files are open at once", "name fewer at a time"};
+  ::madvise(data, size, MADV_SEQUENTIAL);
+  return true;
+}
+
+bool MappedFile::Shrunk() const {
+  struct stat status {};
+  if (short_read_ || guard_.Hit()) return true;
+  return mapped() && ::fstat(fd_, &status) == 0 && static_cast<size_t>(status.st_size) < size_;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(memory_, other.memory_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(fd_, other.fd_);
+  std::swap(short_read_, other.short_read_);
+  guard_ = std::move(other.guard_);
   modified_wall_ns_ = other.modified_wall_ns_;
   return *this;
 }
 
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<char*>(data_), size_);
+  if (!mapped()) return;
+  guard_.Release();
+  ::munmap(const_cast<char*>(data_), size_);
+  ::close(fd_);
 }
 
 void GiveBackPages(std::string_view part) {

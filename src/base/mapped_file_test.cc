@@ -7,10 +7,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 namespace tacet {
 namespace {
@@ -104,11 +106,89 @@ TEST_F(MappedFileTest, MovesWithoutLosingTheBytes) {
   EXPECT_EQ(moved.bytes(), "other");
 }
 
+TEST_F(MappedFileTest, MovesAMappingToo) {
+  auto first = MappedFile::Open(Write("a", "hello"), 0);
+  ASSERT_TRUE(first.ok() && first->mapped());
+  MappedFile moved = std::move(*first);
+  EXPECT_FALSE(first->mapped());
+  EXPECT_EQ(moved.bytes(), "hello");
+  moved = std::move(*MappedFile::Open(Write("b", "other")));
+  EXPECT_FALSE(moved.mapped());
+  EXPECT_EQ(moved.bytes(), "other");
+}
+
+TEST_F(MappedFileTest, KeepsTheBytesOfAFileThatIsCutBehindItsBack) {
+  const std::string path = Write("a", std::string(100'000, 'x'));
+  auto file = MappedFile::Open(path);
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(::truncate(path.c_str(), 10), 0);
+  EXPECT_TRUE(file->bytes() == std::string(100'000, 'x'));
+  EXPECT_FALSE(file->Shrunk());
+}
+
+TEST_F(MappedFileTest, SurvivesAMappedFileThatIsCut) {
+  const std::string path = Write("a", std::string(1'000'000, 'x'));
+  auto file = MappedFile::Open(path, 0);
+  auto other = MappedFile::Open(Write("b", std::string(1'000'000, 'y')), 0);
+  ASSERT_TRUE(file.ok() && other.ok());
+  EXPECT_FALSE(file->Shrunk());
+  ASSERT_EQ(::truncate(path.c_str(), 300'000), 0);
+  EXPECT_EQ(file->bytes()[299'999], 'x');
+  EXPECT_EQ(file->bytes()[999'999], '\0');
+  EXPECT_EQ(file->bytes()[600'000], '\0');
+  EXPECT_TRUE(file->Shrunk());
+  EXPECT_EQ(other->bytes()[999'999], 'y');
+  EXPECT_FALSE(other->Shrunk());
+}
+
+TEST_F(MappedFileTest, NoticesACutInsideTheLastPage) {
+  const std::string path = Write("a", "some words");
+  auto file = MappedFile::Open(path, 0);
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(::truncate(path.c_str(), 4), 0);
+  EXPECT_TRUE(file->Shrunk());
+}
+
+TEST_F(MappedFileTest, MapsNoMoreThanCanBeWatched) {
+  const std::string path = Write("a", "some words");
+  std::vector<MappedFile> many;
+  while (many.size() < 2 * ShrinkGuard::kMostMappings) {
+    auto file = MappedFile::Open(path, 0);
+    if (!file.ok()) break;
+    many.push_back(std::move(*file));
+  }
+  EXPECT_LE(many.size(), ShrinkGuard::kMostMappings);
+  EXPECT_GE(many.size(), 2u);
+  many.pop_back();
+  EXPECT_TRUE(MappedFile::Open(path, 0).ok());
+}
+
+TEST_F(MappedFileTest, RefusesAFileOfTheKernel) {
+  auto file = MappedFile::Open("/proc/self/status");
+  ASSERT_FALSE(file.ok());
+  EXPECT_NE(file.error().message.find("kernel"), std::string::npos) << file.error().message;
+  EXPECT_FALSE(file.error().hint.empty());
+}
+
+// Another fault than a shrunken file still ends the program.
+TEST_F(MappedFileTest, LeavesOtherBusErrorsToTheirOwner) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string path = Write("a", std::string(100'000, 'x'));
+  EXPECT_DEATH(
+      {
+        auto file = MappedFile::Open(path, 0);
+        ::raise(SIGBUS);  // BUS_ADRERR is not its code
+        ::raise(SIGBUS);
+      },
+      "");
+}
+
 TEST_F(MappedFileTest, PagesThatWereGivenBackComeBackFromTheFile) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
-  auto file = MappedFile::Open(Write("long", text));
+  auto file = MappedFile::Open(Write("long", text), 0);
   ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->mapped());
   EXPECT_TRUE(file->bytes() == text);
   GiveBackPages(file->bytes().substr(10, 300'000));
   GiveBackPages(file->bytes().substr(5, 1));

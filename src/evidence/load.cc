@@ -209,12 +209,16 @@ Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOpt
     if (!files[i].problem.empty()) {
       read[i] = UnreadableFragment(files[i].shown, files[i].problem, "");
       ++unreadable;
-    } else if (auto mapped = MappedFile::Open(files[i].path); !mapped) {
-      read[i] = UnreadableFragment(files[i].shown, mapped.error().message, mapped.error().hint);
+    } else if (auto file = MappedFile::Open(files[i].path); !file) {
+      read[i] = UnreadableFragment(files[i].shown, file.error().message, file.error().hint);
       ++unreadable;
     } else {
-      read[i] = ReadBytes(files[i].shown, mapped->bytes(), true, options);
-      read[i].modified_wall_ns = mapped->modified_wall_ns();
+      read[i] = ReadBytes(files[i].shown, file->bytes(), file->mapped(), options);
+      read[i].modified_wall_ns = file->modified_wall_ns();
+      if (file->Shrunk())
+        read[i].Note(DiagnosticSeverity::warning, "file-shrank",
+                     "the file became shorter while it was read; what came before was read", {},
+                     "something writes it anew (logrotate's copytruncate, an editor): read a copy of it");
     }
     const size_t now = ++done;
     if (options.progress) options.progress(now, files.size());
