@@ -1,9 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-# Joins the page, its style and its scripts into one C++ source: cmake -DWEB=dir -DOUT=file -P join_page.cmake
+# Joins a page, its style and its scripts into one C++ source:
+#   cmake -DWEB=dir -DOUT=file -DPAGE=report -P join_page.cmake
 # The page carries a content security policy that names the two hashes, so nothing but this very script and style can run,
 # whatever the report holds.
 
-set(scripts dom.js data_table.js rank_grid.js wait_graph.js live.js report.js)
+if(PAGE STREQUAL "report")
+  set(function ReportPage)
+  set(styles report.css)
+  set(scripts dom.js page_parts.js data_table.js rank_grid.js wait_graph.js live.js report.js)
+elseif(PAGE STREQUAL "profile")
+  set(function ProfilePage)
+  set(styles report.css charts.css)
+  set(scripts dom.js page_parts.js data_table.js charts.js profile_budget.js profile_waits.js profile_strategies.js profile.js)
+elseif(PAGE STREQUAL "comparison")
+  set(function ComparisonPage)
+  set(styles report.css charts.css)
+  set(scripts dom.js page_parts.js data_table.js charts.js comparison.js)
+else()
+  message(FATAL_ERROR "no page is called '${PAGE}'")
+endif()
 
 # 64 hex digits -> base64, the form a policy wants.
 function(base64_of_hex hex out)
@@ -29,7 +44,11 @@ function(base64_of_hex hex out)
 endfunction()
 
 file(READ ${WEB}/report.html page)
-file(READ ${WEB}/report.css style)
+set(style "")
+foreach(name ${styles})
+  file(READ ${WEB}/${name} part)
+  string(APPEND style "${part}")
+endforeach()
 set(script "(() => {\n\"use strict\";\n")
 foreach(name ${scripts})
   file(READ ${WEB}/${name} part)
@@ -46,7 +65,7 @@ string(REPLACE "{{script-hash}}" "${script_hash}" page "${page}")
 string(REPLACE "{{style}}" "${style}" page "${page}")
 string(REPLACE "{{script}}" "${script}" page "${page}")
 
-set(source "// Made by cmake/join_page.cmake from web/. Do not edit.\n#include \"render/report_page.h\"\n\nnamespace tacet {\n\n")
-string(APPEND source "std::string_view ReportPage() {\n  static constexpr std::string_view kPage = R\"tacet_page(${page})tacet_page\";\n")
+set(source "// Made by cmake/join_page.cmake from web/. Do not edit.\n#include \"render/joined_pages.h\"\n\nnamespace tacet {\n\n")
+string(APPEND source "std::string_view ${function}() {\n  static constexpr std::string_view kPage = R\"tacet_page(${page})tacet_page\";\n")
 string(APPEND source "  return kPage;\n}\n\n}  // namespace tacet\n")
 file(WRITE ${OUT} "${source}")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table that sorts, filters and shows a page of rows at a time, so that sixteen thousand ranks stay quick.
 //   columns: [{label, value(row): number or string, cell(row): node or text, numeric}]
-//   options: {name, search(row): text, choices: [{label, mark, test(row)}], sort: the column sorted by at first}
+//   options: {name, search(row): text, choices: [{label, mark, test(row)}], sort: the column sorted by at first, down: from its largest, page: rows shown at first}
 
 const PAGE_ROWS = 100;
 
@@ -13,7 +13,9 @@ function compareValues(a, b) {
 }
 
 function dataTable(columns, rows, options) {
-  const state = {sort: options.sort ?? -1, down: false, text: "", choice: null, shown: PAGE_ROWS};
+  const state = {sort: options.sort ?? -1, down: options.down ?? false, text: "", choice: null};
+  const page = options.page ?? PAGE_ROWS;
+  state.shown = page;
   const body = h("tbody");
   const status = h("p.status");
   status.setAttribute("aria-live", "polite");
@@ -71,7 +73,7 @@ function dataTable(columns, rows, options) {
   search.setAttribute("aria-label", "Filter " + options.name + "s");
   search.addEventListener("input", () => {
     state.text = search.value.trim().toLowerCase();
-    state.shown = PAGE_ROWS;
+    state.shown = page;
     draw();
   });
 
@@ -79,7 +81,7 @@ function dataTable(columns, rows, options) {
   for (const choice of options.choices || []) {
     const chip = button("", () => {
       state.choice = state.choice === choice ? null : choice;
-      state.shown = PAGE_ROWS;
+      state.shown = page;
       for (const other of choices.children) other.setAttribute("aria-pressed", other === chip && state.choice !== null);
       draw();
     });
@@ -88,7 +90,7 @@ function dataTable(columns, rows, options) {
     choices.append(chip);
   }
 
-  if (state.sort >= 0) heads[state.sort].setAttribute("aria-sort", "ascending");
+  if (state.sort >= 0) heads[state.sort].setAttribute("aria-sort", state.down ? "descending" : "ascending");
   draw();
   const controls = rows.length > 6 ? h("div.controls", search, choices, status) : null;
   const node = h("div.datatable", controls, h("div.scroll", h("table", h("thead", h("tr", heads)), body)), more);

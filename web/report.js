@@ -1,37 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: sections in the order in which they are asked for.
 
-const SHORT_TITLES = {open: "Open questions", remarks: "Remarks"};  // for the bar at the top
-
-function section(id, title, note, ...children) {
-  const heading = h("h2", title, note ? h("span.faint", note) : null);
-  const node = h("section", heading, children);
-  node.id = id;
-  node.dataset.short = SHORT_TITLES[id] || title;
-  heading.id = id + "-title";
-  node.setAttribute("aria-labelledby", heading.id);
-  return node;
-}
-
-function fact(label, ...value) {
-  const filled = value.filter((part) => part !== "" && part !== null && part !== undefined);
-  return filled.length > 0 ? h("div", h("dt", label), h("dd", filled)) : null;
-}
-
-function list(tag, items) { return items.length > 0 ? h(tag, items.map((item) => h("li", item))) : null; }
-
-function paragraphs(text) {
-  return String(text || "").split(/\n\s*\n/).filter((part) => part.trim() !== "").map((part) => h("p", part));
-}
-
-// Three bars, as many filled as the claim is sure.
-function confidence(level) {
-  const filled = {certain: 3, likely: 2, possible: 1}[level] || 0;
-  const bars = h("span.bars", [1, 2, 3].map((i) => h(i <= filled ? "i.on" : "i")));
-  bars.setAttribute("aria-hidden", "true");
-  return h("span.confidence", bars, level);
-}
-
 function hostsOf(report, ranks) {
   const wanted = new Set(ranks);
   const hosts = new Set(report.ranks.filter((row) => wanted.has(row.rank) && row.host).map((row) => row.host));
@@ -198,20 +167,10 @@ function show(report) {
     report.inputs.length > 0 ? inputsSection(report) : null,
     report.diagnostics.length > 0 ? remarksSection(report) : null,
   ].filter(Boolean);
-  document.getElementById("report").replaceChildren(...sections, hoverCard);
-
-  const links = sections.filter((node) => node.id !== "verdict").map((node) => {
-    const link = h("a", node.dataset.short);
-    link.href = "#" + node.id;
-    return link;
-  });
-  document.getElementById("sections").replaceChildren(...links);
   const explain = report.verdict.cause ? [" More on this cause: ", h("code", "tacet explain " + report.verdict.cause)] : null;
-  document.getElementById("footer").replaceChildren(h("p", "Made by tacet in " + Number(report.seconds || 0).toFixed(2) + " s.", explain));
+  showSections(sections, ["Made by tacet in " + Number(report.seconds || 0).toFixed(2) + " s.", explain]);
 }
 
-addEventListener("beforeprint", () => { for (const node of document.querySelectorAll("details")) node.open = true; });
-addEventListener("keydown", (event) => { if (event.key === "Escape") hideHover(); });
-const loaded = JSON.parse(document.getElementById("report-json").textContent);
+const loaded = readContent();
 show(loaded);
 if (loaded.live) watchLive(loaded);

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/profile_paths.h"
 #include "render/comparison_render.h"
+#include "render/profile_html.h"
 #include "report/benchmark_comparison.h"
 
 namespace tacet {
@@ -67,6 +68,7 @@ Result<ComparisonOptions> ReadThresholds(const Options& options) {
 int RunCompare(const std::vector<std::string>& arguments) {
   auto options = Options::Parse(arguments, {{"--format", 'f', true},
                                             {"--output", 'o', true},
+                                            {"--html", 0, true},
                                             {"--alpha", 0, true},
                                             {"--min-change", 0, true},
                                             {"--gate", 0, true},
@@ -79,8 +81,8 @@ int RunCompare(const std::vector<std::string>& arguments) {
     return Complain({"compare needs two paths",
                      "tacet compare BEFORE AFTER, each the traces of a run or the outputs of a benchmark"});
   const std::string format = options->Value("--format").value_or("text");
-  if (format != "text" && format != "json" && format != "junit")
-    return Complain({"unknown format '" + format + "'", "one of: text json junit"});
+  if (format != "text" && format != "json" && format != "html" && format != "junit")
+    return Complain({"unknown format '" + format + "'", "one of: text json html junit"});
   const std::string gate = options->Value("--gate").value_or("step");
   if (gate != "step" && gate != "any" && gate != "never")
     return Complain({"--gate takes step, any or never, not '" + gate + "'", ""});
@@ -101,7 +103,10 @@ int RunCompare(const std::vector<std::string>& arguments) {
   const ProfileComparison& comparison = *compared;
   const std::string output = options->Value("--output").value_or("");
   const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputIsTerminal());
-  const std::string text = format == "json" ? RenderComparisonJson(comparison)
+  const std::string page = options->Value("--html").value_or("");
+  if (!page.empty() && !WriteOutput(page, RenderComparisonHtml(comparison))) return kUsage;
+  const std::string text = format == "json"   ? RenderComparisonJson(comparison)
+                           : format == "html" ? RenderComparisonHtml(comparison)
                            : format == "junit"
                                ? RenderComparisonJunit(comparison, gate == "any")
                                : RenderComparisonText(comparison, TerminalWidth(), colour, options->Has("--verbose"));
@@ -125,8 +130,9 @@ of each operation. Several tables of one side, in one file or in a folder, are r
 the samples, and every size is tested. With one run a side, only size classes are judged, by the ratios
 of their sizes. Wrong results in B fail the comparison, however fast it is.
 
-  -f, --format F      text (default), json or junit
+  -f, --format F      text (default), json, html (a page with bars) or junit
   -o, --output FILE   write there instead of standard output
+      --html FILE     write the page there as well
       --alpha P       share of false alarms allowed among the differences reported (default 0.05)
       --min-change S  changes below this share are not reported (default 0.01)
       --gate G        what makes the exit code 1: step (default: a slower step; of benchmarks any line), any
@@ -141,6 +147,7 @@ of ours.
 
 Examples:
   tacet compare traces-main/ traces-branch/
+  tacet compare --html comparison.html before/ after/
   tacet compare --format junit -o slowdown.xml before/ after/
   tacet compare --gate any --min-change 0.05 before/ after/
   tacet compare nccl-tests-before/ nccl-tests-after/

@@ -48,6 +48,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
   const auto started = std::chrono::steady_clock::now();
   auto options = Options::Parse(arguments, {{"--format", 'f', true},
                                             {"--output", 'o', true},
+                                            {"--html", 0, true},
                                             {"--fail-on", 0, true},
                                             {"--threads", 'j', true},
                                             {"--max-file-mb", 0, true},
@@ -87,6 +88,8 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const std::string output = options->Value("--output").value_or("");
   const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputIsTerminal());
+  const std::string page = options->Value("--html").value_or("");
+  if (!page.empty() && !WriteOutput(page, RenderHtml(report))) return kUsage;
   if (!WriteOutput(output, Render(report, *format, colour, options->Has("--verbose")))) return kUsage;
   if (nothing_readable)
     return Complain({"none of the files could be read", "see the messages above; check paths and permissions"});
@@ -105,6 +108,7 @@ and the fix. Give it the folders as they are; files it does not know are listed 
 
   -f, --format F      text (default), json, html, junit or sarif
   -o, --output FILE   write there instead of standard output
+      --html FILE     write the page there as well
       --fail-on S     exit with 1 from this severity on: critical, warning (default), note, never
   -v, --verbose       all ranks, all evidence, nothing folded
   -j, --threads N     readers at a time (default: one per core)
@@ -115,7 +119,7 @@ Exit code: 0 nothing above --fail-on, 1 findings, 2 wrong usage or nothing reada
 
 Examples:
   tacet diagnose /shared/job-4711
-  tacet diagnose --format html -o report.html logs/ dumps/
+  tacet diagnose --html report.html logs/ dumps/
   kubectl logs job/train | tacet diagnose -
 )",
                                   RunDiagnose};

@@ -9,6 +9,7 @@
 #include "cli/profile_paths.h"
 #include "render/perfetto_export.h"
 #include "render/profile_csv.h"
+#include "render/profile_html.h"
 #include "render/profile_json.h"
 #include "render/profile_text.h"
 
@@ -58,6 +59,7 @@ std::string Render(const std::vector<ProfileReport>& profiles, const std::string
                    const ProfileTextOptions& text) {
   if (format == "json") return RenderProfileJson(profiles);
   if (format == "csv") return RenderProfileCsv(profiles);
+  if (format == "html") return RenderProfileHtml(profiles);
   std::string out;
   for (const ProfileReport& profile : profiles) out += (out.empty() ? "" : "\n") + RenderProfileText(profile, text);
   return out;
@@ -66,6 +68,7 @@ std::string Render(const std::vector<ProfileReport>& profiles, const std::string
 int RunProfile(const std::vector<std::string>& arguments) {
   auto options = Options::Parse(arguments, {{"--format", 'f', true},
                                             {"--output", 'o', true},
+                                            {"--html", 0, true},
                                             {"--explain", 0, false},
                                             {"--params", 0, true},
                                             {"--tokens", 0, true},
@@ -87,8 +90,8 @@ int RunProfile(const std::vector<std::string>& arguments) {
   if (options->rest().empty())
     return Complain({"profile needs at least one path", "tacet profile FOLDER with the traces of all ranks"});
   const std::string format = options->Value("--format").value_or("text");
-  if (format != "text" && format != "json" && format != "csv" && format != "perfetto")
-    return Complain({"unknown format '" + format + "'", "one of: text json csv perfetto"});
+  if (format != "text" && format != "json" && format != "html" && format != "csv" && format != "perfetto")
+    return Complain({"unknown format '" + format + "'", "one of: text json html csv perfetto"});
   const std::string color = options->Value("--color").value_or("auto");
   if (color != "auto" && color != "always" && color != "never")
     return Complain({"--color takes auto, always or never", ""});
@@ -101,9 +104,12 @@ int RunProfile(const std::vector<std::string>& arguments) {
   if (!jobs) return Complain(jobs.error());
 
   const std::string output = options->Value("--output").value_or("");
-  if (format == "perfetto") return WritePerfetto(output, *jobs) ? kHealthy : kUsage;
+  const std::string page = options->Value("--html").value_or("");
   std::vector<ProfileReport> profiles;
-  for (const Incident& job : *jobs) profiles.push_back(BuildProfile(job, *model));
+  if (format != "perfetto" || !page.empty())
+    for (const Incident& job : *jobs) profiles.push_back(BuildProfile(job, *model));
+  if (!page.empty() && !WriteOutput(page, RenderProfileHtml(profiles))) return kUsage;
+  if (format == "perfetto") return WritePerfetto(output, *jobs) ? kHealthy : kUsage;
   const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputIsTerminal());
   const ProfileTextOptions text{.colour = colour, .width = TerminalWidth(), .verbose = options->Has("--verbose")};
   return WriteOutput(output, Render(profiles, format, text)) ? kHealthy : kUsage;
@@ -120,8 +126,10 @@ dumps with timing, or a pipeline timeline, and tells where the time of a step go
 waiting and transfer of every operation, stragglers and their cost, buckets, shards, bubbles, and the
 three changes that would gain most.
 
-  -f, --format F      text (default), json, csv (table and budgets) or perfetto (one aligned trace)
+  -f, --format F      text (default), json, html (a page with pictures), csv (table and budgets) or perfetto
+                      (one aligned trace)
   -o, --output FILE   write there instead of standard output
+      --html FILE     write the page there as well
       --explain       the definition of every number, and nothing else
       --params N      parameters of the model, active ones of a mixture of experts (7e9 or 7B)
       --tokens N      tokens of one step of the whole job; with --params gives MFU and HFU
@@ -139,6 +147,7 @@ Exit code: 0 done, 2 wrong usage or nothing to profile, 3 a bug of ours.
 
 Examples:
   tacet profile traces/
+  tacet profile --html profile.html traces/
   tacet profile --params 7B --tokens 4M traces/
   tacet profile --format perfetto -o job.json traces/     open it in ui.perfetto.dev
   tacet profile --explain

@@ -185,6 +185,7 @@ std::string RenderComparisonJson(const ProfileComparison& comparison) {
     json.BeginObject();
     json.Key("name").String(line.name);
     json.Key("result").String(Name(line.kind));
+    json.Key("summary").Bool(line.summary);
     json.Key("count_a").Int(static_cast<int64_t>(line.count_a));
     json.Key("count_b").Int(static_cast<int64_t>(line.count_b));
     json.Key("mean_a_ns").Double(line.mean_a);

@@ -1,79 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "render/html_render.h"
 
-#include <cassert>
-#include <string_view>
-
+#include "render/joined_pages.h"
 #include "render/json_render.h"
-#include "render/report_page.h"
+#include "render/page_fill.h"
 #include "render/text_render.h"
 
 namespace tacet {
 namespace {
 
-// In a script element only "</script" and "<!--" end or bend the data, but an escape for every angle bracket is simpler
-// to trust. They can only stand inside strings, where JSON knows the escape. U+2028 and U+2029 (e2 80 a8, e2 80 a9)
-// break lines in old JavaScript.
-std::string EscapeForScript(std::string_view json) {
-  std::string out;
-  out.reserve(json.size() + json.size() / 16);
-  for (size_t i = 0; i < json.size(); ++i) {
-    switch (json[i]) {
-      case '<': out += "\\u003c"; break;
-      case '>': out += "\\u003e"; break;
-      case '&': out += "\\u0026"; break;
-      case '\xe2':
-        if (json.substr(i, 2) == "\xe2\x80" && i + 2 < json.size() &&
-            (json[i + 2] == '\xa8' || json[i + 2] == '\xa9')) {
-          out += json[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
-          i += 2;
-          break;
-        }
-        [[fallthrough]];
-      default: out += json[i];
-    }
-  }
-  return out;
-}
-
-std::string EscapeForHtml(std::string_view text) {
-  std::string out;
-  out.reserve(text.size() + text.size() / 16);
-  for (const char c : text) {
-    switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
-
-// Copies the page up to the mark and leaves the rest in *page. What was filled in before is never searched again, so a
-// report that holds a mark itself changes nothing.
-void Fill(std::string_view* page, std::string_view mark, std::string_view value, std::string* out) {
-  const size_t at = page->find(mark);
-  assert(at != std::string_view::npos);
-  out->append(page->substr(0, at)).append(value);
-  page->remove_prefix(at + mark.size());
-}
-
-// The file on disk may ask nobody; the live page its own server.
 std::string RenderPage(const Report& report, std::string_view live) {
-  const std::string json = RenderJson(report);
-  const std::string shown =
-      EscapeForScript(live.empty() ? json : "{\"live\":" + std::string(live) + "," + json.substr(1));
-  std::string_view page = ReportPage();
-  std::string out;
-  out.reserve(page.size() + shown.size() + 16384);
-  Fill(&page, "{{connect}}", live.empty() ? "" : "connect-src 'self'; ", &out);
-  Fill(&page, "{{title}}", "Tacet: " + std::string(Name(report.verdict.status)), &out);
-  Fill(&page, "{{plain}}", EscapeForHtml(RenderText(report, TextOptions())), &out);
-  Fill(&page, "{{report}}", shown, &out);
-  out += page;
-  return out;
+  std::string json = RenderJson(report);
+  if (!live.empty()) json = "{\"live\":" + std::string(live) + "," + json.substr(1);
+  return FillPage(ReportPage(), {.title = "Tacet: " + std::string(Name(report.verdict.status)),
+                                 .plain = RenderText(report, TextOptions()),
+                                 .json = json,
+                                 .asks_server = !live.empty()});
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "base/json_reader.h"
 #include "render/json_render.h"
-#include "render/report_page.h"
+#include "render/joined_pages.h"
 #include "render/sample_report.h"
 
 namespace tacet {

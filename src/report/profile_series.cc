@@ -11,11 +11,6 @@
 namespace tacet {
 namespace {
 
-struct BudgetPart {
-  std::string_view name;
-  int64_t TimeBudget::*value;
-};
-
 constexpr BudgetPart kParts[] = {
     {"compute without communication", &TimeBudget::compute_only_ns},
     {"hidden communication", &TimeBudget::hidden_ns},
@@ -99,6 +94,8 @@ void AddPipelineKinds(const PipelineTrace& trace, std::vector<ProfileSeries>& ou
 }
 
 }  // namespace
+
+std::span<const BudgetPart> BudgetParts() { return kParts; }
 
 std::string DescribeSizeClass(int64_t size_class) {
   const char* unit = "B";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+
 #include "report/profile_report.h"
 #include "report/profile_table.h"
 
@@ -10,6 +12,13 @@ namespace tacet {
 std::string DescribeSizeClass(int64_t size_class);
 // "all_reduce on default_pg, up to 32 MiB".
 std::string DescribeTableLine(OpKind kind, std::string_view group, int64_t size_class);
+
+// The parts of a budget in the order in which they are shown; they sum to the step.
+struct BudgetPart {
+  std::string_view name;  // of its series
+  int64_t TimeBudget::*value;
+};
+std::span<const BudgetPart> BudgetParts();
 
 // Step time and budget parts by step (over ranks: median, mean), then wait and transfer of every line of the
 // communication table, summed by step (operations without a step count each as one value), and the transfer time per

@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // node browser_report.mjs CHROMIUM FOLDER: what a reader sees of the sample reports, and what an attacker cannot do.
 import assert from "node:assert/strict";
-import {startChromium} from "./chromium.mjs";
+import {openChecks} from "./page_checks.mjs";
 
 const [program, folder] = process.argv.slice(2);
-const browser = await startChromium(program);
-const address = (name) => "file://" + folder + "/" + name + ".html";
+const {check, finish} = await openChecks(program, folder);
 const text = (selector) => `document.querySelector(${JSON.stringify(selector)}).innerText`;
 const howMany = (selector) => `document.querySelectorAll(${JSON.stringify(selector)}).length`;
-let failed = 0;
-
-async function check(what, name, view, body) {
-  const page = await browser.open(address(name), view);
-  try {
-    await body(page);
-    assert.deepEqual(page.complaints.slice(0, 2), [], "the console is silent");
-    assert.deepEqual(page.requests.filter((url) => !url.startsWith("file://")), [], "nothing is fetched");
-    console.log("ok    " + what);
-  } catch (error) {
-    ++failed;
-    console.log("FAIL  " + what + "\n      " + error.message.replaceAll("\n", "\n      "));
-  }
-  await page.close();
-}
 
 await check("the verdict comes first", "hang", {}, async (page) => {
   const verdict = await page.evaluate(text("#verdict"));
@@ -132,6 +116,4 @@ await check("on paper everything is open and dark on light", "hang", {media: "pr
   assert.equal(await page.evaluate("getComputedStyle(document.body).color"), "rgb(29, 28, 26)");
 });
 
-await browser.close();
-console.log(failed === 0 ? "all well" : failed + " failed");
-process.exit(failed === 0 ? 0 : 1);
+await finish();

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# browser_report.sh WRITER [TACET]: opens the sample reports, or with TACET the live page of a server, in a real browser.
+# browser_report.sh WRITER [TACET]: opens the sample reports and profiles, or with TACET the live page of a server, in a real browser.
 # Answers 77 (skipped) where there is none.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,3 +15,4 @@ pages=$(mktemp -d)
 trap 'rm -rf "$pages"' EXIT
 "$1" "$pages"
 node "$here/browser_report.mjs" "$(command -v "$browser")" "$pages"
+node "$here/browser_profile.mjs" "$(command -v "$browser")" "$pages"

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the reports of render/sample_report.h as pages: write_sample_report FOLDER
+// Writes the reports of render/sample_report.h and the profiles of render/sample_profile.h as pages:
+//   write_sample_report FOLDER
 #include <cstdio>
 #include <string>
 #include <utility>
 
 #include "render/html_render.h"
+#include "render/profile_html.h"
+#include "render/sample_profile.h"
 #include "render/sample_report.h"
 
 static bool Write(const std::string& path, const std::string& text) {
@@ -22,5 +25,18 @@ int main(int argc, char** argv) {
       {"ranks64", SampleLarge(64)}, {"ranks16384", SampleLarge(16384)}, {"empty", Report()}};
   for (const auto& [name, report] : pages)
     if (!Write(std::string(argv[1]) + "/" + name + ".html", RenderHtml(report))) return 1;
+  ProfileReport second = SampleProfile(2, 3);
+  second.job = "night run";
+  const std::pair<const char*, std::string> timed[] = {
+      {"profile4", RenderProfileHtml({SampleProfile(4, 3)})},
+      {"profile1024", RenderProfileHtml({SampleProfile(1024, 100'000)})},
+      {"profile_tiny", RenderProfileHtml({SampleTinyProfile()})},
+      {"profile_empty", RenderProfileHtml({ProfileReport()})},
+      {"profile_hostile", RenderProfileHtml({SampleHostileProfile()})},
+      {"profile_two", RenderProfileHtml({SampleProfile(4, 3), second})},
+      {"comparison", RenderComparisonHtml(SampleComparison())},
+      {"comparison_empty", RenderComparisonHtml(ProfileComparison())}};
+  for (const auto& [name, page] : timed)
+    if (!Write(std::string(argv[1]) + "/" + name + ".html", page)) return 1;
   return 0;
 }

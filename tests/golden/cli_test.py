@@ -214,6 +214,21 @@ class Diagnose(unittest.TestCase):
             self.assertEqual(ran.code, 2)
             self.assertIn("cannot write", ran.message)
 
+    def test_pages_beside_the_text(self):
+        traces = GOLDEN.parent / "corpus" / "gpt_ddp_b1"
+        other = GOLDEN.parent / "corpus" / "gpt_ddp_b25"
+        with tempfile.TemporaryDirectory() as tmp:
+            page = pathlib.Path(tmp) / "page.html"
+            for first, title, *arguments in (("HANG", "hang", "diagnose", STUCK), ("communication-bound", "profile: communication-bound", "profile", traces),
+                                             ("step time", "comparison: no significant difference", "compare", traces, other)):
+                ran = tacet(arguments[0], "--html", page, *arguments[1:])
+                self.assertTrue(ran.text.startswith(first), ran.text[:80])
+                self.assertIn(f"<title>Tacet{'' if first != 'HANG' else ':'} {title}</title>", page.read_text())
+                self.assertEqual(tacet(arguments[0], "--html", page / "no", *arguments[1:]).code, 2)
+                alone = tacet(arguments[0], "--format", "html", *arguments[1:])
+                self.assertTrue(alone.text.startswith("<!DOCTYPE html>"))
+                self.assertNotIn("{{", alone.text)
+
     def test_standard_input(self):
         log = (GOLDEN / "rank_stuck_in_one_labelled_log" / "input" / "slurm-4711.out").read_bytes()
         for bytes_in in (log, gzip.compress(log)):

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page of tacet profile: the verdict, what would gain most, then the pictures.
+
+const BOUNDS = {"compute-bound": "good", "communication-bound": "bound", "host-bound": "bound", "pipeline bubble": "bound"};
+
+function adviceItem(advice) {
+  return h("li", advice.what + " ", h("span.gain", (advice.at_most ? "at most " : "") + percent(advice.gain) + " of the step"), advice.why ? h("p", advice.why) : null);
+}
+
+function profileVerdict(job) {
+  const world = job.world_size > 0 ? job.world_size : job.ranks_seen;
+  const node = h("section.verdict." + (BOUNDS[job.verdict] || "calm"),
+    h("p.line", h("span.status", job.verdict), job.job ? h("span.who", job.job) : null),
+    h("h1", job.headline || "Nothing with times was found."),
+    h("dl.facts", job.step_ns > 0 ? fact("Step", describeTime(job.step_ns)) : null, job.steps > 0 ? fact("Recorded steps", job.steps.toLocaleString("en")) : null,
+      world > 0 ? fact("Ranks", world.toLocaleString("en")) : null, job.source ? fact("From", job.source) : null,
+      job.communication_share > 0 ? fact("Communication, of the step", percent(job.communication_share)) : null),
+    job.advice.length > 0 ? h("div.now", h("h2", "What would gain most"), h("ol", job.advice.map(adviceItem))) : null);
+  node.id = "verdict";
+  return node;
+}
+
+function notesSection(job) {
+  const notes = [...job.remarks];
+  if (job.clocks.compared > 1)
+    notes.push(count(job.clocks.compared, "clock") + " compared, " + job.clocks.corrected + " corrected" + (job.clocks.corrected > 0 ? " (by up to " + describeTime(job.clocks.largest_ns) + ")" : "") +
+      "; remaining error up to " + describeTime(job.clocks.worst_error_ns) + ".");
+  return notes.length > 0 ? section("remarks", "Remarks", null, list("ul", notes)) : null;
+}
+
+function definitionsSection(definitions) {
+  const node = h("details.definitions", h("summary", "What every figure means"), h("dl", definitions.map(([name, words]) => [h("dt", name), h("dd", words)])));
+  return section("definitions", "Definitions", null, node);
+}
+
+function showJob(content, job) {
+  const ranks = job.ranks.map((row) => readRank(job, row));
+  const timed = ranks.filter((rank) => rank.step > 0);
+  const sections = [
+    profileVerdict(job),
+    timed.length > 0 && sum(job.mean) > 0 ? budgetSection(job, content.parts, timed) : null,
+    job.lateness.length > 0 || job.stragglers.length > 0 ? waitsSection(job) : null,
+    timed.length > 1 ? ranksSection(job, content.parts, timed) : null,
+    job.steps_drawn.length > 1 ? stepsSection(job, content.parts) : null,
+    job.table.length > 0 ? communicationSection(job) : null,
+    strategiesSection(job),
+    job.memory.length > 0 ? memorySection(job) : null,
+    notesSection(job),
+    definitionsSection(content.definitions),
+  ].filter(Boolean);
+  showSections(sections, ["Made by ", h("code", "tacet profile"), ". Times are of the recorded steps; the same as data: ", h("code", "tacet profile --format json")]);
+  if (content.jobs.length < 2) return;
+  const bar = h("div.choices.jobs-bar", content.jobs.slice(0, 50).map((other, index) => {
+    const pick = button(other.job || "job " + (index + 1), () => showJob(content, other));
+    pick.setAttribute("aria-pressed", other === job);
+    return pick;
+  }));
+  document.getElementById("report").prepend(bar);
+}
+
+const loaded = readContent();
+if (loaded.jobs.length > 0) showJob(loaded, loaded.jobs[0]);

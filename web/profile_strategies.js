@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelines, replays, buckets, shards, experts, utilisation and memory: each only where the job has it.
+
+function pipelinePanel(pipeline) {
+  const longest = pipeline.by_stage.reduce((most, stage) => Math.max(most, stage.compute_ns + stage.waiting_ns + stage.idle_ns), 0);
+  const facts = h("dl.facts", fact("Stages", String(pipeline.stages)), fact("Microbatches", String(pipeline.microbatches)), fact("Schedule", pipeline.schedule),
+    pipeline.chunks > 1 ? fact("Chunks a stage", String(pipeline.chunks)) : null, pipeline.replicas > 1 ? fact("Replicas", String(pipeline.replicas)) : null,
+    fact("Bubble, measured", percent(pipeline.bubble)), fact("Bubble, theoretical", percent(pipeline.theoretical_bubble)));
+  const heavy = pipeline.heaviest_stage >= 0
+    ? h("p", "Stage " + pipeline.heaviest_stage + " computes " + pipeline.imbalance.toFixed(2) + " times as long as the others; equal stages would save ", h("b", percent(pipeline.balance_gain)), ".") : null;
+  return h("div.panel", h("h3", "Pipeline"), facts,
+    h("ul.legend", [["p0", "compute"], ["p2", "waiting for other stages"], ["p5", "idle"]].map(([mark, word]) => h("li", h("i.dot." + mark), word + ", a step"))),
+    barLines(pipeline.by_stage.map((stage) => ["stage " + stage.stage + ", " + describeRanks(stage.ranks, 4), [stage.compute_ns, stage.waiting_ns, stage.idle_ns], longest,
+      describeTime(stage.compute_ns) + " compute"]), ["p0", "p2", "p5"]), heavy);
+}
+
+// The slowest parts first; 1.00 costs nothing.
+function slowdownLines(named) {
+  const finite = named.filter(([, value]) => Number.isFinite(value)).sort((a, b) => b[1] - a[1]).slice(0, 8);
+  const most = finite.reduce((top, [, value]) => Math.max(top, value - 1), 0.05);
+  return finite.length > 0 ? barLines(finite.map(([name, value]) => [name, [value - 1], most, value.toFixed(2)]), ["p2"]) : null;
+}
+
+function replayPanel(replay) {
+  if (!replay.valid) return h("div.panel", h("h3", "What-if replay"), h("p", "Not possible: " + replay.problem));
+  const indexed = (name, values) => values.map((value, i) => [name + " " + i, value]);
+  return h("div.panel", h("h3", "What-if replay"),
+    h("p", "The recorded step takes ", h("b", replay.slowdown.toFixed(2)), " times the step in which every operation takes the usual time of its kind: recorded " + describeTime(replay.recorded_ns) +
+      ", replayed " + describeTime(replay.replayed_ns) + ", ideal " + describeTime(replay.ideal_ns) + " a step; " + count(replay.steps, "step") + "."),
+    h("p", "The worst " + count(replay.worst_workers, "worker") + " explain " + percent(replay.m_w) + " of the slowdown, the last stage " + percent(replay.m_s) + "."),
+    replay.missing.length > 0 ? h("p.faint", "Not recorded: " + replay.missing.join(", ")) : null,
+    [["Slowdown by the times of one kind of operation alone", Object.entries(replay.by_operation)],
+      ["Of one data-parallel rank alone", indexed("data-parallel rank", replay.by_dp_rank)],
+      ["Of one stage alone", indexed("stage", replay.by_stage)]].map(([title, values]) => {
+      const lines = slowdownLines(values);
+      return lines ? [h("h3.between", title), lines] : null;
+    }));
+}
+
+function bucketRow(bucket, index, end) {
+  const bar = h("div.gantt");
+  for (const [mark, from, to] of [["p4", bucket.ready_ns, bucket.start_ns], ["p1", bucket.start_ns, bucket.end_ns]]) {
+    if (!(to > from) || !(end > 0)) continue;
+    const piece = h("i." + mark);
+    piece.style.left = 100 * from / end + "%";
+    piece.style.width = 100 * (to - from) / end + "%";
+    bar.append(piece);
+  }
+  bar.setAttribute("aria-hidden", "true");
+  return h("div.row", h("span.name", "bucket " + index + ", " + describeBytes(bucket.bytes)), bar, h("span.number", describeTime(bucket.start_ns) + " to " + describeTime(bucket.end_ns)));
+}
+
+function ddpPanel(ddp) {
+  const end = ddp.buckets.reduce((last, bucket) => Math.max(last, bucket.end_ns), 0);
+  const best = ddp.recommended_bucket_cap_mb;
+  const longest = ddp.predictions.reduce((most, one) => Math.max(most, one.step_ns), 0);
+  return h("div.panel", h("h3", "Data parallel: DDP on " + clean(ddp.group)),
+    h("p", count(ddp.buckets.length, "bucket") + ". ",
+      best === null ? "No other bucket_cap_mb is predicted to be clearly better." : ["bucket_cap_mb=" + best.toFixed(0) + " is predicted to save ", h("b", percent(ddp.gain)), " of the step."]),
+    h("ul.legend", h("li", h("i.dot.p4"), "gradients ready, all-reduce not begun"), h("li", h("i.dot.p1"), "all-reduce runs"), h("li.faint", "time from the start of the step")),
+    h("div.lines", ddp.buckets.slice(0, 48).map((bucket, i) => bucketRow(bucket, i, end))),
+    ddp.buckets.length > 48 ? h("p.faint", "The first 48 of " + ddp.buckets.length + " buckets.") : null,
+    ddp.predictions.length > 0 ? [h("h3.between", "Predicted step by bucket_cap_mb"),
+      barLines(ddp.predictions.map((one) => [one.bucket_cap_mb.toFixed(0) + " MB", [one.step_ns], longest, describeTime(one.step_ns)]), ["p0"])] : null);
+}
+
+function fsdpPanel(fsdp) {
+  return h("div.panel", h("h3", "Sharded: FSDP or ZeRO on " + clean(fsdp.group)),
+    h("p", "Parameters " + describeBytes(fsdp.parameter_bytes) + (fsdp.parameters_known ? "" : " (from the scatters)") + ", " + describeBytes(fsdp.kept_bytes) + " kept after the forward pass."),
+    plainTable(["A step", "Measured", "Theory", "Ratio", "Hidden"], [
+      ["gather", describeBytes(fsdp.gather_bytes), describeBytes(fsdp.expected_gather_bytes), fsdp.gather_ratio.toFixed(2), percent(fsdp.hidden_gathers)],
+      ["scatter", describeBytes(fsdp.scatter_bytes), describeBytes(fsdp.expected_scatter_bytes), fsdp.scatter_ratio.toFixed(2), percent(fsdp.hidden_scatters)]], (i) => i > 0),
+    fsdp.units.length > 0 ? [h("h3.between", "Units, in order"), barLines(fsdp.units.slice(0, 48).map((unit, i) => ["unit " + i + ", " + describeBytes(unit.bytes),
+      [unit.gather_ns * unit.hidden, unit.gather_ns * (1 - unit.hidden)], fsdp.units.reduce((most, one) => Math.max(most, one.gather_ns), 0),
+      describeTime(unit.gather_ns) + " a gather, " + percent(unit.hidden) + " hidden"]), ["p1", "p2"])] : null);
+}
+
+function expertsPanel(experts) {
+  const most = experts.members.reduce((top, one) => Math.max(top, one.received_bytes), 0);
+  const busiest = [...experts.members].sort((a, b) => b.received_bytes - a.received_bytes).slice(0, MANY_RANKS);
+  return h("div.panel", h("h3", "All-to-all on " + clean(experts.group)),
+    h("p", Number(experts.calls.toPrecision(3)) + " calls and " + describeTime(experts.transfer_ns) + " of transfer a step (" + percent(experts.transfer_share) + "). ",
+      experts.sized ? ["The busiest rank receives " + experts.imbalance.toFixed(2) + " times the mean in a call, " + experts.lasting_imbalance.toFixed(2) + " times over all; even calls would save ",
+        h("b", percent(experts.balance_gain)), "."] : "The trace has no sizes: whether the calls are even is not known."),
+    most > 0 ? barLines(busiest.map((one) => ["rank " + one.rank, [one.received_bytes], most, one.received_bytes < 0 ? "?" : describeBytes(one.received_bytes) + " received"]), ["p1"]) : null,
+    most > 0 && busiest.length < experts.members.length ? h("p.faint", "The " + busiest.length + " that receive most of " + experts.members.length + ".") : null);
+}
+
+function utilisationPanel(one) {
+  if (one.peak_tflops <= 0) return h("div.panel", h("h3", "Utilisation"), h("p", "The device's peak is not known; give --peak-tflops."));
+  return h("div.panel", h("h3", "Utilisation, from " + clean(one.source)), h("dl.facts",
+    one.mfu !== null ? fact("MFU", percent(one.mfu)) : null, one.hfu !== null ? fact("HFU", percent(one.hfu)) : null,
+    fact("Peak of a device", one.peak_tflops.toPrecision(3) + " TFLOP/s"), fact("Work of a device and step", Number((one.flops / 1e12).toPrecision(3)) + " TFLOP")));
+}
+
+// [rank, allocated, reserved, device, stays, passing, parameters, fragmentation, out of memory, pressure]
+function memorySection(job) {
+  const whole = job.memory.reduce((most, row) => Math.max(most, row[2]), 0);
+  const bytes = (label, at) => ({label, value: (row) => row[at], cell: (row) => (row[at] === null || row[at] < 0 ? "?" : describeBytes(row[at])), numeric: true});
+  const table = dataTable([
+    {label: "Rank", value: (row) => row[0], cell: (row) => nameRank(row[0]), numeric: true},
+    bytes("Allocated", 1), bytes("Reserved", 2), bytes("Device", 3),
+    {label: "Parts of reserved", value: (row) => row[2], cell: (row) => stackBar([row[6] ?? 0, row[4], row[5], Math.max(0, row[2] - row[1])], whole, ["p0", "p1", "p4", "p5"])},
+    bytes("Parameters", 6), bytes("Stays", 4), bytes("Passing", 5),
+    {label: "Fragmented", value: (row) => row[7], cell: (row) => percent(row[7]), numeric: true},
+    {label: "Pressure", value: (row) => (row[8] ? 2 : row[9] ? 1 : 0), cell: (row) => (row[8] ? "out of memory" : row[9] ? "yes" : "")},
+  ], job.memory, {name: "rank", sort: 2, down: true, page: MANY_RANKS, search: (row) => "rank " + nameRank(row[0]) + "."});
+  const words = [["p0", "parameters"], ["p1", "stays: optimizer state, buckets"], ["p4", "passing: activations, gradients, workspace"], ["p5", "reserved beyond the peak of tensors"]];
+  return section("memory", "Memory", "at its peak", h("ul.legend", words.map(([mark, word]) => h("li", h("i.dot." + mark), word))), table.node);
+}
+
+function strategiesSection(job) {
+  const panels = [
+    job.pipeline ? pipelinePanel(job.pipeline) : null, job.what_if.map(replayPanel), job.ddp ? ddpPanel(job.ddp) : null,
+    job.fsdp ? fsdpPanel(job.fsdp) : null, job.all_to_all ? expertsPanel(job.all_to_all) : null, job.utilisation ? utilisationPanel(job.utilisation) : null,
+  ].flat().filter(Boolean);
+  return panels.length > 0 ? section("strategy", "How the work is split", null, panels) : null;
+}
