@@ -126,6 +126,51 @@ Continuation Follow(const MemberCalls& odd, const MemberCalls& usual, uint32_t s
   return result;
 }
 
+constexpr uint32_t kLongestRound = 512;
+
+bool Repeats(const MemberCalls& member, uint32_t from, uint32_t length) {
+  for (uint32_t k = 0; k < length; ++k)
+    if (!Same(member.Find(from + k), member.Find(from + length + k))) return false;
+  return true;
+}
+
+// The number of the last call like `call` below `seq`, 0 none.
+uint32_t LastLike(const MemberCalls& member, const Call& call, uint32_t seq) {
+  for (uint32_t back = 1; back <= 16 * kLongestRound && back < seq; ++back) {
+    const Call* earlier = member.Find(seq - back);
+    if (!earlier) return 0;
+    if (Same(earlier, &call)) return seq - back;
+  }
+  return 0;
+}
+
+// The others stand still before one can see how they go on, but the call comes every so many rounds, and here it comes
+// one round too early.
+uint32_t RoundTooEarly(const MemberCalls& odd, const MemberCalls& usual, uint32_t seq) {
+  const Call& call = *odd.Find(seq);
+  const uint32_t last = LastLike(usual, call, seq);
+  const uint32_t before = last > 0 ? LastLike(usual, call, last) : 0;
+  if (before == 0 || last - before <= seq - last) return 0;
+  const uint32_t length = last - before - (seq - last);
+  const bool is_round =
+      length >= 2 && length <= kLongestRound && seq > 2 * length && Repeats(usual, seq - 2 * length, length);
+  return is_round ? length : 0;
+}
+
+// The odd one goes on as the others do after one more round of what they did last: it left a whole round out, and the
+// call that seems to be too many is the one that follows the round.
+//     usual  a b c | a b c | d        odd  a b c | d
+uint32_t RoundLeftOut(const MemberCalls& odd, const MemberCalls& usual, uint32_t seq) {
+  const Call* call = odd.Find(seq);
+  for (uint32_t length = 2; length <= kLongestRound && length < seq; ++length) {
+    const Call* after = usual.Find(seq + length);
+    if (!after) return RoundTooEarly(odd, usual, seq);
+    if (Same(call, after) && Repeats(usual, seq - length, length) && !Follow(odd, usual, seq, 0, length).broke)
+      return length;
+  }
+  return 0;
+}
+
 void ReadContinuation(const GroupCalls& group, CallDifference& difference) {
   if (difference.odd.empty()) return;
   const MemberCalls* odd = MemberOf(group, difference.odd.front());
@@ -137,8 +182,10 @@ void ReadContinuation(const GroupCalls& group, CallDifference& difference) {
   const Continuation extra = Follow(*odd, *usual, difference.seq, 1, 0);
   if (!skipped.broke && skipped.agree > same.agree && skipped.agree >= extra.agree)
     difference.reading = CallDifference::Reading::skipped;
-  if (!extra.broke && extra.agree > same.agree && extra.agree > skipped.agree)
-    difference.reading = CallDifference::Reading::extra;
+  if (!extra.broke && extra.agree > same.agree && extra.agree > skipped.agree) {
+    difference.round = RoundLeftOut(*odd, *usual, difference.seq);
+    difference.reading = difference.round > 0 ? CallDifference::Reading::skipped : CallDifference::Reading::extra;
+  }
 }
 
 std::optional<CallDifference> FirstDifference(const GroupCalls& group) {

@@ -158,6 +158,20 @@ size_t CallsToCompare(const CallStream& stream) {
   return count;
 }
 
+// A batch is what its members are, in whatever order they were put into it.
+uint64_t SymbolOfBatch(const CallStream& stream, uint32_t end, PeerReader& peers) {
+  uint32_t first = end;
+  while (first > 0 && stream.calls[first - 1].has(kCoalescedMember) &&
+         stream.calls[first - 1].group == stream.calls[end].group)
+    --first;
+  uint64_t members = 0;
+  for (uint32_t i = first; i < end; ++i) {
+    const uint64_t kind = Mix(1, static_cast<uint64_t>(stream.calls[i].kind));
+    members += IsPointToPoint(stream.calls[i].kind) ? Mix(kind, peers.Distance(i)) : kind;
+  }
+  return members;
+}
+
 std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
   std::vector<Track> tracks;
   const bool use_names = source != CallSource::nccl_log || AllGroupsHaveNames(incident, source);
@@ -174,7 +188,9 @@ std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
       if (source == CallSource::black_box && holes.IsBehindHole(call)) break;
       track.calls.push_back(i);
       const uint64_t symbol = Mix(classes.ClassOf(call.group), static_cast<uint64_t>(call.kind));
-      track.symbols.push_back(IsPointToPoint(call.kind) ? Mix(symbol, peers.Distance(i)) : symbol);
+      track.symbols.push_back(IsPointToPoint(call.kind) ? Mix(symbol, peers.Distance(i))
+                              : call.has(kCoalescedEnd) ? Mix(symbol, SymbolOfBatch(stream, i, peers))
+                                                        : symbol);
     }
     tracks.push_back(std::move(track));
   }
@@ -242,6 +258,21 @@ bool ClassifyBlock(const Track& odd, const Track& usual, size_t at, Divergence::
   return false;
 }
 
+// The odd one goes on as the others do after one more round of what they did last: it left a whole round out, and the
+// call that seems to be too many is the one that follows the round.
+//     usual  a a a | a a a | b        odd  a a a | b
+bool LeftRoundOut(const Track& odd, const Track& usual, size_t at) {
+  constexpr size_t kLongestRound = 512;
+  for (size_t length = 2; length <= std::min(at, kLongestRound) && at + length < usual.symbols.size(); ++length) {
+    if (usual.symbols[at + length] != odd.symbols[at]) continue;
+    if (!std::equal(usual.symbols.begin() + static_cast<long>(at - length),
+                    usual.symbols.begin() + static_cast<long>(at), usual.symbols.begin() + static_cast<long>(at)))
+      continue;
+    return !Follow(odd, at, usual, at + length).broke;
+  }
+  return false;
+}
+
 // How the odd one goes on. False when it does not find back: then it may simply play another role.
 bool Classify(const Track& odd, const Track& usual, size_t at, Divergence::Kind* kind) {
   const bool odd_has_next = at + 1 < odd.symbols.size(), usual_has_next = at + 1 < usual.symbols.size();
@@ -261,8 +292,8 @@ bool Classify(const Track& odd, const Track& usual, size_t at, Divergence::Kind*
   if (!skipped_fits && !extra_fits)
     return ClassifyBlock(odd, usual, at, kind) || in_step.agree + 1 >= kLookAhead ||
            (!odd_has_next && at >= kEnoughHistory);
-  *kind = skipped_fits && (!extra_fits || skipped.agree > extra.agree) ? Divergence::Kind::skipped
-                                                                       : Divergence::Kind::extra;
+  const bool skipped_more = skipped_fits && (!extra_fits || skipped.agree > extra.agree);
+  *kind = skipped_more || LeftRoundOut(odd, usual, at) ? Divergence::Kind::skipped : Divergence::Kind::extra;
   return true;
 }
 
@@ -285,8 +316,7 @@ class Comparison {
 
  private:
   void Walk(std::vector<size_t> members, size_t at, std::vector<std::pair<std::vector<size_t>, size_t>>& open) {
-    size_t shared = 0;
-    for (; members.size() > 1; ++at, ++shared) {
+    for (; members.size() > 1; ++at) {
       std::erase_if(members, [&](size_t m) { return at >= tracks_[m].symbols.size(); });
       if (members.size() < 2) return;
       std::map<uint64_t, std::vector<size_t>> parts;
@@ -305,9 +335,11 @@ class Comparison {
     }
   }
 
-  // Few against many, after a long common history, and the odd ones find back into step: a fault, not a role.
+  // Few against many, after a long common history, and the odd ones find back into step: a fault, not a role. The
+  // stages of a pipeline begin alike and leave each other one by one, each in its own order.
   bool Blame(const std::vector<size_t>& odd, const std::vector<size_t>& usual, size_t at) {
     if (odd.size() * 2 > usual.size() || at < kEnoughHistory) return false;
+    if ((IsTransfer(odd[0], at) || IsTransfer(usual[0], at)) && !StayTogether(usual, at)) return false;
     Divergence divergence{.source = source_, .shared_calls = at};
     if (!Classify(tracks_[odd[0]], tracks_[usual[0]], at, &divergence.kind)) return false;
     for (const size_t m : odd) divergence.odd.push_back(tracks_[m].stream->rank);
@@ -318,6 +350,16 @@ class Comparison {
     divergence.usual_call = &divergence.usual_stream->calls[tracks_[usual[0]].calls[at]];
     found_.push_back(std::move(divergence));
     return true;
+  }
+
+  bool IsTransfer(size_t track, size_t at) const {
+    const Call& call = tracks_[track].stream->calls[tracks_[track].calls[at]];
+    return IsPointToPoint(call.kind) || call.has(kPointToPoint);
+  }
+
+  bool StayTogether(const std::vector<size_t>& members, size_t at) const {
+    return std::none_of(members.begin() + 1, members.end(),
+                        [&](size_t m) { return Follow(tracks_[m], at, tracks_[members[0]], at).broke; });
   }
 
   CallSource source_;

@@ -170,8 +170,9 @@ SignsOfLife ReadSignsOfLife(const Incident& incident) {
     if (!stream.rank.known()) continue;
     RankLife& life = signs.ranks[stream.rank];
     life.has_cut_file |= stream.cut;
-    if (stream.source == CallSource::flight_recorder || stream.source == CallSource::black_box)
-      (stream.stub ? life.has_stub_record : life.has_record) = true;
+    if (stream.source != CallSource::flight_recorder && stream.source != CallSource::black_box) continue;
+    (stream.stub ? life.has_stub_record : life.has_record) = true;
+    life.has_dump |= !stream.stub && stream.source == CallSource::flight_recorder;
   }
   for (const Event& event : incident.events) {
     if (!event.rank.known()) continue;

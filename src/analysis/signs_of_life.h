@@ -36,6 +36,7 @@ bool CameBefore(const Event& a, const Event& b);
 struct RankLife {
   Rank rank;
   bool has_record = false;       // a flight record or black box with content
+  bool has_dump = false;         // a flight record with content: written by the process when others waited already
   bool has_stub_record = false;  // a dump file, but the recorder was off or nothing had been issued
   bool has_nccl_log = false;
   bool has_output = false;  // stdout or stderr
@@ -66,7 +67,7 @@ struct RankLife {
   int64_t last_wall_ns = kNoTime;
   // Something of the process ran after the others had begun to wait.
   bool has_voice() const {
-    return has_stack || has_record || has_stub_record || asked_to_dump || timeout || lost_peer || store_lost ||
+    return has_stack || has_dump || has_stub_record || asked_to_dump || timeout || lost_peer || store_lost ||
            consequence || exception || exited || finished || gpu_error;
   }
   bool any() const { return has_record || has_stub_record || has_nccl_log || has_output || has_stack; }

@@ -52,12 +52,19 @@ std::map<Rank, RootView> JoinRoots(const Incident& incident, const Analyses& ana
       view.silent_only &= silent;
     }
   }
-  // Whoever a better record shows waiting is a victim, even if its log stops early because its last call failed.
+  // Whoever a better record shows waiting is a victim, even if its log stops early because its last call failed. A call
+  // that was only issued, as far as that record tells, may well be the one the rank's GPU does not get to.
+  const auto only_issued = [&](const WaitRoot& root, const Call& call) {
+    return root.kind == RootKind::gpu_not_started && call.state == CallState::enqueued;
+  };
   for (const SourceAnalysis& source : analyses.sources) {
     std::set<Rank> own_roots;
     for (const WaitRoot& root : source.waits.roots) own_roots.insert(root.rank);
-    for (const auto& [rank, call] : source.waits.blocked_in)
-      if (!own_roots.contains(rank)) roots.erase(rank);
+    for (const auto& [rank, call] : source.waits.blocked_in) {
+      const auto found = roots.find(rank);
+      if (found == roots.end() || own_roots.contains(rank)) continue;
+      if (call == nullptr || !only_issued(*found->second.root, *call)) roots.erase(found);
+    }
   }
   std::erase_if(roots, [&](const auto& root) { return WentBeyond(incident, analyses, *root.second.root); });
   // A rank that lost one kind of record but keeps up, or waits itself, in another is no root.

@@ -34,7 +34,7 @@ bool ExplainsItself(const RankLife& life) {
 
 bool HasAWord(const RankLife& life) {
   return life.gpu_error || life.exception || life.consequence || life.lost_peer || life.timeout || life.asked_to_dump ||
-         life.has_record || life.init_error || life.store_lost;
+         life.has_dump || life.init_error || life.store_lost;
 }
 
 struct Census {
@@ -104,15 +104,21 @@ bool SomebodyLeft(const SignsOfLife& signs, const Census& census) {
          !CameLongAfterTheLastStep(signs, *census.closing);
 }
 
-// Silence in one kind of file may have a reason of that file's own; in two it is the process'.
+// Silence in one kind of file may have a reason of that file's own; in two it is the process'. The same when all others
+// tell of trouble in that kind of file, and its own is whole.
 void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_left) {
   for (RankLife* life : census.silent) life->vanished = life->has_output && life->has_nccl_log;
   if (!somebody_left) return;
   for (RankLife* life : census.silent) {
     if (life->has_voice() || !(life->has_nccl_log || life->has_output)) continue;
-    life->fell_silent = std::all_of(signs.ranks.begin(), signs.ranks.end(), [&](const auto& other) {
-      return other.first == life->rank || other.second.has_voice() || other.second.shared_gpu_error;
-    });
+    const auto all_others = [&](auto has) {
+      return std::all_of(signs.ranks.begin(), signs.ranks.end(),
+                         [&](const auto& other) { return other.first == life->rank || has(other.second); });
+    };
+    life->fell_silent = all_others([](const RankLife& other) { return other.has_voice() || other.shared_gpu_error; });
+    life->vanished |= life->fell_silent && census.silent.size() == 1 && life->has_output && !life->has_cut_file &&
+                      signs.ranks.size() > 2 &&
+                      all_others([](const RankLife& other) { return other.has_output && other.shared_gpu_error; });
   }
 }
 

@@ -20,9 +20,11 @@ bool IsSameRun(const Call& member, const Call& next) {
 }
 
 // The closing entry has is_p2p False even for a batch of sends and receives; its members tell which counter it has.
-bool Closes(const FlightEntry& end, const Call& member) {
+// What has completed by itself belongs to it only if no send or receive came between, whose batch has lost its members.
+bool Closes(const FlightEntry& end, const Call& member, const FlightEntry& member_entry) {
   const bool by_p2p = member.has(kPointToPoint) && end.p2p_seq >= 0;
-  return Number(by_p2p ? end.p2p_seq : end.collective_seq) == member.seq && member.state != CallState::completed;
+  if (Number(by_p2p ? end.p2p_seq : end.collective_seq) != member.seq) return false;
+  return member.state != CallState::completed || (!by_p2p && end.p2p_seq == member_entry.p2p_seq);
 }
 
 // A closing entry whose members the ring has lost: it is of the p2p counter if that one alone moved on.
@@ -40,6 +42,13 @@ void Close(const OpenRun& run, Call& end, std::vector<Call>& calls) {
     member.start_wall_ns = end.start_wall_ns;
     member.finish_wall_ns = end.finish_wall_ns;
   }
+}
+
+// A coalesced group of one collective is that collective:
+//   nccl:allreduce_coalesced [[4096], [4096]] #349 (completed), nccl:coalesced #349 (scheduled)
+void ShowMember(Call& member, Call& end) {
+  member.flags = static_cast<decltype(member.flags)>(member.flags & ~kCoalescedMember);
+  end.flags = static_cast<decltype(end.flags)>((end.flags & ~kCoalescedEnd) | kCoalescedMember);
 }
 
 }  // namespace
@@ -68,7 +77,7 @@ void MarkCoalesced(const std::vector<FlightEntry>& entries, size_t group_count, 
       }
       run.members.push_back(static_cast<uint32_t>(i));
     } else {
-      const bool has_members = !run.members.empty() && Closes(entry, stream.calls[run.members.back()]);
+      const bool has_members = !run.members.empty() && Closes(entry, stream.calls[run.members.back()], *run.last);
       const bool by_p2p =
           has_members ? stream.calls[run.members.back()].has(kPointToPoint) : CountsAsPointToPoint(entry, run.last);
       if (by_p2p && !call.has(kPointToPoint)) {
@@ -76,6 +85,7 @@ void MarkCoalesced(const std::vector<FlightEntry>& entries, size_t group_count, 
         if (entry.p2p_seq >= 0) call.seq = Number(entry.p2p_seq);
       }
       if (has_members) Close(run, call, stream.calls);
+      if (has_members && run.members.size() == 1 && !by_p2p) ShowMember(stream.calls[run.members.back()], call);
       run.members.clear();
     }
     run.last = &entry;
