@@ -35,11 +35,11 @@ def batch(job, width=512):
     return torch.randn(32, width, device=job.DEVICE)
 
 
-def mistakes(job, step, model):
+def mistakes(job, step, model, width=512):
     """What one rank does alone. True when it leaves the rest of the step out."""
     if job.guilty("evaluates-alone", step=step):
         with torch.no_grad():
-            print("validation loss", model(batch(job)).square().mean().item(), flush=True)
+            print("validation loss", model(batch(job, width)).square().mean().item(), flush=True)
     if job.guilty("state-alone", step=step):
         full = {name: value.full_tensor() if hasattr(value, "full_tensor") else value for name, value in model.state_dict().items()}
         torch.save(full, f"/tmp/model_{job.RANK}.pt")
@@ -50,12 +50,12 @@ def mistakes(job, step, model):
     return job.guilty("not-finite", step=step)
 
 
-def train(job, model, optimizer, forward=None):
+def train(job, model, optimizer, width=512):
     for step in job.steps():
         job.before_step(step)
-        if mistakes(job, step, model):
+        if mistakes(job, step, model, width):
             continue
-        loss = (forward or model)(batch(job)).square().mean()
+        loss = model(batch(job, width)).square().mean()
         loss.backward()
         if step % 5 == 0:
             job.reduce_once(step, loss.detach().clone().repeat(1024))
@@ -142,13 +142,13 @@ def loop_batchnorm(job):
     layers = [layer for _ in range(3) for layer in (nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU())]
     model = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(*layers)).to(job.DEVICE)
     model = nn.parallel.DistributedDataParallel(model, device_ids=[0], bucket_cap_mb=1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    train(job, model, optimizer, forward=lambda _: model(batch(job, width)))
+    train(job, model, torch.optim.SGD(model.parameters(), lr=1e-3), width)
 
 
 def loop_graph(job):
     """Compute and all-reduce captured once in a CUDA graph, then replayed."""
     weight, out = torch.randn(1024, 1024, device=job.DEVICE), torch.zeros(1024, 1024, device=job.DEVICE)
+    out.copy_(weight @ weight)  # cuBLAS and NCCL set themselves up before the capture
     dist.all_reduce(out)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
