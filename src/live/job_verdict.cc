@@ -25,16 +25,32 @@ std::string Describe(const HangSuspicion& suspicion) {
   return out;
 }
 
+ProcessState StateOf(ProcessSight sight) {
+  switch (sight) {
+    case ProcessSight::stopped: return ProcessState::stopped;
+    case ProcessSight::uninterruptible: return ProcessState::uninterruptible;
+    case ProcessSight::zombie: return ProcessState::zombie;
+    case ProcessSight::gone: return ProcessState::gone;
+    default: return ProcessState::unknown;
+  }
+}
+
 // What the agent saw of the process counts like what a sibling saw; where a rank has its host to itself it is the only
-// witness. Only an end is told: one look cannot tell a stopped process from one that stops for a moment.
+// witness. One look cannot tell a stopped process from one that stops for a moment; a heart that has missed beats can.
 void AddSight(const FetchedBox& box, Fragment& fragment) {
-  if (fragment.pulses.empty() || !HasEnded(box.sight) || box.seen_wall_ns == 0) return;
+  if (fragment.pulses.empty() || box.seen_wall_ns == 0) return;
   const Pulse& pulse = fragment.pulses.front();
+  const ProcessState state = StateOf(box.sight);
+  constexpr int64_t kBeats = 3, kLeastNs = 3'000'000'000;
+  const bool missed = pulse.interval_ns > 0 && pulse.last_beat_wall_ns != kNoTime &&
+                      box.seen_wall_ns - pulse.last_beat_wall_ns > std::max(kBeats * pulse.interval_ns, kLeastNs);
+  if (state == ProcessState::unknown || (!HasEnded(box.sight) && !missed)) return;
   Sight& sight = fragment.sights.emplace_back();
   sight.speaker = pulse.speaker;  // of the same host; its own box stands for the agent that read it
+  if (pulse.speaker < fragment.speakers.size()) sight.rank = fragment.speakers[pulse.speaker].rank;
   sight.pid = pulse.pid;
   sight.start_jiffies = pulse.start_jiffies;
-  sight.state = box.sight == ProcessSight::zombie ? ProcessState::zombie : ProcessState::gone;
+  sight.state = state;
   sight.since_wall_ns = sight.seen_wall_ns = box.seen_wall_ns;
   sight.source = pulse.source;
 }

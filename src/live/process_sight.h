@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "live/box_state.h"
 
@@ -20,14 +23,32 @@ struct ProcessName {
 // "1234 (python train) T 1 ... 8273645 ...": state and field 22. False where the text is none.
 bool ParseProcStat(std::string_view text, char* state, uint64_t* start_jiffies);
 
-// Looks processes up in /proc (or in a folder that plays it, for tests).
+// "NSpid:\t17620\t2\n" of /proc/PID/status: the number of the process in each namespace, the innermost last. 0 where
+// the process is in the namespace of the reader, or the text tells nothing.
+int64_t ParseInnerPid(std::string_view status);
+
+// Looks processes up in /proc (or in a folder that plays it, for tests). A process of an inner pid namespace, such as a
+// pod's, is found by its number there and its start, where /proc shows it (hostPID: true).
 class ProcessLooker {
  public:
   explicit ProcessLooker(std::string proc = "/proc");
-  ProcessSight Look(const ProcessName& name) const;
+  ProcessSight Look(const ProcessName& name);
   const std::string& boot_id() const { return boot_id_; }
 
  private:
+  using InnerName = std::tuple<uint64_t, int64_t, uint64_t>;  // namespace, pid in it, start
+  struct Found {
+    int64_t pid = 0;  // here; 0 not found
+    int searches = 0;
+    int64_t searched_ns = 0;
+  };
+  ProcessSight LookAt(int64_t pid, uint64_t start_jiffies) const;
+  ProcessSight LookInside(const ProcessName& name);
+  void ListInnerProcesses();
+
+  std::map<InnerName, Found> inside_;
+  std::map<std::pair<int64_t, uint64_t>, std::vector<int64_t>> listed_;  // by inner pid and start
+  int64_t listed_ns_ = 0;
   std::string proc_, boot_id_;
   uint64_t pid_namespace_ = 0;  // 0: not to be had, then all pids are taken for ours
 };

@@ -22,11 +22,11 @@ size_t NumberIn(const HttpRequest& request, const std::string& name, size_t othe
 HttpReply Json(JsonWriter& json) { return {200, "application/json", json.Take() + "\n"}; }
 
 // What no job of the past or present is behind.
-Report EmptyReport(const std::string& why) {
+Report EmptyReport(bool reached) {
   Report report;
-  report.verdict.status = Status::undetermined;  // healthy needs somebody who was looked at
+  report.verdict.status = reached ? Status::healthy : Status::undetermined;
   report.verdict.confidence = Confidence::possible;
-  report.verdict.headline = why;
+  report.verdict.headline = reached ? "No job with black boxes runs on these nodes" : "No agent answers yet";
   return report;
 }
 
@@ -89,9 +89,7 @@ HttpReply Server::AnswerVerdict(const HttpRequest& request, bool page) {
   for (const auto& [job, entry] : jobs_) live.String(job);
   live.EndArray();
   live.EndObject();
-  if (!report)
-    report = std::make_shared<const Report>(
-        EmptyReport(moment_->reachable == 0 ? "No agent answers yet" : "No job with black boxes runs on these nodes"));
+  if (!report) report = std::make_shared<const Report>(EmptyReport(moment_->reachable > 0));
   held.unlock();
   if (page) return {200, "text/html; charset=utf-8", RenderLiveHtml(*report, live.text())};
   // The report's own object, with one more member in front.

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "live/operation_metrics.h"
 
@@ -66,10 +67,10 @@ void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
                       {},
                       {}};
   MetricFamily process{"tacet_process_info", MetricType::gauge, "What launcher and scheduler call a process", {}, {}};
-  std::set<std::pair<std::string, int64_t>> told;
+  std::set<std::tuple<std::string, int32_t, int64_t>> told;
   for (const BoxState& box : state.host.boxes) {
-    // A process that ended says nothing new; and an agent outlives many that had the same pid.
-    if (!box.IsLive() || !told.insert({box.job, box.pid}).second) continue;
+    // A process that ended says nothing new; and an agent outlives many that had the same pid. Pods have the same pids.
+    if (!box.IsLive() || !told.insert({box.job, box.rank, box.pid}).second) continue;
     const MetricLabels labels = {
         {"job_id", box.job}, {"rank", RankLabelOf(box.rank, box.pid)}, {"pid", std::to_string(box.pid)}};
     const auto with = [&](std::string name, std::string_view value) {

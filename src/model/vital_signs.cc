@@ -19,12 +19,16 @@ std::string_view HostOf(const Incident& incident, uint32_t process) {
   return process < incident.processes.size() ? std::string_view(incident.processes[process].host) : "";
 }
 
+// Pods on one host's network share its name and count their pids alike, so the rank that the witness read is asked
+// first.
 const Pulse* PulseOf(const Incident& incident, const Sight& sight) {
   const auto same = [&](const Pulse& pulse) {
     return pulse.pid == sight.pid && pulse.start_jiffies == sight.start_jiffies &&
            HostOf(incident, pulse.speaker) == HostOf(incident, sight.speaker);
   };
-  const auto found = std::find_if(incident.pulses.begin(), incident.pulses.end(), same);
+  auto found = std::find_if(incident.pulses.begin(), incident.pulses.end(),
+                            [&](const Pulse& pulse) { return pulse.rank == sight.rank && same(pulse); });
+  if (found == incident.pulses.end()) found = std::find_if(incident.pulses.begin(), incident.pulses.end(), same);
   return found == incident.pulses.end() ? nullptr : &*found;
 }
 

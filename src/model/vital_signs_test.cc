@@ -51,6 +51,13 @@ void See(Fragment& witness, int64_t pid, uint64_t start) {
   sight.state = ProcessState::gone;
 }
 
+// Pods on the host's network: one host name, the same pid in each, started in the same moment.
+Fragment PodBox(int32_t rank, const char* path) {
+  Fragment box = Box(rank, 7, kHourNs);
+  box.path = path;
+  return box;
+}
+
 template <typename... Boxes>
 std::vector<Fragment> Together(Boxes... boxes) {
   std::vector<Fragment> all;
@@ -94,6 +101,15 @@ TEST(VitalSigns, OfTwoAttemptsTheLaterOneCounts) {
   EXPECT_TRUE(incident.sights.empty());
   EXPECT_EQ(incident.in_flight.size(), 2u);
   EXPECT_EQ(incident.StreamOf({1}, CallSource::black_box)->calls.size(), 2u);
+}
+
+TEST(VitalSigns, OfPodsThatShareHostAndPidTheRankThatWasReadCounts) {
+  std::vector<Fragment> boxes = Together(PodBox(0, "job/a.box"), PodBox(1, "job/b.box"));
+  See(boxes[1], 7, 1007);
+  boxes[1].sights[0].rank = {1};
+  const Incident incident = Join(std::move(boxes));
+  ASSERT_EQ(incident.sights.size(), 1u);
+  EXPECT_EQ(incident.sights[0].rank, Rank{1});
 }
 
 TEST(VitalSigns, SightsOfStrangersAreLeftOut) {

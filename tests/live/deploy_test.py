@@ -71,8 +71,16 @@ class Deploy(unittest.TestCase):
                 self.assertEqual({mount["name"] for mount in container.get("volumeMounts", [])} - volumes, set())
                 self.assertTrue(container["securityContext"]["readOnlyRootFilesystem"])
                 self.assertEqual(container["securityContext"]["capabilities"]["drop"], ["ALL"])
+                self.assertFalse(container["securityContext"]["allowPrivilegeEscalation"])
+            for container in pod["containers"]:
+                self.assertEqual(container["livenessProbe"]["httpGet"]["path"], "/healthz")
+                self.assertEqual({"cpu", "memory"}, set(container["resources"]["requests"]))
+                self.assertIn("memory", container["resources"]["limits"])
         agent, service = self.documents("tacet-agent.yaml")
-        self.assertEqual(agent["spec"]["template"]["spec"]["volumes"][0]["hostPath"]["path"], "/dev/shm/tacet")
+        pod = agent["spec"]["template"]["spec"]
+        self.assertEqual(pod["volumes"][0]["hostPath"]["path"], "/dev/shm/tacet")
+        self.assertTrue(pod["hostPID"])  # else it cannot see what became of a job's process
+        self.assertIn({"operator": "Exists"}, pod["tolerations"])
         serve = self.documents("tacet-serve.yaml")[0]["spec"]["template"]["spec"]["containers"][0]
         self.assertTrue(serve["args"][serve["args"].index("--dns") + 1].startswith(service["metadata"]["name"]))
 
@@ -81,6 +89,9 @@ class Deploy(unittest.TestCase):
         volumes = {volume["name"] for volume in spec["volumes"]}
         for container in spec["containers"] + spec["initContainers"]:
             self.assertEqual({mount["name"] for mount in container["volumeMounts"]} - volumes, set())
+        # On a node without an agent the job must start all the same.
+        kinds = {volume["name"]: volume.get("hostPath", {}).get("type") for volume in spec["volumes"]}
+        self.assertEqual(kinds["tacet-boxes"], "DirectoryOrCreate")
 
     def test_the_scrape_example_is_a_prometheus_configuration(self):
         need_program("promtool", "prometheus")
@@ -148,9 +159,26 @@ class Deploy(unittest.TestCase):
         fields = run("dpkg-deb", "-f", package).stdout
         self.assertRegex(fields, r"(?m)^Package: tacet$")
         self.assertRegex(fields, r"(?m)^Depends: .*libc6.*libzstd1")
-        run("dpkg-deb", "-x", package, self.stage.path("root"))
-        told = run(self.stage.path("root", "usr", "bin", "tacet"), "formats")
-        self.assertEqual((told.returncode, "black_box" in told.stdout), (0, True), told.stderr)
+        self.use_package(package)
+
+    def use_package(self, package):
+        root = self.stage.path("root")
+        os.makedirs(os.path.join(root, "var", "lib", "dpkg"))
+        self.stage.write("root/var/lib/dpkg/status", "")
+        dpkg = ("dpkg", "--root=" + root, "--force-script-chrootless", "--force-depends", "--force-not-root", "--log=/dev/null")
+        installed = run(*dpkg, "--install", package)
+        self.assertEqual(installed.returncode, 0, installed.stdout + installed.stderr)
+        # The job finds the plugin by its name, as NCCL looks for it.
+        (plugin,) = glob.glob(os.path.join(root, "usr", "lib", "*", "libnccl-profiler-tacet.so"))
+        self.assertEqual(self.stage.start_job(
+            HOST, os.path.basename(plugin), "41", "--ranks", "2", "--steps", "30",
+            LD_LIBRARY_PATH=os.path.dirname(plugin)).wait(timeout=120), 0)
+        diagnosed = run(os.path.join(root, "usr", "bin", "tacet"), "diagnose", "--format", "json", self.stage.path("boxes", "41"))
+        self.assertEqual(json.loads(diagnosed.stdout)["job"]["ranks_seen"], [0, 1], diagnosed.stderr)
+        removed = run(*dpkg, "--purge", "tacet")
+        self.assertEqual(removed.returncode, 0, removed.stdout + removed.stderr)
+        left = [path for path in glob.glob(os.path.join(root, "**"), recursive=True) if os.path.isfile(path) and "/dpkg/" not in path]
+        self.assertEqual(left, [])
 
 
 if __name__ == "__main__":
