@@ -15,6 +15,8 @@ class JsonReader {
  public:
   enum class Token { object_begin, object_end, array_begin, array_end, key, string, number, boolean, null, end, error };
 
+  static constexpr size_t kMaxDepth = 256;
+
   explicit JsonReader(std::string_view text) : text_(text) {}
 
   Token Next();
@@ -35,7 +37,6 @@ class JsonReader {
   static std::string Unescape(std::string_view raw);
 
  private:
-  static constexpr size_t kMaxDepth = 256;
   void SkipSpace();
   Token Fail();
   Token ReadString(bool as_key);

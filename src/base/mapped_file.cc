@@ -8,6 +8,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -72,7 +73,10 @@ Result<MappedFile> MappedFile::Open(const std::string& path, size_t most_in_memo
   const auto size = static_cast<size_t>(status.st_size);
   const bool fresh = std::time(nullptr) - status.st_mtim.tv_sec < kFreshSeconds;
   const size_t most = fresh ? most_if_fresh : most_in_memory;
-  const Result<bool> done = size <= most ? file.ReadAll(fd, size) : file.Map(fd, size);
+  const auto written = static_cast<size_t>(status.st_blocks) * 512;
+  const Result<bool> done = size <= most                                     ? file.ReadAll(fd, size)
+                            : written < size / 2 && written <= most_if_fresh ? file.ReadAroundHoles(fd, size, written)
+                                                                             : file.Map(fd, size);
   if (!file.mapped()) ::close(fd);
   if (!done.ok()) return done.error();
   return file;
@@ -93,6 +97,30 @@ Result<bool> MappedFile::ReadAll(int fd, size_t size) {
   }
   short_read_ = size_ < size && TellsItsSize(fd);
   data_ = memory_.get();
+  return true;
+}
+
+// A log that was cut while its writer went on at its old place: gigabytes that nobody wrote, and text behind them.
+Result<bool> MappedFile::ReadAroundHoles(int fd, size_t size, size_t most_bytes) {
+  memory_.reset(new (std::nothrow) char[most_bytes]);
+  if (!memory_) return Error{"does not fit into memory", ""};
+  data_ = memory_.get();
+  for (off_t at = 0; size_ < most_bytes;) {
+    at = ::lseek(fd, at, SEEK_DATA);
+    if (at < 0) break;  // none behind
+    const off_t hole = ::lseek(fd, at, SEEK_HOLE);
+    const off_t end = std::min(hole < 0 ? static_cast<off_t>(size) : hole, static_cast<off_t>(size));
+    while (at < end && size_ < most_bytes) {
+      const size_t wanted = std::min(static_cast<size_t>(end - at), most_bytes - size_);
+      const ssize_t got = ::pread(fd, memory_.get() + size_, wanted, at);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      at += got;
+      size_ += static_cast<size_t>(got);
+    }
+    if (at < end) break;
+  }
+  hole_bytes_ = size - size_;
   return true;
 }
 
@@ -121,6 +149,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(size_, other.size_);
   std::swap(fd_, other.fd_);
   std::swap(short_read_, other.short_read_);
+  std::swap(hole_bytes_, other.hole_bytes_);
   guard_ = std::move(other.guard_);
   modified_wall_ns_ = other.modified_wall_ns_;
   return *this;

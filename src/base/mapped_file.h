@@ -31,6 +31,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
   std::string_view bytes() const { return {data_, size_}; }
+  // A large file that is mostly holes is read without them: so many bytes are missing from bytes().
+  uint64_t hole_bytes() const { return hole_bytes_; }
   bool mapped() const { return fd_ >= 0; }
   // The file became shorter while it was read: the end of bytes() is missing, or zeros.
   bool Shrunk() const;
@@ -40,6 +42,7 @@ class MappedFile {
   MappedFile() = default;
   static Result<MappedFile> Open(const std::string& path, size_t most_in_memory, size_t most_if_fresh);
   Result<bool> ReadAll(int fd, size_t size);
+  Result<bool> ReadAroundHoles(int fd, size_t size, size_t most_bytes);
   Result<bool> Map(int fd, size_t size);
 
   std::unique_ptr<char[]> memory_;  // or else a mapping
@@ -48,6 +51,7 @@ class MappedFile {
   int fd_ = -1;  // of a mapping only, to ask for its size again
   ShrinkGuard guard_;
   bool short_read_ = false;
+  uint64_t hole_bytes_ = 0;
   int64_t modified_wall_ns_ = 0;
 };
 

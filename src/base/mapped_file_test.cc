@@ -149,6 +149,18 @@ TEST_F(MappedFileTest, NoticesACutInsideTheLastPage) {
   EXPECT_TRUE(file->Shrunk());
 }
 
+TEST_F(MappedFileTest, ReadsAHugeFileWithoutItsHoles) {
+  const std::string path = Write("sparse", "first\n");
+  ASSERT_EQ(::truncate(path.c_str(), off_t{50} << 30), 0);
+  std::ofstream(path, std::ios::binary | std::ios::app) << "last\n";
+  auto file = MappedFile::Open(path);
+  ASSERT_TRUE(file.ok());
+  EXPECT_GT(file->hole_bytes(), uint64_t{49} << 30);
+  EXPECT_LT(file->bytes().size(), 1u << 20);
+  EXPECT_TRUE(file->bytes().starts_with("first\n"));
+  EXPECT_TRUE(file->bytes().ends_with("last\n"));
+}
+
 TEST_F(MappedFileTest, MapsNoMoreThanCanBeWatched) {
   const std::string path = Write("a", "some words");
   std::vector<MappedFile> many;

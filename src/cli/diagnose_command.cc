@@ -84,6 +84,8 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
   if (!loaded) return Complain(loaded.error());
   const bool nothing_readable = loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size();
 
+  const std::vector<std::string> missing = std::move(loaded->missing);
+
   Report report = MakeReport(std::move(loaded->fragments));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const std::string output = options->Value("--output").value_or("");
@@ -93,7 +95,10 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
   if (!WriteOutput(output, Render(report, *format, colour, options->Has("--verbose")))) return kUsage;
   if (nothing_readable)
     return Complain({"none of the files could be read", "see the messages above; check paths and permissions"});
-  return ExitCodeFor(report, *fail_on);
+  const int code = ExitCodeFor(report, *fail_on);
+  for (const std::string& path : missing)
+    Complain({"'" + path + "': no such file or folder", "the other paths were read: see the report"});
+  return missing.empty() || code != kHealthy ? code : kUsage;
 }
 
 }  // namespace
@@ -115,7 +120,8 @@ and the fix. Give it the folders as they are; files it does not know are listed 
       --max-file-mb N no file is unpacked beyond this (default 512)
       --color WHEN    auto (default), always, never
 
-Exit code: 0 nothing above --fail-on, 1 findings, 2 wrong usage or nothing readable, 3 a bug of ours.
+Exit code: 0 nothing above --fail-on, 1 findings, 2 wrong usage, a path that does not exist or nothing
+readable, 3 a bug of ours.
 
 Examples:
   tacet diagnose /shared/job-4711

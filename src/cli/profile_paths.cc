@@ -69,6 +69,8 @@ Result<std::vector<Incident>> LoadAllJobs(const std::vector<std::string>& paths,
   load.progress = [&](size_t done, size_t total) { progress.Update(done, total); };
   auto loaded = LoadEvidence(paths, load);
   if (!loaded) return loaded.error();
+  if (!loaded->missing.empty())
+    return Error{"'" + loaded->missing.front() + "': no such file or folder", "name folders of traces and dumps"};
   if (loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size())
     return Error{"none of the files could be read", "check paths and permissions"};
   return Assemble(std::move(loaded->fragments));

@@ -8,6 +8,9 @@ namespace tacet {
 namespace fs = std::filesystem;
 namespace {
 
+// Evidence lies a few folders deep; what goes on for ever was made to.
+constexpr size_t kDeepest = 100;
+
 bool IsInside(const fs::path& root, const fs::path& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
@@ -17,46 +20,98 @@ bool IsInside(const fs::path& root, const fs::path& path) {
   return end == real_root.end();
 }
 
-void WalkFolder(const fs::path& root, const std::string& shown_prefix, std::vector<FoundFile>& out) {
+std::string ProblemOfLink(const fs::path& root, const fs::path& path) {
   std::error_code error;
-  fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, error), end;
-  if (error) {
-    out.push_back({root.string(), shown_prefix.empty() ? root.string() : shown_prefix, "cannot list the folder: " + error.message()});
-    return;
-  }
-  for (; it != end; it.increment(error)) {
-    const fs::path& path = it->path();
-    const std::string name = path.filename().string();
-    std::error_code ignored;
-    if (it->is_directory(ignored) && !it->is_symlink(ignored)) {
-      if (name.starts_with(".")) it.disable_recursion_pending();
-      continue;
-    }
-    FoundFile file{path.string(), shown_prefix + path.lexically_relative(root).string(), ""};
-    if (it->is_symlink(ignored)) {
-      if (fs::is_directory(path, ignored)) continue;
-      if (!IsInside(root, path)) file.problem = "is a link that leads outside the folder, and is not followed";
-    }
-    out.push_back(std::move(file));
-  }
+  const bool exists = fs::exists(fs::status(path, error));
+  if (error == std::errc::too_many_symbolic_link_levels) return "is a link that leads back to itself";
+  if (!exists) return "is a link that leads nowhere";
+  return IsInside(root, path) ? "" : "is a link that leads outside the folder, and is not followed";
 }
+
+// Folder by folder, none of which stays open: a tree may be deeper than a process may have open files, and a folder
+// that cannot be listed costs that folder only.
+class FolderWalk {
+ public:
+  FolderWalk(fs::path root, std::string shown_prefix, std::vector<FoundFile>& out)
+      : root_(std::move(root)), shown_prefix_(std::move(shown_prefix)), out_(out) {}
+
+  void Walk() {
+    const size_t before = out_.size();
+    waiting_.push_back({root_, 0});
+    while (!waiting_.empty()) {
+      const Folder folder = std::move(waiting_.back());
+      waiting_.pop_back();
+      List(folder);
+    }
+    if (out_.size() == before)
+      Refuse(root_, "is a folder without any file", "name the folder that holds the logs and dumps");
+  }
+
+ private:
+  struct Folder {
+    fs::path path;
+    size_t depth;
+  };
+
+  std::string Shown(const fs::path& path) const {
+    const std::string below = path == root_ ? "" : path.lexically_relative(root_).string();
+    if (!below.empty()) return shown_prefix_ + below;
+    return shown_prefix_.empty() ? root_.string() : shown_prefix_.substr(0, shown_prefix_.size() - 1);
+  }
+
+  void Refuse(const fs::path& path, std::string problem, std::string hint) {
+    out_.push_back({path.string(), Shown(path), std::move(problem), std::move(hint)});
+  }
+
+  void List(const Folder& folder) {
+    std::error_code error;
+    fs::directory_iterator it(folder.path, error);
+    for (; !error && it != fs::directory_iterator(); it.increment(error)) Add(*it, folder.depth);
+    if (error)
+      Refuse(folder.path, "is a folder that cannot be listed: " + error.message(),
+             error == std::errc::permission_denied ? "check the folder's permissions" : "check the folder");
+  }
+
+  void Add(const fs::directory_entry& entry, size_t depth) {
+    const fs::path& path = entry.path();
+    std::error_code ignored;
+    const bool link = entry.is_symlink(ignored);
+    if (entry.is_directory(ignored)) {
+      if (link || path.filename().string().starts_with(".")) return;
+      if (depth == kDeepest)
+        Refuse(path, "lies more than " + std::to_string(kDeepest) + " folders deep, and is not looked into",
+               "name that folder itself");
+      else
+        waiting_.push_back({path, depth + 1});
+      return;
+    }
+    out_.push_back({path.string(), Shown(path), link ? ProblemOfLink(root_, path) : "", ""});
+  }
+
+  const fs::path root_;
+  const std::string shown_prefix_;
+  std::vector<FoundFile>& out_;
+  std::vector<Folder> waiting_;
+};
 
 }  // namespace
 
-Result<std::vector<FoundFile>> FindFiles(const std::vector<std::string>& arguments) {
+std::vector<FoundFile> FindFiles(const std::vector<std::string>& arguments) {
   std::vector<FoundFile> files;
   for (const std::string& argument : arguments) {
     std::error_code error;
     const fs::file_status status = fs::status(argument, error);
-    if (status.type() == fs::file_type::not_found)
-      return Error{"'" + argument + "': no such file or folder", "name a folder of logs and dumps, or '-' for standard input"};
-    if (error) return Error{"'" + argument + "': " + error.message(), "check the path and its permissions"};
     const fs::path path = fs::path(argument).lexically_normal();
-    if (fs::is_directory(status)) {
+    if (status.type() == fs::file_type::not_found) {
+      files.push_back(
+          {argument, argument, "no such file or folder", "name a folder of logs and dumps, or '-' for standard input"});
+    } else if (error) {
+      files.push_back({argument, argument, error.message(), "check the path and its permissions"});
+    } else if (fs::is_directory(status)) {
       const fs::path name = path.filename().empty() ? path.parent_path().filename() : path.filename();
-      WalkFolder(path, arguments.size() > 1 ? name.string() + "/" : "", files);
+      FolderWalk(path, arguments.size() > 1 ? name.string() + "/" : "", files).Walk();
     } else {
-      files.push_back({argument, path.filename().string(), ""});
+      files.push_back({argument, path.filename().string(), "", ""});
     }
   }
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.shown < b.shown; });

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/load.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <optional>
 
 #include "base/decompress.h"
+#include "base/json_reader.h"
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "evidence/detect.h"
 #include "evidence/find_files.h"
 #include "evidence/registry.h"
+#include "evidence/zero_bytes.h"
 
 namespace tacet {
 namespace {
@@ -98,17 +102,59 @@ void AskAboutLaterParts(std::string_view path, std::string_view bytes, Detection
   }
 }
 
+bool IsNestedTooDeep(std::string_view prefix) {
+  if (prefix.empty() || (prefix[0] != '[' && prefix[0] != '{')) return false;
+  JsonReader reader(prefix);
+  JsonReader::Token token = reader.Next();
+  while (token != JsonReader::Token::end && token != JsonReader::Token::error) token = reader.Next();
+  return token == JsonReader::Token::error && reader.depth() >= JsonReader::kMaxDepth;
+}
+
+// Says why, so that the reader of the report knows whether to look further.
+void NoteUnknown(std::string_view bytes, Fragment& fragment) {
+  if (bytes.empty())
+    fragment.Note(DiagnosticSeverity::note, "empty-file", "the file is empty");
+  else if (IsAllZeros(bytes))
+    fragment.Note(DiagnosticSeverity::warning, "zero-filled",
+                  "holds nothing but zero bytes: never written, or lost when its node went down", {},
+                  "look for another copy of it");
+  else if (IsNestedTooDeep(bytes.substr(0, kPrefixBytes)))
+    fragment.Note(DiagnosticSeverity::warning, "nested-too-deep",
+                  "JSON nested more than " + std::to_string(JsonReader::kMaxDepth) + " deep, which no known format is",
+                  {}, "look at what wrote it");
+  else
+    fragment.Note(DiagnosticSeverity::note, "unknown-format", "no known format; `tacet formats` lists what is read");
+}
+
+Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool mapped);
+
+// Nobody knew the file as it is; without its zero bytes somebody may.
+std::optional<Fragment> ReadBesidesZeros(std::string_view path, std::string_view bytes, bool cut) {
+  constexpr size_t kMostText = size_t{512} << 20;
+  if (!HasZeros(bytes.substr(0, kPrefixBytes))) return std::nullopt;
+  const std::string peek = PeekBesidesZeros(bytes, kPrefixBytes);
+  if (peek.empty() || Detect(peek, path).readers.empty()) return std::nullopt;
+  const TextWithZeros without = TakeOutZeros(bytes, kMostText);
+  Fragment fragment = ReadPlain(path, without.text, cut || without.ends_in_zeros || without.limited, false);
+  fragment.bytes.total += without.left_out;
+  fragment.bytes.ignored += without.left_out;
+  fragment.Note(DiagnosticSeverity::warning, "zero-bytes",
+                std::to_string(without.left_out) + " zero bytes among the text were left out", {},
+                without.ends_in_zeros ? "the node may have gone down while this was written: the last lines are lost"
+                                      : "the log was cut while its writer went on (logrotate's copytruncate): "
+                                        "the older part lies in another file");
+  return fragment;
+}
+
 Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool mapped) {
   Fragment fragment;
   Detection detection = Detect(bytes.substr(0, kPrefixBytes), path);
   AskAboutLaterParts(path, bytes, detection);
   if (detection.readers.empty()) {
+    if (auto without = ReadBesidesZeros(path, bytes, cut)) return std::move(*without);
     fragment.format = bytes.empty() ? "empty" : "unknown";
     fragment.bytes = {bytes.size(), 0, 0, bytes.size()};
-    if (bytes.empty())
-      fragment.Note(DiagnosticSeverity::note, "empty-file", "the file is empty");
-    else
-      fragment.Note(DiagnosticSeverity::note, "unknown-format", "no known format; `tacet formats` lists what is read");
+    NoteUnknown(bytes, fragment);
     fragment.path = path;
     return fragment;
   }
@@ -150,6 +196,14 @@ Result<std::string> ReadStandardInput(uint64_t limit) {
   return bytes;
 }
 
+std::vector<std::string> MissingPaths(const std::vector<std::string>& paths) {
+  std::vector<std::string> missing;
+  struct stat unused {};
+  for (const std::string& path : paths)
+    if (::stat(path.c_str(), &unused) != 0 && (errno == ENOENT || errno == ENOTDIR)) missing.push_back(path);
+  return missing;
+}
+
 // `mapped`: the bytes are a read-only mapping of the file, never memory of our own.
 Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, const LoadOptions& options) {
   const Compression compression = DetectCompression(bytes);
@@ -178,6 +232,8 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
   text.clear();
   const DecompressOutcome outcome = DecompressAll(bytes, compression, options.max_file_bytes, &text);
   fragment = ReadPlain(path, text, outcome.cut || outcome.corrupt || outcome.limited, false);
+  for (Diagnostic& diagnostic : fragment.diagnostics)
+    if (text.empty() && diagnostic.code == "empty-file") diagnostic.message = "nothing could be unpacked";
   NoteDecompression(outcome, options.max_file_bytes, fragment);
   return fragment;
 }
@@ -200,14 +256,16 @@ Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOpt
     if (!input) return input.error();
     loaded.fragments.push_back(ReadFragment("<stdin>", *input, options));
   }
-  auto found = FindFiles(names);
-  if (!found) return found.error();
-  const std::vector<FoundFile>& files = *found;
+  loaded.missing = MissingPaths(names);
+  if (!loaded.missing.empty() && loaded.missing.size() == paths.size())
+    return Error{"'" + loaded.missing.front() + "': no such file or folder",
+                 "name a folder of logs and dumps, or '-' for standard input"};
+  const std::vector<FoundFile> files = FindFiles(names);
   std::vector<Fragment> read(files.size());
   std::atomic<size_t> done{0}, unreadable{0};
   ParallelFor(files.size(), options.threads, [&](size_t i) {
     if (!files[i].problem.empty()) {
-      read[i] = UnreadableFragment(files[i].shown, files[i].problem, "");
+      read[i] = UnreadableFragment(files[i].shown, files[i].problem, files[i].hint);
       ++unreadable;
     } else if (auto file = MappedFile::Open(files[i].path); !file) {
       read[i] = UnreadableFragment(files[i].shown, file.error().message, file.error().hint);
@@ -215,6 +273,11 @@ Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOpt
     } else {
       read[i] = ReadBytes(files[i].shown, file->bytes(), file->mapped(), options);
       read[i].modified_wall_ns = file->modified_wall_ns();
+      if (file->hole_bytes() > 0)
+        read[i].Note(
+            DiagnosticSeverity::warning, "holes",
+            std::to_string(file->hole_bytes() >> 20) + " MiB of the file were never written; they were left out", {},
+            "its writer went on at its old place after the file was cut: the older part lies in another file");
       if (file->Shrunk())
         read[i].Note(DiagnosticSeverity::warning, "file-shrank",
                      "the file became shorter while it was read; what came before was read", {},

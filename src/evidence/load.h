@@ -19,12 +19,14 @@ struct LoadOptions {
 };
 
 struct Loaded {
-  std::vector<Fragment> fragments;  // one a readable file, sorted by path
-  size_t unreadable = 0;            // files that could not be opened; each also has a fragment with a diagnostic
+  std::vector<Fragment> fragments;   // one a readable file, sorted by path
+  size_t unreadable = 0;             // files that could not be opened; each also has a fragment with a diagnostic
+  std::vector<std::string> missing;  // arguments that do not exist, among others that do
 };
 
-// Finds all files under the given paths ("-" is standard input), recognises and reads them. A path that does not exist is
-// an Error; a file that cannot be read is a diagnostic, and all others are still read.
+// Finds all files under the given paths ("-" is standard input), recognises and reads them. A file that
+// cannot be read and a path that does not exist are diagnostics, and all others are still read; when no path exists at
+// all, that is an Error.
 Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOptions& options);
 
 // Reads one file that is already in memory. Used for standard input and by tests.

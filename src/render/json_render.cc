@@ -161,6 +161,9 @@ void WriteDiagnostic(JsonWriter& json, const ReportDiagnostic& diagnostic) {
   diagnostic.line == 0 ? json.Null() : json.Int(diagnostic.line);
   WriteKnown(json.Key("hint"), diagnostic.hint);
   WriteSize(json.Key("count"), diagnostic.count);
+  json.Key("files").BeginArray();
+  for (const std::string& file : diagnostic.files) json.String(file);
+  json.EndArray();
   json.EndObject();
 }
 

@@ -5,13 +5,14 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "render/render_words.h"
 
 namespace tacet {
 namespace {
 
-constexpr size_t kMostRemarks = 5;
+constexpr size_t kMostRemarks = 6, kMostFiles = 3;
 
 std::string Share(uint64_t part, uint64_t whole) {
   if (part == 0 || whole == 0) return "0%";
@@ -27,7 +28,7 @@ Ink InkOf(std::string_view severity) {
   return severity == "warning" ? Ink::yellow : Ink::dim;
 }
 
-// Remarks that differ only in the file: the first stands for all.
+// Remarks of one kind: the first stands for all. Errors stand for themselves, since each needs something else done.
 struct Remark {
   const ReportDiagnostic* first = nullptr;
   uint64_t times = 0;
@@ -35,10 +36,11 @@ struct Remark {
 };
 
 std::vector<Remark> FoldRemarks(const std::vector<ReportDiagnostic>& diagnostics) {
-  std::map<std::pair<std::string_view, std::string_view>, size_t> index;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, size_t> index;
   std::vector<Remark> remarks;
   for (const ReportDiagnostic& diagnostic : diagnostics) {
-    const auto [at, fresh] = index.try_emplace({diagnostic.severity, diagnostic.code}, remarks.size());
+    const std::string_view apart = diagnostic.severity == "error" ? std::string_view(diagnostic.message) : "";
+    const auto [at, fresh] = index.try_emplace({diagnostic.severity, diagnostic.code, apart}, remarks.size());
     if (fresh) remarks.push_back({&diagnostic});
     remarks[at->second].times += diagnostic.count;
     ++remarks[at->second].places;
@@ -52,15 +54,28 @@ std::vector<Remark> FoldRemarks(const std::vector<ReportDiagnostic>& diagnostics
   return remarks;
 }
 
-void AddRemark(TextPage& page, const ReportDiagnostic& diagnostic, uint64_t times, size_t places, bool verbose) {
-  std::string text = CleanText(diagnostic.message);
+// "a.log:3", "a.log and b.log", "a.log, b.log and 5 more".
+std::string DescribeFiles(const ReportDiagnostic& diagnostic, bool verbose) {
   CitedEvidence place;
   place.file = diagnostic.file;
   place.line = diagnostic.line;
-  if (!diagnostic.file.empty()) text = CleanLine(DescribeSource(place)) + ": " + text;
+  std::string text = CleanLine(DescribeSource(place));
+  const size_t files = diagnostic.files.size();
+  if (files < 2) return text;
+  const size_t shown = verbose ? files : std::min(files, kMostFiles);
+  // As many as there are remarks, since a file says such a thing of itself once.
+  const uint64_t all = std::max<uint64_t>(files, files == ReportDiagnostic::kMostFiles ? diagnostic.count : files);
+  for (size_t i = 1; i < shown; ++i) text += (i + 1 == all ? " and " : ", ") + CleanLine(diagnostic.files[i]);
+  if (all > shown) text += " and " + std::to_string(all - shown) + " more";
+  return text;
+}
+
+void AddRemark(TextPage& page, const ReportDiagnostic& diagnostic, uint64_t times, size_t places, bool verbose) {
+  std::string text = CleanText(diagnostic.message);
+  if (!diagnostic.file.empty()) text = DescribeFiles(diagnostic, verbose) + ": " + text;
   if (places > 1) {
     text += " (and " + std::to_string(places - 1) + " more like it)";
-  } else if (times > 1) {
+  } else if (times > 1 && diagnostic.files.size() < 2) {
     text += " (" + std::to_string(times) + " times)";
   }
   std::string first = "  " + CleanLine(diagnostic.severity);
@@ -68,7 +83,7 @@ void AddRemark(TextPage& page, const ReportDiagnostic& diagnostic, uint64_t time
   const auto lines = Wrap(text, page.width() > first.size() ? page.width() - first.size() : 0);
   for (size_t i = 0; i < lines.size(); ++i)
     page.Line((i == 0 ? page.Paint(first, InkOf(diagnostic.severity)) : std::string(first.size(), ' ')) + lines[i]);
-  if (verbose && !diagnostic.hint.empty())
+  if ((verbose || diagnostic.severity == "error") && !diagnostic.hint.empty())
     page.Paragraph(std::string(first.size(), ' '), CleanText(diagnostic.hint), Ink::dim);
 }
 

@@ -86,12 +86,19 @@ void AddInputs(const Incident& incident, Report& report) {
     const auto file = static_cast<uint32_t>(diagnostic.source.file);
     const std::string path = file < incident.files.size() ? incident.files[file].path : "";
     const auto [found, added] = folded.try_emplace({diagnostic.code, diagnostic.message}, report.diagnostics.size());
-    if (!added) {
-      ++report.diagnostics[found->second].count;
-      continue;
-    }
-    report.diagnostics.push_back({kSeverities[static_cast<size_t>(diagnostic.severity)], diagnostic.code,
-                                  diagnostic.message, path, diagnostic.hint, diagnostic.source.line});
+    if (added)
+      report.diagnostics.push_back({kSeverities[static_cast<size_t>(diagnostic.severity)],
+                                    diagnostic.code,
+                                    diagnostic.message,
+                                    path,
+                                    diagnostic.hint,
+                                    diagnostic.source.line,
+                                    0,
+                                    {}});
+    ReportDiagnostic& told = report.diagnostics[found->second];
+    ++told.count;
+    const bool known = !told.files.empty() && told.files.back() == path;  // a file's own follow each other
+    if (!path.empty() && !known && told.files.size() < ReportDiagnostic::kMostFiles) told.files.push_back(path);
   }
 }
 

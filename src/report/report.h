@@ -48,7 +48,9 @@ struct ReportInput {
 struct ReportDiagnostic {
   std::string severity, code, message, file, hint;
   uint32_t line = 0;
-  uint64_t count = 1;  // equal ones are folded
+  uint64_t count = 1;              // equal ones are folded
+  std::vector<std::string> files;  // all that it was said of, `file` first; no more than kMostFiles
+  static constexpr size_t kMostFiles = 20;
 };
 
 // One row of the table of ranks: what is known of each at a glance.

@@ -281,7 +281,7 @@ class Hostile(unittest.TestCase):
         self.assertTrue(self.input(report, name))
         remarks = [d for d in report["diagnostics"] if d["code"] == code and words in d["message"]]
         self.assertTrue(remarks, f"{name}: {report['diagnostics']}")
-        self.assertTrue(any(d["count"] > 1 or d["file"].endswith(name) for d in remarks), name)
+        self.assertTrue(any(file.endswith(name) for d in remarks for file in d["files"]), name)
 
     def alone(self, name, code, *options, timeout=120):
         """The same file without company."""
@@ -442,6 +442,58 @@ class Hostile(unittest.TestCase):
         for name in ("a.log", "b.log", "dangling.log"):
             self.assertTold(report, name, "unreadable")
         self.assertNotIn("SECRET", json.dumps(report))
+
+    def test_every_kind_of_bad_link_says_what_it_is(self):
+        (self.folder / "a.log").symlink_to("a.log")
+        (self.folder / "dangling.log").symlink_to("nothing")
+        report = self.diagnose(timeout=60)
+        self.assertTold(report, "a.log", "unreadable", "back to itself")
+        self.assertTold(report, "dangling.log", "unreadable", "nowhere")
+
+    def test_a_path_that_does_not_exist_beside_one_that_does(self):
+        alone = tacet("diagnose", "--format", "json", STUCK)
+        ran = tacet("diagnose", "--format", "json", STUCK, "/nowhere/at all")
+        self.assertEqual(ran.code, 1)
+        self.assertIn("/nowhere/at all", ran.message)
+        report = json.loads(ran.out)
+        self.assertEqual(report["verdict"]["ranks"], json.loads(alone.out)["verdict"]["ranks"])
+        self.assertTold(report, "/nowhere/at all", "unreadable", "no such file")
+
+    def test_folders_deeper_than_a_process_may_open(self):
+        here = os.getcwd()
+        try:
+            os.chdir(self.folder)
+            for _ in range(1500):
+                os.mkdir("d")
+                os.chdir("d")
+        finally:
+            os.chdir(here)
+        # Python cannot take such a tree away again.
+        self.addCleanup(subprocess.run, ["rm", "-rf", str(self.folder / "d")], check=True)
+        report = self.diagnose(timeout=60)
+        self.assertTrue(any("deep" in told["message"] for told in report["diagnostics"]))
+
+    def test_sparse_file_of_fifty_gigabytes(self):
+        with open(self.folder / "sparse.log", "wb") as out:
+            out.truncate(50 * 10**9)
+        shutil.copy(STUCK / "stdout_rank0.log", self.folder / "rotated.log")
+        with open(self.folder / "rotated.log", "r+b") as out:  # a writer that goes on after copytruncate
+            text = out.read()
+            out.truncate(0)
+            out.seek(50 * 10**9)
+            out.write(text)
+        report = self.diagnose(timeout=60)
+        self.assertTold(report, "sparse.log", "holes")
+        self.assertTold(report, "rotated.log", "holes")
+        self.assertEqual(self.input(report, "rotated.log")["format"], "torch_log")
+
+    def test_all_files_of_one_remark_are_named(self):
+        for name in ("one.bin", "two.bin", "three.bin"):
+            (self.folder / name).write_bytes(b"nothing that is known")
+        report = self.diagnose()
+        told = [remark for remark in report["diagnostics"] if remark["code"] == "unknown-format"]
+        self.assertEqual([set(remark["files"]) for remark in told], [{"one.bin", "two.bin", "three.bin"}])
+        self.assertIn("two.bin", tacet("diagnose", self.folder).text)
 
     def test_binary_garbage(self):
         seed, garbage = 1, bytearray()
