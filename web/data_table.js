@@ -3,7 +3,9 @@
 //   columns: [{label, value(row): number or string, cell(row): node or text, numeric}]
 //   options: {name, search(row): text, choices: [{label, mark, test(row)}], sort: the column sorted by at first, down: from its largest, page: rows shown at first}
 
-const PAGE_ROWS = 100;
+// On a narrow screen a row is a block of lines.
+const PAGE_ROWS = window.innerWidth > 640 ? 24 : 8;
+const MORE_ROWS = 500;
 
 function compareValues(a, b) {
   const missing = (v) => v === null || v === undefined || v === "";
@@ -14,12 +16,12 @@ function compareValues(a, b) {
 
 function dataTable(columns, rows, options) {
   const state = {sort: options.sort ?? -1, down: options.down ?? false, text: "", choice: null};
-  const page = options.page ?? PAGE_ROWS;
+  const page = Math.min(options.page ?? PAGE_ROWS, PAGE_ROWS);
   state.shown = page;
   const body = h("tbody");
   const status = h("p.status");
   status.setAttribute("aria-live", "polite");
-  const more = button("", () => { state.shown += 5 * PAGE_ROWS; draw(); });
+  const more = button("", () => { state.shown += MORE_ROWS; draw(); });
   more.className = "more";
   const texts = new Map();  // lower-cased once, on the first search
 
@@ -49,7 +51,7 @@ function dataTable(columns, rows, options) {
     body.replaceChildren(...found.slice(0, state.shown).map(drawRow));
     const left = found.length - state.shown;
     more.hidden = left <= 0;
-    more.textContent = "Show " + Math.min(left, 5 * PAGE_ROWS).toLocaleString("en") + " more of " + found.length.toLocaleString("en");
+    more.textContent = "Show " + Math.min(left, MORE_ROWS).toLocaleString("en") + " more of " + found.length.toLocaleString("en");
     status.textContent = found.length === rows.length ? count(rows.length, options.name)
                                                       : found.length.toLocaleString("en") + " of " + count(rows.length, options.name);
   }

@@ -66,7 +66,9 @@ int RunServe(const std::vector<std::string>& arguments) {
   auto server = Server::Start(server_options);
   if (!server) return Complain(server.error());
   server_options.listen.port = (*server)->port();
-  std::printf("tacet serve: %zu agents, http://%s\n", (*server)->agents(), Show(server_options.listen).c_str());
+  const size_t agents = (*server)->agents();
+  std::printf("tacet serve: %zu agent%s, http://%s\n", agents, agents == 1 ? "" : "s",
+              Show(server_options.listen).c_str());
   std::fflush(stdout);
   stop.Wait();
   return kHealthy;
