@@ -102,7 +102,7 @@ int RunCompare(const std::vector<std::string>& arguments) {
   if (!compared) return Complain(compared.error());
   const ProfileComparison& comparison = *compared;
   const std::string output = options->Value("--output").value_or("");
-  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputIsTerminal());
+  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputTakesColour());
   const std::string page = options->Value("--html").value_or("");
   if (!page.empty() && !WriteOutput(page, RenderComparisonHtml(comparison))) return kUsage;
   const std::string text = format == "json"   ? RenderComparisonJson(comparison)
@@ -140,7 +140,7 @@ of their sizes. Wrong results in B fail the comparison, however fast it is.
   -v, --verbose       also the lines without a difference
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N no file but a trace is unpacked beyond this (default 512); traces are streamed
-      --color WHEN    auto (default), always, never
+      --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
 Exit code: 0 no significant slowdown, 1 a significant slowdown, 2 wrong usage or nothing to compare, 3 a bug
 of ours.

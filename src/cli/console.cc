@@ -21,7 +21,13 @@ int Complain(const Error& error) {
   return kUsage;
 }
 
-bool StandardOutputIsTerminal() { return ::isatty(STDOUT_FILENO) != 0; }
+bool StandardOutputTakesColour() {
+  // no-color.org: set and not empty. A dumb terminal shows escapes as they are.
+  const char* refused = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  if ((refused && *refused) || (terminal && std::string_view(terminal) == "dumb")) return false;
+  return ::isatty(STDOUT_FILENO) != 0;
+}
 
 int TerminalWidth() {
   struct winsize size {};

@@ -12,7 +12,7 @@ namespace tacet {
 // "tacet: message" with the hint below it, on standard error. Returns the exit code for wrong usage.
 int Complain(const Error& error);
 
-bool StandardOutputIsTerminal();
+bool StandardOutputTakesColour();  // a terminal, and neither NO_COLOR nor a dumb one
 int TerminalWidth();  // 100 where it cannot be told
 
 // Writes to a file, or to standard output for an empty path. False after complaining.

@@ -89,7 +89,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
   Report report = MakeReport(std::move(loaded->fragments));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const std::string output = options->Value("--output").value_or("");
-  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputIsTerminal());
+  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputTakesColour());
   const std::string page = options->Value("--html").value_or("");
   if (!page.empty() && !WriteOutput(page, RenderHtml(report))) return kUsage;
   if (!WriteOutput(output, Render(report, *format, colour, options->Has("--verbose")))) return kUsage;
@@ -118,7 +118,7 @@ and the fix. Give it the folders as they are; files it does not know are listed 
   -v, --verbose       all ranks, all evidence, nothing folded
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N no file is unpacked beyond this (default 512)
-      --color WHEN    auto (default), always, never
+      --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
 Exit code: 0 nothing above --fail-on, 1 findings, 2 wrong usage, a path that does not exist or nothing
 readable, 3 a bug of ours.

@@ -110,7 +110,7 @@ int RunProfile(const std::vector<std::string>& arguments) {
     for (const Incident& job : *jobs) profiles.push_back(BuildProfile(job, *model));
   if (!page.empty() && !WriteOutput(page, RenderProfileHtml(profiles))) return kUsage;
   if (format == "perfetto") return WritePerfetto(output, *jobs) ? kHealthy : kUsage;
-  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputIsTerminal());
+  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputTakesColour());
   const ProfileTextOptions text{.colour = colour, .width = TerminalWidth(), .verbose = options->Has("--verbose")};
   return WriteOutput(output, Render(profiles, format, text)) ? kHealthy : kUsage;
 }
@@ -141,7 +141,7 @@ three changes that would gain most.
   -v, --verbose       all ranks and lines
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N no file but a trace is unpacked beyond this (default 512); traces are streamed
-      --color WHEN    auto (default), always, never
+      --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
 Exit code: 0 done, 2 wrong usage or nothing to profile, 3 a bug of ours.
 

@@ -94,9 +94,33 @@ std::string RankCell(const std::vector<const ReportRank*>& ranks, bool verbose) 
   return cell;
 }
 
+constexpr size_t kHostColumn = 1, kSignColumn = 5;
+
+size_t NaturalWidth(const std::vector<TextRow>& table) {
+  size_t width = 0;
+  for (size_t column = 0; column < table[0].size(); ++column) {
+    size_t widest = 0;
+    for (size_t row = 1; row < table.size(); ++row) widest = std::max(widest, DisplayWidth(table[row][column].text));
+    if (widest > 0) width += (width > 0 ? 2 : 0) + std::max(widest, DisplayWidth(table[0][column].text));
+  }
+  return width;
+}
+
+// Before operations and frames are cut, the columns that tell least go: the one host of all, then the last signs.
+void LeaveOutColumns(std::vector<TextRow>& table, size_t width) {
+  const auto clear = [&](size_t column) {
+    for (size_t row = 1; row < table.size(); ++row) table[row][column].text.clear();
+  };
+  const std::string host = table.size() > 1 ? table[1][kHostColumn].text : "";
+  const bool same =
+      std::all_of(table.begin() + 1, table.end(), [&](const TextRow& row) { return row[kHostColumn].text == host; });
+  if (same && NaturalWidth(table) > width) clear(kHostColumn);
+  if (NaturalWidth(table) > width) clear(kSignColumn);
+}
+
 }  // namespace
 
-std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, bool verbose) {
+std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t width, bool verbose) {
   const Rows folded = verbose ? Fold(ranks, Detail::all, Detail::all) : FoldUntilItFits(ranks);
   std::vector<const Rows::value_type*> rows;
   for (const auto& row : folded) rows.push_back(&row);
@@ -128,6 +152,7 @@ std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, bool verb
                      {SharedSign(members)}});
   }
   if (too_many) table.push_back({{"..."}, {}, {}, {}, {}, {}});
+  if (!verbose) LeaveOutColumns(table, width);
   return table;
 }
 

@@ -99,12 +99,22 @@ void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view
     page.Paragraph(indent + "  ", quote, Ink::dim);
     return;
   }
-  // One line: the file from behind when it is long, the quote up to its first line break.
+  // Two lines at most: the file from behind when it is long, the quote up to its first line break. The place of a call
+  // stands at its end.
   const std::string place = CutFront(source, room / 2);
   const size_t begin = std::min(quote.find_first_not_of(" \n"), quote.size());
   std::string line = quote.substr(begin, quote.find('\n', begin) - begin);
-  if (!place.empty() && !line.empty()) line = place + "  " + line;
-  page.Line(std::string(lead) + page.Paint(Cut(line.empty() ? place : line, room), Ink::dim));
+  const std::string head = place.empty() || line.empty() ? place : place + "  ";
+  const size_t left = room - std::min(room, DisplayWidth(head));
+  if (DisplayWidth(line) <= left) {
+    page.Line(std::string(lead) + page.Paint(head + line, Ink::dim));
+    return;
+  }
+  const std::vector<std::string> pieces = Wrap(line, left);
+  std::string rest;
+  for (size_t i = 1; i < pieces.size(); ++i) rest += (rest.empty() ? "" : " ") + pieces[i];
+  page.Line(std::string(lead) + page.Paint(head + pieces.front(), Ink::dim));
+  page.Line(indent + page.Paint(Cut(rest, room), Ink::dim));
 }
 
 void AddEvidenceList(TextPage& page, const ReportFinding& finding, bool verbose) {
@@ -135,7 +145,7 @@ void AddRanks(TextPage& page, const Report& report, bool verbose) {
   const int64_t world = report.jobs.empty() ? -1 : report.jobs[0].world_size;
   const std::string of_all = world > 0 ? " of " + std::to_string(world) : "";
   page.Heading("Ranks (" + std::to_string(report.ranks.size()) + of_all + ")");
-  page.Table(LayOutRanks(report.ranks, verbose), 2, verbose);
+  page.Table(LayOutRanks(report.ranks, page.width() - 2, verbose), 2, verbose);
 }
 
 void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, bool verbose) {

@@ -81,6 +81,32 @@ TEST(TextRender, FoldsRanksThatStandAlike) {
   EXPECT_EQ(lines[table + 5], "");
 }
 
+TEST(TextRender, ColumnsThatTellLeastGoBeforeOthersAreCut) {
+  Report report = SampleHang();
+  const auto has = [&](int width, std::string_view head) {
+    return RenderText(report, {.width = width}).find(head) != std::string::npos;
+  };
+  EXPECT_TRUE(has(200, "LAST SIGN"));
+  EXPECT_TRUE(has(200, "  HOST  "));
+  EXPECT_FALSE(has(70, "LAST SIGN"));
+  EXPECT_TRUE(has(70, "  HOST  ")) << "two hosts tell something";
+  for (ReportRank& rank : report.ranks) rank.host = "node-a";
+  EXPECT_FALSE(has(70, "  HOST  "));
+  EXPECT_TRUE(has(200, "  HOST  "));
+}
+
+TEST(TextRender, EvidenceShowsTheEndOfALongCall) {
+  Report report = SampleHang();
+  report.findings[0].evidence = {{"nccl_trace_rank_0", 0, 4453,
+                                  "all_reduce #22 on default_pg: all_reduce of 8388608 float64, completed, called in "
+                                  "compute_loss (train.py:94)",
+                                  "rank 0 issued this"}};
+  const std::string text = RenderText(report, {});
+  EXPECT_NE(text.find("called in compute_loss (train.py:94)\n"), std::string::npos) << text;
+  report.findings[0].evidence[0].excerpt = std::string(400, 'x');
+  EXPECT_NE(RenderText(report, {}).find("xxx...\n"), std::string::npos);
+}
+
 TEST(TextRender, CutsCellsInTheMiddleSoThatTheStateIsSeen) {
   const auto lines = Lines(RenderText(SampleHang(), {}));
   EXPECT_TRUE(Has(lines[LineOf(lines, "  5 ")], "completed")) << lines[LineOf(lines, "  5 ")];

@@ -13,10 +13,11 @@
 namespace tacet {
 namespace {
 
-void FillTexts(const Rule& rule, Finding& finding) {
+void FillTexts(const Rule& rule, const Incident& incident, Finding& finding) {
   if (finding.explanation.empty())
     finding.explanation = std::string(rule.meaning) + " " + std::string(rule.look_alikes);
   if (finding.fix.empty()) finding.fix.assign(rule.fix.begin(), rule.fix.end());
+  for (std::string& advice : finding.fix) advice = NamePlaces(incident, finding.ranks, std::move(advice));
   if (finding.prevent.empty()) finding.prevent.assign(rule.prevent.begin(), rule.prevent.end());
   if (!finding.headline.empty())
     finding.headline[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(finding.headline[0])));
@@ -102,6 +103,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
       "Capture what is missing (below) and run the diagnosis again.",
       "Look at " + who +
           " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"};
+  finding.fix.back() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.back()));
   diagnosis.open.push_back({"Why does " + who + " not go on?",
                             "the stack (py-spy dump), flight record, output and kernel log of " + who + "'s host"});
   if (!facts.standstill.lasts && !silence) SpeakOfAMoment(finding, who, where, diagnosis);
@@ -261,7 +263,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   for (const Rule* rule : AllRules()) {
     RuleAnswer answer = rule->judge(facts);
     for (Finding& finding : answer.findings) {
-      FillTexts(*rule, finding);
+      FillTexts(*rule, incident, finding);
       diagnosis.findings.push_back(std::move(finding));
     }
     std::move(answer.open.begin(), answer.open.end(), std::back_inserter(diagnosis.open));

@@ -123,13 +123,15 @@ void JudgeDifferences(const Case& facts, const Values& values, RuleAnswer& answe
 
 }  // namespace
 
+extern const Rule kEnvironmentCripplesRule;
+
 static RuleAnswer JudgeEnvironment(const Case& facts) {
   RuleAnswer answer;
   const Values values = CollectValues(facts);
   JudgeDifferences(facts, values, answer);
   Finding finding;
   std::set<Rank> ranks;
-  std::string names;
+  std::string names, unset = "unset";
   for (const Setting& setting : kSettings) {
     const auto found = values.find(std::string(setting.name));
     if (found == values.end()) continue;
@@ -138,6 +140,7 @@ static RuleAnswer JudgeEnvironment(const Case& facts) {
       for (const Event* event : events)
         if (event->rank.known()) ranks.insert(event->rank);
       names += (names.empty() ? "" : ", ") + std::string(setting.name) + "=" + value;
+      if (!unset.ends_with(setting.name)) unset += " " + std::string(setting.name);
       finding.evidence.push_back(
           CiteEvent(*events.front(), std::string(setting.name) + "=" + value + ": " + std::string(setting.cost)));
     }
@@ -150,11 +153,14 @@ static RuleAnswer JudgeEnvironment(const Case& facts) {
   finding.weight = 40;
   finding.ranks.assign(ranks.begin(), ranks.end());
   finding.headline = "the environment forces slow paths on " + RankWords(finding.ranks) + ": " + names;
+  finding.fix.assign(kEnvironmentCripplesRule.fix.begin(), kEnvironmentCripplesRule.fix.end());
+  finding.fix.front() = unset +
+                        " (in the job script, the container image, /etc/nccl.conf, ~/.nccl.conf), and measure " +
+                        "again with nccl-tests.";
   answer.findings.push_back(std::move(finding));
   return answer;
 }
 
-extern const Rule kEnvironmentCripplesRule;
 const Rule kEnvironmentCripplesRule = {
     "environment-cripples",
     "Environment variables force slow paths",

@@ -72,7 +72,7 @@ const Rule kRankFrozenRule = {
     "recorder's threads run. Missing files may also mean that they were not collected: then no file of that rank "
     "exists at all.",
     {"On its host look at the process state: ps -o pid,stat,wchan -p PID (T: stopped, D: in the kernel).",
-     "T: find who stopped it (job suspension, debugger, cgroup freezer) and continue it with kill -CONT.",
+     "T: find who stopped it (job suspension, debugger, cgroup freezer) and continue it: kill -CONT PID.",
      "D: look at dmesg for hung tasks, storage and driver errors; the node usually needs a reboot. Take it out of the "
      "pool."},
     {"Watch for processes in T and D state on the nodes.", "Do not let the scheduler suspend single ranks of a job."},

@@ -13,6 +13,8 @@ static std::string InsideWords(HostStage stage) {
   }
 }
 
+extern const Rule kRankStuckOnHostRule;
+
 static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   RuleAnswer answer;
   auto finding = StandstillFinding(facts, StandstillKind::host, "rank-stuck-on-host");
@@ -50,16 +52,21 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
                       (finding->affected_ranks.size() == 1 ? " waits for it" : " wait for it");
   if (finding->affected_ranks.empty())
     finding->headline = finding->headline.substr(0, finding->headline.rfind(';')) + "; its peers wait for it";
+  finding->fix.assign(kRankStuckOnHostRule.fix.begin(), kRankStuckOnHostRule.fix.end());
+  finding->fix.front() = where.empty() ? "See what it does: py-spy dump --native --pid PID on its host, or gdb -p PID."
+                                       : "Look at " + where + " on " + RankWords(finding->ranks) +
+                                             ": what does it wait for (storage, a lock, another process, user input)?";
   if (!by_stack)
     answer.open.push_back(
         {"What is " + RankWords(finding->ranks) + " doing on the host?" +
              (inside ? "" : " It may also wait for its own GPU (a synchronising call before the collective)."),
-         "its stack: py-spy dump --native --pid PID on its host, or faulthandler.dump_traceback_later() in the job"});
+         NamePlaces(facts.incident, finding->ranks,
+                    "its stack: py-spy dump --native --pid PID on its host, or faulthandler.dump_traceback_later() in "
+                    "the job")});
   answer.findings.push_back(std::move(*finding));
   return answer;
 }
 
-extern const Rule kRankStuckOnHostRule;
 const Rule kRankStuckOnHostRule = {
     "rank-stuck-on-host",
     "A rank is stuck on the host",
@@ -72,8 +79,9 @@ const Rule kRankStuckOnHostRule = {
     "A frozen rank answers nothing at all: no dump, no stack. A dead one leaves closed connections. With a stalled GPU "
     "the host has issued the "
     "collective and only the device does not get to it. A skipped collective shows the rank waiting in a later one.",
-    {"Look at the named frame: what does it wait for (storage, a lock, another process, user input)?",
-     "If the frame is data loading: check the storage and the worker processes of that host; DataLoader(timeout=...) "
+    {"See where it is (the frame named, or py-spy dump --native --pid PID) and what it waits for: storage, a lock, "
+     "another process, user input.",
+     "If it loads data: check the storage and the worker processes of that host; DataLoader(timeout=...) "
      "turns the wait into an error.",
      "If only this rank runs the code (rank 0 evaluation, logging, saving): let all ranks run it, or put a barrier "
      "with a long enough timeout around it.",

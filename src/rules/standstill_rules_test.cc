@@ -65,6 +65,23 @@ TEST(RankStuckOnHost, WithoutAStackItIsOnlyLikelyAndTheStackIsAskedFor) {
   EXPECT_NE(answer.open[0].missing.find("stack"), std::string::npos);
 }
 
+TEST(RankStuckOnHost, AdviceNamesTheFrameOrTheProcessToLookAt) {
+  JobSketch known = Missing({4, 2, 7});
+  known.Stack(2, InDataLoader());
+  const std::string frame = JudgedCase(known).Verdict().findings.front().fix.front();
+  EXPECT_NE(frame.find("load_next_batch"), std::string::npos) << frame;
+  for (const bool has_process : {true, false}) {
+    JobSketch sketch = Missing({4, 2, 7});
+    Incident incident = sketch.Finish();
+    Process& process = incident.processes[incident.process_of.at(Rank{2})];
+    process.host = "node-7", process.pid = 4711;
+    if (!has_process) incident.process_of.erase(Rank{2});
+    const std::string command = JudgedCase(std::move(incident)).Verdict().findings.front().fix.front();
+    EXPECT_EQ(command, has_process ? "See what it does: py-spy dump --native --pid 4711 on node-7, or gdb -p 4711."
+                                   : "See what it does: py-spy dump --native --pid PID on its host, or gdb -p PID.");
+  }
+}
+
 TEST(RankStuckOnHost, NamesBothOfTwo) {
   JobSketch job(8);
   job.Rounds(12);

@@ -75,8 +75,28 @@ std::string CallSiteWords(const Incident& incident, const Call& call) {
   return "";
 }
 
+std::string NamePlaces(const Incident& incident, const std::vector<Rank>& ranks, std::string advice) {
+  if (ranks.size() != 1) return advice;
+  const auto known = incident.process_of.find(ranks.front());
+  if (known == incident.process_of.end()) return advice;
+  const Process& process = incident.processes[known->second];
+  const auto replace = [&](std::string_view what, const std::string& by) {
+    for (size_t at = advice.find(what); at != std::string::npos; at = advice.find(what, at + by.size()))
+      advice.replace(at, what.size(), by);
+  };
+  if (process.pid > 0) replace(" PID", " " + std::to_string(process.pid));
+  if (process.host.empty()) return advice;
+  for (const char* place : {"on its host", "on that host"}) replace(place, "on " + process.host);
+  for (const char* place : {"On its host", "On that host"}) replace(place, "On " + process.host);
+  return advice;
+}
+
 EvidenceItem CiteCall(const Incident& incident, const CallStream& stream, const Call& call, std::string says) {
-  std::string excerpt = OperationWords(incident, call) + ": " + ShapeWords(call);
+  // "all_reduce #32 on default_pg: 1049600 float32": the kind is not said twice.
+  std::string shape = ShapeWords(call);
+  if (const std::string kind = std::string(Name(call.kind)) + " of "; shape.starts_with(kind))
+    shape.erase(0, kind.size());
+  std::string excerpt = OperationWords(incident, call) + ": " + shape;
   static constexpr std::string_view kStates[] = {"", "enqueued", "started", "completed"};
   if (stream.knows_finish) excerpt += ", " + std::string(kStates[static_cast<size_t>(call.state)]);
   if (call.has(kEndedByAbort)) excerpt += " (only after the abort)";
@@ -86,6 +106,7 @@ EvidenceItem CiteCall(const Incident& incident, const CallStream& stream, const 
 
 EvidenceItem CiteEvent(const Event& event, std::string says) {
   std::string excerpt = event.text.empty() ? event.subject : event.text;
+  if (event.kind == EventKind::environment) excerpt = event.subject + "=" + event.text;
   if (excerpt.size() > 300) excerpt = excerpt.substr(0, 300) + "...";
   return {event.source, std::move(excerpt), std::move(says)};
 }

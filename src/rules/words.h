@@ -18,6 +18,10 @@ std::string ShapeWords(const Call& call);
 // "1.5 s", "10 min".
 std::string DurationWords(int64_t ns);
 
+// Advice that can be typed: of one rank whose process is known, "on its host ... -p PID" becomes "on node-7 ... -p
+// 4711".
+std::string NamePlaces(const Incident& incident, const std::vector<Rank>& ranks, std::string advice);
+
 // Cited places.
 EvidenceItem CiteCall(const Incident& incident, const CallStream& stream, const Call& call, std::string says);
 EvidenceItem CiteEvent(const Event& event, std::string says);
