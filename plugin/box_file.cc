@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -67,8 +69,34 @@ uint64_t LimitedSize(uint64_t bytes) {
   return bytes < limit.rlim_cur ? bytes : limit.rlim_cur / 4096 * 4096;
 }
 
+// NCCL and data loaders live in /dev/shm too, and fail when it is full; a container's has 64 MiB. So a box takes a
+// small share of what is free, and many processes of a node leave room for each other.
+uint64_t ShareOfRoom(int fd, uint64_t bytes) {
+  constexpr uint64_t kShare = 16;
+  struct statvfs room {};
+  if (fstatvfs(fd, &room) != 0 || room.f_blocks == 0) return bytes;  // no limit is known
+  const uint64_t most = uint64_t{room.f_bavail} * room.f_frsize / kShare / 4096 * 4096;
+  return bytes < most ? bytes : most > kSmallestBox ? most : kSmallestBox;
+}
+
+// A store into a mapped file of these may have to wait for a server, or fail when the disk is full although its pages
+// were reserved.
+const char* RiskyFileSystem(int fd) {
+  static constexpr struct {
+    uint32_t magic;
+    const char* name;
+  } kRisky[] = {{0x6969, "NFS"},        {0xff534d42, "CIFS"},  {0xfe534d42, "SMB"},
+                {0x0bd00bd0, "Lustre"}, {0x00c36400, "Ceph"},  {0x47504653, "GPFS"},
+                {0x19830326, "BeeGFS"}, {0x9123683e, "Btrfs"}, {0x2fc12fc1, "ZFS"}};
+  struct statfs seen {};
+  if (fstatfs(fd, &seen) != 0) return nullptr;
+  for (const auto& one : kRisky)
+    if (static_cast<uint32_t>(seen.f_type) == one.magic) return one.name;
+  return nullptr;
+}
+
 void* ReserveAndMap(int fd, uint64_t* bytes) {
-  for (*bytes = LimitedSize(*bytes); *bytes >= kSmallestBox; *bytes = *bytes / 2 / 4096 * 4096) {
+  for (*bytes = ShareOfRoom(fd, LimitedSize(*bytes)); *bytes >= kSmallestBox; *bytes = *bytes / 2 / 4096 * 4096) {
     if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(*bytes)); error != 0) {
       errno = error;
       if (ftruncate(fd, 0) != 0) return nullptr;
@@ -144,6 +172,10 @@ BoxMemory MakeBoxFile(const Settings& settings, const char* host, int pid) {
     snprintf(made.trouble, sizeof made.trouble,
              "only %llu KiB of room for the black box, so it holds fewer operations; free room in %.100s",
              static_cast<unsigned long long>(made.bytes / 1024), settings.box_dir);
+  } else if (const char* risky = RiskyFileSystem(fd)) {
+    snprintf(made.trouble, sizeof made.trouble,
+             "%.100s is on %s, where a store may wait or fail; boxes belong into memory: TACET_BOX_DIR=/dev/shm/tacet",
+             settings.box_dir, risky);
   }
   for (const int open_fd : {fd, folder, base})
     if (open_fd >= 0) close(open_fd);

@@ -28,6 +28,18 @@ bool g_hooked = false;      // fork handlers are set
 bool g_world_seen = false;  // a communicator of all ranks
 int g_communicators = 0;
 
+constexpr uint64_t kMostPrivateBytes = uint64_t{8} << 20;
+
+// A thread that is cancelled inside open() or a wait would leave a lock behind for ever.
+class NoCancel {
+ public:
+  NoCancel() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NoCancel() { pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
 void Log(nccl::Logger logger, int level, const char* text) {
   if (logger != nullptr) logger(level, nccl::kLogInit, "tacet", 0, "PROFILER/Tacet: %s", text);
 }
@@ -80,6 +92,7 @@ void FillHeader(OpenBox& box, int api_version) {
 void MakeBox(int api_version, nccl::Logger logger) {
   g_tried = true;
   g_settings = ReadSettings(api_version);
+  if (g_settings.trouble[0] != 0) Log(logger, nccl::kLogWarn, g_settings.trouble);
   char host[64] = {}, file_host[64];
   gethostname(host, sizeof host - 1);
   CopyFileName(file_host, sizeof file_host, host);
@@ -87,7 +100,7 @@ void MakeBox(int api_version, nccl::Logger logger) {
   if (g_settings.keep_box) memory = MakeBoxFile(g_settings, file_host, getpid());
   if (memory.trouble[0] != 0) Log(logger, nccl::kLogWarn, memory.trouble);
   if (memory.memory == nullptr && (g_settings.json_dir[0] != 0 || g_settings.prom_dir[0] != 0))
-    memory = MakeBoxMemory(g_settings.box_bytes);
+    memory = MakeBoxMemory(g_settings.box_bytes < kMostPrivateBytes ? g_settings.box_bytes : kMostPrivateBytes);
   if (memory.memory == nullptr) return;
   g_storage = OpenBox{};
   LayOut(memory, g_storage);
@@ -99,6 +112,7 @@ void MakeBox(int api_version, nccl::Logger logger) {
   }
   StoreRelease(g_box, &g_storage);
   StartKeeper(g_storage, g_settings, memory.in_file ? memory.path : "");
+  if (const char* trouble = OutputTrouble(200)) Log(logger, nccl::kLogWarn, trouble);
 }
 
 // Where no launcher told the rank, a communicator as large as the world does. Slurm's word counts for what srun
@@ -133,6 +147,7 @@ __attribute__((destructor)) void OnExit() {
 void BeginCommunicator(void** context, int* mask, const CommBirth& birth) {
   if (context == nullptr) return;
   *context = nullptr;
+  const NoCancel no_cancel;
   pthread_mutex_lock(&g_life);
   if (!g_hooked) {
     PinLibrary();
@@ -159,6 +174,7 @@ void BeginCommunicator(void** context, int* mask, const CommBirth& birth) {
 void EndCommunicator(void* context) {
   OpenBox* box = CurrentBox();
   if (box == nullptr || FindComm(*box, context) == box::kNoComm) return;
+  const NoCancel no_cancel;
   pthread_mutex_lock(&g_life);
   CloseComm(*box, HandleOf(context));
   const bool last = --g_communicators == 0;

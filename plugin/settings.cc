@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/settings.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -16,11 +17,19 @@ void CopyText(char* to, uint64_t room, const char* value) {
 
 void CopyFileName(char* to, uint64_t room, const char* value) {
   CopyText(to, room, value);
+  bool lost = value != nullptr && strlen(value) >= room;
   for (char* c = to; *c != 0; ++c) {
     const bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '-' ||
                        *c == '_' || (*c == '.' && c != to);
+    lost |= static_cast<unsigned char>(*c) >= 0x80;
     if (!plain) *c = '_';
   }
+  if (!lost || room < 16) return;
+  uint32_t hash = 2166136261u;  // FNV-1a
+  for (const char* c = value; *c != 0; ++c) hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619u;
+  const uint64_t length = strlen(to);
+  const uint64_t at = length < room - 10 ? length : room - 10;
+  snprintf(to + at, room - at, "-%08x", hash);
 }
 
 // torchrun without a run id calls it "none".
@@ -30,17 +39,41 @@ static const char* FirstSet(const char* const* names) {
   return nullptr;
 }
 
-static uint64_t NumberOf(const char* name, uint64_t otherwise) {
+// What the user asked for and does not get. Kept short: the whole of it is one line of NCCL's log.
+static void Complain(Settings& settings, const char* name, const char* value, const char* instead) {
+  const uint64_t used = strlen(settings.trouble);
+  snprintf(settings.trouble + used, sizeof settings.trouble - used, "%s%s=%.40s %s", used > 0 ? "; " : "", name, value,
+           instead);
+}
+
+struct Range {
+  uint64_t least, most;
+};
+
+// 0 stands for "none" wherever it is taken, so it is never out of range.
+static uint64_t NumberOf(Settings& settings, const char* name, uint64_t otherwise, Range range) {
   const char* value = getenv(name);
   if (value == nullptr || *value == 0) return otherwise;
   char* end = nullptr;
-  const uint64_t number = strtoull(value, &end, 0);
-  return *end == 0 ? number : otherwise;
+  char instead[48];
+  const uint64_t number = strtoull(value, &end, 0);  // takes "-1" for a large number
+  if (*end != 0 || end == value || strchr(value, '-') != nullptr) {
+    snprintf(instead, sizeof instead, "is no number, %llu is used", static_cast<unsigned long long>(otherwise));
+    Complain(settings, name, value, instead);
+    return otherwise;
+  }
+  if (number == 0 || (number >= range.least && number <= range.most)) return number;
+  const uint64_t nearest = number < range.least ? range.least : range.most;
+  snprintf(instead, sizeof instead, "is too %s, %llu is used", number < range.least ? "small" : "large",
+           static_cast<unsigned long long>(nearest));
+  Complain(settings, name, value, instead);
+  return nearest;
 }
 
 // "coll,p2p,kernel,proxy,step,launch,ce", or a number as NCCL defines the bits.
-static uint32_t MaskOf(const char* text, uint32_t otherwise) {
+static uint32_t MaskOf(Settings& settings, const char* text, uint32_t otherwise) {
   if (text == nullptr || *text == 0) return otherwise;
+  const char* whole = text;
   char* end = nullptr;
   const unsigned long number = strtoul(text, &end, 0);
   if (*end == 0) return static_cast<uint32_t>(number);
@@ -59,12 +92,18 @@ static uint32_t MaskOf(const char* text, uint32_t otherwise) {
   uint64_t mask = 0;
   while (*text != 0) {
     const size_t length = strcspn(text, ", ");
-    for (const auto& known : kNames)
-      if (strlen(known.name) == length && strncmp(known.name, text, length) == 0) mask |= known.bits;
+    bool known = length == 0;
+    for (const auto& name : kNames) {
+      if (strlen(name.name) != length || strncmp(name.name, text, length) != 0) continue;
+      mask |= name.bits;
+      known = true;
+    }
+    if (!known && settings.trouble[0] == 0)
+      Complain(settings, "TACET_EVENTS", whole, "has unknown names; coll,p2p,kernel,proxy,step,launch,ce are known");
     text += length;
     text += strspn(text, ", ");
   }
-  return static_cast<uint32_t>(mask);
+  return mask == 0 ? otherwise : static_cast<uint32_t>(mask);
 }
 
 static uint32_t DefaultMask() {
@@ -79,9 +118,12 @@ static uint32_t KnownTo(int api_version) {
   return api_version == 5 ? 0xfff : api_version == 6 ? 0x7fff : 0xffff;
 }
 
-static uint64_t BoxBytes(bool* keep) {
-  const uint64_t mb = NumberOf("TACET_BOX_MB", 8);
-  const uint64_t kb = NumberOf("TACET_BOX_KB", mb > 4096 ? 4096 * 1024 : mb * 1024);
+// Every process of a node has a box, and boxes are memory.
+static constexpr uint64_t kMostBoxMb = 256;
+
+static uint64_t BoxBytes(Settings& settings, bool* keep) {
+  const uint64_t mb = NumberOf(settings, "TACET_BOX_MB", 8, {1, kMostBoxMb});
+  const uint64_t kb = NumberOf(settings, "TACET_BOX_KB", mb * 1024, {48, kMostBoxMb * 1024});
   *keep = kb != 0;
   return (kb < 48 ? 48 : kb) * 1024;
 }
@@ -93,14 +135,15 @@ Settings ReadSettings(int api_version) {
   CopyText(settings.box_dir, sizeof settings.box_dir, dir != nullptr && *dir != 0 ? dir : "/dev/shm/tacet");
   const char* job = FirstSet(kJobNames);
   CopyFileName(settings.job, sizeof settings.job, job != nullptr ? job : "local");
-  settings.box_bytes = BoxBytes(&settings.keep_box);
-  settings.heartbeat_ms = static_cast<uint32_t>(NumberOf("TACET_HEARTBEAT_MS", 500));
-  settings.event_mask = MaskOf(getenv("TACET_EVENTS"), DefaultMask()) & KnownTo(api_version);
+  settings.box_bytes = BoxBytes(settings, &settings.keep_box);
+  settings.heartbeat_ms = static_cast<uint32_t>(NumberOf(settings, "TACET_HEARTBEAT_MS", 500, {10, 60'000}));
+  settings.event_mask = MaskOf(settings, getenv("TACET_EVENTS"), DefaultMask()) & KnownTo(api_version);
   CopyText(settings.json_dir, sizeof settings.json_dir, getenv("TACET_JSON_DIR"));
-  settings.json_min_bytes = NumberOf("TACET_JSON_MIN_BYTES", 0);
+  settings.json_min_bytes = NumberOf(settings, "TACET_JSON_MIN_BYTES", 0, {0, UINT64_MAX});
   CopyText(settings.prom_dir, sizeof settings.prom_dir, getenv("TACET_PROM_DIR"));
-  settings.prom_interval_ms = static_cast<uint32_t>(NumberOf("TACET_PROM_INTERVAL_MS", 15000));
-  if (settings.prom_interval_ms < 100) settings.prom_interval_ms = 100;
+  settings.prom_interval_ms =
+      static_cast<uint32_t>(NumberOf(settings, "TACET_PROM_INTERVAL_MS", 15000, {100, 24 * 3'600'000}));
+  if (settings.prom_interval_ms == 0) settings.prom_interval_ms = 100;
   return settings;
 }
 

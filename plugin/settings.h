@@ -17,12 +17,14 @@ struct Settings {
   uint64_t json_min_bytes;
   char prom_dir[512];  // empty: off
   uint32_t prom_interval_ms;
+  char trouble[400];  // what was asked for and is not done, for NCCL's log; empty: all is well
 };
 Settings ReadSettings(int api_version);
 
 // `value` cut to fit, always terminated.
 void CopyText(char* to, uint64_t room, const char* value);
-// Everything that has no business in a file name becomes '_'.
+// Everything that has no business in a file name becomes '_'. A name that is cut or loses letters gets a number made
+// from the whole of it, so that jobs with different names keep different names.
 void CopyFileName(char* to, uint64_t room, const char* value);
 
 }  // namespace tacet::plugin

@@ -25,6 +25,7 @@ void JsonLines::Open(const OpenBox& box, const Settings& settings) {
   char host[64];
   CopyFileName(host, sizeof host, box.header->host);
   snprintf(path_, sizeof path_, "%s/%s-pid%d.log", settings.json_dir, host, box.pid);
+  CopyText(dir_, sizeof dir_, settings.json_dir);
   min_bytes_ = settings.json_min_bytes;
 }
 
@@ -60,11 +61,21 @@ void JsonLines::Add(OpenBox& box, const FinishedOp& finished) {
   ++lines_;
 }
 
+// What is written into a file that somebody has removed is lost without a word.
+bool JsonLines::Reopen(struct stat* seen) {
+  const auto is_there = [&] { return fd_ >= 0 && fstat(fd_, seen) == 0 && seen->st_nlink > 0; };
+  for (int attempt = 0; !is_there() && attempt < 2; ++attempt) {
+    if (fd_ >= 0) close(fd_);
+    if (attempt == 1) MakeFolders(dir_);
+    fd_ = open(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+  }
+  return is_there() && S_ISREG(seen->st_mode);
+}
+
 void JsonLines::Flush(OpenBox& box) {
   if (used_ == 0) return;
-  if (fd_ < 0) fd_ = open(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
   struct stat before {};
-  const bool known = fd_ >= 0 && fstat(fd_, &before) == 0 && S_ISREG(before.st_mode);
+  const bool known = Reopen(&before);
   const ssize_t wrote = known ? write(fd_, buffer_, used_) : -1;
   if (wrote != static_cast<ssize_t>(used_)) {
     plugin::Add(box.header->drops[static_cast<int>(box::Drop::output_lost)], lines_);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
+
 #include "plugin/output/finished_op.h"
 #include "plugin/settings.h"
 
 // TACET_JSON_DIR: one JSON line for each finished operation in <dir>/<host>-pid<pid>.log, with the keys of NCCL
 // Inspector's format v4.0 in its order. What cannot be written (disk full, no permission) is counted and dropped; half
-// a line is taken back.
+// a line is taken back. A file or folder that was removed is made again.
 namespace tacet::plugin {
 
 class JsonLines {
@@ -17,7 +19,9 @@ class JsonLines {
   void Flush(OpenBox& box);
 
  private:
-  char path_[768] = {};
+  bool Reopen(struct stat* seen);
+
+  char path_[768] = {}, dir_[512] = {};
   uint64_t min_bytes_ = 0;
   int fd_ = -1;
   uint32_t used_ = 0, lines_ = 0;

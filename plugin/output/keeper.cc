@@ -5,10 +5,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
 
 #include "plugin/box_file.h"
 #include "plugin/output/json_lines.h"
@@ -64,13 +67,41 @@ void WriteOutputs(OpenBox& box, bool at_once) {
   if (g_prom.asked()) g_prom.Write(box, at_once);
 }
 
+// One sentence for NCCL's log about both folders.
+char g_trouble[400];
+bool g_prepared = false;
+
+void TryFolder(const char* variable, const char* dir) {
+  struct statvfs room {};
+  char inside[520];
+  snprintf(inside, sizeof inside, "%s/.", dir);
+  int error = access(inside, W_OK | X_OK) == 0 ? 0 : errno;
+  if (error == 0 && statvfs(dir, &room) == 0 && room.f_blocks != 0 && room.f_bavail == 0) error = ENOSPC;
+  if (error == 0) return;
+  const size_t used = strlen(g_trouble);
+  snprintf(g_trouble + used, sizeof g_trouble - used, "%s%s=%.100s: %s, so nothing is written there until that changes",
+           used > 0 ? "; " : "", variable, dir, strerror(error));
+}
+
+void PrepareOutputs() {
+  if (g_json.asked()) {
+    MakeFolders(g_settings.json_dir);
+    TryFolder("TACET_JSON_DIR", g_settings.json_dir);
+  }
+  if (g_prom.asked()) {
+    g_prom.Prepare(*g_kept, g_settings);
+    TryFolder("TACET_PROM_DIR", g_settings.prom_dir);
+  }
+}
+
 void* Keep(void*) {
   pthread_setname_np(pthread_self(), "tacet-keeper");
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
   if (g_settings.keep_box) SweepEndedBoxes(g_settings.box_dir, kSweepAgeS);
-  if (g_json.asked()) MakeFolders(g_settings.json_dir);
-  g_prom.Prepare(*g_kept, g_settings);
+  PrepareOutputs();
   pthread_mutex_lock(&g_lock);
+  g_prepared = true;
+  pthread_cond_broadcast(&g_flushed);
   for (;;) {
     const timespec next = InMs(g_settings.heartbeat_ms);
     while (g_asked == g_served)
@@ -146,6 +177,17 @@ void FlushKeeper(uint32_t limit_ms) {
   pthread_mutex_unlock(&g_lock);
 }
 
+const char* OutputTrouble(uint32_t limit_ms) {
+  if (!g_running || (g_settings.json_dir[0] == 0 && g_settings.prom_dir[0] == 0)) return nullptr;
+  const timespec limit = InMs(limit_ms);
+  pthread_mutex_lock(&g_lock);
+  while (!g_prepared)
+    if (pthread_cond_timedwait(&g_flushed, &g_lock, &limit) == ETIMEDOUT) break;
+  const bool trouble = g_prepared && g_trouble[0] != 0;
+  pthread_mutex_unlock(&g_lock);
+  return trouble ? g_trouble : nullptr;
+}
+
 void RemovePromFile() {
   Store(g_closing, true);
   if (g_running) g_prom.Remove();
@@ -154,7 +196,8 @@ void RemovePromFile() {
 void ForgetKeeper() {
   g_running = false;
   g_kept = nullptr;
-  g_closing = false;
+  g_closing = g_prepared = false;
+  g_trouble[0] = 0;
   g_asked = g_served = 0;
   pthread_mutex_init(&g_lock, nullptr);
 }

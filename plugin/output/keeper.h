@@ -12,6 +12,9 @@ namespace tacet::plugin {
 void StartKeeper(OpenBox& box, const Settings& settings, const char* box_path);  // the path is empty without a file
 // Lets it write out what is finished; waits at most `limit_ms`. Nothing happens when there is no output to write.
 void FlushKeeper(uint32_t limit_ms);
+// Why an output cannot be written, nullptr where it can. The keeper tries the folders, since a dead file server would
+// hold whoever does; it is waited for at most `limit_ms`.
+const char* OutputTrouble(uint32_t limit_ms);
 void RemovePromFile();  // at exit
 void ForgetKeeper();    // in a forked child: the thread stayed with the parent
 

@@ -59,6 +59,7 @@ void PromTextfile::Open(const OpenBox& box, const Settings& settings) {
   if (settings.prom_dir[0] == 0) return;
   char host[64];
   CopyFileName(host, sizeof host, box.header->host);
+  CopyText(dir_, sizeof dir_, settings.prom_dir);
   snprintf(path_, sizeof path_, "%s/tacet-%s-%d.prom", settings.prom_dir, host, box.pid);
   snprintf(temporary_, sizeof temporary_, "%s.tmp", path_);
   interval_ns_ = int64_t{settings.prom_interval_ms} * 1'000'000;
@@ -235,7 +236,12 @@ bool PromTextfile::WriteFile(OpenBox& box) {
   PromText(*this, box, out).PrintAll();
   if (!out.fits()) return false;
   unlink(temporary_);
-  const int fd = open(temporary_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  const auto make = [&] { return open(temporary_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644); };
+  int fd = make();
+  if (fd < 0 && errno == ENOENT) {  // somebody has removed the folder
+    MakeFolders(dir_);
+    fd = make();
+  }
   if (fd < 0) return false;
   fchmod(fd, 0644);  // node_exporter runs as another user, whatever the job's umask
   const bool whole = write(fd, text_, out.size()) == static_cast<ssize_t>(out.size());

@@ -36,7 +36,7 @@ class PromTextfile {
   Bucket* FindBucket(OpenBox& box, const FinishedOp& finished);
   bool WriteFile(OpenBox& box);
 
-  char path_[768] = {}, temporary_[776] = {};
+  char path_[768] = {}, temporary_[776] = {}, dir_[512] = {};
   int64_t next_ns_ = 0, interval_ns_ = 0;
   uint64_t finished_ = 0;
   int buckets_used_ = 0;
