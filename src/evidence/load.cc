@@ -15,6 +15,7 @@
 #include "base/parallel.h"
 #include "evidence/detect.h"
 #include "evidence/find_files.h"
+#include "evidence/log_envelope.h"
 #include "evidence/registry.h"
 #include "evidence/zero_bytes.h"
 
@@ -126,7 +127,10 @@ void NoteUnknown(std::string_view bytes, Fragment& fragment) {
     fragment.Note(DiagnosticSeverity::note, "unknown-format", "no known format; `tacet formats` lists what is read");
 }
 
-Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool mapped);
+// A store may keep lines that a runtime wrapped before it; more layers than these were made to hurt.
+constexpr int kMostLayers = 3;
+
+Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool mapped, int layer = 0);
 
 // Nobody knew the file as it is; without its zero bytes somebody may.
 std::optional<Fragment> ReadBesidesZeros(std::string_view path, std::string_view bytes, bool cut) {
@@ -146,9 +150,34 @@ std::optional<Fragment> ReadBesidesZeros(std::string_view path, std::string_view
   return fragment;
 }
 
-Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool mapped) {
+// The lines of a log that a collector put envelopes around.
+std::optional<Fragment> ReadUnwrapped(std::string_view path, std::string_view bytes, bool cut, int layer) {
+  constexpr size_t kMostText = size_t{512} << 20;
+  const Envelope envelope = FindEnvelope(bytes.substr(0, kPrefixBytes));
+  if (envelope == Envelope::none) return std::nullopt;
+  const Unwrapped inner = TakeOutOfEnvelope(bytes, envelope, kMostText);
+  const std::string_view beginning = std::string_view(inner.text).substr(0, kPrefixBytes);
+  if (Detect(beginning, path).readers.empty() && FindEnvelope(beginning) == Envelope::none) return std::nullopt;
+  Fragment fragment = ReadPlain(path, inner.text, cut || inner.limited, false, layer + 1);
+  // The file's own bytes are shared out as those of its lines are.
+  const double share = static_cast<double>(bytes.size()) / static_cast<double>(std::max<size_t>(1, inner.text.size()));
+  Accounting& sizes = fragment.bytes;
+  sizes.understood =
+      std::min<uint64_t>(bytes.size(), static_cast<uint64_t>(share * static_cast<double>(sizes.understood)));
+  sizes.not_understood = std::min<uint64_t>(bytes.size() - sizes.understood,
+                                            static_cast<uint64_t>(share * static_cast<double>(sizes.not_understood)));
+  sizes.total = bytes.size();
+  sizes.ignored = sizes.total - sizes.understood - sizes.not_understood;
+  fragment.Note(DiagnosticSeverity::note, "unwrapped", "its lines were taken out of " + std::string(Name(envelope)));
+  return fragment;
+}
+
+Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool mapped, int layer) {
   Fragment fragment;
   Detection detection = Detect(bytes.substr(0, kPrefixBytes), path);
+  const auto shares = [](const Format* format) { return format->shares_lines; };
+  if (layer < kMostLayers && std::all_of(detection.readers.begin(), detection.readers.end(), shares))
+    if (auto unwrapped = ReadUnwrapped(path, bytes, cut, layer)) return std::move(*unwrapped);
   AskAboutLaterParts(path, bytes, detection);
   if (detection.readers.empty()) {
     if (auto without = ReadBesidesZeros(path, bytes, cut)) return std::move(*without);

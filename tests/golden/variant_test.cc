@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "cut_variant.h"
+#include "envelope_variant.h"
 #include "recorded_variant.h"
 
 // Every recorded incident as another site would have kept it: other names, labels, line ends, clocks and ranks, other
@@ -108,6 +109,8 @@ TEST(Variants, WithdrawAnAnswerRatherThanChangingIt) {
   const auto healthy = ReadUnpacked(TestFolder("corpus/clean_ddp"));
   ExpectNoWrongAnswer(AllVariants(healthy, healthy));
 }
+
+TEST(Variants, EnvelopesAroundTheLinesChangeNothing) { ExpectNoWrongAnswer(EnvelopeVariants()); }
 
 TEST(Variants, FilesThatEndEarlyTurnNobodyGuilty) { ExpectNoWrongAnswer(CutVariants()); }
 

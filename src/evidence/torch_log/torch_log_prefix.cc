@@ -158,10 +158,14 @@ LabelStyle FindLabelStyle(std::string_view bytes) {
 LinePrefix SplitPrefix(std::string_view line, LabelStyle style) {
   LinePrefix prefix;
   prefix.text = line;
-  // A collector may put its time before the label, the job its own behind it.
+  // A collector may put its time before the label or behind it, the job its own behind that; the first one counts.
   TakeTime(prefix);
   TakeLabels(prefix, style);
-  if (!prefix.time.known()) TakeTime(prefix);
+  for (int i = 0; i < 2; ++i) {
+    const LogMoment outer = prefix.time;
+    TakeTime(prefix);
+    if (outer.known()) prefix.time = outer;
+  }
   TakeLogPrefix(prefix);
   return prefix;
 }

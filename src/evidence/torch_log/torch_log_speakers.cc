@@ -62,8 +62,18 @@ void SpeakerTable::SettleUnstated(const TorchLog& log, std::string_view path) {
   for (size_t v = 0; v < log.voices.size(); ++v) {
     const TorchLogVoice& voice = log.voices[v];
     if (voice.rank >= 0) continue;
-    of_voice_[v] = voice.label == 0 ? OfWholeFile(log, path, stated[0], labelled)
-                                    : OfLabel(log.labels[voice.label], stated[voice.label], labels_are_ranks);
+    const TorchLogLabel& label = log.labels[voice.label];
+    // One pod's log, saved under its rank's name: the label in front of every line says no more than the name does.
+    const bool only_label = log.labels.size() == 2 && (label.kind == Kind::pod || label.kind == Kind::process);
+    const auto file_rank = only_label && stated[voice.label].empty() ? RankOfFile(log, path) : std::nullopt;
+    if (voice.label == 0)
+      of_voice_[v] = OfWholeFile(log, path, stated[0], labelled);
+    else if (file_rank)
+      of_voice_[v] = OfLabelOfRank(label, *file_rank);
+    else if (only_label && log.has_launcher && stated[voice.label].size() != 1)
+      of_voice_[v] = kNobody;  // a launcher and all its ranks speak under the pod's name
+    else
+      of_voice_[v] = OfLabel(label, stated[voice.label], labels_are_ranks);
     if (of_voice_[v] != kNobody && voice.pid > 0 && speakers_[of_voice_[v]].pid < 0)
       speakers_[of_voice_[v]].pid = voice.pid;
   }
@@ -79,6 +89,13 @@ uint32_t SpeakerTable::OfLabel(const TorchLogLabel& label, const std::vector<int
   speaker.host = label.host;
   if (label.kind == Kind::process) speaker.pid = label.number;
   return Add(std::move(speaker));
+}
+
+uint32_t SpeakerTable::OfLabelOfRank(const TorchLogLabel& label, int32_t rank) {
+  const uint32_t speaker = OfRank(rank, Certainty::assumed);
+  if (speakers_[speaker].host.empty()) speakers_[speaker].host = label.host;
+  if (label.kind == Kind::process) speakers_[speaker].pid = label.number;
+  return speaker;
 }
 
 uint32_t SpeakerTable::OfWholeFile(const TorchLog& log, std::string_view path, const std::vector<int32_t>& stated,

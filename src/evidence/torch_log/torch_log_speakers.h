@@ -25,6 +25,7 @@ class SpeakerTable {
   uint32_t Add(Speaker speaker);
   void SettleUnstated(const TorchLog& log, std::string_view path);
   uint32_t OfLabel(const TorchLogLabel& label, const std::vector<int32_t>& stated, bool labels_are_ranks);
+  uint32_t OfLabelOfRank(const TorchLogLabel& label, int32_t rank);
   uint32_t OfWholeFile(const TorchLog& log, std::string_view path, const std::vector<int32_t>& stated, bool labelled);
 
   std::vector<Speaker>& speakers_;

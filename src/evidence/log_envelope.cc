@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/log_envelope.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+#include "evidence/log_entry.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kLinesLookedAt = 60;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// 2016-10-06T00:17:09.669794202Z stdout F log content 1
+// 2016-10-06T00:17:09.669794203+02:00 stderr P the first half of a long line
+bool TakeCriHead(std::string_view& line, bool* partial) {
+  if (line.size() < 30 || !IsDigit(line[0]) || line[10] != 'T') return false;
+  std::string_view rest = line.substr(line.find(' ') == std::string_view::npos ? line.size() : line.find(' ') + 1);
+  if (!TakeLiteral(rest, "stdout ") && !TakeLiteral(rest, "stderr ")) return false;
+  // Tags are separated by colons; the first is F for a whole line, P for a part of one.
+  if (rest.empty() || (rest[0] != 'F' && rest[0] != 'P')) return false;
+  if (rest.size() > 1 && rest[1] != ' ' && rest[1] != ':') return false;
+  *partial = rest[0] == 'P';
+  const size_t blank = rest.find(' ');
+  line = blank == std::string_view::npos ? std::string_view() : rest.substr(blank + 1);
+  return true;
+}
+
+// Nov 15 00:20:00 node7 train[77]: text
+// 2026-11-15T00:20:00.123456+00:00 node7 train.sh[77]: text
+// The kernel's lines are left as they are: they have a reader who wants host and time.
+bool TakeSyslogHead(std::string_view& line) {
+  std::string_view rest = line;
+  if (rest.size() > 16 && IsDigit(rest[0]) && rest[4] == '-' && rest[10] == 'T') {
+    TakeWord(rest);
+  } else {
+    const std::string_view month = TakeWord(rest);
+    const std::string_view day = TakeWord(rest), clock = TakeWord(rest);
+    if (month.size() != 3 || day.empty() || !IsDigit(day[0]) || clock.size() < 8 || clock[2] != ':' || clock[5] != ':')
+      return false;
+  }
+  const std::string_view host = TakeWord(rest);
+  if (host.empty() || host.find_first_of("[]():=,") != std::string_view::npos || !TakeLiteral(rest, " ")) return false;
+  const size_t colon = rest.substr(0, 80).find("]: ");
+  const size_t bracket = rest.substr(0, 80).find('[');
+  if (colon == std::string_view::npos || bracket == std::string_view::npos || bracket == 0 || bracket > colon)
+    return false;
+  const std::string_view tag = rest.substr(0, bracket), pid = rest.substr(bracket + 1, colon - bracket - 1);
+  if (tag == "kernel" || tag.find(' ') != std::string_view::npos) return false;
+  if (pid.empty() || pid.find_first_not_of("0123456789") != std::string_view::npos) return false;
+  line = rest.substr(colon + 3);
+  return true;
+}
+
+// Collects lines so that each stands at the number it has in the file, as far as possible.
+class LineSink {
+ public:
+  explicit LineSink(size_t most) : most_(most) {}
+
+  void PadTo(size_t number) {
+    while (number_ + 1 < number) Newline();
+  }
+  void Add(std::string_view text) {
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    Append(text);
+    number_ += static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+    Newline();
+  }
+  // A part of a line; the rest comes later.
+  void AddPart(std::string_view text) { Append(text); }
+  Unwrapped Finish() { return std::move(out_); }
+  bool full() const { return out_.limited; }
+
+ private:
+  void Newline() {
+    Append("\n");
+    ++number_;
+  }
+  void Append(std::string_view text) {
+    if (out_.text.size() + text.size() > most_)
+      out_.limited = true;
+    else
+      out_.text.append(text);
+  }
+
+  const size_t most_;
+  Unwrapped out_;
+  size_t number_ = 0;  // of the last line that is complete
+};
+
+void UnwrapLines(std::string_view bytes, Envelope envelope, LineSink& out) {
+  LineReader reader(bytes);
+  std::string_view line;
+  bool inside = false;  // of a line that comes in parts
+  while (!out.full() && reader.Next(&line)) {
+    bool partial = false;
+    std::string text;
+    if (envelope == Envelope::cri) {
+      TakeCriHead(line, &partial);
+      text = line;
+    } else if (envelope == Envelope::syslog) {
+      TakeSyslogHead(line);
+      text = line;
+    } else if (LogEntry entry; ReadLogEntry(line, &entry)) {
+      // Docker cuts a long line into pieces of 16 KiB: all but the last come without newline.
+      partial = envelope == Envelope::docker_json && !entry.text.ends_with('\n');
+      text = WriteLogEntry(entry);
+    }
+    if (!inside && !partial) out.PadTo(reader.number());
+    partial ? out.AddPart(text) : out.Add(text);
+    inside = partial;
+  }
+  if (inside) out.Add("");
+}
+
+}  // namespace
+
+std::string_view Name(Envelope envelope) {
+  switch (envelope) {
+    case Envelope::none: return "none";
+    case Envelope::docker_json: return "Docker's JSON log";
+    case Envelope::cri: return "the container runtime's log";
+    case Envelope::json_lines: return "JSON lines of a journal or a log store";
+    case Envelope::json_document: return "a JSON export of a log store";
+    case Envelope::journal_export: return "a journal's export";
+    case Envelope::syslog: return "a syslog";
+  }
+  return "";
+}
+
+Envelope FindEnvelope(std::string_view prefix) {
+  const size_t first = prefix.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return Envelope::none;
+  if (prefix.starts_with("__CURSOR=") || prefix.starts_with("__REALTIME_TIMESTAMP=")) return Envelope::journal_export;
+  size_t lines = 0, cri = 0, docker = 0, json = 0, syslog = 0;
+  LineReader reader(prefix);
+  std::string_view line;
+  while (lines < kLinesLookedAt && reader.Next(&line)) {
+    if (Trim(line).empty()) continue;
+    if (reader.next_offset() >= prefix.size() && lines > 0 && !prefix.ends_with('\n')) break;  // cut by the prefix
+    ++lines;
+    std::string_view rest = line;
+    bool partial = false;
+    if (line[0] == '{') {
+      LogEntry entry;
+      if (!ReadLogEntry(line, &entry)) continue;
+      (entry.store == LogEntry::Store::docker ? docker : json) += 1;
+    } else if (TakeCriHead(rest, &partial)) {
+      ++cri;
+    } else if (TakeSyslogHead(rest)) {
+      ++syslog;
+    } else if (line[0] == '[' && lines == 1 && cri + docker + json + syslog == 0) {
+      break;
+    }
+  }
+  const auto most = [&](size_t count) { return count > 0 && count * 10 >= lines * 8; };
+  if (most(docker)) return Envelope::docker_json;
+  if (most(json + docker)) return Envelope::json_lines;
+  if (most(cri)) return Envelope::cri;
+  if (most(syslog)) return Envelope::syslog;
+  if ((prefix[first] == '[' || prefix[first] == '{') && HasLogEntries(prefix.substr(first)))
+    return Envelope::json_document;
+  return Envelope::none;
+}
+
+Unwrapped TakeOutOfEnvelope(std::string_view bytes, Envelope envelope, size_t most) {
+  LineSink out(most);
+  if (envelope == Envelope::journal_export || envelope == Envelope::json_document) {
+    std::vector<LogEntry> entries =
+        envelope == Envelope::journal_export ? ReadJournalExport(bytes, most) : ReadLogDocument(bytes, most);
+    const bool turned = PutInOrder(entries);
+    LabelSources(entries);
+    size_t line = 1, seen = 0;
+    for (const LogEntry& entry : entries) {
+      if (!turned) {
+        line += static_cast<size_t>(std::count(bytes.begin() + static_cast<ptrdiff_t>(seen),
+                                               bytes.begin() + static_cast<ptrdiff_t>(entry.offset), '\n'));
+        seen = entry.offset;
+        out.PadTo(line);
+      }
+      out.Add(WriteLogEntry(entry));
+    }
+    return out.Finish();
+  }
+  UnwrapLines(bytes, envelope, out);
+  return out.Finish();
+}
+
+}  // namespace tacet
