@@ -42,10 +42,10 @@ int RunAgent(const std::vector<std::string>& arguments) {
   auto listen = ParseHttpAddress(options->Value("--listen").value_or("9560"), agent_options.listen);
   if (!listen) return Complain(listen.error());
   agent_options.listen = *listen;
-  auto interval = ParseNumber(options->Value("--interval").value_or("1000"), 100, 60000);
+  auto interval = options->Number("--interval", 1000, 100, 60000);
   if (!interval) return Complain(interval.error());
   agent_options.interval_ms = *interval;
-  auto hang_after = ParseNumber(options->Value("--hang-after").value_or("4"), 1, 3600);
+  auto hang_after = options->Number("--hang-after", 4, 1, 3600);
   if (!hang_after) return Complain(hang_after.error());
   agent_options.hang_rule.floor_ns = *hang_after * 1'000'000'000;
   if (const auto url = options->Value("--clickhouse")) {
@@ -53,7 +53,7 @@ int RunAgent(const std::vector<std::string>& arguments) {
     if (!history) return Complain(history.error());
     agent_options.history = *history;
   }
-  auto keep = ParseNumber(options->Value("--keep").value_or("24"), 0, 24 * 365);
+  auto keep = options->Number("--keep", 24, 0, 24 * 365);
   if (!keep) return Complain(keep.error());
   agent_options.keep_rule.other_ns = *keep * 3600 * 1'000'000'000;
   agent_options.clean_up = *keep > 0;

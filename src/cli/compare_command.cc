@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/profile_paths.h"
+#include "cli/shared_options.h"
 #include "render/comparison_render.h"
 #include "render/profile_html.h"
 #include "report/benchmark_comparison.h"
@@ -65,6 +66,14 @@ Result<ComparisonOptions> ReadThresholds(const Options& options) {
   return out;
 }
 
+std::string Render(const ProfileComparison& comparison, const std::string& format, bool any_line,
+                   const OutputOptions& output) {
+  if (format == "json") return RenderComparisonJson(comparison);
+  if (format == "html") return RenderComparisonHtml(comparison);
+  if (format == "junit") return RenderComparisonJunit(comparison, any_line);
+  return RenderComparisonText(comparison, TerminalWidth(), output.colour, output.verbose);
+}
+
 int RunCompare(const std::vector<std::string>& arguments) {
   auto options = Options::Parse(arguments, {{"--format", 'f', true},
                                             {"--output", 'o', true},
@@ -86,9 +95,8 @@ int RunCompare(const std::vector<std::string>& arguments) {
   const std::string gate = options->Value("--gate").value_or("step");
   if (gate != "step" && gate != "any" && gate != "never")
     return Complain({"--gate takes step, any or never, not '" + gate + "'", ""});
-  const std::string color = options->Value("--color").value_or("auto");
-  if (color != "auto" && color != "always" && color != "never")
-    return Complain({"--color takes auto, always or never", ""});
+  auto output = ReadOutputOptions(*options);
+  if (!output) return Complain(output.error());
   auto thresholds = ReadThresholds(*options);
   if (!thresholds) return Complain(thresholds.error());
   auto load = ReadLoadOptions(*options);
@@ -101,16 +109,10 @@ int RunCompare(const std::vector<std::string>& arguments) {
   auto compared = Compare(*a, *b, *thresholds);
   if (!compared) return Complain(compared.error());
   const ProfileComparison& comparison = *compared;
-  const std::string output = options->Value("--output").value_or("");
-  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputTakesColour());
-  const std::string page = options->Value("--html").value_or("");
-  if (!page.empty() && !WriteOutput(page, RenderComparisonHtml(comparison))) return kUsage;
-  const std::string text = format == "json"   ? RenderComparisonJson(comparison)
-                           : format == "html" ? RenderComparisonHtml(comparison)
-                           : format == "junit"
-                               ? RenderComparisonJunit(comparison, gate == "any")
-                               : RenderComparisonText(comparison, TerminalWidth(), colour, options->Has("--verbose"));
-  if (!WriteOutput(output, text)) return kUsage;
+  if (!output->page.empty() && !WriteOutput(output->page, RenderComparisonHtml(comparison))) return kUsage;
+  if (!WriteOutput(output->path, Render(comparison, format, gate == "any", *output))) return kUsage;
+  if (comparison.faults.empty() && comparison.nothing_in_common())
+    return Complain({"the two runs have no operation, size or group in common", "compare two runs of the same job"});
   return gate != "never" && comparison.Regressed(gate == "any") ? kFindings : kHealthy;
 }
 

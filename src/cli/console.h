@@ -13,7 +13,7 @@ namespace tacet {
 int Complain(const Error& error);
 
 bool StandardOutputTakesColour();  // a terminal, and neither NO_COLOR nor a dumb one
-int TerminalWidth();  // 100 where it cannot be told
+int TerminalWidth();               // 100 where it cannot be told
 
 // Writes to a file, or to standard output for an empty path. False after complaining.
 bool WriteOutput(const std::string& path, std::string_view bytes);

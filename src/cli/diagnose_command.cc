@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
+#include "cli/shared_options.h"
 #include "evidence/load.h"
 #include "render/html_render.h"
 #include "render/json_render.h"
@@ -63,21 +64,11 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
   if (!format) return Complain({"unknown format '" + format_name + "'", "one of: text json html junit sarif"});
   auto fail_on = ParseFailOn(options->Value("--fail-on").value_or("warning"));
   if (!fail_on) return Complain(fail_on.error());
-  const std::string color = options->Value("--color").value_or("auto");
-  if (color != "auto" && color != "always" && color != "never")
-    return Complain({"--color takes auto, always or never", ""});
-
-  LoadOptions load;
-  if (const auto threads = options->Value("--threads")) {
-    auto number = ParseNumber(*threads, 1, 1024);
-    if (!number) return Complain(number.error());
-    load.threads = static_cast<unsigned>(*number);
-  }
-  if (const auto limit = options->Value("--max-file-mb")) {
-    auto number = ParseNumber(*limit, 1, 1 << 20);
-    if (!number) return Complain(number.error());
-    load.max_file_bytes = static_cast<uint64_t>(*number) << 20;
-  }
+  auto output = ReadOutputOptions(*options);
+  if (!output) return Complain(output.error());
+  auto read = ReadLoadOptions(*options);
+  if (!read) return Complain(read.error());
+  LoadOptions load = *read;
   ProgressLine progress("reading");
   load.progress = [&](size_t done, size_t total) { progress.Update(done, total); };
   auto loaded = LoadEvidence(options->rest(), load);
@@ -88,11 +79,8 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
 
   Report report = MakeReport(std::move(loaded->fragments));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  const std::string output = options->Value("--output").value_or("");
-  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputTakesColour());
-  const std::string page = options->Value("--html").value_or("");
-  if (!page.empty() && !WriteOutput(page, RenderHtml(report))) return kUsage;
-  if (!WriteOutput(output, Render(report, *format, colour, options->Has("--verbose")))) return kUsage;
+  if (!output->page.empty() && !WriteOutput(output->page, RenderHtml(report))) return kUsage;
+  if (!WriteOutput(output->path, Render(report, *format, output->colour, output->verbose))) return kUsage;
   if (nothing_readable)
     return Complain({"none of the files could be read", "see the messages above; check paths and permissions"});
   const int code = ExitCodeFor(report, *fail_on);

@@ -4,48 +4,29 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
+#include "render/text_layout.h"
 #include "rules/rule.h"
 
 namespace tacet {
 namespace {
 
-std::string Wrap(std::string_view text, size_t width, std::string_view first, std::string_view indent) {
-  std::string out(first);
-  size_t column = first.size();
-  size_t at = 0;
-  bool fresh = true;
-  while (at < text.size()) {
-    size_t end = text.find(' ', at);
-    if (end == std::string_view::npos) end = text.size();
-    const std::string_view word = text.substr(at, end - at);
-    if (!fresh && column + 1 + word.size() > width) {
-      out += "\n" + std::string(indent);
-      column = indent.size();
-      fresh = true;
-    }
-    if (!fresh) out += ' ', ++column;
-    out += word;
-    column += word.size();
-    fresh = false;
-    at = end + 1;
-  }
-  return out + "\n";
-}
-
-std::string List(std::string_view title, const std::vector<std::string_view>& items) {
-  std::string out = "\n" + std::string(title) + "\n";
-  for (const std::string_view item : items) out += Wrap(item, 98, "  - ", "    ");
-  return out;
+void AddList(TextPage& page, std::string_view title, const std::vector<std::string_view>& items) {
+  page.Heading(title);
+  for (const std::string_view item : items) page.Paragraph("  - ", item);
 }
 
 std::string ExplainText(const Rule& rule) {
-  std::string out = std::string(rule.id) + ": " + std::string(rule.title) + "\n\n";
-  out += Wrap(rule.meaning, 98, "", "");
-  out += "\nHow it differs from its look-alikes\n" + Wrap(rule.look_alikes, 98, "  ", "  ");
-  out += List("What to do", rule.fix);
-  out += List("How to prevent it", rule.prevent);
-  out += "\nEvidence it needs\n" + Wrap(rule.needs, 98, "  ", "  ");
-  return out;
+  TextPage page(static_cast<size_t>(TerminalWidth()), false);
+  page.Line(std::string(rule.id) + ": " + std::string(rule.title));
+  page.Blank();
+  page.Paragraph("", rule.meaning);
+  page.Heading("How it differs from its look-alikes");
+  page.Paragraph("  ", rule.look_alikes);
+  AddList(page, "What to do", rule.fix);
+  AddList(page, "How to prevent it", rule.prevent);
+  page.Heading("Evidence it needs");
+  page.Paragraph("  ", rule.needs);
+  return page.Take();
 }
 
 std::string Bullets(const std::vector<std::string_view>& items) {

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 
 #include "cli/command.h"
 #include "cli/console.h"
 #include "evidence/registry.h"
+#include "render/text_layout.h"
 
 namespace tacet {
 
 static int RunFormats(const std::vector<std::string>& arguments) {
   if (!arguments.empty()) return Complain({"formats takes no arguments", ""});
-  std::string out;
-  for (const Format* format : AllFormats())
-    out += std::string(format->name) + std::string(format->name.size() < 18 ? 18 - format->name.size() : 1, ' ') +
-           std::string(format->description) + "\n";
-  return WriteOutput("", out) ? kHealthy : kUsage;
+  TextPage page(static_cast<size_t>(TerminalWidth()), false);
+  for (const Format* format : AllFormats()) {
+    std::string name(format->name);
+    name.resize(std::max<size_t>(18, name.size() + 1), ' ');
+    page.Paragraph(name, format->description);
+  }
+  return WriteOutput("", page.Take()) ? kHealthy : kUsage;
 }
 
 extern const Command kFormatsCommand;

@@ -73,12 +73,15 @@ std::vector<std::string> Options::Values(std::string_view name) const {
   return values;
 }
 
-Result<long> ParseNumber(std::string_view text, long low, long high) {
+Result<long> Options::Number(std::string_view name, long otherwise, long low, long high) const {
+  const auto text = Value(name);
+  if (!text) return otherwise;
   long value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
-    return Error{
-        "'" + std::string(text) + "' is not a number from " + std::to_string(low) + " to " + std::to_string(high), ""};
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc() || end != text->data() + text->size() || value < low || value > high)
+    return Error{std::string(name) + " takes a number from " + std::to_string(low) + " to " + std::to_string(high) +
+                     ", not '" + *text + "'",
+                 ""};
   return value;
 }
 

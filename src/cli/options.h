@@ -24,14 +24,13 @@ class Options {
   bool Has(std::string_view name) const;
   std::optional<std::string> Value(std::string_view name) const;  // the last one given
   std::vector<std::string> Values(std::string_view name) const;   // all of them
+  // A number within bounds; `otherwise` where the option is not given.
+  Result<long> Number(std::string_view name, long otherwise, long low, long high) const;
   const std::vector<std::string>& rest() const { return rest_; }
 
  private:
   std::vector<std::pair<std::string, std::string>> given_;
   std::vector<std::string> rest_;
 };
-
-// A number within bounds, or why it is none.
-Result<long> ParseNumber(std::string_view text, long low, long high);
 
 }  // namespace tacet

@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/profile_paths.h"
+#include "cli/shared_options.h"
 #include "render/perfetto_export.h"
 #include "render/profile_csv.h"
 #include "render/profile_html.h"
@@ -92,9 +93,8 @@ int RunProfile(const std::vector<std::string>& arguments) {
   const std::string format = options->Value("--format").value_or("text");
   if (format != "text" && format != "json" && format != "html" && format != "csv" && format != "perfetto")
     return Complain({"unknown format '" + format + "'", "one of: text json html csv perfetto"});
-  const std::string color = options->Value("--color").value_or("auto");
-  if (color != "auto" && color != "always" && color != "never")
-    return Complain({"--color takes auto, always or never", ""});
+  auto output = ReadOutputOptions(*options);
+  if (!output) return Complain(output.error());
   auto model = ReadModel(*options);
   if (!model) return Complain(model.error());
   auto load = ReadLoadOptions(*options);
@@ -103,16 +103,13 @@ int RunProfile(const std::vector<std::string>& arguments) {
   auto jobs = LoadJobs(options->rest(), *load);
   if (!jobs) return Complain(jobs.error());
 
-  const std::string output = options->Value("--output").value_or("");
-  const std::string page = options->Value("--html").value_or("");
   std::vector<ProfileReport> profiles;
-  if (format != "perfetto" || !page.empty())
+  if (format != "perfetto" || !output->page.empty())
     for (const Incident& job : *jobs) profiles.push_back(BuildProfile(job, *model));
-  if (!page.empty() && !WriteOutput(page, RenderProfileHtml(profiles))) return kUsage;
-  if (format == "perfetto") return WritePerfetto(output, *jobs) ? kHealthy : kUsage;
-  const bool colour = color == "always" || (color == "auto" && output.empty() && StandardOutputTakesColour());
-  const ProfileTextOptions text{.colour = colour, .width = TerminalWidth(), .verbose = options->Has("--verbose")};
-  return WriteOutput(output, Render(profiles, format, text)) ? kHealthy : kUsage;
+  if (!output->page.empty() && !WriteOutput(output->page, RenderProfileHtml(profiles))) return kUsage;
+  if (format == "perfetto") return WritePerfetto(output->path, *jobs) ? kHealthy : kUsage;
+  const ProfileTextOptions text{.colour = output->colour, .width = TerminalWidth(), .verbose = output->verbose};
+  return WriteOutput(output->path, Render(profiles, format, text)) ? kHealthy : kUsage;
 }
 
 }  // namespace

@@ -42,21 +42,6 @@ Result<double> ParseQuantity(std::string_view text) {
   return value * factor;
 }
 
-Result<LoadOptions> ReadLoadOptions(const Options& options) {
-  LoadOptions load;
-  if (const auto threads = options.Value("--threads")) {
-    auto number = ParseNumber(*threads, 1, 1024);
-    if (!number) return number.error();
-    load.threads = static_cast<unsigned>(*number);
-  }
-  if (const auto limit = options.Value("--max-file-mb")) {
-    auto number = ParseNumber(*limit, 1, 1 << 20);
-    if (!number) return number.error();
-    load.max_file_bytes = static_cast<uint64_t>(*number) << 20;
-  }
-  return load;
-}
-
 bool HasTimes(const Incident& job) {
   if (!job.timelines.empty() || !job.pipeline_traces.empty() || !job.measurements.empty()) return true;
   for (const CallStream& stream : job.streams)

@@ -4,14 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
+#include "base/result.h"
 #include "evidence/load.h"
 #include "model/incident.h"
 
 namespace tacet {
-
-// --threads and --max-file-mb, as profile and compare take them.
-Result<LoadOptions> ReadLoadOptions(const Options& options);
 
 // All jobs under some paths.
 Result<std::vector<Incident>> LoadAllJobs(const std::vector<std::string>& paths, LoadOptions load);

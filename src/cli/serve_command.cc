@@ -12,7 +12,7 @@ namespace {
 
 Result<AgentSource> ReadAgentSource(const Options& options) {
   AgentSource source;
-  auto port = ParseNumber(options.Value("--port").value_or(std::to_string(kAgentPort)), 1, 65535);
+  auto port = options.Number("--port", kAgentPort, 1, 65535);
   if (!port) return port.error();
   source.port = static_cast<int>(*port);
   for (const std::string& list : options.Values("--agents")) {
@@ -52,13 +52,13 @@ int RunServe(const std::vector<std::string>& arguments) {
   auto listen = ParseHttpAddress(options->Value("--listen").value_or("9570"), server_options.listen);
   if (!listen) return Complain(listen.error());
   server_options.listen = *listen;
-  auto interval = ParseNumber(options->Value("--interval").value_or("1000"), 100, 60000);
+  auto interval = options->Number("--interval", 1000, 100, 60000);
   if (!interval) return Complain(interval.error());
   server_options.poll.interval_ms = *interval;
-  auto workers = ParseNumber(options->Value("--workers").value_or("32"), 2, 512);
+  auto workers = options->Number("--workers", 32, 2, 512);
   if (!workers) return Complain(workers.error());
   server_options.poll.workers = static_cast<int>(*workers);
-  auto hang_after = ParseNumber(options->Value("--hang-after").value_or("4"), 1, 3600);
+  auto hang_after = options->Number("--hang-after", 4, 1, 3600);
   if (!hang_after) return Complain(hang_after.error());
   server_options.hang_rule.floor_ns = *hang_after * 1'000'000'000;
 

@@ -53,6 +53,8 @@ std::string Headline(const ProfileComparison& comparison) {
       out += ", interval " + Change(step->low) + " .. " + Change(step->high) + ", p " + Probability(step->adjusted_p);
     return out + ")";
   }
+  if (comparison.nothing_in_common()) return "not comparable: the two runs have no line in common";
+  if (comparison.tested == 0) return "not comparable: too few values to tell a change from noise";
   return comparison.differs() ? "the operations differ" : std::string(Name(ChangeKind::none));
 }
 
@@ -136,8 +138,9 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   page.Line(page.Paint(Headline(comparison), Ink::strong));
   page.Line("  A " + CleanLine(comparison.name_a));
   page.Line("  B " + CleanLine(comparison.name_b));
-  page.Line("  " + Count(comparison.tested, "line") + " tested: " + std::to_string(comparison.slower) + " slower, " +
-            std::to_string(comparison.faster) + " faster, the others show no significant difference");
+  if (comparison.tested > 0)
+    page.Line("  " + Count(comparison.tested, "line") + " tested: " + std::to_string(comparison.slower) + " slower, " +
+              std::to_string(comparison.faster) + " faster, the others show no significant difference");
   for (const std::string& fault : comparison.faults)
     if (fault != comparison.headline) page.Paragraph("  ", CleanText(fault), Ink::red);
   size_t hidden = 0, one_sided = 0;

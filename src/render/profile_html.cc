@@ -29,6 +29,7 @@ std::string BudgetsJson(const ProfileComparison& comparison) {
 // In one word, as the exit code sees it: the step where there is one, else any line.
 std::string_view Verdict(const ProfileComparison& comparison) {
   if (!comparison.faults.empty()) return "B is faulty";
+  if (comparison.nothing_in_common()) return "not comparable";
   if (const ComparisonLine* step = comparison.StepTime()) return Name(step->kind);
   if (comparison.slower > 0) return Name(ChangeKind::slower);
   return Name(comparison.faster > 0 ? ChangeKind::faster : ChangeKind::none);

@@ -13,6 +13,12 @@ namespace {
 std::string Bytes(int64_t bytes) { return DescribeBytes(static_cast<uint64_t>(std::max<int64_t>(0, bytes))); }
 std::string Time(int64_t ns) { return DescribeTime(static_cast<double>(ns)); }
 
+constexpr size_t kMostParts = 8;  // buckets or units shown
+
+void AddRest(TextPage& page, size_t rest, std::string_view noun) {
+  if (rest > 0) page.Line("  ... and " + Count(rest, "more " + std::string(noun)) + " (--verbose)");
+}
+
 std::string Cap(double megabytes) { return std::to_string(std::llround(megabytes)); }
 
 void AddPipeline(TextPage& page, const PipelineReport& pipeline) {
@@ -84,7 +90,7 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
   AddSlowdowns(page, "stage", report.by_stage, verbose);
 }
 
-void AddDdp(TextPage& page, const ProfileReport& profile) {
+void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   const DdpReport& ddp = profile.ddp;
   if (!ddp.found) return;
   page.Heading("Data parallel (DDP on " + CleanLine(profile.ddp_group) + ")");
@@ -93,7 +99,8 @@ void AddDdp(TextPage& page, const ProfileReport& profile) {
             (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
             (ddp.fit.latency_measured ? "" : " (latency assumed)"));
   std::vector<TextRow> rows = {{{"BUCKET"}, {"BYTES"}, {"READY"}, {"START"}, {"END"}, {"TRANSFER"}}};
-  for (size_t i = 0; i < ddp.buckets.size() && i < 24; ++i) {
+  const size_t shown = verbose ? ddp.buckets.size() : std::min(ddp.buckets.size(), kMostParts);
+  for (size_t i = 0; i < shown; ++i) {
     const DdpBucket& bucket = ddp.buckets[i];
     rows.push_back({{std::to_string(i)},
                     {Bytes(bucket.bytes)},
@@ -103,6 +110,7 @@ void AddDdp(TextPage& page, const ProfileReport& profile) {
                     {Time(bucket.transfer_ns)}});
   }
   page.Table(rows, 2, true);
+  AddRest(page, ddp.buckets.size() - shown, "bucket");
   std::string caps;
   for (const DdpPrediction& one : ddp.predictions)
     caps += (caps.empty() ? "" : ", ") + Cap(one.cap_mb) + " MB: " + DescribeTime(one.step_ns);
@@ -131,13 +139,15 @@ void AddFsdp(TextPage& page, const ProfileReport& profile, bool verbose) {
                {DescribeShare(fsdp.hidden_scatters)}}},
              2, true);
   std::vector<TextRow> rows = {{{"UNIT"}, {"BYTES"}, {"GATHERS"}, {"ONE GATHER"}, {"HIDDEN"}}};
-  for (size_t i = 0; i < fsdp.units.size() && (verbose || i < 12); ++i)
+  const size_t shown = verbose ? fsdp.units.size() : std::min(fsdp.units.size(), kMostParts);
+  for (size_t i = 0; i < shown; ++i)
     rows.push_back({{std::to_string(i)},
                     {Bytes(fsdp.units[i].bytes)},
                     {DescribeNumber(fsdp.units[i].gathers)},
                     {Time(fsdp.units[i].gather_ns)},
                     {DescribeShare(fsdp.units[i].hidden)}});
   page.Table(rows, 2, true);
+  AddRest(page, fsdp.units.size() - shown, "unit");
 }
 
 void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
@@ -241,7 +251,7 @@ void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
 void AddStrategies(TextPage& page, const ProfileReport& profile, bool verbose) {
   AddPipeline(page, profile.pipeline);
   for (const WhatIfReport& report : profile.what_if) AddReplay(page, report, verbose);
-  AddDdp(page, profile);
+  AddDdp(page, profile, verbose);
   AddFsdp(page, profile, verbose);
   AddExperts(page, profile, verbose);
   AddUtilisation(page, profile);

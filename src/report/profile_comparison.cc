@@ -97,6 +97,11 @@ ComparisonLine CompareSeries(const ProfileSeries& a, const ProfileSeries& b, con
   return line;
 }
 
+bool ProfileComparison::nothing_in_common() const {
+  return std::all_of(lines.begin(), lines.end(),
+                     [](const ComparisonLine& line) { return line.count_a == 0 || line.count_b == 0; });
+}
+
 ComparisonLine LineOfOneSide(const ProfileSeries& series, bool in_a) {
   ComparisonLine line;
   line.name = series.name;

@@ -48,6 +48,7 @@ struct ProfileComparison {
   std::vector<std::string> faults;  // what is wrong with B, however fast it is: wrong results, an error
 
   const ComparisonLine* StepTime() const;
+  bool nothing_in_common() const;  // every line is of one run only
   bool differs() const { return slower + faster > 0; }
   // The step is slower; where no steps are known, or with `any_line`, any line; or B has a fault.
   bool Regressed(bool any_line) const;

@@ -26,13 +26,15 @@ void FillTexts(const Rule& rule, const Incident& incident, Finding& finding) {
 
 // Nothing tells how long anybody has waited. In a running job, too, somebody is behind at any moment: the rank is
 // spoken of, but not suspected.
-void SpeakOfAMoment(Finding& finding, const std::string& who, const std::string& where, Diagnosis& diagnosis) {
+void SpeakOfAMoment(const Case& facts, Finding& finding, const std::string& who, const std::string& where,
+                    Diagnosis& diagnosis) {
   finding.headline = "Where the records end, " + who + (finding.ranks.size() == 1 ? " is" : " are") +
                      " behind the others before " + where + "; a running job looks like this at any moment";
   finding.explanation =
       "The logs do not tell times, and nobody reports a timeout: whether the job stood still or was simply still "
       "running when the records end cannot be told.";
-  finding.fix = {"If the job hangs: " + std::string("look at ") + who + " first (py-spy dump --pid PID, ps, dmesg).",
+  finding.fix = {NamePlaces(facts.incident, finding.ranks,
+                            "If the job hangs: look at " + who + " first (py-spy dump --pid PID, ps, dmesg)."),
                  "Take the stacks twice, some seconds apart, and run the diagnosis on both."};
   diagnosis.open.push_back({"Does the job stand still?",
                             "anything that tells of time: the output with the watchdog's message, flight records "
@@ -106,7 +108,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   finding.fix.back() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.back()));
   diagnosis.open.push_back({"Why does " + who + " not go on?",
                             "the stack (py-spy dump), flight record, output and kernel log of " + who + "'s host"});
-  if (!facts.standstill.lasts && !silence) SpeakOfAMoment(finding, who, where, diagnosis);
+  if (!facts.standstill.lasts && !silence) SpeakOfAMoment(facts, finding, who, where, diagnosis);
   // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is
   // spoken of, but not suspected. The same goes for a rank of which only the end of its log says that it did not come.
   const bool logs = facts.analyses.life.nccl_logs + facts.analyses.life.outputs > 0;

@@ -229,6 +229,19 @@ class Diagnose(unittest.TestCase):
                 self.assertTrue(alone.text.startswith("<!DOCTYPE html>"))
                 self.assertNotIn("{{", alone.text)
 
+    def test_runs_without_anything_in_common_are_not_called_equal(self):
+        corpus = GOLDEN.parent / "corpus"
+        ran = tacet("compare", corpus / "hang_dtype", corpus / "gpt_ddp_b1")
+        self.assertEqual(ran.code, 2)
+        self.assertTrue(ran.text.startswith("not comparable"), ran.text[:80])
+        self.assertIn("in common", ran.message)
+
+    def test_numbers_name_their_option(self):
+        for command, option, value in (("diagnose", "--threads", "0"), ("profile", "--max-file-mb", "x"), ("agent", "--interval", "5"), ("serve", "--workers", "1")):
+            ran = tacet(command, option, value, HEALTHY) if command in ("diagnose", "profile") else tacet(command, option, value, *(["--agents", "x"] if command == "serve" else []))
+            self.assertEqual(ran.code, 2)
+            self.assertIn(f"{option} takes a number", ran.message)
+
     def test_standard_input(self):
         log = (GOLDEN / "rank_stuck_in_one_labelled_log" / "input" / "slurm-4711.out").read_bytes()
         for bytes_in in (log, gzip.compress(log)):
