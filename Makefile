@@ -51,6 +51,7 @@ tidy: ## clang-tidy over the sources of the release build
 
 docs: build ## the documents that are written from the code
 	@build/tacet explain --markdown > docs/causes.md
+	@build/tacet help --markdown > docs/commands.md
 
 install: build ## into PREFIX (default /usr/local)
 	@cmake --install build --prefix $(PREFIX)

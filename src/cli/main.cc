@@ -31,12 +31,23 @@ std::string Overview() {
   return out + "\n'tacet COMMAND --help' tells more. Start with: tacet diagnose FOLDER\n";
 }
 
+// docs/commands.md is written from here, so that it cannot differ from what the tool says.
+std::string AllAsMarkdown() {
+  std::string out = "# Commands\n\nWritten by `tacet help --markdown`; edit the commands' help instead.\n";
+  for (const Command* command : AllCommands())
+    out += "\n## " + std::string(command->name) + "\n\n" + std::string(command->summary) + ".\n\n```text\n" +
+           std::string(command->help) + "```\n";
+  return out;
+}
+
 int Run(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     std::fputs(Overview().c_str(), stderr);
     return kUsage;
   }
   const std::string& name = arguments[0];
+  if (name == "help" && arguments.size() == 2 && arguments[1] == "--markdown")
+    return WriteOutput("", AllAsMarkdown()) ? kHealthy : kUsage;
   if (name == "--help" || name == "-h" || name == "help") return WriteOutput("", Overview()) ? kHealthy : kUsage;
   if (name == "--version" || name == "version") return WriteOutput("", "tacet " TACET_VERSION "\n") ? kHealthy : kUsage;
   for (const Command* command : AllCommands()) {

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents say is what the program does: docs_test.py TACET [unittest arguments]"""
+import pathlib, re, subprocess, sys, unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "plugin" / "README.md",
+         *sorted((ROOT / "docs").glob("*.md"))]
+TACET = ""
+
+
+def run(*arguments):
+    ran = subprocess.run([TACET, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    return ran.stdout, ran.stderr
+
+
+def commands():
+    return re.findall(r"^  ([a-z]+) {2,}\S", run("--help")[0], re.M)
+
+
+def told_options(command):
+    """The options at the start of a line of the help, and those beside them."""
+    found = set()
+    for line in run(command, "--help")[0].splitlines():
+        if re.match(r"  (-[a-z], |    )--[a-z]", line):
+            found.update(re.findall(r"--[a-z][a-z-]+", re.split(r" {2,}(?!--)(?=\S)", line.strip(), maxsplit=1)[0]))
+    return found
+
+
+def taken_options(command):
+    """The parser lists what it takes when it meets something else."""
+    err = run(command, "--no-such-option")[1]
+    return set(re.findall(r"--[a-z][a-z-]+", err.split("options:", 1)[1])) if "options:" in err else set()
+
+
+class Documents(unittest.TestCase):
+    maxDiff = None
+
+    def test_every_option_is_in_the_help_and_the_help_tells_of_no_other(self):
+        for command in commands():
+            with self.subTest(command):
+                self.assertEqual(told_options(command), taken_options(command))
+
+    def test_written_documents_are_fresh(self):
+        for name, arguments in (("causes.md", ("explain", "--markdown")), ("commands.md", ("help", "--markdown"))):
+            self.assertEqual((ROOT / "docs" / name).read_text(), run(*arguments)[0], f"docs/{name}: run make docs")
+
+    def test_the_definitions_of_the_profile_are_those_of_the_program(self):
+        page = (ROOT / "docs" / "profile.md").read_text().split("## Definitions", 1)[1]
+        written = dict(re.findall(r"^- \*\*(.+?)\*\*: (.+)$", page, re.M))
+        told, name = {}, None
+        for line in run("profile", "--explain")[0].splitlines():
+            if line.startswith("    "):
+                told[name] = (told[name] + " " + line.strip()).strip()
+            else:
+                name = line
+                told[name] = ""
+        self.assertEqual(written, told)
+
+    def test_documents_name_real_commands_with_real_options(self):
+        known = {command: taken_options(command) | {"--help"} for command in commands()} | {"help": {"--markdown"}}
+        for page in PAGES:
+            for line in page.read_text().splitlines():
+                for command, rest in re.findall(r"(?<![\w/.-])(?:build/)?tacet ([a-z]+)((?: [^`#|;&)\n]*)?)", line):
+                    if command not in known:
+                        # Prose ("tacet names the rank") is not set as code.
+                        self.assertNotRegex(line, rf"`tacet {command}|^    (build/)?tacet {command}", f"{page.name}: there is no such command")
+                        continue
+                    code = re.search(rf"`tacet {command}[^`]*`|^ {{4,}}.*tacet {command}.*$", line)
+                    for option in re.findall(r"(?<=[ `])--[a-z][a-z-]+", rest if code else ""):
+                        self.assertIn(option, known[command], f"{page.name}: {line.strip()}")
+
+    def test_causes_and_links_exist(self):
+        causes = {line.split()[0] for line in run("explain", "--list")[0].splitlines()}
+        for page in PAGES:
+            text = page.read_text()
+            for cause in re.findall(r"tacet explain ([a-z][a-z0-9]*-[a-z0-9-]+)", text):
+                self.assertIn(cause, causes, page.name)
+            for link in re.findall(r"\]\(([^)#:]+)\)", text):
+                self.assertTrue((page.parent / link).exists(), f"{page.name}: {link}")
+
+    def test_the_readme_shows_the_real_output(self):
+        text = (ROOT / "README.md").read_text()
+        shown = re.search(r"```text\n(.*?)```", text, re.S).group(1)
+        out = run("diagnose", ROOT / "tests" / "golden" / "rank_stuck_in_data_loader" / "input")[0]
+        took = re.compile(r"^Took [0-9.]+ s\.", re.M)
+        self.assertEqual(took.sub("Took", shown), took.sub("Took", out))
+
+    def test_every_make_target_of_the_readme_exists(self):
+        targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+        for page in PAGES:
+            for target in re.findall(r"`make ([a-z]+)|^    make ([a-z]+)", page.read_text(), re.M):
+                self.assertIn(target[0] or target[1], targets, page.name)
+
+
+if __name__ == "__main__":
+    TACET = sys.argv.pop(1)
+    unittest.main()
