@@ -72,6 +72,7 @@ class EventTies {
         event.rank = incident_.processes[process].rank;
       }
       if (!event.rank.known() && IsKernels(event)) event.rank = RankOnBus(BusIdOf(event.subject), host);
+      if (!event.rank.known()) TieToHost(event);
     }
   }
 
@@ -93,6 +94,25 @@ class EventTies {
     for (const auto& [one, there] : known->second)
       if (host.empty() || one.empty() || HostsAgree(one, host)) ranks.insert(there.begin(), there.end());
     return ranks.size() == 1 ? *ranks.begin() : Rank{};
+  }
+
+  // A scheduler speaks of nodes and pods. The only rank of one is meant where it tells no pid; the kernel, which always
+  // does, may speak of any process.
+  void TieToHost(Event& event) {
+    const bool node = event.kind == EventKind::node_failed;
+    if (!node && (event.pid >= 0 || (event.kind != EventKind::oom_kill && event.kind != EventKind::process_exited)))
+      return;
+    const std::string_view host = node                       ? std::string_view(event.subject)
+                                  : event.speaker != kNobody ? std::string_view(incident_.processes[event.speaker].host)
+                                                             : std::string_view();
+    if (host.empty()) return;
+    std::set<Rank> there;
+    for (const Process& process : incident_.processes)
+      if (process.rank.known() && !process.host.empty() && HostsAgree(process.host, host)) there.insert(process.rank);
+    if (node)
+      event.ranks.assign(there.begin(), there.end());
+    else if (there.size() == 1)
+      event.rank = *there.begin();
   }
 
   // The host that wrote the line: told, or named by the path, or the one of all other files of that folder.

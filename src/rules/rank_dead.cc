@@ -63,6 +63,28 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+// The scheduler lost a node: all of its ranks are gone, and nothing they did is the reason.
+void JudgeLostNode(const Case& facts, RuleAnswer& answer) {
+  if (facts.analyses.outcome.ended_in_order) return;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::node_failed) continue;
+    Finding finding;
+    finding.cause = "rank-dead";
+    finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+    finding.severity = Severity::critical;
+    finding.confidence = event.ranks.empty() ? Confidence::likely : Confidence::certain;
+    finding.weight = 95;
+    finding.ranks = event.ranks;
+    const std::string node = event.subject.empty() ? "a node of the job" : "node " + event.subject;
+    finding.headline = node + " failed" + (event.ranks.empty() ? "" : ", and " + RankWords(event.ranks) + " with it");
+    finding.evidence.push_back(CiteEvent(event, "the scheduler's word"));
+    finding.fix = {"Take the node out of service and start again without it.",
+                   "Look at its console, its power and its kernel log of the time before."};
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
 // Nobody tells, and no record shows a wait: the job broke down at once.
 void JudgeVanished(const Case& facts, RuleAnswer& answer) {
   Finding finding;
@@ -104,6 +126,8 @@ bool AllFinished(const Case& facts, const std::vector<Rank>& ranks) {
 
 static RuleAnswer JudgeDead(const Case& facts) {
   RuleAnswer answer;
+  JudgeLostNode(facts, answer);
+  if (!answer.findings.empty()) return answer;
   JudgeToldEnds(facts, answer);
   if (!answer.findings.empty()) return answer;
   auto finding = StandstillFinding(facts, StandstillKind::dead, "rank-dead");

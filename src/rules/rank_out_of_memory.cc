@@ -4,12 +4,30 @@
 
 namespace tacet {
 
+// Slurm, LSF, PBS and Kubernetes tell of a kill in the job's own cgroup, most often without a pid. The kernel always
+// names one.
+static bool IsSchedulersKill(const Event& event) {
+  return event.kind == EventKind::oom_kill && !event.rank.known() && event.pid < 0;
+}
+
+// The only rank that ended by SIGKILL is the one that the scheduler speaks of.
+static const Event* FindOnlyKilled(const Case& facts) {
+  const Event* only = nullptr;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (!life.exited || life.exited->value != -9) continue;
+    if (only) return nullptr;
+    only = life.exited;
+  }
+  return only;
+}
+
 // The output of all ranks in one file, without names: somebody ran out of memory.
 static bool JudgeOwnerless(const Case& facts, RuleAnswer& answer) {
   if (facts.analyses.outcome.ended_in_order) return false;
   for (const Event& event : facts.incident.events) {
     const bool gpu = event.kind == EventKind::cuda_error && event.subject == "out of memory";
-    if (event.rank.known() || (!gpu && !IsHostMemoryShortage(event))) continue;
+    const bool told = IsSchedulersKill(event);
+    if (event.rank.known() || (!gpu && !told && !IsHostMemoryShortage(event))) continue;
     Finding finding;
     finding.cause = "rank-out-of-memory";
     finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
@@ -18,9 +36,19 @@ static bool JudgeOwnerless(const Case& facts, RuleAnswer& answer) {
     finding.weight = 70;
     finding.headline = std::string("a rank ran out of ") + (gpu ? "GPU memory" : "host memory or of /dev/shm") +
                        "; the output does not tell which";
-    finding.evidence.push_back(CiteEvent(event, "an error without the name of its rank"));
-    answer.open.push_back(
-        {"Which rank ran out of memory?", "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
+    if (told) finding.headline = "a process of the job was killed for lack of memory; nothing here tells which";
+    finding.evidence.push_back(
+        CiteEvent(event, told ? "the scheduler's word" : "an error without the name of its rank"));
+    if (const Event* killed = told ? FindOnlyKilled(facts) : nullptr) {
+      finding.ranks = {killed->rank};
+      finding.weight = 96;
+      finding.headline = RankWords(finding.ranks) + " was killed for lack of memory";
+      finding.evidence.push_back(CiteEvent(*killed, "the only process that was killed"));
+    } else {
+      answer.open.push_back({"Which rank ran out of memory?",
+                             told ? "the kernel log of the hosts (dmesg -T), and the pids of the ranks"
+                                  : "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
+    }
     answer.findings.push_back(std::move(finding));
     return true;
   }

@@ -78,6 +78,14 @@ bool WaitsTooLong(const SourceAnalysis& source) {
 
 static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
   RuleAnswer answer;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::job_time_limit) {
+      answer.open.push_back(
+          {"Did the job stand still, or was the scheduler's time limit too short for it?",
+           "the scheduler ended it at its limit: stacks of all ranks (py-spy dump) shortly before, or "
+           "flight records"});
+      break;
+    }
   if (!facts.analyses.outcome.first_timeout && !facts.analyses.outcome.unfinished_calls) return answer;
   for (const SourceAnalysis& source : facts.analyses.sources) {
     if (!source.waits.cycles.empty() || !source.differences.empty() || WaitsTooLong(source)) continue;

@@ -64,6 +64,7 @@ enum class Keyword : uint8_t {
   return_code,
   killing_subprocess,
   mpi_noticed,
+  batch_killed,
   spawn_ended,
   srun,
   slurmstepd,

@@ -72,17 +72,6 @@ LineUse ReadKill(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
-// mpirun noticed that process rank 1 with PID 10313 on node proton exited on signal 9 (Killed).
-LineUse ReadMpiNotice(const LogLine& line, RecordList& out) {
-  const auto signal = IntAfter(line.text, "on signal ");
-  if (!signal || *signal < 0 || *signal > 128) return LineUse::not_understood;
-  TorchLogRecord& record = AddExit(line, -*signal, out);
-  record.rank = IntAfter<int32_t>(line.text, "process rank ").value_or(-1);
-  if (const int64_t pid = IntAfter(line.text, "with PID ").value_or(-1); pid > 0) record.pid = pid;
-  if (auto host = After(line.text, "on node ")) record.host = Capped(TakeWord(*host), 200);
-  return LineUse::understood;
-}
-
 // torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL
 // torch.multiprocessing.spawn.ProcessExitedException: process 0 terminated with exit code 1
 LineUse ReadSpawnFailure(const LogLine& line, RecordList& out) {
@@ -149,7 +138,7 @@ LineUse ReadLauncherLine(const LogLine& line, RecordList& out) {
     AddExit(line, IntAfter(line.text, "exits with return code = ").value_or(1), out);
     return LineUse::understood;
   }
-  if (line.has(Keyword::mpi_noticed)) return ReadMpiNotice(line, out);
+  if (line.has(Keyword::batch_killed)) return ReadBatchLine(line, out);
   if (line.has(Keyword::spawn_ended)) return ReadSpawnFailure(line, out);
   if (line.has(Keyword::killed) || line.has(Keyword::core_dumped)) return ReadShellNotice(line, out);
   return LineUse::not_understood;

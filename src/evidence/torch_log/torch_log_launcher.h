@@ -16,6 +16,7 @@ int SignalNumber(std::string_view name);
 // A launcher's or a shell's line about a process that ended or was ended.
 LineUse ReadLauncherLine(const LogLine& line, RecordList& out);
 // The same from srun and slurmstepd.
+LineUse ReadBatchLine(const LogLine& line, RecordList& out);
 LineUse ReadSlurmLine(const LogLine& line, RecordList& out);
 
 // torchrun's block at the end: who failed, on which host, with which pid and exit code.

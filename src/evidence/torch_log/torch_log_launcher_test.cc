@@ -76,8 +76,70 @@ TEST(TorchLogLauncher, TellsPreemptionAndNodeFailureFromATimeLimit) {
       "srun: error: tasks 0-999999999999: Terminated\n",
       "slurm-37.out");
   EXPECT_EQ(OneEvent(fragment, EventKind::process_killed).subject, "PREEMPTION");
-  EXPECT_EQ(OneEvent(fragment, EventKind::node_failed).subject, "n5146");
+  EXPECT_EQ(OneEvent(fragment, EventKind::node_failed).subject, "");  // n5146 only prints it
   EXPECT_TRUE(EventsOf(fragment, EventKind::job_time_limit).empty());
+}
+
+TEST(TorchLogLauncher, TellsTheNodeThatFailed) {
+  const Fragment fragment = ReadText("srun: error: Node failure on node7\n", "slurm-37.out");
+  EXPECT_EQ(OneEvent(fragment, EventKind::node_failed).subject, "node7");
+}
+
+TEST(TorchLogLauncher, ReadsNoticesOfMpiThatTakeSeveralLines) {
+  const Fragment wrapped = ReadText(
+      "--------------------------------------------------------------------------\n"
+      "mpiexec noticed that process rank 3 with PID 10313 on node proton exited on \n"
+      "signal 6 (Aborted).\n",
+      "job.out");
+  EXPECT_EQ(OneEvent(wrapped, EventKind::process_exited).value, -6);
+  EXPECT_EQ(OneEvent(wrapped, EventKind::process_exited).rank, Rank{3});
+  for (const char* name : {"[[56171,1],6]", "[prterun-node7-1234@1,6]"}) {
+    const Fragment code = ReadText(
+        "mpirun detected that one or more processes exited with non-zero status, thus causing\n"
+        "the job to be terminated. The first process to do so was:\n\n  Process name: " +
+            std::string(name) + "\n  Exit code:    3\n",
+        "job.out");
+    EXPECT_EQ(OneEvent(code, EventKind::process_exited).value, 3) << name;
+    EXPECT_EQ(OneEvent(code, EventKind::process_exited).rank, Rank{6}) << name;
+  }
+}
+
+TEST(TorchLogLauncher, TellsHydrasOwnKillsFromTheFirstEnd) {
+  const auto block = [](int rank, const char* end) {
+    return "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   RANK " + std::to_string(rank) +
+           " PID 244737 RUNNING AT node0009\n=   " + end + "\n====\n\n";
+  };
+  const Fragment one = ReadText(block(2, "KILLED BY SIGNAL: 9 (Killed)"), "job.out");
+  EXPECT_EQ(OneEvent(one, EventKind::process_exited).value, -9);
+  const Fragment several =
+      ReadText(block(1, "KILLED BY SIGNAL: 9 (Killed)") + block(2, "KILLED BY SIGNAL: 11 (Segmentation fault)") +
+                   block(3, "KILLED BY SIGNAL: 9 (Killed)"),
+               "job.out");
+  EXPECT_EQ(OneEvent(several, EventKind::process_exited).value, -11);
+  EXPECT_EQ(OneEvent(several, EventKind::process_exited).rank, Rank{2});
+  const Fragment alike =
+      ReadText(block(1, "KILLED BY SIGNAL: 9 (Killed)") + block(2, "KILLED BY SIGNAL: 9 (Killed)"), "job.out");
+  EXPECT_TRUE(EventsOf(alike, EventKind::process_exited).empty());
+  const Fragment mpich = ReadText(
+      "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 92248 RUNNING AT fzh-desktop\n"
+      "=   EXIT CODE: 9\n=   CLEANING UP REMAINING PROCESSES\n"
+      "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n",
+      "job.out");
+  EXPECT_EQ(OneEvent(mpich, EventKind::process_exited).value, -9);
+}
+
+TEST(TorchLogLauncher, ReadsHowPbsAndLsfEndAJob) {
+  const Fragment pbs = ReadText("=>> PBS: job killed: walltime 3611 exceeded limit 3600\n", "job.o123");
+  EXPECT_EQ(EventsOf(pbs, EventKind::job_time_limit).size(), 1u);
+  const Fragment memory = ReadText("=>> PBS: job killed: mem 67420160kb exceeded limit 67108864kb\n", "job.o123");
+  EXPECT_EQ(EventsOf(memory, EventKind::oom_kill).size(), 1u);
+  const Fragment lsf = ReadText(
+      "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\nExited with exit code 137.\n", "lsf.out");
+  EXPECT_EQ(EventsOf(lsf, EventKind::oom_kill).size(), 1u);
+  const Fragment run = ReadText("TERM_RUNLIMIT: job killed after reaching LSF run time limit.\n", "lsf.out");
+  EXPECT_EQ(EventsOf(run, EventKind::job_time_limit).size(), 1u);
+  const Fragment talk = ReadText("step 3: job killed the mood\n", "lsf.out");
+  EXPECT_TRUE(EventsOf(talk, EventKind::process_killed).empty());
 }
 
 TEST(TorchLogLauncher, TakesTasksOfATorchrunPerNodeForNoRanks) {

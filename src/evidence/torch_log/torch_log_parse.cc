@@ -10,6 +10,7 @@
 #include "evidence/torch_log/torch_log_desync.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_launcher.h"
+#include "evidence/torch_log/torch_log_mpi.h"
 #include "evidence/torch_log/torch_log_own_lines.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
@@ -36,6 +37,7 @@ struct LabelState {
   uint32_t last_logger = kNoVoice;  // who wrote the last C++ log line: lines without prefix may go on with it
   LogMoment last_time;              // and when
   SummaryReader summary;
+  MpiNoticeReader mpi;
 };
 
 class LogReader {
@@ -66,7 +68,10 @@ class LogReader {
        : use == LineUse::ignored  ? log_.ignored
                                   : log_.not_understood) += reader.line_bytes();
     }
-    for (auto& label : labels_) label->summary.Finish(out_);
+    for (auto& label : labels_) {
+      label->summary.Finish(out_);
+      label->mpi.Finish(out_);
+    }
     for (auto& voice : voices_) {
       voice->traceback.Finish(out_);
       voice->own.Finish(out_);
@@ -231,7 +236,8 @@ class LogReader {
     VoiceState& state = *voices_[line.voice];
     if (!line.tagged) {
       const auto voice_of = [&](int32_t rank) { return VoiceOf(label, rank); };
-      const LineUse use = label_state.summary.Read(line, voice_of, out_);
+      LineUse use = label_state.mpi.Read(line, out_);
+      if (use == LineUse::not_understood) use = label_state.summary.Read(line, voice_of, out_);
       if (use == LineUse::understood) log_.has_launcher = true;
       if (use != LineUse::not_understood) return use;
       if (state.traceback.in_message() && EndsLooseMessage(line)) state.traceback.End(out_);

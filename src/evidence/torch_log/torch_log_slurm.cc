@@ -77,7 +77,8 @@ LineUse ReadCancelled(const LogLine& line, RecordList& out) {
   if (!is_new) return LineUse::understood;
   if (auto time = After(line.text, "CANCELLED AT ")) TakeDatedTime(*time, &record->time);
   if (auto host = After(line.text, " ON ")) record->host = Capped(TakeWord(*host), 200);
-  record->subject = kind == TorchLogKind::node_failed ? record->host : Capped(reason, 100);
+  // The node before "CANCELLED" is the one that prints, not the one that failed.
+  record->subject = kind == TorchLogKind::node_failed ? std::string() : Capped(reason, 100);
   record->text = Capped(line.text, 600);
   return LineUse::understood;
 }

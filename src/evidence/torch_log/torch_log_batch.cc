@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// PBS and LSF, at the end of a job's output.
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_launcher.h"
+
+namespace tacet {
+
+// =>> PBS: job killed: walltime 3611 exceeded limit 3600
+// =>> PBS: job killed: mem 67420160kb exceeded limit 67108864kb
+// TERM_RUNLIMIT: job killed after reaching LSF run time limit.
+// TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.
+// TERM_OWNER: job killed by owner.
+LineUse ReadBatchLine(const LogLine& line, RecordList& out) {
+  if (!line.has(Keyword::batch_killed)) return LineUse::not_understood;
+  const std::string_view text = Trim(line.text);
+  const bool pbs = text.starts_with("=>> PBS: job killed: ");
+  if (!pbs && !text.starts_with("TERM_")) return LineUse::not_understood;
+  TorchLogKind kind = TorchLogKind::process_killed;
+  if (Contains(text, ": walltime ") || text.starts_with("TERM_RUNLIMIT") || text.starts_with("TERM_DEADLINE"))
+    kind = TorchLogKind::job_time_limit;
+  else if (Contains(text, "mem ") || text.starts_with("TERM_MEMLIMIT"))
+    kind = TorchLogKind::oom_kill;
+  const auto [record, is_new] = out.AddOnce(kind, line, text);
+  if (!is_new) return LineUse::understood;
+  if (kind == TorchLogKind::oom_kill) record->value = 1;
+  record->subject = pbs ? "PBS" : "LSF";
+  record->text = Capped(text, 300);
+  return LineUse::understood;
+}
+
+}  // namespace tacet

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_mpi.h"
+
+#include <utility>
+
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_launcher.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostNotices = 65536;
+
+// "[[56171,1],6]" and "[prterun-node7-12345@1,6]": the rank stands last.
+int32_t RankOfName(std::string_view name) {
+  const size_t end = name.rfind(']'), comma = name.rfind(',');
+  if (end == std::string_view::npos || comma == std::string_view::npos || comma > end) return -1;
+  std::string_view digits = name.substr(comma + 1, end - comma - 1);
+  int32_t rank = -1;
+  return TakeNumber(digits, &rank) && digits.empty() && rank >= 0 ? rank : -1;
+}
+
+}  // namespace
+
+void MpiNoticeReader::Add(const Notice& notice, RecordList& out) {
+  LogLine line = notice.line;
+  line.text = notice.text;
+  TorchLogRecord& record = out.Add(TorchLogKind::process_exited, line);
+  record.value = notice.code;
+  if (notice.code < 0) record.subject = std::string(SignalName(-notice.code));
+  record.rank = notice.rank;
+  record.pid = notice.pid > 0 ? notice.pid : -1;
+  record.host = notice.host;
+  record.text = notice.text;
+}
+
+LineUse MpiNoticeReader::Begin(const LogLine& line, Notice notice) {
+  open_ = std::move(notice);
+  open_.line = line;
+  open_.line.text = {};  // it does not outlive the line
+  open_.text = Capped(Trim(line.text), 600);
+  lines_left_ = 3;
+  return LineUse::understood;
+}
+
+LineUse MpiNoticeReader::ReadEnd(const LogLine& line, RecordList& out) {
+  --lines_left_;
+  const std::string_view text = Trim(line.text);
+  int64_t code = 0;
+  if (const auto number = IntAfter(text, hydra_ ? "KILLED BY SIGNAL: " : "signal "); number && *number > 0)
+    code = -*number;
+  else if (const auto exit = IntAfter(text, hydra_ ? "EXIT CODE: " : "Exit code: "))
+    code = *exit;
+  else if (auto padded = After(text, "Exit code:"))
+    SkipBlanks(*padded), TakeNumber(*padded, &code);
+  if (code == 0 || code < -64 || code > 255) return LineUse::not_understood;
+  open_.code = code > 128 && code < 160 ? 128 - code : code;
+  AppendCapped(open_.text, " ", 600);
+  AppendCapped(open_.text, text, 600);
+  lines_left_ = 0;
+  if (!hydra_)
+    Add(open_, out);
+  else if (hydras_.size() < kMostNotices)
+    hydras_.push_back(open_);
+  return LineUse::understood;
+}
+
+LineUse MpiNoticeReader::Read(const LogLine& line, RecordList& out) {
+  if (lines_left_ > 0)
+    if (const LineUse use = ReadEnd(line, out); use != LineUse::not_understood) return use;
+  const std::string_view text = Trim(line.text);
+  // Hydra's second word for the same end: "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"
+  if (!hydras_.empty() && Contains(text, "EXIT STRING: "))
+    if (const auto signal = IntAfter(text, "(signal "); signal && *signal == hydras_.back().code)
+      hydras_.back().code = -*signal;
+  if (!line.has(Keyword::mpi_noticed)) return LineUse::not_understood;
+  Notice notice;
+  if (Contains(text, " noticed that process rank ")) {
+    notice.rank = IntAfter<int32_t>(text, "process rank ").value_or(-1);
+    notice.pid = IntAfter(text, "with PID ").value_or(-1);
+    if (auto host = After(text, "on node ")) notice.host = Capped(TakeWord(*host), 200);
+    hydra_ = false;
+    const LineUse begun = Begin(line, std::move(notice));
+    // Most often all of it stands on one line.
+    if (const auto signal = IntAfter(text, "on signal "); signal && *signal > 0 && *signal <= 64) {
+      open_.code = -*signal;
+      lines_left_ = 0;
+      Add(open_, out);
+    }
+    return begun;
+  }
+  if (text.starts_with("Process name: [")) {
+    notice.rank = RankOfName(text);
+    if (notice.rank < 0) return LineUse::not_understood;
+    hydra_ = false;
+    return Begin(line, std::move(notice));
+  }
+  if (text.starts_with('=')) {
+    notice.rank = IntAfter<int32_t>(text, "RANK ").value_or(-1);
+    notice.pid = IntAfter(text, "PID ").value_or(-1);
+    if (auto host = After(text, "RUNNING AT ")) notice.host = Capped(TakeWord(*host), 200);
+    hydra_ = true;
+    return Begin(line, std::move(notice));
+  }
+  return LineUse::not_understood;
+}
+
+void MpiNoticeReader::Finish(RecordList& out) {
+  // SIGKILL and SIGTERM among several are Hydra's own; alone they are the reason.
+  for (const Notice& notice : hydras_)
+    if (hydras_.size() == 1 || (notice.code != -9 && notice.code != -15)) Add(notice, out);
+}
+
+}  // namespace tacet

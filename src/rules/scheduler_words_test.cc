@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Slurm, LSF, PBS, mpirun and Kubernetes say of a job they ended.
+#include <gtest/gtest.h>
+
+#include "rules/testing/judged_case.h"
+
+namespace tacet {
+namespace {
+
+JobSketch Talking(int32_t world) {
+  JobSketch job(world);
+  for (int32_t rank = 0; rank < world; ++rank) job.Say(rank, EventKind::progress).value = 7;
+  return job;
+}
+
+TEST(SchedulerWords, AKillInTheJobsCgroupIsOutOfMemoryOfSomebody) {
+  JobSketch job = Talking(4);
+  job.Tell(EventKind::oom_kill).value = 1;
+  const Finding finding = JudgedCase(job).Only("rank-out-of-memory");
+  EXPECT_TRUE(finding.ranks.empty());
+}
+
+TEST(SchedulerWords, TheOnlyRankThatWasKilledIsMeant) {
+  JobSketch job = Talking(4);
+  job.Tell(EventKind::oom_kill).value = 1;
+  job.Say(2, EventKind::process_exited).value = -9;
+  EXPECT_EQ(JudgedCase(job).Only("rank-out-of-memory").ranks, std::vector<Rank>{Rank{2}});
+}
+
+TEST(SchedulerWords, OfSeveralKilledRanksNoneIsNamed) {
+  JobSketch job = Talking(4);
+  job.Tell(EventKind::oom_kill).value = 1;
+  job.Say(2, EventKind::process_exited).value = -9;
+  job.Say(3, EventKind::process_exited).value = -9;
+  EXPECT_TRUE(JudgedCase(job).Only("rank-out-of-memory").ranks.empty());
+}
+
+TEST(SchedulerWords, AKillOfAForeignPidIsNobodys) {
+  JobSketch job = Talking(4);
+  Event& kill = job.Tell(EventKind::oom_kill);
+  kill.pid = 4711;
+  kill.subject = "chrome";
+  EXPECT_FALSE(JudgedCase(job).Fires("rank-out-of-memory"));
+}
+
+TEST(SchedulerWords, AJobThatEndedInOrderLostNobody) {
+  JobSketch job = Talking(2);
+  for (int32_t rank = 0; rank < 2; ++rank) job.Say(rank, EventKind::process_finished);
+  job.Tell(EventKind::oom_kill).value = 1;
+  job.Tell(EventKind::node_failed).subject = "node7";
+  const JudgedCase judged(job);
+  EXPECT_FALSE(judged.Fires("rank-out-of-memory"));
+  EXPECT_FALSE(judged.Fires("rank-dead"));
+}
+
+TEST(SchedulerWords, ANodeThatFailedTakesItsRanksWithIt) {
+  JobSketch job = Talking(4);
+  Event& failed = job.Tell(EventKind::node_failed);
+  failed.subject = "node7";
+  failed.ranks = {Rank{2}, Rank{3}};
+  EXPECT_EQ(JudgedCase(job).Only("rank-dead").ranks, (std::vector<Rank>{Rank{2}, Rank{3}}));
+}
+
+TEST(SchedulerWords, ATimeLimitIsAnOpenQuestion) {
+  JobSketch job = Talking(4);
+  job.Tell(EventKind::job_time_limit);
+  const RuleAnswer answer = JudgedCase(job).Ask("timeout-too-short");
+  EXPECT_TRUE(answer.findings.empty());
+  EXPECT_EQ(answer.open.size(), 1u);
+}
+
+}  // namespace
+}  // namespace tacet
