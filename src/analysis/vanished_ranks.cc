@@ -104,8 +104,8 @@ bool SomebodyLeft(const SignsOfLife& signs, const Census& census) {
          !CameLongAfterTheLastStep(signs, *census.closing);
 }
 
-// Silence in one kind of file may have a reason of that file's own; in two it is the process'. The same when all others
-// tell of trouble in that kind of file, and its own is whole.
+// Silence in one kind of file may have a reason of that file's own; in two it is the process'. Where NCCL writes only
+// when something is wrong, a log that peers have and the silent rank has not is silence as well.
 void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_left) {
   for (RankLife* life : census.silent) life->vanished = life->has_output && life->has_nccl_log;
   if (!somebody_left) return;
@@ -116,9 +116,10 @@ void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_lef
                          [&](const auto& other) { return other.first == life->rank || has(other.second); });
     };
     life->fell_silent = all_others([](const RankLife& other) { return other.has_voice() || other.shared_gpu_error; });
-    life->vanished |= life->fell_silent && census.silent.size() == 1 && life->has_output && !life->has_cut_file &&
-                      signs.ranks.size() > 2 &&
-                      all_others([](const RankLife& other) { return other.has_output && other.shared_gpu_error; });
+    const bool others_warn = std::any_of(signs.ranks.begin(), signs.ranks.end(),
+                                         [](const auto& other) { return other.second.has_nccl_log; });
+    life->vanished |= life->fell_silent && others_warn && census.silent.size() == 1 && life->has_output &&
+                      !life->has_cut_file && all_others([](const RankLife& other) { return other.has_output; });
   }
 }
 

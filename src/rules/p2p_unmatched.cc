@@ -45,6 +45,10 @@ bool IsInCycleOfP2pOnly(const WaitGraph& waits, Rank rank) {
   return false;
 }
 
+bool Failed(const RankLife& life) {
+  return life.exception || life.cuda_oom || life.oom_killed || life.host_memory || life.segfault || life.vanished;
+}
+
 }  // namespace
 
 static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
@@ -57,8 +61,10 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       const Rank owner = receives ? link.receiver : link.sender;
       const Rank peer = receives ? link.sender : link.receiver;
       if (const RankLife* own = facts.analyses.life.Of(owner); own && own->finished) continue;
-      // The peer must have moved on to something else. One that has simply not come yet stands still elsewhere.
+      // The peer must have moved on to something else. One that has simply not come yet stands still elsewhere, and one
+      // that failed owes what it owes because of that.
       const RankLife* peer_life = facts.analyses.life.Of(peer);
+      if (peer_life && Failed(*peer_life)) continue;
       const bool moved_on = WaitForEachOther(source.waits, owner, peer) || (peer_life && peer_life->finished);
       if (!moved_on || IsInCycleOfP2pOnly(source.waits, owner)) continue;
       const auto blocked = source.waits.blocked_in.find(owner);

@@ -28,6 +28,32 @@ LineUse ReadLibraryError(const LogLine& line, std::string_view status, RecordLis
   return LineUse::not_understood;
 }
 
+// What CUDA answers to a call that was wrong, or that came when the process was already ending, tells nothing about the
+// device; the exception that carries it does the telling.
+//   CUDA error: operation not permitted when stream is capturing
+//   CUDA error: driver shutting down
+bool IsOfTheDevice(std::string_view reason) {
+  static constexpr std::string_view kOfTheCall[] = {"driver shutting down",
+                                                    "captur",
+                                                    "invalid argument",
+                                                    "invalid configuration",
+                                                    "invalid resource handle",
+                                                    "invalid device",
+                                                    "no kernel image",
+                                                    "not supported",
+                                                    "PTX",
+                                                    "not permitted",
+                                                    "initialization error",
+                                                    "peer access",
+                                                    "named symbol",
+                                                    "_NOT_INITIALIZED",
+                                                    "_INVALID_VALUE",
+                                                    "_NOT_SUPPORTED",
+                                                    "version is insufficient"};
+  return std::none_of(std::begin(kOfTheCall), std::end(kOfTheCall),
+                      [&](std::string_view words) { return Contains(reason, words); });
+}
+
 // RuntimeError: CUDA error: an illegal memory access was encountered
 // torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of
 // which ... Cuda failure 700 'an illegal memory access was encountered'
@@ -42,7 +68,8 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
   if (const auto status = After(line.text, "CUDA error: CUBLAS"); status && status->starts_with("_STATUS_ALLOC_FAILED"))
     return ReadLibraryError(line, *status, out);
   for (const std::string_view context : {"CUDA error: ", "HIP error: ", "Triton Error [CUDA]: ", "CUDA driver error: "})
-    if (const auto reason = After(line.text, context)) return AddCudaError(line, Trim(*reason), out);
+    if (const auto reason = After(line.text, context))
+      return IsOfTheDevice(*reason) ? AddCudaError(line, Trim(*reason), out) : LineUse::understood;
   if (const auto reason = After(line.text, "Cuda failure ")) {
     const auto quoted = After(*reason, "'");
     return AddCudaError(line, quoted ? quoted->substr(0, quoted->find('\'')) : *reason, out);
