@@ -200,7 +200,8 @@ struct Comm {
   uint64_t collectives;  // issued
   uint64_t transfers;    // sends and receives issued
   uint64_t last_issue_ticks;
-  uint8_t pad1[40];
+  uint64_t replays;  // collectives that CUDA graphs ran again: when they do is not in the order of the calls
+  uint8_t pad1[32];
   uint64_t finished;              // operations seen to end
   uint64_t last_finished_serial;  // of the latest operation, in order of issue, seen to end, plus 1; 0 none
   uint64_t last_finished_ticks;
@@ -241,7 +242,7 @@ enum OpFlag : uint16_t {
 struct Op {
   uint64_t serial;  // order of issue in the whole process; its slot is serial % count
   uint64_t comm_id;
-  uint64_t seq;       // number among its communicator's collectives, or among its sends and receives, from 1
+  uint64_t seq;       // number among its communicator's collectives, its sends and receives, or its replays, from 1
   uint64_t func_seq;  // NCCL's own number by communicator and function
   uint64_t count;     // elements, as the caller said where known
   uint64_t stream;

@@ -98,13 +98,19 @@ OpSlot* ClaimSlot(OpenBox& box, uint64_t* serial) {
   return nullptr;
 }
 
+// A graph runs its collectives whenever the GPU gets to it: numbered with the calls, these would differ between ranks.
+uint64_t& CounterOf(box::Comm& comm, const NewOp& op) {
+  if (IsPointToPoint(op.kind)) return comm.transfers;
+  return (op.flags & box::kOpGraphReplay) != 0 ? comm.replays : comm.collectives;
+}
+
 // Numbers the call in its communicator, even when there is no room to record it: numbers must agree between ranks.
 void NumberCall(OpenBox& box, uint16_t comm, NewOp& op) {
   op.comm = comm;
   if (comm == box::kNoComm) return;
   box::Comm& entry = box.comms[comm];
   op.comm_id = Load(entry.comm_id);
-  op.seq = Add(IsPointToPoint(op.kind) ? entry.transfers : entry.collectives, 1) + 1;
+  op.seq = Add(CounterOf(entry, op), 1) + 1;
   Store(entry.last_issue_ticks, op.issue_ticks);
 }
 

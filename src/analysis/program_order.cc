@@ -172,6 +172,11 @@ uint64_t SymbolOfBatch(const CallStream& stream, uint32_t end, PeerReader& peers
   return members;
 }
 
+// Graphs run when the GPU gets to them, which is no part of the program's order.
+bool IsReplay(const Incident& incident, const Call& call) {
+  return incident.groups[static_cast<uint32_t>(call.group)].replays_of != 0;
+}
+
 std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
   std::vector<Track> tracks;
   const bool use_names = source != CallSource::nccl_log || AllGroupsHaveNames(incident, source);
@@ -184,7 +189,7 @@ std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
     HoleWatch holes;
     for (uint32_t i = 0; i < CallsToCompare(stream); ++i) {
       const Call& call = stream.calls[i];
-      if (call.has(kCoalescedMember) || call.group == GroupIndex::none) continue;
+      if (call.has(kCoalescedMember) || call.group == GroupIndex::none || IsReplay(incident, call)) continue;
       if (source == CallSource::black_box && holes.IsBehindHole(call)) break;
       track.calls.push_back(i);
       const uint64_t symbol = Mix(classes.ClassOf(call.group), static_cast<uint64_t>(call.kind));

@@ -12,12 +12,14 @@ namespace tacet {
 // A process group or an NCCL communicator. Identity: name and member set, or NCCL's commId. One group may be known to
 // several tools under different names; the assembly joins them.
 struct Group {
-  std::string name;               // "0", "71994ac1..", or empty for a communicator nobody named
-  std::string description;        // "default_pg", "mesh_dp", "TENSOR_MODEL_PARALLEL_GROUP"
-  std::vector<Rank> members;      // index = group rank; empty where unknown; unknown places hold Rank{}
-  int32_t size = -1;              // number of members when only that is known
-  uint64_t comm_id = 0;           // NCCL commId/commHash, 0 where unknown
-  uint64_t parent_comm_id = 0;    // of a split
+  std::string name;             // "0", "71994ac1..", or empty for a communicator nobody named
+  std::string description;      // "default_pg", "mesh_dp", "TENSOR_MODEL_PARALLEL_GROUP"
+  std::vector<Rank> members;    // index = group rank; empty where unknown; unknown places hold Rank{}
+  int32_t size = -1;            // number of members when only that is known
+  uint64_t comm_id = 0;         // NCCL commId/commHash, 0 where unknown
+  uint64_t parent_comm_id = 0;  // of a split
+  uint64_t replays_of =
+      0;  // the communicator whose collectives CUDA graphs run again; these have an order of their own
   bool HasMember(Rank rank) const;
   GroupRank IndexOf(Rank rank) const;
   // For people: description, else name, else "communicator 0x..".

@@ -91,7 +91,7 @@ void GroupJoin::Finish() {
         if (!group.members[static_cast<size_t>(r)].known()) group.members[static_cast<size_t>(r)] = {r};
     }
     if (group.size < 0) group.size = static_cast<int32_t>(group.members.size());
-    if (!IsWhole(group)) continue;
+    if (!IsWhole(group) || group.replays_of != 0) continue;
     auto& table = group.comm_id != 0 ? comms_by_members : named_by_members;
     table[MemberKey(group.members)].push_back(static_cast<GroupIndex>(i));
   }
@@ -114,6 +114,11 @@ void GroupJoin::Finish() {
       if (comm.name.empty()) comm.name = group.name;
       if (comm.description.empty()) comm.description = group.description;
     }
+  }
+  for (Group& group : incident_.groups) {
+    if (group.replays_of == 0) continue;
+    const auto base = communicators_.find(group.replays_of);
+    if (base != communicators_.end()) group.description = "graph replays of " + At(incident_, base->second).Label();
   }
 }
 

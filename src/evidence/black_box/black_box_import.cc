@@ -79,6 +79,11 @@ int64_t ElementsOf(uint64_t count, int64_t times) {
   return elements;
 }
 
+bool IsReplay(const box::Op& op) { return (op.flags & box::kOpGraphReplay) != 0 && !IsPointToPoint(KindOf(op.kind)); }
+
+// An id for the replays on a communicator that all its members come to.
+uint64_t ReplaysOf(uint64_t comm_id) { return comm_id ^ 0x5265706c61797321u; }
+
 class Importer {
  public:
   Importer(const BlackBox& box, Fragment& out) : box_(box), out_(out) {}
@@ -168,6 +173,17 @@ class Importer {
     return found->second;
   }
 
+  // Replays have numbers of their own, and so a group of their own.
+  GroupIndex GroupOf(const box::Op& op, const box::Comm* comm) {
+    const GroupIndex calls = AddGroup(op.comm_id, comm);
+    if (!IsReplay(op)) return calls;
+    const GroupIndex replays = AddGroup(ReplaysOf(op.comm_id), comm);
+    Group& group = out_.groups[static_cast<uint32_t>(replays)];
+    group.replays_of = op.comm_id;
+    group.description.clear();
+    return replays;
+  }
+
   void OpenStream() {
     CallStream& stream = out_.streams.emplace_back();
     const box::Header& header = box_.header;
@@ -209,7 +225,7 @@ class Importer {
     const box::Op& op = entry.op;
     if ((op.flags & box::kOpCaptured) != 0) return;  // put into a graph; what runs are its replays
     const BlackBoxComm* comm = box_.CommOf(op);
-    const GroupIndex group = AddGroup(op.comm_id, comm == nullptr ? nullptr : &comm->comm);
+    const GroupIndex group = GroupOf(op, comm == nullptr ? nullptr : &comm->comm);
     const bool ended = box_.HasEnded(entry);
     const Call& call = Stream().calls.emplace_back(MakeCall(entry, group, comm, ended));
     Advance(call);
@@ -268,7 +284,7 @@ class Importer {
   void Measure(const BlackBoxOp& entry, const BlackBoxComm* comm, const Call& call) {
     const box::Op& op = entry.op;
     Measurement measured;
-    measured.comm = op.comm_id;
+    measured.comm = IsReplay(op) ? ReplaysOf(op.comm_id) : op.comm_id;
     if (comm != nullptr) measured.comm_size = comm->comm.size, measured.group_rank = {comm->comm.rank};
     measured.op = call.kind;
     if (call.has(kPointToPoint)) measured.peer = call.peer;
