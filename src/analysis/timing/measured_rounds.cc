@@ -11,6 +11,19 @@
 namespace tacet {
 namespace {
 
+// Fewer steps than these tell little.
+constexpr size_t kEnoughSteps = 12;
+
+// An operation that comes every fifth step only, a metric say, makes five steps the best repetition. The step itself
+// stands out among the lags beside it.
+//     lag 11: 0.52   lag 12: 0.88   lag 13: 0.59   ...   lag 61: 1.00
+size_t FindPeak(const std::vector<double>& scores) {
+  constexpr double kMinScore = 0.75, kMinRise = 0.15;
+  for (size_t i = 1; i + 1 < scores.size(); ++i)
+    if (scores[i] >= kMinScore && scores[i] >= std::max(scores[i - 1], scores[i + 1]) + kMinRise) return i + 1;
+  return 0;
+}
+
 // The lag at which the sequence of operations repeats best: how many operations of this group a training step has. The
 // smallest of nearly equal ones, since every multiple repeats as well. Setup and a barrier at the end do not fit, so
 // most is enough.
@@ -26,9 +39,11 @@ size_t FindPeriod(const std::vector<const CollectiveRound*>& all) {
   }
   if (scores.empty()) return 1;
   const double best = *std::max_element(scores.begin(), scores.end());
-  for (size_t i = 0; i < scores.size(); ++i)
-    if (scores[i] >= 0.75 && scores[i] >= 0.95 * best) return i + 1;
-  return 1;
+  size_t period = 1;
+  while (period < scores.size() && (scores[period - 1] < 0.75 || scores[period - 1] < 0.95 * best)) ++period;
+  if (scores[period - 1] < 0.75) return 1;
+  const size_t peak = rounds.size() < kEnoughSteps * period ? FindPeak(scores) : 0;
+  return peak > 0 ? std::min(peak, period) : period;
 }
 
 int64_t EnterOf(const CollectiveRound& round) {
@@ -53,18 +68,29 @@ int64_t WarmupSteps(int64_t steps) { return steps >= 6 ? std::max<int64_t>(3, st
 
 }  // namespace
 
-// Steps are periods of the group with the most operations among the largest groups; other groups fall into them by
-// time.
+// Steps are periods of the group with the most operations among the largest groups, as long as these are enough to
+// tell; other groups fall into them by time.
 void AssignPeriods(std::vector<CollectiveRound>& rounds) {
-  std::map<GroupIndex, std::vector<const CollectiveRound*>> by_group;
+  using Rounds = std::vector<const CollectiveRound*>;
+  std::map<GroupIndex, Rounds> by_group;
   for (const CollectiveRound& round : rounds)
     if (!IsPointToPoint(round.kind) && EnterOf(round) != INT64_MAX) by_group[round.group].push_back(&round);
-  const std::vector<const CollectiveRound*>* main = nullptr;
-  const auto weight = [](const auto& list) { return std::pair(list.front()->group_size, list.size()); };
+  std::vector<const Rounds*> groups;
   for (const auto& [group, list] : by_group)
-    if (list.size() >= 4 && (!main || weight(list) > weight(*main))) main = &list;
+    if (list.size() >= 4) groups.push_back(&list);
+  const auto weight = [](const Rounds& list) { return std::pair(list.front()->group_size, list.size()); };
+  std::stable_sort(groups.begin(), groups.end(), [&](auto* a, auto* b) { return weight(*a) > weight(*b); });
+  const Rounds* main = nullptr;
+  size_t period = 1, most = 0;
+  for (const Rounds* list : groups) {
+    if (most >= kEnoughSteps) break;
+    const size_t own = FindPeriod(*list);
+    if (list->size() / own <= most) continue;
+    main = list;
+    period = own;
+    most = list->size() / own;
+  }
   if (!main) return;
-  const size_t period = FindPeriod(*main);
   std::vector<int64_t> starts;
   for (size_t i = FindPhase(*main, period); i < main->size(); i += period) starts.push_back(EnterOf(*(*main)[i]));
   for (CollectiveRound& round : rounds) {
