@@ -20,7 +20,8 @@ struct RoundMember {
   // rank was.
   bool queued = false;
   uint32_t timeline = kNoIndex, collective = kNoIndex;  // where it comes from, for traces
-  int64_t idle_ns = -1;  // since the operation before it on the same communicator and rank had ended; -1: not known
+  int64_t idle_ns = -1;   // since the operation before it on the same communicator and rank had ended; -1: not known
+  int64_t alone_ns = -1;  // since the last operation of the rank, on whatever communicator, had ended; -1: not known
 };
 
 // One operation with all members that are known.

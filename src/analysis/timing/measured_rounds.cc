@@ -133,10 +133,24 @@ void MarkQueued(std::vector<CollectiveRound>& rounds) {
 class EarlierEnds {
  public:
   explicit EarlierEnds(const Incident& incident) {
-    for (const Measurement& m : incident.measurements)
-      if (m.rank.known() && m.start_wall_ns != kNoTime && m.duration_ns >= 0)
-        ends_[{m.comm, m.rank}].push_back({m.start_wall_ns + m.duration_ns, IsPointToPoint(m.op)});
+    for (const Measurement& m : incident.measurements) {
+      if (!m.rank.known() || m.start_wall_ns == kNoTime || m.duration_ns < 0) continue;
+      ends_[{m.comm, m.rank}].push_back({m.start_wall_ns + m.duration_ns, IsPointToPoint(m.op)});
+      runs_[m.rank].push_back({m.start_wall_ns, m.start_wall_ns + m.duration_ns});
+    }
     for (auto& [key, ends] : ends_) std::sort(ends.begin(), ends.end());
+    for (auto& [rank, runs] : runs_) {
+      std::sort(runs.begin(), runs.end());
+      for (size_t i = 1; i < runs.size(); ++i) runs[i].second = std::max(runs[i].second, runs[i - 1].second);
+    }
+  }
+
+  // How long the rank had nothing to communicate before it began this.
+  void FillAlone(RoundMember& member) const {
+    const auto own = runs_.find(member.rank);
+    if (own == runs_.end() || member.start_ns == kNoTime) return;
+    const auto at = std::lower_bound(own->second.begin(), own->second.end(), std::pair(member.start_ns, INT64_MIN));
+    if (at != own->second.begin()) member.alone_ns = std::max<int64_t>(0, member.start_ns - std::prev(at)->second);
   }
 
   void Fill(uint64_t comm, RoundMember& member) const {
@@ -163,6 +177,7 @@ class EarlierEnds {
     auto operator<=>(const End&) const = default;
   };
   std::map<std::pair<uint64_t, Rank>, std::vector<End>> ends_;
+  std::map<Rank, std::vector<std::pair<int64_t, int64_t>>> runs_;  // begin, and the latest end of all up to here
 };
 
 std::vector<CollectiveRound> FinishRounds(std::vector<CollectiveRound> rounds) {
@@ -201,6 +216,7 @@ std::vector<CollectiveRound> MatchMeasurements(const Incident& incident) {
     if (!rank.known() || known) continue;
     round.members.push_back({rank, m.enter_wall_ns, m.start_wall_ns, m.finish_wall_ns, m.duration_ns});
     ends.Fill(m.comm, round.members.back());
+    ends.FillAlone(round.members.back());
   }
   std::vector<CollectiveRound> out;
   for (auto& [key, round] : rounds) out.push_back(std::move(round));

@@ -61,11 +61,11 @@ double LowerMedian(std::vector<double> values);
 // How long each member took since it was let go by the operation before. A broadcast, or one that two ranks end at
 // different times, releases them one after the other; who was released late is not to blame for coming late. Empty
 // where it is not known of all.
-std::vector<double> OwnTimes(const CollectiveRound& round) {
+std::vector<double> OwnTimes(const CollectiveRound& round, int64_t RoundMember::*own_time) {
   std::vector<double> out;
   for (const RoundMember& m : round.members) {
-    if (m.timeline != kNoIndex || m.idle_ns < 0) return {};
-    out.push_back(static_cast<double>(m.idle_ns));
+    if (m.timeline != kNoIndex || m.*own_time < 0) return {};
+    out.push_back(static_cast<double>(m.*own_time));
   }
   return out;
 }
@@ -76,9 +76,19 @@ double LowerMedian(std::vector<double> values) {
   return *middle;
 }
 
-bool Counts(const CollectiveRound& round, const std::vector<double>& arrivals) {
+// Hosts that run ahead of their GPUs: the starts of most follow the operation before.
+bool MostAreQueued(const CollectiveRound& round) {
   const auto queued = std::count_if(round.members.begin(), round.members.end(), [](const auto& m) { return m.queued; });
-  if (static_cast<size_t>(queued) * 2 > round.members.size()) return false;
+  return static_cast<size_t>(queued) * 2 > round.members.size();
+}
+
+// Where most merely follow the operation before, one that comes late is late only by what it was idle for.
+std::vector<double> OwnTimesOf(const CollectiveRound& round) {
+  return OwnTimes(round, MostAreQueued(round) ? &RoundMember::alone_ns : &RoundMember::idle_ns);
+}
+
+bool Counts(const CollectiveRound& round, const std::vector<double>& arrivals) {
+  if (MostAreQueued(round) && OwnTimesOf(round).empty()) return false;
   const auto last = std::max_element(arrivals.begin(), arrivals.end()) - arrivals.begin();
   return !round.members[static_cast<size_t>(last)].queued;
 }
@@ -142,7 +152,7 @@ class Finder {
       if (arrivals.empty() || !Counts(round, arrivals)) continue;
       const double middle = LowerMedian(arrivals), noise = Raggedness(round);
       const double last = *std::max_element(arrivals.begin(), arrivals.end());
-      const std::vector<double> own_times = OwnTimes(round);
+      const std::vector<double> own_times = OwnTimesOf(round);
       const double usual = own_times.empty() ? 0 : LowerMedian(own_times);
       for (size_t i = 0; i < arrivals.size(); ++i) {
         RankSteps& one = ranks_[round.members[i].rank];
