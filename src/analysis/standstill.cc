@@ -87,7 +87,8 @@ class Finder {
   Finder(const Incident& incident, const Analyses& analyses) : incident_(incident), analyses_(analyses) {
     for (const StackReading& reading : analyses.stacks) stacks_.emplace(reading.rank, &reading);
     for (const auto& [rank, life] : analyses.life.ranks) {
-      if (life.lost_peer && (!closing_ || IsBefore(*life.lost_peer, *closing_))) closing_ = life.lost_peer;
+      if (!life.lost_peer || ClosedByTheEnd(*life.lost_peer)) continue;
+      if (!closing_ || IsBefore(*life.lost_peer, *closing_)) closing_ = life.lost_peer;
     }
   }
 
@@ -129,6 +130,14 @@ class Finder {
   }
 
  private:
+  // Long after a watchdog had fired: somebody ended the job, and its processes one after the other.
+  bool ClosedByTheEnd(const Event& lost) const {
+    constexpr int64_t kAfterNs = int64_t{5} * 1'000'000'000;
+    const Event* timeout = analyses_.outcome.first_timeout;
+    return timeout && timeout->wall_ns != kNoTime && lost.wall_ns != kNoTime &&
+           lost.wall_ns > timeout->wall_ns + kAfterNs;
+  }
+
   // It ended on its own and not by the clean-up that follows a timeout: by a signal that clean-ups do not send, or
   // before anybody else ended or gave up.
   bool EndedFirst(const RankLife& life) const {
@@ -418,6 +427,12 @@ class Finder {
       waiting +=
           reading->place == StackReading::Place::communication || reading->place == StackReading::Place::device_wait;
     }
+    // Who waits in an operation by its own record was caught at another moment, and so were all stacks.
+    const bool stale = std::any_of(outside.begin(), outside.end(), [&](const StackReading* reading) {
+      return std::any_of(analyses_.sources.begin(), analyses_.sources.end(),
+                         [&](const SourceAnalysis& source) { return source.waits.blocked_in.contains(reading->rank); });
+    });
+    if (stale) return;
     if (outside.empty() || outside.size() * 2 > waiting) return;
     for (const StackReading* reading : outside) {
       Standstill still{.rank = reading->rank, .kind = StandstillKind::host, .stack = reading, .by_stack_alone = true};
