@@ -214,8 +214,8 @@ static_assert(sizeof(Comm) == 256);
 enum class GroupState : uint8_t { none, open, filled, ending, launching, launched, done };
 struct Group {
   uint64_t word;
-  uint64_t since_ticks;  // of the state
-  uint64_t begin_ticks;
+  uint64_t since_ticks;         // of its first call, or of the launch it is in or has made; 0 before
+  uint64_t begin_ticks;         // of its first call
   uint64_t launch_begin_ticks;  // of the latest kernel launch, 0 none
   uint64_t launch_end_ticks;
   uint64_t stream;
@@ -258,12 +258,12 @@ struct Op {
   uint16_t flags;
   uint8_t channels_started;  // only in the ring; an operation in flight keeps them in its word
   uint8_t channels_stopped;
-  uint32_t group;                // low bits of the group's serial, 0 none
-  uint32_t check;                // ring only
-  uint64_t issue_ticks;          // the host called NCCL
-  uint64_t issued_ticks;         // that call returned
+  uint32_t group;        // low bits of the group's serial, 0 none
+  uint32_t check;        // ring only
+  uint64_t issue_ticks;  // the host called NCCL
+  uint64_t reserved_ticks;
   uint64_t launch_ticks;         // its kernel launch returned
-  uint64_t enqueue_ticks;        // all host work is done
+  uint64_t enqueue_ticks;        // all host work is done; where a launch was seen, the end of that
   uint64_t start_ticks;          // the first channel was seen to start
   uint64_t finish_ticks;         // the last channel was seen to stop
   uint64_t gpu_start_ns;         // GPU clock, earliest channel

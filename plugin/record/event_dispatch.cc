@@ -12,10 +12,9 @@ void OnStop(OpenBox& box, EventHandle handle) {
     case HandleKind::proxy_op: return EndProxy(box, handle);
     case HandleKind::task:
     case HandleKind::copy_engine: return EnqueueTask(box, handle);
-    case HandleKind::api: return FinishIssue(box, handle);
     case HandleKind::group: return MoveGroup(box, handle, box::GroupState::done);
     case HandleKind::launch: return EndLaunch(box, handle);
-    default: return;  // NULL (NetPlugin), captured, dropped, or no handle of ours
+    default: return;  // an API call, which goes on in its group; NULL (NetPlugin), captured, dropped, none of ours
   }
 }
 
@@ -54,7 +53,7 @@ void OnState(OpenBox& box, EventHandle handle, int state, const Args* args) {
         if (state <= nccl::kProxyOpRecvDone && args != nullptr) NoteProxyBytes(box, handle, args->proxyOp.transSize);
       return;
     case HandleKind::group:  // `args` is NULL here
-      if (state == nccl::kGroupStartApiStop) FillGroup(box, handle);
+      if (state == nccl::kGroupStartApiStop) MoveGroup(box, handle, box::GroupState::filled);
       if (state == nccl::kGroupEndApiStart) MoveGroup(box, handle, box::GroupState::ending);
       return;
     default: return;

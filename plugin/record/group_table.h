@@ -33,9 +33,8 @@ inline EventHandle BeginGroup(OpenBox& box, uint16_t comm, bool captured) {
   const uint64_t serial = NextGroup(box);
   box::Group& group = GroupSlotOf(box, serial);
   Store(group.word, serial << 8 | static_cast<uint64_t>(box::GroupState::none));  // taken, not yet filled in
-  const uint64_t now = Ticks();
-  Store(group.since_ticks, now);
-  Store(group.begin_ticks, now);
+  Store(group.since_ticks, uint64_t{0});
+  Store(group.begin_ticks, uint64_t{0});
   Store(group.launch_begin_ticks, uint64_t{0});
   Store(group.launch_end_ticks, uint64_t{0});
   Store(group.stream, uint64_t{0});
@@ -53,19 +52,23 @@ inline box::Group* FindGroup(OpenBox& box, EventHandle handle) {
   return serial != 0 && Load(group.word) >> 8 == serial ? &group : nullptr;
 }
 
-inline void SetGroupState(box::Group& group, uint64_t serial, box::GroupState state, uint64_t now) {
+// Reading the clock is the dearest thing an event does, so only what takes long is timed: a group has the time of its
+// first call, and that of its launch.
+inline void DateGroup(OpenBox& box, uint64_t serial, uint64_t now) {
+  box::Group& group = GroupSlotOf(box, serial);
+  if (Load(group.begin_ticks) != 0 || Load(group.word) >> 8 != serial) return;
+  Store(group.begin_ticks, now);
   Store(group.since_ticks, now);
-  Store(group.word, serial << 8 | static_cast<uint64_t>(state));
 }
 
 inline void MoveGroup(OpenBox& box, EventHandle handle, box::GroupState state) {
-  if (box::Group* group = FindGroup(box, handle)) SetGroupState(*group, GroupSerial(handle), state, Ticks());
+  if (box::Group* group = FindGroup(box, handle))
+    Store(group->word, GroupSerial(handle) << 8 | static_cast<uint64_t>(state));
 }
 
-// ncclGroupStart returned: moments after it was called, so the time stays.
-inline void FillGroup(OpenBox& box, EventHandle handle) {
-  if (box::Group* group = FindGroup(box, handle))
-    Store(group->word, GroupSerial(handle) << 8 | static_cast<uint64_t>(box::GroupState::filled));
+inline void MoveGroup(box::Group& group, uint64_t serial, box::GroupState state, uint64_t now) {
+  Store(group.since_ticks, now);
+  Store(group.word, serial << 8 | static_cast<uint64_t>(state));
 }
 
 inline EventHandle BeginLaunch(OpenBox& box, EventHandle parent, uint64_t stream) {
@@ -75,7 +78,7 @@ inline EventHandle BeginLaunch(OpenBox& box, EventHandle parent, uint64_t stream
   Store(group->launch_begin_ticks, now);
   Store(group->launch_end_ticks, uint64_t{0});
   Store(group->stream, stream);
-  SetGroupState(*group, GroupSerial(parent), box::GroupState::launching, now);
+  MoveGroup(*group, GroupSerial(parent), box::GroupState::launching, now);
   return GroupHandle(HandleKind::launch, GroupSerial(parent));
 }
 
@@ -84,7 +87,7 @@ inline void EndLaunch(OpenBox& box, EventHandle handle) {
   if (group == nullptr) return;
   const uint64_t now = Ticks();
   Store(group->launch_end_ticks, now);
-  SetGroupState(*group, GroupSerial(handle), box::GroupState::launched, now);
+  MoveGroup(*group, GroupSerial(handle), box::GroupState::launched, now);
 }
 
 }  // namespace tacet::plugin

@@ -160,6 +160,7 @@ EventHandle PlanNewOp(OpenBox& box, uint16_t comm, const PlannedTask& task, uint
   op.channels = task.channels;
   op.launch_ticks = LaunchOf(box, static_cast<uint32_t>(op.group));
   op.issue_ticks = Ticks();
+  if (task.group != 0) DateGroup(box, task.group, op.issue_ticks);
   NumberCall(box, comm, op);
   uint64_t serial = 0;
   OpSlot* slot = ClaimSlot(box, &serial);
@@ -169,7 +170,7 @@ EventHandle PlanNewOp(OpenBox& box, uint16_t comm, const PlannedTask& task, uint
 
 uint64_t LastTouch(const box::Op& op) {
   uint64_t last = op.issue_ticks;
-  for (const uint64_t ticks : {op.issued_ticks, op.enqueue_ticks, op.start_ticks, op.finish_ticks})
+  for (const uint64_t ticks : {op.enqueue_ticks, op.start_ticks, op.finish_ticks})
     if (ticks > last) last = ticks;
   return last;
 }
@@ -193,15 +194,12 @@ bool HasEnded(const box::Op& op, uint64_t word) {
 
 EventHandle IssueOp(OpenBox& box, uint16_t comm, const IssuedCall& call) {
   NewOp op = OpOf(call);
+  if (call.group != 0) DateGroup(box, call.group, op.issue_ticks);
   NumberCall(box, comm, op);
   uint64_t serial = 0;
   OpSlot* slot = ClaimSlot(box, &serial);
   if (slot == nullptr) return MakeHandle(box, HandleKind::dropped, 0, 0);
   return Publish(box, *slot, op, serial, HandleKind::api);
-}
-
-void FinishIssue(OpenBox& box, EventHandle api) {
-  if (OpSlot* slot = FindSlot(box, api)) Store(slot->op.issued_ticks, Ticks());
 }
 
 EventHandle CaptureOp(OpenBox& box, uint16_t comm, const IssuedCall& call) {
@@ -243,7 +241,9 @@ EventHandle PlanTask(OpenBox& box, uint16_t comm, EventHandle parent, const Plan
 void EnqueueTask(OpenBox& box, EventHandle task) {
   OpSlot* slot = FindSlot(box, task);
   if (slot == nullptr) return;
-  Store(slot->op.enqueue_ticks, Ticks());
+  // The launch has just returned: its time will do.
+  const uint64_t launched = Load(slot->op.launch_ticks);
+  Store(slot->op.enqueue_ticks, launched != 0 ? launched : Ticks());
   AdvanceOrRetire(box, *slot, task.generation(box), [](uint64_t old) { return old | box::kWordEnqueued; });
 }
 

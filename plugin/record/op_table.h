@@ -20,7 +20,6 @@ struct IssuedCall {
   uint16_t flags = 0;  // box::OpFlag
 };
 EventHandle IssueOp(OpenBox& box, uint16_t comm, const IssuedCall& call);  // CollApi, P2pApi start
-void FinishIssue(OpenBox& box, EventHandle api);                           // CollApi, P2pApi stop
 // A call that goes into a CUDA graph: noted in the ring, runs later, if ever.
 EventHandle CaptureOp(OpenBox& box, uint16_t comm, const IssuedCall& call);
 
