@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/json_writer.h"
+#include "render/markup_escape.h"
 #include "render/profile_words.h"
 #include "render/render_words.h"
 #include "render/text_layout.h"
@@ -110,20 +111,6 @@ void SortByCost(std::vector<const ComparisonLine*>& lines) {
   });
 }
 
-std::string EscapeXml(std::string_view text) {
-  std::string out;
-  for (const char c : CleanLine(text)) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
-
 std::string Sentence(const ComparisonLine& line) {
   std::string out =
       std::string(Name(line.kind)) + ": " + DescribeTime(line.mean_a) + " -> " + DescribeTime(line.mean_b);
@@ -219,12 +206,12 @@ std::string RenderComparisonJunit(const ProfileComparison& comparison, bool any_
     cases +=
         "    <testcase classname=\"tacet.compare\" name=\"B works\" time=\"0\">\n      <failure type=\"fault\" "
         "message=\"" +
-        EscapeXml(fault) + "\"></failure>\n    </testcase>\n";
+        EscapeForXml(fault, true) + "\"></failure>\n    </testcase>\n";
   }
   for (const ComparisonLine& line : comparison.lines) {
     if (OnOneSide(line)) continue;
-    cases += "    <testcase classname=\"tacet.compare\" name=\"" + EscapeXml(line.name) + "\" time=\"0\">\n";
-    const std::string sentence = EscapeXml(Sentence(line));
+    cases += "    <testcase classname=\"tacet.compare\" name=\"" + EscapeForXml(line.name, true) + "\" time=\"0\">\n";
+    const std::string sentence = EscapeForXml(Sentence(line), true);
     if (line.kind == ChangeKind::slower && gates(line)) {
       ++failures;
       cases += "      <failure type=\"slower\" message=\"" + sentence + "\"></failure>\n";

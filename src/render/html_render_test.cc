@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/json_reader.h"
-#include "render/json_render.h"
 #include "render/joined_pages.h"
+#include "render/json_render.h"
 #include "render/sample_report.h"
 
 namespace tacet {

@@ -5,36 +5,11 @@
 #include <map>
 #include <string_view>
 
+#include "render/markup_escape.h"
 #include "render/render_words.h"
 
 namespace tacet {
 namespace {
-
-// XML 1.0 has no way to write control characters, U+FFFE or U+FFFF, not even as references; CleanText has made the
-// former visible, the latter follow here.
-std::string EscapeXml(std::string_view raw, bool attribute) {
-  const std::string text = CleanText(raw);
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    const std::string_view rest = std::string_view(text).substr(i);
-    switch (text[i]) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\n': out += attribute ? "&#10;" : "\n"; break;  // a bare one in an attribute reads as a blank
-      default:
-        if (rest.starts_with("\xef\xbf\xbe") || rest.starts_with("\xef\xbf\xbf")) {
-          out += text[i + 2] == '\xbe' ? "\\ufffe" : "\\uffff";
-          i += 2;
-        } else {
-          out += text[i];
-        }
-    }
-  }
-  return out;
-}
 
 struct TestCase {
   std::string group, name;
@@ -98,7 +73,7 @@ void AddInputProblems(const Report& report, std::vector<TestCase>* cases) {
 
 void WriteCase(const TestCase& test, std::string* out) {
   const auto add = [&](std::string_view name, std::string_view value) {
-    *out += ' ' + std::string(name) + "=\"" + EscapeXml(value, true) + '"';
+    *out += ' ' + std::string(name) + "=\"" + EscapeForXml(value, true) + '"';
   };
   *out += "    <testcase";
   add("classname", test.group);
@@ -107,7 +82,7 @@ void WriteCase(const TestCase& test, std::string* out) {
   *out += " time=\"0\">\n      <" + element;
   if (test.outcome == "failure" || test.outcome == "error") add("type", test.type);
   if (!test.outcome.empty()) add("message", test.message);
-  *out += ">" + EscapeXml(test.body, false) + "</" + element + ">\n    </testcase>\n";
+  *out += ">" + EscapeForXml(test.body, false) + "</" + element + ">\n    </testcase>\n";
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <cassert>
 
+#include "render/markup_escape.h"
+
 namespace tacet {
 namespace {
 
@@ -26,21 +28,6 @@ std::string EscapeForScript(std::string_view json) {
         }
         [[fallthrough]];
       default: out += json[i];
-    }
-  }
-  return out;
-}
-
-std::string EscapeForHtml(std::string_view text) {
-  std::string out;
-  out.reserve(text.size() + text.size() / 16);
-  for (const char c : text) {
-    switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
     }
   }
   return out;

@@ -32,6 +32,18 @@ TEST(ProfileText, PrintsThePipelineAndItsBubbles) {
   EXPECT_NE(text.find("Time budget"), std::string::npos);
 }
 
+TEST(ComparisonJunit, HoldsNothingThatXmlCannot) {
+  ProfileComparison comparison;
+  ComparisonLine line;
+  line.name = "all_reduce on <evil> \xef\xbf\xbf \x1b";
+  line.count_a = line.count_b = 3;
+  line.kind = ChangeKind::slower;
+  comparison.lines = {line};
+  const std::string xml = RenderComparisonJunit(comparison, true);
+  EXPECT_NE(xml.find("all_reduce on &lt;evil&gt; \\uffff \\x1b"), std::string::npos) << xml;
+  EXPECT_EQ(xml.find("\xef\xbf\xbf"), std::string::npos);
+}
+
 TEST(ProfileText, EscapesWhatTheFilesSay) {
   ProfileReport profile;
   ProfileTableRow line;

@@ -2,12 +2,12 @@
 #include "torch_trace_import.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include "base/compressed_text.h"
 #include "matrix_flops.h"
 
 namespace tacet {
@@ -27,20 +27,6 @@ Fragment Read(std::string_view bytes, std::string_view path = "trace.json") {
   EXPECT_EQ(fragment.bytes.total, bytes.size());
   EXPECT_EQ(fragment.bytes.understood + fragment.bytes.ignored + fragment.bytes.not_understood, fragment.bytes.total);
   return fragment;
-}
-
-std::string Gzip(std::string_view text) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 bool Noted(const Fragment& fragment, std::string_view code) {
