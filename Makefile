@@ -7,6 +7,7 @@ PREFIX ?= /usr/local
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 DEMO := tests/golden/rank_stuck_in_data_loader/input
+DEMO_TRACES := tests/corpus/straggler
 
 .PHONY: help demo build test asan bench fuzz format tidy install docs deb clean
 
@@ -18,11 +19,12 @@ build: ## build/tacet and the plugin, optimised
 	@cmake --preset release -DTACET_TESTS=OFF >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 
-demo: build ## diagnose a recorded hang and write its HTML report
+demo: build ## diagnose a recorded hang and write its page, and that of a slow job
 	@echo; echo '$$ tacet diagnose $(DEMO)'; echo
 	@build/tacet diagnose $(DEMO) || test $$? -eq 1
 	@build/tacet diagnose --format html -o build/demo.html $(DEMO) || test $$? -eq 1
-	@echo; echo 'The same as a page: build/demo.html'
+	@build/tacet profile --format html -o build/demo-profile.html $(DEMO_TRACES)
+	@echo; echo 'The same as a page: build/demo.html. Where the time of a slow job goes: build/demo-profile.html'
 
 test: ## every test: units, contracts, golden cases, fuzz corpora under ASan and UBSan
 	@scripts/bootstrap.sh test
