@@ -35,18 +35,18 @@ function linesTable(lines, noun) {
   const scale = changeScale(lines);
   const time = (label, count, mean) => ({label, value: (line) => line[mean], cell: (line) => (line[count] > 0 ? describeTime(line[mean]) : ""), numeric: true});
   const bus = lines.some((line) => line.bus_gbs_a > 0 || line.bus_gbs_b > 0);
-  const rate = (label, key) => ({label, value: (line) => line[key] ?? null, cell: (line) => (line[key] > 0 ? describeRate(line[key]) : ""), numeric: true});
+  const rate = (value) => (value > 0 ? describeRate(value) : "?");
   const columns = [
-    {label: "Line", value: (line) => line.name},
+    {label: "Line", value: (line) => line.name, cell: (line) => h("span.line-name", line.name)},
     time("A", "count_a", "mean_a_ns"), time("B", "count_b", "mean_b_ns"),
-    ...(bus ? [rate("A busbw GB/s", "bus_gbs_a"), rate("B busbw GB/s", "bus_gbs_b")] : []),
+    ...(bus ? [{label: "Busbw GB/s", value: (line) => line.bus_gbs_b ?? null, cell: (line) => (line.bus_gbs_a > 0 || line.bus_gbs_b > 0 ? rate(line.bus_gbs_a) + " to " + rate(line.bus_gbs_b) : ""), numeric: true}] : []),
     {label: "Change", value: (line) => line.change, cell: (line) => signed(line.change), numeric: true},
     {label: "Faster | slower", value: (line) => line.change, cell: (line) => changeBar(line, scale)},
     {label: "Interval", value: (line) => (isTested(line) ? line.interval[0] : null), cell: (line) => (isTested(line) && line.interval[0] !== null ? signed(line.interval[0]) + " .. " + signed(line.interval[1]) : ""), numeric: true},
     {label: "Adjusted p", value: (line) => (isTested(line) ? line.adjusted_p : null), cell: (line) => (isTested(line) ? describeChance(line.adjusted_p) : ""), numeric: true},
     {label: "Samples", value: (line) => line.count_a + line.count_b, cell: (line) => line.count_a + " / " + line.count_b, numeric: true},
     {label: "Result", value: (line) => ["slower", "faster"].indexOf(line.result) < 0 ? 2 : ["slower", "faster"].indexOf(line.result), cell: (line) => h("span.result." + (RESULTS[line.result] || "none"), line.result)},
-  ];
+  ].filter((column) => !["Interval", "Adjusted p"].includes(column.label) || lines.some(isTested));
   const present = [...new Set(lines.map((line) => line.result))];
   const table = dataTable(columns, lines, {
     name: noun, search: (line) => line.name + "\n" + line.result,
@@ -84,12 +84,13 @@ function showComparison(content) {
   const cost = (line) => Math.abs(line.mean_b_ns - line.mean_a_ns);
   const changed = content.lines.filter((line) => RESULTS[line.result]).sort((a, b) => cost(b) - cost(a));
   const summaries = content.lines.filter((line) => line.summary);
+  const rest = content.lines.filter((line) => !line.summary);
   const sections = [
     comparisonVerdict(content),
     summaries.length > 0 ? section("classes", "By size class", "geometric means", linesTable(summaries, "class")) : null,
     changed.length > 0 ? section("changed", "What changed", "the largest difference first", linesTable(changed, "line")) : null,
     content.budgets.length > 0 ? budgetsSection(content) : null,
-    section("lines", "All lines", String(content.lines.length), linesTable(content.lines, "line")),
+    section("lines", summaries.length > 0 ? "By size" : "All lines", String(rest.length), linesTable(rest, "line")),
     content.remarks.length > 0 ? section("remarks", "Remarks", null, list("ul", content.remarks)) : null,
   ].filter(Boolean);
   showSections(sections, ["Made by ", h("code", "tacet compare"), ". Welch's t-test and a bootstrap interval; all lines but the step time are adjusted for their number."]);

@@ -21,13 +21,16 @@ function slowdownLines(named) {
   return finite.length > 0 ? barLines(finite.map(([name, value]) => [name, [value - 1], most, value.toFixed(2)]), ["p2"]) : null;
 }
 
+// A part without which the step would be longer explains nothing.
+const explained = (share) => (share > 0 ? percent(share) : "nothing");
+
 function replayPanel(replay) {
   if (!replay.valid) return h("div.panel", h("h3", "What-if replay"), h("p", "Not possible: " + replay.problem));
   const indexed = (name, values) => values.map((value, i) => [name + " " + i, value]);
   return h("div.panel", h("h3", "What-if replay"),
     h("p", "The recorded step takes ", h("b", replay.slowdown.toFixed(2)), " times the step in which every operation takes the usual time of its kind: recorded " + describeTime(replay.recorded_ns) +
       ", replayed " + describeTime(replay.replayed_ns) + ", ideal " + describeTime(replay.ideal_ns) + " a step; " + count(replay.steps, "step") + "."),
-    h("p", "The worst " + count(replay.worst_workers, "worker") + " explain " + percent(replay.m_w) + " of the slowdown, the last stage " + percent(replay.m_s) + "."),
+    h("p", "Of the slowdown " + explained(replay.m_w) + " goes away with usual times of the worst " + count(replay.worst_workers, "worker") + ", " + explained(replay.m_s) + " with those of the last stage."),
     replay.missing.length > 0 ? h("p.faint", "Not recorded: " + replay.missing.join(", ")) : null,
     [["Slowdown by the times of one kind of operation alone", Object.entries(replay.by_operation)],
       ["Of one data-parallel rank alone", indexed("data-parallel rank", replay.by_dp_rank)],
