@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/file_limit.h"
 #include "cli/options.h"
 #include "cli/stop_signal.h"
 #include "live/agent.h"
@@ -63,13 +65,15 @@ int RunAgent(const std::vector<std::string>& arguments) {
   if (!ras_address) return Complain(ras_address.error());
   agent_options.ras = *ras_address;
 
+  agent_options.say = [](const std::string& what) { std::fprintf(stderr, "tacet agent: %s\n", what.c_str()); };
+  // Half of the files for boxes, the rest for those who ask.
+  agent_options.boxes.most_boxes = std::min<size_t>(agent_options.boxes.most_boxes, RaiseFileLimit(8192) / 2);
   const StopSignal stop;
   auto agent = Agent::Start(agent_options);
   if (!agent) return Complain(agent.error());
   agent_options.listen.port = (*agent)->port();
   std::printf("tacet agent: watching %s, http://%s\n", agent_options.boxes.root.c_str(),
               Show(agent_options.listen).c_str());
-  if (const auto state = (*agent)->state(); !state->note.empty()) std::printf("tacet agent: %s\n", state->note.c_str());
   std::fflush(stdout);
   stop.Wait();
   return kHealthy;
@@ -86,7 +90,7 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
   /api/v1/state        JSON: every process, its communicators and operations in flight; ?brief=1 for polling
   /api/v1/boxes        names of the boxes;   /api/v1/boxes/NAME   a small copy of one: tacet diagnose reads it
   /api/v1/ras          the latest answer of NCCL RAS
-  /healthz             200 while the agent works
+  /healthz             200 while the agent works; then what is wrong with boxes and folders, a line each
 
   -b, --boxes DIR     box folder (default: TACET_BOX_DIR, else /dev/shm/tacet); waits for it if it is not there
   -l, --listen ADDR   host:port (default 127.0.0.1:9560; port 0 takes a free one and prints it)

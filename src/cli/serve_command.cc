@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/file_limit.h"
 #include "cli/options.h"
 #include "cli/stop_signal.h"
 #include "live/server.h"
@@ -62,6 +63,8 @@ int RunServe(const std::vector<std::string>& arguments) {
   if (!hang_after) return Complain(hang_after.error());
   server_options.hang_rule.floor_ns = *hang_after * 1'000'000'000;
 
+  server_options.say = [](const std::string& what) { std::fprintf(stderr, "tacet serve: %s\n", what.c_str()); };
+  RaiseFileLimit(8192);
   const StopSignal stop;
   auto server = Server::Start(server_options);
   if (!server) return Complain(server.error());

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <set>
 
 #include "base/json_writer.h"
@@ -89,8 +90,15 @@ void Agent::LookOnce() {
     state->host.host = options_.host;
     if (!watch_.root_exists())
       state->note = "the box folder " + options_.boxes.root + " does not exist yet; waiting for it";
+    else if (watch_.root_error() != 0)
+      state->note = "the box folder " + options_.boxes.root + " cannot be read: " + std::strerror(watch_.root_error()) +
+                    "; run the agent as root or as the user of the jobs";
   }
+  std::vector<std::string> complaints = FindComplaints(*state, watch_.left_out());
+  if (options_.say)
+    for (const std::string& complaint : complaint_log_.TakeNew(complaints)) options_.say(complaint);
   const std::lock_guard lock(state_lock_);
+  complaints_ = std::move(complaints);
   state_ = std::move(state);
   looked_monotonic_ns_ = MonotonicNs();
 }
@@ -176,17 +184,24 @@ HttpReply Agent::AnswerBox(const std::string& name, const HttpRequest& request) 
   return {200, "application/octet-stream", std::move(copy)};
 }
 
+// 200 as long as the agent itself works; a box that cannot be read is no reason to restart it.
+HttpReply Agent::AnswerHealth() const {
+  const int64_t late = MonotonicNs() - looked_monotonic_ns_;
+  if (late >= 10'000'000'000 + 5 * options_.interval_ms * 1'000'000)
+    return {503, "text/plain", "the watching thread is stuck\n"};
+  std::string text = "ok\n";
+  const std::lock_guard lock(state_lock_);
+  for (const std::string& complaint : complaints_) text += complaint + "\n";
+  return {200, "text/plain; charset=utf-8", std::move(text)};
+}
+
 HttpReply Agent::Answer(const HttpRequest& request) {
   static constexpr std::string_view kBoxes = "/api/v1/boxes";
   const std::string& path = request.path;
   if (path == "/metrics") return AnswerMetrics();
   if (path == "/api/v1/state") return AnswerState(request);
   if (path == "/api/v1/ras") return AnswerRas();
-  if (path == "/healthz") {
-    const int64_t late = MonotonicNs() - looked_monotonic_ns_;
-    const bool well = late < 10'000'000'000 + 5 * options_.interval_ms * 1'000'000;
-    return {well ? 200 : 503, "text/plain", well ? "ok\n" : "the watching thread is stuck\n"};
-  }
+  if (path == "/healthz") return AnswerHealth();
   if (path == kBoxes) {
     JsonWriter json;
     json.BeginObject().Key("boxes").BeginArray();

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "live/agent_complaints.h"
 #include "live/box_keeping.h"
 #include "live/box_watch.h"
 #include "live/history_sink.h"
@@ -31,6 +32,7 @@ struct AgentOptions {
   bool clean_up = true;  // remove boxes of processes that ended
   HttpAddress ras{"localhost", 28028};
   bool ask_ras = true;
+  std::function<void(const std::string&)> say;  // what an operator should know, once each; may be empty
 };
 
 // One a node: watches the boxes below a folder and answers what it sees.
@@ -48,6 +50,7 @@ class Agent {
   void JudgeHangs(AgentState& state);
   void CleanUp(const HostState& state);
   HttpReply Answer(const HttpRequest& request);
+  HttpReply AnswerHealth() const;
   HttpReply AnswerRas() const;
   HttpReply AnswerMetrics();
   HttpReply AnswerState(const HttpRequest& request) const;
@@ -60,13 +63,15 @@ class Agent {
   NormalDurations normal_;
   HangWatch hangs_;
   std::unique_ptr<HistorySink> history_;  // null: nobody asked for it
-  std::set<std::string> marked_;          // boxes marked as evidence since the start
+  ComplaintLog complaint_log_;
+  std::set<std::string> marked_;  // boxes marked as evidence since the start
   std::unique_ptr<RasWatch> ras_;
   uint64_t removed_ = 0;
   uint64_t looks_ = 0, scrapes_ = 0;
   double look_seconds_ = 0, scrape_seconds_ = 0;  // all together
   mutable std::mutex state_lock_;
   std::shared_ptr<const AgentState> state_;
+  std::vector<std::string> complaints_;
   std::atomic<int64_t> looked_monotonic_ns_{0};
   std::atomic<bool> stop_{false};
   std::unique_ptr<HttpServer> server_;

@@ -127,17 +127,19 @@ Result<std::vector<HttpAddress>> ResolveAgents(const std::string& name_and_port,
   return agents;
 }
 
-Result<std::vector<HttpAddress>> AgentSource::Read() const {
-  std::vector<HttpAddress> all = fixed;
+AgentListing AgentSource::Read() const {
+  AgentListing listing{fixed, ""};
   for (const bool from_file : {true, false}) {
     if ((from_file ? file : dns).empty()) continue;
     auto more = from_file ? ReadAgentsFile(file, port) : ResolveAgents(dns, port);
-    if (!more) return more.error();
-    all.insert(all.end(), more->begin(), more->end());
+    if (more)
+      listing.agents.insert(listing.agents.end(), more->begin(), more->end());
+    else
+      listing.trouble += (listing.trouble.empty() ? "" : "; ") + more.error().message;
   }
   std::set<std::string> seen;
-  std::erase_if(all, [&](const HttpAddress& address) { return !seen.insert(Show(address)).second; });
-  return all;
+  std::erase_if(listing.agents, [&](const HttpAddress& address) { return !seen.insert(Show(address)).second; });
+  return listing;
 }
 
 }  // namespace tacet

@@ -25,11 +25,15 @@ Result<std::vector<HttpAddress>> ReadAgentsFile(const std::string& path, int por
 Result<std::vector<HttpAddress>> ResolveAgents(const std::string& name_and_port, int port = kAgentPort);
 
 // Where the agents are. A file and a name are asked again, since clusters change.
+struct AgentListing {
+  std::vector<HttpAddress> agents;  // without duplicates
+  std::string trouble;              // of a file or a name that cannot be read now; the others are listed
+};
 struct AgentSource {
   std::vector<HttpAddress> fixed;
   std::string file, dns;
-  int port = kAgentPort;                          // of those named without one
-  Result<std::vector<HttpAddress>> Read() const;  // without duplicates
+  int port = kAgentPort;  // of those named without one
+  AgentListing Read() const;
   bool changes() const { return !file.empty() || !dns.empty(); }
 };
 

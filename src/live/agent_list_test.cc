@@ -29,6 +29,7 @@ TEST(AgentList, TakesHostsWithAndWithoutPorts) {
   EXPECT_EQ(Show(agents[0]), "node1:9560");
   EXPECT_EQ(Show(agents[1]), "node2:9000");
   EXPECT_EQ(Show(agents[2]), "[::1]:7");
+  EXPECT_EQ(Show(ParseAgents("node1", 7000).value()[0]), "node1:7000");
   EXPECT_FALSE(ParseAgents("node:port").ok());
   EXPECT_FALSE(ParseAgents("node:70000").ok());
 }
@@ -36,13 +37,15 @@ TEST(AgentList, TakesHostsWithAndWithoutPorts) {
 TEST(AgentList, NamesEachAgentOnce) {
   AgentSource source;
   source.fixed = {{"a", 1}, {"a", 2}, {"a", 1}};
-  EXPECT_EQ(source.Read().value().size(), 2u);
+  EXPECT_EQ(source.Read().agents.size(), 2u);
 }
 
 TEST(AgentList, SaysWhatIsMissing) {
   AgentSource source;
   source.file = "/nowhere/agents";
-  EXPECT_NE(source.Read().error().message.find("/nowhere/agents"), std::string::npos);
+  source.fixed = {{"a", 1}};
+  EXPECT_NE(source.Read().trouble.find("/nowhere/agents"), std::string::npos);
+  EXPECT_EQ(source.Read().agents.size(), 1u) << "what can be read is listed";
 }
 
 TEST(AgentList, ResolvesAName) {

@@ -8,7 +8,7 @@
 namespace tacet {
 namespace {
 
-constexpr int64_t kLongestPauseNs = 30'000'000'000;
+constexpr int64_t kLongestPauseNs = 10'000'000'000;
 
 int64_t MonotonicNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -93,7 +93,8 @@ void AgentPoll::Work(bool patient) {
       view.failures = 0;
       view.error.clear();
     } else {
-      view.error = state.error().message;
+      const Error& error = state.error();
+      view.error = error.message + (error.hint.empty() ? "" : "; " + error.hint);
       pause = std::min(kLongestPauseNs, pause << std::min(view.failures++, 10));
     }
     // From when it was due, not from when it answered: else slow answers stretch the interval.

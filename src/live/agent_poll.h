@@ -32,7 +32,7 @@ struct AgentView {
 };
 
 // Asks many agents for their brief state, each about once an interval. A slow or vanished agent delays nobody: those
-// that failed last time are asked by a few workers of their own, more and more seldom, up to every 30 s.
+// that failed last time are asked by a few workers of their own, more and more seldom, up to every 10 s.
 class AgentPoll {
  public:
   AgentPoll(std::vector<HttpAddress> agents, AgentPollOptions options);

@@ -6,7 +6,10 @@ namespace tacet {
 std::vector<std::string> BoxKeeping::FindExpired(const HostState& state, const std::set<std::string>& evidence) const {
   std::vector<std::string> expired;
   for (const BoxState& box : state.boxes) {
-    const bool over = box.trouble.empty() && HasEnded(box.sight);
+    // Of a pod that the agent cannot look into only the heart tells.
+    const bool unseen =
+        box.sight == ProcessSight::unknown && box.same_boot && (box.ended || box.heartbeat_interval_ns > 0);
+    const bool over = box.trouble.empty() && (HasEnded(box.sight) || unseen);
     if (!over || box.suspected || evidence.contains(box.name)) continue;
     // The heart beats every half second, so its last beat is when the process ended.
     if (box.heartbeat_age_ns > (box.ended ? rule_.orderly_ns : rule_.other_ns)) expired.push_back(box.name);

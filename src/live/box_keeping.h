@@ -15,7 +15,7 @@ struct KeepRule {
   int64_t other_ns = int64_t{24} * 3600 * 1'000'000'000;  // after it vanished, or its box fell silent
 };
 
-// Decides which boxes may go. A box of a process that lives never goes, nor one whose host or namespace is another, nor
+// Decides which boxes may go. A box of a process that lives never goes, nor one of another host or boot, nor
 // one of a job that was suspected to hang: that is evidence.
 class BoxKeeping {
  public:

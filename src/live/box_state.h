@@ -73,6 +73,7 @@ struct BoxState {
   int32_t device = -1;
   LauncherIds ids;
   ProcessSight sight = ProcessSight::unknown;
+  bool same_boot = false;         // written since this host was started; only the agent of the host knows
   bool ended = false;             // the process said so itself: exit() or return from main
   int64_t heartbeat_age_ns = -1;  // -1 it never beat
   int64_t heartbeat_interval_ns = -1;

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace tacet {
@@ -39,6 +41,34 @@ std::string TextIn(const char (&text)[n]) {
   return std::string(text, ::strnlen(text, n));
 }
 
+// What the box's own wall clock would show now. Somebody may set the clock at any moment, and the box learns of it with
+// its next beat, if there is one; the monotonic clock goes on, and all processes of a host share it.
+int64_t WallOfBox(const box::Header& header, int64_t wall_ns) {
+  const box::ClockPair& pair = header.latest[header.clock_updates % 2];
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t now_ns = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  const bool sane =
+      pair.monotonic_ns > 0 && pair.monotonic_ns <= now_ns && pair.wall_ns > 0 && pair.wall_ns < INT64_MAX / 2;
+  return sane ? pair.wall_ns + (now_ns - pair.monotonic_ns) : wall_ns;
+}
+
+// A node that has seen many jobs crash may hold more boxes than are watched; the newest matter.
+size_t KeepNewest(const std::string& root, size_t most, std::vector<std::string>& names) {
+  if (names.size() <= most) return 0;
+  std::vector<std::pair<int64_t, std::string>> by_age;
+  for (std::string& name : names) {
+    struct stat seen {};
+    const bool known = ::lstat((root + "/" + name).c_str(), &seen) == 0;
+    by_age.emplace_back(known ? -(int64_t{seen.st_ctim.tv_sec} * 1'000'000'000 + seen.st_ctim.tv_nsec) : 0,
+                        std::move(name));
+  }
+  std::sort(by_age.begin(), by_age.end());
+  names.clear();
+  for (size_t i = 0; i < most; ++i) names.push_back(std::move(by_age[i].second));
+  return by_age.size() - most;
+}
+
 }  // namespace
 
 struct BoxWatch::Watched {
@@ -57,19 +87,16 @@ void BoxWatch::Find() {
   struct stat seen {};
   root_exists_ = ::stat(options_.root.c_str(), &seen) == 0 && S_ISDIR(seen.st_mode);
   std::vector<std::string> names;
+  root_error_ = root_exists_ && ::access(options_.root.c_str(), R_OK | X_OK) != 0 ? errno : 0;
   if (root_exists_) FindBoxes(options_.root, "", kFoldersDeep, names);
+  left_out_ = KeepNewest(options_.root, options_.most_boxes, names);
   std::sort(names.begin(), names.end());
   std::erase_if(boxes_, [&](const auto& entry) {
     return !std::binary_search(names.begin(), names.end(), entry.first) ||
            (entry.second && !entry.second->reader.IsStillAt(AT_FDCWD, options_.root + "/" + entry.first));
   });
-  left_out_ = 0;
   for (const std::string& name : names) {
     auto found = boxes_.find(name);
-    if (found == boxes_.end() && boxes_.size() >= options_.most_boxes) {
-      ++left_out_;
-      continue;
-    }
     if (found == boxes_.end()) found = boxes_.emplace(name, nullptr).first;
     if (found->second) continue;  // a box that could not be opened is tried again every time
     if (auto reader = BoxFileReader::Open(options_.root + "/" + name))
@@ -88,7 +115,9 @@ HostState BoxWatch::Look(int64_t wall_ns, const std::function<void(const Finishe
     } else {
       auto reader = BoxFileReader::Open(options_.root + "/" + name);
       box.trouble = "unreadable";
-      box.reason = reader ? "cannot be opened" : reader.error().message;
+      box.reason = "cannot be opened";
+      if (!reader)
+        box.reason = reader.error().message + (reader.error().hint.empty() ? "" : "; " + reader.error().hint);
     }
     box.name = name;
     state.boxes.push_back(std::move(box));
@@ -100,10 +129,12 @@ BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wal
                           const std::function<void(const FinishedOperation&)>& finished) {
   const std::string copy = watched.reader.Copy(0);
   const BlackBox box = ParseBlackBox(copy);
-  BoxState state = DescribeBox(copy, box, wall_ns, options_.most_operations);
+  const box::Header& header = box.header;
+  const bool same_boot = !processes_.boot_id().empty() && TextIn(header.boot_id) == processes_.boot_id();
+  BoxState state = DescribeBox(copy, box, same_boot ? WallOfBox(header, wall_ns) : wall_ns, options_.most_operations);
   state.name = name;
   if (!state.trouble.empty()) return state;
-  const box::Header& header = box.header;
+  state.same_boot = same_boot;
   state.sight =
       processes_.Look({header.pid, header.process_start_jiffies, TextIn(header.boot_id), header.pid_namespace});
   // In a container the pid is one of its own namespace, which /proc of the host does not know by that number.

@@ -45,7 +45,8 @@ class BoxWatch {
   // Looks for new and vanished boxes, then at each. Calls `finished` for every operation that ended since.
   HostState Look(int64_t wall_ns, const std::function<void(const FinishedOperation&)>& finished);
   bool root_exists() const { return root_exists_; }
-  size_t left_out() const { return left_out_; }  // boxes beyond the limit
+  int root_error() const { return root_error_; }  // why it cannot be read, 0 where it can
+  size_t left_out() const { return left_out_; }   // boxes beyond the limit
 
   // A valid small copy of one box; empty when no such box is watched. May be called from another thread if the caller
   // holds off Look meanwhile.
@@ -67,6 +68,7 @@ class BoxWatch {
   ProcessLooker processes_;
   std::map<std::string, std::unique_ptr<Watched>> boxes_;  // by name
   bool root_exists_ = false;
+  int root_error_ = 0;
   size_t left_out_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/json_writer.h"
+#include "live/growing_pool.h"
 
 namespace tacet {
 namespace {
@@ -30,6 +31,24 @@ void Put(HttpReply reply, httplib::Response& response) {
   response.set_header("Cache-Control", "no-store");
   response.set_content(std::move(reply.body), reply.type);
 }
+
+// A client that connects and says nothing holds a thread until it is given up: many are needed, and not for long.
+constexpr size_t kMostClients = 512;
+constexpr int kPatienceS = 2;
+
+class ClientQueue : public httplib::TaskQueue {
+ public:
+  explicit ClientQueue(size_t threads) : pool_(threads, kMostClients) {}
+  using Queued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));  // void, or bool in later releases
+  Queued enqueue(std::function<void()> work) override {
+    pool_.Add(std::move(work));
+    return static_cast<Queued>(true);
+  }
+  void shutdown() override { pool_.Finish(); }
+
+ private:
+  GrowingPool pool_;
+};
 
 }  // namespace
 
@@ -82,13 +101,16 @@ int HttpServer::port() const { return inside_->port; }
 Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpAddress& address, int threads, Handler handler) {
   std::unique_ptr<HttpServer> made(new HttpServer);
   httplib::Server& server = made->inside_->server;
-  server.new_task_queue = [threads] { return new httplib::ThreadPool(static_cast<size_t>(threads)); };
+  server.new_task_queue = [threads] { return new ClientQueue(static_cast<size_t>(threads)); };
   server.set_keep_alive_max_count(1);
-  server.set_read_timeout(5);
+  server.set_keep_alive_timeout(kPatienceS);  // for the first byte, too
+  server.set_read_timeout(kPatienceS);
   server.set_write_timeout(5);
   server.set_payload_max_length(1024);
   // The library would share a port that another process listens on; then each would get half of the requests.
-  server.set_socket_options([](socket_t socket) {
+  int listening = -1;
+  server.set_socket_options([&listening](socket_t socket) {
+    listening = socket;
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
@@ -108,6 +130,9 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpAddress& address
   if (made->inside_->port <= 0)
     return Error{"cannot listen on " + Show(address) + ": the port is in use, or the address is not of this host",
                  "choose another with --listen HOST:PORT"};
+  // The library lets five wait to be accepted; a sixth would be answered a second later.
+  ::listen(listening, static_cast<int>(kMostClients));
+  server.set_socket_options(nullptr);
   made->inside_->thread = std::thread([&server] { server.listen_after_bind(); });
   while (!server.is_running()) std::this_thread::yield();
   return made;

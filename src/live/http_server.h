@@ -37,7 +37,8 @@ struct HttpAddress {
 Result<HttpAddress> ParseHttpAddress(std::string_view text, const HttpAddress& otherwise);
 std::string Show(const HttpAddress& address);
 
-// Answers GET requests from a few threads; one request a connection, so that idle clients hold nobody up.
+// Answers GET requests; one request a connection. Clients that say nothing or are slow hold nobody up: there are as
+// many threads as it takes, within reason.
 class HttpServer {
  public:
   using Handler = std::function<HttpReply(const HttpRequest&)>;

@@ -62,12 +62,11 @@ Server::Server(ServerOptions options) : options_(std::move(options)), hangs_(opt
 
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   std::unique_ptr<Server> server(new Server(std::move(options)));
-  auto agents = server->options_.agents.Read();
-  if (!agents && !server->options_.agents.changes()) return agents.error();
-  if (!agents) server->source_error_ = agents.error().message;  // a name may come to life later
-  const std::vector<HttpAddress> list = agents ? *agents : std::vector<HttpAddress>();
-  server->agent_count_ = list.size();
-  server->poll_ = std::make_unique<AgentPoll>(list, server->options_.poll);
+  const AgentListing listing = server->options_.agents.Read();
+  server->source_error_ = listing.trouble;  // a name may come to life later
+  if (!listing.trouble.empty()) server->Say(listing.trouble + "; it is tried again");
+  server->agent_count_ = listing.agents.size();
+  server->poll_ = std::make_unique<AgentPoll>(listing.agents, server->options_.poll);
   server->LookOnce();
   auto http = HttpServer::Start(server->options_.listen, kHttpThreads,
                                 [raw = server.get()](const HttpRequest& request) { return raw->Answer(request); });
@@ -101,13 +100,34 @@ void Server::Loop() {
     LookOnce();
     if (!options_.agents.changes() || MonotonicNs() < read_source) continue;
     read_source = MonotonicNs() + kReadSourceEveryNs;
-    auto agents = options_.agents.Read();
+    const AgentListing listing = options_.agents.Read();
     const std::lock_guard lock(lock_);
-    source_error_ = agents ? "" : agents.error().message;  // the agents known so far are kept
-    if (!agents) continue;
-    agent_count_ = agents->size();
-    poll_->SetAgents(*agents);
+    if (!listing.trouble.empty() && listing.trouble != source_error_)
+      Say(listing.trouble + "; the agents known so far are kept");
+    source_error_ = listing.trouble;
+    if (!listing.trouble.empty()) continue;
+    agent_count_ = listing.agents.size();
+    poll_->SetAgents(listing.agents);
   }
+}
+
+void Server::Say(const std::string& what) const {
+  if (options_.say) options_.say(what);
+}
+
+// Who answers and who does not, whenever that has changed and stayed so for a while.
+void Server::SayWhoAnswers(const Moment& moment, int64_t now_ns) {
+  constexpr int64_t kSettledNs = 5 * kSecond;
+  const std::pair<size_t, size_t> now{moment.reachable, moment.agents.size()};
+  if (now != answering_) answering_ = now, answering_since_ns_ = now_ns;
+  if (answering_ == answering_said_ || now_ns - answering_since_ns_ < kSettledNs) return;
+  answering_said_ = answering_;
+  std::string line = std::to_string(now.first) + " of " + std::to_string(now.second) + " agents answer";
+  int named = 0;
+  for (const AgentView& view : moment.agents)
+    if (!view.error.empty() && named++ < 3) line += "; " + Show(view.address) + ": " + view.error;
+  if (named > 3) line += "; ...";
+  Say(line);
 }
 
 // An agent that no longer answers says nothing: what it last said must not look like a standstill.
@@ -136,6 +156,7 @@ void Server::LookOnce() {
   auto moment = Join();
   const int64_t now = MonotonicNs();
   const std::vector<HangSuspicion> hangs = FindHangs(*moment, now);
+  SayWhoAnswers(*moment, now);
   const std::lock_guard lock(lock_);
   UpdateJobs(*moment, hangs, now);
   moment_ = std::move(moment);

@@ -22,6 +22,7 @@ struct ServerOptions {
   HttpAddress listen{"127.0.0.1", 9570};
   AgentPollOptions poll;
   HangRule hang_rule;
+  std::function<void(const std::string&)> say;  // what an operator should know; may be empty
 };
 
 // One a cluster: joins what all agents see, tells which job hangs, and runs the rules over its boxes.
@@ -59,6 +60,8 @@ class Server {
   explicit Server(ServerOptions options);
   void Loop();
   void LookOnce();
+  void Say(const std::string& what) const;
+  void SayWhoAnswers(const Moment& moment, int64_t now_ns);
   std::shared_ptr<Moment> Join() const;
   std::vector<HangSuspicion> FindHangs(const Moment& moment, int64_t now_ns);
   void UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& hangs, int64_t now_ns);
@@ -72,6 +75,7 @@ class Server {
   HttpReply Answer(const HttpRequest& request);
   HttpReply AnswerVerdict(const HttpRequest& request, bool page);
   HttpReply AnswerAgents() const;
+  HttpReply AnswerHealth() const;
   HttpReply AnswerJobs() const;
   HttpReply AnswerState(const HttpRequest& request) const;
   HttpReply AnswerMetrics() const;
@@ -86,6 +90,8 @@ class Server {
   std::shared_ptr<Moment> moment_;
   std::map<std::string, Job> jobs_;
   std::string source_error_;
+  std::pair<size_t, size_t> answering_, answering_said_;  // agents that answer, agents; used by the loop alone
+  int64_t answering_since_ns_ = 0;
   std::atomic<size_t> agent_count_{0};
   std::atomic<bool> stop_{false};
   std::unique_ptr<HttpServer> server_;

@@ -40,7 +40,7 @@ HttpReply Server::Answer(const HttpRequest& request) {
   if (path == "/api/v1/jobs") return AnswerJobs();
   if (path == "/api/v1/state") return AnswerState(request);
   if (path == "/metrics") return AnswerMetrics();
-  if (path == "/healthz") return {200, "text/plain", "ok\n"};
+  if (path == "/healthz") return AnswerHealth();
   return NotFound("try /, /metrics, /healthz, /api/v1/verdict, /api/v1/jobs, /api/v1/agents, /api/v1/state");
 }
 
@@ -97,11 +97,26 @@ HttpReply Server::AnswerVerdict(const HttpRequest& request, bool page) {
   return {200, "application/json", "{\"live\":" + live.Take() + "," + json.substr(1)};
 }
 
+HttpReply Server::AnswerHealth() const {
+  const std::lock_guard lock(lock_);
+  std::string text = "ok\n" + std::to_string(moment_->reachable) + " of " + std::to_string(moment_->agents.size()) +
+                     " agents answer\n";
+  if (!source_error_.empty()) text += source_error_ + "\n";
+  return {200, "text/plain; charset=utf-8", std::move(text)};
+}
+
 HttpReply Server::AnswerAgents() const {
   const auto seen = moment();
+  std::string trouble;
+  {
+    const std::lock_guard lock(lock_);
+    trouble = source_error_;
+  }
   JsonWriter json;
   json.BeginObject();
   json.Key("reachable").Int(static_cast<int64_t>(seen->reachable));
+  json.Key("list_error");
+  trouble.empty() ? json.Null() : json.String(trouble);
   json.Key("agents").BeginArray();
   for (const AgentView& view : seen->agents) {
     json.BeginObject();

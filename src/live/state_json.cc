@@ -320,7 +320,11 @@ Result<AgentState> ReadState(std::string_view text) {
   bool truncated = false;
   if (!ParseJson(text, &document, &truncated) || truncated || !document.is_object())
     return Error{"the answer is not whole JSON", ""};
-  if (TextOf(document, "schema") != kSchema) return Error{"the answer is no tacet.state.v1", "is this a tacet agent?"};
+  if (const std::string schema = TextOf(document, "schema"); schema != kSchema)
+    return schema.starts_with("tacet.state.")
+               ? Error{"it speaks " + schema + ", this server " + std::string(kSchema),
+                       "install one version on all nodes"}
+               : Error{"the answer is no " + std::string(kSchema), "is this a tacet agent?"};
   AgentState state;
   state.host.host = TextOf(document, "host");
   state.host.wall_ns = IntOf(document, "time_wall_ns", 0);

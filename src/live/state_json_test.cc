@@ -76,6 +76,11 @@ TEST(StateJson, NoPrefixOfAnAnswerIsTakenForAWholeOne) {
   for (size_t size = 0; size + 2 < text.size(); ++size) EXPECT_FALSE(ReadState(text.substr(0, size)).ok()) << size;
 }
 
+TEST(StateJson, NamesTheVersionOfAnotherAgent) {
+  EXPECT_EQ(ReadState("{\"schema\":\"tacet.state.v9\"}").error().message,
+            "it speaks tacet.state.v9, this server tacet.state.v1");
+}
+
 TEST(StateJson, RefusesOtherDocuments) {
   EXPECT_FALSE(ReadState("[]").ok());
   EXPECT_FALSE(ReadState("{\"schema\":\"other\"}").ok());
@@ -120,12 +125,16 @@ TEST(BoxKeeping, RemovesOnlyWhatIsOverAndNoEvidence) {
   state.boxes = {
       EndedBox("orderly", true, 1),      EndedBox("killed today", false, 2), EndedBox("killed yesterday", false, 25),
       EndedBox("evidence", false, 500),  EndedBox("suspected", false, 500),  EndedBox("lives", false, 500),
-      EndedBox("elsewhere", false, 500), EndedBox("unreadable", false, 500)};
+      EndedBox("elsewhere", false, 500), EndedBox("unreadable", false, 500), EndedBox("pod", false, 500)};
   state.boxes[4].suspected = true;
   state.boxes[5].sight = ProcessSight::stopped;
   state.boxes[6].sight = ProcessSight::unknown;
   state.boxes[7].trouble = "other-version";
-  EXPECT_EQ(BoxKeeping().FindExpired(state, {"evidence"}), (std::vector<std::string>{"orderly", "killed yesterday"}));
+  state.boxes[8].sight = ProcessSight::unknown;  // in a pid namespace of its own, but on this host
+  state.boxes[8].same_boot = true;
+  state.boxes[8].heartbeat_interval_ns = 500'000'000;
+  EXPECT_EQ(BoxKeeping().FindExpired(state, {"evidence"}),
+            (std::vector<std::string>{"orderly", "killed yesterday", "pod"}));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "evidence/black_box/black_box_parse.h"
@@ -87,6 +88,111 @@ TEST(LiveAgent, BadBoxesAreNamedAndTheOthersStayReadable) {
     EXPECT_EQ(troubles[name], "unreadable") << name;
   const std::string metrics = AskText(agent->port(), "/metrics");
   EXPECT_NE(metrics.find("tacet_boxes{trouble=\"other-version\"} 1"), std::string::npos) << metrics;
+}
+
+// For the log, and for whoever asks /healthz; the agent itself is well.
+TEST(LiveAgent, SaysOnceWhatIsWrongWithBoxes) {
+  const TemporaryFolder folder;
+  fs::copy(Sample("healthy_rank0.box"), folder.path() + "/good.box");
+  std::ofstream(folder.path() + "/text.box") << std::string(10000, 'x');
+  fs::create_symlink("/etc/passwd", folder.path() + "/li\nnk.box");
+  AgentOptions options;
+  options.boxes.root = folder.path();
+  options.listen.port = 0;
+  options.interval_ms = 100;
+  options.ask_ras = options.clean_up = false;
+  std::mutex lock;
+  std::vector<std::string> said;
+  options.say = [&](const std::string& what) {
+    const std::lock_guard held(lock);
+    said.push_back(what);
+  };
+  auto agent = Agent::Start(options);
+  ASSERT_TRUE(agent.ok());
+  const int port = (*agent)->port();
+  const std::string health = AskText(port, "/healthz");
+  EXPECT_TRUE(health.starts_with("ok\n")) << health;
+  EXPECT_NE(health.find("text.box cannot be read: "), std::string::npos) << health;
+  EXPECT_NE(health.find("li?nk.box cannot be read: "), std::string::npos) << health;
+  EXPECT_EQ(health.find("good.box"), std::string::npos) << health;
+  // Something new is said after many looks; the old is not said again.
+  std::ofstream(folder.path() + "/later.box") << "x";
+  const auto later = [&] {
+    const std::lock_guard held(lock);
+    return said.size() >= 3;
+  };
+  for (int i = 0; i < 600 && !later(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  agent->reset();
+  ASSERT_EQ(said.size(), 3u);
+  EXPECT_NE(said[2].find("later.box"), std::string::npos);
+}
+
+TEST(LiveAgent, OfTooManyBoxesTheNewestAreWatched) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a", "b", "z", "y", "x"}) {  // two old ones first
+    fs::copy(Sample("healthy_rank0.box"), folder.path() + "/" + name + ".box");
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  AgentOptions options;
+  options.boxes.root = folder.path();
+  options.boxes.most_boxes = 3;
+  options.listen.port = 0;
+  options.ask_ras = options.clean_up = false;
+  auto agent = Agent::Start(options);
+  ASSERT_TRUE(agent.ok());
+  std::vector<std::string> names;
+  for (const BoxState& box : (*agent)->state()->host.boxes) names.push_back(box.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"x.box", "y.box", "z.box"}));
+  EXPECT_NE(AskText((*agent)->port(), "/metrics").find("tacet_agent_boxes_left_out 2\n"), std::string::npos);
+  EXPECT_NE(AskText((*agent)->port(), "/healthz").find("too many"), std::string::npos);
+}
+
+TEST(LiveAgent, ABoxThatIsCutOrRewrittenWhileItIsWatchedDoesNoHarm) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/x-1.box";
+  fs::copy(Sample("hang_waiting_rank0.box"), path);
+  fs::copy(Sample("healthy_rank0.box"), folder.path() + "/good.box");
+  const auto agent = StartAgent(folder.path());
+  const auto trouble_is = [](const std::string& wanted) {
+    return [wanted](const JsonValue& state) {
+      const JsonValue* boxes = state.Find("boxes");
+      return boxes != nullptr && boxes->items.size() == 2 && TextAt(boxes->items[1], "trouble") == wanted &&
+             TextAt(boxes->items[0], "trouble").empty();
+    };
+  };
+  const auto becomes = [&](const std::string& wanted) {
+    return trouble_is(wanted)(AskUntil(agent->port(), "/api/v1/state", seconds(60), trouble_is(wanted)));
+  };
+  EXPECT_TRUE(becomes(""));
+  fs::resize_file(path, 5000);
+  EXPECT_NE(AskText(agent->port(), "/api/v1/boxes/x-1.box?newest=1024"), "");
+  fs::resize_file(path, 0);
+  EXPECT_TRUE(becomes("no-black-box"));
+  std::ofstream(path, std::ios::binary) << std::string(1 << 20, '\xff');
+  EXPECT_TRUE(becomes("no-black-box"));
+  fs::remove(path);
+  fs::copy(Sample("hang_waiting_rank0.box"), path);
+  EXPECT_TRUE(becomes(""));
+}
+
+// As many as a careless monitoring tool leaves open. The library alone would let eight of them hold everybody up.
+TEST(LiveAgent, ClientsThatSayNothingHoldNobodyUp) {
+  const TemporaryFolder folder;
+  const auto agent = StartAgent(folder.path());
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(agent->port()));
+  std::vector<int> idle;
+  for (int i = 0; i < 300; ++i) {
+    idle.push_back(::socket(AF_INET, SOCK_STREAM, 0));
+    ASSERT_EQ(::connect(idle.back(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    if (i % 2 == 0) {
+      ASSERT_EQ(::send(idle.back(), "GET /met", 8, MSG_NOSIGNAL), 8);
+    }
+  }
+  EXPECT_TRUE(AskText(agent->port(), "/healthz").starts_with("ok\n"));
+  for (const int one : idle) ::close(one);
 }
 
 TEST(LiveAgent, GivesSmallCopiesOfTheBoxesItWatchesAndOfNothingElse) {
@@ -188,6 +294,45 @@ TEST(LiveServer, SlowAndBrokenAgentsDelayNobody) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_GE(answered, 100);
   EXPECT_EQ(NumberAt(AskJson(server->port(), "/api/v1/agents"), "reachable"), 10);
+}
+
+std::string ErrorOf(const JsonValue& agents, size_t index) {
+  const JsonValue* list = agents.Find("agents");
+  return list != nullptr && list->items.size() > index ? TextAt(list->items[index], "error") : "";
+}
+
+TEST(LiveServer, SaysWhatIsWrongWithEachAgentAndWithTheList) {
+  const TemporaryFolder folder;
+  const auto good = StartAgent(folder.path());
+  const auto answer = [](std::string body) {
+    return std::move(*HttpServer::Start({"127.0.0.1", 0}, 2, [body](const HttpRequest&) {
+      return HttpReply{200, "application/json", body};
+    }));
+  };
+  const auto other = answer("{\"schema\":\"tacet.state.v2\",\"boxes\":[]}");
+  const auto page = answer("<html>");
+  const auto huge = answer(std::string(17 << 20, ' '));
+  const int ports[] = {good->port(), other->port(), page->port(), huge->port(), 1};
+  AgentSource source;
+  for (const int port : ports) source.fixed.push_back({"127.0.0.1", port});
+  source.fixed.push_back({"no-such-host.invalid", 9560});
+  source.file = folder.path() + "/no-such-file";
+  const auto server = StartServer(source);
+  const JsonValue seen = AskUntil(server->port(), "/api/v1/agents", seconds(90), [](const JsonValue& a) {
+    return NumberAt(a, "reachable") == 1 && !ErrorOf(a, 1).empty() && !ErrorOf(a, 2).empty() &&
+           !ErrorOf(a, 3).empty() && !ErrorOf(a, 4).empty() && !ErrorOf(a, 5).empty();
+  });
+  EXPECT_EQ(NumberAt(seen, "reachable"), 1);
+  EXPECT_EQ(ErrorOf(seen, 0), "");
+  EXPECT_NE(ErrorOf(seen, 1).find("it speaks tacet.state.v2"), std::string::npos) << ErrorOf(seen, 1);
+  EXPECT_NE(ErrorOf(seen, 2).find("not whole JSON"), std::string::npos) << ErrorOf(seen, 2);
+  EXPECT_NE(ErrorOf(seen, 3).find("larger than"), std::string::npos) << ErrorOf(seen, 3);
+  EXPECT_NE(ErrorOf(seen, 4).find("nothing listens at 127.0.0.1:1"), std::string::npos) << ErrorOf(seen, 4);
+  EXPECT_NE(ErrorOf(seen, 5).find("cannot resolve 'no-such-host.invalid'"), std::string::npos) << ErrorOf(seen, 5);
+  EXPECT_NE(TextAt(seen, "list_error").find("no-such-file"), std::string::npos);
+  const std::string health = AskText(server->port(), "/healthz");
+  EXPECT_NE(health.find("1 of 6 agents answer"), std::string::npos) << health;
+  EXPECT_NE(health.find("no-such-file"), std::string::npos) << health;
 }
 
 // Agents that take a connection and never say a word. Each request to them may take a minute here.
