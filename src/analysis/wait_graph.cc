@@ -269,7 +269,8 @@ class Builder {
     if (waiting.contains(missing.rank) || behind_.contains(missing.rank) || IsInSomethingLost(missing.rank))
       return false;
     const auto own = graph_.blocked_in.find(missing.rank);
-    if (missing.reason == WaitReason::not_entered) return own == graph_.blocked_in.end();
+    if (missing.reason == WaitReason::not_entered)
+      return own == graph_.blocked_in.end() || StandsBeforeReplay(operation, *own->second);
     if (missing.reason == WaitReason::not_started && operation.point_to_point) return GpuIsElsewhere(missing.rank);
     if (missing.reason == WaitReason::not_started) {
       // While somebody has not even issued it, a late GPU start is no cause.
@@ -278,6 +279,14 @@ class Builder {
              (own->second->group == operation.group && own->second->seq == operation.seq);
     }
     return true;
+  }
+
+  // A replay is heard of when the GPU gets to it. The rank's host has issued calls of the same communicator, which
+  // stand behind it in the queue, but its GPU has begun none of them.
+  bool StandsBeforeReplay(const BlockedOperation& operation, const Call& own) const {
+    const uint64_t base = incident_.groups[static_cast<uint32_t>(operation.group)].replays_of;
+    return base != 0 && own.group != GroupIndex::none && own.state == CallState::enqueued &&
+           incident_.groups[static_cast<uint32_t>(own.group)].comm_id == base;
   }
 
   // Its record was cut, but its counters tell that something it had issued was open.
@@ -306,9 +315,12 @@ class Builder {
     for (const BlockedOperation& operation : graph_.operations) {
       for (const Missing& missing : operation.missing) {
         if (!EndsTheWait(operation, missing, waiting)) continue;
-        const RootKind kind = missing.reason == WaitReason::silent        ? RootKind::silent
-                              : missing.reason == WaitReason::not_started ? RootKind::gpu_not_started
-                                                                          : RootKind::not_entered;
+        const auto own = graph_.blocked_in.find(missing.rank);
+        const bool issued = missing.reason == WaitReason::not_started ||
+                            (own != graph_.blocked_in.end() && StandsBeforeReplay(operation, *own->second));
+        const RootKind kind = missing.reason == WaitReason::silent ? RootKind::silent
+                              : issued                             ? RootKind::gpu_not_started
+                                                                   : RootKind::not_entered;
         auto [found, added] = candidates.try_emplace(
             missing.rank, Candidate{{missing.rank, kind, operation.call, operation.stream, operation.group},
                                     operation.waiters.size()});

@@ -1,13 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/left_replay.h"
 #include "rules/order_finding.h"
+#include "rules/words.h"
 
 namespace tacet {
+
+static void JudgeReplays(const Case& facts, RuleAnswer& answer) {
+  if (!facts.analyses.outcome.hangs()) return;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    const auto left = FindLeftReplay(facts.incident, source.groups);
+    if (!left) continue;
+    Finding finding;
+    finding.cause = "collective-skipped";
+    finding.status = Status::hang;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::likely;
+    finding.weight = 89;
+    finding.ranks = {left->rank};
+    finding.group = left->group;
+    finding.operation = RefOf(*left->replay);
+    for (const auto& [rank, call] : source.waits.blocked_in)
+      if (rank != left->rank) finding.affected_ranks.push_back(rank);
+    finding.headline = RankWords({left->rank}) + " left out a replay of a CUDA graph: it waits in " +
+                       OperationWords(facts.incident, *left->waits_in) + ", while its peers wait in " +
+                       OperationWords(facts.incident, *left->replay);
+    finding.evidence.push_back(CiteCall(facts.incident, *left->stream, *left->replay, "a peer waits in this replay"));
+    finding.evidence.push_back(CiteCall(
+        facts.incident, *left->own_stream, *left->waits_in,
+        RankWords({left->rank}) + " has gone on to this after " + std::to_string(left->own_replays) + " replays"));
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
 
 static RuleAnswer JudgeSkipped(const Case& facts) {
   RuleAnswer answer;
   if (auto finding =
           OrderFinding(facts, Divergence::Kind::skipped, CallDifference::Reading::skipped, "collective-skipped"))
     answer.findings.push_back(std::move(*finding));
+  else
+    JudgeReplays(facts, answer);
   return answer;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "analysis/left_replay.h"
 #include "analysis/stalled_flow.h"
 #include "rules/rule.h"
 #include "rules/words.h"
@@ -42,6 +43,7 @@ static RuleAnswer JudgeTransportStalled(const Case& facts) {
   for (const SourceAnalysis& source : facts.analyses.sources) {
     const WaitGraph& waits = source.waits;
     if (!waits.common_stall || !waits.roots.empty() || !waits.cycles.empty() || !source.differences.empty()) continue;
+    if (FindLeftReplay(facts.incident, source.groups)) continue;
     // Every member must be on record, or the missing ones may be the reason.
     const auto group = std::find_if(source.groups.begin(), source.groups.end(),
                                     [&](const auto& g) { return g.group == waits.common_stall->group; });

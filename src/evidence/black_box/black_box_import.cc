@@ -93,7 +93,11 @@ class Importer {
     for (const BlackBoxComm& comm : box_.comms) AddGroup(comm.comm.comm_id, &comm.comm);
     OpenStream();
     SetGpuClock();
-    for (const BlackBoxOp& op : box_.ops) ImportOp(op);
+    // Beside graphs NCCL plans even plain calls when the GPU gets to them: until then they stand behind all replays.
+    for (const BlackBoxOp& op : box_.ops)
+      if (!IsQueuedBesideGraphs(op)) ImportOp(op);
+    for (const BlackBoxOp& op : box_.ops)
+      if (IsQueuedBesideGraphs(op)) ImportOp(op);
     Stream().progress = std::move(progress_);
     Complain();
   }
@@ -264,10 +268,18 @@ class Importer {
     return call;
   }
 
+  bool IsUnplanned(const BlackBoxOp& entry) const {
+    return entry.in_table() && (entry.op.flags & box::kOpPlanned) == 0 && (entry.word & box::kWordEnqueued) == 0;
+  }
+
+  bool IsQueuedBesideGraphs(const BlackBoxOp& entry) const {
+    const BlackBoxComm* comm = box_.CommOf(entry.op);
+    return comm != nullptr && comm->comm.replays > 0 && IsUnplanned(entry);
+  }
+
   // The host left NCCL without a plan for the operation: the call failed, no GPU will ever get it.
   bool IsGivenUp(const BlackBoxOp& entry) const {
-    if (!entry.in_table() || (entry.op.flags & box::kOpPlanned) != 0 || (entry.word & box::kWordEnqueued) != 0)
-      return false;
+    if (!IsUnplanned(entry) || IsQueuedBesideGraphs(entry)) return false;
     const box::Group* group = box_.GroupOf(entry.op);
     return group != nullptr && static_cast<box::GroupState>(group->word & 0xff) == box::GroupState::done;
   }
