@@ -118,6 +118,11 @@ class Finder {
       else
         view.ranks.push_back(Read(rank, *root.root));
     }
+    // Who crashed over memory that another process took away with it is no reason for anything.
+    std::erase_if(view.ranks, [&](const Standstill& still) {
+      const RankLife* life = analyses_.life.Of(still.rank);
+      return still.kind == StandstillKind::unclear && life && life->shared_gpu_error;
+    });
     DropAbsentCrowd(view);
     DropLaggingCrowd(view);
     ReadStoppedHearts(incident_, analyses_, closing_, view);
@@ -390,6 +395,16 @@ class Finder {
     return life && !life->lost_peer && !life->asked_to_dump && !life->shared_gpu_error;
   }
 
+  // A rank on record that waits in nothing and has not ended: it may be what a rank without files waits for.
+  bool SomebodyIdles() const {
+    return std::any_of(incident_.streams.begin(), incident_.streams.end(), [&](const CallStream& stream) {
+      const RankLife* life = analyses_.life.Of(stream.rank);
+      if (!life || !life->has_dump || life->finished || stream.calls.empty()) return false;
+      return std::none_of(analyses_.sources.begin(), analyses_.sources.end(),
+                          [&](const SourceAnalysis& source) { return source.waits.blocked_in.contains(stream.rank); });
+    });
+  }
+
   void DropAbsentCrowd(StandstillView& view) const {
     const auto world = static_cast<size_t>(std::max<int64_t>(incident_.world_size, 1));
     const auto is_absent = [](const Standstill& s) { return s.kind == StandstillKind::absent; };
@@ -397,7 +412,8 @@ class Finder {
     const bool others = absent < view.ranks.size();
     // Whoever was started leaves a log: where logs were collected, a rank without any was not collected.
     const bool logs = analyses_.life.nccl_logs + analyses_.life.outputs > 0;
-    const bool keep = others ? !logs && NearlyAllPresent(absent, world) : FewAreAbsent(absent, world);
+    const bool keep =
+        others ? !logs && NearlyAllPresent(absent, world) : FewAreAbsent(absent, world) && !SomebodyIdles();
     if (!keep) std::erase_if(view.ranks, is_absent);
   }
 
@@ -405,14 +421,18 @@ class Finder {
   void DropLaggingCrowd(StandstillView& view) const {
     const auto is_unclear = [](const Standstill& s) { return s.kind == StandstillKind::unclear; };
     if (!std::all_of(view.ranks.begin(), view.ranks.end(), is_unclear)) return;
-    const bool crowd = view.ranks.size() > 1 && view.ranks.size() * 2 >= analyses_.life.ranks.size();
+    const auto absent = static_cast<size_t>(std::count_if(analyses_.life.ranks.begin(), analyses_.life.ranks.end(),
+                                                          [](const auto& one) { return !one.second.any(); }));
+    const bool crowd = view.ranks.size() > 1 && (view.ranks.size() + absent) * 2 >= analyses_.life.ranks.size();
     // Logs tell nothing of ends: beside a rank whose log is missing, one that is a few calls behind proves nothing.
     const auto by_log = [](const Standstill& s) {
       return s.root && s.root->stream && s.root->stream->source == CallSource::nccl_log;
     };
     const bool logs_with_gaps = analyses_.life.nccl_logs < static_cast<int>(analyses_.life.ranks.size()) &&
                                 std::any_of(view.ranks.begin(), view.ranks.end(), by_log);
-    if (crowd || logs_with_gaps) view.ranks.clear();
+    const bool by_absence = std::all_of(view.ranks.begin(), view.ranks.end(),
+                                        [](const Standstill& s) { return s.root && s.root->kind == RootKind::silent; });
+    if (crowd || logs_with_gaps || (by_absence && SomebodyIdles())) view.ranks.clear();
   }
 
   // Nobody's calls are recorded, but somebody's watchdog fired: the rank that is not waiting while all others are.

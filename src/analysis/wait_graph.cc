@@ -245,6 +245,8 @@ class Builder {
 
   void FindRanksBehind() {
     for (const GroupCalls& group : groups_) {
+      // Where calls do not fit together some GPUs get further than others, and who disagrees may be the missing one.
+      if (std::any_of(group.members.begin(), group.members.end(), [](const auto& m) { return !m.stream; })) continue;
       int64_t best = -1;
       // Of a record that was cut only the counters are known, and not when the rank came.
       for (const MemberCalls& member : group.members)

@@ -2,6 +2,7 @@
 #include "rank_relabelling.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 
 #include "recorded_variant.h"
@@ -58,10 +59,26 @@ class Relabelling {
   std::function<int(int rank)> relabel_;
 };
 
+// A record lists the members of its groups as text: "[0, 2]".
+bool ListsSmallGroup(const std::string& bytes, int world) {
+  for (size_t at = bytes.find('['); at != std::string::npos; at = bytes.find('[', at + 1)) {
+    int members = 0;
+    size_t end = at + 1;
+    while (end < bytes.size() && std::isdigit(static_cast<unsigned char>(bytes[end]))) {
+      while (end < bytes.size() && std::isdigit(static_cast<unsigned char>(bytes[end]))) ++end;
+      ++members;
+      if (bytes.compare(end, 2, ", ") == 0) end += 2;
+    }
+    if (members > 0 && members != world && end < bytes.size() && bytes[end] == ']') return true;
+  }
+  return false;
+}
+
 // Groups of a part of the ranks: their group ranks and PyTorch's "[Rank 1]" cannot be told from global ones by the eye.
 bool HasSmallGroups(const std::vector<RecordedFile>& files, int world) {
   const std::string whole = "nranks " + std::to_string(world);
   for (const RecordedFile& file : files) {
+    if (KindOf(file.path) == FileKind::record && ListsSmallGroup(file.bytes, world)) return true;
     if (KindOf(file.path) != FileKind::nccl_log) continue;
     for (size_t at = file.bytes.find("nranks "); at != std::string::npos; at = file.bytes.find("nranks ", at + 1))
       if (file.bytes.compare(at, whole.size(), whole) != 0) return true;
