@@ -162,12 +162,10 @@ uint32_t RoundTooEarly(const MemberCalls& odd, const MemberCalls& usual, uint32_
 //     usual  a b c | a b c | d        odd  a b c | d
 uint32_t RoundLeftOut(const MemberCalls& odd, const MemberCalls& usual, uint32_t seq) {
   const Call* call = odd.Find(seq);
-  for (uint32_t length = 2; length <= kLongestRound && length < seq; ++length) {
-    const Call* after = usual.Find(seq + length);
-    if (!after) return RoundTooEarly(odd, usual, seq);
-    if (Same(call, after) && Repeats(usual, seq - length, length) && !Follow(odd, usual, seq, 0, length).broke)
+  for (uint32_t length = 2; length <= kLongestRound && length < seq && usual.Find(seq + length); ++length)
+    if (Same(call, usual.Find(seq + length)) && Repeats(usual, seq - length, length) &&
+        !Follow(odd, usual, seq, 0, length).broke)
       return length;
-  }
   return 0;
 }
 
@@ -182,10 +180,13 @@ void ReadContinuation(const GroupCalls& group, CallDifference& difference) {
   const Continuation extra = Follow(*odd, *usual, difference.seq, 1, 0);
   if (!skipped.broke && skipped.agree > same.agree && skipped.agree >= extra.agree)
     difference.reading = CallDifference::Reading::skipped;
-  if (!extra.broke && extra.agree > same.agree && extra.agree > skipped.agree) {
-    difference.round = RoundLeftOut(*odd, *usual, difference.seq);
-    difference.reading = difference.round > 0 ? CallDifference::Reading::skipped : CallDifference::Reading::extra;
-  }
+  if (!extra.broke && extra.agree > same.agree && extra.agree > skipped.agree)
+    difference.reading = CallDifference::Reading::extra;
+  if (difference.reading == CallDifference::Reading::skipped) return;
+  difference.round = RoundLeftOut(*odd, *usual, difference.seq);
+  if (difference.round == 0 && difference.reading == CallDifference::Reading::extra)
+    difference.round = RoundTooEarly(*odd, *usual, difference.seq);
+  if (difference.round > 0) difference.reading = CallDifference::Reading::skipped;
 }
 
 std::optional<CallDifference> FirstDifference(const GroupCalls& group) {

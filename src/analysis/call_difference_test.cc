@@ -157,5 +157,40 @@ TEST(CallDifference, IsReadRightAtRandomPlacesOfRandomOrders) {
   }
 }
 
+// A step of three reductions; after every fifth a metric.
+void TrainUntil(JobSketch& job, const std::vector<int32_t>& ranks, int from, int to) {
+  for (int step = from; step < to; ++step) {
+    for (const int64_t elements : {4096, 8192, 16384}) job.IssueOn(ranks, {.elements = elements});
+    if (step % 5 == 0) job.IssueOn(ranks, {.elements = 16});
+    job.IssueOn(ranks, {.kind = OpKind::broadcast, .elements = 512, .peer = 0});
+  }
+}
+
+TEST(CallDifference, AWholeRoundLeftOutIsNoExtraCall) {
+  // The others are seen to go on to the metric, or stand still before it.
+  for (const int others_go_to : {17, 15}) {
+    JobSketch job(4);
+    TrainUntil(job, {0, 1, 2, 3}, 0, 12);
+    TrainUntil(job, {0, 1, 3}, 12, others_go_to);
+    TrainUntil(job, {2}, 13, 17);
+    const Compared compared(job);
+    ASSERT_EQ(compared.all.size(), 1u);
+    EXPECT_EQ(compared.all[0].odd, Ranks({2}));
+    EXPECT_EQ(compared.all[0].reading, CallDifference::Reading::skipped) << others_go_to;
+    EXPECT_EQ(compared.all[0].round, 4u);
+  }
+}
+
+TEST(CallDifference, AnExtraMetricIsNoRoundLeftOut) {
+  JobSketch job(4);
+  TrainUntil(job, {0, 1, 2, 3}, 0, 12);
+  job.IssueOn({2}, {.elements = 16});
+  TrainUntil(job, {0, 1, 2, 3}, 12, 20);
+  const Compared compared(job);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_EQ(compared.all[0].odd, Ranks({2}));
+  EXPECT_EQ(compared.all[0].reading, CallDifference::Reading::extra);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -275,5 +275,77 @@ TEST(ProgramOrder, ABatchWhoseClosingEntryIsLostIsNotCompared) {
   }
 }
 
+// A batch of sends and receives, as PyTorch's pipelines write it: its members, then the entry that closes it.
+void IssueBatch(JobSketch& job, int32_t rank, const std::vector<std::pair<OpKind, int32_t>>& halves) {
+  for (const auto& [kind, peer] : halves)
+    job.Issue(rank, {.kind = kind, .peer = peer, .flags = kPointToPoint | kCoalescedMember});
+  job.Issue(rank, {.kind = OpKind::coalesced, .flags = kPointToPoint | kCoalescedEnd});
+}
+
+// One forward one backward: every stage warms up for as long as it is far from the end.
+void RunSchedule(JobSketch& job, int32_t stages, int microbatches) {
+  for (int32_t r = 0; r < stages; ++r) {
+    const int warmup = std::min(microbatches, stages - r);
+    const auto receive = [&](OpKind kind, int32_t peer) { return std::pair{kind, peer}; };
+    for (int m = 0; m < warmup; ++m) {
+      if (r > 0) IssueBatch(job, r, {receive(OpKind::recv, r - 1)});
+      if (r + 1 < stages) IssueBatch(job, r, {receive(OpKind::send, r + 1)});
+    }
+    for (int m = warmup; m < microbatches; ++m) {
+      if (r + 1 < stages) IssueBatch(job, r, {receive(OpKind::send, r + 1), receive(OpKind::recv, r + 1)});
+      if (r > 0) IssueBatch(job, r, {receive(OpKind::send, r - 1), receive(OpKind::recv, r - 1)});
+    }
+    for (int m = 0; m < warmup; ++m) {
+      if (r + 1 < stages) IssueBatch(job, r, {receive(OpKind::recv, r + 1)});
+      if (r > 0) IssueBatch(job, r, {receive(OpKind::send, r - 1)});
+    }
+  }
+}
+
+TEST(ProgramOrder, StagesThatLeaveTheirWarmUpOneByOneAreNotOdd) {
+  for (const int32_t stages : {3, 4, 8, 12}) {
+    JobSketch job(stages);
+    for (int step = 0; step < 6; ++step) {
+      RunSchedule(job, stages, 2 * stages);
+      job.IssueAll({.kind = OpKind::all_gather});
+    }
+    EXPECT_TRUE(Compared(job).all.empty()) << stages;
+  }
+}
+
+TEST(ProgramOrder, ABatchIsWhatIsInItInWhateverOrder) {
+  // A ring: everyone sends to the next and receives from the one before; rank 2 puts the halves in the other way round.
+  for (const bool skips : {false, true}) {
+    JobSketch job(6);
+    for (int turn = 0; turn < 20; ++turn) {
+      for (int32_t r = 0; r < 6; ++r) {
+        std::vector<std::pair<OpKind, int32_t>> halves{{OpKind::send, (r + 1) % 6}, {OpKind::recv, (r + 5) % 6}};
+        if (r == 2) std::swap(halves[0], halves[1]);
+        if (!(skips && r == 4 && turn == 12)) IssueBatch(job, r, halves);
+        job.Issue(r, {.kind = turn % 4 == 3 ? OpKind::all_gather : OpKind::all_reduce});
+      }
+    }
+    const Compared compared(job);
+    ASSERT_EQ(compared.all.size(), skips ? 1u : 0u);
+    if (!skips) continue;
+    EXPECT_EQ(compared.all[0].odd, Ranks({4}));
+    EXPECT_EQ(compared.all[0].kind, Kind::skipped);
+  }
+}
+
+TEST(ProgramOrder, ReplaysOfGraphsAreNoPartOfIt) {
+  JobSketch job(4, {CallSource::black_box});
+  const GroupIndex replays = job.AddGroup("graph replays of default_pg", {0, 1, 2, 3});
+  job.GroupAt(replays).replays_of = 7;
+  for (int step = 0; step < 20; ++step) {
+    for (int32_t r = 0; r < 4; ++r) {
+      if (r == 1) job.Issue(r, {.kind = OpKind::all_gather});  // its GPU is slower than its host
+      job.Issue(r, {.group = replays});
+      if (r != 1) job.Issue(r, {.kind = OpKind::all_gather});
+    }
+  }
+  EXPECT_TRUE(Compared(job, CallSource::black_box).all.empty());
+}
+
 }  // namespace
 }  // namespace tacet

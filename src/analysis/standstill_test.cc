@@ -289,5 +289,52 @@ TEST(Standstill, AReportOfPyTorchNamesWhoLagsWhenNothingElseDoes) {
   EXPECT_EQ(standing.KindOf(3), StandstillKind::unclear);
 }
 
+TEST(Standstill, ConnectionsThatCloseLongAfterTheWatchdogsAreThoseOfTheEnd) {
+  for (const int64_t later_s : {30, -5}) {
+    JobSketch job(4);
+    job.Rounds(10);
+    job.GiveOutputs();
+    job.IssueOn({0, 1, 3}, kStarted);
+    job.Wait(40 * kSecondNs);
+    for (const int32_t r : {0, 1, 3}) job.TimeOut(r, 11);
+    job.now_ns += later_s * kSecondNs;
+    job.Log(3, EventKind::connection_lost);
+    for (const int32_t r : {0, 1, 3}) job.Stack(r, InCollective());
+    job.LoseRecord(2);
+    EXPECT_EQ(Standing(job).KindOf(2), later_s > 0 ? StandstillKind::frozen : StandstillKind::dead) << later_s;
+  }
+}
+
+TEST(Standstill, AStackOnTheHostOfARankThatWaitsByItsRecordIsOfAnotherMoment) {
+  for (const bool waits : {true, false}) {
+    JobSketch job(6);
+    const GroupIndex pair = job.AddGroup("pair", {0, 5});
+    job.Rounds(10);
+    job.GiveOutputs();
+    if (waits) job.IssueOn({0}, {.group = pair, .state = CallState::started});
+    for (int32_t r = 1; r < 6; ++r) job.LoseRecord(r);
+    job.Wait(600 * kSecondNs);
+    job.TimeOut(1, 11);
+    for (int32_t r = 0; r < 6; ++r) job.Stack(r, r == 0 ? InDataLoader() : InCollective());
+    const auto named = Standing(job).Named();
+    EXPECT_EQ(std::find(named.begin(), named.end(), Rank{0}) != named.end(), !waits);
+  }
+}
+
+TEST(Standstill, AGpuThatNeverBeganIsNotMadeAVictimByARecordWithoutTimes) {
+  JobSketch job(4, {CallSource::black_box, CallSource::flight_recorder});
+  job.Rounds(10);
+  for (const int32_t r : {0, 1, 3}) job.Issue(r, kStarted);
+  job.Issue(2, {.state = CallState::enqueued});
+  for (int32_t r = 0; r < 4; ++r) {
+    job.LastCall(r).state = CallState::enqueued;
+    job.StreamOf(r).knows_start = false;
+  }
+  job.LoseRecord(1);
+  job.Wait(600 * kSecondNs);
+  job.TimeOut(0, 11);
+  EXPECT_EQ(Standing(job).Named(), Ranks({2}));
+}
+
 }  // namespace
 }  // namespace tacet

@@ -217,5 +217,39 @@ TEST(VanishedRanks, AnErrorOfTheProgramComesBeforeTheLossOfItsMemory) {
   EXPECT_EQ(Read(job).Faulty(), Ranks({0, 3, 4, 5, 6}));
 }
 
+TEST(VanishedRanks, ABlackBoxIsNoLastWord) {
+  // It outlives its process; a flight record is written by a process that lives.
+  for (const CallSource source : {CallSource::black_box, CallSource::flight_recorder}) {
+    JobSketch job(4, {source});
+    job.Rounds(5);
+    job.GiveOutputs();
+    job.Wait(kSecondNs);
+    for (const int32_t r : {0, 1, 3}) {
+      LoseAPeer(job, r);
+      FailOnGpu(job, r);
+    }
+    EXPECT_EQ(Read(job).Vanished(), source == CallSource::black_box ? Ranks({2}) : Ranks({}))
+        << static_cast<int>(source);
+  }
+}
+
+TEST(VanishedRanks, WhoHasNoLogOfWarningsWherePeersHaveOneIsSilentTwice) {
+  // NCCL_DEBUG=WARN: a log exists only where something was wrong.
+  const auto vanished = [](bool peers_warn) {
+    JobSketch job(4, {});
+    job.GiveOutputs();
+    job.Wait(kSecondNs);
+    for (const int32_t r : {0, 1, 3}) {
+      if (peers_warn)
+        LoseAPeer(job, r);
+      else
+        job.Say(r, EventKind::connection_lost);
+    }
+    return Read(job).Vanished();
+  };
+  EXPECT_EQ(vanished(true), Ranks({2}));
+  EXPECT_EQ(vanished(false), Ranks({}));
+}
+
 }  // namespace
 }  // namespace tacet

@@ -213,6 +213,21 @@ TEST(InitUnreachable, AStoreThatCannotBeReachedCountsAsWell) {
   EXPECT_EQ(JudgedCase(job).Only("init-unreachable").ranks, Ranks({3}));
 }
 
+TEST(InitUnreachable, WhoseOwnPortIsTakenIsToBlame) {
+  JobSketch job(4, {});
+  Event& raised = job.Say(0, EventKind::exception);
+  raised.subject = "torch.distributed.DistNetworkError";
+  raised.text =
+      "The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, "
+      "name: EADDRINUSE, message: address already in use";
+  for (const int r : {1, 2, 3}) job.Say(r, EventKind::store_unreachable).subject = "10.0.0.1:29500";
+  job.GiveOutputs();
+  const Finding finding = JudgedCase(job).Only("init-unreachable");
+  EXPECT_EQ(finding.ranks, Ranks({0}));
+  EXPECT_EQ(finding.affected_ranks, Ranks({1, 2, 3}));
+  EXPECT_EQ(finding.confidence, Confidence::certain);
+}
+
 TEST(InitUnreachable, TheOnlyOneWithFilesIsNotTheOnlyOneThatComplains) {
   JobSketch job(4, {});
   job.Say(2, EventKind::store_unreachable).subject = "10.0.0.1:29500";

@@ -123,6 +123,10 @@ TEST(TorchLogOwners, KnowsTheWordsOfLibraries) {
   EXPECT_EQ(subject("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "out of memory");
   EXPECT_EQ(subject("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"), "CUDNN_STATUS_EXECUTION_FAILED");
   EXPECT_EQ(subject("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED. This error may appear if you passed"), "");
+  EXPECT_EQ(subject("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`"), "");
+  EXPECT_EQ(subject("CUDA error: operation not permitted when stream is capturing"), "");
+  EXPECT_EQ(subject("CUDA error: driver shutting down"), "");
+  EXPECT_EQ(subject("CUDA error: device-side assert triggered"), "device-side assert triggered");
   EXPECT_EQ(subject("Triton Error [CUDA]: an illegal memory access was encountered"),
             "an illegal memory access was encountered");
 }
