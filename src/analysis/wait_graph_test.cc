@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "analysis/analyses.h"
+#include "analysis/left_replay.h"
 #include "analysis/standstill.h"
 #include "analysis/testing/job_sketch.h"
 
@@ -429,6 +430,60 @@ TEST(WaitGraph, AStageWhoseGpuIsElsewhereHoldsUpItsNeighboursAndNotTheOthers) {
     EXPECT_EQ(waits.roots[0].rank, Rank{1});
     EXPECT_EQ(waits.roots[0].kind, RootKind::gpu_not_started);
   }
+}
+
+// A communicator, and what CUDA graphs run again on it.
+struct GraphJob {
+  explicit GraphJob(int32_t world) : job(world, {CallSource::black_box}) {
+    job.GroupAt(kWorld).comm_id = 77;
+    replays = job.AddGroup("graph replays of default_pg", job.AllBut({}));
+    job.GroupAt(replays).replays_of = 77;
+    for (int i = 0; i < 10; ++i) job.IssueAll({.group = replays});
+    job.Rounds(3);
+  }
+  void Replay(int32_t rank) { job.Issue(rank, {.group = replays, .state = CallState::started}); }
+  JobSketch job;
+  GroupIndex replays{};
+};
+
+TEST(WaitGraph, AGpuWithCallsInItsQueueDoesNotGetToTheReplayItsPeersAreIn) {
+  for (const bool issued : {true, false}) {
+    GraphJob graph(4);
+    for (const int32_t r : {0, 1, 3}) graph.Replay(r);
+    for (int32_t r = 0; r < 4; ++r)
+      if (issued || r != 2) graph.job.Issue(r, kEnqueued);
+    const Waiting waiting(graph.job, CallSource::black_box);
+    EXPECT_EQ(waiting.Roots(RootKind::gpu_not_started), issued ? Ranks({2}) : Ranks({}));
+    EXPECT_EQ(waiting.Roots(RootKind::not_entered), issued ? Ranks({}) : Ranks({2}));
+  }
+}
+
+TEST(LeftReplay, IsThatOfTheRankThatWentOnToACallItsPeersHaveNotReached) {
+  for (const bool left_out : {true, false}) {
+    GraphJob graph(4);
+    for (int32_t r = 0; r < 4; ++r) {
+      if (!left_out || r != 1) graph.Replay(r);
+      graph.job.Issue(r, kStarted);
+    }
+    const Incident incident = graph.job.Finish();
+    const auto left = FindLeftReplay(incident, CollectGroupCalls(incident, CallSource::black_box));
+    ASSERT_EQ(left.has_value(), left_out);
+    if (!left) continue;
+    EXPECT_EQ(left->rank, Rank{1});
+    EXPECT_EQ(left->own_replays, 10);
+    EXPECT_EQ(left->replay->seq, 11u);
+    EXPECT_EQ(left->waits_in->seq, 4u);
+  }
+}
+
+TEST(LeftReplay, IsNoneWhereTheRankIsMerelyLate) {
+  GraphJob graph(4);
+  for (const int32_t r : {0, 2, 3}) {
+    graph.Replay(r);
+    graph.job.Issue(r, kStarted);
+  }
+  const Incident incident = graph.job.Finish();
+  EXPECT_FALSE(FindLeftReplay(incident, CollectGroupCalls(incident, CallSource::black_box)));
 }
 
 }  // namespace

@@ -388,5 +388,55 @@ TEST(MeasuredStraggler, WhoWasReleasedLateIsNot) {
   EXPECT_TRUE(FindStragglers(MeasuredRounds(40'000'000)).stragglers.empty());
 }
 
+// What black boxes measure of a job whose hosts run ahead of their GPUs: operations follow each other, and where a rank
+// comes late its peers wait in the kernel. `late_ns` is what rank 1's host sleeps before each step.
+Incident MeasuredJob(int steps, int64_t late_ns, int metric_every, bool rare_world_group = false) {
+  constexpr int64_t kMs = 1'000'000;
+  Incident incident;
+  int64_t now = 1'700'000'000'000'000'000, seq = 0, metrics = 0;
+  const auto run = [&](uint64_t comm, int64_t number, OpKind kind, int64_t bytes, int64_t late) {
+    for (int32_t r = 0; r < 4; ++r) {
+      Measurement m;
+      m.rank = m.rank.known() ? m.rank : Rank{r};
+      m.comm = comm;
+      m.comm_size = comm == 9 ? 5 : 4;
+      m.group_rank = {r};
+      m.op = kind;
+      m.seq = number;
+      m.bytes = bytes;
+      const int64_t own_late = r == 1 ? late : 0;
+      m.enter_wall_ns = now - 20 * kMs + (own_late > 0 ? own_late + 20 * kMs : 0);
+      m.start_wall_ns = now + own_late;
+      m.duration_ns = 5 * kMs + late - own_late;
+      m.finish_wall_ns = m.start_wall_ns + m.duration_ns;
+      incident.measurements.push_back(m);
+    }
+    now += late + 5 * kMs;
+  };
+  for (int step = 0; step < steps; ++step) {
+    for (int i = 0; i < 4; ++i) run(7, ++seq, OpKind::all_gather, 1 << (20 + i), i == 0 ? late_ns : 0);
+    for (int i = 0; i < 4; ++i) run(7, ++seq, OpKind::reduce_scatter, 1 << (20 + i), 0);
+    if (metric_every > 0 && step % metric_every == 0)
+      rare_world_group ? run(9, ++metrics, OpKind::all_reduce, 64, 0) : run(7, ++seq, OpKind::all_reduce, 64, 0);
+    now += 5 * kMs;
+  }
+  return incident;
+}
+
+TEST(MeasuredStragglers, AreFoundThoughAMetricComesEveryFewStepsAndHostsRunAhead) {
+  for (const bool rare_world_group : {false, true}) {
+    const StragglerReport report = FindStragglersInMeasurements(MeasuredJob(40, 30'000'000, 5, rare_world_group));
+    ASSERT_EQ(report.stragglers.size(), 1u) << rare_world_group;
+    EXPECT_EQ(report.stragglers[0].rank, Rank{1});
+    EXPECT_EQ(report.stragglers[0].pattern, StragglerPattern::persistent);
+    EXPECT_NEAR(static_cast<double>(report.step_ns), 76e6, 6e6);
+  }
+}
+
+TEST(MeasuredStragglers, AreNoneInTheSameJobWithoutDelay) {
+  for (const bool rare_world_group : {false, true})
+    EXPECT_TRUE(FindStragglersInMeasurements(MeasuredJob(40, 0, 5, rare_world_group)).stragglers.empty());
+}
+
 }  // namespace
 }  // namespace tacet

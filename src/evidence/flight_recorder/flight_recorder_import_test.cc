@@ -272,6 +272,29 @@ TEST(FlightRecorderLies, MembersOfACoalescedGroupTakeTheStateOfItsEnd) {
   EXPECT_EQ(CallAt(fragment, 6).seq, 1u) << "the p2p number, not the collective one";
 }
 
+TEST(FlightRecorderLies, ACoalescedGroupOfOneCollectiveIsThatCollective) {
+  // Its own state may run ahead of that of its group, or stay behind it.
+  for (const auto& [own, whole] : {std::pair{"completed", "scheduled"}, std::pair{"scheduled", "completed"}}) {
+    EntryText member{.collective_seq = 7, .name = "nccl:allreduce_coalesced", .state = own, .in = {{8}, {8}}};
+    EntryText end{.record = 1, .collective_seq = 7, .name = "nccl:coalesced", .state = whole, .in = {}, .out = {}};
+    const Fragment fragment = ReadFlight(WriteDump({member, end}));
+    EXPECT_EQ(CallAt(fragment, 0).flags, 0);
+    EXPECT_EQ(CallAt(fragment, 0).kind, OpKind::all_reduce);
+    EXPECT_EQ(CallAt(fragment, 0).state,
+              std::string_view(whole) == "completed" ? CallState::completed : CallState::enqueued);
+    EXPECT_EQ(CallAt(fragment, 1).flags, kCoalescedMember) << "nothing of its own";
+  }
+}
+
+TEST(FlightRecorderLies, TheEndOfABatchWhoseMembersAreLostTakesNoCollectiveAlong) {
+  const EntryText before{.collective_seq = 7, .p2p_seq = 3, .state = "completed"};
+  const EntryText end{.record = 1, .collective_seq = 7, .p2p_seq = 4, .name = "nccl:coalesced", .in = {}, .out = {}};
+  const Fragment fragment = ReadFlight(WriteDump({before, end}));
+  EXPECT_EQ(CallAt(fragment, 0).flags, 0);
+  EXPECT_EQ(CallAt(fragment, 0).state, CallState::completed);
+  EXPECT_EQ(CallAt(fragment, 1).flags, kPointToPoint | kCoalescedEnd);
+}
+
 TEST(FlightRecorderLies, ARealPipelineHasNoMemberThatStaysScheduled) {
   const Fragment fragment = ReadFlight(ReadSample("v2.10_pipeline_nccl_trace_rank_3"));
   size_t ends = 0, members = 0;
