@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/gloo_waits.h"
 #include "analysis/timing/whatif_replay.h"
 #include "base/parallel.h"
 
@@ -84,6 +85,7 @@ Analyses Analyse(const Incident& incident) {
   out.outcome = ReadOutcome(incident, out.life);
   out.stacks = ReadStacks(incident);
   out.told = FindToldLaggards(incident);
+  if (out.told.empty()) out.told = FindGlooLaggards(out.life);
   for (const CallSource source : {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log}) {
     const bool any = std::any_of(incident.streams.begin(), incident.streams.end(),
                                  [&](const CallStream& s) { return s.source == source && !s.stub; });

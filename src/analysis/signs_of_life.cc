@@ -89,6 +89,8 @@ void Keep(const Event*& slot, const Event& event) {
 void TakeEvent(const Event& event, RankLife& life) {
   switch (event.kind) {
     case EventKind::process_finished: life.finished = true; break;
+    case EventKind::progress: life.last_step = std::max(life.last_step, event.value); break;
+    case EventKind::abort_signal: Keep(life.aborted, event); break;
     case EventKind::process_exited:
       if (event.value != 0) Keep(life.exited, event);
       break;
@@ -110,6 +112,8 @@ void TakeEvent(const Event& event, RankLife& life) {
       break;
     case EventKind::exception:
       Keep(IsConsequence(event) ? life.consequence : life.exception, event);
+      if (Contains(event.text, "gloo/transport/") && IsConsequence(event))
+        Keep(Contains(event.text, "Timed out waiting") ? life.gloo_timeout : life.gloo_loss, event);
       if (IsHostMemoryShortage(event)) Keep(life.host_memory, event);
       break;
     case EventKind::ddp_unused_parameters: Keep(life.unused_parameters, event); break;

@@ -52,12 +52,15 @@ struct RankLife {
   const Event* cuda_oom = nullptr;
   const Event* host_memory = nullptr;  // it, or a worker of its, could not get memory of the host
   const Event* segfault = nullptr;
-  const Event* hung_task = nullptr;    // the kernel says that the process is blocked in it (D state)
-  const Event* mild_xid = nullptr;     // an Xid that programs survive: it names no fault by itself
-  bool vanished = false;               // gone without a word, see vanished_ranks
-  bool fell_silent = false;            // the same by one kind of file: counts for a rank that is waited for
-  const Event* exception = nullptr;    // first uncaught one that is not a consequence
-  const Event* consequence = nullptr;  // first uncaught one that is
+  const Event* hung_task = nullptr;     // the kernel says that the process is blocked in it (D state)
+  const Event* mild_xid = nullptr;      // an Xid that programs survive: it names no fault by itself
+  bool vanished = false;                // gone without a word, see vanished_ranks
+  bool fell_silent = false;             // the same by one kind of file: counts for a rank that is waited for
+  const Event* exception = nullptr;     // first uncaught one that is not a consequence
+  const Event* consequence = nullptr;   // first uncaught one that is
+  const Event* gloo_timeout = nullptr;  // of those: gloo waited for a peer until its time was up
+  const Event* gloo_loss = nullptr;     // of those: gloo lost a peer
+  const Event* aborted = nullptr;       // terminate called, SIGABRT
   const Event* unused_parameters = nullptr;
   const Event* timeout = nullptr;     // its watchdog fired
   const Event* lost_peer = nullptr;   // it saw a connection close
@@ -65,6 +68,7 @@ struct RankLife {
   const Event* init_error = nullptr;  // NCCL or store error while setting up
   const Event* last_event = nullptr;  // latest one with a time
   int64_t last_wall_ns = kNoTime;
+  int64_t last_step = -1;  // the highest that its output tells
   // Something of the process ran after the others had begun to wait.
   bool has_voice() const {
     return has_stack || has_dump || has_stub_record || asked_to_dump || timeout || lost_peer || store_lost ||

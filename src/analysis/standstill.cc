@@ -474,7 +474,8 @@ class Finder {
 
   // No record shows it, but RAS or PyTorch's own report names who lags.
   void FindByReport(StandstillView& view) const {
-    const auto world = static_cast<size_t>(std::max<int64_t>(incident_.world_size, 1));
+    const auto world =
+        std::max(static_cast<size_t>(std::max<int64_t>(incident_.world_size, 1)), analyses_.life.ranks.size());
     if (analyses_.told.empty() || analyses_.told.size() * 2 > world || !analyses_.outcome.may_hang()) return;
     for (const SourceAnalysis& source : analyses_.sources)
       if (!source.waits.cycles.empty() || !source.differences.empty()) return;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/gloo_waits.h"
 #include "base/text_scan.h"
 
 namespace tacet {
@@ -120,6 +121,7 @@ void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_lef
                                          [](const auto& other) { return other.second.has_nccl_log; });
     life->vanished |= life->fell_silent && others_warn && census.silent.size() == 1 && life->has_output &&
                       !life->has_cut_file && all_others([](const RankLife& other) { return other.has_output; });
+    life->vanished |= life->fell_silent && census.silent.size() == 1 && IsMissedByGloo(signs, *life);
   }
 }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/gloo_waits.h"
+
+#include <algorithm>
+
+namespace tacet {
+namespace {
+
+// Its output goes as far as anybody's: nothing of it was cut off, as far as steps can tell.
+bool GoesAsFarAsOthers(const SignsOfLife& life, const RankLife& one) {
+  if (one.last_step < 0 || one.has_cut_file) return false;
+  return std::all_of(life.ranks.begin(), life.ranks.end(),
+                     [&](const auto& other) { return other.second.last_step <= one.last_step; });
+}
+
+bool SaysNothingOfItsEnd(const RankLife& one) {
+  return one.has_output && !one.exception && !one.consequence && !one.exited && !one.finished && !one.segfault &&
+         !one.oom_killed && !one.cuda_oom && !one.host_memory && !one.gpu_error && !one.timeout && !one.lost_peer &&
+         !one.aborted;
+}
+
+}  // namespace
+
+std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life) {
+  std::vector<ToldLaggard> out;
+  std::vector<Rank> waiters;
+  const Event* first = nullptr;
+  const RankLife* silent = nullptr;
+  for (const auto& [rank, one] : life.ranks) {
+    if (SaysNothingOfItsEnd(one)) {
+      if (silent) return out;
+      silent = &one;
+    } else if (!one.gloo_timeout && !one.gloo_loss) {
+      return out;  // somebody tells of something else
+    }
+    if (one.gloo_timeout) waiters.push_back(rank);
+    if (one.gloo_timeout && !first) first = one.gloo_timeout;
+  }
+  if (silent && first && GoesAsFarAsOthers(life, *silent))
+    out.push_back(
+        {silent->rank, first->source, "says nothing, while all others raised because a peer did not come", waiters});
+  return out;
+}
+
+bool IsMissedByGloo(const SignsOfLife& life, const RankLife& rank) {
+  if (!SaysNothingOfItsEnd(rank) || !GoesAsFarAsOthers(life, rank)) return false;
+  return life.ranks.size() > 1 && std::all_of(life.ranks.begin(), life.ranks.end(), [&](const auto& other) {
+           return other.first == rank.rank || (other.second.gloo_loss && !other.second.gloo_timeout);
+         });
+}
+
+}  // namespace tacet

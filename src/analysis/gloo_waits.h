@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "analysis/signs_of_life.h"
+#include "analysis/told_laggards.h"
+
+namespace tacet {
+
+// Gloo keeps no record of its calls, but every rank that waits raises when its time is up, and every rank whose peer
+// has gone raises at once. Who says nothing while all others raise is the one they waited for:
+//   RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 10000ms for recv operation to complete
+//   RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:24774
+// Empty unless somebody's time was up; a rank whose output visibly ends before the others' is not listed.
+std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life);
+
+// All ranks but this one raise because gloo lost a peer, nobody because its time was up: the process is gone.
+bool IsMissedByGloo(const SignsOfLife& life, const RankLife& rank);
+
+}  // namespace tacet

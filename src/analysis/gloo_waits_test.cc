@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/gloo_waits.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/testing/job_sketch.h"
+
+namespace tacet {
+namespace {
+
+constexpr const char* kTimeUp =
+    "[./gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 10000ms for recv operation to complete";
+constexpr const char* kPeerGone = "[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:24774";
+
+void Steps(JobSketch& job, int32_t world, int64_t last) {
+  for (int32_t rank = 0; rank < world; ++rank) job.Say(rank, EventKind::progress).value = last;
+}
+
+void Raise(JobSketch& job, int32_t rank, const char* text) {
+  Event& event = job.Say(rank, EventKind::exception);
+  event.subject = "RuntimeError";
+  event.text = text;
+  if (text == kPeerGone) job.Say(rank, EventKind::connection_lost);
+}
+
+std::vector<Rank> Laggards(JobSketch& job) {
+  const Incident incident = job.Finish();
+  std::vector<Rank> ranks;
+  for (const ToldLaggard& laggard : FindGlooLaggards(ReadSignsOfLife(incident))) ranks.push_back(laggard.rank);
+  return ranks;
+}
+
+bool IsGone(JobSketch& job, int32_t rank) {
+  const Incident incident = job.Finish();
+  return ReadSignsOfLife(incident).Of(Rank{rank})->vanished;
+}
+
+TEST(GlooWaits, TheSilentRankIsWaitedForWhenSomebodysTimeWasUp) {
+  JobSketch job(4, {});
+  Steps(job, 4, 15);
+  Raise(job, 0, kTimeUp);
+  Raise(job, 1, kPeerGone);
+  Raise(job, 3, kTimeUp);
+  EXPECT_EQ(Laggards(job), Ranks({2}));
+}
+
+TEST(GlooWaits, TheSilentRankIsGoneWhenAllOthersLostAPeer) {
+  JobSketch job(4, {});
+  Steps(job, 4, 15);
+  for (const int32_t rank : {0, 1, 3}) Raise(job, rank, kPeerGone);
+  EXPECT_TRUE(IsGone(job, 2));
+}
+
+TEST(GlooWaits, AnOutputThatEndsEarlyMakesNobodySuspect) {
+  JobSketch late(4, {}), gone(4, {});
+  for (JobSketch* job : {&late, &gone})
+    for (const int32_t rank : {0, 1, 3}) job->Say(rank, EventKind::progress).value = 15;
+  late.Say(2, EventKind::progress).value = 5;
+  gone.Say(2, EventKind::progress).value = 5;
+  for (const int32_t rank : {0, 1, 3}) Raise(late, rank, kTimeUp), Raise(gone, rank, kPeerGone);
+  EXPECT_TRUE(Laggards(late).empty());
+  EXPECT_FALSE(IsGone(gone, 2));
+}
+
+TEST(GlooWaits, WhereAllRaiseOrTwoAreSilentNobodyIsNamed) {
+  JobSketch all(3, {}), two(4, {});
+  Steps(all, 3, 15);
+  Steps(two, 4, 15);
+  for (const int32_t rank : {0, 1, 2}) Raise(all, rank, kTimeUp);
+  for (const int32_t rank : {0, 1}) Raise(two, rank, kTimeUp);
+  EXPECT_TRUE(Laggards(all).empty());
+  EXPECT_TRUE(Laggards(two).empty());
+}
+
+TEST(GlooWaits, AnErrorOfAnybodysOwnExplainsTheRest) {
+  JobSketch job(4, {});
+  Steps(job, 4, 15);
+  Raise(job, 0, kTimeUp);
+  Raise(job, 1, "loss is not finite");
+  Raise(job, 3, kTimeUp);
+  EXPECT_TRUE(Laggards(job).empty());
+}
+
+}  // namespace
+}  // namespace tacet
