@@ -107,11 +107,19 @@ bool HasOtherCount(const SourceAnalysis& source) {
 
 }  // namespace
 
+// Replays of graphs and calls are of one communicator: between them nobody chooses an order.
+static bool HasReplay(const Incident& incident, const WaitGraph& waits, const std::vector<Rank>& cycle) {
+  return std::any_of(waits.operations.begin(), waits.operations.end(), [&](const BlockedOperation& operation) {
+    return incident.groups[static_cast<uint32_t>(operation.group)].replays_of != 0 && HasWaiterIn(operation, cycle);
+  });
+}
+
 static RuleAnswer JudgeInversion(const Case& facts) {
   RuleAnswer answer;
   for (const SourceAnalysis& source : facts.analyses.sources) {
     if (HasOtherCount(source)) continue;
     for (const std::vector<Rank>& cycle : source.waits.cycles) {
+      if (HasReplay(facts.incident, source.waits, cycle)) continue;
       const Inversion inversion = FindInversion(source.waits, cycle);
       std::optional<Finding> finding =
           inversion.first ? PairFinding(facts, inversion) : CircleFinding(facts, source.waits, cycle);
