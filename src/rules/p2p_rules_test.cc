@@ -286,5 +286,38 @@ TEST(P2pBatches, AFinishedExchangeIsFine) {
   EXPECT_FALSE(judged.Fires("p2p-unmatched"));
 }
 
+// Steps of a pipeline with a metric of all ranks after each second one; `left_out` skips a step.
+JobSketch PipelineSteps(int32_t world, int steps, int32_t left_out) {
+  JobSketch job(world);
+  for (int32_t r = 0; r < world; ++r) {
+    for (int step = 0; step < steps; ++step) {
+      if (r == left_out && step == 6) continue;
+      const CallState state = step < 6 ? CallState::completed : CallState::enqueued;
+      for (int m = 0; m < 4; ++m) {
+        if (r > 0) job.Issue(r, {.kind = OpKind::recv, .peer = r - 1, .state = state});
+        if (r + 1 < world) job.Issue(r, {.kind = OpKind::send, .peer = r + 1, .state = state});
+      }
+      if (step % 2 == 1) job.Issue(r, {.state = state});
+    }
+  }
+  job.Wait(600 * kSecondNs);
+  for (int32_t r = 0; r < world; ++r) job.TimeOut(r, 4);
+  return job;
+}
+
+TEST(P2pUnmatched, ARankThatLeftAStepOutHasFewerMessagesOnAllItsLinks) {
+  for (const int32_t rank : {0, 1, 2, 4}) {
+    JobSketch job = PipelineSteps(5, 10, rank);
+    const Finding finding = JudgedCase(job).Only("p2p-unmatched");
+    EXPECT_EQ(finding.ranks, Ranks({rank}));
+    EXPECT_NE(finding.headline.find("left messages out"), std::string::npos) << finding.headline;
+  }
+}
+
+TEST(P2pUnmatched, AHungPipelineWithEvenCountsHasNone) {
+  JobSketch job = PipelineSteps(5, 10, -1);
+  EXPECT_FALSE(JudgedCase(job).Fires("p2p-unmatched"));
+}
+
 }  // namespace
 }  // namespace tacet

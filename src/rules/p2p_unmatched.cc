@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/message_counts.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -43,6 +44,37 @@ bool IsInCycleOfP2pOnly(const WaitGraph& waits, Rank rank) {
     });
   }
   return false;
+}
+
+// A step that one rank left out: nothing is open between its neighbours' calls and its own, since all of them went on.
+void JudgeShortExchange(const Case& facts, RuleAnswer& answer) {
+  if (!facts.analyses.outcome.hangs()) return;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    if (!source.differences.empty()) continue;
+    const auto found = FindShortExchange(source.groups, source.links);
+    if (!found) continue;
+    Finding finding;
+    finding.cause = "p2p-unmatched";
+    finding.status = Status::hang;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::likely;
+    finding.weight = 87;
+    finding.ranks = {found->rank};
+    finding.group = found->message->group;
+    finding.operation = RefOf(*found->message);
+    for (const auto& [rank, call] : source.waits.blocked_in)
+      if (rank != found->rank) finding.affected_ranks.push_back(rank);
+    finding.headline = RankWords({found->rank}) + " left messages out: before " +
+                       OperationWords(facts.incident, *found->collective) + " it exchanged " +
+                       std::to_string(found->own) + " with " + RankWords({found->peer}) + ", which exchanged " +
+                       std::to_string(found->theirs);
+    finding.evidence.push_back(CiteCall(facts.incident, *found->stream, *found->collective,
+                                        RankWords({found->rank}) + " went on to this too early"));
+    finding.evidence.push_back(CiteCall(facts.incident, *found->peer_stream, *found->message,
+                                        "the first message of " + RankWords({found->peer}) + " that it left out"));
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
 }
 
 bool Failed(const RankLife& life) {
@@ -99,6 +131,7 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       return answer;
     }
   }
+  JudgeShortExchange(facts, answer);
   return answer;
 }
 

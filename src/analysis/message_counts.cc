@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/message_counts.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace tacet {
+namespace {
+
+// With fewer collectives at which all counts agreed, nothing tells that they should.
+constexpr size_t kMinAgreements = 2;
+
+// How many of `calls` come before the call at `place` in the stream.
+size_t CountBefore(const std::vector<uint32_t>& calls, uint32_t place) {
+  return static_cast<size_t>(std::lower_bound(calls.begin(), calls.end(), place) - calls.begin());
+}
+
+class Counter {
+ public:
+  Counter(const GroupCalls& group, const std::vector<P2pLink>& links) : group_(group) {
+    for (const P2pLink& link : links)
+      if (link.source == group.source && link.counted_from_start && link.send_stream && link.recv_stream &&
+          MemberOf(link.sender) && MemberOf(link.receiver))
+        links_.push_back(&link);
+  }
+
+  std::optional<ShortExchange> Find() const {
+    if (links_.size() < 2 || group_.members.size() < 3) return std::nullopt;
+    size_t agreements = 0;
+    const MemberCalls& first = group_.members.front();
+    for (size_t i = 0; first.stream && i < first.calls.size(); ++i) {
+      const uint32_t seq = first.At(i).seq;
+      std::vector<const P2pLink*> unequal;
+      if (!Compare(seq, unequal)) continue;
+      if (unequal.empty()) {
+        ++agreements;
+        continue;
+      }
+      return agreements >= kMinAgreements ? NameTheShort(seq, unequal) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const MemberCalls* MemberOf(Rank rank) const {
+    const auto found =
+        std::find_if(group_.members.begin(), group_.members.end(), [&](const auto& m) { return m.rank == rank; });
+    return found != group_.members.end() && found->stream ? &*found : nullptr;
+  }
+
+  // The place of a collective in its rank's stream; none when the rank has not issued it.
+  std::optional<uint32_t> PlaceOf(Rank rank, uint32_t seq) const {
+    const MemberCalls* member = MemberOf(rank);
+    const Call* call = member ? member->Find(seq) : nullptr;
+    if (!call) return std::nullopt;
+    return static_cast<uint32_t>(call - member->stream->calls.data());
+  }
+
+  struct Counts {
+    size_t sent, received;
+  };
+  std::optional<Counts> CountsAt(const P2pLink& link, uint32_t seq) const {
+    const auto sender = PlaceOf(link.sender, seq), receiver = PlaceOf(link.receiver, seq);
+    if (!sender || !receiver) return std::nullopt;
+    return Counts{CountBefore(link.sends, *sender), CountBefore(link.recvs, *receiver)};
+  }
+
+  // False when somebody has not issued it.
+  bool Compare(uint32_t seq, std::vector<const P2pLink*>& unequal) const {
+    for (const P2pLink* link : links_) {
+      const auto counts = CountsAt(*link, seq);
+      if (!counts) return false;
+      if (counts->sent != counts->received) unequal.push_back(link);
+    }
+    return true;
+  }
+
+  // The one rank that every unequal link has as its shorter side, and that has no equal link.
+  std::optional<ShortExchange> NameTheShort(uint32_t seq, const std::vector<const P2pLink*>& unequal) const {
+    std::set<Rank> shorter;
+    for (const P2pLink* link : unequal) {
+      const auto counts = CountsAt(*link, seq);
+      shorter.insert(counts->sent < counts->received ? link->sender : link->receiver);
+    }
+    if (shorter.size() != 1) return std::nullopt;
+    const Rank rank = *shorter.begin();
+    for (const P2pLink* link : links_)
+      if ((link->sender == rank || link->receiver == rank) &&
+          std::find(unequal.begin(), unequal.end(), link) == unequal.end())
+        return std::nullopt;
+    const P2pLink& link = *unequal.front();
+    const auto counts = CountsAt(link, seq);
+    const bool sends = link.sender == rank;
+    ShortExchange found{.rank = rank, .peer = sends ? link.receiver : link.sender};
+    const MemberCalls* member = MemberOf(rank);
+    found.collective = member->Find(seq);
+    found.stream = member->stream;
+    found.own = std::min(counts->sent, counts->received);
+    found.theirs = std::max(counts->sent, counts->received);
+    found.peer_stream = sends ? link.recv_stream : link.send_stream;
+    found.message = &found.peer_stream->calls[(sends ? link.recvs : link.sends)[found.own]];
+    return found;
+  }
+
+  const GroupCalls& group_;
+  std::vector<const P2pLink*> links_;
+};
+
+}  // namespace
+
+std::optional<ShortExchange> FindShortExchange(const std::vector<GroupCalls>& groups,
+                                               const std::vector<P2pLink>& links) {
+  for (const GroupCalls& group : groups)
+    if (auto found = Counter(group, links).Find()) return found;
+  return std::nullopt;
+}
+
+}  // namespace tacet
