@@ -41,6 +41,14 @@ await check("steps are columns that the keyboard reaches", "profile4", {}, async
   assert.ok(Math.abs(heights[0] / heights[1] - 55 / 30) < 0.01, "in proportion: " + heights);
 });
 
+await check("pointing at a column tells about it", "profile1024", {}, async (page) => {
+  const place = await page.evaluate(`(() => { const chart = document.querySelector("#ranks svg"); chart.scrollIntoView({block: "center"});
+    const box = chart.getBoundingClientRect(); return [box.x + box.width * (341 + 0.5) / 1024, box.y + box.height / 2]; })()`);
+  await page.moveMouse(...place);
+  const card = await page.evaluate(text(".hover"));
+  for (const part of ["Rank 341 on node-42", "step 100.0 ms", "compute without communication", "80.0 ms, 80.0 %"]) assert.ok(card.includes(part), card);
+});
+
 await check("the operations carry their bandwidths", "profile4", {}, async (page) => {
   const row = await page.evaluate(text("#communication tbody tr"));
   for (const part of ["default_pg", "all_reduce", "32 MiB", "37.3", "65.2"]) assert.ok(row.includes(part), part);
