@@ -201,4 +201,64 @@ def loop_checkpoint(job):
         optimizer.zero_grad()
 
 
+def loop_interleaved(job):
+    """A pipeline in which every rank has two stages, apart from each other."""
+    from torch.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B
+    parts = [Decoder(depth=1).to(job.DEVICE) for _ in range(2)]
+    stages = [PipelineStage(part, job.RANK + i * job.WORLD, 2 * job.WORLD, job.DEVICE) for i, part in enumerate(parts)]
+    schedule = ScheduleInterleaved1F1B(stages, n_microbatches=2 * job.WORLD, loss_fn=lambda out, target: (out - target).square().mean())
+    optimizer = torch.optim.AdamW([p for part in parts for p in part.parameters()], lr=1e-4)
+    whole = torch.randn(16 * job.WORLD, 512, device=job.DEVICE)
+    for step in job.steps():
+        job.before_step(step)
+        if mistakes(job, step, parts[0]):
+            continue
+        if job.RANK == 0:
+            schedule.step(whole)
+        elif job.RANK == job.WORLD - 1:
+            schedule.step(target=whole, losses=[])
+        else:
+            schedule.step()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def loop_hooked(job):
+    """DDP whose gradients are compressed by a hook, with a broadcast of buffers and a check of the loss on all ranks."""
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+    model = nn.parallel.DistributedDataParallel(Decoder().to(job.DEVICE), device_ids=[0], bucket_cap_mb=4, gradient_as_bucket_view=True)
+    model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    for step in job.steps():
+        job.before_step(step)
+        if mistakes(job, step, model):
+            continue
+        loss = model(batch(job)).square().mean()
+        finite = torch.isfinite(loss).to(torch.int32)
+        dist.all_reduce(finite, op=dist.ReduceOp.MIN)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        job.reduce_once(step, torch.ones(256, device=job.DEVICE))
+
+
+def loop_groups(job):
+    """Experts in pairs, data parallel across them, and a barrier of all on a group of gloo."""
+    pairs = [dist.new_group([i, i + 1]) for i in range(0, job.WORLD - 1, 2)]
+    sides = [dist.new_group(list(range(side, job.WORLD, 2))) for side in range(2)]
+    control = dist.new_group(backend="gloo")
+    pair, side = pairs[job.RANK // 2], sides[job.RANK % 2]
+    tokens = torch.ones(1 << 14, device=job.DEVICE)
+    for step in job.steps():
+        job.before_step(step)
+        if mistakes(job, step, lambda x: x):
+            continue
+        arrived = torch.empty_like(tokens)
+        dist.all_to_all_single(arrived, tokens, group=pair)
+        dist.all_to_all_single(tokens, arrived * 1, group=pair)
+        job.reduce_once(step, torch.ones(1 << 16, device=job.DEVICE), side)
+        if step % 5 == 0:
+            dist.barrier(group=control)
+
+
 LOOPS = {name[5:]: loop for name, loop in list(globals().items()) if name.startswith("loop_")}
