@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "live/fetch_window.h"
+#include "live/job_runs.h"
 
 namespace tacet {
 namespace {
@@ -51,6 +52,22 @@ void SayThatItRunsOn(Report& report) {
 
 bool SaysTheSame(const Report& a, const Report& b) {
   return a.verdict.cause == b.verdict.cause && a.verdict.ranks == b.verdict.ranks;
+}
+
+// Of several runs under one name the one that lives.
+std::vector<JobMember> RunOf(const std::vector<JobMember>& members) {
+  std::vector<const BoxState*> boxes;
+  for (const JobMember& member : members) boxes.push_back(member.box);
+  std::vector<JobMember> run;
+  for (const size_t i : FindRun(boxes, 0)) run.push_back(members[i]);
+  return run;
+}
+
+// The longest first; only those of its own run are told together with it.
+uint64_t LongestOf(const std::vector<HangSuspicion>& suspicions) {
+  const auto longest = std::max_element(suspicions.begin(), suspicions.end(),
+                                        [](const auto& a, const auto& b) { return a.still_ns < b.still_ns; });
+  return longest == suspicions.end() ? 0 : longest->comm;
 }
 
 // While a hang is young its picture still changes: processes die of their own timeouts, operations pass ten seconds.
@@ -219,7 +236,8 @@ void Server::UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& 
     }
     job.hangs_since_wall_ns = 0;
     job.judged = 0;
-    job.report = job.found_twice ? job.found_twice : std::make_shared<const Report>(DescribeRunningJob(name, list));
+    job.report =
+        job.found_twice ? job.found_twice : std::make_shared<const Report>(DescribeRunningJob(name, RunOf(list)));
   }
 }
 
@@ -261,7 +279,7 @@ void Server::Patrol(const std::string& name) {
     before = std::exchange(jobs_[name].patrolled_issued, issued);
   }
   const uint64_t fresh = issued > before ? issued - before : issued;
-  auto report = std::make_shared<Report>(JudgeJob(FetchBoxes(*seen, name, PatrolRecords(fresh)), {}, ""));
+  auto report = std::make_shared<Report>(JudgeJob(FetchBoxes(*seen, name, 0, PatrolRecords(fresh)), {}, ""));
   if (IsWrong(*report)) SayThatItRunsOn(*report);
   const std::lock_guard lock(lock_);
   Job& job = jobs_[name];
@@ -279,8 +297,13 @@ void Server::Judge(const std::string& name) {
     const std::lock_guard lock(lock_);
     suspicions = jobs_[name].suspicions;
   }
+  const uint64_t comm = LongestOf(suspicions);
+  std::set<uint64_t> of_run;
+  for (const auto& [agent, box] : FindBoxes(*seen, name, comm))
+    for (const CommState& one : box->comms) of_run.insert(one.id);
+  std::erase_if(suspicions, [&](const HangSuspicion& hang) { return !of_run.contains(hang.comm); });
   const int64_t began = MonotonicNs();
-  Report report = JudgeJob(FetchBoxes(*seen, name, kUsualRecords), suspicions, FetchRas(*seen, name));
+  Report report = JudgeJob(FetchBoxes(*seen, name, comm, kUsualRecords), suspicions, FetchRas(*seen, name));
   report.seconds = static_cast<double>(MonotonicNs() - began) / 1e9;
   const std::lock_guard lock(lock_);
   Job& job = jobs_[name];
@@ -299,10 +322,19 @@ std::string Server::FetchRas(const Moment& moment, const std::string& job) {
   return "";
 }
 
-std::vector<FetchedBox> Server::FetchBoxes(const Moment& moment, const std::string& job, uint64_t records) {
-  std::vector<std::pair<size_t, const BoxState*>> wanted;
+std::vector<std::pair<size_t, const BoxState*>> Server::FindBoxes(const Moment& moment, const std::string& job,
+                                                                  uint64_t comm) {
+  std::vector<std::pair<size_t, const BoxState*>> named, found;
+  std::vector<const BoxState*> boxes;
   for (const auto& [agent, box] : moment.boxes)
-    if (box->trouble.empty() && box->job == job) wanted.emplace_back(agent, box);
+    if (box->trouble.empty() && box->job == job) named.emplace_back(agent, box), boxes.push_back(box);
+  for (const size_t i : FindRun(boxes, comm)) found.push_back(named[i]);
+  return found;
+}
+
+std::vector<FetchedBox> Server::FetchBoxes(const Moment& moment, const std::string& job, uint64_t comm,
+                                           uint64_t records) {
+  const auto wanted = FindBoxes(moment, job, comm);
   const std::string newest = std::to_string(RecordsToFetch(records, wanted.size()));
   std::vector<FetchedBox> boxes(wanted.size());
   ParallelFor(wanted.size(), kFetchThreads, [&](size_t i) {

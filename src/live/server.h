@@ -70,7 +70,10 @@ class Server {
   void Judge(const std::string& name);
   void Patrol(const std::string& name);
   std::string FetchRas(const Moment& moment, const std::string& job);
-  std::vector<FetchedBox> FetchBoxes(const Moment& moment, const std::string& job, uint64_t records);
+  // Of the run that `comm` belongs to, 0: of the one that lives.
+  static std::vector<std::pair<size_t, const BoxState*>> FindBoxes(const Moment& moment, const std::string& job,
+                                                                   uint64_t comm);
+  std::vector<FetchedBox> FetchBoxes(const Moment& moment, const std::string& job, uint64_t comm, uint64_t records);
 
   HttpReply Answer(const HttpRequest& request);
   HttpReply AnswerVerdict(const HttpRequest& request, bool page);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 #include "live/agent.h"
 #include "live/server.h"
@@ -112,6 +113,122 @@ TEST_F(LiveFault, ALaunchThatNeverReturns) { ExpectVerdict("launch", "hang", {"g
 TEST_F(LiveFault, DataThatNeverArrives) { ExpectVerdict("data", "hang", {"transport-stalled"}, {0, 1}); }
 TEST_F(LiveFault, AReceiverThatGivesNoCredit) { ExpectVerdict("credit", "hang", {"transport-stalled"}, {-1, 0}); }
 TEST_F(LiveFault, ARankThatSkipsACall) { ExpectVerdict("skip", "corrupt", {"collective-skipped"}); }
+
+// What real jobs do besides. Fewer ranks, so that two jobs fit on a test machine.
+class AwkwardLiveFault : public LiveFault {
+ protected:
+  static std::vector<std::string> Words(const std::string& text) {
+    std::vector<std::string> words;
+    std::istringstream in("--network --steps 1000000 --seconds 120 --pause-us 20000 " + text);
+    for (std::string word; in >> word;) words.push_back(word);
+    return words;
+  }
+  static std::string Describe(const JsonValue& report) {
+    std::string out = TextAt(report, "verdict.status") + " " + TextAt(report, "verdict.cause") + ":";
+    for (const int rank : RanksAt(report, "verdict.ranks")) out += " " + std::to_string(rank);
+    return out;
+  }
+  // Waits for that verdict; on the way no other hang may be told, since a person may act on it.
+  void ExpectOnly(const std::string& job, const std::string& wanted, seconds limit = seconds(60)) {
+    const std::string path = "/api/v1/verdict?job=" + job;
+    const JsonValue report = AskUntil(server_->port(), path, limit, [&](const JsonValue& seen) {
+      const std::string now = Describe(seen);
+      if (TextAt(seen, "verdict.status") == "hang" && now != wanted) others_.push_back(now);
+      return now == wanted;
+    });
+    EXPECT_EQ(Describe(report), wanted) << TextAt(report, "verdict.headline");
+    std::printf("%s: %s\n", job.c_str(), TextAt(report, "verdict.headline").c_str());
+  }
+  void ExpectHealthy(const std::string& job, seconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+      const JsonValue report = fake::AskJson(server_->port(), "/api/v1/verdict?job=" + job);
+      if (report.is_object()) {
+        ASSERT_EQ(TextAt(report, "verdict.status"), "healthy") << TextAt(report, "verdict.headline");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
+  int64_t LiveProcesses(const std::string& job) {
+    const JsonValue report = fake::AskJson(server_->port(), "/api/v1/verdict?job=" + job);
+    const JsonValue* live = fake::ValueAt(report, "live.processes_live");
+    return live == nullptr ? -1 : live->Int(-1);
+  }
+  void WaitForProcesses(const std::string& job, int64_t count) {
+    const auto end = std::chrono::steady_clock::now() + seconds(60);
+    while (LiveProcesses(job) != count && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ASSERT_EQ(LiveProcesses(job), count);
+  }
+  std::vector<std::string> others_;
+};
+
+TEST_F(AwkwardLiveFault, OnlyOneOfSeveralGroupsHangs) {
+  FakeJob job(folder_.path(), "grid",
+              Words("--ranks 8 --tensor 4 --sync-every 1000000 --fault stuck --fault-rank 6 --fault-step 40"));
+  ExpectOnly("grid", "hang rank-stuck-on-host: 6");
+  EXPECT_TRUE(others_.empty()) << others_[0];
+}
+
+TEST_F(AwkwardLiveFault, AHangThatSpreadsFromOneGroupToAllIsTheFirstRanks) {
+  FakeJob job(folder_.path(), "grid",
+              Words("--ranks 8 --tensor 4 --sync-every 2 --fault stuck --fault-rank 3 --fault-step 40"));
+  ExpectOnly("grid", "hang rank-stuck-on-host: 3");
+  EXPECT_TRUE(others_.empty()) << others_[0];
+}
+
+TEST_F(AwkwardLiveFault, TwoRanksAreKilledAtOnce) {
+  FakeJob job(folder_.path(), "pair",
+              Words("--ranks 8 --fault dead --fault-rank 5 --other-fault dead --other-rank 2 --fault-step 40"));
+  ExpectOnly("pair", "hang rank-dead: 2 5");
+}
+
+TEST_F(AwkwardLiveFault, ARestartUnderTheSameNameIsJudgedByItself) {
+  {
+    FakeJob first(folder_.path(), "again", Words("--ranks 6 --fault dead --fault-rank 1 --fault-step 40"));
+    ExpectOnly("again", "hang rank-dead: 1");
+  }  // torchrun kills the others and starts anew; the old boxes stay
+  {
+    FakeJob second(folder_.path(), "again", Words("--ranks 6"));
+    WaitForProcesses("again", 6);
+    ExpectHealthy("again", seconds(8));
+  }
+  FakeJob third(folder_.path(), "again", Words("--ranks 6 --fault stuck --fault-rank 4 --fault-step 40"));
+  ExpectOnly("again", "hang rank-stuck-on-host: 4");
+}
+
+TEST_F(AwkwardLiveFault, TwoJobsOfOneNameAtTheSameTimeAreKeptApart) {
+  FakeJob healthy(folder_.path(), "twins", Words("--ranks 4"));
+  WaitForProcesses("twins", 4);
+  FakeJob hangs(folder_.path(), "twins", Words("--ranks 4 --fault stuck --fault-rank 3 --fault-step 40"));
+  ExpectOnly("twins", "hang rank-stuck-on-host: 3");
+}
+
+TEST_F(AwkwardLiveFault, AJobThatEndsBesideOneThatBeginsAlarmsNobody) {
+  FakeJob ends(folder_.path(), "ends", {"--ranks", "4", "--network", "--steps", "150", "--pause-us", "20000"});
+  FakeJob begins(folder_.path(), "begins", Words("--ranks 4"));
+  ExpectHealthy("begins", seconds(8));
+  ExpectHealthy("ends", seconds(4));
+}
+
+// Not a hang: all get on, at the pace of the slowest.
+TEST_F(AwkwardLiveFault, ASlowRankAlarmsNobody) {
+  FakeJob job(folder_.path(), "slow", Words("--ranks 4 --slow-rank 0 --slow-us 900000"));
+  ExpectHealthy("slow", seconds(15));
+}
+
+// A first collective may take minutes for good reasons, so nothing is said early; a process that is gone is told at
+// once.
+TEST_F(AwkwardLiveFault, ARankThatDiesBeforeTheFirstCollectiveIsNamed) {
+  FakeJob job(folder_.path(), "first", Words("--ranks 4 --fault dead --fault-rank 2 --fault-step 1"));
+  ExpectOnly("first", "hang rank-dead: 2");
+}
+
+TEST_F(AwkwardLiveFault, ARankThatIsLostInACheckpointIsNamedWhenTheOthersWait) {
+  FakeJob job(folder_.path(), "saves",
+              Words("--ranks 4 --rest-every 40 --rest-ms 3000 --fault dead --fault-rank 1 --fault-step 41"));
+  ExpectOnly("saves", "hang rank-dead: 1");
+}
 
 // The nearest healthy look-alike: every rank stops for longer than a hang would take to be seen, then goes on.
 TEST_F(LiveFault, AJobThatPausesIsHealthy) {

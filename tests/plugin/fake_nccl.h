@@ -53,6 +53,7 @@ struct Faults {
 struct CommOptions {
   int index = 0;  // in the arena
   int rank = 0, size = 1;
+  int first = 0, stride = 1;  // member r is rank first + r * stride of the job
   uint64_t hash = 0;
   std::string name;
   bool network = false;  // several nodes: network events are told

@@ -59,8 +59,9 @@ void Comm::Upload(Plan& plan) {
         transfer->send = send;
         transfer->peer = task->p2p ? task->facts.peer : send ? next : previous;
         transfer->steps = task->p2p ? 1 : options_.size - 1;
-        transfer->box = &arena_.Box(options_.index, send ? options_.rank : transfer->peer,
-                                    send ? transfer->peer : options_.rank, c);
+        const auto in_job = [&](int member) { return options_.first + member * options_.stride; };
+        transfer->box = &arena_.Box(options_.index, in_job(send ? options_.rank : transfer->peer),
+                                    in_job(send ? transfer->peer : options_.rank), c);
         auto& so_far = (send ? sent_ : received_)[transfer->box];
         transfer->base = so_far;
         so_far += static_cast<uint64_t>(transfer->steps);

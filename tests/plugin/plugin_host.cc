@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,13 @@ struct HostOptions {
   int fault_rank = 1;
   double seconds = 2;
   int pause_us = 0;
-  uint64_t rest_every = 0;  // steps after which all ranks rest, as for a checkpoint
+  std::string other_fault;  // a second one, at the same step
+  int other_rank = 2;
+  int tensor = 0;                                  // ranks of a tensor parallel group; 0: one group of all
+  uint64_t sync_every = 1;                         // steps after which the groups across are used, with --tensor
+  int slow_rank = -1, slow_us = 0;                 // a rank that takes longer for each step
+  uint64_t run = static_cast<uint64_t>(getpid());  // NCCL's ids differ from run to run
+  uint64_t rest_every = 0;                         // steps after which all ranks rest, as for a checkpoint
   int rest_ms = 0;
 };
 
@@ -36,6 +43,7 @@ void Usage() {
       "plugin_host --plugin FILE [--api N] [--ranks N] [--steps N] [--channels N] [--first-channel N] [--network]\n"
       "            [--kernel-thread] [--mix all_reduce|mixed|p2p|graph|silent] [--reopen] [--pause-us N] [--seconds "
       "S]\n            [--rest-every N --rest-ms N] [--join FILE]\n            [--silent-launcher]\n"
+      "            [--tensor N [--sync-every N]] [--slow-rank R --slow-us N] [--other-fault ... --other-rank R]\n"
       "            [--fault stuck|dead|frozen|gpu|launch|data|credit|skip|exit|abort] [--fault-rank R] [--fault-step "
       "N]");
   std::exit(2);
@@ -80,6 +88,18 @@ HostOptions ReadOptions(int argc, char** argv) {
       options.join = value();
     else if (name == "--pause-us")
       options.pause_us = std::atoi(value());
+    else if (name == "--other-fault")
+      options.other_fault = value();
+    else if (name == "--other-rank")
+      options.other_rank = std::atoi(value());
+    else if (name == "--tensor")
+      options.tensor = std::atoi(value());
+    else if (name == "--sync-every")
+      options.sync_every = std::strtoull(value(), nullptr, 10);
+    else if (name == "--slow-rank")
+      options.slow_rank = std::atoi(value());
+    else if (name == "--slow-us")
+      options.slow_us = std::atoi(value());
     else if (name == "--rest-every")
       options.rest_every = std::strtoull(value(), nullptr, 10);
     else if (name == "--rest-ms")
@@ -105,20 +125,20 @@ CollFacts FactsOf(const std::string& mix, uint64_t step) {
   return facts;
 }
 
-void Misbehave(const HostOptions& options, Comm& comm, uint64_t step) {
+void Misbehave(const HostOptions& options, const std::string& fault, Comm& comm, uint64_t step) {
   if (step + 1 < options.fault_step) return;  // the communicator numbers its operations from 1
   const uint64_t at = options.fault_step;
-  if (options.fault == "gpu") comm.faults.gpu_never_starts = at;
-  if (options.fault == "launch") comm.faults.launch_never_returns = at;
-  if (options.fault == "data") comm.faults.data_never_arrives = at;
-  if (options.fault == "credit") comm.faults.no_credit = at;
+  if (fault == "gpu") comm.faults.gpu_never_starts = at;
+  if (fault == "launch") comm.faults.launch_never_returns = at;
+  if (fault == "data") comm.faults.data_never_arrives = at;
+  if (fault == "credit") comm.faults.no_credit = at;
   if (step + 1 != options.fault_step) return;
-  if (options.fault == "stuck")
+  if (fault == "stuck")
     for (;;) pause();
-  if (options.fault == "dead") raise(SIGKILL);
-  if (options.fault == "frozen") raise(SIGSTOP);
-  if (options.fault == "exit") _exit(0);
-  if (options.fault == "abort") {
+  if (fault == "dead") raise(SIGKILL);
+  if (fault == "frozen") raise(SIGSTOP);
+  if (fault == "exit") _exit(0);
+  if (fault == "abort") {
     comm.Abort();
     std::exit(1);
   }
@@ -147,14 +167,53 @@ bool RunStep(const HostOptions& options, Comm& comm, int rank, uint64_t step, Pl
   return task->sum == comm.ExpectedSum(*task);
 }
 
+// As Megatron lays ranks out: neighbours share the layers, those `tensor` apart share the gradients.
+int RunGrid(const HostOptions& options, SharedArena& arena, int rank) {
+  PluginOfProcess process;
+  process.path = options.plugin;
+  process.api = options.api;
+  const int block = rank / options.tensor, column = rank % options.tensor, blocks = options.ranks / options.tensor;
+  Comm tensor(process, arena,
+              {.index = 0,
+               .rank = column,
+               .size = options.tensor,
+               .first = block * options.tensor,
+               .hash = options.run << 24 | static_cast<uint64_t>(block + 1),
+               .name = "tensor",
+               .network = options.network,
+               .channels = options.channels});
+  Comm across(process, arena,
+              {.index = 1,
+               .rank = block,
+               .size = blocks,
+               .first = column,
+               .stride = options.tensor,
+               .hash = options.run << 24 | static_cast<uint64_t>(1000 + column),
+               .name = "data",
+               .network = options.network,
+               .channels = options.channels});
+  for (uint64_t step = 0; step < options.steps; ++step) {
+    if (rank == options.fault_rank) Misbehave(options, options.fault, tensor, step);
+    if (rank == options.other_rank) Misbehave(options, options.other_fault, tensor, step);
+    tensor.Wait(*tensor.Collective(FactsOf(options.mix, step)));
+    if ((step + 1) % options.sync_every == 0) across.Wait(*across.Collective(FactsOf(options.mix, step)));
+    arena.StepsOf(rank).store(step + 1);
+    if (options.pause_us > 0) usleep(static_cast<useconds_t>(options.pause_us));
+  }
+  tensor.Destroy();
+  across.Destroy();
+  return 0;
+}
+
 int RunRank(const HostOptions& options, SharedArena& arena, int rank) {
+  if (options.tensor > 0) return RunGrid(options, arena, rank);
   PluginOfProcess process;
   process.path = options.plugin;
   process.api = options.api;
   CommOptions comm_options{.index = 0,
                            .rank = rank,
                            .size = options.ranks,
-                           .hash = 0xc0ffee1234u,
+                           .hash = options.run << 24 | 0xc0ffeeu,
                            .name = "default_pg",
                            .network = options.network,
                            .channels = options.channels,
@@ -173,9 +232,11 @@ int RunRank(const HostOptions& options, SharedArena& arena, int rank) {
   Plan graph;
   for (uint64_t step = 0; step < options.steps; ++step) {
     if (rank == options.fault_rank) {
-      Misbehave(options, comm, step);
+      Misbehave(options, options.fault, comm, step);
       if (options.fault == "skip" && step + 1 == options.fault_step) continue;
     }
+    if (rank == options.other_rank) Misbehave(options, options.other_fault, comm, step);
+    if (rank == options.slow_rank) usleep(static_cast<useconds_t>(options.slow_us));
     if (!RunStep(options, comm, rank, step, graph)) return 3;
     arena.StepsOf(rank).store(step + 1);
     if (options.pause_us > 0) usleep(static_cast<useconds_t>(options.pause_us));
@@ -237,6 +298,7 @@ int NumberIn(std::initializer_list<const char*> names) {
 
 int JoinJob(HostOptions options) {
   const int rank = NumberIn({"OMPI_COMM_WORLD_RANK", "SLURM_PROCID"});
+  options.run = std::hash<std::string>()(options.join) >> 24;
   options.ranks = NumberIn({"OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"});
   SharedArena arena = SharedArena::Join(options.join, options.ranks);
   return RunRank(options, arena, rank);
