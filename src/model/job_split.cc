@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "model/file_rank.h"
@@ -40,13 +41,81 @@ bool Collide(const Folder& a, const Folder& b) {
   return std::any_of(a.claims.begin(), a.claims.end(), [&](const auto& claim) { return b.claims.contains(claim); });
 }
 
+// Black boxes of one folder that are tied together by communicators, and the time they tell of.
+struct Circle {
+  std::vector<size_t> members;
+  std::set<Rank> ranks;
+  int64_t begin_ns = INT64_MAX, end_ns = INT64_MIN;
+
+  void Add(const Fragment& box, size_t index) {
+    members.push_back(index);
+    for (const Speaker& speaker : box.speakers)
+      if (speaker.rank.known()) ranks.insert(speaker.rank);
+    for (const CallStream& stream : box.streams)
+      if (!stream.calls.empty() && stream.calls[0].enter_wall_ns != kNoTime)
+        begin_ns = std::min(begin_ns, stream.calls[0].enter_wall_ns);
+    for (const Pulse& pulse : box.pulses)
+      if (pulse.last_beat_wall_ns != kNoTime) end_ns = std::max(end_ns, pulse.last_beat_wall_ns);
+  }
+  bool IsBeside(const Circle& other) const {
+    return begin_ns < other.end_ns && other.begin_ns < end_ns &&
+           std::any_of(ranks.begin(), ranks.end(), [&](Rank rank) { return other.ranks.contains(rank); });
+  }
+};
+
+// By folder, in the order of their first files.
+std::map<std::string, std::vector<Circle>> FindCircles(const std::vector<Fragment>& fragments) {
+  std::vector<size_t> parent(fragments.size());
+  std::iota(parent.begin(), parent.end(), size_t{0});
+  const auto root = [&](size_t i) {
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+  };
+  std::map<std::pair<std::string, uint64_t>, size_t> first;
+  for (size_t i = 0; i < fragments.size(); ++i) {
+    if (fragments[i].format != "black_box") continue;
+    for (const Group& group : fragments[i].groups) {
+      if (group.comm_id == 0) continue;
+      const size_t a = root(first.emplace(std::pair(FolderOf(fragments[i].path), group.comm_id), i).first->second);
+      const size_t b = root(i);
+      parent[std::max(a, b)] = std::min(a, b);
+    }
+  }
+  std::map<size_t, Circle> by_root;
+  for (size_t i = 0; i < fragments.size(); ++i)
+    if (fragments[i].format == "black_box" && !fragments[i].speakers.empty()) by_root[root(i)].Add(fragments[i], i);
+  std::map<std::string, std::vector<Circle>> folders;
+  for (auto& [at, circle] : by_root) folders[FolderOf(fragments[at].path)].push_back(std::move(circle));
+  return folders;
+}
+
+// Two jobs may write into one folder at the same time, if both are called "local": the same ranks then beat at the same
+// time in processes that share no communicator. Attempts that follow each other are one job, of which the latest
+// counts.
+std::map<size_t, std::string> FindTwins(const std::vector<Fragment>& fragments) {
+  constexpr size_t kMostRuns = 64;  // each is compared with those before it
+  std::map<size_t, std::string> twins;
+  for (auto& [folder, circles] : FindCircles(fragments)) {
+    for (size_t i = 1; i < std::min(circles.size(), kMostRuns); ++i) {
+      const bool beside = std::any_of(circles.begin(), circles.begin() + static_cast<std::ptrdiff_t>(i),
+                                      [&](const Circle& other) { return other.IsBeside(circles[i]); });
+      if (!beside) continue;
+      for (const size_t member : circles[i].members) twins[member] = folder + "/(run " + std::to_string(i + 1) + ")";
+    }
+  }
+  return twins;
+}
+
 }  // namespace
 
 std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
   std::map<std::string, Folder> folders;
+  const std::map<size_t, std::string> twins = FindTwins(fragments);
   for (size_t i = 0; i < fragments.size(); ++i) {
-    Folder& folder = folders[FolderOf(fragments[i].path)];
-    folder.name = FolderOf(fragments[i].path);
+    const auto twin = twins.find(i);
+    const std::string name = twin == twins.end() ? FolderOf(fragments[i].path) : twin->second;
+    Folder& folder = folders[name];
+    folder.name = name;
     folder.members.push_back(i);
     Claim(fragments[i], folder);
   }

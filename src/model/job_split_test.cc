@@ -126,5 +126,30 @@ TEST(JobSplit, ASubfolderJoinsTheRunAboveIt) {
   EXPECT_EQ(parts[1].members, std::vector<size_t>({2, 3}));
 }
 
+// A black box with one call and a last beat, in seconds.
+Fragment Box(std::string path, int32_t rank, uint64_t comm, int64_t begin_s, int64_t end_s) {
+  Fragment box = File(std::move(path), rank, "black_box", comm);
+  box.streams.emplace_back().calls.emplace_back().enter_wall_ns = begin_s * 1'000'000'000;
+  box.pulses.emplace_back().last_beat_wall_ns = end_s * 1'000'000'000;
+  return box;
+}
+
+TEST(JobSplit, TwoJobsThatWriteIntoOneFolderAtTheSameTimeAreTwo) {
+  const auto parts = Split(Box("local/a-1.box", 0, 7, 100, 200), Box("local/a-2.box", 0, 8, 110, 205),
+                           Box("local/a-3.box", 1, 7, 100, 200), Box("local/a-4.box", 1, 8, 110, 205));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].members, (std::vector<size_t>{0, 2}));
+  EXPECT_EQ(parts[1].members, (std::vector<size_t>{1, 3}));
+  ExpectEachFileOnce(parts, 4);
+}
+
+TEST(JobSplit, AttemptsThatFollowEachOtherInOneFolderAreOneJob) {
+  EXPECT_EQ(Split(Box("local/a-1.box", 0, 7, 100, 200), Box("local/a-2.box", 0, 8, 210, 305)).size(), 1u);
+}
+
+TEST(JobSplit, GroupsThatShareNoRankAreOneJob) {
+  EXPECT_EQ(Split(Box("local/a-1.box", 0, 7, 100, 200), Box("local/a-2.box", 1, 8, 100, 200)).size(), 1u);
+}
+
 }  // namespace
 }  // namespace tacet
