@@ -447,10 +447,14 @@ class Finder {
       waiting +=
           reading->place == StackReading::Place::communication || reading->place == StackReading::Place::device_wait;
     }
-    // Who waits in an operation by its own record was caught at another moment, and so were all stacks.
+    // Who waits in an operation by its own record was caught at another moment, and so were all stacks. The ends of
+    // sends and receives get lost in boxes.
     const bool stale = std::any_of(outside.begin(), outside.end(), [&](const StackReading* reading) {
-      return std::any_of(analyses_.sources.begin(), analyses_.sources.end(),
-                         [&](const SourceAnalysis& source) { return source.waits.blocked_in.contains(reading->rank); });
+      return std::any_of(analyses_.sources.begin(), analyses_.sources.end(), [&](const SourceAnalysis& source) {
+        const auto own = source.waits.blocked_in.find(reading->rank);
+        return own != source.waits.blocked_in.end() &&
+               (source.source != CallSource::black_box || !own->second->has(kPointToPoint));
+      });
     });
     if (stale) return;
     if (outside.empty() || outside.size() * 2 > waiting) return;

@@ -22,6 +22,18 @@ bool OtherSideIsShort(const std::vector<P2pLink>& links, const P2pLink& bad, boo
   return counts[surplus] > counts[lacking];
 }
 
+// A rank that left messages out has fewer than its partner on every one of its links.
+bool IsShortOnAllLinks(const std::vector<P2pLink>& links, Rank rank) {
+  size_t own = 0;
+  for (const P2pLink& link : links) {
+    if (link.sender != rank && link.receiver != rank) continue;
+    const bool sends = link.sender == rank;
+    if ((sends ? link.sends : link.recvs).size() >= (sends ? link.recvs : link.sends).size()) return false;
+    ++own;
+  }
+  return own >= 2;
+}
+
 // The peer has moved on to something that cannot end before the owner comes. One that waits for a third rank is merely
 // late.
 bool WaitForEachOther(const WaitGraph& waits, Rank a, Rank b) {
@@ -106,13 +118,16 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       finding.status = Status::hang;
       finding.severity = Severity::critical;
       finding.weight = 88;
-      const bool short_peer = OtherSideIsShort(source.links, link, receives);
-      finding.ranks = {short_peer ? peer : owner};
+      const bool short_peer = OtherSideIsShort(source.links, link, receives) || IsShortOnAllLinks(source.links, peer);
+      // Of records that lost their beginning, beside a peer that ended in order, either may be one off.
+      const bool either = !link.counted_from_start && peer_life && peer_life->finished && !short_peer;
+      if (!either) finding.ranks = {short_peer ? peer : owner};
       finding.confidence = Confidence::likely;
       finding.group = link.group;
       finding.operation = RefOf(*open);
       for (const auto& [rank, call] : source.waits.blocked_in)
-        if (rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
+        if (either || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
+      if (either) finding.status = Status::undetermined;
       finding.headline =
           RankWords({owner}) + " waits in " + OperationWords(facts.incident, *open) + (receives ? " from " : " to ") +
           RankWords({peer}) + ", which " + (receives ? "sent " : "received ") +

@@ -220,14 +220,24 @@ class Finder {
               [](const auto& a, const auto& b) { return a.share > b.share; });
   }
 
-  static bool IsPersistent(const RankLateness& late) {
-    return late.late_steps * 5 >= late.steps * 3 && late.last * 2 >= late.rounds;
+  bool IsPersistent(const RankLateness& late) const {
+    return late.late_steps * 5 >= late.steps * 3 && (late.last * 2 >= late.rounds || HasMostOfTheLateness(late));
   }
 
-  static void SetPersistent(const RankLateness& late, Straggler& out) {
+  // It need not be the last in every operation of a step, if what the others are late is nothing beside it.
+  bool HasMostOfTheLateness(const RankLateness& late) const {
+    constexpr double kMost = 0.8;
+    double all = 0;
+    for (const auto& [rank, one] : ranks_)
+      all += static_cast<double>(one.lateness.mean_ns) * static_cast<double>(one.lateness.steps);
+    return static_cast<double>(late.mean_ns) * static_cast<double>(late.steps) >= kMost * all;
+  }
+
+  void SetPersistent(const RankLateness& late, Straggler& out) const {
     out.pattern = StragglerPattern::persistent;
     out.late_ns = late.mean_ns;
-    const bool often = late.late_steps * 5 >= late.steps * 4 && late.last * 3 >= late.rounds * 2;
+    const bool often =
+        late.late_steps * 5 >= late.steps * 4 && (late.last * 3 >= late.rounds * 2 || HasMostOfTheLateness(late));
     out.trust = late.steps >= 5 && often && late.share >= 2 * kMinShare ? Trust::certain
                 : often                                                 ? Trust::likely
                                                                         : Trust::possible;
