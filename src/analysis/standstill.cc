@@ -265,7 +265,18 @@ class Finder {
   // What tells of a closed connection may be lost.
   bool SomeLogIsCut() const {
     return std::any_of(incident_.streams.begin(), incident_.streams.end(),
-                       [](const CallStream& stream) { return stream.source == CallSource::nccl_log && stream.cut; });
+                       [](const CallStream& stream) { return stream.source == CallSource::nccl_log && stream.cut; }) ||
+           SomeLogEndsInSetUp();
+  }
+
+  // A communicator was begun and never completed, while others' stacks are long past it: what came later is not there.
+  bool SomeLogEndsInSetUp() const {
+    std::map<Rank, int> open;
+    for (const Event& event : incident_.events) {
+      if (event.kind == EventKind::init_started) ++open[event.rank];
+      if (event.kind == EventKind::init_completed) --open[event.rank];
+    }
+    return std::any_of(open.begin(), open.end(), [](const auto& one) { return one.first.known() && one.second > 0; });
   }
 
   // Where one file of a rank was cut, others may have been, too.

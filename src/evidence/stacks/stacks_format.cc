@@ -8,6 +8,10 @@ namespace {
 
 Recognition Recognise(std::string_view prefix, std::string_view) {
   if (LooksLikePySpyJson(prefix)) return Recognition::yes;
+  // "Timeout (0:00:28)!", and the file ends: faulthandler was about to write, so the process ran.
+  if (const size_t end = prefix.find(")!\n");
+      prefix.starts_with("Timeout (") && end != std::string_view::npos && end < 30)
+    return Recognition::yes;
   // Only a stack dump has these words; everything else can be sent away cheaply.
   bool worth = false;
   for (const std::string_view sign :

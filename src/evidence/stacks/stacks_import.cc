@@ -69,6 +69,8 @@ class StackImport {
     for (const auto& [section, threads] : by_section_) main_of_[section] = FindMain(section, threads);
     for (uint32_t i = 0; i < dump_.threads.size(); ++i) TakeThread(i);
     for (const StackFatalRecord& fatal : dump_.fatals) TakeFatal(fatal);
+    // "Timeout (0:00:28)!" and no more: the process ran, wherever it was.
+    if (out_.speakers.empty() && !dump_.sections.empty()) SpeakerOf(0);
   }
 
  private:
