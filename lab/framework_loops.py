@@ -112,6 +112,16 @@ def loop_accumulate(job):
         job.reduce_once(step, torch.ones(256, device=job.DEVICE))
 
 
+def run_schedule(job, schedule, whole):
+    """The first rank feeds the pipeline, the last one knows what should come out."""
+    if job.RANK == 0:
+        schedule.step(whole)
+    elif job.RANK == job.WORLD - 1:
+        schedule.step(target=whole, losses=[])
+    else:
+        schedule.step()
+
+
 def loop_schedule(job):
     """A pipeline of PyTorch's own, one stage a rank, one forward one backward."""
     from torch.distributed.pipelining import PipelineStage, Schedule1F1B
@@ -124,12 +134,7 @@ def loop_schedule(job):
         job.before_step(step)
         if mistakes(job, step, part):
             continue
-        if job.RANK == 0:
-            schedule.step(whole)
-        elif job.RANK == job.WORLD - 1:
-            schedule.step(target=whole, losses=[])
-        else:
-            schedule.step()
+        run_schedule(job, schedule, whole)
         optimizer.step()
         optimizer.zero_grad()
         if step % 5 == 0:
@@ -213,12 +218,7 @@ def loop_interleaved(job):
         job.before_step(step)
         if mistakes(job, step, parts[0]):
             continue
-        if job.RANK == 0:
-            schedule.step(whole)
-        elif job.RANK == job.WORLD - 1:
-            schedule.step(target=whole, losses=[])
-        else:
-            schedule.step()
+        run_schedule(job, schedule, whole)
         optimizer.step()
         optimizer.zero_grad()
 

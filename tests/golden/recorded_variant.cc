@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorded_variant.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <stdexcept>
 
+#include "base/compressed_text.h"
 #include "base/decompress.h"
 #include "rank_relabelling.h"
 
@@ -62,21 +61,6 @@ MadeFiles UseCrlf(const Files& files, IncidentTruth&) {
     }
     file.bytes = std::move(text);
   }
-  return out;
-}
-
-std::string Gzip(std::string_view bytes) {
-  z_stream stream{};
-  if (deflateInit2(&stream, 1, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("deflate");
-  std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  const int result = deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  if (result != Z_STREAM_END) throw std::runtime_error("deflate");
   return out;
 }
 
