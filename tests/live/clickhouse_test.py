@@ -162,7 +162,7 @@ class ClickHouse(unittest.TestCase):
         self.run_job("78", "--steps", "50")
         _, agent = self.start_agent(f"http://127.0.0.1:{port}/training")
         wait_for("rows in the queue", lambda: metric(agent, "tacet_history_queue_operations") == 150)
-        self.assertIn("no answer", self.stage.log_of("agent"))
+        self.assertIn("cannot connect", self.stage.log_of("agent"))
         self.assertEqual(fetch(agent + "/healthz"), "ok\n")
         self.start_server(port)
         wait_for("all operations", lambda: outcome(agent, "stored") == 150)
