@@ -38,10 +38,9 @@ std::optional<LeftReplay> FindLeftReplay(const Incident& incident, const std::ve
     if (lagging != 1 || !ahead) continue;
     const Call* waits_in = BegunCall(incident, groups, comm_id, behind->rank);
     if (!waits_in) continue;
-    return LeftReplay{behind->rank,         ahead->Find(static_cast<uint32_t>(most)),
-                      ahead->stream,        waits_in,
-                      behind->stream,       group.group,
-                      behind->last_enqueued};
+    return LeftReplay{behind->rank,   ahead->Find(static_cast<uint32_t>(most)),
+                      ahead->stream,  waits_in,
+                      behind->stream, behind->last_enqueued};
   }
   return std::nullopt;
 }

@@ -16,7 +16,6 @@ struct LeftReplay {
   const CallStream* stream = nullptr;
   const Call* waits_in = nullptr;  // the rank's own
   const CallStream* own_stream = nullptr;
-  GroupIndex group = GroupIndex::none;  // of the replays
   int64_t own_replays = 0;
 };
 std::optional<LeftReplay> FindLeftReplay(const Incident& incident, const std::vector<GroupCalls>& groups);

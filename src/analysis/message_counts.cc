@@ -16,13 +16,19 @@ size_t CountBefore(const std::vector<uint32_t>& calls, uint32_t place) {
   return static_cast<size_t>(std::lower_bound(calls.begin(), calls.end(), place) - calls.begin());
 }
 
+using LinksBySender = std::map<Rank, std::vector<const P2pLink*>>;
+
 class Counter {
  public:
-  Counter(const GroupCalls& group, const std::vector<P2pLink>& links) : group_(group) {
-    for (const P2pLink& link : links)
-      if (link.source == group.source && link.counted_from_start && link.send_stream && link.recv_stream &&
-          MemberOf(link.sender) && MemberOf(link.receiver))
-        links_.push_back(&link);
+  Counter(const GroupCalls& group, const LinksBySender& by_sender) : group_(group) {
+    for (const MemberCalls& member : group.members)
+      if (member.stream) members_.emplace(member.rank, &member);
+    for (const auto& [rank, member] : members_) {
+      const auto own = by_sender.find(rank);
+      if (own == by_sender.end()) continue;
+      for (const P2pLink* link : own->second)
+        if (link->source == group.source && members_.contains(link->receiver)) links_.push_back(link);
+    }
   }
 
   std::optional<ShortExchange> Find() const {
@@ -43,18 +49,12 @@ class Counter {
   }
 
  private:
-  const MemberCalls* MemberOf(Rank rank) const {
-    const auto found =
-        std::find_if(group_.members.begin(), group_.members.end(), [&](const auto& m) { return m.rank == rank; });
-    return found != group_.members.end() && found->stream ? &*found : nullptr;
-  }
-
   // The place of a collective in its rank's stream; none when the rank has not issued it.
   std::optional<uint32_t> PlaceOf(Rank rank, uint32_t seq) const {
-    const MemberCalls* member = MemberOf(rank);
-    const Call* call = member ? member->Find(seq) : nullptr;
+    const MemberCalls& member = *members_.at(rank);
+    const Call* call = member.Find(seq);
     if (!call) return std::nullopt;
-    return static_cast<uint32_t>(call - member->stream->calls.data());
+    return static_cast<uint32_t>(call - member.stream->calls.data());
   }
 
   struct Counts {
@@ -93,9 +93,9 @@ class Counter {
     const auto counts = CountsAt(link, seq);
     const bool sends = link.sender == rank;
     ShortExchange found{.rank = rank, .peer = sends ? link.receiver : link.sender};
-    const MemberCalls* member = MemberOf(rank);
-    found.collective = member->Find(seq);
-    found.stream = member->stream;
+    const MemberCalls& member = *members_.at(rank);
+    found.collective = member.Find(seq);
+    found.stream = member.stream;
     found.own = std::min(counts->sent, counts->received);
     found.theirs = std::max(counts->sent, counts->received);
     found.peer_stream = sends ? link.recv_stream : link.send_stream;
@@ -104,15 +104,20 @@ class Counter {
   }
 
   const GroupCalls& group_;
-  std::vector<const P2pLink*> links_;
+  std::map<Rank, const MemberCalls*> members_;  // of whom there is a record
+  std::vector<const P2pLink*> links_;           // between them, whole from the beginning
 };
 
 }  // namespace
 
 std::optional<ShortExchange> FindShortExchange(const std::vector<GroupCalls>& groups,
                                                const std::vector<P2pLink>& links) {
+  LinksBySender by_sender;
+  for (const P2pLink& link : links)
+    if (link.counted_from_start && link.send_stream && link.recv_stream) by_sender[link.sender].push_back(&link);
+  if (by_sender.empty()) return std::nullopt;
   for (const GroupCalls& group : groups)
-    if (auto found = Counter(group, links).Find()) return found;
+    if (auto found = Counter(group, by_sender).Find()) return found;
   return std::nullopt;
 }
 

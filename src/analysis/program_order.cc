@@ -187,7 +187,8 @@ std::vector<Track> MakeTracks(const Incident& incident, CallSource source) {
     GroupClasses classes(incident, stream, use_names);
     PeerReader peers(incident, stream, classes);
     HoleWatch holes;
-    for (uint32_t i = 0; i < CallsToCompare(stream); ++i) {
+    const size_t count = CallsToCompare(stream);
+    for (uint32_t i = 0; i < count; ++i) {
       const Call& call = stream.calls[i];
       if (call.has(kCoalescedMember) || call.group == GroupIndex::none || IsReplay(incident, call)) continue;
       if (source == CallSource::black_box && holes.IsBehindHole(call)) break;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/left_replay.h"
+#include "rules/hang_finding.h"
 #include "rules/order_finding.h"
 #include "rules/words.h"
 
@@ -10,17 +11,7 @@ static void JudgeReplays(const Case& facts, RuleAnswer& answer) {
   for (const SourceAnalysis& source : facts.analyses.sources) {
     const auto left = FindLeftReplay(facts.incident, source.groups);
     if (!left) continue;
-    Finding finding;
-    finding.cause = "collective-skipped";
-    finding.status = Status::hang;
-    finding.severity = Severity::critical;
-    finding.confidence = Confidence::likely;
-    finding.weight = 89;
-    finding.ranks = {left->rank};
-    finding.group = left->group;
-    finding.operation = RefOf(*left->replay);
-    for (const auto& [rank, call] : source.waits.blocked_in)
-      if (rank != left->rank) finding.affected_ranks.push_back(rank);
+    Finding finding = HangFinding("collective-skipped", 89, left->rank, *left->replay, source.waits);
     finding.headline = RankWords({left->rank}) + " left out a replay of a CUDA graph: it waits in " +
                        OperationWords(facts.incident, *left->waits_in) + ", while its peers wait in " +
                        OperationWords(facts.incident, *left->replay);

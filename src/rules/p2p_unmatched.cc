@@ -3,6 +3,7 @@
 #include <map>
 
 #include "analysis/message_counts.h"
+#include "rules/hang_finding.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -65,17 +66,7 @@ void JudgeShortExchange(const Case& facts, RuleAnswer& answer) {
     if (!source.differences.empty()) continue;
     const auto found = FindShortExchange(source.groups, source.links);
     if (!found) continue;
-    Finding finding;
-    finding.cause = "p2p-unmatched";
-    finding.status = Status::hang;
-    finding.severity = Severity::critical;
-    finding.confidence = Confidence::likely;
-    finding.weight = 87;
-    finding.ranks = {found->rank};
-    finding.group = found->message->group;
-    finding.operation = RefOf(*found->message);
-    for (const auto& [rank, call] : source.waits.blocked_in)
-      if (rank != found->rank) finding.affected_ranks.push_back(rank);
+    Finding finding = HangFinding("p2p-unmatched", 87, found->rank, *found->message, source.waits);
     finding.headline = RankWords({found->rank}) + " left messages out: before " +
                        OperationWords(facts.incident, *found->collective) + " it exchanged " +
                        std::to_string(found->own) + " with " + RankWords({found->peer}) + ", which exchanged " +

@@ -273,8 +273,9 @@ class Importer {
   }
 
   bool IsQueuedBesideGraphs(const BlackBoxOp& entry) const {
+    if (!IsUnplanned(entry)) return false;
     const BlackBoxComm* comm = box_.CommOf(entry.op);
-    return comm != nullptr && comm->comm.replays > 0 && IsUnplanned(entry);
+    return comm != nullptr && comm->comm.replays > 0;
   }
 
   // The host left NCCL without a plan for the operation: the call failed, no GPU will ever get it.
