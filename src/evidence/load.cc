@@ -132,9 +132,11 @@ constexpr int kMostLayers = 3;
 
 Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool mapped, int layer = 0);
 
+// Of a file whose text has to be copied out of something else.
+constexpr size_t kMostText = size_t{512} << 20;
+
 // Nobody knew the file as it is; without its zero bytes somebody may.
 std::optional<Fragment> ReadBesidesZeros(std::string_view path, std::string_view bytes, bool cut) {
-  constexpr size_t kMostText = size_t{512} << 20;
   if (!HasZeros(bytes.substr(0, kPrefixBytes))) return std::nullopt;
   const std::string peek = PeekBesidesZeros(bytes, kPrefixBytes);
   if (peek.empty() || Detect(peek, path).readers.empty()) return std::nullopt;
@@ -152,7 +154,6 @@ std::optional<Fragment> ReadBesidesZeros(std::string_view path, std::string_view
 
 // The lines of a log that a collector put envelopes around.
 std::optional<Fragment> ReadUnwrapped(std::string_view path, std::string_view bytes, bool cut, int layer) {
-  constexpr size_t kMostText = size_t{512} << 20;
   const Envelope envelope = FindEnvelope(bytes.substr(0, kPrefixBytes));
   if (envelope == Envelope::none) return std::nullopt;
   const Unwrapped inner = TakeOutOfEnvelope(bytes, envelope, kMostText);
