@@ -8,7 +8,7 @@ using box::Peer;
 using box::ProxySlot;
 
 constexpr uint32_t kNoSlot = 0xffffffffu;
-constexpr int kClaimTries = 16;
+constexpr int kProxyClaimTries = 16;
 constexpr int kPeerTries = 16;
 constexpr int kLaneShift = 56;
 
@@ -21,7 +21,7 @@ ProxySlot* FindProxy(OpenBox& box, EventHandle handle) {
 }
 
 ProxySlot* ClaimProxy(OpenBox& box, uint32_t* index, uint32_t* generation) {
-  for (int tries = 0; tries < kClaimTries; ++tries) {
+  for (int tries = 0; tries < kProxyClaimTries; ++tries) {
     const uint64_t serial = Add(box.header->proxy_next, ProbeStep(tries));
     *index = static_cast<uint32_t>(serial) & box.proxy_mask;
     *generation = static_cast<uint32_t>(serial >> box.proxy_shift);

@@ -105,13 +105,13 @@ const MemberCalls* MemberOf(const GroupCalls& group, Rank rank) {
 
 // Compares how two orders go on: odd[seq + odd_shift + k] against usual[seq + usual_shift + k]. Counts places that
 // agree before the first that does not; an end of either record ends the comparison without a verdict.
-struct Continuation {
+struct CallContinuation {
   int agree = 0;
   bool broke = false;
 };
-Continuation Follow(const MemberCalls& odd, const MemberCalls& usual, uint32_t seq, uint32_t odd_shift,
-                    uint32_t usual_shift) {
-  Continuation result;
+CallContinuation Follow(const MemberCalls& odd, const MemberCalls& usual, uint32_t seq, uint32_t odd_shift,
+                        uint32_t usual_shift) {
+  CallContinuation result;
   constexpr uint32_t kLook = 12;
   for (uint32_t k = 0; k < kLook; ++k) {
     const Call* a = odd.Find(seq + odd_shift + k);
@@ -169,15 +169,15 @@ uint32_t RoundLeftOut(const MemberCalls& odd, const MemberCalls& usual, uint32_t
   return 0;
 }
 
-void ReadContinuation(const GroupCalls& group, CallDifference& difference) {
+void ReadCallContinuation(const GroupCalls& group, CallDifference& difference) {
   if (difference.odd.empty()) return;
   const MemberCalls* odd = MemberOf(group, difference.odd.front());
   const MemberCalls* usual = MemberOf(group, difference.sides[0].ranks.front());
   if (!odd || !usual) return;
-  const Continuation same = Follow(*odd, *usual, difference.seq, 1, 1);
+  const CallContinuation same = Follow(*odd, *usual, difference.seq, 1, 1);
   if (!same.broke && same.agree > 0) return;  // goes on in step: this one call was another
-  const Continuation skipped = Follow(*odd, *usual, difference.seq, 0, 1);
-  const Continuation extra = Follow(*odd, *usual, difference.seq, 1, 0);
+  const CallContinuation skipped = Follow(*odd, *usual, difference.seq, 0, 1);
+  const CallContinuation extra = Follow(*odd, *usual, difference.seq, 1, 0);
   if (!skipped.broke && skipped.agree > same.agree && skipped.agree >= extra.agree)
     difference.reading = CallDifference::Reading::skipped;
   if (!extra.broke && extra.agree > same.agree && extra.agree > skipped.agree)
@@ -214,7 +214,7 @@ std::optional<CallDifference> FirstDifference(const GroupCalls& group) {
     if (difference.sides.size() < 2) continue;
     NameTheOdd(group, difference);
     difference.aspect = *Compare(*difference.sides[0].call, *difference.sides[1].call);
-    ReadContinuation(group, difference);
+    ReadCallContinuation(group, difference);
     for (const CallSide& side : difference.sides) {
       const int64_t enter = side.call->enter_wall_ns;
       if (enter != kNoTime && (difference.enter_wall_ns == kNoTime || enter < difference.enter_wall_ns))

@@ -8,8 +8,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-
 const GroupCalls& Of(const std::vector<GroupCalls>& all, GroupIndex group) {
   static const GroupCalls kNone;
   for (const GroupCalls& one : all)

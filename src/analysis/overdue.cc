@@ -9,7 +9,7 @@
 namespace tacet {
 namespace {
 
-constexpr int64_t kLeastNs = int64_t{3} * 1'000'000'000;
+constexpr int64_t kLeastOverdueNs = int64_t{3} * 1'000'000'000;
 constexpr int64_t kTimesNormal = 5;
 constexpr size_t kLeastEnds = 20;  // fewer tell nothing about what is normal
 
@@ -54,7 +54,7 @@ bool IsOverdue(const Incident& incident) {
     all.now_ns = std::max(all.now_ns, one.now_ns);
     all.ends = std::max(all.ends, one.ends);
   }
-  return all.ends >= kLeastEnds && all.now_ns >= kLeastNs && all.now_ns / kTimesNormal >= all.longest_ns;
+  return all.ends >= kLeastEnds && all.now_ns >= kLeastOverdueNs && all.now_ns / kTimesNormal >= all.longest_ns;
 }
 
 bool HasEndedNothing(const CallStream& stream) {

@@ -15,8 +15,8 @@ namespace {
 using Kind = Divergence::Kind;
 using Order = std::vector<SketchedCall>;
 
-struct Compared {
-  explicit Compared(JobSketch& job, CallSource source = CallSource::flight_recorder)
+struct ComparedPrograms {
+  explicit ComparedPrograms(JobSketch& job, CallSource source = CallSource::flight_recorder)
       : incident(job.Finish()), all(CompareProgramOrder(incident, source)) {}
   Incident incident;
   std::vector<Divergence> all;
@@ -41,7 +41,7 @@ Order Steps(int count, GroupIndex a, GroupIndex b) {
 TEST(ProgramOrder, EqualOrdersDoNotDiverge) {
   JobSketch job(6);
   for (int32_t r = 0; r < 6; ++r) IssueOrder(job, r, Steps(20, kWorld, kWorld));
-  EXPECT_TRUE(Compared(job).all.empty());
+  EXPECT_TRUE(ComparedPrograms(job).all.empty());
 }
 
 struct Deviation {
@@ -85,7 +85,7 @@ TEST_P(Deviations, AreFoundAtRandomPlacesInRandomMixesOfRoles) {
       const Order usual = Steps(steps, group, group);
       IssueOrder(job, r, r == odd ? Deviate(usual, GetParam().kind, at) : usual);
     }
-    const Compared compared(job);
+    const ComparedPrograms compared(job);
     ASSERT_EQ(compared.all.size(), 1u) << "trial " << trial;
     const Divergence& found = compared.all[0];
     EXPECT_EQ(found.kind, GetParam().kind) << "trial " << trial << " at " << at;
@@ -100,7 +100,7 @@ TEST_P(Deviations, AreNotReportedBeforeAHistoryIsShared) {
   JobSketch job(4);
   const Order usual = Steps(10, kWorld, kWorld);
   for (int32_t r = 0; r < 4; ++r) IssueOrder(job, r, r == 2 ? Deviate(usual, GetParam().kind, 3) : usual);
-  EXPECT_TRUE(Compared(job).all.empty());
+  EXPECT_TRUE(ComparedPrograms(job).all.empty());
 }
 
 TEST(ProgramOrder, RolesThatDifferFromTheBeginningAreNotBlamed) {
@@ -110,7 +110,7 @@ TEST(ProgramOrder, RolesThatDifferFromTheBeginningAreNotBlamed) {
   std::reverse(b.begin(), b.end());
   for (int32_t r = 0; r < 6; ++r) IssueOrder(job, r, a);
   IssueOrder(job, 6, b);
-  EXPECT_TRUE(Compared(job).all.empty());
+  EXPECT_TRUE(ComparedPrograms(job).all.empty());
 }
 
 TEST(ProgramOrder, ARoleThatNeverFindsBackIsARole) {
@@ -123,20 +123,20 @@ TEST(ProgramOrder, ARoleThatNeverFindsBackIsARole) {
     for (int32_t r = 0; r < 4; ++r) IssueOrder(job, r, Steps(1, kWorld, kWorld));
     for (int32_t r = 4; r < 6; ++r) job.Issue(r, {.kind = OpKind::all_to_all, .group = side});
   }
-  EXPECT_TRUE(Compared(job).all.empty());
+  EXPECT_TRUE(ComparedPrograms(job).all.empty());
 }
 
 TEST(ProgramOrder, HalfAgainstHalfIsNotAFault) {
   JobSketch job(6);
   const Order usual = Steps(12, kWorld, kWorld);
   for (int32_t r = 0; r < 6; ++r) IssueOrder(job, r, r < 3 ? usual : Deviate(usual, Kind::skipped, 20));
-  EXPECT_TRUE(Compared(job).all.empty());
+  EXPECT_TRUE(ComparedPrograms(job).all.empty());
 }
 
 TEST(ProgramOrder, ARecordThatEndsEarlierDoesNotDiverge) {
   JobSketch job(5);
   for (int32_t r = 0; r < 5; ++r) IssueOrder(job, r, Steps(r == 1 ? 5 : 12, kWorld, kWorld));
-  EXPECT_TRUE(Compared(job).all.empty());
+  EXPECT_TRUE(ComparedPrograms(job).all.empty());
 }
 
 TEST(ProgramOrder, RecordsThatLostTheirBeginningAreLinedUp) {
@@ -154,7 +154,7 @@ TEST(ProgramOrder, RecordsThatLostTheirBeginningAreLinedUp) {
       stream.from_start = false;
       stream.calls.erase(stream.calls.begin(), stream.calls.begin() + static_cast<ptrdiff_t>(random() % 30));
     }
-    const Compared compared(job);
+    const ComparedPrograms compared(job);
     if (!fault) {
       EXPECT_TRUE(compared.all.empty()) << "trial " << trial;
       continue;
@@ -165,14 +165,14 @@ TEST(ProgramOrder, RecordsThatLostTheirBeginningAreLinedUp) {
   }
 }
 
-TEST(ProgramOrder, DumpsOfActiveCallsCannotBeCompared) {
+TEST(ProgramOrder, DumpsOfActiveCallsCannotBeComparedPrograms) {
   JobSketch job(5);
   const Order usual = Steps(12, kWorld, kWorld);
   for (int32_t r = 0; r < 5; ++r) {
     IssueOrder(job, r, r == 2 ? Deviate(usual, Kind::extra, 20) : usual);
     job.StreamOf(r).only_active = true;
   }
-  EXPECT_TRUE(Compared(job).all.empty());
+  EXPECT_TRUE(ComparedPrograms(job).all.empty());
 }
 
 TEST(ProgramOrder, NeighboursInAPipelineAreEqualInRole) {
@@ -186,7 +186,7 @@ TEST(ProgramOrder, NeighboursInAPipelineAreEqualInRole) {
       if (r == 3 && m == 7) job.Issue(r, {.kind = OpKind::send, .peer = r + 1});
     }
   }
-  const Compared compared(job);
+  const ComparedPrograms compared(job);
   ASSERT_EQ(compared.all.size(), 1u);
   EXPECT_EQ(compared.all[0].odd, Ranks({3}));
   EXPECT_EQ(compared.all[0].kind, Kind::extra);
@@ -211,7 +211,7 @@ TEST(ProgramOrder, AnAllToAllIsOneStepWhereverTheRankStands) {
         if (!(r == odd && step == 9)) job.Issue(r, {.kind = OpKind::all_reduce});
       }
     }
-    const Compared compared(job, CallSource::nccl_log);
+    const ComparedPrograms compared(job, CallSource::nccl_log);
     if (odd < 0) {
       EXPECT_TRUE(compared.all.empty());
       continue;
@@ -235,14 +235,14 @@ TEST(ProgramOrder, AnExchangeWithBothNeighboursIsOneStepAroundTheRing) {
       job.Issue(r, {.kind = OpKind::all_reduce});
     }
   }
-  const Compared compared(job, CallSource::nccl_log);
+  const ComparedPrograms compared(job, CallSource::nccl_log);
   ASSERT_EQ(compared.all.size(), 1u);
   EXPECT_EQ(compared.all[0].odd, Ranks({2}));
   EXPECT_EQ(compared.all[0].kind, Kind::skipped);
 }
 
 // A box without room for an operation goes on behind it.
-TEST(ProgramOrder, WhatComesBehindAHoleIsNotCompared) {
+TEST(ProgramOrder, WhatComesBehindAHoleIsNotComparedPrograms) {
   JobSketch job(4, {CallSource::black_box});
   const GroupIndex pairs = job.AddGroup("pair", {0, 1, 2, 3});
   for (int i = 0; i < 40; ++i) {
@@ -262,7 +262,7 @@ TEST(ProgramOrder, WhatComesBehindAHoleIsNotCompared) {
   EXPECT_FALSE(CompareProgramOrder(incident, CallSource::black_box).empty());
 }
 
-TEST(ProgramOrder, ABatchWhoseClosingEntryIsLostIsNotCompared) {
+TEST(ProgramOrder, ABatchWhoseClosingEntryIsLostIsNotComparedPrograms) {
   for (const bool cut : {true, false}) {
     JobSketch job(4);
     for (int i = 0; i < 20; ++i) job.IssueAll({.kind = OpKind::coalesced, .flags = kPointToPoint | kCoalescedEnd});
@@ -309,7 +309,7 @@ TEST(ProgramOrder, StagesThatLeaveTheirWarmUpOneByOneAreNotOdd) {
       RunSchedule(job, stages, 2 * stages);
       job.IssueAll({.kind = OpKind::all_gather});
     }
-    EXPECT_TRUE(Compared(job).all.empty()) << stages;
+    EXPECT_TRUE(ComparedPrograms(job).all.empty()) << stages;
   }
 }
 
@@ -325,7 +325,7 @@ TEST(ProgramOrder, ABatchIsWhatIsInItInWhateverOrder) {
         job.Issue(r, {.kind = turn % 4 == 3 ? OpKind::all_gather : OpKind::all_reduce});
       }
     }
-    const Compared compared(job);
+    const ComparedPrograms compared(job);
     ASSERT_EQ(compared.all.size(), skips ? 1u : 0u);
     if (!skips) continue;
     EXPECT_EQ(compared.all[0].odd, Ranks({4}));
@@ -344,7 +344,7 @@ TEST(ProgramOrder, ReplaysOfGraphsAreNoPartOfIt) {
       if (r != 1) job.Issue(r, {.kind = OpKind::all_gather});
     }
   }
-  EXPECT_TRUE(Compared(job, CallSource::black_box).all.empty());
+  EXPECT_TRUE(ComparedPrograms(job, CallSource::black_box).all.empty());
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-
 struct Read {
   explicit Read(JobSketch& job)
       : incident(job.Finish()), life(ReadSignsOfLife(incident)), outcome(ReadOutcome(incident, life)) {}

@@ -8,9 +8,9 @@ namespace tacet {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kBeats = 3;                   // that many may be late on a busy machine
-constexpr int64_t kLeastNs = 3 * kSecond;       // however fast it beats
-constexpr int64_t kOtherHostNs = 10 * kSecond;  // clocks of hosts differ, and so do the times their boxes are copied
+constexpr int64_t kBeats = 3;                     // that many may be late on a busy machine
+constexpr int64_t kLeastSilenceNs = 3 * kSecond;  // however fast it beats
+constexpr int64_t kOtherHostNs = 10 * kSecond;    // clocks of hosts differ, and so do the times their boxes are copied
 // A killed process may hang in the kernel for as long as a driver needs to tear it down.
 constexpr int64_t kTearDownNs = 60 * kSecond;
 
@@ -58,7 +58,7 @@ bool IsSnapshot(const Incident& incident, const Pulse& pulse, int64_t patience) 
 
 bool IsOutlived(const Incident& incident, const Pulse& pulse, const LatestBeats& beats) {
   const int64_t own = pulse.last_beat_wall_ns;
-  int64_t patience = std::max(kBeats * pulse.interval_ns, kLeastNs);
+  int64_t patience = std::max(kBeats * pulse.interval_ns, kLeastSilenceNs);
   int64_t other = kNoTime;
   if (const auto near = beats.by_host.find(HostOf(incident, pulse)); near != beats.by_host.end())
     other = LatestBeats::Other(near->second, own);

@@ -8,8 +8,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-
 struct Standing {
   explicit Standing(JobSketch& job)
       : incident(job.Finish()), analyses(Analyse(incident)), view(FindStandstills(incident, analyses)) {}

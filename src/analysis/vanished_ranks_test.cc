@@ -28,8 +28,8 @@ JobSketch Gone(int32_t world, int32_t rank) {
   return job;
 }
 
-struct Read {
-  explicit Read(JobSketch& job) : incident(job.Finish()), signs(ReadSignsOfLife(incident)) {}
+struct VanishedRead {
+  explicit VanishedRead(JobSketch& job) : incident(job.Finish()), signs(ReadSignsOfLife(incident)) {}
   std::vector<Rank> Vanished() const {
     std::vector<Rank> ranks;
     for (const auto& [rank, life] : signs.ranks)
@@ -49,7 +49,7 @@ struct Read {
 TEST(VanishedRanks, TheOnlyRankWithoutAWordIsGoneAndItsPeersErrorsAreAftershocks) {
   for (const auto& [world, rank] : {std::pair{2, 1}, std::pair{4, 0}, std::pair{4, 2}, std::pair{64, 63}}) {
     JobSketch job = Gone(world, rank);
-    const Read read(job);
+    const VanishedRead read(job);
     EXPECT_EQ(read.Vanished(), Ranks({rank})) << world;
     EXPECT_TRUE(read.Faulty().empty()) << world;
     EXPECT_NE(read.signs.Of(Rank{(rank + 1) % world})->shared_gpu_error, nullptr);
@@ -59,7 +59,7 @@ TEST(VanishedRanks, TheOnlyRankWithoutAWordIsGoneAndItsPeersErrorsAreAftershocks
 TEST(VanishedRanks, AToldEndExplainsTheSameErrors) {
   JobSketch job = Gone(4, 2);
   job.Say(2, EventKind::process_exited).value = -9;
-  const Read read(job);
+  const VanishedRead read(job);
   EXPECT_TRUE(read.Faulty().empty());
 }
 
@@ -71,7 +71,7 @@ TEST(VanishedRanks, AKernelsOwnBugOnOneRankStaysItsFault) {
   FailOnGpu(job, 1);
   job.Wait(kSecondNs);
   LoseAPeer(job, 0);
-  const Read read(job);
+  const VanishedRead read(job);
   EXPECT_TRUE(read.Vanished().empty());
   EXPECT_EQ(read.Faulty(), Ranks({1}));
 }
@@ -82,7 +82,7 @@ TEST(VanishedRanks, AnErrorOnAllRanksStaysTheirFault) {
   job.GiveOutputs();
   for (int32_t r = 0; r < 4; ++r) FailOnGpu(job, r);
   LoseAPeer(job, 0);
-  const Read read(job);
+  const VanishedRead read(job);
   EXPECT_TRUE(read.Vanished().empty());
   EXPECT_EQ(read.Faulty(), RankRange(0, 4));
 }
@@ -93,7 +93,7 @@ TEST(VanishedRanks, AnExceptionOfSomebodyExplainsTheClosedConnections) {
   job.GiveOutputs();
   job.Say(3, EventKind::exception).subject = "ValueError";
   for (const int32_t r : {0, 2}) LoseAPeer(job, r);
-  EXPECT_TRUE(Read(job).Vanished().empty());
+  EXPECT_TRUE(VanishedRead(job).Vanished().empty());
 }
 
 TEST(VanishedRanks, ConnectionsThatAnAbortClosedSayNothing) {
@@ -103,14 +103,14 @@ TEST(VanishedRanks, ConnectionsThatAnAbortClosedSayNothing) {
   for (const int32_t r : {0, 1, 2}) job.TimeOut(r, 6);
   job.Wait(kSecondNs);
   for (const int32_t r : {0, 2}) LoseAPeer(job, r);
-  EXPECT_TRUE(Read(job).Vanished().empty());
+  EXPECT_TRUE(VanishedRead(job).Vanished().empty());
 }
 
 TEST(VanishedRanks, OfOneKindOfFileAloneNothingIsConcluded) {
   JobSketch job(4, {});
   job.GiveOutputs();
   for (const int32_t r : {0, 1, 2}) job.Say(r, EventKind::connection_lost);
-  EXPECT_TRUE(Read(job).Vanished().empty());
+  EXPECT_TRUE(VanishedRead(job).Vanished().empty());
 }
 
 // By one kind of file: it counts only for a rank that records show to be waited for.
@@ -122,7 +122,7 @@ TEST(VanishedRanks, TheOnlyRankWithoutAVoiceFellSilentWhenConnectionsClosedFirst
     job.Wait(kSecondNs);
     for (const int32_t r : {0, 1, 2}) LoseAPeer(job, r);
     if (closed_first) job.Say(3, EventKind::progress);
-    const Read read(job);
+    const VanishedRead read(job);
     EXPECT_FALSE(read.signs.Of(Rank{3})->vanished && !closed_first);
     EXPECT_EQ(read.signs.Of(Rank{3})->fell_silent, closed_first);
     EXPECT_FALSE(read.signs.Of(Rank{0})->fell_silent);
@@ -133,7 +133,7 @@ TEST(VanishedRanks, NobodyFellSilentWhileSomebodyElseHasNoVoiceEither) {
   JobSketch job(8, {CallSource::nccl_log});
   job.Rounds(5);
   for (const int32_t r : {0, 1, 2, 3, 4, 5}) LoseAPeer(job, r);
-  const Read read(job);
+  const VanishedRead read(job);
   for (const int32_t r : {6, 7}) EXPECT_FALSE(read.signs.Of(Rank{r})->fell_silent);
 }
 
@@ -147,7 +147,7 @@ TEST(VanishedRanks, BetweenOneErrorAndOneSilenceNobodyIsNamedUnlessTheErrorCameF
     for (const int32_t r : {1, 3}) LoseAPeer(job, r);
     job.Wait(kSecondNs);
     if (!error_first) FailOnGpu(job, 0);
-    const Read read(job);
+    const VanishedRead read(job);
     EXPECT_TRUE(read.Vanished().empty());
     EXPECT_FALSE(read.signs.Of(Rank{2})->fell_silent);
     EXPECT_EQ(read.Faulty(), error_first ? Ranks({0}) : Ranks({}));
@@ -161,7 +161,7 @@ TEST(VanishedRanks, AnErrorBesideFilesThatEndEarlyMayBeAnAftershock) {
     job.GiveOutputs();
     FailOnGpu(job, 0);
     job.StreamOf(3, CallSource::nccl_log).cut = cut;
-    EXPECT_EQ(Read(job).Faulty(), cut ? Ranks({}) : Ranks({0}));
+    EXPECT_EQ(VanishedRead(job).Faulty(), cut ? Ranks({}) : Ranks({0}));
   }
 }
 
@@ -172,7 +172,7 @@ TEST(VanishedRanks, ErrorsOfSeveralAreAftershocksThoughWhoWentCannotBeTold) {
   job.GiveOutputs();
   LoseAPeer(job, 1);
   for (const int32_t r : {1, 3}) FailOnGpu(job, r);
-  const Read read(job);
+  const VanishedRead read(job);
   EXPECT_TRUE(read.Vanished().empty());
   EXPECT_TRUE(read.Faulty().empty());
 }
@@ -180,7 +180,7 @@ TEST(VanishedRanks, ErrorsOfSeveralAreAftershocksThoughWhoWentCannotBeTold) {
 TEST(VanishedRanks, WhileAnothersFilesAreMissingNobodyIsNamed) {
   JobSketch job = Gone(8, 3);
   job.LoseEverything(6);
-  EXPECT_TRUE(Read(job).Vanished().empty());
+  EXPECT_TRUE(VanishedRead(job).Vanished().empty());
 }
 
 TEST(VanishedRanks, TwoOfSixAreGoneWhereAllOthersLostTheirMemory) {
@@ -189,7 +189,7 @@ TEST(VanishedRanks, TwoOfSixAreGoneWhereAllOthersLostTheirMemory) {
   job.GiveOutputs();
   job.Wait(kSecondNs);
   for (const int32_t r : job.AllBut({1, 4})) FailOnGpu(job, r);
-  const Read read(job);
+  const VanishedRead read(job);
   EXPECT_EQ(read.Vanished(), Ranks({1, 4}));
   EXPECT_TRUE(read.Faulty().empty());
 }
@@ -203,7 +203,7 @@ TEST(VanishedRanks, WhoeverMissesTheStoreIsAlive) {
   LoseAPeer(job, 1);
   FailOnGpu(job, 1);
   for (const int32_t r : {2, 3}) job.Say(r, EventKind::store_lost);
-  const Read read(job);
+  const VanishedRead read(job);
   EXPECT_EQ(read.Vanished(), Ranks({0}));
   EXPECT_TRUE(read.Faulty().empty());
 }
@@ -214,7 +214,7 @@ TEST(VanishedRanks, AnErrorOfTheProgramComesBeforeTheLossOfItsMemory) {
   job.GiveOutputs();
   for (const int32_t r : {0, 3, 4, 5, 6}) job.Say(r, EventKind::exception).subject = "ValueError";
   for (const int32_t r : {1, 2}) FailOnGpu(job, r);
-  EXPECT_EQ(Read(job).Faulty(), Ranks({0, 3, 4, 5, 6}));
+  EXPECT_EQ(VanishedRead(job).Faulty(), Ranks({0, 3, 4, 5, 6}));
 }
 
 TEST(VanishedRanks, ABlackBoxIsNoLastWord) {
@@ -228,7 +228,7 @@ TEST(VanishedRanks, ABlackBoxIsNoLastWord) {
       LoseAPeer(job, r);
       FailOnGpu(job, r);
     }
-    EXPECT_EQ(Read(job).Vanished(), source == CallSource::black_box ? Ranks({2}) : Ranks({}))
+    EXPECT_EQ(VanishedRead(job).Vanished(), source == CallSource::black_box ? Ranks({2}) : Ranks({}))
         << static_cast<int>(source);
   }
 }
@@ -245,7 +245,7 @@ TEST(VanishedRanks, WhoHasNoLogOfWarningsWherePeersHaveOneIsSilentTwice) {
       else
         job.Say(r, EventKind::connection_lost);
     }
-    return Read(job).Vanished();
+    return VanishedRead(job).Vanished();
   };
   EXPECT_EQ(vanished(true), Ranks({2}));
   EXPECT_EQ(vanished(false), Ranks({}));

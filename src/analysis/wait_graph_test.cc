@@ -13,9 +13,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-constexpr SketchedCall kEnqueued{.state = CallState::enqueued};
-
 struct Waiting {
   explicit Waiting(JobSketch& job, CallSource source = CallSource::flight_recorder)
       : incident(job.Finish()),

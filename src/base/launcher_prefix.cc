@@ -10,7 +10,6 @@ namespace {
 
 using Kind = LauncherPrefix::Kind;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsWordCharacter(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
 }

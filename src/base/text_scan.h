@@ -11,6 +11,9 @@ namespace tacet {
 // Small steps over a line of text: each Take* removes what it read from the front of `text`, or leaves it untouched and
 // says so. Cheaper and clearer than regular expressions for fixed formats.
 
+inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+inline bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
 inline bool TakeLiteral(std::string_view& text, std::string_view literal) {
   if (!text.starts_with(literal)) return false;
   text.remove_prefix(literal.size());

@@ -36,7 +36,7 @@ std::string Bullets(const std::vector<std::string_view>& items) {
 }
 
 // docs/causes.md is written from here, so that it cannot differ from what the tool says.
-std::string AllAsMarkdown() {
+std::string CausesAsMarkdown() {
   std::string out = "# Causes\n\nWritten by `tacet explain --markdown`; edit the rule files instead.\n";
   for (const Rule* rule : AllRules()) {
     out += "\n## " + std::string(rule->id) + "\n\n**" + std::string(rule->title) + ".** " + std::string(rule->meaning) +
@@ -51,7 +51,7 @@ int RunExplain(const std::vector<std::string>& arguments) {
   if (!options) return Complain(options.error());
   std::string out;
   if (options->Has("--markdown")) {
-    out = AllAsMarkdown();
+    out = CausesAsMarkdown();
   } else if (options->Has("--list")) {
     for (const Rule* rule : AllRules())
       out += std::string(rule->id) + std::string(rule->id.size() < 32 ? 32 - rule->id.size() : 1, ' ') +

@@ -32,7 +32,7 @@ std::string Overview() {
 }
 
 // docs/commands.md is written from here, so that it cannot differ from what the tool says.
-std::string AllAsMarkdown() {
+std::string CommandsAsMarkdown() {
   std::string out = "# Commands\n\nWritten by `tacet help --markdown`; edit the commands' help instead.\n";
   for (const Command* command : AllCommands())
     out += "\n## " + std::string(command->name) + "\n\n" + std::string(command->summary) + ".\n\n```text\n" +
@@ -47,7 +47,7 @@ int Run(const std::vector<std::string>& arguments) {
   }
   const std::string& name = arguments[0];
   if (name == "help" && arguments.size() == 2 && arguments[1] == "--markdown")
-    return WriteOutput("", AllAsMarkdown()) ? kHealthy : kUsage;
+    return WriteOutput("", CommandsAsMarkdown()) ? kHealthy : kUsage;
   if (name == "--help" || name == "-h" || name == "help") return WriteOutput("", Overview()) ? kHealthy : kUsage;
   if (name == "--version" || name == "version") return WriteOutput("", "tacet " TACET_VERSION "\n") ? kHealthy : kUsage;
   for (const Command* command : AllCommands()) {

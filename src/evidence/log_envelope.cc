@@ -13,8 +13,6 @@ namespace {
 
 constexpr size_t kLinesLookedAt = 60;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // 2016-10-06T00:17:09.669794202Z stdout F log content 1
 // 2016-10-06T00:17:09.669794203+02:00 stderr P the first half of a long line
 bool TakeCriHead(std::string_view& line, bool* partial) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/clock.h"
 #include "base/json_writer.h"
 #include "live/state_metrics.h"
 
@@ -15,15 +16,6 @@ namespace {
 
 constexpr int kHttpThreads = 8;
 constexpr uint32_t kNewestRecords = 256, kMostNewestRecords = 32768;
-
-int64_t WallNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-int64_t MonotonicNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string OwnHostName() {
   char name[256] = {};

@@ -5,15 +5,12 @@
 #include <chrono>
 #include <map>
 
+#include "base/clock.h"
+
 namespace tacet {
 namespace {
 
 constexpr int64_t kLongestPauseNs = 10'000'000'000;
-
-int64_t MonotonicNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 

@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
+
 namespace tacet {
 namespace {
 
 constexpr int64_t kFarewellNs = 3'000'000'000;
-
-int64_t MonotonicNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "live/fetch_window.h"
 #include "live/job_runs.h"
@@ -16,19 +17,10 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kLookEveryNs = kSecond / 2;
 constexpr int64_t kReadSourceEveryNs = 15 * kSecond;
-constexpr int kHttpThreads = 8;
+constexpr int kServerThreads = 8;
 constexpr unsigned kFetchThreads = 16;
 // Boxes are fetched once and matter more than a brief state: a node that is busy dying may take its time.
 constexpr HttpLimits kFetchLimits{.connect_ms = 1500, .whole_ms = 10000, .most_bytes = uint64_t{64} << 20};
-
-int64_t WallNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-int64_t MonotonicNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // A job that runs on may still compute nonsense: one rank skipped a call, sizes differ. So its boxes are read now and
 // then, the more seldom the larger the job.
@@ -85,7 +77,7 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   server->agent_count_ = listing.agents.size();
   server->poll_ = std::make_unique<AgentPoll>(listing.agents, server->options_.poll);
   server->LookOnce();
-  auto http = HttpServer::Start(server->options_.listen, kHttpThreads,
+  auto http = HttpServer::Start(server->options_.listen, kServerThreads,
                                 [raw = server.get()](const HttpRequest& request) { return raw->Answer(request); });
   if (!http) return http.error();
   server->server_ = std::move(*http);

@@ -7,18 +7,13 @@
 #include <set>
 #include <tuple>
 
+#include "live/fetch_window.h"
 #include "live/operation_metrics.h"
 
 namespace tacet {
 namespace {
 
 constexpr std::string_view kCauseNames[] = {"own_gpu", "peer_credit", "network", "data"};
-
-uint64_t IssuedBy(const BoxState& box) {
-  uint64_t issued = 0;
-  for (const CommState& comm : box.comms) issued += comm.issued;
-  return issued;
-}
 
 // The longest that a network step of an operation in flight has waited so far, by cause. The sums of the box grow only
 // when a step is done, which in a hang it never is.

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "model/file_rank.h"
 #include "model/identity.h"
 
 namespace tacet {
@@ -40,11 +41,6 @@ bool NamesHost(std::string_view path, std::string_view host) {
     if ((at == 0 || !IsWordCharacter(path[at - 1])) && (end == path.size() || !IsWordCharacter(path[end]))) return true;
   }
   return false;
-}
-
-std::string_view FolderOf(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
 }
 
 int64_t ParseHex(std::string_view text) {

@@ -10,7 +10,6 @@
 namespace tacet {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return c >= 'a' && c <= 'z'; }
 bool IsSeparator(char c) { return c == '_' || c == '-' || c == '.' || c == '=' || c == ':'; }
 
@@ -156,6 +155,11 @@ std::optional<Rank> RankFromPath(std::string_view path) {
   }
   if (auto rank = LoneNumber(name)) return rank;
   return FromNumberedFolder(name, folders);
+}
+
+std::string_view FolderOf(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
 }
 
 }  // namespace tacet

@@ -9,8 +9,11 @@
 namespace tacet {
 
 // The rank a file name tells: "nccl_trace_rank_3", "stdout_rank3.log", "rank-3/stderr.log", "_dump_12.json",
-// "attempt_0/3/stdout.log", "worker3.out", "3.log". Nothing when the name has no such number. Looks at the file name first,
-// then at its nearest folders; a number right after "rank" wins over any other.
+// "attempt_0/3/stdout.log", "worker3.out", "3.log". Nothing when the name has no such number. Looks at the file name
+// first, then at its nearest folders; a number right after "rank" wins over any other.
 std::optional<Rank> RankFromPath(std::string_view path);
+
+// "a/b/c.log" -> "a/b"; empty where the path has no folder.
+std::string_view FolderOf(std::string_view path);
 
 }  // namespace tacet

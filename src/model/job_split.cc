@@ -2,6 +2,7 @@
 #include "model/job_split.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <set>
@@ -11,6 +12,8 @@
 namespace tacet {
 namespace {
 
+// A folder makes its files part of a job. Folders that merely number a rank ("attempt_0/3/stdout.log", "rank3/…",
+// "inspector/…" beside others) are not jobs of their own: they only become so when their claims collide.
 struct Folder {
   std::string name;
   std::vector<size_t> members;
@@ -18,13 +21,6 @@ struct Folder {
   std::set<uint64_t> comms;
   size_t job = SIZE_MAX;
 };
-
-// The folder that makes a file part of a job. Folders that merely number a rank ("attempt_0/3/stdout.log", "rank3/…",
-// "inspector/…" beside others) are not jobs of their own: they only become so when their claims collide.
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash);
-}
 
 void Claim(const Fragment& fragment, Folder& folder) {
   for (const Speaker& speaker : fragment.speakers) {
@@ -76,7 +72,8 @@ std::map<std::string, std::vector<Circle>> FindCircles(const std::vector<Fragmen
     if (fragments[i].format != "black_box") continue;
     for (const Group& group : fragments[i].groups) {
       if (group.comm_id == 0) continue;
-      const size_t a = root(first.emplace(std::pair(FolderOf(fragments[i].path), group.comm_id), i).first->second);
+      const size_t a =
+          root(first.emplace(std::pair(std::string(FolderOf(fragments[i].path)), group.comm_id), i).first->second);
       const size_t b = root(i);
       parent[std::max(a, b)] = std::min(a, b);
     }
@@ -85,7 +82,7 @@ std::map<std::string, std::vector<Circle>> FindCircles(const std::vector<Fragmen
   for (size_t i = 0; i < fragments.size(); ++i)
     if (fragments[i].format == "black_box" && !fragments[i].speakers.empty()) by_root[root(i)].Add(fragments[i], i);
   std::map<std::string, std::vector<Circle>> folders;
-  for (auto& [at, circle] : by_root) folders[FolderOf(fragments[at].path)].push_back(std::move(circle));
+  for (auto& [at, circle] : by_root) folders[std::string(FolderOf(fragments[at].path))].push_back(std::move(circle));
   return folders;
 }
 
@@ -113,7 +110,7 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
   const std::map<size_t, std::string> twins = FindTwins(fragments);
   for (size_t i = 0; i < fragments.size(); ++i) {
     const auto twin = twins.find(i);
-    const std::string name = twin == twins.end() ? FolderOf(fragments[i].path) : twin->second;
+    const std::string name = twin == twins.end() ? std::string(FolderOf(fragments[i].path)) : twin->second;
     Folder& folder = folders[name];
     folder.name = name;
     folder.members.push_back(i);

@@ -6,8 +6,8 @@
 namespace tacet {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kBegin = 1'700'000'000 * kSecond;
+constexpr int64_t kFinishSecond = 1'000'000'000;
+constexpr int64_t kFinishBegin = 1'700'000'000 * kFinishSecond;
 
 CallStream StreamWith(int64_t enter_s, bool ended_by_abort, OpKind kind = OpKind::all_reduce, int64_t elements = 4) {
   Call call;
@@ -17,7 +17,7 @@ CallStream StreamWith(int64_t enter_s, bool ended_by_abort, OpKind kind = OpKind
   call.state = CallState::completed;
   call.in_elements = elements;
   call.timeout_ms = 10'000;
-  call.enter_wall_ns = kBegin + enter_s * kSecond;
+  call.enter_wall_ns = kFinishBegin + enter_s * kFinishSecond;
   if (ended_by_abort) call.flags = kEndedByAbort;
   CallStream stream;
   stream.calls.push_back(call);

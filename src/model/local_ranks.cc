@@ -13,11 +13,6 @@ namespace {
 
 constexpr size_t kEnoughFiles = 2;
 
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash);
-}
-
 struct Offsets {
   std::set<int32_t> values;
   size_t files = 0;
@@ -42,12 +37,12 @@ void ShiftLocalRanks(std::vector<Fragment>& fragments) {
     const auto named = RankFromPath(fragment.path);
     const auto stated = StatedRank(fragment);
     if (!named || !stated) continue;
-    Offsets& offsets = folders[FolderOf(fragment.path)];
+    Offsets& offsets = folders[std::string(FolderOf(fragment.path))];
     offsets.values.insert(stated->value - named->value);
     ++offsets.files;
   }
   for (Fragment& fragment : fragments) {
-    const auto folder = folders.find(FolderOf(fragment.path));
+    const auto folder = folders.find(std::string(FolderOf(fragment.path)));
     if (folder == folders.end() || folder->second.values.size() != 1 || folder->second.files < kEnoughFiles) continue;
     const int32_t offset = *folder->second.values.begin();
     const auto named = RankFromPath(fragment.path);

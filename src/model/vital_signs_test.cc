@@ -8,7 +8,7 @@
 namespace tacet {
 namespace {
 
-constexpr int64_t kHourNs = int64_t{3600} * 1'000'000'000;
+constexpr int64_t kVitalHourNs = int64_t{3600} * 1'000'000'000;
 
 // The box of one process; `at_ns` is its last beat.
 Fragment Box(int32_t rank, int64_t pid, int64_t at_ns, const char* host = "node01") {
@@ -53,7 +53,7 @@ void See(Fragment& witness, int64_t pid, uint64_t start) {
 
 // Pods on the host's network: one host name, the same pid in each, started in the same moment.
 Fragment PodBox(int32_t rank, const char* path) {
-  Fragment box = Box(rank, 7, kHourNs);
+  Fragment box = Box(rank, 7, kVitalHourNs);
   box.path = path;
   return box;
 }
@@ -72,7 +72,7 @@ Incident Join(std::vector<Fragment> boxes) {
 }
 
 TEST(VitalSigns, ReachTheIncidentWithTheirRanks) {
-  std::vector<Fragment> boxes = Together(Box(1, 41, kHourNs), Box(0, 40, kHourNs));
+  std::vector<Fragment> boxes = Together(Box(1, 41, kVitalHourNs), Box(0, 40, kVitalHourNs));
   See(boxes[1], 41, 1041);
   const Incident incident = Join(std::move(boxes));
   ASSERT_EQ(incident.pulses.size(), 2u);
@@ -91,7 +91,8 @@ TEST(VitalSigns, ReachTheIncidentWithTheirRanks) {
 }
 
 TEST(VitalSigns, OfTwoAttemptsTheLaterOneCounts) {
-  std::vector<Fragment> boxes = Together(Box(0, 40, kHourNs), Box(1, 41, kHourNs), Box(1, 31, kHourNs / 2));
+  std::vector<Fragment> boxes =
+      Together(Box(0, 40, kVitalHourNs), Box(1, 41, kVitalHourNs), Box(1, 31, kVitalHourNs / 2));
   boxes[2].streams[0].calls.resize(1);
   boxes[2].streams[0].calls.resize(5, boxes[2].streams[0].calls[0]);  // the earlier attempt has more to tell
   See(boxes[0], 31, 1031);
@@ -113,7 +114,7 @@ TEST(VitalSigns, OfPodsThatShareHostAndPidTheRankThatWasReadCounts) {
 }
 
 TEST(VitalSigns, SightsOfStrangersAreLeftOut) {
-  std::vector<Fragment> boxes = Together(Box(0, 40, kHourNs), Box(1, 41, kHourNs, "node02"));
+  std::vector<Fragment> boxes = Together(Box(0, 40, kVitalHourNs), Box(1, 41, kVitalHourNs, "node02"));
   See(boxes[0], 41, 1041);  // same pid and start, but on another host
   See(boxes[0], 99, 1099);
   See(boxes[0], 40, 1);

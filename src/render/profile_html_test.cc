@@ -14,7 +14,7 @@
 namespace tacet {
 namespace {
 
-size_t Times(std::string_view text, std::string_view part) {
+size_t Occurrences(std::string_view text, std::string_view part) {
   size_t times = 0;
   for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++times;
   return times;
@@ -41,17 +41,17 @@ TEST(ProfileHtml, FillsEveryMark) {
 
 TEST(ProfileHtml, HostileNamesStayInsideTheirElement) {
   const std::string html = RenderProfileHtml({SampleHostileProfile()});
-  EXPECT_EQ(Times(html, "<script"), Times(ProfilePage(), "<script"));
-  EXPECT_EQ(Times(html, "</script"), Times(ProfilePage(), "</script"));
-  EXPECT_EQ(Times(html, "<img"), 0u);
+  EXPECT_EQ(Occurrences(html, "<script"), Occurrences(ProfilePage(), "<script"));
+  EXPECT_EQ(Occurrences(html, "</script"), Occurrences(ProfilePage(), "</script"));
+  EXPECT_EQ(Occurrences(html, "<img"), 0u);
 }
 
 TEST(ProfileHtml, NeedsNothingFromOutside) {
   for (const std::string_view page : {ProfilePage(), ComparisonPage()}) {
-    EXPECT_EQ(Times(page, "://"), Times(page, "http://www.w3.org/2000/svg"));
+    EXPECT_EQ(Occurrences(page, "://"), Occurrences(page, "http://www.w3.org/2000/svg"));
     for (const char* part :
          {"innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "unsafe-inline", "<link", "src=\"", "fetch("})
-      EXPECT_EQ(Times(page, part), 0u) << part;
+      EXPECT_EQ(Occurrences(page, part), 0u) << part;
     EXPECT_NE(page.find("default-src 'none'"), std::string_view::npos);
   }
 }

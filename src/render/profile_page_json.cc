@@ -44,7 +44,7 @@ class NameList {
 };
 
 // [rank, host, device, steps, hidden fraction, overlap efficiency, parts...]
-void WriteRanks(JsonWriter& json, const ProfileReport& profile) {
+void WritePageRanks(JsonWriter& json, const ProfileReport& profile) {
   NameList hosts, devices;
   json.Key("ranks").BeginArray();
   for (const ProfileRank& rank : profile.budgets) {
@@ -94,7 +94,7 @@ void WriteSteps(JsonWriter& json, const ProfileReport& profile) {
   json.EndArray();
 }
 
-void WriteTable(JsonWriter& json, const ProfileReport& profile) {
+void WritePageTable(JsonWriter& json, const ProfileReport& profile) {
   const std::vector<ProfileTableRow>& table = profile.table_by_role;
   json.Key("table_left_out").Int(static_cast<int64_t>(table.size() - std::min(table.size(), kMostPageLines)));
   json.Key("table").BeginArray();
@@ -129,7 +129,7 @@ void WriteTable(JsonWriter& json, const ProfileReport& profile) {
   json.EndArray();
 }
 
-void WriteStragglers(JsonWriter& json, const StragglerReport& report) {
+void WritePageStragglers(JsonWriter& json, const StragglerReport& report) {
   json.Key("cost_share").Double(Rounded(report.cost_share));
   json.Key("operations").Int(static_cast<int64_t>(report.rounds));
   json.Key("stragglers").BeginArray();
@@ -187,7 +187,7 @@ void WriteHead(JsonWriter& json, const ProfileReport& profile) {
   WriteParts(json, profile.mean);
 }
 
-void WriteClocks(JsonWriter& json, const ClockAlignment& clocks) {
+void WritePageClocks(JsonWriter& json, const ClockAlignment& clocks) {
   size_t compared = 0, corrected = 0;
   int64_t largest = 0;
   for (const RankClock& clock : clocks.clocks) {
@@ -210,13 +210,13 @@ std::string RenderProfilePageJson(const std::vector<ProfileReport>& profiles) {
   for (const ProfileReport& profile : profiles) {
     json.BeginObject();
     WriteHead(json, profile);
-    WriteRanks(json, profile);
+    WritePageRanks(json, profile);
     WriteSteps(json, profile);
-    WriteTable(json, profile);
-    WriteStragglers(json, profile.stragglers);
+    WritePageTable(json, profile);
+    WritePageStragglers(json, profile.stragglers);
     WriteMemory(json, profile);
     WriteStrategies(json, profile);
-    WriteClocks(json, profile.clocks);
+    WritePageClocks(json, profile.clocks);
     json.Key("remarks").BeginArray();
     for (const std::string& remark : profile.remarks) json.String(remark);
     json.EndArray().EndObject();

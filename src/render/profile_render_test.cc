@@ -16,7 +16,7 @@
 namespace tacet {
 namespace {
 
-JsonValue Parse(const std::string& text) {
+JsonValue ParseProfile(const std::string& text) {
   JsonValue value;
   bool truncated = false;
   EXPECT_TRUE(ParseJson(text, &value, &truncated));
@@ -95,7 +95,7 @@ TEST(ProfileText, ExplainsEveryNumber) {
 }
 
 TEST(ProfileJson, HoldsBudgetsThatSumToTheStep) {
-  const JsonValue root = Parse(RenderProfileJson({ProfileCase("gpt_ddp_b25")}));
+  const JsonValue root = ParseProfile(RenderProfileJson({ProfileCase("gpt_ddp_b25")}));
   EXPECT_EQ(root.Find("schema")->Text(), "tacet.profile.v1");
   ASSERT_EQ(root.Find("jobs")->items.size(), 1u);
   const JsonValue& job = root.Find("jobs")->items[0];
@@ -136,7 +136,7 @@ TEST(PerfettoExport, JoinsEveryOperationByFlows) {
     ++pieces;
     return true;
   }));
-  const JsonValue root = Parse(text);
+  const JsonValue root = ParseProfile(text);
   std::map<int64_t, std::vector<const JsonValue*>> flows;
   std::map<int64_t, size_t> waits, transfers, kernels;
   for (const JsonValue& event : root.Find("traceEvents")->items) {
@@ -186,7 +186,7 @@ TEST(PerfettoExport, WhatOverlapsGetsALaneOfItsOwn) {
   ASSERT_TRUE(ExportPerfetto(jobs, [&](std::string_view bytes) { return text += bytes, true; }));
   std::map<int64_t, size_t> slices;
   std::map<int64_t, std::string> names;
-  const JsonValue root = Parse(text);
+  const JsonValue root = ParseProfile(text);
   for (const JsonValue& event : root.Find("traceEvents")->items) {
     if (event.Find("ph")->Text() == "X") ++slices[event.Find("tid")->Int()];
     if (event.Find("name")->Text() == "thread_name")
@@ -261,7 +261,7 @@ TEST(ComparisonRender, FailsTheTestCaseOfASlowerStep) {
   const std::string junit = RenderComparisonJunit(comparison, false);
   EXPECT_NE(junit.find("tests=\"2\" failures=\"1\""), std::string::npos) << junit;
   EXPECT_NE(junit.find("a &lt;b&gt; &amp; &quot;c&quot;"), std::string::npos);
-  const JsonValue json = Parse(RenderComparisonJson(comparison));
+  const JsonValue json = ParseProfile(RenderComparisonJson(comparison));
   EXPECT_EQ(json.Find("schema")->Text(), "tacet.compare.v1");
   EXPECT_TRUE(json.Find("regressed")->boolean);
   EXPECT_EQ(json.Find("lines")->items[0].Find("result")->Text(), "slower");

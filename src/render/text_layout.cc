@@ -2,6 +2,7 @@
 #include "render/text_layout.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace tacet {
 

@@ -21,7 +21,7 @@ int OrderOf(std::string_view role) {
   return role == "ok" ? 4 : 3;
 }
 
-Ink InkOf(std::string_view role) {
+Ink InkOfRole(std::string_view role) {
   if (role == "guilty") return Ink::red;
   return role == "silent" ? Ink::yellow : Ink::plain;
 }
@@ -141,10 +141,10 @@ std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t wi
   for (const auto* row : rows) {
     const auto& members = row->second;
     const std::string& role = members[0]->role;
-    table.push_back({{RankCell(members, verbose), InkOf(role)},
+    table.push_back({{RankCell(members, verbose), InkOfRole(role)},
                      {Shared(
                          members, [](const ReportRank& rank) { return std::string_view(rank.host); }, "host")},
-                     {CleanLine(role), InkOf(role)},
+                     {CleanLine(role), InkOfRole(role)},
                      {Shared(
                          members, [](const ReportRank& rank) { return std::string_view(rank.last_operation); }, "")},
                      {Shared(

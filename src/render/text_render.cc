@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kBestEvidence = 3;
 constexpr size_t kMostOthers = 6;
-constexpr size_t kRankListChars = 40;
+constexpr size_t kVerdictRankChars = 40;
 
 Ink InkOf(Status status) {
   switch (status) {
@@ -67,7 +67,7 @@ void AddFact(TextPage& page, std::string_view label, const std::string& value, I
 void AddVerdict(TextPage& page, const Report& report, bool verbose) {
   const ReportVerdict& verdict = report.verdict;
   const ReportFinding* finding = report.findings.empty() ? nullptr : &report.findings[0];
-  const size_t chars = verbose ? 0 : kRankListChars;
+  const size_t chars = verbose ? 0 : kVerdictRankChars;
   std::string who = DescribeRanks(verdict.ranks, chars);
   if (!who.empty()) who = Cut(who + HostsOf(report, verdict.ranks), page.width() - 2 - Name(verdict.status).size());
   page.Line(page.Paint(Upper(Name(verdict.status)), InkOf(verdict.status)) +
@@ -150,7 +150,7 @@ void AddRanks(TextPage& page, const Report& report, bool verbose) {
 
 void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, bool verbose) {
   std::string facts = std::string(Name(finding.confidence));
-  if (!finding.ranks.empty()) facts += ", " + DescribeRanks(finding.ranks, verbose ? 0 : kRankListChars);
+  if (!finding.ranks.empty()) facts += ", " + DescribeRanks(finding.ranks, verbose ? 0 : kVerdictRankChars);
   if (const std::string place = DescribePlace(finding); !place.empty()) facts += ", " + place;
   if (several_jobs && !finding.job.empty()) facts += ", job " + finding.job;
   std::string severity(Name(finding.severity));

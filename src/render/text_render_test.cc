@@ -24,7 +24,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool HasText(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 size_t LineOf(const std::vector<std::string>& lines, std::string_view begin) {
   for (size_t i = 0; i < lines.size(); ++i)
@@ -59,17 +59,17 @@ TEST(TextRender, KeepsTheOrderInWhichThingsAreAsked) {
 
 TEST(TextRender, ShowsThreePiecesOfEvidenceAndAllWhenVerbose) {
   const std::string brief = RenderText(SampleHang(), {});
-  EXPECT_TRUE(Has(brief, "  3. The last collective of rank 5"));
-  EXPECT_FALSE(Has(brief, "It is a victim."));
-  EXPECT_TRUE(Has(brief, "and 2 more with --verbose"));
+  EXPECT_TRUE(HasText(brief, "  3. The last collective of rank 5"));
+  EXPECT_FALSE(HasText(brief, "It is a victim."));
+  EXPECT_TRUE(HasText(brief, "and 2 more with --verbose"));
   TextOptions verbose;
   verbose.verbose = true;
   const std::string full = RenderText(SampleHang(), verbose);
-  EXPECT_TRUE(Has(full, "  5. No line of any kernel log"));
-  EXPECT_TRUE(Has(full, "What it means"));
-  EXPECT_TRUE(Has(full, "How to prevent it"));
-  EXPECT_TRUE(Has(full, "do: Remove NCCL_IB_DISABLE"));
-  EXPECT_TRUE(Has(full, "nccl_trace_rank_7  flight_recorder  7     201 kB"));
+  EXPECT_TRUE(HasText(full, "  5. No line of any kernel log"));
+  EXPECT_TRUE(HasText(full, "What it means"));
+  EXPECT_TRUE(HasText(full, "How to prevent it"));
+  EXPECT_TRUE(HasText(full, "do: Remove NCCL_IB_DISABLE"));
+  EXPECT_TRUE(HasText(full, "nccl_trace_rank_7  flight_recorder  7     201 kB"));
 }
 
 TEST(TextRender, FoldsRanksThatStandAlike) {
@@ -109,7 +109,7 @@ TEST(TextRender, EvidenceShowsTheEndOfALongCall) {
 
 TEST(TextRender, CutsCellsInTheMiddleSoThatTheStateIsSeen) {
   const auto lines = Lines(RenderText(SampleHang(), {}));
-  EXPECT_TRUE(Has(lines[LineOf(lines, "  5 ")], "completed")) << lines[LineOf(lines, "  5 ")];
+  EXPECT_TRUE(HasText(lines[LineOf(lines, "  5 ")], "completed")) << lines[LineOf(lines, "  5 ")];
 }
 
 TEST(TextRender, AHealthyReportIsThreeOrFourLines) {
@@ -126,8 +126,8 @@ TEST(TextRender, AHealthyReportStillNamesItsNotes) {
   report.findings[0].severity = Severity::note;
   report.cannot_tell = {{"q", "m"}};
   const std::string text = RenderText(report, {});
-  EXPECT_TRUE(Has(text, "  note  transport-fallback: node-a talks over sockets"));
-  EXPECT_TRUE(Has(text, "1 open question; --verbose lists them"));
+  EXPECT_TRUE(HasText(text, "  note  transport-fallback: node-a talks over sockets"));
+  EXPECT_TRUE(HasText(text, "1 open question; --verbose lists them"));
   EXPECT_EQ(Lines(text).size(), 6u);
 }
 
@@ -156,7 +156,7 @@ TEST(TextRender, StaysInsideTheWidth) {
 }
 
 TEST(TextRender, UsesEscapeSequencesOnlyWhenAsked) {
-  EXPECT_FALSE(Has(RenderText(SampleHang(), {}), "\x1b"));
+  EXPECT_FALSE(HasText(RenderText(SampleHang(), {}), "\x1b"));
   TextOptions options;
   options.colour = true;
   const std::string text = RenderText(SampleHang(), options);
@@ -177,9 +177,9 @@ TEST(TextRender, HostileEvidenceCannotSpeakToTheTerminal) {
     options.verbose = verbose;
     const std::string text = RenderText(SampleHostile(), options);
     for (const char c : text) ASSERT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
-    EXPECT_FALSE(Has(text, "\xe2\x80\xae"));
-    EXPECT_FALSE(Has(text, "\xff"));
-    EXPECT_TRUE(Has(text, "\\x1b[31mred"));
+    EXPECT_FALSE(HasText(text, "\xe2\x80\xae"));
+    EXPECT_FALSE(HasText(text, "\xff"));
+    EXPECT_TRUE(HasText(text, "\\x1b[31mred"));
   }
 }
 
@@ -193,7 +193,7 @@ TEST(TextRender, SixteenThousandRanksStayShortAndQuick) {
   EXPECT_TRUE(text.starts_with("HANG  rank 5461 on node-682\n"));
   const size_t table = LineOf(lines, "Ranks (16384 of 16384)");
   EXPECT_TRUE(lines[table + 2].starts_with("  5461 ")) << "the guilty one comes first";
-  EXPECT_TRUE(Has(text, "0-4,6-101,... (16214)"));
+  EXPECT_TRUE(HasText(text, "0-4,6-101,... (16214)"));
 }
 
 TEST(TextRender, NeverShowsMoreThanTwoDozenRows) {
@@ -209,7 +209,7 @@ TEST(TextRender, SaysWhichOfSeveralJobsIsMeant) {
   Report report = SampleHang();
   report.jobs.push_back(report.jobs[0]);
   report.jobs[0].label = "run of 00:15";
-  EXPECT_TRUE(Has(RenderText(report, {}), "  job     run of 00:15 (the first of 2 jobs in this input)\n"));
+  EXPECT_TRUE(HasText(RenderText(report, {}), "  job     run of 00:15 (the first of 2 jobs in this input)\n"));
 }
 
 TEST(TextLayout, WrapsAtBlanksAndBreaksOnlyLongWords) {

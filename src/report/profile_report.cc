@@ -16,15 +16,15 @@
 namespace tacet {
 namespace {
 
-constexpr int64_t TimeBudget::*kParts[] = {
+constexpr int64_t TimeBudget::*kLosses[] = {
     &TimeBudget::compute_only_ns, &TimeBudget::hidden_ns, &TimeBudget::exposed_ns,  &TimeBudget::copies_ns,
     &TimeBudget::host_wait_ns,    &TimeBudget::launch_ns, &TimeBudget::data_wait_ns};
 
 TimeBudget Divide(const TimeBudget& total, int64_t n) {
   TimeBudget mean;
   if (n <= 0) return mean;
-  int64_t TimeBudget::*largest = kParts[0];
-  for (const auto part : kParts) {
+  int64_t TimeBudget::*largest = kLosses[0];
+  for (const auto part : kLosses) {
     mean.*part = total.*part / n;
     if (mean.*part > mean.*largest) largest = part;
   }

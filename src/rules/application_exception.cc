@@ -24,7 +24,7 @@ static std::string LastNcclError(const Case& facts, const Event& exception) {
 }
 
 // An error of whom is not told: the output of all ranks in one file, without names.
-static void JudgeOwnerless(const Case& facts, RuleAnswer& answer) {
+static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
   for (const auto& [rank, life] : facts.analyses.life.ranks)
     if (life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.gpu_error) return;
   std::set<uint32_t> better;  // lines that CUDA or DDP have a better word for
@@ -64,7 +64,7 @@ static RuleAnswer JudgeException(const Case& facts) {
     by_type[life.exception->subject].push_back(life.exception);
   }
   if (by_type.empty()) {
-    JudgeOwnerless(facts, answer);
+    JudgeOwnerlessExceptions(facts, answer);
     return answer;
   }
   // The error of most ranks, or the one that came first when ranks raise different things.

@@ -11,8 +11,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-
 TEST(Catalogue, EveryRuleIsWholeAndFoundByItsId) {
   std::set<std::string_view> ids;
   for (const Rule* rule : AllRules()) {

@@ -7,9 +7,7 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-
-JobSketch Missing(const FaultPlace& place) {
+JobSketch LeftBehind(const FaultPlace& place) {
   JobSketch job(place.world);
   job.Rounds(place.rounds);
   job.IssueOn(job.AllBut({place.rank}), kStarted);
@@ -27,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(Places, FailedRank,
 
 TEST_P(FailedRank, AKillByTheKernelOfARanksProcessIsNamed) {
   const FaultPlace& place = GetParam();
-  JobSketch job = Missing(place);
+  JobSketch job = LeftBehind(place);
   job.LoseRecord(place.rank);
   Event& kill = job.Tell(EventKind::oom_kill);
   kill.rank = Rank{place.rank};
@@ -121,7 +119,7 @@ TEST(RankOutOfMemory, TheKillOfAForeignProcessIsNothingInAHealthyJob) {
 }
 
 TEST(RankOutOfMemory, AKillOfAnUnknownProcessIsAQuestionWhenARankIsMissing) {
-  JobSketch job = Missing({4, 1, 10});
+  JobSketch job = LeftBehind({4, 1, 10});
   Event& kill = job.Tell(EventKind::oom_kill);
   kill.pid = 77777;
   kill.subject = "python";
@@ -247,7 +245,7 @@ TEST(ApplicationException, StaysSilentWithoutAnyOutput) {
 
 TEST_P(FailedRank, TheRankThatTookAnotherBranchIsNamedAndTheBucketItsPeersWaitIn) {
   const FaultPlace& place = GetParam();
-  JobSketch job = Missing(place);
+  JobSketch job = LeftBehind(place);
   Event& event = job.Say(place.rank, EventKind::ddp_unused_parameters);
   event.subject = "head.weight";
   for (const int32_t r : job.AllBut({place.rank})) job.TimeOut(r, place.rounds + 1);
@@ -288,7 +286,7 @@ TEST(DdpUnusedParameters, StaysSilentOnOtherErrors) {
 }
 
 TEST(DdpUnusedParameters, WithoutTheOutputItLooksLikeARankStuckOnItsHost) {
-  JobSketch job = Missing({4, 1, 12});
+  JobSketch job = LeftBehind({4, 1, 12});
   const JudgedCase judged(job);
   EXPECT_FALSE(judged.Fires("ddp-unused-parameters"));
   const RuleAnswer answer = judged.Ask("rank-stuck-on-host");

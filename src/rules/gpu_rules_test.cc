@@ -6,9 +6,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-constexpr SketchedCall kEnqueued{.state = CallState::enqueued};
-
 class FaultyGpu : public testing::TestWithParam<FaultPlace> {};
 INSTANTIATE_TEST_SUITE_P(Places, FaultyGpu,
                          testing::Values(FaultPlace{2, 0, 3}, FaultPlace{4, 3, 12}, FaultPlace{8, 2, 40},

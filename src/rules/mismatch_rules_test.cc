@@ -7,8 +7,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-
 // One way to deviate from the all-reduce of the others.
 struct Deviation {
   const char* name;

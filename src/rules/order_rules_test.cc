@@ -7,8 +7,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-
 // A step of FSDP: all ranks issue gather, scatter, reduce in this order. `plan` may change what one rank does.
 const SketchedCall kStep[] = {{.kind = OpKind::all_gather, .elements = 64, .out_elements = 512},
                               {.kind = OpKind::reduce_scatter, .elements = 512},

@@ -6,8 +6,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-
 SketchedCall Send(int32_t to, CallState state = CallState::completed) {
   return {.kind = OpKind::send, .peer = to, .state = state};
 }

@@ -22,7 +22,7 @@ static const Event* FindOnlyKilled(const Case& facts) {
 }
 
 // The output of all ranks in one file, without names: somebody ran out of memory.
-static bool JudgeOwnerless(const Case& facts, RuleAnswer& answer) {
+static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
   if (facts.analyses.outcome.ended_in_order) return false;
   for (const Event& event : facts.incident.events) {
     const bool gpu = event.kind == EventKind::cuda_error && event.subject == "out of memory";
@@ -73,7 +73,7 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
                       ? "the kernel killed the process of " + RankWords({rank})
                       : RankWords({rank}) + " could not get " + (event == life.cuda_oom ? "GPU memory" : "memory")));
   }
-  if (finding.ranks.empty() && JudgeOwnerless(facts, answer)) return answer;
+  if (finding.ranks.empty() && JudgeOwnerlessKills(facts, answer)) return answer;
   if (finding.ranks.empty()) {
     // A kill of some other process is no cause, but worth a look when a rank is missing.
     for (const Event& event : facts.incident.events) {

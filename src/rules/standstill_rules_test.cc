@@ -7,8 +7,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-
 // Everybody but `rank` is in the next all-reduce, for as long as the time limit.
 JobSketch Missing(const FaultPlace& place, std::vector<CallSource> sources = {CallSource::flight_recorder}) {
   JobSketch job(place.world, std::move(sources));

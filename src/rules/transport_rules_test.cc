@@ -7,9 +7,6 @@
 namespace tacet {
 namespace {
 
-constexpr SketchedCall kStarted{.state = CallState::started};
-constexpr SketchedCall kEnqueued{.state = CallState::enqueued};
-
 class StalledWorld : public testing::TestWithParam<int32_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, StalledWorld, testing::Values(2, 4, 8, 64, 1024));
 

@@ -10,7 +10,7 @@
 namespace tacet {
 namespace {
 
-std::vector<std::string> Texts(const JsonValue& array) {
+std::vector<std::string> TextList(const JsonValue& array) {
   std::vector<std::string> texts;
   for (const JsonValue& item : array.items) texts.emplace_back(item.Text());
   return texts;
@@ -27,11 +27,11 @@ void Take(const std::string& key, const JsonValue& value, GoldenCase& golden) {
   } else if (key == "seq") {
     if (value.kind == JsonValue::Kind::number) golden.seq = value.Int();
   } else if (key == "headline") {
-    golden.headline = Texts(value);
+    golden.headline = TextList(value);
   } else if (key == "remarks") {
-    golden.remarks = Texts(value);
+    golden.remarks = TextList(value);
   } else if (key == "not_found") {
-    golden.not_found = Texts(value);
+    golden.not_found = TextList(value);
   } else if (key == "jobs") {
     golden.jobs = static_cast<size_t>(value.Int());
   } else if (key == "exit_code") {

@@ -16,7 +16,7 @@ namespace {
 using Files = std::vector<RecordedFile>;
 using MadeFiles = std::optional<Files>;
 
-std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+std::string_view NameInPath(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool IsText(const RecordedFile& file) { return KindOf(file.path) != FileKind::record; }
 
@@ -169,12 +169,12 @@ MadeFiles AddStaleRecords(const Files& files, const Files& older) {
   std::set<std::string> present;
   int world = 0;
   for (const RecordedFile& file : files) {
-    if (KindOf(file.path) == FileKind::record) present.insert(std::string(FileName(file.path)));
+    if (KindOf(file.path) == FileKind::record) present.insert(std::string(NameInPath(file.path)));
     world = std::max(world, RankInName(file.path) + 1);
   }
   Files out = files;
   for (const RecordedFile& file : older)
-    if (KindOf(file.path) == FileKind::record && !present.contains(std::string(FileName(file.path))) &&
+    if (KindOf(file.path) == FileKind::record && !present.contains(std::string(NameInPath(file.path))) &&
         RankInName(file.path) < world)
       out.push_back(file);
   return present.empty() || out.size() == files.size() ? std::nullopt : MadeFiles(std::move(out));
@@ -183,7 +183,7 @@ MadeFiles AddStaleRecords(const Files& files, const Files& older) {
 }  // namespace
 
 FileKind KindOf(std::string_view path) {
-  const std::string_view name = FileName(path);
+  const std::string_view name = NameInPath(path);
   if (name.starts_with("nccl_trace_rank")) return FileKind::record;
   if (name.starts_with("nccl_")) return FileKind::nccl_log;
   if (name.starts_with("stdout") || name.starts_with("output") || name == "job.out") return FileKind::output;
@@ -198,7 +198,7 @@ std::string_view Name(FileKind kind) {
 }
 
 int RankInName(std::string_view path) {
-  const std::string_view name = FileName(path);
+  const std::string_view name = NameInPath(path);
   size_t at = name.find("rank");
   if (at == std::string_view::npos) return -1;
   at += 4;
@@ -245,7 +245,7 @@ std::vector<Variant> AllVariants(const Files& healthy, const Files& older) {
 
 Files ReadUnpacked(const std::filesystem::path& folder) {
   Files files = ReadRecording(folder, [](std::string_view path) {
-    return !FileName(path).starts_with("trace_rank") && path.find("inspector") == std::string_view::npos;
+    return !NameInPath(path).starts_with("trace_rank") && path.find("inspector") == std::string_view::npos;
   });
   for (RecordedFile& file : files) {
     const Compression compression = DetectCompression(file.bytes);

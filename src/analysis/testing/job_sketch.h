@@ -31,6 +31,8 @@ struct SketchedCall {
   float duration_ms = -1;
   std::string_view site = "train_step";  // the user's function that issues it
 };
+inline constexpr SketchedCall kStarted{.state = CallState::started};
+inline constexpr SketchedCall kEnqueued{.state = CallState::enqueued};
 
 struct SketchedFrame {
   std::string_view function, file;

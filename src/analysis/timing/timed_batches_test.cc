@@ -6,7 +6,7 @@
 namespace tacet {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kBatchMs = 1'000'000;
 
 // Flight records of ranks that only send and receive.
 struct Sketch {
@@ -34,7 +34,7 @@ struct Sketch {
     call.flags = kPointToPoint | kCoalescedMember;
     call.type = DataType::float32;
     call.in_elements = call.out_elements = elements;
-    call.enter_wall_ns = static_cast<int64_t>(stream.calls.size()) * kMs;
+    call.enter_wall_ns = static_cast<int64_t>(stream.calls.size()) * kBatchMs;
     for (const Move& move : moves) {
       call.kind = move.send ? OpKind::send : OpKind::recv;
       call.peer = {move.peer};
@@ -59,8 +59,8 @@ TEST(TimedBatches, TheLaterPartnerHasTheShorterKernel) {
   EXPECT_EQ(rounds[0].bytes, 4096);
   EXPECT_TRUE(rounds[0].whole());
   const RoundTiming timing = TimeRound(rounds[0]);
-  EXPECT_EQ(timing.transfer_ns, 2 * kMs);
-  EXPECT_EQ(timing.total_wait_ns, 5 * kMs);
+  EXPECT_EQ(timing.transfer_ns, 2 * kBatchMs);
+  EXPECT_EQ(timing.total_wait_ns, 5 * kBatchMs);
 }
 
 TEST(TimedBatches, AnExchangeIsOneRound) {
@@ -80,7 +80,7 @@ TEST(TimedBatches, ARingIsOneRoundOfAllItsRanks) {
   ASSERT_EQ(rounds.size(), 2u);
   EXPECT_EQ(rounds[0].kind, OpKind::coalesced);
   EXPECT_EQ(rounds[0].members.size(), 4u);
-  EXPECT_EQ(TimeRound(rounds[0]).total_wait_ns, 15 * kMs);
+  EXPECT_EQ(TimeRound(rounds[0]).total_wait_ns, 15 * kBatchMs);
 }
 
 TEST(TimedBatches, WhatARingBufferHasLostIsMatchedFromTheEnd) {

@@ -7,7 +7,7 @@
 namespace tacet {
 namespace {
 
-constexpr size_t kMaxVersionText = 64;
+constexpr size_t kMaxJsonVersionText = 64;
 constexpr size_t kMaxFrames = 1024;
 constexpr size_t kMaxWords = 2;
 
@@ -56,11 +56,11 @@ bool FlightJson::ReadRootMember(FlightKey key) {
     case FlightKey::pg_status: return ReadStatuses(token);
     case FlightKey::entries: return ReadEntries(token);
     case FlightKey::version:
-      if (token == Token::string) dump_.version = Text().substr(0, kMaxVersionText);
+      if (token == Token::string) dump_.version = Text().substr(0, kMaxJsonVersionText);
       break;
     case FlightKey::nccl_version:
     case FlightKey::comm_lib_version:
-      if (token == Token::string) dump_.library_version = Text().substr(0, kMaxVersionText);
+      if (token == Token::string) dump_.library_version = Text().substr(0, kMaxJsonVersionText);
       dump_.library_is_nccl = key == FlightKey::nccl_version;
       break;
     default: break;

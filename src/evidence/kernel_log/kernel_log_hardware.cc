@@ -8,10 +8,6 @@ namespace {
 
 using Kind = KernelRecord::Kind;
 
-constexpr auto kNothing = KernelMessage::nothing;
-constexpr auto kContext = KernelMessage::context;
-constexpr auto kRecord = KernelMessage::record;
-
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // `part` in small letters.
@@ -98,30 +94,30 @@ KernelMessage ParsePcie(std::string_view message, KernelRecord* out) {
     if (severity.starts_with("device recovery failed") || severity.starts_with("can't recover")) {
       out->value = 2;
       out->subject = LastPciAddress(message.substr(0, aer));
-      return kRecord;
+      return KernelMessage::record;
     }
-    if (!Contains(severity, "error received") && !Contains(severity, "message received")) return kContext;
+    if (!Contains(severity, "error received") && !Contains(severity, "message received")) return KernelMessage::context;
     out->subject = LastPciAddress(severity);
     if (out->subject.empty()) out->subject = LastPciAddress(message.substr(0, aer));
   } else if (Contains(message, "Slot(") &&
              (HasAnyCase(message, "link down") || Contains(message, "Card not present"))) {
     out->value = 2;
     out->subject = LastPciAddress(message.substr(0, message.find("Slot(")));
-    return kRecord;
+    return KernelMessage::record;
   } else if (Contains(message, "DPC: containment event")) {
     out->value = 2;
     out->subject = LastPciAddress(message.substr(0, message.find("DPC: ")));
-    return kRecord;
+    return KernelMessage::record;
   } else {
-    return kNothing;
+    return KernelMessage::nothing;
   }
   if (severity.starts_with("Corr"))
     out->value = 0;
   else if (severity.starts_with("Uncorr") || severity.starts_with("Fatal"))
     out->value = Contains(severity.substr(0, 40), "Fatal") && !Contains(severity.substr(0, 40), "Non-Fatal") ? 2 : 1;
   else
-    return kContext;
-  return kRecord;
+    return KernelMessage::context;
+  return KernelMessage::record;
 }
 
 // EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0 page:0x1f2 offset:0x0)
@@ -134,7 +130,7 @@ KernelMessage ParseEcc(std::string_view message, KernelRecord* out) {
   if (message.starts_with("EDAC ")) {
     std::string_view rest = message.substr(5);
     const size_t controller = rest.find("MC");
-    if (controller == std::string_view::npos) return kContext;
+    if (controller == std::string_view::npos) return KernelMessage::context;
     rest.remove_prefix(controller);
     out->subject = rest.substr(0, rest.find(':'));
     const auto numbers = After(rest, ": ");
@@ -142,10 +138,10 @@ KernelMessage ParseEcc(std::string_view message, KernelRecord* out) {
     std::string_view tail = numbers.value_or(std::string_view());
     if (!TakeNumber(tail, &count) || count < 1 || count > 1'000'000'000 ||
         !(tail.starts_with(" CE ") || tail.starts_with(" UE ")))
-      return kContext;
+      return KernelMessage::context;
     out->value = tail.starts_with(" UE ") ? 1 : 0;
     out->count = count;
-    return kRecord;
+    return KernelMessage::record;
   }
   if (Contains(message, "due to hardware memory corruption")) {
     out->value = 1;
@@ -156,41 +152,41 @@ KernelMessage ParseEcc(std::string_view message, KernelRecord* out) {
           std::string_view digits = task->substr(colon + 1);
           TakeNumber(digits, &out->pid);
         }
-    return kRecord;
+    return KernelMessage::record;
   }
   if (Contains(message, "[Hardware Error]: ")) {
     out->subject = "machine check";
     if (Contains(message, "Machine Check Exception") || HasAnyCase(message, "uncorrected error") ||
         HasAnyCase(message, "severity: fatal") || HasAnyCase(message, "uncorrected hardware memory error"))
-      return out->value = 1, kRecord;
+      return out->value = 1, KernelMessage::record;
     if (HasAnyCase(message, "corrected error") || Contains(message, "Machine check events logged"))
-      return out->value = 0, kRecord;
-    return kContext;
+      return out->value = 0, KernelMessage::record;
+    return KernelMessage::context;
   }
   if (Contains(message, "correctable hardware errors")) {
     out->value = Contains(message, "uncorrectable hardware errors") ? 1 : 0;
     out->subject = LastPciAddress(message);
-    return kRecord;
+    return KernelMessage::record;
   }
   if (message.starts_with("NVRM: ") && Contains(message, "ECC") && HasAnyCase(message, "uncorrect")) {
     out->value = 1;
     out->subject = LastPciAddress(message);
-    return kRecord;
+    return KernelMessage::record;
   }
-  return kNothing;
+  return KernelMessage::nothing;
 }
 
 // NVRM: knvlinkCoreShutdownDeviceLinks_IMPL: NVLink fatal error detected on link 4
 KernelMessage ParseNvlink(std::string_view message, KernelRecord* out) {
   if (!message.starts_with("NVRM: ") && !message.starts_with("nvidia-nvlink") && !message.starts_with("nvidia "))
-    return kNothing;
+    return KernelMessage::nothing;
   if (!HasAnyCase(message, "nvlink") ||
       !(HasAnyCase(message, "error") || HasAnyCase(message, "fail") || HasAnyCase(message, "fatal")))
-    return kNothing;
+    return KernelMessage::nothing;
   out->kind = Kind::nvlink_error;
   out->text = message;
   out->subject = LastPciAddress(message);
-  return kRecord;
+  return KernelMessage::record;
 }
 
 }  // namespace
@@ -198,10 +194,10 @@ KernelMessage ParseNvlink(std::string_view message, KernelRecord* out) {
 KernelMessage ParseHardwareMessage(std::string_view message, KernelRecord* out) {
   for (const auto parse : {ParseNvlink, ParseEcc, ParsePcie}) {
     *out = {};
-    if (const KernelMessage answer = parse(message, out); answer != kNothing) return answer;
+    if (const KernelMessage answer = parse(message, out); answer != KernelMessage::nothing) return answer;
   }
   *out = {};
-  return kNothing;
+  return KernelMessage::nothing;
 }
 
 // mlx5_core 0000:0c:00.0 ens1f0np0: Link down
@@ -233,8 +229,9 @@ KernelMessage ParseLinkMessage(std::string_view message, KernelRecord* out) {
   };
   if (!Contains(message, "ink ") && !Contains(message, "unplugged") && !Contains(message, "health") &&
       !Contains(message, "interface!"))
-    return kNothing;
-  if (message.starts_with("ata") || HasAnyCase(message, "nvlink") || Contains(message, "Slot(")) return kNothing;
+    return KernelMessage::nothing;
+  if (message.starts_with("ata") || HasAnyCase(message, "nvlink") || Contains(message, "Slot("))
+    return KernelMessage::nothing;
   for (const Phrase& phrase : kPhrases) {
     const size_t at = FindAnyCase(message, phrase.words);
     if (at == std::string_view::npos) continue;
@@ -244,9 +241,9 @@ KernelMessage ParseLinkMessage(std::string_view message, KernelRecord* out) {
       std::string_view rest = *named;
       out->subject = InterfaceName(TakeWord(rest));
     }
-    return out->subject.empty() ? kNothing : kRecord;
+    return out->subject.empty() ? KernelMessage::nothing : KernelMessage::record;
   }
-  return kNothing;
+  return KernelMessage::nothing;
 }
 
 }  // namespace tacet

@@ -15,8 +15,6 @@ using Shape = KernelLine::Shape;
 constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 int TakeMonth(std::string_view& text) {
   for (size_t i = 0; i < kMonths.size(); ++i)
     if (TakeLiteral(text, kMonths[i])) return static_cast<int>(i) + 1;

@@ -8,10 +8,6 @@ namespace {
 
 using Kind = KernelRecord::Kind;
 
-constexpr auto kNothing = KernelMessage::nothing;
-constexpr auto kContext = KernelMessage::context;
-constexpr auto kRecord = KernelMessage::record;
-
 int64_t KilobytesAfter(std::string_view text, std::string_view key) {
   const int64_t value = IntAfter(text, key).value_or(0);
   return value > 0 && value < (int64_t{1} << 50) ? value : 0;
@@ -42,15 +38,15 @@ KernelMessage ParseOom(std::string_view message, KernelRecord* out) {
     if (const auto cgroup = After(message, "oom_memcg=")) out->cgroup = cgroup->substr(0, cgroup->find(','));
     const auto task = After(message, ",task=");
     const auto pid = IntAfter(message, ",pid=");
-    if (!task || !pid) return kContext;
+    if (!task || !pid) return KernelMessage::context;
     out->subject =
         task->substr(0, task->rfind(",pid=") == std::string_view::npos ? task->find(',') : task->rfind(",pid="));
     out->pid = *pid;
-    return kRecord;
+    return KernelMessage::record;
   }
   if (message.starts_with("oom_reaper: reaped process ")) {
     out->value2 = -1;
-    return TakeVictim(message.substr(27), out) ? kRecord : kContext;
+    return TakeVictim(message.substr(27), out) ? KernelMessage::record : KernelMessage::context;
   }
   size_t at = message.find("Killed process ");
   size_t skip = 15;
@@ -59,23 +55,23 @@ KernelMessage ParseOom(std::string_view message, KernelRecord* out) {
     const std::string_view before = message.substr(0, at);
     const bool own_words =
         before.empty() || before.starts_with("Out of memory") || before.starts_with("Memory cgroup out of memory");
-    if (!own_words || !TakeVictim(message.substr(at + skip), out)) return kNothing;
+    if (!own_words || !TakeVictim(message.substr(at + skip), out)) return KernelMessage::nothing;
     if (before.starts_with("Memory cgroup")) out->value = 1;
     if (before.starts_with("Out of memory")) out->value = 0;
     const int64_t kilobytes = KilobytesAfter(message, "anon-rss:") + KilobytesAfter(message, "file-rss:") +
                               KilobytesAfter(message, "shmem-rss:");
     if (kilobytes > 0) out->value2 = kilobytes * 1024;
-    return kRecord;
+    return KernelMessage::record;
   }
   if (Contains(message, " invoked oom-killer: ") || message.starts_with("Memory cgroup out of memory: OOM victim"))
-    return kContext;
+    return KernelMessage::context;
   // Older kernels: "Task in /slurm/job_7 killed as a result of limit of /slurm/job_7"
   if (const auto limit = After(message, " killed as a result of limit of ")) {
     out->value = 1;
     out->cgroup = *limit;
-    return kContext;
+    return KernelMessage::context;
   }
-  return kNothing;
+  return KernelMessage::nothing;
 }
 
 // "PCI:0000:3b:00", "0000:3b:00.0", "PCI:0000:3b:00 GPU-I:05" are all 0000:3b:00: a GPU has one function.
@@ -93,24 +89,24 @@ std::string_view GpuAddress(std::string_view text) {
 KernelMessage ParseNvidia(std::string_view message, KernelRecord* out) {
   out->text = message;
   const bool driver = message.starts_with("NVRM: "), fabric = message.starts_with("nvidia-nvswitch");
-  if (!driver && !fabric) return kNothing;
+  if (!driver && !fabric) return KernelMessage::nothing;
   if (auto rest = After(message, fabric ? "SXid (" : "Xid (")) {
     out->subject = GpuAddress(*rest);
     rest = After(*rest, "): ");
-    if (!rest || !TakeNumber(*rest, &out->value) || out->value < 0) return kContext;
+    if (!rest || !TakeNumber(*rest, &out->value) || out->value < 0) return KernelMessage::context;
     out->kind = fabric ? Kind::nvlink_error : Kind::xid;
     if (fabric) out->value2 = rest->starts_with(", Fatal") ? 1 : 0;
     if (const auto pid = IntAfter(*rest, ", pid="); pid && *pid > 0) out->pid = *pid;
-    return kRecord;
+    return KernelMessage::record;
   }
   if (driver && Contains(message, "GPU has fallen off the bus")) {
     const auto address = After(message, "NVRM: GPU ");
     out->kind = Kind::xid;
     out->value = 79;
     out->subject = address ? GpuAddress(address->substr(0, address->find(": "))) : std::string_view();
-    return kRecord;
+    return KernelMessage::record;
   }
-  return kContext;
+  return KernelMessage::context;
 }
 
 bool TakeNameAndPid(std::string_view text, KernelRecord* out) {
@@ -132,10 +128,11 @@ KernelMessage ParseFault(std::string_view message, KernelRecord* out) {
   out->text = message;
   size_t at = message.find(": segfault at ");
   if (at == std::string_view::npos && Contains(message, "fault (11)")) at = message.find(": unhandled ");
-  if (at != std::string_view::npos && TakeNameAndPid(message.substr(0, at), out)) return kRecord;
-  if (!TakeLiteral(message, "traps: ")) return kNothing;
+  if (at != std::string_view::npos && TakeNameAndPid(message.substr(0, at), out)) return KernelMessage::record;
+  if (!TakeLiteral(message, "traps: ")) return KernelMessage::nothing;
   const size_t close = message.find("] ");
-  return close != std::string_view::npos && TakeNameAndPid(message.substr(0, close + 1), out) ? kRecord : kNothing;
+  return close != std::string_view::npos && TakeNameAndPid(message.substr(0, close + 1), out) ? KernelMessage::record
+                                                                                              : KernelMessage::nothing;
 }
 
 // INFO: task python:4711 blocked for more than 120 seconds.
@@ -149,18 +146,18 @@ KernelMessage ParseHungTask(std::string_view message, KernelRecord* out) {
     out->value = IntAfter(message, "more than ").value_or(-1);
   } else if (Contains(message, "BUG: soft lockup - CPU#")) {
     const size_t open = message.rfind('[');
-    if (open == std::string_view::npos || !message.ends_with(']')) return kContext;
+    if (open == std::string_view::npos || !message.ends_with(']')) return KernelMessage::context;
     task = message.substr(open + 1, message.size() - open - 2);
     out->value = IntAfter(message, "stuck for ").value_or(-1);
   } else {
-    return kNothing;
+    return KernelMessage::nothing;
   }
   const size_t colon = task.rfind(':');  // "kworker/13:2:4055883"
-  if (colon == std::string_view::npos) return kContext;
+  if (colon == std::string_view::npos) return KernelMessage::context;
   std::string_view digits = task.substr(colon + 1);
-  if (!TakeNumber(digits, &out->pid)) return kContext;
+  if (!TakeNumber(digits, &out->pid)) return KernelMessage::context;
   out->subject = task.substr(0, colon);
-  return kRecord;
+  return KernelMessage::record;
 }
 
 }  // namespace
@@ -168,10 +165,10 @@ KernelMessage ParseHungTask(std::string_view message, KernelRecord* out) {
 KernelMessage ParseUnmistakable(std::string_view message, KernelRecord* out) {
   for (const auto parse : {ParseNvidia, ParseOom, ParseFault, ParseHungTask}) {
     *out = {};
-    if (const KernelMessage answer = parse(message, out); answer != kNothing) return answer;
+    if (const KernelMessage answer = parse(message, out); answer != KernelMessage::nothing) return answer;
   }
   *out = {};
-  return kNothing;
+  return KernelMessage::nothing;
 }
 
 }  // namespace tacet

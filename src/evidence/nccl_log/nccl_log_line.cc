@@ -12,7 +12,6 @@ namespace {
 constexpr size_t kMaxPrefix = 1024;      // NCCL's own buffer for prefix and format
 constexpr size_t kMaxWriters = 1 << 18;  // no job has more processes; a made-up file must not cost memory without end
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsHostChar(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
 }

@@ -9,7 +9,6 @@ namespace {
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kYear2200 = 7'258'118'400;  // later is no time, and would not fit in ns
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // The number of exactly `count` digits at `at`, or -1.

@@ -6,8 +6,6 @@
 namespace tacet {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 bool EndsWithInit(std::string_view message) {
   return message.ends_with("Init COMPLETE") || message.ends_with("Init START");
 }

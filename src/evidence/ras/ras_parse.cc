@@ -12,8 +12,6 @@
 namespace tacet {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // A colour that a launcher set before a line.
 void SkipTerminalCodes(std::string_view& line) {
   while (line.starts_with("\x1b[")) {

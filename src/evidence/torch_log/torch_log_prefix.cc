@@ -12,7 +12,6 @@
 namespace tacet {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsSeverity(char c) { return c == 'I' || c == 'W' || c == 'E' || c == 'F'; }
 
 // "626 " or "1115 " before the time: month and day.

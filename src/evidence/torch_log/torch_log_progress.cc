@@ -12,7 +12,6 @@ namespace {
 constexpr size_t kLookAhead = 600;  // a step number stands early in its line
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsAlphanumeric(char c) { return IsDigit(c) || (Lower(c) >= 'a' && Lower(c) <= 'z'); }
 
 bool StartsWithWord(std::string_view text, std::string_view word) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text_scan.h"
 #include "json_span.h"
 
 namespace tacet {
@@ -12,8 +13,6 @@ namespace {
 constexpr size_t npos = std::string_view::npos;
 // Times beyond this are rubbish; sums of two of them still fit.
 constexpr int64_t kMaxNs = int64_t{1} << 61;
-
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 // Walks the members of one object.
 class ObjectWalk {

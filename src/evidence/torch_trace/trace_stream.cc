@@ -3,14 +3,11 @@
 
 #include <algorithm>
 
+#include "base/text_scan.h"
 #include "json_span.h"
 
 namespace tacet {
 namespace {
-
-constexpr size_t npos = std::string_view::npos;
-
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 size_t SkipSpace(std::string_view text, size_t at) {
   while (at < text.size() && IsSpace(text[at])) ++at;
@@ -24,12 +21,12 @@ size_t SkipSpaceAndCommas(std::string_view text, size_t at) {
 
 // The next place that looks like the beginning of an event: a brace, blanks, "ph" or "name".
 size_t NextEvent(std::string_view text, size_t at) {
-  while ((at = text.find('{', at)) != npos) {
+  while ((at = text.find('{', at)) != std::string_view::npos) {
     const size_t key = SkipSpace(text, at + 1);
     if (text.substr(key, 4) == "\"ph\"" || text.substr(key, 6) == "\"name\"") return at;
     ++at;
   }
-  return npos;
+  return std::string_view::npos;
 }
 
 }  // namespace
@@ -40,27 +37,28 @@ size_t TraceStream::SpanEnd(std::string_view text, size_t at) {
   const std::string_view seen = text.substr(0, at + PieceLimit() + 64);
   const JsonSpan span = FindSpan(seen, at);
   looked_at_ += std::min(span.end, seen.size()) - at;
-  if (!span.suspicious && span.end != npos) {
+  if (!span.suspicious && span.end != std::string_view::npos) {
     const size_t next = SkipSpace(seen, span.end);
     if (next >= seen.size() || seen[next] == ',' || seen[next] == '}' || seen[next] == ']' || seen[next] == '{')
       return span.end;
   }
-  if (!span.suspicious && span.end == npos) return npos;
+  if (!span.suspicious && span.end == std::string_view::npos) return std::string_view::npos;
   const size_t end = FindSpanTolerant(seen, at);
   looked_at_ += 4 * (std::min(end, seen.size()) - at);  // byte by byte: that much slower
   return end;
 }
 
-// Behind the value that begins at text[at]; npos when the text ends before it is sure where the value ends.
+// Behind the value that begins at text[at]; std::string_view::npos when the text ends before it is sure where the value
+// ends.
 size_t TraceStream::ValueEnd(std::string_view text, size_t at, bool last) {
-  if (at >= text.size()) return npos;
+  if (at >= text.size()) return std::string_view::npos;
   if (text[at] == '{' || text[at] == '[') return SpanEnd(text, at);
   if (text[at] == '"') {
     const size_t end = FindStringEnd(text, at + 1);
-    return end == text.size() && !last ? npos : end;
+    return end == text.size() && !last ? std::string_view::npos : end;
   }
   while (at < text.size() && text[at] != ',' && text[at] != '}' && text[at] != ']' && !IsSpace(text[at])) ++at;
-  return at == text.size() && !last ? npos : at;
+  return at == text.size() && !last ? std::string_view::npos : at;
 }
 
 void TraceStream::Damage(size_t bytes) {
@@ -76,8 +74,8 @@ void TraceStream::Count(Reading reading, size_t bytes) {
 }
 
 size_t TraceStream::GiveUp(std::string_view text, size_t at) {
-  size_t next = state_ == State::events ? NextEvent(text, at + 1) : npos;
-  if (next == npos) next = text.size();
+  size_t next = state_ == State::events ? NextEvent(text, at + 1) : std::string_view::npos;
+  if (next == std::string_view::npos) next = text.size();
   Damage(next - at);
   return next;
 }
@@ -105,7 +103,7 @@ size_t TraceStream::TakeMember(std::string_view text, size_t at, bool last) {
     return at + 1;
   }
   const size_t key_end = FindStringEnd(text, at + 1);
-  if (key_end == npos) return at;
+  if (key_end == std::string_view::npos) return at;
   const std::string_view key = text.substr(at + 1, key_end - at - 2);
   size_t value = SkipSpace(text, key_end);
   if (value >= text.size()) return at;
@@ -121,7 +119,7 @@ size_t TraceStream::TakeMember(std::string_view text, size_t at, bool last) {
     return value + 1;
   }
   const size_t end = ValueEnd(text, value, last);
-  if (end == npos) return at;
+  if (end == std::string_view::npos) return at;
   Count(sink_.OnMember(key, text.substr(value, end - value)), end - at);
   return std::max(end, at + 1);
 }
@@ -138,7 +136,7 @@ size_t TraceStream::TakeEvent(std::string_view text, size_t at, bool) {
     return next;
   }
   const size_t end = SpanEnd(text, at);
-  if (end == npos) return at;
+  if (end == std::string_view::npos) return at;
   Count(sink_.OnEvent(text.substr(at, end - at)), end - at);
   return end;
 }
