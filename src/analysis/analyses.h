@@ -5,6 +5,7 @@
 
 #include "analysis/call_difference.h"
 #include "analysis/group_calls.h"
+#include "analysis/job_end.h"
 #include "analysis/p2p_match.h"
 #include "analysis/program_order.h"
 #include "analysis/signs_of_life.h"
@@ -31,6 +32,7 @@ struct Analyses {
   SignsOfLife life;
   std::vector<Silence> silences;
   Outcome outcome;
+  JobEnd end;
   std::vector<SourceAnalysis> sources;  // best first: black box, flight record, NCCL log; only those with calls
   std::vector<StackReading> stacks;
   std::vector<ToldLaggard> told;

@@ -9,10 +9,6 @@
 namespace tacet {
 namespace {
 
-constexpr int64_t kLeastOverdueNs = int64_t{3} * 1'000'000'000;
-constexpr int64_t kTimesNormal = 5;
-constexpr size_t kLeastEnds = 20;  // fewer tell nothing about what is normal
-
 // How long a rank that had something to wait for saw nothing end.
 struct Quiet {
   int64_t longest_ns = 0;  // between two ends
@@ -54,7 +50,9 @@ bool IsOverdue(const Incident& incident) {
     all.now_ns = std::max(all.now_ns, one.now_ns);
     all.ends = std::max(all.ends, one.ends);
   }
-  return all.ends >= kLeastEnds && all.now_ns >= kLeastOverdueNs && all.now_ns / kTimesNormal >= all.longest_ns;
+  const Patience& limits = incident.patience;
+  return all.ends >= limits.overdue_ends && all.now_ns >= limits.overdue_ns &&
+         all.now_ns / limits.overdue_times >= all.longest_ns;
 }
 
 bool HasEndedNothing(const CallStream& stream) {

@@ -158,6 +158,7 @@ void TakeProgress(const Incident& incident, SignsOfLife& signs) {
 
 SignsOfLife ReadSignsOfLife(const Incident& incident) {
   SignsOfLife signs;
+  signs.patience = incident.patience;
   for (const Rank rank : incident.AllRanks()) signs.ranks[rank].rank = rank;
   for (const Process& process : incident.processes) {
     if (!process.rank.known()) continue;
@@ -198,11 +199,6 @@ SignsOfLife ReadSignsOfLife(const Incident& incident) {
 
 namespace {
 
-// A dump taken on demand from a running job is written moments after its newest entry.
-constexpr int64_t kFreshNs = int64_t{10} * 1'000'000'000;
-// The first operation of all waits for members that are still starting up, and for connections.
-constexpr int64_t kStartingNs = int64_t{60} * 1'000'000'000;
-
 // How long the operation had been open when the record was taken; kNoTime where the record cannot tell.
 int64_t AgeNs(const CallStream& stream, const Call& call) {
   if (call.enter_wall_ns == kNoTime || stream.captured_wall_ns == kNoTime || !stream.knows_start) return kNoTime;
@@ -212,11 +208,11 @@ int64_t AgeNs(const CallStream& stream, const Call& call) {
 bool IsAged(const Incident& incident, const CallStream& stream, const Call& call) {
   if (const int64_t age = AgeNs(stream, call); age != kNoTime) {
     const bool starting = stream.source == CallSource::black_box && HasEndedNothing(stream);
-    return age > (starting ? kStartingNs : kFreshNs);
+    return age > (starting ? incident.patience.starting_ns : incident.patience.fresh_ns);
   }
   // The record does not tell when it was taken. A file written moments after its newest entry is a snapshot.
   const int64_t written = incident.files[static_cast<uint32_t>(stream.file)].modified_wall_ns;
-  return written == kNoTime || stream.captured_wall_ns == kNoTime || written - stream.captured_wall_ns >= kFreshNs;
+  return written == kNoTime || stream.captured_wall_ns == kNoTime || written - stream.captured_wall_ns >= incident.patience.fresh_ns;
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ struct SignsOfLife {
   int records = 0, stubs = 0, nccl_logs = 0, outputs = 0, stacks = 0;  // how many ranks left each
   // When the job last printed that it advanced, and how often it did so before; kNoTime where it printed too little.
   int64_t last_progress_wall_ns = kNoTime, progress_interval_ns = kNoTime;
+  Patience patience;  // of the incident
   const RankLife* Of(Rank rank) const;
 };
 

@@ -8,11 +8,6 @@ namespace tacet {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kBeats = 3;                     // that many may be late on a busy machine
-constexpr int64_t kLeastSilenceNs = 3 * kSecond;  // however fast it beats
-constexpr int64_t kOtherHostNs = 10 * kSecond;    // clocks of hosts differ, and so do the times their boxes are copied
-// A killed process may hang in the kernel for as long as a driver needs to tear it down.
-constexpr int64_t kTearDownNs = 60 * kSecond;
 
 std::string_view HostOf(const Incident& incident, const Pulse& pulse) {
   return pulse.speaker < incident.processes.size() ? std::string_view(incident.processes[pulse.speaker].host) : "";
@@ -30,7 +25,7 @@ const Sight* DecidingSight(const Incident& incident, const Pulse& pulse) {
     if (Ends(sight) && (!end || sight.since_wall_ns < end->since_wall_ns)) end = &sight;
   }
   const bool torn_down = first && end && first->state == ProcessState::uninterruptible &&
-                         end->since_wall_ns - first->since_wall_ns < kTearDownNs;
+                         end->since_wall_ns - first->since_wall_ns < incident.patience.tear_down_ns;
   return torn_down ? end : first;
 }
 
@@ -58,13 +53,13 @@ bool IsSnapshot(const Incident& incident, const Pulse& pulse, int64_t patience) 
 
 bool IsOutlived(const Incident& incident, const Pulse& pulse, const LatestBeats& beats) {
   const int64_t own = pulse.last_beat_wall_ns;
-  int64_t patience = std::max(kBeats * pulse.interval_ns, kLeastSilenceNs);
+  int64_t patience = std::max(incident.patience.missed_beats * pulse.interval_ns, incident.patience.silence_ns);
   int64_t other = kNoTime;
   if (const auto near = beats.by_host.find(HostOf(incident, pulse)); near != beats.by_host.end())
     other = LatestBeats::Other(near->second, own);
   if (other == kNoTime) {
     other = LatestBeats::Other(beats.all, own);
-    patience = std::max(patience, kOtherHostNs);
+    patience = std::max(patience, incident.patience.other_host_ns);
   }
   if (pulse.ended) return other != kNoTime && other >= own;  // it says so itself, to the moment
   return other != kNoTime && other - own > patience && !IsSnapshot(incident, pulse, patience);

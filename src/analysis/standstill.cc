@@ -12,11 +12,6 @@
 namespace tacet {
 namespace {
 
-// Missing files of this many ranks are suspicious; of more, they were probably not collected.
-bool FewAreAbsent(size_t absent, size_t world) { return absent * 4 <= world; }
-// Beside a rank whose standstill is proven, an absent one is named only in a nearly complete collection.
-bool NearlyAllPresent(size_t absent, size_t world) { return absent * 8 <= world && world >= 8; }
-
 struct RootView {
   const WaitRoot* root = nullptr;
   bool silent_only = true;
@@ -137,10 +132,9 @@ class Finder {
  private:
   // Long after a watchdog had fired: somebody ended the job, and its processes one after the other.
   bool ClosedByTheEnd(const Event& lost) const {
-    constexpr int64_t kAfterNs = int64_t{5} * 1'000'000'000;
     const Event* timeout = analyses_.outcome.first_timeout;
     return timeout && timeout->wall_ns != kNoTime && lost.wall_ns != kNoTime &&
-           lost.wall_ns > timeout->wall_ns + kAfterNs;
+           lost.wall_ns > timeout->wall_ns + incident_.patience.clean_up_ns;
   }
 
   // It ended on its own and not by the clean-up that follows a timeout: by a signal that clean-ups do not send, or
@@ -220,7 +214,6 @@ class Finder {
   // Every other member of the group issued so many operations more that no usual delay explains it: hosts run ahead of
   // each other, but not by that much.
   bool IsFarBehind(const WaitRoot& root) const {
-    constexpr size_t kFar = 64;
     if (root.kind != RootKind::not_entered) return false;
     for (const SourceAnalysis& source : analyses_.sources) {
       for (const GroupCalls& group : source.groups) {
@@ -232,7 +225,7 @@ class Finder {
           else
             least = std::min(least, member.calls.size());
         }
-        if (least != SIZE_MAX && least >= own + kFar) return true;
+        if (least != SIZE_MAX && least >= own + incident_.patience.far_behind) return true;
       }
     }
     return false;
@@ -360,23 +353,21 @@ class Finder {
   // A GPU stands still only if its process went on living for a while: one whose heart stopped when it had just issued
   // the operation died or froze. True where nothing beats.
   bool LivedOn(Rank rank, const WaitRoot& root) const {
-    constexpr int64_t kWhileNs = int64_t{3} * 1'000'000'000;
     for (const Pulse& pulse : incident_.pulses) {
       if (pulse.rank != rank || pulse.interval_ns <= 0 || pulse.last_beat_wall_ns == kNoTime) continue;
       if (!root.call || root.call->enter_wall_ns == kNoTime) continue;
-      if (pulse.last_beat_wall_ns < root.call->enter_wall_ns + kWhileNs) return false;
+      if (pulse.last_beat_wall_ns < root.call->enter_wall_ns + incident_.patience.lived_on_ns) return false;
     }
     return true;
   }
 
   // It said something when its peers had been waiting for a while already: it runs.
   bool SpokeSinceOthersWait(const RankLife& life, const Standstill& still) const {
-    constexpr int64_t kMarginNs = int64_t{2} * 1'000'000'000;
     int64_t since = still.root && still.root->call ? still.root->call->enter_wall_ns : kNoTime;
     // A watchdog says how long it has waited (value2, in milliseconds).
     if (const Event* timeout = analyses_.outcome.first_timeout; timeout && timeout->wall_ns != kNoTime)
       since = timeout->wall_ns - std::clamp<int64_t>(timeout->value2, 0, INT32_MAX) * 1'000'000;
-    return since != kNoTime && life.last_wall_ns != kNoTime && life.last_wall_ns > since + kMarginNs;
+    return since != kNoTime && life.last_wall_ns != kNoTime && life.last_wall_ns > since + incident_.patience.stack_margin_ns;
   }
 
   // All others printed a stack, and their logs, which would tell of a closed connection, do not; of this rank there are
@@ -424,7 +415,7 @@ class Finder {
     // Whoever was started leaves a log: where logs were collected, a rank without any was not collected.
     const bool logs = analyses_.life.nccl_logs + analyses_.life.outputs > 0;
     const bool keep =
-        others ? !logs && NearlyAllPresent(absent, world) : FewAreAbsent(absent, world) && !SomebodyIdles();
+        others ? !logs && absent * incident_.patience.nearly_all_in <= world && world >= incident_.patience.nearly_all_in : absent * incident_.patience.few_absent_in <= world && !SomebodyIdles();
     if (!keep) std::erase_if(view.ranks, is_absent);
   }
 

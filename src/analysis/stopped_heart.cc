@@ -7,11 +7,6 @@
 namespace tacet {
 namespace {
 
-// A process that fell silent this long after others began to wait had its part in the wait while it lived.
-constexpr int64_t kPartOfTheWaitNs = int64_t{10} * 1'000'000'000;
-// Processes that fall silent within this time of each other fell for one reason.
-constexpr int64_t kTogetherNs = int64_t{3} * 1'000'000'000;
-
 const Silence* SilenceOf(const Analyses& analyses, Rank rank) {
   for (const Silence& silence : analyses.silences)
     if (silence.rank == rank) return &silence;
@@ -43,9 +38,9 @@ Survivors FindSurvivors(const Incident& incident, const Analyses& analyses, cons
 }
 
 // A job that is ended as a whole, or that breaks down at once, leaves hearts that stop in any order.
-bool IsOutlived(const SourceAnalysis& boxes, const Silence& silence, const Survivors& survivors) {
+bool IsOutlived(const Patience& limits, const SourceAnalysis& boxes, const Silence& silence, const Survivors& survivors) {
   const bool owes = silence.exited && !boxes.waits.blocked_in.contains(silence.rank);
-  const int64_t margin = owes ? 0 : kTogetherNs;
+  const int64_t margin = owes ? 0 : limits.together_ns;
   return survivors.last_beat_wall_ns >= silence.pulse->last_beat_wall_ns + margin;
 }
 
@@ -156,15 +151,15 @@ void ReadStoppedHearts(const Incident& incident, const Analyses& analyses, const
   int64_t first_known = INT64_MAX;
   for (const Silence& silence : analyses.silences) {
     const int64_t last_beat = silence.pulse->last_beat_wall_ns;
-    if (wait->enter_wall_ns != kNoTime && last_beat - kPartOfTheWaitNs > wait->enter_wall_ns) continue;
-    if (IsNoCause(*boxes, silence, *wait) || !IsOutlived(*boxes, silence, survivors)) continue;
+    if (wait->enter_wall_ns != kNoTime && last_beat - incident.patience.part_of_wait_ns > wait->enter_wall_ns) continue;
+    if (IsNoCause(*boxes, silence, *wait) || !IsOutlived(incident.patience, *boxes, silence, survivors)) continue;
     early.push_back(&silence);
     if (silence.dead() || silence.frozen()) first_known = std::min(first_known, last_beat);
   }
   if (first_known == INT64_MAX) return ReadUnseen(analyses, early, closing, view);
   std::vector<Standstill> known;
   for (const Silence* silence : early) {
-    const bool first = silence->pulse->last_beat_wall_ns - first_known <= kTogetherNs;
+    const bool first = silence->pulse->last_beat_wall_ns - first_known <= incident.patience.together_ns;
     if (first && (silence->dead() || silence->frozen())) known.push_back(ReadKnown(analyses, *silence, view));
   }
   KeepTheFirst(incident, *boxes, known);

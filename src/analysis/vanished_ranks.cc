@@ -94,9 +94,8 @@ bool IsContested(const Census& census) {
 
 // The job had stood still for long when the connection closed: whatever held it up came before, and this is its end.
 bool CameLongAfterTheLastStep(const SignsOfLife& signs, const Event& closing) {
-  constexpr int64_t kLongNs = int64_t{10} * 1'000'000'000;
   if (signs.last_progress_wall_ns == kNoTime || closing.wall_ns == kNoTime) return false;
-  return closing.wall_ns - signs.last_progress_wall_ns > std::max(kLongNs, 5 * signs.progress_interval_ns);
+  return closing.wall_ns - signs.last_progress_wall_ns > std::max(signs.patience.early_end_ns, 5 * signs.progress_interval_ns);
 }
 
 // A connection closed, and no watchdog's abort had closed it.

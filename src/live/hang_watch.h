@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "live/box_state.h"
+#include "model/patience.h"
 
 namespace tacet {
 
@@ -27,15 +28,15 @@ struct HangSuspicion {
 
 // How long nothing may move. docs/live.md says the same in words.
 struct HangRule {
-  int64_t floor_ns = 4'000'000'000;    // never earlier: hosts pause for garbage collection, files, a busy neighbour
-  int64_t normal_times = 8;            // as long as this many times what is normal for the operation
-  int64_t pause_times = 3;             // ... and this many times the longest pause after which the group went on
-  int64_t unseen_ns = 30'000'000'000;  // an operation and size this process has not yet finished often enough
-  int64_t first_ns = 120'000'000'000;  // a group that has finished fewer than `first_operations`: warming up
-  uint64_t first_operations = 8;
-  int64_t not_begun_ns = 30'000'000'000;  // all seen members issued it, no GPU began it: they compute alike
-  int64_t lost_ns = 2'000'000'000;        // a member's process is gone
-  int64_t most_ns = 600'000'000'000;      // no limit grows beyond this, NCCL's own watchdog
+  int64_t floor_ns = Patience{}.watch_floor_ns;    // never earlier: hosts pause for garbage collection, files, a busy neighbour
+  int64_t normal_times = Patience{}.watch_normal_times;            // as long as this many times what is normal for the operation
+  int64_t pause_times = Patience{}.watch_pause_times;             // ... and this many times the longest pause after which the group went on
+  int64_t unseen_ns = Patience{}.watch_unseen_ns;  // an operation and size this process has not yet finished often enough
+  int64_t first_ns = Patience{}.watch_first_ns;  // a group that has finished fewer than `first_operations`: warming up
+  uint64_t first_operations = Patience{}.watch_first_operations;
+  int64_t not_begun_ns = Patience{}.watch_not_begun_ns;  // all seen members issued it, no GPU began it: they compute alike
+  int64_t lost_ns = Patience{}.watch_lost_ns;        // a member's process is gone
+  int64_t most_ns = Patience{}.watch_most_ns;      // no limit grows beyond this, NCCL's own watchdog
 };
 
 // Looks at the same processes again and again and tells which groups hang. It knows only what it is shown: the boxes of

@@ -41,9 +41,9 @@ void AddSight(const FetchedBox& box, Fragment& fragment) {
   if (fragment.pulses.empty() || box.seen_wall_ns == 0) return;
   const Pulse& pulse = fragment.pulses.front();
   const ProcessState state = StateOf(box.sight);
-  constexpr int64_t kBeats = 3, kLeastNs = 3'000'000'000;
+  const Patience limits;
   const bool missed = pulse.interval_ns > 0 && pulse.last_beat_wall_ns != kNoTime &&
-                      box.seen_wall_ns - pulse.last_beat_wall_ns > std::max(kBeats * pulse.interval_ns, kLeastNs);
+                      box.seen_wall_ns - pulse.last_beat_wall_ns > std::max(limits.missed_beats * pulse.interval_ns, limits.silence_ns);
   if (state == ProcessState::unknown || (!HasEnded(box.sight) && !missed)) return;
   Sight& sight = fragment.sights.emplace_back();
   sight.speaker = pulse.speaker;  // of the same host; its own box stands for the agent that read it

@@ -20,11 +20,6 @@
 namespace tacet {
 namespace {
 
-// A dump whose last entry is this much older than the others' belongs to an earlier run: recorders overwrite one file
-// per rank, and a rank that wrote nothing this time leaves last week's file. Timeouts are minutes, so hours cannot be
-// one run.
-constexpr int64_t kStaleNs = int64_t{2} * 3600 * 1'000'000'000;
-
 template <typename T>
 void MoveAll(std::vector<T>& from, std::vector<T>& to) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
@@ -208,7 +203,7 @@ class JobBuilder {
     const int64_t beginning = BeginningOfNewestRun();
     std::erase_if(incident_.streams, [&](const CallStream& stream) {
       if (stream.source != CallSource::flight_recorder || stream.captured_wall_ns == kNoTime) return false;
-      if (newest - stream.captured_wall_ns < kStaleNs && stream.captured_wall_ns >= beginning) return false;
+      if (newest - stream.captured_wall_ns < incident_.patience.stale_ns && stream.captured_wall_ns >= beginning) return false;
       incident_.diagnostics.push_back(
           {DiagnosticSeverity::warning, "stale-dump",
            "this dump ends " + std::to_string((newest - stream.captured_wall_ns) / 60'000'000'000) +
@@ -255,12 +250,13 @@ class JobBuilder {
 
 }  // namespace
 
-std::vector<Incident> Assemble(std::vector<Fragment> fragments) {
+std::vector<Incident> Assemble(std::vector<Fragment> fragments, const Patience& patience) {
   std::vector<Incident> incidents;
   ShiftLocalRanks(fragments);
   for (JobPart& part : SplitJobs(fragments)) {
     Incident& incident = incidents.emplace_back();
     incident.label = part.label;
+    incident.patience = patience;
     const SpeakerMap speakers = JoinSpeakers(fragments, part.members, incident);
     JobBuilder builder(incident);
     for (size_t m = 0; m < part.members.size(); ++m) builder.Take(fragments[part.members[m]], speakers[m]);

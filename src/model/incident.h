@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/fragment.h"
+#include "model/patience.h"
 
 namespace tacet {
 
@@ -51,6 +52,7 @@ struct Incident {
   std::vector<InFlight> in_flight;      // of the streams above
   std::vector<Pulse> pulses;            // at most one a rank, sorted by rank
   std::vector<Sight> sights;            // of processes that have a pulse, by rank, witness and time
+  Patience patience;                    // the limits by which this job is judged
 
   std::vector<Rank> RanksSeen() const;                          // ranks that some file speaks of, sorted
   std::vector<Rank> AllRanks() const;                           // 0..world_size-1, or those seen

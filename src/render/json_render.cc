@@ -32,6 +32,19 @@ void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings) {
   json.EndArray();
 }
 
+void WriteSubjects(JsonWriter& json, const std::vector<ReportSubject>& subjects) {
+  json.BeginArray();
+  for (const ReportSubject& subject : subjects) {
+    json.BeginObject();
+    WriteKnown(json.Key("rank"), subject.rank);
+    WriteKnown(json.Key("host"), subject.host);
+    WriteKnown(json.Key("pid"), subject.pid);
+    WriteKnown(json.Key("device"), subject.device);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
 void WriteGroup(JsonWriter& json, const ReportGroup& group) {
   json.BeginObject();
   json.Key("name").String(group.name);
@@ -68,6 +81,8 @@ void WriteFinding(JsonWriter& json, const ReportFinding& finding) {
   json.Key("confidence").String(Name(finding.confidence));
   WriteRanks(json.Key("ranks"), finding.ranks);
   WriteRanks(json.Key("affected_ranks"), finding.affected_ranks);
+  WriteSubjects(json.Key("subjects"), finding.subjects);
+  WriteKnown(json.Key("explained_by"), finding.explained_by);
   json.Key("group");
   finding.group ? WriteGroup(json, *finding.group) : static_cast<void>(json.Null());
   json.Key("operation");
@@ -88,6 +103,7 @@ void WriteVerdict(JsonWriter& json, const ReportVerdict& verdict) {
   json.Key("status").String(Name(verdict.status));
   WriteKnown(json.Key("cause"), verdict.cause);
   WriteRanks(json.Key("ranks"), verdict.ranks);
+  WriteSubjects(json.Key("subjects"), verdict.subjects);
   json.Key("confidence").String(Name(verdict.confidence));
   json.Key("headline").String(verdict.headline);
   json.EndObject();

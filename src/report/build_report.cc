@@ -33,6 +33,13 @@ CitedEvidence Cite(const Incident& incident, const EvidenceItem& item) {
   return cited;
 }
 
+std::vector<ReportSubject> SubjectsFor(const std::vector<Subject>& subjects) {
+  std::vector<ReportSubject> out;
+  for (const Subject& subject : subjects)
+    out.push_back({subject.rank.known() ? subject.rank.value : -1, subject.host, subject.pid, subject.device});
+  return out;
+}
+
 ReportFinding FindingOf(const Incident& incident, const Finding& finding) {
   ReportFinding out;
   out.cause = finding.cause;
@@ -43,6 +50,8 @@ ReportFinding FindingOf(const Incident& incident, const Finding& finding) {
   out.confidence = finding.confidence;
   out.ranks = Numbers(finding.ranks);
   out.affected_ranks = Numbers(finding.affected_ranks);
+  out.subjects = SubjectsFor(finding.subjects);
+  out.explained_by = finding.explained_by;
   if (finding.group != GroupIndex::none) out.group = GroupOf(incident.groups[static_cast<uint32_t>(finding.group)]);
   out.operation = finding.operation;
   out.headline = finding.headline;
@@ -137,7 +146,7 @@ Report BuildReport(const std::vector<JudgedJob>& jobs) {
     const Diagnosis& diagnosis = job->diagnosis;
     if (first) {
       report.verdict = {diagnosis.status, diagnosis.cause, Numbers(diagnosis.ranks), diagnosis.confidence,
-                        diagnosis.headline};
+                        diagnosis.headline, SubjectsFor(diagnosis.subjects)};
       AddWaits(*job, report);
       report.ranks = RankTable(*job->incident, *job->analyses, *job->standstill, diagnosis);
     }

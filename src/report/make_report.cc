@@ -8,8 +8,8 @@
 
 namespace tacet {
 
-Report MakeReport(std::vector<Fragment> fragments) {
-  const std::vector<Incident> incidents = Assemble(std::move(fragments));
+Report MakeReport(std::vector<Fragment> fragments, const Patience& patience) {
+  const std::vector<Incident> incidents = Assemble(std::move(fragments), patience);
   std::vector<Analyses> analyses;
   std::vector<StandstillView> standstills;
   std::vector<JudgedJob> jobs;

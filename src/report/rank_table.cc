@@ -66,7 +66,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
                : waiting.contains(rank)                    ? "waits"
                : !life.any() && row.evidence_kinds.empty() ? "silent"
                                                            : "ok";
-    if (guilty.contains(rank) && diagnosis.status == Status::undetermined) row.role = "suspect";
+    if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
     row.last_operation = LastOperation(incident, analyses, rank);
     if (const auto stack = stacks.find(rank); stack != stacks.end()) row.doing = stack->second->where;
     if (life.exception) row.doing = life.exception->subject;

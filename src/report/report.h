@@ -25,12 +25,22 @@ struct ReportGroup {
   std::vector<int> ranks;
 };
 
+// Whom a finding is about: a rank, or a process or host where no rank is known.
+struct ReportSubject {
+  int rank = -1;
+  std::string host;
+  int64_t pid = -1;
+  int device = -1;
+};
+
 struct ReportFinding {
   std::string cause, title;
   Status status = Status::undetermined;
   Severity severity = Severity::note;
   Confidence confidence = Confidence::possible;
   std::vector<int> ranks, affected_ranks;
+  std::vector<ReportSubject> subjects;
+  std::string explained_by;  // the cause of which this is a consequence
   std::optional<ReportGroup> group;
   std::optional<OperationRef> operation;
   std::string headline, explanation;
@@ -71,6 +81,7 @@ struct ReportVerdict {
   std::vector<int> ranks;
   Confidence confidence = Confidence::possible;
   std::string headline;
+  std::vector<ReportSubject> subjects;
 };
 
 struct ReportJob {

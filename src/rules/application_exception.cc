@@ -41,7 +41,6 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.status = Status::crash;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
-    finding.weight = 60;
     finding.headline = "a rank raised " + event.subject + ": " +
                        event.text.substr(0, std::min<size_t>(120, event.text.find('\n'))) +
                        "; the output does not tell which";
@@ -86,7 +85,6 @@ static RuleAnswer JudgeException(const Case& facts) {
   finding.status = Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
-  finding.weight = 84;
   for (const Event* event : *chosen) finding.ranks.push_back(event->rank);
   const bool many = finding.ranks.size() > 1;
   std::string where = sample.function.empty()

@@ -36,7 +36,6 @@ static RuleAnswer JudgeUnequalHalves(const Case& facts) {
     finding.status = finding.ranks.empty() ? Status::undetermined : StatusAfterDisagreement(facts);
     finding.severity = Severity::critical;
     finding.confidence = finding.ranks.empty() ? Confidence::possible : Confidence::likely;
-    finding.weight = 87;
     finding.group = first->group;
     finding.operation = RefOf(*first->unequal_send);
     for (const auto& [rank, others] : partners)
@@ -71,7 +70,6 @@ static void JudgeTruncatedMessages(const Case& facts, RuleAnswer& answer) {
     finding.status = Status::undetermined;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::possible;
-    finding.weight = 60;
     finding.headline =
         "a message was longer than the receiver expected: ranks passed different sizes to one collective, "
         "or their NCCL settings differ";

@@ -11,7 +11,7 @@ static void JudgeReplays(const Case& facts, RuleAnswer& answer) {
   for (const SourceAnalysis& source : facts.analyses.sources) {
     const auto left = FindLeftReplay(facts.incident, source.groups);
     if (!left) continue;
-    Finding finding = HangFinding("collective-skipped", 89, left->rank, *left->replay, source.waits);
+    Finding finding = HangFinding("collective-skipped", left->rank, *left->replay, source.waits);
     finding.headline = RankWords({left->rank}) + " left out a replay of a CUDA graph: it waits in " +
                        OperationWords(facts.incident, *left->waits_in) + ", while its peers wait in " +
                        OperationWords(facts.incident, *left->replay);

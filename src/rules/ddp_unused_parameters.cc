@@ -25,7 +25,6 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   finding.status = facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
-  finding.weight = 100;
   const std::string which = events[0]->subject.empty() ? "" : " (" + events[0]->subject + ")";
   finding.headline =
       all ? "DDP waits for gradients that never come" + which + " on all ranks: parameters take no part in the loss"

@@ -111,7 +111,6 @@ void JudgeDifferences(const Case& facts, const Values& values, RuleAnswer& answe
     finding.status = facts.analyses.outcome.hangs() ? Status::hang : failed ? Status::crash : Status::degraded;
     finding.severity = failed ? Severity::critical : Severity::warning;
     finding.confidence = failed ? Confidence::likely : Confidence::certain;
-    finding.weight = 74;
     finding.ranks = OddHolders(found->second);
     finding.headline = std::string(name) + " differs between ranks" +
                        (finding.ranks.empty() ? "" : " (" + RankWords(finding.ranks) + ")") +
@@ -150,7 +149,6 @@ static RuleAnswer JudgeEnvironment(const Case& facts) {
   finding.status = Status::degraded;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::certain;
-  finding.weight = 40;
   finding.ranks.assign(ranks.begin(), ranks.end());
   finding.headline = "the environment forces slow paths on " + RankWords(finding.ranks) + ": " + names;
   finding.fix.assign(kEnvironmentCripplesRule.fix.begin(), kEnvironmentCripplesRule.fix.end());

@@ -9,6 +9,7 @@
 #include "base/source_ref.h"
 #include "model/ids.h"
 #include "model/operation.h"
+#include "model/subject.h"
 
 namespace tacet {
 
@@ -39,15 +40,16 @@ struct Finding {
   Status status = Status::undetermined;
   Severity severity = Severity::warning;
   Confidence confidence = Confidence::possible;
-  int weight = 0;                    // orders findings of equal severity: the more specific cause first
   std::vector<Rank> ranks;           // guilty
   std::vector<Rank> affected_ranks;  // who waits
+  std::vector<Subject> subjects;     // whom it is about, where no rank is known: a process, a host
   GroupIndex group = GroupIndex::none;
   std::optional<OperationRef> operation;
   std::string headline;  // one sentence
   std::string explanation;
   std::vector<EvidenceItem> evidence;  // best first
   std::vector<std::string> fix, prevent;
+  std::string explained_by;  // the cause of which this is a consequence; empty: none
 };
 
 // A question the evidence leaves open, and what to capture to answer it.

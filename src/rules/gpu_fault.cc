@@ -53,7 +53,6 @@ static void JudgeFabric(const Case& facts, RuleAnswer& answer) {
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
-  finding.weight = 65;
   const std::string who = RankWords(finding.ranks);
   if (finding.ranks.size() >= facts.analyses.life.ranks.size()) finding.affected_ranks.swap(finding.ranks);
   finding.headline = std::string(FindNcclWarning(lead->subject)->meaning) + " (" + who + ")";
@@ -84,7 +83,6 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   if (!lead && mild) {
     lead = mild;
     finding.confidence = Confidence::likely;
-    finding.weight = 75;
   } else if (!lead) {
     // A fault whose rank is not told still matters when somebody stands still or the job failed.
     for (const Event& event : facts.incident.events) {
@@ -108,16 +106,13 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       return answer;
     }
     finding.confidence = Confidence::possible;
-    finding.weight = 70;
     answer.open.push_back({"Which rank ran on the faulty GPU?",
                            "NCCL logs with INIT lines (busId) of that host, or the pid in the kernel line"});
   } else {
     finding.confidence = Confidence::certain;
-    finding.weight = 95;
     // Buffers of different sizes make NCCL's own kernels run over their ends.
     if (FollowsAMismatch(facts, finding.ranks)) {
       finding.confidence = Confidence::possible;
-      finding.weight = 30;
     }
   }
   const bool hangs = facts.analyses.outcome.hangs();

@@ -9,7 +9,6 @@ static RuleAnswer JudgeGpuStalled(const Case& facts) {
   RuleAnswer answer;
   auto finding = StandstillFinding(facts, StandstillKind::gpu, "gpu-stalled");
   if (!finding) return answer;
-  finding->weight = 80;
   bool behind = false;
   for (const Standstill& still : facts.standstill.ranks) {
     if (still.kind != StandstillKind::gpu) continue;

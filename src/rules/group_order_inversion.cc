@@ -134,7 +134,6 @@ static RuleAnswer JudgeInversion(const Case& facts) {
             {"Which side has the order that the others have?", "the records of all ranks of the two groups"});
       }
       finding->severity = Severity::critical;
-      finding->weight = 91;
       answer.findings.push_back(std::move(*finding));
       return answer;
     }

@@ -5,13 +5,12 @@
 
 namespace tacet {
 
-Finding HangFinding(std::string_view cause, int weight, Rank guilty, const Call& operation, const WaitGraph& waits) {
+Finding HangFinding(std::string_view cause, Rank guilty, const Call& operation, const WaitGraph& waits) {
   Finding finding;
   finding.cause = cause;
   finding.status = Status::hang;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
-  finding.weight = weight;
   finding.ranks = {guilty};
   finding.group = operation.group;
   finding.operation = RefOf(operation);

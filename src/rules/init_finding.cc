@@ -44,13 +44,12 @@ InitView ReadInit(const Case& facts) {
   return view;
 }
 
-Finding InitFinding(std::string_view cause, std::vector<Rank> ranks, int weight) {
+Finding InitFinding(std::string_view cause, std::vector<Rank> ranks) {
   Finding finding;
   finding.cause = cause;
   finding.severity = Severity::critical;
   finding.status = Status::crash;
   finding.confidence = Confidence::certain;
-  finding.weight = weight;
   finding.ranks = std::move(ranks);
   return finding;
 }

@@ -24,7 +24,7 @@ InitView ReadInit(const Case& facts);
 bool IsStoreUnreachable(const Event& event);
 
 // A finding of the set-up family with what they share.
-Finding InitFinding(std::string_view cause, std::vector<Rank> ranks, int weight);
+Finding InitFinding(std::string_view cause, std::vector<Rank> ranks);
 
 // The first warning of NCCL with this id; null when there is none.
 const Event* FindWarning(const Case& facts, std::string_view id);

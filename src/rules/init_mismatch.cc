@@ -57,7 +57,7 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
     const Event* event = FindWarning(facts, id);
     if (!event && id == "duplicate-gpu") event = FindDuplicateGpuError(facts);
     if (!event) continue;
-    Finding finding = InitFinding("init-mismatch", event->ranks, 94);
+    Finding finding = InitFinding("init-mismatch", event->ranks);
     if (finding.ranks.empty() && id == "duplicate-gpu" && event->group_rank.known() && event->peer_group_rank.known() &&
         SpansTheJob(facts, *event)) {
       finding.ranks = {Rank{event->group_rank.value}, Rank{event->peer_group_rank.value}};
@@ -83,7 +83,7 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
 void JudgeLogs(const Case& facts, RuleAnswer& answer) {
   const Holders versions = VersionsByRank(facts);
   if (versions.size() < 2) return;
-  Finding finding = InitFinding("init-mismatch", OddHolders(versions), 75);
+  Finding finding = InitFinding("init-mismatch", OddHolders(versions));
   std::string names;
   for (const auto& [version, events] : versions) {
     finding.evidence.push_back(CiteEvent(*events.front(), RankWords({events.front()->rank}) + " runs NCCL " + version));

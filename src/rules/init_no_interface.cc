@@ -32,7 +32,7 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
     evidence.push_back(CiteEvent(event, "the setting that matches no interface there"));
     break;
   }
-  Finding finding = InitFinding("init-no-interface", ranks, 94);
+  Finding finding = InitFinding("init-no-interface", ranks);
   finding.evidence = std::move(evidence);
   for (const auto& [rank, life] : facts.analyses.life.ranks)
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) finding.affected_ranks.push_back(rank);

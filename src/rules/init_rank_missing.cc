@@ -79,7 +79,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
       std::all_of(missing.begin(), missing.end(), [&](Rank rank) { return !facts.analyses.life.Of(rank)->any(); });
   const bool unsure = missing.empty() || (all_absent && !told);
   if (unsure && missing.size() * 4 > facts.analyses.life.ranks.size()) missing.clear();
-  Finding finding = InitFinding("init-rank-missing", missing, 94);
+  Finding finding = InitFinding("init-rank-missing", missing);
   finding.status = unsure ? Status::undetermined : facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
   finding.confidence = told && !missing.empty() ? Confidence::certain
                        : missing.empty()        ? Confidence::possible

@@ -18,7 +18,7 @@ static bool CannotListen(const Event& event) {
 static bool JudgeListener(const Case& facts, RuleAnswer& answer) {
   for (const Event& event : facts.incident.events) {
     if (!CannotListen(event) || !event.rank.known()) continue;
-    Finding finding = InitFinding("init-unreachable", {event.rank}, 93);
+    Finding finding = InitFinding("init-unreachable", {event.rank});
     finding.status = Status::crash;
     finding.confidence = Confidence::certain;
     for (const auto& [rank, life] : facts.analyses.life.ranks)
@@ -56,7 +56,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   const auto& ranks = facts.analyses.life.ranks;
   const auto present = std::count_if(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.any(); });
   const bool alone = complaining.size() == 1 && present > 2;
-  Finding finding = InitFinding("init-unreachable", alone ? complaining : std::vector<Rank>{}, 92);
+  Finding finding = InitFinding("init-unreachable", alone ? complaining : std::vector<Rank>{});
   finding.confidence = alone ? Confidence::likely : Confidence::possible;
   if (!alone) finding.status = Status::undetermined;
   finding.affected_ranks = complaining;

@@ -30,8 +30,7 @@ const CallDifference* FirstDifferenceOf(const Case& facts) {
       }
       const bool timed = difference.enter_wall_ns != kNoTime && first->enter_wall_ns != kNoTime;
       // Clocks of logs have a resolution of a second: within it the better record, which comes first, keeps its place.
-      constexpr int64_t kLogResolutionNs = 1'500'000'000;
-      const int64_t slack = difference.source == first->source ? 0 : kLogResolutionNs;
+      const int64_t slack = difference.source == first->source ? 0 : facts.incident.patience.log_resolution_ns;
       if (timed && difference.enter_wall_ns + slack < first->enter_wall_ns) first = &difference;
     }
   }
@@ -86,7 +85,6 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
   finding.confidence = difference.odd.empty()        ? Confidence::possible
                        : difference.decided_by_habit ? Confidence::likely
                                                      : Confidence::certain;
-  finding.weight = 90;
   if (difference.odd.empty()) finding.status = Status::undetermined;
   finding.ranks = difference.odd;
   finding.group = difference.group;
@@ -148,7 +146,6 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   finding.cause = cause;
   finding.status = Status::crash;
   finding.severity = Severity::critical;
-  finding.weight = 98;
   if (odd.size() == 1 && accused.size() > 2) {
     finding.ranks = odd;
     finding.confidence = Confidence::certain;
@@ -185,7 +182,6 @@ void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause
     finding.status = Status::hang;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
-    finding.weight = 82;
     finding.ranks = difference.odd_ranks;
     finding.affected_ranks = difference.usual_ranks;
     finding.operation = OperationRef{difference.odd->op, difference.odd->seq, -1};

@@ -93,10 +93,10 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
       (fatal || facts.analyses.outcome.first_failure) && !facts.analyses.outcome.hangs() ? Status::crash : Status::hang;
   finding.severity = failed ? Severity::critical : Severity::warning;
   if (!failed) finding.status = Status::degraded;
-  finding.weight = only_links ? 72 : 83;
   finding.ranks = CommonEnd(facts, events);
   by_rank.erase(Rank{});
-  finding.confidence = finding.ranks.empty() ? Confidence::possible : Confidence::likely;
+  // A link that went down may have come back before it mattered.
+  finding.confidence = finding.ranks.empty() || only_links ? Confidence::possible : Confidence::likely;
   for (const auto& [rank, list] : by_rank) finding.affected_ranks.push_back(rank);
   const Event& lead = *events.front();
   finding.headline =

@@ -74,11 +74,9 @@ std::optional<Finding> OrderFinding(const Case& facts, Divergence::Kind kind, Ca
   const CallDifference* difference = FirstDifferenceOf(facts);
   if (difference && !difference->odd.empty() && difference->reading == reading) {
     finding = FromDifference(facts, *difference);
-    finding->weight = 90;
   } else if (const Divergence* divergence = FindDivergence(facts, kind);
              divergence && !difference && SomethingIsWrong(facts)) {
     finding = FromDivergence(facts, *divergence);
-    finding->weight = 89;
   }
   if (!finding) return finding;
   finding->cause = cause;

@@ -37,7 +37,6 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
     finding.status = Status::hang;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::certain;
-    finding.weight = 91;
     finding.headline = RankWords(finding.ranks) + " wait for each other in " +
                        std::string(Name(finding.operation->kind)) +
                        ": every one posts its own half first and nobody the other half";

@@ -66,7 +66,7 @@ void JudgeShortExchange(const Case& facts, RuleAnswer& answer) {
     if (!source.differences.empty()) continue;
     const auto found = FindShortExchange(source.groups, source.links);
     if (!found) continue;
-    Finding finding = HangFinding("p2p-unmatched", 87, found->rank, *found->message, source.waits);
+    Finding finding = HangFinding("p2p-unmatched", found->rank, *found->message, source.waits);
     finding.headline = RankWords({found->rank}) + " left messages out: before " +
                        OperationWords(facts.incident, *found->collective) + " it exchanged " +
                        std::to_string(found->own) + " with " + RankWords({found->peer}) + ", which exchanged " +
@@ -108,7 +108,6 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       finding.cause = "p2p-unmatched";
       finding.status = Status::hang;
       finding.severity = Severity::critical;
-      finding.weight = 88;
       const bool short_peer = OtherSideIsShort(source.links, link, receives) || IsShortOnAllLinks(source.links, peer);
       // Of records that lost their beginning, beside a peer that ended in order, either may be one off.
       const bool either = !link.counted_from_start && peer_life && peer_life->finished && !short_peer;

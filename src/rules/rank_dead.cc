@@ -48,7 +48,6 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
-  finding.weight = 86;
   finding.ranks = {first->rank};
   finding.affected_ranks = facts.standstill.waiters;
   std::erase(finding.affected_ranks, first->rank);
@@ -73,7 +72,6 @@ void JudgeLostNode(const Case& facts, RuleAnswer& answer) {
     finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
     finding.severity = Severity::critical;
     finding.confidence = event.ranks.empty() ? Confidence::likely : Confidence::certain;
-    finding.weight = 95;
     finding.ranks = event.ranks;
     const std::string node = event.subject.empty() ? "a node of the job" : "node " + event.subject;
     finding.headline = node + " failed" + (event.ranks.empty() ? "" : ", and " + RankWords(event.ranks) + " with it");
@@ -106,7 +104,6 @@ void JudgeVanished(const Case& facts, RuleAnswer& answer) {
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
-  finding.weight = 85;
   finding.headline = who + "'s process is gone without a word: its output stops, and " +
                      RankWords(finding.affected_ranks) + " then report closed connections or CUDA errors";
   answer.open.push_back(
@@ -140,7 +137,6 @@ static RuleAnswer JudgeDead(const Case& facts) {
     if (life && (life->oom_killed || life->exception || life->cuda_oom || life->unused_parameters))
       return answer;  // told by a better cause
   }
-  finding->weight = 85;
   finding->confidence = Confidence::likely;
   const std::string who = RankWords(finding->ranks);
   for (const Standstill& still : facts.standstill.ranks) {

@@ -20,7 +20,6 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
   RuleAnswer answer;
   auto finding = StandstillFinding(facts, StandstillKind::frozen, "rank-frozen");
   if (!finding) return answer;
-  finding->weight = 78;
   const int records = facts.analyses.life.records;
   finding->confidence = records > 0 ? Confidence::likely : Confidence::possible;
   const std::string who = RankWords(finding->ranks);

@@ -33,7 +33,6 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
-    finding.weight = 70;
     finding.headline = std::string("a rank ran out of ") + (gpu ? "GPU memory" : "host memory or of /dev/shm") +
                        "; the output does not tell which";
     if (told) finding.headline = "a process of the job was killed for lack of memory; nothing here tells which";
@@ -41,7 +40,6 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
         CiteEvent(event, told ? "the scheduler's word" : "an error without the name of its rank"));
     if (const Event* killed = told ? FindOnlyKilled(facts) : nullptr) {
       finding.ranks = {killed->rank};
-      finding.weight = 96;
       finding.headline = RankWords(finding.ranks) + " was killed for lack of memory";
       finding.evidence.push_back(CiteEvent(*killed, "the only process that was killed"));
     } else {
@@ -90,7 +88,6 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
-  finding.weight = 96;
   finding.headline =
       host ? "the kernel killed " + RankWords(finding.ranks) + " for lack of " +
                  (cgroup ? "memory in its cgroup" : "host memory")

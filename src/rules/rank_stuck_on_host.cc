@@ -41,7 +41,6 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   if (!by_stack || !by_calls || !facts.analyses.outcome.hangs()) finding->confidence = Confidence::likely;
   // The job was ended before a wait for something done for the first time could be told from one for ever.
   if (!by_stack && !facts.analyses.outcome.hangs()) finding->confidence = Confidence::possible;
-  finding->weight = 80;
   finding->headline = RankWords(finding->ranks) + (finding->ranks.size() == 1 ? " is" : " are") + " stuck on the host" +
                       (where.empty() ? inside ? " " + InsideWords(inside->host) : "" : " in " + where) + " and " +
                       (finding->ranks.size() == 1 ? "has " : "have ") +

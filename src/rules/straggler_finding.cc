@@ -107,7 +107,6 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
   finding.confidence = worst->trust == Trust::certain  ? Confidence::certain
                        : worst->trust == Trust::likely ? Confidence::likely
                                                        : Confidence::possible;
-  finding.weight = 50;
   for (const RankLateness& one : report.ranks)
     if (std::find(finding.ranks.begin(), finding.ranks.end(), one.rank) == finding.ranks.end())
       finding.affected_ranks.push_back(one.rank);

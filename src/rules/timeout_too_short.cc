@@ -93,11 +93,9 @@ static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
     finding.cause = "timeout-too-short";
     finding.status = Status::hang;
     finding.severity = Severity::critical;
-    finding.weight = 62;
     const LateArrival late = FindLateArrival(source);
     if (!late.last && !source.waits.roots.empty()) continue;
     // Whoever is waited for at the moment of the dump came late before, and would come again.
-    if (!source.waits.roots.empty()) finding.weight = 88;
     const Call* longest = nullptr;
     const CallStream* stream = nullptr;
     if (late.last) {

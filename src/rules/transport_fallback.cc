@@ -33,7 +33,6 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     if (has_fast.contains(rank)) fallen.insert(rank);
   if (!fallen.empty()) {
     finding.severity = Severity::warning;
-    finding.weight = 38;
     finding.ranks.assign(fallen.begin(), fallen.end());
     finding.headline = RankWords(finding.ranks) + " use TCP sockets although InfiniBand devices exist";
     finding.evidence.push_back(CiteEvent(*socket, "the network NCCL chose"));
@@ -41,7 +40,6 @@ static RuleAnswer JudgeFallback(const Case& facts) {
   } else if (!uses_socket.empty() && uses_socket.size() < facts.analyses.life.ranks.size() && !has_fast.empty()) {
     // Some hosts have the fast network, others do not: the slowest decides for all.
     finding.severity = Severity::warning;
-    finding.weight = 38;
     finding.ranks.assign(uses_socket.begin(), uses_socket.end());
     finding.headline =
         RankWords(finding.ranks) + " have no InfiniBand device while other ranks do: the slowest path decides for all";
@@ -49,7 +47,6 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding.evidence.push_back(CiteEvent(*fast, "a device on another host"));
   } else if (!without_gdr.empty() && staged) {
     finding.severity = Severity::warning;
-    finding.weight = 36;
     finding.ranks.assign(without_gdr.begin(), without_gdr.end());
     finding.headline =
         RankWords(finding.ranks) + " use InfiniBand without GPUDirect RDMA: data is staged through host memory";
@@ -57,7 +54,6 @@ static RuleAnswer JudgeFallback(const Case& facts) {
   } else if (!uses_socket.empty() && socket) {
     // Nothing faster exists here: worth knowing, no fault.
     finding.severity = Severity::note;
-    finding.weight = 1;
     finding.ranks = {};
     finding.affected_ranks.assign(uses_socket.begin(), uses_socket.end());
     finding.headline = "NCCL uses TCP sockets; no faster network device was found on these hosts";

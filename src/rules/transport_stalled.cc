@@ -66,7 +66,6 @@ static RuleAnswer JudgeTransportStalled(const Case& facts) {
     finding.status = Status::hang;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
-    finding.weight = 60;
     finding.group = waits.common_stall->group;
     finding.operation = RefOf(*waits.common_stall);
     for (const MemberCalls& member : group->members) finding.affected_ranks.push_back(member.rank);

@@ -31,7 +31,6 @@ static RuleAnswer JudgeWrongResults(const Case& facts) {
     finding.status = Status::corrupt;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::certain;
-    finding.weight = 60;
     finding.headline = "Wrong results of " + BenchmarkWords(run);
     const BenchmarkLine* least = nullptr;
     for (const BenchmarkLine& line : run.lines) {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/job_end.h"
+
+#include <algorithm>
+#include <map>
+
+#include "model/nccl_warnings.h"
+
+namespace tacet {
+
+bool IsSignOfHang(const Event& event) {
+  switch (event.kind) {
+    case EventKind::watchdog_timeout:
+    case EventKind::heartbeat_stuck:
+    case EventKind::gil_blocked:
+    case EventKind::desync_report:
+    case EventKind::monitored_barrier_failed:
+    case EventKind::hung_task: return true;
+    default: return false;
+  }
+}
+
+bool IsSignOfCrash(const Event& event) {
+  switch (event.kind) {
+    case EventKind::exception:
+    case EventKind::abort_signal:
+    case EventKind::cuda_error:
+    case EventKind::nccl_error:
+    case EventKind::mismatch_report:
+    case EventKind::ddp_unused_parameters:
+    case EventKind::ddp_marked_twice:
+    case EventKind::segfault:
+    case EventKind::oom_kill:
+    case EventKind::store_lost:
+    case EventKind::store_wait_timeout:
+    case EventKind::store_unreachable:
+    case EventKind::rendezvous_incomplete:
+    case EventKind::connection_lost:
+    case EventKind::job_time_limit:
+    case EventKind::node_failed:
+    case EventKind::process_killed: return true;
+    case EventKind::process_exited: return event.value != 0;
+    case EventKind::xid:
+    case EventKind::ecc_error:
+    case EventKind::nvlink_error: return IsDeviceFault(event);
+    case EventKind::nccl_warning: return event.value2 == static_cast<int64_t>(NcclWarningRole::cause);
+    default: return false;
+  }
+}
+
+namespace {
+
+// An end that nothing comes after: what the launcher, the scheduler or the shell say of a process.
+bool IsLastWord(const Event& event) {
+  switch (event.kind) {
+    case EventKind::process_exited:
+    case EventKind::process_killed:
+    case EventKind::abort_signal:
+    case EventKind::job_time_limit:
+    case EventKind::node_failed:
+    case EventKind::segfault:
+    case EventKind::oom_kill: return true;
+    default: return false;
+  }
+}
+
+// The kernel and the scheduler speak of other jobs too. Beside files of a job they count only where they are tied to it.
+bool MayBeForeign(const Incident& incident, const Event& event) {
+  if (event.rank.known()) return false;
+  if (event.kind != EventKind::oom_kill && event.kind != EventKind::segfault && event.kind != EventKind::xid &&
+      event.kind != EventKind::ecc_error && event.kind != EventKind::nvlink_error &&
+      event.kind != EventKind::hung_task)
+    return false;
+  return std::any_of(incident.processes.begin(), incident.processes.end(),
+                     [](const Process& process) { return process.rank.known(); });
+}
+
+// The last line of each file that shows the job going on or coming to its end.
+std::map<FileId, uint32_t> LastSteps(const Incident& incident) {
+  std::map<FileId, uint32_t> last;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::progress || event.kind == EventKind::process_finished ||
+        event.kind == EventKind::init_completed)
+      last[event.source.file] = std::max(last[event.source.file], event.source.line);
+  return last;
+}
+
+// Progress lines came at a steady rhythm, then for many times that long there were none until something ended the job.
+int64_t QuietBefore(const Incident& incident, const Event& end) {
+  if (end.wall_ns == kNoTime) return 0;
+  std::vector<int64_t> times;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::progress && event.wall_ns != kNoTime && event.wall_ns <= end.wall_ns)
+      times.push_back(event.wall_ns);
+  if (times.size() < 4) return 0;
+  std::sort(times.begin(), times.end());
+  int64_t longest = 0;
+  for (size_t i = 1; i < times.size(); ++i) longest = std::max(longest, times[i] - times[i - 1]);
+  const int64_t quiet = end.wall_ns - times.back();
+  const Patience& limits = incident.patience;
+  const bool usual = quiet < limits.quiet_ns || quiet / limits.quiet_times < std::max<int64_t>(longest, 1);
+  return usual ? 0 : quiet;
+}
+
+bool EndsFromOutside(const Event& event) {
+  return event.kind == EventKind::process_killed || event.kind == EventKind::job_time_limit ||
+         (event.kind == EventKind::process_exited && (event.value == -15 || event.value == -9 || event.value == -2));
+}
+
+}  // namespace
+
+JobEnd ReadJobEnd(const Incident& incident, const Outcome& outcome) {
+  JobEnd end;
+  const std::map<FileId, uint32_t> steps = LastSteps(incident);
+  const Event *crash = nullptr, *hang = nullptr, *outside = nullptr;
+  const auto earlier = [](const Event& a, const Event* b) { return !b || CameBefore(a, *b); };
+  for (const Event& event : incident.events) {
+    const bool crashes = IsSignOfCrash(event), hangs = IsSignOfHang(event);
+    if ((!crashes && !hangs) || MayBeForeign(incident, event)) continue;
+    const auto step = steps.find(event.source.file);
+    const bool went_on = step != steps.end() && step->second > event.source.line;
+    if (went_on && !IsLastWord(event)) continue;
+    if (hangs && earlier(event, hang)) hang = &event;
+    if (crashes && earlier(event, crash)) crash = &event;
+    if (EndsFromOutside(event) && earlier(event, outside)) outside = &event;
+  }
+  if (outside && (!crash || crash == outside) && !hang) end.quiet_ns = QuietBefore(incident, *outside);
+  const bool hung = outcome.hangs() || hang || end.quiet_ns > 0;
+  // What fails first-hand before anybody gives up waiting is the end; errors that only tell of others are not.
+  const bool crashed_first =
+      crash && hang && CameBefore(*crash, *hang) && !(crash->kind == EventKind::exception && IsConsequence(*crash)) &&
+      crash->kind != EventKind::connection_lost && crash->kind != EventKind::store_lost;
+  if (hung && !crashed_first) {
+    end.kind = JobEnding::hung;
+    end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
+  } else if (crash) {
+    end.kind = JobEnding::crashed;
+    end.told = crash;
+  } else if (outcome.ended_in_order || outcome.somebody_finished) {
+    end.kind = JobEnding::finished;
+  }
+  return end;
+}
+
+}  // namespace tacet

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/subject.h"
+
+#include <algorithm>
+
+namespace tacet {
+namespace {
+
+Subject SubjectOfProcess(const Process& process) {
+  return {process.rank, process.host, process.pid, process.device};
+}
+
+}  // namespace
+
+Subject SubjectOf(const Incident& incident, Rank rank) {
+  if (const auto found = incident.process_of.find(rank); found != incident.process_of.end())
+    return SubjectOfProcess(incident.processes[found->second]);
+  return {rank, "", -1, -1};
+}
+
+Subject SubjectOf(const Incident& incident, const Event& event) {
+  Subject subject;
+  if (event.rank.known())
+    subject = SubjectOf(incident, event.rank);
+  else if (event.speaker < incident.processes.size())
+    subject = SubjectOfProcess(incident.processes[event.speaker]);
+  // A kernel or launcher speaks of another process than itself.
+  if (event.pid >= 0 && event.pid != subject.pid && !subject.rank.known()) subject.pid = event.pid;
+  return subject;
+}
+
+std::vector<Subject> SubjectsOf(const Incident& incident, const std::vector<const Event*>& events) {
+  std::vector<Subject> subjects;
+  for (const Event* event : events) {
+    Subject subject = SubjectOf(incident, *event);
+    if (subject.known() && std::find(subjects.begin(), subjects.end(), subject) == subjects.end())
+      subjects.push_back(std::move(subject));
+  }
+  return subjects;
+}
+
+std::string SubjectWords(const Subject& subject) {
+  if (subject.rank.known()) return "rank " + std::to_string(subject.rank.value);
+  const std::string place = subject.host.empty() ? "" : " on " + subject.host;
+  if (subject.pid >= 0) return "process " + std::to_string(subject.pid) + place;
+  return "a process" + place;
+}
+
+std::string SubjectWords(const std::vector<Subject>& subjects) {
+  if (subjects.empty()) return "a process";
+  if (subjects.size() == 1) return SubjectWords(subjects.front());
+  if (subjects.size() == 2) return SubjectWords(subjects[0]) + " and " + SubjectWords(subjects[1]);
+  return SubjectWords(subjects.front()) + " and " + std::to_string(subjects.size() - 1) + " others";
+}
+
+}  // namespace tacet

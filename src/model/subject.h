@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/incident.h"
+
+namespace tacet {
+
+// Whom a statement is about, as far as the evidence goes: a rank, else a process by host and pid, else a host, else nobody
+// in particular. "Process 4121 on gpu17" is an answer where no line tells a rank.
+struct Subject {
+  Rank rank;
+  std::string host;
+  int64_t pid = -1;
+  int32_t device = -1;
+
+  bool known() const { return rank.known() || pid >= 0 || !host.empty(); }
+  friend bool operator==(const Subject&, const Subject&) = default;
+};
+
+Subject SubjectOf(const Incident& incident, const Event& event);
+Subject SubjectOf(const Incident& incident, Rank rank);
+
+// Everybody once, in the order in which they come.
+std::vector<Subject> SubjectsOf(const Incident& incident, const std::vector<const Event*>& events);
+
+// "rank 3", "process 4121 on gpu17", "a process on gpu17", "a process".
+std::string SubjectWords(const Subject& subject);
+// The same of several: "ranks 0 and 3", "process 4121 on gpu17 and 2 others".
+std::string SubjectWords(const std::vector<Subject>& subjects);
+
+}  // namespace tacet

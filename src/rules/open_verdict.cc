@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/open_verdict.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "model/nccl_warnings.h"
+#include "rules/benchmark_verdict.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// What must be on record before a job may be called healthy: every rank's calls with their reductions, and every rank's
+// output. Anything less leaves room for a fault that leaves no trace in what is here.
+bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
+  const SignsOfLife& life = facts.analyses.life;
+  const auto world = static_cast<int>(life.ranks.size());
+  bool enough = world > 0;
+  if (life.outputs < world) {
+    enough = false;
+    open.push_back({"Did every rank end without an error?",
+                    "the output (stdout and stderr) of " + std::to_string(world - life.outputs) + " more ranks"});
+  }
+  // Stacks are taken of a job that is suspected to hang: whose is missing could not be asked, or did not answer.
+  if (!facts.analyses.outcome.ended_in_order && life.stacks > 0 && life.stacks < world) {
+    enough = false;
+    open.push_back({"Do all ranks go on?", "the stacks (py-spy dump) of " + std::to_string(world - life.stacks) +
+                                               " more ranks, or anything of a later time"});
+  }
+  int compared = 0;
+  for (const CallStream& stream : facts.incident.streams)
+    compared += (stream.source == CallSource::nccl_log || stream.source == CallSource::black_box) &&
+                !stream.calls.empty() && stream.from_start && !stream.cut;
+  const bool traced = facts.incident.timelines.size() >= static_cast<size_t>(world);
+  if (compared < world && !traced) {
+    enough = false;
+    open.push_back({"Did all ranks issue the same collectives with the same reductions?",
+                    "NCCL logs of all ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL (flight records do "
+                    "not hold the reduction)"});
+  }
+  return enough;
+}
+
+// Logs of a job that ended hold the same calls on all ranks; others were cut.
+bool SomebodyIsBehind(const Case& facts) {
+  return std::any_of(facts.analyses.sources.begin(), facts.analyses.sources.end(),
+                     [](const SourceAnalysis& source) { return !source.waits.operations.empty(); });
+}
+
+// A timeline of a pipeline tells of its pace, and of nothing else.
+std::string PipelineWords(const Case& facts) {
+  if (facts.incident.pipeline_traces.empty()) return "";
+  if (facts.analyses.replay_slowdown <= 0)
+    return "The pipeline's timeline cannot be replayed: `tacet profile` says why";
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "No worker and no stage of the pipeline makes the others wait: its steps take %.2f times their ideal",
+                facts.analyses.replay_slowdown);
+  return text;
+}
+
+// NCCL says that something of this process, its host or its arguments is wrong, and no cause covers it.
+const Event* FirstUnexplainedWarning(const Case& facts) {
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::nccl_warning && event.subject != "other" &&
+        event.value2 == static_cast<int64_t>(NcclWarningRole::cause))
+      return &event;
+  return nullptr;
+}
+
+std::string FirstLine(const std::string& text) {
+  constexpr size_t kMost = 140;
+  std::string line = text.substr(0, text.find('\n'));
+  if (line.size() > kMost) line = line.substr(0, kMost) + "...";
+  return line;
+}
+
+// "rank 3 timed out in all_reduce #812", "process 4121 on gpu17 exited with code 1".
+std::string EndSentence(const Case& facts, const Event& event) {
+  const std::string who = SubjectWords(SubjectOf(facts.incident, event));
+  std::string operation = event.op == OpKind::unknown ? "" : std::string(Name(event.op));
+  if (!operation.empty() && event.seq >= 0) operation += " #" + std::to_string(event.seq);
+  switch (event.kind) {
+    case EventKind::watchdog_timeout:
+      return who + " timed out" + (operation.empty() ? "" : " in " + operation) +
+             (event.value > 0 ? " after " + DurationWords(event.value * 1'000'000) : "");
+    case EventKind::heartbeat_stuck: return who + "'s watchdog thread made no progress";
+    case EventKind::gil_blocked: return who + " could not take the GIL";
+    case EventKind::desync_report: return "PyTorch reports that ranks are out of step";
+    case EventKind::monitored_barrier_failed: return "not every rank reached a monitored barrier";
+    case EventKind::hung_task: return "the kernel reports " + who + " as blocked";
+    case EventKind::process_exited:
+      return who + (event.value < 0 ? " was ended by signal " + std::to_string(-event.value) +
+                                          (event.subject.empty() ? "" : " (" + event.subject + ")")
+                                    : " exited with code " + std::to_string(event.value));
+    case EventKind::abort_signal: return who + " aborted";
+    case EventKind::process_killed: return who + " was ended from outside" + (event.subject.empty() ? "" : " (" + event.subject + ")");
+    case EventKind::exception:
+      return who + " raised " + event.subject + (event.text.empty() ? "" : ": " + FirstLine(event.text));
+    case EventKind::connection_lost: return who + " lost the connection to a peer";
+    case EventKind::store_lost: return who + " lost the connection to the store of rank 0";
+    case EventKind::nccl_error:
+      return "NCCL failed in " + who + (event.subject.empty() ? "" : " with " + event.subject);
+    case EventKind::nccl_warning: {
+      const NcclWarning* known = FindNcclWarning(event.subject);
+      return "NCCL gave up in " + who + ": " + std::string(known ? known->meaning : FirstLine(event.text));
+    }
+    case EventKind::job_time_limit: return "the scheduler ended the job at its time limit";
+    case EventKind::node_failed: return "a node failed";
+    default: return who + " failed" + (event.text.empty() ? "" : ": " + FirstLine(event.text));
+  }
+}
+
+// How many processes the launcher says to have ended in the same way.
+size_t CountAlike(const Case& facts, const Event& first) {
+  return static_cast<size_t>(
+      std::count_if(facts.incident.events.begin(), facts.incident.events.end(),
+                    [&](const Event& event) { return event.kind == first.kind && event.value == first.value; }));
+}
+
+void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
+  diagnosis.status = Status::hang;
+  diagnosis.confidence = Confidence::likely;
+  if (const auto& connecting = facts.standstill.connecting; !connecting.empty()) {
+    const std::string who = RankWords(connecting), one = connecting.size() == 1 ? "is" : "are";
+    diagnosis.headline =
+        who + " " + one +
+        " inside NCCL with an operation that has not run before: connections are being made, or cannot be";
+    diagnosis.open.push_back({"Why " + one + " " + who + " not done with connecting?",
+                              "NCCL logs of these ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET"});
+    return;
+  }
+  diagnosis.headline = "the job hangs";
+  if (end.quiet_ns > 0)
+    diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
+  else if (end.told)
+    diagnosis.headline += ": " + EndSentence(facts, *end.told);
+  diagnosis.headline += "; the evidence does not show which rank is responsible";
+  diagnosis.open.push_back({"Which rank holds the job up?",
+                            "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000, TORCH_NCCL_ENABLE_TIMING=1), "
+                            "stacks (py-spy dump --pid PID) and NCCL logs (NCCL_DEBUG=INFO)"});
+}
+
+void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
+  diagnosis.status = Status::crash;
+  diagnosis.confidence = Confidence::likely;
+  const Event* told = end.told ? end.told : facts.analyses.outcome.first_failure;
+  if (const Event* warning = FirstUnexplainedWarning(facts)) told = warning;
+  diagnosis.headline = "the job crashed";
+  if (told) {
+    const size_t alike = CountAlike(facts, *told);
+    const bool ended = told->kind == EventKind::process_exited && told->value < 0;
+    diagnosis.headline += ": " + (alike > 1 && ended ? std::to_string(alike) + " processes were ended by signal " +
+                                                           std::to_string(-told->value) +
+                                                           (told->subject.empty() ? "" : " (" + told->subject + ")")
+                                                     : EndSentence(facts, *told));
+  }
+  diagnosis.headline += "; the first error is not in what is here";
+  const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);
+  diagnosis.open.push_back(
+      {"What ended the job first?",
+       by_nccl ? "the NCCL log of this process from the start (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET), and those "
+                 "of its peers"
+               : "the output of every rank by itself (torchrun --redirects 3 --log-dir DIR, srun --output=%t.log), the "
+                 "kernel log (dmesg -T) and NCCL logs (NCCL_DEBUG=INFO)"});
+}
+
+// Something of a job was read, even if no line tells a rank.
+bool HasWordsOfAJob(const Incident& incident) {
+  return !incident.events.empty() || !incident.streams.empty() || !incident.threads.empty() ||
+         std::any_of(incident.files.begin(), incident.files.end(),
+                     [](const InputFile& file) { return file.bytes.understood > 0; });
+}
+
+}  // namespace
+
+bool SawAllToTheEnd(const Case& facts) {
+  const auto& streams = facts.incident.streams;
+  return std::all_of(facts.analyses.life.ranks.begin(), facts.analyses.life.ranks.end(),
+                     [](const auto& one) { return one.second.any(); }) &&
+         std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
+}
+
+void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
+  const Outcome& outcome = facts.analyses.outcome;
+  const JobEnd& end = facts.analyses.end;
+  const size_t ranks = facts.analyses.life.ranks.size();
+  if (end.kind == JobEnding::hung) return SettleHang(facts, end, diagnosis);
+  if (SettleBenchmarks(facts.incident, diagnosis)) return;
+  if (end.kind == JobEnding::crashed && !outcome.ended_in_order) return SettleCrash(facts, end, diagnosis);
+  if (facts.incident.files.empty() || (ranks == 0 && !HasWordsOfAJob(facts.incident))) {
+    diagnosis.headline = PipelineWords(facts);
+    if (diagnosis.headline.empty()) diagnosis.headline = "No recognizable job data found";
+    diagnosis.open.push_back(
+        {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
+    return;
+  }
+  std::vector<CannotTell> missing;
+  const bool enough = SawEnough(facts, missing);
+  // A profiler's traces are of a job that runs well; files that merely end may have lost the end.
+  const bool traced = facts.incident.timelines.size() >= ranks;
+  if (enough && (outcome.ended_in_order || traced) && !SomebodyIsBehind(facts)) {
+    diagnosis.status = Status::healthy;
+    diagnosis.confidence = outcome.ended_in_order ? Confidence::certain : Confidence::likely;
+    diagnosis.headline =
+        "Nothing is wrong: " + std::to_string(ranks) + " ranks issued the same collectives and none reports an error";
+    return;
+  }
+  diagnosis.headline = PipelineWords(facts);
+  if (diagnosis.headline.empty())
+    diagnosis.headline = "Nothing wrong is visible in what is here, but it is not enough to call the job healthy";
+  if (!outcome.ended_in_order)
+    missing.push_back(
+        {"Did the job come to its end?",
+         "the output of every rank up to the end, or NCCL logs up to the destruction of the communicators"});
+  diagnosis.open.insert(diagnosis.open.end(), missing.begin(), missing.end());
+}
+
+}  // namespace tacet

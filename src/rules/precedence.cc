@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/precedence.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace tacet {
+namespace {
+
+using Ids = std::vector<std::string_view>;
+
+Ids operator+(Ids a, const Ids& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// What a job looks like that stands still, whoever holds it up.
+const Ids kStandstills = {"rank-stuck-on-host", "gpu-stalled", "rank-frozen", "transport-stalled", "timeout-too-short"};
+// What ranks issued differs. A rank that is gone or never came issued less, too.
+const Ids kOrders = {"collective-skipped", "collective-extra",      "collective-mismatch-operation",
+                     "collective-mismatch-size", "collective-mismatch-dtype", "collective-mismatch-reduction",
+                     "collective-mismatch-root", "group-order-inversion", "p2p-cycle", "p2p-unmatched"};
+// How processes end once something else went wrong.
+const Ids kEnds = {"rank-dead", "application-exception", "network-fault"};
+// What slows a job that goes on: no answer where it stands still or ended.
+const Ids kPace = {"straggler-compute",  "straggler-host", "straggler-intermittent", "straggler-stage", "straggler-data",
+                   "transport-fallback", "environment-cripples"};
+const Ids kSetUps = {"init-rank-missing", "init-no-interface", "init-unreachable", "init-mismatch"};
+
+const std::vector<Explanation>& Table() {
+  static const std::vector<Explanation> kTable = {
+      // The host or the scheduler took something away from a process; all that follows is its end and the others' wait.
+      {"killed-by-scheduler", kEnds + kStandstills + kOrders + kSetUps + kPace + Ids{"rank-out-of-memory"}, true},
+      {"rank-out-of-memory", kEnds + kStandstills + kOrders + kPace},
+      {"shared-memory-full", Ids{"rank-out-of-memory"} + kEnds + kStandstills + kOrders + kSetUps + kPace},
+      {"disk-full", kEnds + kStandstills + kOrders + kPace},
+      {"port-in-use", Ids{"init-unreachable", "init-rank-missing"} + kEnds + kStandstills},
+      {"gpu-fault", kEnds + kStandstills + kOrders + kPace},
+      // A path that is set up wrongly.
+      {"fabric-manager-down", Ids{"gpu-fault", "p2p-broken"} + kEnds + kStandstills + kSetUps + kPace},
+      {"p2p-broken", Ids{"gpu-fault"} + kEnds + kStandstills + kPace},
+      {"rdma-broken", Ids{"network-fault", "gpu-fault"} + kEnds + kStandstills + kSetUps + kPace},
+      {"wrong-interface", Ids{"init-unreachable", "init-rank-missing", "init-no-interface"} + kEnds + kStandstills + kPace},
+      {"environment-differs",
+       kOrders + Ids{"init-mismatch", "init-unreachable", "init-rank-missing", "wrong-interface"} + kEnds + kStandstills +
+           kPace},
+      {"foreign-connection", kSetUps + kEnds + kStandstills},
+      {"model-differs", kOrders + kEnds + kStandstills + kPace},
+      {"communicator-shared-by-threads", kOrders + kEnds + kStandstills + kPace},
+      // Communication was never set up.
+      {"init-mismatch", Ids{"init-rank-missing", "init-unreachable"} + kEnds + kStandstills + kPace},
+      {"init-no-interface", Ids{"init-rank-missing", "init-unreachable"} + kEnds + kStandstills + kPace},
+      {"init-rank-missing", Ids{"init-unreachable"} + kEnds + kStandstills + kPace},
+      {"init-unreachable", kEnds + kStandstills + kPace},
+      // The program itself.
+      {"ddp-unused-parameters", kOrders + kEnds + kStandstills + kPace},
+      {"group-order-inversion",
+       Ids{"collective-skipped", "collective-extra", "collective-mismatch-operation", "collective-mismatch-size", "p2p-unmatched"} +
+           kEnds + kStandstills + kPace},
+      {"p2p-cycle", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
+      {"collective-skipped", Ids{"p2p-unmatched", "collective-mismatch-operation", "collective-mismatch-size"} + kEnds + kStandstills + kPace},
+      {"collective-extra", Ids{"p2p-unmatched", "collective-mismatch-operation", "collective-mismatch-size"} + kEnds + kStandstills + kPace},
+      {"collective-mismatch-operation", Ids{"gpu-fault"}, true},
+      {"collective-mismatch-size", Ids{"gpu-fault"}, true},
+      {"collective-mismatch-dtype", Ids{"gpu-fault"}, true},
+      {"collective-mismatch-operation", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
+      {"collective-mismatch-size", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
+      {"collective-mismatch-dtype", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
+      {"collective-mismatch-reduction", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
+      {"collective-mismatch-root", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
+      {"p2p-unmatched", kEnds + kStandstills + kPace},
+      {"rank-dead", Ids{"application-exception", "network-fault"} + kStandstills + kPace},
+      {"application-exception", Ids{"network-fault"} + kStandstills + kPace},
+      {"network-fault", kStandstills + kPace},
+      // Who stands still explains why data does not flow.
+      // Whoever comes late and does come explains why it was waited for.
+      {"timeout-too-short", Ids{"rank-stuck-on-host", "gpu-stalled", "rank-frozen", "transport-stalled"} + kPace},
+      {"rank-stuck-on-host", Ids{"transport-stalled"} + kPace},
+      {"gpu-stalled", Ids{"transport-stalled"} + kPace},
+      {"rank-frozen", Ids{"transport-stalled"} + kPace},
+      {"transport-stalled", kPace},
+      // Why it is slow.
+      {"environment-cripples", {"transport-fallback"}},
+  };
+  return kTable;
+}
+
+constexpr IndependentPair kIndependent[] = {
+    {"gpu-stalled", "rank-stuck-on-host"},
+    {"rank-frozen", "rank-stuck-on-host"},
+    {"straggler-compute", "straggler-host"},
+    {"environment-cripples", "straggler-host"},
+    {"environment-cripples", "straggler-compute"},
+    {"environment-cripples", "straggler-intermittent"},
+    {"transport-fallback", "straggler-host"},
+    {"transport-fallback", "straggler-compute"},
+};
+
+bool Holds(const Explanation& line, const Finding& a, const Finding& b) {
+  if (line.cause != a.cause) return false;
+  if (std::find(line.explains.begin(), line.explains.end(), b.cause) == line.explains.end()) return false;
+  return !line.only_weaker || a.confidence < b.confidence;  // certain < likely < possible
+}
+
+// The finding that explains `b`: the surest of those that the table names.
+const Finding* ExplainerOf(const std::vector<Finding>& findings, const Finding& b) {
+  const Finding* best = nullptr;
+  for (const Finding& a : findings) {
+    if (&a == &b || a.severity > b.severity || a.cause == b.cause) continue;
+    const bool holds = std::any_of(Table().begin(), Table().end(), [&](const auto& line) { return Holds(line, a, b); });
+    if (holds && (!best || a.confidence < best->confidence)) best = &a;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::span<const Explanation> ExplanationTable() { return Table(); }
+std::span<const IndependentPair> IndependentPairs() { return kIndependent; }
+
+bool Explains(std::string_view cause, std::string_view other) {
+  std::set<std::string_view> seen;
+  std::vector<std::string_view> open = {cause};
+  while (!open.empty()) {
+    const std::string_view at = open.back();
+    open.pop_back();
+    for (const Explanation& line : Table()) {
+      if (line.cause != at) continue;
+      for (const std::string_view next : line.explains) {
+        if (next == other) return true;
+        if (seen.insert(next).second) open.push_back(next);
+      }
+    }
+  }
+  return false;
+}
+
+bool AreIndependent(std::string_view a, std::string_view b) {
+  return std::any_of(std::begin(kIndependent), std::end(kIndependent), [&](const IndependentPair& pair) {
+    return (pair.a == a && pair.b == b) || (pair.a == b && pair.b == a);
+  });
+}
+
+void OrderByPrecedence(std::vector<Finding>& findings) {
+  std::vector<std::string> explained(findings.size());
+  for (size_t i = 0; i < findings.size(); ++i)
+    if (const Finding* by = ExplainerOf(findings, findings[i])) explained[i] = by->cause;
+  for (size_t i = 0; i < findings.size(); ++i) findings[i].explained_by = std::move(explained[i]);
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    return std::tuple(a.severity, !a.explained_by.empty(), a.confidence) <
+           std::tuple(b.severity, !b.explained_by.empty(), b.confidence);
+  });
+}
+
+}  // namespace tacet

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/suspects.h"
+
+#include <algorithm>
+
+#include "rules/silence_words.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// Nothing tells how long anybody has waited. In a running job, too, somebody is behind at any moment: the rank is
+// spoken of, but not suspected.
+void SpeakOfAMoment(const Case& facts, Finding& finding, const std::string& who, const std::string& where,
+                    Diagnosis& diagnosis) {
+  finding.headline = "Where the records end, " + who + (finding.ranks.size() == 1 ? " is" : " are") +
+                     " behind the others before " + where + "; a running job looks like this at any moment";
+  finding.explanation =
+      "The logs do not tell times, and nobody reports a timeout: whether the job stood still or was simply still "
+      "running when the records end cannot be told.";
+  finding.fix = {NamePlaces(facts.incident, finding.ranks,
+                            "If the job hangs: look at " + who + " first (py-spy dump --pid PID, ps, dmesg)."),
+                 "Take the stacks twice, some seconds apart, and run the diagnosis on both."};
+  diagnosis.open.push_back({"Does the job stand still?",
+                            "anything that tells of time: the output with the watchdog's message, flight records "
+                            "(TORCH_FR_BUFFER_SIZE=2000), NCCL RAS (ncclras -f json), or black boxes"});
+  finding.ranks.clear();
+}
+
+// A log that was cut looks like that of a rank which stopped there.
+bool OnlyLogsEnd(const Case& facts) {
+  const auto& ranks = facts.standstill.ranks;
+  const auto is_unclear = [](const Standstill& still) { return still.kind == StandstillKind::unclear; };
+  if (std::none_of(ranks.begin(), ranks.end(), is_unclear)) return false;
+  return std::all_of(ranks.begin(), ranks.end(), [&](const Standstill& still) {
+    if (!is_unclear(still)) return true;
+    const RankLife* life = facts.analyses.life.Of(still.rank);
+    return still.root && still.root->stream && still.root->stream->source == CallSource::nccl_log && !still.silence &&
+           !still.told && life && life->has_nccl_log;
+  });
+}
+
+}  // namespace
+
+bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
+  if (!facts.analyses.outcome.may_hang()) return false;
+  Finding finding;
+  bool absent = false, all_absent = true;
+  for (const Standstill& still : facts.standstill.ranks) {
+    if (still.kind != StandstillKind::unclear && still.kind != StandstillKind::absent) continue;
+    finding.ranks.push_back(still.rank);
+    absent |= still.kind == StandstillKind::absent;
+    all_absent &= still.kind == StandstillKind::absent;
+  }
+  if (finding.ranks.empty()) return false;
+  finding.status = Status::undetermined;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::possible;
+  const std::string who = RankWords(finding.ranks);
+  finding.affected_ranks = facts.standstill.waiters;
+  if (facts.standstill.operation) {
+    finding.operation = RefOf(*facts.standstill.operation);
+    finding.group = facts.standstill.group;
+    finding.evidence.push_back(
+        CiteCall(facts.incident, *facts.standstill.stream, *facts.standstill.operation,
+                 RankWords({facts.standstill.stream->rank}) + (FirstSilence(facts, StandstillKind::unclear)
+                                                                   ? " waits in this operation"
+                                                                   : " issued this, " + who + " did not")));
+  }
+  for (const Standstill& still : facts.standstill.ranks)
+    if (still.told && still.kind == StandstillKind::unclear)
+      finding.evidence.push_back(
+          {still.told->source, RankWords({still.rank}) + " " + still.told->words, "this report names the rank"});
+  for (const Standstill& still : facts.standstill.ranks)
+    if (still.kind == StandstillKind::absent)
+      finding.evidence.push_back(
+          CiteAbsence(RankWords({still.rank}) + " left no file of any kind while its peers did"));
+  CiteSilences(facts, StandstillKind::unclear, finding.evidence);
+  const Silence* silence = FirstSilence(facts, StandstillKind::unclear);
+  const std::string where =
+      facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation) : "the next operation";
+  finding.headline = "All others wait for " + who + " in " + where + "; the cause is unknown" +
+                     (absent    ? ": no file of " + std::string(finding.ranks.size() == 1 ? "it" : "them") + " is here"
+                      : silence ? ": " + SilenceWords(facts, *silence) + ", so it is dead or frozen"
+                                : "");
+  finding.explanation =
+      "The records show who is waited for, but not whether that process is stuck on its host, frozen, dead, or ended "
+      "by an error of its own.";
+  finding.fix = {
+      "Capture what is missing (below) and run the diagnosis again.",
+      "Look at " + who +
+          " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"};
+  finding.fix.back() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.back()));
+  diagnosis.open.push_back({"Why does " + who + " not go on?",
+                            "the stack (py-spy dump), flight record, output and kernel log of " + who + "'s host"});
+  if (!facts.standstill.lasts && !silence) SpeakOfAMoment(facts, finding, who, where, diagnosis);
+  // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is
+  // spoken of, but not suspected. The same goes for a rank of which only the end of its log says that it did not come.
+  const bool logs = facts.analyses.life.nccl_logs + facts.analyses.life.outputs > 0;
+  if ((all_absent && logs) || OnlyLogsEnd(facts)) finding.ranks.clear();
+  diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
+  return true;
+}
+
+}  // namespace tacet
