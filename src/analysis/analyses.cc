@@ -107,7 +107,7 @@ Analyses Analyse(const Incident& incident) {
   // Who waits for a process that was seen dead or stopped, or that ended, waits for ever, however young the wait is.
   for (const Silence& silence : out.silences)
     out.outcome.aged |= silence.sight != nullptr || (silence.exited && IsOwed(out, silence.rank));
-  out.end = ReadJobEnd(incident, out.outcome);
+  out.end = ReadJobEnd(incident, out.life, out.outcome);
   FindLateRanks(incident, out);
   return out;
 }

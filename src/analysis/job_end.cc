@@ -64,12 +64,12 @@ bool IsLastWord(const Event& event) {
   }
 }
 
-// The kernel and the scheduler speak of other jobs too. Beside files of a job they count only where they are tied to it.
+// The kernel and the scheduler speak of other jobs too. Beside files of a job they count only where they are tied to
+// it.
 bool MayBeForeign(const Incident& incident, const Event& event) {
   if (event.rank.known()) return false;
   if (event.kind != EventKind::oom_kill && event.kind != EventKind::segfault && event.kind != EventKind::xid &&
-      event.kind != EventKind::ecc_error && event.kind != EventKind::nvlink_error &&
-      event.kind != EventKind::hung_task)
+      event.kind != EventKind::ecc_error && event.kind != EventKind::nvlink_error && event.kind != EventKind::hung_task)
     return false;
   return std::any_of(incident.processes.begin(), incident.processes.end(),
                      [](const Process& process) { return process.rank.known(); });
@@ -109,7 +109,7 @@ bool EndsFromOutside(const Event& event) {
 
 }  // namespace
 
-JobEnd ReadJobEnd(const Incident& incident, const Outcome& outcome) {
+JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome) {
   JobEnd end;
   const std::map<FileId, uint32_t> steps = LastSteps(incident);
   const Event *crash = nullptr, *hang = nullptr, *outside = nullptr;
@@ -124,12 +124,15 @@ JobEnd ReadJobEnd(const Incident& incident, const Outcome& outcome) {
     if (crashes && earlier(event, crash)) crash = &event;
     if (EndsFromOutside(event) && earlier(event, outside)) outside = &event;
   }
+  // Gloo has no watchdog: who waits in vain raises.
+  for (const auto& [rank, one] : life.ranks)
+    if (one.gloo_timeout && !outcome.first_failure && earlier(*one.gloo_timeout, hang)) hang = one.gloo_timeout;
   if (outside && (!crash || crash == outside) && !hang) end.quiet_ns = QuietBefore(incident, *outside);
   const bool hung = outcome.hangs() || hang || end.quiet_ns > 0;
   // What fails first-hand before anybody gives up waiting is the end; errors that only tell of others are not.
-  const bool crashed_first =
-      crash && hang && CameBefore(*crash, *hang) && !(crash->kind == EventKind::exception && IsConsequence(*crash)) &&
-      crash->kind != EventKind::connection_lost && crash->kind != EventKind::store_lost;
+  const bool crashed_first = crash && hang && crash != hang && CameBefore(*crash, *hang) &&
+                             !(crash->kind == EventKind::exception && IsConsequence(*crash)) &&
+                             crash->kind != EventKind::connection_lost && crash->kind != EventKind::store_lost;
   if (hung && !crashed_first) {
     end.kind = JobEnding::hung;
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;

@@ -19,7 +19,7 @@ struct JobEnd {
   int64_t quiet_ns = 0;         // the output stopped for so long before something ended the job
 };
 
-JobEnd ReadJobEnd(const Incident& incident, const Outcome& outcome);
+JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome);
 
 // A sign that a process did not survive, whatever the reason: an uncaught error, a signal, an exit code, a kill.
 bool IsSignOfCrash(const Event& event);

@@ -118,10 +118,9 @@ std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident
       if (shapes.size() != 2) continue;
       auto usual = shapes.begin(), odd = std::next(usual);
       if (usual->second.size() < odd->second.size()) std::swap(usual, odd);
-      if (usual->second.size() == odd->second.size()) continue;
       const bool size = std::get<OpKind>(usual->first) == std::get<OpKind>(odd->first);
-      out.push_back({size, group.waits.at(usual->second.front()), group.waits.at(odd->second.front()), usual->second,
-                     odd->second});
+      out.push_back({size, usual->second.size() == odd->second.size(), group.waits.at(usual->second.front()),
+                     group.waits.at(odd->second.front()), usual->second, odd->second});
     }
   }
   return out;

@@ -25,6 +25,7 @@ std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident);
 // Ranks that wait in another call than most of the group at the same number.
 struct WatchdogDifference {
   bool size = false;  // another size of the same operation, else another operation
+  bool tied = false;  // as many wait in the one as in the other: nobody is the odd one
   const Event* usual = nullptr;
   const Event* odd = nullptr;
   std::vector<Rank> usual_ranks, odd_ranks;

@@ -116,7 +116,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
     }
   }
   const bool hangs = facts.analyses.outcome.hangs();
-  const bool failed = facts.analyses.outcome.first_failure != nullptr;
+  const bool failed = facts.analyses.outcome.first_failure || facts.analyses.end.kind == JobEnding::crashed;
   finding.cause = "gpu-fault";
   finding.status = hangs ? Status::hang : Status::crash;
   finding.severity = hangs || failed ? Severity::critical : Severity::warning;
@@ -131,8 +131,9 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
     if (const XidMeaning* entry = FindXid(lead->value)) what += " (" + std::string(entry->name) + ")";
   }
   finding.headline =
-      (finding.ranks.empty() ? std::string("a GPU reports ") : "the GPU of " + RankWords(finding.ranks) + " reports ") +
-      what;
+      (finding.ranks.empty() ? "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead)) + " reports "
+                             : "the GPU of " + RankWords(finding.ranks) + " reports ") +
+      what + (finding.ranks.empty() ? "; the log does not say on which rank" : "");
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;

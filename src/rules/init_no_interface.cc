@@ -20,14 +20,15 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
     if (event.rank.known() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end())
       ranks.push_back(event.rank);
     if (evidence.size() < 3)
-      evidence.push_back(CiteEvent(event, RankWords({event.rank}) + " finds no network interface to use"));
+      evidence.push_back(
+          CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " finds no network interface to use"));
   }
   if (evidence.empty()) return answer;
   std::sort(ranks.begin(), ranks.end());
   std::string setting;
   for (const Event& event : facts.incident.events) {
     if (event.kind != EventKind::environment || event.subject != "NCCL_SOCKET_IFNAME") continue;
-    if (std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end()) continue;
+    if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end()) continue;
     setting = event.text;
     evidence.push_back(CiteEvent(event, "the setting that matches no interface there"));
     break;
@@ -36,9 +37,10 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
   finding.evidence = std::move(evidence);
   for (const auto& [rank, life] : facts.analyses.life.ranks)
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) finding.affected_ranks.push_back(rank);
-  finding.headline = RankWords(ranks) + (ranks.size() == 1 ? " finds" : " find") + " no network interface" +
-                     (setting.empty() ? "" : " that matches NCCL_SOCKET_IFNAME=" + setting) +
-                     "; the set-up fails and the others wait";
+  finding.headline = "no network interface" +
+                     (setting.empty() ? " is usable" : " matches NCCL_SOCKET_IFNAME=" + setting) +
+                     (ranks.empty() ? "; the log does not say on which rank"
+                                    : " on " + RankWords(ranks) + "; process-group setup fails");
   answer.findings.push_back(std::move(finding));
   return answer;
 }

@@ -86,11 +86,11 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
                                                 : Confidence::likely;
   for (const auto& [rank, life] : facts.analyses.life.ranks)
     if (std::find(missing.begin(), missing.end(), rank) == missing.end()) finding.affected_ranks.push_back(rank);
-  finding.headline = (missing.empty() ? std::string("a rank") : RankWords(missing)) +
-                     " never joined the set-up of communication; " + RankWords(finding.affected_ranks) +
-                     " waited for it";
+  finding.headline =
+      (missing.empty() ? std::string("a rank") : RankWords(missing)) + " never joined process-group setup" +
+      (finding.affected_ranks.empty() ? "" : "; " + RankWords(finding.affected_ranks) + " waited for it");
   if (told) {
-    finding.headline += " (" + std::to_string(told->value) + " of " + std::to_string(told->value2) + " came)";
+    finding.headline += " (" + std::to_string(told->value) + " of " + std::to_string(told->value2) + " joined)";
     finding.evidence.push_back(CiteEvent(*told, "the rendezvous counts who came"));
   }
   if (!told && init.no_store)

@@ -41,12 +41,14 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   if (init.issued_any || JudgeListener(facts, answer)) return answer;
   std::vector<Rank> complaining;
   std::vector<EvidenceItem> evidence;
-  std::string address;
+  std::vector<const Event*> events;
   for (const Event& event : facts.incident.events) {
     const bool warned = event.kind == EventKind::nccl_warning && event.subject == "connect-failed";
     if (!warned && !IsStoreUnreachable(event)) continue;
+    events.push_back(&event);
     if (event.rank.known()) complaining.push_back(event.rank);
-    if (evidence.size() < 3) evidence.push_back(CiteEvent(event, RankWords({event.rank}) + " cannot reach its peer"));
+    if (evidence.size() < 3)
+      evidence.push_back(CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " cannot reach its peer"));
   }
   if (evidence.empty()) return answer;
   std::sort(complaining.begin(), complaining.end());
@@ -61,7 +63,9 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   if (!alone) finding.status = Status::undetermined;
   finding.affected_ranks = complaining;
   finding.evidence = std::move(evidence);
-  finding.headline = RankWords(complaining) + " cannot connect to a peer while communication is set up: " +
+  const std::string who =
+      complaining.empty() ? SubjectWords(SubjectsOf(facts.incident, events)) : RankWords(complaining);
+  finding.headline = who + " cannot connect to a peer while communication is set up: " +
                      (alone ? "its own way out is broken" : "the address does not answer");
   answer.findings.push_back(std::move(finding));
   return answer;

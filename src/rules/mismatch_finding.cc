@@ -182,8 +182,11 @@ void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause
     finding.status = Status::hang;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
-    finding.ranks = difference.odd_ranks;
+    if (!difference.tied) finding.ranks = difference.odd_ranks;
     finding.affected_ranks = difference.usual_ranks;
+    if (difference.tied)
+      finding.affected_ranks.insert(finding.affected_ranks.end(), difference.odd_ranks.begin(),
+                                    difference.odd_ranks.end());
     finding.operation = OperationRef{difference.odd->op, difference.odd->seq, -1};
     finding.headline = RankWords(difference.odd_ranks) + (difference.odd_ranks.size() == 1 ? " waits" : " wait") +
                        " in " + std::string(AspectWords(aspect)) + " at #" + std::to_string(difference.odd->seq) +

@@ -112,6 +112,52 @@ void JudgeVanished(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+// The launcher, the kernel or a peer tell of an end, and nothing tells whose: a process by its pid, or a peer by its
+// closed connection.
+const Event* FirstEndWithoutRank(const Case& facts) {
+  const Event *ended = nullptr, *lost = nullptr;
+  const bool kernel_alone = facts.analyses.life.ranks.empty();
+  for (const Event& event : facts.incident.events) {
+    if (event.rank.known() && event.kind != EventKind::connection_lost) continue;
+    const bool exited = event.kind == EventKind::process_exited && event.value != 0 && IsFirstHandEnd(event) &&
+                        (event.value < 0 || event.value > 2);
+    const bool faulted = event.kind == EventKind::segfault && kernel_alone;
+    if ((exited || faulted) && (!ended || CameBefore(event, *ended))) ended = &event;
+    if (event.kind == EventKind::connection_lost && (!lost || CameBefore(event, *lost))) lost = &event;
+  }
+  return ended ? ended : lost;
+}
+
+void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
+  if (facts.analyses.end.kind != JobEnding::crashed || facts.analyses.outcome.first_timeout ||
+      facts.analyses.outcome.first_failure || facts.analyses.outcome.ended_in_order ||
+      facts.analyses.outcome.unfinished_calls)
+    return;
+  const Event* event = FirstEndWithoutRank(facts);
+  if (!event) return;
+  Finding finding;
+  finding.cause = "rank-dead";
+  finding.status = Status::crash;
+  finding.severity = Severity::critical;
+  const bool lost = event->kind == EventKind::connection_lost;
+  finding.confidence = lost ? Confidence::possible : Confidence::likely;
+  const Subject subject = SubjectOf(facts.incident, *event);
+  if (lost) {
+    finding.headline = SubjectWords(subject) + " lost the connection to a peer" +
+                       (event->subject.empty() ? "" : " at " + event->subject) +
+                       ": that process is gone, or the network failed";
+    if (event->rank.known()) finding.affected_ranks.push_back(event->rank);
+  } else {
+    finding.headline =
+        SubjectWords(subject) + " ended with " + EndWords(*event) + "; the log does not say which rank it was";
+    finding.subjects = {subject};
+  }
+  finding.evidence.push_back(CiteEvent(*event, lost ? "a peer's connection closed" : "how the process ended"));
+  answer.open.push_back({"Which process went first, and why?",
+                         "the launcher's output with exit codes, and the kernel log of the hosts (dmesg -T)"});
+  answer.findings.push_back(std::move(finding));
+}
+
 bool AllFinished(const Case& facts, const std::vector<Rank>& ranks) {
   return std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
     const RankLife* life = facts.analyses.life.Of(rank);
@@ -130,6 +176,7 @@ static RuleAnswer JudgeDead(const Case& facts) {
   auto finding = StandstillFinding(facts, StandstillKind::dead, "rank-dead");
   if (!finding) {
     JudgeVanished(facts, answer);
+    if (answer.findings.empty()) JudgeUnknownEnd(facts, answer);
     return answer;
   }
   for (const Rank rank : finding->ranks) {

@@ -33,9 +33,10 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
-    finding.headline = std::string("a rank ran out of ") + (gpu ? "GPU memory" : "host memory or of /dev/shm") +
-                       "; the output does not tell which";
-    if (told) finding.headline = "a process of the job was killed for lack of memory; nothing here tells which";
+    finding.headline = SubjectWords(SubjectOf(facts.incident, event)) + " ran out of " +
+                       (gpu ? "GPU memory" : "host memory or of /dev/shm") + "; the log does not say on which rank";
+    if (told)
+      finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
     finding.evidence.push_back(
         CiteEvent(event, told ? "the scheduler's word" : "an error without the name of its rank"));
     if (const Event* killed = told ? FindOnlyKilled(facts) : nullptr) {
@@ -47,6 +48,28 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
                              told ? "the kernel log of the hosts (dmesg -T), and the pids of the ranks"
                                   : "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
     }
+    answer.findings.push_back(std::move(finding));
+    return true;
+  }
+  return false;
+}
+
+// No file of the job is here, only what the kernel says: the process it killed is the subject.
+static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::oom_kill) continue;
+    Finding finding;
+    finding.cause = "rank-out-of-memory";
+    finding.status = Status::crash;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::possible;
+    finding.headline = "the kernel killed " + SubjectWords(SubjectOf(facts.incident, event)) +
+                       (event.subject.empty() ? "" : " (" + event.subject + ")") + " for lack of " +
+                       (event.value == 1 ? "memory in its cgroup" : "host memory") +
+                       "; the log does not say whether it was a rank";
+    finding.evidence.push_back(CiteEvent(event, "the kernel's word"));
+    answer.open.push_back(
+        {"Which rank was this process?", "the pids of the ranks: NCCL logs (host:pid:tid) or the launcher's output"});
     answer.findings.push_back(std::move(finding));
     return true;
   }
@@ -73,6 +96,7 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   }
   if (finding.ranks.empty() && JudgeOwnerlessKills(facts, answer)) return answer;
   if (finding.ranks.empty()) {
+    if (facts.analyses.life.ranks.empty() && JudgeKernelAlone(facts, answer)) return answer;
     // A kill of some other process is no cause, but worth a look when a rank is missing.
     for (const Event& event : facts.incident.events) {
       if (event.kind != EventKind::oom_kill || event.rank.known()) continue;

@@ -7,8 +7,9 @@
 namespace tacet {
 
 std::string RankWords(const std::vector<Rank>& ranks) {
-  if (ranks.empty()) return "no rank";
   std::vector<Rank> sorted = ranks;
+  std::erase_if(sorted, [](Rank rank) { return !rank.known(); });
+  if (sorted.empty()) return "a rank that the log does not name";
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   // A run of three or more is written as a range, "0-2"; shorter ones as single numbers.

@@ -9,7 +9,7 @@
 
 namespace tacet {
 
-// "rank 3", "ranks 0-2 and 5", "no rank".
+// "rank 3", "ranks 0-2 and 5", "a rank that the log does not name".
 std::string RankWords(const std::vector<Rank>& ranks);
 // "all_reduce #33 on default_pg".
 std::string OperationWords(const Incident& incident, const Call& call);
