@@ -31,7 +31,7 @@ def parse():
     parser.add_argument("--delay", default="none", choices=("none", "host", "gpu", "work", "loader", "sometimes", "bursts"))
     parser.add_argument("--percent", type=float, default=30, help="of the step without a delay, on average")
     parser.add_argument("--rank", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--steps", type=int, default=110)
     return parser.parse_args()
 
 
@@ -67,13 +67,13 @@ class Batches(torch.utils.data.Dataset):
     def __getitem__(self, index):
         if OPTIONS.delay == "loader" and DELAY_MS > 0 and index % 64 == 0:
             time.sleep(DELAY_MS / 1e3)
-        return torch.ones(1024)
+        return torch.ones(512)
 
 
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(1024, 1024) for _ in range(6))
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(512, 512) for _ in range(6))
 
     def forward(self, x):
         for layer in self.layers:
@@ -102,7 +102,7 @@ def slow_down(step, weight):
 
 
 def make_ddp():
-    return torch.nn.parallel.DistributedDataParallel(Net().to(DEVICE), device_ids=[0], bucket_cap_mb=8), None
+    return torch.nn.parallel.DistributedDataParallel(Net().to(DEVICE), device_ids=[0], bucket_cap_mb=2), None
 
 
 def make_fsdp():
@@ -117,7 +117,7 @@ class Sliced(torch.nn.Module):
     """Each layer is split over the tensor group and summed there."""
     def __init__(self, group):
         super().__init__()
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(1024, 1024, bias=False) for _ in range(3))
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(512, 512, bias=False) for _ in range(3))
         self.group = group
 
     def forward(self, x):
