@@ -23,13 +23,6 @@ const StackReading* Analyses::StackOf(Rank rank) const {
 
 namespace {
 
-// Records that end at different places compare different steps.
-bool HasCutRecord(const Incident& incident) {
-  return std::any_of(incident.streams.begin(), incident.streams.end(), [](const CallStream& stream) {
-    return stream.source == CallSource::flight_recorder && stream.cut;
-  });
-}
-
 // Others wait for the rank, and it waits for nobody itself.
 bool IsOwed(const Analyses& analyses, Rank rank) {
   const SourceAnalysis* boxes = analyses.Of(CallSource::black_box);
@@ -53,26 +46,13 @@ void FindLateWorkers(const Incident& incident, Analyses& out) {
     StragglerReport late = FindStragglersInReplay(replay);
     if (late.stragglers.empty()) continue;
     out.stragglers = std::move(late);
-    out.straggler_source = "the pipeline's timeline";
     return;
   }
 }
 
-// The richest record of times there is. Flight records tell least: only when the host issued and how long the kernel
-// ran.
+// All records of times together; timelines of pipelines where there are none.
 void FindLateRanks(const Incident& incident, Analyses& out) {
-  if (incident.timelines.size() > 1) {
-    out.stragglers = FindStragglersInTraces(incident.timelines, incident.groups);
-    const bool longer = !out.outcome.unfinished_calls && AddStallsOfLongerRecords(incident, out.stragglers);
-    out.straggler_source = longer ? "traces and records of more steps" : "traces";
-  } else if (!incident.measurements.empty()) {
-    out.stragglers = FindStragglersInMeasurements(incident);
-    const auto& file = incident.files[static_cast<uint32_t>(incident.measurements.front().source.file)];
-    out.straggler_source = file.format == "black_box" ? "black boxes" : "NCCL Inspector records";
-  } else if (!out.outcome.unfinished_calls && !HasCutRecord(incident)) {
-    out.stragglers = FindStragglersInTimedCalls(incident);
-    out.straggler_source = "flight records with timing";
-  }
+  out.stragglers = FindStragglers(incident, !out.outcome.unfinished_calls);
   if (out.stragglers.rounds == 0) FindLateWorkers(incident, out);
 }
 

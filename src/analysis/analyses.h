@@ -36,9 +36,8 @@ struct Analyses {
   std::vector<SourceAnalysis> sources;  // best first: black box, flight record, NCCL log; only those with calls
   std::vector<StackReading> stacks;
   std::vector<ToldLaggard> told;
-  StragglerReport stragglers;         // from traces, else Inspector files, timed flight records, pipeline timelines
-  std::string_view straggler_source;  // which of them; empty when none has times
-  double replay_slowdown = 0;         // S of the first pipeline timeline that can be replayed; 0 where there is none
+  StragglerReport stragglers;  // from traces, Inspector files, boxes and timed flight records, else pipeline timelines
+  double replay_slowdown = 0;  // S of the first pipeline timeline that can be replayed; 0 where there is none
 
   const SourceAnalysis* Of(CallSource source) const;
   const StackReading* StackOf(Rank rank) const;

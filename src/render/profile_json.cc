@@ -132,6 +132,10 @@ void WriteClocks(JsonWriter& json, const ClockAlignment& clocks) {
 void WriteStragglers(JsonWriter& json, const StragglerReport& report) {
   json.Key("stragglers").BeginObject();
   json.Key("cost_share").Double(report.cost_share);
+  json.Key("lost_throughput").Double(report.lost_throughput());
+  json.Key("smallest_cost").Double(StragglerLimits::kMinCost);
+  json.Key("false_alarm_rate").Double(StragglerLimits::kFalseAlarms);
+  json.Key("source").String(report.source);
   json.Key("operations").Int(static_cast<int64_t>(report.rounds));
   json.Key("found").BeginArray();
   for (const Straggler& one : report.stragglers) {
@@ -141,6 +145,10 @@ void WriteStragglers(JsonWriter& json, const StragglerReport& report) {
     json.Key("origin").String(Name(one.origin));
     json.Key("confidence").String(Name(one.trust));
     json.Key("share").Double(one.share);
+    json.Key("cost").Double(one.cost);
+    json.Key("cost_low").Double(one.low);
+    json.Key("cost_high").Double(one.high);
+    json.Key("z").Double(one.z);
     json.Key("late_ns").Int(one.late_ns);
     json.Key("late_steps").Int(static_cast<int64_t>(one.late_steps));
     json.Key("steps").Int(static_cast<int64_t>(one.steps));
@@ -156,6 +164,7 @@ void WriteStragglers(JsonWriter& json, const StragglerReport& report) {
     json.Key("share").Double(one.share);
     json.Key("mean_ns").Int(one.mean_ns);
     json.Key("worst_ns").Int(one.worst_ns);
+    json.Key("z").Double(one.z);
     json.EndObject();
   }
   json.EndArray().EndObject();

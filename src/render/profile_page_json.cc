@@ -138,6 +138,13 @@ void WritePageStragglers(JsonWriter& json, const StragglerReport& report) {
     json.Key("pattern").String(Name(one.pattern)).Key("origin").String(Name(one.origin));
     json.Key("confidence").String(Name(one.trust));
     json.Key("share").Double(Rounded(one.share)).Key("late_ns").Int(one.late_ns);
+    json.Key("cost")
+        .Double(Rounded(one.cost))
+        .Key("low")
+        .Double(Rounded(one.low))
+        .Key("high")
+        .Double(Rounded(one.high));
+    json.Key("z").Double(Rounded(one.z));
     json.Key("late_steps").Int(static_cast<int64_t>(one.late_steps));
     json.Key("steps").Int(static_cast<int64_t>(one.steps));
     json.Key("dp_rank").Int(one.dp_rank).Key("stage").Int(one.stage).EndObject();

@@ -2,6 +2,7 @@
 #include "render/profile_text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "render/profile_strategy_text.h"
 #include "render/profile_words.h"
@@ -151,20 +152,30 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
   if (profile.table.empty() && profile.stragglers.stragglers.empty()) return;
   page.Heading("Stragglers");
   if (profile.stragglers.stragglers.empty()) {
-    page.Line(profile.stragglers.rounds > 0 ? "  none in " + Count(profile.stragglers.rounds, "operation") : "  none");
+    page.Line(profile.stragglers.rounds > 0
+                  ? "  none in " + Count(profile.stragglers.rounds, "operation") + " that costs " +
+                        DescribeShare(StragglerLimits::kMinCost) + " of the step or more"
+                  : "  none");
     return;
   }
-  std::vector<TextRow> rows = {{{"RANK"}, {"LATE BY"}, {"OF STEP"}, {"STEPS"}, {"WHEN"}, {"WHY"}, {"TRUST"}}};
+  std::vector<TextRow> rows = {
+      {{"RANK"}, {"LATE BY"}, {"OF STEP"}, {"COST"}, {"95 %"}, {"Z"}, {"STEPS"}, {"WHEN"}, {"WHY"}, {"TRUST"}}};
   for (const Straggler& one : profile.stragglers.stragglers)
     rows.push_back({{std::to_string(one.rank.value)},
                     {DescribeTime(static_cast<double>(one.late_ns))},
                     {DescribeShare(one.share)},
+                    {DescribeShare(one.cost)},
+                    {one.high > one.low ? DescribeShare(one.low) + " to " + DescribeShare(one.high) : "-"},
+                    {one.z > 0 ? std::to_string(std::lround(one.z)) : "-"},
                     {std::to_string(one.late_steps) + " of " + std::to_string(one.steps)},
                     {std::string(Name(one.pattern))},
                     {std::string(Name(one.origin))},
                     {std::string(Name(one.trust))}});
   page.Table(rows, 2, true);
-  page.Line("  cost: " + DescribeShare(profile.stragglers.cost_share) + " of everybody's step");
+  const StragglerReport& found = profile.stragglers;
+  if (found.cost_share <= 0) return;
+  page.Line("  cost: " + DescribeShare(found.cost_share) + " of everybody's step; without it the job would do " +
+            DescribeShare(found.lost_throughput()) + " more");
 }
 
 }  // namespace

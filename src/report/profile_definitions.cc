@@ -50,14 +50,17 @@ std::span<const Definition> ProfileDefinitions() {
        "A rank's clock minus the reference rank's, from the ends of operations in which all take part. "
        "The remaining error is the standard error of that estimate."},
       {"lateness",
-       "A member's kernel start minus the median member's, in operations in which its coming counts; summed "
-       "by step."},
+       "What the median rank waits in communication longer than this rank, in one step: all ranks together take the "
+       "same "
+       "time, so who waits least has most of its own to do. Of traces only waiting that no compute hides counts."},
       {"straggler",
-       "A rank late by at least 4 % of the step and three times the typical rank, in most steps, or by "
-       "much more now and then."},
+       "A rank whose lateness chance would give to anybody in fewer than 1 of 100 healthy jobs (Student's t over all "
+       "ranks), and which costs at least 3.5 % of the step; or one that alone stalls more often than ranks of healthy "
+       "jobs do, at that cost."},
+      {"z", "Mean lateness, without the most extreme steps, over its standard error."},
       {"cost",
-       "What all ranks would gain per step if the stragglers came when the last of the others comes, as a share "
-       "of the step."},
+       "What all ranks would gain per step if the stragglers kept pace with the slowest of the others, as a share of "
+       "the step, with its interval at 95 %."},
       {"slowdown S",
        "Replayed step time with the recorded times over the replayed time in which every operation takes "
        "the mean of its kind (the median for communication)."},

@@ -93,23 +93,18 @@ std::vector<CollectiveRound> MatchRounds(const Incident& incident, ProfileReport
   if (!incident.timelines.empty()) {
     profile.source = "profiler traces";
     rounds = MatchCollectives(incident.timelines, incident.groups);
-  } else if (rounds = MatchMeasurements(incident); !rounds.empty()) {
+  } else if (rounds = MatchMeasurements(incident.measurements, incident.groups); !rounds.empty()) {
     const FileId file = incident.measurements.front().source.file;
     const bool boxes = incident.files[static_cast<uint32_t>(file)].format == "black_box";
     profile.source = boxes ? "black boxes" : "NCCL Inspector";
-    profile.stragglers = FindStragglersInMeasurements(incident);
   } else if (rounds = MatchFlightRecords(incident); !rounds.empty()) {
     profile.source = "timed flight records";
-    profile.stragglers = FindStragglersInTimedCalls(incident);
   } else if (!incident.pipeline_traces.empty()) {
     profile.source = "pipeline timeline";
   }
   profile.clocks = AlignClocks(rounds);
   ApplyAlignment(profile.clocks, rounds);
-  if (!incident.timelines.empty()) {
-    profile.stragglers = FindStragglersInTraces(rounds, incident.timelines);
-    AddStallsOfLongerRecords(incident, profile.stragglers);
-  }
+  profile.stragglers = FindStragglers(incident, true, incident.timelines.empty() ? nullptr : &rounds);
   return rounds;
 }
 

@@ -50,7 +50,8 @@ std::vector<CollectiveRound> MatchCollectives(std::span<const Timeline> timeline
 
 // The same from NCCL Inspector (by communicator, kind and number) and from a Flight Recorder with timing on (by group
 // and sequence number). Steps are found by the period of the sequence of operations.
-std::vector<CollectiveRound> MatchMeasurements(const Incident& incident);
+std::vector<CollectiveRound> MatchMeasurements(std::span<const Measurement> measurements,
+                                               std::span<const Group> groups);
 std::vector<CollectiveRound> MatchTimedCalls(const Incident& incident);
 
 // Sends and receives of a Flight Recorder with timing on. A batch is one kernel; batches that a transfer joins are one

@@ -132,8 +132,8 @@ void MarkQueued(std::vector<CollectiveRound>& rounds) {
 // When the operations of a communicator ended on a rank, sends and receives as well.
 class EarlierEnds {
  public:
-  explicit EarlierEnds(const Incident& incident) {
-    for (const Measurement& m : incident.measurements) {
+  explicit EarlierEnds(std::span<const Measurement> measurements) {
+    for (const Measurement& m : measurements) {
       if (!m.rank.known() || m.start_wall_ns == kNoTime || m.duration_ns < 0) continue;
       ends_[{m.comm, m.rank}].push_back({m.start_wall_ns + m.duration_ns, IsPointToPoint(m.op)});
       runs_[m.rank].push_back({m.start_wall_ns, m.start_wall_ns + m.duration_ns});
@@ -193,13 +193,14 @@ std::vector<CollectiveRound> FinishRounds(std::vector<CollectiveRound> rounds) {
 
 }  // namespace
 
-std::vector<CollectiveRound> MatchMeasurements(const Incident& incident) {
+std::vector<CollectiveRound> MatchMeasurements(std::span<const Measurement> measurements,
+                                               std::span<const Group> groups) {
   std::map<uint64_t, GroupIndex> group_of;
-  for (uint32_t g = 0; g < incident.groups.size(); ++g)
-    if (incident.groups[g].comm_id != 0) group_of[incident.groups[g].comm_id] = static_cast<GroupIndex>(g);
+  for (uint32_t g = 0; g < groups.size(); ++g)
+    if (groups[g].comm_id != 0) group_of[groups[g].comm_id] = static_cast<GroupIndex>(g);
   std::map<std::tuple<uint64_t, OpKind, int64_t>, CollectiveRound> rounds;
-  const EarlierEnds ends(incident);
-  for (const Measurement& m : incident.measurements) {
+  const EarlierEnds ends(measurements);
+  for (const Measurement& m : measurements) {
     if (m.seq < 0 || m.duration_ns < 0 || IsPointToPoint(m.op) || m.op == OpKind::unknown) continue;
     CollectiveRound& round = rounds[{m.comm, m.op, m.seq}];
     const auto group = group_of.find(m.comm);

@@ -40,6 +40,7 @@ Straggler Describe(const WhatIfReport& replay, int32_t dp_rank, int32_t stage, S
   out.explained = std::min(1.0, share);
   const double lost = replay.replayed_ns - replay.ideal_ns;
   out.share = std::min(1.0, share) * lost / replay.replayed_ns;
+  out.cost = out.low = out.high = out.share;
   out.late_ns = static_cast<int64_t>(std::min(1.0, share) * lost);
   if (out.pattern == StragglerPattern::intermittent)
     out.late_ns =
@@ -91,6 +92,7 @@ StragglerReport FindStragglersInReplay(const WhatIfReport& replay) {
   if (report.stragglers.empty()) AddStage(replay, report);
   if (report.stragglers.empty()) return report;
   report.cost_share = report.stragglers.front().share;
+  report.source = "the pipeline's timeline";
   return report;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analysis/timing/clock_alignment.h"
+#include "analysis/timing/pace.h"
 
 namespace tacet {
 
@@ -23,15 +24,25 @@ enum class StragglerOrigin : uint8_t {
 
 enum class Trust : uint8_t { possible, likely, certain };
 
-// How late one rank was, over all operations in which its coming counts.
+// What is decided, and how surely. Everything that names a rank goes by these.
+struct StragglerLimits {
+  // Chance that a healthy job names anybody, over all its ranks and sources together.
+  static constexpr double kFalseAlarms = 0.01;
+  // The smallest cost worth saying, as a share of the step; of a record of fewer than five steps, where chance alone
+  // makes a rank the last one in all of them.
+  static constexpr double kMinCost = 0.035, kMinCostOfFew = 0.10;
+};
+
+// How late one rank was behind the median rank: in every step, and over the record.
 struct RankLateness {
   Rank rank;
-  size_t rounds = 0, last = 0;  // operations that count; of these, those in which it came last
+  size_t rounds = 0, last = 0;  // operations that it was in; of these, those in which it came last
   size_t steps = 0, late_steps = 0;
-  double share = 0;         // mean over steps of (lateness behind the median member) / (step time)
+  double share = 0;         // mean lateness over mean step time
   double median_share = 0;  // the median instead: what an ordinary step has
-  int64_t mean_ns = 0;      // the mean in ns per step
+  int64_t mean_ns = 0;      // mean lateness per step
   int64_t worst_ns = 0;     // the worst step
+  double z = 0;             // mean lateness without its extremes, over its standard error
 };
 
 struct Straggler {
@@ -39,11 +50,14 @@ struct Straggler {
   StragglerPattern pattern = StragglerPattern::persistent;
   StragglerOrigin origin = StragglerOrigin::unknown;
   Trust trust = Trust::possible;
-  double share = 0;     // of the step time it is late
+  double share = 0;     // of the step time it is late behind the median rank
   int64_t late_ns = 0;  // per step; per late step where intermittent
   size_t late_steps = 0, steps = 0;
   double explained = 0;              // how much of the lateness the origin accounts for, 0..1
   int32_t dp_rank = -1, stage = -1;  // of a pipeline timeline, which knows workers by their place
+  double cost = 0;           // share of the step that everybody would gain if it kept pace with the next-slowest rank
+  double low = 0, high = 0;  // interval of the cost, at 95 %
+  double z = 0;              // lateness over its standard error; 0 where no spread is known
 };
 
 struct StragglerReport {
@@ -51,37 +65,33 @@ struct StragglerReport {
   std::vector<Straggler> stragglers;  // worst first; empty in a healthy job
   int64_t step_ns = 0;                // typical
   size_t rounds = 0, steps = 0;       // that the report rests on
-  // What all ranks together would gain per step if the stragglers came when the last of the others comes, as a share of
-  // it.
+  // What all ranks together would gain per step if the stragglers kept pace with the slowest of the others, as a share
+  // of it: the largest of those that are always late, and what the stalls of the others add.
   double cost_share = 0;
+  std::string source;  // the records that decided: "traces", "traces and black boxes"; empty when none has times
+
+  // How much more the job would do in the same time.
+  double lost_throughput() const { return cost_share < 1 ? cost_share / (1 - cost_share) : 0; }
 };
 
-// Step number -> length in ns.
-using StepTimes = std::map<int64_t, double>;
+// Who makes the others wait, by all records together. Each record gives every rank a mean lateness and a standard
+// error; a record that sees less of a rank's work counts as less sure than its spread alone says. A rank is a straggler
+// when its lateness is beyond what chance does once in a hundred healthy jobs (Student's t, for all ranks together,
+// with the noise and the memory of this record's own steps) and costs at least StragglerLimits::kMinCost of the step;
+// or when it stalls more often than ranks of this job and of healthy machines do, at that cost.
+StragglerReport DecideStragglers(std::span<const Pace> paces);
 
-// Who makes the others wait. A member's lateness in an operation is its arrival minus the (lower) median arrival of all
-// members; arrival is the start of its kernel, or, where only durations are known, minus the duration, since who comes
-// last has the shortest kernel. Of starts the raggedness of the ends is taken off, which is the error of the
-// measurement; starts that merely follow the operation before do not count. A rank is a straggler when its lateness is
-// at least 4 % of the step and three times that of the typical rank, and is either there in most steps (persistent: its
-// median step too is late) or is a large part of a step now and then (intermittent). Expects aligned rounds with steps.
-StragglerReport FindStragglers(const std::vector<CollectiveRound>& rounds, const StepTimes& step_times = {});
+// The whole way from everything an incident has: measure, decide, say why. Flight records are left out where calls are
+// unfinished (`calls_are_whole` false): a job that hangs has other worries. `aligned` are the matched rounds of the
+// traces, where the caller has them.
+StragglerReport FindStragglers(const Incident& incident, bool calls_are_whole = true,
+                               const std::vector<CollectiveRound>* aligned = nullptr);
 
-// From traces whose rounds are matched and aligned: find, and say why by comparing what each late rank did before it
-// came with what the others did. Pipelines are looked at by stage.
+// One kind of record alone.
 StragglerReport FindStragglersInTraces(const std::vector<CollectiveRound>& aligned,
                                        std::span<const Timeline> timelines);
-// The whole way: match, align, find.
 StragglerReport FindStragglersInTraces(std::span<const Timeline> timelines, std::span<const Group> groups);
-
-// From NCCL Inspector or from a Flight Recorder with timing. Neither sees the GPU's other work: a rank whose host
-// issues in time and whose kernel starts late is late on the GPU; one whose host issues late may be either.
 StragglerReport FindStragglersInMeasurements(const Incident& incident);
 StragglerReport FindStragglersInTimedCalls(const Incident& incident);
-
-// A few traced steps miss a stall that comes every tenth. Adds who stalls now and then by the longer records that lie
-// beside the traces (Inspector, else flight records), and says how often by them; true when they told anything. That
-// somebody is always late is not taken over: the traced steps would show it.
-bool AddStallsOfLongerRecords(const Incident& incident, StragglerReport& report);
 
 }  // namespace tacet

@@ -102,6 +102,7 @@ void ExplainFromTraces(const std::vector<CollectiveRound>& rounds, std::span<con
 
 void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerReport& report, bool starts_tell) {
   for (Straggler& straggler : report.stragglers) {
+    if (straggler.origin != StragglerOrigin::unknown) continue;
     double late = 0, late_on_host = 0;
     std::vector<double> own_lags, other_lags;
     for (const CollectiveRound& round : rounds) {

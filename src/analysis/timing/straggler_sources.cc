@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to a straggler report from each kind of evidence.
+// The ways to a straggler report from each kind of evidence, and from all together.
 #include <algorithm>
 
 #include "analysis/timing/pipeline.h"
@@ -9,17 +9,6 @@
 
 namespace tacet {
 namespace {
-
-// A step is as long as it is for the typical rank.
-StepTimes TimesOf(std::span<const Timeline> timelines) {
-  std::map<int64_t, std::vector<double>> lengths;
-  for (const Timeline& timeline : timelines)
-    for (const TrainingStep& step : timeline.steps)
-      lengths[step.number].push_back(static_cast<double>(step.end_ns - step.start_ns));
-  StepTimes times;
-  for (auto& [step, values] : lengths) times[step] = Median(std::move(values));
-  return times;
-}
 
 // A stage this much heavier than the others, where equal stages would save this share of the step, is worth a new
 // partition. The last stage of a language model carries the output layer and is a fifth heavier in healthy jobs.
@@ -39,10 +28,104 @@ void AddHeavyStage(const PipelineReport& pipeline, size_t steps, StragglerReport
                                  .late_ns = heavy.compute_ns - static_cast<int64_t>(usual),
                                  .late_steps = steps,
                                  .steps = steps,
-                                 .explained = 1});
+                                 .explained = 1,
+                                 .cost = pipeline.balance_gain,
+                                 .low = pipeline.balance_gain,
+                                 .high = pipeline.balance_gain});
   }
   report.step_ns = pipeline.step_ns;
   report.cost_share = std::max(report.cost_share, pipeline.balance_gain);
+}
+
+bool HasStepMarks(std::span<const Timeline> timelines) {
+  return std::any_of(timelines.begin(), timelines.end(), [](const auto& one) { return !one.steps.empty(); });
+}
+
+// Everything that traces alone can say.
+struct TraceView {
+  std::vector<CollectiveRound> rounds;  // with steps
+  std::span<const Timeline> timelines;
+  PipelineReport pipeline;
+  Pace pace;
+};
+
+TraceView ViewTraces(std::vector<CollectiveRound> rounds, std::span<const Timeline> timelines) {
+  TraceView view{.rounds = std::move(rounds), .timelines = timelines, .pipeline = {}, .pace = {}};
+  if (!HasStepMarks(timelines)) {
+    // Nobody called prof.step(): steps are what repeats.
+    AssignPeriods(view.rounds);
+    view.pace = MeasurePace(view.rounds, PaceSource::traces);
+    return view;
+  }
+  view.pipeline = AnalysePipeline(view.rounds, timelines);
+  // Stages of a pipeline wait for each other by design: a rank is compared with those that do the same stage.
+  std::map<Rank, uint32_t> peers;
+  for (const PipelineStage& stage : view.pipeline.by_stage)
+    for (const Rank rank : stage.ranks) peers[rank] = static_cast<uint32_t>(stage.stage);
+  view.pace = MeasurePaceInTraces(view.rounds, timelines, view.pipeline.found ? peers : std::map<Rank, uint32_t>());
+  return view;
+}
+
+// What traces show besides lateness: overloaded stages, and work that is uneven although nobody comes late.
+void AddWork(const TraceView& view, StragglerReport& report) {
+  if (!HasStepMarks(view.timelines)) return;
+  if (view.pipeline.found) {
+    AddHeavyStage(view.pipeline, view.timelines.empty() ? 0 : view.timelines[0].steps.size(), report);
+  } else {
+    AddUnevenWork(view.rounds, view.timelines, report);
+  }
+  std::stable_sort(report.stragglers.begin(), report.stragglers.end(),
+                   [](const auto& a, const auto& b) { return a.cost > b.cost; });
+}
+
+// Records that end at different places compare different steps.
+bool HasCutRecord(const Incident& incident) {
+  return std::any_of(incident.streams.begin(), incident.streams.end(), [](const CallStream& stream) {
+    return stream.source == CallSource::flight_recorder && stream.cut;
+  });
+}
+
+bool IsBox(const Incident& incident, const Measurement& measurement) {
+  const auto file = static_cast<uint32_t>(measurement.source.file);
+  return file < incident.files.size() && incident.files[file].format == "black_box";
+}
+
+// Rounds without a timeline, by the records they come from.
+struct MeasuredView {
+  PaceSource source;
+  std::vector<CollectiveRound> rounds;
+};
+
+std::vector<MeasuredView> ViewMeasurements(const Incident& incident) {
+  std::vector<MeasuredView> out;
+  for (const PaceSource source : {PaceSource::inspector, PaceSource::black_boxes}) {
+    std::vector<Measurement> own;
+    for (const Measurement& one : incident.measurements)
+      if (IsBox(incident, one) == (source == PaceSource::black_boxes)) own.push_back(one);
+    if (!own.empty()) out.push_back({source, MatchMeasurements(own, incident.groups)});
+  }
+  return out;
+}
+
+// Where steps could not be told apart their lengths scatter, and a share of a step means nothing.
+bool HasSteadySteps(const Pace& pace) {
+  constexpr double kSteady = 0.6;
+  return RobustDeviation(pace.step_ns) <= kSteady * Median(pace.step_ns);
+}
+
+StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>& measured) {
+  std::vector<Pace> paces;
+  if (traces && traces->pace.operations > 0) paces.push_back(traces->pace);
+  for (const MeasuredView& view : measured) {
+    Pace pace = MeasurePace(view.rounds, view.source);
+    if (pace.operations > 0 && HasSteadySteps(pace)) paces.push_back(std::move(pace));
+  }
+  StragglerReport report = DecideStragglers(paces);
+  if (traces) ExplainFromTraces(traces->rounds, traces->timelines, report);
+  for (const MeasuredView& view : measured)
+    ExplainFromEnters(view.rounds, report, view.source != PaceSource::black_boxes);
+  if (traces) AddWork(*traces, report);
+  return report;
 }
 
 }  // namespace
@@ -55,73 +138,35 @@ StragglerReport FindStragglersInTraces(std::span<const Timeline> timelines, std:
 
 StragglerReport FindStragglersInTraces(const std::vector<CollectiveRound>& rounds,
                                        std::span<const Timeline> timelines) {
-  const bool marked =
-      std::any_of(timelines.begin(), timelines.end(), [](const auto& one) { return !one.steps.empty(); });
-  if (!marked && !rounds.empty()) {
-    // Nobody called prof.step(): steps are what repeats.
-    std::vector<CollectiveRound> stepped = rounds;
-    AssignPeriods(stepped);
-    StragglerReport report = FindStragglers(stepped, {});
-    ExplainFromTraces(stepped, timelines, report);
-    return report;
-  }
-  StragglerReport report = FindStragglers(rounds, TimesOf(timelines));
-  ExplainFromTraces(rounds, timelines, report);
-  const PipelineReport pipeline = AnalysePipeline(rounds, timelines);
-  if (pipeline.found) {
-    AddHeavyStage(pipeline, timelines.empty() ? 0 : timelines[0].steps.size(), report);
-  } else {
-    AddUnevenWork(rounds, timelines, report);
-  }
-  std::stable_sort(report.stragglers.begin(), report.stragglers.end(),
-                   [](const auto& a, const auto& b) { return a.share > b.share; });
-  return report;
+  const TraceView view = ViewTraces(rounds, timelines);
+  return Settle(&view, {});
 }
 
 StragglerReport FindStragglersInMeasurements(const Incident& incident) {
-  const auto rounds = MatchMeasurements(incident);
-  StragglerReport report = FindStragglers(rounds);
-  const bool boxes = std::any_of(incident.streams.begin(), incident.streams.end(), [](const CallStream& stream) {
-    return stream.source == CallSource::black_box && !stream.calls.empty();
-  });
-  ExplainFromEnters(rounds, report, !boxes);
-  return report;
-}
-
-bool AddStallsOfLongerRecords(const Incident& incident, StragglerReport& report) {
-  // Shared machines have hiccups: fewer stalls than these, or shorter ones, are none.
-  constexpr size_t kMinStalls = 3;
-  constexpr double kMinStallShare = 0.08;
-  const StragglerReport longer =
-      incident.measurements.empty() ? FindStragglersInTimedCalls(incident) : FindStragglersInMeasurements(incident);
-  bool told = false;
-  for (const Straggler& stall : longer.stragglers) {
-    if (stall.pattern != StragglerPattern::intermittent || stall.late_steps < kMinStalls ||
-        stall.share < kMinStallShare)
-      continue;
-    const auto known = std::find_if(report.stragglers.begin(), report.stragglers.end(),
-                                    [&](const Straggler& one) { return one.rank == stall.rank; });
-    if (known != report.stragglers.end() && known->pattern == StragglerPattern::persistent) continue;
-    told = true;
-    report.cost_share = std::max(known == report.stragglers.end() ? report.cost_share : 0, longer.cost_share);
-    if (known == report.stragglers.end()) {
-      report.stragglers.push_back(stall);
-    } else {
-      const StragglerOrigin origin = known->origin;
-      *known = stall;
-      known->origin = origin;
-    }
-  }
-  std::stable_sort(report.stragglers.begin(), report.stragglers.end(),
-                   [](const auto& a, const auto& b) { return a.share > b.share; });
-  return told;
+  return Settle(nullptr, ViewMeasurements(incident));
 }
 
 StragglerReport FindStragglersInTimedCalls(const Incident& incident) {
-  const auto rounds = MatchTimedCalls(incident);
-  StragglerReport report = FindStragglers(rounds);
-  ExplainFromEnters(rounds, report, true);
-  return report;
+  return Settle(nullptr, {{PaceSource::flight_records, MatchTimedCalls(incident)}});
+}
+
+StragglerReport FindStragglers(const Incident& incident, bool calls_are_whole,
+                               const std::vector<CollectiveRound>* aligned) {
+  std::vector<MeasuredView> measured = ViewMeasurements(incident);
+  if (calls_are_whole && !HasCutRecord(incident)) {
+    std::vector<CollectiveRound> rounds = MatchTimedCalls(incident);
+    if (!rounds.empty()) measured.push_back({PaceSource::flight_records, std::move(rounds)});
+  }
+  if (incident.timelines.size() < 2) return Settle(nullptr, measured);
+  std::vector<CollectiveRound> rounds;
+  if (aligned) {
+    rounds = *aligned;
+  } else {
+    rounds = MatchCollectives(incident.timelines, incident.groups);
+    ApplyAlignment(AlignClocks(rounds), rounds);
+  }
+  const TraceView view = ViewTraces(std::move(rounds), incident.timelines);
+  return Settle(&view, measured);
 }
 
 }  // namespace tacet

@@ -11,8 +11,10 @@ namespace {
 
 // Uneven work: this share of the step, in this share of the steps.
 constexpr double kMinWorkShare = 0.08, kMostSteps = 0.6;
-// Of what a rank computes more, the others must wait at least this share in communication.
-constexpr double kOthersWait = 0.3;
+// Of what a rank computes more, the others must wait at least this share in communication; unless it computes this many
+// times as much as the typical rank, by this share of the step: on a device that they share its kernels slow theirs,
+// and nobody is seen to wait.
+constexpr double kOthersWait = 0.3, kManyTimes = 3, kManyTimesShare = 0.2;
 // Fewer steps do not show whether it is always the same rank; still fewer than these not whether the heavy one changes.
 constexpr size_t kMinStepsForHeavy = 2, kMinStepsForChange = 3;
 
@@ -43,9 +45,13 @@ double MedianOf(const std::map<Rank, Work>& ranks, double Work::*part) {
 
 // Of one rank over all steps, against the median rank of each step.
 struct RankWork {
-  double more_compute = 0, less_waiting = 0, length = 0;
+  double compute = 0, more_compute = 0, less_waiting = 0, length = 0;
   size_t steps = 0, heavy_steps = 0, most_steps = 0;  // in most_steps it computed longest of all
   double share() const { return length > 0 ? more_compute / length : 0; }
+  bool slows_others() const {
+    const bool many_times = compute >= kManyTimes * (compute - more_compute) && share() >= kManyTimesShare;
+    return many_times || less_waiting >= kOthersWait * more_compute;
+  }
   bool heavy() const {
     return share() >= kMinWorkShare && static_cast<double>(heavy_steps) >= kMostSteps * static_cast<double>(steps);
   }
@@ -68,6 +74,7 @@ WorkTotals SumWork(std::span<const Timeline> timelines) {
     for (const auto& [rank, work] : ranks) {
       RankWork& sum = out.ranks[rank];
       ++sum.steps;
+      sum.compute += work.compute;
       sum.more_compute += work.compute - compute;
       sum.less_waiting += waiting - work.communication;
       sum.length += usual;
@@ -84,23 +91,29 @@ WorkTotals SumWork(std::span<const Timeline> timelines) {
   return out;
 }
 
+// Who is late already keeps its figures; only why is known better now.
 void AddHeavyRank(Rank rank, const RankWork& work, StragglerReport& report) {
-  auto at = std::find_if(report.stragglers.begin(), report.stragglers.end(),
-                         [&](const auto& known) { return known.rank == rank; });
-  if (at == report.stragglers.end()) {
-    report.stragglers.push_back({.rank = rank, .share = work.share()});
-    at = std::prev(report.stragglers.end());
-  } else if (at->origin != StragglerOrigin::gpu_work && at->origin != StragglerOrigin::unknown) {
-    return;  // it was late for another reason as well, and more so
+  const auto known = std::find_if(report.stragglers.begin(), report.stragglers.end(),
+                                  [&](const auto& one) { return one.rank == rank; });
+  if (known != report.stragglers.end()) {
+    if (known->origin != StragglerOrigin::unknown || known->pattern != StragglerPattern::persistent) return;
+    known->origin = StragglerOrigin::gpu_work;
+    known->explained = 1;
+    return;
   }
-  at->pattern = StragglerPattern::persistent;
-  at->origin = StragglerOrigin::gpu_work;
-  at->trust = std::max(at->trust, work.steps >= 3 ? Trust::likely : Trust::possible);
-  at->late_ns = std::max<int64_t>(at->late_ns, std::llround(work.more_compute / static_cast<double>(work.steps)));
-  at->steps = work.steps;
-  at->late_steps = work.heavy_steps;
-  at->explained = 1;
   const double waited = std::clamp(work.less_waiting / work.length, 0.0, work.share());
+  report.stragglers.push_back({.rank = rank,
+                               .pattern = StragglerPattern::persistent,
+                               .origin = StragglerOrigin::gpu_work,
+                               .trust = work.steps >= 3 ? Trust::likely : Trust::possible,
+                               .share = work.share(),
+                               .late_ns = std::llround(work.more_compute / static_cast<double>(work.steps)),
+                               .late_steps = work.heavy_steps,
+                               .steps = work.steps,
+                               .explained = 1,
+                               .cost = waited,
+                               .low = waited,
+                               .high = waited});
   report.cost_share = std::max(report.cost_share, waited);
 }
 
@@ -119,7 +132,10 @@ void AddChangingRanks(const WorkTotals& totals, StragglerReport& report) {
                                  .late_ns = std::llround(totals.spread / steps),
                                  .late_steps = work.most_steps,
                                  .steps = totals.steps,
-                                 .explained = 1});
+                                 .explained = 1,
+                                 .cost = share * most / steps,
+                                 .low = 0,
+                                 .high = share});
   }
 }
 
@@ -136,7 +152,7 @@ void AddUnevenWork(const std::vector<CollectiveRound>& rounds, std::span<const T
   for (const auto& [rank, work] : totals.ranks) {
     if (!work.heavy()) continue;
     any_heavy = true;
-    if (work.less_waiting >= kOthersWait * work.more_compute) AddHeavyRank(rank, work, report);
+    if (work.slows_others()) AddHeavyRank(rank, work, report);
   }
   if (!any_heavy && report.stragglers.empty()) AddChangingRanks(totals, report);
 }

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A training job in which one rank may be slowed by a known amount, recorded by everything that measures time.
+
+  straggler_job.py --loop ddp --delay host --percent 30 --rank 2
+
+Started once a rank with RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and LAB_OUT set; lab/stragglers.sh does that. Leaves in
+LAB_OUT a torch.profiler trace of 24 steps, a Flight Recorder dump with times, and step_rankN.json with the length of
+every step. The delay is a share of the step of the same loop without one, which LAB_BASE names (step_rank0.json of that
+run).
+"""
+import argparse
+import datetime
+import json
+import os
+import random
+import time
+
+import torch
+import torch.distributed as dist
+
+RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+OUT = os.environ["LAB_OUT"]
+DEVICE = torch.device("cuda", 0)
+WARMUP, TRACED = 16, 24  # steps before the trace begins, and in it
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--loop", default="ddp", choices=("ddp", "fsdp", "mesh", "free"))
+    parser.add_argument("--delay", default="none", choices=("none", "host", "gpu", "work", "loader", "sometimes", "bursts"))
+    parser.add_argument("--percent", type=float, default=30, help="of the step without a delay, on average")
+    parser.add_argument("--rank", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=110)
+    return parser.parse_args()
+
+
+OPTIONS = parse()
+CHANCE = random.Random(11)
+
+
+def base_ms():
+    """The step of the same loop without a delay."""
+    path = os.environ.get("LAB_BASE", "")
+    if not os.path.exists(path):
+        return 20.0
+    with open(path) as file:
+        return json.load(file)["plain_ms"]
+
+
+DELAY_MS = 0.0  # of this rank; set when the job begins, since the base is measured by a job before
+
+
+def delay_of(step):
+    """The delay of this step in ms; the mean over steps is the same whatever the pattern."""
+    if OPTIONS.delay == "sometimes":
+        return DELAY_MS * 7 if CHANCE.random() < 1 / 7 else 0.0
+    if OPTIONS.delay == "bursts":
+        return DELAY_MS * 4 if step % 20 < 5 else 0.0
+    return DELAY_MS
+
+
+class Batches(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64 * (OPTIONS.steps + WARMUP + TRACED + 8)
+
+    def __getitem__(self, index):
+        if OPTIONS.delay == "loader" and DELAY_MS > 0 and index % 64 == 0:
+            time.sleep(DELAY_MS / 1e3)
+        return torch.ones(512)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(512, 512) for _ in range(6))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return x
+
+
+def slow_down(step, weight):
+    if DELAY_MS <= 0:
+        return
+    if OPTIONS.delay in ("host", "sometimes", "bursts"):
+        time.sleep(delay_of(step) / 1e3)
+    if OPTIONS.delay == "gpu":
+        torch.cuda._sleep(int(1.7e6 * DELAY_MS))
+    if OPTIONS.delay == "work":
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        if "products" not in globals():  # how many products are that long, with the others at work too
+            begin.record()
+            for _ in range(20):
+                weight @ weight
+            end.record()
+            end.synchronize()
+            globals()["products"] = max(1, round(DELAY_MS / (begin.elapsed_time(end) / 20)))
+        for _ in range(globals()["products"]):
+            weight @ weight
+
+
+def make_ddp():
+    return torch.nn.parallel.DistributedDataParallel(Net().to(DEVICE), device_ids=[0], bucket_cap_mb=2), None
+
+
+def make_fsdp():
+    from torch.distributed.fsdp import fully_shard
+    model = Net().to(DEVICE)
+    for layer in model.layers:
+        fully_shard(layer)
+    return fully_shard(model), None
+
+
+class Sliced(torch.nn.Module):
+    """Each layer is split over the tensor group and summed there."""
+    def __init__(self, group):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(512, 512, bias=False) for _ in range(3))
+        self.group = group
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+            dist.all_reduce(x.detach(), group=self.group)
+            x = torch.relu(x)
+        return x
+
+
+def make_mesh():
+    mesh = dist.init_device_mesh("cuda", (WORLD // 2, 2), mesh_dim_names=("dp", "tp"))
+    model = Sliced(mesh["tp"].get_group()).to(DEVICE)
+    return model, mesh["dp"].get_group()
+
+
+def train(profiler):
+    model, data_group = {"ddp": make_ddp, "free": make_ddp, "fsdp": make_fsdp, "mesh": make_mesh}[OPTIONS.loop]()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+    weight = torch.randn(2048, 2048, device=DEVICE)
+    loader = iter(torch.utils.data.DataLoader(Batches(), batch_size=64, num_workers=0))
+    ends = []
+    for step in range(OPTIONS.steps):
+        batch = next(loader).to(DEVICE)
+        slow_down(step, weight)
+        loss = model(batch).square().mean()
+        loss.backward()
+        if data_group is not None:
+            for parameter in model.parameters():
+                dist.all_reduce(parameter.grad, group=data_group)
+        optimizer.step()
+        optimizer.zero_grad()
+        if OPTIONS.loop != "free" or step % 10 == 9:
+            loss.item()  # what logs its loss in every step waits for its GPU there
+        profiler.step()
+        ends.append(time.perf_counter())
+        if step % 10 == 0:
+            print(f"{datetime.datetime.now().isoformat()} rank {RANK} step {step} loss {loss.item():.4f}", flush=True)
+    torch.cuda.synchronize()
+    return ends
+
+
+def write_steps(ends):
+    """Means, since a stall now and then is no part of a median. Steps around the trace belong to the profiler."""
+    lengths = [(b - a) * 1e3 for a, b in zip(ends, ends[1:])]
+    traced = lengths[WARMUP + 1:WARMUP + TRACED - 1]
+    plain = lengths[WARMUP + TRACED + 6:]
+    mean = lambda values: sum(values) / max(1, len(values))
+    with open(f"{OUT}/step_rank{RANK}.json", "w") as file:
+        json.dump({"plain_ms": mean(plain), "traced_ms": mean(traced), "delay_ms": DELAY_MS, "lengths_ms": [round(x, 3) for x in lengths],
+                   "options": vars(OPTIONS)}, file)
+
+
+def main():
+    gate = os.environ.get("LAB_GATE")  # importing PyTorch takes longer than the job: it is done while another one runs
+    while gate and not os.path.exists(gate):
+        time.sleep(0.02)
+    global DELAY_MS
+    if OPTIONS.delay != "none" and RANK == OPTIONS.rank:
+        DELAY_MS = base_ms() * OPTIONS.percent / 100
+    torch.cuda.set_device(DEVICE)
+    dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=60), device_id=DEVICE)
+    dist.barrier()
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    schedule = torch.profiler.schedule(wait=WARMUP - 4, warmup=4, active=TRACED, repeat=1)
+    keep = lambda profiler: profiler.export_chrome_trace(f"{OUT}/trace_rank{RANK}.json")
+    with torch.profiler.profile(activities=activities, schedule=schedule, on_trace_ready=keep) as profiler:
+        ends = train(profiler)
+    write_steps(ends)
+    dist.barrier()
+    time.sleep(0.4)  # the watchdog looks ten times a second, and only it fills in how long an operation took
+    with open(f"{OUT}/nccl_trace_rank_{RANK}", "wb") as file:
+        file.write(torch._C._distributed_c10d._dump_nccl_trace(includeCollectives=True, includeStackTraces=False, onlyActive=False))
+    print("finished", flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

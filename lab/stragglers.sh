@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Records jobs with one slowed rank, and the same jobs without, on one GPU: lab/stragglers.sh OUT [FOLDER_OF_PLUGIN]
+# Four ranks share the GPU through MPS and pass for four nodes. Each job leaves traces, timed flight records, black boxes
+# and Inspector-format lines (of our plugin) and the length of every step; with INSPECTOR=FILE.so a second round of some
+# jobs is recorded by NCCL Inspector itself. Jobs run one after the other, or they would slow each other; while one runs,
+# the next one already loads PyTorch and waits at its gate. OUT/stragglers.tar.xz holds everything.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+out=$1 plugin=${2:-} work=$(mktemp -d /dev/shm/stragglers.XXXXXX)
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+[ -n "$plugin" ] && plugin=$(cd "$plugin" && pwd)
+# NAME LOOP DELAY PERCENT RANK. The healthy ones come first: the delays are shares of their steps.
+list="healthy_ddp ddp none 0 0
+healthy_fsdp fsdp none 0 0
+healthy_mesh mesh none 0 0
+healthy_free free none 0 0
+healthy_ddp_again ddp none 0 0
+healthy_mesh_again mesh none 0 0
+ddp_host_10 ddp host 10 2
+ddp_host_30 ddp host 30 0
+ddp_gpu_20 ddp gpu 20 3
+ddp_work_40 ddp work 40 1
+ddp_loader_25 ddp loader 25 1
+ddp_sometimes_20 ddp sometimes 20 2
+ddp_bursts_30 ddp bursts 30 3
+fsdp_host_15 fsdp host 15 3
+fsdp_gpu_50 fsdp gpu 50 0
+fsdp_loader_60 fsdp loader 60 2
+mesh_host_20 mesh host 20 3
+mesh_gpu_30 mesh gpu 30 1
+mesh_sometimes_25 mesh sometimes 25 0
+free_gpu_60 free gpu 60 2
+free_host_60 free host 60 1"
+again="healthy_ddp ddp none 0 0
+ddp_host_30 ddp host 30 0
+fsdp_gpu_50 fsdp gpu 50 0
+mesh_sometimes_25 mesh sometimes 25 0"
+
+export CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/mps
+mkdir -p "$work/mps"
+nvidia-cuda-mps-control -d
+export MASTER_ADDR=127.0.0.1 WORLD_SIZE=4 LOCAL_RANK=0 NCCL_SOCKET_IFNAME=${NCCL_SOCKET_IFNAME:-lo} NCCL_MAX_NCHANNELS=2 NCCL_DEBUG=WARN
+export TORCH_NCCL_ENABLE_TIMING=1 TORCH_FR_BUFFER_SIZE=4000 OMP_NUM_THREADS=2
+
+started=() # of the job that waits
+launch() { # NAME LOOP DELAY PERCENT RANK: the ranks load PyTorch and wait for $work/gate/NAME
+  local folder=$work/rec/$1 rank
+  mkdir -p "$folder" "$(dirname "$work/gate/$1")"
+  export MASTER_PORT=$((20000 + RANDOM % 20000)) LAB_OUT=$folder LAB_GATE=$work/gate/$1 LAB_BASE=$work/rec/healthy_$2/step_rank0.json
+  started=()
+  for rank in 0 1 2 3; do
+    RANK=$rank NCCL_HOSTID=node$rank timeout -s KILL 70 python3 "$here/straggler_job.py" --loop "$2" --delay "$3" --percent "$4" \
+      --rank "$5" >"$folder/stdout_rank$rank.log" 2>&1 &
+    started+=($!)
+  done
+}
+
+use_ours() {
+  [ -z "$plugin" ] && return
+  export NCCL_PROFILER_PLUGIN=$plugin/libnccl-profiler-tacet.so TACET_BOX_DIR=$work/rec/$1/boxes TACET_BOX_KB=512 TACET_JSON_DIR=$work/rec/$1/inspector
+  mkdir -p "$TACET_BOX_DIR" "$TACET_JSON_DIR"
+}
+
+use_inspector() {
+  export NCCL_PROFILER_PLUGIN=$INSPECTOR NCCL_INSPECTOR_ENABLE=1 NCCL_INSPECTOR_DUMP_DIR=$work/rec/$1/inspector \
+    NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS=500000
+  mkdir -p "$NCCL_INSPECTOR_DUMP_DIR"
+}
+
+let_run() { # NAME PID...: opens the gate and waits for the end
+  local name=$1 pid
+  shift
+  touch "$work/gate/$name"
+  for pid in "$@"; do
+    wait "$pid" || echo "$name: a rank failed: $(tail -qn 1 "$work/rec/$name"/stdout_rank*.log | tail -n 1)"
+  done
+  [ -f "$work/rec/$name/step_rank0.json" ] &&
+    python3 -c "import json, sys; d = json.load(open(sys.argv[2])); print(f'{sys.argv[1]}: step {d[\"plain_ms\"]:.2f} ms, traced {d[\"traced_ms\"]:.2f} ms')" \
+      "$name" "$work/rec/$name/step_rank0.json"
+}
+
+run_all() { # PREFIX RECORDER, jobs on stdin
+  local waiting="" pids=() name loop delay percent rank begin=$SECONDS
+  while read -r name loop delay percent rank; do
+    "$2" "$1$name"
+    launch "$1$name" "$loop" "$delay" "$percent" "$rank" </dev/null
+    [ -n "$waiting" ] && let_run "$waiting" "${pids[@]}"
+    waiting=$1$name pids=("${started[@]}")
+  done
+  [ -n "$waiting" ] && let_run "$waiting" "${pids[@]}"
+  echo "jobs of ${2#use_}: $((SECONDS - begin)) s"
+}
+
+run_all "" use_ours <<<"$list"
+if [ -n "${INSPECTOR:-}" ]; then
+  unset TACET_BOX_DIR TACET_JSON_DIR
+  run_all inspector/ use_inspector <<<"$again"
+fi
+echo quit | timeout 10 nvidia-cuda-mps-control
+find "$work/rec" -type f -size 0 -delete
+rm -f "$work"/rec/inspector/*/trace_rank*.json  # those of the first round tell the same
+tar -C "$work/rec" -cf - . | xz -T0 -6 >"$out/stragglers.tar.xz"
+ls -l "$out/stragglers.tar.xz"
+rm -rf "$work"

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "analysis/timing/collective_match.h"
+
+namespace tacet {
+
+enum class PaceSource : uint8_t { traces, inspector, black_boxes, flight_records };
+std::string_view Name(PaceSource source);  // "traces", "NCCL Inspector records", ...
+
+// How each rank kept pace with the others, step by step, as one kind of record shows it.
+//
+// The one measure: in every step all ranks together take the same time, so who waits least in communication has most of
+// its own to do, and everybody else waits for it. A rank's lateness in a step is what the median rank waits longer than
+// it does, over all operations of all groups. That needs no common clock, and follows causes by itself: a rank that was
+// held up by a late one in its tensor group has waited there, and what its data-parallel peers then wait for it does
+// not make it late.
+struct Pace {
+  PaceSource source = PaceSource::traces;
+  std::vector<Rank> ranks;           // ascending
+  std::vector<double> step_ns;       // length of each step
+  std::vector<double> late_ns;       // of rank r in step s: [r * step_ns.size() + s]; NaN where it is not known
+  std::vector<size_t> rounds, last;  // by rank: operations it was in; of these, those that it came last to
+  size_t operations = 0;
+
+  size_t steps() const { return step_ns.size(); }
+  double late(size_t rank, size_t step) const { return late_ns[rank * step_ns.size() + step]; }
+};
+
+// Step number -> length in ns.
+using StepTimes = std::map<int64_t, double>;
+
+// From the durations of operations. A kernel of communication lasts from its rank's arrival to the common end, so its
+// length beyond the shortest member's is waiting. Operations that overlap the backward pass (gradient buckets) show one
+// lateness again and again; of such a run only the operation counts in which it is largest. Rounds need steps.
+Pace MeasurePace(const std::vector<CollectiveRound>& rounds, PaceSource source, const StepTimes& step_times = {});
+
+// From traces: what a rank waits is communication that no compute hides. `peers` says whom a rank is compared with:
+// ranks of one number are; empty: those that share operations, directly or through others.
+Pace MeasurePaceInTraces(const std::vector<CollectiveRound>& rounds, std::span<const Timeline> timelines,
+                         const std::map<Rank, uint32_t>& peers = {});
+
+// Ranks that share operations, directly or through others, get one number.
+std::map<Rank, uint32_t> FindPeers(const std::vector<CollectiveRound>& rounds);
+
+// Turns waiting (rank-major, NaN where not known) into lateness behind the median of a rank's peers.
+void SetLateness(const std::vector<double>& waited_ns, const std::map<Rank, uint32_t>& peers, Pace& pace);
+
+// Distances between the first operations of consecutive steps.
+StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds);
+
+}  // namespace tacet

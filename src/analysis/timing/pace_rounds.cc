@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pace from the durations of operations.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "analysis/timing/pace.h"
+#include "analysis/timing/statistics.h"
+
+namespace tacet {
+namespace {
+
+constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
+// A kernel that begins this soon behind another had been ready before: its stream was busy.
+constexpr int64_t kFollowsNs = 100'000;
+// Carried over: when a rank is later than usual in one operation, it is in the next one too, this much more often than
+// not. And so many values must tell.
+constexpr double kCarriedOver = 0.4;
+constexpr size_t kMinCarried = 24;
+// Activations of a layer have one size; gradient buckets seldom have, and there are few of them where they do.
+constexpr size_t kManyEqual = 4;
+
+bool IsTimed(const CollectiveRound& round) {
+  return round.members.size() > 1 && std::all_of(round.members.begin(), round.members.end(),
+                                                 [](const RoundMember& m) { return m.duration_ns >= 0; });
+}
+
+// The operations of one group, step by step.
+struct GroupSteps {
+  std::map<int64_t, std::vector<const CollectiveRound*>> by_step;
+  std::set<Rank> members;
+  size_t usual = 0;          // how many operations most steps have
+  std::vector<bool> counts;  // of the usual number: which count
+};
+
+// [position][member] -> how much shorter its operation is than the median one, in every step that has all of them.
+using Deficits = std::vector<std::map<Rank, std::vector<double>>>;
+
+Deficits MeasureDeficits(const GroupSteps& group) {
+  Deficits out(group.usual);
+  for (const auto& [step, rounds] : group.by_step) {
+    const bool whole = rounds.size() == group.usual && std::all_of(rounds.begin(), rounds.end(), [&](const auto* one) {
+                         return one->members.size() == group.members.size();
+                       });
+    if (!whole) continue;
+    for (size_t k = 0; k < rounds.size(); ++k) {
+      std::vector<double> all;
+      for (const RoundMember& m : rounds[k]->members) all.push_back(static_cast<double>(m.duration_ns));
+      const double usual = Median(all);
+      for (size_t i = 0; i < all.size(); ++i) out[k][rounds[k]->members[i].rank].push_back(usual - all[i]);
+    }
+  }
+  return out;
+}
+
+// Does a rank that is later than usual in one operation stay so in the next? Then nothing made it wait in between: its
+// compute does not depend on the first one's result.
+bool IsCarriedOver(const std::map<Rank, std::vector<double>>& first,
+                   const std::map<Rank, std::vector<double>>& second) {
+  std::vector<std::pair<double, double>> moves;
+  std::vector<double> sizes;
+  for (const auto& [rank, values] : first) {
+    const std::vector<double>& next = second.at(rank);
+    const double usual = Median(values), next_usual = Median(next);
+    for (size_t i = 0; i < std::min(values.size(), next.size()); ++i) {
+      moves.emplace_back(values[i] - usual, next[i] - next_usual);
+      sizes.push_back(std::fabs(moves.back().first));
+    }
+  }
+  const double least = Median(std::move(sizes));
+  double agree = 0, all = 0;
+  for (const auto& [a, b] : moves) {
+    if (std::fabs(a) <= least || b == 0) continue;
+    agree += (a > 0) == (b > 0) ? 1 : -1;
+    ++all;
+  }
+  return all >= static_cast<double>(kMinCarried) && agree / all >= kCarriedOver;
+}
+
+// Most members had the second one ready before the first had ended. Where starts are known, that shows; where only the
+// host's times are, it must have issued it by then, which hosts that run ahead do with operations of any kind.
+bool IsReadyBefore(const CollectiveRound& first, const CollectiveRound& second, bool many_equal) {
+  size_t ready = 0, all = 0;
+  for (const RoundMember& b : second.members) {
+    const auto a = std::find_if(first.members.begin(), first.members.end(),
+                                [&](const RoundMember& m) { return m.rank == b.rank; });
+    if (a == first.members.end() || a->enter_ns == kNoTime || b.enter_ns == kNoTime) continue;
+    ++all;
+    if (a->start_ns != kNoTime && b.start_ns != kNoTime) {
+      const int64_t end = a->start_ns + a->duration_ns;
+      ready += b.start_ns < end + kFollowsNs && b.enter_ns < end;
+    } else {
+      ready += !many_equal && b.enter_ns < a->enter_ns + a->duration_ns;
+    }
+  }
+  return all > 0 && ready * 2 > all;
+}
+
+// Runs of operations beside the backward pass: consecutive ones of one kind, each ready or already late when the one
+// before it ends. Begins of the runs; a lone operation is a run of one.
+std::vector<size_t> FindRuns(const GroupSteps& group, const Deficits& deficits) {
+  std::vector<size_t> begins;
+  const std::vector<const CollectiveRound*>* sample = nullptr;  // a step in the middle of the record
+  size_t seen = 0, usual = 0;
+  for (const auto& [step, rounds] : group.by_step) usual += rounds.size() == group.usual;
+  for (const auto& [step, rounds] : group.by_step)
+    if (rounds.size() == group.usual && seen++ == usual / 2) sample = &rounds;
+  for (size_t k = 0; k < group.usual; ++k) {
+    if (k == 0 || !sample) {
+      begins.push_back(k);
+      continue;
+    }
+    const CollectiveRound &before = *(*sample)[k - 1], &now = *(*sample)[k];
+    const auto equal = static_cast<size_t>(std::count_if(sample->begin(), sample->end(), [&](const auto* one) {
+      return one->kind == now.kind && one->bytes == now.bytes;
+    }));
+    const bool reduces = now.kind == OpKind::all_reduce || now.kind == OpKind::reduce_scatter;
+    const bool same_run =
+        reduces && before.kind == now.kind &&
+        (IsReadyBefore(before, now, equal >= kManyEqual) || IsCarriedOver(deficits[k - 1], deficits[k]));
+    if (!same_run) begins.push_back(k);
+  }
+  return begins;
+}
+
+// Of a run in which one lateness shows several times, the operation in which it is largest stands for all. Where the
+// others add little they stay: what one operation ends late on a rank the next one makes up for.
+void ChooseOperations(GroupSteps& group) {
+  constexpr double kLittleMore = 1.25;
+  group.counts.assign(group.usual, true);
+  if (group.usual < 2) return;
+  const Deficits deficits = MeasureDeficits(group);
+  const std::vector<size_t> begins = FindRuns(group, deficits);
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const size_t begin = begins[i], end = i + 1 < begins.size() ? begins[i + 1] : group.usual;
+    if (end - begin < 2) continue;
+    double most = 0, most_sum = 0;
+    size_t largest = begin;
+    for (const Rank rank : group.members) {
+      double sum = 0;
+      for (size_t k = begin; k < end; ++k) {
+        const auto found = deficits[k].find(rank);
+        const double usual = found != deficits[k].end() ? Median(found->second) : 0;
+        sum += usual;
+        if (usual > most) most = usual, largest = k;
+      }
+      most_sum = std::max(most_sum, sum);
+    }
+    if (most_sum <= kLittleMore * most) continue;
+    for (size_t k = begin; k < end; ++k) group.counts[k] = k == largest;
+  }
+}
+
+class RoundPace {
+ public:
+  RoundPace(const std::vector<CollectiveRound>& rounds, const StepTimes& times) : rounds_(rounds) {
+    for (const auto& [step, ns] : times) {
+      column_.emplace(step, pace_.step_ns.size());
+      pace_.step_ns.push_back(ns);
+    }
+    for (const CollectiveRound& round : rounds) {
+      if (!column_.count(round.step) || !IsTimed(round)) continue;
+      GroupSteps& group = groups_[round.group];
+      group.by_step[round.step].push_back(&round);
+      for (const RoundMember& m : round.members) group.members.insert(m.rank);
+    }
+  }
+
+  Pace Run(PaceSource source) {
+    pace_.source = source;
+    const std::map<Rank, uint32_t> peers = FindPeers(rounds_);
+    for (const auto& [rank, number] : peers) {
+      row_.emplace(rank, pace_.ranks.size());
+      pace_.ranks.push_back(rank);
+    }
+    const size_t cells = pace_.ranks.size() * pace_.steps();
+    pace_.rounds.assign(pace_.ranks.size(), 0);
+    pace_.last.assign(pace_.ranks.size(), 0);
+    waited_.assign(cells, 0);
+    own_.assign(cells, 0);
+    seen_.assign(cells, 0);
+    for (auto& [index, group] : groups_) TakeGroup(group);
+    for (size_t i = 0; i < cells; ++i)
+      if (seen_[i] == 0) waited_[i] = own_[i] = kNotKnown;
+    SetLateness(waited_, peers, pace_);
+    LimitByOwnTime(peers);
+    return std::move(pace_);
+  }
+
+ private:
+  void TakeGroup(GroupSteps& group) {
+    std::map<size_t, size_t> sizes;
+    for (const auto& [step, rounds] : group.by_step) ++sizes[rounds.size()];
+    for (const auto& [size, count] : sizes)
+      if (count > sizes[group.usual]) group.usual = size;
+    ChooseOperations(group);
+    for (const auto& [step, rounds] : group.by_step)
+      for (size_t k = 0; k < rounds.size(); ++k)
+        TakeRound(*rounds[k], group, rounds.size() != group.usual || group.counts[k]);
+  }
+
+  size_t Cell(Rank rank, int64_t step) const { return row_.at(rank) * pace_.steps() + column_.at(step); }
+
+  void TakeRound(const CollectiveRound& round, const GroupSteps& group, bool counts) {
+    const auto shortest =
+        std::min_element(round.members.begin(), round.members.end(),
+                         [](const RoundMember& a, const RoundMember& b) { return a.duration_ns < b.duration_ns; });
+    ++pace_.operations;
+    if (round.synchronises()) ++pace_.last[row_.at(shortest->rank)];
+    std::set<Rank> absent = round.members.size() < group.members.size() ? group.members : std::set<Rank>();
+    for (const RoundMember& m : round.members) {
+      absent.erase(m.rank);
+      const size_t cell = Cell(m.rank, round.step);
+      ++seen_[cell];
+      ++pace_.rounds[row_.at(m.rank)];
+      if (counts) waited_[cell] += static_cast<double>(m.duration_ns - shortest->duration_ns);
+      const int64_t own = m.alone_ns >= 0 ? m.alone_ns : m.idle_ns;
+      own_[cell] += own >= 0 && m.timeline == kNoIndex ? static_cast<double>(own) : kNotKnown;
+    }
+    // Who is missing from a record has not waited less.
+    for (const Rank rank : absent) waited_[Cell(rank, round.step)] = own_[Cell(rank, round.step)] = kNotKnown;
+  }
+
+  // Not every communication is in the rounds. Who was let go late by something that is not has not taken longer itself.
+  void LimitByOwnTime(const std::map<Rank, uint32_t>& peers) {
+    Pace own = pace_;
+    for (double& ns : own_) ns = -ns;
+    SetLateness(own_, peers, own);
+    for (size_t i = 0; i < own_.size(); ++i)
+      if (!std::isnan(own.late_ns[i])) pace_.late_ns[i] = std::min(pace_.late_ns[i], own.late_ns[i]);
+  }
+
+  const std::vector<CollectiveRound>& rounds_;
+  std::map<int64_t, size_t> column_;
+  std::map<Rank, size_t> row_;
+  std::map<GroupIndex, GroupSteps> groups_;
+  Pace pace_;
+  std::vector<double> waited_, own_;
+  std::vector<size_t> seen_;
+};
+
+}  // namespace
+
+Pace MeasurePace(const std::vector<CollectiveRound>& rounds, PaceSource source, const StepTimes& step_times) {
+  return RoundPace(rounds, step_times.empty() ? MeasureStepTimes(rounds) : step_times).Run(source);
+}
+
+}  // namespace tacet

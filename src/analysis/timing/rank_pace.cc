@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/timing/rank_pace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/timing/statistics.h"
+
+namespace tacet {
+namespace {
+
+// Of a long record this share of the steps is left out at each end: hiccups, saving, the profiler's own steps.
+constexpr double kTrim = 0.15;
+constexpr size_t kMinTrimmed = 7;
+// With so many steps a rank's own spread is known; with fewer that of all ranks stands for it.
+constexpr size_t kOwnSpread = 8;
+// A step counts as late when the rank's lateness is this share of it.
+constexpr double kLateStep = 0.02;
+// Clocks and counters resolve no better than this share of a step.
+constexpr double kLeastDeviation = 0.002;
+// A stall stands out of the noise, is this share of a step, and is the rank's alone.
+constexpr double kStallDeviations = 5, kMinStall = 0.15, kAlone = 2;
+// How often a rank of a healthy job has a hiccup of this share of a step, by the healthy recordings (4 and 8 ranks on
+// one machine); larger ones are as much rarer as they are larger.
+constexpr double kHiccups = 0.01, kHiccupSize = 0.25;
+
+// What a kind of record cannot see, as a share of the step: a trace shows what hid a wait; kernels as the host noticed
+// them are up to a poll late; a duration alone says nothing of what went on beside it.
+double Unseen(PaceSource source) {
+  switch (source) {
+    case PaceSource::traces: return 0.002;
+    case PaceSource::inspector:
+    case PaceSource::black_boxes: return 0.004;
+    case PaceSource::flight_records: return 0.006;
+  }
+  return 0;
+}
+
+// One rank's known lateness, as shares of the typical step, in order.
+struct Series {
+  size_t row = 0;
+  std::vector<double> shares;
+  std::vector<size_t> steps;
+};
+
+double TrimmedMean(std::vector<double> values) {
+  if (values.size() < kMinTrimmed) return Mean(values);
+  std::sort(values.begin(), values.end());
+  const auto out = static_cast<ptrdiff_t>(kTrim * static_cast<double>(values.size()));
+  return Mean(std::span(values.begin() + out, values.end() - out));
+}
+
+// How alike neighbouring steps are, over all ranks: 0 where each step is drawn anew.
+double Memory(const std::vector<Series>& all, double deviation) {
+  double products = 0, squares = 0;
+  for (const Series& one : all) {
+    const double usual = Median(one.shares);
+    const auto off = [&](size_t i) { return std::clamp(one.shares[i] - usual, -3 * deviation, 3 * deviation); };
+    for (size_t i = 0; i < one.shares.size(); ++i) {
+      squares += off(i) * off(i);
+      if (i > 0) products += off(i) * off(i - 1);
+    }
+  }
+  return squares > 0 ? std::clamp(products / squares, 0.0, 0.8) : 0;
+}
+
+double PooledDeviation(const std::vector<Series>& all) {
+  std::vector<double> rest;
+  for (const Series& one : all) {
+    const double usual = Median(one.shares);
+    for (const double share : one.shares) rest.push_back(std::fabs(share - usual));
+  }
+  return std::max(kLeastDeviation, 1.4826 * Median(std::move(rest)));
+}
+
+// P(at least k) of a Poisson count.
+double ChanceOfAtLeast(size_t k, double expected) {
+  double term = std::exp(-expected), below = 0;
+  for (size_t i = 0; i < k; ++i) {
+    below += term;
+    term *= expected / static_cast<double>(i + 1);
+  }
+  return std::max(0.0, 1 - below);
+}
+
+class Summary {
+ public:
+  explicit Summary(const Pace& pace) : pace_(pace) {}
+
+  PaceSummary Run() {
+    out_.source = pace_.source;
+    out_.steps = pace_.steps();
+    out_.operations = pace_.operations;
+    out_.step_ns = Median(pace_.step_ns);
+    if (out_.step_ns <= 0) return std::move(out_);
+    for (size_t r = 0; r < pace_.ranks.size(); ++r) Take(r);
+    deviation_ = PooledDeviation(all_);
+    const double memory = Memory(all_, deviation_);
+    size_t values = 0;
+    for (const Series& one : all_) values += one.shares.size();
+    for (const Series& one : all_) out_.ranks.push_back(Estimate(one, (1 + memory) / (1 - memory), values));
+    CountStalls();
+    return std::move(out_);
+  }
+
+ private:
+  void Take(size_t r) {
+    Series one{.row = r};
+    for (size_t s = 0; s < pace_.steps(); ++s) {
+      if (std::isnan(pace_.late(r, s))) continue;
+      one.shares.push_back(pace_.late(r, s) / out_.step_ns);
+      one.steps.push_back(s);
+    }
+    if (!one.shares.empty()) all_.push_back(std::move(one));
+  }
+
+  RankPace Estimate(const Series& series, double inflation, size_t values) const {
+    RankPace one;
+    one.rank = pace_.ranks[series.row];
+    one.source = pace_.source;
+    one.rounds = pace_.rounds[series.row];
+    one.last = pace_.last[series.row];
+    one.steps = series.shares.size();
+    double length = 0;
+    for (size_t i = 0; i < one.steps; ++i) {
+      const double ns = series.shares[i] * out_.step_ns;
+      one.mean_ns += ns;
+      one.worst_ns = std::max(one.worst_ns, ns);
+      one.late_steps += ns >= kLateStep * pace_.step_ns[series.steps[i]];
+      length += pace_.step_ns[series.steps[i]];
+    }
+    one.share = length > 0 ? one.mean_ns / length : 0;
+    const auto n = static_cast<double>(one.steps);
+    one.mean_ns /= n;
+    one.mean = TrimmedMean(series.shares);
+    one.median = Median(series.shares);
+    const bool own = one.steps >= kOwnSpread;
+    const double deviation = own ? std::max(deviation_, RobustDeviation(series.shares)) : deviation_;
+    const double unseen = Unseen(pace_.source);
+    one.error = std::sqrt(deviation * deviation * inflation / n + unseen * unseen);
+    one.freedom = own ? n - 1 : std::max(1.0, static_cast<double>(values - all_.size()));
+    return one;
+  }
+
+  // The largest share of the others in each step.
+  double LatestOther(size_t step, size_t row) const {
+    double latest = 0;
+    for (const Series& one : all_)
+      if (one.row != row && !std::isnan(pace_.late(one.row, step)))
+        latest = std::max(latest, pace_.late(one.row, step) / out_.step_ns);
+    return latest;
+  }
+
+  void CountStalls() {
+    const double least = std::max(kMinStall, kStallDeviations * deviation_);
+    std::vector<std::vector<double>> sizes(all_.size());  // of each rank's stalls
+    size_t total = 0;
+    double all_steps = 0;
+    for (size_t i = 0; i < all_.size(); ++i) {
+      double gained = 0, sum = 0, length = 0;
+      for (size_t k = 0; k < all_[i].shares.size(); ++k) {
+        const double share = all_[i].shares[k];
+        length += pace_.step_ns[all_[i].steps[k]];
+        if (share < least) continue;
+        const double other = LatestOther(all_[i].steps[k], all_[i].row);
+        if (share < kAlone * other) continue;
+        sizes[i].push_back(share);
+        sum += share;
+        gained += (share - other) * out_.step_ns;
+      }
+      total += sizes[i].size();
+      all_steps += static_cast<double>(all_[i].shares.size());
+      if (sizes[i].empty()) continue;
+      Stalls& stalls = out_.ranks[i].stalls;
+      stalls.count = sizes[i].size();
+      stalls.mean_ns = sum / static_cast<double>(stalls.count) * out_.step_ns;
+      stalls.cost = length > 0 ? gained / length : 0;
+      stalls.z = Median(sizes[i]) / deviation_;
+    }
+    for (size_t i = 0; i < all_.size(); ++i)
+      if (!sizes[i].empty()) SetChance(i, sizes[i], total, all_steps);
+  }
+
+  // As many stalls of at least this size, by chance? The others of this job tell how often they come, and healthy
+  // machines do where the record is short.
+  void SetChance(size_t i, std::vector<double>& sizes, size_t total, double all_steps) {
+    const auto steps = static_cast<double>(all_[i].shares.size());
+    const double others = all_steps - steps;
+    const double seen = others > 0 ? (static_cast<double>(total - sizes.size()) + 0.5) / others : 0;
+    const double smallest = *std::min_element(sizes.begin(), sizes.end());
+    const double usual = kHiccups * kHiccupSize / std::max(kHiccupSize, smallest);
+    const bool others_have_some = total > sizes.size();
+    const double rate = std::max(usual, others_have_some ? seen : 0);
+    const double chance = ChanceOfAtLeast(sizes.size(), rate * steps);
+    out_.ranks[i].stalls.chance = std::min(1.0, chance * static_cast<double>(all_.size()));
+  }
+
+  const Pace& pace_;
+  PaceSummary out_;
+  std::vector<Series> all_;
+  double deviation_ = 0;
+};
+
+}  // namespace
+
+PaceSummary SummarisePace(const Pace& pace) { return Summary(pace).Run(); }
+
+}  // namespace tacet
