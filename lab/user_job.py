@@ -65,7 +65,6 @@ class Net(nn.Module):
         hidden = 256 + (64 if mistake == "other_width" and me else 0)
         self.first, self.second, self.head = nn.Linear(64, hidden), nn.Linear(hidden, hidden), nn.Linear(hidden, 10)
         self.extra = nn.Linear(hidden, 10)
-        self.words = nn.Embedding(100, 64)
 
     def forward(self, x, step):
         x = torch.relu(self.second(torch.relu(self.first(x))))

@@ -127,6 +127,10 @@ void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_lef
 }  // namespace
 
 void MarkVanishedRanks(SignsOfLife& signs) {
+  // The MPS server fails when one of its clients is killed or aborts: no client's GPU is at fault.
+  for (auto& [rank, life] : signs.ranks)
+    if (life.gpu_error && life.gpu_error->kind == EventKind::cuda_error && Contains(life.gpu_error->subject, "MPS"))
+      Forgive(life);
   const Census census = Count(signs);
   if (census.shaken.empty() && census.silent.empty()) return;
   const auto forgive_all = [&] {

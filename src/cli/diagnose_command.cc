@@ -40,6 +40,9 @@ Result<int> ParseFailOn(const std::string& text) {
 }
 
 int ExitCodeFor(const Report& report, int fail_on) {
+  // A job that stood still, crashed or computed nonsense fails a gate, whoever is responsible.
+  const Status status = report.verdict.status;
+  if (fail_on >= 0 && (status == Status::hang || status == Status::crash || status == Status::corrupt)) return kFindings;
   for (const ReportFinding& finding : report.findings)
     if (static_cast<int>(finding.severity) <= fail_on) return kFindings;
   return kHealthy;
@@ -92,7 +95,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
 }  // namespace
 
 extern const Command kDiagnoseCommand;
-const Command kDiagnoseCommand = {"diagnose", "Who is guilty of a hang, a crash or wrong numbers, why, and what to do",
+const Command kDiagnoseCommand = {"diagnose", "Which rank caused a hang, a crash or wrong numbers, why, and what to do",
                                   R"(tacet diagnose [options] PATH...
 
 Reads every file under the given paths (logs, Flight Recorder dumps, stacks, kernel logs, RAS answers,
@@ -108,8 +111,8 @@ and the fix. Give it the folders as they are; files it does not know are listed 
       --max-file-mb N no file is unpacked beyond this (default 512)
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
-Exit code: 0 nothing above --fail-on, 1 findings, 2 wrong usage, a path that does not exist or nothing
-readable, 3 a bug of ours.
+Exit code: 0 nothing above --fail-on, 1 findings, or a hang, crash or wrong numbers without a known culprit,
+2 wrong usage, a path that does not exist, nothing readable or nothing understood, 3 internal error.
 
 Examples:
   tacet diagnose /shared/job-4711

@@ -143,7 +143,7 @@ TEST(Verdict, AHangThatNobodyExplainsAsksForRecords) {
   JobSketch job(4, {});
   job.TimeOut(1, 17);
   const Diagnosis verdict = JudgedCase(job).Verdict();
-  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_EQ(verdict.status, Status::hang);
   EXPECT_TRUE(verdict.cause.empty());
   EXPECT_TRUE(verdict.ranks.empty());
   ASSERT_FALSE(verdict.open.empty());
@@ -156,8 +156,8 @@ TEST(Verdict, AnExitThatNobodyExplainsIsNotCalledHealthy) {
   job.GiveOutputs();
   job.Say(2, EventKind::process_exited).value = 1;
   const Diagnosis verdict = JudgedCase(job).Verdict();
-  EXPECT_EQ(verdict.status, Status::undetermined);
-  EXPECT_NE(verdict.headline.find("failed"), std::string::npos);
+  EXPECT_EQ(verdict.status, Status::crash);
+  EXPECT_NE(verdict.headline.find("crashed"), std::string::npos);
 }
 
 TEST(Verdict, AWarningAboutPaceDoesNotCoverAnUnexplainedHang) {
@@ -170,7 +170,7 @@ TEST(Verdict, AWarningAboutPaceDoesNotCoverAnUnexplainedHang) {
   }
   job.TimeOut(0, 13);
   const Diagnosis verdict = JudgedCase(job).Verdict();
-  EXPECT_EQ(verdict.status, Status::undetermined) << verdict.headline;
+  EXPECT_EQ(verdict.status, Status::hang) << verdict.headline;
   EXPECT_TRUE(verdict.cause.empty());
 }
 
@@ -230,9 +230,9 @@ TEST(Verdict, ATimeoutMakesNoSuspectOfWhoseLogMayHaveBeenCut) {
   JobSketch job = Behind();
   job.TimeOut(0, 11);
   const Diagnosis verdict = JudgedCase(job).Verdict();
-  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_EQ(verdict.status, Status::hang);
   EXPECT_TRUE(verdict.ranks.empty());
-  EXPECT_NE(verdict.headline.find("Everybody waits for rank 5"), std::string::npos) << verdict.headline;
+  EXPECT_NE(verdict.headline.find("All others wait for rank 5"), std::string::npos) << verdict.headline;
 }
 
 }  // namespace

@@ -358,7 +358,7 @@ TEST(UnequalHalves, BetweenTwoNobodyIsNamed) {
   JobSketch job = Exchange(4, 2, {3});
   const Diagnosis verdict = JudgedCase(job).Verdict();
   EXPECT_EQ(verdict.cause, "collective-mismatch-size");
-  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_EQ(verdict.status, Status::hang);
   EXPECT_TRUE(verdict.ranks.empty());
   EXPECT_NE(verdict.headline.find("to rank 2"), std::string::npos) << verdict.headline;
 }

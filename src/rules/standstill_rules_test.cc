@@ -301,7 +301,7 @@ TEST(RankFrozen, StaysSilentWhenNobodyPrintedStacks) {
   EXPECT_FALSE(judged.Fires("rank-frozen"));
   // Then nothing tells frozen from dead: a suspect, and what to capture.
   const Diagnosis verdict = judged.Verdict();
-  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_EQ(verdict.status, Status::hang);
   EXPECT_EQ(verdict.ranks, Ranks({3}));
   EXPECT_TRUE(verdict.cause.empty());
   ASSERT_FALSE(verdict.open.empty());
@@ -314,14 +314,14 @@ TEST(RankFrozen, StaysSilentWhenNoFileOfTheRankWasCollected) {
   const JudgedCase judged(job);
   EXPECT_FALSE(judged.Fires("rank-frozen"));
   EXPECT_FALSE(judged.Fires("rank-dead"));
-  EXPECT_EQ(judged.Verdict().status, Status::undetermined);
+  EXPECT_EQ(judged.Verdict().status, Status::hang);
 }
 
 TEST(RankFrozen, AHalfCollectedJobSuspectsNobody) {
   JobSketch job = Missing({8, 3, 10});
   for (const int r : {1, 3, 5, 7}) job.LoseEverything(r);
   const Diagnosis verdict = JudgedCase(job).Verdict();
-  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_EQ(verdict.status, Status::hang);
   EXPECT_TRUE(verdict.ranks.empty()) << verdict.headline;
   EXPECT_FALSE(verdict.open.empty());
 }
