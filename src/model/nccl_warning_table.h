@@ -205,6 +205,8 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
     {"NET/IB", "Got completion ", "ib-completion-error"},
     {"NET/Socket", "message truncated", "message-truncated"},
     {"Cuda failure", "", "cuda-failure"},
+    {"HIP failure", "", "cuda-failure"},
+    {"hipIpc", " failed", "p2p-peering-failed"},
     {"Duplicate GPU detected", "", "duplicate-gpu"},
     {"Multiple Ranks are using the same GPU", "", "duplicate-gpu"},
     {"Mismatched NCCL version", "", "version-mismatch"},
@@ -341,8 +343,8 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
 // INFO lines that warn, and WARN lines that some releases print as INFO. All have an opening, so that the many INFO
 // lines that warn of nothing cost little.
 inline constexpr NcclWarningPattern kNcclInfoPatterns[] = {
-    {"socketPollConnect: connect to ", ", retrying", "connect-retry"},
-    {"socketStartConnect: connect to ", ", retrying", "connect-retry"},
+    {"socketPollConnect: connect ", ", retrying", "connect-retry"},
+    {"socketStartConnect: connect ", ", retrying", "connect-retry"},
     {"ncclOsSocket", ", retrying", "connect-retry"},
     {"Call to connect returned", ", retrying", "connect-retry"},
     {"Call to accept returned", ", retrying", "connect-retry"},

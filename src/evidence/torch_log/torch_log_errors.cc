@@ -5,6 +5,7 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_mismatch.h"
+#include "evidence/torch_log/torch_log_worker_end.h"
 
 namespace tacet {
 namespace {
@@ -207,6 +208,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
       line.has(Keyword::remote_error))
     keep(ReadAbort(line, out));
   if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
+  if (line.has(Keyword::other_library)) keep(ReadOtherLibrary(line, out));
   keep(ReadStoreText(line, out));
   return use;
 }

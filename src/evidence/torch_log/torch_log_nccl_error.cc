@@ -36,9 +36,12 @@ void SetResult(const NcclResult& result, TorchLogRecord& record) {
 // NCCL_DEBUG=WARN
 //   for details), NCCL version 2.28.9
 LineUse BeginError(const LogLine& line, FailureState& state, RecordList& out) {
-  const size_t at = line.text.find("NCCL error");
+  size_t at = line.text.find("NCCL error");
+  if (at == std::string_view::npos) at = line.text.find("NCCL Error ");  // "NCCL Error 2: unhandled system error"
   const std::string_view text = line.text.substr(at);
-  if (!text.starts_with("NCCL error in:") && !text.starts_with("NCCL error:")) return LineUse::not_understood;
+  const bool numbered = text.size() > 12 && text[11] >= '1' && text[11] <= '8' && text[12] == ':';
+  if (!text.starts_with("NCCL error in:") && !text.starts_with("NCCL error:") && !numbered)
+    return LineUse::not_understood;
   LoggedWork work;
   const bool has_work = FindWork(line.text, &work);
   // The same words come back in the watchdog's exception and in the process's last breath.

@@ -42,6 +42,29 @@ bool IsUserFile(std::string_view file) {
   return !Contains(file, "/bin/") || file.ends_with(".py");  // /usr/bin/torchrun
 }
 
+std::string_view FindBareError(std::string_view text) {
+  if (text.starts_with("ERROR ") || text.starts_with("(")) {
+    const size_t close = text.substr(0, 160).rfind("] ");
+    if (close == std::string_view::npos) return {};
+    text = text.substr(close + 2);
+  }
+  const std::string_view type = TypeOf(text);
+  if (type.size() == text.size() || !text.substr(type.size()).starts_with(": ")) return {};
+  for (const std::string_view end : {"Error", "Exception", "Interrupt"})
+    if (type.ends_with(end) && type.size() > end.size()) return text;
+  return {};
+}
+
+bool IsTracebackFrame(std::string_view text) {
+  const size_t at = text.find_first_not_of(' ');
+  if (at == std::string_view::npos || !text.substr(at).starts_with("File \"")) return false;
+  const size_t line = text.find("\", line ");
+  if (line == std::string_view::npos) return false;
+  std::string_view number = text.substr(line + 8);
+  int value = 0;
+  return TakeNumber(number, &value) && number.starts_with(", in ");
+}
+
 void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   phase_ = Phase::frames;
   chained_ = false;
@@ -179,7 +202,18 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
   }
   if (phase_ == Phase::message) return ReadMessage(line, out);
   if (phase_ == Phase::framed) return ReadFramed(line);
-  if (phase_ != Phase::frames) return LineUse::not_understood;
+  if (phase_ == Phase::idle) {
+    // The head of the traceback was not pasted, or nothing but its last line.
+    if (IsTracebackFrame(line.text)) {
+      Begin(line, out.highest_step());
+      return ReadFrame(line);
+    }
+    const std::string_view error = line.severity == 0 && !chained_ ? FindBareError(line.text) : std::string_view();
+    if (error.empty()) return LineUse::not_understood;
+    End(out);
+    Begin(line, out.highest_step());
+    return TakeType(error, line) ? LineUse::understood : LineUse::not_understood;
+  }
   if (ReadFrame(line) == LineUse::understood) return LineUse::understood;
   const std::string_view body = line.text.size() > indent_ ? line.text.substr(indent_) : std::string_view();
   if (body.starts_with(' ') || body.empty()) return LineUse::understood;  // a line of code, or marks under it

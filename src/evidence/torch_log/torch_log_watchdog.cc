@@ -2,6 +2,7 @@
 #include "evidence/torch_log/torch_log_watchdog.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_prefix.h"
@@ -190,7 +191,11 @@ LineUse ReadPeriodicStatus(const LogLine& line, RecordList& out) {
 }  // namespace
 
 bool FindWork(std::string_view text, LoggedWork* work) {
-  const auto begin = After(text, "WorkNCCL(");
+  // WorkNCCL(, and WorkHCCL( or WorkMCCL( of libraries made in its likeness.
+  std::optional<std::string_view> begin;
+  for (size_t at = text.find("CCL("); at != std::string_view::npos && !begin; at = text.find("CCL(", at + 4))
+    if (at >= 5 && text.substr(at - 5, 4) == "Work") begin = text.substr(at + 4);
+  if (const auto other = After(text, "WorkCNCL("); other && !begin) begin = other;
   if (!begin) return false;
   const size_t end = begin->find("Timeout(ms)=");
   if (end == std::string_view::npos) return false;
