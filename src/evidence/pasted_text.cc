@@ -3,17 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/pasted_wrap.h"
 
 namespace tacet {
 namespace {
-
-constexpr size_t kNarrowest = 60, kWidest = 250;  // of a terminal or a mail
-constexpr size_t kWidestByWords = 100;
 
 std::vector<std::string_view> LinesOf(std::string_view bytes) {
   std::vector<std::string_view> lines;
@@ -100,9 +99,17 @@ std::string Unescaped(std::string_view line) {
   return text;
 }
 
-// "| `text` |" and "`text`"
+// "| `text` |", "`text`" and "```text"
 std::string_view WithoutCell(std::string_view line) {
   std::string_view text = Trim(line);
+  // A fence that somebody typed on the line itself; "```console" alone is a fence with its language.
+  const bool opens = text.starts_with("```") && text.find_first_of(" :[") != std::string_view::npos;
+  const bool closes = text.size() > 3 && text.ends_with("```");
+  if (opens || closes) {
+    if (opens) text.remove_prefix(3);
+    if (closes && text.size() >= 3) text.remove_suffix(3);
+    return text;
+  }
   if (TakeLiteral(text, "|")) {
     text = Trim(text);
     if (text.ends_with('|')) text = Trim(text.substr(0, text.size() - 1));
@@ -132,84 +139,63 @@ class BlockFinder {
   bool after_blank_ = true, inside_ = false;
 };
 
+// The length of a colour code whose escape character was lost on the way, or written out: "[36m", "^[[36m",
+// "\\x1b[36m", "\\u001b[0m"; 0 where there is none. A real escape is left to the readers.
+size_t LostColourLength(std::string_view text) {
+  size_t lead = 0;
+  for (const std::string_view escape : {"^[", "\\x1b", "\\033", "\\u001b", "\\e", "\xe2\x90\x9b", "\xef\xbf\xbd"})
+    if (text.starts_with(escape) && text.substr(escape.size()).starts_with('[')) lead = escape.size();
+  if (text.size() <= lead || text[lead] != '[') return 0;
+  const size_t end = text.find_first_not_of("0123456789;", lead + 1);
+  if (end == std::string_view::npos || end == lead + 1 || end - lead > 12 || text[end] != 'm') return 0;
+  return end + 1;
+}
+
+bool HasLostColours(std::string_view bytes) {
+  for (const std::string_view reset : {"[0m", "[39m"})
+    for (size_t at = bytes.find(reset); at != std::string_view::npos; at = bytes.find(reset, at + 1))
+      if (at == 0 || bytes[at - 1] != '\x1b') return true;
+  return false;
+}
+
+std::string WithoutLostColours(std::string_view line) {
+  std::string text;
+  for (size_t at = 0; at < line.size();) {
+    const size_t length = at > 0 && line[at - 1] == '\x1b' ? 0 : LostColourLength(line.substr(at));
+    if (length == 0) text += line[at++];
+    at += length;
+  }
+  return text;
+}
+
+// "   12\ttext", "12 | text": the number of the line as an editor or cat -n shows it. "12: text" is a task of srun.
+bool TakeLineNumber(std::string_view& line, int64_t* number) {
+  std::string_view rest = line;
+  SkipBlanks(rest);
+  if (!TakeNumber(rest, number)) return false;
+  if (!TakeLiteral(rest, "\t") && !TakeLiteral(rest, " | ")) return false;
+  line = rest;
+  return true;
+}
+
+bool IsNumbered(const std::vector<std::string_view>& lines) {
+  size_t filled = 0, in_order = 0;
+  int64_t before = -1;
+  for (std::string_view line : lines) {
+    if (IsBlank(line)) continue;
+    ++filled;
+    int64_t number = -2;
+    if (TakeLineNumber(line, &number) && number == before + 1) ++in_order;
+    before = number >= 0 ? number : before + 1;
+  }
+  return filled >= 4 && in_order + 1 >= filled;  // of the first nothing can be said
+}
+
 bool IsIndented(const std::vector<std::string_view>& lines) {
   BlockFinder blocks;
   return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
     return blocks.Indent(line) > 0 || WithoutCell(line).data() != line.data();
   });
-}
-
-bool IsRuler(std::string_view line) { return line.find_first_not_of(line.substr(0, 1)) == std::string_view::npos; }
-
-std::string_view FirstWord(std::string_view line) { return line.substr(0, line.find(' ')); }
-
-// Is `next` the rest of `line`, as far as the two of them show it?
-bool MayGoOn(std::string_view line, std::string_view next) {
-  if (line.empty() || IsBlank(next) || IsRuler(line) || next.starts_with("  ") || next.starts_with('\t')) return false;
-  // Lines of one kind begin alike: "step 10 ..." and "step 20 ...".
-  if (line.size() >= 3 && next.starts_with(line.substr(0, 3))) return false;
-  return !LooksLikeLineBegin(next);
-}
-
-// A terminal cuts at one width: every line that goes on has exactly that many characters.
-bool GoesOnAtWidth(std::string_view line, std::string_view next, size_t width) {
-  return line.size() == width && MayGoOn(line, next);
-}
-
-// A mail cuts before the word that would not fit.
-bool GoesOnAtWord(std::string_view line, std::string_view next, size_t width) {
-  return line.size() * 2 > width && line.size() + 1 + FirstWord(next).size() > width && MayGoOn(line, next);
-}
-
-struct Wrap {
-  size_t width = 0;  // 0: not wrapped
-  bool at_words = false;
-};
-
-Wrap FindWrap(const std::vector<std::string_view>& lines) {
-  size_t width = 0;
-  for (const std::string_view line : lines) width = std::max(width, line.size());
-  if (width < kNarrowest || width > kWidest || lines.size() < 2) return {};
-  size_t full = 0, joined = 0, by_word = 0, loose = 0;
-  for (size_t i = 0; i + 1 < lines.size(); ++i) {
-    const bool at_width = GoesOnAtWidth(lines[i], lines[i + 1], width);
-    full += lines[i].size() == width && !IsRuler(lines[i]);
-    joined += at_width;
-    if (GoesOnAtWord(lines[i], lines[i + 1], width))
-      ++by_word;
-    else if (!IsBlank(lines[i + 1]) && !LooksLikeLineBegin(lines[i + 1]))
-      ++loose;
-  }
-  const bool of_a_log = std::any_of(lines.begin(), lines.end(), [](auto line) { return LooksLikeLineBegin(line); });
-  if (!of_a_log) return {};
-  // One line of 80 may be chance, but not where it is the usual width of a terminal.
-  if (joined * 4 >= full * 3 && (joined >= 2 || (joined == 1 && width == 80))) return {width, false};
-  if (width <= kWidestByWords && by_word >= 3 && loose * 9 <= by_word) return {width, true};
-  return {};
-}
-
-std::string JoinWrapped(const std::vector<std::string_view>& lines) {
-  const Wrap wrap = FindWrap(lines);
-  std::string text;
-  size_t owed = 0;  // newlines of the lines that were joined: what follows keeps its number
-  for (size_t i = 0; i < lines.size(); ++i) {
-    text += lines[i];
-    const bool more = i + 1 < lines.size();
-    const bool goes_on = more && (wrap.at_words ? GoesOnAtWord(lines[i], lines[i + 1], wrap.width)
-                                                : GoesOnAtWidth(lines[i], lines[i + 1], wrap.width));
-    if (goes_on) {
-      if (wrap.at_words && !lines[i].ends_with(' ')) text += ' ';
-      ++owed;
-      continue;
-    }
-    text.append(owed + 1, '\n');
-    owed = 0;
-  }
-  return text;
-}
-
-bool EndsInError(std::string_view word) {
-  return word.ends_with("Error") || word.ends_with("Exception") || word.ends_with("Interrupt");
 }
 
 }  // namespace
@@ -220,54 +206,11 @@ std::string_view Name(Paste paste) {
     case Paste::quoted: return "a quotation";
     case Paste::escaped: return "HTML";
     case Paste::indented: return "Markdown";
+    case Paste::coloured: return "colour codes that lost their escape";
+    case Paste::numbered: return "numbered lines";
     case Paste::wrapped: return "lines that were cut at one width";
   }
   return "";
-}
-
-bool LooksLikeLineBegin(std::string_view line) {
-  if (line.size() < 3) return false;
-  const std::string_view head = line.substr(0, 200);
-  const char c = line[0];
-  const auto digit = [](char d) { return d >= '0' && d <= '9'; };
-  if (c == '[' || c == '(' || c == '{' || c == '<') {
-    return line.starts_with("[rank") || line.starts_with("[pod/") || line.starts_with("[20") || digit(line[1]) ||
-           (c == '[' && (line[1] == ' ' || ((line[1] == 'E' || line[1] == 'W' || line[1] == 'I' || line[1] == 'F') &&
-                                            (line[2] == ' ' || digit(line[2]))))) ||
-           line.starts_with("[default") || line.starts_with("[trainer") || Contains(head, "pid=") || c == '{';
-  }
-  if (Contains(head, " NCCL INFO ") || Contains(head, " NCCL WARN ")) return true;
-  for (const std::string_view begin : {"  File \"",
-                                       "Traceback (most recent",
-                                       "NVRM: ",
-                                       "srun: ",
-                                       "slurmstepd",
-                                       "terminate called",
-                                       "WARNING",
-                                       "ERROR",
-                                       "INFO",
-                                       "NCCL version",
-                                       "RCCL version",
-                                       "frame #",
-                                       "Last error:",
-                                       "ncclRemote",
-                                       "ncclSystem",
-                                       "ncclInternal",
-                                       "ncclInvalid",
-                                       "ncclUnhandled",
-                                       "Exception raised from",
-                                       "Memory cgroup out",
-                                       "Out of memory:",
-                                       "====",
-                                       "----"})
-    if (line.starts_with(begin)) return true;
-  if (line.size() > 8 && line.starts_with("20") && line[4] == '-' && line[7] == '-') return true;
-  if ((c == 'E' || c == 'W' || c == 'I' || c == 'F') && line.size() > 6 && digit(line[1]) && digit(line[4]) &&
-      line[5] == ' ')
-    return true;
-  const size_t colon = head.find(':');
-  return colon != std::string_view::npos && EndsInError(line.substr(0, colon)) &&
-         line.substr(0, colon).find(' ') == std::string_view::npos;
 }
 
 Paste FindPaste(std::string_view bytes) {
@@ -280,8 +223,10 @@ Paste FindPaste(std::string_view bytes) {
   }
   if (quoted * 5 >= filled * 2 && quoted > 0) return Paste::quoted;
   if (IsEscaped(bytes)) return Paste::escaped;
+  if (HasLostColours(bytes)) return Paste::coloured;
+  if (IsNumbered(lines)) return Paste::numbered;
   if (IsIndented(lines)) return Paste::indented;
-  return FindWrap(lines).width > 0 ? Paste::wrapped : Paste::none;
+  return IsWrapped(lines) ? Paste::wrapped : Paste::none;
 }
 
 std::string UndoPaste(std::string_view bytes, Paste paste) {
@@ -294,6 +239,13 @@ std::string UndoPaste(std::string_view bytes, Paste paste) {
     if (paste == Paste::quoted) text += WithoutQuoteMarks(line);
     if (paste == Paste::escaped) text += Unescaped(line);
     if (paste == Paste::indented) text += WithoutCell(line.substr(blocks.Indent(line)));
+    if (paste == Paste::coloured) text += WithoutLostColours(line);
+    if (paste == Paste::numbered) {
+      std::string_view rest = line;
+      int64_t number = 0;
+      TakeLineNumber(rest, &number);
+      text += rest;
+    }
     if (paste == Paste::none) text += line;
     text += '\n';
   }

@@ -15,6 +15,8 @@ enum class Paste : uint8_t {
   quoted,    // "> text", "> > text"
   escaped,   // "-&gt; 2", "&lt;0&gt;", with or without <pre> and <code> around it
   indented,  // four blanks before a block of lines, as Markdown has it; "| `text` |" in a table
+  coloured,  // "[36m(worker)[0m text", "\\x1b[36m...": colours whose escape character was lost or written out
+  numbered,  // "   12<tab>text", "12 | text"
   wrapped,   // cut at one width, and gone on with on the next line
 };
 
@@ -27,8 +29,4 @@ Paste FindPaste(std::string_view bytes);
 
 // The text without it. A line keeps the number it has in `bytes`.
 std::string UndoPaste(std::string_view bytes, Paste paste);
-
-// Does a log line, and not the rest of one, begin like this?
-bool LooksLikeLineBegin(std::string_view line);
-
 }  // namespace tacet

@@ -112,6 +112,24 @@ bool TakeCompose(std::string_view line, ShippedLine* out) {
   return true;
 }
 
+// A host has a number somewhere; "srun: ", "wandb: " and "INFO: " have none, and "3: " is a task.
+bool TakePdsh(std::string_view line, ShippedLine* out) {
+  const size_t colon = line.substr(0, 80).find(": ");
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view name = line.substr(0, colon);
+  bool digit = false, other = false;
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!IsDecimal(c) && !letter && c != '-' && c != '_' && c != '.') return false;
+    digit = digit || IsDecimal(c);
+    other = other || !IsDecimal(c);
+  }
+  if (!digit || !other || name.starts_with("rank") || name.ends_with(".py")) return false;
+  out->source = name;
+  out->text = line.substr(colon + 2);
+  return true;
+}
+
 bool TakeSplunk(std::string_view line, ShippedLine* out) {
   const auto raw = After(line.substr(0, 4096), "_raw=\"");
   if (!raw || !Contains(line, "source")) return false;
@@ -135,6 +153,7 @@ std::string_view Name(ShipperHead head) {
     case ShipperHead::loki: return "Loki's output";
     case ShipperHead::stream: return "a log stream's output";
     case ShipperHead::compose: return "Docker Compose's output";
+    case ShipperHead::pdsh: return "the output of several hosts";
     case ShipperHead::splunk: return "Splunk's output";
   }
   return "";
@@ -149,14 +168,15 @@ bool TakeShippedLine(std::string_view line, ShipperHead head, ShippedLine* out) 
     case ShipperHead::loki: return TakeLoki(line, out);
     case ShipperHead::stream: return TakeStream(line, out);
     case ShipperHead::compose: return TakeCompose(line, out);
+    case ShipperHead::pdsh: return TakePdsh(line, out);
     case ShipperHead::splunk: return TakeSplunk(line, out);
   }
   return false;
 }
 
 ShipperHead FindShipperHead(std::string_view prefix) {
-  constexpr std::array kHeads{ShipperHead::rfc5424, ShipperHead::fluentd, ShipperHead::loki,
-                              ShipperHead::splunk,  ShipperHead::stream,  ShipperHead::compose};
+  constexpr std::array kHeads{ShipperHead::rfc5424, ShipperHead::fluentd, ShipperHead::loki, ShipperHead::splunk,
+                              ShipperHead::stream,  ShipperHead::compose, ShipperHead::pdsh};
   std::array<size_t, kHeads.size()> counts{};
   std::array<std::set<std::string>, kHeads.size()> sources;
   size_t lines = 0;
@@ -176,7 +196,8 @@ ShipperHead FindShipperHead(std::string_view prefix) {
   for (size_t i = 0; i < kHeads.size(); ++i) {
     if (counts[i] == 0 || counts[i] * 10 < lines * 8) continue;
     // A name in front returns; what differs from line to line is the text.
-    const bool by_name = kHeads[i] == ShipperHead::stream || kHeads[i] == ShipperHead::compose;
+    const bool by_name =
+        kHeads[i] == ShipperHead::stream || kHeads[i] == ShipperHead::compose || kHeads[i] == ShipperHead::pdsh;
     if (by_name && (counts[i] < 2 || sources[i].size() * 2 > counts[i])) continue;
     return kHeads[i];
   }

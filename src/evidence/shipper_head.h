@@ -15,6 +15,7 @@ enum class ShipperHead : uint8_t {
   loki,     // 2026-11-15T00:20:00+01:00 {app="trainer", pod="trainer-0"} text
   stream,   // 2026-11-15T00:20:00.123Z training/algo-1-1739502001 text
   compose,  // trainer-1  | text
+  pdsh,     // worker-3: text, 10.0.0.12: text
   splunk,   // 11/15/2026 00:20:00.000 -0800 host=node7 sourcetype=torch _raw="text"
 };
 

@@ -267,6 +267,8 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
     {"Connect to ", " failed", "connect-failed"},
     {"", "ProgressOpt: Call to ", "connection-reset"},
     {"Call to recv ", "", "connection-reset"},
+    {"Net : Call to recv ", "", "connection-reset"},
+    {"Net : Call to send ", "", "connection-reset"},
     {"Call to send ", "", "connection-reset"},
     {"socketFinalizeAccept", "", "socket-stranger"},
     {"Message truncated : received", "", "bootstrap-message-truncated"},

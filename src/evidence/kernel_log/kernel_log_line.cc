@@ -296,7 +296,7 @@ KernelLine ParseKernelLine(std::string_view text) {
     std::string_view rest = text;
     const std::string_view host = TakeUntil(rest, ':');
     if (IsHostWord(host) && TakeLiteral(rest, ": ") && (SkipLevel(rest), TakeStamp(rest, &line))) {
-      if (line.host.empty()) line.host = host;
+      if (line.host.empty() && host != "kernel") line.host = host;
       text = rest;
     }
   } else if (line.shape == Shape::kernel) {

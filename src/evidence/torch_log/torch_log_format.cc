@@ -70,6 +70,20 @@ bool LooksAlien(std::string_view raw, std::string_view text) {
   return digits > 8 && digits > letters * 2;
 }
 
+// "Killed" and "Segmentation fault (core dumped)" by themselves, "run.sh: line 18: 20417 Killed   python train.py"
+bool IsShellsWord(std::string_view text) {
+  text = Trim(text);
+  if (const auto place = After(text, ": line ")) {
+    int64_t line = 0, pid = 0;
+    std::string_view rest = *place;
+    if (!TakeNumber(rest, &line) || !TakeLiteral(rest, ": ") || !TakeNumber(rest, &pid)) return false;
+    text = Trim(rest);
+    text = text.substr(0, text.find("  "));
+  }
+  if (text.ends_with(" (core dumped)")) text.remove_suffix(14);
+  return text == "Killed" || text == "Segmentation fault" || text == "Aborted" || text == "Bus error";
+}
+
 LineCounts CountLines(std::string_view prefix) {
   LineCounts counts;
   const LabelStyle style = FindLabelStyle(prefix);
@@ -87,7 +101,7 @@ LineCounts CountLines(std::string_view prefix) {
     const bool logged = line.severity != 0 && (line.code_file.ends_with(".cpp") || line.code_file.ends_with(".hpp") ||
                                                line.code_file.ends_with(".py") || line.code_file.ends_with(".h"));
     if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
-        IsSlurmLine(line.text) || HasProof(FindKeywords(line.text)))
+        IsShellsWord(line.text) || IsSlurmLine(line.text) || HasProof(FindKeywords(line.text)))
       ++counts.torch;
     else if (LooksAlien(raw, line.text))
       ++counts.alien;

@@ -254,6 +254,9 @@ class LogReader {
       if (use != LineUse::not_understood) return use;
       if (state.traceback.in_message() && EndsLooseMessage(line)) state.traceback.End(out_);
     }
+    // A progress bar that is still open stands before it on the same line.
+    if (line.has(Keyword::traceback) && line.has(Keyword::may_progress))
+      if (const auto step = FindProgress(line.text.substr(0, line.text.find("Traceback")))) out_.NoteStep(*step);
     LineUse use = state.traceback.Read(line, out_);
     use = std::max(use, ReadErrorText(line, state.failure, out_));
     if (line.has(Keyword::work)) use = std::max(use, ReadWatchdogLine(line, state.watchdog, out_));

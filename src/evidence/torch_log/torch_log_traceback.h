@@ -21,7 +21,8 @@ struct RaisedException {
   std::string type, message;
   std::string function, file;  // innermost frame in the user's own code
   uint32_t code_line = 0;
-  LogLine line;  // where its type and message stand; its text is not valid any more
+  bool in_rendezvous = false;  // raised while the job's store was being set up
+  LogLine line;                // where its type and message stand; its text is not valid any more
 };
 
 // Follows one voice through a Python traceback: frames, the message, and exceptions raised while handling others.

@@ -191,11 +191,10 @@ LineUse ReadPeriodicStatus(const LogLine& line, RecordList& out) {
 }  // namespace
 
 bool FindWork(std::string_view text, LoggedWork* work) {
-  // WorkNCCL(, and WorkHCCL( or WorkMCCL( of libraries made in its likeness.
+  // WorkNCCL(, and WorkHCCL(, WorkMCCL( or WorkBKCL( of libraries made in its likeness.
   std::optional<std::string_view> begin;
-  for (size_t at = text.find("CCL("); at != std::string_view::npos && !begin; at = text.find("CCL(", at + 4))
-    if (at >= 5 && text.substr(at - 5, 4) == "Work") begin = text.substr(at + 4);
-  if (const auto other = After(text, "WorkCNCL("); other && !begin) begin = other;
+  for (size_t at = text.find("Work"); at != std::string_view::npos && !begin; at = text.find("Work", at + 4))
+    if (text.substr(at + 4).find("CL(") == 2) begin = text.substr(at + 9);
   if (!begin) return false;
   const size_t end = begin->find("Timeout(ms)=");
   if (end == std::string_view::npos) return false;

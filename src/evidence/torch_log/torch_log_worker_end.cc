@@ -69,6 +69,11 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     return AddEnd(line, 1, -1, *rank, out);
   if (const auto signal = IntAfter(text, " died from signal "); signal && *signal > 0 && *signal <= 64)
     return AddEnd(line, -*signal, -1, IntAfter<int32_t>(text, "rank ").value_or(-1), out);
+  // horovodrun: "Process 1 exit with status code 1."
+  if (const auto code = IntAfter(text, " exit with status code "); code && *code != 0 && text.starts_with("Process "))
+    return AddEnd(line, *code, -1, IntAfter<int32_t>(text, "Process ").value_or(-1), out);
+  // vLLM: "Worker proc VllmWorker-3 died unexpectedly, shutting down executor."
+  if (Contains(text, "Worker proc ") && Contains(text, " died unexpectedly")) return AddEnd(line, 1, -1, -1, out);
   // Ray: its words are many lines, and only these two tell that a worker is gone for good, or for want of memory.
   if (Contains(text, "Workers (tasks / actors) killed due to memory pressure") ||
       Contains(text, "killed due to the node running low on memory"))
@@ -106,7 +111,9 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
     record->text = Capped(text);
     return LineUse::understood;
   }
-  const bool named = Contains(text, "HCCL error in") || Contains(text, "hccl api failed") ||
+  // Which call it was that failed follows, and tells more.
+  if (Contains(text, "hccl api failed") || Contains(text, "acl api failed")) return LineUse::understood;
+  const bool named = Contains(text, "HCCL error in") || Contains(text, "function error: Hccl") ||
                      Contains(text, "|CCL_ERROR|") || (Contains(text, "[HCL ") && Contains(text, "[error]")) ||
                      ((text.starts_with("EI00") || text.starts_with("EJ00")) && Contains(text.substr(0, 8), ":"));
   if (!named) return LineUse::not_understood;
