@@ -57,15 +57,17 @@ struct Members {
   }
 
   void Take(std::string_view key, std::string_view raw, size_t offset) {
-    if (key == "log" || key == "line" || key == "message" || key == "textPayload" || key == "MESSAGE") {
+    if (key == "log" || key == "line" || key == "message" || key == "msg" || key == "textPayload" || key == "MESSAGE") {
       if (!entry.text.empty() && key == "message") return;
       TakeText(raw, offset);
       line = line || key == "line" || key == "textPayload" || key == "log";
-      message = message || key == "message" || key == "MESSAGE";
+      message = message || key == "message" || key == "msg" || key == "MESSAGE";
       has_log = has_log || key == "log";
     } else if (key == "time" || key == "timestamp" || key == "@timestamp" || key == "ts" || key == "date") {
       stamped = true;
       entry.wall_ns = ParseTime(raw);
+    } else if (key == "severity" || key == "level") {
+      stamped = true;  // a logger's record, if it has a message
     } else if (key == "__REALTIME_TIMESTAMP") {
       stamped = journal_time = true;
       entry.wall_ns = ParseTime(raw);

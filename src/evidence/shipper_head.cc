@@ -130,6 +130,41 @@ bool TakePdsh(std::string_view line, ShippedLine* out) {
   return true;
 }
 
+// The number is the rank: it is handed on in the form that mpirun has for it.
+bool TakeHydra(std::string_view line, ShippedLine* out) {
+  int number = -1;
+  std::string_view rest = line;
+  if (!TakeLiteral(rest, "[") || !TakeNumber(rest, &number) || number < 0 || !TakeLiteral(rest, "] ")) return false;
+  out->source = std::to_string(number);
+  out->text = "[1," + out->source + "]<stdout>:" + std::string(rest);
+  return true;
+}
+
+bool TakeLogfmt(std::string_view line, ShippedLine* out) {
+  if (!line.starts_with("time=") && !line.starts_with("ts=") && !line.starts_with("level=")) return false;
+  const auto quoted = After(line, " msg=\"");
+  if (!quoted) return false;
+  size_t end = 0;
+  while (end < quoted->size() && (*quoted)[end] != '"') end += (*quoted)[end] == '\\' ? 2 : 1;
+  out->text = JsonReader::Unescape(quoted->substr(0, end));
+  return true;
+}
+
+// A syslog goes on with a host and a program: "Nov 15 00:20:00 node7 kernel: text" is not this.
+bool TakeClockLine(std::string_view line, ShippedLine* out) {
+  std::string_view rest = line;
+  const std::string_view month = TakeWord(rest), day = TakeWord(rest), clock = TakeWord(rest);
+  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  if (month.size() != 3 || kMonths.find(month) % 3 != 0 || day.empty() || day.size() > 2 || !IsDecimal(day[0]) ||
+      clock.size() < 8 || clock[2] != ':' || clock[5] != ':' || !TakeLiteral(rest, " "))
+    return false;
+  std::string_view ahead = rest;
+  TakeWord(ahead);
+  if (TakeWord(ahead).ends_with(':')) return false;
+  out->text = rest;
+  return true;
+}
+
 bool TakeSplunk(std::string_view line, ShippedLine* out) {
   const auto raw = After(line.substr(0, 4096), "_raw=\"");
   if (!raw || !Contains(line, "source")) return false;
@@ -154,6 +189,9 @@ std::string_view Name(ShipperHead head) {
     case ShipperHead::stream: return "a log stream's output";
     case ShipperHead::compose: return "Docker Compose's output";
     case ShipperHead::pdsh: return "the output of several hosts";
+    case ShipperHead::hydra: return "the output of several tasks";
+    case ShipperHead::logfmt: return "lines of keys and values";
+    case ShipperHead::clock: return "lines with a time in front";
     case ShipperHead::splunk: return "Splunk's output";
   }
   return "";
@@ -169,14 +207,18 @@ bool TakeShippedLine(std::string_view line, ShipperHead head, ShippedLine* out) 
     case ShipperHead::stream: return TakeStream(line, out);
     case ShipperHead::compose: return TakeCompose(line, out);
     case ShipperHead::pdsh: return TakePdsh(line, out);
+    case ShipperHead::hydra: return TakeHydra(line, out);
+    case ShipperHead::logfmt: return TakeLogfmt(line, out);
+    case ShipperHead::clock: return TakeClockLine(line, out);
     case ShipperHead::splunk: return TakeSplunk(line, out);
   }
   return false;
 }
 
 ShipperHead FindShipperHead(std::string_view prefix) {
-  constexpr std::array kHeads{ShipperHead::rfc5424, ShipperHead::fluentd, ShipperHead::loki, ShipperHead::splunk,
-                              ShipperHead::stream,  ShipperHead::compose, ShipperHead::pdsh};
+  constexpr std::array kHeads{ShipperHead::rfc5424, ShipperHead::fluentd, ShipperHead::loki,    ShipperHead::splunk,
+                              ShipperHead::logfmt,  ShipperHead::stream,  ShipperHead::compose, ShipperHead::pdsh,
+                              ShipperHead::hydra,   ShipperHead::clock};
   std::array<size_t, kHeads.size()> counts{};
   std::array<std::set<std::string>, kHeads.size()> sources;
   size_t lines = 0;
@@ -196,8 +238,8 @@ ShipperHead FindShipperHead(std::string_view prefix) {
   for (size_t i = 0; i < kHeads.size(); ++i) {
     if (counts[i] == 0 || counts[i] * 10 < lines * 8) continue;
     // A name in front returns; what differs from line to line is the text.
-    const bool by_name =
-        kHeads[i] == ShipperHead::stream || kHeads[i] == ShipperHead::compose || kHeads[i] == ShipperHead::pdsh;
+    const bool by_name = kHeads[i] == ShipperHead::stream || kHeads[i] == ShipperHead::compose ||
+                         kHeads[i] == ShipperHead::pdsh || kHeads[i] == ShipperHead::hydra;
     if (by_name && (counts[i] < 2 || sources[i].size() * 2 > counts[i])) continue;
     return kHeads[i];
   }

@@ -16,6 +16,9 @@ enum class ShipperHead : uint8_t {
   stream,   // 2026-11-15T00:20:00.123Z training/algo-1-1739502001 text
   compose,  // trainer-1  | text
   pdsh,     // worker-3: text, 10.0.0.12: text
+  hydra,    // [3] text, as mpiexec -l of MPICH and Intel MPI writes it
+  logfmt,   // time="2026-11-15T00:20:00Z" level=info msg="text"
+  clock,    // Nov 15 00:20:00 text, as ts writes it
   splunk,   // 11/15/2026 00:20:00.000 -0800 host=node7 sourcetype=torch _raw="text"
 };
 

@@ -53,6 +53,18 @@ TEST(ShipperHead, AHostInFrontIsNoProgram) {
     EXPECT_EQ(Inner(text), "none") << text;
 }
 
+TEST(ShipperHead, ATaskOfHydraIsHandedOnAsMpirunsTag) {
+  EXPECT_EQ(Inner("[0] a\n[1] b\n[0]   c\n[1] d\n"),
+            "[1,0]<stdout>:a\n[1,1]<stdout>:b\n[1,0]<stdout>:  c\n[1,1]<stdout>:d\n");
+  EXPECT_EQ(Inner("[1] a book\n[2] another\n"), "none");
+}
+
+TEST(ShipperHead, TakesKeysAndTimesOff) {
+  EXPECT_EQ(Inner("time=\"2026-11-15T00:20:00Z\" level=info msg=\"step \\\"1\\\"\" pod=a\n"), "step \"1\"\n");
+  EXPECT_EQ(Inner("Nov 15 00:20:00 [rank0]: a\nNov 15 00:20:01 [rank0]: b\n"), "[rank0]: a\n[rank0]: b\n");
+  EXPECT_EQ(Inner("Nov 15 00:20:00 node7 kernel: a\nNov 15 00:20:01 node7 kernel: b\n"), "none");
+}
+
 TEST(ShipperHead, TakesRawTextOutOfSplunks) {
   EXPECT_EQ(Inner("11/15/2026 00:20:00.000 -0800 host=n7 source=/a sourcetype=t _raw=\"step \\\"1\\\"\"\n"),
             "step \"1\"\n");

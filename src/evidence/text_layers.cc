@@ -37,7 +37,8 @@ TextLayer TakeOffHeads(std::string_view bytes, ShipperHead head, size_t most) {
     if (!TakeShippedLine(line, head, &shipped)) {
       layer.text += line;
     } else {
-      if (several && !shipped.source.empty()) layer.text += "[pod/" + shipped.source + "/x] ";
+      if (several && !shipped.source.empty() && head != ShipperHead::hydra)
+        layer.text += "[pod/" + shipped.source + "/x] ";
       // One line for one: a record that holds several would move the rest.
       std::replace(shipped.text.begin(), shipped.text.end(), '\n', ' ');
       layer.text += shipped.text;
