@@ -32,12 +32,19 @@ void SkipOddBlank(std::string_view& text) {
   if (blanks % 2 == 1) text.remove_prefix(1);
 }
 
-// "[1,3]<stdout>:text" and "[1,3]<stderr>: text"
+// "[1,3]<stdout>:text", "[1,3]<stderr>: text", "[3]<stderr>:text"
 bool TakeMpiTag(std::string_view& line, int64_t* number) {
   std::string_view rest = line;
   int64_t job = 0;
-  if (!TakeLiteral(rest, "[") || !TakeNumber(rest, &job) || !TakeLiteral(rest, ",") || !TakeNumber(rest, number))
-    return false;
+  if (!TakeLiteral(rest, "[")) return false;
+  // "[3]<stderr>:" is Horovod's own launcher, "[1,mpirank:8,algo-2]<stdout>:" SageMaker's.
+  if (!TakeNumber(rest, &job)) return false;
+  *number = job;
+  if (TakeLiteral(rest, ",")) {
+    const bool named = TakeLiteral(rest, "mpirank:");
+    if (!TakeNumber(rest, number)) return false;
+    if (named) rest = rest.substr(std::min(rest.find(']'), rest.size()));
+  }
   if (!TakeLiteral(rest, "]<std") || (!TakeLiteral(rest, "out>:") && !TakeLiteral(rest, "err>:"))) return false;
   SkipOddBlank(rest);
   line = rest;
@@ -127,6 +134,9 @@ std::string DropTerminalCodes(std::string_view line) {
     if (i + 1 < line.size() && line[i + 1] == '[') {
       i += 2;
       while (i < line.size() && !(line[i] >= '@' && line[i] <= '~')) ++i;
+    } else if (i + 1 < line.size() && line[i + 1] == ']') {  // the title of a window, to its end
+      while (i < line.size() && line[i] != '\a' && !(line[i] == '\x1b' && line.substr(i).starts_with("\x1b\\"))) ++i;
+      if (i < line.size() && line[i] == '\x1b') ++i;
     }
   }
   return plain;

@@ -13,8 +13,8 @@ struct Detection {
   std::vector<const Format*> tied;     // others that were just as sure: told to the user
 };
 
-// Asks every format about the first bytes of a file. The surest wins. Line logs (Format::shares_lines) may share one file:
-// a job's stdout often holds NCCL's lines and PyTorch's.
+// Asks every format about the first bytes of a file. The surest wins. Line logs (Format::shares_lines) may share one
+// file: a job's stdout often holds NCCL's lines and PyTorch's.
 Detection Detect(std::string_view prefix, std::string_view filename);
 
 }  // namespace tacet

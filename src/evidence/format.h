@@ -11,10 +11,11 @@ enum class Recognition { no, maybe, yes };
 
 // One file handed to a format: bytes are decompressed, and stay valid only during the call.
 struct FileView {
-  std::string_view path;      // relative to the argument, for messages and for ranks in names
+  std::string_view path;  // relative to the argument, for messages and for ranks in names
   std::string_view bytes;
-  bool cut = false;           // decompression ended early: the last record may be incomplete
-  // The bytes are a read-only mapping of the file: a reader that goes through them once may give pages back behind itself.
+  bool cut = false;  // decompression ended early: the last record may be incomplete
+  // The bytes are a read-only mapping of the file: a reader that goes through them once may give pages back behind
+  // itself.
   bool mapped = false;
 };
 

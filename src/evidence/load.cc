@@ -15,8 +15,8 @@
 #include "base/parallel.h"
 #include "evidence/detect.h"
 #include "evidence/find_files.h"
-#include "evidence/log_envelope.h"
 #include "evidence/registry.h"
+#include "evidence/text_layers.h"
 #include "evidence/zero_bytes.h"
 
 namespace tacet {
@@ -152,16 +152,16 @@ std::optional<Fragment> ReadBesidesZeros(std::string_view path, std::string_view
   return fragment;
 }
 
-// The lines of a log that a collector put envelopes around.
+// The lines of a log without what a collector, a web page or a mail put around them.
 std::optional<Fragment> ReadUnwrapped(std::string_view path, std::string_view bytes, bool cut, int layer) {
-  const Envelope envelope = FindEnvelope(bytes.substr(0, kPrefixBytes));
-  if (envelope == Envelope::none) return std::nullopt;
-  const Unwrapped inner = TakeOutOfEnvelope(bytes, envelope, kMostText);
-  const std::string_view beginning = std::string_view(inner.text).substr(0, kPrefixBytes);
-  if (Detect(beginning, path).readers.empty() && FindEnvelope(beginning) == Envelope::none) return std::nullopt;
-  Fragment fragment = ReadPlain(path, inner.text, cut || inner.limited, false, layer + 1);
+  const std::optional<TextLayer> inner = TakeOffLayer(bytes, kMostText);
+  if (!inner) return std::nullopt;
+  const std::string_view beginning = std::string_view(inner->text).substr(0, kPrefixBytes);
+  if (Detect(beginning, path).readers.empty() && !HasLayer(beginning)) return std::nullopt;
+  Fragment fragment = ReadPlain(path, inner->text, cut || inner->limited, false, layer + 1);
+  CiteOuterText(bytes, fragment);
   // The file's own bytes are shared out as those of its lines are.
-  const double share = static_cast<double>(bytes.size()) / static_cast<double>(std::max<size_t>(1, inner.text.size()));
+  const double share = static_cast<double>(bytes.size()) / static_cast<double>(std::max<size_t>(1, inner->text.size()));
   Accounting& sizes = fragment.bytes;
   sizes.understood =
       std::min<uint64_t>(bytes.size(), static_cast<uint64_t>(share * static_cast<double>(sizes.understood)));
@@ -169,7 +169,7 @@ std::optional<Fragment> ReadUnwrapped(std::string_view path, std::string_view by
                                             static_cast<uint64_t>(share * static_cast<double>(sizes.not_understood)));
   sizes.total = bytes.size();
   sizes.ignored = sizes.total - sizes.understood - sizes.not_understood;
-  fragment.Note(DiagnosticSeverity::note, "unwrapped", "its lines were taken out of " + std::string(Name(envelope)));
+  fragment.Note(DiagnosticSeverity::note, "unwrapped", "its lines were taken out of " + std::string(inner->name));
   return fragment;
 }
 

@@ -57,15 +57,17 @@ struct Members {
   }
 
   void Take(std::string_view key, std::string_view raw, size_t offset) {
-    if (key == "log" || key == "line" || key == "message" || key == "textPayload" || key == "MESSAGE") {
+    if (key == "log" || key == "line" || key == "message" || key == "msg" || key == "textPayload" || key == "MESSAGE") {
       if (!entry.text.empty() && key == "message") return;
       TakeText(raw, offset);
       line = line || key == "line" || key == "textPayload" || key == "log";
-      message = message || key == "message" || key == "MESSAGE";
+      message = message || key == "message" || key == "msg" || key == "MESSAGE";
       has_log = has_log || key == "log";
-    } else if (key == "time" || key == "timestamp" || key == "@timestamp" || key == "ts") {
+    } else if (key == "time" || key == "timestamp" || key == "@timestamp" || key == "ts" || key == "date") {
       stamped = true;
       entry.wall_ns = ParseTime(raw);
+    } else if (key == "severity" || key == "level") {
+      stamped = true;  // a logger's record, if it has a message
     } else if (key == "__REALTIME_TIMESTAMP") {
       stamped = journal_time = true;
       entry.wall_ns = ParseTime(raw);
@@ -104,8 +106,11 @@ std::string BytesOfNumbers(std::string_view raw) {
 bool ReadObject(JsonReader& reader, std::string_view whole, Members* out) {
   const size_t depth = reader.depth();
   std::string key;
+  bool in_payload = false;  // Google Cloud: "jsonPayload":{"message":"text"}
   for (Token token = reader.Next(); token != Token::end && token != Token::error; token = reader.Next()) {
     if (token == Token::object_end && reader.depth() < depth) return out->Settle(), true;
+    if (token == Token::object_begin) in_payload = reader.depth() == depth + 1 && key == "jsonPayload";
+    if (token == Token::object_end) in_payload = false;
     if (token == Token::key) {
       key = reader.String();
       const size_t at = whole.find_first_not_of(" \t\r\n", reader.end_offset());
@@ -115,7 +120,9 @@ bool ReadObject(JsonReader& reader, std::string_view whole, Members* out) {
       }
     } else if (token == Token::string || token == Token::number) {
       // Deeper objects only tell whose line it is.
-      if (reader.depth() == depth || key == "pod" || key == "pod_name") out->Take(key, reader.raw(), reader.offset());
+      const bool of_payload = in_payload && (key == "message" || key == "log");
+      if (reader.depth() == depth || of_payload || key == "pod" || key == "pod_name")
+        out->Take(key, reader.raw(), reader.offset());
     }
   }
   return false;

@@ -54,6 +54,12 @@ bool TakeSyslogHead(std::string_view& line) {
   return true;
 }
 
+// Nov 15 00:20:00 node7 kernel: text
+bool IsKernelLineOfSyslog(std::string_view line) {
+  const size_t at = line.substr(0, 120).find(" kernel: ");
+  return at != std::string_view::npos && at >= 16 && line.substr(0, at).find('[') == std::string_view::npos;
+}
+
 // Collects lines so that each stands at the number it has in the file, as far as possible.
 class LineSink {
  public:
@@ -134,7 +140,7 @@ Envelope FindEnvelope(std::string_view prefix) {
   const size_t first = prefix.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return Envelope::none;
   if (prefix.starts_with("__CURSOR=") || prefix.starts_with("__REALTIME_TIMESTAMP=")) return Envelope::journal_export;
-  size_t lines = 0, cri = 0, docker = 0, json = 0, syslog = 0;
+  size_t lines = 0, cri = 0, docker = 0, json = 0, syslog = 0, kernel = 0;
   LineReader reader(prefix);
   std::string_view line;
   while (lines < kLinesLookedAt && reader.Next(&line)) {
@@ -151,6 +157,8 @@ Envelope FindEnvelope(std::string_view prefix) {
       ++cri;
     } else if (TakeSyslogHead(rest)) {
       ++syslog;
+    } else if (IsKernelLineOfSyslog(line)) {
+      ++kernel;
     } else if (line[0] == '[' && lines == 1 && cri + docker + json + syslog == 0) {
       break;
     }
@@ -159,7 +167,7 @@ Envelope FindEnvelope(std::string_view prefix) {
   if (most(docker)) return Envelope::docker_json;
   if (most(json + docker)) return Envelope::json_lines;
   if (most(cri)) return Envelope::cri;
-  if (most(syslog)) return Envelope::syslog;
+  if (syslog > 0 && most(syslog + kernel)) return Envelope::syslog;
   if ((prefix[first] == '[' || prefix[first] == '{') && HasLogEntries(prefix.substr(first)))
     return Envelope::json_document;
   return Envelope::none;

@@ -61,8 +61,9 @@ std::optional<Rank> AfterRankWord(std::string_view name) {
 
 // A number of a name and the word it belongs to.
 struct NamedNumber {
-  std::string_view word;  // "worker" of "worker3" and "worker_3"; empty for "3.log"
-  bool attached = false;  // no separator between them
+  std::string_view word;    // "worker" of "worker3" and "worker_3"; empty for "3.log"
+  bool attached = false;    // no separator between them
+  bool in_a_title = false;  // words go on behind it: "cuda_802_not_ready", not "train_3_stdout"
   std::optional<Rank> rank;
 };
 
@@ -78,7 +79,11 @@ std::vector<NamedNumber> NumbersIn(std::string_view name) {
     number.word = WordBefore(name, number.attached || i == 0 ? i : i - 1);
     number.rank = NumberAt(name.substr(i));
     while (i < name.size() && IsDigit(name[i])) ++i;
-    if (i < name.size() && IsLetter(name[i])) number = {"", true, std::nullopt};  // "70b", "8x", "2nd"
+    const std::string_view behind = name.substr(i);
+    number.in_a_title = behind.size() > 1 && (behind[0] == '_' || behind[0] == '-') && IsLetter(behind[1]) &&
+                        !behind.substr(1).starts_with("std") && !behind.substr(1).starts_with("out") &&
+                        !behind.substr(1).starts_with("err") && !behind.substr(1).starts_with("log");
+    if (i < name.size() && IsLetter(name[i])) number = {"", true, false, std::nullopt};  // "70b", "8x", "2nd"
     numbers.push_back(number);
   }
   return numbers;
@@ -99,13 +104,12 @@ std::optional<Rank> LoneNumber(std::string_view name) {
   static constexpr std::string_view kWorkers[] = {"worker", "trainer", "task", "proc", "process", "replica"};
   static constexpr std::string_view kOutputs[] = {"log",   "out",  "err",   "stdout", "stderr",
                                                   "trace", "dump", "stack", "profile"};
-  static constexpr std::string_view kOthers[] = {"pid",     "node",  "host",    "slurm",      "job",   "jobid",
-                                                 "step",    "steps", "iter",    "iteration",  "epoch", "attempt",
-                                                 "restart", "v",     "version", "port",       "core",  "seed",
-                                                 "run",     "ckpt",  "part",    "size",       "nodes", "spy",
-                                                 "pyspy",   "gdb",   "strace",  "perf",       "bt",    "dmesg",
-                                                 "ip",      "rack",  "shard",   "checkpoint", "exp",   "nranks",
-                                                 "world",   "local", "rank"};  // one that was refused above
+  static constexpr std::string_view kOthers[] = {
+      "pid",   "node",    "host",    "slurm",      "job",     "jobid",  "step",   "steps", "iter",  "iteration",
+      "epoch", "attempt", "restart", "v",          "version", "port",   "core",   "seed",  "run",   "ckpt",
+      "part",  "size",    "nodes",   "spy",        "pyspy",   "gdb",    "strace", "perf",  "bt",    "dmesg",
+      "ip",    "rack",    "shard",   "checkpoint", "exp",     "nranks", "world",  "local", "issue", "ticket",
+      "bug",   "thread",  "case",    "pr",         "rank"};  // one that was refused above
   for (const std::string_view packed : {".bz2", ".lz4"})
     if (name.ends_with(packed)) name.remove_suffix(packed.size());
   if (IsRotated(name)) return std::nullopt;
@@ -118,7 +122,8 @@ std::optional<Rank> LoneNumber(std::string_view name) {
       continue;
     }
     ++others;
-    const bool fits = number.attached ? IsOneOf(number.word, kOutputs) : !IsOneOf(number.word, kOthers);
+    const bool fits =
+        number.attached ? IsOneOf(number.word, kOutputs) : !number.in_a_title && !IsOneOf(number.word, kOthers);
     lone = fits ? number.rank : std::nullopt;
   }
   if (worker) return worker;

@@ -50,6 +50,12 @@ TEST(RankFromPath, TakesTheOnlyNumberOfAName) {
   EXPECT_EQ(RankOf("gpt2-worker-5.log"), 5) << "a worker's number is its own, whatever else is numbered";
 }
 
+TEST(RankFromPath, ANumberInTheMiddleOfATitleIsNone) {
+  EXPECT_EQ(RankOf("cuda_802_not_ready.txt"), -1);
+  EXPECT_EQ(RankOf("issue-1405.txt"), -1);
+  EXPECT_EQ(RankOf("train_3_stdout.log"), 3);
+}
+
 TEST(RankFromPath, IsNotMisledByOtherNumbers) {
   for (const char* path : {"vm-pid551.log",            // a process
                            "core.4711",                // the same

@@ -205,6 +205,8 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
     {"NET/IB", "Got completion ", "ib-completion-error"},
     {"NET/Socket", "message truncated", "message-truncated"},
     {"Cuda failure", "", "cuda-failure"},
+    {"HIP failure", "", "cuda-failure"},
+    {"hipIpc", " failed", "p2p-peering-failed"},
     {"Duplicate GPU detected", "", "duplicate-gpu"},
     {"Multiple Ranks are using the same GPU", "", "duplicate-gpu"},
     {"Mismatched NCCL version", "", "version-mismatch"},
@@ -265,6 +267,8 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
     {"Connect to ", " failed", "connect-failed"},
     {"", "ProgressOpt: Call to ", "connection-reset"},
     {"Call to recv ", "", "connection-reset"},
+    {"Net : Call to recv ", "", "connection-reset"},
+    {"Net : Call to send ", "", "connection-reset"},
     {"Call to send ", "", "connection-reset"},
     {"socketFinalizeAccept", "", "socket-stranger"},
     {"Message truncated : received", "", "bootstrap-message-truncated"},
@@ -282,6 +286,9 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
     {"NET/IB", "posted incorrect receive info", "ib-size-mismatch"},
     {"NET/IB", "async fatal event", "ib-async-fatal"},
     {"NET/IB : Got async event", "", "ib-async-fatal"},
+    {"NET/IB", "Got async event : port error", "ib-async-fatal"},
+    {"NET/IB", "Got async event : device fatal", "ib-async-fatal"},
+    {"NET/IB", "Got async event : ", "ib-async-event"},
     {"NET/IB", "non-fatal async event", "ib-async-event"},
     {"NET/IB", "GID table changed", "ib-gid-changed"},
     {"NET/IB", "incompatible", "ib-link-types-mixed"},
@@ -341,8 +348,8 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
 // INFO lines that warn, and WARN lines that some releases print as INFO. All have an opening, so that the many INFO
 // lines that warn of nothing cost little.
 inline constexpr NcclWarningPattern kNcclInfoPatterns[] = {
-    {"socketPollConnect: connect to ", ", retrying", "connect-retry"},
-    {"socketStartConnect: connect to ", ", retrying", "connect-retry"},
+    {"socketPollConnect: connect ", ", retrying", "connect-retry"},
+    {"socketStartConnect: connect ", ", retrying", "connect-retry"},
     {"ncclOsSocket", ", retrying", "connect-retry"},
     {"Call to connect returned", ", retrying", "connect-retry"},
     {"Call to accept returned", ", retrying", "connect-retry"},

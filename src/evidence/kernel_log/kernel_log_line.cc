@@ -296,7 +296,7 @@ KernelLine ParseKernelLine(std::string_view text) {
     std::string_view rest = text;
     const std::string_view host = TakeUntil(rest, ':');
     if (IsHostWord(host) && TakeLiteral(rest, ": ") && (SkipLevel(rest), TakeStamp(rest, &line))) {
-      if (line.host.empty()) line.host = host;
+      if (line.host.empty() && host != "kernel") line.host = host;
       text = rest;
     }
   } else if (line.shape == Shape::kernel) {
@@ -305,6 +305,13 @@ KernelLine ParseKernelLine(std::string_view text) {
     TakeBracketTime(text, &inner);
   }
   line.message = text;
+  if (line.shape == Shape::bare) {
+    // Some program's own prefix stands before it; these words are the kernel's alone.
+    for (const std::string_view words :
+         {"NVRM: Xid (", "Memory cgroup out of memory: Killed process ", "Out of memory: Killed process "})
+      if (const size_t at = text.substr(0, 120).find(words); at != std::string_view::npos)
+        line.message = text.substr(at);
+  }
   return line;
 }
 

@@ -86,6 +86,27 @@ std::string_view GpuAddress(std::string_view text) {
 // NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout after 6s of waiting for RPC response from GPU4
 // GSP! NVRM: Xid (0000:01:00): 31, Ch 0000000b, engmask 00000120, intr 10000000 nvidia-nvswitch0: SXid
 // (PCI:0000:c2:00.0): 20034, Fatal, Link 28 LTSSM Fault Up NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.
+// Unable to determine the device handle for GPU0000:41:00.0: GPU is lost.  Reboot the system to recover this GPU
+// amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!
+KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
+  out->text = message;
+  out->kind = Kind::pcie_error;
+  out->value = 2;
+  if (message.starts_with("Unable to determine the device handle for") && Contains(message, "is lost")) {
+    // What nvidia-smi says of a GPU that the kernel reports with Xid 79.
+    out->kind = Kind::xid;
+    out->value = 79;
+    auto address = After(message, "GPU");
+    SkipBlanks(*address);
+    out->subject = GpuAddress(address->substr(0, address->find(": ")));
+    return KernelMessage::record;
+  }
+  if (!message.starts_with("amdgpu ") || !Contains(message, ": GPU reset begin")) return KernelMessage::nothing;
+  std::string_view rest = message.substr(7);
+  out->subject = GpuAddress(rest.substr(0, rest.find(": ")));
+  return KernelMessage::record;
+}
+
 KernelMessage ParseNvidia(std::string_view message, KernelRecord* out) {
   out->text = message;
   const bool driver = message.starts_with("NVRM: "), fabric = message.starts_with("nvidia-nvswitch");
@@ -163,7 +184,7 @@ KernelMessage ParseHungTask(std::string_view message, KernelRecord* out) {
 }  // namespace
 
 KernelMessage ParseUnmistakable(std::string_view message, KernelRecord* out) {
-  for (const auto parse : {ParseNvidia, ParseOom, ParseFault, ParseHungTask}) {
+  for (const auto parse : {ParseNvidia, ParseLostGpu, ParseOom, ParseFault, ParseHungTask}) {
     *out = {};
     if (const KernelMessage answer = parse(message, out); answer != KernelMessage::nothing) return answer;
   }

@@ -26,6 +26,7 @@ struct Communicator {
   uint32_t issued[2] = {0, 0};      // collectives, sends and receives
   uint32_t api_issued[2] = {0, 0};  // the same as the CALL level counts them
   uint32_t start_event = 0xffffffffu;
+  bool assumed = false;  // its place was concluded, see NcclLogImport::AssumePlaces
   bool init_seen = false, completed = false, completed_by_api = false, destroyed = false, aborted = false;
 };
 

@@ -211,6 +211,7 @@ NcclLogImport::Use NcclLogImport::ReadCall(const NcclLogLine& line, const NcclCa
   }
   Communicator& comm = comms_[index];
   if (comm.nranks < 0) comm.nranks = record.nranks;
+  if (comm.device < 0 && !comm.init_seen) comm.device = line.device;
   process.calls_are_logged = true;
   Voice& voice = voices_[comm.speaker];
   std::vector<Call>& calls = from_api ? voice.api_calls : voice.calls;

@@ -89,6 +89,7 @@ class NcclLogImport {
 
   // nccl_log_import_finish.cc
   void Finish();
+  void AssumePlaces();
   void NameLargestCommunicators();
   void SettleRanks();
   void FillGroups();

@@ -32,6 +32,7 @@ bool EndsInsideALine(std::string_view bytes) {
 void NcclLogImport::Finish() {
   for (Process& process : processes_) SettleError(process, false);
   for (Communicator& comm : comms_.all()) GroupOf(comm);
+  AssumePlaces();
   NameLargestCommunicators();
   SettleRanks();
   FillGroups();
@@ -43,14 +44,35 @@ void NcclLogImport::Finish() {
               std::to_string(events_left_out_) + " more events were left out: the log says too much");
 }
 
+// A log of calls alone (NCCL_DEBUG_SUBSYS=COLL) names neither ranks nor ids. Where every process of one host has one
+// communicator, with as many ranks as there are processes, and each uses another device, it is the same for all, and
+// the device is the place in it.
+void NcclLogImport::AssumePlaces() {
+  std::vector<Communicator>& all = comms_.all();
+  if (all.size() < 2 || all.size() != processes_.size()) return;
+  const auto size = static_cast<int32_t>(all.size());
+  std::vector<bool> taken(all.size(), false);
+  for (const Communicator& comm : all) {
+    if (comm.init_seen || comm.id != 0 || comm.nranks != size || comm.device < 0 || comm.device >= size) return;
+    if (taken[static_cast<size_t>(comm.device)]) return;
+    if (writers_.all()[comm.writer].host != writers_.all()[all.front().writer].host) return;
+    taken[static_cast<size_t>(comm.device)] = true;
+  }
+  for (Communicator& comm : all) {
+    comm.rank = comm.device;
+    comm.assumed = true;
+  }
+}
+
 // Releases before 2.16 print no id. All ranks join the communicators of the whole job, and in one order, so that the
 // n-th of the largest size is the same for all; of smaller ones nothing can be said.
 void NcclLogImport::NameLargestCommunicators() {
   int32_t largest = 1;
-  for (const Communicator& comm : comms_.all()) largest = std::max(largest, comm.init_seen ? comm.nranks : 1);
+  for (const Communicator& comm : comms_.all())
+    largest = std::max(largest, comm.init_seen || comm.assumed ? comm.nranks : 1);
   std::vector<uint32_t> seen(out_.speakers.size(), 0);
   for (Communicator& comm : comms_.all()) {
-    if (!comm.init_seen || comm.nranks != largest || largest <= 1) continue;
+    if (!(comm.init_seen || comm.assumed) || comm.nranks != largest || largest <= 1) continue;
     const uint32_t ordinal = seen[comm.speaker]++;
     if (comm.id != 0 || comm.parent_id != 0) continue;
     comm.id = MixHash(MixHash(0x6e63636c, static_cast<uint64_t>(largest)), ordinal);
@@ -64,12 +86,14 @@ void NcclLogImport::SettleRanks() {
   for (const Communicator& comm : comms_.all()) {
     largest = std::max(largest, comm.nranks);
     RankEvidence& own = evidence[comm.speaker];
-    if (!comm.init_seen || comm.nranks < own.comm_size) continue;
+    if (!(comm.init_seen || comm.assumed) || comm.nranks < own.comm_size) continue;
     // Two places in communicators of this size: they are parts of the job, and neither place is the global rank.
     const bool differs = comm.nranks == own.comm_size && comm.rank != own.comm_rank;
     own.comm_rank = differs ? RankEvidence::kSeveral : comm.rank;
     own.comm_size = comm.nranks;
   }
+  const bool assumed =
+      std::any_of(comms_.all().begin(), comms_.all().end(), [](const Communicator& comm) { return comm.assumed; });
   std::map<int32_t, int> processes_with_label;
   for (const NcclWriter& writer : writers_.all())
     if (writer.label.kind == LauncherLabel::Kind::task) ++processes_with_label[writer.label.value];
@@ -90,7 +114,7 @@ void NcclLogImport::SettleRanks() {
     const RankVerdict verdict = ResolveRank(own);
     Speaker& speaker = out_.speakers[s];
     speaker.rank = verdict.rank;
-    speaker.rank_certainty = verdict.certainty;
+    speaker.rank_certainty = assumed ? std::min(verdict.certainty, Certainty::assumed) : verdict.certainty;
     speaker.world_size = verdict.world_size;
     if (verdict.refused)
       out_.Note(DiagnosticSeverity::warning, "rank-disagrees",

@@ -5,6 +5,7 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_mismatch.h"
+#include "evidence/torch_log/torch_log_worker_end.h"
 
 namespace tacet {
 namespace {
@@ -60,8 +61,9 @@ bool IsOfTheDevice(std::string_view reason) {
 LineUse ReadCudaError(const LogLine& line, RecordList& out) {
   if (line.has(Keyword::out_of_memory)) {
     for (const std::string_view context :
-         {"CUDA out of memory", "HIP out of memory", "OutOfMemoryError", "Cuda failure", "CUDA error: out of memory",
-          "HIP error: out of memory", "Triton Error [CUDA]: out of memory", "CUDA driver error: out of memory"})
+         {"CUDA out of memory", "HIP out of memory", "NPU out of memory", "XPU out of memory", "OutOfMemoryError",
+          "Cuda failure", "CUDA error: out of memory", "HIP error: out of memory", "Triton Error [CUDA]: out of memory",
+          "CUDA driver error: out of memory"})
       if (Contains(line.text, context)) return AddCudaError(line, "out of memory", out);
   }
   if (const auto status = After(line.text, "cuDNN error: ")) return ReadLibraryError(line, Trim(*status), out);
@@ -207,6 +209,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
       line.has(Keyword::remote_error))
     keep(ReadAbort(line, out));
   if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
+  if (line.has(Keyword::other_library)) keep(ReadOtherLibrary(line, out));
   keep(ReadStoreText(line, out));
   return use;
 }

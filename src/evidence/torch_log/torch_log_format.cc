@@ -6,6 +6,7 @@
 #include "evidence/torch_log/torch_log_keywords.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
+#include "evidence/torch_log/torch_log_traceback.h"
 
 namespace tacet {
 namespace {
@@ -21,11 +22,13 @@ struct LineCounts {
 // Phrases that only PyTorch, its launchers or Slurm write. Common words among the keywords prove nothing.
 bool HasProof(const KeywordSet& found) {
   for (const Keyword keyword :
-       {Keyword::traceback,     Keyword::framed_traceback,  Keyword::terminate_called, Keyword::last_error,
-        Keyword::work,          Keyword::mismatch,          Keyword::no_grad,          Keyword::prior_iteration,
-        Keyword::ready_once,    Keyword::monitored_barrier, Keyword::exit_code,        Keyword::death_signal,
-        Keyword::summary_field, Keyword::client_timeout,    Keyword::store_barrier,    Keyword::store_barrier_wait,
-        Keyword::return_code,   Keyword::mpi_noticed,       Keyword::batch_killed,     Keyword::desync})
+       {Keyword::traceback,      Keyword::framed_traceback,  Keyword::terminate_called, Keyword::last_error,
+        Keyword::work,           Keyword::mismatch,          Keyword::no_grad,          Keyword::prior_iteration,
+        Keyword::ready_once,     Keyword::monitored_barrier, Keyword::exit_code,        Keyword::death_signal,
+        Keyword::summary_field,  Keyword::client_timeout,    Keyword::store_barrier,    Keyword::store_barrier_wait,
+        Keyword::return_code,    Keyword::mpi_noticed,       Keyword::batch_killed,     Keyword::desync,
+        Keyword::worker_ended,   Keyword::stalled_tensors,   Keyword::other_library,    Keyword::nccl_error,
+        Keyword::waiting_clients})
     if (found.has(keyword)) return true;
   return false;
 }
@@ -67,6 +70,20 @@ bool LooksAlien(std::string_view raw, std::string_view text) {
   return digits > 8 && digits > letters * 2;
 }
 
+// "Killed" and "Segmentation fault (core dumped)" by themselves, "run.sh: line 18: 20417 Killed   python train.py"
+bool IsShellsWord(std::string_view text) {
+  text = Trim(text);
+  if (const auto place = After(text, ": line ")) {
+    int64_t line = 0, pid = 0;
+    std::string_view rest = *place;
+    if (!TakeNumber(rest, &line) || !TakeLiteral(rest, ": ") || !TakeNumber(rest, &pid)) return false;
+    text = Trim(rest);
+    text = text.substr(0, text.find("  "));
+  }
+  if (text.ends_with(" (core dumped)")) text.remove_suffix(14);
+  return text == "Killed" || text == "Segmentation fault" || text == "Aborted" || text == "Bus error";
+}
+
 LineCounts CountLines(std::string_view prefix) {
   LineCounts counts;
   const LabelStyle style = FindLabelStyle(prefix);
@@ -83,7 +100,8 @@ LineCounts CountLines(std::string_view prefix) {
     const LinePrefix line = SplitPrefix(plain.empty() ? raw.substr(0, 2000) : std::string_view(plain), style);
     const bool logged = line.severity != 0 && (line.code_file.ends_with(".cpp") || line.code_file.ends_with(".hpp") ||
                                                line.code_file.ends_with(".py") || line.code_file.ends_with(".h"));
-    if (line.rank >= 0 || logged || IsSlurmLine(line.text) || HasProof(FindKeywords(line.text)))
+    if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
+        IsShellsWord(line.text) || IsSlurmLine(line.text) || HasProof(FindKeywords(line.text)))
       ++counts.torch;
     else if (LooksAlien(raw, line.text))
       ++counts.alien;

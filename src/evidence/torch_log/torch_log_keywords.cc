@@ -17,6 +17,12 @@ constexpr Phrase kPhrases[] = {
     {Keyword::traceback, "Traceback (most recent call last):"},
     {Keyword::framed_traceback, "Traceback (most recent call last) "},
     {Keyword::work, "WorkNCCL("},
+    {Keyword::work, "WorkHCCL("},
+    {Keyword::work, "WorkMCCL("},
+    {Keyword::work, "WorkXCCL("},
+    {Keyword::work, "WorkBCCL("},
+    {Keyword::work, "WorkCNCL("},
+    {Keyword::work, "WorkBKCL("},
     {Keyword::failed_work, "detected by watchdog at work"},
     {Keyword::failed_work, "Timeout at NCCL work:"},
     {Keyword::enqueued_work, "last enqueued NCCL work:"},
@@ -26,6 +32,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::finished_writing, "debug info to "},
     {Keyword::got_stuck, "watchdog got stuck for"},
     {Keyword::monitor_timeout, "monitor thread timeout"},
+    {Keyword::monitor_timeout, "Heartbeat monitor timed out"},
     {Keyword::acquire_gil, "Could not acquire GIL"},
     {Keyword::terminating, "Terminating the process after attempting to dump"},
     {Keyword::should_dump, "\"should dump\" flag on TCPStore"},
@@ -41,6 +48,36 @@ constexpr Phrase kPhrases[] = {
     {Keyword::new_comms, "[TC][rank="},
     {Keyword::new_comms, "nccl hit async error on rank"},
     {Keyword::nccl_error, "NCCL error"},
+    {Keyword::nccl_error, "NCCL Error"},
+    {Keyword::other_library, "HCCL error"},
+    {Keyword::other_library, "hccl api failed"},
+    {Keyword::other_library, "function error: Hccl"},
+    {Keyword::other_library, "acl api failed"},
+    {Keyword::other_library, "EI00"},
+    {Keyword::other_library, "EJ00"},
+    {Keyword::other_library, "|CCL_ERROR|"},
+    {Keyword::other_library, "[HCL "},
+    {Keyword::other_library, "Memory access fault by GPU node"},
+    {Keyword::other_library, "HIP failure"},
+    {Keyword::other_library, "Horovod has been shut down"},
+    {Keyword::stalled_tensors, "Missing ranks:"},
+    {Keyword::stalled_tensors, "[missing ranks: "},
+    {Keyword::stalled_tensors, "waiting for remainder of ranks"},
+    {Keyword::worker_ended, "Child process with PID "},
+    {Keyword::worker_ended, "Worker exit type: "},
+    {Keyword::worker_ended, "ActorDiedError"},
+    {Keyword::worker_ended, "RayActorError"},
+    {Keyword::worker_ended, "due to memory pressure"},
+    {Keyword::worker_ended, "node running low on memory"},
+    {Keyword::worker_ended, ") exited with code "},
+    {Keyword::worker_ended, " crashed with exit code "},
+    {Keyword::worker_ended, " died with <Signals."},
+    {Keyword::worker_ended, " returned non-zero exit status "},
+    {Keyword::worker_ended, "OOMKilled"},
+    {Keyword::worker_ended, "MPI_ABORT was invoked on rank "},
+    {Keyword::worker_ended, " died from signal "},
+    {Keyword::worker_ended, " died unexpectedly, shutting down"},
+    {Keyword::worker_ended, " exit with status code "},
     {Keyword::last_error, "Last error:"},
     {Keyword::cuda_error, "CUDA error: "},
     {Keyword::cuda_error, "HIP error: "},
@@ -136,8 +173,8 @@ constexpr uint32_t FirstFour(std::string_view text) {
 
 // The phrases by a hash of their first four characters: head of a chain, then the next with the same hash. 0 ends it.
 struct PhraseIndex {
-  std::array<uint8_t, kSlots> head{};
-  std::array<uint8_t, std::size(kPhrases) + 1> next{};
+  std::array<uint16_t, kSlots> head{};
+  std::array<uint16_t, std::size(kPhrases) + 1> next{};
 };
 
 constexpr PhraseIndex MakeIndex() {
@@ -145,7 +182,7 @@ constexpr PhraseIndex MakeIndex() {
   for (size_t i = 0; i < std::size(kPhrases); ++i) {
     const uint32_t slot = Slot(FirstFour(kPhrases[i].text));
     index.next[i + 1] = index.head[slot];
-    index.head[slot] = static_cast<uint8_t>(i + 1);
+    index.head[slot] = static_cast<uint16_t>(i + 1);
   }
   return index;
 }
@@ -165,7 +202,7 @@ KeywordSet FindKeywords(std::string_view line) {
   KeywordSet found;
   if (line.size() < 4) return found;
   for (size_t at = 0; at + 4 <= line.size(); ++at) {
-    for (uint8_t entry = kIndex.head[Slot(LoadFour(line.data() + at))]; entry != 0; entry = kIndex.next[entry]) {
+    for (uint16_t entry = kIndex.head[Slot(LoadFour(line.data() + at))]; entry != 0; entry = kIndex.next[entry]) {
       const Phrase& phrase = kPhrases[entry - 1];
       if (line.substr(at).starts_with(phrase.text)) found.add(phrase.keyword);
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -69,6 +71,9 @@ enum class Keyword : uint8_t {
   srun,
   slurmstepd,
   summary_field,
+  worker_ended,
+  stalled_tensors,
+  other_library,
   // Words that a job's own lines may carry; a closer look decides.
   may_progress,
   may_finish,
@@ -76,16 +81,15 @@ enum class Keyword : uint8_t {
   python_warning,
   count,
 };
-static_assert(static_cast<int>(Keyword::count) <= 64);
 
 class KeywordSet {
  public:
-  bool has(Keyword keyword) const { return (bits_ >> static_cast<int>(keyword)) & 1; }
-  bool any() const { return bits_ != 0; }
-  void add(Keyword keyword) { bits_ |= uint64_t{1} << static_cast<int>(keyword); }
+  bool has(Keyword keyword) const { return bits_.test(static_cast<size_t>(keyword)); }
+  bool any() const { return bits_.any(); }
+  void add(Keyword keyword) { bits_.set(static_cast<size_t>(keyword)); }
 
  private:
-  uint64_t bits_ = 0;
+  std::bitset<static_cast<size_t>(Keyword::count)> bits_;
 };
 
 KeywordSet FindKeywords(std::string_view line);

@@ -2,6 +2,7 @@
 #include "evidence/torch_log/torch_log_launcher.h"
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_worker_end.h"
 
 namespace tacet {
 namespace {
@@ -139,6 +140,8 @@ LineUse ReadLauncherLine(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   if (line.has(Keyword::batch_killed)) return ReadBatchLine(line, out);
+  if (line.has(Keyword::worker_ended))
+    if (const LineUse use = ReadWorkerEnd(line, out); use != LineUse::not_understood) return use;
   if (line.has(Keyword::spawn_ended)) return ReadSpawnFailure(line, out);
   if (line.has(Keyword::killed) || line.has(Keyword::core_dumped)) return ReadShellNotice(line, out);
   return LineUse::not_understood;

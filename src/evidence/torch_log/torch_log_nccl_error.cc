@@ -36,9 +36,14 @@ void SetResult(const NcclResult& result, TorchLogRecord& record) {
 // NCCL_DEBUG=WARN
 //   for details), NCCL version 2.28.9
 LineUse BeginError(const LogLine& line, FailureState& state, RecordList& out) {
-  const size_t at = line.text.find("NCCL error");
+  size_t at = line.text.find("NCCL error");
+  if (at == std::string_view::npos) at = line.text.find("NCCL Error");
   const std::string_view text = line.text.substr(at);
-  if (!text.starts_with("NCCL error in:") && !text.starts_with("NCCL error:")) return LineUse::not_understood;
+  // "NCCL Error 2: unhandled system error", "NCCL error(1), unhandled cuda error", "NCCL Error: unhandled system error"
+  const std::string_view behind = text.substr(10);
+  const bool numbered = behind.size() > 3 && (behind[0] == ' ' || behind[0] == '(') && behind[1] >= '1' &&
+                        behind[1] <= '8' && (behind[2] == ':' || behind[2] == ')');
+  if (!behind.starts_with(" in:") && !behind.starts_with(": ") && !numbered) return LineUse::not_understood;
   LoggedWork work;
   const bool has_work = FindWork(line.text, &work);
   // The same words come back in the watchdog's exception and in the process's last breath.

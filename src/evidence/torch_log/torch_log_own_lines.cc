@@ -81,7 +81,9 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
   }
   // "finished" in the middle of a log was about something else.
   if (finished_ && !finished_for_sure_) finished_ = false;
-  const bool may_tell = line.has(Keyword::may_tell_pid) && !Contains(line.text, "orker");
+  // A kernel's line between the job's own speaks of any process.
+  const bool may_tell = line.has(Keyword::may_tell_pid) && !Contains(line.text, "orker") &&
+                        !Contains(line.text, "NVRM: ") && !Contains(line.text, "oom-kill:");
   const int64_t pid = may_tell ? FindOwnPid(line.text) : -1;
   if (pid < 0 || pids_ >= kMaxPids) return LineUse::not_understood;
   ++pids_;

@@ -16,6 +16,7 @@
 #include "evidence/torch_log/torch_log_progress.h"
 #include "evidence/torch_log/torch_log_traceback.h"
 #include "evidence/torch_log/torch_log_watchdog.h"
+#include "evidence/torch_log/torch_log_worker_end.h"
 
 namespace tacet {
 namespace {
@@ -29,6 +30,7 @@ struct VoiceState {
   WatchdogState watchdog;
   FailureState failure;
   DesyncReader desync;
+  StallReader stall;
   OwnLineReader own;
 };
 
@@ -151,7 +153,7 @@ class LogReader {
     line.tagged = prefix.rank >= 0;
     // C++ frames are many and long, and their names are full of words.
     if (!prefix.text.starts_with("frame #")) line.keywords = FindKeywords(prefix.text);
-    int32_t rank = prefix.rank;
+    int32_t rank = prefix.rank >= 0 ? prefix.rank : QuotedRank(prefix.text);
     // Before the default group is up there is no "[rank3]:", but its own lines tell the rank in it.
     if (rank < 0 && prefix.severity != 0 && prefix.text.starts_with("[PG "))
       if (const GroupPrefix group = FindGroupPrefix(prefix.text); group.is_default) rank = group.group_rank;
@@ -160,6 +162,16 @@ class LogReader {
       line.work_rank = IntAfter<int32_t>(prefix.text, "[Rank ").value_or(-1);
     line.voice = VoiceOf(label, rank);
     return prefix.severity != 0 ? ReadLogLine(line, *labels_[label]) : ReadPlainLine(line, label);
+  }
+
+  // ----------Begin global rank 9 STDERR----------
+  // MosaicML's launcher prints what a rank wrote between two such lines.
+  int32_t QuotedRank(std::string_view text) {
+    if (text.starts_with("----------Begin global rank "))
+      quoted_rank_ = IntAfter<int32_t>(text, "global rank ").value_or(-1);
+    else if (text.starts_with("----------End global rank "))
+      quoted_rank_ = -1;
+    return quoted_rank_;
   }
 
   // A line of PyTorch's own logger, C++ or Python.
@@ -242,11 +254,15 @@ class LogReader {
       if (use != LineUse::not_understood) return use;
       if (state.traceback.in_message() && EndsLooseMessage(line)) state.traceback.End(out_);
     }
+    // A progress bar that is still open stands before it on the same line.
+    if (line.has(Keyword::traceback) && line.has(Keyword::may_progress))
+      if (const auto step = FindProgress(line.text.substr(0, line.text.find("Traceback")))) out_.NoteStep(*step);
     LineUse use = state.traceback.Read(line, out_);
     use = std::max(use, ReadErrorText(line, state.failure, out_));
     if (line.has(Keyword::work)) use = std::max(use, ReadWatchdogLine(line, state.watchdog, out_));
     use = std::max(use, ReadOutside(line));
     use = std::max(use, state.desync.Read(line, out_));
+    use = std::max(use, state.stall.Read(line, out_));
     if (line.text[0] == '#') use = std::max(use, ReadFailedStack(line, state.watchdog));
     if (use != LineUse::not_understood) return use;
     return state.own.Read(line, log_.voices[line.voice], out_);
@@ -262,6 +278,7 @@ class LogReader {
   std::unordered_map<uint64_t, uint32_t> voice_ids_;
   uint32_t last_label_ = 0, last_voice_ = 0;
   uint64_t last_key_ = 0;
+  int32_t quoted_rank_ = -1;
   std::string plain_, last_label_text_;
 };
 

@@ -13,6 +13,24 @@ namespace {
 constexpr int kMaxLooseLines = 12;
 constexpr int kMaxStrangeLines = 6;
 
+// What these words say has a reader of its own. With its traceback an error is an exception all the same; alone it is
+// only what they say.
+constexpr Keyword kToldElsewhere[] = {Keyword::work,
+                                      Keyword::nccl_error,
+                                      Keyword::other_library,
+                                      Keyword::worker_ended,
+                                      Keyword::mismatch,
+                                      Keyword::peer_gone,
+                                      Keyword::monitored_barrier,
+                                      Keyword::client_timeout,
+                                      Keyword::wait_timeout,
+                                      Keyword::store_barrier,
+                                      Keyword::waiting_clients,
+                                      Keyword::socket_timeout,
+                                      Keyword::rendezvous_timeout,
+                                      Keyword::rendezvous_connection,
+                                      Keyword::on_socket};
+
 bool IsNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
 // "torch.distributed.DistBackendError: text", "KeyboardInterrupt". A name without a capital letter or a dot is no type.
@@ -30,7 +48,8 @@ std::string_view TypeOf(std::string_view body) {
 bool IsLaunchersOwn(const RaisedException& raised) {
   return raised.type.ends_with("ChildFailedError") || raised.type.ends_with("ProcessRaisedException") ||
          raised.type.ends_with("ProcessExitedException") || raised.type.ends_with("api.SignalException") ||
-         (raised.type.ends_with("CalledProcessError") && raised.file.empty());
+         (raised.type.ends_with("CalledProcessError") && raised.file.empty()) ||
+         (raised.type == "RuntimeError" && raised.message.starts_with("Engine core initialization failed"));
 }
 
 }  // namespace
@@ -40,6 +59,30 @@ bool IsUserFile(std::string_view file) {
   for (const std::string_view part : {"/site-packages/", "/dist-packages/", "lib/python", "lib64/python"})
     if (Contains(file, part)) return false;
   return !Contains(file, "/bin/") || file.ends_with(".py");  // /usr/bin/torchrun
+}
+
+std::string_view FindBareError(std::string_view text) {
+  if (text.starts_with("ERROR ") || text.starts_with("(")) {
+    const size_t close = text.substr(0, 160).rfind("] ");
+    if (close == std::string_view::npos) return {};
+    text = text.substr(close + 2);
+  }
+  const std::string_view type = TypeOf(text);
+  if (type.starts_with("nccl")) return {};  // "ncclRemoteError: ...", a part of PyTorch's message
+  if (type.size() == text.size() || !text.substr(type.size()).starts_with(": ")) return {};
+  for (const std::string_view end : {"Error", "Exception", "Interrupt"})
+    if (type.ends_with(end) && type.size() > end.size()) return text;
+  return {};
+}
+
+bool IsTracebackFrame(std::string_view text) {
+  const size_t at = text.find_first_not_of(' ');
+  if (at == std::string_view::npos || !text.substr(at).starts_with("File \"")) return false;
+  const size_t line = text.find("\", line ");
+  if (line == std::string_view::npos) return false;
+  std::string_view number = text.substr(line + 8);
+  int value = 0;
+  return TakeNumber(number, &value) && number.starts_with(", in ");
 }
 
 void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
@@ -75,6 +118,7 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
   const std::string_view file = rest.substr(0, quote);
   const auto number = IntAfter<uint32_t>(rest.substr(quote), ", line ");
   if (!number) return LineUse::not_understood;
+  raised_.in_rendezvous = raised_.in_rendezvous || file.ends_with("torch/distributed/rendezvous.py");
   if (!IsUserFile(file)) return LineUse::understood;
   const auto function = After(rest.substr(quote), ", in ");
   raised_.file = Capped(file, 500);
@@ -179,7 +223,21 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
   }
   if (phase_ == Phase::message) return ReadMessage(line, out);
   if (phase_ == Phase::framed) return ReadFramed(line);
-  if (phase_ != Phase::frames) return LineUse::not_understood;
+  if (phase_ == Phase::idle) {
+    // The head of the traceback was not pasted, or nothing but its last line.
+    if (IsTracebackFrame(line.text)) {
+      Begin(line, out.highest_step());
+      return ReadFrame(line);
+    }
+    const bool told_elsewhere = std::any_of(std::begin(kToldElsewhere), std::end(kToldElsewhere),
+                                            [&](Keyword keyword) { return line.has(keyword); });
+    const bool may_be_bare = line.severity == 0 && !chained_ && !told_elsewhere;
+    const std::string_view error = may_be_bare ? FindBareError(line.text) : std::string_view();
+    if (error.empty()) return LineUse::not_understood;
+    End(out);
+    Begin(line, out.highest_step());
+    return TakeType(error, line) ? LineUse::understood : LineUse::not_understood;
+  }
   if (ReadFrame(line) == LineUse::understood) return LineUse::understood;
   const std::string_view body = line.text.size() > indent_ ? line.text.substr(indent_) : std::string_view();
   if (body.starts_with(' ') || body.empty()) return LineUse::understood;  // a line of code, or marks under it
@@ -207,8 +265,22 @@ void TracebackReader::Finish(RecordList& out) {
   End(out);
 }
 
+namespace {
+
+// RuntimeError: Connection timed out
+// Before 1.10 the store said no more than this.
+bool IsStoreOutOfReach(const RaisedException& raised) {
+  if (!raised.in_rendezvous || raised.type != "RuntimeError") return false;
+  const std::string_view message = raised.message;
+  return message.starts_with("Connection timed out") || message.starts_with("Connection refused") ||
+         message.starts_with("connect() timed out") || message.starts_with("No route to host");
+}
+
+}  // namespace
+
 void TracebackReader::Write(RecordList& out) {
   if (disregard_ || IsLaunchersOwn(raised_)) return;
+  if (IsStoreOutOfReach(raised_)) out.Add(TorchLogKind::store_unreachable, raised_.line).text = raised_.message;
   TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
   record.subject = raised_.type;
   record.value2 = step_;

@@ -11,11 +11,18 @@ namespace tacet {
 // Not Python's own, not an installed package, not a launcher's script.
 bool IsUserFile(std::string_view file);
 
+// "RuntimeError: text" at the front, or behind a logger's prefix ("ERROR 04-16 01:01:44 [worker.py:620] "): the message
+// of an exception whose traceback was not pasted. Empty where the line is nothing of the kind.
+std::string_view FindBareError(std::string_view text);
+// "  File "/srv/train.py", line 286, in <module>"
+bool IsTracebackFrame(std::string_view text);
+
 struct RaisedException {
   std::string type, message;
   std::string function, file;  // innermost frame in the user's own code
   uint32_t code_line = 0;
-  LogLine line;  // where its type and message stand; its text is not valid any more
+  bool in_rendezvous = false;  // raised while the job's store was being set up
+  LogLine line;                // where its type and message stand; its text is not valid any more
 };
 
 // Follows one voice through a Python traceback: frames, the message, and exceptions raised while handling others.

@@ -2,6 +2,7 @@
 #include "evidence/torch_log/torch_log_watchdog.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_prefix.h"
@@ -190,7 +191,10 @@ LineUse ReadPeriodicStatus(const LogLine& line, RecordList& out) {
 }  // namespace
 
 bool FindWork(std::string_view text, LoggedWork* work) {
-  const auto begin = After(text, "WorkNCCL(");
+  // WorkNCCL(, and WorkHCCL(, WorkMCCL( or WorkBKCL( of libraries made in its likeness.
+  std::optional<std::string_view> begin;
+  for (size_t at = text.find("Work"); at != std::string_view::npos && !begin; at = text.find("Work", at + 4))
+    if (text.substr(at + 4).find("CL(") == 2) begin = text.substr(at + 9);
   if (!begin) return false;
   const size_t end = begin->find("Timeout(ms)=");
   if (end == std::string_view::npos) return false;

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/pasted_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+#include "evidence/pasted_wrap.h"
+
+namespace tacet {
+namespace {
+
+std::vector<std::string_view> LinesOf(std::string_view bytes) {
+  std::vector<std::string_view> lines;
+  LineReader reader(bytes);
+  std::string_view line;
+  while (reader.Next(&line)) lines.push_back(line);
+  return lines;
+}
+
+bool IsBlank(std::string_view line) { return Trim(line).empty(); }
+
+// "> text", ">text", "> > text"; ">>> " is Python's prompt.
+std::string_view WithoutQuoteMarks(std::string_view line) {
+  if (line.starts_with(">>>")) return line;
+  while (TakeLiteral(line, ">")) {
+    TakeLiteral(line, " ");
+  }
+  return line;
+}
+
+// Entities that stand for marks of a log.
+struct Entity {
+  std::string_view name, text;
+};
+constexpr std::array<Entity, 10> kEntities{{{"&gt;", ">"},
+                                            {"&lt;", "<"},
+                                            {"&quot;", "\""},
+                                            {"&#34;", "\""},
+                                            {"&#x22;", "\""},
+                                            {"&#39;", "'"},
+                                            {"&#x27;", "'"},
+                                            {"&apos;", "'"},
+                                            {"&nbsp;", " "},
+                                            {"&amp;", "&"}}};
+
+constexpr std::array<std::string_view, 9> kTags{"pre", "code", "br", "p", "div", "span", "samp", "tt", "blockquote"};
+
+// The length of "<pre>", "</code>", "<span class=x>" at the front; 0 where there is none.
+size_t TagLength(std::string_view text) {
+  if (!text.starts_with('<')) return 0;
+  const size_t close = text.substr(0, 200).find('>');
+  if (close == std::string_view::npos) return 0;
+  std::string_view name = text.substr(1, close - 1);
+  TakeLiteral(name, "/");
+  name = name.substr(0, name.find_first_of(" /"));
+  return std::find(kTags.begin(), kTags.end(), name) == kTags.end() ? 0 : close + 1;
+}
+
+bool IsEscaped(std::string_view bytes) {
+  size_t entities = 0;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    if (bytes[at] == '&') {
+      for (const Entity& entity : kEntities) entities += bytes.substr(at).starts_with(entity.name);
+    } else if (bytes[at] == '<') {
+      const size_t length = TagLength(bytes.substr(at));
+      if (length == 0) return false;  // marks as they are: nobody escaped this
+      at += length - 1;
+    } else if (bytes[at] == '>') {
+      return false;
+    }
+  }
+  return entities > 0;
+}
+
+std::string Unescaped(std::string_view line) {
+  std::string text;
+  while (!line.empty()) {
+    if (const size_t tag = TagLength(line); tag > 0) {
+      line.remove_prefix(tag);
+      continue;
+    }
+    const Entity* found = nullptr;
+    if (line[0] == '&')
+      for (const Entity& entity : kEntities)
+        if (line.starts_with(entity.name)) found = &entity;
+    if (found != nullptr) {
+      text += found->text;
+      line.remove_prefix(found->name.size());
+    } else {
+      text += line[0];
+      line.remove_prefix(1);
+    }
+  }
+  return text;
+}
+
+// "| `text` |", "`text`" and "```text"
+std::string_view WithoutCell(std::string_view line) {
+  std::string_view text = Trim(line);
+  // A fence that somebody typed on the line itself; "```console" alone is a fence with its language.
+  const bool opens = text.starts_with("```") && text.find_first_of(" :[") != std::string_view::npos;
+  const bool closes = text.size() > 3 && text.ends_with("```");
+  if (opens || closes) {
+    if (opens) text.remove_prefix(3);
+    if (closes && text.size() >= 3) text.remove_suffix(3);
+    return text;
+  }
+  if (TakeLiteral(text, "|")) {
+    text = Trim(text);
+    if (text.ends_with('|')) text = Trim(text.substr(0, text.size() - 1));
+  }
+  if (text.size() < 2 || !text.starts_with('`') || !text.ends_with('`') || text.starts_with("``")) return line;
+  return text.substr(1, text.size() - 2);
+}
+
+size_t BlockIndent(std::string_view line) { return line.starts_with("    ") ? 4 : line.starts_with('\t') ? 1 : 0; }
+
+// Runs over lines and tells what each loses at its front: blocks begin behind an empty line, with a log's line.
+class BlockFinder {
+ public:
+  size_t Indent(std::string_view line) {
+    if (IsBlank(line)) {
+      after_blank_ = true;
+      return 0;
+    }
+    const size_t indent = BlockIndent(line);
+    const bool begins = after_blank_ && indent > 0 && LooksLikeLineBegin(line.substr(indent));
+    inside_ = indent > 0 && (inside_ || begins);
+    after_blank_ = false;
+    return inside_ ? indent : 0;
+  }
+
+ private:
+  bool after_blank_ = true, inside_ = false;
+};
+
+// The length of a colour code whose escape character was lost on the way, or written out: "[36m", "^[[36m",
+// "\\x1b[36m", "\\u001b[0m"; 0 where there is none. A real escape is left to the readers.
+size_t LostColourLength(std::string_view text) {
+  size_t lead = 0;
+  for (const std::string_view escape : {"^[", "\\x1b", "\\033", "\\u001b", "\\e", "\xe2\x90\x9b", "\xef\xbf\xbd"})
+    if (text.starts_with(escape) && text.substr(escape.size()).starts_with('[')) lead = escape.size();
+  if (text.size() <= lead || text[lead] != '[') return 0;
+  const size_t end = text.find_first_not_of("0123456789;", lead + 1);
+  if (end == std::string_view::npos || end == lead + 1 || end - lead > 12 || text[end] != 'm') return 0;
+  return end + 1;
+}
+
+bool HasLostColours(std::string_view bytes) {
+  for (const std::string_view reset : {"[0m", "[39m"})
+    for (size_t at = bytes.find(reset); at != std::string_view::npos; at = bytes.find(reset, at + 1))
+      if (at == 0 || bytes[at - 1] != '\x1b') return true;
+  return false;
+}
+
+std::string WithoutLostColours(std::string_view line) {
+  std::string text;
+  for (size_t at = 0; at < line.size();) {
+    const size_t length = at > 0 && line[at - 1] == '\x1b' ? 0 : LostColourLength(line.substr(at));
+    if (length == 0) text += line[at++];
+    at += length;
+  }
+  return text;
+}
+
+// "   12\ttext", "12 | text": the number of the line as an editor or cat -n shows it. "12: text" is a task of srun.
+bool TakeLineNumber(std::string_view& line, int64_t* number) {
+  std::string_view rest = line;
+  SkipBlanks(rest);
+  if (!TakeNumber(rest, number)) return false;
+  if (!TakeLiteral(rest, "\t") && !TakeLiteral(rest, " | ")) return false;
+  line = rest;
+  return true;
+}
+
+bool IsNumbered(const std::vector<std::string_view>& lines) {
+  size_t filled = 0, in_order = 0;
+  int64_t before = -1;
+  for (std::string_view line : lines) {
+    if (IsBlank(line)) continue;
+    ++filled;
+    int64_t number = -2;
+    if (TakeLineNumber(line, &number) && number == before + 1) ++in_order;
+    before = number >= 0 ? number : before + 1;
+  }
+  return filled >= 4 && in_order + 1 >= filled;  // of the first nothing can be said
+}
+
+bool IsIndented(const std::vector<std::string_view>& lines) {
+  BlockFinder blocks;
+  return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
+    return blocks.Indent(line) > 0 || WithoutCell(line).data() != line.data();
+  });
+}
+
+}  // namespace
+
+std::string_view Name(Paste paste) {
+  switch (paste) {
+    case Paste::none: return "none";
+    case Paste::quoted: return "a quotation";
+    case Paste::escaped: return "HTML";
+    case Paste::indented: return "Markdown";
+    case Paste::coloured: return "colour codes that lost their escape";
+    case Paste::numbered: return "numbered lines";
+    case Paste::wrapped: return "lines that were cut at one width";
+  }
+  return "";
+}
+
+Paste FindPaste(std::string_view bytes) {
+  if (bytes.empty() || bytes.size() > kMostPasted || bytes.find('\0') != std::string_view::npos) return Paste::none;
+  const std::vector<std::string_view> lines = LinesOf(bytes);
+  size_t filled = 0, quoted = 0;
+  for (const std::string_view line : lines) {
+    filled += !IsBlank(line);
+    quoted += line.starts_with('>') && !line.starts_with(">>>");
+  }
+  if (quoted * 5 >= filled * 2 && quoted > 0) return Paste::quoted;
+  if (IsEscaped(bytes)) return Paste::escaped;
+  if (HasLostColours(bytes)) return Paste::coloured;
+  if (IsNumbered(lines)) return Paste::numbered;
+  if (IsIndented(lines)) return Paste::indented;
+  return IsWrapped(lines) ? Paste::wrapped : Paste::none;
+}
+
+std::string UndoPaste(std::string_view bytes, Paste paste) {
+  const std::vector<std::string_view> lines = LinesOf(bytes);
+  if (paste == Paste::wrapped) return JoinWrapped(lines);
+  std::string text;
+  text.reserve(bytes.size());
+  BlockFinder blocks;
+  for (const std::string_view line : lines) {
+    if (paste == Paste::quoted) text += WithoutQuoteMarks(line);
+    if (paste == Paste::escaped) text += Unescaped(line);
+    if (paste == Paste::indented) text += WithoutCell(line.substr(blocks.Indent(line)));
+    if (paste == Paste::coloured) text += WithoutLostColours(line);
+    if (paste == Paste::numbered) {
+      std::string_view rest = line;
+      int64_t number = 0;
+      TakeLineNumber(rest, &number);
+      text += rest;
+    }
+    if (paste == Paste::none) text += line;
+    text += '\n';
+  }
+  if (!bytes.ends_with('\n') && !text.empty()) text.pop_back();  // the last line is cut, and still is
+  return text;
+}
+
+}  // namespace tacet

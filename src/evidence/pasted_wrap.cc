@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/pasted_wrap.h"
+
+#include <algorithm>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kNarrowest = 60, kWidest = 250;  // of a terminal or a mail
+constexpr size_t kWidestByWords = 100;
+
+bool IsEmptyLine(std::string_view line) { return Trim(line).empty(); }
+
+bool IsRuler(std::string_view line) { return line.find_first_not_of(line.substr(0, 1)) == std::string_view::npos; }
+
+std::string_view FirstWord(std::string_view line) { return line.substr(0, line.find(' ')); }
+
+// Is `next` the rest of `line`, as far as the two of them show it?
+bool MayGoOn(std::string_view line, std::string_view next) {
+  if (line.empty() || IsEmptyLine(next) || IsRuler(line) || next.starts_with("  ") || next.starts_with('\t'))
+    return false;
+  // Lines of one kind begin alike: "step 10 ..." and "step 20 ...".
+  if (line.size() >= 3 && next.starts_with(line.substr(0, 3))) return false;
+  return !LooksLikeLineBegin(next);
+}
+
+// A terminal cuts at one width: every line that goes on has exactly that many characters.
+bool GoesOnAtWidth(std::string_view line, std::string_view next, size_t width) {
+  return line.size() == width && MayGoOn(line, next);
+}
+
+// A mail cuts before the word that would not fit.
+bool GoesOnAtWord(std::string_view line, std::string_view next, size_t width) {
+  return line.size() * 2 > width && line.size() + 1 + FirstWord(next).size() > width && MayGoOn(line, next);
+}
+
+struct Wrap {
+  size_t width = 0;  // 0: not wrapped
+  bool at_words = false;
+};
+
+Wrap FindWrap(const std::vector<std::string_view>& lines) {
+  size_t width = 0;
+  for (const std::string_view line : lines) width = std::max(width, line.size());
+  if (width < kNarrowest || width > kWidest || lines.size() < 2) return {};
+  size_t full = 0, joined = 0, by_word = 0, loose = 0;
+  bool before_blank = false;
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    const bool at_width = GoesOnAtWidth(lines[i], lines[i + 1], width);
+    full += lines[i].size() == width && !IsRuler(lines[i]);
+    joined += at_width;
+    before_blank = before_blank || (at_width && lines[i + 1].starts_with(' '));
+    if (GoesOnAtWord(lines[i], lines[i + 1], width))
+      ++by_word;
+    else if (!IsEmptyLine(lines[i + 1]) && !LooksLikeLineBegin(lines[i + 1]))
+      ++loose;
+  }
+  const bool of_a_log = std::any_of(lines.begin(), lines.end(), [](auto line) { return LooksLikeLineBegin(line); });
+  if (!of_a_log) return {};
+  // A terminal cuts inside words and before blanks; a mail does neither, and its lines differ in length.
+  const bool by_words = width <= kWidestByWords && by_word >= 3 && loose * 9 <= by_word && !before_blank;
+  if (by_words && by_word > joined) return {width, true};
+  // One line of 80 may be chance, but not where it is the usual width of a terminal.
+  if (joined * 4 >= full * 3 && (joined >= 2 || (joined == 1 && width == 80))) return {width, false};
+  if (by_words) return {width, true};
+  return {};
+}
+
+bool EndsInError(std::string_view word) {
+  return word.ends_with("Error") || word.ends_with("Exception") || word.ends_with("Interrupt");
+}
+
+}  // namespace
+
+bool LooksLikeLineBegin(std::string_view line) {
+  if (line.size() < 3) return false;
+  const std::string_view head = line.substr(0, 200);
+  const char c = line[0];
+  const auto digit = [](char d) { return d >= '0' && d <= '9'; };
+  if (c == '[' || c == '(' || c == '{' || c == '<') {
+    return line.starts_with("[rank") || line.starts_with("[pod/") || line.starts_with("[20") || digit(line[1]) ||
+           (c == '[' && (line[1] == ' ' || ((line[1] == 'E' || line[1] == 'W' || line[1] == 'I' || line[1] == 'F') &&
+                                            (line[2] == ' ' || digit(line[2]))))) ||
+           line.starts_with("[default") || line.starts_with("[trainer") || Contains(head, "pid=") || c == '{';
+  }
+  if (Contains(head, " NCCL INFO ") || Contains(head, " NCCL WARN ")) return true;
+  for (const std::string_view begin : {"  File \"",
+                                       "Traceback (most recent",
+                                       "NVRM: ",
+                                       "srun: ",
+                                       "slurmstepd",
+                                       "terminate called",
+                                       "WARNING",
+                                       "ERROR",
+                                       "INFO",
+                                       "NCCL version",
+                                       "RCCL version",
+                                       "frame #",
+                                       "Last error:",
+                                       "ncclRemote",
+                                       "ncclSystem",
+                                       "ncclInternal",
+                                       "ncclInvalid",
+                                       "ncclUnhandled",
+                                       "Exception raised from",
+                                       "Memory cgroup out",
+                                       "Out of memory:",
+                                       "====",
+                                       "----"})
+    if (line.starts_with(begin)) return true;
+  if (line.size() > 8 && line.starts_with("20") && line[4] == '-' && line[7] == '-') return true;
+  if ((c == 'E' || c == 'W' || c == 'I' || c == 'F') && line.size() > 6 && digit(line[1]) && digit(line[4]) &&
+      line[5] == ' ')
+    return true;
+  const size_t colon = head.find(':');
+  return colon != std::string_view::npos && EndsInError(line.substr(0, colon)) &&
+         line.substr(0, colon).find(' ') == std::string_view::npos;
+}
+
+bool IsWrapped(const std::vector<std::string_view>& lines) { return FindWrap(lines).width > 0; }
+
+std::string JoinWrapped(const std::vector<std::string_view>& lines) {
+  const Wrap wrap = FindWrap(lines);
+  std::string text;
+  size_t owed = 0;  // newlines of the lines that were joined: what follows keeps its number
+  for (size_t i = 0; i < lines.size(); ++i) {
+    text += lines[i];
+    const bool more = i + 1 < lines.size();
+    const bool goes_on = more && (wrap.at_words ? GoesOnAtWord(lines[i], lines[i + 1], wrap.width)
+                                                : GoesOnAtWidth(lines[i], lines[i + 1], wrap.width));
+    if (goes_on) {
+      if (wrap.at_words && !lines[i].ends_with(' ')) text += ' ';
+      ++owed;
+      continue;
+    }
+    text.append(owed + 1, '\n');
+    owed = 0;
+  }
+  return text;
+}
+
+}  // namespace tacet

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/text_layers.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/line_reader.h"
+#include "evidence/csv_log.h"
+#include "evidence/format.h"
+#include "evidence/log_envelope.h"
+#include "evidence/pasted_text.h"
+#include "evidence/shipper_head.h"
+
+namespace tacet {
+namespace {
+
+// Several pods or services in one text are told apart by a label that the readers of lines know.
+TextLayer TakeOffHeads(std::string_view bytes, ShipperHead head, size_t most) {
+  TextLayer layer{.name = Name(head)};
+  ShippedLine shipped;
+  std::string first;
+  bool several = false;
+  std::string_view line;
+  for (LineReader look(bytes.substr(0, kPrefixBytes)); look.Next(&line) && !several;) {
+    if (!TakeShippedLine(line, head, &shipped) || shipped.source.empty()) continue;
+    several = !first.empty() && first != shipped.source;
+    first = std::move(shipped.source);
+  }
+  LineReader reader(bytes);
+  while (reader.Next(&line)) {
+    if (layer.text.size() + line.size() > most) {
+      layer.limited = true;
+      break;
+    }
+    if (!TakeShippedLine(line, head, &shipped)) {
+      layer.text += line;
+    } else {
+      if (several && !shipped.source.empty() && head != ShipperHead::hydra)
+        layer.text += "[pod/" + shipped.source + "/x] ";
+      // One line for one: a record that holds several would move the rest.
+      std::replace(shipped.text.begin(), shipped.text.end(), '\n', ' ');
+      layer.text += shipped.text;
+    }
+    layer.text += '\n';
+  }
+  return layer;
+}
+
+}  // namespace
+
+bool HasLayer(std::string_view prefix) {
+  return FindEnvelope(prefix) != Envelope::none || FindShipperHead(prefix) != ShipperHead::none || IsCsvLog(prefix) ||
+         FindPaste(prefix) != Paste::none;
+}
+
+std::optional<TextLayer> TakeOffLayer(std::string_view bytes, size_t most) {
+  const std::string_view prefix = bytes.substr(0, kPrefixBytes);
+  if (const Envelope envelope = FindEnvelope(prefix); envelope != Envelope::none) {
+    Unwrapped inner = TakeOutOfEnvelope(bytes, envelope, most);
+    return TextLayer{std::move(inner.text), Name(envelope), inner.limited};
+  }
+  if (const ShipperHead head = FindShipperHead(prefix); head != ShipperHead::none)
+    return TakeOffHeads(bytes, head, most);
+  if (IsCsvLog(prefix)) return TextLayer{TakeCsvLines(bytes, most), "a table of a log store", bytes.size() > most};
+  if (bytes.size() > kMostPasted) return std::nullopt;
+  const Paste paste = FindPaste(prefix);
+  if (paste == Paste::none) return std::nullopt;
+  return TextLayer{UndoPaste(bytes, paste), Name(paste), false};
+}
+
+void CiteOuterText(std::string_view outer, Fragment& fragment) {
+  std::vector<uint64_t> begins;
+  LineReader reader(outer);
+  for (std::string_view line; reader.Next(&line);) begins.push_back(reader.offset());
+  const auto begin_of = [&](uint32_t line, uint64_t otherwise) {
+    return line >= 1 && line <= begins.size() ? begins[line - 1] : otherwise;
+  };
+  for (Event& event : fragment.events) event.source.offset = begin_of(event.source.line, event.source.offset);
+  for (CallStream& stream : fragment.streams)
+    for (Call& call : stream.calls) call.offset = begin_of(call.line, call.offset);
+  for (Diagnostic& diagnostic : fragment.diagnostics)
+    diagnostic.source.offset = begin_of(diagnostic.source.line, diagnostic.source.offset);
+}
+
+}  // namespace tacet

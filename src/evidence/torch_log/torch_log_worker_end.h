@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "evidence/torch_log/torch_log_line.h"
+
+namespace tacet {
+
+// Ray, Lightning, MosaicML, accelerate, Open MPI, PALS and Kubernetes about a worker that ended.
+LineUse ReadWorkerEnd(const LogLine& line, RecordList& out);
+
+// Errors of libraries that stand in NCCL's place (HCCL, oneCCL, RCCL under ROCm), and Horovod's.
+LineUse ReadOtherLibrary(const LogLine& line, RecordList& out);
+
+// Horovod's list of ranks that have not submitted a tensor, some lines long.
+class StallReader {
+ public:
+  LineUse Read(const LogLine& line, RecordList& out);
+
+ private:
+  TorchLogRecord* report_ = nullptr;  // the ranks follow
+};
+
+}  // namespace tacet

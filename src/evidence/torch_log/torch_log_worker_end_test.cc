@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_worker_end.h"
+
+#include "evidence/torch_log/torch_log_test_file.h"
+
+namespace tacet {
+namespace {
+
+Event EndOf(std::string_view line) {
+  return OneEvent(ReadText(std::string(line) + "\n", "out.txt"), EventKind::process_exited);
+}
+
+TEST(WorkerEnd, IsToldByManyLaunchers) {
+  EXPECT_EQ(EndOf("Global rank 9 (PID 1822) exited with code 1").rank.value, 9);
+  EXPECT_EQ(EndOf("ERROR:composer.cli.launcher:Rank 4 crashed with exit code -9.").value, -9);
+  EXPECT_EQ(EndOf("[rank: 0] Child process with PID 20114 terminated with code -11. Forcefully terminating").pid,
+            20114);
+  EXPECT_EQ(EndOf("subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.").value, -9);
+  EXPECT_EQ(EndOf("subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 3.").value, 3);
+  EXPECT_EQ(EndOf("MPI_ABORT was invoked on rank 12 in communicator MPI_COMM_WORLD").rank.value, 12);
+}
+
+TEST(WorkerEnd, BySigtermIsTheLaunchersDoing) {
+  const Fragment fragment = ReadText("Global rank 0 (PID 511) exited with code -15\n", "out.txt");
+  EXPECT_TRUE(EventsOf(fragment, EventKind::process_exited).empty());
+  EXPECT_EQ(OneEvent(fragment, EventKind::process_killed).rank.value, 0);
+}
+
+TEST(WorkerEnd, OfAPodIsATableOrAReasonAndNoMention) {
+  for (const char* line : {"llm-worker-1   0/1   OOMKilled   0   3h12m\n", "      Reason:       OOMKilled\n"})
+    EXPECT_EQ(EventsOf(ReadText(line, "a"), EventKind::oom_kill).size(), 1u) << line;
+  EXPECT_TRUE(EventsOf(ReadText("watch out for OOMKilled pods\n", "a"), EventKind::oom_kill).empty());
+}
+
+TEST(WorkerEnd, WhatALauncherQuotesIsTheRanksOwn) {
+  const Fragment fragment = ReadText(
+      "----------Begin global rank 9 STDERR----------\n"
+      "Traceback (most recent call last):\n"
+      "  File \"/a/train.py\", line 3, in main\n"
+      "ValueError: no\n"
+      "----------End global rank 9 STDERR----------\n",
+      "out.txt");
+  EXPECT_EQ(RankOf(fragment, OneEvent(fragment, EventKind::exception)).value, 9);
+}
+
+TEST(StalledTensors, NameTheRanksThatDidNotCome) {
+  const Fragment now = ReadText(
+      "are waiting for remainder of ranks for more than 60 seconds.\nMissing ranks:\n3: [grads_17, grads_18 ...]\n5: "
+      "[x]\n",
+      "out.txt");
+  EXPECT_EQ(OneEvent(now, EventKind::desync_report).ranks, (std::vector<Rank>{Rank{3}, Rank{5}}));
+  const Fragment old =
+      ReadText("Stalled ops:\nAllreduce/x [missing ranks: 2, 5]\nAllreduce/y [missing ranks: 2, 5]\n", "o");
+  EXPECT_EQ(OneEvent(old, EventKind::desync_report).ranks, (std::vector<Rank>{Rank{2}, Rank{5}}));
+}
+
+TEST(OtherLibraries, HaveAWatchdogLikePyTorchs) {
+  for (const char* library : {"WorkHCCL", "WorkMCCL", "WorkXCCL", "WorkBKCL"}) {
+    const Fragment fragment = ReadText(
+        "[rank2]:[E1224 20:20:20.202000000 P.cpp:633] [Rank 2] Watchdog caught collective "
+        "operation timeout: " +
+            std::string(library) +
+            "(SeqNum=77, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran "
+            "for 600001 milliseconds before timing out.\n",
+        "out.txt");
+    EXPECT_EQ(OneEvent(fragment, EventKind::watchdog_timeout).seq, 77) << library;
+  }
+}
+
+TEST(OtherLibraries, TellErrorsInTheirOwnWords) {
+  for (const char* line :
+       {"RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64\n",
+        "2025:01:20-10:20:30:( 4123) |CCL_ERROR| atl_ofi.cpp:214 init: EXCEPTION: no ofi providers found\n"})
+    EXPECT_EQ(EventsOf(ReadText(line, "a"), EventKind::nccl_error).size(), 1u) << line;
+  EXPECT_EQ(OneEvent(ReadText("Memory access fault by GPU node-4 (Agent handle: 0x9c) on address 0x7f.\n", "a"),
+                     EventKind::cuda_error)
+                .subject,
+            "memory access fault");
+}
+
+TEST(BareErrors, AreTakenWithoutTheirTraceback) {
+  const Fragment tail = ReadText("  File \"/a/train.py\", line 3, in main\n    run()\nValueError: no\n", "a");
+  EXPECT_EQ(OneEvent(tail, EventKind::exception).code_line, 3u);
+  EXPECT_EQ(OneEvent(ReadText("ValueError: no\n", "a"), EventKind::exception).text, "no");
+  EXPECT_EQ(OneEvent(ReadText("ERROR 05-30 08:11:40 [core.py:515] ValueError: No available memory\n", "a"),
+                     EventKind::exception)
+                .subject,
+            "ValueError");
+  for (const char* line : {"Error: x\n", "no ValueError: here\n", "what is a ValueError:\n", "ValueErrors: 3\n"})
+    EXPECT_TRUE(EventsOf(ReadText(line, "a"), EventKind::exception).empty()) << line;
+}
+
+TEST(BareErrors, ThatTheJobSurvivedAreDropped) {
+  const Fragment fragment = ReadText("step 10 loss 3\nValueError: bad sample\nstep 11 loss 3\nstep 12 loss 3\n", "a");
+  EXPECT_TRUE(EventsOf(fragment, EventKind::exception).empty());
+}
+
+}  // namespace
+}  // namespace tacet
