@@ -110,13 +110,15 @@ class Deploy(unittest.TestCase):
         if not os.path.exists(os.path.join(tools, "tacet")):
             os.symlink(TACET, os.path.join(tools, "tacet"))
         environment = {
-            "PATH": tools + ":" + os.environ["PATH"], "SLURM_JOB_ID": job, "TACET_BOX_DIR": self.stage.path("boxes"),
+            "PATH": tools + ":" + os.environ["PATH"], "SLURM_JOB_ID": job, "SLURM_JOB_UID": str(os.geteuid()), "TACET_BOX_DIR": self.stage.path("boxes"),
             "TACET_KEEP_DIR": self.stage.path("keep"), **more}
         done = run(os.path.join(DEPLOY, "slurm", script), env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
     def test_slurm_scripts_move_boxes_out_of_memory_and_forget_old_ones(self):
+        if os.geteuid() != 0:
+            self.skipTest("Slurm runs these scripts as root")
         self.slurm("prolog.sh", "31")
         self.assertEqual(os.stat(self.stage.path("boxes")).st_mode & 0o7777, 0o1777)
         self.stage.start_job(HOST, PLUGIN, "31", "--ranks", "2", "--steps", "30").wait(timeout=120)
@@ -130,9 +132,9 @@ class Deploy(unittest.TestCase):
         for job in ("31", "32", "../keep", "", "33", "34"):  # hostile, unset, unknown
             self.slurm("epilog.sh", job)
         self.assertEqual(os.listdir(self.stage.path("boxes")), ["34"])
-        self.assertEqual(sorted(os.listdir(self.stage.path("keep"))), ["31", "32", "other"])
-        self.assertEqual(os.listdir(self.stage.path("keep", "32")), [])
-        self.assertEqual(os.stat(self.stage.path("keep", "31")).st_mode & 0o777, 0o700)
+        self.assertEqual(sorted(os.listdir(self.stage.path("keep"))), ["31", "other"])
+        for file in glob.glob(self.stage.path("keep", "31", "*", "*.gz")):
+            self.assertEqual(os.stat(file).st_mode & 0o777, 0o400)
         diagnosed = run(TACET, "diagnose", "--format", "json", self.stage.path("keep", "31"))
         formats = [file["format"] for file in json.loads(diagnosed.stdout)["inputs"]]
         self.assertEqual(formats, ["black_box"] * 2, diagnosed.stderr)
