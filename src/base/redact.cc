@@ -13,7 +13,7 @@ namespace {
 bool MayBegin(std::string_view text, size_t at) {
   const char c = text[at];
   if (c == '=' || c == ':' || c == ' ' || c == '-') return true;
-  return IsWordCharacter(c) && (at == 0 || !IsWordCharacter(text[at - 1]));
+  return IsTokenCharacter(c) && (at == 0 || !IsTokenCharacter(text[at - 1]));
 }
 
 }  // namespace

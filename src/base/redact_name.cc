@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLongestName = 80;
 
-bool IsNameCharacter(char c) { return IsWordCharacter(c) || c == '-' || c == '.'; }
+bool IsNameCharacter(char c) { return IsTokenCharacter(c) || c == '-' || c == '.'; }
 
 // "AWS_SECRET_ACCESS_KEY", "secretAccessKey" and "--secret-access-key" have the same words.
 std::vector<std::string> WordsOf(std::string_view name) {

@@ -18,8 +18,8 @@ bool IsOf(Alphabet alphabet, char c) {
     case Alphabet::alphanumeric: return std::isalnum(byte) != 0;
     case Alphabet::upper: return std::isupper(byte) != 0 || std::isdigit(byte) != 0;
     case Alphabet::hex: return std::isxdigit(byte) != 0;
-    case Alphabet::word: return IsWordCharacter(c);
-    case Alphabet::url: return IsWordCharacter(c) || c == '-' || c == '.';
+    case Alphabet::word: return IsTokenCharacter(c);
+    case Alphabet::url: return IsTokenCharacter(c) || c == '-' || c == '.';
   }
   return false;
 }
@@ -81,7 +81,7 @@ std::optional<SecretSpan> ByPrefix(std::string_view text, size_t at) {
     const size_t end = EndOfRun(text, begin, shape.alphabet);
     const size_t length = end - begin;
     if (length < shape.least || (shape.most != 0 && length > shape.most)) continue;
-    if (shape.most != 0 && end < text.size() && IsWordCharacter(text[end])) continue;
+    if (shape.most != 0 && end < text.size() && IsTokenCharacter(text[end])) continue;
     // "sk-learn-pipelines-and-models" is a name: a key has a long piece of letters and digits.
     if (shape.alphabet == Alphabet::url && !IsMixed(text.substr(begin, length))) continue;
     size_t last = end;
@@ -95,7 +95,7 @@ std::optional<SecretSpan> ByPrefix(std::string_view text, size_t at) {
 std::optional<SecretSpan> JsonWebToken(std::string_view text, size_t at) {
   if (!text.substr(at).starts_with("eyJ")) return std::nullopt;
   const auto piece = [&](size_t from) {
-    while (from < text.size() && (IsWordCharacter(text[from]) || text[from] == '-')) ++from;
+    while (from < text.size() && (IsTokenCharacter(text[from]) || text[from] == '-')) ++from;
     return from;
   };
   const size_t header = piece(at);
@@ -138,7 +138,7 @@ std::optional<SecretSpan> WebHook(std::string_view text, size_t at) {
   constexpr std::string_view kHost = "hooks.slack.com/services/";
   if (!text.substr(at).starts_with(kHost)) return std::nullopt;
   size_t end = at + kHost.size();
-  while (end < text.size() && (IsWordCharacter(text[end]) || text[end] == '/')) ++end;
+  while (end < text.size() && (IsTokenCharacter(text[end]) || text[end] == '/')) ++end;
   return SecretSpan{at + kHost.size(), end, "Slack web hook"};
 }
 
@@ -168,7 +168,7 @@ std::optional<SecretSpan> FindSecretShape(std::string_view text, size_t at) {
     case 'e': return JsonWebToken(text, at);
     default: break;
   }
-  if (at > 0 && IsWordCharacter(text[at - 1])) return std::nullopt;
+  if (at > 0 && IsTokenCharacter(text[at - 1])) return std::nullopt;
   if (auto found = WebHook(text, at)) return found;
   return ByPrefix(text, at);
 }

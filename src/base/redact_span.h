@@ -19,7 +19,7 @@ std::optional<SecretSpan> FindSecretShape(std::string_view text, size_t at);
 // A secret by the name in front of it, if `at` is the '=' or ':' between the two, or the blank behind an option.
 std::optional<SecretSpan> FindNamedSecret(std::string_view text, size_t at);
 
-inline bool IsWordCharacter(char c) {
+inline bool IsTokenCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
