@@ -282,7 +282,7 @@ bool ParseJson(std::string_view text, JsonValue* out, bool* truncated) {
   if (first == JsonReader::Token::end || first == JsonReader::Token::error) return false;
   // A value takes a hundred bytes, and two characters of text are enough for one: the lists of the largest jobs have
   // room, a document made of commas has not.
-  size_t left = kFreeJsonValues + text.size() / 16;
+  size_t left = kFreeJsonValues + text.size() / 64;
   const bool whole = BuildValue(reader, first, &left, out);
   if (truncated) *truncated = !whole;
   return whole || reader.truncated() || !out->members.empty() || !out->items.empty();

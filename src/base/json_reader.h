@@ -79,7 +79,7 @@ struct JsonMember {
 };
 
 // False when the text is not JSON at all; a cut document gives what was complete and sets *truncated, and so does one with
-// more values than kFreeJsonValues and one for each 16 bytes.
+// more values than kFreeJsonValues and one for each 64 bytes.
 inline constexpr size_t kFreeJsonValues = size_t{1} << 18;
 bool ParseJson(std::string_view text, JsonValue* out, bool* truncated);
 

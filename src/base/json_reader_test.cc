@@ -262,7 +262,7 @@ TEST(ParseJson, BuildsNoMoreValuesThanTheTextIsLongEnoughFor) {
   EXPECT_TRUE(ParseJson(text, &value, &truncated));
   EXPECT_TRUE(truncated);
   EXPECT_GT(value.items.size(), kFreeJsonValues / 2);
-  EXPECT_LE(value.items.size(), kFreeJsonValues + text.size() / 16);
+  EXPECT_LE(value.items.size(), kFreeJsonValues + text.size() / 64);
 }
 
 }  // namespace

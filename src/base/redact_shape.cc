@@ -73,6 +73,23 @@ constexpr Shape kShapes[] = {
     {"dckr_pat_", Alphabet::url, 20, 0, "package registry token"},
 };
 
+// Without the end of a sentence.
+size_t LastOfSecret(std::string_view text, size_t begin, size_t end) {
+  while (end > begin && text[end - 1] == '.') --end;
+  return end;
+}
+
+// The beginning of a secret in a text that was cut behind it: "hf_AbCdEfGh1..." Nobody can tell its length any more.
+bool IsCutSecret(std::string_view text, size_t begin, size_t end) {
+  const size_t last = LastOfSecret(text, begin, end);
+  if (!text.substr(last).starts_with("...") || last - begin < 8) return false;
+  const std::string_view kept = text.substr(begin, last - begin);
+  const auto any = [&](int (*is)(int)) {
+    return std::any_of(kept.begin(), kept.end(), [&](char c) { return is(static_cast<unsigned char>(c)) != 0; });
+  };
+  return any(std::isdigit) || (any(std::isupper) && any(std::islower));
+}
+
 std::optional<SecretSpan> ByPrefix(std::string_view text, size_t at) {
   const std::string_view rest = text.substr(at);
   for (const Shape& shape : kShapes) {
@@ -80,13 +97,12 @@ std::optional<SecretSpan> ByPrefix(std::string_view text, size_t at) {
     const size_t begin = at + shape.prefix.size();
     const size_t end = EndOfRun(text, begin, shape.alphabet);
     const size_t length = end - begin;
+    if (IsCutSecret(text, begin, end)) return SecretSpan{at, LastOfSecret(text, begin, end), shape.kind};
     if (length < shape.least || (shape.most != 0 && length > shape.most)) continue;
     if (shape.most != 0 && end < text.size() && IsTokenCharacter(text[end])) continue;
     // "sk-learn-pipelines-and-models" is a name: a key has a long piece of letters and digits.
     if (shape.alphabet == Alphabet::url && !IsMixed(text.substr(begin, length))) continue;
-    size_t last = end;
-    while (last > begin && text[last - 1] == '.') --last;  // the end of a sentence
-    return SecretSpan{at, last, shape.kind};
+    return SecretSpan{at, LastOfSecret(text, begin, end), shape.kind};
   }
   return std::nullopt;
 }
@@ -128,6 +144,10 @@ std::optional<SecretSpan> UrlPassword(std::string_view text, size_t at) {
   const std::string_view authority = text.substr(begin, authority_end - begin);
   const size_t host = authority.rfind('@');
   const size_t colon = authority.find(':');
+  // Cut behind the password: https://user:passw...
+  const bool cut = host == std::string_view::npos && colon != std::string_view::npos && authority.ends_with("...");
+  if (cut && authority.find_first_not_of("0123456789.", colon + 1) != std::string_view::npos)
+    return SecretSpan{begin + colon + 1, begin + authority.size() - 3, "password in a URL"};
   if (host == std::string_view::npos || colon == std::string_view::npos || colon + 1 >= host) return std::nullopt;
   if (authority.substr(colon + 1).starts_with("[redacted")) return std::nullopt;
   return SecretSpan{begin + colon + 1, begin + host, "password in a URL"};

@@ -135,6 +135,17 @@ TEST(RedactSecrets, TakesOutSeveralSecretsOfOneLine) {
   EXPECT_EQ(redacted.kinds.size(), 3u);
 }
 
+TEST(RedactSecrets, TakesOutWhatIsLeftOfASecretThatWasCut) {
+  for (const auto& [text, left] :
+       {std::pair{"401 for " + Planted("hf_", "AbCdEfGhI") + "...", "401 for [redacted: Hugging Face token]..."},
+        std::pair{Planted("sk-", "proj-A1b2C3") + "...", "[redacted: API key]..."},
+        std::pair{Planted("AKIA", "IOSFODNN7") + "...", "[redacted: AWS access key]..."},
+        std::pair{std::string("clone https://bot:hunt..."), "clone https://bot:[redacted: password in a URL]..."}})
+    EXPECT_EQ(RedactSecrets(text).text, left);
+  for (const std::string_view text : {"hf_datasets...", "https://host:80...", "tcp://10.0.0.1:29500...", "sk-learn..."})
+    EXPECT_EQ(RedactSecrets(text).text, text);
+}
+
 TEST(RedactSecrets, TakesAnyBytes) {
   std::string all;
   for (int c = 0; c < 256; ++c) all += static_cast<char>(c);

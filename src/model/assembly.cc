@@ -24,6 +24,7 @@ namespace {
 
 template <typename T>
 void MoveAll(std::vector<T>& from, std::vector<T>& to) {
+  if (to.empty()) return to.swap(from);  // of a single large file nothing is held twice
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 

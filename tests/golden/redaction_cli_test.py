@@ -25,9 +25,8 @@ LOG = """Traceback (most recent call last):
     connect(url)
   File "/home/u/train.py", line 17, in connect
     raise RuntimeError(message)
-RuntimeError: login failed: password={password} token {token} key {cloud} at https://bot:{url}@git.example.org/x \
-(command: train.py --api-key {command} --lr 0.1; environment: WANDB_API_KEY={environment} NCCL_DEBUG=INFO) commit \
-3f786850e387550fdab836ed7e6dc881de23001b
+RuntimeError: 3f786850e387550fdab836ed7e6dc881de23001b login failed: password={password} token {token} key {cloud} at https://bot:{url}@git.example.org/x \
+(command: train.py --api-key {command} --lr 0.1; environment: WANDB_API_KEY={environment} NCCL_DEBUG=INFO)
 """.format(**SECRETS)
 
 
