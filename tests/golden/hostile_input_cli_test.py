@@ -151,6 +151,30 @@ class HostileInput(unittest.TestCase):
                 file.write(struct.pack("<QII", 1 << 26, 0, 0).ljust(256, b"\0"))
             file.write(bytes(32 * 192))
 
+    def test_files_of_nothing_but_the_shortest_records(self):
+        """A record takes more memory than its text. Where a format lets a few characters make one, their number is limited."""
+        size = 6_000_000
+        head = b"\x80\x02}q\x00(X\x07\x00\x00\x00versionq\x01X\x04\x00\x00\x002.10q\x02X\x07\x00\x00\x00entriesq\x03]q\x04("
+        records = {
+            "processes.log": ("a:{i}:1 [0] NCCL INFO x\n", ""),
+            "communicators.log": ("a:1:1 [0] NCCL INFO comm 0x{i:x} rank 0 nranks 2 cudaDev 0 busId 1 commId 0x{i:x} - Init COMPLETE\n", ""),
+            "threads.txt": ('Thread 1 (active): "M"\n    f (a.py:1)\n', "Process 1: python\nPython v3.11.2\n\n"),
+            "values.json": ("1,", '{"schemaVersion":1,"deviceProperties":[],"traceEvents":[],"distributedInfo":{"rank":0,"pg_config":['),
+        }
+        for name, (record, begin) in records.items():
+            path = self.write(name, begin)
+            with open(path, "a", encoding="ascii") as file:
+                for i in range(1, size // len(record)):
+                    file.write(record.replace("{i:x}", f"{i:x}").replace("{i}", str(i)))
+            cost = self.check(path)
+            self.assertLess(cost.cpu_seconds, 10, name)
+        for value in (b"N", b"}"):
+            path = self.write("nccl_trace_rank_0", head)
+            with open(path, "ab") as file:
+                for _ in range(size // 10000):
+                    file.write(value * 10000)
+            self.check(path)
+
     def test_where_no_thread_can_be_started(self):
         for i in range(12):
             self.write(f"files/rank{i}.log", INIT.format(n="16").replace("rank 3", f"rank {i}"))
