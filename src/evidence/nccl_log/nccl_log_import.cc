@@ -61,7 +61,7 @@ void NcclLogImport::Run() {
   Finish();
 }
 
-constexpr size_t kFreeProcesses = 16384, kBytesPerProcess = 256;
+constexpr size_t kFreeProcesses = 16384, kBytesPerProcess = 512;
 
 void NcclLogImport::TakeChunk(NcclLogChunk& chunk) {
   out_.bytes.ignored += chunk.ignored_bytes;
