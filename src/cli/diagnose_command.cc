@@ -78,7 +78,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
 
   const std::vector<std::string> missing = std::move(loaded->missing);
 
-  Report report = MakeReport(std::move(loaded->fragments), {.redact = !options->Has("--no-redact")});
+  Report report = MakeReport(std::move(loaded->fragments), {}, {.redact = !options->Has("--no-redact")});
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (!output->page.empty() && !WriteOutput(output->page, RenderHtml(report))) return kUsage;
   if (!WriteOutput(output->path, Render(report, *format, output->colour, output->verbose))) return kUsage;

@@ -24,9 +24,11 @@ class Redaction {
     for (T& one : list) (*this)(one);
   }
   void operator()(CitedEvidence& cited) { All(cited.file, cited.excerpt, cited.says); }
+  void operator()(ReportSubject& subject) { All(subject.host); }
   void operator()(ReportGroup& group) { All(group.name, group.description); }
   void operator()(ReportFinding& finding) {
-    All(finding.headline, finding.explanation, finding.evidence, finding.fix, finding.prevent, finding.job);
+    All(finding.headline, finding.explanation, finding.evidence, finding.fix, finding.prevent, finding.job,
+        finding.subjects);
     if (finding.group) (*this)(*finding.group);
   }
   void operator()(ReportInput& input) { All(input.file); }
@@ -64,8 +66,8 @@ class Redaction {
 
 void RedactReport(Report& report) {
   Redaction redact;
-  redact.All(report.verdict.headline, report.findings, report.jobs, report.ranks, report.waits, report.inputs,
-             report.diagnostics, report.cannot_tell, report.assumptions);
+  redact.All(report.verdict.headline, report.verdict.subjects, report.findings, report.jobs, report.ranks, report.waits,
+             report.inputs, report.diagnostics, report.cannot_tell, report.assumptions);
   if (std::string summary = redact.Summary(); !summary.empty()) report.assumptions.push_back(std::move(summary));
 }
 
