@@ -17,6 +17,8 @@ if(TACET_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+include(${CMAKE_CURRENT_LIST_DIR}/tacet_hardening.cmake)
+
 # With CMAKE_UNITY_BUILD (the presets release, deb and asan) the sources of a room are compiled a dozen at a time, on top of
 # one precompiled header for all rooms: a cold build is what newcomers and gates wait for. The preset dev has neither, so
 # that each source stands on its own includes and ccache serves every checkout.

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -40,13 +41,24 @@ int OpenOwnFolder(int base, const char* name) {
   return -1;
 }
 
-// Two users may run jobs of the same name.
+// Two users may run jobs of the same name, and one may take the names of another's jobs beforehand: numbers are tried,
+// so that the processes of a job share a folder, and at last a name that nobody can guess.
 int OpenJobFolder(int base, const char* job, char* chosen, size_t room) {
+  constexpr int kNumbers = 8, kGuesses = 4;
   CopyText(chosen, room, job);
-  const int fd = OpenOwnFolder(base, chosen);
-  if (fd >= 0) return fd;
-  snprintf(chosen, room, "%.60s.%u", job, static_cast<unsigned>(geteuid()));
-  return OpenOwnFolder(base, chosen);
+  int fd = OpenOwnFolder(base, chosen);
+  const auto uid = static_cast<unsigned>(geteuid());
+  for (int i = 0; fd < 0 && errno == EPERM && i < kNumbers; ++i) {
+    snprintf(chosen, room, i == 0 ? "%.50s.%u" : "%.50s.%u.%d", job, uid, i);
+    fd = OpenOwnFolder(base, chosen);
+  }
+  for (int i = 0; fd < 0 && errno == EPERM && i < kGuesses; ++i) {
+    uint32_t number = 0;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof number)) break;
+    snprintf(chosen, room, "%.50s.%u.%08x", job, uid, number);
+    fd = OpenOwnFolder(base, chosen);
+  }
+  return fd;
 }
 
 // An existing box is evidence of an earlier process with this pid, so it is left alone.

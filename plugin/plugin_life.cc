@@ -10,6 +10,7 @@
 
 #include "plugin/box_file.h"
 #include "plugin/box_identity.h"
+#include "plugin/bus_guard.h"
 #include "plugin/output/keeper.h"
 #include "plugin/record/tick_clock.h"
 
@@ -106,6 +107,7 @@ void MakeBox(int api_version, nccl::Logger logger) {
   LayOut(memory, g_storage);
   FillHeader(g_storage, api_version);
   if (memory.in_file) {
+    GuardBox(memory.memory, memory.bytes);
     char line[sizeof memory.path + 32];
     snprintf(line, sizeof line, "black box %s", memory.path);
     Log(logger, nccl::kLogInfo, line);

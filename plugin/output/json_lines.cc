@@ -6,6 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+
 #include "plugin/box_file.h"
 #include "plugin/output/text_buffer.h"
 
@@ -24,7 +27,7 @@ void JsonLines::Open(const OpenBox& box, const Settings& settings) {
   if (settings.json_dir[0] == 0) return;
   char host[64];
   CopyFileName(host, sizeof host, box.header->host);
-  snprintf(path_, sizeof path_, "%s/%s-pid%d.log", settings.json_dir, host, box.pid);
+  snprintf(path_, sizeof path_, "%s/%s-pid%d", settings.json_dir, host, box.pid);
   CopyText(dir_, sizeof dir_, settings.json_dir);
   min_bytes_ = settings.json_min_bytes;
 }
@@ -61,13 +64,34 @@ void JsonLines::Add(OpenBox& box, const FinishedOp& finished) {
   ++lines_;
 }
 
+// A file of our own, for our own eyes: what others put there in its place (a link, a file that they can read or write)
+// is passed by. One of an earlier process with this pid is continued.
+int JsonLines::OpenOwn() {
+  constexpr int kNames = 8;
+  for (int i = 0; i < kNames; ++i) {
+    char name[sizeof path_ + 16];
+    snprintf(name, sizeof name, i == 0 ? "%s.log" : "%s-%d.log", path_, i);
+    constexpr int kFlags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    int fd = open(name, kFlags | O_CREAT | O_EXCL, 0600);
+    if (fd >= 0 || errno != EEXIST) return fd;
+    fd = open(name, kFlags);
+    struct stat seen {};
+    const bool own = fd >= 0 && fstat(fd, &seen) == 0 && S_ISREG(seen.st_mode) && seen.st_uid == geteuid() &&
+                     seen.st_nlink == 1 && (seen.st_mode & 022) == 0;
+    if (own) return fd;
+    if (fd >= 0) close(fd);
+  }
+  errno = EEXIST;
+  return -1;
+}
+
 // What is written into a file that somebody has removed is lost without a word.
 bool JsonLines::Reopen(struct stat* seen) {
   const auto is_there = [&] { return fd_ >= 0 && fstat(fd_, seen) == 0 && seen->st_nlink > 0; };
   for (int attempt = 0; !is_there() && attempt < 2; ++attempt) {
     if (fd_ >= 0) close(fd_);
     if (attempt == 1) MakeFolders(dir_);
-    fd_ = open(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+    fd_ = OpenOwn();
   }
   return is_there() && S_ISREG(seen->st_mode);
 }

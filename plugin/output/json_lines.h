@@ -20,6 +20,7 @@ class JsonLines {
 
  private:
   bool Reopen(struct stat* seen);
+  int OpenOwn();
 
   char path_[768] = {}, dir_[512] = {};
   uint64_t min_bytes_ = 0;

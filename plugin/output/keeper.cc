@@ -154,6 +154,7 @@ void StartKeeper(OpenBox& box, const Settings& settings, const char* box_path) {
   g_siblings.Open(box, box_path);
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, SIGBUS);  // a thread that blocks what its own store raised is ended, with its process
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

@@ -48,7 +48,8 @@ JsonReader::Token JsonReader::ReadScalar() {
   const size_t begin = at_;
   while (at_ < text_.size()) {
     const char c = text_[at_];
-    if (c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == ':' || c == '"') break;
+    if (c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == ':' || c == '"')
+      break;
     ++at_;
   }
   raw_ = text_.substr(begin, at_ - begin);
@@ -227,8 +228,11 @@ double JsonValue::Double(double otherwise) const {
 }
 
 // Builds one value from the token just read. Recursion is bounded by the reader's own depth limit.
-static bool BuildValue(JsonReader& reader, JsonReader::Token token, JsonValue* out) {
+// `left` values may still be built.
+static bool BuildValue(JsonReader& reader, JsonReader::Token token, size_t* left, JsonValue* out) {
   using Token = JsonReader::Token;
+  if (*left == 0) return false;
+  --*left;
   out->offset = reader.offset();
   switch (token) {
     case Token::object_begin:
@@ -239,7 +243,7 @@ static bool BuildValue(JsonReader& reader, JsonReader::Token token, JsonValue* o
         if (token != Token::key) return false;
         std::string name = reader.String();
         JsonValue value;
-        const bool whole = BuildValue(reader, reader.Next(), &value);
+        const bool whole = BuildValue(reader, reader.Next(), left, &value);
         if (whole || value.is_object() || value.is_array()) out->members.push_back({std::move(name), std::move(value)});
         if (!whole) return false;
       }
@@ -249,7 +253,7 @@ static bool BuildValue(JsonReader& reader, JsonReader::Token token, JsonValue* o
         token = reader.Next();
         if (token == Token::array_end) return true;
         JsonValue value;
-        if (!BuildValue(reader, token, &value)) {
+        if (!BuildValue(reader, token, left, &value)) {
           if (value.is_object() || value.is_array()) out->items.push_back(std::move(value));
           return false;
         }
@@ -276,7 +280,10 @@ bool ParseJson(std::string_view text, JsonValue* out, bool* truncated) {
   JsonReader reader(text);
   const JsonReader::Token first = reader.Next();
   if (first == JsonReader::Token::end || first == JsonReader::Token::error) return false;
-  const bool whole = BuildValue(reader, first, out);
+  // A value takes a hundred bytes, and two characters of text are enough for one: the lists of the largest jobs have
+  // room, a document made of commas has not.
+  size_t left = kFreeJsonValues + text.size() / 64;
+  const bool whole = BuildValue(reader, first, &left, out);
   if (truncated) *truncated = !whole;
   return whole || reader.truncated() || !out->members.empty() || !out->items.empty();
 }

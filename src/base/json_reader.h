@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -77,7 +78,9 @@ struct JsonMember {
   JsonValue value;
 };
 
-// False when the text is not JSON at all; a cut document gives what was complete and sets *truncated.
+// False when the text is not JSON at all; a cut document gives what was complete and sets *truncated, and so does one with
+// more values than kFreeJsonValues and one for each 64 bytes.
+inline constexpr size_t kFreeJsonValues = size_t{1} << 18;
 bool ParseJson(std::string_view text, JsonValue* out, bool* truncated);
 
 }  // namespace tacet

@@ -253,5 +253,17 @@ TEST(ParseJson, FindsTheFirstOfDuplicateKeys) {
   EXPECT_EQ(value.members.size(), 2u);
 }
 
+TEST(ParseJson, BuildsNoMoreValuesThanTheTextIsLongEnoughFor) {
+  std::string text = "[";
+  for (size_t i = 0; i < 2 * kFreeJsonValues; ++i) text += "1,";
+  text += "1]";
+  JsonValue value;
+  bool truncated = false;
+  EXPECT_TRUE(ParseJson(text, &value, &truncated));
+  EXPECT_TRUE(truncated);
+  EXPECT_GT(value.items.size(), kFreeJsonValues / 2);
+  EXPECT_LE(value.items.size(), kFreeJsonValues + text.size() / 64);
+}
+
 }  // namespace
 }  // namespace tacet

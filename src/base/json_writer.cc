@@ -90,7 +90,13 @@ void JsonWriter::AppendQuoted(std::string& out, std::string_view value) {
       out += static_cast<char>(c);
       ++i;
     } else if (const size_t length = Utf8SequenceLength(value, i); length > 0) {
-      out.append(value.substr(i, length));
+      // As text, not as an escape of JSON: whoever shows the string shows it, too.
+      if (const uint32_t invisible = InvisibleCharacter(value, i, length); invisible != 0) {
+        out += '\\';
+        AppendVisibly(out, invisible);
+      } else {
+        out.append(value.substr(i, length));
+      }
       i += length;
     } else {
       out += "\\ufffd";

@@ -74,5 +74,11 @@ TEST(JsonWriter, AnythingQuotedReadsBack) {
   EXPECT_EQ(reader.String().substr(0, 128), all.substr(0, 128));
 }
 
+TEST(JsonWriter, ShowsInvisibleCharactersAsText) {
+  std::string out;
+  JsonWriter::AppendQuoted(out, "flip\xe2\x80\xae.gpj \xf3\xa0\x81\x81 caf\xc3\xa9");
+  EXPECT_EQ(out, "\"flip\\\\u202e.gpj \\\\u{e0041} caf\xc3\xa9\"");
+}
+
 }  // namespace
 }  // namespace tacet

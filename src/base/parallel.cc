@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tacet {
@@ -21,6 +25,37 @@ bool TakeIdleCore() {
   return false;
 }
 
+// Starts one more thread for the work, if the system has one: a limit on processes or memory must not end the program.
+template <typename Work>
+bool StartHelper(std::vector<std::thread>& pool, Work work) {
+  try {
+    pool.emplace_back(std::move(work));
+    return true;
+  } catch (const std::exception&) {
+    --helpers_at_work;
+    return false;
+  }
+}
+
+// The first exception of several threads.
+class FirstFailure {
+ public:
+  void Take() {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    failed_ = true;
+  }
+  bool failed() const { return failed_; }
+  void Rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
+};
+
 class InOrder {
  public:
   InOrder(size_t count, size_t window, const std::function<void(size_t)>& produce,
@@ -28,24 +63,38 @@ class InOrder {
       : count_(count), produce_(produce), consume_(consume), ready_(window, false) {}
 
   void Run() {
-    while (Step()) {
+    bool may_grow = true;
+    while (SafeStep()) {
       // A core may become idle at any time, as other files are done.
-      if (pool_.size() + 1 < ready_.size() && produced_ < count_ && TakeIdleCore())
-        pool_.emplace_back([this] {
-          while (Step()) {
+      if (may_grow && pool_.size() + 1 < ready_.size() && produced_ < count_ && TakeIdleCore())
+        may_grow = StartHelper(pool_, [this] {
+          while (SafeStep()) {
           }
           --helpers_at_work;
         });
     }
     for (auto& thread : pool_) thread.join();
+    failure_.Rethrow();
   }
 
  private:
+  bool SafeStep() {
+    try {
+      return Step();
+    } catch (...) {
+      failure_.Take();
+      // Under the mutex, so that nobody who has just looked goes to sleep without seeing it.
+      const std::lock_guard lock(mutex_);
+      changed_.notify_all();
+      return false;
+    }
+  }
+
   // Does whatever can be done now, or waits until something can. False when all is done.
   bool Step() {
     std::unique_lock lock(mutex_);
     const size_t window = ready_.size();
-    if (consumed_ == count_) return false;
+    if (consumed_ == count_ || failure_.failed()) return false;
     if (!consuming_ && ready_[consumed_ % window]) {
       consuming_ = true;
       lock.unlock();
@@ -77,6 +126,7 @@ class InOrder {
   std::atomic<size_t> produced_{0}, consumed_{0};  // changed under the mutex only
   bool consuming_ = false;
   std::vector<std::thread> pool_;
+  FirstFailure failure_;
 };
 
 }  // namespace
@@ -87,19 +137,26 @@ void ParallelFor(size_t count, unsigned threads, const std::function<void(size_t
   if (threads == 0) threads = CoreCount();
   const size_t workers = std::min<size_t>(threads, count);
   std::atomic<size_t> next{0};
-  auto loop = [&] {
-    for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) work(i);
+  FirstFailure failure;
+  const auto loop = [&] {
+    try {
+      for (size_t i = next.fetch_add(1); i < count && !failure.failed(); i = next.fetch_add(1)) work(i);
+    } catch (...) {
+      failure.Take();
+    }
   };
   std::vector<std::thread> pool;
-  for (size_t i = 1; i < workers; ++i) {
+  bool more = true;
+  for (size_t i = 1; i < workers && more; ++i) {
     ++helpers_at_work;
-    pool.emplace_back([&] {
+    more = StartHelper(pool, [&] {
       loop();
       --helpers_at_work;
     });
   }
   if (count > 0) loop();
   for (auto& thread : pool) thread.join();
+  failure.Rethrow();
 }
 
 void ParallelInOrder(size_t count, size_t window, const std::function<void(size_t)>& produce,

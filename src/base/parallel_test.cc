@@ -2,10 +2,15 @@
 #include "base/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <new>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -68,6 +73,54 @@ TEST(ParallelInOrder, WorksInsideParallelFor) {
         50, 4, [&](size_t i) { slots[i % 4] = i; }, [&](size_t i) { sums[file] += slots[i % 4]; });
   });
   for (const size_t sum : sums) EXPECT_EQ(sum, 1225u);
+}
+
+TEST(ParallelFor, ThrowsAtItsCallerWhatAThreadThrew) {
+  for (const unsigned threads : {1u, 2u, 8u}) {
+    std::atomic<int> done{0};
+    const auto work = [&](size_t i) {
+      if (i == 3) throw std::runtime_error("no memory for file 3");
+      ++done;
+    };
+    try {
+      ParallelFor(200, threads, work);
+      FAIL() << threads;
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "no memory for file 3");
+    }
+    EXPECT_LT(done, 200);
+  }
+}
+
+TEST(ParallelInOrder, ThrowsAtItsCallerWhatEitherStepThrew) {
+  for (const bool in_produce : {true, false}) {
+    const auto step = [&](bool here, size_t i) {
+      if (here && i == 40) throw std::bad_alloc();
+    };
+    EXPECT_THROW(ParallelInOrder(
+                     500, 8, [&](size_t i) { step(in_produce, i); }, [&](size_t i) { step(!in_produce, i); }),
+                 std::bad_alloc);
+  }
+}
+
+// The limit counts the threads of a user, and root has none: hence the child with another uid.
+TEST(ParallelFor, DoesAllTheWorkWhereNoThreadCanBeStarted) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const rlimit none{1, 1};
+    if (::setrlimit(RLIMIT_NPROC, &none) != 0 || (::getuid() == 0 && ::setuid(54321) != 0)) ::_exit(9);
+    std::atomic<int> done{0};
+    ParallelFor(100, 8, [&](size_t) { ++done; });
+    std::atomic<int> consumed{0};
+    ParallelInOrder(
+        100, 8, [](size_t) {}, [&](size_t) { ++consumed; });
+    ::_exit(done == 100 && consumed == 100 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(CoreCount, IsNeverZero) { EXPECT_GE(CoreCount(), 1u); }

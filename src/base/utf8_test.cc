@@ -57,10 +57,12 @@ TEST(EscapeForTerminal, ShowsEachByteOfAMalformedSequence) {
 TEST(EscapeForTerminal, ShowsCharactersThatTurnTheReadingOrder) {
   EXPECT_EQ(EscapeForTerminal("a\xe2\x80\xae"
                               "b"),
-            "a\\xe2\\x80\\xae"
+            "a\\u202e"
             "b")
       << "right-to-left override";
-  EXPECT_EQ(EscapeForTerminal("\xe2\x81\xa6"), "\\xe2\\x81\\xa6") << "isolate";
+  EXPECT_EQ(EscapeForTerminal("\xe2\x81\xa6"), "\\u2066") << "isolate";
+  EXPECT_EQ(EscapeForTerminal("a\xc2\xad\xe2\x80\x8b\xef\xbb\xbf"), "a\\u00ad\\u200b\\ufeff") << "nothing to see";
+  EXPECT_EQ(EscapeForTerminal("\xf3\xa0\x81\x81"), "\\u{e0041}") << "a tag";
 }
 
 }  // namespace

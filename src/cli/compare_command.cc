@@ -9,6 +9,7 @@
 #include "render/comparison_render.h"
 #include "render/profile_html.h"
 #include "report/benchmark_comparison.h"
+#include "report/redact_report.h"
 
 namespace tacet {
 namespace {
@@ -20,7 +21,7 @@ struct Side {
   bool timed = false;
 };
 
-Result<Side> ReadSide(const std::string& path, const LoadOptions& load) {
+Result<Side> ReadSide(const std::string& path, const LoadOptions& load, bool redact) {
   auto jobs = LoadAllJobs({path}, load);
   if (!jobs) return Error{path + ": " + jobs.error().message, jobs.error().hint};
   Side side;
@@ -42,6 +43,7 @@ Result<Side> ReadSide(const std::string& path, const LoadOptions& load) {
   options.threads = load.threads;
   side.profile = BuildProfile(*largest, options);
   side.profile.job = path;
+  if (redact) RedactProfile(side.profile);
   return side;
 }
 
@@ -84,6 +86,7 @@ int RunCompare(const std::vector<std::string>& arguments) {
                                             {"--threads", 'j', true},
                                             {"--max-file-mb", 0, true},
                                             {"--verbose", 'v', false},
+                                            {"--no-redact", 0, false},
                                             {"--color", 0, true}});
   if (!options) return Complain(options.error());
   if (options->rest().size() != 2)
@@ -102,9 +105,9 @@ int RunCompare(const std::vector<std::string>& arguments) {
   auto load = ReadLoadOptions(*options);
   if (!load) return Complain(load.error());
 
-  auto a = ReadSide(options->rest()[0], *load);
+  auto a = ReadSide(options->rest()[0], *load, !options->Has("--no-redact"));
   if (!a) return Complain(a.error());
-  auto b = ReadSide(options->rest()[1], *load);
+  auto b = ReadSide(options->rest()[1], *load, !options->Has("--no-redact"));
   if (!b) return Complain(b.error());
   auto compared = Compare(*a, *b, *thresholds);
   if (!compared) return Complain(compared.error());
@@ -143,6 +146,7 @@ of their sizes. Wrong results in B fail the comparison, however fast it is.
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N no file but a trace is unpacked beyond this (default 512); traces are streamed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
+      --no-redact     keep passwords, tokens and keys that the evidence holds; by default they are taken out
 
 Exit code: 0 no significant slowdown, 1 a significant slowdown, 2 wrong usage or nothing to compare, 3 a bug
 of ours.

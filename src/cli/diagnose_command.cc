@@ -57,6 +57,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
                                             {"--threads", 'j', true},
                                             {"--max-file-mb", 0, true},
                                             {"--verbose", 'v', false},
+                                            {"--no-redact", 0, false},
                                             {"--color", 0, true}});
   if (!options) return Complain(options.error());
   if (options->rest().empty())
@@ -80,7 +81,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
 
   const std::vector<std::string> missing = std::move(loaded->missing);
 
-  Report report = MakeReport(std::move(loaded->fragments));
+  Report report = MakeReport(std::move(loaded->fragments), {}, {.redact = !options->Has("--no-redact")});
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (!output->page.empty() && !WriteOutput(output->page, RenderHtml(report))) return kUsage;
   if (!WriteOutput(output->path, Render(report, *format, output->colour, output->verbose))) return kUsage;
@@ -110,6 +111,7 @@ and the fix. Give it the folders as they are; files it does not know are listed 
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N no file is unpacked beyond this (default 512)
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
+      --no-redact     keep passwords, tokens and keys that the evidence holds; by default they are taken out
 
 Exit code: 0 nothing above --fail-on, 1 findings, or a hang, crash or wrong numbers without a known culprit,
 2 wrong usage, a path that does not exist, nothing readable or nothing understood, 3 internal error.

@@ -13,6 +13,7 @@
 #include "render/profile_html.h"
 #include "render/profile_json.h"
 #include "render/profile_text.h"
+#include "report/redact_report.h"
 
 namespace tacet {
 namespace {
@@ -67,25 +68,13 @@ std::string Render(const std::vector<ProfileReport>& profiles, const std::string
 }
 
 int RunProfile(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(arguments, {{"--format", 'f', true},
-                                            {"--output", 'o', true},
-                                            {"--html", 0, true},
-                                            {"--explain", 0, false},
-                                            {"--params", 0, true},
-                                            {"--tokens", 0, true},
-                                            {"--layers", 0, true},
-                                            {"--heads", 0, true},
-                                            {"--head-dim", 0, true},
-                                            {"--hidden", 0, true},
-                                            {"--vocabulary", 0, true},
-                                            {"--sequence", 0, true},
-                                            {"--recompute", 0, false},
-                                            {"--peak-tflops", 0, true},
-                                            {"--peak-gbs", 0, true},
-                                            {"--threads", 'j', true},
-                                            {"--max-file-mb", 0, true},
-                                            {"--verbose", 'v', false},
-                                            {"--color", 0, true}});
+  auto options = Options::Parse(
+      arguments,
+      {{"--format", 'f', true},   {"--output", 'o', true},    {"--html", 0, true},        {"--explain", 0, false},
+       {"--no-redact", 0, false}, {"--params", 0, true},      {"--tokens", 0, true},      {"--layers", 0, true},
+       {"--heads", 0, true},      {"--head-dim", 0, true},    {"--hidden", 0, true},      {"--vocabulary", 0, true},
+       {"--sequence", 0, true},   {"--recompute", 0, false},  {"--peak-tflops", 0, true}, {"--peak-gbs", 0, true},
+       {"--threads", 'j', true},  {"--max-file-mb", 0, true}, {"--verbose", 'v', false},  {"--color", 0, true}});
   if (!options) return Complain(options.error());
   if (options->Has("--explain")) return WriteOutput("", RenderDefinitions(TerminalWidth())) ? kHealthy : kUsage;
   if (options->rest().empty())
@@ -106,6 +95,8 @@ int RunProfile(const std::vector<std::string>& arguments) {
   std::vector<ProfileReport> profiles;
   if (format != "perfetto" || !output->page.empty())
     for (const Incident& job : *jobs) profiles.push_back(BuildProfile(job, *model));
+  if (!options->Has("--no-redact"))
+    for (ProfileReport& profile : profiles) RedactProfile(profile);
   if (!output->page.empty() && !WriteOutput(output->page, RenderProfileHtml(profiles))) return kUsage;
   if (format == "perfetto") return WritePerfetto(output->path, *jobs) ? kHealthy : kUsage;
   const ProfileTextOptions text{.colour = output->colour, .width = TerminalWidth(), .verbose = output->verbose};
@@ -139,6 +130,7 @@ three changes that would gain most.
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N no file but a trace is unpacked beyond this (default 512); traces are streamed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
+      --no-redact     keep passwords, tokens and keys that the evidence holds; by default they are taken out
 
 Exit code: 0 done, 2 wrong usage or nothing to profile, 3 a bug of ours.
 

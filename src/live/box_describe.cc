@@ -139,9 +139,8 @@ FinishedOperation DescribeFinished(const BlackBox& box, const BoxState& state, c
   FinishedOperation finished;
   finished.box = &state;
   finished.op = &op;
-  for (size_t i = 0; i < box.comms.size(); ++i)
-    if (box.comms[i].comm.comm_id == op.comm_id && (finished.comm == nullptr || box.comms[i].slot == op.comm))
-      finished.comm = &state.comms[i];
+  if (const BlackBoxComm* comm = box.CommOf(op))
+    finished.comm = &state.comms[static_cast<size_t>(comm - box.comms.data())];
   const auto kind = op.kind <= box::Kind::recv ? static_cast<OpKind>(op.kind) : OpKind::unknown;
   static_assert(static_cast<int>(OpKind::recv) == static_cast<int>(box::Kind::recv));
   finished.kind = kind;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "model/job_split.h"
 #include "model/late_finish.h"
 #include "model/local_ranks.h"
+#include "model/rank_room.h"
 #include "model/timeline_merge.h"
 #include "model/vital_signs.h"
 
@@ -22,6 +24,7 @@ namespace {
 
 template <typename T>
 void MoveAll(std::vector<T>& from, std::vector<T>& to) {
+  if (to.empty()) return to.swap(from);  // of a single large file nothing is held twice
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
@@ -50,7 +53,7 @@ GroupIndex MapGroup(GroupIndex local, const std::vector<GroupIndex>& groups) {
 
 class JobBuilder {
  public:
-  explicit JobBuilder(Incident& incident) : incident_(incident), groups_(incident) {}
+  JobBuilder(Incident& incident, RankRoom& room) : incident_(incident), room_(room), groups_(incident) {}
 
   void Take(Fragment& fragment, const std::vector<uint32_t>& processes) {
     const auto file = static_cast<FileId>(incident_.files.size());
@@ -140,7 +143,7 @@ class JobBuilder {
 
   void Finish() {
     SettleWorldSize();
-    groups_.Finish();
+    groups_.Finish(room_);
     TieEventsToProcesses(incident_);
     RejectStaleStreams();
     MarkStreamsEndedByError();
@@ -171,6 +174,17 @@ class JobBuilder {
         for (const Rank rank : event.ranks)
           if (rank.value < (1 << 24)) size = std::max<int64_t>(size, rank.value + 1);
     incident_.world_size = size;
+    const auto seen = static_cast<int64_t>(incident_.process_of.size());
+    incident_.lists_world = size <= seen || (size <= INT32_MAX && room_.TakeRanks(size - seen));
+    if (!incident_.lists_world)
+      incident_.diagnostics.push_back(
+          {DiagnosticSeverity::warning,
+           "claimed-ranks",
+           "the job is said to have " + std::to_string(size) +
+               " ranks, more than so small an input can tell of; only " +
+               (seen == 1 ? "the rank that was seen is listed" : "the ranks that were seen are listed"),
+           {},
+           "name the files of more ranks if the job is that large"});
   }
 
   // The first call of the run that the newest dump is of: dumps whose times overlap are of one run. A dump that ends
@@ -245,6 +259,7 @@ class JobBuilder {
   }
 
   Incident& incident_;
+  RankRoom& room_;
   GroupJoin groups_;
 };
 
@@ -252,13 +267,16 @@ class JobBuilder {
 
 std::vector<Incident> Assemble(std::vector<Fragment> fragments, const Patience& patience) {
   std::vector<Incident> incidents;
+  uint64_t bytes = 0;
+  for (const Fragment& fragment : fragments) bytes += fragment.bytes.total;
+  RankRoom room(bytes);
   ShiftLocalRanks(fragments);
   for (JobPart& part : SplitJobs(fragments)) {
     Incident& incident = incidents.emplace_back();
     incident.label = part.label;
     incident.patience = patience;
     const SpeakerMap speakers = JoinSpeakers(fragments, part.members, incident);
-    JobBuilder builder(incident);
+    JobBuilder builder(incident, room);
     for (size_t m = 0; m < part.members.size(); ++m) builder.Take(fragments[part.members[m]], speakers[m]);
     builder.Finish();
   }

@@ -59,10 +59,11 @@ class EventTies {
 
   void Tie() {
     SetAsideOldEvents();
+    for (uint32_t i = 0; i < incident_.processes.size(); ++i) by_pid_.Add(incident_, i);
     for (Event& event : incident_.events) {
       if (event.rank.known()) continue;
       const std::string_view host = HostOf(event);
-      const uint32_t process = event.pid >= 0 ? FindByPid(incident_, event.pid, host) : kNobody;
+      const uint32_t process = event.pid >= 0 ? by_pid_.Find(incident_, event.pid, host) : kNobody;
       if (process != kNobody) {
         event.speaker = process;
         event.rank = incident_.processes[process].rank;
@@ -102,9 +103,15 @@ class EventTies {
                                   : event.speaker != kNobody ? std::string_view(incident_.processes[event.speaker].host)
                                                              : std::string_view();
     if (host.empty()) return;
-    std::set<Rank> there;
-    for (const Process& process : incident_.processes)
-      if (process.rank.known() && !process.host.empty() && HostsAgree(process.host, host)) there.insert(process.rank);
+    const auto [known, added] = ranks_on_.try_emplace(std::string(host));
+    // Hosts that only a hostile file can name by the thousand are not looked up one by one.
+    if (added && ranks_on_.size() <= kMostHosts)
+      for (const Process& process : incident_.processes)
+        if (process.rank.known() && !process.host.empty() && HostsAgree(process.host, host))
+          known->second.insert(process.rank);
+    const std::set<Rank>& there = known->second;
+    if (there.size() > ranks_left_) return;
+    ranks_left_ -= node ? there.size() : 0;
     if (node)
       event.ranks.assign(there.begin(), there.end());
     else if (there.size() == 1)
@@ -169,6 +176,10 @@ class EventTies {
   std::set<std::string> hosts_;
   std::map<int64_t, std::map<std::string, std::set<Rank>>> on_bus_;
   std::map<FileId, std::string> host_of_file_;
+  PidIndex by_pid_;
+  static constexpr size_t kMostHosts = 4096;
+  std::map<std::string, std::set<Rank>> ranks_on_;  // by host, as asked for
+  size_t ranks_left_ = size_t{1} << 20;             // that events of nodes may list, all together
 };
 
 }  // namespace

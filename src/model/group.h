@@ -9,12 +9,22 @@
 
 namespace tacet {
 
+// Who holds one place of a group.
+struct GroupPlace {
+  GroupRank place;
+  Rank rank;
+  friend constexpr auto operator<=>(GroupPlace, GroupPlace) = default;
+};
+
 // A process group or an NCCL communicator. Identity: name and member set, or NCCL's commId. One group may be known to
 // several tools under different names; the assembly joins them.
 struct Group {
-  std::string name;             // "0", "71994ac1..", or empty for a communicator nobody named
-  std::string description;      // "default_pg", "mesh_dp", "TENSOR_MODEL_PARALLEL_GROUP"
-  std::vector<Rank> members;    // index = group rank; empty where unknown; unknown places hold Rank{}
+  std::string name;           // "0", "71994ac1..", or empty for a communicator nobody named
+  std::string description;    // "default_pg", "mesh_dp", "TENSOR_MODEL_PARALLEL_GROUP"
+  std::vector<Rank> members;  // index = group rank; empty where unknown; unknown places hold Rank{}
+  // In a fragment: the few places that one file knows of a communicator whose size it only claims. The assembly writes
+  // them into `members`, as far as the input is large enough for such a claim.
+  std::vector<GroupPlace> places;
   int32_t size = -1;            // number of members when only that is known
   uint64_t comm_id = 0;         // NCCL commId/commHash, 0 where unknown
   uint64_t parent_comm_id = 0;  // of a split

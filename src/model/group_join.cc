@@ -2,6 +2,9 @@
 #include "model/group_join.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
 
 namespace tacet {
 namespace {
@@ -66,6 +69,7 @@ GroupIndex GroupJoin::JoinCommunicator(const Group& group) {
   if (known.members.size() < group.members.size()) known.members.resize(group.members.size());
   for (size_t i = 0; i < group.members.size(); ++i)
     if (group.members[i].known()) known.members[i] = group.members[i];
+  if (!added) known.places.insert(known.places.end(), group.places.begin(), group.places.end());
   known.size = std::max(known.size, group.size);
   if (known.name.empty()) known.name = group.name;
   if (known.description.empty()) known.description = group.description;
@@ -80,16 +84,32 @@ std::vector<GroupIndex> GroupJoin::Join(const Fragment& fragment) {
   return map;
 }
 
-void GroupJoin::Finish() {
+// Fills `members` of a communicator. False where its claimed size is too large for the input; its size is all that is
+// kept then.
+bool GroupJoin::WriteOut(Group& group, RankRoom& room) const {
+  // The communicator of the whole world: place i is rank i, whoever left no log.
+  const bool world = group.comm_id != 0 && group.size > 0 && group.size == incident_.world_size;
+  if (group.places.empty() && !world) return true;
+  int64_t size = std::max<int64_t>(group.size, static_cast<int64_t>(group.members.size()));
+  for (const GroupPlace& one : group.places) size = std::max<int64_t>(size, int64_t{one.place.value} + 1);
+  const std::vector<GroupPlace> places = std::exchange(group.places, {});
+  if (world && !incident_.lists_world) return false;
+  if (!room.TakeMembers(size - static_cast<int64_t>(group.members.size()))) return false;
+  group.members.resize(static_cast<size_t>(size));
+  for (const GroupPlace& one : places)
+    if (one.place.known() && one.rank.known()) group.members[static_cast<size_t>(one.place.value)] = one.rank;
+  if (!world) return true;
+  for (int32_t r = 0; r < group.size; ++r)
+    if (!group.members[static_cast<size_t>(r)].known()) group.members[static_cast<size_t>(r)] = {r};
+  return true;
+}
+
+void GroupJoin::Finish(RankRoom& room) {
+  size_t left_out = 0;
   std::unordered_map<std::string, std::vector<GroupIndex>> named_by_members, comms_by_members;
   for (uint32_t i = 0; i < incident_.groups.size(); ++i) {
     Group& group = incident_.groups[i];
-    // The communicator of the whole world: place i is rank i, whoever left no log.
-    if (group.comm_id != 0 && group.size > 0 && group.size == incident_.world_size) {
-      group.members.resize(static_cast<size_t>(group.size));
-      for (int32_t r = 0; r < group.size; ++r)
-        if (!group.members[static_cast<size_t>(r)].known()) group.members[static_cast<size_t>(r)] = {r};
-    }
+    left_out += WriteOut(group, room) ? 0 : 1;
     if (group.size < 0) group.size = static_cast<int32_t>(group.members.size());
     if (!IsWhole(group) || group.replays_of != 0) continue;
     auto& table = group.comm_id != 0 ? comms_by_members : named_by_members;
@@ -120,6 +140,14 @@ void GroupJoin::Finish() {
     const auto base = communicators_.find(group.replays_of);
     if (base != communicators_.end()) group.description = "graph replays of " + At(incident_, base->second).Label();
   }
+  if (left_out > 0)
+    incident_.diagnostics.push_back({DiagnosticSeverity::warning,
+                                     "claimed-members",
+                                     std::to_string(left_out) +
+                                         (left_out == 1 ? " communicator claims" : " communicators claim") +
+                                         " more members than so small an input can tell of; only the number is kept",
+                                     {},
+                                     "name the files of more ranks if the job is that large"});
 }
 
 }  // namespace tacet

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/incident.h"
+#include "model/rank_room.h"
 
 namespace tacet {
 
@@ -17,13 +18,14 @@ class GroupJoin {
   explicit GroupJoin(Incident& incident) : incident_(incident) {}
   // Local index -> joined index for one fragment.
   std::vector<GroupIndex> Join(const Fragment& fragment);
-  // After the last fragment: groups without members are settled, communicators get names.
-  void Finish();
+  // After the last fragment: member lists are written out as far as there is room, communicators get names.
+  void Finish(RankRoom& room);
 
  private:
   GroupIndex JoinNamed(const Group& group);
   GroupIndex JoinCommunicator(const Group& group);
   GroupIndex Add(const Group& group);
+  bool WriteOut(Group& group, RankRoom& room) const;
 
   Incident& incident_;
   std::unordered_map<std::string, GroupIndex> named_;  // name + members

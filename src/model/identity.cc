@@ -47,18 +47,53 @@ bool HostsAgree(std::string_view a, std::string_view b) {
   return ShortHost(a) == ShortHost(b);
 }
 
-uint32_t FindByPid(const Incident& incident, int64_t pid, std::string_view host) {
+void PidIndex::Add(const Incident& incident, uint32_t process) {
+  const Process& one = incident.processes[process];
+  if (one.pid < 0) return;
+  const auto add = [&](std::vector<uint32_t>& list) {
+    if (list.empty() || list.back() != process) list.push_back(process);
+  };
+  add(all_[one.pid]);
+  if (one.host.empty() || LooksLikeAddress(one.host))
+    add(hostless_[one.pid]);
+  else
+    add(by_host_[{one.pid, std::string(ShortHost(one.host))}]);
+}
+
+uint32_t PidIndex::Find(const Incident& incident, int64_t pid, std::string_view host) const {
+  // More processes of one pid than these are of many hosts, and the host that is asked for is not known.
+  constexpr size_t kMost = 4096;
+  std::vector<uint32_t> candidates;
+  const auto take = [&](const auto& lists, const auto& key) {
+    if (const auto found = lists.find(key); found != lists.end() && found->second.size() <= kMost)
+      candidates.insert(candidates.end(), found->second.begin(), found->second.end());
+  };
+  if (pid < 0) return kNobody;
+  if (host.empty() || LooksLikeAddress(host)) {
+    take(all_, pid);
+  } else {
+    take(hostless_, pid);
+    take(by_host_, std::pair(pid, std::string(ShortHost(host))));
+  }
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   // One process may be known twice, under its host's name and under its pod's: then the one with a rank is meant.
   uint32_t ranked = kNobody, nameless = kNobody;
   int ranked_count = 0, nameless_count = 0;
-  for (uint32_t i = 0; i < incident.processes.size(); ++i) {
+  for (const uint32_t i : candidates) {
     const Process& process = incident.processes[i];
-    if (pid < 0 || process.pid != pid || !HostsAgree(process.host, host)) continue;
+    if (process.pid != pid || !HostsAgree(process.host, host)) continue;
     (process.rank.known() ? ranked : nameless) = i;
     ++(process.rank.known() ? ranked_count : nameless_count);
   }
   if (ranked_count > 0) return ranked_count == 1 ? ranked : kNobody;
   return nameless_count == 1 ? nameless : kNobody;
+}
+
+uint32_t FindByPid(const Incident& incident, int64_t pid, std::string_view host) {
+  PidIndex index;
+  for (uint32_t i = 0; i < incident.processes.size(); ++i) index.Add(incident, i);
+  return index.Find(incident, pid, host);
 }
 
 SpeakerMap JoinSpeakers(const std::vector<Fragment>& fragments, const std::vector<size_t>& members,
@@ -75,9 +110,11 @@ SpeakerMap JoinSpeakers(const std::vector<Fragment>& fragments, const std::vecto
   const auto remember = [&](const Speaker& speaker, uint32_t process) {
     if (speaker.pid >= 0) by_pid.emplace(std::pair(std::string(ShortHost(speaker.host)), speaker.pid), process);
   };
+  PidIndex by_pid_alone;
   const auto assign = [&](const SpeakerRef& ref, uint32_t process) {
     map[ref.fragment][ref.index] = process;
     Absorb(*ref.speaker, incident.processes[process]);
+    by_pid_alone.Add(incident, process);
     remember(*ref.speaker, process);
   };
   // First whoever states its rank, then whoever shares (host, pid) with one of them, then file names, then pids alone.
@@ -98,7 +135,7 @@ SpeakerMap JoinSpeakers(const std::vector<Fragment>& fragments, const std::vecto
   }
   for (const SpeakerRef& ref : refs) {
     if (map[ref.fragment][ref.index] != kNobody) continue;
-    const uint32_t known = FindByPid(incident, ref.speaker->pid, ref.speaker->host);
+    const uint32_t known = by_pid_alone.Find(incident, ref.speaker->pid, ref.speaker->host);
     assign(ref, known != kNobody ? known : AddProcess(*ref.speaker, incident));
   }
   return map;

@@ -2,6 +2,8 @@
 #include "model/incident.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
 namespace tacet {
 
@@ -13,11 +15,10 @@ std::vector<Rank> Incident::RanksSeen() const {
 }
 
 std::vector<Rank> Incident::AllRanks() const {
-  if (world_size <= 0) return RanksSeen();
-  // A world size comes from evidence: a hostile one must not cost all memory.
-  constexpr int64_t kMostRanks = 1 << 20;
+  if (world_size <= 0 || world_size > INT32_MAX || !lists_world) return RanksSeen();
   std::vector<Rank> ranks;
-  for (int32_t r = 0; r < std::min(world_size, kMostRanks); ++r) ranks.push_back({r});
+  ranks.reserve(static_cast<size_t>(world_size));
+  for (int32_t r = 0; r < world_size; ++r) ranks.push_back({r});
   return ranks;
 }
 

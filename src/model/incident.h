@@ -32,21 +32,22 @@ struct Process {
 
 // The whole: everything known of one job, in one set of ids.
 struct Incident {
-  std::string label;                    // tells jobs apart when a folder holds several; empty for one
-  int64_t world_size = -1;              // -1 unknown
+  std::string label;        // tells jobs apart when a folder holds several; empty for one
+  int64_t world_size = -1;  // -1 unknown
+  bool lists_world = true;  // false: the claimed size is out of proportion to the input, see rank_room.h
   std::vector<InputFile> files;
   StringTable strings;
   StackTable stacks;
   std::vector<Process> processes;
   std::map<Rank, uint32_t> process_of;  // rank -> index into processes
   std::vector<Group> groups;
-  std::vector<CallStream> streams;      // sorted by (source, rank)
+  std::vector<CallStream> streams;  // sorted by (source, rank)
   std::vector<ThreadStack> threads;
-  std::vector<Event> events;            // in file order
+  std::vector<Event> events;  // in file order
   std::vector<LaunchCounts> launch_counts;
   std::vector<Measurement> measurements;
   std::vector<Diagnostic> diagnostics;
-  std::vector<Timeline> timelines;      // sorted by rank
+  std::vector<Timeline> timelines;  // sorted by rank
   std::vector<PipelineTrace> pipeline_traces;
   std::vector<BenchmarkRun> benchmark_runs;
   std::vector<InFlight> in_flight;      // of the streams above
@@ -54,8 +55,8 @@ struct Incident {
   std::vector<Sight> sights;            // of processes that have a pulse, by rank, witness and time
   Patience patience;                    // the limits by which this job is judged
 
-  std::vector<Rank> RanksSeen() const;                          // ranks that some file speaks of, sorted
-  std::vector<Rank> AllRanks() const;                           // 0..world_size-1, or those seen
+  std::vector<Rank> RanksSeen() const;  // ranks that some file speaks of, sorted
+  std::vector<Rank> AllRanks() const;   // 0..world_size-1, or those seen where that is too many
   const CallStream* StreamOf(Rank rank, CallSource source) const;
   bool HasFileOf(Rank rank, std::string_view format) const;
   std::string_view PathOf(FileId file) const { return files[static_cast<uint32_t>(file)].path; }

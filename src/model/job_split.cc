@@ -6,6 +6,12 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "model/file_rank.h"
 
@@ -30,12 +36,64 @@ void Claim(const Fragment& fragment, Folder& folder) {
     if (group.comm_id != 0) folder.comms.insert(group.comm_id);
 }
 
-bool Collide(const Folder& a, const Folder& b) {
-  const bool share_comm =
-      std::any_of(a.comms.begin(), a.comms.end(), [&](uint64_t id) { return b.comms.contains(id); });
-  if (share_comm) return false;
-  return std::any_of(a.claims.begin(), a.claims.end(), [&](const auto& claim) { return b.claims.contains(claim); });
+std::string_view FolderAbove(std::string_view folder) {
+  const size_t slash = folder.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : folder.substr(0, slash);
 }
+
+bool ShareCommunicator(const Folder& a, const Folder& b) {
+  const auto& [fewer, more] = a.comms.size() < b.comms.size() ? std::tie(a.comms, b.comms) : std::tie(b.comms, a.comms);
+  return std::any_of(fewer.begin(), fewer.end(), [&](uint64_t id) { return more.contains(id); });
+}
+
+// The jobs found so far, one folder after the other. Whom a folder collides with is looked up by what it claims: a job
+// of 16,384 ranks may have a folder for each.
+class FoundJobs {
+ public:
+  void Place(Folder& folder) {
+    const std::vector<size_t> colliding = JobsThatCollide(folder);
+    const auto fits = [&](size_t job) { return !std::binary_search(colliding.begin(), colliding.end(), job); };
+    size_t home = 0;  // the first that fits
+    for (const size_t job : colliding) home += job == home ? 1 : 0;
+    // Prefer the job that already holds a folder above this one, the last of several.
+    size_t above = SIZE_MAX;
+    for (size_t slash = folder.name.find('/'); slash != std::string::npos; slash = folder.name.find('/', slash + 1)) {
+      const auto found = jobs_of_.find(folder.name.substr(0, slash));
+      if (found == jobs_of_.end() || !fits(found->second)) continue;
+      above = above == SIZE_MAX ? found->second : std::max(above, found->second);
+    }
+    if (above != SIZE_MAX) home = above;
+    if (home == jobs.size()) jobs.emplace_back();
+    jobs[home].push_back(&folder);
+    jobs_of_.emplace(folder.name, home);
+    for (const auto& claim : folder.claims) claimants_[claim].push_back({&folder, home});
+  }
+
+  std::vector<std::vector<Folder*>> jobs;
+
+ private:
+  struct Claimant {
+    const Folder* folder;
+    size_t job;
+  };
+
+  // Both claim the same rank by the same kind of file, and no communicator says that they are one. Sorted.
+  std::vector<size_t> JobsThatCollide(const Folder& folder) const {
+    std::vector<size_t> colliding;
+    for (const auto& claim : folder.claims) {
+      const auto found = claimants_.find(claim);
+      if (found == claimants_.end()) continue;
+      for (const auto& [other, job] : found->second)
+        if (!ShareCommunicator(*other, folder)) colliding.push_back(job);
+    }
+    std::sort(colliding.begin(), colliding.end());
+    colliding.erase(std::unique(colliding.begin(), colliding.end()), colliding.end());
+    return colliding;
+  }
+
+  std::map<std::pair<std::string, Rank>, std::vector<Claimant>> claimants_;
+  std::unordered_map<std::string, size_t> jobs_of_;  // by name of a folder
+};
 
 // Black boxes of one folder that are tied together by communicators, and the time they tell of.
 struct Circle {
@@ -117,34 +175,15 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
     Claim(fragments[i], folder);
   }
   // A folder without ranks joins the nearest folder above it, else the first job.
-  std::vector<std::vector<Folder*>> jobs;
+  FoundJobs found;
   std::vector<Folder*> homeless;
   for (auto& [name, folder] : folders) {
-    if (folder.claims.empty()) {
+    if (folder.claims.empty())
       homeless.push_back(&folder);
-      continue;
-    }
-    size_t home = SIZE_MAX;
-    for (size_t job = 0; job < jobs.size() && home == SIZE_MAX; ++job) {
-      const bool fits =
-          std::none_of(jobs[job].begin(), jobs[job].end(), [&](const Folder* f) { return Collide(*f, folder); });
-      // Prefer the job that already holds a folder above this one.
-      if (fits) home = job;
-    }
-    for (size_t job = 0; job < jobs.size(); ++job) {
-      const bool above = std::any_of(jobs[job].begin(), jobs[job].end(), [&, &name = name](const Folder* f) {
-        return !f->name.empty() && name.starts_with(f->name + "/");
-      });
-      const bool fits =
-          std::none_of(jobs[job].begin(), jobs[job].end(), [&](const Folder* f) { return Collide(*f, folder); });
-      if (above && fits) home = job;
-    }
-    if (home == SIZE_MAX) {
-      home = jobs.size();
-      jobs.emplace_back();
-    }
-    jobs[home].push_back(&folder);
+    else
+      found.Place(folder);
   }
+  std::vector<std::vector<Folder*>>& jobs = found.jobs;
   if (jobs.empty()) jobs.emplace_back();
   std::vector<JobPart> parts(jobs.size());
   for (size_t job = 0; job < jobs.size(); ++job) {
@@ -153,16 +192,17 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
       if (jobs.size() > 1 && parts[job].label.empty()) parts[job].label = folder->name.empty() ? "." : folder->name;
     }
   }
+  std::unordered_map<std::string_view, size_t> job_of;
+  for (size_t job = 0; job < jobs.size(); ++job)
+    for (const Folder* folder : jobs[job]) job_of.emplace(folder->name, job);
   for (const Folder* folder : homeless) {
     // A fragment can be moved into one job only: that of the nearest folder above it, else the first.
-    size_t home = 0, nearest = 0;
-    for (size_t job = 0; job < jobs.size(); ++job) {
-      for (const Folder* f : jobs[job]) {
-        const bool above = !f->name.empty() && (folder->name == f->name || folder->name.starts_with(f->name + "/"));
-        if (!above || f->name.size() <= nearest) continue;
-        home = job;
-        nearest = f->name.size();
-      }
+    size_t home = 0;
+    for (std::string_view name = folder->name; !name.empty(); name = FolderAbove(name)) {
+      const auto above = job_of.find(name);
+      if (above == job_of.end()) continue;
+      home = above->second;
+      break;
     }
     parts[home].members.insert(parts[home].members.end(), folder->members.begin(), folder->members.end());
   }

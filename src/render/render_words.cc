@@ -92,30 +92,7 @@ std::string Count(uint64_t n, std::string_view noun) {
   return out;
 }
 
-// U+200E, U+200F, U+2028..U+202E and U+2066..U+2069, all three bytes long and beginning e2 80 or e2 81.
-static bool MovesText(std::string_view text, size_t at) {
-  if (text[at] != '\xe2' || at + 2 >= text.size()) return false;
-  const auto middle = static_cast<unsigned char>(text[at + 1]);
-  const auto last = static_cast<unsigned char>(text[at + 2]);
-  if (middle == 0x80) return last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae);
-  return middle == 0x81 && last >= 0xa6 && last <= 0xa9;
-}
-
-std::string CleanLine(std::string_view text) {
-  std::string out;
-  size_t done = 0;
-  for (size_t at = text.find('\xe2'); at != std::string_view::npos; at = text.find('\xe2', at + 1)) {
-    if (at < done || !MovesText(text, at)) continue;
-    out += EscapeForTerminal(text.substr(done, at - done));
-    const bool isolate = text[at + 1] == '\x81';
-    const unsigned code = (isolate ? 0x2040u : 0x2000u) + (static_cast<unsigned char>(text[at + 2]) & 0x3f);
-    char buffer[8];
-    std::snprintf(buffer, sizeof buffer, "\\u%04x", code);
-    out += buffer;
-    done = at + 3;
-  }
-  return out + EscapeForTerminal(text.substr(done));
-}
+std::string CleanLine(std::string_view text) { return EscapeForTerminal(text); }
 
 std::string CleanText(std::string_view text) {
   std::string out;

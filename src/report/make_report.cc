@@ -5,10 +5,11 @@
 #include "analysis/standstill.h"
 #include "model/assembly.h"
 #include "report/build_report.h"
+#include "report/redact_report.h"
 
 namespace tacet {
 
-Report MakeReport(std::vector<Fragment> fragments, const Patience& patience) {
+Report MakeReport(std::vector<Fragment> fragments, const Patience& patience, const ReportOptions& options) {
   const std::vector<Incident> incidents = Assemble(std::move(fragments), patience);
   std::vector<Analyses> analyses;
   std::vector<StandstillView> standstills;
@@ -22,7 +23,9 @@ Report MakeReport(std::vector<Fragment> fragments, const Patience& patience) {
     jobs.push_back(
         {&incident, &analyses.back(), &standstills.back(), Diagnose(incident, analyses.back(), standstills.back())});
   }
-  return BuildReport(jobs);
+  Report report = BuildReport(jobs);
+  if (options.redact) RedactReport(report);
+  return report;
 }
 
 }  // namespace tacet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "model/fragment.h"
@@ -9,7 +10,11 @@
 
 namespace tacet {
 
+struct ReportOptions {
+  bool redact = true;  // secrets of the evidence are taken out of every text
+};
+
 // From what the files say to the report: assemble, analyse, judge, order. Pure: the same fragments give the same report.
-Report MakeReport(std::vector<Fragment> fragments, const Patience& patience = {});
+Report MakeReport(std::vector<Fragment> fragments, const Patience& patience = {}, const ReportOptions& options = {});
 
 }  // namespace tacet

@@ -72,7 +72,8 @@ std::string Digest(const Fragment& fragment) {
     text.Line("speaker", speaker.rank.value, Number(speaker.rank_certainty), speaker.host, speaker.pid, speaker.device,
               speaker.world_size);
   for (const Group& group : fragment.groups)
-    text.Line("group", group.name, group.description, group.members.size(), group.size, group.comm_id);
+    text.Line("group", group.name, group.description, group.members.size(), group.places.size(), group.size,
+              group.comm_id);
   for (const CallStream& stream : fragment.streams) AddStream(stream, fragment, text);
   for (const ThreadStack& thread : fragment.threads)
     text.Line("thread", thread.speaker, thread.thread_name, thread.thread_id, thread.state, Number(thread.stack),

@@ -41,7 +41,7 @@ class Deploy(unittest.TestCase):
             verified = run("systemd-analyze", "verify", "--man=no", path)
             said = [line for line in verified.stderr.splitlines() if name in line]
             self.assertEqual(said, [], verified.stderr)
-            judged = run("systemd-analyze", "security", "--offline=true", "--threshold=45", path)
+            judged = run("systemd-analyze", "security", "--offline=true", "--threshold=15", path)
             self.assertEqual(judged.returncode, 0, judged.stdout[-600:] + judged.stderr)
 
     def test_the_commands_of_the_units_are_understood(self):
@@ -93,6 +93,36 @@ class Deploy(unittest.TestCase):
         kinds = {volume["name"]: volume.get("hostPath", {}).get("type") for volume in spec["volumes"]}
         self.assertEqual(kinds["tacet-boxes"], "DirectoryOrCreate")
 
+    def test_a_pod_mounts_its_own_boxes_only(self):
+        spec = self.documents("job-part.yaml")[0]["spec"]
+        mounts = 0
+        for container in spec["containers"] + spec["initContainers"]:
+            named = {variable["name"] for variable in container.get("env", [])}
+            for mount in container["volumeMounts"]:
+                if mount["name"] != "tacet-boxes":
+                    continue
+                mounts += 1
+                wanted = set(re.findall(r"\$\((\w+)\)", mount["subPathExpr"]))
+                self.assertEqual(wanted, {"POD_NAME", "POD_NAMESPACE"})
+                self.assertEqual(wanted - named, set(), "kubelet expands what the container's environment holds")
+        self.assertEqual(mounts, 2)
+
+    def test_the_network_policies_select_what_the_manifests_make(self):
+        ports = {}
+        for name in ("tacet-agent.yaml", "tacet-serve.yaml"):
+            for document in self.documents(name):
+                if document["kind"] in ("DaemonSet", "Deployment"):
+                    label = document["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"]
+                    ports[label] = {port["name"] for one in document["spec"]["template"]["spec"]["containers"] for port in one["ports"]}
+        policies = {policy["metadata"]["name"]: policy["spec"] for policy in self.documents("network-policy.yaml")}
+        self.assertEqual(set(policies), set(ports))
+        for name, spec in policies.items():
+            self.assertEqual(spec["podSelector"]["matchLabels"], {"app.kubernetes.io/name": name})
+            self.assertEqual(set(spec["policyTypes"]), {"Ingress", "Egress"})
+            for rule in spec["ingress"]:
+                self.assertTrue(rule["from"], "nobody in particular is everybody")
+                self.assertEqual({port["port"] for port in rule["ports"]} - ports[name], set())
+
     def test_the_scrape_example_is_a_prometheus_configuration(self):
         need_program("promtool", "prometheus")
         with open(os.path.join(DEPLOY, "prometheus", "scrape.yml"), encoding="utf-8") as file:
@@ -110,13 +140,15 @@ class Deploy(unittest.TestCase):
         if not os.path.exists(os.path.join(tools, "tacet")):
             os.symlink(TACET, os.path.join(tools, "tacet"))
         environment = {
-            "PATH": tools + ":" + os.environ["PATH"], "SLURM_JOB_ID": job, "TACET_BOX_DIR": self.stage.path("boxes"),
+            "PATH": tools + ":" + os.environ["PATH"], "SLURM_JOB_ID": job, "SLURM_JOB_UID": str(os.geteuid()), "TACET_BOX_DIR": self.stage.path("boxes"),
             "TACET_KEEP_DIR": self.stage.path("keep"), **more}
         done = run(os.path.join(DEPLOY, "slurm", script), env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
     def test_slurm_scripts_move_boxes_out_of_memory_and_forget_old_ones(self):
+        if os.geteuid() != 0:
+            self.skipTest("Slurm runs these scripts as root")
         self.slurm("prolog.sh", "31")
         self.assertEqual(os.stat(self.stage.path("boxes")).st_mode & 0o7777, 0o1777)
         self.stage.start_job(HOST, PLUGIN, "31", "--ranks", "2", "--steps", "30").wait(timeout=120)
@@ -130,9 +162,9 @@ class Deploy(unittest.TestCase):
         for job in ("31", "32", "../keep", "", "33", "34"):  # hostile, unset, unknown
             self.slurm("epilog.sh", job)
         self.assertEqual(os.listdir(self.stage.path("boxes")), ["34"])
-        self.assertEqual(sorted(os.listdir(self.stage.path("keep"))), ["31", "32", "other"])
-        self.assertEqual(os.listdir(self.stage.path("keep", "32")), [])
-        self.assertEqual(os.stat(self.stage.path("keep", "31")).st_mode & 0o777, 0o700)
+        self.assertEqual(sorted(os.listdir(self.stage.path("keep"))), ["31", "other"])
+        for file in glob.glob(self.stage.path("keep", "31", "*", "*.gz")):
+            self.assertEqual(os.stat(file).st_mode & 0o777, 0o400)
         diagnosed = run(TACET, "diagnose", "--format", "json", self.stage.path("keep", "31"))
         formats = [file["format"] for file in json.loads(diagnosed.stdout)["inputs"]]
         self.assertEqual(formats, ["black_box"] * 2, diagnosed.stderr)

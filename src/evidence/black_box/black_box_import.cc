@@ -168,12 +168,8 @@ class Importer {
     if (comm == nullptr) return found->second;
     group.description = TextOf(comm->name);
     group.size = comm->size > 0 ? comm->size : -1;
-    const bool placed =
-        comm->rank >= 0 && comm->rank < comm->size && comm->size <= kMostMembers && box_.header.rank >= 0;
-    if (placed) {
-      group.members.assign(static_cast<size_t>(comm->size), Rank{});
-      group.members[static_cast<size_t>(comm->rank)] = {box_.header.rank};
-    }
+    if (comm->rank >= 0 && comm->rank < comm->size && box_.header.rank >= 0)
+      group.places.push_back({{comm->rank}, {box_.header.rank}});
     return found->second;
   }
 
@@ -336,8 +332,9 @@ class Importer {
     const bool kernel_events = (op.flags & (box::kOpKernelTimed | box::kOpCopyEngine)) == box::kOpKernelTimed;
     flight.tells_end = planned ? kernel_events : flight.host != HostStage::away;
     flight.source.offset = entry.offset;
-    for (const BlackBoxProxy& proxy : box_.proxies)
-      if (BelongsTo(proxy.proxy, entry)) flight.flows.push_back(FlowOf(proxy.proxy));
+    const auto slot = static_cast<uint32_t>(op.serial % box_.header.ops.count);
+    for (const uint32_t index : box_.ProxiesOf(slot, box::WordGeneration(entry.word)))
+      flight.flows.push_back(FlowOf(box_.proxies[index].proxy));
     out_.in_flight.push_back(std::move(flight));
   }
 
@@ -361,11 +358,6 @@ class Importer {
       case GroupState::done: flight.host = HostStage::away; break;
       default: break;
     }
-  }
-
-  bool BelongsTo(const box::ProxySlot& proxy, const BlackBoxOp& entry) const {
-    const uint64_t slots = box_.header.ops.count;
-    return proxy.op_slot == entry.op.serial % slots && proxy.op_generation == box::WordGeneration(entry.word);
   }
 
   Flow FlowOf(const box::ProxySlot& proxy) const {
@@ -405,8 +397,6 @@ class Importer {
     if (!box_.clock.ok())
       out_.Note(DiagnosticSeverity::warning, "no-clock", "the box states no usable clock; its times are left out");
   }
-
-  static constexpr int32_t kMostMembers = 1 << 20;  // a hostile size must not cost memory
 
   const BlackBox& box_;
   Fragment& out_;

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 namespace tacet {
 namespace {
@@ -42,6 +45,11 @@ bool CheckTables(const Header& header, std::string* reason) {
       return false;
     }
     at = table->offset + uint64_t{table->count} * stride;
+  }
+  // An operation names its communicator with 16 bits.
+  if (header.comms.count > uint32_t{kNoComm} + 1) {
+    *reason = "the table of communicators is larger than any operation can name";
+    return false;
   }
   return true;
 }
@@ -187,21 +195,63 @@ int64_t BoxClock::WallNs(uint64_t ticks) const {
   return overflow || wall < 0 ? kNoBoxTime : wall;
 }
 
+namespace {
+
+uint32_t NumberOf(const BlackBoxGroup& entry) { return static_cast<uint32_t>(entry.group.word >> 8); }
+
+auto CommKey(uint64_t comm_id, uint16_t slot) { return std::pair(comm_id, slot); }
+
+auto ProxyKey(const ProxySlot& proxy) { return std::pair(proxy.op_slot, proxy.op_generation); }
+
+template <typename Entry, typename Key>
+std::vector<uint32_t> SortedBy(const std::vector<Entry>& entries, Key key) {
+  std::vector<uint32_t> order(entries.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return key(entries[a]) < key(entries[b]); });
+  return order;
+}
+
+}  // namespace
+
+void BlackBox::MakeIndex() {
+  comms_by_id_ = SortedBy(comms, [](const BlackBoxComm& one) { return CommKey(one.comm.comm_id, one.slot); });
+  groups_by_number_ = SortedBy(groups, NumberOf);
+  proxies_by_op_ = SortedBy(proxies, [](const BlackBoxProxy& one) { return ProxyKey(one.proxy); });
+}
+
+// Of several slots of one communicator the operation's own, else the last.
 const BlackBoxComm* BlackBox::CommOf(const Op& op) const {
-  const BlackBoxComm* by_id = nullptr;
-  for (const BlackBoxComm& entry : comms) {
-    if (entry.comm.comm_id != op.comm_id) continue;
-    if (entry.slot == op.comm) return &entry;
-    by_id = &entry;
-  }
-  return by_id;
+  const auto before = [&](uint32_t index, const auto& key) {
+    return CommKey(comms[index].comm.comm_id, comms[index].slot) < key;
+  };
+  const auto own = std::lower_bound(comms_by_id_.begin(), comms_by_id_.end(), CommKey(op.comm_id, op.comm), before);
+  if (own != comms_by_id_.end() && comms[*own].comm.comm_id == op.comm_id && comms[*own].slot == op.comm)
+    return &comms[*own];
+  const auto end = std::upper_bound(own, comms_by_id_.end(), op.comm_id,
+                                    [&](uint64_t id, uint32_t index) { return id < comms[index].comm.comm_id; });
+  if (end == comms_by_id_.begin()) return nullptr;
+  const BlackBoxComm& last = comms[*std::prev(end)];
+  return last.comm.comm_id == op.comm_id ? &last : nullptr;
 }
 
 const Group* BlackBox::GroupOf(const Op& op) const {
   if (op.group == 0) return nullptr;
-  for (const BlackBoxGroup& entry : groups)
-    if (static_cast<uint32_t>(entry.group.word >> 8) == op.group) return &entry.group;
-  return nullptr;
+  const auto found =
+      std::lower_bound(groups_by_number_.begin(), groups_by_number_.end(), op.group,
+                       [&](uint32_t index, uint32_t number) { return NumberOf(groups[index]) < number; });
+  return found != groups_by_number_.end() && NumberOf(groups[*found]) == op.group ? &groups[*found].group : nullptr;
+}
+
+std::span<const uint32_t> BlackBox::ProxiesOf(uint32_t op_slot, uint32_t op_generation) const {
+  const std::pair wanted(op_slot, op_generation);
+  const auto begin =
+      std::lower_bound(proxies_by_op_.begin(), proxies_by_op_.end(), wanted,
+                       [&](uint32_t index, const auto& key) { return ProxyKey(proxies[index].proxy) < key; });
+  const auto end = std::upper_bound(begin, proxies_by_op_.end(), wanted, [&](const auto& key, uint32_t index) {
+    return key < ProxyKey(proxies[index].proxy);
+  });
+  return {proxies_by_op_.data() + (begin - proxies_by_op_.begin()), static_cast<size_t>(end - begin)};
 }
 
 bool BlackBox::HasEnded(const BlackBoxOp& entry) const {
@@ -237,6 +287,7 @@ BlackBox ParseBlackBox(std::string_view bytes) {
   ReadProxies(bytes, box);
   ReadPeers(bytes, box);
   ReadRing(bytes, box);
+  box.MakeIndex();
   std::stable_sort(box.ops.begin(), box.ops.end(), [](const BlackBoxOp& a, const BlackBoxOp& b) {
     return a.op.serial != b.op.serial ? a.op.serial < b.op.serial : !a.in_table() && b.in_table();
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,10 +77,19 @@ struct BlackBox {
   bool cut = false;          // the file is shorter than its header says
   bool ring_lapped = false;  // older records were overwritten
 
+  // These three look up, since a hostile box may hold as many communicators, groups and proxies as operations.
   const BlackBoxComm* CommOf(const box::Op& op) const;
   const box::Group* GroupOf(const box::Op& op) const;  // null when the slot went to a later group
+  std::span<const uint32_t> ProxiesOf(uint32_t op_slot,
+                                      uint32_t op_generation) const;  // indices, as they lie in the box
   // How the box knows that the operation ended, or that it did not.
   bool HasEnded(const BlackBoxOp& op) const;
+
+  // After comms, groups and proxies are complete.
+  void MakeIndex();
+
+ private:
+  std::vector<uint32_t> comms_by_id_, groups_by_number_, proxies_by_op_;  // sorted, of equal ones in the box's order
 };
 
 bool LooksLikeBlackBox(std::string_view prefix);

@@ -219,11 +219,13 @@ uint64_t FlightPickle::LittleEndian(size_t count) {
 }
 
 bool FlightPickle::GrowStack() {
-  if (height_ >= kMaxSlots) {
-    Fail(FlightEnding::malformed, "more than sixteen million values in one list");
+  // A list waits on the stack until it is whole; its values are entries of a hundred bytes, or ranks.
+  constexpr size_t kFreeValues = size_t{1} << 16;
+  if (height_ >= kMaxSlots || height_ > kFreeValues + Offset() / 8) {
+    Fail(FlightEnding::malformed, "more values in one list than any dump has");
     return false;
   }
-  stack_.resize(std::max<size_t>(2 * height_, 512));
+  stack_.resize(std::max<size_t>(height_ + height_ / 2, 512));
   return true;
 }
 

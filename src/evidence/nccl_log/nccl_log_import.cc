@@ -61,6 +61,8 @@ void NcclLogImport::Run() {
   Finish();
 }
 
+constexpr size_t kFreeProcesses = 16384, kBytesPerProcess = 512;
+
 void NcclLogImport::TakeChunk(NcclLogChunk& chunk) {
   out_.bytes.ignored += chunk.ignored_bytes;
   out_.bytes.not_understood += chunk.foreign_bytes;
@@ -68,7 +70,12 @@ void NcclLogImport::TakeChunk(NcclLogChunk& chunk) {
   (in_several_lines_ ? out_.bytes.ignored : out_.bytes.not_understood) += chunk.perhaps_continued_bytes;
   if (chunk.has_messages) in_several_lines_ = chunk.in_several_lines;
   writer_of_chunk_.clear();
-  for (const NcclWriter& writer : chunk.writers) writer_of_chunk_.push_back(writers_.Take(writer));
+  // A process takes most of a kilobyte, and a line of 25 characters is enough to name one; whoever logs writes more.
+  const size_t most = kFreeProcesses + file_.bytes.size() / kBytesPerProcess;
+  for (const NcclWriter& writer : chunk.writers) {
+    const uint32_t index = writers_.Take(writer);
+    writer_of_chunk_.push_back(index < most ? index : NcclWriterTable::kNone);
+  }
   for (NcclChunkLine& read : chunk.lines) {
     NcclLogLine& line = read.line;
     line.number += lines_before_;

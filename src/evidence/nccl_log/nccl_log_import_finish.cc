@@ -128,19 +128,12 @@ void NcclLogImport::SettleRanks() {
 }
 
 void NcclLogImport::FillGroups() {
-  // A made-up size must not cost memory: beyond this all places together, only the number of members is kept.
-  size_t places_left = size_t{1} << 24;
   for (const Communicator& comm : comms_.all()) {
     Group& group = out_.groups[static_cast<uint32_t>(comm.group)];
     if (group.size < 0) group.size = comm.nranks;
     const Rank rank = out_.speakers[comm.speaker].rank;
     if (comm.rank < 0 || comm.rank >= group.size || !rank.known()) continue;
-    const auto places = static_cast<size_t>(group.size);
-    if (group.members.empty() && places <= places_left) {
-      group.members.resize(places);
-      places_left -= places;
-    }
-    if (static_cast<size_t>(comm.rank) < group.members.size()) group.members[comm.rank] = rank;
+    group.places.push_back({{comm.rank}, rank});
   }
 }
 

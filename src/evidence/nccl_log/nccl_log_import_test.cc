@@ -102,9 +102,7 @@ TEST(NcclLogImport, GivesOneSpeakerAGroupAndAStream) {
   ASSERT_EQ(fragment.groups.size(), 1u);
   EXPECT_EQ(fragment.groups[0].comm_id, 0x74c2u);
   EXPECT_EQ(fragment.groups[0].size, 8);
-  ASSERT_EQ(fragment.groups[0].members.size(), 8u);
-  EXPECT_EQ(fragment.groups[0].members[3], Rank{3});
-  EXPECT_FALSE(fragment.groups[0].members[0].known());
+  EXPECT_EQ(fragment.groups[0].places, (std::vector<GroupPlace>{{{3}, {3}}}));
   ASSERT_EQ(fragment.streams.size(), 1u);
   const CallStream& stream = fragment.streams[0];
   EXPECT_EQ(stream.source, CallSource::nccl_log);
@@ -346,7 +344,8 @@ TEST(NcclLogImport, TellsTheRanksOfAMixedFileApart) {
   EXPECT_EQ(fragment.speakers[1].rank, Rank{2});
   EXPECT_EQ(fragment.speakers[1].host, "node02");
   ASSERT_EQ(fragment.groups.size(), 1u);
-  EXPECT_EQ(fragment.groups[0].members, (std::vector<Rank>{{0}, {1}, {2}}));
+  EXPECT_EQ(fragment.groups[0].places.size(), 3u);
+  for (const GroupPlace& one : fragment.groups[0].places) EXPECT_EQ(one.place.value, one.rank.value);
   EXPECT_EQ(fragment.bytes.not_understood, std::string_view("0: loading dataset shard 0\n").size());
 }
 
@@ -373,7 +372,7 @@ TEST(NcclLogRank, ACommunicatorThatHasNoPlaceForTheNamesRankIsAPart) {
   EXPECT_EQ(fragment.speakers[0].rank, Rank{11});
   EXPECT_EQ(fragment.speakers[0].rank_certainty, Certainty::assumed);
   EXPECT_EQ(fragment.speakers[0].world_size, -1);
-  EXPECT_EQ(fragment.groups[0].members[3], Rank{11});
+  EXPECT_EQ(fragment.groups[0].places, (std::vector<GroupPlace>{{{3}, {11}}}));
   ASSERT_EQ(fragment.diagnostics.size(), 1u);
   EXPECT_EQ(fragment.diagnostics[0].code, "rank-disagrees");
 }

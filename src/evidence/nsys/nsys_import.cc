@@ -130,9 +130,7 @@ class NsysImport : public NsysSink {
       group_of.emplace(one.id, found->second);
       if (one.parent != 0) group.parent_comm_id = one.parent;
       group.size = std::max(group.size, one.nranks);
-      if (one.nranks <= 0 || one.nranks > (1 << 20) || one.rank < 0) continue;
-      if (group.members.size() < static_cast<size_t>(one.nranks)) group.members.resize(static_cast<size_t>(one.nranks));
-      if (rank.known()) group.members[static_cast<size_t>(one.rank)] = rank;
+      if (one.rank >= 0 && one.rank < one.nranks && rank.known()) group.places.push_back({{one.rank}, rank});
     }
     return group_of;
   }

@@ -118,8 +118,10 @@ GroupIndex TimelineBuilder::FindGroup(const CollectiveArguments& arguments) {
 // of the group of all ranks; operations of a known smaller size are not.
 void TimelineBuilder::SettleGroups() {
   GroupIndex world = GroupIndex::none;
+  // A world size is one number of the file: what its list costs stays in proportion to the events that are there.
+  const int64_t most = 1024 + 16 * static_cast<int64_t>(std::min<uint64_t>(events_, 1 << 16));
   for (TraceCollective& operation : timeline_.collectives) {
-    if (operation.group != GroupIndex::none || speaker_.world_size <= 0 || speaker_.world_size > (1 << 20)) continue;
+    if (operation.group != GroupIndex::none || speaker_.world_size <= 0 || speaker_.world_size > most) continue;
     if (operation.group_size >= 0 && operation.group_size != speaker_.world_size) continue;
     if (world == GroupIndex::none) {
       for (uint32_t i = 0; i < fragment_.groups.size() && world == GroupIndex::none; ++i)
