@@ -35,6 +35,7 @@ void NcclLogImport::Finish() {
   NameLargestCommunicators();
   SettleRanks();
   FillGroups();
+  FinishSetups();
   TellFinishedProcesses();
   MakeStreams();
   MergeLateEvents();
