@@ -71,7 +71,8 @@ enum class NcclObstacle : uint8_t {
   ll128_mixed_gpus,
   ll128_gpu,
   ll128_cuda,
-  pat_off,  // several ranks per node, or switched off
+  printed_zero,  // the printed table has no bandwidth for it
+  pat_off,       // several ranks per node, or switched off
   // Only of one operation, not of the table:
   no_nvls,
   data_type,

@@ -173,6 +173,7 @@ std::string Explain(NcclObstacle obstacle, const NcclCommunicator& c) {
     case NcclObstacle::ll128_mixed_gpus: return "LL128 is off: GPUs of different compute capability";
     case NcclObstacle::ll128_gpu: return "LL128 is off: not tested on this GPU in " + c.release.Text();
     case NcclObstacle::ll128_cuda: return "LL128 is off: two Hopper GPUs with CUDA 11.8";
+    case NcclObstacle::printed_zero: return "no bandwidth in the table that NCCL printed";
     case NcclObstacle::pat_off: return "PAT needs one rank per node, or NCCL_PAT_ENABLE=1";
     case NcclObstacle::no_nvls: return "no NVLink multicast";
     case NcclObstacle::data_type: return "not for this data type and reduction";
