@@ -4,12 +4,11 @@
 
 #include <initializer_list>
 
+#include "predict/nccl_indices.h"
+
 namespace tacet {
 namespace {
 
-constexpr int kTree = 0, kRing = 1, kDirect = 2, kChain = 3, kNvls = 4, kNvlsTree = 5, kPat = 6;
-constexpr int kLl = 0, kLl128 = 1, kSimple = 2;
-constexpr int kNvlink = 0, kPci = 1, kNet = 2;
 constexpr int kAmpere = 1, kHopper = 2, kBlackwell = 3;
 
 template <typename T>

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "predict/nccl_constants.h"
+#include "predict/nccl_indices.h"
 #include "predict/nccl_switches.h"
 
 namespace tacet {
@@ -35,7 +36,8 @@ class CostModel {
         column_(nodes_ <= 2 ? nodes_ - 1 : 2) {
     const bool amd = c_.cpu == CpuVendor::amd || (c_.cpu == CpuVendor::mixed && release_.AtLeast(24));
     ll_max_ = constants_.ll_max[nodes_ == 1 ? generation_ : amd ? 1 : 0][column_];
-    if (c_.cpu_arch == CpuArch::power) constants_.hw_latency[1][0][2] = constants_.hw_latency[1][1][2];
+    if (c_.cpu_arch == CpuArch::power)
+      constants_.hw_latency[kPci][kTree][kSimple] = constants_.hw_latency[kPci][kRing][kSimple];
   }
 
   void Fill(NcclCostTable& table) const {
@@ -229,11 +231,11 @@ class CostModel {
   float Latency(OpKind op, NcclAlgorithm algorithm, NcclProtocol protocol) const {
     const NcclModelGraph& graph = Graph(algorithm);
     const int a = static_cast<int>(algorithm), p = static_cast<int>(protocol);
-    const int intra_hw = graph.type_intra == NcclPath::nvl ? 0 : 1;
+    const int intra_hw = graph.type_intra == NcclPath::nvl ? kNvlink : kPci;
     const float base = constants_.base_latency[a][p];
     float intra = constants_.hw_latency[intra_hw][a][p];
     const bool exposed = ppn_ == 1 && release_.AtLeast(23);
-    float inter = constants_.hw_latency[2][exposed ? 0 : a][p];
+    float inter = constants_.hw_latency[kNet][exposed ? kTree : a][p];
     if (release_.Before(18)) {
       if (graph.latency_inter != 0) inter = graph.latency_inter;
       if (nodes_ > 1 && protocol == NcclProtocol::ll) intra = static_cast<float>(intra * 1.8);
@@ -252,7 +254,7 @@ class CostModel {
       case NcclAlgorithm::collnet_chain: return base + 2 * chain * intra + (release_.Before(18) ? 0 : inter);
       case NcclAlgorithm::nvls: return NvlsLatency(base, intra, inter);
       case NcclAlgorithm::nvls_tree:
-        if (release_.Before(19)) return base + 2 * (nodes_ - 1) * constants_.hw_latency[2][a][p];
+        if (release_.Before(19)) return base + 2 * (nodes_ - 1) * constants_.hw_latency[kNet][a][p];
         return base + (intra + 2 * Log2Down(nodes_) * inter);
       case NcclAlgorithm::pat:
         return static_cast<float>(constants_.base_latency[a][p] + (Log2Down(nodes_) * (inter / 3.5) + c_.ranks * 2.8));
@@ -263,16 +265,16 @@ class CostModel {
 
   float NvlsLatency(float base, float intra, float inter) const {
     if (release_.Before(18)) return base;
-    if (release_.Before(19)) return nodes_ > 1 ? base + constants_.hw_latency[2][4][2] : base;
+    if (release_.Before(19)) return nodes_ > 1 ? base + constants_.hw_latency[kNet][kNvls][kSimple] : base;
     return nodes_ > 1 ? intra + inter : intra;
   }
 
   float RingLatency(OpKind op, NcclProtocol protocol, const NcclModelGraph& graph, float base, float intra, float inter,
                     int intra_hw) const {
-    const int p = static_cast<int>(protocol), hw = nodes_ == 1 ? intra_hw : 2;
+    const int p = static_cast<int>(protocol), hw = nodes_ == 1 ? intra_hw : kNet;
     const int steps = Steps(op);
     if (op == OpKind::reduce || op == OpKind::broadcast) {
-      const int row = !graph.same_channels && protocol == NcclProtocol::simple ? 0 : 1;
+      const int row = !graph.same_channels && protocol == NcclProtocol::simple ? kTree : kRing;
       const float lat = constants_.hw_latency[hw][row][p];
       return graph.same_channels ? base + lat : base + static_cast<float>(steps) * lat;
     }

@@ -6,12 +6,11 @@
 
 #include "base/text_scan.h"
 #include "predict/nccl_filter.h"
+#include "predict/nccl_indices.h"
 
 namespace tacet {
 namespace {
 
-constexpr int kTree = 0, kRing = 1, kDirect = 2, kChain = 3, kNvls = 4, kNvlsTree = 5;
-constexpr int kLl = 0, kLl128 = 1, kSimple = 2;
 constexpr int kWarp = 32;
 
 int Threads(int setting, int low, int high, int otherwise) {
