@@ -140,6 +140,7 @@ NcclCommunicator SearchGraphs(const NcclRelease& release, const ClusterHardware&
   c.cpu = hardware.cpu;
   const bool nvlink = hardware.gpu.nvlinks > 0 && hardware.gpus_per_node > 1;
   const bool several = hardware.nodes > 1;
+  c.link_gbps = nvlink ? hardware.gpu.nvlinks * NvlinkGbps(release, hardware.gpu.capability) : 0;
   c.nvswitch = nvlink && hardware.gpu.nvswitch && hardware.gpus_per_node > 2;
   NodeLimits node;
   node.gpus = hardware.gpus_per_node;

@@ -48,6 +48,7 @@ struct NcclCommunicator {
   bool collnet_gathers = false;  // the CollNet plugin has AllGather and ReduceScatter
   int collnet_heads = 0;
   bool mnnvl = false;
+  double link_gbps = 0;  // of one GPU's NVLinks together; not in the model, but a new search needs it. 0: unknown
   NcclSettings settings;
 
   const NcclModelGraph& GraphOf(NcclAlgorithm algorithm) const;

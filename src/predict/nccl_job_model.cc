@@ -147,6 +147,7 @@ void SettleHardware(const Incident& incident, const Setups& setups, const NcclMo
   NcclCommunicator& c = model.communicator;
   const LoggedHardware seen = ReadLoggedHardware(incident, setups);
   c.nvswitch = seen.nvswitch;
+  c.link_gbps = seen.nvlink_gbps;
   c.cpu_arch = seen.arch == CpuArch::unknown ? CpuArch::x86 : seen.arch;
   c.cpu = hints.cpu.value_or(seen.vendor);
   const bool cpu_is_open = c.cpu == CpuVendor::unknown;

@@ -13,11 +13,11 @@ namespace {
 // The machine that a communicator's graphs look like, for a new search with something else changed.
 ClusterHardware LikelyHardware(const NcclCommunicator& c) {
   ClusterHardware hardware;
-  const double total = static_cast<double>(c.ring.channels) * c.ring.bw_intra;
   const bool nvlink = c.ring.type_intra == NcclPath::nvl || c.ring.type_intra == NcclPath::nvb;
+  const int usual = c.min_capability >= 90 ? 18 : c.min_capability >= 80 ? 12 : 6;
+  const double per_link = NvlinkGbps(c.release, c.min_capability);
   hardware.gpu.capability = c.min_capability;
-  hardware.gpu.nvlinks =
-      nvlink ? static_cast<int>(std::ceil(total / NvlinkGbps(c.release, c.min_capability) - 1e-6)) : 0;
+  hardware.gpu.nvlinks = !nvlink ? 0 : c.link_gbps > 0 ? static_cast<int>(std::lround(c.link_gbps / per_link)) : usual;
   hardware.gpu.nvswitch = c.nvswitch || c.nvls.channels > 0;
   hardware.gpu.pcie_gbps = c.min_capability >= 90 ? 48 : c.min_capability >= 80 ? 24 : 12;
   hardware.gpus_per_node = std::max(1, c.LocalRanks());
