@@ -310,7 +310,7 @@ const NcclModelGraph& NcclCommunicator::GraphOf(NcclAlgorithm algorithm) const {
 }
 
 int NcclAlgorithmCount(const NcclRelease& release) {
-  if (release.AtLeast(23)) return 7;
+  if (!release.known() || release.AtLeast(23)) return 7;
   if (release.AtLeast(18)) return 6;
   if (release.AtLeast(17)) return 5;
   return release.AtLeast(14) ? 4 : 3;

@@ -98,7 +98,10 @@ void FillGraphs(const Setups& setups, NcclCommunicator& c) {
     c.max_local_ranks = std::max(c.max_local_ranks, setup->local_ranks);
     c.mnnvl = c.mnnvl || setup->mnnvl > 0;
   }
-  c.multicast = c.nvls.channels > 0 && (c.nvls_channels != 0);
+  const bool told =
+      std::any_of(setups.begin(), setups.end(), [](const auto* setup) { return setup->nvls_channels >= 0; });
+  if (!told && c.nvls.channels > 0) c.nvls_channels = 16;
+  c.multicast = c.nvls.channels > 0 && c.nvls_channels > 0;
 }
 
 NcclCostTable PrintedCosts(const NcclCommunicator& c, const NcclTuningTable& printed) {
@@ -169,6 +172,32 @@ void SettleHardware(const Incident& incident, const Setups& setups, const NcclMo
                                 (fits ? ", by the printed table" : ": the log does not say (--cpu does)"));
 }
 
+// A graph file names no ranks: the GPUs of a channel are those of a node, and networks in it tell of other nodes.
+void SettleGraphFile(const Incident& incident, const NcclModelHints& hints, NcclGroupModel& model) {
+  NcclCommunicator& c = model.communicator;
+  const NcclGraphSearch* ring = model.told_by->GraphOf(NcclAlgorithm::ring);
+  int gpus = 0;
+  bool networks = false;
+  if (ring && !ring->rows.empty()) {
+    const std::string_view row = incident.strings.Get(ring->rows.front());
+    for (size_t at = row.find("GPU/"); at != std::string_view::npos; at = row.find("GPU/", at + 1)) ++gpus;
+    networks = Contains(row, "NET/");
+  }
+  gpus = std::max(1, gpus);
+  c.nodes = hints.nodes.value_or(networks ? 2 : 1);
+  c.ranks = c.nodes * gpus;
+  c.max_local_ranks = gpus;
+  model.label = "graph file";
+  if (networks && !hints.nodes) model.assumptions.push_back("2 nodes: a graph file does not say (--nodes does)");
+  if (hints.release) return;
+  c.release = ParseNcclRelease("2.30.7");
+  model.assumptions.push_back("NCCL 2.30.7: a graph file does not say (--nccl does)");
+}
+
+bool IsGraphFile(const NcclSetup& setup) {
+  return setup.ranks < 0 && setup.group == GroupIndex::none && !setup.graphs.empty();
+}
+
 NcclGroupModel ModelOf(const Incident& incident, const Setups& setups, const std::map<uint32_t, NcclSettings>& settings,
                        const NcclModelHints& hints) {
   NcclGroupModel model;
@@ -178,7 +207,11 @@ NcclGroupModel ModelOf(const Incident& incident, const Setups& setups, const std
   model.label = group == GroupIndex::none ? "communicator" : incident.groups[static_cast<uint32_t>(group)].Label();
   c.release = hints.release.value_or(ReleaseOf(incident, setups));
   c.ranks = model.told_by->ranks;
-  c.nodes = hints.nodes ? *hints.nodes : NodesOf(incident, setups, c.ranks, &model.assumptions);
+  const bool from_file = IsGraphFile(*model.told_by);
+  if (from_file)
+    SettleGraphFile(incident, hints, model);
+  else
+    c.nodes = hints.nodes ? *hints.nodes : NodesOf(incident, setups, c.ranks, &model.assumptions);
   c.nodes = std::clamp(c.nodes, 1, std::max(1, c.ranks));
   FillGraphs(setups, c);
   for (const NcclSetup* setup : setups) model.ranks_seen += setup->graphs.empty() ? 0 : 1;
@@ -188,7 +221,7 @@ NcclGroupModel ModelOf(const Incident& incident, const Setups& setups, const std
     model.assumptions.push_back(std::to_string(c.channels) + " channels, twice the search's: the log does not say");
   }
   if (const auto found = settings.find(model.told_by->speaker); found != settings.end()) c.settings = found->second;
-  if (model.has_graphs && model.ranks_seen < static_cast<size_t>(c.ranks))
+  if (!from_file && model.has_graphs && model.ranks_seen < static_cast<size_t>(c.ranks))
     model.assumptions.push_back("the ranks whose logs are missing found no worse paths than the " +
                                 std::to_string(model.ranks_seen) + " seen");
   SettleHardware(incident, setups, hints, model);
@@ -235,7 +268,7 @@ std::vector<NcclGroupModel> ModelCommunicators(const Incident& incident, const N
   std::vector<Setups> groups;
   std::map<GroupIndex, size_t> place;
   for (const NcclSetup& setup : incident.nccl_setups) {
-    if (setup.ranks <= 1) continue;
+    if (setup.ranks <= 1 && !IsGraphFile(setup)) continue;
     if (setup.group != GroupIndex::none) {
       const auto [found, is_new] = place.try_emplace(setup.group, groups.size());
       if (!is_new) {

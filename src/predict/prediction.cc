@@ -104,7 +104,7 @@ std::vector<CommunicatorPrediction> PredictJob(const Incident& incident, const s
       one.costs = model.costs;
       one.is_modelled = model.is_modelled;
       one.assumptions = model.assumptions;
-      FillPoints(request, one);
+      if (model.is_modelled || !model.told_by->tables.empty()) FillPoints(request, one);
     } else {
       ++all[place->second].alike;
     }

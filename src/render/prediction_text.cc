@@ -176,11 +176,11 @@ void AddCommunicator(const CommunicatorPrediction& one, const PredictionTextOpti
   page.Heading(title);
   AddGraphs(c, page);
   if (!one.costs.complaint.empty()) page.Paragraph("  ", CleanLine(one.costs.complaint) + ".", Ink::red);
-  if (!one.is_modelled && !one.points.empty())
+  if (!one.is_modelled && one.told.empty())
     page.Paragraph("  ",
                    std::string("The cost model of this library is not known here, or its search was not logged (set "
                                "NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING)") +
-                       (one.points.front().decision.best() ? "; the table that it printed is used." : "."));
+                       (one.points.empty() ? "." : "; the table that it printed is used."));
   AddCheck(one, page);
   page.Blank();
   AddPoints(one, options, page);
