@@ -9,13 +9,13 @@
 
 namespace tacet {
 
-extern const Command kDiagnoseCommand, kProfileCommand, kCompareCommand, kExplainCommand, kFormatsCommand,
-    kAgentCommand, kServeCommand;
+extern const Command kDiagnoseCommand, kProfileCommand, kCompareCommand, kPredictCommand, kExplainCommand,
+    kFormatsCommand, kAgentCommand, kServeCommand;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kCommands[] = {&kDiagnoseCommand, &kProfileCommand, &kCompareCommand,
-                                                 &kExplainCommand,  &kFormatsCommand, &kAgentCommand,
-                                                 &kServeCommand};
+                                                 &kPredictCommand,  &kExplainCommand, &kFormatsCommand,
+                                                 &kAgentCommand,    &kServeCommand};
   return kCommands;
 }
 

@@ -51,6 +51,29 @@ GroupIndex MapGroup(GroupIndex local, const std::vector<GroupIndex>& groups) {
   return local == GroupIndex::none ? local : groups[static_cast<uint32_t>(local)];
 }
 
+void RenumberSetup(NcclSetup& setup, FileId file, const std::vector<StringId>& strings) {
+  const auto map = [&](StringId& id) { id = strings[static_cast<uint32_t>(id)]; };
+  setup.source.file = file;
+  map(setup.version);
+  map(setup.host);
+  map(setup.bus_id);
+  for (StringId& row : setup.system_rows) map(row);
+  for (StringId& row : setup.path_rows) map(row);
+  for (NcclGraphSearch& graph : setup.graphs) {
+    graph.source.file = file;
+    for (StringId& row : graph.rows) map(row);
+  }
+  for (NcclTuningTable& table : setup.tables) {
+    table.source.file = file;
+    for (SourceRef& row : table.row_sources) row.file = file;
+  }
+  for (NcclLoggedChoice& choice : setup.choices) {
+    choice.source.file = file;
+    map(choice.kernel);
+    map(choice.variant);
+  }
+}
+
 class JobBuilder {
  public:
   JobBuilder(Incident& incident, RankRoom& room) : incident_(incident), room_(room), groups_(incident) {}
@@ -125,6 +148,12 @@ class JobBuilder {
       sight.speaker = who(sight.speaker);
       sight.source.file = file;
     }
+    for (NcclSetup& setup : fragment.nccl_setups) {
+      setup.speaker = who(setup.speaker);
+      setup.rank = rank_of(setup.speaker);
+      setup.group = MapGroup(setup.group, groups);
+      RenumberSetup(setup, file, strings);
+    }
     for (Diagnostic& diagnostic : fragment.diagnostics) diagnostic.source.file = file;
     MoveAll(fragment.streams, incident_.streams);
     MoveAll(fragment.threads, incident_.threads);
@@ -138,6 +167,7 @@ class JobBuilder {
     MoveAll(fragment.in_flight, incident_.in_flight);
     MoveAll(fragment.pulses, incident_.pulses);
     MoveAll(fragment.sights, incident_.sights);
+    MoveAll(fragment.nccl_setups, incident_.nccl_setups);
     fragment = Fragment();  // give the memory back early
   }
 

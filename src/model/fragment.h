@@ -13,6 +13,7 @@
 #include "model/group.h"
 #include "model/in_flight.h"
 #include "model/measurement.h"
+#include "model/nccl_graph.h"
 #include "model/pipeline_trace.h"
 #include "model/stack.h"
 #include "model/timeline.h"
@@ -64,6 +65,7 @@ struct Fragment {
   std::vector<InFlight> in_flight;
   std::vector<Pulse> pulses;
   std::vector<Sight> sights;
+  std::vector<NcclSetup> nccl_setups;
 
   void Note(DiagnosticSeverity severity, std::string code, std::string message, SourceRef source = {},
             std::string hint = "") {

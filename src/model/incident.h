@@ -52,6 +52,7 @@ struct Incident {
   std::vector<BenchmarkRun> benchmark_runs;
   std::vector<InFlight> in_flight;      // of the streams above
   std::vector<Pulse> pulses;            // at most one a rank, sorted by rank
+  std::vector<NcclSetup> nccl_setups;   // one a communicator and process that its log tells of, in file order
   std::vector<Sight> sights;            // of processes that have a pulse, by rank, witness and time
   Patience patience;                    // the limits by which this job is judged
 

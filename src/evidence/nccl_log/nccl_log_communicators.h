@@ -8,6 +8,7 @@
 
 #include "evidence/nccl_log/nccl_log_parse.h"
 #include "model/ids.h"
+#include "model/operation.h"
 
 namespace tacet {
 
@@ -27,6 +28,12 @@ struct Communicator {
   uint32_t api_issued[2] = {0, 0};  // the same as the CALL level counts them
   uint32_t start_event = 0xffffffffu;
   bool assumed = false;  // its place was concluded, see NcclLogImport::AssumePlaces
+  uint32_t setup = 0xffffffffu;  // index into Fragment::nccl_setups
+  // Of the collectives that the next choice is made for.
+  uint32_t calls_since_choice = 0;
+  bool chosen_since_call = false;
+  DataType last_type = DataType::unknown;
+  ReduceOp last_reduction = ReduceOp::unknown;
   bool init_seen = false, completed = false, completed_by_api = false, destroyed = false, aborted = false;
 };
 

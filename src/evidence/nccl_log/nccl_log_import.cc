@@ -121,11 +121,10 @@ NcclLogImport::Use NcclLogImport::ReadMessage(const NcclLogLine& line, NcclTopic
     case NcclTopic::api_init: return ReadInit(line, true);
     case NcclTopic::comm_end: return ReadCommEnd(line);
     case NcclTopic::comm_hash: return ReadCommHash(line);
-    case NcclTopic::comm_shape: {
-      const uint32_t comm = comms_.Find(line.writer, ParseCommAddress(line.message));
-      if (comm != CommunicatorTable::kNone) ProcessOf(line).comm = comm;
-      return Use::understood;
-    }
+    case NcclTopic::comm_shape: return ReadCommShape(line);
+    case NcclTopic::graph: return ReadGraph(line);
+    case NcclTopic::tuning_row: return ReadTuningRow(line);
+    case NcclTopic::choice: return ReadChoice(line);
     case NcclTopic::version: return ReadVersion(line, SpeakerOf(line));
     case NcclTopic::environment: return ReadEnvironment(line);
     case NcclTopic::network: return ReadNetwork(line);
@@ -238,6 +237,12 @@ NcclLogImport::Use NcclLogImport::ReadCall(const NcclLogLine& line, const NcclCa
   call.enter_wall_ns = line.wall_ns;
   call.name = names_[static_cast<size_t>(record.function)];
   call.record = static_cast<uint32_t>(record.op_count);
+  if (!p2p && !from_api) {
+    comm.calls_since_choice = comm.chosen_since_call ? 1 : comm.calls_since_choice + 1;
+    comm.chosen_since_call = false;
+    comm.last_type = call.type;
+    comm.last_reduction = call.reduction;
+  }
   call.line = line.number;
   call.offset = line.offset;
   return Use::understood;
@@ -286,6 +291,7 @@ NcclLogImport::Use NcclLogImport::ReadInit(const NcclLogLine& line, bool from_ap
   Communicator& comm = comms_[index];
   comm.speaker = speaker;
   TakeLooseTransports(line, init, index);
+  if (!from_api) BeginOrEndSetup(line, init, index);
   if (out_.speakers[speaker].device < 0) out_.speakers[speaker].device = comm.device;
   const bool again = init.complete && comm.completed && !comm.destroyed && from_api != comm.completed_by_api;
   if (init.complete) {

@@ -9,6 +9,7 @@
 #include "evidence/format.h"
 #include "evidence/nccl_log/nccl_log_chunk.h"
 #include "evidence/nccl_log/nccl_log_communicators.h"
+#include "evidence/nccl_log/nccl_log_graph.h"
 #include "evidence/nccl_log/nccl_log_line.h"
 #include "model/nccl_warnings.h"
 
@@ -36,6 +37,8 @@ class NcclLogImport {
     std::vector<uint32_t> speakers;
     uint32_t comm = CommunicatorTable::kNone;  // the one that lines without an address are about
     int minor_release = -1;
+    StringId version{};
+    NcclTuningInput tuning_input;                                // of the choice that comes next (2.31 and later)
     bool tells_init_start = false;                               // releases before 2.18 print only the end of it
     std::vector<std::pair<int64_t, uint32_t>> loose_transports;  // (thread, event): the init line is still to come
     int64_t last_wall_ns = kNoTime;
@@ -51,6 +54,11 @@ class NcclLogImport {
     bool tells_finish = false;
     SourceRef last_end;  // where its last communicator ended
     int64_t last_end_wall_ns = kNoTime;
+  };
+  struct OpenSetup {  // what one thread is setting up
+    uint32_t setup = CommunicatorTable::kNone;
+    NcclTableColumns columns;
+    int32_t simple_order = -1;  // the pattern for which no path was found
   };
   struct Repeated {
     uint32_t first_event = 0, kept = 0;
@@ -77,6 +85,18 @@ class NcclLogImport {
   Use ReadPropagation(const NcclLogLine& line);
   Use ReadWarning(const NcclLogLine& line, bool at_info_level);
   void SettleError(Process& process, bool harmless);
+
+  // nccl_log_import_graph.cc
+  uint32_t AddSetup(const NcclLogLine& line, uint32_t comm);
+  OpenSetup& OpenSetupOf(const NcclLogLine& line);
+  void BeginOrEndSetup(const NcclLogLine& line, const NcclInit& init, uint32_t comm);
+  void StartAfresh(const NcclLogLine& line, bool (*is_there)(const NcclSetup&));
+  Use ReadCommShape(const NcclLogLine& line);
+  Use ReadGraph(const NcclLogLine& line);
+  Use ReadTuningRow(const NcclLogLine& line);
+  Use ReadChoice(const NcclLogLine& line);
+  bool FillChoice(const NcclLogLine& line, Process& process, NcclLoggedChoice* choice);
+  void FinishSetups();
 
   Process& ProcessOf(const NcclLogLine& line);
   uint32_t AddSpeaker(uint32_t process);
@@ -113,6 +133,10 @@ class NcclLogImport {
   std::unordered_map<uint64_t, Repeated> warnings_;
   std::unordered_set<uint64_t> told_;
   std::vector<Event> late_events_;
+  std::unordered_map<uint64_t, OpenSetup> open_setups_;     // by process and thread
+  std::vector<uint32_t> comm_of_setup_;                     // by index into Fragment::nccl_setups
+  std::unordered_map<uint64_t, uint32_t> choice_index_;     // a choice's words and setup -> its index there
+  StringId file_version_{};
   StringId names_[kNcclFunctions] = {};
   uint64_t events_left_out_ = 0;
 };

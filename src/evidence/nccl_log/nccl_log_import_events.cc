@@ -33,9 +33,16 @@ bool NcclLogImport::IsNew(EventKind kind, uint32_t speaker, std::string_view sub
 // NCCL version 2.28.9+cuda13.0
 NcclLogImport::Use NcclLogImport::ReadVersion(const NcclLogLine& line, uint32_t speaker) {
   std::string_view version = line.message.substr(std::string_view("NCCL version ").size());
+  TakeLiteral(version, ": ");  // RCCL version : 2.22.3-HEAD
   version = TakeWord(version);
   if (version.empty()) return Use::not_understood;
-  if (speaker != kNobody) ProcessOf(line).minor_release = MinorRelease(version);
+  const std::string maker = line.message.starts_with("RCCL") ? "RCCL " : "";
+  const StringId named = out_.strings.Intern(maker + Capped(version));
+  if (file_version_ == StringId{}) file_version_ = named;
+  if (speaker != kNobody) {
+    ProcessOf(line).minor_release = MinorRelease(version);
+    ProcessOf(line).version = named;
+  }
   if (!IsNew(EventKind::nccl_version, speaker, version, {})) return Use::understood;
   if (Event* event = AddEvent(EventKind::nccl_version, line, speaker)) event->subject = Capped(version);
   return Use::understood;

@@ -36,6 +36,7 @@ void NcclLogImport::Finish() {
   NameLargestCommunicators();
   SettleRanks();
   FillGroups();
+  FinishSetups();
   TellFinishedProcesses();
   MakeStreams();
   MergeLateEvents();

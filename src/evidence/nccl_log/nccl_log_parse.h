@@ -78,9 +78,6 @@ struct NcclCommHash {
 };
 bool ParseCommHash(std::string_view message, NcclCommHash* hash);
 
-// The communicator that a "comm 0x.. rank 3 nRanks 8 nNodes 8" line speaks of; 0 where there is none.
-uint64_t ParseCommAddress(std::string_view message);
-
 struct NcclSetting {
   std::string_view name, value;
 };

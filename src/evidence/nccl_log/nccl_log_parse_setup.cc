@@ -134,11 +134,6 @@ bool ParseCommHash(std::string_view message, NcclCommHash* hash) {
          TakeLiteral(message, " rank: ") && TakeNumber(message, &hash->rank);
 }
 
-uint64_t ParseCommAddress(std::string_view message) {
-  uint64_t address = 0;
-  return TakeAddressField(message, "comm", &address) ? address : 0;
-}
-
 // NCCL_MAX_NCHANNELS set by environment to 1.
 // NCCL_SOCKET_IFNAME set by environment to ib7
 // NCCL_IB_HCA set to mlx5_0,mlx5_1

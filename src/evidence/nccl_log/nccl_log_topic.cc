@@ -30,7 +30,7 @@ NcclTopic ClassifyFunctionLine(std::string_view message) {
   if (colon + 2 >= message.size() || message[colon] != ':') return NcclTopic::perhaps;
   const std::string_view rest = message.substr(colon + 1);
   if (rest.starts_with(" opCount ")) return rest.ends_with(" DONE") ? NcclTopic::call_done : NcclTopic::call;
-  return rest[0] == ' ' && IsDigit(rest[1]) ? NcclTopic::topology : NcclTopic::perhaps;
+  return rest[0] == ' ' && IsDigit(rest[1]) ? NcclTopic::choice : NcclTopic::perhaps;
 }
 
 // comm 0x2ad6a510 rank 1 nranks 4 cudaDev 0 busId 60 - Destroy COMPLETE
@@ -54,10 +54,35 @@ NcclTopic ClassifyNet(std::string_view message) {
   if (rest.starts_with("Using ["))
     return message.starts_with("NET/Socket") ? NcclTopic::interfaces : NcclTopic::devices;
   if (rest.starts_with("No device found")) return NcclTopic::no_device;
-  return IsDigit(message[4]) ? NcclTopic::ignored : NcclTopic::perhaps;
+  return IsDigit(message[4]) ? NcclTopic::graph : NcclTopic::perhaps;
+}
+
+// ReduceScatter |    21.6/   0.8 | ...
+bool IsTableRow(std::string_view message) {
+  constexpr size_t kBar = 14;
+  return message.size() > kBar && message[kBar] == '|';
+}
+
+// 12 : NET/0-0 GPU/0-60 NET/0-0
+// 24 coll channels, 16 nvls channels, 32 p2p channels, 32 p2p channels per peer
+// 4198400 Bytes -> Algo 1 proto 2 time 8.5
+NcclTopic ClassifyNumber(std::string_view message) {
+  const std::string_view front = message.substr(0, 40);
+  if (Contains(front, " Bytes -> ")) return NcclTopic::choice;
+  return Contains(front, " : ") || Contains(front, " coll channels") ? NcclTopic::graph : NcclTopic::ignored;
+}
+
+// The rest of the lines that begin with a blank: rows of tables, of searches and of the system's tree.
+NcclTopic ClassifyRow(std::string_view message) {
+  if (IsTableRow(message)) return NcclTopic::tuning_row;
+  const size_t at = message.find_first_not_of(' ');
+  if (at == std::string_view::npos) return NcclTopic::ignored;
+  return message[at] == '+' || IsDigit(message[at]) ? NcclTopic::graph : NcclTopic::ignored;
 }
 
 NcclTopic ClassifyCapitalC(std::string_view message) {
+  if (message.starts_with("CPU/")) return NcclTopic::graph;
+  if (message.starts_with("Could not find a path for pattern")) return NcclTopic::graph;
   if (message.starts_with("Channel ")) return Contains(message, " via ") ? NcclTopic::connection : NcclTopic::topology;
   if (message.starts_with("Connected "))
     return message.starts_with("Connected to ") ? NcclTopic::ignored : NcclTopic::topology;
@@ -71,6 +96,7 @@ NcclTopic ClassifyLowerCase(std::string_view message) {
   if (message.starts_with("comm ")) return ClassifyComm(message);
   if (message[0] == 'n' && EndsWithInit(message)) return NcclTopic::init;
   if (message.ends_with("abort called")) return NcclTopic::abort_called;
+  if (message.starts_with("threadThresholds ")) return NcclTopic::graph;
   return IsSourcePlace(message) ? NcclTopic::propagation : NcclTopic::perhaps;
 }
 
@@ -83,12 +109,18 @@ NcclTopic ClassifyInfo(std::string_view message) {
     case 'A': return second == 'l' ? ClassifyFunctionLine(message) : NcclTopic::perhaps;
     case 'B':
       if (second == 'r') return ClassifyFunctionLine(message);
+      if (message.starts_with("Best tuning {")) return NcclTopic::choice;
       if (message.starts_with("Bootstrap") && Contains(message.substr(0, 20), ": Using")) return NcclTopic::interfaces;
       return NcclTopic::perhaps;
     case 'C': return ClassifyCapitalC(message);
     case 'F':
       return message.starts_with("Failed to initialize NET plugin") ? NcclTopic::net_fallback : NcclTopic::perhaps;
-    case 'G': return second == 'a' ? ClassifyFunctionLine(message) : NcclTopic::perhaps;
+    case 'G':
+      if (second == 'P' || second == 'I')
+        return message.substr(0, 4).ends_with('/') ? NcclTopic::graph : NcclTopic::perhaps;
+      return second == 'a' ? ClassifyFunctionLine(message) : NcclTopic::perhaps;
+    case 'I': return message.starts_with("Input: { .comm") ? NcclTopic::choice : NcclTopic::perhaps;
+    case 'L': return message.starts_with("Latency/AlgB") ? NcclTopic::tuning_row : NcclTopic::perhaps;
     case 'N':
       if (second == 'e') return message.starts_with("New proxy ") ? NcclTopic::ignored : NcclTopic::perhaps;
       if (message.starts_with("NET/")) return ClassifyNet(message);
@@ -96,9 +128,10 @@ NcclTopic ClassifyInfo(std::string_view message) {
       return message.starts_with("NCCL_") && Contains(message, " set ") ? NcclTopic::environment : NcclTopic::perhaps;
     case 'P':
       if (second == 'u') return ClassifyFunctionLine(message);
+      if (message.starts_with("Pattern ")) return NcclTopic::graph;
       return message.starts_with("PROFILER/Plugin: init commName: ") ? NcclTopic::comm_hash : NcclTopic::perhaps;
     case 'R':
-      if (second == 'e') return ClassifyFunctionLine(message);
+      if (second == 'e') return IsTableRow(message) ? NcclTopic::tuning_row : ClassifyFunctionLine(message);
       if (message.starts_with("Ring ")) return Contains(message, " via ") ? NcclTopic::connection : NcclTopic::topology;
       return message.starts_with("RCCL version ") ? NcclTopic::version : NcclTopic::perhaps;
     case 'S':
@@ -106,13 +139,12 @@ NcclTopic ClassifyInfo(std::string_view message) {
     case 'T': return message.starts_with("Tree") ? NcclTopic::topology : NcclTopic::perhaps;
     case 'U': return message.starts_with("Using network ") ? NcclTopic::network : NcclTopic::perhaps;
     case '[': return message.starts_with("[Rank ") && EndsWithInit(message) ? NcclTopic::init : NcclTopic::perhaps;
-    case ' ':
-    case '+':
-    case '=': return NcclTopic::ignored;
+    case ' ': return ClassifyRow(message);
+    case '+': return NcclTopic::graph;
+    case '=': return message.starts_with("=== System") ? NcclTopic::graph : NcclTopic::ignored;
     default:
       if (first >= 'a' && first <= 'z') return ClassifyLowerCase(message);
-      if (IsDigit(first))
-        return Contains(message.substr(0, 40), " Bytes -> ") ? NcclTopic::topology : NcclTopic::ignored;
+      if (IsDigit(first)) return ClassifyNumber(message);
       return NcclTopic::perhaps;
   }
 }

@@ -25,7 +25,10 @@ enum class NcclTopic : uint8_t {
   devices,       // NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>
   no_device,     // NET/IB : No device found.
   connection,    // Channel 00/0 : 1[0] -> 2[0] [send] via NET/Socket/0
-  topology,      // rings, trees, channel lists, algorithm choices: nccl_log_topology.h
+  topology,      // rings, trees, channel lists: nccl_log_topology.h
+  graph,         // Pattern 4, crossNic 0, ...; rows of channels, systems and paths: nccl_log_graph.h
+  tuning_row,    // AllReduce |    26.8/   0.1 | ...
+  choice,        // AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}
   propagation,   // misc/socket.cc:845 -> 6
   net_fallback,  // Failed to initialize NET plugin IB: the errors just before it were harmless
   abort_called,  // socketProgressOpt: abort called

@@ -128,6 +128,7 @@ bool ParseChoice(std::string_view message, NcclChoice* choice) {
     if (TakeLiteral(message, " channel{Lo..Hi}={"))
       return TakeNumber(message, &choice->first_channel) && TakeLiteral(message, "..") &&
              TakeNumber(message, &choice->last_channel);
+    if (TakeLiteral(message, " time ")) TakeDouble(message, &choice->time_us);
     return true;
   }
   TakeLiteral(message, "Kernel ");

@@ -34,6 +34,7 @@ struct NcclChoice {
   std::string_view algorithm;  // "RING"; a number before 2.24: see AlgorithmName
   std::string_view protocol;   // "SIMPLE"
   int32_t first_channel = -1, last_channel = -1;
+  double time_us = -1;       // NCCL's own expectation; printed by 2.20 to 2.23
   std::string_view variant;  // "Symmetric", "Copy Engine", "Hierarchical CE"
 };
 

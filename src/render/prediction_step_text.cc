@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "render/prediction_parts.h"
+#include "render/render_words.h"
+
+namespace tacet {
+namespace {
+
+std::string Percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
+  return text;
+}
+
+std::string Amount(double value, const char* unit) {  // 7.2 G, 1.1 T
+  static constexpr const char* kSteps[] = {"", "k", "M", "G", "T", "P", "E"};
+  int step = 0;
+  for (; value >= 999.5 && step < 6; ++step) value /= 1000;
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f %s%s", value >= 100 ? 0 : value >= 10 ? 1 : 2, value, kSteps[step], unit);
+  return text;
+}
+
+void AddMemoryParts(const Prediction& prediction, TextPage& page) {
+  const TrainingMemory& memory = prediction.memory;
+  page.Heading("Memory of one GPU");
+  std::vector<TextRow> rows = {{{"part"}, {"bytes"}, {"share"}}};
+  const auto add = [&](const char* name, double bytes) {
+    rows.push_back({{name}, {Amount(bytes, "B")}, {Percent(memory.total() > 0 ? bytes / memory.total() : 0)}});
+  };
+  add("parameters", memory.parameters);
+  add("gradients", memory.gradients);
+  add("optimizer", memory.optimizer);
+  add("activations", memory.activations);
+  add("together", memory.total());
+  page.Table(rows, 2, false);
+  const double limit = prediction.memory_limit_gb * 1e9;
+  if (limit > 0)
+    page.Paragraph("  ",
+                   memory.total() > limit ? "That is more than the " + Amount(limit, "B") + " of the GPU."
+                                          : "The GPU has " + Amount(limit, "B") + "; " +
+                                                Amount(limit - memory.total(), "B") + " are left for buffers.",
+                   memory.total() > limit ? Ink::red : Ink::plain);
+}
+
+void AddTraffic(const Prediction& prediction, TextPage& page) {
+  if (prediction.traffic.empty()) return;
+  page.Heading("Communication of one GPU in one step");
+  std::vector<TextRow> rows = {{{"what"}, {"operation"}, {"ranks"}, {"buffer"}, {"times"}, {"sent"}, {"time"}}};
+  for (const StepTraffic& one : prediction.traffic)
+    rows.push_back({{one.what},
+                    {std::string(Name(one.op))},
+                    {std::to_string(one.ranks)},
+                    {Amount(one.bytes, "B")},
+                    {Amount(one.times, "")},
+                    {Amount(one.sent_bytes, "B")},
+                    {one.time_ms > 0 ? TimeWords(one.time_ms * 1e3) : ""}});
+  page.Table(rows, 2, false);
+}
+
+}  // namespace
+
+void AddPlainModel(const Prediction& prediction, const PredictionTextOptions&, TextPage& page) {
+  if (prediction.plain.empty()) return;
+  page.Heading("Plain model: " + CleanLine(prediction.plain_link));
+  std::vector<TextRow> rows = {{{"operation"}, {"size"}, {"algorithm"}, {"time"}, {"bus"}, {"formula"}}};
+  OpKind last = OpKind::unknown;
+  for (const Prediction::PlainRow& row : prediction.plain) {
+    rows.push_back({{row.op == last ? "" : std::string(Name(row.op))},
+                    {SizeWords(row.bytes)},
+                    {std::string(row.cost.algorithm)},
+                    {TimeWords(row.time_us)},
+                    {SpeedWords(row.bus_gbps)},
+                    {std::string(row.cost.formula)}});
+    last = row.op;
+  }
+  page.Table(rows, 2, false);
+}
+
+void AddStep(const Prediction& prediction, const PredictionTextOptions&, TextPage& page) {
+  if (!prediction.has_step) return;
+  const StepEstimate& step = prediction.step;
+  const ParameterCount& count = prediction.parameters;
+  page.Heading("Training step");
+  std::vector<TextRow> rows;
+  rows.push_back({{"parameters"}, {Amount(count.total(), "")}});
+  if (count.active > 0 && count.active < count.total())
+    rows.push_back({{"active per token"}, {Amount(count.active, "")}});
+  rows.push_back({{"GPUs"}, {std::to_string(prediction.layout.gpus())}});
+  rows.push_back({{"tokens per step"}, {Amount(step.tokens, "")}});
+  rows.push_back({{"model FLOPs per step"}, {Amount(step.model_flops, "FLOP")}});
+  if (step.hardware_flops > step.model_flops)
+    rows.push_back({{"with recomputation"}, {Amount(step.hardware_flops, "FLOP")}});
+  if (step.compute_ms > 0) rows.push_back({{"compute at peak"}, {TimeWords(step.compute_ms * 1e3)}});
+  if (prediction.layout.pipeline > 1) rows.push_back({{"pipeline bubble"}, {Percent(step.bubble)}});
+  if (step.communication_ms > 0)
+    rows.push_back({{"communication, none hidden"}, {TimeWords(step.communication_ms * 1e3)}});
+  if (step.ideal_ms > 0) rows.push_back({{"shortest step"}, {TimeWords(step.ideal_ms * 1e3)}});
+  if (step.step_ms > 0) {
+    rows.push_back({{"measured step"}, {TimeWords(step.step_ms * 1e3)}});
+    if (step.mfu > 0) {
+      rows.push_back({{"MFU"}, {Percent(step.mfu)}});
+      rows.push_back({{"HFU"}, {Percent(step.hfu)}});
+      rows.push_back({{"GPU-hours lost per day"}, {Amount(step.gpu_hours_lost_per_day, "h")}});
+    }
+    if (prediction.overlap >= 0) rows.push_back({{"overlap efficiency"}, {Percent(prediction.overlap)}});
+  }
+  page.Table(rows, 2, false);
+  AddMemoryParts(prediction, page);
+  AddTraffic(prediction, page);
+  for (const std::string& assumption : prediction.step_assumptions)
+    page.Paragraph("  assumed: ", CleanLine(assumption) + ".", Ink::dim);
+}
+
+void AddFormulas(const Prediction& prediction, TextPage& page) {
+  page.Heading("Formulas");
+  const auto add = [&](const char* name, const char* text) { page.Paragraph("  " + std::string(name) + ": ", text); };
+  if (!prediction.before.empty()) {
+    add("time",
+        "latency x launches + bytes / algorithm bandwidth, in µs; the least time wins, ties go to the earlier of Tree, "
+        "Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT and of LL, LL128, Simple");
+    add("bytes", "the whole buffer; of all_gather and reduce_scatter that of all ranks together");
+    add("bus bandwidth",
+        "bytes / time x 2(n-1)/n for all_reduce, x (n-1)/n for all_gather, reduce_scatter and all_to_all, "
+        "x 1 for others (as nccl-tests)");
+    add("algorithm bandwidth",
+        "channels x speed per channel, reduced by protocol (LL to a half, LL128 to 0.92 of ring), capped "
+        "per GPU generation, x n / steps for rings; docs/predict.md has all of it, by release");
+    add("latency", "base + steps within nodes x link latency + steps between nodes x network latency");
+  }
+  if (!prediction.plain.empty()) {
+    add("alpha-beta", "a message of m bytes takes a + m/b; a in µs, b in GB/s (1e9 bytes per second)");
+    add("LogGP", "a = max(L + 2o, g), 1/b = G");
+  }
+  if (!prediction.has_step) return;
+  add("model FLOPs", "tokens x (6 x active parameters without the input embedding + 12 x layers x hidden x sequence)");
+  add("recomputation", "full: a third more; selective: the attention term once more in forward");
+  add("MFU, HFU", "model FLOPs, or FLOPs with recomputation, / step time / (GPUs x peak)");
+  add("bubble", "(p-1) / (v m + p-1), p stages, m micro-batches, v chunks per stage");
+  add("parameters, gradients, optimizer",
+      "2, 2 and 12 bytes per parameter / tensor / pipeline; ZeRO 1 divides the optimizer's "
+      "by data, 2 the gradients' too, 3 the parameters' too");
+  add("activations",
+      "per layer and micro-batch s b h (10 + 24/t + 5 a s / h t) bytes, 10/t with sequence parallelism; selective "
+      "recomputation drops the last term, full leaves 2 s b h; x layers per stage x micro-batches in flight");
+  add("GPU-hours lost per day", "24 x GPUs x (1 - MFU)");
+  add("overlap efficiency", "1 - (step - max(compute, communication)) / min(compute, communication)");
+  for (const StepTraffic& one : prediction.traffic)
+    page.Paragraph("  " + one.what + ": ", one.formula + "; sent " + SizeWords(static_cast<int64_t>(one.sent_bytes)));
+}
+
+}  // namespace tacet

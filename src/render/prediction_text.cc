@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "render/prediction_parts.h"
+#include "render/prediction_render.h"
+#include "render/render_words.h"
+
+namespace tacet {
+namespace {
+
+std::string Decimal(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  return text;
+}
+
+std::string Way(NcclAlgorithm algorithm, NcclProtocol protocol) {
+  return std::string(Name(algorithm)) + " " + std::string(Name(protocol));
+}
+
+void AddGraphs(const NcclCommunicator& c, TextPage& page) {
+  std::vector<TextRow> rows = {{{"graph"}, {"channels"}, {"within a node"}, {"between nodes"}, {"paths"}}};
+  const auto add = [&](const char* name, const NcclModelGraph& graph) {
+    if (graph.channels == 0) return;
+    rows.push_back({{name},
+                    {std::to_string(graph.channels)},
+                    {SpeedWords(graph.bw_intra)},
+                    {SpeedWords(graph.bw_inter)},
+                    {std::string(Name(graph.type_intra)) + "/" + std::string(Name(graph.type_inter))}});
+  };
+  add("ring", c.ring);
+  add("tree", c.tree);
+  add("NVLS", c.nvls);
+  add("CollNet direct", c.collnet_direct);
+  add("CollNet chain", c.collnet_chain);
+  if (rows.size() > 1) page.Table(rows, 2, false);
+}
+
+void AddCheck(const CommunicatorPrediction& one, TextPage& page) {
+  if (one.has_table) {
+    const NcclTableCheck& check = one.table;
+    std::string text = std::to_string(check.rows_equal) + " of " + std::to_string(check.rows) +
+                       " rows of the printed tuning table are reproduced";
+    if (check.forbidden_cells > 0)
+      text += "; " + std::to_string(check.forbidden_cells) + (check.forbidden_cells == 1 ? " cell is" : " cells are") +
+              " switched off by NCCL_ALGO or NCCL_PROTO";
+    page.Paragraph("  ", text + ".", check.rows == check.rows_equal ? Ink::green : Ink::yellow);
+    size_t shown = 0;
+    for (const NcclCellDifference& cell : check.differences) {
+      if (shown++ == 8) {
+        page.Paragraph("    ", std::to_string(check.differences.size() - 8) + " more cells differ.");
+        break;
+      }
+      page.Paragraph("    ", std::string(Name(cell.op)) + " " + Way(cell.algorithm, cell.protocol) + ": printed " +
+                                 Decimal(cell.printed.latency_us) + "/" + Decimal(cell.printed.bandwidth_gbps) +
+                                 ", predicted " + Decimal(cell.predicted.latency_us) + "/" +
+                                 Decimal(cell.predicted.bandwidth_gbps) +
+                                 (cell.switched_off ? " (switched off by a setting that the log does not show)" : ""));
+    }
+  }
+  const NcclChoiceCheck& choices = one.choices;
+  if (choices.choices > 0)
+    page.Paragraph("  ",
+                   std::to_string(choices.equal) + " of " + std::to_string(choices.choices) +
+                       " logged choices are the predicted ones.",
+                   choices.equal == choices.choices ? Ink::green : Ink::yellow);
+  size_t shown = 0;
+  for (const NcclChoiceDifference& other : choices.differences) {
+    if (shown++ == 8) break;
+    const NcclCandidate* best = other.predicted.best();
+    page.Paragraph("    ",
+                   std::string(Name(other.logged->op)) + " of " + SizeWords(other.logged->bytes) + " went by " +
+                       Way(other.logged->algorithm, other.logged->protocol) + ", predicted " +
+                       (best ? Way(best->algorithm, best->protocol) : "nothing") +
+                       (other.logged->grouped ? " (one of a group of calls, which NCCL chooses for together)" : ""));
+  }
+}
+
+// The next best of a decision, for "why".
+const NcclCandidate* RunnerUp(const NcclDecision& decision) {
+  const NcclCandidate* second = nullptr;
+  for (size_t i = 0; i < decision.candidates.size(); ++i) {
+    const NcclCandidate& one = decision.candidates[i];
+    if (static_cast<int>(i) == decision.winner || one.time_us < 0) continue;
+    if (!second || one.time_us < second->time_us) second = &one;
+  }
+  return second;
+}
+
+void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& options, TextPage& page) {
+  std::vector<TextRow> rows = {
+      {{"operation"}, {"size"}, {"NCCL takes"}, {"time"}, {"bus"}, {"channels"}, {"next best"}, {"its time"}}};
+  OpKind last = OpKind::unknown;
+  for (const PredictedPoint& point : one.points) {
+    const NcclCandidate* best = point.decision.best();
+    const NcclCandidate* second = RunnerUp(point.decision);
+    rows.push_back({{point.op == last ? "" : std::string(Name(point.op))},
+                    {SizeWords(point.bytes)},
+                    {best ? Way(best->algorithm, best->protocol) : "nothing is left"},
+                    {best ? TimeWords(best->time_us) : ""},
+                    {best ? SpeedWords(point.decision.bus_bandwidth) : ""},
+                    {best ? std::to_string(point.decision.channels) : ""},
+                    {second ? Way(second->algorithm, second->protocol) : ""},
+                    {second ? TimeWords(second->time_us) : ""}});
+    last = point.op;
+  }
+  if (rows.size() > 1) page.Table(rows, 2, false);
+  if (!options.verbose) return;
+  for (const PredictedPoint& point : one.points) {
+    page.Heading(std::string(Name(point.op)) + " of " + SizeWords(point.bytes) + ": every way");
+    std::vector<TextRow> ways = {{{"algorithm"}, {"time"}, {"latency"}, {"bandwidth"}, {"why not"}}};
+    for (size_t i = 0; i < point.decision.candidates.size(); ++i) {
+      const NcclCandidate& way = point.decision.candidates[i];
+      const bool wins = static_cast<int>(i) == point.decision.winner;
+      ways.push_back({{Way(way.algorithm, way.protocol), wins ? Ink::green : Ink::plain},
+                      {way.time_us >= 0 ? TimeWords(way.time_us) : "-"},
+                      {way.time_us >= 0 ? TimeWords(way.latency_us) : ""},
+                      {way.time_us >= 0 ? SpeedWords(way.bandwidth) : ""},
+                      {wins               ? "taken"
+                       : way.time_us >= 0 ? "slower"
+                                          : CleanLine(Explain(way.obstacle, one.communicator))}});
+    }
+    page.Table(ways, 2, false);
+  }
+}
+
+void AddRanges(const CommunicatorPrediction& one, TextPage& page) {
+  OpKind op = OpKind::unknown;
+  std::string text;
+  const auto flush = [&] {
+    if (!text.empty()) page.Paragraph("  " + std::string(Name(op)) + ": ", text);
+  };
+  for (const WinnerRange& range : one.ranges) {
+    if (range.op != op) {
+      flush();
+      text.clear();
+      op = range.op;
+    }
+    if (!text.empty()) text += "; ";
+    if (range.first_bytes > 0) text += "from " + SizeWords(range.first_bytes) + " ";
+    text += Way(range.algorithm, range.protocol);
+  }
+  flush();
+}
+
+void AddTold(const CommunicatorPrediction& one, TextPage& page) {
+  if (one.told.empty()) return;
+  page.Heading("What NCCL itself expects, by its log");
+  std::vector<TextRow> rows = {{{"operation"}, {"size"}, {"way"}, {"time"}, {"bus"}, {"operations"}}};
+  constexpr size_t kShown = 40;
+  for (size_t i = 0; i < one.told.size() && i < kShown; ++i) {
+    const ToldTime& told = one.told[i];
+    rows.push_back({{std::string(Name(told.op))},
+                    {SizeWords(told.bytes)},
+                    {CleanLine(told.how)},
+                    {TimeWords(told.time_us)},
+                    {SpeedWords(told.bus_gbps)},
+                    {std::to_string(told.times)}});
+  }
+  page.Table(rows, 2, false);
+  if (one.told.size() > kShown) page.Line("  " + std::to_string(one.told.size() - kShown) + " more in --format json");
+}
+
+void AddCommunicator(const CommunicatorPrediction& one, const PredictionTextOptions& options, TextPage& page) {
+  const NcclCommunicator& c = one.communicator;
+  std::string title = CleanLine(one.label) + ": " + c.release.Text() + ", " +
+                      Count(static_cast<uint64_t>(c.ranks), "rank") + " on " +
+                      Count(static_cast<uint64_t>(c.nodes), "node") + ", " +
+                      Count(static_cast<uint64_t>(std::max(0, c.channels)), "channel");
+  if (one.alike > 1) title += " (and " + Count(one.alike - 1, "communicator") + " like it)";
+  page.Heading(title);
+  AddGraphs(c, page);
+  if (!one.costs.complaint.empty()) page.Paragraph("  ", CleanLine(one.costs.complaint) + ".", Ink::red);
+  if (!one.is_modelled && one.told.empty())
+    page.Paragraph("  ",
+                   std::string("The cost model of this library is not known here, or its search was not logged (set "
+                               "NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING)") +
+                       (one.points.empty() ? "." : "; the table that it printed is used."));
+  AddCheck(one, page);
+  page.Blank();
+  AddPoints(one, options, page);
+  if (!one.ranges.empty()) {
+    page.Heading("What wins where");
+    AddRanges(one, page);
+  }
+  AddTold(one, page);
+  for (const std::string& assumption : one.assumptions)
+    page.Paragraph("  assumed: ", CleanLine(assumption) + ".", Ink::dim);
+}
+
+void AddWhatIf(const Prediction& prediction, TextPage& page) {
+  std::string changes;
+  for (const std::string& change : prediction.changes) changes += (changes.empty() ? "" : ", ") + CleanLine(change);
+  for (size_t i = 0; i < prediction.after.size() && i < prediction.before.size(); ++i) {
+    const CommunicatorPrediction &before = prediction.before[i], &after = prediction.after[i];
+    page.Heading("What if " + changes + (prediction.after.size() > 1 ? ": " + CleanLine(before.label) : ""));
+    AddGraphs(after.communicator, page);
+    std::vector<TextRow> rows = {
+        {{"operation"}, {"size"}, {"before"}, {"time"}, {"bus"}, {"after"}, {"time"}, {"bus"}, {"time changes"}}};
+    for (size_t p = 0; p < before.points.size() && p < after.points.size(); ++p) {
+      const NcclDecision &from = before.points[p].decision, &to = after.points[p].decision;
+      if (!from.best() || !to.best()) continue;
+      const double change = from.best()->time_us > 0 ? to.best()->time_us / from.best()->time_us - 1 : 0;
+      char text[32];
+      std::snprintf(text, sizeof text, "%+.0f %%", 100 * change);
+      const Ink ink = change < -0.005 ? Ink::green : change > 0.005 ? Ink::red : Ink::plain;
+      rows.push_back({{std::string(Name(before.points[p].op))},
+                      {SizeWords(before.points[p].bytes)},
+                      {Way(from.best()->algorithm, from.best()->protocol)},
+                      {TimeWords(from.best()->time_us)},
+                      {SpeedWords(from.bus_bandwidth)},
+                      {Way(to.best()->algorithm, to.best()->protocol)},
+                      {TimeWords(to.best()->time_us)},
+                      {SpeedWords(to.bus_bandwidth)},
+                      {text, ink}});
+    }
+    page.Table(rows, 2, false);
+    if (!after.costs.complaint.empty()) page.Paragraph("  ", CleanLine(after.costs.complaint) + ".", Ink::red);
+    for (const std::string& assumption : after.assumptions)
+      page.Paragraph("  assumed: ", CleanLine(assumption) + ".", Ink::dim);
+  }
+}
+
+}  // namespace
+
+std::string RenderPredictionText(const Prediction& prediction, const PredictionTextOptions& options) {
+  TextPage page(options.width, options.colour);
+  for (const CommunicatorPrediction& one : prediction.before) AddCommunicator(one, options, page);
+  AddWhatIf(prediction, page);
+  AddPlainModel(prediction, options, page);
+  AddStep(prediction, options, page);
+  if (options.explain) AddFormulas(prediction, page);
+  return page.Take();
+}
+
+}  // namespace tacet

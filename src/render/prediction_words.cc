@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+#include "render/prediction_render.h"
+
+namespace tacet {
+namespace {
+
+std::string Digits(double value, const char* unit) {
+  char text[64];
+  const int decimals = value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  std::snprintf(text, sizeof text, "%.*f %s", decimals, value, unit);
+  return text;
+}
+
+}  // namespace
+
+std::string SizeWords(int64_t bytes) {
+  static constexpr const char* kBinary[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  static constexpr const char* kDecimal[] = {"B", "kB", "MB", "GB", "TB"};
+  if (bytes > 0 && (bytes & (bytes - 1)) == 0) {
+    int step = 0;
+    for (; bytes >= 1024 && step < 4; ++step) bytes /= 1024;
+    return std::to_string(bytes) + " " + kBinary[step];
+  }
+  if (bytes < 1000) return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes);
+  int step = 0;
+  for (; value >= 999.5 && step < 4; ++step) value /= 1000;
+  return Digits(value, kDecimal[step]);
+}
+
+std::string TimeWords(double us) {
+  if (us < 0) return "-";
+  if (us >= 1e6) return Digits(us / 1e6, "s");
+  return us >= 1e3 ? Digits(us / 1e3, "ms") : Digits(us, "µs");
+}
+
+std::string SpeedWords(double gbps) { return Digits(gbps, "GB/s"); }
+
+}  // namespace tacet
