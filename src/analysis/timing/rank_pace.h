@@ -10,10 +10,11 @@ namespace tacet {
 // Steps in which one rank alone was late by far more than the noise of the record.
 struct Stalls {
   size_t count = 0;
-  double mean_ns = 0;  // of one
-  double cost = 0;     // what they add to the time of all steps, as a share: later than everybody else in those steps
-  double chance = 1;   // that a rank of a healthy job has so many, over all ranks of this job
-  double z = 0;        // of the typical one, in deviations of the noise
+  double smallest = 0;  // as a share of the typical step
+  double mean_ns = 0;   // of one
+  double cost = 0;      // what they add to the time of all steps, as a share: later than everybody else in those steps
+  double chance = 1;    // that a rank of a healthy job has so many, over all ranks of this job
+  double z = 0;         // of the typical one, in deviations of the noise
 };
 
 // What one record says about one rank. Shares are of the record's typical step.

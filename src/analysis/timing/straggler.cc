@@ -27,6 +27,15 @@ bool CanTell(const RankPace& one) {
   return one.steps >= (one.source == PaceSource::traces ? kMinTracedSteps : kMinMeasuredSteps);
 }
 
+// A long record shows whether a stall comes back; a trace of a few steps has room for one only, which must be great.
+// Durations alone are no match for starts.
+size_t LeastStalls(const RankPace& one) {
+  constexpr size_t kLongTrace = 12;
+  constexpr double kGreat = 0.75;
+  if (one.source != PaceSource::traces) return 3;
+  return one.steps < kLongTrace && one.stalls.smallest >= kGreat ? 1 : 2;
+}
+
 // One rank by all records: means weighted by how surely each of them knows.
 struct Joint {
   Rank rank;
@@ -180,8 +189,7 @@ class Decision {
       const auto known = std::find_if(report_.stragglers.begin(), report_.stragglers.end(),
                                       [&](const Straggler& other) { return other.rank == one.rank; });
       const bool traced = record.source == PaceSource::traces;
-      const size_t least = traced ? 2 : 3;
-      if (one.stalls.count < least || one.stalls.cost < Limits::kMinCost || !CanTell(one)) continue;
+      if (one.stalls.count < LeastStalls(one) || one.stalls.cost < Limits::kMinCost || !CanTell(one)) continue;
       if (one.stalls.chance > Limits::kFalseAlarms / static_cast<double>(records_.size())) continue;
       if (one.stalls.mean_ns < (traced ? kMinLateNs : kMinMeasuredLateNs) || IsDenied(record, one)) continue;
       Straggler found{.rank = one.rank, .pattern = StragglerPattern::intermittent, .share = one.share};
