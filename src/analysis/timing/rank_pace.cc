@@ -130,6 +130,7 @@ class Summary {
     RankPace one;
     one.rank = pace_.ranks[series.row];
     one.source = pace_.source;
+    one.peers = pace_.peers[series.row];
     one.rounds = pace_.rounds[series.row];
     one.last = pace_.last[series.row];
     one.steps = series.shares.size();
@@ -154,13 +155,13 @@ class Summary {
     return one;
   }
 
-  // The largest share of the others in each step.
+  // The largest share of the others in each step. Of two ranks one is as much too early as the other is late.
   double LatestOther(size_t step, size_t row) const {
-    double latest = 0;
+    double latest = -1e9;
     for (const Series& one : all_)
-      if (one.row != row && !std::isnan(pace_.late(one.row, step)))
+      if (one.row != row && pace_.peers[one.row] == pace_.peers[row] && !std::isnan(pace_.late(one.row, step)))
         latest = std::max(latest, pace_.late(one.row, step) / out_.step_ns);
-    return latest;
+    return latest > -1e9 ? latest : 0;
   }
 
   void CountStalls() {

@@ -21,6 +21,7 @@ struct Stalls {
 struct RankPace {
   Rank rank;
   PaceSource source = PaceSource::traces;
+  uint32_t peers = 0;
   size_t rounds = 0, last = 0, steps = 0, late_steps = 0;
   double share = 0, mean_ns = 0, worst_ns = 0;  // over all steps; share: of the mean step
   double mean = 0, median = 0;                  // mean without the extremes

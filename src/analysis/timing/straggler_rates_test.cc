@@ -16,16 +16,26 @@ constexpr int kJobs = 200;
 // it.
 SyntheticPlan PlanOf(int i, bool late) {
   constexpr int32_t kSizes[] = {4, 8, 4, 16, 8, 6, 32, 8, 12, 4};
-  constexpr SyntheticLayout kLayouts[] = {SyntheticLayout::ddp, SyntheticLayout::fsdp, SyntheticLayout::mesh};
+  constexpr SyntheticLayout kLayouts[] = {SyntheticLayout::ddp, SyntheticLayout::fsdp, SyntheticLayout::mesh,
+                                          SyntheticLayout::pipeline};
   SyntheticPlan plan;
-  plan.layout = kLayouts[i % 3];
+  plan.layout = kLayouts[i % 4];
   plan.ranks = i % 100 == 57 ? 512 : i % 40 == 13 ? 64 : kSizes[i % 10];
   plan.seed = static_cast<unsigned>(1000 + i);
   if (!late) return plan;
+  plan.late = static_cast<int32_t>((static_cast<unsigned>(i) * 7919u) % static_cast<unsigned>(plan.ranks));
   SyntheticPlan sample = plan;
   sample.steps = 20;
+  sample.delay_ns = 0;
   plan.delay_ns = static_cast<int64_t>(0.05 * SyntheticJob(sample).step_ns());
-  plan.late = static_cast<int32_t>((static_cast<unsigned>(i) * 7919u) % static_cast<unsigned>(plan.ranks));
+  // Some of a stage's time is hidden in the bubble: here the step is to be longer by a twentieth, not the stage.
+  if (plan.layout == SyntheticLayout::pipeline) {
+    sample.noise = 0;
+    const double usual = SyntheticJob(sample).step_ns();
+    sample.delay_ns = plan.delay_ns;
+    plan.delay_ns = static_cast<int64_t>(0.05 * usual * static_cast<double>(plan.delay_ns) /
+                                         (SyntheticJob(sample).step_ns() - usual));
+  }
   return plan;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -26,7 +27,7 @@ struct SyntheticPlan {
   int steps = 80;
   int32_t late = -1;     // who is slowed; -1: nobody
   int64_t delay_ns = 0;  // by so much in every step
-  double noise = 0.025;  // of a rank's own work in a step
+  double noise = 0.025;  // of a rank's own work in a step; 0: everything is exact
   unsigned seed = 1;
 };
 
@@ -61,6 +62,7 @@ class SyntheticJob {
         m.comm_size = static_cast<int32_t>(groups_[one.group].size());
         m.group_rank = {0};
         m.op = one.kind;
+        m.peer = {one.peer};
         m.seq = one.seq;
         m.bytes = one.bytes;
         m.enter_wall_ns = kEpoch + one.enter;
@@ -87,7 +89,9 @@ class SyntheticJob {
         call.in_elements = call.out_elements = one.bytes / 4;
         call.enter_wall_ns = kEpoch + one.enter;
         call.duration_ms = static_cast<float>(static_cast<double>(one.end - one.start) / 1e6);
-        if (IsPointToPoint(one.kind)) call.flags |= kPointToPoint;
+        if (!IsPointToPoint(one.kind)) continue;
+        call.flags |= kPointToPoint;
+        call.peer = {one.peer};
       }
     }
     return incident;
@@ -124,6 +128,7 @@ class SyntheticJob {
 
  private:
   static constexpr int64_t kEpoch = 1'700'000'000'000'000'000, kStep = 100'000'000, kMiB = 1 << 20;
+  static constexpr int kMicrobatches = 4;
 
   struct Operation {
     uint32_t group = 0;
@@ -174,13 +179,15 @@ class SyntheticJob {
 
   // What a rank takes longer on its own in this step, whatever the reason.
   std::vector<int64_t> DrawExtra() {
-    std::normal_distribution<double> usual(0, plan_.noise);
+    std::normal_distribution<double> usual(0, std::max(plan_.noise, 1e-9));
     std::uniform_real_distribution<double> chance(0, 1);
     std::vector<int64_t> out;
     for (int32_t r = 0; r < plan_.ranks; ++r) {
       double extra = std::fabs(usual(random_));
-      if (chance(random_) < 1.0 / 150) extra += 0.15 + 0.45 * chance(random_);
-      out.push_back(Draw(extra) + (r == plan_.late ? plan_.delay_ns : 0));
+      if (plan_.noise > 0 && chance(random_) < 1.0 / 150) extra += 0.15 + 0.45 * chance(random_);
+      // A stage that begins late waits so much less for its first microbatch: there the delay is in every microbatch.
+      const bool at_once = r == plan_.late && plan_.layout != SyntheticLayout::pipeline;
+      out.push_back(Draw(extra) + (at_once ? plan_.delay_ns : 0));
     }
     return out;
   }
@@ -201,7 +208,7 @@ class SyntheticJob {
     for (const int32_t rank : groups_[g]) {
       const auto r = static_cast<size_t>(rank);
       const int64_t start = std::max(now_[r], busy_[r]);
-      const bool ragged = random_() % 100 < 60u / OperationsPerStep();
+      const bool ragged = plan_.noise > 0 && random_() % 100 < 60u / OperationsPerStep();
       const int64_t late_end = ragged ? Draw(0.05) : Draw(0.002) * static_cast<int64_t>(random_() % 3);
       const int64_t end = last + transfer + late_end;
       operations_[r].push_back({g, kind, seq, bytes, start - 2'000'000, start, end});
@@ -276,13 +283,14 @@ class SyntheticJob {
   void RunPipeline() {
     const auto pipelines = static_cast<uint32_t>(plan_.ranks / inner_);
     for (const bool forward : {true, false})
-      for (int micro = 0; micro < 4; ++micro)
+      for (int micro = 0; micro < kMicrobatches; ++micro)
         for (uint32_t g = 1; g <= pipelines; ++g)
           for (int32_t stage = 0; stage < inner_; ++stage) {
             const std::vector<int32_t>& chain = groups_[g];
             const auto at = static_cast<size_t>(forward ? stage : inner_ - 1 - stage);
             if (stage > 0) Pass(chain[forward ? at - 1 : at + 1], chain[at], g);
-            Compute(static_cast<size_t>(chain[at]), Draw(forward ? 0.03 : 0.06));
+            const int64_t more = chain[at] == plan_.late ? plan_.delay_ns / (2 * kMicrobatches) : 0;
+            Compute(static_cast<size_t>(chain[at]), Draw(forward ? 0.03 : 0.06) + more);
           }
     for (uint32_t g = pipelines + 1; g < groups_.size(); ++g) Meet(g, OpKind::all_reduce, 30 * kMiB, Draw(0.1), false);
   }
