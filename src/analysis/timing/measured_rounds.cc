@@ -34,7 +34,8 @@ size_t FindPeriod(const std::vector<const CollectiveRound*>& all) {
   for (size_t lag = 1; lag <= kLongest && lag * 3 <= rounds.size(); ++lag) {
     size_t equal = 0;
     for (size_t i = lag; i < rounds.size(); ++i)
-      equal += rounds[i]->kind == rounds[i - lag]->kind && rounds[i]->bytes == rounds[i - lag]->bytes;
+      equal += rounds[i]->kind == rounds[i - lag]->kind && rounds[i]->bytes == rounds[i - lag]->bytes &&
+               rounds[i]->group == rounds[i - lag]->group;
     scores.push_back(static_cast<double>(equal) / static_cast<double>(rounds.size() - lag));
   }
   if (scores.empty()) return 1;
@@ -68,8 +69,28 @@ int64_t WarmupSteps(int64_t steps) { return steps >= 6 ? std::max<int64_t>(3, st
 
 }  // namespace
 
+namespace {
+
+// All operations of the rank that has most, on whatever group, in its own order.
+std::vector<const CollectiveRound*> RoundsOfOneRank(const std::vector<CollectiveRound>& rounds) {
+  std::map<Rank, std::vector<std::pair<int64_t, const CollectiveRound*>>> by_rank;
+  for (const CollectiveRound& round : rounds)
+    for (const RoundMember& m : round.members)
+      if (!IsPointToPoint(round.kind) && m.enter_ns != kNoTime) by_rank[m.rank].emplace_back(m.enter_ns, &round);
+  std::vector<std::pair<int64_t, const CollectiveRound*>> most;
+  for (auto& [rank, list] : by_rank)
+    if (list.size() > most.size()) most = std::move(list);
+  std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const CollectiveRound*> out;
+  for (const auto& [enter, round] : most) out.push_back(round);
+  return out;
+}
+
+}  // namespace
+
 // Steps are periods of the group with the most operations among the largest groups, as long as these are enough to
-// tell; other groups fall into them by time.
+// tell; other groups fall into them by time. Where the operations of that group are all alike (the layers of a tensor
+// group), steps are periods of what one rank does on all its groups.
 void AssignPeriods(std::vector<CollectiveRound>& rounds) {
   using Rounds = std::vector<const CollectiveRound*>;
   std::map<GroupIndex, Rounds> by_group;
@@ -91,6 +112,11 @@ void AssignPeriods(std::vector<CollectiveRound>& rounds) {
     most = list->size() / own;
   }
   if (!main) return;
+  const Rounds all = period == 1 && groups.size() > 1 ? RoundsOfOneRank(rounds) : Rounds();
+  if (const size_t joint = all.size() >= 4 ? FindPeriod(all) : 1; joint > 1) {
+    main = &all;
+    period = joint;
+  }
   std::vector<int64_t> starts;
   for (size_t i = FindPhase(*main, period); i < main->size(); i += period) starts.push_back(EnterOf(*(*main)[i]));
   for (CollectiveRound& round : rounds) {

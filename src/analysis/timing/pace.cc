@@ -14,13 +14,6 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// The median, of an even number the later one: of two ranks the one that waits longer is the measure.
-double UpperMedian(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 std::string_view Name(PaceSource source) {
@@ -59,21 +52,23 @@ void SetLateness(const std::vector<double>& waited_ns, const std::map<Rank, uint
   for (size_t r = 0; r < pace.ranks.size(); ++r)
     if (const auto found = peers.find(pace.ranks[r]); found != peers.end()) sets[found->second].push_back(r);
   pace.late_ns.assign(waited_ns.size(), kUnknown);
+  pace.peers.assign(pace.ranks.size(), UINT32_MAX);
   for (const auto& [number, set] : sets) {
+    for (const size_t r : set) pace.peers[r] = number;
     for (size_t s = 0; s < steps; ++s) {
       std::vector<double> known;
       for (const size_t r : set)
         if (!std::isnan(waited_ns[r * steps + s])) known.push_back(waited_ns[r * steps + s]);
       if (known.size() < 2 || known.size() * 2 < set.size()) continue;
-      const double usual = UpperMedian(std::move(known));
+      const double usual = Median(std::move(known));
       for (const size_t r : set) pace.late_ns[r * steps + s] = usual - waited_ns[r * steps + s];
     }
   }
 }
 
 // Hosts run ahead of their GPUs, so starts tell more than the moments of issue.
-StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds) {
-  std::map<int64_t, double> first;
+StepTimes FindStepStarts(const std::vector<CollectiveRound>& rounds) {
+  StepTimes first;
   for (const CollectiveRound& round : rounds) {
     if (round.step < 0) continue;
     for (const RoundMember& m : round.members) {
@@ -84,6 +79,11 @@ StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds) {
       if (!added) found->second = std::min(found->second, at);
     }
   }
+  return first;
+}
+
+StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds) {
+  const StepTimes first = FindStepStarts(rounds);
   StepTimes times;
   for (auto at = first.begin(); at != first.end() && std::next(at) != first.end(); ++at)
     if (std::next(at)->first == at->first + 1) times[at->first] = std::next(at)->second - at->second;

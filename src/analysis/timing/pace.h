@@ -24,6 +24,7 @@ struct Pace {
   std::vector<Rank> ranks;           // ascending
   std::vector<double> step_ns;       // length of each step
   std::vector<double> late_ns;       // of rank r in step s: [r * step_ns.size() + s]; NaN where it is not known
+  std::vector<uint32_t> peers;       // by rank: those of one number are compared with each other
   std::vector<size_t> rounds, last;  // by rank: operations it was in; of these, those that it came last to
   size_t operations = 0;
 
@@ -31,13 +32,23 @@ struct Pace {
   double late(size_t rank, size_t step) const { return late_ns[rank * step_ns.size() + step]; }
 };
 
-// Step number -> length in ns.
+// Step number -> ns.
 using StepTimes = std::map<int64_t, double>;
+
+// One send or receive, or a batch of them that ran as one kernel.
+struct Transfer {
+  Rank rank, peer;
+  int64_t at_ns = kNoTime;  // when it began, else when its host issued it
+  int64_t duration_ns = 0;
+};
+std::vector<Transfer> TransfersOfCalls(const Incident& incident);
+std::vector<Transfer> TransfersOfMeasurements(std::span<const Measurement> measurements, std::span<const Group> groups);
 
 // From the durations of operations. A kernel of communication lasts from its rank's arrival to the common end, so its
 // length beyond the shortest member's is waiting. Operations that overlap the backward pass (gradient buckets) show one
 // lateness again and again; of such a run only the operation counts in which it is largest. Rounds need steps.
-Pace MeasurePace(const std::vector<CollectiveRound>& rounds, PaceSource source, const StepTimes& step_times = {});
+Pace MeasurePace(const std::vector<CollectiveRound>& rounds, PaceSource source,
+                 std::span<const Transfer> transfers = {});
 
 // From traces: what a rank waits is communication that no compute hides. `peers` says whom a rank is compared with:
 // ranks of one number are; empty: those that share operations, directly or through others.
@@ -46,11 +57,13 @@ Pace MeasurePaceInTraces(const std::vector<CollectiveRound>& rounds, std::span<c
 
 // Ranks that share operations, directly or through others, get one number.
 std::map<Rank, uint32_t> FindPeers(const std::vector<CollectiveRound>& rounds);
+std::map<Rank, uint32_t> FindPeers(const std::vector<CollectiveRound>& rounds, std::span<const Transfer> transfers);
 
 // Turns waiting (rank-major, NaN where not known) into lateness behind the median of a rank's peers.
 void SetLateness(const std::vector<double>& waited_ns, const std::map<Rank, uint32_t>& peers, Pace& pace);
 
-// Distances between the first operations of consecutive steps.
+// When the first operation of each step began, and the distances between these.
+StepTimes FindStepStarts(const std::vector<CollectiveRound>& rounds);
 StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds);
 
 }  // namespace tacet

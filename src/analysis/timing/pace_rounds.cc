@@ -16,7 +16,7 @@ constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kFollowsNs = 100'000;
 // Carried over: when a rank is later than usual in one operation, it is in the next one too, this much more often than
 // not. And so many values must tell.
-constexpr double kCarriedOver = 0.4;
+constexpr double kCarriedOver = 0.25;
 constexpr size_t kMinCarried = 24;
 // Activations of a layer have one size; gradient buckets seldom have, and there are few of them where they do.
 constexpr size_t kManyEqual = 4;
@@ -154,8 +154,9 @@ void ChooseOperations(GroupSteps& group) {
 
 class RoundPace {
  public:
-  RoundPace(const std::vector<CollectiveRound>& rounds, const StepTimes& times) : rounds_(rounds) {
-    for (const auto& [step, ns] : times) {
+  RoundPace(const std::vector<CollectiveRound>& rounds, std::span<const Transfer> transfers)
+      : rounds_(rounds), transfers_(transfers) {
+    for (const auto& [step, ns] : MeasureStepTimes(rounds)) {
       column_.emplace(step, pace_.step_ns.size());
       pace_.step_ns.push_back(ns);
     }
@@ -169,7 +170,7 @@ class RoundPace {
 
   Pace Run(PaceSource source) {
     pace_.source = source;
-    const std::map<Rank, uint32_t> peers = FindPeers(rounds_);
+    const std::map<Rank, uint32_t> peers = FindPeers(rounds_, transfers_);
     for (const auto& [rank, number] : peers) {
       row_.emplace(rank, pace_.ranks.size());
       pace_.ranks.push_back(rank);
@@ -181,10 +182,11 @@ class RoundPace {
     own_.assign(cells, 0);
     seen_.assign(cells, 0);
     for (auto& [index, group] : groups_) TakeGroup(group);
+    TakeTransfers();
     for (size_t i = 0; i < cells; ++i)
       if (seen_[i] == 0) waited_[i] = own_[i] = kNotKnown;
     SetLateness(waited_, peers, pace_);
-    LimitByOwnTime(peers);
+    if (transfers_.empty()) LimitByOwnTime(peers);  // own time between sends is in no round
     return std::move(pace_);
   }
 
@@ -202,7 +204,23 @@ class RoundPace {
 
   size_t Cell(Rank rank, int64_t step) const { return row_.at(rank) * pace_.steps() + column_.at(step); }
 
+  // The whole of a send or receive counts: ranks of one stage have as many of them, of the same size.
+  void TakeTransfers() {
+    std::vector<std::pair<double, int64_t>> starts;
+    for (const auto& [step, ns] : FindStepStarts(rounds_)) starts.emplace_back(ns, step);
+    std::sort(starts.begin(), starts.end());
+    for (const Transfer& one : transfers_) {
+      const auto after =
+          std::upper_bound(starts.begin(), starts.end(), std::pair(static_cast<double>(one.at_ns), INT64_MAX));
+      if (one.at_ns == kNoTime || after == starts.begin() || !row_.count(one.rank)) continue;
+      const int64_t step = std::prev(after)->second;
+      if (column_.count(step)) waited_[Cell(one.rank, step)] += static_cast<double>(one.duration_ns);
+    }
+  }
+
   void TakeRound(const CollectiveRound& round, const GroupSteps& group, bool counts) {
+    if (std::any_of(round.members.begin(), round.members.end(), [&](const auto& m) { return !row_.count(m.rank); }))
+      return;
     const auto shortest =
         std::min_element(round.members.begin(), round.members.end(),
                          [](const RoundMember& a, const RoundMember& b) { return a.duration_ns < b.duration_ns; });
@@ -223,15 +241,28 @@ class RoundPace {
   }
 
   // Not every communication is in the rounds. Who was let go late by something that is not has not taken longer itself.
+  // The two measures agree but for noise where nothing is missing, so only a rank for which they differ is corrected.
   void LimitByOwnTime(const std::map<Rank, uint32_t>& peers) {
+    constexpr double kDiffers = 0.5;
     Pace own = pace_;
     for (double& ns : own_) ns = -ns;
     SetLateness(own_, peers, own);
-    for (size_t i = 0; i < own_.size(); ++i)
-      if (!std::isnan(own.late_ns[i])) pace_.late_ns[i] = std::min(pace_.late_ns[i], own.late_ns[i]);
+    const size_t steps = pace_.steps();
+    for (size_t r = 0; r < pace_.ranks.size(); ++r) {
+      std::vector<double> waited, alone;
+      for (size_t i = r * steps; i < (r + 1) * steps; ++i) {
+        if (std::isnan(pace_.late_ns[i]) || std::isnan(own.late_ns[i])) continue;
+        waited.push_back(pace_.late_ns[i]);
+        alone.push_back(own.late_ns[i]);
+      }
+      if (alone.empty() || Median(alone) >= kDiffers * Median(waited)) continue;
+      for (size_t i = r * steps; i < (r + 1) * steps; ++i)
+        if (!std::isnan(own.late_ns[i])) pace_.late_ns[i] = std::min(pace_.late_ns[i], own.late_ns[i]);
+    }
   }
 
   const std::vector<CollectiveRound>& rounds_;
+  const std::span<const Transfer> transfers_;
   std::map<int64_t, size_t> column_;
   std::map<Rank, size_t> row_;
   std::map<GroupIndex, GroupSteps> groups_;
@@ -242,8 +273,8 @@ class RoundPace {
 
 }  // namespace
 
-Pace MeasurePace(const std::vector<CollectiveRound>& rounds, PaceSource source, const StepTimes& step_times) {
-  return RoundPace(rounds, step_times.empty() ? MeasureStepTimes(rounds) : step_times).Run(source);
+Pace MeasurePace(const std::vector<CollectiveRound>& rounds, PaceSource source, std::span<const Transfer> transfers) {
+  return RoundPace(rounds, transfers).Run(source);
 }
 
 }  // namespace tacet

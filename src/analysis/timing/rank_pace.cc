@@ -20,9 +20,10 @@ constexpr double kLateStep = 0.02;
 // Clocks and counters resolve no better than this share of a step.
 constexpr double kLeastDeviation = 0.002;
 // A stall stands out of the noise, is this share of a step, and is the rank's alone.
-constexpr double kStallDeviations = 5, kMinStall = 0.15, kAlone = 2;
+constexpr double kStallDeviations = 4, kMinStall = 0.15, kAlone = 2;
 // How often a rank of a healthy job has a hiccup of this share of a step, by the healthy recordings (4 and 8 ranks on
-// one machine); larger ones are as much rarer as they are larger.
+// one machine: 4 of a quarter to a half of a step in some 600 steps of a rank, none of a whole step); twice as large,
+// four times as rare.
 constexpr double kHiccups = 0.01, kHiccupSize = 0.25;
 
 // What a kind of record cannot see, as a share of the step: a trace shows what hid a wait; kernels as the host noticed
@@ -51,7 +52,8 @@ double TrimmedMean(std::vector<double> values) {
   return Mean(std::span(values.begin() + out, values.end() - out));
 }
 
-// How alike neighbouring steps are, over all ranks: 0 where each step is drawn anew.
+// How alike neighbouring steps are, over all ranks: 0 where each step is drawn anew, less where one makes up for the
+// one before, as an operation does that ended late on a rank.
 double Memory(const std::vector<Series>& all, double deviation) {
   double products = 0, squares = 0;
   for (const Series& one : all) {
@@ -62,16 +64,25 @@ double Memory(const std::vector<Series>& all, double deviation) {
       if (i > 0) products += off(i) * off(i - 1);
     }
   }
-  return squares > 0 ? std::clamp(products / squares, 0.0, 0.8) : 0;
+  return squares > 0 ? std::clamp(products / squares, -0.4, 0.8) : 0;
 }
 
+// Of all ranks together. The median rank's lateness is 0 in its step, so a median of distances would say too little:
+// this is the distance that 68 % of a normal sample keep.
 double PooledDeviation(const std::vector<Series>& all) {
   std::vector<double> rest;
   for (const Series& one : all) {
     const double usual = Median(one.shares);
     for (const double share : one.shares) rest.push_back(std::fabs(share - usual));
   }
-  return std::max(kLeastDeviation, 1.4826 * Median(std::move(rest)));
+  return std::max(kLeastDeviation, Quantile(std::move(rest), 0.6827));
+}
+
+// The deviation that belongs to a trimmed mean (Yuen): of the values with the extremes drawn in, over the share left.
+double WinsorizedDeviation(std::vector<double> values) {
+  const double low = Quantile(values, kTrim), high = Quantile(values, 1 - kTrim);
+  for (double& value : values) value = std::clamp(value, low, high);
+  return std::sqrt(Variance(values)) / (1 - 2 * kTrim);
 }
 
 // P(at least k) of a Poisson count.
@@ -119,6 +130,7 @@ class Summary {
     RankPace one;
     one.rank = pace_.ranks[series.row];
     one.source = pace_.source;
+    one.peers = pace_.peers[series.row];
     one.rounds = pace_.rounds[series.row];
     one.last = pace_.last[series.row];
     one.steps = series.shares.size();
@@ -136,20 +148,20 @@ class Summary {
     one.mean = TrimmedMean(series.shares);
     one.median = Median(series.shares);
     const bool own = one.steps >= kOwnSpread;
-    const double deviation = own ? std::max(deviation_, RobustDeviation(series.shares)) : deviation_;
+    const double deviation = own ? std::max(deviation_, WinsorizedDeviation(series.shares)) : deviation_;
     const double unseen = Unseen(pace_.source);
     one.error = std::sqrt(deviation * deviation * inflation / n + unseen * unseen);
     one.freedom = own ? n - 1 : std::max(1.0, static_cast<double>(values - all_.size()));
     return one;
   }
 
-  // The largest share of the others in each step.
+  // The largest share of the others in each step. Of two ranks one is as much too early as the other is late.
   double LatestOther(size_t step, size_t row) const {
-    double latest = 0;
+    double latest = -1e9;
     for (const Series& one : all_)
-      if (one.row != row && !std::isnan(pace_.late(one.row, step)))
+      if (one.row != row && pace_.peers[one.row] == pace_.peers[row] && !std::isnan(pace_.late(one.row, step)))
         latest = std::max(latest, pace_.late(one.row, step) / out_.step_ns);
-    return latest;
+    return latest > -1e9 ? latest : 0;
   }
 
   void CountStalls() {
@@ -177,6 +189,7 @@ class Summary {
       stalls.mean_ns = sum / static_cast<double>(stalls.count) * out_.step_ns;
       stalls.cost = length > 0 ? gained / length : 0;
       stalls.z = Median(sizes[i]) / deviation_;
+      stalls.smallest = *std::min_element(sizes[i].begin(), sizes[i].end());
     }
     for (size_t i = 0; i < all_.size(); ++i)
       if (!sizes[i].empty()) SetChance(i, sizes[i], total, all_steps);
@@ -189,7 +202,7 @@ class Summary {
     const double others = all_steps - steps;
     const double seen = others > 0 ? (static_cast<double>(total - sizes.size()) + 0.5) / others : 0;
     const double smallest = *std::min_element(sizes.begin(), sizes.end());
-    const double usual = kHiccups * kHiccupSize / std::max(kHiccupSize, smallest);
+    const double usual = kHiccups * std::pow(kHiccupSize / std::max(kHiccupSize, smallest), 2);
     const bool others_have_some = total > sizes.size();
     const double rate = std::max(usual, others_have_some ? seen : 0);
     const double chance = ChanceOfAtLeast(sizes.size(), rate * steps);

@@ -27,17 +27,27 @@ bool CanTell(const RankPace& one) {
   return one.steps >= (one.source == PaceSource::traces ? kMinTracedSteps : kMinMeasuredSteps);
 }
 
+// A long record shows whether a stall comes back; a trace of a few steps has room for one only, which must be great.
+// Durations alone are no match for starts.
+size_t LeastStalls(const RankPace& one) {
+  constexpr size_t kLongTrace = 12;
+  constexpr double kGreat = 0.75;
+  if (one.source != PaceSource::traces) return 3;
+  return one.steps < kLongTrace && one.stalls.smallest >= kGreat ? 1 : 2;
+}
+
 // One rank by all records: means weighted by how surely each of them knows.
 struct Joint {
   Rank rank;
   double mean = 0, error = 0, median = 0, freedom = 0;
   size_t steps = 0;
+  uint32_t peers = 0;
   bool traced = false;
   double z() const { return error > 0 ? mean / error : 0; }
 };
 
 Joint Join(Rank rank, const std::vector<const RankPace*>& records) {
-  Joint out{.rank = rank};
+  Joint out{.rank = rank, .peers = records.front()->peers};
   double weights = 0;
   for (const RankPace* one : records) {
     const double weight = 1 / (one->error * one->error);
@@ -98,8 +108,11 @@ class Decision {
                                .mean_ns = std::llround(one.mean_ns),
                                .worst_ns = std::llround(one.worst_ns),
                                .z = one.error > 0 ? one.mean / one.error : 0});
-    for (const PaceSummary& record : records_)
-      report_.source += (report_.source.empty() ? "" : " and ") + std::string(Name(record.source));
+    for (size_t i = 0; i < records_.size(); ++i)
+      report_.source += (i == 0                    ? ""
+                         : i + 1 < records_.size() ? ", "
+                                                   : " and ") +
+                        std::string(Name(records_[i].source));
   }
 
   double StepNs() const { return records_.front().step_ns; }
@@ -115,10 +128,11 @@ class Decision {
     return best;
   }
 
-  // The mean of the next-slowest rank, without what mere chance makes of the largest of many.
-  double PaceOfTheOthers(size_t named) const {
+  // The mean of the next-slowest of a rank's peers, without what mere chance makes of the largest of many.
+  double PaceOfTheOthers(size_t named, uint32_t peers) const {
     std::vector<double> means, errors;
     for (size_t i = named; i < joint_.size(); ++i) {
+      if (joint_[i].peers != peers) continue;
       means.push_back(joint_[i].mean);
       errors.push_back(joint_[i].error);
     }
@@ -131,9 +145,9 @@ class Decision {
   void AddPersistent() {
     const size_t named = FindGap();
     if (named == 0) return;
-    const double others = PaceOfTheOthers(named);
     for (size_t i = 0; i < named; ++i) {
       const Joint& one = joint_[i];
+      const double others = PaceOfTheOthers(named, one.peers);
       const double tail = Limits::kFalseAlarms / static_cast<double>(joint_.size());
       const double least = one.steps < kFewSteps ? Limits::kMinCostOfFew : Limits::kMinCost;
       const double cost = one.mean - others, needed = TailPointOfT(2 * tail, one.freedom);
@@ -180,8 +194,7 @@ class Decision {
       const auto known = std::find_if(report_.stragglers.begin(), report_.stragglers.end(),
                                       [&](const Straggler& other) { return other.rank == one.rank; });
       const bool traced = record.source == PaceSource::traces;
-      const size_t least = traced ? 2 : 3;
-      if (one.stalls.count < least || one.stalls.cost < Limits::kMinCost || !CanTell(one)) continue;
+      if (one.stalls.count < LeastStalls(one) || one.stalls.cost < Limits::kMinCost || !CanTell(one)) continue;
       if (one.stalls.chance > Limits::kFalseAlarms / static_cast<double>(records_.size())) continue;
       if (one.stalls.mean_ns < (traced ? kMinLateNs : kMinMeasuredLateNs) || IsDenied(record, one)) continue;
       Straggler found{.rank = one.rank, .pattern = StragglerPattern::intermittent, .share = one.share};

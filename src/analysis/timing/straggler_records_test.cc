@@ -41,7 +41,9 @@ struct Recorded {
 
 class RecordedStragglers : public testing::TestWithParam<Recorded> {
  protected:
-  std::filesystem::path folder() const { return SharedFolder() / "corpus" / GetParam().name; }
+  std::filesystem::path folder() const {
+    return std::filesystem::path(TACET_SOURCE_DIR) / "tests" / "corpus" / GetParam().name;
+  }
   void Check(const StragglerReport& report) const {
     if (GetParam().rank < 0) {
       EXPECT_TRUE(report.stragglers.empty())

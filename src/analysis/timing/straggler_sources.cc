@@ -34,6 +34,7 @@ void AddHeavyStage(const PipelineReport& pipeline, size_t steps, StragglerReport
                                  .high = pipeline.balance_gain});
   }
   report.step_ns = pipeline.step_ns;
+  if (report.source.empty()) report.source = Name(PaceSource::traces);
   report.cost_share = std::max(report.cost_share, pipeline.balance_gain);
 }
 
@@ -73,6 +74,7 @@ void AddWork(const TraceView& view, StragglerReport& report) {
     AddHeavyStage(view.pipeline, view.timelines.empty() ? 0 : view.timelines[0].steps.size(), report);
   } else {
     AddUnevenWork(view.rounds, view.timelines, report);
+    if (report.source.empty() && !report.stragglers.empty()) report.source = Name(PaceSource::traces);
   }
   std::stable_sort(report.stragglers.begin(), report.stragglers.end(),
                    [](const auto& a, const auto& b) { return a.cost > b.cost; });
@@ -94,6 +96,7 @@ bool IsBox(const Incident& incident, const Measurement& measurement) {
 struct MeasuredView {
   PaceSource source;
   std::vector<CollectiveRound> rounds;
+  std::vector<Transfer> transfers;
 };
 
 std::vector<MeasuredView> ViewMeasurements(const Incident& incident) {
@@ -102,7 +105,8 @@ std::vector<MeasuredView> ViewMeasurements(const Incident& incident) {
     std::vector<Measurement> own;
     for (const Measurement& one : incident.measurements)
       if (IsBox(incident, one) == (source == PaceSource::black_boxes)) own.push_back(one);
-    if (!own.empty()) out.push_back({source, MatchMeasurements(own, incident.groups)});
+    if (!own.empty())
+      out.push_back({source, MatchMeasurements(own, incident.groups), TransfersOfMeasurements(own, incident.groups)});
   }
   return out;
 }
@@ -117,7 +121,7 @@ StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>&
   std::vector<Pace> paces;
   if (traces && traces->pace.operations > 0) paces.push_back(traces->pace);
   for (const MeasuredView& view : measured) {
-    Pace pace = MeasurePace(view.rounds, view.source);
+    Pace pace = MeasurePace(view.rounds, view.source, view.transfers);
     if (pace.operations > 0 && HasSteadySteps(pace)) paces.push_back(std::move(pace));
   }
   StragglerReport report = DecideStragglers(paces);
@@ -147,7 +151,7 @@ StragglerReport FindStragglersInMeasurements(const Incident& incident) {
 }
 
 StragglerReport FindStragglersInTimedCalls(const Incident& incident) {
-  return Settle(nullptr, {{PaceSource::flight_records, MatchTimedCalls(incident)}});
+  return Settle(nullptr, {{PaceSource::flight_records, MatchTimedCalls(incident), TransfersOfCalls(incident)}});
 }
 
 StragglerReport FindStragglers(const Incident& incident, bool calls_are_whole,
@@ -155,7 +159,8 @@ StragglerReport FindStragglers(const Incident& incident, bool calls_are_whole,
   std::vector<MeasuredView> measured = ViewMeasurements(incident);
   if (calls_are_whole && !HasCutRecord(incident)) {
     std::vector<CollectiveRound> rounds = MatchTimedCalls(incident);
-    if (!rounds.empty()) measured.push_back({PaceSource::flight_records, std::move(rounds)});
+    if (!rounds.empty())
+      measured.push_back({PaceSource::flight_records, std::move(rounds), TransfersOfCalls(incident)});
   }
   if (incident.timelines.size() < 2) return Settle(nullptr, measured);
   std::vector<CollectiveRound> rounds;
