@@ -134,15 +134,6 @@ void SetChannels(const NcclCommunicator& c, const NcclCostTable& table, int64_t 
 
 }  // namespace
 
-double BusFactor(OpKind op, int ranks) {
-  const double n = std::max(1, ranks);
-  if (op == OpKind::all_reduce) return 2 * (n - 1) / n;
-  if (op == OpKind::all_gather || op == OpKind::reduce_scatter || op == OpKind::all_to_all || op == OpKind::gather ||
-      op == OpKind::scatter)
-    return (n - 1) / n;
-  return 1;
-}
-
 double BusBandwidth(OpKind op, int ranks, int64_t bytes, double time_us) {
   return time_us > 0 ? static_cast<double>(bytes) / 1000 / time_us * BusFactor(op, ranks) : 0;
 }

@@ -126,7 +126,7 @@ bool Explains(std::string_view cause, std::string_view other) {
     const std::string_view at = open.back();
     open.pop_back();
     for (const Explanation& line : Table()) {
-      if (line.cause != at) continue;
+      if (line.cause != at || line.only_weaker) continue;
       for (const std::string_view next : line.explains) {
         if (next == other) return true;
         if (seen.insert(next).second) open.push_back(next);

@@ -24,7 +24,7 @@ struct IndependentPair {
 };
 std::span<const IndependentPair> IndependentPairs();
 
-// By the table, directly or through others.
+// By the table, directly or through others. Lines that hold only for a less sure finding do not count.
 bool Explains(std::string_view cause, std::string_view other);
 bool AreIndependent(std::string_view a, std::string_view b);
 

@@ -200,20 +200,6 @@ int64_t OperationBytes(OpKind kind, int64_t in_elements, int64_t out_elements, D
   return bytes;
 }
 
-double BusFactor(OpKind kind, int32_t n) {
-  if (n < 1) return 1;
-  const double share = static_cast<double>(n - 1) / n;
-  switch (kind) {
-    case OpKind::all_reduce: return 2 * share;
-    case OpKind::all_gather:
-    case OpKind::reduce_scatter:
-    case OpKind::all_to_all:
-    case OpKind::gather:
-    case OpKind::scatter: return share;
-    default: return 1;
-  }
-}
-
 std::vector<CollectiveRound> MatchCollectives(std::span<const Timeline> timelines, std::span<const Group> groups) {
   std::map<GroupIndex, std::map<uint32_t, std::vector<Item>>> by_group;
   std::map<PairKey, std::pair<std::vector<Item>, std::vector<Item>>> pairs;
