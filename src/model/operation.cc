@@ -161,4 +161,18 @@ ReduceOp ReduceOpFromNccl(int64_t code) {
   return code < 5 ? kOps[code] : ReduceOp::user;
 }
 
+double BusFactor(OpKind kind, int32_t n) {
+  if (n < 1) return 1;
+  const double share = static_cast<double>(n - 1) / n;
+  switch (kind) {
+    case OpKind::all_reduce: return 2 * share;
+    case OpKind::all_gather:
+    case OpKind::reduce_scatter:
+    case OpKind::all_to_all:
+    case OpKind::gather:
+    case OpKind::scatter: return share;
+    default: return 1;
+  }
+}
+
 }  // namespace tacet

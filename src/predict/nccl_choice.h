@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/operation.h"
 #include "predict/nccl_cost_model.h"
 
 namespace tacet {
@@ -39,6 +40,5 @@ NcclDecision DecideNccl(const NcclCommunicator& communicator, const NcclCostTabl
 
 // Bus bandwidth by nccl-tests' definition: of `bytes` moved in `time_us` among `ranks`.
 double BusBandwidth(OpKind op, int ranks, int64_t bytes, double time_us);
-double BusFactor(OpKind op, int ranks);
 
 }  // namespace tacet

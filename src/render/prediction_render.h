@@ -21,7 +21,7 @@ std::string RenderPredictionJson(const Prediction& prediction);
 std::string RenderPredictionCsv(const Prediction& prediction);
 
 // "64 MiB" for powers of two, "300 MB" otherwise; "1.2 ms", "0.45 us", "46.8 GB/s".
-std::string SizeWords(int64_t bytes);
+std::string MessageSizeWords(int64_t bytes);
 std::string TimeWords(double us);
 std::string SpeedWords(double gbps);
 

@@ -72,7 +72,7 @@ void AddPlainModel(const Prediction& prediction, const PredictionTextOptions&, T
   OpKind last = OpKind::unknown;
   for (const Prediction::PlainRow& row : prediction.plain) {
     rows.push_back({{row.op == last ? "" : std::string(Name(row.op))},
-                    {SizeWords(row.bytes)},
+                    {MessageSizeWords(row.bytes)},
                     {std::string(row.cost.algorithm)},
                     {TimeWords(row.time_us)},
                     {SpeedWords(row.bus_gbps)},
@@ -151,7 +151,7 @@ void AddFormulas(const Prediction& prediction, TextPage& page) {
   add("GPU-hours lost per day", "24 x GPUs x (1 - MFU)");
   add("overlap efficiency", "1 - (step - max(compute, communication)) / min(compute, communication)");
   for (const StepTraffic& one : prediction.traffic)
-    page.Paragraph("  " + one.what + ": ", one.formula + "; sent " + SizeWords(static_cast<int64_t>(one.sent_bytes)));
+    page.Paragraph("  " + one.what + ": ", one.formula + "; sent " + MessageSizeWords(static_cast<int64_t>(one.sent_bytes)));
 }
 
 }  // namespace tacet

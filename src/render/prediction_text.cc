@@ -74,7 +74,7 @@ void AddCheck(const CommunicatorPrediction& one, TextPage& page) {
     if (shown++ == 8) break;
     const NcclCandidate* best = other.predicted.best();
     page.Paragraph("    ",
-                   std::string(Name(other.logged->op)) + " of " + SizeWords(other.logged->bytes) + " went by " +
+                   std::string(Name(other.logged->op)) + " of " + MessageSizeWords(other.logged->bytes) + " went by " +
                        Way(other.logged->algorithm, other.logged->protocol) + ", predicted " +
                        (best ? Way(best->algorithm, best->protocol) : "nothing") +
                        (other.logged->grouped ? " (one of a group of calls, which NCCL chooses for together)" : ""));
@@ -100,7 +100,7 @@ void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& o
     const NcclCandidate* best = point.decision.best();
     const NcclCandidate* second = RunnerUp(point.decision);
     rows.push_back({{point.op == last ? "" : std::string(Name(point.op))},
-                    {SizeWords(point.bytes)},
+                    {MessageSizeWords(point.bytes)},
                     {best ? Way(best->algorithm, best->protocol) : "nothing is left"},
                     {best ? TimeWords(best->time_us) : ""},
                     {best ? SpeedWords(point.decision.bus_bandwidth) : ""},
@@ -112,7 +112,7 @@ void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& o
   if (rows.size() > 1) page.Table(rows, 2, false);
   if (!options.verbose) return;
   for (const PredictedPoint& point : one.points) {
-    page.Heading(std::string(Name(point.op)) + " of " + SizeWords(point.bytes) + ": every way");
+    page.Heading(std::string(Name(point.op)) + " of " + MessageSizeWords(point.bytes) + ": every way");
     std::vector<TextRow> ways = {{{"algorithm"}, {"time"}, {"latency"}, {"bandwidth"}, {"why not"}}};
     for (size_t i = 0; i < point.decision.candidates.size(); ++i) {
       const NcclCandidate& way = point.decision.candidates[i];
@@ -142,7 +142,7 @@ void AddRanges(const CommunicatorPrediction& one, TextPage& page) {
       op = range.op;
     }
     if (!text.empty()) text += "; ";
-    if (range.first_bytes > 0) text += "from " + SizeWords(range.first_bytes) + " ";
+    if (range.first_bytes > 0) text += "from " + MessageSizeWords(range.first_bytes) + " ";
     text += Way(range.algorithm, range.protocol);
   }
   flush();
@@ -156,7 +156,7 @@ void AddTold(const CommunicatorPrediction& one, TextPage& page) {
   for (size_t i = 0; i < one.told.size() && i < kShown; ++i) {
     const ToldTime& told = one.told[i];
     rows.push_back({{std::string(Name(told.op))},
-                    {SizeWords(told.bytes)},
+                    {MessageSizeWords(told.bytes)},
                     {CleanLine(told.how)},
                     {TimeWords(told.time_us)},
                     {SpeedWords(told.bus_gbps)},
@@ -210,7 +210,7 @@ void AddWhatIf(const Prediction& prediction, TextPage& page) {
       std::snprintf(text, sizeof text, "%+.0f %%", 100 * change);
       const Ink ink = change < -0.005 ? Ink::green : change > 0.005 ? Ink::red : Ink::plain;
       rows.push_back({{std::string(Name(before.points[p].op))},
-                      {SizeWords(before.points[p].bytes)},
+                      {MessageSizeWords(before.points[p].bytes)},
                       {Way(from.best()->algorithm, from.best()->protocol)},
                       {TimeWords(from.best()->time_us)},
                       {SpeedWords(from.bus_bandwidth)},

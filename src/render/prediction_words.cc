@@ -17,7 +17,7 @@ std::string Digits(double value, const char* unit) {
 
 }  // namespace
 
-std::string SizeWords(int64_t bytes) {
+std::string MessageSizeWords(int64_t bytes) {
   static constexpr const char* kBinary[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   static constexpr const char* kDecimal[] = {"B", "kB", "MB", "GB", "TB"};
   if (bytes > 0 && (bytes & (bytes - 1)) == 0) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/incident.h"
+#include "model/operation.h"
 
 namespace tacet {
 
@@ -66,7 +67,6 @@ void AssignPeriods(std::vector<CollectiveRound>& rounds);
 //   all_reduce 2(n-1)/n; all_gather, reduce_scatter, all_to_all, gather, scatter (n-1)/n; broadcast, reduce, send, recv
 //   1
 int64_t OperationBytes(OpKind kind, int64_t in_elements, int64_t out_elements, DataType type, int32_t n);
-double BusFactor(OpKind kind, int32_t n);
 
 // Waiting and transfer of a round whose members' clocks agree: wait = own start to the last member's start, transfer =
 // from there to the last end. Without starts: transfer = shortest duration, wait = own duration minus that.
