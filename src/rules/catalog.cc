@@ -10,7 +10,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kInitRankMissingRule, kInitNoInterfaceRule, kInitUnreachableRule, kInitMismatchRule, kNetworkFaultRule,
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
-    kWrongResultsRule;
+    kWrongResultsRule, kSharedMemoryFullRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -47,6 +47,7 @@ std::span<const Rule* const> AllRules() {
       &kStragglerDataRule,
       &kTransportFallbackRule,
       &kEnvironmentCripplesRule,
+      &kSharedMemoryFullRule,
   };
   return kRules;
 }
