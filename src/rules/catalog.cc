@@ -10,7 +10,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kInitRankMissingRule, kInitNoInterfaceRule, kInitUnreachableRule, kInitMismatchRule, kNetworkFaultRule,
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
-    kWrongResultsRule, kSharedMemoryFullRule;
+    kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -48,6 +48,7 @@ std::span<const Rule* const> AllRules() {
       &kTransportFallbackRule,
       &kEnvironmentCripplesRule,
       &kSharedMemoryFullRule,
+      &kDiskFullRule,
   };
   return kRules;
 }
