@@ -10,7 +10,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kInitRankMissingRule, kInitNoInterfaceRule, kInitUnreachableRule, kInitMismatchRule, kNetworkFaultRule,
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
-    kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule;
+    kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -49,6 +49,7 @@ std::span<const Rule* const> AllRules() {
       &kEnvironmentCripplesRule,
       &kSharedMemoryFullRule,
       &kDiskFullRule,
+      &kPortInUseRule,
   };
   return kRules;
 }
