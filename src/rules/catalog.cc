@@ -10,7 +10,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kInitRankMissingRule, kInitNoInterfaceRule, kInitUnreachableRule, kInitMismatchRule, kNetworkFaultRule,
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
-    kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule;
+    kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -50,6 +50,7 @@ std::span<const Rule* const> AllRules() {
       &kSharedMemoryFullRule,
       &kDiskFullRule,
       &kPortInUseRule,
+      &kKilledBySchedulerRule,
   };
   return kRules;
 }
