@@ -10,7 +10,8 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kInitRankMissingRule, kInitNoInterfaceRule, kInitUnreachableRule, kInitMismatchRule, kNetworkFaultRule,
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
-    kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule;
+    kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule,
+    kModelDiffersRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -51,6 +52,7 @@ std::span<const Rule* const> AllRules() {
       &kDiskFullRule,
       &kPortInUseRule,
       &kKilledBySchedulerRule,
+      &kModelDiffersRule,
   };
   return kRules;
 }
