@@ -10,7 +10,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kInitRankMissingRule, kInitNoInterfaceRule, kInitUnreachableRule, kInitMismatchRule, kNetworkFaultRule,
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
-    kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule,
+    kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
     kModelDiffersRule;
 
 std::span<const Rule* const> AllRules() {
@@ -52,6 +52,7 @@ std::span<const Rule* const> AllRules() {
       &kDiskFullRule,
       &kPortInUseRule,
       &kKilledBySchedulerRule,
+      &kP2pBrokenRule,
       &kModelDiffersRule,
   };
   return kRules;
