@@ -11,6 +11,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
     kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
+    kRdmaBrokenRule,
     kModelDiffersRule;
 
 std::span<const Rule* const> AllRules() {
@@ -53,6 +54,7 @@ std::span<const Rule* const> AllRules() {
       &kPortInUseRule,
       &kKilledBySchedulerRule,
       &kP2pBrokenRule,
+      &kRdmaBrokenRule,
       &kModelDiffersRule,
   };
   return kRules;
