@@ -11,7 +11,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
     kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
-    kRdmaBrokenRule,
+    kRdmaBrokenRule, kFabricManagerDownRule,
     kModelDiffersRule;
 
 std::span<const Rule* const> AllRules() {
@@ -55,6 +55,7 @@ std::span<const Rule* const> AllRules() {
       &kKilledBySchedulerRule,
       &kP2pBrokenRule,
       &kRdmaBrokenRule,
+      &kFabricManagerDownRule,
       &kModelDiffersRule,
   };
   return kRules;
