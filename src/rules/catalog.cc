@@ -11,7 +11,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
     kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
-    kRdmaBrokenRule, kFabricManagerDownRule,
+    kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule,
     kModelDiffersRule;
 
 std::span<const Rule* const> AllRules() {
@@ -56,6 +56,7 @@ std::span<const Rule* const> AllRules() {
       &kP2pBrokenRule,
       &kRdmaBrokenRule,
       &kFabricManagerDownRule,
+      &kWrongInterfaceRule,
       &kModelDiffersRule,
   };
   return kRules;
