@@ -11,7 +11,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
     kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
-    kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule,
+    kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule,
     kModelDiffersRule;
 
 std::span<const Rule* const> AllRules() {
@@ -57,6 +57,7 @@ std::span<const Rule* const> AllRules() {
       &kRdmaBrokenRule,
       &kFabricManagerDownRule,
       &kWrongInterfaceRule,
+      &kEnvironmentDiffersRule,
       &kModelDiffersRule,
   };
   return kRules;
