@@ -11,7 +11,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
     kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
-    kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule,
+    kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule, kForeignConnectionRule,
     kModelDiffersRule;
 
 std::span<const Rule* const> AllRules() {
@@ -58,6 +58,7 @@ std::span<const Rule* const> AllRules() {
       &kFabricManagerDownRule,
       &kWrongInterfaceRule,
       &kEnvironmentDiffersRule,
+      &kForeignConnectionRule,
       &kModelDiffersRule,
   };
   return kRules;
