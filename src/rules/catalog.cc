@@ -12,7 +12,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
     kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
     kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule, kForeignConnectionRule,
-    kModelDiffersRule;
+    kModelDiffersRule, kCommunicatorSharedByThreadsRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -60,6 +60,7 @@ std::span<const Rule* const> AllRules() {
       &kEnvironmentDiffersRule,
       &kForeignConnectionRule,
       &kModelDiffersRule,
+      &kCommunicatorSharedByThreadsRule,
   };
   return kRules;
 }
