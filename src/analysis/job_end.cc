@@ -38,6 +38,14 @@ bool IsSignOfCrash(const Event& event) {
     case EventKind::connection_lost:
     case EventKind::job_time_limit:
     case EventKind::node_failed:
+    case EventKind::scheduler_kill:
+    case EventKind::shared_memory_full:
+    case EventKind::disk_full:
+    case EventKind::port_in_use:
+    case EventKind::peer_access_failed:
+    case EventKind::fabric_down:
+    case EventKind::model_mismatch:
+    case EventKind::connect_failed:
     case EventKind::process_killed: return true;
     case EventKind::process_exited: return event.value != 0;
     case EventKind::xid:
@@ -56,6 +64,7 @@ bool IsLastWord(const Event& event) {
     case EventKind::process_exited:
     case EventKind::process_killed:
     case EventKind::abort_signal:
+    case EventKind::scheduler_kill:
     case EventKind::job_time_limit:
     case EventKind::node_failed:
     case EventKind::segfault:
@@ -104,6 +113,7 @@ int64_t QuietBefore(const Incident& incident, const Event& end) {
 
 bool EndsFromOutside(const Event& event) {
   return event.kind == EventKind::process_killed || event.kind == EventKind::job_time_limit ||
+         event.kind == EventKind::scheduler_kill ||
          (event.kind == EventKind::process_exited && (event.value == -15 || event.value == -9 || event.value == -2));
 }
 

@@ -50,16 +50,14 @@ bool IsDeviceFault(const Event& event) {
 }
 
 bool IsHostMemoryShortage(const Event& event) {
-  if (event.kind == EventKind::nccl_warning)
-    return event.subject == "shm-extend-failed" || event.subject == "host-memory-exhausted";
+  if (event.kind == EventKind::nccl_warning) return event.subject == "host-memory-exhausted";
   if (event.kind != EventKind::exception) return false;
   if (event.subject.ends_with("MemoryError") && !event.subject.ends_with("OutOfMemoryError")) return true;
-  // A data loader's worker that was killed may have been killed by anybody.
-  for (const std::string_view part :
-       {"can't allocate memory", "not enough memory: you tried to allocate", "[Errno 12] Cannot allocate memory",
-        "std::bad_alloc", "out of shared memory", "insufficient shared memory", "is killed by signal: Bus error"})
-    if (Contains(event.text, part)) return true;
-  return Contains(event.text, "No space left on device") && Contains(event.text, "/torch_");
+  // A data loader's worker that was killed may have been killed by anybody, and /dev/shm is a limit of its own.
+  for (const std::string_view part : {"can't allocate memory", "not enough memory: you tried to allocate",
+                                      "[Errno 12] Cannot allocate memory", "std::bad_alloc"})
+    if (Contains(event.text, part) && !Contains(event.text, "shared memory")) return true;
+  return false;
 }
 
 bool IsFirstHandEnd(const Event& event) {
@@ -212,7 +210,8 @@ bool IsAged(const Incident& incident, const CallStream& stream, const Call& call
   }
   // The record does not tell when it was taken. A file written moments after its newest entry is a snapshot.
   const int64_t written = incident.files[static_cast<uint32_t>(stream.file)].modified_wall_ns;
-  return written == kNoTime || stream.captured_wall_ns == kNoTime || written - stream.captured_wall_ns >= incident.patience.fresh_ns;
+  return written == kNoTime || stream.captured_wall_ns == kNoTime ||
+         written - stream.captured_wall_ns >= incident.patience.fresh_ns;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ bool IsDeviceFault(const Event& event);
 // peer too.
 bool IsFirstHandEnd(const Event& event);
 
-// An exception or NCCL warning that says that memory of the host, or /dev/shm, ran out.
+// An exception or NCCL warning that says that memory of the host ran out.
 bool IsHostMemoryShortage(const Event& event);
 
 // True when both times are known and the first is the earlier.

@@ -32,6 +32,7 @@ struct Call {
   uint8_t flags = 0;                 // CallFlag
   DataType type = DataType::unknown;
   ReduceOp reduction = ReduceOp::unknown;
+  uint8_t thread = 0;                // of its process, numbered from 1 as they first issue; 0: not recorded
   GroupRank peer;                    // root of a rooted collective, or the other side of a send/recv
   int64_t in_elements = -1;          // -1: not recorded
   int64_t out_elements = -1;

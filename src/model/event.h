@@ -67,6 +67,34 @@ enum class EventKind : uint8_t {
   store_wait_timeout,     // waited in vain for keys of the store: subject = keys, value = timeout ms (-1 not told)
   rendezvous_incomplete,  // value = joined, value2 = expected, ranks = those that did not come where told
   store_unreachable,      // could not connect to the store: subject = "host:port", value = timeout ms
+  // What a process, a launcher or a scheduler says in so many words
+  shared_memory_full,   // object = path where told
+  disk_full,            // object = path where told, value = 1 for a quota, 0 for the device, -1 not told
+  port_in_use,          // value = port, -1 not told
+  scheduler_kill,       // somebody outside ended the job: value = SchedulerKill, object = who or what for, where told
+  peer_access_failed,   // one GPU cannot reach another's memory; subject = CUDA's word
+  rdma_failed,          // memory cannot be registered with, or reached by, the adapter: value = RdmaFault, object = device
+  fabric_down,          // the NVSwitch fabric is not ready; subject = CUDA's word
+  model_mismatch,       // DDP: value = parameter, -1 for their number; group_rank, peer_group_rank; subject = what differs
+  connect_failed,       // a connection between ranks cannot be made: object = address, subject = the system's word
+  // kernel, continued
+  iommu_fault,          // the IOMMU refused a device's access: subject = PCI address of the device, count = times
+  // NCCL, continued: setting up
+  driver_version,       // subject = CUDA driver version as NCCL prints it ("12040")
+  node_count,           // value = nodes that a communicator of this process spans, value2 = its ranks on this node
+  gpu_direct,           // subject = adapter, value = 1 GPUDirect RDMA is on, 0 off
+};
+
+// Why somebody outside ended the job. The names are those of the schedulers' own states.
+enum class SchedulerKill : uint8_t { cancelled, time_limit, preempted, requeued, evicted, reclaimed, signal };
+
+// What is wrong between the adapter and the memory.
+enum class RdmaFault : uint8_t {
+  unknown,
+  locked_memory,  // the limit of locked memory is too small
+  gpu_memory,     // the adapter cannot register memory of the GPU: no nvidia_peermem, no DMA-BUF
+  protection,     // the adapter's access was refused: ACS, IOMMU, a wrong key
+  no_device,      // the device file cannot be opened
 };
 
 struct Event {
@@ -86,6 +114,7 @@ struct Event {
   std::string group_description;
   std::string subject;
   std::string text;             // the message; capped, see kMaxText
+  std::string object;           // the path, address or device that the message names; empty where it names none
   std::string function, file;   // innermost user frame of an exception
   uint32_t code_line = 0;
   std::vector<Rank> ranks;

@@ -26,6 +26,7 @@ bool IsKernels(const Event& event) {
     case EventKind::segfault:
     case EventKind::hung_task:
     case EventKind::pcie_error:
+    case EventKind::iommu_fault:
     case EventKind::link_down:
     case EventKind::link_up: return true;
     default: return false;
@@ -187,11 +188,14 @@ class EventTies {
 int64_t BusIdOf(std::string_view pci_address) {
   const size_t first = pci_address.find(':');
   const size_t second = first == std::string_view::npos ? first : pci_address.find(':', first + 1);
-  if (second == std::string_view::npos) return -1;
-  const std::string_view slot = pci_address.substr(second + 1);
+  if (first == std::string_view::npos) return -1;
+  const bool short_form = second == std::string_view::npos;  // "4b:00.0", of domain 0
+  const std::string_view slot = pci_address.substr((short_form ? first : second) + 1);
   const size_t dot = slot.find('.');
-  const int64_t domain = ParseHex(pci_address.substr(0, first));
-  const int64_t bus = ParseHex(pci_address.substr(first + 1, second - first - 1));
+  if (short_form && dot == std::string_view::npos) return -1;
+  const int64_t domain = short_form ? 0 : ParseHex(pci_address.substr(0, first));
+  const int64_t bus =
+      ParseHex(short_form ? pci_address.substr(0, first) : pci_address.substr(first + 1, second - first - 1));
   const int64_t device = ParseHex(slot.substr(0, dot));
   const int64_t function = dot == std::string_view::npos ? 0 : ParseHex(slot.substr(dot + 1));
   if (domain < 0 || domain > 0xffffffff || bus < 0 || bus > 0xff || device < 0 || device > 0x1f || function < 0 ||

@@ -10,7 +10,7 @@ namespace tacet {
 // before the job began is set aside, with a diagnostic.
 void TieEventsToProcesses(Incident& incident);
 
-// "0000:4b:00.0" and "0000:4b:00" as NCCL prints a bus id, 0x4b000; -1 where it is no such address.
+// "0000:4b:00.0", "0000:4b:00" and "4b:00.0" as NCCL prints a bus id, 0x4b000; -1 where it is no such address.
 int64_t BusIdOf(std::string_view pci_address);
 
 }  // namespace tacet

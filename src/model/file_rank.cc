@@ -105,11 +105,13 @@ std::optional<Rank> LoneNumber(std::string_view name) {
   static constexpr std::string_view kOutputs[] = {"log",   "out",  "err",   "stdout", "stderr",
                                                   "trace", "dump", "stack", "profile"};
   static constexpr std::string_view kOthers[] = {
-      "pid",   "node",    "host",    "slurm",      "job",     "jobid",  "step",   "steps", "iter",  "iteration",
-      "epoch", "attempt", "restart", "v",          "version", "port",   "core",   "seed",  "run",   "ckpt",
-      "part",  "size",    "nodes",   "spy",        "pyspy",   "gdb",    "strace", "perf",  "bt",    "dmesg",
-      "ip",    "rack",    "shard",   "checkpoint", "exp",     "nranks", "world",  "local", "issue", "ticket",
-      "bug",   "thread",  "case",    "pr",         "rank"};  // one that was refused above
+      "pid",       "node",  "host",    "slurm",   "job",   "jobid",   "step",       "steps", "iter",
+      "iteration", "epoch", "attempt", "restart", "v",     "version", "port",       "core",  "seed",
+      "run",       "ckpt",  "part",    "size",    "nodes", "spy",     "pyspy",      "gdb",   "strace",
+      "perf",      "bt",    "dmesg",   "ip",      "rack",  "shard",   "checkpoint", "exp",   "nranks",
+      "world",     "local", "issue",   "ticket",  "bug",   "thread",  "case",       "pr",    "cuda",
+      "error",     "errno", "signal",  "exit",    "code",  "xid",     "status",     "rank"};  // one that was refused
+                                                                                              // above
   for (const std::string_view packed : {".bz2", ".lz4"})
     if (name.ends_with(packed)) name.remove_suffix(packed.size());
   if (IsRotated(name)) return std::nullopt;

@@ -35,6 +35,30 @@ NcclWarningNumbers TwoNumbers(std::string_view message, std::string_view first, 
   return {IntAfter(message, first).value_or(-1), IntAfter(*rest, second).value_or(-1)};
 }
 
+// Message truncated : received 1195725856 bytes instead of 256
+// Bootstrap Root : mismatch in rank count from procs 8 : 542393671
+// Lengths and counts of the set-up are small. Larger ones are the first letters of another protocol ("GET ", "SSH-", a
+// TLS hello), read as a number.
+bool IsForeignMessage(const NcclWarning& warning, std::string_view message) {
+  constexpr int64_t kLargest = int64_t{1} << 24;
+  if (warning.id != "bootstrap-message-truncated" && warning.id != "bootstrap-nranks-mismatch" &&
+      warning.id != "bootstrap-duplicate-rank")
+    return false;
+  const NcclWarningNumbers numbers = ParseWarningNumbers(warning, message);
+  return numbers.value > kLargest || numbers.other > kLargest || numbers.value < -1 || numbers.other < -1;
+}
+
+// Call to ibv_reg_mr failed with error Cannot allocate memory
+// The system's word as its number; -1 where it is none of those that matter here.
+int64_t SystemError(std::string_view message) {
+  if (Contains(message, "Cannot allocate memory")) return 12;
+  if (Contains(message, "Bad address")) return 14;
+  if (Contains(message, "Operation not permitted")) return 1;
+  if (Contains(message, "Permission denied")) return 13;
+  if (Contains(message, "Invalid argument")) return 22;
+  return -1;
+}
+
 }  // namespace
 
 std::span<const NcclWarning> AllNcclWarnings() { return kNcclWarnings; }
@@ -46,8 +70,11 @@ const NcclWarning* FindNcclWarning(std::string_view id) {
 }
 
 const NcclWarning& ClassifyWarning(std::string_view message) {
-  for (const NcclWarningPattern& pattern : kNcclWarnPatterns)
-    if (Matches(pattern, message)) return *FindNcclWarning(pattern.id);
+  for (const NcclWarningPattern& pattern : kNcclWarnPatterns) {
+    if (!Matches(pattern, message)) continue;
+    const NcclWarning& warning = *FindNcclWarning(pattern.id);
+    return IsForeignMessage(warning, message) ? *FindNcclWarning("bootstrap-stranger") : warning;
+  }
   const NcclWarning* quiet = ClassifyInfoWarning(message);
   return quiet ? *quiet : *FindNcclWarning("other");
 }
@@ -77,6 +104,9 @@ NcclWarningNumbers ParseWarningNumbers(const NcclWarning& warning, std::string_v
   if (id == "nvls-bind-failed") return {IntAfter(message, "CUDA error ").value_or(-1), -1};
   if (id == "ib-modify-qp-failed" || id == "ib-modify-qp-retry")
     return {IntAfter(message, "failed with ").value_or(-1), -1};
+  if (id == "ib-register-failed" || id == "ib-open-failed") return {SystemError(message), -1};
+  if (id == "network-type-mismatch") return TwoNumbers(message, "wrong type ", "!= ");
+  if (id == "fabric-not-ready") return {802, -1};
   if (id == "shm-extend-failed" || id == "shm-open-failed") return {NumberInLastParentheses(message), -1};
   if (id == "message-truncated") return TwoNumbers(message, "receiving ", "instead of ");
   if (id == "bootstrap-message-truncated") return TwoNumbers(message, "received ", "instead of ");
@@ -114,6 +144,26 @@ std::string_view FatalCudaError(const NcclWarning& warning, std::string_view mes
        {"out of memory", "illegal instruction", "ECC", "NVLink", "device-side assert", "misaligned address",
         "hardware stack", "no CUDA-capable device", "GPU is lost", "Contained"})
     if (Contains(reason, fault)) return reason;
+  return {};
+}
+
+std::string_view ParseWarningObject(const NcclWarning& warning, std::string_view message) {
+  const std::string_view id = warning.id;
+  if (id.starts_with("shm-")) {
+    const size_t at = message.find("/dev/shm");
+    if (at == std::string_view::npos) return {};
+    std::string_view path = message.substr(at);
+    path = TakeWord(path);
+    while (path.ends_with(',') || path.ends_with(':')) path.remove_suffix(1);
+    return path;
+  }
+  // NET/IB : Unable to open device mlx5_3
+  if (id == "ib-open-failed") {
+    auto name = After(message, "open device ");
+    return name ? TakeWord(*name) : std::string_view();
+  }
+  if (id.starts_with("connect") || id == "socket-stranger" || id == "ib-completion-error")
+    return ParsePeerAddress(message);
   return {};
 }
 

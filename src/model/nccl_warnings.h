@@ -37,6 +37,9 @@ struct NcclWarningNumbers {
 };
 NcclWarningNumbers ParseWarningNumbers(const NcclWarning& warning, std::string_view message);
 
+// The path, address or device that such a message names; empty where it names none.
+std::string_view ParseWarningObject(const NcclWarning& warning, std::string_view message);
+
 // The role of one such message: a flushed work request (status 5) follows another error, and an INFO line is rarely a
 // cause.
 NcclWarningRole RoleOf(const NcclWarning& warning, NcclWarningNumbers numbers, bool at_info_level);

@@ -72,6 +72,15 @@ TEST(NcclWarnings, KnowsTheSocketTexts) {
            Case{"ncclOsSocketProgressOpt: Call to send to 10.0.0.1<4> failed : Broken pipe", "connection-reset"},
            Case{"Call to recv failed : Connection reset by peer", "connection-reset"},
            Case{"socketFinalizeAccept: wrong magic 1 != 2", "socket-stranger"},
+           Case{"socketFinalizeAccept: wrong type 3 != 4", "network-type-mismatch"},
+           Case{"Message truncated : received 1195725856 bytes instead of 256", "bootstrap-stranger"},
+           Case{"Bootstrap Root : mismatch in rank count from procs 8 : 542393671", "bootstrap-stranger"},
+           Case{"Bootstrap Root : mismatch in rank count from procs 8 : 4", "bootstrap-nranks-mismatch"},
+           Case{"Call to bind failed : Address already in use", "port-in-use"},
+           Case{"Cuda failure 802 'system not yet initialized'", "fabric-not-ready"},
+           Case{"Cuda failure 217 'peer access is not supported between these two devices'", "p2p-peering-failed"},
+           Case{"Cuda failure 704 'peer access is already enabled'", "cuda-failure"},
+           Case{"hipIpcGetMemHandle failed : invalid argument", "p2p-peering-failed"},
            Case{"Message truncated : received 1024 bytes instead of 256", "bootstrap-message-truncated"},
            Case{"Net : error encountered when getting address info : Name or service not known",
                 "address-lookup-failed"},
@@ -241,6 +250,25 @@ TEST(NcclWarnings, TellsTheCudaErrorsThatEndAProcess) {
        {"Cuda failure 700 'an illegal memory access was encountered'", "Cuda failure 1 'invalid argument'",
         "Cuda failure 4 'driver shutting down'", "Cuda failure 'peer access is already enabled'", "Cuda failure 999"})
     EXPECT_TRUE(fatal(benign).empty()) << benign;
+}
+
+TEST(NcclWarnings, NamesWhatAMessageIsAbout) {
+  const auto object = [](std::string_view message) { return ParseWarningObject(ClassifyWarning(message), message); };
+  EXPECT_EQ(object("Error: failed to extend /dev/shm/nccl-k2 to 9637892 bytes, error: No space left on device (28)"),
+            "/dev/shm/nccl-k2");
+  EXPECT_EQ(object("socketStartConnect: Connect to 172.17.0.2<45678> failed : Connection refused"),
+            "172.17.0.2<45678>");
+  EXPECT_EQ(object("NET/IB : Unable to open device mlx5_3"), "mlx5_3");
+  EXPECT_EQ(object("Call to posix_fallocate failed : No space left on device"), "");
+}
+
+TEST(NcclWarnings, TellsTheSystemsWordOfARegistrationThatFails) {
+  const auto number = [](std::string_view message) {
+    return ParseWarningNumbers(ClassifyWarning(message), message).value;
+  };
+  EXPECT_EQ(number("Call to ibv_reg_mr failed with error Cannot allocate memory"), 12);
+  EXPECT_EQ(number("Call to ibv_reg_mr_iova2 failed with error Bad address"), 14);
+  EXPECT_EQ(number("Call to ibv_create_cq failed with error Something else"), -1);
 }
 
 TEST(NcclWarnings, TheReadmeListsEveryIdWithItsRoleAndMeaning) {

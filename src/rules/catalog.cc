@@ -10,7 +10,9 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kInitRankMissingRule, kInitNoInterfaceRule, kInitUnreachableRule, kInitMismatchRule, kNetworkFaultRule,
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
-    kWrongResultsRule;
+    kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
+    kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule, kForeignConnectionRule,
+    kModelDiffersRule, kCommunicatorSharedByThreadsRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -47,6 +49,18 @@ std::span<const Rule* const> AllRules() {
       &kStragglerDataRule,
       &kTransportFallbackRule,
       &kEnvironmentCripplesRule,
+      &kSharedMemoryFullRule,
+      &kDiskFullRule,
+      &kPortInUseRule,
+      &kKilledBySchedulerRule,
+      &kP2pBrokenRule,
+      &kRdmaBrokenRule,
+      &kFabricManagerDownRule,
+      &kWrongInterfaceRule,
+      &kEnvironmentDiffersRule,
+      &kForeignConnectionRule,
+      &kModelDiffersRule,
+      &kCommunicatorSharedByThreadsRule,
   };
   return kRules;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 #include <map>
-#include <set>
+#include <optional>
 
 #include "rules/odd_holders.h"
 #include "rules/rule.h"
+#include "rules/told_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -20,6 +21,7 @@ struct Setting {
   std::string_view name;
   bool (*cripples)(std::string_view value);
   std::string_view cost;
+  bool of_network = false;  // it costs nothing where all ranks are on one host
 };
 
 bool IsOn(std::string_view value) { return Number(value) == 1; }
@@ -36,11 +38,11 @@ constexpr Setting kSettings[] = {
     {"NCCL_P2P_LEVEL", [](std::string_view v) { return v == "LOC" || v == "0"; },
      "direct GPU access is off: several times slower inside a node"},
     {"NCCL_SHM_DISABLE", IsOn, "ranks of one host talk over the network stack instead of shared memory"},
-    {"NCCL_IB_DISABLE", IsOn, "InfiniBand and RoCE are not used: TCP sockets are 5 to 20 times slower"},
+    {"NCCL_IB_DISABLE", IsOn, "InfiniBand and RoCE are not used: TCP sockets are 5 to 20 times slower", true},
     {"NCCL_NET", [](std::string_view v) { return v == "Socket" || v == "socket"; },
-     "TCP sockets are forced where a faster network may exist"},
+     "TCP sockets are forced where a faster network may exist", true},
     {"NCCL_NET_GDR_LEVEL", [](std::string_view v) { return v == "LOC" || v == "0"; },
-     "GPUDirect RDMA is off: data is staged through host memory"},
+     "GPUDirect RDMA is off: data is staged through host memory", true},
     {"NCCL_ALGO", IsSingle, "one algorithm for every size: latency or bandwidth suffers at the other end"},
     {"NCCL_PROTO", IsSingle,
      "one protocol for every size: LL halves the bandwidth of large messages, Simple adds latency to small ones"},
@@ -81,13 +83,6 @@ constexpr Setting kSettings[] = {
     {"NCCL_LAUNCH_MODE", [](std::string_view v) { return v == "GROUP"; }, "the legacy launch mode serialises launches"},
 };
 
-// These must be equal on all ranks, or ranks choose different algorithms for one collective and hang or truncate
-// messages.
-constexpr std::string_view kMustAgree[] = {
-    "NCCL_ALGO",        "NCCL_PROTO",          "NCCL_MAX_NCHANNELS", "NCCL_MIN_NCHANNELS", "NCCL_BUFFSIZE",
-    "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_P2P_DISABLE",   "NCCL_SHM_DISABLE",   "NCCL_IB_DISABLE",
-    "NCCL_NET",         "NCCL_NTHREADS",       "NCCL_MAX_CTAS",      "NCCL_MIN_CTAS",      "NCCL_CROSS_NIC"};
-
 using Values = std::map<std::string, Holders>;  // name -> value -> where
 
 Values CollectValues(const Case& facts) {
@@ -97,65 +92,57 @@ Values CollectValues(const Case& facts) {
   return values;
 }
 
-void JudgeDifferences(const Case& facts, const Values& values, RuleAnswer& answer) {
-  for (const std::string_view name : kMustAgree) {
-    const auto found = values.find(std::string(name));
-    if (found == values.end() || found->second.size() < 2) continue;
-    Finding finding;
-    for (const auto& [value, events] : found->second) {
-      finding.evidence.push_back(
-          CiteEvent(*events.front(), RankWords({events.front()->rank}) + " has " + std::string(name) + "=" + value));
-    }
-    const bool failed = facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure;
-    finding.cause = "environment-cripples";
-    finding.status = facts.analyses.outcome.hangs() ? Status::hang : failed ? Status::crash : Status::degraded;
-    finding.severity = failed ? Severity::critical : Severity::warning;
-    finding.confidence = failed ? Confidence::likely : Confidence::certain;
-    finding.ranks = OddHolders(found->second);
-    finding.headline = std::string(name) + " differs between ranks" +
-                       (finding.ranks.empty() ? "" : " (" + RankWords(finding.ranks) + ")") +
-                       ": ranks may choose different algorithms for one collective";
-    answer.findings.push_back(std::move(finding));
-    return;
-  }
-}
-
 }  // namespace
 
 extern const Rule kEnvironmentCripplesRule;
 
-static RuleAnswer JudgeEnvironment(const Case& facts) {
-  RuleAnswer answer;
-  const Values values = CollectValues(facts);
-  JudgeDifferences(facts, values, answer);
+// `harmless`: the settings that cost nothing on one host, else all others.
+static std::optional<Finding> CripplesFinding(const Case& facts, const Values& values, bool one_host, bool harmless) {
   Finding finding;
-  std::set<Rank> ranks;
+  ToldEvents told;
   std::string names, unset = "unset";
   for (const Setting& setting : kSettings) {
     const auto found = values.find(std::string(setting.name));
-    if (found == values.end()) continue;
+    if (found == values.end() || (one_host && setting.of_network) != harmless) continue;
     for (const auto& [value, events] : found->second) {
       if (!setting.cripples(value)) continue;
-      for (const Event* event : events)
-        if (event->rank.known()) ranks.insert(event->rank);
+      for (const Event* event : events) TakeTold(facts, *event, told);
       names += (names.empty() ? "" : ", ") + std::string(setting.name) + "=" + value;
       if (!unset.ends_with(setting.name)) unset += " " + std::string(setting.name);
       finding.evidence.push_back(
-          CiteEvent(*events.front(), std::string(setting.name) + "=" + value + ": " + std::string(setting.cost)));
+          CiteEvent(*events.front(), std::string(setting.name) + "=" + value + ": " +
+                                         (harmless ? "no network is used on one host" : std::string(setting.cost))));
     }
   }
-  if (names.empty()) return answer;
+  if (names.empty()) return std::nullopt;
   finding.cause = "environment-cripples";
   finding.status = Status::degraded;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::certain;
-  finding.ranks.assign(ranks.begin(), ranks.end());
-  finding.headline = "the environment forces slow paths on " + RankWords(finding.ranks) + ": " + names;
+  finding.ranks = told.ranks;
+  finding.headline = harmless ? names + " costs nothing here: all ranks are on one host, and no network is used"
+                              : "the environment forces slow paths on " + TellerWords(told) + ": " + names;
   finding.fix.assign(kEnvironmentCripplesRule.fix.begin(), kEnvironmentCripplesRule.fix.end());
-  finding.fix.front() = unset +
-                        " (in the job script, the container image, /etc/nccl.conf, ~/.nccl.conf), and measure " +
-                        "again with nccl-tests.";
-  answer.findings.push_back(std::move(finding));
+  finding.fix.front() =
+      unset + " (in the job script, the container image, /etc/nccl.conf, ~/.nccl.conf)" +
+      (harmless ? " before the job is run on several hosts." : ", and measure again with nccl-tests.");
+  return finding;
+}
+
+static RuleAnswer JudgeEnvironment(const Case& facts) {
+  RuleAnswer answer;
+  const Values values = CollectValues(facts);
+  // Between ranks of one host no network is used: what it is forced to be costs nothing there.
+  const bool one_host = NodesOf(facts.incident) == 1;
+  if (auto finding = CripplesFinding(facts, values, one_host, false)) answer.findings.push_back(std::move(*finding));
+  if (!one_host) return answer;
+  if (auto finding = CripplesFinding(facts, values, one_host, true)) {
+    finding->severity = Severity::note;
+    finding->status = Status::healthy;
+    finding->affected_ranks = std::move(finding->ranks);
+    finding->ranks.clear();
+    answer.findings.push_back(std::move(*finding));
+  }
   return answer;
 }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "base/text_scan.h"
-#include "model/nccl_warnings.h"
 #include "model/xid.h"
 #include "rules/rule.h"
 #include "rules/words.h"
@@ -30,35 +29,6 @@ bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
 }
 
 }  // namespace
-
-// NVLink or its switches do not work as NCCL finds them. Whoever says so sits on that fabric; where all do, it names
-// nobody.
-static void JudgeFabric(const Case& facts, RuleAnswer& answer) {
-  if (facts.analyses.outcome.ended_in_order) return;
-  Finding finding;
-  const Event* lead = nullptr;
-  for (const Event& event : facts.incident.events) {
-    if (event.kind != EventKind::nccl_warning || event.value2 != static_cast<int64_t>(NcclWarningRole::cause)) continue;
-    if (event.subject != "nvls-bind-failed" && event.subject != "mnnvl-unusable" &&
-        event.subject != "nvlink-p2p-disabled")
-      continue;
-    if (!lead) lead = &event;
-    if (finding.evidence.size() < 3)
-      finding.evidence.push_back(CiteEvent(event, "NCCL finds the NVLink fabric broken"));
-    if (event.rank.known() && std::find(finding.ranks.begin(), finding.ranks.end(), event.rank) == finding.ranks.end())
-      finding.ranks.push_back(event.rank);
-  }
-  if (!lead) return;
-  finding.cause = "gpu-fault";
-  finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
-  finding.severity = Severity::critical;
-  finding.confidence = Confidence::likely;
-  const std::string who = RankWords(finding.ranks);
-  if (finding.ranks.size() >= facts.analyses.life.ranks.size()) finding.affected_ranks.swap(finding.ranks);
-  finding.headline = std::string(FindNcclWarning(lead->subject)->meaning) + " (" + who + ")";
-  finding.fix = {std::string(FindNcclWarning(lead->subject)->advice)};
-  answer.findings.push_back(std::move(finding));
-}
 
 static RuleAnswer JudgeGpuFault(const Case& facts) {
   RuleAnswer answer;
@@ -101,10 +71,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
         finding.evidence.push_back(CiteEvent(event, told ? "a CUDA error without the name of its rank"
                                                          : "the kernel reports this GPU error; its rank is not told"));
     }
-    if (!lead) {
-      JudgeFabric(facts, answer);
-      return answer;
-    }
+    if (!lead) return answer;
     finding.confidence = Confidence::possible;
     answer.open.push_back({"Which rank ran on the faulty GPU?",
                            "NCCL logs with INIT lines (busId) of that host, or the pid in the kernel line"});

@@ -79,32 +79,11 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
   }
 }
 
-// Versions and world sizes as each rank's log states them.
-void JudgeLogs(const Case& facts, RuleAnswer& answer) {
-  const Holders versions = VersionsByRank(facts);
-  if (versions.size() < 2) return;
-  Finding finding = InitFinding("init-mismatch", OddHolders(versions));
-  std::string names;
-  for (const auto& [version, events] : versions) {
-    finding.evidence.push_back(CiteEvent(*events.front(), RankWords({events.front()->rank}) + " runs NCCL " + version));
-    names += (names.empty() ? "" : ", ") + version;
-  }
-  const bool failed = facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure;
-  finding.severity = failed ? Severity::critical : Severity::warning;
-  finding.status = facts.analyses.outcome.hangs() ? Status::hang : failed ? Status::crash : Status::degraded;
-  finding.confidence = Confidence::likely;
-  finding.headline = finding.ranks.empty() ? "ranks run different versions of NCCL (" + names + ")"
-                                           : RankWords(finding.ranks) + (finding.ranks.size() == 1 ? " runs" : " run") +
-                                                 " another NCCL version than the rest of the job";
-  answer.findings.push_back(std::move(finding));
-}
-
 }  // namespace
 
 static RuleAnswer JudgeInitMismatch(const Case& facts) {
   RuleAnswer answer;
   JudgeWarnings(facts, answer);
-  if (answer.findings.empty()) JudgeLogs(facts, answer);
   return answer;
 }
 

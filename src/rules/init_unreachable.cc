@@ -1,50 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/text_scan.h"
 #include "rules/init_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
 
-// DistNetworkError: The server socket has failed to listen on any local network address. port: 29500, useIpv6: false,
-// code: -98, name: EADDRINUSE, message: address already in use
-static bool CannotListen(const Event& event) {
-  return event.kind == EventKind::exception &&
-         (Contains(event.text, "failed to listen") || Contains(event.text, "EADDRINUSE") ||
-          Contains(event.text, "Address already in use"));
-}
-
-static bool JudgeListener(const Case& facts, RuleAnswer& answer) {
-  for (const Event& event : facts.incident.events) {
-    if (!CannotListen(event) || !event.rank.known()) continue;
-    Finding finding = InitFinding("init-unreachable", {event.rank});
-    finding.status = Status::crash;
-    finding.confidence = Confidence::certain;
-    for (const auto& [rank, life] : facts.analyses.life.ranks)
-      if (rank != event.rank) finding.affected_ranks.push_back(rank);
-    finding.evidence.push_back(CiteEvent(event, RankWords({event.rank}) + " cannot open its port"));
-    finding.headline = RankWords({event.rank}) +
-                       " cannot listen for the others: its port is in use, by another job or by one that did not end";
-    finding.fix = {
-        "On its host see who holds the port: ss -ltnp | grep PORT; end what was left over.",
-        "Choose another MASTER_PORT, or let torchrun choose: --rdzv-endpoint=HOST:0 on one node, --standalone."};
-    answer.findings.push_back(std::move(finding));
-    return true;
-  }
-  return false;
-}
-
 static RuleAnswer JudgeUnreachable(const Case& facts) {
   RuleAnswer answer;
   const InitView init = ReadInit(facts);
-  if (init.issued_any || JudgeListener(facts, answer)) return answer;
+  if (init.issued_any) return answer;
   std::vector<Rank> complaining;
   std::vector<EvidenceItem> evidence;
   std::vector<const Event*> events;
   for (const Event& event : facts.incident.events) {
     const bool warned = event.kind == EventKind::nccl_warning && event.subject == "connect-failed";
-    if (!warned && !IsStoreUnreachable(event)) continue;
+    if (!warned && !IsStoreUnreachable(event) && event.kind != EventKind::connect_failed) continue;
     events.push_back(&event);
     if (event.rank.known()) complaining.push_back(event.rank);
     if (evidence.size() < 3)

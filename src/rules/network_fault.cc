@@ -12,8 +12,8 @@ namespace tacet {
 namespace {
 
 // Verbs completion status that speaks of the fabric itself; a flush (5) only follows another error on the same queue
-// pair.
-bool IsFirstHandStatus(int64_t status) { return status != 5 && status >= 0; }
+// pair, and a local protection error (4) is the host's.
+bool IsFirstHandStatus(int64_t status) { return status != 4 && status != 5 && status >= 0; }
 
 // The adapter speaks of its own port.
 bool IsOwnPort(const Event& event) {

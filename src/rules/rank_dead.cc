@@ -244,7 +244,8 @@ const Rule kRankDeadRule = {
      "core dump.",
      "SIGKILL without an entry in the kernel log: somebody or the scheduler killed it (time limit, preemption, memory "
      "limit of the container).",
-     "Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps."},
+     "Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps.",
+     "SIGBUS (7): most often /dev/shm is full (df -h /dev/shm), else a file was cut while it was mapped."},
     {"Collect kernel logs together with the job's logs.", "Set PYTHONFAULTHANDLER=1 in the job's environment."},
     JudgeDead};
 

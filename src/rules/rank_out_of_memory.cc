@@ -34,7 +34,7 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
     finding.headline = SubjectWords(SubjectOf(facts.incident, event)) + " ran out of " +
-                       (gpu ? "GPU memory" : "host memory or of /dev/shm") + "; the log does not say on which rank";
+                       (gpu ? "GPU memory" : "host memory") + "; the log does not say on which rank";
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
     finding.evidence.push_back(
@@ -112,15 +112,13 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
-  finding.headline =
-      host ? "the kernel killed " + RankWords(finding.ranks) + " for lack of " +
-                 (cgroup ? "memory in its cgroup" : "host memory")
-           : RankWords(finding.ranks) + (gpu ? " ran out of GPU memory" : " ran out of host memory or of /dev/shm");
+  finding.headline = host ? "the kernel killed " + RankWords(finding.ranks) + " for lack of " +
+                                (cgroup ? "memory in its cgroup" : "host memory")
+                          : RankWords(finding.ranks) + (gpu ? " ran out of GPU memory" : " ran out of host memory");
   if (own && !host && !gpu) {
     finding.confidence = Confidence::likely;
     finding.fix = {
         "Look at what grew on that host: data loader workers, cached datasets, pinned buffers, checkpoint copies.",
-        "Shared memory: give the container more (--shm-size=8g or --ipc=host), or use fewer loader workers.",
         "Raise the memory limit of the job, or use less."};
   }
   if (facts.standstill.operation) {

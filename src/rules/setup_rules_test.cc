@@ -213,19 +213,18 @@ TEST(InitUnreachable, AStoreThatCannotBeReachedCountsAsWell) {
   EXPECT_EQ(JudgedCase(job).Only("init-unreachable").ranks, Ranks({3}));
 }
 
-TEST(InitUnreachable, WhoseOwnPortIsTakenIsToBlame) {
+TEST(PortInUse, WhoseOwnPortIsTakenIsToBlame) {
   JobSketch job(4, {});
-  Event& raised = job.Say(0, EventKind::exception);
-  raised.subject = "torch.distributed.DistNetworkError";
-  raised.text =
-      "The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, "
-      "name: EADDRINUSE, message: address already in use";
+  job.Say(0, EventKind::port_in_use).value = 29500;
   for (const int r : {1, 2, 3}) job.Say(r, EventKind::store_unreachable).subject = "10.0.0.1:29500";
   job.GiveOutputs();
-  const Finding finding = JudgedCase(job).Only("init-unreachable");
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("port-in-use");
   EXPECT_EQ(finding.ranks, Ranks({0}));
   EXPECT_EQ(finding.affected_ranks, Ranks({1, 2, 3}));
   EXPECT_EQ(finding.confidence, Confidence::certain);
+  EXPECT_NE(finding.headline.find("port 29500 is already in use"), std::string::npos) << finding.headline;
+  EXPECT_EQ(judged.Verdict().cause, "port-in-use");
 }
 
 TEST(InitUnreachable, TheOnlyOneWithFilesIsNotTheOnlyOneThatComplains) {
@@ -319,37 +318,37 @@ void RunVersion(JobSketch& job, int32_t rank, const char* version) {
   job.Log(rank, EventKind::nccl_version).subject = version;
 }
 
-TEST(InitMismatch, ARankWithAnotherVersionIsAWarningAsLongAsTheJobRuns) {
+TEST(EnvironmentDiffers, ARankWithAnotherVersionIsAWarningAsLongAsTheJobRuns) {
   JobSketch job(8, {CallSource::nccl_log});
   job.Rounds(10);
   job.FinishAll();
   for (int r = 0; r < 8; ++r) RunVersion(job, r, r == 5 ? "2.19.3+cuda12.2" : "2.21.5+cuda12.4");
-  const Finding finding = JudgedCase(job).Only("init-mismatch");
+  const Finding finding = JudgedCase(job).Only("environment-differs");
   EXPECT_EQ(finding.ranks, Ranks({5}));
   EXPECT_EQ(finding.severity, Severity::warning);
   EXPECT_EQ(finding.status, Status::degraded);
 }
 
-TEST(InitMismatch, OneVersionInTwoSpellingsIsNoMismatch) {
+TEST(EnvironmentDiffers, OneVersionInTwoSpellingsIsNoMismatch) {
   JobSketch job(2, {CallSource::nccl_log});
   RunVersion(job, 0, "2.21.5+cuda12.4");
   RunVersion(job, 1, "2.21.5");
-  EXPECT_FALSE(JudgedCase(job).Fires("init-mismatch"));
+  EXPECT_FALSE(JudgedCase(job).Fires("environment-differs"));
 }
 
-TEST(InitMismatch, TheNumberOfLinesIsNoMajority) {
+TEST(EnvironmentDiffers, TheNumberOfVersionLinesIsNoMajority) {
   // Rank 0 prints its version for each of its communicators, in its log and in its dump.
   JobSketch job(4, {CallSource::nccl_log});
   for (int i = 0; i < 6; ++i) RunVersion(job, 0, "2.19.3");
   for (const int r : {1, 2, 3}) RunVersion(job, r, "2.21.5");
-  EXPECT_EQ(JudgedCase(job).Only("init-mismatch").ranks, Ranks({0}));
+  EXPECT_EQ(JudgedCase(job).Only("environment-differs").ranks, Ranks({0}));
 }
 
-TEST(InitMismatch, OfTwoRanksWithTwoVersionsNobodyIsBlamed) {
+TEST(EnvironmentDiffers, OfTwoRanksWithTwoVersionsNobodyIsBlamed) {
   JobSketch job(2, {CallSource::nccl_log});
   RunVersion(job, 0, "2.19.3");
   RunVersion(job, 1, "2.21.5");
-  EXPECT_TRUE(JudgedCase(job).Only("init-mismatch").ranks.empty());
+  EXPECT_TRUE(JudgedCase(job).Only("environment-differs").ranks.empty());
 }
 
 }  // namespace

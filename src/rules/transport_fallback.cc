@@ -1,66 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <set>
 
 #include "base/text_scan.h"
-#include "rules/rule.h"
+#include "rules/told_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
+namespace {
 
-static RuleAnswer JudgeFallback(const Case& facts) {
-  RuleAnswer answer;
-  std::set<Rank> has_fast, uses_socket, no_fast, without_gdr, with_gdr;
-  const Event *fast = nullptr, *socket = nullptr, *none = nullptr, *staged = nullptr;
+// What the set-up lines of each process tell of its network. A process is enough: most logs name no rank.
+struct NetworkChoice {
+  ToldEvents fast;        // an InfiniBand or RoCE device was found
+  ToldEvents none;        // ... was sought and not found
+  ToldEvents socket;      // sockets were chosen
+  ToldEvents beside;      // ... although the same process, or its host, has a fast device
+  ToldEvents staged;      // a connection over InfiniBand without GPUDirect
+  ToldEvents direct_off;  // NCCL says that GPUDirect is off for an adapter
+  bool direct_on = false;
+};
+
+bool IsConnectionOverIb(const Event& event) {
+  return event.kind == EventKind::transport && event.subject.starts_with("NET/IB");
+}
+
+NetworkChoice ReadChoices(const Case& facts) {
+  NetworkChoice choice;
+  std::set<uint32_t> fast_processes, direct_processes;
   for (const Event& event : facts.incident.events) {
-    if (event.kind == EventKind::device_found) has_fast.insert(event.rank), fast = fast ? fast : &event;
-    if (event.kind == EventKind::no_device) no_fast.insert(event.rank), none = none ? none : &event;
-    if (event.kind == EventKind::network && event.subject == "Socket")
-      uses_socket.insert(event.rank), socket = socket ? socket : &event;
-    if (event.kind == EventKind::transport && Contains(event.subject, "NET/IB")) {
-      if (Contains(event.subject, "GDRDMA"))
-        with_gdr.insert(event.rank);
-      else
-        without_gdr.insert(event.rank), staged = staged ? staged : &event;
-    }
+    if (event.kind == EventKind::device_found)
+      TakeTold(facts, event, choice.fast), fast_processes.insert(event.speaker);
+    if (event.kind == EventKind::no_device && event.subject == "IB") TakeTold(facts, event, choice.none);
+    const bool direct = (IsConnectionOverIb(event) && Contains(event.subject, "GDRDMA")) ||
+                        (event.kind == EventKind::gpu_direct && event.value == 1);
+    if (direct) direct_processes.insert(event.speaker);
   }
-  for (const Rank rank : with_gdr) without_gdr.erase(rank);
+  for (const Event& event : facts.incident.events) {
+    if (event.kind == EventKind::network && event.subject == "Socket") {
+      TakeTold(facts, event, choice.socket);
+      const Process* process = ProcessOf(facts.incident, event);
+      const bool on_host = process && !process->host.empty() && choice.fast.hosts.contains(process->host);
+      if (fast_processes.contains(event.speaker) || on_host) TakeTold(facts, event, choice.beside);
+    }
+    // A process with GPUDirect on one adapter may do without it on another that is far from its GPU.
+    if (direct_processes.contains(event.speaker)) continue;
+    if (IsConnectionOverIb(event)) TakeTold(facts, event, choice.staged);
+    if (event.kind == EventKind::gpu_direct && event.value == 0) TakeTold(facts, event, choice.direct_off);
+  }
+  choice.direct_on = !direct_processes.empty();
+  return choice;
+}
+
+Finding FallbackFinding(const ToldEvents& told) {
   Finding finding;
   finding.cause = "transport-fallback";
   finding.status = Status::degraded;
   finding.confidence = Confidence::certain;
-  std::set<Rank> fallen;
-  for (const Rank rank : uses_socket)
-    if (has_fast.contains(rank)) fallen.insert(rank);
-  if (!fallen.empty()) {
-    finding.severity = Severity::warning;
-    finding.ranks.assign(fallen.begin(), fallen.end());
-    finding.headline = RankWords(finding.ranks) + " use TCP sockets although InfiniBand devices exist";
-    finding.evidence.push_back(CiteEvent(*socket, "the network NCCL chose"));
-    finding.evidence.push_back(CiteEvent(*fast, "a faster device of the same host"));
-  } else if (!uses_socket.empty() && uses_socket.size() < facts.analyses.life.ranks.size() && !has_fast.empty()) {
+  finding.severity = Severity::warning;
+  finding.ranks = told.ranks;
+  return finding;
+}
+
+std::string UseWords(const ToldEvents& told, std::string_view verb) {
+  const bool many = told.ranks.size() > 1 || (told.ranks.empty() && told.rankless.size() > 1);
+  return TellerWords(told) + " " + std::string(verb) + (many ? "" : "s");
+}
+
+}  // namespace
+
+static RuleAnswer JudgeFallback(const Case& facts) {
+  RuleAnswer answer;
+  const NetworkChoice choice = ReadChoices(facts);
+  const bool one_host = NodesOf(facts.incident) == 1;
+  Finding finding;
+  if (choice.beside) {
+    finding = FallbackFinding(choice.beside);
+    finding.headline = UseWords(choice.beside, "use") + " TCP sockets although InfiniBand devices exist (" +
+                       choice.fast.events.front()->subject + ")";
+    finding.evidence.push_back(CiteEvent(*choice.beside.events.front(), "the network NCCL chose"));
+    finding.evidence.push_back(CiteEvent(*choice.fast.events.front(), "a faster device of the same host"));
+  } else if (choice.socket && choice.fast) {
     // Some hosts have the fast network, others do not: the slowest decides for all.
-    finding.severity = Severity::warning;
-    finding.ranks.assign(uses_socket.begin(), uses_socket.end());
+    finding = FallbackFinding(choice.socket);
+    const bool many = choice.socket.ranks.size() != 1;
+    finding.headline = TellerWords(choice.socket) + (many ? " have" : " has") +
+                       " no InfiniBand device while other ranks do: the slowest path decides for all";
+    finding.evidence.push_back(
+        CiteEvent(*(choice.none ? choice.none : choice.socket).events.front(), "no device on this host"));
+    finding.evidence.push_back(CiteEvent(*choice.fast.events.front(), "a device on another host"));
+  } else if (choice.staged) {
+    finding = FallbackFinding(choice.staged);
     finding.headline =
-        RankWords(finding.ranks) + " have no InfiniBand device while other ranks do: the slowest path decides for all";
-    finding.evidence.push_back(CiteEvent(none ? *none : *socket, "no device on this host"));
-    finding.evidence.push_back(CiteEvent(*fast, "a device on another host"));
-  } else if (!without_gdr.empty() && staged) {
-    finding.severity = Severity::warning;
-    finding.ranks.assign(without_gdr.begin(), without_gdr.end());
-    finding.headline =
-        RankWords(finding.ranks) + " use InfiniBand without GPUDirect RDMA: data is staged through host memory";
-    finding.evidence.push_back(CiteEvent(*staged, "the connection lacks /GDRDMA"));
-  } else if (!uses_socket.empty() && socket) {
+        UseWords(choice.staged, "use") + " InfiniBand without GPUDirect RDMA: data is staged through host memory";
+    finding.evidence.push_back(CiteEvent(*choice.staged.events.front(), "the connection lacks /GDRDMA"));
+  } else if (choice.direct_off) {
+    const Event& off = *choice.direct_off.events.front();
+    finding = FallbackFinding(choice.direct_off);
+    finding.confidence = choice.direct_on ? Confidence::certain : Confidence::likely;
+    finding.headline = "GPUDirect RDMA is off" + (off.subject.empty() ? std::string() : " for " + off.subject) + " (" +
+                       TellerWords(choice.direct_off) + "): data is staged through host memory" +
+                       (choice.direct_on ? ", while other ranks have it" : "");
+    finding.evidence.push_back(CiteEvent(off, "NCCL says so when it starts"));
+  } else if (choice.socket) {
     // Nothing faster exists here: worth knowing, no fault.
+    finding = FallbackFinding({});
     finding.severity = Severity::note;
-    finding.ranks = {};
-    finding.affected_ranks.assign(uses_socket.begin(), uses_socket.end());
+    finding.affected_ranks = choice.socket.ranks;
     finding.headline = "NCCL uses TCP sockets; no faster network device was found on these hosts";
-    finding.evidence.push_back(CiteEvent(*socket, "the network NCCL chose"));
-    if (none) finding.evidence.push_back(CiteEvent(*none, "there is no InfiniBand device"));
+    finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
+    if (choice.none)
+      finding.evidence.push_back(CiteEvent(*choice.none.events.front(), "there is no InfiniBand device"));
   } else {
     return answer;
+  }
+  // Ranks of one host do not use the network: what it is matters when the job grows.
+  if (one_host && finding.severity != Severity::note) {
+    finding.severity = Severity::note;
+    finding.affected_ranks = std::move(finding.ranks);
+    finding.ranks.clear();
+    finding.headline += "; all ranks are on one host, so it costs nothing now";
   }
   answer.findings.push_back(std::move(finding));
   return answer;

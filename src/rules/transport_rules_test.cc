@@ -119,7 +119,7 @@ TEST(NetworkFault, AnEventThatIsNotFatalIsNothing) {
   EXPECT_FALSE(JudgedCase(job).Fires("network-fault"));
 }
 
-TEST(GpuFault, ABrokenFabricNamesThoseWhoSitOnIt) {
+TEST(FabricManagerDown, ABrokenFabricNamesThoseWhoSitOnIt) {
   for (const int32_t last : {4, 8}) {
     JobSketch job(8, {CallSource::nccl_log});
     job.Rounds(2);
@@ -128,7 +128,7 @@ TEST(GpuFault, ABrokenFabricNamesThoseWhoSitOnIt) {
       warning.subject = "nvls-bind-failed";
       warning.value2 = 2;
     }
-    const Finding finding = JudgedCase(job).Only("gpu-fault");
+    const Finding finding = JudgedCase(job).Only("fabric-manager-down");
     EXPECT_EQ(finding.ranks, last == 8 ? Ranks({}) : RankRange(0, last));
     EXPECT_EQ(finding.status, Status::crash);
   }
@@ -287,12 +287,16 @@ TEST(TimeoutTooShort, StaysSilentWhenAllCameTogether) {
 
 // transport-fallback
 
+// A sketched job is on one host, unless NCCL counts more.
+void SpanTwoHosts(JobSketch& job) { job.Log(0, EventKind::node_count).value = 2; }
+
 void Device(JobSketch& job, int32_t rank) { job.Log(rank, EventKind::device_found).subject = "mlx5_0:1/IB"; }
 void Uses(JobSketch& job, int32_t rank, const char* network) { job.Log(rank, EventKind::network).subject = network; }
 void Connects(JobSketch& job, int32_t rank, const char* way) { job.Log(rank, EventKind::transport).subject = way; }
 
 TEST(TransportFallback, SocketsBesideInfinibandDevicesAreAWarning) {
   JobSketch job(4, {CallSource::nccl_log});
+  SpanTwoHosts(job);
   job.Rounds(5);
   for (int r = 0; r < 4; ++r) {
     Device(job, r);
@@ -326,6 +330,7 @@ TEST(TransportFallback, SocketsOnHostsThatHaveNothingElseAreANote) {
 
 TEST(TransportFallback, OneHostWithoutTheFastNetworkSlowsAllDown) {
   JobSketch job(8, {CallSource::nccl_log});
+  SpanTwoHosts(job);
   for (int r = 0; r < 8; ++r) {
     if (r < 7) Device(job, r);
     Uses(job, r, r < 7 ? "IB" : "Socket");
@@ -337,6 +342,7 @@ TEST(TransportFallback, OneHostWithoutTheFastNetworkSlowsAllDown) {
 
 TEST(TransportFallback, InfinibandWithoutDirectAccessIsAWarning) {
   JobSketch job(4, {CallSource::nccl_log});
+  SpanTwoHosts(job);
   for (int r = 0; r < 4; ++r) {
     Device(job, r);
     Uses(job, r, "IB");
@@ -356,88 +362,32 @@ TEST(TransportFallback, TheFastPathIsNothingToSpeakOf) {
   EXPECT_FALSE(JudgedCase(job).Fires("transport-fallback"));
 }
 
-// environment-cripples
-
-void Sets(JobSketch& job, int32_t rank, const char* name, const char* value) {
-  Event& event = job.Log(rank, EventKind::environment);
-  event.subject = name;
-  event.text = value;
-}
-
-class Crippling : public testing::TestWithParam<std::pair<const char*, const char*>> {};
-INSTANTIATE_TEST_SUITE_P(Settings, Crippling,
-                         testing::Values(std::pair{"NCCL_P2P_DISABLE", "1"}, std::pair{"NCCL_P2P_DISABLE", "1."},
-                                         std::pair{"NCCL_P2P_LEVEL", "LOC"}, std::pair{"NCCL_SHM_DISABLE", "1"},
-                                         std::pair{"NCCL_IB_DISABLE", "1"}, std::pair{"NCCL_NET", "Socket"},
-                                         std::pair{"NCCL_NET_GDR_LEVEL", "LOC"}, std::pair{"NCCL_ALGO", "Ring"},
-                                         std::pair{"NCCL_PROTO", "LL"}, std::pair{"NCCL_MAX_NCHANNELS", "1"},
-                                         std::pair{"NCCL_MAX_CTAS", "2"}, std::pair{"NCCL_MAX_NRINGS", "1"},
-                                         std::pair{"NCCL_BUFFSIZE", "65536"}, std::pair{"NCCL_NTHREADS", "64"},
-                                         std::pair{"NCCL_NVLS_ENABLE", "0"}, std::pair{"NCCL_CHECK_POINTERS", "1"},
-                                         std::pair{"NCCL_CHECK_MODE", "DEBUG_GLOBAL"},
-                                         std::pair{"NCCL_LAUNCH_MODE", "GROUP"}));
-
-TEST_P(Crippling, IsAWarningThatNamesTheVariable) {
-  JobSketch job(4, {CallSource::nccl_log});
-  job.Rounds(5);
-  for (int r = 0; r < 4; ++r) Sets(job, r, GetParam().first, GetParam().second);
-  job.FinishAll();
-  const Finding finding = JudgedCase(job).Only("environment-cripples");
-  EXPECT_EQ(finding.ranks, RankRange(0, 4));
-  EXPECT_EQ(finding.status, Status::degraded);
-  EXPECT_EQ(finding.severity, Severity::warning);
-  EXPECT_NE(finding.headline.find(GetParam().first), std::string::npos);
-}
-
-TEST(EnvironmentCripples, HarmlessSettingsAreNothing) {
-  JobSketch job(4, {CallSource::nccl_log});
-  for (int r = 0; r < 4; ++r) {
-    for (const auto& [name, value] :
-         {std::pair{"NCCL_DEBUG", "INFO"}, std::pair{"NCCL_P2P_DISABLE", "0"}, std::pair{"NCCL_IB_DISABLE", "0."},
-          std::pair{"NCCL_SOCKET_IFNAME", "eth0"}, std::pair{"NCCL_MAX_NCHANNELS", "32"},
-          std::pair{"NCCL_BUFFSIZE", "4194304"}, std::pair{"NCCL_NVLS_ENABLE", "1"}, std::pair{"NCCL_NET", "IB"},
-          std::pair{"NCCL_P2P_LEVEL", "NVL"}, std::pair{"NCCL_NTHREADS", "512"}})
-      Sets(job, r, name, value);
-  }
-  EXPECT_FALSE(JudgedCase(job).Fires("environment-cripples"));
-}
-
-TEST(EnvironmentCripples, VariablesThatMustAgreeAndDoNotAreNamed) {
-  JobSketch job(8, {CallSource::nccl_log});
-  job.Rounds(5);
-  job.FinishAll();
-  for (int r = 0; r < 8; ++r) Sets(job, r, "NCCL_BUFFSIZE", r == 6 ? "2097152" : "4194304");
-  const Finding finding = JudgedCase(job).Only("environment-cripples");
-  EXPECT_EQ(finding.ranks, Ranks({6}));
-  EXPECT_EQ(finding.status, Status::degraded);
-  EXPECT_NE(finding.headline.find("differs"), std::string::npos);
-}
-
-TEST(EnvironmentCripples, TheNumberOfLinesIsNoMajority) {
-  JobSketch job(4, {CallSource::nccl_log});
-  for (int i = 0; i < 9; ++i) Sets(job, 0, "NCCL_BUFFSIZE", "2097152");
-  for (const int r : {1, 2, 3}) Sets(job, r, "NCCL_BUFFSIZE", "4194304");
-  EXPECT_EQ(JudgedCase(job).Only("environment-cripples").ranks, Ranks({0}));
-}
-
-TEST(EnvironmentCripples, OfTwoValuesHeldByEquallyManyNoneIsOdd) {
+TEST(TransportFallback, GpuDirectThatIsOffIsDegradedFromTheSetUpLinesAlone) {
   JobSketch job(2, {CallSource::nccl_log});
-  Sets(job, 0, "NCCL_BUFFSIZE", "2097152");
-  Sets(job, 1, "NCCL_BUFFSIZE", "4194304");
-  const Finding finding = JudgedCase(job).Only("environment-cripples");
-  EXPECT_TRUE(finding.ranks.empty());
-  EXPECT_EQ(finding.headline.find("no rank"), std::string::npos) << finding.headline;
+  SpanTwoHosts(job);
+  for (int r = 0; r < 2; ++r) {
+    Event& state = job.Log(r, EventKind::gpu_direct);
+    state.subject = "mlx5_0";
+    state.value = r;
+  }
+  const Finding finding = JudgedCase(job).Only("transport-fallback");
+  EXPECT_EQ(finding.ranks, Ranks({0}));
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_NE(finding.headline.find("mlx5_0"), std::string::npos) << finding.headline;
 }
 
-TEST(EnvironmentCripples, YieldsToTheCauseOfAHang) {
-  JobSketch job(4, {CallSource::nccl_log, CallSource::flight_recorder});
-  job.Rounds(10);
-  job.IssueOn({0, 1, 3}, kStarted);
-  job.Wait(600 * kSecondNs);
-  for (int r = 0; r < 4; ++r) Sets(job, r, "NCCL_P2P_DISABLE", "1");
-  const Diagnosis verdict = JudgedCase(job).Verdict();
-  EXPECT_EQ(verdict.cause, "rank-stuck-on-host");
-  EXPECT_EQ(verdict.ranks, Ranks({2}));
+TEST(TransportFallback, NeedsNoRank) {
+  Incident incident;
+  incident.processes.push_back({Rank{}, Certainty::none, "gpu17", 4121});
+  for (const EventKind kind : {EventKind::device_found, EventKind::network}) {
+    Event event;
+    event.kind = kind;
+    event.subject = kind == EventKind::network ? "Socket" : "mlx5_0:1/IB";
+    incident.events.push_back(event);
+  }
+  const Finding finding = JudgedCase(std::move(incident)).Only("transport-fallback");
+  EXPECT_EQ(finding.severity, Severity::warning);
+  EXPECT_NE(finding.headline.find("process 4121 on gpu17 uses TCP sockets"), std::string::npos) << finding.headline;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ EventKind KindOf(KernelRecord::Kind kind) {
     case KernelRecord::Kind::link_down: return EventKind::link_down;
     case KernelRecord::Kind::link_up: return EventKind::link_up;
     case KernelRecord::Kind::pcie_error: return EventKind::pcie_error;
+    case KernelRecord::Kind::iommu_fault: return EventKind::iommu_fault;
   }
   return EventKind::xid;
 }

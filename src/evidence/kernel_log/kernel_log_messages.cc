@@ -181,10 +181,27 @@ KernelMessage ParseHungTask(std::string_view message, KernelRecord* out) {
   return KernelMessage::record;
 }
 
+// DMAR: [DMA Write NO_PASID] Request device [3b:00.0] fault addr 0xfe000000 [fault reason 0x05] PTE Write access is not
+// set nvidia 0000:3b:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000a address=0x1900000 flags=0x0020] AMD-Vi:
+// Event logged [IO_PAGE_FAULT device=3b:00.0 domain=0x000a address=0x1900000 flags=0x0020]
+KernelMessage ParseIommu(std::string_view message, KernelRecord* out) {
+  const bool intel = Contains(message, "DMAR: ") && Contains(message, "Request device [");
+  const bool amd = Contains(message, "AMD-Vi: Event logged [IO_PAGE_FAULT");
+  if (!intel && !amd) return KernelMessage::nothing;
+  out->kind = Kind::iommu_fault;
+  out->text = message;
+  const std::string_view before = Trim(message.substr(0, message.find("AMD-Vi: ")));
+  if (amd && before.ends_with(':'))
+    out->subject = before.substr(before.rfind(' ') + 1, before.size() - before.rfind(' ') - 2);
+  for (const std::string_view key : {"Request device [", "device="})
+    if (const auto address = After(message, key)) out->subject = address->substr(0, address->find_first_of("] "));
+  return out->subject.empty() ? KernelMessage::context : KernelMessage::record;
+}
+
 }  // namespace
 
 KernelMessage ParseUnmistakable(std::string_view message, KernelRecord* out) {
-  for (const auto parse : {ParseNvidia, ParseLostGpu, ParseOom, ParseFault, ParseHungTask}) {
+  for (const auto parse : {ParseNvidia, ParseLostGpu, ParseOom, ParseFault, ParseHungTask, ParseIommu}) {
     *out = {};
     if (const KernelMessage answer = parse(message, out); answer != KernelMessage::nothing) return answer;
   }

@@ -22,7 +22,8 @@ struct KernelRecord {
     hung_task,
     link_down,
     link_up,
-    pcie_error
+    pcie_error,
+    iommu_fault
   };
   Kind kind = Kind::xid;
   int64_t wall_ns = kKernelTimeUnknown;

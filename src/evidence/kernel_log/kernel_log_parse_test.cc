@@ -386,5 +386,21 @@ TEST(KernelLogPublic, ARecordedLogOfAnotherProjectIsRead) {
   EXPECT_EQ(fragment.bytes.not_understood, 0u);
 }
 
+TEST(KernelLogParse, TellsTheDeviceThatTheIommuRefused) {
+  for (const std::string_view line :
+       {"[Mon Jan 19 18:30:00 2026] AMD-Vi: Event logged [IO_PAGE_FAULT device=21:00.0 domain=0x0042 "
+        "address=0xf8001000 flags=0x0030]\n",
+        "[Mon Jan 19 18:30:00 2026] nvidia 0000:21:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0042 "
+        "address=0xf8001000 flags=0x0030]\n",
+        "[Mon Jan 19 18:30:00 2026] DMAR: [DMA Read NO_PASID] Request device [21:00.0] fault addr 0xf8001000 [fault "
+        "reason 0x06] PTE Read access is not set\n"}) {
+    const Fragment out = Read(line);
+    ASSERT_EQ(out.events.size(), 1u) << line;
+    EXPECT_EQ(out.events[0].kind, EventKind::iommu_fault);
+    EXPECT_TRUE(out.events[0].subject.ends_with("21:00.0")) << out.events[0].subject;
+  }
+  EXPECT_TRUE(Read("[    0.5] DMAR: IOMMU enabled\n[    0.6] AMD-Vi: Interrupt remapping enabled\n").events.empty());
+}
+
 }  // namespace
 }  // namespace tacet

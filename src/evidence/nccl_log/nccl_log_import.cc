@@ -131,6 +131,8 @@ NcclLogImport::Use NcclLogImport::ReadMessage(const NcclLogLine& line, NcclTopic
     case NcclTopic::interfaces: return ReadDevices(line, true);
     case NcclTopic::devices: return ReadDevices(line, false);
     case NcclTopic::no_device: return ReadNoDevice(line);
+    case NcclTopic::driver: return ReadDriver(line);
+    case NcclTopic::gpu_direct: return ReadGpuDirect(line);
     case NcclTopic::connection: return ReadConnection(line);
     case NcclTopic::propagation: return ReadPropagation(line);
     case NcclTopic::net_fallback: return Use::understood;
@@ -243,9 +245,18 @@ NcclLogImport::Use NcclLogImport::ReadCall(const NcclLogLine& line, const NcclCa
     comm.last_type = call.type;
     comm.last_reduction = call.reduction;
   }
+  call.thread = ThreadOf(process, line.tid);
   call.line = line.number;
   call.offset = line.offset;
   return Use::understood;
+}
+
+// Threads are numbered from 1 as they first issue; a process that uses more than can be told apart shares the last.
+uint8_t NcclLogImport::ThreadOf(Process& process, int64_t tid) {
+  for (size_t i = 0; i < process.threads.size(); ++i)
+    if (process.threads[i] == tid) return static_cast<uint8_t>(i + 1);
+  if (process.threads.size() < UINT8_MAX - 1) process.threads.push_back(tid);
+  return static_cast<uint8_t>(process.threads.size());
 }
 
 // What the rest of the file will bring is known about: calls come as evenly as lines. Room that stays unused costs no

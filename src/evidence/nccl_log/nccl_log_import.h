@@ -41,6 +41,7 @@ class NcclLogImport {
     NcclTuningInput tuning_input;                                // of the choice that comes next (2.31 and later)
     bool tells_init_start = false;                               // releases before 2.18 print only the end of it
     std::vector<std::pair<int64_t, uint32_t>> loose_transports;  // (thread, event): the init line is still to come
+    std::vector<int64_t> threads;                                // that issued calls
     int64_t last_wall_ns = kNoTime;
     bool calls_are_logged = false;  // COLL is among the printed subsystems
     bool aborting = false;
@@ -68,6 +69,7 @@ class NcclLogImport {
   Use ReadLine(NcclChunkLine& read);
   Use ReadMessage(const NcclLogLine& line, NcclTopic topic);
   Use ReadCall(const NcclLogLine& line, const NcclCall& record, bool from_api);
+  static uint8_t ThreadOf(Process& process, int64_t tid);
   void Grow(std::vector<Call>& calls, uint64_t offset) const;
   Use ReadDone(const NcclLogLine& line);
   Use ReadInit(const NcclLogLine& line, bool from_api);
@@ -81,6 +83,9 @@ class NcclLogImport {
   Use ReadDevices(const NcclLogLine& line, bool are_interfaces);
   void TellDevices(const NcclLogLine& line, EventKind kind, std::string_view list, int64_t role);
   Use ReadNoDevice(const NcclLogLine& line);
+  Use ReadNodes(const NcclLogLine& line);
+  Use ReadDriver(const NcclLogLine& line);
+  Use ReadGpuDirect(const NcclLogLine& line);
   Use ReadConnection(const NcclLogLine& line);
   Use ReadPropagation(const NcclLogLine& line);
   Use ReadWarning(const NcclLogLine& line, bool at_info_level);
@@ -133,9 +138,9 @@ class NcclLogImport {
   std::unordered_map<uint64_t, Repeated> warnings_;
   std::unordered_set<uint64_t> told_;
   std::vector<Event> late_events_;
-  std::unordered_map<uint64_t, OpenSetup> open_setups_;     // by process and thread
-  std::vector<uint32_t> comm_of_setup_;                     // by index into Fragment::nccl_setups
-  std::unordered_map<uint64_t, uint32_t> choice_index_;     // a choice's words and setup -> its index there
+  std::unordered_map<uint64_t, OpenSetup> open_setups_;  // by process and thread
+  std::vector<uint32_t> comm_of_setup_;                  // by index into Fragment::nccl_setups
+  std::unordered_map<uint64_t, uint32_t> choice_index_;  // a choice's words and setup -> its index there
   StringId file_version_{};
   StringId names_[kNcclFunctions] = {};
   uint64_t events_left_out_ = 0;

@@ -112,6 +112,50 @@ NcclLogImport::Use NcclLogImport::ReadNoDevice(const NcclLogLine& line) {
   return Use::understood;
 }
 
+// comm 0x2ad6a510 rank 1 nRanks 4 nNodes 2 localRanks 2 localRank 1 MNNVL 0
+NcclLogImport::Use NcclLogImport::ReadNodes(const NcclLogLine& line) {
+  const int64_t nodes = IntAfter(line.message, " nNodes ").value_or(-1);
+  const uint32_t speaker = SpeakerOf(line);
+  if (nodes < 1 || !IsNew(EventKind::node_count, speaker, std::to_string(nodes), {})) return Use::understood;
+  if (Event* event = AddEvent(EventKind::node_count, line, speaker)) {
+    event->value = nodes;
+    event->value2 = IntAfter(line.message, " localRanks ").value_or(-1);
+  }
+  return Use::understood;
+}
+
+// cudaDriverVersion 12040
+NcclLogImport::Use NcclLogImport::ReadDriver(const NcclLogLine& line) {
+  std::string_view rest = line.message;
+  TakeWord(rest);
+  SkipBlanks(rest);
+  const std::string_view version = TakeWord(rest);
+  const uint32_t speaker = SpeakerOf(line);
+  if (version.empty()) return Use::not_understood;
+  if (!IsNew(EventKind::driver_version, speaker, version, {})) return Use::understood;
+  if (Event* event = AddEvent(EventKind::driver_version, line, speaker)) event->subject = Capped(version);
+  return Use::understood;
+}
+
+// NET/IB : GPU Direct RDMA Enabled for HCA 0 'mlx5_0'
+// NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'
+// NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'      sockets never have it
+NcclLogImport::Use NcclLogImport::ReadGpuDirect(const NcclLogLine& line) {
+  const auto state = After(line.message, "GPU Direct RDMA ");
+  const bool on = state && state->starts_with("Enabled"), off = state && state->starts_with("Disabled");
+  if ((!on && !off) || line.message.starts_with("NET/Socket")) return Use::ignored;
+  const auto quoted = After(*state, "'");
+  const std::string_view adapter = quoted ? quoted->substr(0, quoted->find('\'')) : std::string_view();
+  const uint32_t speaker = SpeakerOf(line);
+  if (!IsNew(EventKind::gpu_direct, speaker, adapter, on ? "on" : "off")) return Use::understood;
+  if (Event* event = AddEvent(EventKind::gpu_direct, line, speaker)) {
+    event->subject = Capped(adapter);
+    event->value = on ? 1 : 0;
+    event->text = Capped(Trim(line.message));
+  }
+  return Use::understood;
+}
+
 // One event for each kind of connection between two ranks, not one for each channel.
 NcclLogImport::Use NcclLogImport::ReadConnection(const NcclLogLine& line) {
   NcclConnection connection;
@@ -200,6 +244,7 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   event->value = numbers.value;
   event->value2 = static_cast<int64_t>(RoleOf(*warning, numbers, at_info_level));
   event->count = 1;
+  event->object = Capped(ParseWarningObject(*warning, message));
   SetPlace(line.source, event);
   if (warning->id == "duplicate-gpu" && numbers.other >= 0 && numbers.value < INT32_MAX && numbers.other < INT32_MAX) {
     event->group_rank = GroupRank{static_cast<int32_t>(numbers.value)};

@@ -76,7 +76,7 @@ NcclLogImport::Use NcclLogImport::ReadCommShape(const NcclLogLine& line) {
   setup.local_rank = shape.local_rank;
   setup.mnnvl = shape.mnnvl;
   setup.group_rank = GroupRank{shape.rank};
-  return Use::understood;
+  return ReadNodes(line);
 }
 
 NcclLogImport::Use NcclLogImport::ReadGraph(const NcclLogLine& line) {

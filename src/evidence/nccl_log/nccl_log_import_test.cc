@@ -626,5 +626,19 @@ TEST(NcclLogHostile, ALineThatStartsLikeACallButIsNoneIsNotUnderstood) {
   EXPECT_EQ(Read(init).bytes.not_understood, init.size());
 }
 
+TEST(NcclLogImport, TellsDriverNodesAndGpuDirect) {
+  const Fragment fragment =
+      Read(Line("cudaDriverVersion 12040") + Line("NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'") +
+           Line("NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'") +
+           Line("comm 0x2ad6a510 rank 1 nRanks 4 nNodes 2 localRanks 2 localRank 1 MNNVL 0"));
+  ASSERT_EQ(EventsOf(fragment, EventKind::driver_version).size(), 1u);
+  EXPECT_EQ(EventsOf(fragment, EventKind::driver_version)[0]->subject, "12040");
+  ASSERT_EQ(EventsOf(fragment, EventKind::gpu_direct).size(), 1u) << "sockets never have it";
+  EXPECT_EQ(EventsOf(fragment, EventKind::gpu_direct)[0]->subject, "mlx5_0");
+  EXPECT_EQ(EventsOf(fragment, EventKind::gpu_direct)[0]->value, 0);
+  ASSERT_EQ(EventsOf(fragment, EventKind::node_count).size(), 1u);
+  EXPECT_EQ(EventsOf(fragment, EventKind::node_count)[0]->value, 2);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -54,6 +54,7 @@ NcclTopic ClassifyNet(std::string_view message) {
   if (rest.starts_with("Using ["))
     return message.starts_with("NET/Socket") ? NcclTopic::interfaces : NcclTopic::devices;
   if (rest.starts_with("No device found")) return NcclTopic::no_device;
+  if (rest.starts_with("GPU Direct RDMA ")) return NcclTopic::gpu_direct;
   return IsDigit(message[4]) ? NcclTopic::graph : NcclTopic::perhaps;
 }
 
@@ -97,6 +98,7 @@ NcclTopic ClassifyLowerCase(std::string_view message) {
   if (message[0] == 'n' && EndsWithInit(message)) return NcclTopic::init;
   if (message.ends_with("abort called")) return NcclTopic::abort_called;
   if (message.starts_with("threadThresholds ")) return NcclTopic::graph;
+  if (message.starts_with("cudaDriverVersion ")) return NcclTopic::driver;
   return IsSourcePlace(message) ? NcclTopic::propagation : NcclTopic::perhaps;
 }
 

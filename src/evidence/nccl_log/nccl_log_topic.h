@@ -24,6 +24,8 @@ enum class NcclTopic : uint8_t {
   interfaces,    // Bootstrap: Using eth0:10.0.0.1<0>
   devices,       // NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>
   no_device,     // NET/IB : No device found.
+  driver,        // cudaDriverVersion 12040
+  gpu_direct,    // NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'
   connection,    // Channel 00/0 : 1[0] -> 2[0] [send] via NET/Socket/0
   topology,      // rings, trees, channel lists: nccl_log_topology.h
   graph,         // Pattern 4, crossNic 0, ...; rows of channels, systems and paths: nccl_log_graph.h

@@ -2,6 +2,7 @@
 // PBS and LSF, at the end of a job's output.
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_launcher.h"
+#include "evidence/torch_log/torch_log_told_causes.h"
 
 namespace tacet {
 
@@ -22,6 +23,13 @@ LineUse ReadBatchLine(const LogLine& line, RecordList& out) {
     kind = TorchLogKind::oom_kill;
   const auto [record, is_new] = out.AddOnce(kind, line, text);
   if (!is_new) return LineUse::understood;
+  if (kind != TorchLogKind::oom_kill && !text.starts_with("TERM_UNKNOWN")) {
+    const SchedulerKill why = kind == TorchLogKind::job_time_limit ? SchedulerKill::time_limit
+                              : text.starts_with("TERM_PREEMPT")   ? SchedulerKill::preempted
+                              : text.starts_with("TERM_REQUEUE")   ? SchedulerKill::requeued
+                                                                   : SchedulerKill::cancelled;
+    AddSchedulerKill(line, why, pbs ? "PBS" : "LSF", out);
+  }
   if (kind == TorchLogKind::oom_kill) record->value = 1;
   record->subject = pbs ? "PBS" : "LSF";
   record->text = Capped(text, 300);

@@ -5,6 +5,7 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_mismatch.h"
+#include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
 
 namespace tacet {
@@ -46,6 +47,8 @@ bool IsOfTheDevice(std::string_view reason) {
                                                     "not permitted",
                                                     "initialization error",
                                                     "peer access",
+                                                    "peer mapping",
+                                                    "system not yet initialized",
                                                     "named symbol",
                                                     "_NOT_INITIALIZED",
                                                     "_INVALID_VALUE",
@@ -210,6 +213,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
     keep(ReadAbort(line, out));
   if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
   if (line.has(Keyword::other_library)) keep(ReadOtherLibrary(line, out));
+  keep(ReadToldCause(line, out));
   keep(ReadStoreText(line, out));
   return use;
 }

@@ -6,6 +6,7 @@
 #include "evidence/torch_log/torch_log_keywords.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
+#include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_traceback.h"
 
 namespace tacet {
@@ -100,8 +101,9 @@ LineCounts CountLines(std::string_view prefix) {
     const LinePrefix line = SplitPrefix(plain.empty() ? raw.substr(0, 2000) : std::string_view(plain), style);
     const bool logged = line.severity != 0 && (line.code_file.ends_with(".cpp") || line.code_file.ends_with(".hpp") ||
                                                line.code_file.ends_with(".py") || line.code_file.ends_with(".h"));
+    const KeywordSet found = FindKeywords(line.text);
     if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
-        IsShellsWord(line.text) || IsSlurmLine(line.text) || HasProof(FindKeywords(line.text)))
+        IsShellsWord(line.text) || IsSlurmLine(line.text) || HasProof(found) || TellsCause(line.text, found))
       ++counts.torch;
     else if (LooksAlien(raw, line.text))
       ++counts.alien;

@@ -46,6 +46,15 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::store_wait_timeout: return EventKind::store_wait_timeout;
     case TorchLogKind::rendezvous_incomplete: return EventKind::rendezvous_incomplete;
     case TorchLogKind::store_unreachable: return EventKind::store_unreachable;
+    case TorchLogKind::shared_memory_full: return EventKind::shared_memory_full;
+    case TorchLogKind::disk_full: return EventKind::disk_full;
+    case TorchLogKind::port_in_use: return EventKind::port_in_use;
+    case TorchLogKind::scheduler_kill: return EventKind::scheduler_kill;
+    case TorchLogKind::peer_access_failed: return EventKind::peer_access_failed;
+    case TorchLogKind::rdma_failed: return EventKind::rdma_failed;
+    case TorchLogKind::fabric_down: return EventKind::fabric_down;
+    case TorchLogKind::model_mismatch: return EventKind::model_mismatch;
+    case TorchLogKind::connect_failed: return EventKind::connect_failed;
   }
   return EventKind::progress;
 }
@@ -98,6 +107,7 @@ class Importer {
       case TorchLogKind::process_killed:
       case TorchLogKind::oom_kill:
       case TorchLogKind::job_time_limit:
+      case TorchLogKind::scheduler_kill:
       case TorchLogKind::node_failed: return true;
       // A shell's "Killed" in a rank's own file is about that rank.
       case TorchLogKind::process_exited: return record.local_rank >= 0 || !record.host.empty() || !record.ranks.empty();
@@ -137,6 +147,7 @@ class Importer {
     event.text = message;
     event.value = numbers.value;
     event.value2 = static_cast<int64_t>(RoleOf(warning, numbers, false));
+    event.object = ParseWarningObject(warning, message);
     if (warning.id == "duplicate-gpu" && numbers.value >= 0 && numbers.value < INT32_MAX && numbers.other >= 0 &&
         numbers.other < INT32_MAX) {
       event.group_rank = GroupRank{static_cast<int32_t>(numbers.value)};
@@ -193,6 +204,7 @@ class Importer {
     event.group_description = record.group_description;
     event.subject = record.subject;
     event.text = record.text;
+    event.object = record.object;
     event.function = record.function;
     event.file = record.file;
     event.code_line = record.code_line;
@@ -220,6 +232,22 @@ class Importer {
       event.rank = Rank{record.rank};
   }
 
+  // What a program may catch, and go on: a checkpoint that could not be written, a port that was tried and given up.
+  static bool IsSurvivable(EventKind kind) {
+    switch (kind) {
+      case EventKind::exception:
+      case EventKind::cuda_error:
+      case EventKind::shared_memory_full:
+      case EventKind::disk_full:
+      case EventKind::port_in_use:
+      case EventKind::peer_access_failed:
+      case EventKind::fabric_down:
+      case EventKind::rdma_failed:
+      case EventKind::connect_failed: return true;
+      default: return false;
+    }
+  }
+
   bool Speaks(const Event& event) const { return event.speaker != kNobody; }
 
   // "finished" before more steps, a traceback that the job survived, a barrier that was passed in the end.
@@ -238,11 +266,11 @@ class Importer {
     };
     std::erase_if(out_.events, [&](Event& event) {
       // In a file of all ranks nobody's steps are everybody's.
-      if (!Speaks(event) && event.kind != EventKind::exception && event.kind != EventKind::cuda_error) return false;
+      const bool error = IsSurvivable(event.kind);
+      if (!Speaks(event) && !error) return false;
       if (event.kind == EventKind::process_finished) return later(last_step, event) || later(last_trouble, event);
       if (event.kind == EventKind::rendezvous_incomplete && event.subject == "waiting") return later(last_step, event);
       // A summary at the end may name the last step again; only a higher one is progress.
-      const bool error = event.kind == EventKind::exception || event.kind == EventKind::cuda_error;
       const bool went_on = error && later(last_step, event) && highest[event.speaker] > event.value2;
       if (error) event.value2 = -1;
       if (went_on && event.kind == EventKind::exception)

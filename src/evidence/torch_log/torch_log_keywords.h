@@ -79,6 +79,15 @@ enum class Keyword : uint8_t {
   may_finish,
   may_tell_pid,
   python_warning,
+  // Words that tell a cause; torch_log_limits and torch_log_scheduler look closer.
+  no_space,
+  shared_memory,
+  port_taken,
+  outside_kill,
+  model_check,
+  gpu_path,
+  rdma_path,
+  refused,
   count,
 };
 

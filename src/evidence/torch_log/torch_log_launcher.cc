@@ -2,6 +2,7 @@
 #include "evidence/torch_log/torch_log_launcher.h"
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
 
 namespace tacet {
@@ -64,7 +65,9 @@ LineUse ReadKill(const LogLine& line, RecordList& out) {
     auto signal = After(line.text, "closing signal ");
     AddKill(line, IntAfter(line.text, "Sending process ").value_or(-1), TakeWord(*signal), out);
   } else if (line.has(Keyword::death_signal)) {
-    AddKill(line, -1, SignalName(IntAfter(line.text, "Received ").value_or(-1)), out);
+    auto name = After(line.text, "Received Signals.");
+    AddKill(line, -1, name ? TakeWord(*name) : SignalName(IntAfter(line.text, "Received ").value_or(-1)), out);
+    ReadOutsideKill(line, out);
   } else if (line.has(Keyword::unable_to_shutdown)) {
     AddKill(line, IntAfter(line.text, "shutdown process ").value_or(-1), "SIGKILL", out);
   } else {
@@ -143,6 +146,8 @@ LineUse ReadLauncherLine(const LogLine& line, RecordList& out) {
   if (line.has(Keyword::worker_ended))
     if (const LineUse use = ReadWorkerEnd(line, out); use != LineUse::not_understood) return use;
   if (line.has(Keyword::spawn_ended)) return ReadSpawnFailure(line, out);
+  if (line.has(Keyword::outside_kill))
+    if (const LineUse use = ReadOutsideKill(line, out); use != LineUse::not_understood) return use;
   if (line.has(Keyword::killed) || line.has(Keyword::core_dumped)) return ReadShellNotice(line, out);
   return LineUse::not_understood;
 }

@@ -14,7 +14,11 @@ namespace {
 bool IsError(const Event& event) {
   return event.kind == EventKind::exception || event.kind == EventKind::cuda_error ||
          event.kind == EventKind::nccl_error || event.kind == EventKind::nccl_warning ||
-         event.kind == EventKind::ddp_unused_parameters || event.kind == EventKind::ddp_marked_twice;
+         event.kind == EventKind::ddp_unused_parameters || event.kind == EventKind::ddp_marked_twice ||
+         event.kind == EventKind::shared_memory_full || event.kind == EventKind::disk_full ||
+         event.kind == EventKind::port_in_use || event.kind == EventKind::peer_access_failed ||
+         event.kind == EventKind::fabric_down || event.kind == EventKind::rdma_failed ||
+         event.kind == EventKind::connect_failed || event.kind == EventKind::model_mismatch;
 }
 
 bool IsOwnerless(const Event& event) { return event.speaker == kNobody && !event.rank.known() && IsError(event); }

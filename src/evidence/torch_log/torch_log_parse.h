@@ -44,6 +44,15 @@ enum class TorchLogKind : uint8_t {
   store_wait_timeout,
   rendezvous_incomplete,
   store_unreachable,
+  shared_memory_full,
+  disk_full,
+  port_in_use,
+  scheduler_kill,
+  peer_access_failed,
+  rdma_failed,
+  fabric_down,
+  model_mismatch,
+  connect_failed,
 };
 
 // A time as written. PyTorch's own lines have no year; the import finds it from other lines of the file.
@@ -70,7 +79,7 @@ struct TorchLogRecord {
           count = -1;    // value2 of an exception: the highest step before it
   uint32_t repeats = 1;  // how often the same was said
   uint32_t code_line = 0;
-  std::string op, group_name, group_description, subject, text, function, file, host;
+  std::string op, group_name, group_description, subject, text, object, function, file, host;
   std::vector<int32_t> ranks;
 };
 

@@ -5,6 +5,7 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_time.h"
+#include "evidence/torch_log/torch_log_told_causes.h"
 
 namespace tacet {
 namespace {
@@ -80,6 +81,16 @@ LineUse ReadCancelled(const LogLine& line, RecordList& out) {
   // The node before "CANCELLED" is the one that prints, not the one that failed.
   record->subject = kind == TorchLogKind::node_failed ? std::string() : Capped(reason, 100);
   record->text = Capped(line.text, 600);
+  if (kind == TorchLogKind::node_failed) return LineUse::understood;
+  LogLine told = line;
+  told.time = record->time;
+  const SchedulerKill why = kind == TorchLogKind::job_time_limit ? SchedulerKill::time_limit
+                            : reason.starts_with("PREEMPT")      ? SchedulerKill::preempted
+                            : Contains(reason, "REQUEUE")        ? SchedulerKill::requeued
+                                                                 : SchedulerKill::cancelled;
+  // A step is also cancelled, without a reason, when one of its tasks failed (--kill-on-bad-exit).
+  const bool step = why == SchedulerKill::cancelled && Contains(line.text, "*** STEP ");
+  AddSchedulerKill(told, why, step ? "step" : "Slurm", out);
   return LineUse::understood;
 }
 

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_told_causes.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+bool HasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return Contains(text, part); });
+}
+
+// The record, or null where the same voice has said the same before.
+TorchLogRecord* AddTold(TorchLogKind kind, const LogLine& line, std::string_view key, RecordList& out) {
+  const auto [record, is_new] = out.AddOnce(kind, line, key);
+  if (!is_new) return nullptr;
+  record->text = Capped(line.text);
+  record->value2 = out.highest_step();
+  return record;
+}
+
+// The first path between quotes: "No space left on device: '/scratch/ckpt/step_400.pt'", "cp: error writing '/a/b'".
+std::string_view QuotedPath(std::string_view text) {
+  for (const char quote : {'\'', '"', '`'}) {
+    for (size_t open = text.find(quote); open != std::string_view::npos; open = text.find(quote, open + 1)) {
+      const size_t close = text.find(quote, open + 1);
+      if (close == std::string_view::npos) break;
+      const std::string_view path = text.substr(open + 1, close - open - 1);
+      if (path.starts_with('/') && path.find(' ') == std::string_view::npos) return path;
+    }
+  }
+  return {};
+}
+
+// RuntimeError: DataLoader worker (pid 4211) is killed by signal: Bus error. It is possible that dataloader's workers
+// are out of shared memory. Please try to raise your shared memory limit.
+// ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).
+// RuntimeError: unable to write to file </torch_28_3451>: No space left on device (28)
+// RuntimeError: unable to open shared memory object </torch_7_9> in read-write mode: Cannot allocate memory (12)
+// Too many open files (24) in the same place is another limit, and Triton's "shared memory" is the GPU's.
+bool TellsFullSharedMemory(std::string_view text) {
+  if (HasAny(text, {"killed by signal: Bus error", "workers are out of shared memory",
+                    "insufficient shared memory (shm)", "not enough space in /dev/shm"}))
+    return true;
+  const bool place = HasAny(text, {"</torch_", "shared memory object", "shared memory(shm)", "/dev/shm"});
+  return place && HasAny(text, {"No space left on device", "no space left on device", "Cannot allocate memory"});
+}
+
+// OSError: [Errno 28] No space left on device: '/scratch/ckpt/step_400.pt'
+// OSError: [Errno 122] Disk quota exceeded
+// RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 640 vs 534
+// RuntimeError: PytorchStreamWriter failed writing file data/17: file write failed
+// safetensors_rust.SafetensorError: ... IoError(Os { code: 28, kind: StorageFull, message: "No space left on device" })
+LineUse ReadFullDisk(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  const bool space = HasAny(text, {"No space left on device", "no space left on device"});
+  const bool quota = Contains(text, "Disk quota exceeded");
+  const bool writer = Contains(text, "PytorchStreamWriter failed writing") ||
+                      (Contains(text, "inline_container.cc") && Contains(text, "unexpected pos"));
+  if (!space && !quota && !writer) return LineUse::not_understood;
+  const std::string_view path = QuotedPath(text);
+  if (TorchLogRecord* record = AddTold(TorchLogKind::disk_full, line, path, out)) {
+    record->object = Capped(path, 500);
+    record->value = quota ? 1 : space ? 0 : -1;
+  }
+  return LineUse::understood;
+}
+
+// "[::]:29500 (errno: 98 - Address already in use)", "port: 29500, ", "('0.0.0.0', 29500)", "tcp://10.0.0.1:29500"
+int64_t FindPort(std::string_view text) {
+  if (const auto port = IntAfter(text, "port: ")) return *port;
+  if (const size_t end = text.find(" (errno"); end != std::string_view::npos) {
+    const size_t colon = text.rfind(':', end);
+    std::string_view digits = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+    int64_t port = -1;
+    if (TakeNumber(digits, &port) && digits.starts_with(" (errno")) return port;
+  }
+  if (const auto pair = After(text, "bind on address ('")) return IntAfter(*pair, "', ").value_or(-1);
+  for (std::string_view rest = text; !rest.empty();) {  // an address with a port, anywhere
+    std::string_view word = TakeWord(rest);
+    if (word.empty()) break;
+    while (!word.empty() && (word.back() == '.' || word.back() == ',' || word.back() == ':' || word.back() == ')'))
+      word.remove_suffix(1);
+    const size_t colon = word.rfind(':');
+    if (colon == std::string_view::npos || colon == 0) continue;
+    std::string_view digits = word.substr(colon + 1);
+    int64_t port = -1;
+    if (TakeNumber(digits, &port) && digits.empty() && port >= 1024 && port < 65536) return port;
+  }
+  return -1;
+}
+
+LineUse ReadPortTaken(const LogLine& line, RecordList& out) {
+  const int64_t port = FindPort(line.text);
+  if (TorchLogRecord* record = AddTold(TorchLogKind::port_in_use, line, std::to_string(port), out))
+    record->value = port > 0 && port < 65536 ? port : -1;
+  return LineUse::understood;
+}
+
+// RuntimeError: [1]: params[0] in this process with sizes [10, 5] appears not to match sizes of the same param in
+// process 0.
+// RuntimeError: DDP expects same model across all ranks, but Rank 0 has 10 params, while rank 1 has inconsistent 8
+// params.
+LineUse ReadModelCheck(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  TorchLogRecord* record = nullptr;
+  if (const auto counts = After(text, "expects same model across all ranks, but Rank ")) {
+    record = AddTold(TorchLogKind::model_mismatch, line, *counts, out);
+    if (record == nullptr) return LineUse::understood;
+    record->group_rank = IntAfter<int32_t>(text, "but Rank ").value_or(-1);
+    record->peer_group_rank = IntAfter<int32_t>(text, "while rank ").value_or(-1);
+    record->subject = "the number of parameters";
+    if (const auto own = IntAfter(*counts, " has "))
+      if (const auto other = IntAfter(*counts, "has inconsistent "))
+        record->object = std::to_string(*own) + " against " + std::to_string(*other);
+    return LineUse::understood;
+  }
+  const size_t params = text.find("]: params[");
+  const auto index = IntAfter(text, "]: params[");
+  if (!index || params == std::string_view::npos) return LineUse::not_understood;
+  record = AddTold(TorchLogKind::model_mismatch, line, text.substr(params), out);
+  if (record == nullptr) return LineUse::understood;
+  record->value = *index;
+  const size_t open = text.rfind('[', params);
+  if (open != std::string_view::npos) record->group_rank = IntAfter<int32_t>(text.substr(open), "[").value_or(-1);
+  record->peer_group_rank = IntAfter<int32_t>(text, "same param in process ").value_or(-1);
+  const bool strides = Contains(text, " with strides ");
+  record->subject = strides ? "the strides" : "the shape";
+  if (const auto shape = After(text, strides ? " with strides " : " with sizes "))
+    record->object = Capped(shape->substr(0, shape->find(']') + 1), 100);
+  return LineUse::understood;
+}
+
+// RuntimeError: CUDA error: peer access is not supported between these two devices
+// RuntimeError: CUDA error: system not yet initialized
+// UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). ... Error 802: system not yet
+// initialized (Triggered internally at ...)
+// fabric manager NVIDIA GPU driver interface version 535.104.05 don't match with driver version 535.129.03
+LineUse ReadGpuPath(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  for (const std::string_view word : {"system not yet initialized", "GPU driver interface version"})
+    if (Contains(text, word)) {
+      if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, word, out)) record->subject = word;
+      return LineUse::understood;
+    }
+  if (!HasAny(text, {"CUDA", "Cuda", "cuda", "HIP", "hip"})) return LineUse::not_understood;
+  for (const std::string_view word : {"peer access is not supported between these two devices",
+                                      "peer mapping resources exhausted", "cudaIpcOpenMemHandle"})
+    if (Contains(text, word) && HasAny(text, {"rror", "ailure", "ailed"})) {
+      if (TorchLogRecord* record = AddTold(TorchLogKind::peer_access_failed, line, word, out)) record->subject = word;
+      return LineUse::understood;
+    }
+  return LineUse::not_understood;
+}
+
+// libibverbs: Warning: RLIMIT_MEMLOCK is 65536 bytes.
+// ucx ... ibv_reg_mr(address=0x7f..., length=4096, access=0xf) failed: Cannot allocate memory : Please set max locked
+// memory (ulimit -l) to 'unlimited'
+LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  RdmaFault fault = RdmaFault::unknown;
+  const bool limit = Contains(text, "RLIMIT_MEMLOCK is ");
+  if (!limit && !(Contains(text, "ibv_reg_") && HasAny(text, {"failed", "Failed", "error"})))
+    return LineUse::not_understood;
+  if (limit || Contains(text, "Cannot allocate memory")) fault = RdmaFault::locked_memory;
+  if (Contains(text, "Bad address")) fault = RdmaFault::gpu_memory;
+  if (TorchLogRecord* record = AddTold(TorchLogKind::rdma_failed, line, limit ? "limit" : "failed", out)) {
+    record->value = static_cast<int64_t>(fault);
+    record->subject = limit ? "limit" : "";
+  }
+  return LineUse::understood;
+}
+
+// [../third_party/gloo/gloo/transport/tcp/pair.cc:799] connect [127.0.1.1]:22780: Connection refused
+// ... timed out connecting: SO_ERROR: Connection refused, remote=[127.0.1.1]:44519
+LineUse ReadRefusedConnection(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  if (!HasAny(text, {"gloo", "Gloo", "SO_ERROR"})) return LineUse::not_understood;
+  std::string_view word;
+  for (const std::string_view known :
+       {"Connection refused", "No route to host", "Connection timed out", "Network is unreachable"})
+    if (Contains(text, known)) word = known;
+  if (word.empty()) return LineUse::not_understood;
+  const size_t at = std::min(text.find("connect ["), text.find("remote=["));
+  std::string_view rest = text.substr(text.find('[', at) + 1);
+  const std::string_view address = rest.substr(0, rest.find(']'));
+  if (address.empty()) return LineUse::not_understood;
+  if (TorchLogRecord* record = AddTold(TorchLogKind::connect_failed, line, address, out)) {
+    record->object = Capped(address.starts_with("::ffff:") ? address.substr(7) : address, 200);
+    record->subject = word;
+  }
+  return LineUse::understood;
+}
+
+}  // namespace
+
+LineUse ReadToldCause(const LogLine& line, RecordList& out) {
+  LineUse use = LineUse::not_understood;
+  const auto keep = [&use](LineUse next) { use = std::max(use, next); };
+  if (line.has(Keyword::shared_memory) && TellsFullSharedMemory(line.text)) {
+    if (TorchLogRecord* record = AddTold(TorchLogKind::shared_memory_full, line, "", out)) record->object = "/dev/shm";
+    return LineUse::understood;
+  }
+  if (line.has(Keyword::no_space)) keep(ReadFullDisk(line, out));
+  if (line.has(Keyword::port_taken)) keep(ReadPortTaken(line, out));
+  if (line.has(Keyword::model_check)) keep(ReadModelCheck(line, out));
+  if (line.has(Keyword::gpu_path)) keep(ReadGpuPath(line, out));
+  if (line.has(Keyword::rdma_path)) keep(ReadRdmaPath(line, out));
+  if (line.has(Keyword::refused)) keep(ReadRefusedConnection(line, out));
+  return use;
+}
+
+bool TellsCause(std::string_view text, const KeywordSet& keywords) {
+  if (!keywords.any()) return false;
+  TorchLog scratch;
+  RecordList out(scratch);
+  LogLine line;
+  line.text = text;
+  line.keywords = keywords;
+  return ReadToldCause(line, out) == LineUse::understood || ReadOutsideKill(line, out) == LineUse::understood;
+}
+
+}  // namespace tacet

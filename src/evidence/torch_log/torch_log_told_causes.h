@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "evidence/torch_log/torch_log_line.h"
+#include "model/event.h"
+
+namespace tacet {
+
+// Lines that say in so many words what is wrong: a full disk or /dev/shm, a port that is taken, GPUs or adapters that
+// cannot reach memory, a model that differs between ranks.
+LineUse ReadToldCause(const LogLine& line, RecordList& out);
+
+// Lines of Kubernetes, of a cloud or of torchrun that tell that somebody outside ended the job. Slurm, PBS and LSF have
+// readers of their own, which add the same record.
+LineUse ReadOutsideKill(const LogLine& line, RecordList& out);
+
+void AddSchedulerKill(const LogLine& line, SchedulerKill kind, std::string_view object, RecordList& out);
+
+// True where one of the two above makes a record of the line: then it stands in the output of a job.
+bool TellsCause(std::string_view text, const KeywordSet& keywords);
+
+}  // namespace tacet

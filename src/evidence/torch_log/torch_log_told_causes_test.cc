@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_told_causes.h"
+
+#include "evidence/torch_log/torch_log_test_file.h"
+
+namespace tacet {
+namespace {
+
+size_t Count(std::string_view text, EventKind kind) {
+  return EventsOf(ReadText(std::string(text) + "\n", "job.out"), kind).size();
+}
+
+TEST(TorchLogToldCauses, ReadsAFullSharedMemory) {
+  for (const std::string_view line :
+       {"RuntimeError: DataLoader worker (pid 4211) is killed by signal: Bus error. It is possible that dataloader's "
+        "workers are out of shared memory. Please try to raise your shared memory limit.",
+        "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
+        "RuntimeError: unable to write to file </torch_28_3451>: No space left on device (28)",
+        "OSError: [Errno 28] No space left on device: '/dev/shm/x'"}) {
+    EXPECT_EQ(Count(line, EventKind::shared_memory_full), 1u) << line;
+    EXPECT_EQ(Count(line, EventKind::disk_full), 0u) << line;
+  }
+}
+
+TEST(TorchLogToldCauses, OtherLimitsAndOtherSharedMemoryAreNotIt) {
+  for (const std::string_view line :
+       {"RuntimeError: unable to open shared memory object </torch_7_9> in read-write mode: Too many open files (24)",
+        "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 135168, Hardware limit: "
+        "101376",
+        "INFO using /dev/shm for the object store"})
+    EXPECT_EQ(Count(line, EventKind::shared_memory_full), 0u) << line;
+}
+
+TEST(TorchLogToldCauses, ReadsAFullDiskAndItsPath) {
+  const Fragment fragment =
+      ReadText("OSError: [Errno 28] No space left on device: '/scratch/ckpt/step_400.pt'\n", "stdout_rank2.log");
+  const Event full = OneEvent(fragment, EventKind::disk_full);
+  EXPECT_EQ(full.object, "/scratch/ckpt/step_400.pt");
+  EXPECT_EQ(full.value, 0);
+  EXPECT_EQ(OneEvent(ReadText("OSError: [Errno 122] Disk quota exceeded\n", "a.out"), EventKind::disk_full).value, 1);
+  EXPECT_EQ(Count("RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 640 vs 534",
+                  EventKind::disk_full),
+            1u);
+  EXPECT_EQ(Count("RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory "
+                  "(inline_container.cc)",
+                  EventKind::disk_full),
+            0u);
+}
+
+TEST(TorchLogToldCauses, AnErrorThatTheJobSurvivedIsDropped) {
+  const Fragment fragment = ReadText(
+      "step 10 loss 2.5\nOSError: [Errno 28] No space left on device: '/ckpt/a.pt'\nstep 11 loss 2.4\nstep 12 loss "
+      "2.3\n",
+      "stdout_rank0.log");
+  EXPECT_TRUE(EventsOf(fragment, EventKind::disk_full).empty());
+}
+
+TEST(TorchLogToldCauses, ReadsThePortThatIsTaken) {
+  for (const std::string_view line :
+       {"[E socket.cpp:860] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in "
+        "use).",
+        "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. "
+        "port: "
+        "29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
+        "OSError: [Errno 98] error while attempting to bind on address ('0.0.0.0', 29500): address already in use"}) {
+    const Fragment fragment = ReadText(std::string(line) + "\n", "job.out");
+    ASSERT_EQ(EventsOf(fragment, EventKind::port_in_use).size(), 1u) << line;
+    EXPECT_EQ(OneEvent(fragment, EventKind::port_in_use).value, 29500) << line;
+  }
+  EXPECT_EQ(OneEvent(ReadText("RuntimeError: Address already in use\n", "job.out"), EventKind::port_in_use).value, -1);
+  EXPECT_EQ(
+      Count("[W socket.cpp:464] [c10d] The server socket cannot be initialized on [::]:29500 (errno: 97 - Address "
+            "family not supported by protocol).",
+            EventKind::port_in_use),
+      0u);
+}
+
+TEST(TorchLogToldCauses, ReadsDdpsCheckOfTheModel) {
+  const Event shape =
+      OneEvent(ReadText("RuntimeError: [3]: params[7] in this process with sizes [10, 5] appears not to "
+                        "match sizes of the same param in process 0.\n",
+                        "job.out"),
+               EventKind::model_mismatch);
+  EXPECT_EQ(shape.group_rank, GroupRank{3});
+  EXPECT_EQ(shape.peer_group_rank, GroupRank{0});
+  EXPECT_EQ(shape.value, 7);
+  EXPECT_EQ(shape.object, "[10, 5]");
+  const Event number = OneEvent(ReadText("RuntimeError: DDP expects same model across all ranks, but Rank 0 has 10 "
+                                         "params, while rank 1 has inconsistent 8 params.\n",
+                                         "job.out"),
+                                EventKind::model_mismatch);
+  EXPECT_EQ(number.value, -1);
+  EXPECT_EQ(number.object, "10 against 8");
+}
+
+TEST(TorchLogToldCauses, ReadsPathsThatAreBroken) {
+  EXPECT_EQ(Count("RuntimeError: CUDA error: peer access is not supported between these two devices",
+                  EventKind::peer_access_failed),
+            1u);
+  EXPECT_EQ(Count("UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 802: system not "
+                  "yet initialized (Triggered internally at CUDAFunctions.cpp:109.)",
+                  EventKind::fabric_down),
+            1u);
+  const Event limit =
+      OneEvent(ReadText("libibverbs: Warning: RLIMIT_MEMLOCK is 65536 bytes.\n", "job.out"), EventKind::rdma_failed);
+  EXPECT_EQ(limit.subject, "limit");
+  const Event refused =
+      OneEvent(ReadText("RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:799] connect [127.0.1.1]:22780: "
+                        "Connection refused\n",
+                        "job.out"),
+               EventKind::connect_failed);
+  EXPECT_EQ(refused.object, "127.0.1.1");
+}
+
+SchedulerKill KillOf(std::string_view line) {
+  return static_cast<SchedulerKill>(
+      OneEvent(ReadText(std::string(line) + "\n", "job.out"), EventKind::scheduler_kill).value);
+}
+
+TEST(TorchLogToldCauses, ReadsWhoEndedTheJob) {
+  EXPECT_EQ(KillOf("slurmstepd: error: *** JOB 37 ON n5 CANCELLED AT 2021-03-15T18:00:46 DUE TO PREEMPTION ***"),
+            SchedulerKill::preempted);
+  EXPECT_EQ(KillOf("slurmstepd: error: *** JOB 37 ON n5 CANCELLED AT 2021-03-15T18:00:46 DUE TO TIME LIMIT ***"),
+            SchedulerKill::time_limit);
+  EXPECT_EQ(KillOf("slurmstepd: error: *** JOB 37 ON n5 CANCELLED AT 2021-03-15T18:00:46 DUE TO JOB REQUEUE ***"),
+            SchedulerKill::requeued);
+  EXPECT_EQ(KillOf("slurmstepd: error: *** STEP 37.0 ON n5 CANCELLED AT 2021-03-15T18:00:46 ***"),
+            SchedulerKill::cancelled);
+  EXPECT_EQ(KillOf("TERM_PREEMPT: job killed after preemption."), SchedulerKill::preempted);
+  EXPECT_EQ(KillOf("TERM_OWNER: job killed by owner."), SchedulerKill::cancelled);
+  EXPECT_EQ(KillOf("=>> PBS: job killed: walltime 3611 exceeded limit 3600"), SchedulerKill::time_limit);
+  EXPECT_EQ(KillOf("Warning  Evicted  2m  kubelet  The node was low on resource: memory. Threshold quantity: 100Mi"),
+            SchedulerKill::evicted);
+  EXPECT_EQ(KillOf("Warning  Preempted  10s  default-scheduler  Preempted by default/urgent-0 on node gpu-7"),
+            SchedulerKill::preempted);
+  EXPECT_EQ(KillOf("Job was active longer than specified deadline"), SchedulerKill::time_limit);
+  EXPECT_EQ(KillOf("Received EC2 Spot Instance interruption notice, shutting down in 120 s"), SchedulerKill::reclaimed);
+  EXPECT_EQ(KillOf("[2024-01-01 10:00:00,123] torch.distributed.elastic.agent.server.api: [WARNING] Received "
+                   "Signals.SIGTERM death signal, shutting down workers"),
+            SchedulerKill::signal);
+}
+
+TEST(TorchLogToldCauses, WordsOfCachesAndEnginesAreNotAKill) {
+  for (const std::string_view line :
+       {"WARNING scheduler.py:1057] Sequence group 12 is preempted by PreemptionMode.RECOMPUTE mode because there is "
+        "not "
+        "enough KV cache space.",
+        "INFO 120 blocks were evicted from the prefix cache", "grpc error: DeadlineExceeded while fetching shard 3",
+        "slurmstepd: error: *** JOB 608 ON n7 CANCELLED AT 2022-08-12T02:06:12 DUE TO NODE FAILURE, SEE SLURMCTLD LOG "
+        "FOR DETAILS ***"})
+    EXPECT_EQ(Count(line, EventKind::scheduler_kill), 0u) << line;
+}
+
+}  // namespace
+}  // namespace tacet

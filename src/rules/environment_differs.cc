@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "rules/odd_holders.h"
+#include "rules/told_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// These must be equal on all ranks, or ranks choose different algorithms or networks for one collective and hang,
+// truncate messages or cannot connect. All are read while a communicator is set up.
+constexpr std::string_view kMustAgree[] = {
+    "NCCL_ALGO",        "NCCL_PROTO",          "NCCL_MAX_NCHANNELS", "NCCL_MIN_NCHANNELS", "NCCL_BUFFSIZE",
+    "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_P2P_DISABLE",   "NCCL_SHM_DISABLE",   "NCCL_IB_DISABLE",
+    "NCCL_NET",         "NCCL_NTHREADS",       "NCCL_MAX_CTAS",      "NCCL_MIN_CTAS",      "NCCL_CROSS_NIC"};
+
+bool JobFailed(const Case& facts) {
+  const Outcome& outcome = facts.analyses.outcome;
+  return outcome.hangs() || outcome.first_failure ||
+         std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
+           return event.kind == EventKind::nccl_error ||
+                  IsFatalWarning(event, {"network-type-mismatch", "message-truncated", "inconsistent-channels",
+                                         "no-transport", "connect-failed"});
+         });
+}
+
+std::string HolderWords(const Case& facts, const Event& event) {
+  ToldEvents one;
+  TakeTold(facts, event, one);
+  return TellerWords(one);
+}
+
+// value -> who states it, one event for each process. Empty unless at least two values are there.
+Holders Compare(const Case& facts, EventKind kind, std::string_view name) {
+  Holders holders;
+  std::set<std::pair<uint32_t, std::string>> seen;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != kind || event.speaker == kNobody) continue;
+    if (kind == EventKind::environment && event.subject != name) continue;
+    std::string value = kind == EventKind::environment ? event.text : event.subject;
+    if (kind == EventKind::nccl_version) value = value.substr(0, value.find('+'));
+    if (seen.emplace(event.speaker, value).second) holders[value].push_back(&event);
+  }
+  return holders.size() > 1 ? holders : Holders{};
+}
+
+// Processes that finished their set-up and print their settings, but not this one: they do not have it.
+const Event* FindWithout(const Case& facts, std::string_view name) {
+  std::set<uint32_t> tells, has, done;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind == EventKind::init_completed) done.insert(event.speaker);
+    if (event.kind != EventKind::environment) continue;
+    tells.insert(event.speaker);
+    if (event.subject == name) has.insert(event.speaker);
+  }
+  if (has.empty()) return nullptr;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::environment && !has.contains(event.speaker) && done.contains(event.speaker))
+      return &event;
+  return nullptr;
+}
+
+Finding DifferenceFinding(const Case& facts, const Holders& holders, std::string_view what) {
+  const bool failed = JobFailed(facts), hangs = facts.analyses.outcome.hangs();
+  Finding finding;
+  finding.cause = "environment-differs";
+  finding.status = hangs ? Status::hang : failed ? Status::crash : Status::degraded;
+  finding.severity = failed ? Severity::critical : Severity::warning;
+  finding.confidence = failed ? Confidence::likely : Confidence::certain;
+  finding.ranks = OddHolders(holders);
+  for (const auto& [value, events] : holders)
+    finding.evidence.push_back(
+        CiteEvent(*events.front(), HolderWords(facts, *events.front()) + " has " + std::string(what) + " " + value));
+  return finding;
+}
+
+std::string ValuesWords(const Case& facts, const Holders& holders) {
+  std::string text;
+  for (const auto& [value, events] : holders)
+    text += (text.empty() ? "" : ", ") + (value.empty() ? "(empty)" : value) + " on " +
+            HolderWords(facts, *events.front()) + (events.size() > 1 ? " and others" : "");
+  return text;
+}
+
+bool JudgeSettings(const Case& facts, RuleAnswer& answer) {
+  for (const std::string_view name : kMustAgree) {
+    const Holders holders = Compare(facts, EventKind::environment, name);
+    if (!holders.empty()) {
+      Finding finding = DifferenceFinding(facts, holders, std::string(name) + " =");
+      finding.headline = std::string(name) + " differs between ranks (" + ValuesWords(facts, holders) +
+                         "): they may choose different algorithms or networks for one collective";
+      answer.findings.push_back(std::move(finding));
+      return true;
+    }
+  }
+  return false;
+}
+
+// Set on some, absent on others. It explains a failure; by itself it is what a launcher's rank 0 often has.
+bool JudgeAbsentSettings(const Case& facts, RuleAnswer& answer) {
+  if (!JobFailed(facts)) return false;
+  for (const std::string_view name : kMustAgree) {
+    const Event* without = FindWithout(facts, name);
+    if (!without) continue;
+    const ToldEvents with =
+        CollectTold(facts, [&](const Event& e) { return e.kind == EventKind::environment && e.subject == name; });
+    Finding finding = ToldFinding(facts, "environment-differs", with, "the setting of this process");
+    finding.confidence = Confidence::possible;
+    if (with.ranks.size() * 2 >= facts.analyses.life.ranks.size()) finding.ranks.clear();
+    finding.headline = std::string(name) + "=" + with.events.front()->text + " is set on " + TellerWords(with) +
+                       " but not on " + HolderWords(facts, *without) + ": settings of NCCL must be equal on all ranks";
+    finding.evidence.push_back(CiteEvent(*without, "this process prints its settings, and not this one"));
+    answer.findings.push_back(std::move(finding));
+    return true;
+  }
+  return false;
+}
+
+bool JudgeNetworks(const Case& facts, RuleAnswer& answer) {
+  const ToldEvents refused = CollectTold(
+      facts, [](const Event& e) { return e.kind == EventKind::nccl_warning && e.subject == "network-type-mismatch"; });
+  const Holders holders = Compare(facts, EventKind::network, "");
+  if (!refused && (holders.empty() || !JobFailed(facts))) return false;
+  Finding finding = DifferenceFinding(facts, holders, "the network");
+  if (refused) {
+    finding.severity = Severity::critical;
+    finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+    finding.confidence = Confidence::certain;
+    finding.affected_ranks = refused.ranks;
+    for (const Rank rank : finding.ranks) std::erase(finding.affected_ranks, rank);
+    finding.evidence.insert(finding.evidence.begin(),
+                            CiteEvent(*refused.events.front(), "sockets (3) met InfiniBand (4) in one connection"));
+  }
+  finding.headline = holders.empty()
+                         ? "two ranks use different kinds of network, sockets and InfiniBand: " + TellerWords(refused) +
+                               " refused the connection" + RankUnknownWords(refused)
+                         : "ranks use different networks and cannot connect: " + ValuesWords(facts, holders);
+  finding.fix = {
+      "Compare the lines 'Using network' and 'NET/IB : Using' of all ranks; find why some have no adapter (device "
+      "files in the container, a missing plugin, another LD_LIBRARY_PATH).",
+      "Give all ranks the same NCCL_NET, NCCL_IB_DISABLE and NCCL_IB_HCA: mpirun and ssh pass on only what "
+      "they are told to (-x NAME)."};
+  if (holders.empty())
+    answer.open.push_back(
+        {"Which rank uses which network?", "NCCL logs of all ranks with NCCL_DEBUG=INFO ('Using network')"});
+  answer.findings.push_back(std::move(finding));
+  return true;
+}
+
+void JudgeVersions(const Case& facts, RuleAnswer& answer) {
+  if (const Holders versions = Compare(facts, EventKind::nccl_version, ""); !versions.empty()) {
+    Finding finding = DifferenceFinding(facts, versions, "NCCL");
+    finding.confidence = Confidence::likely;
+    finding.headline = "ranks run different versions of NCCL: " + ValuesWords(facts, versions);
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+  const Holders drivers = Compare(facts, EventKind::driver_version, "");
+  if (drivers.empty()) return;
+  // Different drivers are allowed, and worth a look only where something fails.
+  Finding finding = DifferenceFinding(facts, drivers, "the CUDA driver");
+  finding.severity = Severity::note;
+  finding.status = Status::degraded;
+  finding.confidence = Confidence::possible;
+  finding.headline = "hosts have different CUDA drivers: " + ValuesWords(facts, drivers);
+  finding.affected_ranks = std::move(finding.ranks);
+  finding.ranks.clear();
+  answer.findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+static RuleAnswer JudgeEnvironmentDiffers(const Case& facts) {
+  RuleAnswer answer;
+  if (JudgeNetworks(facts, answer) || JudgeSettings(facts, answer) || JudgeAbsentSettings(facts, answer)) return answer;
+  JudgeVersions(facts, answer);
+  return answer;
+}
+
+extern const Rule kEnvironmentDiffersRule;
+const Rule kEnvironmentDiffersRule = {
+    "environment-differs",
+    "Ranks run with different settings, versions or networks",
+    "NCCL logs of several ranks (ENV lines, version, 'Using network')",
+    "All ranks of a communicator must choose the same algorithm, protocol, channels and network, and each chooses for "
+    "itself from its own environment. Where variables, NCCL versions or networks differ, ranks cannot connect, "
+    "truncate "
+    "each other's messages, or hang.",
+    "Two ranks in different collectives, or with different sizes, give similar errors: compare the calls first. A "
+    "variable that is equal everywhere and slows all down is another cause.",
+    {"Print env | grep NCCL on all ranks, and compare; launchers and ssh pass on only some variables (mpirun -x, srun "
+     "--export, docker -e).",
+     "/etc/nccl.conf and ~/.nccl.conf are read too, and may differ between hosts.",
+     "Use one image on all hosts: python -c 'import torch; print(torch.cuda.nccl.version())' must be equal "
+     "everywhere."},
+    {"Keep NCCL variables in one reviewed file for all jobs and hosts."},
+    JudgeEnvironmentDiffers};
+
+}  // namespace tacet

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings that slow the job down, and settings that differ between ranks.
+#include <gtest/gtest.h>
+
+#include "rules/testing/judged_case.h"
+
+namespace tacet {
+namespace {
+
+constexpr SketchedCall kBegun = {.state = CallState::started};
+
+// A sketched job is on one host, unless NCCL counts more.
+void CountTwoHosts(JobSketch& job) { job.Log(0, EventKind::node_count).value = 2; }
+
+// environment-cripples
+
+void Sets(JobSketch& job, int32_t rank, const char* name, const char* value) {
+  Event& event = job.Log(rank, EventKind::environment);
+  event.subject = name;
+  event.text = value;
+}
+
+class Crippling : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+INSTANTIATE_TEST_SUITE_P(Settings, Crippling,
+                         testing::Values(std::pair{"NCCL_P2P_DISABLE", "1"}, std::pair{"NCCL_P2P_DISABLE", "1."},
+                                         std::pair{"NCCL_P2P_LEVEL", "LOC"}, std::pair{"NCCL_SHM_DISABLE", "1"},
+                                         std::pair{"NCCL_IB_DISABLE", "1"}, std::pair{"NCCL_NET", "Socket"},
+                                         std::pair{"NCCL_NET_GDR_LEVEL", "LOC"}, std::pair{"NCCL_ALGO", "Ring"},
+                                         std::pair{"NCCL_PROTO", "LL"}, std::pair{"NCCL_MAX_NCHANNELS", "1"},
+                                         std::pair{"NCCL_MAX_CTAS", "2"}, std::pair{"NCCL_MAX_NRINGS", "1"},
+                                         std::pair{"NCCL_BUFFSIZE", "65536"}, std::pair{"NCCL_NTHREADS", "64"},
+                                         std::pair{"NCCL_NVLS_ENABLE", "0"}, std::pair{"NCCL_CHECK_POINTERS", "1"},
+                                         std::pair{"NCCL_CHECK_MODE", "DEBUG_GLOBAL"},
+                                         std::pair{"NCCL_LAUNCH_MODE", "GROUP"}));
+
+TEST_P(Crippling, IsAWarningThatNamesTheVariable) {
+  JobSketch job(4, {CallSource::nccl_log});
+  CountTwoHosts(job);
+  job.Rounds(5);
+  for (int r = 0; r < 4; ++r) Sets(job, r, GetParam().first, GetParam().second);
+  job.FinishAll();
+  const Finding finding = JudgedCase(job).Only("environment-cripples");
+  EXPECT_EQ(finding.ranks, RankRange(0, 4));
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_EQ(finding.severity, Severity::warning);
+  EXPECT_NE(finding.headline.find(GetParam().first), std::string::npos);
+}
+
+TEST(EnvironmentCripples, HarmlessSettingsAreNothing) {
+  JobSketch job(4, {CallSource::nccl_log});
+  for (int r = 0; r < 4; ++r) {
+    for (const auto& [name, value] :
+         {std::pair{"NCCL_DEBUG", "INFO"}, std::pair{"NCCL_P2P_DISABLE", "0"}, std::pair{"NCCL_IB_DISABLE", "0."},
+          std::pair{"NCCL_SOCKET_IFNAME", "eth0"}, std::pair{"NCCL_MAX_NCHANNELS", "32"},
+          std::pair{"NCCL_BUFFSIZE", "4194304"}, std::pair{"NCCL_NVLS_ENABLE", "1"}, std::pair{"NCCL_NET", "IB"},
+          std::pair{"NCCL_P2P_LEVEL", "NVL"}, std::pair{"NCCL_NTHREADS", "512"}})
+      Sets(job, r, name, value);
+  }
+  EXPECT_FALSE(JudgedCase(job).Fires("environment-cripples"));
+}
+
+TEST(EnvironmentDiffers, VariablesThatMustAgreeAndDoNotAreNamed) {
+  JobSketch job(8, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.FinishAll();
+  for (int r = 0; r < 8; ++r) Sets(job, r, "NCCL_BUFFSIZE", r == 6 ? "2097152" : "4194304");
+  const Finding finding = JudgedCase(job).Only("environment-differs");
+  EXPECT_EQ(finding.ranks, Ranks({6}));
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_NE(finding.headline.find("differs"), std::string::npos);
+}
+
+TEST(EnvironmentDiffers, TheNumberOfLinesIsNoMajority) {
+  JobSketch job(4, {CallSource::nccl_log});
+  for (int i = 0; i < 9; ++i) Sets(job, 0, "NCCL_BUFFSIZE", "2097152");
+  for (const int r : {1, 2, 3}) Sets(job, r, "NCCL_BUFFSIZE", "4194304");
+  EXPECT_EQ(JudgedCase(job).Only("environment-differs").ranks, Ranks({0}));
+}
+
+TEST(EnvironmentDiffers, OfTwoValuesHeldByEquallyManyNoneIsOdd) {
+  JobSketch job(2, {CallSource::nccl_log});
+  Sets(job, 0, "NCCL_BUFFSIZE", "2097152");
+  Sets(job, 1, "NCCL_BUFFSIZE", "4194304");
+  const Finding finding = JudgedCase(job).Only("environment-differs");
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(finding.headline.find("no rank"), std::string::npos) << finding.headline;
+}
+
+TEST(EnvironmentCripples, ANetworkThatNobodyUsesCostsNothing) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Rounds(5);
+  job.Log(0, EventKind::node_count).value = 1;
+  for (int r = 0; r < 4; ++r) Sets(job, r, "NCCL_IB_DISABLE", "1");
+  job.GiveOutputs();
+  job.FinishAll();
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("environment-cripples");
+  EXPECT_EQ(finding.severity, Severity::note);
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(judged.Verdict().status, Status::healthy) << judged.Verdict().headline;
+}
+
+TEST(EnvironmentCripples, OnOneHostTheSettingsOfTheGpusStillCost) {
+  JobSketch job(4, {CallSource::nccl_log});
+  job.Log(0, EventKind::node_count).value = 1;
+  for (int r = 0; r < 4; ++r) {
+    Sets(job, r, "NCCL_IB_DISABLE", "1");
+    Sets(job, r, "NCCL_P2P_DISABLE", "1");
+  }
+  const RuleAnswer answer = JudgedCase(job).Ask("environment-cripples");
+  ASSERT_EQ(answer.findings.size(), 2u);
+  EXPECT_EQ(answer.findings[0].severity, Severity::warning);
+  EXPECT_EQ(answer.findings[0].headline.find("NCCL_IB_DISABLE"), std::string::npos) << answer.findings[0].headline;
+  EXPECT_EQ(answer.findings[1].severity, Severity::note);
+}
+
+TEST(EnvironmentCripples, YieldsToTheCauseOfAHang) {
+  JobSketch job(4, {CallSource::nccl_log, CallSource::flight_recorder});
+  job.Rounds(10);
+  job.IssueOn({0, 1, 3}, kBegun);
+  job.Wait(600 * kSecondNs);
+  for (int r = 0; r < 4; ++r) Sets(job, r, "NCCL_P2P_DISABLE", "1");
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.cause, "rank-stuck-on-host");
+  EXPECT_EQ(verdict.ranks, Ranks({2}));
+}
+
+}  // namespace
+}  // namespace tacet

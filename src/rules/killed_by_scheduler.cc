@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "rules/told_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+SchedulerKill KillKindOf(const Event& kill) { return static_cast<SchedulerKill>(kill.value); }
+
+// A step is cancelled, and torchrun gets SIGTERM, also because a task or another node failed. The other words say why.
+bool GivesReason(const Event& kill) {
+  if (KillKindOf(kill) == SchedulerKill::signal) return false;
+  return KillKindOf(kill) != SchedulerKill::cancelled || kill.object != "step";
+}
+
+// The reason before the mere fact, the fact before a signal.
+int Rating(const Event& kill) {
+  switch (KillKindOf(kill)) {
+    case SchedulerKill::signal: return 0;
+    case SchedulerKill::cancelled: return kill.object == "step" ? 1 : 2;
+    default: return 3;
+  }
+}
+
+// Something of the job failed by itself. Ends by SIGTERM and SIGKILL are the scheduler's, exit code 1 is anybody's.
+bool IsOwnFailure(const Event& event) {
+  switch (event.kind) {
+    case EventKind::exception: return !IsConsequence(event);
+    case EventKind::cuda_error:
+    case EventKind::segfault:
+    case EventKind::oom_kill:
+    case EventKind::mismatch_report:
+    case EventKind::ddp_unused_parameters:
+    case EventKind::watchdog_timeout:
+    case EventKind::heartbeat_stuck:
+    case EventKind::monitored_barrier_failed:
+    case EventKind::store_wait_timeout:
+    case EventKind::rendezvous_incomplete:
+    case EventKind::shared_memory_full:
+    case EventKind::disk_full:
+    case EventKind::port_in_use:
+    case EventKind::node_failed: return true;
+    case EventKind::process_exited: return event.value != 0 && IsFirstHandEnd(event) && event.value != -9;
+    default: return false;
+  }
+}
+
+bool EndedByItself(const Event& event) {
+  return event.kind == EventKind::process_exited && event.value != 0 && event.value != -15 && event.value != -9 &&
+         event.value != -2 && event.value != -1;
+}
+
+std::string KillWords(const Event& kill) {
+  switch (KillKindOf(kill)) {
+    case SchedulerKill::time_limit: return "the scheduler ended the job at its time limit";
+    case SchedulerKill::preempted: return "the scheduler preempted the job: its place was given to another one";
+    case SchedulerKill::requeued: return "the scheduler stopped the job to requeue it";
+    case SchedulerKill::evicted:
+      return "Kubernetes evicted a pod of the job" +
+             (kill.object.empty() ? std::string() : ": its node was low on " + kill.object);
+    case SchedulerKill::reclaimed:
+      return "the cloud took a machine of the job back (spot, preemptible, or a node that is shut down)";
+    case SchedulerKill::cancelled: return "the job was cancelled (scancel, qdel, bkill, or an administrator)";
+    case SchedulerKill::signal: break;
+  }
+  if (kill.object == "SIGHUP")
+    return "the launcher received SIGHUP: the terminal or ssh session that started the job was closed";
+  if (kill.object == "SIGINT") return "the launcher received SIGINT: somebody pressed Ctrl-C or interrupted the job";
+  return "the launcher was ended from outside by " + (kill.object.empty() ? "a signal" : kill.object) +
+         "; no rank had failed before";
+}
+
+std::vector<std::string> KillAdvice(const Event& kill) {
+  switch (KillKindOf(kill)) {
+    case SchedulerKill::time_limit:
+      return {
+          "Ask for more time (--time, walltime, activeDeadlineSeconds), or save checkpoints and continue in a new "
+          "job.",
+          "If the job should have been done by then: look at its steps per second, and whether it stood still."};
+    case SchedulerKill::evicted:
+      return {kill.object == "memory"
+                  ? "Set the pod's memory request to what it uses: kubectl describe pod, kubectl top pod."
+              : kill.object == "ephemeral-storage"
+                  ? "Write checkpoints and caches to a volume, or raise the request of ephemeral-storage."
+                  : "See why: kubectl describe pod POD, kubectl get events --sort-by=.lastTimestamp.",
+              "Start again from the last checkpoint."};
+    case SchedulerKill::signal:
+      if (kill.object == "SIGHUP")
+        return {"Start the job in tmux, with nohup or setsid, or through the scheduler.",
+                "Start again from the last checkpoint."};
+      break;
+    default: break;
+  }
+  return {};
+}
+
+}  // namespace
+
+static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
+  RuleAnswer answer;
+  const Outcome& outcome = facts.analyses.outcome;
+  if (outcome.ended_in_order) return answer;
+  const ToldEvents told = CollectTold(facts, [](const Event& e) { return e.kind == EventKind::scheduler_kill; });
+  if (!told) return answer;
+  const Event* kill = told.events.front();
+  for (const Event* event : told.events)
+    if (Rating(*event) > Rating(*kill)) kill = event;
+  bool failed_before = false, failed = false;
+  for (const Event& event : facts.incident.events) {
+    if (!IsOwnFailure(event)) continue;
+    failed = true;
+    failed_before |= !CameBefore(*kill, event);
+  }
+  // Without a reason, whoever exited by itself is one: a step is cancelled when a task exits with code 1.
+  if (!GivesReason(*kill))
+    failed |= std::any_of(facts.incident.events.begin(), facts.incident.events.end(), EndedByItself);
+  // A job that hangs is ended by somebody in the end: that explains nothing.
+  const bool hung = outcome.hangs() || facts.standstill.lasts || facts.analyses.end.kind == JobEnding::hung;
+  Finding finding = ToldFinding(facts, "killed-by-scheduler", told, "who ended the job says so");
+  finding.ranks.clear();
+  finding.operation.reset();
+  finding.group = GroupIndex::none;
+  finding.headline = KillWords(*kill);
+  finding.fix = KillAdvice(*kill);
+  std::stable_sort(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& a, const EvidenceItem&) {
+    return a.source.file == kill->source.file && a.source.line == kill->source.line;
+  });
+  if (!GivesReason(*kill)) finding.confidence = Confidence::likely;
+  if (hung || failed_before || (failed && !GivesReason(*kill))) {
+    finding.severity = Severity::note;
+    if (hung)
+      answer.open.push_back(
+          {"Why did the job stand still before it was ended?",
+           "stacks of all ranks (py-spy dump) and flight records, taken before the scheduler ends it"});
+  } else if (KillKindOf(*kill) == SchedulerKill::signal && kill->object != "SIGHUP") {
+    answer.open.push_back(
+        {"Who sent the signal?",
+         "the scheduler's record of the job (sacct -j JOB -o State,Reason; kubectl describe pod), and "
+         "the output of the other nodes"});
+  }
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kKilledBySchedulerRule;
+const Rule kKilledBySchedulerRule = {
+    "killed-by-scheduler",
+    "Somebody outside ended the job",
+    "the output of Slurm, PBS, LSF, Kubernetes or the cloud, or torchrun's own lines about signals",
+    "The job did not fail: it was ended. A time limit, a preemption, an eviction, a spot machine that was taken back, "
+    "a "
+    "cancellation, a terminal that was closed. Lost connections, SIGTERM and SIGKILL in the ranks' output follow from "
+    "it.",
+    "A job that hangs is ended by its time limit, too: then the hang is the cause. Slurm cancels a step also when one "
+    "of "
+    "its tasks failed, and torchrun sends SIGTERM to the workers that are left: a failure before it is the cause.",
+    {"Look at the scheduler's record: sacct -j JOB -o State,Reason,Elapsed,Timelimit; kubectl describe pod; bhist -l; "
+     "tracejob.",
+     "Preemption: use a queue that is not preempted, or let the job requeue itself (--requeue) and continue from its "
+     "last checkpoint."},
+    {"Save checkpoints at intervals that you can afford to lose, and when SIGTERM or SIGUSR1 arrives "
+     "(--signal=USR1@120)."},
+    JudgeKilledByScheduler};
+
+}  // namespace tacet

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "rules/told_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+// All compare themselves with the first rank of the group. Where everybody else disagrees with it, it is the odd one.
+static std::vector<Rank> OddModels(const Case& facts, const ToldEvents& told) {
+  int64_t reference = -1;
+  for (const Event* event : told.events)
+    if (event->value >= 0 && event->peer_group_rank.known()) reference = event->peer_group_rank.value;
+  if (reference < 0) return {};
+  const size_t world = facts.analyses.life.ranks.size();
+  const bool all_others = told.ranks.size() > 1 && world > 2 && told.ranks.size() + 1 >= world;
+  if (all_others) return {Rank{static_cast<int32_t>(reference)}};
+  // Two ranks: nobody can say which of the two models is the right one.
+  return world > 2 && told.ranks.size() * 2 < world ? told.ranks : std::vector<Rank>{};
+}
+
+static RuleAnswer JudgeModelDiffers(const Case& facts) {
+  RuleAnswer answer;
+  const ToldEvents told = CollectTold(facts, [](const Event& e) { return e.kind == EventKind::model_mismatch; });
+  if (!told) return answer;
+  const Event& lead = *told.events.front();
+  Finding finding = ToldFinding(facts, "model-differs", told, "DDP compares the models of all ranks");
+  finding.ranks = OddModels(facts, told);
+  finding.affected_ranks = told.ranks;
+  for (const Rank rank : finding.ranks) std::erase(finding.affected_ranks, rank);
+  const std::string odd = finding.ranks.empty() ? "" : " (" + RankWords(finding.ranks) + " differs from the rest)";
+  if (lead.value < 0) {
+    finding.headline = "the model has another number of parameters on different ranks" +
+                       (lead.object.empty() ? std::string() : ": " + lead.object) +
+                       (lead.group_rank.known() && lead.peer_group_rank.known()
+                            ? " (ranks " + std::to_string(lead.group_rank.value) + " and " +
+                                  std::to_string(lead.peer_group_rank.value) + " of the group)"
+                            : std::string());
+  } else {
+    finding.headline = "the model differs between ranks: parameter " + std::to_string(lead.value) + " has " +
+                       (lead.object.empty() ? "another shape" : lead.subject.substr(4) + " " + lead.object) +
+                       (lead.group_rank.known() ? " on rank " + std::to_string(lead.group_rank.value) : "") +
+                       ", not that of rank " + std::to_string(lead.peer_group_rank.value) + odd;
+  }
+  if (finding.ranks.empty()) {
+    finding.confidence = Confidence::certain;
+    answer.open.push_back({"Which rank has the wrong model?",
+                           "the output of all ranks, and the model's configuration as each rank printed it"});
+  }
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kModelDiffersRule;
+const Rule kModelDiffersRule = {
+    "model-differs",
+    "Ranks built different models",
+    "the ranks' output (the check that DDP and FSDP make when they wrap the model)",
+    "DDP compares number and shapes of all parameters before it starts, and they are not equal on all ranks: the "
+    "configuration, the vocabulary, the checkpoint or a branch on the rank differs.",
+    "A parameter that is there but gets no gradient is another cause. Shapes that differ only in a collective of the "
+    "program are a size mismatch.",
+    {"Print the configuration, the vocabulary size and sum(p.numel() for p in model.parameters()) on every rank, and "
+     "compare.",
+     "Look for code that builds the model by rank: `if rank == 0`, a tokenizer that was extended on one rank, a "
+     "checkpoint that only some hosts have.",
+     "Load the same checkpoint and configuration on all hosts: caches and shared file systems may hold different "
+     "ones."},
+    {"Build the configuration on rank 0 and broadcast it (dist.broadcast_object_list)."},
+    JudgeModelDiffers};
+
+}  // namespace tacet

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "rules/told_finding.h"
+
+namespace tacet {
+namespace {
+
+bool TellsPeerAccess(const Event& event) {
+  return event.kind == EventKind::peer_access_failed ||
+         IsFatalWarning(event, {"p2p-peering-failed", "nvlink-p2p-disabled"});
+}
+
+// The IOMMU stopped a GPU of this job. Faults of other devices say nothing about the way between GPUs.
+bool IsGpuRefused(const Event& event) { return event.kind == EventKind::iommu_fault && event.rank.known(); }
+
+}  // namespace
+
+static RuleAnswer JudgeP2pBroken(const Case& facts) {
+  RuleAnswer answer;
+  ToldEvents told = CollectTold(facts, TellsPeerAccess);
+  const ToldEvents refused = CollectTold(facts, IsGpuRefused);
+  if (!told && !refused) return answer;
+  const Outcome& outcome = facts.analyses.outcome;
+  // The IOMMU's word alone names the device, not what the job felt of it.
+  if (!told && outcome.ended_in_order) return answer;
+  const bool said = static_cast<bool>(told);
+  if (!said) told = refused;
+  Finding finding = ToldFinding(facts, "p2p-broken", told,
+                                said ? "a GPU cannot reach the memory of another" : "the IOMMU refused a GPU's access");
+  for (const Event* event : refused.events)
+    if (said && finding.evidence.size() < 4)
+      finding.evidence.push_back({event->source, event->text, "the IOMMU refused a GPU's access at " + event->subject});
+  const bool nvlink = std::any_of(told.events.begin(), told.events.end(), [](const Event* event) {
+    return event->kind == EventKind::nccl_warning && event->subject == "nvlink-p2p-disabled";
+  });
+  const std::string who = TellerWords(told);
+  finding.headline =
+      nvlink ? "GPUs joined by NVLink cannot reach each other's memory (" + who + ")"
+      : said ? "direct access between GPUs fails for " + who +
+                   (told.events.front()->subject.starts_with("p2p-") ? "" : ": " + told.events.front()->subject)
+             : "the IOMMU stops the GPU of " + who + " from reaching other devices";
+  finding.headline += RankUnknownWords(told);
+  if (!said) {
+    // The kernel names one of the two devices, and neither is at fault.
+    finding.confidence = Confidence::likely;
+    finding.affected_ranks = std::move(finding.ranks);
+    finding.ranks.clear();
+  }
+  // It takes two GPUs, and often all of a host report it: then it is the machine, not a rank.
+  if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size() && finding.ranks.size() > 1)
+    finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
+  AskWhichRank(told, answer);
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kP2pBrokenRule;
+const Rule kP2pBrokenRule = {
+    "p2p-broken",
+    "GPUs of a host cannot reach each other",
+    "NCCL logs (WARN), the ranks' CUDA errors, kernel log (IOMMU faults)",
+    "NCCL lets GPUs of one host read and write each other's memory (CUDA IPC, peer access, NVLink). Here that path is "
+    "announced and does not work: PCIe access control (ACS) or the IOMMU redirects it, containers hide the GPUs from "
+    "each other, or NVLink is broken.",
+    "'P2P is disabled' at INFO level is a choice: NCCL then goes through shared memory, slower but right. A hang in "
+    "the "
+    "very first collective, with all GPUs busy and no message at all, is often the same fault: NCCL_P2P_DISABLE=1 "
+    "tells.",
+    {"Test: NCCL_P2P_DISABLE=1 works around it, and shows that this is the cause.",
+     "On that host: nvidia-smi topo -p2p r; p2pBandwidthLatencyTest; dmesg | grep -iE 'dmar|amd-vi|iommu|xid'.",
+     "Bare metal: boot with iommu=pt, or turn ACS off on the PCIe switches (setpci ... ECAP_ACS+0x6.w=0000).",
+     "Containers: one IPC namespace (--ipc=host), all GPUs visible, no MIG devices of different GPUs.",
+     "NVLink: nvidia-smi nvlink -s, Xid 74 in dmesg; drain the node."},
+    {"Run a two-GPU all_reduce_perf on every new machine and image."},
+    JudgeP2pBroken};
+
+}  // namespace tacet

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "rules/told_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+static RuleAnswer JudgePortInUse(const Case& facts) {
+  RuleAnswer answer;
+  const ToldEvents told = CollectTold(facts, [](const Event& event) {
+    return event.kind == EventKind::port_in_use || IsFatalWarning(event, {"port-in-use"});
+  });
+  if (!told) return answer;
+  // NCCL's word has the port in no field of its own.
+  int64_t port = -1;
+  for (const Event* event : told.events)
+    if (event->kind == EventKind::port_in_use && port < 0) port = event->value;
+  Finding finding = ToldFinding(facts, "port-in-use", told, "the port could not be opened");
+  // Whoever cannot listen keeps all others from coming together.
+  if (!told.ranks.empty()) {
+    finding.affected_ranks.clear();
+    for (const auto& [rank, life] : facts.analyses.life.ranks)
+      if (!std::binary_search(told.ranks.begin(), told.ranks.end(), rank)) finding.affected_ranks.push_back(rank);
+  }
+  finding.headline = (port > 0 ? "port " + std::to_string(port) : std::string("a port")) +
+                     " is already in use: " + TellerWords(told) + " cannot listen on it" + RankUnknownWords(told);
+  const std::string number = port > 0 ? std::to_string(port) : "PORT";
+  finding.fix = {
+      "On that host see who holds it: ss -ltnp 'sport = :" + number + "'; end what an earlier run left over.",
+      "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, or "
+      "--rdzv-endpoint=HOST:0 on one node.",
+      "Two jobs on one host need two ports: derive it from the job's id."};
+  AskWhichRank(told, answer);
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kPortInUseRule;
+const Rule kPortInUseRule = {
+    "port-in-use",
+    "A port is already in use",
+    "the output of the launcher or of the rank that listens (usually rank 0), or its NCCL log",
+    "A process must listen on a port for the others to find it, and another process holds that port: an earlier run "
+    "that did not end, another job on the same host, or the launcher itself.",
+    "Refused connections mean the reverse: nobody listens. 'Cannot assign requested address' means that the address is "
+    "not one of this host. A warning about [::] alone is harmless where IPv6 is off.",
+    {"On that host see who holds it: ss -ltnp 'sport = :PORT'; end what an earlier run left over.",
+     "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, or "
+     "--rdzv-endpoint=HOST:0 "
+     "on one node.",
+     "Two jobs on one host need two ports: derive it from the job's id."},
+    {"Never write a fixed port into job scripts that may share a host.",
+     "Make sure that the processes of a job are gone when it ends."},
+    JudgePortInUse};
+
+}  // namespace tacet

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "rules/told_finding.h"
+
+namespace tacet {
+namespace {
+
+constexpr int64_t kLocalProtection = 4;                                               // IBV_WC_LOC_PROT_ERR
+constexpr int64_t kNotPermitted = 1, kNoMemory = 12, kDenied = 13, kBadAddress = 14;  // errno
+
+bool IsLimitWarning(const Event& event) { return event.kind == EventKind::rdma_failed && event.subject == "limit"; }
+
+bool TellsRdma(const Event& event) {
+  if (event.kind == EventKind::rdma_failed) return !IsLimitWarning(event);
+  if (IsFatalWarning(event, {"ib-completion-error"})) return event.value == kLocalProtection;
+  return IsFatalWarning(event, {"ib-register-failed", "ib-open-failed"});
+}
+
+RdmaFault RdmaFaultOf(const Event& event) {
+  if (event.kind == EventKind::rdma_failed) return static_cast<RdmaFault>(event.value);
+  if (event.subject == "ib-completion-error") return RdmaFault::protection;
+  if (event.subject == "ib-open-failed") return RdmaFault::no_device;
+  switch (event.value) {
+    case kNoMemory: return RdmaFault::locked_memory;
+    case kBadAddress: return RdmaFault::gpu_memory;
+    case kNotPermitted:
+    case kDenied: return RdmaFault::no_device;
+    default: return RdmaFault::unknown;
+  }
+}
+
+std::string RdmaFaultWords(RdmaFault fault, const Event& event) {
+  switch (fault) {
+    case RdmaFault::locked_memory:
+      return "memory cannot be locked for the InfiniBand adapter: the memlock limit is too low";
+    case RdmaFault::gpu_memory:
+      return "the InfiniBand adapter cannot register GPU memory: nvidia_peermem is not loaded or does not fit";
+    case RdmaFault::protection:
+      return "the InfiniBand adapter was refused access to memory (local protection error): ACS, the IOMMU or "
+             "nvidia_peermem";
+    case RdmaFault::no_device:
+      return "the InfiniBand adapter " + (event.object.empty() ? "" : event.object + " ") + "cannot be opened";
+    case RdmaFault::unknown: break;
+  }
+  return "memory cannot be registered with the InfiniBand adapter";
+}
+
+std::vector<std::string> RdmaAdvice(RdmaFault fault) {
+  switch (fault) {
+    case RdmaFault::locked_memory:
+      return {
+          "Raise the limit where the job starts: ulimit -l unlimited; /etc/security/limits.conf; "
+          "LimitMEMLOCK=infinity in the unit of slurmd, containerd or docker; --ulimit memlock=-1 for a container.",
+          "Containers also need the capability IPC_LOCK.",
+          "Check inside the job itself, not in a login shell: the scheduler passes on limits of its own."};
+    case RdmaFault::gpu_memory:
+      return {
+          "On that host: lsmod | grep peermem; modprobe nvidia_peermem (or use DMA-BUF: open driver, Linux 5.12 or "
+          "newer).",
+          "NCCL_NET_GDR_LEVEL=LOC works around it, and shows that this is the cause; it is slower."};
+    case RdmaFault::protection:
+      return {
+          "On that host: dmesg | grep -iE 'dmar|amd-vi|iommu'; lspci -vvv | grep ACSCtl: 'ReqRedir+' in front of GPU "
+          "or NIC is wrong on bare metal.",
+          "NCCL_NET_GDR_LEVEL=LOC works around it, and shows that GPUDirect RDMA is the cause.",
+          "Load nvidia_peermem in the version of the driver; boot with iommu=pt."};
+    case RdmaFault::no_device:
+      return {
+          "Give the container /dev/infiniband (--device=/dev/infiniband, or the RDMA device plugin) and the right "
+          "permissions.",
+          "On that host: ls -l /dev/infiniband; ibv_devinfo."};
+    case RdmaFault::unknown: break;
+  }
+  return {};
+}
+
+}  // namespace
+
+static RuleAnswer JudgeRdmaBroken(const Case& facts) {
+  RuleAnswer answer;
+  const ToldEvents told = CollectTold(facts, TellsRdma);
+  if (!told) return answer;
+  const Event* lead = told.events.front();
+  for (const Event* event : told.events)
+    if (RdmaFaultOf(*lead) == RdmaFault::unknown && RdmaFaultOf(*event) != RdmaFault::unknown) lead = event;
+  const RdmaFault fault = RdmaFaultOf(*lead);
+  Finding finding = ToldFinding(facts, "rdma-broken", told, "the adapter cannot use the memory it is given");
+  for (const Event& event : facts.incident.events)
+    if (IsLimitWarning(event)) {
+      finding.evidence.push_back({event.source, event.text, "the limit of locked memory"});
+      break;
+    }
+  finding.confidence = fault == RdmaFault::unknown ? Confidence::likely : Confidence::certain;
+  finding.headline = RdmaFaultWords(fault, *lead) + " (" + TellerWords(told) + ")" + RankUnknownWords(told);
+  finding.fix = RdmaAdvice(fault);
+  // All hosts are set up alike, and all report it: nobody is the odd one.
+  if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size() && finding.ranks.size() > 1)
+    finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
+  AskWhichRank(told, answer);
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kRdmaBrokenRule;
+const Rule kRdmaBrokenRule = {
+    "rdma-broken",
+    "The adapter cannot use the job's memory",
+    "NCCL logs (WARN), the ranks' output",
+    "InfiniBand and RoCE adapters read and write memory themselves, and it must be registered and locked for them. "
+    "That "
+    "fails: the limit of locked memory is too low, nvidia_peermem is missing, the device file is not there, or PCIe "
+    "access control and the IOMMU refuse the access.",
+    "Status 12 (retry exceeded) is the network's. Status 5 (flushed) follows another error. 'No device found' means "
+    "that "
+    "there is no adapter, and NCCL takes sockets.",
+    {"ulimit -l must be unlimited inside the job; containers need IPC_LOCK and /dev/infiniband.",
+     "lsmod | grep peermem on all hosts; NCCL_NET_GDR_LEVEL=LOC tells whether GPUDirect RDMA is the cause.",
+     "lspci -vvv | grep ACSCtl: redirection in front of GPU or NIC must be off on bare metal."},
+    {"Check memlock, nvidia_peermem and ACS on every node before it joins the cluster."},
+    JudgeRdmaBroken};
+
+}  // namespace tacet

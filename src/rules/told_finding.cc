@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/told_finding.h"
+
+#include <algorithm>
+
+#include "model/nccl_warnings.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+bool IsFatalWarning(const Event& event, std::initializer_list<std::string_view> ids) {
+  return event.kind == EventKind::nccl_warning && event.value2 == static_cast<int64_t>(NcclWarningRole::cause) &&
+         std::find(ids.begin(), ids.end(), event.subject) != ids.end();
+}
+
+const Process* ProcessOf(const Incident& incident, const Event& event) {
+  if (event.speaker < incident.processes.size()) return &incident.processes[event.speaker];
+  if (!event.rank.known()) return nullptr;
+  const auto found = incident.process_of.find(event.rank);
+  return found == incident.process_of.end() ? nullptr : &incident.processes[found->second];
+}
+
+void TakeTold(const Case& facts, const Event& event, ToldEvents& told) {
+  told.events.push_back(&event);
+  const Process* process = ProcessOf(facts.incident, event);
+  if (process && !process->host.empty()) told.hosts.insert(process->host);
+  if (event.rank.known()) {
+    const auto at = std::lower_bound(told.ranks.begin(), told.ranks.end(), event.rank);
+    if (at == told.ranks.end() || *at != event.rank) told.ranks.insert(at, event.rank);
+    return;
+  }
+  const int64_t pid = event.pid > 0 ? event.pid : process ? process->pid : -1;
+  if (pid > 0)
+    told.rankless.emplace(process ? process->host : std::string(), pid);
+  else
+    told.unknown = true;
+}
+
+static std::string ProcessWords(const ToldEvents& told) {
+  std::string pids;
+  size_t shown = 0;
+  for (const auto& [host, pid] : told.rankless) {
+    if (shown++ == 4) {
+      pids += ", ...";
+      break;
+    }
+    pids += (pids.empty() ? "" : ", ") + std::to_string(pid);
+  }
+  return (told.rankless.size() == 1 ? "process " : "processes ") + pids;
+}
+
+std::string TellerWords(const ToldEvents& told) {
+  std::string place;
+  if (told.hosts.size() == 1) place = *told.hosts.begin();
+  if (told.hosts.size() > 1) place = std::to_string(told.hosts.size()) + " hosts";
+  std::string who;
+  if (!told.ranks.empty())
+    who = RankWords(told.ranks);
+  else if (!told.rankless.empty())
+    who = ProcessWords(told);
+  if (who.empty()) return place.empty() ? "a process of this job" : place;
+  return place.empty() ? who : who + " on " + place;
+}
+
+std::string RankUnknownWords(const ToldEvents& told) {
+  return told.ranks.empty() && !told.events.empty() ? "; the log does not say which rank" : "";
+}
+
+void AskWhichRank(const ToldEvents& told, RuleAnswer& answer) {
+  if (!told.ranks.empty()) return;
+  answer.open.push_back(
+      {"Which rank is it?",
+       "the output of each rank by itself (torchrun --redirects 3, srun --label), or NCCL logs with INIT lines"});
+}
+
+Finding ToldFinding(const Case& facts, std::string_view cause, const ToldEvents& told, std::string_view says) {
+  const Outcome& outcome = facts.analyses.outcome;
+  Finding finding;
+  finding.cause = cause;
+  const bool hangs = outcome.hangs() || facts.analyses.end.kind == JobEnding::hung;
+  finding.status = hangs ? Status::hang : Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::certain;
+  if (outcome.ended_in_order) {
+    finding.status = Status::healthy;
+    finding.severity = Severity::note;
+  }
+  finding.ranks = told.ranks;
+  for (const Rank rank : facts.standstill.waiters)
+    if (!std::binary_search(told.ranks.begin(), told.ranks.end(), rank)) finding.affected_ranks.push_back(rank);
+  for (const Event* event : told.events) {
+    if (finding.evidence.size() == 3) break;
+    finding.evidence.push_back(CiteEvent(*event, std::string(says)));
+  }
+  if (facts.standstill.operation) {
+    finding.operation = RefOf(*facts.standstill.operation);
+    finding.group = facts.standstill.group;
+  }
+  return finding;
+}
+
+std::set<std::string> HostsSeen(const Incident& incident) {
+  std::set<std::string> hosts;
+  for (const Process& process : incident.processes)
+    if (!process.host.empty()) hosts.insert(process.host);
+  return hosts;
+}
+
+int64_t NodesOf(const Incident& incident) {
+  int64_t nodes = -1;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::node_count) nodes = std::max(nodes, event.value);
+  if (nodes > 0) return nodes;
+  const auto hosts = static_cast<int64_t>(HostsSeen(incident).size());
+  if (hosts > 1) return hosts;
+  // One host is all there is only where every rank of the job is on it.
+  const bool all = hosts == 1 && incident.world_size > 0 &&
+                   static_cast<int64_t>(incident.process_of.size()) >= incident.world_size &&
+                   std::all_of(incident.process_of.begin(), incident.process_of.end(),
+                               [&](const auto& one) { return !incident.processes[one.second].host.empty(); });
+  return all ? 1 : -1;
+}
+
+}  // namespace tacet

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/rule.h"
+
+namespace tacet {
+
+// NCCL gives up with one of these warnings; notices and what a healthy process says of another do not count.
+bool IsFatalWarning(const Event& event, std::initializer_list<std::string_view> ids);
+
+// The process that an event is of; null where it is not known.
+const Process* ProcessOf(const Incident& incident, const Event& event);
+
+// Events that tell one cause in so many words, and those who tell it. Most logs that people have name no rank.
+struct ToldEvents {
+  std::vector<const Event*> events;
+  std::vector<Rank> ranks;                             // sorted; those that are known
+  std::set<std::string> hosts;                         // of all of them
+  std::set<std::pair<std::string, int64_t>> rankless;  // host and pid of processes whose rank is not known
+  bool unknown = false;                                // some event is of nobody in particular
+  explicit operator bool() const { return !events.empty(); }
+};
+
+template <typename Predicate>
+ToldEvents CollectTold(const Case& facts, Predicate is_of_interest);
+void TakeTold(const Case& facts, const Event& event, ToldEvents& told);
+
+// "rank 3 on gpu17", "ranks 0-3", "process 4121 on gpu17", "gpu17", "a process of this job".
+std::string TellerWords(const ToldEvents& told);
+// "; the log does not say which rank", where it does not.
+std::string RankUnknownWords(const ToldEvents& told);
+
+// A finding with what such causes share. `says` is what each cited line proves. A job that ended in order has only
+// something to note.
+Finding ToldFinding(const Case& facts, std::string_view cause, const ToldEvents& told, std::string_view says);
+
+// Asks which rank it was, where nothing tells.
+void AskWhichRank(const ToldEvents& told, RuleAnswer& answer);
+
+// Hosts whose processes are known, and the number of hosts that the job spans: -1 where that is open.
+std::set<std::string> HostsSeen(const Incident& incident);
+int64_t NodesOf(const Incident& incident);
+
+template <typename Predicate>
+ToldEvents CollectTold(const Case& facts, Predicate is_of_interest) {
+  ToldEvents told;
+  for (const Event& event : facts.incident.events)
+    if (is_of_interest(event)) TakeTold(facts, event, told);
+  return told;
+}
+
+}  // namespace tacet

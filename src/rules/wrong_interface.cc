@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "model/network_address.h"
+#include "rules/told_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// A connection to this address failed, or is tried again and again.
+bool IsFailedConnect(const Event& event) {
+  if (event.kind == EventKind::connect_failed || event.kind == EventKind::store_unreachable) return true;
+  return event.kind == EventKind::nccl_warning &&
+         (event.subject == "connect-failed" || event.subject == "connect-retry");
+}
+
+std::string_view TargetOf(const Event& event) {
+  return event.kind == EventKind::store_unreachable ? std::string_view(event.subject) : std::string_view(event.object);
+}
+
+struct SetupNetwork {
+  ToldEvents local;                  // processes that chose an interface which other hosts can hardly reach
+  ToldEvents usable;                 // and those that chose an ordinary one
+  std::vector<const Event*> failed;  // connections that failed
+  bool completed = false;            // some communicator was set up
+  bool called = false;               // collectives were issued
+};
+
+SetupNetwork ReadSetupNetwork(const Case& facts) {
+  SetupNetwork network;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind == EventKind::interface_used)
+      TakeTold(facts, event, IsOnlyLocal(event.subject, event.text) ? network.local : network.usable);
+    if (IsFailedConnect(event)) network.failed.push_back(&event);
+    network.completed |= event.kind == EventKind::init_completed;
+  }
+  network.called = std::any_of(facts.incident.streams.begin(), facts.incident.streams.end(),
+                               [](const CallStream& stream) { return !stream.calls.empty(); });
+  return network;
+}
+
+// The first failed connection whose target only its own host can reach.
+const Event* FindLocalTarget(const SetupNetwork& network) {
+  for (const Event* event : network.failed) {
+    const std::string_view target = TargetOf(*event);
+    if (!target.empty() && ScopeOf(target) != AddressScope::unknown) return event;
+  }
+  return nullptr;
+}
+
+// More hosts than one, or more ranks than the processes that are seen here: there may be others elsewhere.
+bool MaySpanHosts(const Case& facts) {
+  const int64_t nodes = NodesOf(facts.incident);
+  if (nodes >= 0) return nodes > 1;
+  int64_t ranks = facts.incident.world_size;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::init_started) ranks = std::max(ranks, event.value);
+  return ranks < 0 || ranks > static_cast<int64_t>(facts.incident.processes.size());
+}
+
+const Event* FindSetting(const Case& facts, const Event& chosen) {
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::environment && event.speaker == chosen.speaker &&
+        (event.subject == "NCCL_SOCKET_IFNAME" || event.subject == "GLOO_SOCKET_IFNAME"))
+      return &event;
+  return nullptr;
+}
+
+// The process that listens at this address, where its log tells.
+const Event* FindOwner(const Case& facts, std::string_view target) {
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::interface_used && HostPart(event.text) == HostPart(target)) return &event;
+  return nullptr;
+}
+
+Finding FromChoice(const Case& facts, const SetupNetwork& network) {
+  const Event& chosen = *network.local.events.front();
+  Finding finding = ToldFinding(facts, "wrong-interface", network.local, "the interface that was chosen");
+  finding.evidence.resize(std::min<size_t>(finding.evidence.size(), 2));
+  finding.headline = TellerWords(network.local) + (network.local.ranks.size() > 1 ? " use " : " uses ") +
+                     chosen.subject + " (" + std::string(HostPart(chosen.text)) +
+                     ") to talk to other hosts: " + std::string(WhyOnlyLocal(chosen.subject, chosen.text)) +
+                     RankUnknownWords(network.local);
+  for (EvidenceItem& item : finding.evidence) item.excerpt = chosen.subject + ":" + chosen.text;
+  if (const Event* setting = FindSetting(facts, chosen)) {
+    finding.evidence.push_back(CiteEvent(*setting, "the setting that forces it"));
+    finding.fix = {"Unset " + setting->subject + "=" + setting->text +
+                   ", or name the interface that connects the hosts "
+                   "(ip -br addr; ip route get ADDRESS)."};
+  }
+  return finding;
+}
+
+Finding FromTarget(const Case& facts, const SetupNetwork& network, const Event& failed) {
+  const std::string target(HostPart(TargetOf(failed)));
+  ToldEvents complaining;
+  for (const Event* event : network.failed)
+    if (HostPart(TargetOf(*event)) == target) TakeTold(facts, *event, complaining);
+  Finding finding = ToldFinding(facts, "wrong-interface", complaining, "the connection that failed");
+  finding.affected_ranks = complaining.ranks;
+  finding.ranks.clear();
+  std::string interface;
+  if (const Event* owner = FindOwner(facts, target)) {
+    interface = owner->subject;
+    if (owner->rank.known()) finding.ranks = {owner->rank};
+    std::erase(finding.affected_ranks, owner->rank);
+    finding.evidence.push_back(CiteEvent(*owner, "who listens at this address"));
+    finding.evidence.back().excerpt = owner->subject + ":" + owner->text;
+  }
+  const bool store = failed.kind == EventKind::store_unreachable;
+  finding.confidence = ScopeOf(target) == AddressScope::container ? Confidence::likely : Confidence::certain;
+  finding.headline = TellerWords(complaining) + " cannot connect to " + target + ", " +
+                     std::string(WhyOnlyLocal(interface, target)) + RankUnknownWords(complaining);
+  if (store)
+    finding.fix = {"Set MASTER_ADDR (or --rdzv-endpoint) to an address of the first node that all nodes can reach."};
+  if (target == "127.0.1.1" || target.starts_with("127.0.1."))
+    finding.fix = {
+        "/etc/hosts gives the host's own name 127.0.1.1, as Debian and Ubuntu do: remove that line, or set "
+        "GLOO_SOCKET_IFNAME to the interface that connects the hosts."};
+  return finding;
+}
+
+}  // namespace
+
+static RuleAnswer JudgeWrongInterface(const Case& facts) {
+  RuleAnswer answer;
+  const SetupNetwork network = ReadSetupNetwork(facts);
+  if (network.called || facts.analyses.outcome.ended_in_order || !MaySpanHosts(facts)) return answer;
+  const Event* target = FindLocalTarget(network);
+  const bool several = NodesOf(facts.incident) > 1;
+  // A communicator that was set up proves that its members reach each other; of one process alone it may be its own.
+  const bool troubled = !network.failed.empty() || (!network.completed && several) || facts.analyses.outcome.hangs();
+  if (!troubled || (!network.local && !target)) return answer;
+  // On one host everybody reaches the loopback. Who shares the host with whom must be known before it is called wrong.
+  const bool loopback = target ? ScopeOf(TargetOf(*target)) == AddressScope::loopback
+                               : ScopeOf(network.local.events.front()->text) == AddressScope::loopback;
+  const bool debian = target && HostPart(TargetOf(*target)).starts_with("127.0.1.");
+  if (loopback && !several && !debian) {
+    answer.open.push_back({"Does the job span several hosts? The loopback address connects only processes of one.",
+                           "the logs of all ranks, or the number of nodes in the job's start command"});
+    return answer;
+  }
+  Finding finding = network.local && !target   ? FromChoice(facts, network)
+                    : target && !network.local ? FromTarget(facts, network, *target)
+                                               : FromChoice(facts, network);
+  if (target && network.local) finding.evidence.push_back(CiteEvent(*target, "a connection to such an address failed"));
+  if (network.local && !target) {
+    finding.confidence = network.failed.empty() ? Confidence::possible : Confidence::likely;
+    if (!network.failed.empty())
+      finding.evidence.push_back(CiteEvent(*network.failed.front(), "a connection that failed"));
+  }
+  if (finding.ranks.empty()) AskWhichRank({}, answer);
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+extern const Rule kWrongInterfaceRule;
+const Rule kWrongInterfaceRule = {
+    "wrong-interface",
+    "An address was chosen that peers cannot reach",
+    "NCCL logs (Bootstrap and NET/Socket lines, WARN about connect), gloo's and the store's errors",
+    "Each process tells the others at which address it listens. Here that is an address that only its own host, or its "
+    "own wire, can reach: the loopback, a link-local address, a bridge of Docker, libvirt or a CNI plugin, a tunnel. "
+    "Peers on other hosts get refused, find no route, or reach themselves.",
+    "On one host all of these work: then the peer's process is gone, or not yet there. An ordinary address that does "
+    "not "
+    "answer is a firewall, a route, or a dead peer.",
+    {"Set NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to the interface that connects the hosts, or exclude the others: "
+     "NCCL_SOCKET_IFNAME=^lo,docker,virbr,veth,cni.",
+     "On each host: ip -br addr, and ip route get ADDRESS for the address of another host.",
+     "Containers: use the host's network (--network=host), or an overlay that all hosts share."},
+    {"Set NCCL_SOCKET_IFNAME in the image or in /etc/nccl.conf of all hosts.",
+     "Compare the 'Bootstrap: Using' lines of all hosts before long jobs."},
+    JudgeWrongInterface};
+
+}  // namespace tacet
