@@ -12,8 +12,8 @@ JOB = 'job_id=~"$job"'
 RANK = 'job_id=~"$job", rank=~"$rank"'
 # Time of one operation as a rank sees it: whoever comes last to a collective waits least, and is the lowest.
 SECONDS_EACH = (
-    "sum by (job_id, rank) (rate(tacet_rank_operation_seconds_total{%s}[$__rate_interval]))"
-    " / sum by (job_id, rank) (rate(tacet_rank_operations_total{%s}[$__rate_interval]))"
+    "sum by (job_id, uid, rank) (rate(tacet_rank_operation_seconds_total{%s}[$__rate_interval]))"
+    " / sum by (job_id, uid, rank) (rate(tacet_rank_operations_total{%s}[$__rate_interval]))"
 )
 SECONDS_OF_ALL = SECONDS_EACH % (JOB, JOB)
 SECONDS_OF_RANK = SECONDS_EACH % (RANK, RANK)
@@ -37,9 +37,9 @@ def duration(quantile):
 
 CLUSTER = [
     ("Nodes that report", "short", "stat", 4, [("count(tacet_agent_looks_total)", "")], "Agents that Prometheus reaches."),
-    ("Jobs", "short", "stat", 4, [(f"count(count by (job_id) (tacet_hang_suspected{{{JOB}}}))", "")], "Jobs with a black box."),
+    ("Jobs", "short", "stat", 4, [(f"count(count by (job_id, uid) (tacet_hang_suspected{{{JOB}}}))", "")], "Jobs with a black box."),
     ("Ranks", "short", "stat", 4, [(f"count(tacet_operations_in_flight{{{JOB}}})", "")], "Processes that run with the plugin."),
-    ("Jobs that may hang", "short", "alarm", 4, [(f"sum(max by (job_id) (tacet_hang_suspected{{{JOB}}}))", "")],
+    ("Jobs that may hang", "short", "alarm", 4, [(f"sum(max by (job_id, uid) (tacet_hang_suspected{{{JOB}}}))", "")],
      "Open the hang dashboard for the job."),
     ("Boxes that cannot be read", "short", "alarm", 4, [('sum(tacet_boxes{trouble!="none"}) or vector(0)', "")],
      "A box of another version, cut or damaged; /api/v1/state of the agent says why."),
@@ -50,11 +50,11 @@ CLUSTER = [
     ("Bus bandwidth by job", "Bps", "lines", 12, [(bus_bandwidth("job_id"), "{{job_id}}")],
      "Mean of finished operations, as nccl-tests define it."),
     ("Time in operations, a second and rank", "percentunit", "lines", 12,
-     [(f"sum by (job_id) (rate(tacet_rank_operation_seconds_total{{{JOB}}}[$__rate_interval]))"
-       f" / count by (job_id) (tacet_operations_in_flight{{{JOB}}})", "{{job_id}}")],
+     [(f"sum by (job_id, uid) (rate(tacet_rank_operation_seconds_total{{{JOB}}}[$__rate_interval]))"
+       f" / count by (job_id, uid) (tacet_operations_in_flight{{{JOB}}})", "{{job_id}}")],
      "Overlapping operations count each; it includes waiting for others."),
     ("Oldest operation by job", "s", "lines", 12,
-     [(f"max by (job_id) (tacet_oldest_operation_age_seconds{{{JOB}}})", "{{job_id}}")], "A line that climbs is a job that waits."),
+     [(f"max by (job_id, uid) (tacet_oldest_operation_age_seconds{{{JOB}}})", "{{job_id}}")], "A line that climbs is a job that waits."),
     ("Bytes by node", "Bps", "lines", 12,
      [(f"topk(20, sum by (instance) (rate(tacet_operation_bytes_total{{{JOB}}}[$__rate_interval])))", "{{instance}}")],
      "Of finished operations."),
@@ -89,8 +89,8 @@ JOB_PANELS = [
     ("Bytes by group", "Bps", "lines", 12, [(f"sum by (group) (rate(tacet_operation_bytes_total{{{JOB}}}[$__rate_interval]))", "{{group}}")],
      "Of finished operations."),
     ("Spread between ranks", "s", "lines", 12,
-     [(f"max by (job_id) ({SECONDS_OF_ALL})", "rank that waits most"), (f"quantile by (job_id) (0.5, {SECONDS_OF_ALL})", "median rank"),
-      (f"min by (job_id) ({SECONDS_OF_ALL})", "rank that waits least")],
+     [(f"max by (job_id, uid) ({SECONDS_OF_ALL})", "rank that waits most"), (f"quantile by (job_id, uid) (0.5, {SECONDS_OF_ALL})", "median rank"),
+      (f"min by (job_id, uid) ({SECONDS_OF_ALL})", "rank that waits least")],
      "Mean time of an operation. A wide band means that somebody comes late: the rank that waits least."),
     ("Network steps wait for", "percentunit", "lines", 12,
      [(f"sum by (cause) (rate(tacet_network_wait_seconds_total{{{JOB}}}[$__rate_interval]))", "{{cause}}")],
@@ -105,14 +105,14 @@ JOB_PANELS = [
 
 RANK_PANELS = [
     ("Mean time of an operation", "s", "lines", 24,
-     [(SECONDS_OF_RANK, "rank {{rank}}"), (f"min by (job_id) ({SECONDS_OF_ALL})", "least of all ranks"),
-      (f"quantile by (job_id) (0.5, {SECONDS_OF_ALL})", "median of all ranks"), (f"max by (job_id) ({SECONDS_OF_ALL})", "most of all ranks")],
+     [(SECONDS_OF_RANK, "rank {{rank}}"), (f"min by (job_id, uid) ({SECONDS_OF_ALL})", "least of all ranks"),
+      (f"quantile by (job_id, uid) (0.5, {SECONDS_OF_ALL})", "median of all ranks"), (f"max by (job_id, uid) ({SECONDS_OF_ALL})", "most of all ranks")],
      "A rank below all others comes late and makes them wait; one above them waits, or its link is slow."),
     ("Ranks that wait least: the others wait for them", "s", "bars", 12, [(f"bottomk(10, {SECONDS_OF_ALL})", RANK_NAME)],
      "Lowest mean time of an operation."),
     ("Ranks that wait most", "s", "bars", 12, [(f"topk(10, {SECONDS_OF_ALL})", RANK_NAME)], "Highest mean time of an operation."),
     ("Against the median of the peers", "percentunit", "lines", 12,
-     [(f"({SECONDS_OF_RANK}) / on (job_id) group_left () quantile by (job_id) (0.5, {SECONDS_OF_ALL})", "rank {{rank}}")],
+     [(f"({SECONDS_OF_RANK}) / on (job_id, uid) group_left () quantile by (job_id, uid) (0.5, {SECONDS_OF_ALL})", "rank {{rank}}")],
      "1 is like the others."),
     ("Time by operation", "percentunit", "lines", 12,
      [(f"sum by (operation) (rate(tacet_rank_operation_seconds_total{{{RANK}}}[$__rate_interval]))", "{{operation}}")], "Of this rank."),
@@ -127,14 +127,14 @@ RANK_PANELS = [
      [(f"sum by (cause) (rate(tacet_network_wait_seconds_total{{{JOB}}}[$__rate_interval])) / ignoring (cause) group_left ()"
        f" count(tacet_operations_in_flight{{{JOB}}})", "{{cause}}")], "To compare with the left."),
     ("Heartbeat", "s", "lines", 12,
-     [(f"tacet_heartbeat_age_seconds{{{RANK}}}", "rank {{rank}}"), (f"max by (job_id) (tacet_heartbeat_age_seconds{{{JOB}}})", "oldest of all")],
+     [(f"tacet_heartbeat_age_seconds{{{RANK}}}", "rank {{rank}}"), (f"max by (job_id, uid) (tacet_heartbeat_age_seconds{{{JOB}}})", "oldest of all")],
      "A heartbeat that grows old is a stopped process or a host that stands still."),
     ("Lost events", "cps", "lines", 12,
      [(f"sum by (reason) (rate(tacet_events_dropped_total{{{RANK}}}[$__rate_interval]))", "{{reason}}")], "Of this rank."),
 ]
 
 WAITED_FOR = (
-    f"max by (job_id) (tacet_operations_issued_total{{{JOB}}}) - on (job_id) group_right () tacet_operations_issued_total{{{JOB}}}"
+    f"max by (job_id, uid) (tacet_operations_issued_total{{{JOB}}}) - on (job_id, uid) group_right () tacet_operations_issued_total{{{JOB}}}"
 )
 HANG = [
     ("May hang", "short", "alarm", 6, [(f"max(tacet_hang_suspected{{{JOB}}})", "")], "The rule stands in docs/live.md."),
@@ -146,7 +146,7 @@ HANG = [
     ("Who is waited for: operations behind the rank that issued most", "short", "bars", 12, [(f"topk(10, ({WAITED_FOR}) > 0)", RANK_NAME)],
      "A rank that is behind has not issued what its peers wait in. Ranks that play different parts (pipeline stages) differ anyway: compare with before."),
     ("Nothing in flight while the job hangs", "short", "table", 12,
-     [(f"tacet_operations_in_flight{{{JOB}}} == 0 and on (job_id) (max by (job_id) (tacet_hang_suspected{{{JOB}}}) == 1)", "")],
+     [(f"tacet_operations_in_flight{{{JOB}}} == 0 and on (job_id, uid) (max by (job_id, uid) (tacet_hang_suspected{{{JOB}}}) == 1)", "")],
      "Stuck outside communication: take its stack, for instance with py-spy dump --pid PID on that instance."),
     ("Oldest operations in flight", "s", "bars", 12, [(f"topk(10, tacet_oldest_operation_age_seconds{{{JOB}}})", RANK_NAME)], "Victims, as a rule."),
     ("Youngest operations in flight", "s", "bars", 12, [(f"bottomk(10, tacet_oldest_operation_age_seconds{{{JOB}}})", RANK_NAME)],

@@ -6,7 +6,7 @@ set -euo pipefail
 
 # package:what shows that it is there (a command, or a file)
 build_packages=(g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config ccache:ccache
-                zlib1g-dev:/usr/include/zlib.h libzstd-dev:/usr/include/zstd.h libsqlite3-dev:/usr/include/sqlite3.h libcpp-httplib-dev:/usr/include/httplib.h)
+                zlib1g-dev:/usr/include/zlib.h libzstd-dev:/usr/include/zstd.h libsqlite3-dev:/usr/include/sqlite3.h libssl-dev:/usr/include/openssl/ssl.h libcrypt-dev:/usr/include/crypt.h)
 test_packages=(libgtest-dev:/usr/include/gtest/gtest.h python3:python3 nodejs:node chromium:chromium
                prometheus:promtool prometheus-node-exporter:prometheus-node-exporter clickhouse-server:clickhouse-server
                python3-yaml:/usr/lib/python3/dist-packages/yaml/__init__.py dpkg-dev:dpkg-shlibdeps file:file openssl:openssl

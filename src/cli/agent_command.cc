@@ -8,6 +8,7 @@
 #include "cli/file_limit.h"
 #include "cli/options.h"
 #include "cli/stop_signal.h"
+#include "cli/web_options.h"
 #include "live/agent.h"
 
 namespace tacet {
@@ -33,7 +34,12 @@ int RunAgent(const std::vector<std::string>& arguments) {
                                             {"--hang-after", 0, true},
                                             {"--clickhouse", 0, true},
                                             {"--keep", 0, true},
-                                            {"--ras", 0, true}});
+                                            {"--ras", 0, true},
+                                            {"--socket", 0, true},
+                                            {"--web-config", 0, true},
+                                            {"--operators", 0, true},
+                                            {"--host-name", 0, true},
+                                            {"--insecure", 0, false}});
   if (!options) return Complain(options.error());
   if (!options->rest().empty()) return Complain({"agent takes no paths", "the box folder is named with --boxes"});
   AgentOptions agent_options;
@@ -44,6 +50,8 @@ int RunAgent(const std::vector<std::string>& arguments) {
   auto listen = ParseHttpAddress(options->Value("--listen").value_or("9560"), agent_options.listen);
   if (!listen) return Complain(listen.error());
   agent_options.listen = *listen;
+  agent_options.unix_socket = options->Value("--socket").value_or("");
+  agent_options.access = ReadWebAccessOptions(*options);
   auto interval = options->Number("--interval", 1000, 100, 60000);
   if (!interval) return Complain(interval.error());
   agent_options.interval_ms = *interval;
@@ -66,14 +74,17 @@ int RunAgent(const std::vector<std::string>& arguments) {
   agent_options.ras = *ras_address;
 
   agent_options.say = [](const std::string& what) { std::fprintf(stderr, "tacet agent: %s\n", what.c_str()); };
-  // Half of the files for boxes, the rest for those who ask.
-  agent_options.boxes.most_boxes = std::min<size_t>(agent_options.boxes.most_boxes, RaiseFileLimit(8192) / 2);
+  // Half of the files for boxes, a quarter for those who ask; the rest is never given away, so that folders can always
+  // be read.
+  const size_t files = RaiseFileLimit(8192);
+  agent_options.boxes.most_boxes = std::min<size_t>(agent_options.boxes.most_boxes, files / 2);
+  agent_options.most_connections = std::min<size_t>(agent_options.most_connections, std::max<size_t>(16, files / 4));
   const StopSignal stop;
   auto agent = Agent::Start(agent_options);
   if (!agent) return Complain(agent.error());
   agent_options.listen.port = (*agent)->port();
-  std::printf("tacet agent: watching %s, http://%s\n", agent_options.boxes.root.c_str(),
-              Show(agent_options.listen).c_str());
+  std::printf("tacet agent: watching %s, %s://%s\n", agent_options.boxes.root.c_str(),
+              (*agent)->uses_tls() ? "https" : "http", Show(agent_options.listen).c_str());
   std::fflush(stdout);
   stop.Wait();
   return kHealthy;
@@ -103,11 +114,19 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
       --ras ADDR|off  where NCCL RAS answers (default NCCL_RAS_ADDR, else localhost:28028)
       --host NAME     name of this node in answers (default: the host name)
 
+Who may ask (docs/live.md, "Access"): users of this node see their own jobs, root and operators all of them.
+      --web-config FILE  TLS, passwords and tokens, in the form of Prometheus' exporters; needed where other hosts can
+                      reach the address
+      --operators LIST  users of this node who see all jobs (default root,prometheus)
+      --socket PATH   also answer on this unix socket
+      --host-name NAME  what requests may call this service, beside its addresses, localhost and the host name
+      --insecure      serve other hosts without TLS and users: everybody who reaches the port sees all jobs
+
 Ends on SIGTERM and SIGINT.
 
 Examples:
   tacet agent
-  tacet agent --listen 0.0.0.0:9560        (reachable from tacet serve and Prometheus)
+  tacet agent --listen 0.0.0.0:9560 --web-config /etc/tacet/web.yml     (for tacet serve and Prometheus)
   curl -s localhost:9560/api/v1/state
 )",
                                RunAgent};

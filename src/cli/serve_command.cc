@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/file_limit.h"
 #include "cli/options.h"
 #include "cli/stop_signal.h"
+#include "cli/web_options.h"
 #include "live/server.h"
 
 namespace tacet {
@@ -34,7 +37,28 @@ Result<AgentSource> ReadAgentSource(const Options& options) {
   return source;
 }
 
+HttpCredentialFiles ReadAgentCredentialFiles(const Options& options) {
+  HttpCredentialFiles files;
+  files.use_tls = options.Has("--agent-tls");
+  files.tls.ca_file = options.Value("--agent-ca").value_or("");
+  files.tls.cert_file = options.Value("--agent-cert").value_or("");
+  files.tls.key_file = options.Value("--agent-key").value_or("");
+  files.token_file = options.Value("--agent-token-file").value_or("");
+  files.user_file = options.Value("--agent-user-file").value_or("");
+  return files;
+}
+
+// The other end of JudgeApart: "tacet serve --judge MEMORY SECONDS".
+int RunServeJudge(const std::vector<std::string>& arguments) {
+  const auto number = [&](size_t at) {
+    return arguments.size() > at ? std::strtoull(arguments[at].c_str(), nullptr, 10) : 0ull;
+  };
+  if (number(1) == 0 || number(2) == 0) return Complain({"--judge is used by tacet serve itself", ""});
+  return RunJudge(number(1), number(2));
+}
+
 int RunServe(const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments[0] == "--judge") return RunServeJudge(arguments);
   auto options = Options::Parse(arguments, {{"--agents", 'a', true},
                                             {"--agents-file", 0, true},
                                             {"--slurm", 0, true},
@@ -43,7 +67,18 @@ int RunServe(const std::vector<std::string>& arguments) {
                                             {"--listen", 'l', true},
                                             {"--interval", 'i', true},
                                             {"--hang-after", 0, true},
-                                            {"--workers", 0, true}});
+                                            {"--workers", 0, true},
+                                            {"--socket", 0, true},
+                                            {"--web-config", 0, true},
+                                            {"--operators", 0, true},
+                                            {"--host-name", 0, true},
+                                            {"--insecure", 0, false},
+                                            {"--agent-tls", 0, false},
+                                            {"--agent-ca", 0, true},
+                                            {"--agent-cert", 0, true},
+                                            {"--agent-key", 0, true},
+                                            {"--agent-token-file", 0, true},
+                                            {"--agent-user-file", 0, true}});
   if (!options) return Complain(options.error());
   if (!options->rest().empty()) return Complain({"serve takes no paths", "agents are named with --agents"});
   ServerOptions server_options;
@@ -53,6 +88,12 @@ int RunServe(const std::vector<std::string>& arguments) {
   auto listen = ParseHttpAddress(options->Value("--listen").value_or("9570"), server_options.listen);
   if (!listen) return Complain(listen.error());
   server_options.listen = *listen;
+  server_options.unix_socket = options->Value("--socket").value_or("");
+  server_options.access = ReadWebAccessOptions(*options);
+  auto credentials = ReadHttpCredentials(ReadAgentCredentialFiles(*options));
+  if (!credentials) return Complain(credentials.error());
+  server_options.poll.credentials = *credentials;
+  server_options.judge.program = {"/proc/self/exe", "serve", "--judge"};
   auto interval = options->Number("--interval", 1000, 100, 60000);
   if (!interval) return Complain(interval.error());
   server_options.poll.interval_ms = *interval;
@@ -64,14 +105,14 @@ int RunServe(const std::vector<std::string>& arguments) {
   server_options.hang_rule.floor_ns = *hang_after * 1'000'000'000;
 
   server_options.say = [](const std::string& what) { std::fprintf(stderr, "tacet serve: %s\n", what.c_str()); };
-  RaiseFileLimit(8192);
+  server_options.most_connections = std::min<size_t>(512, std::max<size_t>(16, RaiseFileLimit(8192) / 4));
   const StopSignal stop;
   auto server = Server::Start(server_options);
   if (!server) return Complain(server.error());
   server_options.listen.port = (*server)->port();
   const size_t agents = (*server)->agents();
-  std::printf("tacet serve: %zu agent%s, http://%s\n", agents, agents == 1 ? "" : "s",
-              Show(server_options.listen).c_str());
+  std::printf("tacet serve: %zu agent%s, %s://%s\n", agents, agents == 1 ? "" : "s",
+              (*server)->uses_tls() ? "https" : "http", Show(server_options.listen).c_str());
   std::fflush(stdout);
   stop.Wait();
   return kHealthy;
@@ -102,10 +143,23 @@ Asks the agents of all nodes what they see, tells when a job hangs, and then run
       --hang-after S     no standstill shorter than this is called a hang (default 4)
       --workers N        questions at a time (default 32)
 
+How to ask agents that have a web configuration:
+      --agent-ca FILE    speak TLS with them; this authority signed their certificates (--agent-tls: those of the system)
+      --agent-token-file FILE, --agent-user-file FILE   one line: a token, or user:password
+      --agent-cert FILE, --agent-key FILE               the server's own certificate, where agents want one
+
+Who may ask (docs/live.md, "Access"): users of this host see their own jobs, root and operators all of them.
+      --web-config FILE  TLS, passwords and tokens, in the form of Prometheus' exporters; needed where other hosts can
+                         reach the address
+      --operators LIST   users of this host who see all jobs (default root,prometheus)
+      --socket PATH      also answer on this unix socket
+      --host-name NAME   what requests may call this service, beside its addresses, localhost and the host name
+      --insecure         serve other hosts without TLS and users: everybody who reaches the port sees all jobs
+
 Ends on SIGTERM and SIGINT.
 
 Examples:
-  tacet serve --slurm "$SLURM_JOB_NODELIST" --listen 0.0.0.0:9570
+  tacet serve --slurm "$SLURM_JOB_NODELIST" --listen 0.0.0.0:9570 --web-config web.yml --agent-ca ca.crt
   tacet serve --dns tacet-agents.monitoring.svc.cluster.local
   curl -s localhost:9570/api/v1/verdict
 )",

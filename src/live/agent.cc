@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstring>
 #include <set>
 
 #include "base/clock.h"
@@ -14,7 +13,7 @@
 namespace tacet {
 namespace {
 
-constexpr int kHttpThreads = 8;
+constexpr unsigned kHttpThreads = 8;
 constexpr uint32_t kNewestRecords = 256, kMostNewestRecords = 32768;
 
 std::string OwnHostName() {
@@ -30,14 +29,28 @@ Agent::Agent(AgentOptions options) : options_(std::move(options)), watch_(option
 
 Result<std::unique_ptr<Agent>> Agent::Start(AgentOptions options) {
   std::unique_ptr<Agent> agent(new Agent(std::move(options)));
+  auto access = WebAccess::Make(agent->options_.access, agent->options_.listen);
+  if (!access) return access.error();
+  agent->access_ = std::move(*access);
   if (agent->options_.history) agent->history_ = std::make_unique<HistorySink>(*agent->options_.history);
   if (agent->options_.ask_ras) agent->ras_ = std::make_unique<RasWatch>(agent->options_.ras);
   agent->LookOnce();
-  auto server = HttpServer::Start(agent->options_.listen, kHttpThreads,
-                                  [raw = agent.get()](const HttpRequest& request) { return raw->Answer(request); });
+  HttpServerOptions http;
+  http.listen = agent->options_.listen;
+  http.unix_socket = agent->options_.unix_socket;
+  http.workers = kHttpThreads;
+  http.limits.connections = agent->options_.most_connections;
+  Agent* const raw = agent.get();
+  if (raw->access_->uses_tls()) http.tls = [raw] { return raw->access_->tls(); };
+  http.gate = [raw](HttpRequest& request) { return raw->access_->Admit(request); };
+  http.at_once = [raw](const HttpRequest& request) -> std::optional<HttpReply> {
+    if (request.path != "/healthz") return std::nullopt;
+    return raw->AnswerHealth(raw->access_->ViewerAtOnce(request));
+  };
+  auto server = HttpServer::Start(std::move(http), [raw](const HttpRequest& request) { return raw->Answer(request); });
   if (!server) return server.error();
   agent->server_ = std::move(*server);
-  agent->loop_ = std::thread([raw = agent.get()] { raw->Loop(); });
+  agent->loop_ = std::thread([raw] { raw->Loop(); });
   return agent;
 }
 
@@ -80,13 +93,9 @@ void Agent::LookOnce() {
     ++looks_;
     look_seconds_ += static_cast<double>(MonotonicNs() - began) / 1e9;
     state->host.host = options_.host;
-    if (!watch_.root_exists())
-      state->note = "the box folder " + options_.boxes.root + " does not exist yet; waiting for it";
-    else if (watch_.root_error() != 0)
-      state->note = "the box folder " + options_.boxes.root + " cannot be read: " + std::strerror(watch_.root_error()) +
-                    "; run the agent as root or as the user of the jobs";
+    state->note = DescribeFolder(options_.boxes.root, watch_.listing());
   }
-  std::vector<std::string> complaints = FindComplaints(*state, watch_.left_out());
+  std::vector<std::string> complaints = FindComplaints(*state, watch_.listing());
   if (options_.say)
     for (const std::string& complaint : complaint_log_.TakeNew(complaints)) options_.say(complaint);
   const std::lock_guard lock(state_lock_);
@@ -102,9 +111,9 @@ void Agent::JudgeHangs(AgentState& state) {
     boxes.push_back(&box);
   }
   state.suspicions = hangs_.Look(boxes, MonotonicNs(), state.host.wall_ns);
-  std::set<std::string> jobs;
-  for (const HangSuspicion& suspicion : state.suspicions) jobs.insert(suspicion.job);
-  for (BoxState& box : state.host.boxes) box.suspected = jobs.contains(box.job);
+  std::set<JobKey> jobs;
+  for (const HangSuspicion& suspicion : state.suspicions) jobs.insert({suspicion.uid, suspicion.job});
+  for (BoxState& box : state.host.boxes) box.suspected = jobs.contains(JobOf(box));
 }
 
 // A suspected hang is evidence from then on. Once every 16 looks what has expired is removed.
@@ -124,20 +133,24 @@ void Agent::CleanUp(const HostState& state) {
     removed_ += watch_.Remove(name) ? 1 : 0;
 }
 
-HttpReply Agent::AnswerRas() const {
+// Whoever asks for one user's jobs gets what that user's process said: any process may listen on RAS' port.
+HttpReply Agent::AnswerRas(const HttpRequest& request) const {
   const auto answer = ras_ ? ras_->latest() : nullptr;
-  if (!answer) return NotFound("RAS has not been asked yet");
+  if (!answer || !request.viewer.Sees(answer->uid)) return NotFound("RAS has not been asked yet");
+  const std::string wanted = request.Query("uid");
+  if (!wanted.empty() && answer->uid >= 0 && wanted != std::to_string(answer->uid))
+    return NotFound("the process that listens on the port of RAS belongs to uid " + std::to_string(answer->uid));
   if (answer->text.empty()) return NotFound(answer->error);
   return {200, "text/plain; charset=utf-8", answer->text};
 }
 
-HttpReply Agent::AnswerMetrics() {
+HttpReply Agent::AnswerMetrics(const Viewer& viewer) {
   const int64_t began = MonotonicNs();
   std::vector<MetricFamily> families;
   const auto seen = state();
   const std::lock_guard lock(watch_lock_);
-  operations_.AppendTo(families);
-  AppendStateMetrics(*seen, families);
+  operations_.AppendTo(families, viewer);
+  AppendStateMetrics(*seen, viewer, families);
   const auto own = [&](std::string name, MetricType type, std::string help, double value) {
     families.push_back({std::move(name), type, std::move(help), {{{}, value}}, {}});
   };
@@ -147,7 +160,7 @@ HttpReply Agent::AnswerMetrics() {
   own("tacet_agent_scrapes_total", MetricType::counter, "Scrapes before this one", static_cast<double>(scrapes_));
   own("tacet_agent_scrape_seconds_total", MetricType::counter, "Time spent answering them", scrape_seconds_);
   own("tacet_agent_boxes_left_out", MetricType::gauge, "Boxes beyond the limit of one agent",
-      static_cast<double>(watch_.left_out()));
+      static_cast<double>(watch_.listing().left_out));
   own("tacet_agent_boxes_removed_total", MetricType::counter, "Boxes of ended processes removed",
       static_cast<double>(removed_));
   own("tacet_agent_ras_up", MetricType::gauge, "1 when NCCL RAS answered last time",
@@ -159,8 +172,18 @@ HttpReply Agent::AnswerMetrics() {
 }
 
 HttpReply Agent::AnswerState(const HttpRequest& request) const {
-  const bool brief = request.Query("brief") == "1";
-  return {200, "application/json", WriteState(*state(), brief ? StateForm::brief : StateForm::full)};
+  const StateForm form = request.Query("brief") == "1" ? StateForm::brief : StateForm::full;
+  const auto seen = state();
+  if (request.viewer.sees_all) return {200, "application/json", WriteState(*seen, form)};
+  AgentState part;
+  part.host.host = seen->host.host;
+  part.host.wall_ns = seen->host.wall_ns;
+  part.note = seen->note;
+  for (const BoxState& box : seen->host.boxes)
+    if (request.viewer.Sees(box.uid)) part.host.boxes.push_back(box);
+  for (const HangSuspicion& hang : seen->suspicions)
+    if (request.viewer.Sees(hang.uid)) part.suspicions.push_back(hang);
+  return {200, "application/json", WriteState(part, form)};
 }
 
 HttpReply Agent::AnswerBox(const std::string& name, const HttpRequest& request) {
@@ -171,36 +194,41 @@ HttpReply Agent::AnswerBox(const std::string& name, const HttpRequest& request) 
     newest = std::min(static_cast<uint32_t>(std::stoul(asked)), kMostNewestRecords);
   }
   const std::lock_guard lock(watch_lock_);
-  std::string copy = watch_.CopyBox(name, newest);
+  std::string copy = request.viewer.Sees(watch_.OwnerOf(name)) ? watch_.CopyBox(name, newest) : "";
   if (copy.empty()) return NotFound("no such box; /api/v1/boxes lists them");
   return {200, "application/octet-stream", std::move(copy)};
 }
 
 // 200 as long as the agent itself works; a box that cannot be read is no reason to restart it.
-HttpReply Agent::AnswerHealth() const {
+// What is wrong names boxes and jobs, and is for those who may know of all of them.
+HttpReply Agent::AnswerHealth(const Viewer& viewer) const {
   const int64_t late = MonotonicNs() - looked_monotonic_ns_;
   if (late >= 10'000'000'000 + 5 * options_.interval_ms * 1'000'000)
     return {503, "text/plain", "the watching thread is stuck\n"};
   std::string text = "ok\n";
+  if (!viewer.sees_all) return {200, "text/plain; charset=utf-8", std::move(text)};
   const std::lock_guard lock(state_lock_);
   for (const std::string& complaint : complaints_) text += complaint + "\n";
   return {200, "text/plain; charset=utf-8", std::move(text)};
 }
 
+HttpReply Agent::AnswerBoxes(const Viewer& viewer) const {
+  JsonWriter json;
+  json.BeginObject().Key("boxes").BeginArray();
+  for (const BoxState& box : state()->host.boxes)
+    if (viewer.Sees(box.uid)) json.String(box.name);
+  json.EndArray().EndObject();
+  return {200, "application/json", json.Take() + "\n"};
+}
+
 HttpReply Agent::Answer(const HttpRequest& request) {
   static constexpr std::string_view kBoxes = "/api/v1/boxes";
   const std::string& path = request.path;
-  if (path == "/metrics") return AnswerMetrics();
+  if (path == "/metrics") return AnswerMetrics(request.viewer);
   if (path == "/api/v1/state") return AnswerState(request);
-  if (path == "/api/v1/ras") return AnswerRas();
-  if (path == "/healthz") return AnswerHealth();
-  if (path == kBoxes) {
-    JsonWriter json;
-    json.BeginObject().Key("boxes").BeginArray();
-    for (const BoxState& box : state()->host.boxes) json.String(box.name);
-    json.EndArray().EndObject();
-    return {200, "application/json", json.Take() + "\n"};
-  }
+  if (path == "/api/v1/ras") return AnswerRas(request);
+  if (path == "/healthz") return AnswerHealth(request.viewer);
+  if (path == kBoxes) return AnswerBoxes(request.viewer);
   if (path.size() > kBoxes.size() && path.starts_with(std::string(kBoxes) + "/"))
     return AnswerBox(path.substr(kBoxes.size() + 1), request);
   return NotFound("try /metrics, /healthz, /api/v1/state, /api/v1/boxes");

@@ -9,11 +9,12 @@
 #include <string>
 #include <thread>
 
+#include "http/http_server.h"
+#include "http/web_access.h"
 #include "live/agent_complaints.h"
 #include "live/box_keeping.h"
 #include "live/box_watch.h"
 #include "live/history_sink.h"
-#include "live/http_server.h"
 #include "live/normal_durations.h"
 #include "live/operation_metrics.h"
 #include "live/ras_watch.h"
@@ -24,6 +25,9 @@ namespace tacet {
 struct AgentOptions {
   BoxWatchOptions boxes;
   HttpAddress listen{"127.0.0.1", 9560};
+  std::string unix_socket;  // also answers there; empty: not
+  WebAccessOptions access;
+  size_t most_connections = 512;
   std::string host;            // empty: as the kernel says
   int64_t interval_ms = 1000;  // between looks
   HangRule hang_rule;
@@ -41,6 +45,7 @@ class Agent {
   static Result<std::unique_ptr<Agent>> Start(AgentOptions options);
   ~Agent();
   int port() const { return server_->port(); }
+  bool uses_tls() const { return access_->uses_tls(); }
   std::shared_ptr<const AgentState> state() const;
 
  private:
@@ -50,9 +55,10 @@ class Agent {
   void JudgeHangs(AgentState& state);
   void CleanUp(const HostState& state);
   HttpReply Answer(const HttpRequest& request);
-  HttpReply AnswerHealth() const;
-  HttpReply AnswerRas() const;
-  HttpReply AnswerMetrics();
+  HttpReply AnswerHealth(const Viewer& viewer) const;
+  HttpReply AnswerRas(const HttpRequest& request) const;
+  HttpReply AnswerMetrics(const Viewer& viewer);
+  HttpReply AnswerBoxes(const Viewer& viewer) const;
   HttpReply AnswerState(const HttpRequest& request) const;
   HttpReply AnswerBox(const std::string& name, const HttpRequest& request);
 
@@ -74,6 +80,7 @@ class Agent {
   std::vector<std::string> complaints_;
   std::atomic<int64_t> looked_monotonic_ns_{0};
   std::atomic<bool> stop_{false};
+  std::unique_ptr<WebAccess> access_;
   std::unique_ptr<HttpServer> server_;
   std::thread loop_;
 };

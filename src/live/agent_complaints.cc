@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/agent_complaints.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace tacet {
@@ -20,6 +23,7 @@ std::string WhatToDo(const std::string& trouble) {
   if (trouble == "other-version") return "; install one version of plugin and agent";
   if (trouble == "bad-layout" || trouble == "no-black-box")
     return "; it is damaged or no box: move it out of the folder";
+  if (trouble == "foreign-process") return "; somebody copied or planted it: remove it";
   return "";
 }
 
@@ -27,7 +31,18 @@ uint64_t LostOutputs(const BoxState& box) { return box.drops[static_cast<size_t>
 
 }  // namespace
 
-std::vector<std::string> FindComplaints(const AgentState& state, size_t left_out) {
+std::string DescribeFolder(const std::string& root, const BoxListing& listing) {
+  const std::string folder = "the box folder " + root;
+  if (listing.root_is_foreign_link)
+    return folder + " is a link that an ordinary user made, so it is not followed; remove it";
+  if (!listing.exists) return folder + " does not exist yet; waiting for it";
+  if (listing.error != 0)
+    return folder + " cannot be read: " + ::strerror(listing.error) +
+           "; run the agent as root or as the user of the jobs";
+  return "";
+}
+
+std::vector<std::string> FindComplaints(const AgentState& state, const BoxListing& listing) {
   std::vector<std::string> complaints;
   if (!state.note.empty()) complaints.push_back(state.note);
   for (const BoxState& box : state.host.boxes) {
@@ -39,8 +54,12 @@ std::vector<std::string> FindComplaints(const AgentState& state, size_t left_out
           Clean(box.name) +
           " loses lines for TACET_JSON_DIR or TACET_PROM_DIR; is the disk full, or the folder not its to write?");
   }
-  if (left_out > 0)
-    complaints.push_back("the oldest boxes are not watched, there are too many: remove those no longer needed");
+  if (listing.root_uid > 0 && listing.root_uid != static_cast<int64_t>(::geteuid()))
+    complaints.push_back("the box folder belongs to uid " + std::to_string(listing.root_uid) +
+                         ", who can remove the boxes of all others; let root make it with mode 1777");
+  for (const auto& [uid, count] : listing.left_out_of)
+    complaints.push_back(std::to_string(count) + " of the oldest boxes of uid " + std::to_string(uid) +
+                         " are not watched, there are too many: remove those no longer needed");
   return complaints;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "live/http_server.h"
+#include "http/http_server.h"
 
 namespace tacet {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -14,7 +15,8 @@ constexpr int64_t kLongestPauseNs = 10'000'000'000;
 
 }  // namespace
 
-AgentPoll::AgentPoll(std::vector<HttpAddress> agents, AgentPollOptions options) : options_(options) {
+AgentPoll::AgentPoll(std::vector<HttpAddress> agents, AgentPollOptions options)
+    : options_(std::move(options)), client_(options_.credentials) {
   SetAgents(agents);
   const int patient = std::max(1, options_.workers / 4);
   for (int i = 0; i < std::max(2, options_.workers); ++i)

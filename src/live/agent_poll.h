@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "http/http_client.h"
 #include "live/agent_list.h"
-#include "live/http_client.h"
 #include "live/state_json.h"
 
 namespace tacet {
@@ -19,7 +19,8 @@ namespace tacet {
 struct AgentPollOptions {
   int64_t interval_ms = 1000;
   int workers = 32;
-  HttpLimits limits;
+  HttpLimits limits{.most_bytes = uint64_t{8} << 20};
+  HttpCredentials credentials;
 };
 
 // What is known of one agent.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +19,11 @@ namespace {
 
 using namespace box;
 
-// A hostile header may name tables of any size inside a sparse file; a real one has far smaller ones.
-constexpr uint64_t kMostTableBytes = uint64_t{64} << 20;
+// A hostile header may name tables of any size inside a sparse file. These are the largest that the plugin makes, and
+// for communicators and groups four times as many.
+constexpr uint32_t kMostComms = 4096, kMostGroups = 16384, kMostSlots = 65536;
+constexpr uint64_t kMostRingTableBytes = uint64_t{4} << 30;
+constexpr uint64_t kTmpfsMagic = 0x01021994;
 
 template <typename T>
 std::vector<T> EntriesOf(const std::string& bytes) {
@@ -148,36 +152,57 @@ BlackBox ReadBoxHeader(std::string_view header_bytes) {
   BlackBox box = ParseBlackBox(header_bytes.substr(0, sizeof(Header)));
   if (box.trouble != BoxTrouble::none) return box;
   const Header& h = box.header;
-  for (const Table* table : {&h.comms, &h.groups, &h.ops, &h.proxies, &h.peers, &h.ring}) {
-    if (uint64_t{table->count} * table->stride <= (table == &h.ring ? kMostTableBytes * 64 : kMostTableBytes)) continue;
+  const bool large = h.comms.count > kMostComms || h.groups.count > kMostGroups || h.ops.count > kMostSlots ||
+                     h.proxies.count > kMostSlots || h.peers.count > kMostSlots ||
+                     uint64_t{h.ring.count} * h.ring.stride > kMostRingTableBytes;
+  if (large) {
     box.trouble = BoxTrouble::bad_layout;
     box.reason = "a table of the box is larger than any that is written";
   }
   return box;
 }
 
-Result<BoxFileReader> BoxFileReader::Open(const std::string& path) {
+Result<BoxFileReader> BoxFileReader::Open(const std::string& path) { return OpenAt(AT_FDCWD, path); }
+
+Result<BoxFileReader> BoxFileReader::OpenAt(int folder, const std::string& file) {
   BoxFileReader reader;
-  reader.fd_ = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  reader.fd_ = ::openat(folder, file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (reader.fd_ < 0)
     return Error{std::string("cannot open: ") + std::strerror(errno),
                  errno == EACCES ? "run the agent as root or as the job's user" : ""};
   struct stat seen {};
   if (::fstat(reader.fd_, &seen) != 0 || !S_ISREG(seen.st_mode)) return Error{"is not a regular file", ""};
-  // Out of the way: the HTTP library waits with select(), which knows the first 1,024 files only.
-  if (const int high = ::fcntl(reader.fd_, F_DUPFD_CLOEXEC, 1024); high >= 0) ::close(std::exchange(reader.fd_, high));
   reader.device_ = seen.st_dev;
   reader.inode_ = seen.st_ino;
+  reader.uid_ = seen.st_uid;
   return reader;
 }
 
+uint64_t BoxFileReader::TableBytes(bool* sparse) const {
+  *sparse = false;
+  const BlackBox head = ReadBoxHeader(Read(0, sizeof(Header)));
+  if (head.trouble != BoxTrouble::none) return 0;
+  uint64_t bytes = sizeof(Header), end = 0;
+  for (const Table* table :
+       {&head.header.comms, &head.header.groups, &head.header.ops, &head.header.proxies, &head.header.peers}) {
+    bytes += uint64_t{table->count} * table->stride;
+    end = std::max(end, table->offset + uint64_t{table->count} * table->stride);
+  }
+  struct stat seen {};
+  struct statfs where {};
+  if (::fstat(fd_, &seen) == 0 && ::fstatfs(fd_, &where) == 0)
+    *sparse = static_cast<uint64_t>(where.f_type) == kTmpfsMagic && uint64_t(seen.st_blocks) * 512 < end;
+  return bytes;
+}
+
 BoxFileReader::BoxFileReader(BoxFileReader&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), device_(other.device_), inode_(other.inode_) {}
+    : fd_(std::exchange(other.fd_, -1)), device_(other.device_), inode_(other.inode_), uid_(other.uid_) {}
 
 BoxFileReader& BoxFileReader::operator=(BoxFileReader&& other) noexcept {
   std::swap(fd_, other.fd_);
   device_ = other.device_;
   inode_ = other.inode_;
+  uid_ = other.uid_;
   return *this;
 }
 
@@ -238,7 +263,7 @@ std::string BoxFileReader::Copy(uint32_t newest) const {
   return out;
 }
 
-void BoxFileReader::Follow(RingPlace& place, const std::function<void(const Op&)>& use) const {
+void BoxFileReader::Follow(RingPlace& place, const std::function<void(const Op&)>& use, uint64_t most_bytes) const {
   const BlackBox head = ReadBoxHeader(Read(0, sizeof(Header)));
   if (head.trouble != BoxTrouble::none) return;
   const uint64_t end = head.header.ring_head, count = head.header.ring.count;
@@ -247,8 +272,9 @@ void BoxFileReader::Follow(RingPlace& place, const std::function<void(const Op&)
     place.lapped += end - place.next - count;
     place.next = end - count;
   }
-  constexpr uint64_t kAtOnce = 4096, kMostPerLook = uint64_t{1} << 18;
-  const uint64_t stop = std::min(end, place.next + kMostPerLook);  // the rest is read next time
+  constexpr uint64_t kAtOnce = 4096;
+  const uint64_t stop =
+      std::min(end, place.next + std::min(most_bytes, kMostRingBytes) / sizeof(Record));  // the rest is read next time
   while (place.next < stop) {
     const uint64_t at = place.next % count;
     const uint64_t run = std::min({stop - place.next, count - at, kAtOnce});

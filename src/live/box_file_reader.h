@@ -15,6 +15,8 @@ namespace tacet {
 class BoxFileReader {
  public:
   static Result<BoxFileReader> Open(const std::string& path);
+  // Below an open folder. What it is and whose is asked of the open file, never of the name.
+  static Result<BoxFileReader> OpenAt(int folder, const std::string& file);
   BoxFileReader(BoxFileReader&& other) noexcept;
   BoxFileReader& operator=(BoxFileReader&& other) noexcept;
   BoxFileReader(const BoxFileReader&) = delete;
@@ -34,7 +36,14 @@ class BoxFileReader {
     uint64_t torn = 0;                 // never became whole
   };
   // Calls use(op) for every record published since the last time, each once.
-  void Follow(RingPlace& place, const std::function<void(const box::Op&)>& use) const;
+  void Follow(RingPlace& place, const std::function<void(const box::Op&)>& use,
+              uint64_t most_bytes = kMostRingBytes) const;
+  static constexpr uint64_t kMostRingBytes = uint64_t{48} << 20;  // a look; the rest is read the next time
+
+  // What a look has to read of the tables; 0 where the header tells no box. `sparse` becomes true for a file in memory
+  // (tmpfs) whose pages were never written: the plugin reserves all of them, so such a box is made up.
+  uint64_t TableBytes(bool* sparse) const;
+  int64_t uid() const { return uid_; }  // the file's owner when it was opened
 
   bool IsStillAt(int folder, const std::string& path) const;  // false when another file has taken the name
 
@@ -44,6 +53,7 @@ class BoxFileReader {
 
   int fd_ = -1;
   uint64_t device_ = 0, inode_ = 0;
+  int64_t uid_ = -1;
 };
 
 // The start of the header as ParseBlackBox judges it: trouble, or a header that can be trusted.

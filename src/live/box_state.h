@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "model/in_flight.h"
@@ -68,6 +69,7 @@ struct BoxState {
   std::string name;             // path below the box folder: "job/host-pid.box"
   std::string trouble, reason;  // code and sentence, when the box cannot be read; the rest is empty then
   std::string job, host, program;
+  int64_t uid = -1;  // owner of the file, as the kernel tells; -1 unknown
   int32_t rank = -1, world_size = -1, local_rank = -1;
   int64_t pid = -1;
   int32_t device = -1;
@@ -89,6 +91,15 @@ struct BoxState {
   // Still part of a running job: neither gone nor orderly ended.
   bool IsLive() const { return trouble.empty() && !ended && !tacet::HasEnded(sight); }
 };
+
+// A job is known by its name and its owner: two users may call theirs alike, and one of them on purpose.
+struct JobKey {
+  int64_t uid = -1;
+  std::string name;
+  friend bool operator<(const JobKey& a, const JobKey& b) { return std::tie(a.name, a.uid) < std::tie(b.name, b.uid); }
+  friend bool operator==(const JobKey& a, const JobKey& b) { return a.uid == b.uid && a.name == b.name; }
+};
+inline JobKey JobOf(const BoxState& box) { return {box.uid, box.job}; }
 
 // A node at one moment.
 struct HostState {

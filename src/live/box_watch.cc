@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/box_watch.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,30 +9,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
 
 namespace tacet {
 namespace {
 
-constexpr int kFoldersDeep = 2;  // root/job/host-pid.box, and boxes right below the root
-constexpr size_t kMostEntries = 65536;
-
-// Names below `folder` that end in .box; folders and links that lead elsewhere are not followed.
-void FindBoxes(const std::string& folder, const std::string& prefix, int depth, std::vector<std::string>& out) {
-  DIR* open = ::opendir(folder.c_str());
-  if (open == nullptr) return;
-  while (const dirent* entry = ::readdir(open)) {
-    const std::string name = entry->d_name;
-    if (name.empty() || name[0] == '.' || out.size() >= kMostEntries) continue;
-    if (name.ends_with(".box")) {
-      out.push_back(prefix + name);
-      continue;
-    }
-    struct stat seen {};
-    if (depth > 1 && ::fstatat(::dirfd(open), entry->d_name, &seen, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(seen.st_mode))
-      FindBoxes(folder + "/" + name, prefix + name + "/", depth - 1, out);
-  }
-  ::closedir(open);
+int64_t NowNs() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 template <size_t n>
@@ -45,36 +31,27 @@ std::string TextIn(const char (&text)[n]) {
 // its next beat, if there is one; the monotonic clock goes on, and all processes of a host share it.
 int64_t WallOfBox(const box::Header& header, int64_t wall_ns) {
   const box::ClockPair& pair = header.latest[header.clock_updates % 2];
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const int64_t now_ns = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  const int64_t now_ns = NowNs();
   const bool sane =
       pair.monotonic_ns > 0 && pair.monotonic_ns <= now_ns && pair.wall_ns > 0 && pair.wall_ns < INT64_MAX / 2;
   return sane ? pair.wall_ns + (now_ns - pair.monotonic_ns) : wall_ns;
 }
 
-// A node that has seen many jobs crash may hold more boxes than are watched; the newest matter.
-size_t KeepNewest(const std::string& root, size_t most, std::vector<std::string>& names) {
-  if (names.size() <= most) return 0;
-  std::vector<std::pair<int64_t, std::string>> by_age;
-  for (std::string& name : names) {
-    struct stat seen {};
-    const bool known = ::lstat((root + "/" + name).c_str(), &seen) == 0;
-    by_age.emplace_back(known ? -(int64_t{seen.st_ctim.tv_sec} * 1'000'000'000 + seen.st_ctim.tv_nsec) : 0,
-                        std::move(name));
-  }
-  std::sort(by_age.begin(), by_age.end());
-  names.clear();
-  for (size_t i = 0; i < most; ++i) names.push_back(std::move(by_age[i].second));
-  return by_age.size() - most;
+BoxState InTrouble(std::string code, std::string reason) {
+  BoxState state;
+  state.trouble = std::move(code);
+  state.reason = std::move(reason);
+  return state;
 }
 
 }  // namespace
 
 struct BoxWatch::Watched {
-  explicit Watched(BoxFileReader opened) : reader(std::move(opened)) {}
-  BoxFileReader reader;
+  std::unique_ptr<BoxFileReader> reader;  // null: it cannot be opened
+  std::string error;
+  int64_t uid = -1, changed_ns = 0;
   BoxFileReader::RingPlace place;
+  bool owner_checked = false;    // its process was seen to be its owner's
   bool beats_elsewhere = false;  // it beats though /proc does not know it: another pid namespace
   uint64_t heartbeats = 0;
   bool was_gone = false;
@@ -83,24 +60,51 @@ struct BoxWatch::Watched {
 BoxWatch::BoxWatch(BoxWatchOptions options) : options_(std::move(options)), processes_(options_.proc) {}
 BoxWatch::~BoxWatch() = default;
 
+// Whoever fills the folder with names makes the search slow, so it is made the more seldom the longer it takes.
 void BoxWatch::Find() {
-  struct stat seen {};
-  root_exists_ = ::stat(options_.root.c_str(), &seen) == 0 && S_ISDIR(seen.st_mode);
-  std::vector<std::string> names;
-  root_error_ = root_exists_ && ::access(options_.root.c_str(), R_OK | X_OK) != 0 ? errno : 0;
-  if (root_exists_) FindBoxes(options_.root, "", kFoldersDeep, names);
-  left_out_ = KeepNewest(options_.root, options_.most_boxes, names);
-  std::sort(names.begin(), names.end());
-  std::erase_if(boxes_, [&](const auto& entry) {
-    return !std::binary_search(names.begin(), names.end(), entry.first) ||
-           (entry.second && !entry.second->reader.IsStillAt(AT_FDCWD, options_.root + "/" + entry.first));
-  });
-  for (const std::string& name : names) {
-    auto found = boxes_.find(name);
-    if (found == boxes_.end()) found = boxes_.emplace(name, nullptr).first;
-    if (found->second) continue;  // a box that could not be opened is tried again every time
-    if (auto reader = BoxFileReader::Open(options_.root + "/" + name))
-      found->second = std::make_unique<Watched>(std::move(*reader));
+  constexpr int64_t kRestFor = 10;
+  const int64_t began = NowNs();
+  if (began < find_again_ns_) return;
+  listing_ = ListBoxes(options_.root, {.most_boxes = options_.most_boxes});
+  std::vector<FoundBox> found = std::move(listing_.boxes);
+  listing_.boxes = {};
+  // When files run out, what is missing in the list may still be there.
+  if (listing_.whole)
+    std::erase_if(boxes_, [&](const auto& entry) {
+      const auto at = std::lower_bound(found.begin(), found.end(), entry.first,
+                                       [](const FoundBox& a, const std::string& name) { return a.name < name; });
+      return at == found.end() || at->name != entry.first;
+    });
+  for (const FoundBox& box : found) Open(box);
+  const int64_t took = NowNs() - began;
+  find_again_ns_ = took > 20'000'000 ? NowNs() + kRestFor * took : 0;
+}
+
+void BoxWatch::Open(const FoundBox& found) {
+  auto& watched = boxes_[found.name];
+  std::string file;
+  const int root = OpenBoxRoot(options_.root);
+  const int folder = root < 0 ? -1 : OpenFolderOfBox(root, found.name, &file);
+  const int error = errno;
+  if (root >= 0) ::close(root);
+  const bool out_of_files = folder < 0 && (error == EMFILE || error == ENFILE);
+  const bool known = watched && watched->reader;
+  if (known && (out_of_files || (folder >= 0 && watched->reader->IsStillAt(folder, file)))) {
+    if (folder >= 0) ::close(folder);
+    return;
+  }
+  watched = std::make_unique<Watched>();
+  watched->uid = found.uid;
+  watched->changed_ns = found.changed_ns;
+  watched->error = std::string("cannot open: ") + ::strerror(error);
+  if (folder < 0) return;  // tried again every time
+  auto reader = BoxFileReader::OpenAt(folder, file);
+  ::close(folder);
+  if (reader) {
+    watched->uid = reader->uid();
+    watched->reader = std::make_unique<BoxFileReader>(std::move(*reader));
+  } else {
+    watched->error = reader.error().message + (reader.error().hint.empty() ? "" : "; " + reader.error().hint);
   }
 }
 
@@ -108,42 +112,64 @@ HostState BoxWatch::Look(int64_t wall_ns, const std::function<void(const Finishe
   Find();
   HostState state;
   state.wall_ns = wall_ns;
-  for (auto& [name, watched] : boxes_) {
-    BoxState box;
-    if (watched) {
-      box = LookAt(name, *watched, wall_ns, finished);
-    } else {
-      auto reader = BoxFileReader::Open(options_.root + "/" + name);
-      box.trouble = "unreadable";
-      box.reason = "cannot be opened";
-      if (!reader)
-        box.reason = reader.error().message + (reader.error().hint.empty() ? "" : "; " + reader.error().hint);
-    }
-    box.name = name;
+  std::vector<std::pair<const std::string*, Watched*>> newest_first;
+  for (const auto& [name, watched] : boxes_) newest_first.emplace_back(&name, watched.get());
+  std::stable_sort(newest_first.begin(), newest_first.end(),
+                   [](const auto& a, const auto& b) { return a.second->changed_ns > b.second->changed_ns; });
+  std::map<int64_t, uint64_t> bytes_left;  // by user
+  for (const auto& [name, watched] : newest_first) {
+    uint64_t& left = bytes_left.try_emplace(watched->uid, options_.most_bytes_of_user).first->second;
+    BoxState box =
+        watched->reader ? LookAt(*name, *watched, wall_ns, &left, finished) : InTrouble("unreadable", watched->error);
+    box.name = *name;
+    box.uid = watched->uid;
     state.boxes.push_back(std::move(box));
   }
+  std::sort(state.boxes.begin(), state.boxes.end(),
+            [](const BoxState& a, const BoxState& b) { return a.name < b.name; });
   return state;
 }
 
-BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wall_ns,
+BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wall_ns, uint64_t* bytes_left,
                           const std::function<void(const FinishedOperation&)>& finished) {
-  const std::string copy = watched.reader.Copy(0);
+  bool sparse = false;
+  const uint64_t cost = watched.reader->TableBytes(&sparse);
+  if (sparse) return InTrouble("bad-layout", "its pages were never reserved, so no plugin made it");
+  if (cost > *bytes_left)
+    return InTrouble("over-quota", "the newer boxes of uid " + std::to_string(watched.uid) + " use up the " +
+                                       std::to_string(options_.most_bytes_of_user >> 20) +
+                                       " MiB that a look reads for one user");
+  *bytes_left -= cost;
+  const std::string copy = watched.reader->Copy(0);
   const BlackBox box = ParseBlackBox(copy);
   const box::Header& header = box.header;
   const bool same_boot = !processes_.boot_id().empty() && TextIn(header.boot_id) == processes_.boot_id();
   BoxState state = DescribeBox(copy, box, same_boot ? WallOfBox(header, wall_ns) : wall_ns, options_.most_operations);
   state.name = name;
+  state.uid = watched.uid;
   if (!state.trouble.empty()) return state;
   state.same_boot = same_boot;
-  state.sight =
-      processes_.Look({header.pid, header.process_start_jiffies, TextIn(header.boot_id), header.pid_namespace});
+  const ProcessName process{header.pid, header.process_start_jiffies, TextIn(header.boot_id), header.pid_namespace};
+  state.sight = processes_.Look(process);
+  // Somebody else's file about this process: nothing in it counts.
+  if (!watched.owner_checked && !processes_.MayBeOf(process, watched.uid))
+    return InTrouble("foreign-process", "it belongs to uid " + std::to_string(watched.uid) + ", process " +
+                                            std::to_string(header.pid) + " that it speaks of does not");
+  watched.owner_checked |= state.sight != ProcessSight::unknown;
   // In a container the pid is one of its own namespace, which /proc of the host does not know by that number.
   const bool gone = state.sight == ProcessSight::gone;
   if (gone && watched.was_gone && header.heartbeats > watched.heartbeats) watched.beats_elsewhere = true;
   watched.heartbeats = header.heartbeats;
   watched.was_gone = gone;
   if (watched.beats_elsewhere && state.sight == ProcessSight::gone) state.sight = ProcessSight::unknown;
-  watched.reader.Follow(watched.place, [&](const box::Op& op) { finished(DescribeFinished(box, state, op)); });
+  // A box without communicators is a moment old; what has ended since is told with its communicator the next time.
+  if (!box.comms.empty()) {
+    const uint64_t before = watched.place.next;
+    watched.reader->Follow(
+        watched.place, [&](const box::Op& op) { finished(DescribeFinished(box, state, op)); }, *bytes_left);
+    const uint64_t records = watched.place.next - std::min(before, watched.place.next);
+    *bytes_left -= std::min(*bytes_left, records * sizeof(box::Record));
+  }
   state.lapped = watched.place.lapped;
   state.torn = watched.place.torn;
   return state;
@@ -151,38 +177,39 @@ BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wal
 
 std::string BoxWatch::CopyBox(const std::string& name, uint32_t newest) const {
   const auto found = boxes_.find(name);
-  return found == boxes_.end() || !found->second ? "" : found->second->reader.Copy(newest);
+  return found == boxes_.end() || !found->second->reader ? "" : found->second->reader->Copy(newest);
 }
 
-// The folder of a box, never through a link: its owner may be anybody, and the agent may be root.
-int BoxWatch::OpenFolderOf(const std::string& name, std::string* file) const {
-  const size_t slash = name.rfind('/');
-  *file = name.substr(slash == std::string::npos ? 0 : slash + 1);
-  const int root = ::open(options_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (root < 0 || slash == std::string::npos) return root;
-  const int folder = ::openat(root, name.substr(0, slash).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  ::close(root);
-  return folder;
+int64_t BoxWatch::OwnerOf(const std::string& name) const {
+  const auto found = boxes_.find(name);
+  return found == boxes_.end() ? -1 : found->second->uid;
 }
 
 bool BoxWatch::Remove(const std::string& name) {
   const auto found = boxes_.find(name);
-  if (found == boxes_.end() || !found->second) return false;
+  if (found == boxes_.end() || !found->second->reader) return false;
+  const int root = OpenBoxRoot(options_.root);
   std::string file;
-  const int folder = OpenFolderOf(name, &file);
-  if (folder < 0) return false;
-  const bool removed = found->second->reader.IsStillAt(folder, file) && ::unlinkat(folder, file.c_str(), 0) == 0;
-  ::close(folder);
-  if (!removed) return false;
-  boxes_.erase(found);
-  const size_t slash = name.rfind('/');
-  if (slash != std::string::npos) ::rmdir((options_.root + "/" + name.substr(0, slash)).c_str());  // only when empty
-  return true;
+  const int folder = root < 0 ? -1 : OpenFolderOfBox(root, name, &file);
+  const bool removed =
+      folder >= 0 && found->second->reader->IsStillAt(folder, file) && ::unlinkat(folder, file.c_str(), 0) == 0;
+  if (folder >= 0) ::close(folder);
+  if (removed) {
+    boxes_.erase(found);
+    const size_t slash = name.rfind('/');  // the folder too, when it is empty
+    const int above = slash == std::string::npos ? -1 : OpenFolderOfBox(root, name.substr(0, slash), &file);
+    if (above >= 0) ::unlinkat(above, file.c_str(), AT_REMOVEDIR);
+    if (above >= 0) ::close(above);
+  }
+  if (root >= 0) ::close(root);
+  return removed;
 }
 
 void BoxWatch::MarkEvidence(const std::string& name) const {
+  const int root = OpenBoxRoot(options_.root);
   std::string file;
-  const int folder = OpenFolderOf(name, &file);
+  const int folder = root < 0 ? -1 : OpenFolderOfBox(root, name, &file);
+  if (root >= 0) ::close(root);
   if (folder < 0) return;
   const int mark =
       ::openat(folder, (file + ".keep").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -191,8 +218,14 @@ void BoxWatch::MarkEvidence(const std::string& name) const {
 }
 
 bool BoxWatch::IsEvidence(const std::string& name) const {
+  const int root = OpenBoxRoot(options_.root);
+  std::string file;
+  const int folder = root < 0 ? -1 : OpenFolderOfBox(root, name, &file);
+  if (root >= 0) ::close(root);
   struct stat seen {};
-  return ::lstat((options_.root + "/" + name + ".keep").c_str(), &seen) == 0;
+  const bool marked = folder >= 0 && ::fstatat(folder, (file + ".keep").c_str(), &seen, AT_SYMLINK_NOFOLLOW) == 0;
+  if (folder >= 0) ::close(folder);
+  return marked;
 }
 
 }  // namespace tacet

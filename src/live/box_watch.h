@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "live/box_file_reader.h"
+#include "live/box_finder.h"
 #include "live/box_state.h"
 #include "live/process_sight.h"
 
@@ -32,8 +34,10 @@ struct FinishedOperation {
 struct BoxWatchOptions {
   std::string root = "/dev/shm/tacet";
   std::string proc = "/proc";
-  size_t most_boxes = 1024;      // more are counted and left out
+  size_t most_boxes = 1024;      // more are counted and left out; users take turns
   size_t most_operations = 256;  // in flight, told a box
+  // What a look reads of the boxes of one user; what is beyond is told and left out, oldest first.
+  uint64_t most_bytes_of_user = uint64_t{128} << 20;
 };
 
 // Finds the black boxes below a folder and follows them. One thread uses it.
@@ -44,13 +48,13 @@ class BoxWatch {
 
   // Looks for new and vanished boxes, then at each. Calls `finished` for every operation that ended since.
   HostState Look(int64_t wall_ns, const std::function<void(const FinishedOperation&)>& finished);
-  bool root_exists() const { return root_exists_; }
-  int root_error() const { return root_error_; }  // why it cannot be read, 0 where it can
-  size_t left_out() const { return left_out_; }   // boxes beyond the limit
+  // What was found when it last looked for boxes; the boxes themselves are in the state.
+  const BoxListing& listing() const { return listing_; }
 
   // A valid small copy of one box; empty when no such box is watched. May be called from another thread if the caller
   // holds off Look meanwhile.
   std::string CopyBox(const std::string& name, uint32_t newest) const;
+  int64_t OwnerOf(const std::string& name) const;  // -1: no such box is watched
   // Removes a box's file, if it is still the one that was watched.
   bool Remove(const std::string& name);
   // Marks a box as evidence, for this agent and later ones: a file "NAME.keep" beside it.
@@ -60,16 +64,15 @@ class BoxWatch {
  private:
   struct Watched;
   void Find();
-  int OpenFolderOf(const std::string& name, std::string* file) const;
-  BoxState LookAt(const std::string& name, Watched& watched, int64_t wall_ns,
+  void Open(const FoundBox& found);
+  BoxState LookAt(const std::string& name, Watched& watched, int64_t wall_ns, uint64_t* bytes_left,
                   const std::function<void(const FinishedOperation&)>& finished);
 
   BoxWatchOptions options_;
   ProcessLooker processes_;
   std::map<std::string, std::unique_ptr<Watched>> boxes_;  // by name
-  bool root_exists_ = false;
-  int root_error_ = 0;
-  size_t left_out_ = 0;
+  BoxListing listing_;
+  int64_t find_again_ns_ = 0;
 };
 
 // What of a parsed copy makes up the state; the sight of the process is added by the watch.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "base/utf8.h"
 
@@ -49,6 +50,12 @@ bool MayWorkLater(int status, int code) {
   };
   if (code != 0) return std::find(std::begin(kLater), std::end(kLater), code) != std::end(kLater);
   return status == 401 || status == 403 || status == 404 || status == 408 || status == 429 || status >= 500;
+}
+
+// Who may come in, and tables that are to be made: no batch is at fault.
+bool IsAboutUs(int code) {
+  static constexpr int kAboutUs[] = {60, 81, 192, 193, 194, 195, 497, 516};
+  return std::find(std::begin(kAboutUs), std::end(kAboutUs), code) != std::end(kAboutUs);
 }
 
 std::string_view FirstLine(std::string_view text) { return text.substr(0, text.find('\n')); }
@@ -108,8 +115,9 @@ ClickHouseAnswer ClickHouseClient::Query(const std::string& statement, const std
   if (reply->status == 200) return {ClickHouseOutcome::done, std::move(reply->body)};
   std::string said = SaidBy(reply->body);
   if (said.empty()) said = "HTTP status " + std::to_string(reply->status);
-  return {MayWorkLater(reply->status, CodeIn(reply->body)) ? ClickHouseOutcome::later : ClickHouseOutcome::refused,
-          std::move(said)};
+  const int code = CodeIn(reply->body);
+  const bool later = MayWorkLater(reply->status, code);
+  return {later ? ClickHouseOutcome::later : ClickHouseOutcome::refused, std::move(said), later && !IsAboutUs(code)};
 }
 
 ClickHouseAnswer ClickHouseClient::Prepare() {

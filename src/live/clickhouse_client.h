@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "http/http_client.h"
 #include "live/clickhouse_schema.h"
-#include "live/http_client.h"
 
 namespace tacet {
 
@@ -28,6 +28,8 @@ enum class ClickHouseOutcome {
 struct ClickHouseAnswer {
   ClickHouseOutcome outcome = ClickHouseOutcome::done;
   std::string text;  // the answer, or what is wrong
+  // It was asked for later, by a server that let us in: that may be for what was sent, and then it never is.
+  bool may_be_for_ever = false;
 };
 
 // One server, one table. Used by one thread at a time; every call ends within the limits.

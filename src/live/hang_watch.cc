@@ -27,13 +27,17 @@ std::vector<HangSuspicion> HangWatch::Look(const std::vector<const BoxState*>& b
   std::map<GroupKey, std::vector<Member>> groups;
   for (const BoxState* box : boxes) {
     uint64_t finished = 0;
+    std::map<uint64_t, const OperationState*> oldest_of;  // by communicator
+    for (const OperationState& op : box->operations) {
+      if (!op.tells_end) continue;
+      const OperationState*& oldest = oldest_of[op.comm];
+      if (oldest == nullptr || op.age_ns > oldest->age_ns) oldest = &op;
+    }
     for (const CommState& comm : box->comms) {
       finished += comm.finished;
       if (!TakesPart(*box, comm)) continue;
-      const OperationState* oldest = nullptr;
-      for (const OperationState& op : box->operations)
-        if (op.comm == comm.id && op.tells_end && (oldest == nullptr || op.age_ns > oldest->age_ns)) oldest = &op;
-      groups[{box->job, comm.id}].push_back({box, &comm, oldest});
+      const auto oldest = oldest_of.find(comm.id);
+      groups[{JobOf(*box), comm.id}].push_back({box, &comm, oldest == oldest_of.end() ? nullptr : oldest->second});
     }
     const auto [found, fresh] = boxes_.try_emplace(NameOf(*box));
     BoxMemory& memory = found->second;
@@ -120,7 +124,8 @@ void HangWatch::Judge(const GroupKey& key, const std::vector<Member>& members, i
   suspicion.still_ns = std::min(now_ns - memory.moved_ns, longest);
   suspicion.limit_ns = LimitFor(members, memory, !suspicion.lost_ranks.empty());
   if (suspicion.still_ns < suspicion.limit_ns) return;
-  suspicion.job = key.first;
+  suspicion.job = key.first.name;
+  suspicion.uid = key.first.uid;
   suspicion.comm = key.second;
   suspicion.kind = oldest->oldest->kind;
   suspicion.seq = oldest->oldest->seq;

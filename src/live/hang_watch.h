@@ -15,6 +15,7 @@ namespace tacet {
 // A group of one job in which operations are in flight and nothing has moved for longer than is normal.
 struct HangSuspicion {
   std::string job;
+  int64_t uid = -1;  // whose job
   uint64_t comm = 0;
   std::string group;              // the communicator's name, may be empty
   OpKind kind = OpKind::unknown;  // of the oldest operation in flight
@@ -66,7 +67,7 @@ class HangWatch {
     const CommState* comm;
     const OperationState* oldest;  // in flight and telling its end, or null
   };
-  using GroupKey = std::pair<std::string, uint64_t>;
+  using GroupKey = std::pair<JobKey, uint64_t>;
 
   void Remember(const GroupKey& key, const std::vector<Member>& members, int64_t now_ns);
   int64_t LimitFor(const std::vector<Member>& members, const GroupMemory& memory, bool lost) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 
 #include "base/clock.h"
 
@@ -89,7 +90,12 @@ void HistorySink::Tell(const ClickHouseAnswer& answer) {
 
 void HistorySink::Settle(const ClickHouseAnswer& answer, Batch& batch) {
   Tell(answer);
-  if (answer.outcome == ClickHouseOutcome::later) return;
+  if (answer.outcome == ClickHouseOutcome::later) {
+    if (!answer.may_be_for_ever || ++refusals_ < options_.most_refusals) return;
+    options_.say("history at " + Show(options_.address) + ": a batch of " + std::to_string(batch.count) +
+                 " operations was refused " + std::to_string(refusals_) + " times and is dropped; the next is tried");
+  }
+  refusals_ = 0;
   const std::lock_guard lock(lock_);
   (answer.outcome == ClickHouseOutcome::done ? counts_.stored : counts_.refused) += batch.count;
   counts_.queued -= batch.count;

@@ -22,6 +22,9 @@ struct HistoryOptions {
   int64_t gather_ms = 1000;       // a batch that is not full goes after so long
   int64_t first_retry_ms = 1000;  // doubled up to most_retry_ms
   int64_t most_retry_ms = 60000;
+  // Refusals in a row by a server that answers and may take it later: then this batch is given up, so that one that is
+  // never taken does not hold up all that come after it.
+  int most_refusals = 5;
   HttpLimits limits{2000, 10000, 1 << 20};
   std::function<void(const std::string&)> say = [](const std::string&) {};  // on every change between well and not
 };
@@ -61,7 +64,8 @@ class HistorySink {
   std::deque<Batch> batches_;
   Counts counts_;
   int64_t stop_before_ns_ = 0;  // 0: goes on
-  int64_t retry_ms_ = 0;        // the sending thread's own, as is the next
+  int refusals_ = 0;            // of the present batch; the sending thread's own, as are the next two
+  int64_t retry_ms_ = 0;
   std::string told_ = "nothing yet";
   std::thread thread_;
 };

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include "live/operation_metrics.h"
 
@@ -33,7 +33,9 @@ void NormalDurations::Add(const FinishedOperation& finished) {
   const Key key(finished.box->name, finished.comm->id, finished.kind, SizeClassOf(finished.bytes));
   auto found = histories_.find(key);
   if (found == histories_.end()) {
-    if (histories_.size() >= kMostHistories) return;
+    size_t& count = counts_[finished.box->uid];
+    if (histories_.size() >= kMostHistories || count >= kMostOfUser) return;
+    ++count;
     found = histories_.emplace(key, DurationHistory()).first;
   }
   found->second.Add(finished.in_flight_ns);
@@ -45,9 +47,11 @@ int64_t NormalDurations::NormalNs(const std::string& box, const OperationState& 
 }
 
 void NormalDurations::ForgetBoxesNotIn(const HostState& state) {
-  std::set<std::string> names;
-  for (const BoxState& box : state.boxes) names.insert(box.name);
-  std::erase_if(histories_, [&](const auto& entry) { return !names.contains(std::get<0>(entry.first)); });
+  std::map<std::string, int64_t> owners;
+  for (const BoxState& box : state.boxes) owners.emplace(box.name, box.uid);
+  std::erase_if(histories_, [&](const auto& entry) { return !owners.contains(std::get<0>(entry.first)); });
+  counts_.clear();
+  for (const auto& [key, history] : histories_) ++counts_[owners[std::get<0>(key)]];
 }
 
 }  // namespace tacet

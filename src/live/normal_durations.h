@@ -34,9 +34,10 @@ class NormalDurations {
   void ForgetBoxesNotIn(const HostState& state);
 
  private:
-  static constexpr size_t kMostHistories = 65536;
+  static constexpr size_t kMostHistories = 65536, kMostOfUser = 8192;
   using Key = std::tuple<std::string, uint64_t, OpKind, int>;
   std::map<Key, DurationHistory> histories_;
+  std::map<int64_t, size_t> counts_;  // histories, by user
 };
 
 }  // namespace tacet

@@ -29,16 +29,29 @@ std::string GroupNameOf(const CommState& comm) {
   return comm.size > 0 ? "size " + std::to_string(comm.size) : "unnamed";
 }
 
+std::string UidLabelOf(int64_t uid) { return uid < 0 ? "" : std::to_string(uid); }
+
 std::string RankLabelOf(int32_t rank, int64_t pid) {
   return rank >= 0 ? std::to_string(rank) : "pid" + std::to_string(pid);
 }
 
-const std::string& OperationMetrics::GroupLabel(const std::string& job, const FinishedOperation& finished) {
+const std::string& OperationMetrics::GroupLabel(const JobKey& job, const FinishedOperation& finished) {
   const std::pair key(job, finished.comm == nullptr ? "unknown" : GroupNameOf(*finished.comm));
   const auto found = groups_.find(key);
   if (found != groups_.end()) return found->second;
-  if (groups_.size() >= most_groups_) return kOther;
-  return groups_.emplace(key, key.second).first->second;
+  if (counts_[job.uid].groups >= most_groups_) return kOther;
+  ++counts_[job.uid].groups;
+  return groups_.insert(key).first->second;
+}
+
+// The value of a key; of another one when its user has too many already.
+template <typename Map>
+typename Map::mapped_type& OperationMetrics::Place(Map& map, typename Map::key_type key,
+                                                   typename Map::key_type otherwise, size_t* count) {
+  if (const auto found = map.find(key); found != map.end()) return found->second;
+  if (*count >= most_series_) return map[std::move(otherwise)];
+  ++*count;
+  return map[std::move(key)];
 }
 
 void OperationMetrics::Add(const FinishedOperation& finished) {
@@ -46,7 +59,11 @@ void OperationMetrics::Add(const FinishedOperation& finished) {
   const BoxState& box = *finished.box;
   const double seconds = static_cast<double>(finished.duration_ns) / 1e9;
   const double bytes = finished.bytes > 0 ? static_cast<double>(finished.bytes) : 0;
-  Series& series = series_[{box.job, GroupLabel(box.job, finished), finished.kind, SizeClassOf(finished.bytes)}];
+  const JobKey job = JobOf(box), rest{box.uid, kOther};
+  const int size_class = SizeClassOf(finished.bytes);
+  Counts& counts = counts_[box.uid];
+  Series& series = Place(series_, {job, GroupLabel(job, finished), finished.kind, size_class},
+                         {rest, kOther, finished.kind, size_class}, &counts.series);
   ++series.count;
   series.duration_sum += seconds;
   series.bytes += bytes;
@@ -55,21 +72,26 @@ void OperationMetrics::Add(const FinishedOperation& finished) {
     Count(series.bandwidth, kBandwidthBounds, finished.bus_bytes_per_second);
     series.bandwidth_sum += finished.bus_bytes_per_second;
   }
-  RankSeries& rank = ranks_[{box.job, box.rank, box.rank < 0 ? box.pid : 0, finished.kind}];
+  RankSeries& rank = Place(ranks_, {job, box.rank, box.rank < 0 ? box.pid : 0, finished.kind},
+                           {rest, -1, 0, finished.kind}, &counts.ranks);
   ++rank.count;
   rank.seconds += seconds;
   rank.bytes += bytes;
 }
 
 void OperationMetrics::ForgetJobsNotIn(const HostState& state) {
-  std::set<std::string> jobs;
-  for (const BoxState& box : state.boxes) jobs.insert(box.job);
-  std::erase_if(groups_, [&](const auto& entry) { return !jobs.contains(entry.first.first); });
+  std::set<JobKey> jobs;
+  for (const BoxState& box : state.boxes) jobs.insert(JobOf(box)), jobs.insert({box.uid, kOther});
+  std::erase_if(groups_, [&](const auto& entry) { return !jobs.contains(entry.first); });
   std::erase_if(series_, [&](const auto& entry) { return !jobs.contains(std::get<0>(entry.first)); });
   std::erase_if(ranks_, [&](const auto& entry) { return !jobs.contains(std::get<0>(entry.first)); });
+  counts_.clear();
+  for (const auto& [job, name] : groups_) ++counts_[job.uid].groups;
+  for (const auto& [key, series] : series_) ++counts_[std::get<0>(key).uid].series;
+  for (const auto& [key, series] : ranks_) ++counts_[std::get<0>(key).uid].ranks;
 }
 
-void OperationMetrics::AppendTo(std::vector<MetricFamily>& families) const {
+void OperationMetrics::AppendTo(std::vector<MetricFamily>& families, const Viewer& viewer) const {
   MetricFamily duration{"tacet_operation_duration_seconds",
                         MetricType::histogram,
                         "Time of finished operations on the GPU, or as the host saw it",
@@ -83,7 +105,9 @@ void OperationMetrics::AppendTo(std::vector<MetricFamily>& families) const {
   MetricFamily bytes{"tacet_operation_bytes_total", MetricType::counter, "Bytes of finished operations", {}, {}};
   for (const auto& [key, series] : series_) {
     const auto& [job, group, kind, size_class] = key;
-    const MetricLabels labels = {{"job_id", job},
+    if (!viewer.Sees(job.uid)) continue;
+    const MetricLabels labels = {{"job_id", job.name},
+                                 {"uid", UidLabelOf(job.uid)},
                                  {"group", group},
                                  {"operation", std::string(Name(kind))},
                                  {"size", std::string(SizeClassName(size_class))}};
@@ -102,8 +126,11 @@ void OperationMetrics::AppendTo(std::vector<MetricFamily>& families) const {
       "tacet_rank_operation_bytes_total", MetricType::counter, "Bytes of finished operations, by rank", {}, {}};
   for (const auto& [key, series] : ranks_) {
     const auto& [job, rank, pid, kind] = key;
-    const MetricLabels labels = {
-        {"job_id", job}, {"rank", RankLabelOf(rank, pid)}, {"operation", std::string(Name(kind))}};
+    if (!viewer.Sees(job.uid)) continue;
+    const MetricLabels labels = {{"job_id", job.name},
+                                 {"uid", UidLabelOf(job.uid)},
+                                 {"rank", RankLabelOf(rank, pid)},
+                                 {"operation", std::string(Name(kind))}};
     count.samples.push_back({labels, static_cast<double>(series.count)});
     seconds.samples.push_back({labels, series.seconds});
     moved.samples.push_back({labels, series.bytes});

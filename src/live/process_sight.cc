@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <fstream>
@@ -66,17 +67,42 @@ int64_t ParseInnerPid(std::string_view status) {
   return pid;
 }
 
+std::array<int64_t, 4> ParseProcUids(std::string_view status) {
+  std::array<int64_t, 4> uids = {-1, -1, -1, -1};
+  const size_t at = status.find("\nUid:");
+  if (at == std::string_view::npos) return uids;
+  std::string_view line = status.substr(at + 5);
+  line = line.substr(0, line.find('\n'));
+  for (int64_t& uid : uids) {
+    const size_t begin = line.find_first_of("0123456789");
+    if (begin == std::string_view::npos) break;
+    line.remove_prefix(begin);
+    const auto end = std::from_chars(line.data(), line.data() + line.size(), uid).ptr;
+    line.remove_prefix(static_cast<size_t>(end - line.data()));
+  }
+  return uids;
+}
+
 ProcessSight ProcessLooker::Look(const ProcessName& name) {
-  if (name.pid <= 0 || name.boot_id.empty() || name.boot_id != boot_id_) return ProcessSight::unknown;
-  // A pod's pid is another process' here, or nobody's: it tells nothing.
-  if (pid_namespace_ != 0 && name.pid_namespace != pid_namespace_) return LookInside(name);
-  return LookAt(name.pid, name.start_jiffies);
+  const int64_t pid = PidHere(name);
+  return pid == 0 ? ProcessSight::unknown : LookAt(pid, name.start_jiffies);
+}
+
+bool ProcessLooker::MayBeOf(const ProcessName& name, int64_t uid) {
+  const int64_t pid = PidHere(name);
+  if (pid == 0 || HasEnded(LookAt(pid, name.start_jiffies))) return true;
+  const auto uids = ParseProcUids(ReadSmall(proc_ + "/" + std::to_string(pid) + "/status"));
+  return uids[0] < 0 || std::find(uids.begin(), uids.end(), uid) != uids.end() ||
+         HasEnded(LookAt(pid, name.start_jiffies));  // the pid may have gone to another in between
 }
 
 // Only what was once found can be missed. It is looked for a few times: a box may be seen before its process is listed,
 // but an agent that cannot see into pods at all must not search for ever.
-ProcessSight ProcessLooker::LookInside(const ProcessName& name) {
-  if (name.pid_namespace == 0 || name.start_jiffies == 0) return ProcessSight::unknown;
+int64_t ProcessLooker::PidHere(const ProcessName& name) {
+  if (name.pid <= 0 || name.boot_id.empty() || name.boot_id != boot_id_) return 0;
+  // A pod's pid is another process' here, or nobody's: it tells nothing.
+  if (pid_namespace_ == 0 || name.pid_namespace == pid_namespace_) return name.pid;
+  if (name.pid_namespace == 0 || name.start_jiffies == 0) return 0;
   constexpr size_t kMostNames = 8192;
   constexpr int kMostSearches = 3;
   if (inside_.size() > kMostNames) inside_.clear();
@@ -95,7 +121,7 @@ ProcessSight ProcessLooker::LookInside(const ProcessName& name) {
       if (fit.size() == 1) found.pid = fit[0];
     }
   }
-  return found.pid == 0 ? ProcessSight::unknown : LookAt(found.pid, name.start_jiffies);
+  return found.pid;
 }
 
 void ProcessLooker::ListInnerProcesses() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -27,12 +28,18 @@ bool ParseProcStat(std::string_view text, char* state, uint64_t* start_jiffies);
 // the process is in the namespace of the reader, or the text tells nothing.
 int64_t ParseInnerPid(std::string_view status);
 
+// "Uid:\t1000\t1000\t1000\t1000\n" of /proc/PID/status: real, effective, saved, of the file system. -1 where it is
+// not told.
+std::array<int64_t, 4> ParseProcUids(std::string_view status);
+
 // Looks processes up in /proc (or in a folder that plays it, for tests). A process of an inner pid namespace, such as a
 // pod's, is found by its number there and its start, where /proc shows it (hostPID: true).
 class ProcessLooker {
  public:
   explicit ProcessLooker(std::string proc = "/proc");
   ProcessSight Look(const ProcessName& name);
+  // Whether the process runs as the user, now or in its past; yes where it cannot be seen.
+  bool MayBeOf(const ProcessName& name, int64_t uid);
   const std::string& boot_id() const { return boot_id_; }
 
  private:
@@ -43,7 +50,7 @@ class ProcessLooker {
     int64_t searched_ns = 0;
   };
   ProcessSight LookAt(int64_t pid, uint64_t start_jiffies) const;
-  ProcessSight LookInside(const ProcessName& name);
+  int64_t PidHere(const ProcessName& name);  // 0: it cannot be seen
   void ListInnerProcesses();
 
   std::map<InnerName, Found> inside_;

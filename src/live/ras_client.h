@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "live/http_server.h"
+#include "http/http_server.h"
 
 namespace tacet {
 

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "http/peer_identity.h"
+
 namespace tacet {
 namespace {
 
@@ -44,9 +46,15 @@ void RasWatch::Run() {
     if (stop_ || (!ask_now_ && !jobs_run_)) continue;
     ask_now_ = false;
     held.unlock();
+    // Before and after: the port may change hands in between.
+    const bool here = IsLoopbackName(address_.host);
+    const int64_t owner = here ? OwnerOfListener(address_.port) : -1;
     auto answer = AskRas(address_, kLimitMs);
     auto told = std::make_shared<RasAnswer>();
-    if (answer)
+    told->uid = owner;
+    if (here && (owner < 0 || OwnerOfListener(address_.port) != owner))
+      told->error = "nobody, or several users, listen at " + Show(address_);
+    else if (answer)
       told->text = std::move(*answer);
     else
       told->error = answer.error().message;

@@ -14,6 +14,7 @@ namespace tacet {
 struct RasAnswer {
   std::string text;  // empty: it did not answer
   std::string error;
+  int64_t uid = -1;  // whose process listens there; -1 unknown, or another host's
   int64_t wall_ns = 0;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "base/utf8.h"
 #include "live/fetch_window.h"
 #include "live/job_runs.h"
 
@@ -17,10 +18,13 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kLookEveryNs = kSecond / 2;
 constexpr int64_t kReadSourceEveryNs = 15 * kSecond;
-constexpr int kServerThreads = 8;
+constexpr int64_t kJudgeFailedAgainNs = 30 * kSecond;
+constexpr unsigned kServerThreads = 8;
 constexpr unsigned kFetchThreads = 16;
 // Boxes are fetched once and matter more than a brief state: a node that is busy dying may take its time.
-constexpr HttpLimits kFetchLimits{.connect_ms = 1500, .whole_ms = 10000, .most_bytes = uint64_t{64} << 20};
+constexpr HttpLimits kFetchLimits{.connect_ms = 1500, .whole_ms = 10000, .most_bytes = uint64_t{16} << 20};
+// Of all boxes of a job together, whatever agents say about their number.
+constexpr uint64_t kMostFetchedBytes = uint64_t{128} << 20;
 
 // A job that runs on may still compute nonsense: one rank skipped a call, sizes differ. So its boxes are read now and
 // then, the more seldom the larger the job.
@@ -28,23 +32,7 @@ int64_t PatrolAgainAfter(size_t boxes) {
   return boxes <= 128 ? 3 * kSecond : boxes <= 1024 ? 10 * kSecond : 60 * kSecond;
 }
 
-// What a patrol may say of a job that runs: its boxes were read at different moments, so only what holds at any moment,
-// and that is what ranks issued at the same place of a group's order.
-bool IsWrong(const Report& report) {
-  return !report.findings.empty() && report.verdict.cause.starts_with("collective-") &&
-         report.findings[0].cause == report.verdict.cause && report.verdict.confidence == Confidence::certain;
-}
-
-// The rules see operations in flight and speak of a hang; the watch knows that the job runs on.
-void SayThatItRunsOn(Report& report) {
-  report.verdict.status = Status::corrupt;
-  for (ReportFinding& finding : report.findings)
-    if (finding.cause == report.verdict.cause) finding.status = Status::corrupt;
-}
-
-bool SaysTheSame(const Report& a, const Report& b) {
-  return a.verdict.cause == b.verdict.cause && a.verdict.ranks == b.verdict.ranks;
-}
+bool SaysTheSame(const JudgedReport& a, const JudgedReport& b) { return a.cause == b.cause && a.ranks == b.ranks; }
 
 // Of several runs under one name the one that lives.
 std::vector<JobMember> RunOf(const std::vector<JobMember>& members) {
@@ -71,18 +59,33 @@ Server::Server(ServerOptions options) : options_(std::move(options)), hangs_(opt
 
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   std::unique_ptr<Server> server(new Server(std::move(options)));
+  auto access = WebAccess::Make(server->options_.access, server->options_.listen);
+  if (!access) return access.error();
+  server->access_ = std::move(*access);
   const AgentListing listing = server->options_.agents.Read();
   server->source_error_ = listing.trouble;  // a name may come to life later
   if (!listing.trouble.empty()) server->Say(listing.trouble + "; it is tried again");
   server->agent_count_ = listing.agents.size();
   server->poll_ = std::make_unique<AgentPoll>(listing.agents, server->options_.poll);
   server->LookOnce();
-  auto http = HttpServer::Start(server->options_.listen, kServerThreads,
-                                [raw = server.get()](const HttpRequest& request) { return raw->Answer(request); });
+  Server* const raw = server.get();
+  HttpServerOptions http_options;
+  http_options.listen = raw->options_.listen;
+  http_options.unix_socket = raw->options_.unix_socket;
+  http_options.workers = kServerThreads;
+  http_options.limits.connections = raw->options_.most_connections;
+  if (raw->access_->uses_tls()) http_options.tls = [raw] { return raw->access_->tls(); };
+  http_options.gate = [raw](HttpRequest& request) { return raw->access_->Admit(request); };
+  http_options.at_once = [raw](const HttpRequest& request) -> std::optional<HttpReply> {
+    if (request.path != "/healthz") return std::nullopt;
+    return raw->AnswerHealth(raw->access_->ViewerAtOnce(request));
+  };
+  auto http =
+      HttpServer::Start(std::move(http_options), [raw](const HttpRequest& request) { return raw->Answer(request); });
   if (!http) return http.error();
   server->server_ = std::move(*http);
-  server->loop_ = std::thread([raw = server.get()] { raw->Loop(); });
-  server->judge_ = std::thread([raw = server.get()] { raw->JudgeLoop(); });
+  server->loop_ = std::thread([raw] { raw->Loop(); });
+  server->judge_ = std::thread([raw] { raw->JudgeLoop(); });
   return server;
 }
 
@@ -154,10 +157,10 @@ std::shared_ptr<Server::Moment> Server::Join() const {
   return moment;
 }
 
-std::map<std::string, std::vector<JobMember>> Server::Moment::Jobs() const {
-  std::map<std::string, std::vector<JobMember>> jobs;
+std::map<JobKey, std::vector<JobMember>> Server::Moment::Jobs() const {
+  std::map<JobKey, std::vector<JobMember>> jobs;
   for (const auto& [agent, box] : boxes)
-    if (box->trouble.empty()) jobs[box->job].push_back({Show(agents[agent].address), box});
+    if (box->trouble.empty()) jobs[JobOf(*box)].push_back({Show(agents[agent].address), box});
   return jobs;
 }
 
@@ -177,18 +180,18 @@ std::vector<HangSuspicion> Server::FindHangs(const Moment& moment, int64_t now_n
   std::vector<const BoxState*> boxes;
   for (const auto& [agent, box] : moment.boxes) boxes.push_back(box);
   std::vector<HangSuspicion> hangs = hangs_.Look(boxes, now_ns, WallNs());
-  using Key = std::pair<std::string, uint64_t>;
+  using Key = std::pair<JobKey, uint64_t>;
   std::set<Key> own;
-  for (const HangSuspicion& hang : hangs) own.insert({hang.job, hang.comm});
+  for (const HangSuspicion& hang : hangs) own.insert({{hang.uid, hang.job}, hang.comm});
   std::map<Key, std::set<size_t>> waiting, suspecting;
   std::map<Key, HangSuspicion> told;
   for (const auto& [agent, box] : moment.boxes)
     for (const OperationState& op : box->operations)
-      if (op.tells_end && box->IsLive()) waiting[{box->job, op.comm}].insert(agent);
+      if (op.tells_end && box->IsLive()) waiting[{JobOf(*box), op.comm}].insert(agent);
   for (size_t i = 0; i < moment.agents.size(); ++i) {
     if (!moment.agents[i].state) continue;
     for (const HangSuspicion& hang : moment.agents[i].state->suspicions) {
-      const Key key(hang.job, hang.comm);
+      const Key key({hang.uid, hang.job}, hang.comm);
       suspecting[key].insert(i);
       HangSuspicion& joined = told.emplace(key, hang).first->second;
       joined.still_ns = std::min(joined.still_ns, hang.still_ns);
@@ -206,14 +209,16 @@ std::vector<HangSuspicion> Server::FindHangs(const Moment& moment, int64_t now_n
 void Server::UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& hangs, int64_t now_ns) {
   const auto members = moment.Jobs();
   std::erase_if(jobs_, [&](const auto& entry) { return !members.contains(entry.first) && !entry.second.judging; });
-  for (const auto& [name, list] : members) {
-    Job& job = jobs_[name];
+  std::map<JobKey, std::vector<const HangSuspicion*>> hangs_of;
+  for (const HangSuspicion& hang : hangs) hangs_of[{hang.uid, hang.job}].push_back(&hang);
+  for (const auto& [key, list] : members) {
+    Job& job = jobs_[key];
     job.boxes = list.size();
     job.live =
         static_cast<size_t>(std::count_if(list.begin(), list.end(), [](const auto& m) { return m.box->IsLive(); }));
     job.suspicions.clear();
-    for (const HangSuspicion& hang : hangs)
-      if (hang.job == name) job.suspicions.push_back(hang);
+    if (const auto found = hangs_of.find(key); found != hangs_of.end())
+      for (const HangSuspicion* hang : found->second) job.suspicions.push_back(*hang);
     if (!job.suspicions.empty()) {
       if (job.hangs_since_wall_ns == 0)
         job.hangs_since_wall_ns = job.suspicions[0].since_wall_ns, job.judge_again_ns = now_ns;
@@ -223,119 +228,147 @@ void Server::UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& 
     // Once its processes are gone, a hang has no more witnesses: the verdict stands.
     if (job.hangs_since_wall_ns != 0 && job.live == 0) continue;
     if (job.hangs_since_wall_ns != 0 && job.report) {
-      job.last_hang = job.report->verdict.headline;
+      job.last_hang = job.report.headline();
       job.last_hang_wall_ns = job.hangs_since_wall_ns;
     }
     job.hangs_since_wall_ns = 0;
     job.judged = 0;
-    job.report =
-        job.found_twice ? job.found_twice : std::make_shared<const Report>(DescribeRunningJob(name, RunOf(list)));
+    job.report = {job.found_twice, nullptr};
+    if (!job.found_twice)
+      job.report.running = std::make_shared<const Report>(DescribeRunningJob(key.name, RunOf(list)));
   }
 }
 
-// Hangs first.
-std::string Server::NextToJudge(bool* patrol) const {
+// Hangs first. Users take turns, and of one user the job that is due longest comes first: whoever lets a thousand jobs
+// hang waits for himself.
+std::optional<JobKey> Server::NextToJudge(bool* patrol) const {
   const int64_t now = MonotonicNs();
-  for (const auto& [name, job] : jobs_)
-    if (!job.suspicions.empty() && now >= job.judge_again_ns) return *patrol = false, name;
-  for (const auto& [name, job] : jobs_)
-    if (job.suspicions.empty() && job.live > 1 && now >= job.patrol_again_ns) return *patrol = true, name;
-  return "";
+  const auto last_turn = [&](int64_t uid) {
+    const auto found = judged_ns_.find(uid);
+    return found == judged_ns_.end() ? 0 : found->second;
+  };
+  for (*patrol = false;; *patrol = true) {
+    const JobKey* next = nullptr;
+    std::pair<int64_t, int64_t> first;  // the user's last turn, when the job was due
+    for (const auto& [key, job] : jobs_) {
+      const bool hangs = !job.suspicions.empty();
+      const int64_t due = hangs ? job.judge_again_ns : job.patrol_again_ns;
+      if (hangs == *patrol || now < due || (*patrol && job.live <= 1)) continue;
+      const std::pair<int64_t, int64_t> turn(last_turn(key.uid), due);
+      if (next == nullptr || turn < first) next = &key, first = turn;
+    }
+    if (next != nullptr) return *next;
+    if (*patrol) return std::nullopt;
+  }
 }
 
 void Server::JudgeLoop() {
   std::unique_lock held(lock_);
   while (!stop_) {
     bool patrol = false;
-    const std::string next = NextToJudge(&patrol);
-    if (next.empty()) {
+    const std::optional<JobKey> next = NextToJudge(&patrol);
+    if (!next) {
       judge_wake_.wait_for(held, std::chrono::milliseconds(200));
       continue;
     }
-    jobs_[next].judging = true;
+    jobs_[*next].judging = true;
+    if (judged_ns_.size() > jobs_.size() + 1024) judged_ns_.clear();
+    judged_ns_[next->uid] = MonotonicNs();
     held.unlock();
-    patrol ? Patrol(next) : Judge(next);
+    patrol ? Patrol(*next) : Judge(*next);
     held.lock();
-    jobs_[next].judging = false;
+    jobs_[*next].judging = false;
   }
 }
 
 // A call that was left out shows only where it happened: the records of two patrols must overlap.
-void Server::Patrol(const std::string& name) {
+void Server::Patrol(const JobKey& key) {
   const auto seen = moment();
   uint64_t issued = 0, before = 0;
   for (const auto& [agent, box] : seen->boxes)
-    if (box->job == name) issued = std::max(issued, IssuedBy(*box));
+    if (JobOf(*box) == key) issued = std::max(issued, IssuedBy(*box));
   {
     const std::lock_guard lock(lock_);
-    before = std::exchange(jobs_[name].patrolled_issued, issued);
+    before = std::exchange(jobs_[key].patrolled_issued, issued);
   }
   const uint64_t fresh = issued > before ? issued - before : issued;
-  auto report = std::make_shared<Report>(JudgeJob(FetchBoxes(*seen, name, 0, PatrolRecords(fresh)), {}, ""));
-  if (IsWrong(*report)) SayThatItRunsOn(*report);
+  auto judged = JudgeApart({FetchBoxes(*seen, key, 0, PatrolRecords(fresh)), {}, "", true}, options_.judge, stop_);
+  if (!judged) Say("job " + EscapeForTerminal(key.name) + " cannot be judged: " + judged.error().message);
+  auto report = std::make_shared<const JudgedReport>(judged ? std::move(*judged) : JudgedReport());
   const std::lock_guard lock(lock_);
-  Job& job = jobs_[name];
+  Job& job = jobs_[key];
   // It stands until the job ends: what was computed wrongly does not become right when the record of it is overwritten.
-  const bool again = IsWrong(*report) && job.found_once && SaysTheSame(*report, *job.found_once);
-  if (again && !job.found_twice) job.found_twice = job.report = report;
-  job.found_once = IsWrong(*report) ? report : nullptr;
-  job.patrol_again_ns = MonotonicNs() + PatrolAgainAfter(job.boxes);
+  const bool again = report->wrong && job.found_once && SaysTheSame(*report, *job.found_once);
+  if (again && !job.found_twice) job.found_twice = report, job.report = {report, nullptr};
+  job.found_once = report->wrong ? report : nullptr;
+  // What could not be judged once will hardly be the next time.
+  job.patrol_again_ns = MonotonicNs() + (judged ? PatrolAgainAfter(job.boxes) : kJudgeFailedAgainNs);
 }
 
-void Server::Judge(const std::string& name) {
+void Server::Judge(const JobKey& key) {
   const auto seen = moment();
   std::vector<HangSuspicion> suspicions;
   {
     const std::lock_guard lock(lock_);
-    suspicions = jobs_[name].suspicions;
+    suspicions = jobs_[key].suspicions;
   }
   const uint64_t comm = LongestOf(suspicions);
   std::set<uint64_t> of_run;
-  for (const auto& [agent, box] : FindBoxes(*seen, name, comm))
+  for (const auto& [agent, box] : FindBoxes(*seen, key, comm))
     for (const CommState& one : box->comms) of_run.insert(one.id);
   std::erase_if(suspicions, [&](const HangSuspicion& hang) { return !of_run.contains(hang.comm); });
-  const int64_t began = MonotonicNs();
-  Report report = JudgeJob(FetchBoxes(*seen, name, comm, kUsualRecords), suspicions, FetchRas(*seen, name));
-  report.seconds = static_cast<double>(MonotonicNs() - began) / 1e9;
+  auto judged = JudgeApart({FetchBoxes(*seen, key, comm, kUsualRecords), suspicions, FetchRas(*seen, key), false},
+                           options_.judge, stop_);
+  if (!judged && stop_) return;
+  JudgedReport report;
+  if (judged) {
+    report = std::move(*judged);
+  } else {  // that it hangs is known even so
+    Say("job " + EscapeForTerminal(key.name) + " cannot be judged: " + judged.error().message);
+    report = JudgeHere({{}, suspicions, "", false});
+    report.headline += "; its boxes could not be judged: " + judged.error().message;
+  }
   const std::lock_guard lock(lock_);
-  Job& job = jobs_[name];
-  job.judge_again_ns = MonotonicNs() + JudgeAgainAfter(job.judged++);
-  if (job.hangs_since_wall_ns != 0) job.report = std::make_shared<const Report>(std::move(report));
+  Job& job = jobs_[key];
+  job.judge_again_ns = MonotonicNs() + (judged ? JudgeAgainAfter(job.judged++) : kJudgeFailedAgainNs);
+  if (job.hangs_since_wall_ns != 0) job.report = {std::make_shared<const JudgedReport>(std::move(report)), nullptr};
 }
 
 // RAS answers for the whole job, so one agent that got an answer is enough; a few are tried.
-std::string Server::FetchRas(const Moment& moment, const std::string& job) {
+std::string Server::FetchRas(const Moment& moment, const JobKey& job) {
   std::set<size_t> agents;
   for (const auto& [agent, box] : moment.boxes)
-    if (box->job == job && box->IsLive() && agents.size() < 3) agents.insert(agent);
+    if (JobOf(*box) == job && box->IsLive() && agents.size() < 3) agents.insert(agent);
   for (const size_t agent : agents)
-    if (auto answer = poll_->client().Get(moment.agents[agent].address, "/api/v1/ras", options_.poll.limits))
+    if (auto answer = poll_->client().Get(moment.agents[agent].address, "/api/v1/ras?uid=" + std::to_string(job.uid),
+                                          options_.poll.limits))
       return *answer;
   return "";
 }
 
-std::vector<std::pair<size_t, const BoxState*>> Server::FindBoxes(const Moment& moment, const std::string& job,
+std::vector<std::pair<size_t, const BoxState*>> Server::FindBoxes(const Moment& moment, const JobKey& job,
                                                                   uint64_t comm) {
   std::vector<std::pair<size_t, const BoxState*>> named, found;
   std::vector<const BoxState*> boxes;
   for (const auto& [agent, box] : moment.boxes)
-    if (box->trouble.empty() && box->job == job) named.emplace_back(agent, box), boxes.push_back(box);
+    if (box->trouble.empty() && JobOf(*box) == job) named.emplace_back(agent, box), boxes.push_back(box);
   for (const size_t i : FindRun(boxes, comm)) found.push_back(named[i]);
   return found;
 }
 
-std::vector<FetchedBox> Server::FetchBoxes(const Moment& moment, const std::string& job, uint64_t comm,
-                                           uint64_t records) {
+std::vector<FetchedBox> Server::FetchBoxes(const Moment& moment, const JobKey& job, uint64_t comm, uint64_t records) {
   const auto wanted = FindBoxes(moment, job, comm);
   const std::string newest = std::to_string(RecordsToFetch(records, wanted.size()));
   std::vector<FetchedBox> boxes(wanted.size());
+  std::atomic<uint64_t> fetched{0};
   ParallelFor(wanted.size(), kFetchThreads, [&](size_t i) {
     const auto& [agent, box] = wanted[i];
     const AgentView& view = moment.agents[agent];
+    if (fetched > kMostFetchedBytes) return;
     const std::string path = "/api/v1/boxes/" + EncodeUrlPath(box->name) + "?newest=" + newest;
     auto body = poll_->client().Get(view.address, path, kFetchLimits);
     if (!body) body = poll_->client().Get(view.address, path, kFetchLimits);
-    if (!body) return;
+    if (!body || (fetched += body->size()) > kMostFetchedBytes) return;
     boxes[i] = {view.state->host.host + "/" + box->name, std::move(*body), box->sight, view.state->host.wall_ns};
   });
   std::erase_if(boxes, [](const FetchedBox& box) { return box.bytes.empty(); });

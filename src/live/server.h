@@ -11,17 +11,24 @@
 #include <thread>
 #include <vector>
 
+#include "http/http_server.h"
+#include "http/web_access.h"
 #include "live/agent_poll.h"
 #include "live/hang_watch.h"
 #include "live/job_verdict.h"
+#include "live/judge_process.h"
 
 namespace tacet {
 
 struct ServerOptions {
   AgentSource agents;
   HttpAddress listen{"127.0.0.1", 9570};
+  std::string unix_socket;  // also answers there; empty: not
+  WebAccessOptions access;
+  size_t most_connections = 512;
   AgentPollOptions poll;
   HangRule hang_rule;
+  JudgeOptions judge;
   std::function<void(const std::string&)> say;  // what an operator should know; may be empty
 };
 
@@ -31,20 +38,30 @@ class Server {
   static Result<std::unique_ptr<Server>> Start(ServerOptions options);
   ~Server();
   int port() const { return server_->port(); }
+  bool uses_tls() const { return access_->uses_tls(); }
   size_t agents() const { return agent_count_; }
 
  private:
+  // What is said of a job: judged by its boxes, or, while nothing seems wrong, described by what agents see.
+  struct Verdict {
+    std::shared_ptr<const JudgedReport> judged;
+    std::shared_ptr<const Report> running;
+    explicit operator bool() const { return judged || running; }
+    std::string status() const { return judged ? judged->status : std::string(Name(running->verdict.status)); }
+    std::string cause() const { return judged ? judged->cause : running->verdict.cause; }
+    std::string headline() const { return judged ? judged->headline : running->verdict.headline; }
+  };
   struct Job {
     std::vector<HangSuspicion> suspicions;
-    std::shared_ptr<const Report> report;  // the latest verdict
-    int64_t hangs_since_wall_ns = 0;       // 0: it does not
-    int64_t judge_again_ns = 0;            // monotonic
-    int judged = 0;                        // times in this hang
+    Verdict report;                   // the latest
+    int64_t hangs_since_wall_ns = 0;  // 0: it does not
+    int64_t judge_again_ns = 0;       // monotonic
+    int judged = 0;                   // times in this hang
     bool judging = false;
-    int64_t patrol_again_ns = 0;                // monotonic
-    uint64_t patrolled_issued = 0;              // operations that the busiest rank had issued then
-    std::shared_ptr<const Report> found_twice;  // wrong although nothing hangs: two patrols in a row agree
-    std::shared_ptr<const Report> found_once;
+    int64_t patrol_again_ns = 0;                      // monotonic
+    uint64_t patrolled_issued = 0;                    // operations that the busiest rank had issued then
+    std::shared_ptr<const JudgedReport> found_twice;  // wrong although nothing hangs: two patrols in a row agree
+    std::shared_ptr<const JudgedReport> found_once;
     size_t live = 0, boxes = 0;
     std::optional<std::string> last_hang;  // headline of a hang that is over
     int64_t last_hang_wall_ns = 0;
@@ -54,7 +71,7 @@ class Server {
     std::vector<AgentView> agents;
     std::vector<std::pair<size_t, const BoxState*>> boxes;  // of agents that answered lately, by agent
     size_t reachable = 0;
-    std::map<std::string, std::vector<JobMember>> Jobs() const;
+    std::map<JobKey, std::vector<JobMember>> Jobs() const;
   };
 
   explicit Server(ServerOptions options);
@@ -66,23 +83,24 @@ class Server {
   std::vector<HangSuspicion> FindHangs(const Moment& moment, int64_t now_ns);
   void UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& hangs, int64_t now_ns);
   void JudgeLoop();
-  std::string NextToJudge(bool* patrol) const;
-  void Judge(const std::string& name);
-  void Patrol(const std::string& name);
-  std::string FetchRas(const Moment& moment, const std::string& job);
+  std::optional<JobKey> NextToJudge(bool* patrol) const;
+  void Judge(const JobKey& key);
+  void Patrol(const JobKey& key);
+  std::string FetchRas(const Moment& moment, const JobKey& job);
   // Of the run that `comm` belongs to, 0: of the one that lives.
-  static std::vector<std::pair<size_t, const BoxState*>> FindBoxes(const Moment& moment, const std::string& job,
+  static std::vector<std::pair<size_t, const BoxState*>> FindBoxes(const Moment& moment, const JobKey& job,
                                                                    uint64_t comm);
-  std::vector<FetchedBox> FetchBoxes(const Moment& moment, const std::string& job, uint64_t comm, uint64_t records);
+  std::vector<FetchedBox> FetchBoxes(const Moment& moment, const JobKey& job, uint64_t comm, uint64_t records);
 
   HttpReply Answer(const HttpRequest& request);
   HttpReply AnswerVerdict(const HttpRequest& request, bool page);
-  HttpReply AnswerAgents() const;
-  HttpReply AnswerHealth() const;
-  HttpReply AnswerJobs() const;
+  HttpReply AnswerAgents(const Viewer& viewer) const;
+  HttpReply AnswerHealth(const Viewer& viewer) const;
+  HttpReply AnswerJobs(const Viewer& viewer) const;
   HttpReply AnswerState(const HttpRequest& request) const;
-  HttpReply AnswerMetrics() const;
-  std::string PickJob(const std::string& asked) const;  // the one asked for, else the worst
+  HttpReply AnswerMetrics(const Viewer& viewer) const;
+  // The one asked for with ?job=NAME&uid=N, else the worst, among those that may be seen.
+  std::optional<JobKey> PickJob(const HttpRequest& request) const;
   std::shared_ptr<Moment> moment() const;
 
   ServerOptions options_;
@@ -91,12 +109,14 @@ class Server {
   mutable std::mutex lock_;
   std::condition_variable judge_wake_;
   std::shared_ptr<Moment> moment_;
-  std::map<std::string, Job> jobs_;
+  std::map<JobKey, Job> jobs_;
+  std::map<int64_t, int64_t> judged_ns_;  // when a job of a user was last judged
   std::string source_error_;
   std::pair<size_t, size_t> answering_, answering_said_;  // agents that answer, agents; used by the loop alone
   int64_t answering_since_ns_ = 0;
   std::atomic<size_t> agent_count_{0};
   std::atomic<bool> stop_{false};
+  std::unique_ptr<WebAccess> access_;
   std::unique_ptr<HttpServer> server_;
   std::thread loop_, judge_;
 };

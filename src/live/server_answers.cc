@@ -12,6 +12,7 @@ namespace tacet {
 namespace {
 
 constexpr size_t kPage = 256, kLargestPage = 4096;
+constexpr size_t kMostJobsOfUser = 1000;  // in metrics
 
 size_t NumberIn(const HttpRequest& request, const std::string& name, size_t otherwise) {
   const std::string text = request.Query(name);
@@ -36,41 +37,45 @@ HttpReply Server::Answer(const HttpRequest& request) {
   const std::string& path = request.path;
   if (path == "/") return AnswerVerdict(request, true);
   if (path == "/api/v1/verdict") return AnswerVerdict(request, false);
-  if (path == "/api/v1/agents") return AnswerAgents();
-  if (path == "/api/v1/jobs") return AnswerJobs();
+  if (path == "/api/v1/agents") return AnswerAgents(request.viewer);
+  if (path == "/api/v1/jobs") return AnswerJobs(request.viewer);
   if (path == "/api/v1/state") return AnswerState(request);
-  if (path == "/metrics") return AnswerMetrics();
-  if (path == "/healthz") return AnswerHealth();
+  if (path == "/metrics") return AnswerMetrics(request.viewer);
+  if (path == "/healthz") return AnswerHealth(request.viewer);
   return NotFound("try /, /metrics, /healthz, /api/v1/verdict, /api/v1/jobs, /api/v1/agents, /api/v1/state");
 }
 
 // Jobs that hang now first, then those that compute nonsense, those whose hang ended with their processes, those that
 // run.
-std::string Server::PickJob(const std::string& asked) const {
-  if (!asked.empty()) return jobs_.contains(asked) ? asked : "";
-  const auto worse = [](const auto& a, const auto& b) {
-    const auto rank = [](const Job& job) {
-      if (job.hangs_since_wall_ns != 0) return job.live > 0 ? 0 : 2;
-      return job.live == 0 ? 4 : job.found_twice ? 1 : 3;
-    };
-    return rank(a.second) < rank(b.second);
+std::optional<JobKey> Server::PickJob(const HttpRequest& request) const {
+  const std::string name = request.Query("job"), uid = request.Query("uid");
+  const auto rank = [](const Job& job) {
+    if (job.hangs_since_wall_ns != 0) return job.live > 0 ? 0 : 2;
+    return job.live == 0 ? 4 : job.found_twice ? 1 : 3;
   };
-  const auto found = std::min_element(jobs_.begin(), jobs_.end(), worse);
-  return found == jobs_.end() ? "" : found->first;
+  const std::pair<const JobKey, Job>* worst = nullptr;
+  for (const auto& entry : jobs_) {
+    const JobKey& key = entry.first;
+    if (!request.viewer.Sees(key.uid) || (!name.empty() && key.name != name)) continue;
+    if (!uid.empty() && std::to_string(key.uid) != uid) continue;
+    if (worst == nullptr || rank(entry.second) < rank(worst->second)) worst = &entry;
+  }
+  return worst == nullptr ? std::nullopt : std::optional<JobKey>(worst->first);
 }
 
 HttpReply Server::AnswerVerdict(const HttpRequest& request, bool page) {
   std::unique_lock held(lock_);
-  const std::string asked = request.Query("job");
-  const std::string name = PickJob(asked);
-  if (!asked.empty() && name.empty()) return NotFound("no such job; /api/v1/jobs lists them");
+  const auto key = PickJob(request);
+  if (!key && !request.Query("job").empty()) return NotFound("no such job; /api/v1/jobs lists them");
   JsonWriter live;
   live.BeginObject();
   live.Key("job");
-  name.empty() ? live.Null() : live.String(name);
-  std::shared_ptr<const Report> report;
-  if (!name.empty()) {
-    const Job& job = jobs_.at(name);
+  key ? live.String(key->name) : live.Null();
+  Verdict report;
+  if (key) {
+    live.Key("uid");
+    key->uid < 0 ? live.Null() : live.Int(key->uid);
+    const Job& job = jobs_.at(*key);
     report = job.report;
     live.Key("hangs").Bool(job.hangs_since_wall_ns != 0);
     live.Key("hangs_since_wall_ns");
@@ -86,18 +91,24 @@ HttpReply Server::AnswerVerdict(const HttpRequest& request, bool page) {
   live.Key("agents").Int(static_cast<int64_t>(moment_->agents.size()));
   live.Key("agents_reachable").Int(static_cast<int64_t>(moment_->reachable));
   live.Key("jobs").BeginArray();
-  for (const auto& [job, entry] : jobs_) live.String(job);
+  std::string last;
+  for (const auto& [job, entry] : jobs_)  // by name; two users may have the same
+    if (request.viewer.Sees(job.uid) && (last.empty() || job.name != last)) live.String(last = job.name);
   live.EndArray();
   live.EndObject();
-  if (!report) report = std::make_shared<const Report>(EmptyReport(moment_->reachable > 0));
+  if (!report) report.running = std::make_shared<const Report>(EmptyReport(moment_->reachable > 0));
   held.unlock();
-  if (page) return {200, "text/html; charset=utf-8", RenderLiveHtml(*report, live.text())};
+  if (page)
+    return {200, "text/html; charset=utf-8",
+            report.judged ? RenderLiveHtml(report.judged->status, report.judged->text, report.judged->json, live.text())
+                          : RenderLiveHtml(*report.running, live.text())};
   // The report's own object, with one more member in front.
-  const std::string json = RenderJson(*report);
+  const std::string json = report.judged ? report.judged->json : RenderJson(*report.running);
   return {200, "application/json", "{\"live\":" + live.Take() + "," + json.substr(1)};
 }
 
-HttpReply Server::AnswerHealth() const {
+HttpReply Server::AnswerHealth(const Viewer& viewer) const {
+  if (!viewer.sees_all) return {200, "text/plain; charset=utf-8", "ok\n"};
   const std::lock_guard lock(lock_);
   std::string text = "ok\n" + std::to_string(moment_->reachable) + " of " + std::to_string(moment_->agents.size()) +
                      " agents answer\n";
@@ -105,7 +116,8 @@ HttpReply Server::AnswerHealth() const {
   return {200, "text/plain; charset=utf-8", std::move(text)};
 }
 
-HttpReply Server::AnswerAgents() const {
+HttpReply Server::AnswerAgents(const Viewer& viewer) const {
+  if (!viewer.sees_all) return ErrorReply(403, "only operators see the nodes of a cluster");
   const auto seen = moment();
   std::string trouble;
   {
@@ -133,19 +145,22 @@ HttpReply Server::AnswerAgents() const {
   return Json(json);
 }
 
-HttpReply Server::AnswerJobs() const {
+HttpReply Server::AnswerJobs(const Viewer& viewer) const {
   const std::lock_guard lock(lock_);
   JsonWriter json;
   json.BeginObject().Key("jobs").BeginArray();
-  for (const auto& [name, job] : jobs_) {
+  for (const auto& [key, job] : jobs_) {
+    if (!viewer.Sees(key.uid)) continue;
     json.BeginObject();
-    json.Key("job").String(name);
+    json.Key("job").String(key.name);
+    json.Key("uid");
+    key.uid < 0 ? json.Null() : json.Int(key.uid);
     json.Key("processes").Int(static_cast<int64_t>(job.boxes));
     json.Key("processes_live").Int(static_cast<int64_t>(job.live));
-    json.Key("status").String(job.report ? Name(job.report->verdict.status) : "undetermined");
+    json.Key("status").String(job.report ? job.report.status() : "undetermined");
     json.Key("cause");
-    job.report && !job.report->verdict.cause.empty() ? json.String(job.report->verdict.cause) : json.Null();
-    json.Key("headline").String(job.report ? job.report->verdict.headline : "");
+    job.report && !job.report.cause().empty() ? json.String(job.report.cause()) : json.Null();
+    json.Key("headline").String(job.report ? job.report.headline() : "");
     json.EndObject();
   }
   json.EndArray().EndObject();
@@ -164,7 +179,7 @@ HttpReply Server::AnswerState(const HttpRequest& request) const {
   json.Key("boxes").BeginArray();
   size_t index = 0;
   for (const auto& [agent, box] : seen->boxes) {
-    if (!job.empty() && box->job != job) continue;
+    if (!request.viewer.Sees(box->uid) || (!job.empty() && box->job != job)) continue;
     if (index >= offset && index < offset + limit) WriteBox(json, *box, StateForm::brief);
     ++index;
   }
@@ -174,7 +189,7 @@ HttpReply Server::AnswerState(const HttpRequest& request) const {
   return Json(json);
 }
 
-HttpReply Server::AnswerMetrics() const {
+HttpReply Server::AnswerMetrics(const Viewer& viewer) const {
   const auto seen = moment();
   std::vector<MetricFamily> families;
   MetricFamily agents{"tacet_serve_agents", MetricType::gauge, "Agents, by whether they answered lately", {}, {}};
@@ -184,14 +199,15 @@ HttpReply Server::AnswerMetrics() const {
   MetricFamily hang{"tacet_job_hangs", MetricType::gauge, "1 while the job hangs, else 0", {}, {}};
   MetricFamily verdict{"tacet_job_verdict_info", MetricType::gauge, "The present verdict", {}, {}};
   const std::lock_guard lock(lock_);
-  for (const auto& [name, job] : jobs_) {
-    processes.samples.push_back({{{"job_id", name}}, static_cast<double>(job.live)});
-    hang.samples.push_back({{{"job_id", name}}, job.hangs_since_wall_ns != 0 ? 1.0 : 0.0});
-    if (job.report)
-      verdict.samples.push_back({{{"job_id", name},
-                                  {"status", std::string(Name(job.report->verdict.status))},
-                                  {"cause", job.report->verdict.cause}},
-                                 1});
+  std::map<int64_t, size_t> told_of;  // by user
+  for (const auto& [key, job] : jobs_) {
+    if (!viewer.Sees(key.uid) || ++told_of[key.uid] > kMostJobsOfUser) continue;
+    MetricLabels labels = {{"job_id", key.name}, {"uid", key.uid < 0 ? "" : std::to_string(key.uid)}};
+    processes.samples.push_back({labels, static_cast<double>(job.live)});
+    hang.samples.push_back({labels, job.hangs_since_wall_ns != 0 ? 1.0 : 0.0});
+    if (!job.report) continue;
+    labels.insert(labels.end(), {{"status", job.report.status()}, {"cause", job.report.cause()}});
+    verdict.samples.push_back({std::move(labels), 1});
   }
   for (MetricFamily* family : {&agents, &processes, &hang, &verdict}) families.push_back(std::move(*family));
   return {200, "text/plain; version=0.0.4; charset=utf-8", RenderPrometheus(families)};

@@ -17,6 +17,9 @@ constexpr std::string_view kDropNames[] = {"op_table_full", "proxy_table_full", 
                                            "ring_busy",     "stale_handle",     "unknown_context", "contended",
                                            "output_lost",   "output_lapped"};
 constexpr size_t kMostBoxes = 4096, kMostItems = 65536;
+// A tree takes a hundred bytes for each value, and an answer of a few bytes each may be all values. The largest node of
+// today has a tenth of this.
+constexpr size_t kMostValues = 300'000;
 
 void WriteKnown(JsonWriter& json, int64_t value) { value < 0 ? json.Null() : json.Int(value); }
 void WriteCount(JsonWriter& json, uint64_t value) {
@@ -118,6 +121,7 @@ int64_t IntOf(const JsonValue& object, std::string_view key, int64_t otherwise =
 int32_t SmallOf(const JsonValue& object, std::string_view key) {
   return static_cast<int32_t>(std::clamp<int64_t>(IntOf(object, key), -1, INT32_MAX));
 }
+int64_t UidOf(const JsonValue& object) { return std::clamp<int64_t>(IntOf(object, "uid"), -1, UINT32_MAX); }
 uint64_t CountOf(const JsonValue& object, std::string_view key) {
   return static_cast<uint64_t>(std::max<int64_t>(0, IntOf(object, key, 0)));
 }
@@ -195,6 +199,7 @@ LauncherIds ReadIds(const JsonValue& value) {
 BoxState ReadBox(const JsonValue& value) {
   BoxState box;
   box.name = TextOf(value, "name");
+  box.uid = UidOf(value);
   box.trouble = TextOf(value, "trouble");
   box.reason = TextOf(value, "reason");
   box.job = TextOf(value, "job");
@@ -221,9 +226,12 @@ BoxState ReadBox(const JsonValue& value) {
   return box;
 }
 
+}  // namespace
+
 HangSuspicion ReadSuspicion(const JsonValue& value) {
   HangSuspicion suspicion;
   suspicion.job = TextOf(value, "job");
+  suspicion.uid = UidOf(value);
   suspicion.comm = IdOf(value, "comm");
   suspicion.group = TextOf(value, "group");
   suspicion.kind = ParseOpKind(TextOf(value, "kind"));
@@ -239,13 +247,12 @@ HangSuspicion ReadSuspicion(const JsonValue& value) {
   return suspicion;
 }
 
-}  // namespace
-
 std::string_view DropName(size_t index) { return index < std::size(kDropNames) ? kDropNames[index] : ""; }
 
 void WriteBox(JsonWriter& json, const BoxState& box, StateForm form) {
   json.BeginObject();
   json.Key("name").String(box.name);
+  WriteKnown(json.Key("uid"), box.uid);
   if (!box.trouble.empty()) {
     json.Key("trouble").String(box.trouble);
     json.Key("reason").String(box.reason);
@@ -282,6 +289,7 @@ void WriteBox(JsonWriter& json, const BoxState& box, StateForm form) {
 void WriteSuspicion(JsonWriter& json, const HangSuspicion& suspicion) {
   json.BeginObject();
   json.Key("job").String(suspicion.job);
+  WriteKnown(json.Key("uid"), suspicion.uid);
   WriteId(json.Key("comm"), suspicion.comm);
   json.Key("group").String(suspicion.group);
   json.Key("kind").String(Name(suspicion.kind));
@@ -318,6 +326,9 @@ std::string WriteState(const AgentState& state, StateForm form) {
 Result<AgentState> ReadState(std::string_view text) {
   JsonValue document;
   bool truncated = false;
+  const auto values =
+      std::count_if(text.begin(), text.end(), [](char c) { return c == ',' || c == '[' || c == '{' || c == ':'; });
+  if (static_cast<size_t>(values) > 2 * kMostValues) return Error{"the answer holds more than a node can have", ""};
   if (!ParseJson(text, &document, &truncated) || truncated || !document.is_object())
     return Error{"the answer is not whole JSON", ""};
   if (const std::string schema = TextOf(document, "schema"); schema != kSchema)

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_reader.h"
 #include "base/json_writer.h"
 #include "base/result.h"
 #include "live/box_state.h"
@@ -24,6 +25,7 @@ enum class StateForm { full, brief };
 std::string WriteState(const AgentState& state, StateForm form);
 void WriteBox(JsonWriter& json, const BoxState& box, StateForm form);
 void WriteSuspicion(JsonWriter& json, const HangSuspicion& suspicion);
+HangSuspicion ReadSuspicion(const JsonValue& value);
 
 // Reads either form. What an agent says is not trusted: sizes are bounded, unknown fields are skipped.
 Result<AgentState> ReadState(std::string_view text);

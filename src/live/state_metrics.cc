@@ -13,6 +13,9 @@
 namespace tacet {
 namespace {
 
+// Nobody has more GPUs than that in one node; what is beyond is in the state, not in the metrics.
+constexpr size_t kMostRanksOfUser = 128;
+
 constexpr std::string_view kCauseNames[] = {"own_gpu", "peer_credit", "network", "data"};
 
 // The longest that a network step of an operation in flight has waited so far, by cause. The sums of the box grow only
@@ -29,7 +32,7 @@ std::array<double, box::kCauses> LongestWaits(const BoxState& box) {
   return longest;
 }
 
-void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
+void AppendRanks(const AgentState& state, const Viewer& viewer, std::vector<MetricFamily>& families) {
   MetricFamily in_flight{
       "tacet_operations_in_flight", MetricType::gauge, "Operations issued and not seen to end", {}, {}};
   MetricFamily oldest{"tacet_oldest_operation_age_seconds",
@@ -62,12 +65,16 @@ void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
                       {},
                       {}};
   MetricFamily process{"tacet_process_info", MetricType::gauge, "What launcher and scheduler call a process", {}, {}};
-  std::set<std::tuple<std::string, int32_t, int64_t>> told;
+  std::set<std::tuple<JobKey, int32_t, int64_t>> told;
+  std::map<int64_t, size_t> told_of;  // by user
   for (const BoxState& box : state.host.boxes) {
     // A process that ended says nothing new; and an agent outlives many that had the same pid. Pods have the same pids.
-    if (!box.IsLive() || !told.insert({box.job, box.rank, box.pid}).second) continue;
-    const MetricLabels labels = {
-        {"job_id", box.job}, {"rank", RankLabelOf(box.rank, box.pid)}, {"pid", std::to_string(box.pid)}};
+    if (!box.IsLive() || !viewer.Sees(box.uid) || !told.insert({JobOf(box), box.rank, box.pid}).second) continue;
+    if (++told_of[box.uid] > kMostRanksOfUser) continue;
+    const MetricLabels labels = {{"job_id", box.job},
+                                 {"uid", UidLabelOf(box.uid)},
+                                 {"rank", RankLabelOf(box.rank, box.pid)},
+                                 {"pid", std::to_string(box.pid)}};
     const auto with = [&](std::string name, std::string_view value) {
       MetricLabels more = labels;
       more.emplace_back(std::move(name), value);
@@ -99,7 +106,7 @@ void AppendRanks(const AgentState& state, std::vector<MetricFamily>& families) {
     families.push_back(std::move(*family));
 }
 
-void AppendCounts(const AgentState& state, std::vector<MetricFamily>& families) {
+void AppendCounts(const AgentState& state, const Viewer& viewer, std::vector<MetricFamily>& families) {
   MetricFamily boxes{
       "tacet_boxes", MetricType::gauge, "Black boxes below the box folder, by whether they can be read", {}, {}};
   MetricFamily processes{
@@ -107,6 +114,7 @@ void AppendCounts(const AgentState& state, std::vector<MetricFamily>& families) 
   std::map<std::string, int> troubles = {{"none", 0}};
   std::array<int, 6> sights{};
   for (const BoxState& box : state.host.boxes) {
+    if (!viewer.Sees(box.uid)) continue;
     ++troubles[box.trouble.empty() ? "none" : box.trouble];
     if (box.trouble.empty()) ++sights[static_cast<size_t>(box.sight)];
   }
@@ -119,19 +127,25 @@ void AppendCounts(const AgentState& state, std::vector<MetricFamily>& families) 
   families.push_back(std::move(processes));
 }
 
-void AppendHangs(const AgentState& state, std::vector<MetricFamily>& families) {
+void AppendHangs(const AgentState& state, const Viewer& viewer, std::vector<MetricFamily>& families) {
   MetricFamily hang{
       "tacet_hang_suspected", MetricType::gauge, "1 while a job has an operation that does not get on, else 0", {}, {}};
   MetricFamily still{
       "tacet_hang_still_seconds", MetricType::gauge, "For how long nothing has moved in the hanging group", {}, {}};
-  std::map<std::string, int64_t> jobs;
+  std::map<JobKey, int64_t> jobs;
+  std::map<int64_t, size_t> told_of;  // by user
+  for (const HangSuspicion& suspicion : state.suspicions) {
+    int64_t& still_ns = jobs[{suspicion.uid, suspicion.job}];
+    still_ns = std::max({still_ns, suspicion.still_ns, int64_t{1}});
+  }
   for (const BoxState& box : state.host.boxes)
-    if (box.trouble.empty()) jobs.emplace(box.job, 0);
-  for (const HangSuspicion& suspicion : state.suspicions)
-    jobs[suspicion.job] = std::max({jobs[suspicion.job], suspicion.still_ns, int64_t{1}});
+    if (box.trouble.empty() && told_of[box.uid] < kMostRanksOfUser && jobs.emplace(JobOf(box), 0).second)
+      ++told_of[box.uid];
   for (const auto& [job, still_ns] : jobs) {
-    hang.samples.push_back({{{"job_id", job}}, still_ns > 0 ? 1.0 : 0.0});
-    still.samples.push_back({{{"job_id", job}}, static_cast<double>(still_ns) / 1e9});
+    if (!viewer.Sees(job.uid)) continue;
+    const MetricLabels labels = {{"job_id", job.name}, {"uid", UidLabelOf(job.uid)}};
+    hang.samples.push_back({labels, still_ns > 0 ? 1.0 : 0.0});
+    still.samples.push_back({labels, static_cast<double>(still_ns) / 1e9});
   }
   families.push_back(std::move(hang));
   families.push_back(std::move(still));
@@ -139,10 +153,10 @@ void AppendHangs(const AgentState& state, std::vector<MetricFamily>& families) {
 
 }  // namespace
 
-void AppendStateMetrics(const AgentState& state, std::vector<MetricFamily>& families) {
-  AppendCounts(state, families);
-  AppendRanks(state, families);
-  AppendHangs(state, families);
+void AppendStateMetrics(const AgentState& state, const Viewer& viewer, std::vector<MetricFamily>& families) {
+  AppendCounts(state, viewer, families);
+  AppendRanks(state, viewer, families);
+  AppendHangs(state, viewer, families);
 }
 
 }  // namespace tacet

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "http/http_message.h"
 #include "live/state_json.h"
 #include "render/prometheus_render.h"
 
@@ -10,7 +11,7 @@ namespace tacet {
 
 // What a scrape shows of the present: processes by state, operations in flight, waits, drops, the hang verdict.
 //
-//     label sets <= boxes * 23 + jobs * 2 + 13
-void AppendStateMetrics(const AgentState& state, std::vector<MetricFamily>& families);
+//     label sets <= min(boxes, users * 128) * 24 + jobs * 2 + 13
+void AppendStateMetrics(const AgentState& state, const Viewer& viewer, std::vector<MetricFamily>& families);
 
 }  // namespace tacet

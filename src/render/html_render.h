@@ -15,5 +15,8 @@ std::string RenderHtml(const Report& report);
 // The same page for a job that runs: it asks "api/v1/verdict" of the server it came from again and again. `live` is
 // that answer's member of the same name, as JSON.
 std::string RenderLiveHtml(const Report& report, std::string_view live);
+// The same of a report that was rendered before, as text and as JSON.
+std::string RenderLiveHtml(std::string_view status, std::string_view text, std::string_view json,
+                           std::string_view live);
 
 }  // namespace tacet

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "live/http_client.h"
+#include "http/http_client.h"
 
 namespace tacet::fake {
 
@@ -25,12 +25,14 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-FakeJob::FakeJob(const std::string& box_dir, const std::string& job, const std::vector<std::string>& arguments) {
+FakeJob::FakeJob(const std::string& box_dir, const std::string& job, const std::vector<std::string>& arguments,
+                 int64_t uid) {
   std::vector<std::string> words = {TACET_HOST_FILE, "--plugin", TACET_PLUGIN_FILE};
   words.insert(words.end(), arguments.begin(), arguments.end());
   pid_ = ::fork();
   if (pid_ != 0) return;
   ::setpgid(0, 0);  // its ranks are ended together with it
+  if (uid >= 0 && ::setuid(static_cast<uid_t>(uid)) != 0) ::_exit(126);
   for (const char* name : {"SLURM_JOB_ID", "RANK", "WORLD_SIZE", "TACET_JSON_DIR", "TACET_PROM_DIR"}) ::unsetenv(name);
   ::setenv("TACET_BOX_DIR", box_dir.c_str(), 1);
   ::setenv("TACET_JOB", job.c_str(), 1);
@@ -60,6 +62,28 @@ std::string AskText(int port, const std::string& path) {
   HttpClient client;
   auto body = client.Get({"127.0.0.1", port}, path, {.connect_ms = 10000, .whole_ms = 20000});
   return body ? *body : "";
+}
+
+std::string AskTextAs(int64_t uid, int port, const std::string& path) {
+  int ends[2];
+  if (::pipe(ends) != 0) return "";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setuid(static_cast<uid_t>(uid)) != 0) ::_exit(1);
+    const std::string body = AskText(port, path);
+    const bool sent = ::write(ends[1], body.data(), body.size()) == static_cast<ssize_t>(body.size());
+    ::_exit(sent ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::string body;
+  char piece[4096];
+  for (ssize_t got = 1; got > 0;) {
+    got = ::read(ends[0], piece, sizeof piece);
+    if (got > 0) body.append(piece, static_cast<size_t>(got));
+  }
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return body;
 }
 
 JsonValue AskJson(int port, const std::string& path) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -26,7 +27,9 @@ class TemporaryFolder {
 // plugin_host as a process of its own, with its ranks; all of them end with it.
 class FakeJob {
  public:
-  FakeJob(const std::string& box_dir, const std::string& job, const std::vector<std::string>& arguments);
+  // As another user where `uid` is not -1, which only root may ask for.
+  FakeJob(const std::string& box_dir, const std::string& job, const std::vector<std::string>& arguments,
+          int64_t uid = -1);
   ~FakeJob();
   FakeJob(const FakeJob&) = delete;
   FakeJob& operator=(const FakeJob&) = delete;
@@ -41,6 +44,8 @@ JsonValue AskUntil(int port, const std::string& path, std::chrono::seconds limit
                    const std::function<bool(const JsonValue&)>& pleases);
 JsonValue AskJson(int port, const std::string& path);
 std::string AskText(int port, const std::string& path);
+// The same from a process of another user.
+std::string AskTextAs(int64_t uid, int port, const std::string& path);
 
 // "verdict.status" of a document; empty where there is none.
 std::string TextAt(const JsonValue& document, std::string_view path);
