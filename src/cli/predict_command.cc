@@ -112,7 +112,10 @@ void PredictStep(const PredictInputs& inputs, Prediction& prediction) {
   }
   prediction.step = EstimateStep(inputs.model, inputs.layout, prediction.traffic, peak, inputs.step_ms);
   const StepEstimate& step = prediction.step;
-  if (inputs.step_ms > 0 && step.compute_ms > 0 && step.communication_ms > 0)
+  // Of a step longer than both together, this arithmetic cannot say what was hidden.
+  const bool tells = step.compute_ms > 0 && step.communication_ms > 0 && inputs.step_ms > 0 &&
+                     inputs.step_ms <= step.compute_ms + step.communication_ms;
+  if (tells)
     prediction.overlap =
         std::clamp(OverlapEfficiency(step.compute_ms, step.communication_ms, inputs.step_ms), 0.0, 1.0);
 }
