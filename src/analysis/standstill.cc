@@ -122,6 +122,7 @@ class Finder {
     DropLaggingCrowd(view);
     ReadStoppedHearts(incident_, analyses_, closing_, view);
     if (view.ranks.empty()) FindByStackAlone(view);
+    if (view.ranks.empty()) FindBySight(view);
     if (view.ranks.empty()) FindBySilence(view);
     if (view.ranks.empty()) FindByKernel(view);
     if (view.ranks.empty()) FindByReport(view);
@@ -380,6 +381,25 @@ class Finder {
       if (other == rank ? life.has_voice() || !life.has_nccl_log : !life.has_stack || !life.has_nccl_log) return false;
     }
     return analyses_.life.ranks.size() >= 2;
+  }
+
+  // Nobody's calls are recorded, but somebody who looked saw the process stopped or gone, while others wait by their
+  // stacks.
+  void FindBySight(StandstillView& view) const {
+    if (!analyses_.outcome.hangs()) return;
+    const bool others_wait = std::any_of(stacks_.begin(), stacks_.end(), [](const auto& one) {
+      return one.second->place == StackReading::Place::communication ||
+             one.second->place == StackReading::Place::device_wait;
+    });
+    if (!others_wait) return;
+    for (const Silence& silence : analyses_.silences) {
+      const RankLife* life = analyses_.life.Of(silence.rank);
+      if (!silence.sight || (!silence.frozen() && !silence.dead()) || (life && IsExplained(*life))) continue;
+      Standstill& still = view.ranks.emplace_back();
+      still.rank = silence.rank;
+      still.kind = silence.dead() ? StandstillKind::dead : StandstillKind::frozen;
+      still.silence = &silence;
+    }
   }
 
   // Everybody issued the same, but one rank fell silent in the middle of it: its transfers stand still.

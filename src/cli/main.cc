@@ -10,12 +10,12 @@
 namespace tacet {
 
 extern const Command kDiagnoseCommand, kProfileCommand, kCompareCommand, kPredictCommand, kExplainCommand,
-    kFormatsCommand, kAgentCommand, kServeCommand;
+    kFormatsCommand, kAgentCommand, kServeCommand, kRunCommand, kCaptureCommand, kCollectCommand, kPostmortemCommand;
 
 std::span<const Command* const> AllCommands() {
-  static constexpr const Command* kCommands[] = {&kDiagnoseCommand, &kProfileCommand, &kCompareCommand,
-                                                 &kPredictCommand,  &kExplainCommand, &kFormatsCommand,
-                                                 &kAgentCommand,    &kServeCommand};
+  static constexpr const Command* kCommands[] = {
+      &kDiagnoseCommand, &kProfileCommand, &kCompareCommand, &kPredictCommand, &kExplainCommand, &kFormatsCommand,
+      &kAgentCommand,    &kServeCommand,   &kRunCommand,     &kCaptureCommand, &kCollectCommand, &kPostmortemCommand};
   return kCommands;
 }
 

@@ -12,6 +12,7 @@ extern const Format kNcclTestsFormat;
 extern const Format kNsysFormat;
 extern const Format kPipelineTraceFormat;
 extern const Format kRasFormat;
+extern const Format kRunRecordFormat;
 extern const Format kStacksFormat;
 extern const Format kTorchLogFormat;
 extern const Format kTorchTraceFormat;
@@ -21,6 +22,7 @@ std::span<const Format* const> AllFormats() {
       &kBlackBoxFormat, &kFlightRecorderFormat, &kInspectorFormat,  &kKernelLogFormat,
       &kNcclLogFormat,  &kNcclTestsFormat,      &kNsysFormat,       &kRasFormat,
       &kStacksFormat,   &kTorchLogFormat,       &kTorchTraceFormat, &kPipelineTraceFormat,
+      &kRunRecordFormat,
   };
   return kFormats;
 }

@@ -42,8 +42,11 @@ void SettleVitalSigns(Incident& incident) {
     flight.stream = stream->second;
     return false;
   });
-  std::erase_if(incident.pulses,
-                [&](const Pulse& pulse) { return !pulse.rank.known() || !by_file.contains(pulse.source.file); });
+  // A box whose calls were set aside is of another run. What a watch saw from outside never had calls.
+  std::erase_if(incident.pulses, [&](const Pulse& pulse) {
+    const bool by_watch = incident.files[static_cast<uint32_t>(pulse.source.file)].format == "run_record";
+    return !pulse.rank.known() || (!by_watch && !by_file.contains(pulse.source.file));
+  });
   std::stable_sort(incident.pulses.begin(), incident.pulses.end(), [](const Pulse& a, const Pulse& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.last_beat_wall_ns > b.last_beat_wall_ns;
   });

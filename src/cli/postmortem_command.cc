@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "launch/postmortem.h"
+
+namespace tacet {
+namespace {
+
+int RunPostmortem(const std::vector<std::string>& arguments) {
+  auto options =
+      Options::Parse(arguments, {{"--baseline", 'b', true}, {"--format", 'f', true}, {"--output", 'o', true}});
+  if (!options) return Complain(options.error());
+  if (options->rest().size() != 1)
+    return Complain({"postmortem needs one run", "tacet postmortem tacet-runs/20261115-193201-train"});
+  const std::string output = options->Value("--output").value_or("");
+  const std::string format = options->Value("--format").value_or(output.ends_with(".html") ? "html" : "markdown");
+  if (format != "markdown" && format != "html")
+    return Complain({"unknown format '" + format + "'", "one of: markdown html"});
+  auto run = ReadRunRecord(options->rest().front());
+  if (!run) return Complain(run.error());
+  RunRecord baseline;
+  if (const auto path = options->Value("--baseline")) {
+    auto read = ReadRunRecord(*path);
+    if (!read) return Complain(read.error());
+    baseline = std::move(*read);
+  }
+  const Document document = WritePostmortem(*run, options->Has("--baseline") ? &baseline : nullptr);
+  const std::string page = format == "html" ? RenderDocumentHtml(document) : RenderMarkdown(document);
+  return WriteOutput(output, page) ? kHealthy : kUsage;
+}
+
+}  // namespace
+
+extern const Command kPostmortemCommand;
+const Command kPostmortemCommand = {"postmortem", "One page about a run: what happened, why, the evidence, the fix",
+                                    R"(tacet postmortem [options] RUN
+
+Writes one page about the run in this folder (of 'tacet run', or any folder that 'tacet diagnose' reads):
+summary, timeline, root cause with its evidence, fix, stacks side by side, the first line that a good run does
+not have, baseline against incident, variables in force, rings, validation, prevention, and the command that
+does it again. It can be mailed as it is: secrets are taken out, and the HTML page needs no other file.
+
+  -b, --baseline RUN  a run that went well, before the incident or after the fix
+  -f, --format F      markdown (default) or html
+  -o, --output FILE   write there instead of standard output; the name's ending chooses the format
+
+Exit code: 0 the page is written, 2 wrong usage or nothing readable.
+
+Examples:
+  tacet postmortem tacet-runs/20261115-193201-train -o postmortem.html
+  tacet postmortem BAD_RUN --baseline GOOD_RUN > postmortem.md
+)",
+                                    RunPostmortem};
+
+}  // namespace tacet

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text_scan.h"
+#include "evidence/format.h"
+#include "evidence/run_record/run_record_import.h"
+#include "evidence/run_record/run_record_parse.h"
+
+namespace tacet {
+
+// Our own answers must not be read as evidence: they quote the lines of logs.
+static Recognition RecogniseRunRecord(std::string_view prefix, std::string_view) {
+  if (SchemaOf(prefix).starts_with("tacet.")) return Recognition::yes;
+  const std::string_view head = prefix.substr(0, 4096);
+  if (Contains(head, "<title>Tacet: ") || prefix.starts_with("# Postmortem: ")) return Recognition::yes;
+  return Recognition::no;
+}
+
+extern const Format kRunRecordFormat;
+const Format kRunRecordFormat = {
+    .name = "run_record",
+    .description = "what tacet run, capture and collect write of a job: watch.json, manifest.json, verdicts",
+    .recognise = RecogniseRunRecord,
+    .read = ImportRunRecord,
+};
+
+}  // namespace tacet

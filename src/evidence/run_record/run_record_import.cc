@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/run_record/run_record_import.h"
+
+#include <algorithm>
+
+#include "evidence/run_record/run_record_parse.h"
+
+namespace tacet {
+namespace {
+
+// No job has more; a larger number in the file is not believed.
+constexpr int64_t kLargestRank = 10'000'000;
+
+ProcessState StateFrom(std::string_view name) {
+  if (name == "running") return ProcessState::running;
+  if (name == "stopped") return ProcessState::stopped;
+  if (name == "uninterruptible") return ProcessState::uninterruptible;
+  if (name == "zombie") return ProcessState::zombie;
+  if (name == "gone") return ProcessState::gone;
+  return ProcessState::unknown;
+}
+
+SourceRef PlaceIn(std::string_view text, size_t offset) {
+  SourceRef source;
+  source.line = static_cast<uint32_t>(1 + std::count(text.begin(), text.begin() + static_cast<long>(offset), '\n'));
+  source.offset = offset;
+  return source;
+}
+
+void AddProcess(const WatchRecord& record, const WatchedProcess& process, SourceRef source, Fragment& out) {
+  const auto speaker = static_cast<uint32_t>(out.speakers.size());
+  Speaker& who = out.speakers.emplace_back();
+  who.host = record.host;
+  who.pid = process.pid;
+  if (process.rank >= 0 && process.rank <= kLargestRank) {
+    who.rank = Rank{static_cast<int32_t>(process.rank)};
+    who.rank_certainty = Certainty::stated;
+  }
+  if (record.world_size > 0 && record.world_size <= kLargestRank) who.world_size = record.world_size;
+  const ProcessState state = StateFrom(process.state);
+  // A black box has a pulse of its own, finer than this one.
+  if (!process.has_box && process.running_until_wall_ns > 0) {
+    Pulse& pulse = out.pulses.emplace_back();
+    pulse.speaker = speaker;
+    pulse.pid = process.pid;
+    pulse.start_jiffies = static_cast<uint64_t>(process.start_jiffies);
+    pulse.last_beat_wall_ns = process.running_until_wall_ns;
+    pulse.interval_ns = 1'000'000'000;
+    pulse.source = source;
+  }
+  if (state == ProcessState::unknown || state == ProcessState::running || record.looked_wall_ns <= 0) return;
+  Sight& sight = out.sights.emplace_back();
+  sight.speaker = speaker;
+  sight.rank = who.rank;
+  sight.pid = process.pid;
+  sight.start_jiffies = static_cast<uint64_t>(process.start_jiffies);
+  sight.state = state;
+  sight.since_wall_ns = process.running_until_wall_ns > 0 ? process.running_until_wall_ns : record.looked_wall_ns;
+  sight.seen_wall_ns = record.looked_wall_ns;
+  sight.source = source;
+}
+
+// The watch of a run is a watchdog like PyTorch's, and the rules know what such a one means.
+void AddStandstill(const WatchRecord& record, Fragment& out) {
+  if (record.still_ms < 0) return;
+  Event& event = out.events.emplace_back();
+  event.kind = EventKind::watchdog_timeout;
+  event.speaker = kNobody;
+  event.wall_ns = record.looked_wall_ns > 0 ? record.looked_wall_ns : kNoTime;
+  event.value = std::max<int64_t>(record.limit_ms, 0);
+  event.value2 = record.still_ms;
+  event.source = PlaceIn({}, 0);
+  event.text = "nothing has moved in any rank for " + std::to_string(record.still_ms / 1000) + " s; " +
+               std::to_string(event.value / 1000) + " s would have been tolerated";
+}
+
+}  // namespace
+
+void ImportRunRecord(const FileView& file, Fragment& out) {
+  out.bytes.total = file.bytes.size();
+  if (SchemaOf(file.bytes) != "tacet.watch.v1") {
+    out.bytes.ignored = file.bytes.size();
+    return;
+  }
+  WatchRecord record;
+  if (!ParseWatchRecord(file.bytes, &record)) {
+    out.bytes.not_understood = file.bytes.size();
+    out.Note(DiagnosticSeverity::warning, "not-json", "this record of a watch is no JSON", PlaceIn({}, 0));
+    return;
+  }
+  out.bytes.understood = file.bytes.size();
+  for (const WatchedProcess& process : record.processes)
+    AddProcess(record, process, PlaceIn(file.bytes, std::min(process.offset, file.bytes.size())), out);
+  AddStandstill(record, out);
+  if (record.cut || file.cut)
+    out.Note(DiagnosticSeverity::warning, "truncated", "this record of a watch ends in the middle", PlaceIn({}, 0));
+}
+
+}  // namespace tacet

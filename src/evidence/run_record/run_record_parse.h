@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tacet {
+
+struct WatchedProcess {
+  int64_t rank = -1, pid = -1, start_jiffies = 0;
+  std::string state;
+  int64_t running_until_wall_ns = -1;
+  bool has_box = false;
+  size_t offset = 0;
+};
+
+// One watch.json.
+struct WatchRecord {
+  std::string host;
+  int64_t looked_wall_ns = -1, still_ms = -1, limit_ms = -1, world_size = -1;  // still_ms -1: nobody decided on a hang
+  std::vector<WatchedProcess> processes;
+  bool cut = false;
+};
+
+// False where the text is no such record at all.
+bool ParseWatchRecord(std::string_view text, WatchRecord* record);
+
+// "tacet.watch.v1" of {"schema":"tacet.watch.v1",...}; empty where the text does not begin so.
+std::string_view SchemaOf(std::string_view text);
+
+}  // namespace tacet

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/job_run.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/redact.h"
+#include "launch/command_run.h"
+#include "launch/job_watch.h"
+#include "launch/packet_ring.h"
+#include "launch/run_verdict.h"
+#include "launch/secret_words.h"
+#include "render/render_names.h"
+
+extern char** environ;
+
+namespace tacet {
+namespace {
+
+constexpr int64_t kKillAfterMs = 30'000;  // as torchrun and Slurm give their processes
+
+Environment OwnEnvironment() {
+  Environment variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (equals != std::string_view::npos) variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return variables;
+}
+
+Environment WithSettings(Environment variables, const std::vector<RunSetting>& settings) {
+  for (const RunSetting& setting : settings) {
+    if (setting.kept) continue;
+    std::erase_if(variables, [&](const auto& one) { return one.first == setting.name; });
+    variables.emplace_back(setting.name, setting.value);
+  }
+  return variables;
+}
+
+std::string EffectiveValue(const std::vector<RunSetting>& settings, std::string_view name) {
+  for (const RunSetting& setting : settings)
+    if (setting.name == name) return setting.kept ? setting.users_value : setting.value;
+  return "";
+}
+
+std::string UserName() {
+  const passwd* entry = ::getpwuid(::getuid());
+  return entry != nullptr ? entry->pw_name : std::to_string(::getuid());
+}
+
+class JobRun {
+ public:
+  explicit JobRun(const JobRunOptions& options) : options_(options) {}
+
+  Result<JobEnd> Do(int* exit_code) {
+    const HeldSignals signals;
+    auto places = MakeRunFolder(options_.folder, options_.command, WallNs());
+    if (!places) return places.error();
+    places_ = *places;
+    places_.per_rank_output = options_.per_rank_output;
+    places_.profile_steps = options_.profile_steps;
+    const Environment inherited = OwnEnvironment();
+    settings_ = ChooseSettings(options_.level, places_, inherited);
+    BeginManifest(inherited);
+    Announce();
+    KeepManifest();
+    PacketRing packets;
+    if (options_.packets) Tell(packets.Start(places_.folder));
+    auto job = JobProcess::Start(options_.command, WithSettings(inherited, settings_), signals, exit_code);
+    if (!job) {
+      Finish(JobEnd{*exit_code, 0});
+      return job.error();
+    }
+    pid_ = (*job)->pid();
+    JobActivity activity;
+    JobEnd end;
+    {
+      OutputLog log(places_.folder);
+      std::optional<JobWatch> watch;
+      if (options_.watch) watch.emplace(WatchOptions(), activity);
+      end = (*job)->Serve(log, activity);
+      ended_ = true;
+      if (watch) {
+        watch->Stop();
+        manifest_.hangs = watch->hangs();
+      }
+      log.Finish();
+      manifest_.dropped_bytes = log.dropped_bytes();
+      if (log.failed()) Tell("the output could not be kept in full in " + places_.folder + ": is the disk full?");
+    }
+    manifest_.output_bytes = activity.output_bytes;
+    if (killer_.joinable()) killer_.join();
+    packets.Stop();
+    Finish(end);
+    return end;
+  }
+
+ private:
+  void Tell(const std::string& text) const {
+    if (!options_.quiet && !text.empty()) std::fprintf(stderr, "tacet: %s\n", text.c_str());
+  }
+
+  void BeginManifest(const Environment& inherited) {
+    manifest_.command = options_.command;
+    manifest_.level = Name(options_.level);
+    manifest_.name = options_.folder.name.empty() ? NameOfCommand(options_.command) : options_.folder.name;
+    std::error_code error;
+    manifest_.folder = std::filesystem::current_path(error).string();
+    manifest_.host = options_.folder.host;
+    manifest_.user = UserName();
+    manifest_.settings = settings_;
+    manifest_.began_wall_ns = WallNs();
+    manifest_.versions = ReadVersions();
+    manifest_.versions.insert(manifest_.versions.begin(), {"tacet", options_.version});
+    for (const auto& variable : inherited) {
+      const bool ours = std::any_of(settings_.begin(), settings_.end(),
+                                    [&](const RunSetting& setting) { return setting.name == variable.first; });
+      if (!ours && IsRelevantVariable(variable.first)) manifest_.inherited.push_back(variable);
+    }
+    std::sort(manifest_.inherited.begin(), manifest_.inherited.end());
+  }
+
+  void Announce() const {
+    if (options_.quiet) return;
+    size_t set = 0;
+    for (const RunSetting& setting : settings_) set += !setting.kept;
+    std::fprintf(
+        stderr,
+        "tacet: run folder %s\ntacet: %zu variables set (level %s); what they cost, and what of yours is kept:\n%s",
+        places_.folder.c_str(), set, std::string(Name(options_.level)).c_str(),
+        RedactSecrets(DescribeSettings(settings_, false)).text.c_str());
+  }
+
+  void KeepManifest() const { WriteWholeFile(places_.folder + "/manifest.json", RenderManifest(manifest_)); }
+
+  JobWatchOptions WatchOptions() {
+    JobWatchOptions watch;
+    watch.patience = options_.patience;
+    watch.looker.search.root = pid_;
+    watch.looker.search.run_folder = places_.folder;
+    if (!places_.python_folder.empty()) watch.looker.stacks_folder = places_.folder + "/stacks";
+    if (!places_.plugin.empty()) watch.looker.box_folder = EffectiveValue(settings_, "TACET_BOX_DIR");
+    watch.capture.folder = places_.folder;
+    watch.capture.pipe_prefix = EffectiveValue(settings_, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE");
+    watch.capture.flight_prefix = EffectiveValue(settings_, "TORCH_FR_DUMP_TEMP_FILE");
+    if (watch.capture.flight_prefix.empty())
+      watch.capture.flight_prefix = EffectiveValue(settings_, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE");
+    watch.capture.native = options_.native_stacks;
+    watch.capture.box_folder = watch.looker.box_folder;
+    watch.on_hang = [this](SeenHang& hang) { AnswerHang(hang); };
+    return watch;
+  }
+
+  // Called from the watch's thread, while the job still stands.
+  void AnswerHang(SeenHang& hang) {
+    auto report = DiagnoseFolder(places_.folder);
+    if (!report) return Tell("the hang could not be diagnosed: " + report.error().message);
+    // The watch has seen that nothing moves, whatever the rules make of it.
+    if (report->verdict.status == Status::healthy || report->verdict.status == Status::undetermined) {
+      report->verdict.status = Status::hang;
+      char text[128];
+      std::snprintf(text, sizeof text, "Nothing has moved for %.0f s, and ranks wait; ", hang.still_s);
+      report->verdict.headline =
+          text + (report->verdict.headline.empty() ? "why is not known yet" : report->verdict.headline);
+    }
+    hang.headline = report->verdict.headline;
+    Speak(*report, places_.folder + "/" + hang.folder);
+    ActOnHang();
+  }
+
+  void Speak(const Report& report, const std::string& folder) {
+    manifest_.status = Name(report.verdict.status);
+    manifest_.cause = report.verdict.cause;
+    manifest_.headline = RedactSecrets(report.verdict.headline).text;
+    manifest_.ranks = report.verdict.ranks;
+    KeepVerdict(places_.folder, report);
+    if (options_.show) std::fputs(RedactSecrets(options_.show(report)).text.c_str(), stderr);
+    Tell("evidence in " + folder + ", page in " + places_.folder + "/report.html");
+    if (options_.webhook.empty()) return;
+    auto posted = PostWebhook(options_.webhook, DescribeForWebhook(report, places_.folder, manifest_.host));
+    if (!posted) Tell("the webhook was not told: " + posted.error().message);
+  }
+
+  void ActOnHang() {
+    if (options_.on_hang == "wait") return;
+    if (options_.on_hang == "kill") {
+      Tell("ending the job (--on-hang kill)");
+      killed_ = true;
+      ::kill(pid_, SIGTERM);
+      ::kill(pid_, SIGCONT);
+      if (!killer_.joinable()) killer_ = std::thread([this] { KillWhenItStays(); });
+      return;
+    }
+    ::setenv("TACET_RUN_DIR", places_.folder.c_str(), 1);
+    ::setenv("TACET_JOB_PID", std::to_string(pid_).c_str(), 1);
+    ::setenv("TACET_CAUSE", manifest_.cause.c_str(), 1);
+    ::setenv("TACET_HEADLINE", manifest_.headline.c_str(), 1);
+    const CommandOutcome outcome =
+        RunCommand({"sh", "-c", options_.on_hang}, {.time_ms = 600'000, .most_bytes = 1 << 20});
+    std::fputs(outcome.out.c_str(), stderr);
+    if (!outcome.ok()) Tell("the command of --on-hang " + outcome.problem);
+  }
+
+  void KillWhenItStays() const {
+    for (int64_t waited = 0; waited < kKillAfterMs; waited += 100) {
+      if (ended_) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    if (!ended_) ::kill(pid_, SIGKILL);
+  }
+
+  // A job that ended well and never hung needs no verdict.
+  void Finish(const JobEnd& end) {
+    manifest_.ended_wall_ns = WallNs();
+    manifest_.exit_code = end.exit_code;
+    manifest_.signal = end.signal;
+    TidyRunFolder(places_);
+    KeepManifest();
+    if (pid_ > 0 && end.exit_code != 0 && !killed_ && end.asked_by == 0) SpeakOfTheEnd(end);
+    KeepManifest();
+  }
+
+  // What was said during the hang is not said again.
+  void SpeakOfTheEnd(const JobEnd& end) {
+    auto report = DiagnoseFolder(places_.folder);
+    if (!report) return Tell("the end could not be diagnosed: " + report.error().message);
+    ReportVerdict& verdict = report->verdict;
+    if (verdict.status == Status::undetermined || verdict.status == Status::healthy) {
+      verdict.status = Status::crash;
+      verdict.headline = end.signal != 0 ? "The job was ended by signal " + std::to_string(end.signal)
+                                         : "The job ended with exit code " + std::to_string(end.exit_code);
+      verdict.headline += "; what was captured does not tell why";
+    }
+    const bool told = !manifest_.hangs.empty() &&
+                      (verdict.cause.empty() || (verdict.cause == manifest_.cause && verdict.ranks == manifest_.ranks));
+    if (!told) Speak(*report, places_.folder);
+  }
+
+  const JobRunOptions& options_;
+  RunPlaces places_;
+  std::vector<RunSetting> settings_;
+  RunManifest manifest_;
+  pid_t pid_ = -1;
+  std::atomic<bool> ended_{false}, killed_{false};
+  std::thread killer_;
+};
+
+}  // namespace
+
+Result<JobEnd> RunJob(const JobRunOptions& options, int* exit_code) {
+  *exit_code = 2;
+  if (!options.webhook.empty())
+    if (auto checked = CheckWebhook(options.webhook); !checked) return checked.error();
+  return JobRun(options).Do(exit_code);
+}
+
+}  // namespace tacet

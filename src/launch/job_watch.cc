@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/job_watch.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock.h"
+
+namespace tacet {
+namespace {
+
+constexpr int64_t kTickNs = 1'000'000'000;
+
+}  // namespace
+
+JobWatch::JobWatch(JobWatchOptions options, const JobActivity& activity)
+    : options_(std::move(options)), activity_(activity), looker_(options_.looker), judge_(options_.patience) {
+  thread_ = std::thread([this] { Work(); });
+}
+
+JobWatch::~JobWatch() { Stop(); }
+
+void JobWatch::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool JobWatch::Wait(int64_t ns) {
+  std::unique_lock lock(mutex_);
+  return !wake_.wait_for(lock, std::chrono::nanoseconds(ns), [&] { return ending_; });
+}
+
+// No output for a while; or output, but no rank has used its CPU for as long: somebody may print while all hang.
+bool JobWatch::IsSuspicious(int64_t now_ns) {
+  if (now_ns - activity_.last_output_ns > options_.patience.run_quiet_ns) return true;
+  if (cpu_looked_ns_ >= 0 && now_ns - cpu_looked_ns_ < options_.patience.run_look_ns) return false;
+  const auto& ranks = looker_.Look(WallNs(), false);
+  int64_t cpu_ns = 0;
+  for (const WatchedRank& rank : ranks) cpu_ns += rank.look.cpu_ns;
+  const double allowed = static_cast<double>(options_.patience.run_busy_percent) / 100 *
+                         static_cast<double>(now_ns - cpu_looked_ns_) *
+                         static_cast<double>(std::max<size_t>(ranks.size(), 1));
+  const bool idle = cpu_looked_ns_ >= 0 && !ranks.empty() && static_cast<double>(cpu_ns - cpu_seen_ns_) < allowed;
+  if (!idle) idle_since_ns_ = now_ns;
+  cpu_looked_ns_ = now_ns;
+  cpu_seen_ns_ = cpu_ns;
+  return idle && now_ns - idle_since_ns_ > options_.patience.run_quiet_ns;
+}
+
+void JobWatch::Work() {
+  const RunPatience& patience = options_.patience;
+  int64_t pause_ns = patience.run_look_ns, looked_ns = -1;
+  bool told = false;
+  while (Wait(std::min(kTickNs, patience.run_look_ns))) {
+    const int64_t now_ns = MonotonicNs();
+    if (!IsSuspicious(now_ns)) {
+      pause_ns = patience.run_look_ns;
+      told = false;
+      continue;
+    }
+    if (looked_ns >= 0 && now_ns - looked_ns < pause_ns) continue;
+    looked_ns = now_ns;
+    looker_.Look(WallNs(), true);
+    const auto still = judge_.Look(looker_.looks(), MonotonicNs());
+    // Looks are cheap, but a job that is quiet for hours needs few of them.
+    pause_ns = judge_.moved() ? std::min(pause_ns * 2, patience.run_most_look_ns) : patience.run_look_ns;
+    if (judge_.moved()) told = false;
+    if (!still || told) continue;
+    told = true;
+    HandleHang(*still);
+  }
+}
+
+void JobWatch::HandleHang(const StillVerdict& still) {
+  SeenHang& hang = hangs_.emplace_back();
+  hang.wall_ns = WallNs();
+  hang.still_s = static_cast<double>(still.still_ns) / 1e9;
+  hang.folder = "hang-" + std::to_string(hangs_.size());
+  CapturePlan plan = options_.capture;
+  plan.folder += "/" + hang.folder;
+  plan.still = still;
+  hang.missing = Capture(looker_, plan);
+  if (options_.on_hang) options_.on_hang(hang);
+}
+
+}  // namespace tacet

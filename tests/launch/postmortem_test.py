@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""postmortem_test.py TACET: the page about a run, with and without a run that went well."""
+import html.parser
+import os
+import subprocess
+import sys
+import unittest
+
+from launch_stage import Stage
+
+TACET = os.path.abspath(sys.argv[1])
+SECTIONS = ["Summary", "Timeline", "Root cause and chain of evidence", "Fix", "Stacks side by side",
+            "First line that the baseline does not have", "Baseline against incident", "Variables in force", "Rings",
+            "Validation", "Prevention", "Reproducer"]
+SCRIPT = '''
+import os, sys, time
+import torch.distributed as dist
+RANK = int(os.environ["RANK"])
+print("node7:4711:4711 [0] NCCL INFO Channel 00/02 :    0   1   2   3", flush=True)
+
+def read_shard():
+    print("rank", RANK, "cannot open <shard>|`x`", flush=True)
+    time.sleep(600)
+
+for step in range(3):
+    dist.all_reduce(step)
+    print("step", step, "loss", 1 / (step + 1), flush=True)
+if RANK == 1 and "bad" in sys.argv:
+    read_shard()
+dist.all_reduce(3)
+'''
+
+
+class Checker(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], ""
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+class Postmortem(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stage = Stage(TACET)
+        cls.addClassCleanup(cls.stage.close)
+        job = cls.stage.job(3, SCRIPT)
+        quick = ["--hang-after", "4", "--no-native", "--on-hang", "kill", "--quiet"]
+        environment = {"NCCL_IB_DISABLE": "1", "TORCH_TOKEN": "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}
+        cls.good = cls.stage.run(*job, options=quick, name="good", environment={"NCCL_SOCKET_IFNAME": "eth0"})
+        os.makedirs(cls.stage.path("meeting2"))
+        cls.bad = cls.stage.run(*job, "bad", options=quick, name="bad",
+                                environment={**environment, "MEETING": cls.stage.path("meeting2")})
+
+    def page(self, *arguments):
+        done = subprocess.run([TACET, "postmortem", *arguments], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_the_page_has_all_parts_and_names_rank_and_line(self):
+        page = self.page(self.stage.path("bad"), "--baseline", self.stage.path("good"))
+        self.assertTrue(page.startswith("# Postmortem: train, hang\n"), page[:200])
+        at = [page.index("## " + section + "\n") for section in SECTIONS]
+        self.assertEqual(at, sorted(at))
+        self.assertIn("read\\_shard", page)
+        self.assertIn("Rank 1 (at fault)", page)
+        self.assertIn("channel 0 of 2: 0 1 2 3", page)
+        self.assertIn("rank 1 cannot open <shard>", page)  # in a code block, as it was
+        self.assertRegex(page, r"NCCL\\_IB\\_DISABLE \| 1 \| the user \| not set")
+        self.assertRegex(page, r"NCCL\\_SOCKET\\_IFNAME \| not set \|  \| eth0")
+        self.assertIn("tacet run -- ", page)
+        self.assertNotIn("ghp_16C7", page.replace("\\", ""))
+
+    def test_without_a_baseline_the_page_says_so(self):
+        page = self.page(self.stage.path("bad"))
+        self.assertIn("No baseline was given", page)
+        self.assertNotIn("First line that the baseline", page)
+
+    def test_the_html_is_whole_and_needs_nothing(self):
+        out = self.stage.path("page.html")
+        self.page(self.stage.path("bad"), "--baseline", self.stage.path("good"), "-o", out)
+        page = self.stage.read("page.html")
+        checker = Checker()
+        checker.feed(page)
+        self.assertEqual(checker.open, [])
+        for section in SECTIONS:
+            self.assertIn(section, checker.text)
+        self.assertIn("cannot open <shard>|`x`", checker.text)
+        for forbidden in ("<script", "src=", "href=", "http://", "https://"):
+            self.assertNotIn(forbidden, page)
+
+    def test_a_page_in_the_folder_is_no_evidence(self):
+        before = self.page(self.stage.path("bad"))
+        self.page(self.stage.path("bad"), "-o", self.stage.path("bad", "postmortem.md"))
+        self.page(self.stage.path("bad"), "-o", self.stage.path("bad", "postmortem.html"))
+        self.assertEqual(self.page(self.stage.path("bad")), before)
+
+    def test_a_healthy_run_has_a_page_too(self):
+        self.assertEqual(self.good.returncode, 0, self.good.stderr)
+        self.assertNotIn(" hang", self.page(self.stage.path("good")).splitlines()[0])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
