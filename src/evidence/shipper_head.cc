@@ -159,8 +159,8 @@ bool TakeClockLine(std::string_view line, ShippedLine* out) {
       clock.size() < 8 || clock[2] != ':' || clock[5] != ':' || !TakeLiteral(rest, " "))
     return false;
   std::string_view ahead = rest;
-  TakeWord(ahead);
-  if (TakeWord(ahead).ends_with(':')) return false;
+  const std::string_view host = TakeWord(ahead);
+  if (host.find_first_of("[](){}:=,") == std::string_view::npos && TakeWord(ahead).ends_with(':')) return false;
   out->text = rest;
   return true;
 }

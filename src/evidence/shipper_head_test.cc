@@ -61,7 +61,7 @@ TEST(ShipperHead, ATaskOfHydraIsHandedOnAsMpirunsTag) {
 
 TEST(ShipperHead, TakesKeysAndTimesOff) {
   EXPECT_EQ(Inner("time=\"2026-11-15T00:20:00Z\" level=info msg=\"step \\\"1\\\"\" pod=a\n"), "step \"1\"\n");
-  EXPECT_EQ(Inner("Nov 15 00:20:00 [rank0]: a\nNov 15 00:20:01 [rank0]: b\n"), "[rank0]: a\n[rank0]: b\n");
+  EXPECT_EQ(Inner("Nov 15 00:20:00 [rank0]: a\nNov 15 00:20:01 [rank0]: b: c\n"), "[rank0]: a\n[rank0]: b: c\n");
   EXPECT_EQ(Inner("Nov 15 00:20:00 node7 kernel: a\nNov 15 00:20:01 node7 kernel: b\n"), "none");
 }
 
