@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "model/network_address.h"
 #include "rules/told_finding.h"
 
