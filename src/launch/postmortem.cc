@@ -238,6 +238,10 @@ DocumentSection StacksSection(const RunRecord& run) {
   if (const ReportFinding* finding = MainFinding(run.report))
     for (const int rank : finding->affected_ranks)
       if (ranks.size() < kMostStacks && ranks.size() < run.report.verdict.ranks.size() + 2) ranks.push_back(rank);
+  // Where nothing but stacks tells who waits, nobody is listed as held up.
+  for (const ReportRank& other : run.report.ranks)
+    if (ranks.size() < 2 && std::find(ranks.begin(), ranks.end(), other.rank) == ranks.end())
+      ranks.push_back(other.rank);
   const auto stacks = FindStacks(run.path, ranks);
   if (stacks.empty()) {
     section.Say("No stacks were captured.");
@@ -248,8 +252,7 @@ DocumentSection StacksSection(const RunRecord& run) {
   for (const auto& [rank, text] : stacks) {
     const bool guilty = std::find(run.report.verdict.ranks.begin(), run.report.verdict.ranks.end(), rank) !=
                         run.report.verdict.ranks.end();
-    block.columns.emplace_back("Rank " + std::to_string(rank) + (guilty ? " (at fault)" : " (held up)"),
-                               CleanWords(text));
+    block.columns.emplace_back("Rank " + std::to_string(rank) + (guilty ? " (at fault)" : ""), CleanWords(text));
   }
   section.blocks.push_back(std::move(block));
   return section;

@@ -96,7 +96,6 @@ void AddTorch(RunLevel level, const RunPlaces& places, SettingList& list) {
 
 void AddPython(RunLevel level, const RunPlaces& places, SettingList& list) {
   list.Set("PYTHONFAULTHANDLER", "1", "a crash inside C code prints the Python stack");
-  list.Set("PYTHONUNBUFFERED", "1", "the last lines before a crash are not lost in a buffer", "one write per print");
   if (!places.python_folder.empty())
     list.Prepend("PYTHONPATH", places.python_folder, "Python stacks on a signal (SIGRTMAX-3), without ptrace or root");
   if (!places.profile_steps.empty())

@@ -17,15 +17,19 @@ SCRIPT = '''
 import os, sys, time
 import torch.distributed as dist
 RANK = int(os.environ["RANK"])
-print("node7:4711:4711 [0] NCCL INFO Channel 00/02 :    0   1   2   3", flush=True)
+
+def say(text):  # in one piece, so that lines of ranks do not run into each other
+    os.write(1, (text + "\\n").encode())
+
+say("node7:4711:4711 [0] NCCL INFO Channel 00/02 :    0   1   2   3")
 
 def read_shard():
-    print("rank", RANK, "cannot open <shard>|`x`", flush=True)
+    say("rank %d cannot open <shard>|`x`" % RANK)
     time.sleep(600)
 
 for step in range(3):
     dist.all_reduce(step)
-    print("step", step, "loss", 1 / (step + 1), flush=True)
+    say("step %d loss %.3f" % (step, 1 / (step + 1)))
 if RANK == 1 and "bad" in sys.argv:
     read_shard()
 dist.all_reduce(3)
@@ -54,7 +58,7 @@ class Postmortem(unittest.TestCase):
         cls.stage = Stage(TACET)
         cls.addClassCleanup(cls.stage.close)
         job = cls.stage.job(3, SCRIPT)
-        quick = ["--hang-after", "4", "--no-native", "--on-hang", "kill", "--quiet"]
+        quick = ["--hang-after", "4", "--no-native", "--on-hang", "kill", "--quiet", "--name", "train"]
         environment = {"NCCL_IB_DISABLE": "1", "TORCH_TOKEN": "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}
         cls.good = cls.stage.run(*job, options=quick, name="good", environment={"NCCL_SOCKET_IFNAME": "eth0"})
         os.makedirs(cls.stage.path("meeting2"))
@@ -73,6 +77,7 @@ class Postmortem(unittest.TestCase):
         self.assertEqual(at, sorted(at))
         self.assertIn("read\\_shard", page)
         self.assertIn("Rank 1 (at fault)", page)
+        self.assertIn("**Rank 0**", page)
         self.assertIn("channel 0 of 2: 0 1 2 3", page)
         self.assertIn("rank 1 cannot open <shard>", page)  # in a code block, as it was
         self.assertRegex(page, r"NCCL\\_IB\\_DISABLE \| 1 \| the user \| not set")
