@@ -6,7 +6,7 @@
 #include "base/text_scan.h"
 #include "evidence/load.h"
 #include "launch/run_folder.h"
-#include "live/http_client.h"
+#include "http/http_client.h"
 #include "render/html_render.h"
 #include "render/json_render.h"
 #include "render/render_names.h"
