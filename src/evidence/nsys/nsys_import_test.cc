@@ -84,7 +84,7 @@ TEST(NsysImport, ReadsKernelsLaunchesStepsAndCollectivesOfARank) {
   ASSERT_EQ(fragment.groups.size(), 1u);
   EXPECT_EQ(fragment.groups[0].comm_id, 0x51a2b3c4d5e6f708u);
   EXPECT_EQ(fragment.groups[0].size, 2);
-  EXPECT_EQ(fragment.groups[0].places.at(1), (GroupPlace{{1}, {1}}));
+  EXPECT_EQ(fragment.groups[0].places, (std::vector<GroupPlace>{{{1}, {1}}}));
 }
 
 TEST(NsysImport, ReadsSeveralProcessesOfOneFile) {
