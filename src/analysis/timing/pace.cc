@@ -68,6 +68,7 @@ void SetLateness(const std::vector<double>& waited_ns, const std::map<Rank, uint
 
 void TakeSmaller(const Pace& other, Pace& pace) {
   constexpr double kClearly = 0.8;
+  constexpr size_t kMinCells = 8;  // fewer steps do not tell that one is clearly less
   std::map<int64_t, size_t> column;
   for (size_t s = 0; s < other.steps(); ++s) column[other.numbers[s]] = s;
   for (size_t r = 0; r < pace.ranks.size(); ++r) {
@@ -85,7 +86,7 @@ void TakeSmaller(const Pace& other, Pace& pace) {
       other_sum += ns;
       cells.emplace_back(r * pace.steps() + s, ns);
     }
-    if (sum <= 0 || other_sum >= kClearly * sum) continue;
+    if (cells.size() < kMinCells || sum <= 0 || other_sum >= kClearly * sum) continue;
     for (const auto& [cell, ns] : cells) pace.late_ns[cell] = ns;
   }
 }
