@@ -18,7 +18,7 @@ TEXT
 }
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-build=$root/build-bench work= analyser= trace= hta= only=abcdefgh quick=0
+build=$root/build-bench work= analyser= trace= hta= only=abcdefghi quick=0
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=1 ;;
@@ -212,6 +212,19 @@ if wanted h; then
     row "trace of $megabytes MB of text, $shape" $((megabytes * 1000000)) "memory $(ratio "$peak" "$megabytes") of the text (goal 0.10: $(verdict "10 * $peak < $megabytes"))"
     rm -rf "$work/large"
   done
+fi
+
+# (i) The set-up logs of a large job.
+if wanted i; then
+  nodes=256 peers=1300
+  [ $quick = 0 ] || { nodes=8 peers=20; }
+  mkdir -p "$work/setup"
+  "$makers/make_setup_logs" "$work/setup" $nodes $peers
+  size=$(bytes_of "$work/setup")
+  find "$work/setup" -type f -exec cat {} + >/dev/null
+  measure "$tacet" topology "$work/setup"
+  row "set-up logs of $((nodes * 8)) ranks, topology" "$size" "goal < 3 s: $(verdict "$seconds < 3")"
+  rm -rf "$work/setup"
 fi
 
 # (f) Every parser by itself, on one core.

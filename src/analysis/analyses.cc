@@ -89,6 +89,8 @@ Analyses Analyse(const Incident& incident) {
     out.outcome.aged |= silence.sight != nullptr || (silence.exited && IsOwed(out, silence.rank));
   out.end = ReadJobEnd(incident, out.life, out.outcome);
   FindLateRanks(incident, out);
+  out.topology = ReadTopology(incident);
+  out.topology_checks = CheckTopology(incident, out.topology);
   return out;
 }
 

@@ -9,13 +9,15 @@
 
 namespace tacet {
 
-extern const Command kDiagnoseCommand, kProfileCommand, kCompareCommand, kPredictCommand, kExplainCommand,
-    kFormatsCommand, kAgentCommand, kServeCommand, kRunCommand, kCaptureCommand, kCollectCommand, kPostmortemCommand;
+extern const Command kDiagnoseCommand, kProfileCommand, kTopologyCommand, kCompareCommand, kPredictCommand,
+    kExplainCommand, kFormatsCommand, kAgentCommand, kServeCommand, kRunCommand, kCaptureCommand, kCollectCommand,
+    kPostmortemCommand;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kCommands[] = {
-      &kDiagnoseCommand, &kProfileCommand, &kCompareCommand, &kPredictCommand, &kExplainCommand, &kFormatsCommand,
-      &kAgentCommand,    &kServeCommand,   &kRunCommand,     &kCaptureCommand, &kCollectCommand, &kPostmortemCommand};
+      &kDiagnoseCommand, &kProfileCommand, &kTopologyCommand,  &kCompareCommand, &kPredictCommand,
+      &kExplainCommand,  &kFormatsCommand, &kAgentCommand,     &kServeCommand,   &kRunCommand,
+      &kCaptureCommand,  &kCollectCommand, &kPostmortemCommand};
   return kCommands;
 }
 

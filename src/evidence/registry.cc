@@ -10,19 +10,20 @@ extern const Format kKernelLogFormat;
 extern const Format kNcclLogFormat;
 extern const Format kNcclTestsFormat;
 extern const Format kNsysFormat;
+extern const Format kNvidiaSmiFormat;
 extern const Format kPipelineTraceFormat;
 extern const Format kRasFormat;
 extern const Format kRunRecordFormat;
 extern const Format kStacksFormat;
+extern const Format kTopologyXmlFormat;
 extern const Format kTorchLogFormat;
 extern const Format kTorchTraceFormat;
 
 std::span<const Format* const> AllFormats() {
   static constexpr const Format* kFormats[] = {
-      &kBlackBoxFormat, &kFlightRecorderFormat, &kInspectorFormat,  &kKernelLogFormat,
-      &kNcclLogFormat,  &kNcclTestsFormat,      &kNsysFormat,       &kRasFormat,
-      &kStacksFormat,   &kTorchLogFormat,       &kTorchTraceFormat, &kPipelineTraceFormat,
-      &kRunRecordFormat,
+      &kBlackBoxFormat,   &kFlightRecorderFormat, &kInspectorFormat, &kKernelLogFormat,   &kNcclLogFormat,
+      &kNcclTestsFormat,  &kNsysFormat,           &kRasFormat,       &kStacksFormat,      &kTorchLogFormat,
+      &kTorchTraceFormat, &kPipelineTraceFormat,  &kNvidiaSmiFormat, &kTopologyXmlFormat, &kRunRecordFormat,
   };
   return kFormats;
 }

@@ -154,6 +154,23 @@ class JobBuilder {
       setup.group = MapGroup(setup.group, groups);
       RenumberSetup(setup, file, strings);
     }
+    const auto transports = JoinTransports(fragment.transports);
+    for (RankChannels& channels : fragment.rank_channels) {
+      channels.speaker = who(channels.speaker);
+      channels.rank = rank_of(channels.speaker);
+      channels.group = MapGroup(channels.group, groups);
+      channels.file = file;
+      for (ChannelUse& use : channels.uses) use.transport = transports[use.transport];
+    }
+    for (NetDevices& devices : fragment.net_devices) {
+      devices.speaker = who(devices.speaker);
+      devices.source.file = devices.pxn_source.file = file;
+    }
+    for (Hardware& hardware : fragment.hardware) {
+      hardware.speaker = who(hardware.speaker);
+      hardware.group = MapGroup(hardware.group, groups);
+      hardware.source.file = file;
+    }
     for (Diagnostic& diagnostic : fragment.diagnostics) diagnostic.source.file = file;
     MoveAll(fragment.streams, incident_.streams);
     MoveAll(fragment.threads, incident_.threads);
@@ -168,6 +185,9 @@ class JobBuilder {
     MoveAll(fragment.pulses, incident_.pulses);
     MoveAll(fragment.sights, incident_.sights);
     MoveAll(fragment.nccl_setups, incident_.nccl_setups);
+    MoveAll(fragment.rank_channels, incident_.rank_channels);
+    MoveAll(fragment.net_devices, incident_.net_devices);
+    MoveAll(fragment.hardware, incident_.hardware);
     fragment = Fragment();  // give the memory back early
   }
 
@@ -188,6 +208,17 @@ class JobBuilder {
   }
 
  private:
+  std::vector<uint32_t> JoinTransports(std::vector<Transport>& from) {
+    std::vector<uint32_t> map(from.size());
+    for (size_t i = 0; i < from.size(); ++i) {
+      const auto [place, is_new] =
+          transport_of_text_.try_emplace(from[i].text, static_cast<uint32_t>(incident_.transports.size()));
+      if (is_new) incident_.transports.push_back(std::move(from[i]));
+      map[i] = place->second;
+    }
+    return map;
+  }
+
   void SettleWorldSize() {
     int64_t size = incident_.world_size;
     for (const Group& group : incident_.groups) {
@@ -291,6 +322,7 @@ class JobBuilder {
   Incident& incident_;
   RankRoom& room_;
   GroupJoin groups_;
+  std::map<std::string, uint32_t> transport_of_text_;
 };
 
 }  // namespace

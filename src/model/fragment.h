@@ -17,6 +17,7 @@
 #include "model/pipeline_trace.h"
 #include "model/stack.h"
 #include "model/timeline.h"
+#include "model/topology.h"
 
 namespace tacet {
 
@@ -66,6 +67,10 @@ struct Fragment {
   std::vector<Pulse> pulses;
   std::vector<Sight> sights;
   std::vector<NcclSetup> nccl_setups;
+  std::vector<Transport> transports;  // RankChannels point here
+  std::vector<RankChannels> rank_channels;
+  std::vector<NetDevices> net_devices;
+  std::vector<Hardware> hardware;
 
   void Note(DiagnosticSeverity severity, std::string code, std::string message, SourceRef source = {},
             std::string hint = "") {

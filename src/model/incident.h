@@ -53,6 +53,10 @@ struct Incident {
   std::vector<InFlight> in_flight;      // of the streams above
   std::vector<Pulse> pulses;            // at most one a rank, sorted by rank
   std::vector<NcclSetup> nccl_setups;   // one a communicator and process that its log tells of, in file order
+  std::vector<Transport> transports;  // RankChannels point here; each text once
+  std::vector<RankChannels> rank_channels;
+  std::vector<NetDevices> net_devices;
+  std::vector<Hardware> hardware;
   std::vector<Sight> sights;            // of processes that have a pulse, by rank, witness and time
   Patience patience;                    // the limits by which this job is judged
 

@@ -10,5 +10,6 @@ namespace tacet {
 std::string_view ReportPage();
 std::string_view ProfilePage();
 std::string_view ComparisonPage();
+std::string_view TopologyPage();
 
 }  // namespace tacet

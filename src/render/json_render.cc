@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/json_writer.h"
+#include "render/topology_json.h"
 
 namespace tacet {
 namespace {
@@ -214,6 +215,7 @@ std::string RenderJson(const Report& report) {
   WriteList(json, "waits", report.waits, WriteWait);
   WriteList(json, "diagnostics", report.diagnostics, WriteDiagnostic);
   WriteStrings(json.Key("assumptions"), report.assumptions);
+  if (report.topology) WriteTopology(json.Key("topology"), *report.topology);
   json.Key("seconds").Double(report.seconds);
   json.EndObject();
   return json.Take() + '\n';

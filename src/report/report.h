@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/topology_report.h"
 #include "rules/finding.h"
 
 namespace tacet {
@@ -109,7 +110,8 @@ struct Report {
   std::vector<ReportDiagnostic> diagnostics;
   std::vector<CannotTell> cannot_tell;
   std::vector<std::string> assumptions;
-  double seconds = 0;  // how long the work took
+  std::optional<TopologyReport> topology;  // where it was asked for
+  double seconds = 0;                      // how long the work took
 };
 
 }  // namespace tacet

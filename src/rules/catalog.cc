@@ -12,7 +12,10 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
     kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
     kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule, kForeignConnectionRule,
-    kModelDiffersRule, kCommunicatorSharedByThreadsRule;
+    kModelDiffersRule, kCommunicatorSharedByThreadsRule, kRingBrokenRule, kGraphSearchFailedRule, kNicCountUnequalRule,
+    kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule, kNicUnbalancedRule, kRailsCrossedRule,
+    kPxnOffRule, kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule,
+    kLl128LostRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -48,6 +51,20 @@ std::span<const Rule* const> AllRules() {
       &kStragglerStageRule,
       &kStragglerDataRule,
       &kTransportFallbackRule,
+      &kRingBrokenRule,
+      &kGraphSearchFailedRule,
+      &kNicCountUnequalRule,
+      &kNodeLowersGraphRule,
+      &kNicPathThroughCpuRule,
+      &kRingReentersNodeRule,
+      &kNicUnbalancedRule,
+      &kRailsCrossedRule,
+      &kPxnOffRule,
+      &kNvlsNotConnectedRule,
+      &kChannelsLimitedRule,
+      &kRankOrderScatteredRule,
+      &kRankUnlikeOthersRule,
+      &kLl128LostRule,
       &kEnvironmentCripplesRule,
       &kSharedMemoryFullRule,
       &kDiskFullRule,

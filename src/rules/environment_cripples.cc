@@ -43,6 +43,10 @@ constexpr Setting kSettings[] = {
      "TCP sockets are forced where a faster network may exist", true},
     {"NCCL_NET_GDR_LEVEL", [](std::string_view v) { return v == "LOC" || v == "0"; },
      "GPUDirect RDMA is off: data is staged through host memory", true},
+    {"NCCL_PXN_DISABLE", IsOn,
+     "GPUs cannot use the network device next to another GPU: all_to_all crosses rails, and rings may go through the "
+     "CPU",
+     true},
     {"NCCL_ALGO", IsSingle, "one algorithm for every size: latency or bandwidth suffers at the other end"},
     {"NCCL_PROTO", IsSingle,
      "one protocol for every size: LL halves the bandwidth of large messages, Simple adds latency to small ones"},

@@ -25,7 +25,11 @@ const Ids kOrders = {"collective-skipped", "collective-extra",      "collective-
 const Ids kEnds = {"rank-dead", "application-exception", "network-fault"};
 // What slows a job that goes on: no answer where it stands still or ended.
 const Ids kPace = {"straggler-compute",  "straggler-host", "straggler-intermittent", "straggler-stage", "straggler-data",
-                   "transport-fallback", "environment-cripples"};
+                   "transport-fallback", "environment-cripples",
+                   // How ranks are connected.
+                   "ring-broken", "graph-search-failed", "nic-count-unequal", "node-lowers-graph", "nic-path-through-cpu",
+                   "ring-reenters-node", "nic-unbalanced", "rails-crossed", "pxn-off", "nvls-not-connected",
+                   "channels-limited", "rank-order-scattered", "rank-unlike-others", "ll128-lost"};
 const Ids kSetUps = {"init-rank-missing", "init-no-interface", "init-unreachable", "init-mismatch"};
 
 const std::vector<Explanation>& Table() {

@@ -4,7 +4,7 @@
 
 #include "base/text_scan.h"
 #include "rules/told_finding.h"
-#include "rules/words.h"
+#include "rules/topology_words.h"
 
 namespace tacet {
 namespace {
@@ -66,10 +66,60 @@ std::string UseWords(const ToldEvents& told, std::string_view verb) {
   return TellerWords(told) + " " + std::string(verb) + (many ? "" : "s");
 }
 
+// Shared memory, or even the network, between GPUs that NVLink joins.
+void JudgePairs(const Case& facts, RuleAnswer& answer) {
+  const TopologyChecks& checks = facts.analyses.topology_checks;
+  const TopologyView& view = facts.analyses.topology;
+  if (checks.slow_pairs.empty()) return;
+  for (const std::string_view name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE"})
+    if (checks.Setting(name)) return;  // environment-cripples names the variable
+  std::vector<uint32_t> nodes;
+  std::set<std::pair<int32_t, int32_t>> pairs;
+  std::set<Rank> ranks;
+  std::set<std::string> ways;
+  for (const SlowPair& pair : checks.slow_pairs) {
+    nodes.push_back(pair.node);
+    pairs.insert(std::minmax(pair.from, pair.to));
+    const Transport& transport = facts.incident.transports[pair.transport];
+    ways.insert(transport.kind == TransportKind::shm ? "shared memory" : "the network");
+    const RankChannels& record = facts.incident.rank_channels[pair.record];
+    if (record.rank.known()) ranks.insert(record.rank);
+    for (const CommView& comm : view.comms)
+      if (comm.group == record.group)
+        for (const int32_t end : {pair.from, pair.to})
+          if (const Rank rank = JobRank(facts, comm, end); rank.known()) ranks.insert(rank);
+  }
+  Finding finding = DegradedFinding("transport-fallback");
+  finding.ranks.assign(ranks.begin(), ranks.end());
+  finding.headline = RankWords(finding.ranks) + " on " + NodeWords(view, nodes) + " talk over " +
+                     ListWords({ways.begin(), ways.end()}) + " although NVLink joins their GPUs";
+  if (pairs.size() > 1) finding.headline += " (" + std::to_string(pairs.size()) + " pairs)";
+  finding.evidence.push_back(CitePair(facts, checks.slow_pairs.front(), "a connection that should be P2P"));
+  answer.findings.push_back(std::move(finding));
+}
+
+// GPUDirect RDMA is possible for this rank as far as the hardware tells.
+bool CouldUseGdr(const Case& facts, const SlowPair& pair) {
+  const NodeView& node = facts.analyses.topology.nodes[pair.node];
+  const GpuView* gpu = node.GpuOf(facts.incident.rank_channels[pair.record].rank);
+  if (!node.knows_paths || !gpu) return true;  // nothing speaks against it
+  return IsNear(gpu->nearest) || gpu->nearest == NcclPath::pxn;
+}
+
+// Host memory is the only way there is, or another cause names what is wrong with the path.
+bool StagingIsExplained(const Case& facts) {
+  const TopologyChecks& checks = facts.analyses.topology_checks;
+  if (checks.staged.empty()) return false;
+  return !checks.failed_searches.empty() ||
+         std::all_of(checks.staged.begin(), checks.staged.end(),
+                     [&](const SlowPair& pair) { return IsFarNode(checks, pair.node) || !CouldUseGdr(facts, pair); });
+}
+
 }  // namespace
 
 static RuleAnswer JudgeFallback(const Case& facts) {
   RuleAnswer answer;
+  JudgePairs(facts, answer);
   const NetworkChoice choice = ReadChoices(facts);
   const bool one_host = NodesOf(facts.incident) == 1;
   Finding finding;
@@ -88,7 +138,7 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding.evidence.push_back(
         CiteEvent(*(choice.none ? choice.none : choice.socket).events.front(), "no device on this host"));
     finding.evidence.push_back(CiteEvent(*choice.fast.events.front(), "a device on another host"));
-  } else if (choice.staged) {
+  } else if (choice.staged && !StagingIsExplained(facts)) {
     finding = FallbackFinding(choice.staged);
     finding.headline =
         UseWords(choice.staged, "use") + " InfiniBand without GPUDirect RDMA: data is staged through host memory";
@@ -129,12 +179,16 @@ const Rule kTransportFallbackRule = {
     "transport-fallback",
     "A fast path exists and is not used",
     "NCCL logs (INIT, NET)",
-    "NCCL fell back to a slower transport without being told to: sockets although InfiniBand devices exist, or "
-    "InfiniBand without GPUDirect RDMA.",
-    "Sockets on a host that has nothing else are normal and only noted. A variable that forces the slow path is "
-    "another cause.",
+    "NCCL fell back to a slower transport without being told to: sockets although InfiniBand devices exist, shared "
+    "memory or the network between GPUs that NVLink joins, or InfiniBand without GPUDirect RDMA.",
+    "Sockets on a host that has nothing else are normal and only noted, and so is shared memory between GPUs without "
+    "NVLink. GPUs that reach their network device only through the CPU cannot use GPUDirect RDMA. A variable that "
+    "forces the slow path is another cause.",
     {"Sockets beside IB: look for 'NET/IB' and 'NET/Plugin' lines; device permissions in the container "
      "(/dev/infiniband), ulimit -l, NCCL_IB_HCA, a missing plugin on cloud images.",
+     "Shared memory beside NVLink: peer access is off in the container or by ACS and IOMMU; check `nvidia-smi topo "
+     "-p2p "
+     "r`, and that the processes see each other's GPUs (CUDA_VISIBLE_DEVICES, one IPC namespace).",
      "No GDRDMA: load nvidia_peermem or use DMA-BUF, check ACS and that GPU and NIC share a PCIe switch (nvidia-smi "
      "topo -m)."},
     {"Check 'Using network' and '/GDRDMA' in the log of every new image before long jobs."},

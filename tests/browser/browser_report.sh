@@ -16,3 +16,4 @@ trap 'rm -rf "$pages"' EXIT
 "$1" "$pages"
 node "$here/browser_report.mjs" "$(command -v "$browser")" "$pages"
 node "$here/browser_profile.mjs" "$(command -v "$browser")" "$pages"
+node "$here/browser_topology.mjs" "$(command -v "$browser")" "$pages"

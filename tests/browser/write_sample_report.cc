@@ -9,6 +9,8 @@
 #include "render/profile_html.h"
 #include "render/sample_profile.h"
 #include "render/sample_report.h"
+#include "render/sample_topology.h"
+#include "render/topology_render.h"
 
 static bool Write(const std::string& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
@@ -35,7 +37,12 @@ int main(int argc, char** argv) {
       {"profile_hostile", RenderProfileHtml({SampleHostileProfile()})},
       {"profile_two", RenderProfileHtml({SampleProfile(4, 3), second})},
       {"comparison", RenderComparisonHtml(SampleComparison())},
-      {"comparison_empty", RenderComparisonHtml(ProfileComparison())}};
+      {"comparison_empty", RenderComparisonHtml(ProfileComparison())},
+      {"topology2", RenderTopologyHtml(SampleTopology(2, true))},
+      {"topology256", RenderTopologyHtml(SampleTopology(256, true))},
+      {"topology_clean", RenderTopologyHtml(SampleTopology(4, false))},
+      {"topology_empty", RenderTopologyHtml(Report())},
+      {"topology_hostile", RenderTopologyHtml(SampleHostileTopology())}};
   for (const auto& [name, page] : timed)
     if (!Write(std::string(argv[1]) + "/" + name + ".html", page)) return 1;
   return 0;

@@ -30,7 +30,7 @@ void NcclLogChunk::Read(std::string_view text) {
 
 // The same process has just spoken, at the same time and not of an error whose end is awaited.
 bool NcclLogChunk::ChangesNothing(const NcclLogLine& line, NcclTopic topic) const {
-  if ((topic != NcclTopic::ignored && topic != NcclTopic::topology) || lines.empty()) return false;
+  if (topic != NcclTopic::ignored || lines.empty()) return false;
   const NcclChunkLine& before = lines.back();
   return before.line.kind == NcclLineKind::message && before.line.writer == line.writer &&
          before.line.wall_ns == line.wall_ns && before.topic != NcclTopic::propagation;

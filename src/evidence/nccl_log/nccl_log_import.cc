@@ -112,8 +112,11 @@ NcclLogImport::Use NcclLogImport::ReadLine(NcclChunkLine& read) {
 
 NcclLogImport::Use NcclLogImport::ReadMessage(const NcclLogLine& line, NcclTopic topic) {
   switch (topic) {
-    case NcclTopic::ignored:
-    case NcclTopic::topology: return Use::ignored;
+    case NcclTopic::ignored: return Use::ignored;
+    case NcclTopic::topology:
+      if (channels_.TakePlace(line, ProcessOf(line).comm)) return Use::understood;
+      return ReadWarning(line, true);
+    case NcclTopic::net_remark: return channels_.TakeNetRemark(line) ? Use::understood : ReadWarning(line, true);
     case NcclTopic::call:
     case NcclTopic::api_call: break;  // has been read
     case NcclTopic::call_done: return ReadDone(line);
@@ -302,6 +305,7 @@ NcclLogImport::Use NcclLogImport::ReadInit(const NcclLogLine& line, bool from_ap
   Communicator& comm = comms_[index];
   comm.speaker = speaker;
   TakeLooseTransports(line, init, index);
+  if (!from_api) channels_.TakeInit(line, index, init.complete, process.tells_init_start);
   if (!from_api) BeginOrEndSetup(line, init, index);
   if (out_.speakers[speaker].device < 0) out_.speakers[speaker].device = comm.device;
   const bool again = init.complete && comm.completed && !comm.destroyed && from_api != comm.completed_by_api;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "evidence/format.h"
+#include "evidence/nccl_log/nccl_log_channels.h"
 #include "evidence/nccl_log/nccl_log_chunk.h"
 #include "evidence/nccl_log/nccl_log_communicators.h"
 #include "evidence/nccl_log/nccl_log_graph.h"
@@ -42,6 +43,7 @@ class NcclLogImport {
     bool tells_init_start = false;                               // releases before 2.18 print only the end of it
     std::vector<std::pair<int64_t, uint32_t>> loose_transports;  // (thread, event): the init line is still to come
     std::vector<int64_t> threads;                                // that issued calls
+    uint32_t transports_told = 0;
     int64_t last_wall_ns = kNoTime;
     bool calls_are_logged = false;  // COLL is among the printed subsystems
     bool aborting = false;
@@ -102,6 +104,7 @@ class NcclLogImport {
   Use ReadChoice(const NcclLogLine& line);
   bool FillChoice(const NcclLogLine& line, Process& process, NcclLoggedChoice* choice);
   void FinishSetups();
+  void FinishChannels();
 
   Process& ProcessOf(const NcclLogLine& line);
   uint32_t AddSpeaker(uint32_t process);
@@ -130,6 +133,7 @@ class NcclLogImport {
   uint32_t lines_before_ = 0;
   bool in_several_lines_ = false;
   CommunicatorTable comms_;
+  NcclLogChannels channels_{comms_, out_};
   std::vector<Process> processes_;                // by the walker's writer
   std::vector<Voice> voices_;                     // by speaker
   std::unordered_map<uint64_t, uint32_t> seats_;  // (communicator, process, rank) and (.., speaker) -> speaker

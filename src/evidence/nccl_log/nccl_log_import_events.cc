@@ -8,6 +8,7 @@ namespace {
 // How often one process may say the same kind of warning before only the number counts.
 constexpr uint32_t kWarningsKept = 32;
 constexpr size_t kMaxLoose = 4096;
+constexpr uint32_t kTransportsTold = 64;  // pairs of ranks, by one process
 
 std::string Capped(std::string_view text) { return std::string(text.substr(0, Event::kMaxText)); }
 
@@ -76,6 +77,7 @@ NcclLogImport::Use NcclLogImport::ReadDevices(const NcclLogLine& line, bool are_
   const size_t using_at = line.message.find("Using ");
   if (using_at == std::string_view::npos) return Use::not_understood;
   const std::string_view list = line.message.substr(using_at + 6);
+  channels_.TakeDevices(line);
   if (are_interfaces) {
     TellDevices(line, EventKind::interface_used, list, line.message.starts_with("Bootstrap") ? 0 : 1);
     return Use::understood;
@@ -144,6 +146,7 @@ NcclLogImport::Use NcclLogImport::ReadGpuDirect(const NcclLogLine& line) {
   const auto state = After(line.message, "GPU Direct RDMA ");
   const bool on = state && state->starts_with("Enabled"), off = state && state->starts_with("Disabled");
   if ((!on && !off) || line.message.starts_with("NET/Socket")) return Use::ignored;
+  channels_.TakeNetRemark(line);
   const auto quoted = After(*state, "'");
   const std::string_view adapter = quoted ? quoted->substr(0, quoted->find('\'')) : std::string_view();
   const uint32_t speaker = SpeakerOf(line);
@@ -160,22 +163,28 @@ NcclLogImport::Use NcclLogImport::ReadGpuDirect(const NcclLogLine& line) {
 NcclLogImport::Use NcclLogImport::ReadConnection(const NcclLogLine& line) {
   NcclConnection connection;
   if (!ParseConnection(line.message, &connection)) return Use::not_understood;
-  const uint32_t index = ProcessOf(line).comm;
+  Process& process = ProcessOf(line);
+  const uint32_t index = process.comm;
+  channels_.TakeConnection(line, connection, index);
+  // The channels hold every connection; as events a few of each kind are enough.
+  const bool each_pair = process.transports_told < kTransportsTold;
   uint64_t key = MixHash(HashViaClass(connection.via),
                          MixHash(uint64_t{line.writer} << 32 | index, static_cast<uint64_t>(connection.direction)));
-  key = MixHash(key, static_cast<uint64_t>(connection.from) << 32 | static_cast<uint32_t>(connection.to));
+  if (each_pair)
+    key = MixHash(key, static_cast<uint64_t>(connection.from) << 32 | static_cast<uint32_t>(connection.to));
   const auto [place, is_new] = transport_event_.try_emplace(key, static_cast<uint32_t>(out_.events.size()));
   if (!is_new) {
     if (place->second < out_.events.size()) ++out_.events[place->second].count;
     return Use::understood;
   }
+  ++process.transports_told;
   const bool has_comm = index != CommunicatorTable::kNone;
   Event* event = AddEvent(EventKind::transport, line, has_comm ? comms_[index].speaker : SpeakerOf(line));
   if (!event) return Use::understood;
   if (has_comm) event->comm = comms_[index].id != 0 ? comms_[index].id : comms_[index].address;
   event->group_rank = GroupRank{connection.from};
   event->peer_group_rank = GroupRank{connection.to};
-  if (Process& process = ProcessOf(line); !process.tells_init_start && process.loose_transports.size() < kMaxLoose)
+  if (!process.tells_init_start && process.loose_transports.size() < kMaxLoose)
     process.loose_transports.emplace_back(line.tid, place->second);
   event->subject = Capped(connection.via);
   event->count = 1;

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <map>
 
+#include "evidence/nccl_log/nccl_log_hardware.h"
 #include "evidence/nccl_log/nccl_log_identity.h"
 #include "evidence/nccl_log/nccl_log_import.h"
 #include "model/file_rank.h"
@@ -37,6 +38,7 @@ void NcclLogImport::Finish() {
   SettleRanks();
   FillGroups();
   FinishSetups();
+  FinishChannels();
   TellFinishedProcesses();
   MakeStreams();
   MergeLateEvents();
@@ -126,6 +128,13 @@ void NcclLogImport::SettleRanks() {
                 {},
                 "name the files by global rank, or capture the line that initialises the job's largest communicator");
   }
+}
+
+void NcclLogImport::FinishChannels() {
+  std::vector<uint32_t> speakers;
+  for (const Process& process : processes_) speakers.push_back(process.speakers.front());
+  channels_.Finish(speakers);
+  AddHardwareOfSetups(out_);
 }
 
 void NcclLogImport::FillGroups() {

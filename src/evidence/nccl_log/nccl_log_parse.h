@@ -31,8 +31,9 @@ struct NcclCall {
   int32_t data_type = -1, reduction = -1, root = -1, nranks = -1;
   uint64_t comm = 0;  // address in its process, 0 where not printed
 };
-// Reads call lines, which are most of a log. One function's calls of one process mostly end alike, from the data type to
-// the communicator, so the last ending is remembered and compared instead of read. The messages must outlive the reader.
+// Reads call lines, which are most of a log. One function's calls of one process mostly end alike, from the data type
+// to the communicator, so the last ending is remembered and compared instead of read. The messages must outlive the
+// reader.
 class NcclCallReader {
  public:
   // Also of a DONE line, for its function and op_count. `writer` only says whose last ending to compare with: in a file
@@ -85,6 +86,7 @@ bool ParseEnvironment(std::string_view message, NcclSetting* setting);
 
 struct NcclConnection {
   int32_t channel = -1, from = -1, to = -1;
+  int32_t index = -1;  // "/1" behind the channel: 0 for collectives, more for send and receive; -1 before 2.12
   enum class Direction : uint8_t { both, send, receive } direction = Direction::both;
   std::string_view via;  // "NET/IB/0(3)/GDRDMA/Shared"
   bool is_collnet = false;

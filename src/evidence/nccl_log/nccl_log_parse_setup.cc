@@ -162,6 +162,7 @@ bool ParseConnection(std::string_view message, NcclConnection* connection) {
   TakeWord(message);
   SkipBlanks(message);
   if (!TakeNumber(message, &connection->channel)) return false;
+  if (TakeLiteral(message, "/")) TakeNumber(message, &connection->index);
   const size_t colon = message.find(" : ");
   const size_t via = message.find(" via ");
   if (colon == std::string_view::npos || via == std::string_view::npos || via < colon) return false;

@@ -48,13 +48,14 @@ NcclTopic ClassifyComm(std::string_view message) {
 // NET/0-0 :GPU/0-60 (3/1.2/PHB) CPU/0-ffffffffffffff (2/1.2/PHB)
 NcclTopic ClassifyNet(std::string_view message) {
   const size_t colon = message.substr(0, 40).find(':');
-  if (colon == std::string_view::npos) return NcclTopic::ignored;
+  if (colon == std::string_view::npos) return Contains(message, " nics)") ? NcclTopic::net_remark : NcclTopic::ignored;
   std::string_view rest = message.substr(colon + 1);
   SkipBlanks(rest);
   if (rest.starts_with("Using ["))
     return message.starts_with("NET/Socket") ? NcclTopic::interfaces : NcclTopic::devices;
   if (rest.starts_with("No device found")) return NcclTopic::no_device;
   if (rest.starts_with("GPU Direct RDMA ")) return NcclTopic::gpu_direct;
+  if (Contains(message, " nics)")) return NcclTopic::net_remark;
   return IsDigit(message[4]) ? NcclTopic::graph : NcclTopic::perhaps;
 }
 
@@ -126,11 +127,14 @@ NcclTopic ClassifyInfo(std::string_view message) {
     case 'N':
       if (second == 'e') return message.starts_with("New proxy ") ? NcclTopic::ignored : NcclTopic::perhaps;
       if (message.starts_with("NET/")) return ClassifyNet(message);
+      if (message.starts_with("NVLS comm ") || message.starts_with("NVLS multicast support is "))
+        return NcclTopic::topology;
       if (message.starts_with("NCCL version ")) return NcclTopic::version;
       return message.starts_with("NCCL_") && Contains(message, " set ") ? NcclTopic::environment : NcclTopic::perhaps;
     case 'P':
       if (second == 'u') return ClassifyFunctionLine(message);
       if (message.starts_with("Pattern ")) return NcclTopic::graph;
+      if (message.starts_with("PXN Disabled")) return NcclTopic::net_remark;
       return message.starts_with("PROFILER/Plugin: init commName: ") ? NcclTopic::comm_hash : NcclTopic::perhaps;
     case 'R':
       if (second == 'e') return IsTableRow(message) ? NcclTopic::tuning_row : ClassifyFunctionLine(message);

@@ -27,7 +27,8 @@ enum class NcclTopic : uint8_t {
   driver,        // cudaDriverVersion 12040
   gpu_direct,    // NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'
   connection,    // Channel 00/0 : 1[0] -> 2[0] [send] via NET/Socket/0
-  topology,      // rings, trees, channel lists: nccl_log_topology.h
+  topology,      // rings, trees, channel lists, what is connected: nccl_log_channels.h
+  net_remark,    // NET/OFI Selected Provider is efa (found 4 nics)
   graph,         // Pattern 4, crossNic 0, ...; rows of channels, systems and paths: nccl_log_graph.h
   tuning_row,    // AllReduce |    26.8/   0.1 | ...
   choice,        // AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}

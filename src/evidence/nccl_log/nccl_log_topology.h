@@ -7,8 +7,8 @@
 
 namespace tacet {
 
-// Which rings, trees and algorithms NCCL built and chose. These records are not imported into the model yet; they are
-// what a view of the topology is made from. Group ranks throughout; -1 is nobody.
+// Which rings, trees and algorithms NCCL built and chose; nccl_log_channels.h gives them to their communicators. Group
+// ranks throughout; -1 is nobody.
 
 struct NcclRing {
   int32_t channel = -1;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "cli/shared_options.h"
+#include "evidence/load.h"
+#include "render/json_render.h"
+#include "render/topology_render.h"
+#include "report/make_topology_report.h"
+
+namespace tacet {
+namespace {
+
+bool HasFault(const Report& report) {
+  for (const ReportFinding& finding : report.findings)
+    if (finding.severity != Severity::note) return true;
+  return false;
+}
+
+int RunTopology(const std::vector<std::string>& arguments) {
+  const auto started = std::chrono::steady_clock::now();
+  auto options = Options::Parse(arguments, {{"--format", 'f', true},
+                                            {"--output", 'o', true},
+                                            {"--html", 0, true},
+                                            {"--fail-on", 0, true},
+                                            {"--threads", 'j', true},
+                                            {"--max-file-mb", 0, true},
+                                            {"--verbose", 'v', false},
+                                            {"--color", 0, true}});
+  if (!options) return Complain(options.error());
+  if (options->rest().empty())
+    return Complain(
+        {"topology needs at least one path", "tacet topology FOLDER, with NCCL logs of one rank or of all"});
+  const std::string format = options->Value("--format").value_or("text");
+  if (format != "text" && format != "json" && format != "dot" && format != "html")
+    return Complain({"unknown format '" + format + "'", "one of: text json dot html"});
+  const std::string fail_on = options->Value("--fail-on").value_or("warning");
+  if (fail_on != "warning" && fail_on != "never")
+    return Complain({"--fail-on takes warning or never, not '" + fail_on + "'", ""});
+  auto output = ReadOutputOptions(*options);
+  if (!output) return Complain(output.error());
+  auto load = ReadLoadOptions(*options);
+  if (!load) return Complain(load.error());
+  ProgressLine progress("reading");
+  load->progress = [&](size_t done, size_t total) { progress.Update(done, total); };
+  auto loaded = LoadEvidence(options->rest(), *load);
+  if (!loaded) return Complain(loaded.error());
+  const bool nothing_readable = loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size();
+  const std::vector<std::string> missing = std::move(loaded->missing);
+
+  Report report = MakeTopologyReport(std::move(loaded->fragments));
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  if (!output->page.empty() && !WriteOutput(output->page, RenderTopologyHtml(report))) return kUsage;
+  const TextOptions text{.colour = output->colour, .width = TerminalWidth(), .verbose = output->verbose};
+  const std::string bytes = format == "json"   ? RenderJson(report)
+                            : format == "dot"  ? RenderTopologyDot(report)
+                            : format == "html" ? RenderTopologyHtml(report)
+                                               : RenderTopologyText(report, text);
+  if (!WriteOutput(output->path, bytes)) return kUsage;
+  if (nothing_readable)
+    return Complain({"none of the files could be read", "see the messages above; check paths and permissions"});
+  for (const std::string& path : missing)
+    Complain({"'" + path + "': no such file or folder", "the other paths were read: see the report"});
+  if (fail_on == "warning" && HasFault(report)) return kFindings;
+  return missing.empty() ? kHealthy : kUsage;
+}
+
+}  // namespace
+
+extern const Command kTopologyCommand;
+const Command kTopologyCommand = {"topology", "Which rings, trees and transports NCCL uses, and whether that is sane",
+                                  R"(tacet topology [options] PATH...
+
+Reads NCCL logs of any subset of ranks (2.4 to 2.32, and RCCL), topology and graph files and the output of
+`nvidia-smi topo -m`, rebuilds rings and trees, and checks them: rings that are broken or come back to a
+node, a node that lowers all others, idle or missing network devices, crossed rails, slow transports.
+
+  -f, --format F      text (default), json, dot (for Graphviz) or html
+  -o, --output FILE   write there instead of standard output
+      --html FILE     write the page there as well
+      --fail-on S     exit with 1 from this severity on: warning (default), never
+  -v, --verbose       all rings, trees and GPUs, nothing folded
+  -j, --threads N     readers at a time (default: one per core)
+      --max-file-mb N no file is unpacked beyond this (default 512)
+      --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
+
+Capture it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING NCCL_DEBUG_FILE=nccl_%h_%p.log.
+
+Exit code: 0 nothing found, 1 findings, 2 wrong usage, a path that does not exist or nothing readable,
+3 a bug of ours.
+
+Examples:
+  tacet topology nccl_logs/
+  tacet topology --html topology.html nccl_logs/
+  tacet topology -f dot nccl_logs/ | dot -Tsvg > topology.svg
+)",
+                                  RunTopology};
+
+}  // namespace tacet

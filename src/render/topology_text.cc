@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "render/joined_pages.h"
+#include "render/json_render.h"
+#include "render/page_fill.h"
+#include "render/render_words.h"
+#include "render/text_layout.h"
+#include "render/topology_render.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostComms = 6, kMostNodesOfRing = 4, kMostGpuRows = 16;
+
+std::string Gbs(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, value < 10 ? "%.1f" : "%.0f", value);
+  return text;
+}
+
+// "gpu000", "gpu000 to gpu255 (256 nodes alike)".
+std::string NamesOf(const std::vector<const TopologyNode*>& nodes) {
+  std::string out = CleanLine(nodes.front()->name);
+  if (nodes.size() == 2) return out + ", " + CleanLine(nodes.back()->name);
+  if (nodes.size() > 2) out += " to " + CleanLine(nodes.back()->name) + " (" + std::to_string(nodes.size()) + " alike)";
+  return out;
+}
+
+std::string GpuWords(const TopologyNode& node) {
+  if (node.gpus.empty()) return Count(node.ranks.size(), "rank");
+  std::string out = Count(node.gpus.size(), "GPU");
+  double least = 0;
+  for (const TopologyGpu& gpu : node.gpus)
+    if (gpu.nvlink_gbs > 0 && (least == 0 || gpu.nvlink_gbs < least)) least = gpu.nvlink_gbs;
+  if (least > 0) out += ", NVLink " + Gbs(least) + " GB/s";
+  if (node.nvswitch) out += ", NVSwitch";
+  return out;
+}
+
+std::string NicWords(const TopologyNode& node) {
+  std::map<std::pair<std::string, double>, std::vector<std::string>> kinds;
+  for (const TopologyNic& nic : node.nics)
+    kinds[{nic.link.empty() ? node.net : nic.link, nic.speed_gbs}].push_back(
+        nic.name.empty() ? "NIC " + std::to_string(nic.index) : CleanLine(nic.name));
+  std::string out;
+  for (const auto& [kind, names] : kinds) {
+    if (!out.empty()) out += "; ";
+    out += Count(names.size(), "NIC") + " " + names.front() + (names.size() > 1 ? ".." + names.back() : "");
+    std::string words = CleanLine(kind.first);
+    if (kind.second > 0) words += (words.empty() ? "" : ", ") + Gbs(kind.second) + " GB/s";
+    if (!words.empty()) out += " (" + words + ")";
+  }
+  return out;
+}
+
+void AddNodes(TextPage& page, const TopologyReport& topology) {
+  page.Heading("Nodes");
+  std::map<int, std::vector<const TopologyNode*>> alike;
+  for (const TopologyNode& node : topology.nodes) alike[node.like].push_back(&node);
+  std::vector<TextRow> rows;
+  for (const auto& [first, nodes] : alike) {
+    const TopologyNode& node = *nodes.front();
+    std::vector<int> ranks;
+    for (const TopologyNode* one : nodes) ranks.insert(ranks.end(), one->ranks.begin(), one->ranks.end());
+    rows.push_back({{NamesOf(nodes), node.guilty ? Ink::yellow : Ink::strong},
+                    {DescribeRanks(ranks, 24)},
+                    {GpuWords(node)},
+                    {NicWords(node)}});
+  }
+  page.Table(rows, 2, false);
+}
+
+class RankNodes {
+ public:
+  explicit RankNodes(const TopologyReport& topology) {
+    for (const TopologyNode& node : topology.nodes)
+      for (const int rank : node.ranks) node_of_[rank] = &node;
+  }
+  const TopologyNode* Of(int rank) const {
+    const auto found = node_of_.find(rank);
+    return found == node_of_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::map<int, const TopologyNode*> node_of_;
+};
+
+// "gpu000 0 1 2 3 4 5 6 7 > gpu001 8 9 10 11 12 13 14 15": a hop to another node is an arrow, a slow hop a mark.
+std::string RingWords(const TopologyRing& ring, const RankNodes& nodes) {
+  if (!ring.whole) {
+    std::string out = "not whole: " + Count(ring.hops.size(), "hop") + " known";
+    for (const std::string& one : ring.breaks) out += "; " + CleanLine(one);
+    return out;
+  }
+  const std::set<int> slow(ring.slow.begin(), ring.slow.end());
+  std::vector<std::string> runs;
+  const TopologyNode* before = nullptr;
+  for (size_t i = 0; i < ring.order.size(); ++i) {
+    const TopologyNode* node = nodes.Of(ring.order[i]);
+    if (runs.empty() || node != before) runs.push_back(node ? CleanLine(node->name) : "?");
+    runs.back() += " " + std::to_string(ring.order[i]) + (slow.contains(static_cast<int>(i)) ? "!" : "");
+    before = node;
+  }
+  std::string out;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs.size() > kMostNodesOfRing + 1 && i == kMostNodesOfRing - 1) {
+      out += " > ... " + std::to_string(runs.size() - kMostNodesOfRing) + " more nodes ...";
+      i = runs.size() - 2;
+      continue;
+    }
+    out += (i > 0 ? " > " : "") + runs[i];
+  }
+  return out;
+}
+
+int DepthOf(const TopologyTree& tree) {
+  std::map<int, int> parent;
+  for (const auto& [rank, up] : tree.parents) parent[rank] = up;
+  int deepest = 0;
+  for (const auto& [rank, up] : tree.parents) {
+    int depth = 0;
+    for (int at = rank; depth <= static_cast<int>(parent.size()); ++depth) {
+      const auto found = parent.find(at);
+      if (found == parent.end() || found->second < 0) break;
+      at = found->second;
+    }
+    deepest = std::max(deepest, depth);
+  }
+  return deepest;
+}
+
+template <typename Item>
+std::vector<int> ChannelsLike(const std::vector<Item>& items, const Item& item) {
+  std::vector<int> channels;
+  for (const Item& one : items)
+    if (&one == &item || one.same_as == item.channel) channels.push_back(one.channel);
+  return channels;
+}
+
+void AddRings(TextPage& page, const TopologyComm& comm, const RankNodes& nodes, bool verbose) {
+  constexpr size_t kMostRings = 8;
+  size_t shown = 0, left = 0;
+  for (const TopologyRing& ring : comm.rings) {
+    if (ring.same_as >= 0) continue;
+    const bool marked = !ring.slow.empty() || !ring.breaks.empty();
+    if (!verbose && !marked && shown >= kMostRings) {
+      ++left;
+      continue;
+    }
+    ++shown;
+    page.Paragraph("  ring " + FoldRanks(ChannelsLike(comm.rings, ring), 24) + "  ", RingWords(ring, nodes),
+                   marked ? Ink::yellow : Ink::plain);
+  }
+  if (left > 0) page.Line("  " + page.Paint(Count(left, "more ring") + "; --verbose lists them", Ink::dim));
+  for (const TopologyTree& tree : comm.trees)
+    if (tree.same_as < 0 && (verbose || &tree == &comm.trees.front()))
+      page.Line("  tree " + FoldRanks(ChannelsLike(comm.trees, tree), 24) + "  " +
+                (tree.root >= 0 ? "root rank " + std::to_string(tree.root) + ", " : "") + "depth " +
+                std::to_string(DepthOf(tree)));
+}
+
+void AddComm(TextPage& page, const TopologyReport& topology, const TopologyComm& comm, const RankNodes& nodes,
+             bool verbose) {
+  std::string title = CleanLine(comm.label);
+  if (comm.ranks > 0) title += ": " + Count(static_cast<uint64_t>(comm.ranks), "rank");
+  if (comm.nodes > 0) title += " on " + Count(static_cast<uint64_t>(comm.nodes), "node");
+  if (comm.channels > 0) title += ", " + Count(static_cast<uint64_t>(comm.channels), "channel");
+  if (comm.nvls_channels > 0) title += ", " + std::to_string(comm.nvls_channels) + " for NVLS";
+  page.Heading(title);
+  if (comm.seen < comm.ranks)
+    page.Line("  " + page.Paint("logs of " + std::to_string(comm.seen) + " of these ranks are here", Ink::dim));
+  for (const TopologyGraph& graph : comm.graphs) {
+    std::string line = graph.name + " graph: " + Count(static_cast<uint64_t>(graph.channels), "channel") + " of " +
+                       Gbs(graph.intra_gbs) + " GB/s inside, " + Gbs(graph.inter_gbs) + " between nodes, paths " +
+                       graph.type_intra + " and " + graph.type_inter;
+    if (graph.cross_nic > 0) line += ", crosses NICs on purpose";
+    if (!graph.lowered_by.empty()) line += "; lowered by " + CleanLine(graph.lowered_by);
+    page.Paragraph("  ", line, graph.lowered_by.empty() ? Ink::plain : Ink::yellow);
+  }
+  AddRings(page, comm, nodes, verbose);
+  std::vector<TextRow> rows = {
+      {{"hops of rings and trees by transport", Ink::dim}, {"inside nodes", Ink::dim}, {"between nodes", Ink::dim}}};
+  for (const TopologyWay& way : comm.ways)
+    rows.push_back({{"  " + CleanLine(topology.transports[static_cast<size_t>(way.transport)].text)},
+                    {std::to_string(way.inside)},
+                    {std::to_string(way.between)}});
+  if (rows.size() > 1) page.Table(rows, 2, false);
+}
+
+void AddGpus(TextPage& page, const TopologyReport& topology, bool verbose) {
+  std::vector<TextRow> rows;
+  size_t left = 0;
+  for (size_t i = 0; i < topology.nodes.size(); ++i) {
+    const TopologyNode& node = topology.nodes[i];
+    if (!verbose && (node.like != static_cast<int>(i) || rows.size() >= kMostGpuRows)) continue;
+    for (const TopologyGpu& gpu : node.gpus) {
+      if (gpu.nics.empty() && gpu.uses.empty()) continue;
+      const auto names = [&](const std::vector<int>& nics) {
+        std::vector<std::string> list;
+        for (const int nic : nics) {
+          const auto found = std::find_if(node.nics.begin(), node.nics.end(),
+                                          [&](const TopologyNic& one) { return one.index == nic; });
+          const bool named = found != node.nics.end() && !found->name.empty();
+          list.push_back(named ? CleanLine(found->name) : "NIC " + std::to_string(nic));
+        }
+        constexpr size_t kMostNamed = 3;
+        if (list.size() > kMostNamed) return Count(list.size(), "NIC") + " " + list.front() + ".." + list.back();
+        std::string out;
+        for (const std::string& name : list) out += (out.empty() ? "" : ", ") + name;
+        return out;
+      };
+      rows.push_back({{gpu.rank >= 0 ? "rank " + std::to_string(gpu.rank) : "GPU"},
+                      {CleanLine(node.name)},
+                      {gpu.bus},
+                      {gpu.nearest.empty() ? "" : gpu.nearest + " to " + names(gpu.nics)},
+                      {gpu.uses.empty() ? "" : "sends through " + names(gpu.uses)}});
+    }
+  }
+  if (rows.empty()) return;
+  page.Heading("NIC of each GPU");
+  page.Table(rows, 2, false);
+  for (size_t i = 0; i < topology.nodes.size(); ++i) left += topology.nodes[i].like != static_cast<int>(i) ? 1 : 0;
+  if (!verbose && left > 0)
+    page.Line("  " + page.Paint("nodes that are alike are shown once; --verbose lists all", Ink::dim));
+}
+
+}  // namespace
+
+std::string RenderTopologyText(const Report& report, const TextOptions& options) {
+  std::string out = RenderText(report, options);
+  if (!report.topology) return out;
+  const TopologyReport& topology = *report.topology;
+  TextPage page(static_cast<size_t>(std::clamp(options.width, 40, 1000)), options.colour);
+  if (!topology.nodes.empty()) AddNodes(page, topology);
+  const RankNodes nodes(topology);
+  for (size_t i = 0; i < topology.comms.size() && (options.verbose || i < kMostComms); ++i)
+    AddComm(page, topology, topology.comms[i], nodes, options.verbose);
+  if (!options.verbose && topology.comms.size() > kMostComms)
+    page.Line(page.Paint(Count(topology.comms.size() - kMostComms, "smaller communicator") + "; --verbose lists them",
+                         Ink::dim));
+  AddGpus(page, topology, options.verbose);
+  const std::string sections = page.Take();
+  return out + (sections.empty() || sections.front() == '\n' ? "" : "\n") + sections;
+}
+
+std::string RenderTopologyHtml(const Report& report) {
+  return FillPage(TopologyPage(), {.title = "Tacet topology: " + std::string(Name(report.verdict.status)),
+                                   .plain = RenderTopologyText(report, TextOptions()),
+                                   .json = RenderJson(report),
+                                   .asks_server = false});
+}
+
+}  // namespace tacet

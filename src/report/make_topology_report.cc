@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/make_topology_report.h"
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/standstill.h"
+#include "model/assembly.h"
+#include "report/build_report.h"
+#include "report/redact_report.h"
+
+namespace tacet {
+namespace {
+
+constexpr std::string_view kTopologyCauses[] = {
+    "ring-broken",         "graph-search-failed",  "nic-count-unequal",  "node-lowers-graph", "nic-path-through-cpu",
+    "ring-reenters-node",  "nic-unbalanced",       "rails-crossed",      "pxn-off",           "nvls-not-connected",
+    "channels-limited",    "rank-order-scattered", "rank-unlike-others", "ll128-lost",        "transport-fallback",
+    "environment-cripples"};
+
+bool IsTopologyCause(std::string_view cause) {
+  return std::find(std::begin(kTopologyCauses), std::end(kTopologyCauses), cause) != std::end(kTopologyCauses);
+}
+
+std::string Counted(size_t n, const std::string& noun) { return std::to_string(n) + " " + noun + (n == 1 ? "" : "s"); }
+
+// What is in order, and how much of the job that was told by.
+void SettleWithoutFault(const Analyses& analyses, Diagnosis& diagnosis) {
+  const TopologyView& view = analyses.topology;
+  size_t whole = 0, rings = 0, seen = 0, ranks = 0;
+  for (const CommView& comm : view.comms) {
+    for (const RingView& ring : comm.rings) ++rings, whole += ring.whole ? 1 : 0;
+    if (&comm == &view.comms.front()) {
+      seen = comm.process_of.size();
+      ranks = static_cast<size_t>(std::max(comm.ranks, 0));
+    }
+  }
+  if (rings == 0) {
+    diagnosis.status = Status::undetermined;
+    diagnosis.headline = view.empty() ? "Nothing here tells how ranks are connected"
+                                      : "No ring is on record; what else is known is listed below";
+    diagnosis.open.push_back({"Which rings and transports does NCCL use?",
+                              "NCCL logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING"});
+    return;
+  }
+  const bool all = whole == rings && seen >= ranks;
+  diagnosis.status = Status::healthy;
+  diagnosis.confidence = all ? Confidence::certain : Confidence::likely;
+  diagnosis.headline = all ? Counted(rings, "ring") + " over " + Counted(view.nodes.size(), "node") +
+                                 " close and hold every rank once; no hop is slower than it could be"
+                           : "What " + std::to_string(seen) + " of " + Counted(ranks, "rank") + " show of " +
+                                 Counted(rings, "ring") + " is in order";
+}
+
+// Questions about rings and transports that the logs leave open.
+void AddOpenQuestions(const Incident& incident, const TopologyView& view, Diagnosis& diagnosis) {
+  if (view.comms.empty()) return;
+  const CommView& comm = view.comms.front();
+  const auto ranks = static_cast<size_t>(std::max(comm.ranks, 0));
+  if (comm.process_of.size() < ranks)
+    diagnosis.open.push_back({"Are the other ranks connected in the same way?",
+                              "the NCCL logs of " + Counted(ranks - comm.process_of.size(), "more rank")});
+  const bool graphs = std::any_of(incident.nccl_setups.begin(), incident.nccl_setups.end(),
+                                  [](const NcclSetup& setup) { return !setup.graphs.empty(); });
+  if (!graphs && comm.nodes > 1)
+    diagnosis.open.push_back({"Does one node lower the others?", "the subsystem GRAPH in NCCL_DEBUG_SUBSYS"});
+  const bool connected = std::any_of(incident.rank_channels.begin(), incident.rank_channels.end(),
+                                     [](const RankChannels& one) { return !one.uses.empty(); });
+  if (!connected)
+    diagnosis.open.push_back({"Which transport does each hop take?",
+                              "a log that goes on to the first collective: since 2.22 NCCL connects at first use"});
+}
+
+void KeepTopology(const Incident& incident, const Analyses& analyses, Diagnosis& diagnosis) {
+  std::erase_if(diagnosis.findings, [](const Finding& finding) { return !IsTopologyCause(finding.cause); });
+  diagnosis.open.clear();
+  diagnosis.cause.clear();
+  diagnosis.ranks.clear();
+  if (!diagnosis.findings.empty() && diagnosis.findings[0].severity != Severity::note) {
+    const Finding& first = diagnosis.findings[0];
+    diagnosis.status = first.status;
+    diagnosis.cause = first.cause;
+    diagnosis.ranks = first.ranks;
+    diagnosis.confidence = first.confidence;
+    diagnosis.headline = first.headline;
+  } else {
+    SettleWithoutFault(analyses, diagnosis);
+  }
+  AddOpenQuestions(incident, analyses.topology, diagnosis);
+}
+
+}  // namespace
+
+Report MakeTopologyReport(std::vector<Fragment> fragments) {
+  const std::vector<Incident> incidents = Assemble(std::move(fragments));
+  std::vector<Analyses> analyses;
+  std::vector<StandstillView> standstills;
+  std::vector<JudgedJob> jobs;
+  analyses.reserve(incidents.size());  // jobs point into these
+  standstills.reserve(incidents.size());
+  for (const Incident& incident : incidents) {
+    analyses.push_back(Analyse(incident));
+    standstills.push_back(FindStandstills(incident, analyses.back()));
+    Diagnosis diagnosis = Diagnose(incident, analyses.back(), standstills.back());
+    KeepTopology(incident, analyses.back(), diagnosis);
+    jobs.push_back({&incident, &analyses.back(), &standstills.back(), std::move(diagnosis)});
+  }
+  Report report = BuildReport(jobs);
+  RedactReport(report);
+  report.ranks.clear();
+  report.waits.clear();
+  // The picture is of the job that the verdict is of; files without ranks (topology files) are a job of their own.
+  report.topology.emplace();
+  for (size_t i = 0; i < incidents.size(); ++i) {
+    std::set<int> guilty;
+    for (const ReportFinding& finding : report.findings)
+      if (finding.job == incidents[i].label && finding.severity != Severity::note)
+        guilty.insert(finding.ranks.begin(), finding.ranks.end());
+    TopologyReport one = DescribeTopology(incidents[i], analyses[i], {guilty.begin(), guilty.end()});
+    if (one.comms.size() > report.topology->comms.size() || one.nodes.size() > report.topology->nodes.size())
+      report.topology = std::move(one);
+  }
+  return report;
+}
+
+}  // namespace tacet

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/topology_words.h"
+
+namespace tacet {
+namespace {
+
+RuleAnswer JudgeSearch(const Case& facts) {
+  RuleAnswer answer;
+  const TopologyView& view = facts.analyses.topology;
+  const TopologyChecks& checks = facts.analyses.topology_checks;
+  if (checks.failed_searches.empty()) return answer;
+  std::vector<uint32_t> nodes;
+  for (const FailedSearch& failed : checks.failed_searches) nodes.push_back(failed.node);
+  const FailedSearch& first = checks.failed_searches.front();
+  const CommView& comm = view.comms[first.comm];
+  Finding finding = DegradedFinding("graph-search-failed");
+  finding.group = comm.group;
+  finding.ranks = RanksOfNodes(view, nodes);
+  finding.headline = "NCCL found no path on " + NodeWords(view, nodes) +
+                     " and fell back to the plain order of devices with 1 channel of 0.1 GB/s by its own count";
+  if (comm.ranks > 0 && nodes.size() < view.nodes.size())
+    finding.headline += "; all " + std::to_string(comm.ranks) + " ranks follow it";
+  finding.evidence.push_back(CiteGraph(*first.graph, "the result of the failed search"));
+  for (uint32_t node = 0; node < view.nodes.size(); ++node)
+    if (!HasFailedSearch(checks, node))
+      if (const NcclGraphSearch* other = GraphOfNode(facts.incident, view, comm, node, first.graph->algorithm)) {
+        finding.evidence.push_back(CiteGraph(*other, "what " + view.nodes[node].name + " found"));
+        break;
+      }
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+}  // namespace
+
+extern const Rule kGraphSearchFailedRule;
+const Rule kGraphSearchFailedRule = {
+    "graph-search-failed",
+    "NCCL found no path and fell back to simple order",
+    "NCCL logs (INIT, GRAPH)",
+    "The search for rings or trees found nothing and NCCL took the devices as they come: one channel, the worst path "
+    "types. A job that runs this way is up to a hundred times slower, and one such node is enough for all.",
+    "A slow network alone gives low figures, but figures of NCCL's ladder (1.2, 0.24, 0.12); 0.1 stands for no path.",
+    {"Remove NCCL_TOPO_FILE and NCCL_GRAPH_FILE where they are set; in a virtual machine check its topology file.",
+     "Check on that node that all GPUs see each other (`nvidia-smi topo -m`, peer access) and that every network "
+     "device "
+     "appears below a PCI bus.",
+     "Run with NCCL_DEBUG_SUBSYS=INIT,GRAPH and look at the system's tree for devices that hang in the air."},
+    {"Look for 'falling back to simple order' in the logs of every new kind of node."},
+    JudgeSearch};
+
+}  // namespace tacet

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sections that every page with a verdict has: verdict, findings, inputs, remarks, open questions.
+
+function hostsOf(report, ranks) {
+  const wanted = new Set(ranks);
+  const hosts = new Set(report.ranks.filter((row) => wanted.has(row.rank) && row.host).map((row) => row.host));
+  if (hosts.size === 0) return "";
+  return " on " + (hosts.size > 3 ? count(hosts.size, "host") : [...hosts].join(", "));
+}
+
+function carriedFinding(report) {
+  const first = report.findings[0];
+  return first && first.cause === report.verdict.cause ? first : null;
+}
+
+function verdictSection(report) {
+  const {verdict} = report;
+  const finding = carriedFinding(report);
+  const status = oneOf(STATUSES, verdict.status, "undetermined");
+  const who = describeRanks(verdict.ranks, 6);
+  const facts = h("dl.facts",
+    finding && fact("Where", describePlace(finding)),
+    finding && fact("Who waits", describeRanks(finding.affected_ranks, 6)),
+    verdict.cause && fact("Cause", finding && finding.title ? h("span", finding.title) : null, h("code", verdict.cause)),
+    finding && fact("Confidence", confidence(verdict.confidence)),
+    report.jobs.length > 1 ? fact("Job", (report.job.label || "unnamed") + " (1 of " + report.jobs.length + ")") : null);
+  const node = h("section.verdict." + status,
+    h("p.line", h("span.status", status), who ? h("span.who", capitalise(who) + hostsOf(report, verdict.ranks)) : null),
+    h("h1", verdict.headline),
+    facts.children.length > 0 ? facts : null,
+    finding && finding.fix.length > 0 ? h("div.now", h("h2", "What to do now"), list("ol", finding.fix)) : null);
+  node.id = "verdict";
+  return node;
+}
+
+function evidenceItem(evidence) {
+  const source = describeSource(evidence);
+  const quote = evidence.excerpt || source
+    ? h("figure", source ? h("figcaption", source) : null, evidence.excerpt ? h("pre", evidence.excerpt.replace(/\n+$/, "")) : null) : null;
+  return h("li", evidence.says ? h("p", evidence.says) : null, quote);
+}
+
+function findingCard(report, finding, index) {
+  const severity = oneOf(SEVERITIES, finding.severity, "note");
+  const card = h("details.finding." + severity,
+    h("summary",
+      h("span.severity", severity),
+      h("span.title", h("span.headline", finding.headline),
+        h("span.meta", h("code", finding.cause), finding.ranks.length > 0 ? h("span", describeRanks(finding.ranks, 6)) : null,
+          describePlace(finding) ? h("span", describePlace(finding)) : null, confidence(finding.confidence),
+          report.jobs.length > 1 && finding.job ? h("span", "job " + finding.job) : null))),
+    h("div.body",
+      finding.evidence.length > 0 ? [h("h3", "Evidence"), h("ol.evidence", finding.evidence.map(evidenceItem))] : null,
+      finding.explanation ? [h("h3", "What it means"), paragraphs(finding.explanation)] : null,
+      finding.fix.length > 0 && finding !== carriedFinding(report) ? [h("h3", "What to do now"), list("ol", finding.fix)] : null,
+      finding.prevent.length > 0 ? [h("h3", "How to prevent it"), list("ul", finding.prevent)] : null,
+      finding.affected_ranks.length > 0 ? h("p.faint", "Waiting: " + describeRanks(finding.affected_ranks, 24)) : null));
+  card.id = "finding-" + (index + 1);
+  card.open = index === 0;
+  return card;
+}
+
+function accountingBar(input) {
+  const bar = h("span.bar");
+  for (const part of ["understood", "ignored", "not_understood"]) {
+    const piece = h("i." + part);
+    piece.style.flexGrow = input.bytes ? input[part] / input.bytes : 0;
+    bar.append(piece);
+  }
+  bar.setAttribute("aria-hidden", "true");
+  return bar;
+}
+
+function inputsSection(report) {
+  const share = (part) => ({value: (row) => (row.bytes ? row[part] / row.bytes : 0), cell: (row) => describeShare(row[part], row.bytes), numeric: true});
+  const total = (key) => report.inputs.reduce((sum, input) => sum + input[key], 0);
+  const table = dataTable([
+    {label: "File", value: (row) => row.file, cell: (row) => h("code", row.file)},
+    {label: "Format", value: (row) => row.format, cell: (row) => row.format || h("span.faint", "unknown")},
+    {label: "Rank", value: (row) => row.rank, numeric: true},
+    {label: "Size", value: (row) => row.bytes, cell: (row) => describeBytes(row.bytes), numeric: true},
+    {label: "Accounting", value: (row) => (row.bytes ? row.understood / row.bytes : 0), cell: accountingBar},
+    {label: "Understood", ...share("understood")},
+    {label: "Ignored", ...share("ignored")},
+    {label: "Not understood", ...share("not_understood")},
+  ], report.inputs, {
+    name: "file",
+    search: (row) => row.file + "\n" + (row.format || "unknown"),
+    choices: [{label: "not understood in part", test: (row) => row.not_understood > 0}],
+  });
+  const key = h("ul.legend", ["understood", "ignored", "not_understood"].map((part) =>
+    h("li", h("i.dot." + part), part.replace("_", " ") + " ", h("b", describeShare(total(part), total("bytes"))))));
+  return section("inputs", "Inputs", count(report.inputs.length, "file") + ", " + describeBytes(total("bytes")), key, table.node);
+}
+
+function remarksSection(report) {
+  const table = dataTable([
+    {label: "Severity", value: (row) => row.severity, cell: (row) => h("span.severity." + oneOf(SEVERITIES, row.severity, "note"), row.severity)},
+    {label: "What", value: (row) => row.message, cell: (row) => h("div", row.message, row.hint ? h("div.faint", row.hint) : null)},
+    {label: "Where", value: (row) => row.file, cell: (row) => (row.file ? h("code", row.file + (row.line ? ":" + row.line : "")) : "")},
+    {label: "Code", value: (row) => row.code, cell: (row) => h("code", row.code)},
+    {label: "Times", value: (row) => row.count, numeric: true},
+  ], report.diagnostics, {name: "remark", search: (row) => [row.severity, row.message, row.file, row.code, row.hint].join("\n")});
+  return section("remarks", "Remarks on the inputs", null, table.node);
+}
+
+function openSection(report) {
+  return section("open", "What could not be told", null, h("ul.open", report.cannot_tell.map((open) =>
+    h("li", h("p", open.question), open.missing ? h("p.faint", open.missing) : null))));
+}
