@@ -25,7 +25,7 @@ void Overwrite(BundleEntry& entry) {
   const std::string text = entry.bytes;
   for (size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
-    const bool begins = IsWordCharacter(c) && (at == 0 || !IsWordCharacter(text[at - 1]));
+    const bool begins = IsTokenCharacter(c) && (at == 0 || !IsTokenCharacter(text[at - 1]));
     // In records a name and its value may stand side by side without a blank: "X\x04\x00hf_...".
     const bool introduces = c == '=' || c == ':' || c == ' ' || c == '-';
     if (!begins && !introduces) continue;
