@@ -16,7 +16,7 @@ struct JobRunOptions {
   std::vector<std::string> command;
   RunLevel level = RunLevel::normal;
   RunFolderWish folder;
-  RunPatience patience;
+  Patience patience;
   std::string on_hang = "wait";  // "kill", or a command for sh
   std::string webhook;
   std::string profile_steps;

@@ -52,7 +52,7 @@ bool JobWatch::IsSuspicious(int64_t now_ns) {
 }
 
 void JobWatch::Work() {
-  const RunPatience& patience = options_.patience;
+  const Patience& patience = options_.patience;
   int64_t pause_ns = patience.run_look_ns, looked_ns = -1;
   bool told = false;
   while (Wait(std::min(kTickNs, patience.run_look_ns))) {

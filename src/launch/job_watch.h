@@ -18,7 +18,7 @@ namespace tacet {
 
 struct JobWatchOptions {
   LookerOptions looker;
-  RunPatience patience;
+  Patience patience;
   CapturePlan capture;  // `folder` is the run folder here; each hang gets one of its own below it
   // Called with the hang's folder after everything is captured, from the watch's thread.
   std::function<void(SeenHang& hang)> on_hang;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/run_patience.h"
+#include "model/patience.h"
 
 namespace tacet {
 
@@ -42,14 +42,14 @@ struct StillVerdict {
 // either. Times come in as arguments, so any history can be played to it.
 class StillJudge {
  public:
-  explicit StillJudge(RunPatience patience = {}) : patience_(patience) {}
+  explicit StillJudge(Patience patience = {}) : patience_(patience) {}
   std::optional<StillVerdict> Look(const std::vector<RankLook>& ranks, int64_t monotonic_ns);
   bool moved() const { return moved_; }  // at the last look
 
  private:
   bool HasMoved(const RankLook& before, const RankLook& now, int64_t elapsed_ns) const;
 
-  RunPatience patience_;
+  Patience patience_;
   std::map<int64_t, RankLook> before_;  // by pid
   int64_t looked_ns_ = -1, still_since_ns_ = -1, longest_pause_ns_ = 0;
   bool moved_ = true;

@@ -6,9 +6,9 @@
 
 namespace tacet {
 
-// How long is too long, how close is the same moment, how few are few: every such limit, once. `diagnose`, the agent, the
-// server and `tacet run` share it. Each field says where it comes from: *protocol* (a documented limit), *measured* (from
-// jobs on record) or *guess*. A test halves and doubles every field over all test data.
+// How long is too long, how close is the same moment, how few are few: every such limit, once. `diagnose`, the agent,
+// the server and `tacet run` share it. Each field says where it comes from: *protocol* (a documented limit), *measured*
+// (from jobs on record) or *guess*. A test halves and doubles every field over all test data.
 struct Patience {
   static constexpr int64_t kSecond = 1'000'000'000;
 
@@ -79,6 +79,18 @@ struct Patience {
   int64_t watch_lost_ns = 2 * kSecond;  // measured
   // No limit grows beyond this.
   int64_t watch_most_ns = 600 * kSecond;  // protocol: NCCL's own watchdog
+
+  // `tacet run`: no output, or no use of the CPU, for so long makes it look at the ranks.
+  int64_t run_quiet_ns = 15 * kSecond;  // guess
+  // Between looks while nothing moves, and at the most while something does.
+  int64_t run_look_ns = 5 * kSecond;        // guess
+  int64_t run_most_look_ns = 60 * kSecond;  // guess
+  // Somebody waits and nobody has moved for so long: a hang.
+  int64_t run_still_ns = 30 * kSecond;  // guess
+  // As many times the longest standstill after which the job went on.
+  int64_t run_pause_times = 2;  // guess
+  // Of one core; a rank that uses less is idle.
+  int64_t run_busy_percent = 5;  // guess
 };
 
 // Every field as (name, pointer to member), for the test that halves and doubles them and for `tacet diagnose --why`.
