@@ -505,7 +505,13 @@ class Finder {
     if (analyses_.told.empty() || analyses_.told.size() * 2 > world || !analyses_.outcome.may_hang()) return;
     for (const SourceAnalysis& source : analyses_.sources)
       if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+    // Numbers of sends and collectives are not one count: who waits in a send or receive of its own is behind nobody.
+    const auto waits_itself = [&](Rank rank) {
+      return std::any_of(analyses_.sources.begin(), analyses_.sources.end(),
+                         [&](const SourceAnalysis& source) { return source.waits.blocked_in.contains(rank); });
+    };
     for (const ToldLaggard& told : analyses_.told) {
+      if (waits_itself(told.rank)) continue;
       Standstill still{.rank = told.rank, .told = &told};
       const auto stack = stacks_.find(told.rank);
       if (stack != stacks_.end() && stack->second->place == StackReading::Place::host &&

@@ -52,9 +52,9 @@ std::vector<Rank> CommonEnd(const Case& facts, const std::vector<const Event*>& 
     complaining.insert(event->rank);
     if (const std::string address = PeerAddress(*event); !address.empty()) complaints[address].insert(event->rank);
   }
-  // One rank that cannot reach a peer it names: either end may be at fault.
+  // One rank that cannot reach a peer it names: either end may be at fault. The same where nobody else has a word.
   if (complaining.size() == 1)
-    return complaints.empty() ? std::vector<Rank>{*complaining.begin()} : std::vector<Rank>{};
+    return complaints.empty() && facts.analyses.life.ranks.size() > 1 ? std::vector<Rank>{*complaining.begin()} : std::vector<Rank>{};
   if (complaints.size() != 1) return {};
   // Ranks of one host that cannot reach another host: either end may be at fault.
   std::set<std::string> hosts;
