@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rounds from tools that measure operations without a timeline: NCCL Inspector and the Flight Recorder.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <span>
@@ -72,14 +71,8 @@ int64_t WarmupSteps(int64_t steps) { return steps >= 6 ? std::max<int64_t>(3, st
 
 namespace {
 
-// All operations of the rank that has most, on whatever group, in its own order, and the pauses of its host before
-// each.
-struct OneRank {
-  std::vector<const CollectiveRound*> rounds;
-  std::vector<double> pauses;
-};
-
-OneRank RoundsOfOneRank(const std::vector<CollectiveRound>& rounds) {
+// All operations of the rank that has most, on whatever group, in its own order.
+std::vector<const CollectiveRound*> RoundsOfOneRank(const std::vector<CollectiveRound>& rounds) {
   std::map<Rank, std::vector<std::pair<int64_t, const CollectiveRound*>>> by_rank;
   for (const CollectiveRound& round : rounds)
     for (const RoundMember& m : round.members)
@@ -88,34 +81,9 @@ OneRank RoundsOfOneRank(const std::vector<CollectiveRound>& rounds) {
   for (auto& [rank, list] : by_rank)
     if (list.size() > most.size()) most = std::move(list);
   std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  OneRank out;
-  for (const auto& [enter, round] : most) {
-    const int64_t before = out.rounds.empty() ? enter : most[out.rounds.size() - 1].first;
-    out.pauses.push_back(std::log(1.0 + static_cast<double>(enter - before)));
-    out.rounds.push_back(round);
-  }
+  std::vector<const CollectiveRound*> out;
+  for (const auto& [enter, round] : most) out.push_back(round);
   return out;
-}
-
-// Operations that are all alike, gradient buckets of one size say, still have a rhythm: long pauses between steps,
-// short ones in them. The smallest lag at which the pauses repeat, 1 where they do not.
-size_t FindRhythm(const std::vector<double>& pauses) {
-  constexpr size_t kLongestRhythm = 64;
-  constexpr double kRepeats = 0.5, kAsGood = 0.85;
-  double mean = 0, squares = 0;
-  for (const double pause : pauses) mean += pause / static_cast<double>(pauses.size());
-  for (const double pause : pauses) squares += (pause - mean) * (pause - mean);
-  std::vector<double> scores = {0};
-  for (size_t lag = 1; lag <= kLongestRhythm && lag * 8 <= pauses.size(); ++lag) {
-    double sum = 0;
-    for (size_t i = lag; i < pauses.size(); ++i) sum += (pauses[i] - mean) * (pauses[i - lag] - mean);
-    const double all = static_cast<double>(pauses.size());
-    scores.push_back(squares > 0 ? sum / squares * all / (all - static_cast<double>(lag)) : 0);
-  }
-  const double best = *std::max_element(scores.begin(), scores.end());
-  for (size_t lag = 1; lag < scores.size() && best >= kRepeats; ++lag)
-    if (scores[lag] >= kAsGood * best) return lag;
-  return 1;
 }
 
 }  // namespace
@@ -144,14 +112,10 @@ void AssignPeriods(std::vector<CollectiveRound>& rounds) {
     most = list->size() / own;
   }
   if (!main) return;
-  const OneRank all = period == 1 ? RoundsOfOneRank(rounds) : OneRank();
-  if (all.rounds.size() >= 4) {
-    size_t joint = groups.size() > 1 ? FindPeriod(all.rounds) : 1;
-    if (joint == 1) joint = FindRhythm(all.pauses);
-    if (joint > 1) {
-      main = &all.rounds;
-      period = joint;
-    }
+  const Rounds all = period == 1 && groups.size() > 1 ? RoundsOfOneRank(rounds) : Rounds();
+  if (const size_t joint = all.size() >= 4 ? FindPeriod(all) : 1; joint > 1) {
+    main = &all;
+    period = joint;
   }
   std::vector<int64_t> starts;
   for (size_t i = FindPhase(*main, period); i < main->size(); i += period) starts.push_back(EnterOf(*(*main)[i]));

@@ -66,31 +66,6 @@ void SetLateness(const std::vector<double>& waited_ns, const std::map<Rank, uint
   }
 }
 
-void TakeSmaller(const Pace& other, Pace& pace) {
-  constexpr double kClearly = 0.8;
-  constexpr size_t kMinCells = 8;  // fewer steps do not tell that one is clearly less
-  std::map<int64_t, size_t> column;
-  for (size_t s = 0; s < other.steps(); ++s) column[other.numbers[s]] = s;
-  for (size_t r = 0; r < pace.ranks.size(); ++r) {
-    const auto row = std::lower_bound(other.ranks.begin(), other.ranks.end(), pace.ranks[r]) - other.ranks.begin();
-    if (static_cast<size_t>(row) == other.ranks.size() || other.ranks[static_cast<size_t>(row)] != pace.ranks[r])
-      continue;
-    double sum = 0, other_sum = 0;
-    std::vector<std::pair<size_t, double>> cells;
-    for (size_t s = 0; s < pace.steps(); ++s) {
-      const auto found = column.find(pace.numbers[s]);
-      if (found == column.end() || std::isnan(pace.late(r, s))) continue;
-      const double ns = other.late(static_cast<size_t>(row), found->second);
-      if (std::isnan(ns)) continue;
-      sum += pace.late(r, s);
-      other_sum += ns;
-      cells.emplace_back(r * pace.steps() + s, ns);
-    }
-    if (cells.size() < kMinCells || sum <= 0 || other_sum >= kClearly * sum) continue;
-    for (const auto& [cell, ns] : cells) pace.late_ns[cell] = ns;
-  }
-}
-
 // Hosts run ahead of their GPUs, so starts tell more than the moments of issue.
 StepTimes FindStepStarts(const std::vector<CollectiveRound>& rounds) {
   StepTimes first;
@@ -152,12 +127,10 @@ Pace MeasurePaceInTraces(const std::vector<CollectiveRound>& rounds, std::span<c
       lengths.push_back(static_cast<double>(budget.total_ns()));
       waited[place(rank) * table.size() + s] = static_cast<double>(budget.exposed_ns);
     }
-    pace.numbers.push_back(number);
     pace.step_ns.push_back(Median(std::move(lengths)));
     ++s;
   }
   SetLateness(waited, sets, pace);
-  if (peers.empty()) TakeSmaller(MeasurePace(rounds, PaceSource::traces), pace);
   return pace;
 }
 

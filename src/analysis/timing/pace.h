@@ -22,8 +22,7 @@ std::string_view Name(PaceSource source);  // "traces", "NCCL Inspector records"
 struct Pace {
   PaceSource source = PaceSource::traces;
   std::vector<Rank> ranks;           // ascending
-  std::vector<int64_t> numbers;      // of the steps, ascending
-  std::vector<double> step_ns;       // length of each
+  std::vector<double> step_ns;       // length of each step
   std::vector<double> late_ns;       // of rank r in step s: [r * step_ns.size() + s]; NaN where it is not known
   std::vector<uint32_t> peers;       // by rank: those of one number are compared with each other
   std::vector<size_t> rounds, last;  // by rank: operations it was in; of these, those that it came last to
@@ -51,12 +50,7 @@ std::vector<Transfer> TransfersOfMeasurements(std::span<const Measurement> measu
 Pace MeasurePace(const std::vector<CollectiveRound>& rounds, PaceSource source,
                  std::span<const Transfer> transfers = {});
 
-// Replaces what `pace` says of a rank by what `other` says where that is clearly less: both may count a wait that cost
-// nothing, neither misses one that did.
-void TakeSmaller(const Pace& other, Pace& pace);
-
-// From traces: what a rank waits is communication that no compute hides; or, where hosts run ahead and find their GPUs
-// waiting for a slow one whatever they do, what the durations tell. `peers` says whom a rank is compared with:
+// From traces: what a rank waits is communication that no compute hides. `peers` says whom a rank is compared with:
 // ranks of one number are; empty: those that share operations, directly or through others.
 Pace MeasurePaceInTraces(const std::vector<CollectiveRound>& rounds, std::span<const Timeline> timelines,
                          const std::map<Rank, uint32_t>& peers = {});

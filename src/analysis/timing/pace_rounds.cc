@@ -18,6 +18,9 @@ constexpr int64_t kFollowsNs = 100'000;
 // not. And so many values must tell.
 constexpr double kCarriedOver = 0.25;
 constexpr size_t kMinCarried = 24;
+// Activations of a layer have one size; gradient buckets seldom have, and there are few of them where they do.
+constexpr size_t kManyEqual = 4;
+
 bool IsTimed(const CollectiveRound& round) {
   return round.members.size() > 1 && std::all_of(round.members.begin(), round.members.end(),
                                                  [](const RoundMember& m) { return m.duration_ns >= 0; });
@@ -75,58 +78,48 @@ bool IsCarriedOver(const std::map<Rank, std::vector<double>>& first,
   return all >= static_cast<double>(kMinCarried) && agree / all >= kCarriedOver;
 }
 
-int64_t EndOf(const RoundMember& m) { return (m.start_ns != kNoTime ? m.start_ns : m.enter_ns) + m.duration_ns; }
-
-// Most members had issued the second one before the first had ended, and who came last to it had not: its host is
-// behind theirs, by as much in the second as in the first, and what they wait in the second is the same lateness again.
-bool IsSameLateness(const CollectiveRound& first, const CollectiveRound& second) {
-  size_t early = 0, all = 0;
-  bool last_is_early = true;
-  int64_t shortest = INT64_MAX;
-  for (const RoundMember& b : second.members) {
-    const auto a = std::find_if(first.members.begin(), first.members.end(),
-                                [&](const RoundMember& m) { return m.rank == b.rank; });
-    if (a == first.members.end() || a->enter_ns == kNoTime || b.enter_ns == kNoTime) continue;
-    const bool is_early = b.enter_ns < EndOf(*a);
-    ++all;
-    early += is_early;
-    if (b.duration_ns >= shortest) continue;
-    shortest = b.duration_ns;
-    last_is_early = is_early;
-  }
-  return all > 1 && early * 2 >= all && !last_is_early;
-}
-
-// Where starts are known: most members began the second one as soon as the first had ended, so it had been ready
-// before.
-bool IsReadyBefore(const CollectiveRound& first, const CollectiveRound& second) {
+// Most members had the second one ready before the first had ended. Where starts are known, that shows; where only the
+// host's times are, it must have issued it by then, which hosts that run ahead do with operations of any kind.
+bool IsReadyBefore(const CollectiveRound& first, const CollectiveRound& second, bool many_equal) {
   size_t ready = 0, all = 0;
   for (const RoundMember& b : second.members) {
     const auto a = std::find_if(first.members.begin(), first.members.end(),
                                 [&](const RoundMember& m) { return m.rank == b.rank; });
-    if (a == first.members.end() || a->start_ns == kNoTime || b.start_ns == kNoTime) continue;
+    if (a == first.members.end() || a->enter_ns == kNoTime || b.enter_ns == kNoTime) continue;
     ++all;
-    ready += b.start_ns < EndOf(*a) + kFollowsNs && b.enter_ns < EndOf(*a);
+    if (a->start_ns != kNoTime && b.start_ns != kNoTime) {
+      const int64_t end = a->start_ns + a->duration_ns;
+      ready += b.start_ns < end + kFollowsNs && b.enter_ns < end;
+    } else {
+      ready += !many_equal && b.enter_ns < a->enter_ns + a->duration_ns;
+    }
   }
   return all > 0 && ready * 2 > all;
 }
 
-// Runs of operations that show one lateness several times: gradient buckets beside the backward pass, and whatever
-// peers have queued behind an operation in which they wait for a slow host. Begins of the runs; a lone operation is a
-// run of one.
+// Runs of operations beside the backward pass: consecutive ones of one kind, each ready or already late when the one
+// before it ends. Begins of the runs; a lone operation is a run of one.
 std::vector<size_t> FindRuns(const GroupSteps& group, const Deficits& deficits) {
-  std::vector<size_t> begins = {0};
-  for (size_t k = 1; k < group.usual; ++k) {
-    size_t same = 0, steps = 0;
-    bool reduces = false;
-    for (const auto& [step, rounds] : group.by_step) {
-      if (rounds.size() != group.usual) continue;
-      const CollectiveRound &before = *rounds[k - 1], &now = *rounds[k];
-      reduces = before.kind == now.kind && (now.kind == OpKind::all_reduce || now.kind == OpKind::reduce_scatter);
-      ++steps;
-      same += IsSameLateness(before, now) || (reduces && IsReadyBefore(before, now));
+  std::vector<size_t> begins;
+  const std::vector<const CollectiveRound*>* sample = nullptr;  // a step in the middle of the record
+  size_t seen = 0, usual = 0;
+  for (const auto& [step, rounds] : group.by_step) usual += rounds.size() == group.usual;
+  for (const auto& [step, rounds] : group.by_step)
+    if (rounds.size() == group.usual && seen++ == usual / 2) sample = &rounds;
+  for (size_t k = 0; k < group.usual; ++k) {
+    if (k == 0 || !sample) {
+      begins.push_back(k);
+      continue;
     }
-    if (same * 2 <= steps && !(reduces && IsCarriedOver(deficits[k - 1], deficits[k]))) begins.push_back(k);
+    const CollectiveRound &before = *(*sample)[k - 1], &now = *(*sample)[k];
+    const auto equal = static_cast<size_t>(std::count_if(sample->begin(), sample->end(), [&](const auto* one) {
+      return one->kind == now.kind && one->bytes == now.bytes;
+    }));
+    const bool reduces = now.kind == OpKind::all_reduce || now.kind == OpKind::reduce_scatter;
+    const bool same_run =
+        reduces && before.kind == now.kind &&
+        (IsReadyBefore(before, now, equal >= kManyEqual) || IsCarriedOver(deficits[k - 1], deficits[k]));
+    if (!same_run) begins.push_back(k);
   }
   return begins;
 }
@@ -165,7 +158,6 @@ class RoundPace {
       : rounds_(rounds), transfers_(transfers) {
     for (const auto& [step, ns] : MeasureStepTimes(rounds)) {
       column_.emplace(step, pace_.step_ns.size());
-      pace_.numbers.push_back(step);
       pace_.step_ns.push_back(ns);
     }
     for (const CollectiveRound& round : rounds) {
@@ -249,11 +241,24 @@ class RoundPace {
   }
 
   // Not every communication is in the rounds. Who was let go late by something that is not has not taken longer itself.
+  // The two measures agree but for noise where nothing is missing, so only a rank for which they differ is corrected.
   void LimitByOwnTime(const std::map<Rank, uint32_t>& peers) {
+    constexpr double kDiffers = 0.5;
     Pace own = pace_;
     for (double& ns : own_) ns = -ns;
     SetLateness(own_, peers, own);
-    TakeSmaller(own, pace_);
+    const size_t steps = pace_.steps();
+    for (size_t r = 0; r < pace_.ranks.size(); ++r) {
+      std::vector<double> waited, alone;
+      for (size_t i = r * steps; i < (r + 1) * steps; ++i) {
+        if (std::isnan(pace_.late_ns[i]) || std::isnan(own.late_ns[i])) continue;
+        waited.push_back(pace_.late_ns[i]);
+        alone.push_back(own.late_ns[i]);
+      }
+      if (alone.empty() || Median(alone) >= kDiffers * Median(waited)) continue;
+      for (size_t i = r * steps; i < (r + 1) * steps; ++i)
+        if (!std::isnan(own.late_ns[i])) pace_.late_ns[i] = std::min(pace_.late_ns[i], own.late_ns[i]);
+    }
   }
 
   const std::vector<CollectiveRound>& rounds_;
