@@ -14,7 +14,7 @@ Incident OneFile() {
   return incident;
 }
 
-Event& Add(Incident& incident, EventKind kind, uint32_t line, int64_t wall_ns = kNoTime) {
+Event& AddEvent(Incident& incident, EventKind kind, uint32_t line, int64_t wall_ns = kNoTime) {
   Event& event = incident.events.emplace_back();
   event.kind = kind;
   event.speaker = kNobody;
@@ -23,68 +23,68 @@ Event& Add(Incident& incident, EventKind kind, uint32_t line, int64_t wall_ns = 
   return event;
 }
 
-JobEnd Read(const Incident& incident) {
+JobEnd ReadEnd(const Incident& incident) {
   const SignsOfLife life = ReadSignsOfLife(incident);
   return ReadJobEnd(incident, life, ReadOutcome(incident, life));
 }
 
 TEST(JobEnd, AWatchdogThatNoRankOwnsTellsOfAHang) {
   Incident incident = OneFile();
-  Add(incident, EventKind::watchdog_timeout, 7);
-  EXPECT_EQ(Read(incident).kind, JobEnding::hung);
+  AddEvent(incident, EventKind::watchdog_timeout, 7);
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::hung);
 }
 
 TEST(JobEnd, AnExitCodeThatNoRankOwnsTellsOfACrash) {
   Incident incident = OneFile();
-  Add(incident, EventKind::process_exited, 7).value = 1;
-  EXPECT_EQ(Read(incident).kind, JobEnding::crashed);
+  AddEvent(incident, EventKind::process_exited, 7).value = 1;
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
 }
 
 TEST(JobEnd, AnErrorAfterWhichTheJobGoesOnIsNoEnd) {
   Incident incident = OneFile();
-  Add(incident, EventKind::exception, 7).subject = "ValueError";
-  Add(incident, EventKind::progress, 8).value = 12;
-  EXPECT_EQ(Read(incident).kind, JobEnding::open);
+  AddEvent(incident, EventKind::exception, 7).subject = "ValueError";
+  AddEvent(incident, EventKind::progress, 8).value = 12;
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::open);
 }
 
 TEST(JobEnd, AbortsAfterATimeoutAreItsConsequence) {
   Incident incident = OneFile();
-  Add(incident, EventKind::watchdog_timeout, 7);
-  Add(incident, EventKind::process_exited, 9).value = -6;
-  EXPECT_EQ(Read(incident).kind, JobEnding::hung);
+  AddEvent(incident, EventKind::watchdog_timeout, 7);
+  AddEvent(incident, EventKind::process_exited, 9).value = -6;
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::hung);
 }
 
 // Progress every second, a minute of nothing, then SIGTERM: a standstill of known length.
 TEST(JobEnd, OutputThatStopsBeforeAKillTellsOfAHang) {
   Incident incident = OneFile();
-  for (uint32_t step = 0; step < 20; ++step) Add(incident, EventKind::progress, step + 1, (100 + step) * kTick);
-  Add(incident, EventKind::process_killed, 30, 179 * kTick);
-  const JobEnd end = Read(incident);
+  for (uint32_t step = 0; step < 20; ++step) AddEvent(incident, EventKind::progress, step + 1, (100 + step) * kTick);
+  AddEvent(incident, EventKind::process_killed, 30, 179 * kTick);
+  const JobEnd end = ReadEnd(incident);
   EXPECT_EQ(end.kind, JobEnding::hung);
   EXPECT_EQ(end.quiet_ns, 60 * kTick);
 }
 
 TEST(JobEnd, AKillInTheMiddleOfSteadyOutputIsNoHang) {
   Incident incident = OneFile();
-  for (uint32_t step = 0; step < 20; ++step) Add(incident, EventKind::progress, step + 1, (100 + step) * kTick);
-  Add(incident, EventKind::process_killed, 30, 121 * kTick);
-  EXPECT_EQ(Read(incident).kind, JobEnding::crashed);
+  for (uint32_t step = 0; step < 20; ++step) AddEvent(incident, EventKind::progress, step + 1, (100 + step) * kTick);
+  AddEvent(incident, EventKind::process_killed, 30, 121 * kTick);
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
 }
 
 // Steps that take half a minute each make a minute of nothing normal.
 TEST(JobEnd, ASlowRhythmMakesALongPauseNormal) {
   Incident incident = OneFile();
-  for (uint32_t step = 0; step < 6; ++step) Add(incident, EventKind::progress, step + 1, step * 30 * kTick);
-  Add(incident, EventKind::process_killed, 30, 230 * kTick);
-  EXPECT_EQ(Read(incident).kind, JobEnding::crashed);
+  for (uint32_t step = 0; step < 6; ++step) AddEvent(incident, EventKind::progress, step + 1, step * 30 * kTick);
+  AddEvent(incident, EventKind::process_killed, 30, 230 * kTick);
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
 }
 
 TEST(JobEnd, AKernelLineBesideAJobThatItIsNotTiedToTellsNothing) {
   Incident incident = OneFile();
   incident.processes.push_back({Rank{0}, Certainty::stated, "gpu1", 4711, 0, {}});
   incident.process_of.emplace(Rank{0}, 0);
-  Add(incident, EventKind::oom_kill, 3).pid = 99;
-  EXPECT_EQ(Read(incident).kind, JobEnding::open);
+  AddEvent(incident, EventKind::oom_kill, 3).pid = 99;
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::open);
 }
 
 }  // namespace

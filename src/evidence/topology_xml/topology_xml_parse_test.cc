@@ -48,8 +48,12 @@ TEST(TopologyXml, ReadsTheTreeOfAHost) {
   for (const HardwareDevice& device : hardware.devices) {
     gpus += device.kind == DeviceKind::gpu;
     nets += device.kind == DeviceKind::net;
-    if (device.kind == DeviceKind::gpu) EXPECT_NEAR(device.nvlink_gbs, 370.8, 0.01);
-    if (device.kind == DeviceKind::net) EXPECT_DOUBLE_EQ(device.speed_gbs, 50);
+    if (device.kind == DeviceKind::gpu) {
+      EXPECT_NEAR(device.nvlink_gbs, 370.8, 0.01);
+    }
+    if (device.kind == DeviceKind::net) {
+      EXPECT_DOUBLE_EQ(device.speed_gbs, 50);
+    }
   }
   EXPECT_EQ(gpus, 8);
   EXPECT_EQ(nets, 8);
