@@ -17,7 +17,7 @@ bool IsBinary(std::string_view prefix) {
 }
 
 // Where the parts begin that are looked at after the first. They overlap by more than most lines are long.
-constexpr size_t kSearchedWhole = size_t{4} << 20, kSamples = 64, kStride = kPrefixBytes - 4096;
+constexpr size_t kSearchedWhole = size_t{2} << 20, kSamples = 32, kStride = kPrefixBytes - 4096;
 
 std::vector<size_t> LaterParts(size_t size) {
   std::vector<size_t> parts;

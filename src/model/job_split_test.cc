@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace tacet {
 namespace {
@@ -154,7 +156,7 @@ TEST(JobSplit, GroupsThatShareNoRankAreOneJob) {
 TEST(JobSplit, TheLaunchersOutputAndItsLogTreeAreOneJob) {
   Fragment launcher = File("launcher.log", 0, "torch_log");
   launcher.speakers.push_back({.rank = {1}, .rank_certainty = Certainty::stated});
-  const auto parts = Split(launcher, File("logs/none_k6oju2ur/attempt_0/0/stderr.log", 0, "torch_log"),
+  const auto parts = Split(std::move(launcher), File("logs/none_k6oju2ur/attempt_0/0/stderr.log", 0, "torch_log"),
                            File("logs/none_k6oju2ur/attempt_0/1/stderr.log", 1, "torch_log"));
   ASSERT_EQ(parts.size(), 1u);
   ExpectEachFileOnce(parts, 3);
