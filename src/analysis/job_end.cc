@@ -122,14 +122,17 @@ bool EndsBySigterm(const Event& event) {
          (event.kind == EventKind::process_exited && event.value == -15);
 }
 
-// A launcher ends the others once one has failed, and tells of all with times of whole seconds: of those in the same
-// account and no later, the one that was not ended by SIGTERM went first.
+// A launcher ends the others by SIGTERM once one has failed, waits up to 30 s for them, and then tells of all: of one
+// account, the process that was not ended so went first.
+constexpr int64_t kLauncherWaits = 31'000'000'000;
+
 const Event* FirstByItself(const Incident& incident, const Event& ended) {
   for (const Event& event : incident.events) {
-    const bool by_itself = event.kind == EventKind::abort_signal ||
-                           (event.kind == EventKind::process_exited && event.value != 0 && !EndsBySigterm(event));
-    if (by_itself && event.source.file == ended.source.file && event.wall_ns != kNoTime &&
-        event.wall_ns <= ended.wall_ns)
+    const bool failed = event.kind == EventKind::abort_signal || event.kind == EventKind::process_killed ||
+                        (event.kind == EventKind::process_exited && event.value != 0);
+    const bool by_itself = failed && !EndsBySigterm(event);
+    if (by_itself && event.source.file == ended.source.file && event.wall_ns != kNoTime && ended.wall_ns != kNoTime &&
+        event.wall_ns - ended.wall_ns <= kLauncherWaits)
       return &event;
   }
   return nullptr;
