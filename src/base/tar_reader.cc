@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "base/text_scan.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kTarBlock = 512;
 constexpr uint64_t kLongestHeader = 1 << 20;  // of a long name
+constexpr uint64_t kLargestMember = uint64_t{1} << 50;
 
 std::string_view FieldOf(const std::array<char, kTarBlock>& block, size_t at, size_t size) {
   const std::string_view field(block.data() + at, size);
@@ -38,18 +40,36 @@ bool SumFits(const std::array<char, kTarBlock>& block) {
   return sum == NumberIn(block, 148, 8);
 }
 
+bool HasMagic(const std::array<char, kTarBlock>& block) {
+  const std::string_view magic(block.data() + 257, 6);
+  return magic == std::string_view("ustar\0", 6) || magic == "ustar ";
+}
+
+// What the headers in front of a member say about it.
+struct TarExtension {
+  std::string name;
+  std::optional<uint64_t> size;
+  bool sparse = false;
+};
+
 // "27 path=some/long/name\n30 mtime=..."
-std::string PathInPax(std::string_view records) {
+void ReadPax(std::string_view records, TarExtension* out) {
   while (!records.empty()) {
     const std::string_view whole = records;
     size_t size = 0;
-    if (!TakeNumber(records, &size) || size == 0 || size > whole.size() || !TakeLiteral(records, " ")) return "";
-    std::string_view record = whole.substr(0, size);
-    record.remove_prefix(whole.size() - records.size());
-    if (TakeLiteral(record, "path=")) return std::string(record.substr(0, record.find('\n')));
+    if (!TakeNumber(records, &size) || size == 0 || size > whole.size() || !TakeLiteral(records, " ")) return;
+    const size_t head = whole.size() - records.size();
+    if (size < head) return;
+    std::string_view record = whole.substr(head, size - head);
+    record = record.substr(0, record.find('\n'));
+    uint64_t number = 0;
+    if (record.starts_with("GNU.sparse.")) out->sparse = true;
+    if (TakeLiteral(record, "path=") || TakeLiteral(record, "GNU.sparse.name="))
+      out->name = record;
+    else if (TakeLiteral(record, "size=") && TakeNumber(record, &number))
+      out->size = number;
     records = whole.substr(size);
   }
-  return "";
 }
 
 }  // namespace
@@ -81,46 +101,62 @@ bool TarReader::Body(uint64_t size, uint64_t keep, std::string* bytes) {
 }
 
 bool TarReader::Next(TarMember* member) {
-  std::string long_name;
+  TarExtension extension;
+  bool lost = false;
   while (true) {
     std::array<char, kTarBlock> block{};
     if (!Fill(block.data(), block.size())) {
       if (problem_.empty()) problem_ = "it ends early";
       return false;
     }
-    if (std::all_of(block.begin(), block.end(), [](char c) { return c == 0; })) {
+    const bool zeros = std::all_of(block.begin(), block.end(), [](char c) { return c == 0; });
+    if (lost && (zeros || !HasMagic(block))) continue;
+    if (zeros) {
       complete_ = true;
       return false;
     }
-    if (!SumFits(block)) {
-      problem_ = "it is no tar, or damaged";
-      return false;
-    }
-    const char type = block[156];
-    const uint64_t size = NumberIn(block, 124, 12);
-    if (size > (uint64_t{1} << 50)) {
-      problem_ = "it claims a file of an impossible size";
-      return false;
-    }
-    if (type == 'x' || type == 'g' || type == 'L' || type == 'K') {
-      std::string text;
-      if (!Body(size, kLongestHeader, &text)) continue;
-      if (type == 'L') long_name = text.substr(0, text.find('\0'));
-      if (type == 'x' && !PathInPax(text).empty()) long_name = PathInPax(text);
+    const uint64_t told = NumberIn(block, 124, 12);
+    if (const bool fits = SumFits(block); !fits || told > kLargestMember) {
+      if (!lost) problem_ = fits ? "it claims a file of an impossible size" : "it is no tar, or damaged";
+      if (on_damage_ == OnDamage::stop) return false;
+      if (!lost) ++damaged_;
+      lost = true;
+      extension = {};
       continue;
     }
+    lost = false;
+    const char type = block[156];
+    if (type == 'x' || type == 'g' || type == 'L' || type == 'K') {
+      std::string text;
+      if (!Body(told, kLongestHeader, &text)) continue;
+      if (type == 'L') extension.name = text.substr(0, text.find('\0'));
+      if (type == 'x') ReadPax(text, &extension);
+      continue;
+    }
+    const uint64_t size = std::min(extension.size.value_or(told), kLargestMember);
     *member = {};
     const std::string_view front = FieldOf(block, 345, 155);
     const bool ustar = std::memcmp(block.data() + 257, "ustar\0", 6) == 0;
-    member->name = !long_name.empty() ? long_name
-                                      : (ustar && !front.empty() ? std::string(front) + "/" : std::string()) +
-                                            std::string(FieldOf(block, 0, 100));
+    member->name = !extension.name.empty() ? extension.name
+                                           : (ustar && !front.empty() ? std::string(front) + "/" : std::string()) +
+                                                 std::string(FieldOf(block, 0, 100));
     member->size = size;
     member->modified_s = static_cast<int64_t>(NumberIn(block, 136, 12));
     member->plain = type == '0' || type == '\0' || type == '7';
+    member->sparse = extension.sparse || type == 'S';
+    // Before ustar a folder was a file whose name ends in a slash.
+    member->folder = type == '5' || (member->plain && member->name.ends_with('/'));
+    if (member->folder) member->plain = false;
     member->cut = !Body(size, most_bytes_, &member->bytes);
     return true;
   }
+}
+
+bool LooksLikeTar(std::string_view bytes) {
+  if (bytes.size() < kTarBlock) return false;
+  std::array<char, kTarBlock> block{};
+  std::memcpy(block.data(), bytes.data(), kTarBlock);
+  return HasMagic(block) || SumFits(block);
 }
 
 }  // namespace tacet

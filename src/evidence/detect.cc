@@ -16,6 +16,21 @@ bool IsBinary(std::string_view prefix) {
   return first >= 0x80 && first < 0xc0 && second < '\t';
 }
 
+// Where the parts begin that are looked at after the first. They overlap by more than most lines are long.
+constexpr size_t kSearchedWhole = size_t{2} << 20, kSamples = 32, kStride = kPrefixBytes - 4096;
+
+std::vector<size_t> LaterParts(size_t size) {
+  std::vector<size_t> parts;
+  size_t at = kStride;
+  for (; at < size && at < kSearchedWhole; at += kStride) parts.push_back(at);
+  if (at >= size) return parts;
+  const size_t rest = size - at;
+  const size_t samples = std::min(kSamples, rest / kPrefixBytes);
+  for (size_t i = 0; i < samples; ++i) parts.push_back(at + rest / samples * i);
+  parts.push_back(size - std::min(size, kPrefixBytes));
+  return parts;
+}
+
 }  // namespace
 
 Detection Detect(std::string_view prefix, std::string_view filename) {
@@ -39,6 +54,28 @@ Detection Detect(std::string_view prefix, std::string_view filename) {
   detection.readers = best;
   if (shares(best.front()) && !sure.empty())
     std::copy_if(perhaps.begin(), perhaps.end(), std::back_inserter(detection.readers), shares);
+  return detection;
+}
+
+bool MayBeText(std::string_view prefix) {
+  if (IsBinary(prefix) || prefix.substr(0, kPrefixBytes).find('\0') != std::string_view::npos) return false;
+  return !prefix.starts_with('{') && !prefix.starts_with('<');
+}
+
+Detection DetectLater(std::string_view bytes, std::string_view filename) {
+  Detection detection;
+  if (bytes.size() <= kPrefixBytes || !MayBeText(bytes.substr(0, kPrefixBytes))) return detection;
+  std::vector<const Format*> lines;
+  for (const Format* format : AllFormats())
+    if (format->shares_lines) lines.push_back(format);
+  for (const size_t part : LaterParts(bytes.size())) {
+    const size_t newline = bytes.substr(part, kPrefixBytes).find('\n');
+    if (newline == std::string_view::npos) continue;
+    const std::string_view window = bytes.substr(part + newline + 1, kPrefixBytes);
+    for (const Format* format : lines)
+      if (format->recognise(window, filename) == Recognition::yes) detection.readers.push_back(format);
+    if (!detection.readers.empty()) break;
+  }
   return detection;
 }
 

@@ -17,4 +17,11 @@ struct Detection {
 // file: a job's stdout often holds NCCL's lines and PyTorch's.
 Detection Detect(std::string_view prefix, std::string_view filename);
 
+// Text, as far as its beginning tells: no zero bytes, and no JSON or other file whose first bytes would have said so.
+bool MayBeText(std::string_view prefix);
+
+// For a text whose first bytes nobody knows: asks line logs about later parts of it, all of the first few MiB and
+// samples of the rest, its end among them.
+Detection DetectLater(std::string_view bytes, std::string_view filename);
+
 }  // namespace tacet

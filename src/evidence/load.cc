@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 
 #include "base/decompress.h"
@@ -15,6 +17,7 @@
 #include "base/parallel.h"
 #include "evidence/detect.h"
 #include "evidence/find_files.h"
+#include "evidence/load_archive.h"
 #include "evidence/registry.h"
 #include "evidence/text_layers.h"
 #include "evidence/zero_bytes.h"
@@ -89,7 +92,9 @@ void NoteDecompression(const DecompressOutcome& outcome, uint64_t limit, Fragmen
 // A long log may turn into something else far below its beginning: stacks printed at the end of a job's output. Line
 // logs are asked about later parts of the file too.
 void AskAboutLaterParts(std::string_view path, std::string_view bytes, Detection& detection) {
-  if (bytes.size() <= kPrefixBytes || detection.readers.empty() || !detection.readers.front()->shares_lines) return;
+  if (bytes.size() <= kPrefixBytes) return;
+  if (detection.readers.empty()) detection = DetectLater(bytes, path);
+  if (detection.readers.empty() || !detection.readers.front()->shares_lines) return;
   constexpr size_t kParts = 4;
   for (size_t part = 1; part <= kParts; ++part) {
     size_t from = part == kParts ? bytes.size() - kPrefixBytes : bytes.size() / kParts * part;
@@ -235,9 +240,10 @@ std::vector<std::string> MissingPaths(const std::vector<std::string>& paths) {
 }
 
 // `mapped`: the bytes are a read-only mapping of the file, never memory of our own.
-Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, const LoadOptions& options) {
+Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, const LoadOptions& options,
+                   bool cut = false) {
   const Compression compression = DetectCompression(bytes);
-  if (compression == Compression::none) return ReadPlain(path, bytes, false, mapped);
+  if (compression == Compression::none) return ReadPlain(path, bytes, cut, mapped);
   // Look before unpacking: an unknown format is not worth the memory.
   std::string text;
   Decompress(bytes, compression, kPrefixBytes, [&](std::string_view chunk) {
@@ -246,7 +252,7 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
   });
   const Detection detection = Detect(text, path);
   Fragment fragment;
-  if (detection.readers.empty() && !text.empty()) {
+  if (detection.readers.empty() && !text.empty() && (text.size() < kPrefixBytes || !MayBeText(text))) {
     fragment.format = "unknown";
     fragment.path = path;
     fragment.bytes = {bytes.size(), 0, 0, bytes.size()};
@@ -268,6 +274,32 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
   return fragment;
 }
 
+void NoteFile(const MappedFile& file, Fragment& fragment) {
+  if (file.hole_bytes() > 0)
+    fragment.Note(DiagnosticSeverity::warning, "holes",
+                  std::to_string(file.hole_bytes() >> 20) + " MiB of the file were never written; they were left out",
+                  {},
+                  "its writer went on at its old place after the file was cut: the older part lies in another file");
+  if (file.Shrunk())
+    fragment.Note(DiagnosticSeverity::warning, "file-shrank",
+                  "the file became shorter while it was read; what came before was read", {},
+                  "something writes it anew (logrotate's copytruncate, an editor): read a copy of it");
+}
+
+// A file, or all files of an archive.
+void ReadAny(std::string_view path, std::string_view bytes, bool mapped, const LoadOptions& options,
+             std::vector<Fragment>& out) {
+  const ArchiveKind kind = DetectArchive(bytes);
+  if (kind == ArchiveKind::none) {
+    out.push_back(ReadBytes(path, bytes, mapped, options));
+    return;
+  }
+  const MemberReader read = [](const ArchivedFile& file, const LoadOptions& limits) {
+    return ReadBytes(file.path, file.bytes, false, limits, file.cut);
+  };
+  ReadArchive(path, bytes, kind, options, read, out);
+}
+
 }  // namespace
 
 Fragment ReadFragment(std::string_view path, std::string_view bytes, const LoadOptions& options) {
@@ -284,39 +316,40 @@ Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOpt
     }
     auto input = ReadStandardInput(options.max_file_bytes);
     if (!input) return input.error();
-    loaded.fragments.push_back(ReadFragment("<stdin>", *input, options));
+    ReadAny("<stdin>", *input, false, options, loaded.fragments);
   }
   loaded.missing = MissingPaths(names);
   if (!loaded.missing.empty() && loaded.missing.size() == paths.size())
     return Error{"'" + loaded.missing.front() + "': no such file or folder",
                  "name a folder of logs and dumps, or '-' for standard input"};
   const std::vector<FoundFile> files = FindFiles(names);
-  std::vector<Fragment> read(files.size());
+  std::vector<std::vector<Fragment>> read(files.size());
   std::atomic<size_t> done{0}, unreadable{0};
+  // Either the files share the cores, or those of the one archive do.
+  LoadOptions for_each = options;
+  if (files.size() > 1) for_each.threads = 1;
   ParallelFor(files.size(), options.threads, [&](size_t i) {
     if (!files[i].problem.empty()) {
-      read[i] = UnreadableFragment(files[i].shown, files[i].problem, files[i].hint);
+      read[i].push_back(UnreadableFragment(files[i].shown, files[i].problem, files[i].hint));
       ++unreadable;
     } else if (auto file = MappedFile::Open(files[i].path); !file) {
-      read[i] = UnreadableFragment(files[i].shown, file.error().message, file.error().hint);
+      read[i].push_back(UnreadableFragment(files[i].shown, file.error().message, file.error().hint));
       ++unreadable;
     } else {
-      read[i] = ReadBytes(files[i].shown, file->bytes(), file->mapped(), options);
-      read[i].modified_wall_ns = file->modified_wall_ns();
-      if (file->hole_bytes() > 0)
-        read[i].Note(
-            DiagnosticSeverity::warning, "holes",
-            std::to_string(file->hole_bytes() >> 20) + " MiB of the file were never written; they were left out", {},
-            "its writer went on at its old place after the file was cut: the older part lies in another file");
-      if (file->Shrunk())
-        read[i].Note(DiagnosticSeverity::warning, "file-shrank",
-                     "the file became shorter while it was read; what came before was read", {},
-                     "something writes it anew (logrotate's copytruncate, an editor): read a copy of it");
+      ReadAny(files[i].shown, file->bytes(), file->mapped(), for_each, read[i]);
+      for (Fragment& fragment : read[i])
+        if (fragment.modified_wall_ns == kNoTime) fragment.modified_wall_ns = file->modified_wall_ns();
+      if (!read[i].empty()) NoteFile(*file, read[i].back());
     }
     const size_t now = ++done;
     if (options.progress) options.progress(now, files.size());
   });
-  std::move(read.begin(), read.end(), std::back_inserter(loaded.fragments));
+  const auto from = static_cast<std::ptrdiff_t>(loaded.fragments.size());
+  for (std::vector<Fragment>& part : read) std::move(part.begin(), part.end(), std::back_inserter(loaded.fragments));
+  // Archives have orders of their own.
+  const auto by_path = [](const Fragment& a, const Fragment& b) { return a.path < b.path; };
+  if (!std::is_sorted(loaded.fragments.begin() + from, loaded.fragments.end(), by_path))
+    std::stable_sort(loaded.fragments.begin() + from, loaded.fragments.end(), by_path);
   loaded.unreadable = unreadable;
   return loaded;
 }

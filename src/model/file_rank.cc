@@ -164,6 +164,20 @@ std::optional<Rank> RankFromPath(std::string_view path) {
   return FromNumberedFolder(name, folders);
 }
 
+std::optional<TorchrunPlace> TorchrunPlaceOf(std::string_view path) {
+  constexpr std::string_view kDigits = "0123456789";
+  TakeLastPart(path);
+  const std::string_view local_rank = TakeLastPart(path);
+  if (local_rank.empty() || local_rank.find_first_not_of(kDigits) != std::string_view::npos) return std::nullopt;
+  TorchrunPlace place{{}, path};
+  std::string_view attempt = TakeLastPart(path);
+  if (!TakeLiteral(attempt, "attempt_") || attempt.empty() ||
+      attempt.find_first_not_of(kDigits) != std::string_view::npos)
+    return std::nullopt;
+  place.run = path;
+  return place;
+}
+
 std::string_view FolderOf(std::string_view path) {
   const size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);

@@ -13,6 +13,13 @@ namespace tacet {
 // first, then at its nearest folders; a number right after "rank" wins over any other.
 std::optional<Rank> RankFromPath(std::string_view path);
 
+// Where a file lies in the tree that torchrun's --log-dir makes: RUN/attempt_0/LOCAL_RANK/stdout.log.
+struct TorchrunPlace {
+  std::string_view run;      // the path above the attempts: one for all restarts on one node
+  std::string_view attempt;  // the path down to the attempt; its folders are local ranks of one node
+};
+std::optional<TorchrunPlace> TorchrunPlaceOf(std::string_view path);
+
 // "a/b/c.log" -> "a/b"; empty where the path has no folder.
 std::string_view FolderOf(std::string_view path);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,15 +24,18 @@ namespace {
 struct Folder {
   std::string name;
   std::vector<size_t> members;
-  std::set<std::pair<std::string, Rank>> claims;  // (format, rank)
+  // (format, rank), and whether the name of a file that claims it tells a rank: that of a launcher's output does not.
+  std::map<std::pair<std::string, Rank>, bool> claims;
+  std::optional<std::string> torchrun;  // of a folder in the tree of torchrun's --log-dir: where the run's part begins
   std::set<uint64_t> comms;
   size_t job = SIZE_MAX;
 };
 
 void Claim(const Fragment& fragment, Folder& folder) {
-  for (const Speaker& speaker : fragment.speakers) {
-    if (speaker.rank.known()) folder.claims.insert({fragment.format, speaker.rank});
-  }
+  const bool named = RankFromPath(fragment.path).has_value();
+  for (const Speaker& speaker : fragment.speakers)
+    if (speaker.rank.known()) folder.claims[{fragment.format, speaker.rank}] |= named;
+  if (const auto place = TorchrunPlaceOf(fragment.path)) folder.torchrun = place->run;
   for (const Group& group : fragment.groups)
     if (group.comm_id != 0) folder.comms.insert(group.comm_id);
 }
@@ -44,6 +48,13 @@ std::string_view FolderAbove(std::string_view folder) {
 bool ShareCommunicator(const Folder& a, const Folder& b) {
   const auto& [fewer, more] = a.comms.size() < b.comms.size() ? std::tie(a.comms, b.comms) : std::tie(b.comms, a.comms);
   return std::any_of(fewer.begin(), fewer.end(), [&](uint64_t id) { return more.contains(id); });
+}
+
+// The launcher's own output tells of the ranks whose files lie in its tree, and a restart leaves one attempt beside the
+// other: neither is a second job.
+bool AreOneRun(const Folder& a, bool a_named, const Folder& b, bool b_named) {
+  if (a.torchrun && b.torchrun) return a.torchrun == b.torchrun;
+  return (a.torchrun && !b_named) || (b.torchrun && !a_named);
 }
 
 // The jobs found so far, one folder after the other. Whom a folder collides with is looked up by what it claims: a job
@@ -66,7 +77,7 @@ class FoundJobs {
     if (home == jobs.size()) jobs.emplace_back();
     jobs[home].push_back(&folder);
     jobs_of_.emplace(folder.name, home);
-    for (const auto& claim : folder.claims) claimants_[claim].push_back({&folder, home});
+    for (const auto& [claim, named] : folder.claims) claimants_[claim].push_back({&folder, home, named});
   }
 
   std::vector<std::vector<Folder*>> jobs;
@@ -75,16 +86,18 @@ class FoundJobs {
   struct Claimant {
     const Folder* folder;
     size_t job;
+    bool named;
   };
 
   // Both claim the same rank by the same kind of file, and no communicator says that they are one. Sorted.
   std::vector<size_t> JobsThatCollide(const Folder& folder) const {
     std::vector<size_t> colliding;
-    for (const auto& claim : folder.claims) {
+    for (const auto& [claim, named] : folder.claims) {
       const auto found = claimants_.find(claim);
       if (found == claimants_.end()) continue;
-      for (const auto& [other, job] : found->second)
-        if (!ShareCommunicator(*other, folder)) colliding.push_back(job);
+      for (const auto& [other, job, other_named] : found->second)
+        if (!AreOneRun(folder, named, *other, other_named) && !ShareCommunicator(*other, folder))
+          colliding.push_back(job);
     }
     std::sort(colliding.begin(), colliding.end());
     colliding.erase(std::unique(colliding.begin(), colliding.end()), colliding.end());

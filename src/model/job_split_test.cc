@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace tacet {
 namespace {
@@ -149,6 +151,43 @@ TEST(JobSplit, AttemptsThatFollowEachOtherInOneFolderAreOneJob) {
 
 TEST(JobSplit, GroupsThatShareNoRankAreOneJob) {
   EXPECT_EQ(Split(Box("local/a-1.box", 0, 7, 100, 200), Box("local/a-2.box", 1, 8, 100, 200)).size(), 1u);
+}
+
+TEST(JobSplit, TheLaunchersOutputAndItsLogTreeAreOneJob) {
+  Fragment launcher = File("launcher.log", 0, "torch_log");
+  launcher.speakers.push_back({.rank = {1}, .rank_certainty = Certainty::stated});
+  const auto parts = Split(std::move(launcher), File("logs/none_k6oju2ur/attempt_0/0/stderr.log", 0, "torch_log"),
+                           File("logs/none_k6oju2ur/attempt_0/1/stderr.log", 1, "torch_log"));
+  ASSERT_EQ(parts.size(), 1u);
+  ExpectEachFileOnce(parts, 3);
+}
+
+TEST(JobSplit, ARestartInOneLogTreeIsOneJob) {
+  const auto parts = Split(File("logs/run7/attempt_0/0/stderr.log", 0, "torch_log"),
+                           File("logs/run7/attempt_1/0/stderr.log", 0, "torch_log"));
+  EXPECT_EQ(parts.size(), 1u);
+}
+
+TEST(JobSplit, TreesOfTheNodesOfOneRunAreOneJob) {
+  const auto parts =
+      Split(File("node0/run7/attempt_0/0/stderr.log", 0, "torch_log"), File("node0/torchrun.out", 0, "torch_log"),
+            File("node1/run7/attempt_0/0/stderr.log", 4, "torch_log"));
+  EXPECT_EQ(parts.size(), 1u);
+}
+
+TEST(JobSplit, TwoRunsWithTreesStayTwoJobs) {
+  const auto parts =
+      Split(File("a/launcher.log", 0, "torch_log"), File("a/none_x/attempt_0/0/stderr.log", 0, "torch_log"),
+            File("b/launcher.log", 0, "torch_log"), File("b/none_y/attempt_0/0/stderr.log", 0, "torch_log"));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].members, (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(parts[1].members, (std::vector<size_t>{2, 3}));
+}
+
+TEST(JobSplit, LogsNamedByRankBesideTheTreeOfAnotherRunAreAnotherJob) {
+  const auto parts =
+      Split(File("old/rank0.log", 0, "torch_log"), File("new/none_y/attempt_0/0/stderr.log", 0, "torch_log"));
+  EXPECT_EQ(parts.size(), 2u);
 }
 
 }  // namespace

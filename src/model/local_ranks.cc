@@ -5,17 +5,18 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "model/file_rank.h"
 
 namespace tacet {
 namespace {
 
-constexpr size_t kEnoughFiles = 2;
+constexpr size_t kEnoughRanks = 2;
 
 struct Offsets {
   std::set<int32_t> values;
-  size_t files = 0;
+  std::set<int32_t> named;
 };
 
 // The rank of the one speaker who states it; nothing where several do.
@@ -29,6 +30,12 @@ std::optional<Rank> StatedRank(const Fragment& fragment) {
   return stated;
 }
 
+// Files whose numbers count from the same rank: those of a folder, or of one attempt of a node under torchrun.
+std::string Numbered(std::string_view path) {
+  const auto place = TorchrunPlaceOf(path);
+  return std::string(place ? place->attempt : FolderOf(path));
+}
+
 }  // namespace
 
 void ShiftLocalRanks(std::vector<Fragment>& fragments) {
@@ -37,13 +44,14 @@ void ShiftLocalRanks(std::vector<Fragment>& fragments) {
     const auto named = RankFromPath(fragment.path);
     const auto stated = StatedRank(fragment);
     if (!named || !stated) continue;
-    Offsets& offsets = folders[std::string(FolderOf(fragment.path))];
+    Offsets& offsets = folders[Numbered(fragment.path)];
     offsets.values.insert(stated->value - named->value);
-    ++offsets.files;
+    offsets.named.insert(named->value);
   }
   for (Fragment& fragment : fragments) {
-    const auto folder = folders.find(std::string(FolderOf(fragment.path)));
-    if (folder == folders.end() || folder->second.values.size() != 1 || folder->second.files < kEnoughFiles) continue;
+    const auto folder = folders.find(Numbered(fragment.path));
+    if (folder == folders.end() || folder->second.values.size() != 1 || folder->second.named.size() < kEnoughRanks)
+      continue;
     const int32_t offset = *folder->second.values.begin();
     const auto named = RankFromPath(fragment.path);
     if (offset <= 0 || !named) continue;

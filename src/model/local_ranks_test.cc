@@ -39,5 +39,21 @@ TEST(LocalRanks, NamesThatAreRightOrDisagreeAreLeftAlone) {
   for (const size_t i : {2u, 5u, 7u}) EXPECT_EQ(files[i].speakers[0].rank, Rank{2}) << files[i].path;
 }
 
+TEST(LocalRanks, FoldersOfOneAttemptUnderTorchrunAreNeighbours) {
+  std::vector<Fragment> files;
+  files.push_back(File("node1/run7/attempt_0/0/stderr.log", 4, Certainty::stated));
+  files.push_back(File("node1/run7/attempt_0/1/stderr.log", 5, Certainty::stated));
+  files.push_back(File("node1/run7/attempt_0/2/stderr.log", 2, Certainty::assumed));
+  files.push_back(File("node0/run7/attempt_0/2/stderr.log", 2, Certainty::assumed));
+  // Two files of one process are one witness.
+  files.push_back(File("node2/run7/attempt_0/0/stderr.log", 8, Certainty::stated));
+  files.push_back(File("node2/run7/attempt_0/0/stdout.log", 8, Certainty::stated));
+  files.push_back(File("node2/run7/attempt_0/2/stderr.log", 2, Certainty::assumed));
+  ShiftLocalRanks(files);
+  EXPECT_EQ(files[2].speakers[0].rank, Rank{6});
+  EXPECT_EQ(files[3].speakers[0].rank, Rank{2});
+  EXPECT_EQ(files[6].speakers[0].rank, Rank{2});
+}
+
 }  // namespace
 }  // namespace tacet
