@@ -208,7 +208,7 @@ Result<JudgedReport> JudgeApart(JudgeTask task, const JudgeOptions& options, con
   return ReadJudged(talk.answer);
 }
 
-int RunJudge(uint64_t most_memory, uint64_t cpu_seconds) {
+int RunJudge([[maybe_unused]] uint64_t most_memory, uint64_t cpu_seconds) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_SET_DUMPABLE, 0);

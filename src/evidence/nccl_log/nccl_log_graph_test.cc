@@ -98,7 +98,7 @@ TEST(NcclLogGraph, CountsChannelsOfEveryRelease) {
   EXPECT_FALSE(ParseChannelCounts("24 coll", &counts));
 }
 
-Fragment ReadLines(const std::vector<std::string>& messages, int pid = 7) {
+Fragment ReadGraphLines(const std::vector<std::string>& messages, int pid = 7) {
   static std::string text;
   text.clear();
   for (const std::string& message : messages)
@@ -119,7 +119,7 @@ std::string Init(const std::string& comm, const std::string& end) {
 }
 
 TEST(NcclLogGraphImport, GivesEachCommunicatorItsOwnLines) {
-  const Fragment read = ReadLines(
+  const Fragment read = ReadGraphLines(
       {"NCCL version 2.28.9+cuda13.0", Init("0xa0", "START"),
        "=== System : maxBw 1.2 totalBw 48.0 ===", "CPU/0-0 (1/1/4)", "+ PCI[48.0] - GPU/0-60 (0)",
        "GPU/0-60 :GPU/0-60 (0/5000.0/LOC) NET/0-0 (3/1.2/PHB) ", kRing, " 0 : NET/0-0 GPU/0-60 NET/0-0", kTree,
@@ -146,7 +146,7 @@ TEST(NcclLogGraphImport, GivesEachCommunicatorItsOwnLines) {
 }
 
 TEST(NcclLogGraphImport, LinesBeforeACompletionBelongToIt) {
-  const Fragment read = ReadLines({kRing, kTree, Init("0xa0", "COMPLETE"), kRing, Init("0xb0", "COMPLETE")});
+  const Fragment read = ReadGraphLines({kRing, kTree, Init("0xa0", "COMPLETE"), kRing, Init("0xb0", "COMPLETE")});
   ASSERT_EQ(read.nccl_setups.size(), 2u);
   EXPECT_EQ(read.nccl_setups[0].graphs.size(), 2u);
   EXPECT_EQ(read.nccl_setups[1].graphs.size(), 1u);
@@ -154,7 +154,7 @@ TEST(NcclLogGraphImport, LinesBeforeACompletionBelongToIt) {
 }
 
 TEST(NcclLogGraphImport, WithoutInitLinesASecondRingBeginsTheNextCommunicator) {
-  const Fragment read = ReadLines({kRing, kTree, kRing, kTree});
+  const Fragment read = ReadGraphLines({kRing, kTree, kRing, kTree});
   EXPECT_EQ(read.nccl_setups.size(), 2u);
 }
 
@@ -165,7 +165,7 @@ TEST(NcclLogGraphImport, CountsEqualChoicesAndMarksGroupedOnes) {
   };
   const std::string small = "AllReduce: 1024 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..0}";
   const std::string large = "AllReduce: 4096 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}";
-  const Fragment read = ReadLines({Init("0xa0", "START"), Init("0xa0", "COMPLETE"), call("256"), small, call("256"),
+  const Fragment read = ReadGraphLines({Init("0xa0", "START"), Init("0xa0", "COMPLETE"), call("256"), small, call("256"),
                                    small, call("1024"), large, call("256"), call("1024"), small, large});
   ASSERT_EQ(read.nccl_setups.size(), 1u);
   const auto& choices = read.nccl_setups[0].choices;
@@ -183,7 +183,7 @@ TEST(NcclLogGraphImport, CountsEqualChoicesAndMarksGroupedOnes) {
 
 TEST(NcclLogGraphImport, MarksASearchThatFoundNothing) {
   const Fragment read =
-      ReadLines({"Could not find a path for pattern 4, falling back to simple order",
+      ReadGraphLines({"Could not find a path for pattern 4, falling back to simple order",
                  "Pattern 4, crossNic 0, nChannels 1, bw 0.100000/0.100000, type SYS/SYS, sameChannels 1", kTree});
   ASSERT_EQ(read.nccl_setups.size(), 1u);
   EXPECT_TRUE(read.nccl_setups[0].graphs.at(0).simple_order);
@@ -191,7 +191,7 @@ TEST(NcclLogGraphImport, MarksASearchThatFoundNothing) {
 }
 
 TEST(NcclLogGraphImport, StrayRowsMakeNoCommunicator) {
-  const Fragment read = ReadLines({"  12 : something else", "    AllReduce |    26.8/   0.1 |", "+ nothing"});
+  const Fragment read = ReadGraphLines({"  12 : something else", "    AllReduce |    26.8/   0.1 |", "+ nothing"});
   EXPECT_TRUE(read.nccl_setups.empty());
   EXPECT_EQ(read.speakers.size(), 1u);
 }
