@@ -163,7 +163,8 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   // What fails first-hand before anybody gives up waiting is the end; errors that only tell of others are not.
   const bool crashed_first = crash && hang && crash != hang && CameBefore(*crash, *hang) &&
                              !(crash->kind == EventKind::exception && IsConsequence(*crash)) &&
-                             crash->kind != EventKind::connection_lost && crash->kind != EventKind::store_lost;
+                             crash->kind != EventKind::connection_lost && crash->kind != EventKind::store_lost &&
+      crash->kind != EventKind::abort_signal;
   if (hung && !crashed_first) {
     end.kind = JobEnding::hung;
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
