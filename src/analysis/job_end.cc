@@ -117,27 +117,6 @@ bool EndsFromOutside(const Event& event) {
          (event.kind == EventKind::process_exited && (event.value == -15 || event.value == -9 || event.value == -2));
 }
 
-bool EndsBySigterm(const Event& event) {
-  return (event.kind == EventKind::process_killed && event.subject == "SIGTERM") ||
-         (event.kind == EventKind::process_exited && event.value == -15);
-}
-
-// A launcher ends the others by SIGTERM once one has failed, waits up to 30 s for them, and then tells of all: of one
-// account, the process that was not ended so went first.
-constexpr int64_t kLauncherWaits = 31'000'000'000;
-
-const Event* FirstByItself(const Incident& incident, const Event& ended) {
-  for (const Event& event : incident.events) {
-    const bool failed = event.kind == EventKind::abort_signal || event.kind == EventKind::process_killed ||
-                        (event.kind == EventKind::process_exited && event.value != 0);
-    const bool by_itself = failed && !EndsBySigterm(event);
-    if (by_itself && event.source.file == ended.source.file && event.wall_ns != kNoTime && ended.wall_ns != kNoTime &&
-        event.wall_ns - ended.wall_ns <= kLauncherWaits)
-      return &event;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome) {
@@ -170,8 +149,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
   } else if (crash) {
     end.kind = JobEnding::crashed;
-    const Event* first = EndsBySigterm(*crash) ? FirstByItself(incident, *crash) : nullptr;
-    end.told = first ? first : crash;
+    end.told = crash;
   } else if (outcome.ended_in_order || outcome.somebody_finished) {
     end.kind = JobEnding::finished;
   }

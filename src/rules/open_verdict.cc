@@ -95,9 +95,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
                                           (event.subject.empty() ? "" : " (" + event.subject + ")")
                                     : " exited with code " + std::to_string(event.value));
     case EventKind::abort_signal: return who + " aborted";
-    case EventKind::process_killed:
-      if (event.subject == "SIGABRT") return who + " aborted (SIGABRT)";
-      return who + " was ended from outside" + (event.subject.empty() ? "" : " (" + event.subject + ")");
+    case EventKind::process_killed: return who + " was ended from outside" + (event.subject.empty() ? "" : " (" + event.subject + ")");
     case EventKind::exception:
       return who + " raised " + event.subject + (event.text.empty() ? "" : ": " + FirstLine(event.text));
     case EventKind::connection_lost: return who + " lost the connection to a peer";
