@@ -128,7 +128,7 @@ JobProcess::~JobProcess() {
   if (signals_ >= 0) ::close(signals_);
 }
 
-JobEnd JobProcess::Serve(OutputLog& log, JobActivity& activity) {
+RunEnd JobProcess::Serve(OutputLog& log, JobActivity& activity) {
   using Clock = std::chrono::steady_clock;
   activity.last_output_ns = MonotonicNs();
   Clock::time_point quiet_until{}, last_until{};
@@ -155,7 +155,7 @@ JobEnd JobProcess::Serve(OutputLog& log, JobActivity& activity) {
       PassOn(streams_[i]);
     }
   }
-  JobEnd end;
+  RunEnd end;
   end.signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
   end.exit_code = end.signal != 0 ? 128 + end.signal : WEXITSTATUS(status_);
   end.asked_by = asked_by_;
@@ -229,7 +229,7 @@ void JobProcess::CopyWindowSize() {
   }
 }
 
-void EndLike(const JobEnd& end) {
+void EndLike(const RunEnd& end) {
   if (end.signal != 0) {
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_CORE, &none);  // the core that matters is the job's

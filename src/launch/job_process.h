@@ -23,7 +23,7 @@ struct JobActivity {
 };
 
 // How a job ended.
-struct JobEnd {
+struct RunEnd {
   int exit_code = -1;  // 128 + n after signal n, as a shell says it
   int signal = 0;      // that ended it, 0 none
   int asked_by = 0;    // the signal by which somebody asked us, and so the job, to end; 0 nobody did
@@ -52,7 +52,7 @@ class JobProcess {
 
   pid_t pid() const { return pid_; }
   // Until the child has ended and its output is passed on. Signals are passed on once each.
-  JobEnd Serve(OutputLog& log, JobActivity& activity);
+  RunEnd Serve(OutputLog& log, JobActivity& activity);
 
  private:
   struct Stream {
@@ -80,6 +80,6 @@ class JobProcess {
 };
 
 // Ends this process as the job ended: by the same signal, or with the same code.
-[[noreturn]] void EndLike(const JobEnd& end);
+[[noreturn]] void EndLike(const RunEnd& end);
 
 }  // namespace tacet

@@ -64,7 +64,7 @@ class JobRun {
  public:
   explicit JobRun(const JobRunOptions& options) : options_(options) {}
 
-  Result<JobEnd> Do(int* exit_code) {
+  Result<RunEnd> Do(int* exit_code) {
     const HeldSignals signals;
     auto places = MakeRunFolder(options_.folder, options_.command, WallNs());
     if (!places) return places.error();
@@ -80,12 +80,12 @@ class JobRun {
     if (options_.packets) Tell(packets.Start(places_.folder));
     auto job = JobProcess::Start(options_.command, WithSettings(inherited, settings_), signals, exit_code);
     if (!job) {
-      Finish(JobEnd{*exit_code, 0});
+      Finish(RunEnd{*exit_code, 0});
       return job.error();
     }
     pid_ = (*job)->pid();
     JobActivity activity;
-    JobEnd end;
+    RunEnd end;
     {
       OutputLog log(places_.folder);
       std::optional<JobWatch> watch;
@@ -222,7 +222,7 @@ class JobRun {
   }
 
   // A job that ended well and never hung needs no verdict.
-  void Finish(const JobEnd& end) {
+  void Finish(const RunEnd& end) {
     manifest_.ended_wall_ns = WallNs();
     manifest_.exit_code = end.exit_code;
     manifest_.signal = end.signal;
@@ -233,7 +233,7 @@ class JobRun {
   }
 
   // What was said during the hang is not said again.
-  void SpeakOfTheEnd(const JobEnd& end) {
+  void SpeakOfTheEnd(const RunEnd& end) {
     auto report = DiagnoseFolder(places_.folder);
     if (!report) return Tell("the end could not be diagnosed: " + report.error().message);
     ReportVerdict& verdict = report->verdict;
@@ -259,7 +259,7 @@ class JobRun {
 
 }  // namespace
 
-Result<JobEnd> RunJob(const JobRunOptions& options, int* exit_code) {
+Result<RunEnd> RunJob(const JobRunOptions& options, int* exit_code) {
   *exit_code = 2;
   if (!options.webhook.empty())
     if (auto checked = CheckWebhook(options.webhook); !checked) return checked.error();

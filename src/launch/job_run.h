@@ -28,6 +28,6 @@ struct JobRunOptions {
 
 // Runs the job in a folder of its own: sets what it needs, passes its output on, watches it, captures and diagnoses a
 // hang or a crash. An Error where it could not be started; `exit_code` says with which code to end then.
-Result<JobEnd> RunJob(const JobRunOptions& options, int* exit_code);
+Result<RunEnd> RunJob(const JobRunOptions& options, int* exit_code);
 
 }  // namespace tacet

@@ -57,7 +57,7 @@ TEST(TopologyXml, ReadsTheTreeOfAHost) {
   }
   EXPECT_EQ(gpus, 8);
   EXPECT_EQ(nets, 8);
-  EXPECT_EQ(PathTo(hardware, "GPU3", "mlx5_3")->type, NcclPath::pxb);
+  EXPECT_EQ(PathTo(hardware, "GPU3", "mlx5_3")->type, NcclPath::pix);
   EXPECT_EQ(PathTo(hardware, "GPU3", "mlx5_2")->type, NcclPath::phb);
   EXPECT_EQ(PathTo(hardware, "GPU3", "mlx5_7")->type, NcclPath::sys);
   EXPECT_EQ(PathTo(hardware, "GPU3", "GPU5")->type, NcclPath::nvl);
