@@ -53,13 +53,13 @@ TEST(JsonRender, HasTheKeysOfTheContract) {
   for (const char* key : {"schema", "verdict", "findings", "job", "inputs", "cannot_tell", "jobs", "ranks", "waits",
                           "diagnostics", "assumptions", "seconds"})
     EXPECT_NE(report.Find(key), nullptr) << key;
-  EXPECT_EQ(Keys(At(report, {"verdict"})), "status cause ranks confidence headline");
+  EXPECT_EQ(Keys(At(report, {"verdict"})), "status cause ranks subjects confidence headline");
   EXPECT_EQ(Keys(At(report, {"findings", "0", "group"})), "name description ranks");
   EXPECT_EQ(Keys(At(report, {"findings", "0", "operation"})), "kind seq bytes");
   EXPECT_EQ(Keys(At(report, {"findings", "0", "evidence", "0"})), "file line offset excerpt says");
   EXPECT_EQ(Keys(At(report, {"inputs", "0"})), "file format rank bytes understood ignored not_understood");
   EXPECT_EQ(Keys(At(report, {"cannot_tell", "0"})), "question missing");
-  for (const char* key : {"cause", "severity", "confidence", "ranks", "affected_ranks", "group", "operation",
+  for (const char* key : {"cause", "severity", "confidence", "ranks", "affected_ranks", "subjects", "explained_by", "group", "operation",
                           "headline", "explanation", "evidence", "fix", "prevent", "title", "status"})
     EXPECT_NE(At(report, {"findings", "0"}).Find(key), nullptr) << key;
   for (const char* key : {"world_size", "ranks_seen", "hosts", "groups", "versions"})
