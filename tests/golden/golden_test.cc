@@ -51,6 +51,8 @@ void ExpectKeys(const JsonValue& object, std::initializer_list<std::string_view>
 
 // The exit code the command derives from the findings unless --fail-on says otherwise.
 int ExitCodeOf(const Report& report) {
+  const Status status = report.verdict.status;
+  if (status == Status::hang || status == Status::crash || status == Status::corrupt) return 1;
   return std::any_of(report.findings.begin(), report.findings.end(),
                      [](const ReportFinding& finding) { return finding.severity != Severity::note; });
 }

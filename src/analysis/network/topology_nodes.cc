@@ -214,7 +214,10 @@ void FillNics(NodeView& node) {
       nic = node.nics.end() - 1;
     }
     nic->speed_gbs = device.speed_gbs > 0 ? device.speed_gbs : device.link_gbs;
-    for (int32_t up = device.parent; up >= 0; up = hardware.devices[static_cast<size_t>(up)].parent) {
+    // A damaged file may name parents in a circle, or some that are not there.
+    size_t left = hardware.devices.size();
+    for (int32_t up = device.parent; up >= 0 && static_cast<size_t>(up) < hardware.devices.size() && left-- > 0;
+         up = hardware.devices[static_cast<size_t>(up)].parent) {
       const HardwareDevice& above = hardware.devices[static_cast<size_t>(up)];
       if (above.kind == DeviceKind::cpu) break;
       if (above.link_gbs > 0 && (nic->pci_gbs == 0 || above.link_gbs < nic->pci_gbs)) nic->pci_gbs = above.link_gbs;

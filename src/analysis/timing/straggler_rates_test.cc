@@ -10,7 +10,12 @@
 namespace tacet {
 namespace {
 
+// Sanitizers make it ten times as slow; the rates hold for fewer jobs as well.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kJobs = 20;
+#else
 constexpr int kJobs = 200;
+#endif
 
 // Most jobs are small; two have 512 ranks. The planted one is late by a twentieth of the step of the same job without
 // it.
@@ -58,7 +63,7 @@ TEST_P(StragglerRates, OfTwoHundredHealthyJobsAtMostTwoNameAnybody) {
     printf("  job %d names rank %d, %s, cost %.3f, z %.1f\n", i, one.rank.value,
            one.pattern == StragglerPattern::persistent ? "always" : "now and then", one.cost, one.z);
   }
-  EXPECT_LE(named, 2);
+  EXPECT_LE(named, kJobs / 100);
 }
 
 TEST_P(StragglerRates, OfTwoHundredWithAPlantedOneItIsNamedAloneInNearlyAll) {
@@ -74,7 +79,7 @@ TEST_P(StragglerRates, OfTwoHundredWithAPlantedOneItIsNamedAloneInNearlyAll) {
       printf("  job %d, %d ranks, layout %d: %zu named\n", i, plan.ranks, static_cast<int>(plan.layout),
              report.stragglers.size());
   }
-  EXPECT_GE(right, 190);
+  EXPECT_GE(right, kJobs * 95 / 100);
   // The delay is a twentieth of a step without it, so a little less of the longer one.
   EXPECT_NEAR(cost / right, 0.05, 0.01);
 }
