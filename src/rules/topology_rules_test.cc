@@ -166,14 +166,13 @@ TEST(NicUnbalanced, AnIdleDeviceIsNamedAndASlowOneIsNot) {
   EXPECT_FALSE(Judged(incident).Fires("nic-unbalanced"));
 }
 
-// Does not hold yet: the rule and this expectation disagree.
-TEST(NicPathThroughCpu, DISABLED_FiresOnlyWhereDevicesHangOnSwitches) {
+TEST(NicPathThroughCpu, FiresOnlyWhereDevicesHangOnSwitches) {
   Incident incident = SketchCluster();
   for (NcclSetup& setup : incident.nccl_setups) setup.graphs[0].type_inter = NcclPath::phb;
   EXPECT_EQ(Fired(incident), "nic-path-through-cpu");
   for (Hardware& hardware : incident.hardware)
     for (HardwarePath& path : hardware.paths)
-      if (path.type == NcclPath::pxb) path.type = NcclPath::phb;
+      if (path.type == NcclPath::pix) path.type = NcclPath::phb;
   EXPECT_EQ(Fired(incident), "") << "the machine can do no better";
 }
 
@@ -196,8 +195,7 @@ TEST(TransportFallback, SharedMemoryWithoutNvlinkIsWhatTheMachineCanDo) {
   EXPECT_EQ(Fired(incident), "");
 }
 
-// Does not hold yet: the rule and this expectation disagree.
-TEST(TransportFallback, DISABLED_NoDirectAccessWhereTheDeviceIsFarIsNoFallback) {
+TEST(TransportFallback, NoDirectAccessWhereTheDeviceIsFarIsNoFallback) {
   Incident incident = SketchCluster();
   const auto stage = [](Incident& one) {
     for (RankChannels& record : one.rank_channels)
@@ -209,7 +207,7 @@ TEST(TransportFallback, DISABLED_NoDirectAccessWhereTheDeviceIsFarIsNoFallback) 
   EXPECT_EQ(Judged(incident).Only("transport-fallback").ranks, RankRange(4, 8));
   for (Hardware& hardware : incident.hardware)
     for (HardwarePath& path : hardware.paths)
-      if (path.type == NcclPath::pxb) path.type = NcclPath::phb;
+      if (path.type == NcclPath::pix) path.type = NcclPath::phb;
   EXPECT_FALSE(Judged(incident).Fires("transport-fallback"));
 }
 
@@ -271,8 +269,7 @@ TEST(RankUnlikeOthers, OneGpuWithHalfOfItsLinksIsNamed) {
   EXPECT_EQ(Fired(incident), "rank-unlike-others");
 }
 
-// Does not hold yet: the rule and this expectation disagree.
-TEST(PxnOff, DISABLED_SendsThatCrossRailsWithoutARelay) {
+TEST(PxnOff, SendsThatCrossRailsWithoutARelay) {
   Incident incident = SketchCluster();
   ChannelUse send;
   send.from = 0, send.to = 5;
@@ -285,11 +282,9 @@ TEST(PxnOff, DISABLED_SendsThatCrossRailsWithoutARelay) {
   incident.rank_channels[0].uses.push_back(send);
   incident.rank_channels[5].uses.push_back(receive);
   EXPECT_EQ(Fired(incident), "") << "relays elsewhere show that PXN is on";
-  for (RankChannels& record : incident.rank_channels)
-    for (ChannelUse& use : record.uses)
-      if (incident.transports[use.transport].proxy_rank >= 0)
-        use.transport =
-            WayOf(incident, "NET/IB/" + std::to_string(incident.transports[use.transport].device) + "/GDRDMA");
+  for (Transport& transport : incident.transports)
+    if (transport.proxy_rank >= 0)
+      transport = ParseTransport("NET/IB/" + std::to_string(transport.device) + "/GDRDMA");
   EXPECT_EQ(Fired(incident), "pxn-off");
   SetVariable(incident, "NCCL_PXN_DISABLE", "1");
   EXPECT_EQ(Fired(incident), "") << "environment-cripples names it";

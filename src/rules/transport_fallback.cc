@@ -115,6 +115,23 @@ bool StagingIsExplained(const Case& facts) {
                      [&](const SlowPair& pair) { return IsFarNode(checks, pair.node) || !CouldUseGdr(facts, pair); });
 }
 
+// Connections of a process are told one by one only up to a number; what all of them show is in the topology.
+Finding StagedFinding(const Case& facts, const ToldEvents& told) {
+  Finding finding = FallbackFinding(told);
+  std::set<Rank> ranks(told.ranks.begin(), told.ranks.end());
+  for (const SlowPair& pair : facts.analyses.topology_checks.staged)
+    if (const Rank rank = facts.incident.rank_channels[pair.record].rank; rank.known()) ranks.insert(rank);
+  finding.ranks.assign(ranks.begin(), ranks.end());
+  const std::string who = finding.ranks.empty() ? UseWords(told, "use")
+                                                : RankWords(finding.ranks) + (ranks.size() == 1 ? " uses" : " use");
+  finding.headline = who + " InfiniBand without GPUDirect RDMA: data is staged through host memory";
+  constexpr std::string_view kSays = "the connection lacks /GDRDMA";
+  finding.evidence.push_back(
+      told ? CiteEvent(*told.events.front(), std::string(kSays))
+           : CitePair(facts, facts.analyses.topology_checks.staged.front(), std::string(kSays)));
+  return finding;
+}
+
 }  // namespace
 
 static RuleAnswer JudgeFallback(const Case& facts) {
@@ -138,11 +155,8 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding.evidence.push_back(
         CiteEvent(*(choice.none ? choice.none : choice.socket).events.front(), "no device on this host"));
     finding.evidence.push_back(CiteEvent(*choice.fast.events.front(), "a device on another host"));
-  } else if (choice.staged && !StagingIsExplained(facts)) {
-    finding = FallbackFinding(choice.staged);
-    finding.headline =
-        UseWords(choice.staged, "use") + " InfiniBand without GPUDirect RDMA: data is staged through host memory";
-    finding.evidence.push_back(CiteEvent(*choice.staged.events.front(), "the connection lacks /GDRDMA"));
+  } else if ((choice.staged || !facts.analyses.topology_checks.staged.empty()) && !StagingIsExplained(facts)) {
+    finding = StagedFinding(facts, choice.staged);
   } else if (choice.direct_off) {
     const Event& off = *choice.direct_off.events.front();
     finding = FallbackFinding(choice.direct_off);
