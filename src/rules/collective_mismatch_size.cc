@@ -71,8 +71,8 @@ static void JudgeTruncatedMessages(const Case& facts, RuleAnswer& answer) {
     finding.severity = Severity::critical;
     finding.confidence = Confidence::possible;
     finding.headline =
-        "a message was longer than the receiver expected: ranks passed different sizes to one collective, "
-        "or their NCCL settings differ";
+        "a message was longer than the receiver expected: ranks passed different sizes to one collective, skipped or "
+        "added one, or their NCCL settings differ";
     if (event.rank.known()) finding.affected_ranks.push_back(event.rank);
     finding.evidence.push_back(CiteEvent(event, "the network saw a message of another size"));
     answer.open.push_back({"Which rank passed another size?",

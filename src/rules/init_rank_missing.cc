@@ -79,6 +79,13 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
       std::all_of(missing.begin(), missing.end(), [&](Rank rank) { return !facts.analyses.life.Of(rank)->any(); });
   const bool unsure = missing.empty() || (all_absent && !told);
   if (unsure && missing.size() * 4 > facts.analyses.life.ranks.size()) missing.clear();
+  const CannotTell who{"Which rank never came?",
+                        "the output of every rank, or the launcher's list of processes and hosts"};
+  // Where those that came failed, somebody else came and failed before them as likely.
+  if (missing.empty() && !told && !init.failed.empty()) {
+    answer.open.push_back(who);
+    return answer;
+  }
   Finding finding = InitFinding("init-rank-missing", missing);
   finding.status = unsure ? Status::undetermined : facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
   finding.confidence = told && !missing.empty() ? Confidence::certain
@@ -103,9 +110,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     if (life && life->last_event)
       finding.evidence.push_back(CiteEvent(*life->last_event, "the last thing " + RankWords({rank}) + " wrote"));
   }
-  if (missing.empty())
-    answer.open.push_back(
-        {"Which rank never came?", "the output of every rank, or the launcher's list of processes and hosts"});
+  if (missing.empty()) answer.open.push_back(who);
   answer.findings.push_back(std::move(finding));
   return answer;
 }

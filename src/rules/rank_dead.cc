@@ -113,17 +113,22 @@ void JudgeVanished(const Case& facts, RuleAnswer& answer) {
 }
 
 // The launcher, the kernel or a peer tell of an end, and nothing tells whose: a process by its pid, or a peer by its
-// closed connection.
+// closed connection. A closed connection counts where one process tells of it. Where several ranks have a say and none
+// of them is the one that went, connections close after the end that matters: a watchdog's, a launcher's, a kill's.
 const Event* FirstEndWithoutRank(const Case& facts) {
   const Event *ended = nullptr, *lost = nullptr;
   const bool kernel_alone = facts.analyses.life.ranks.empty();
+  const auto& processes = facts.incident.processes;
+  const bool one_tells =
+      std::count_if(processes.begin(), processes.end(), [](const Process& one) { return !one.files.empty(); }) <= 1;
   for (const Event& event : facts.incident.events) {
-    if (event.rank.known() && event.kind != EventKind::connection_lost) continue;
+    const bool closed = event.kind == EventKind::connection_lost;
+    if (closed ? !one_tells : event.rank.known()) continue;
     const bool exited = event.kind == EventKind::process_exited && event.value != 0 && IsFirstHandEnd(event) &&
                         (event.value < 0 || event.value > 2);
     const bool faulted = event.kind == EventKind::segfault && kernel_alone;
     if ((exited || faulted) && (!ended || CameBefore(event, *ended))) ended = &event;
-    if (event.kind == EventKind::connection_lost && (!lost || CameBefore(event, *lost))) lost = &event;
+    if (closed && (!lost || CameBefore(event, *lost))) lost = &event;
   }
   return ended ? ended : lost;
 }

@@ -117,8 +117,26 @@ ReducedAnswer JudgeReduced(const IncidentTruth& truth, const Report& report) {
     if (const std::string loud = JudgeHealthy(truth, report); !loud.empty()) return {false, "LOUD " + loud};
     return {true, truth.statuses.contains("healthy") ? "ok" : "(healthy)"};
   }
-  // Right as far as it goes: what happens and to whom, but not why.
-  if (verdict.cause.empty() && truth.statuses.contains(status)) return {true, status + blamed};
+  // Right as far as it goes: what happens and to whom, but not why. A job that stands still is ended in the end, and one
+  // whose process fails stands still until it is: what is left may show either.
+  const auto stops = [](std::string_view name) { return name == "hang" || name == "crash"; };
+  const bool stopped =
+      stops(status) && std::any_of(truth.statuses.begin(), truth.statuses.end(), stops);
+  if (verdict.cause.empty() && truth.causes.empty() && truth.statuses.contains(status) && RanksAreRight(truth, report))
+    return {true, "ok"};
+  if (verdict.cause.empty() && (stopped || truth.statuses.contains(status))) return {true, status + blamed};
+  // Right as far as it goes: what happens and why, but not to whom. A call too few or too many is seen as a call of
+  // another kind or size until more calls tell.
+  const bool miscounted = truth.causes.contains("collective-skipped") || truth.causes.contains("collective-extra");
+  const bool mismatched =
+      verdict.cause == "collective-mismatch-size" || verdict.cause == "collective-mismatch-operation";
+  // A process that an error or the kernel ended is gone, which is all that its peers can say.
+  const std::set<std::string> ends = {"application-exception", "rank-out-of-memory", "gpu-fault"};
+  const bool gone = verdict.cause == "rank-dead" &&
+                    std::any_of(truth.causes.begin(), truth.causes.end(), [&](auto& one) { return ends.contains(one); });
+  const bool cause_holds = truth.causes.contains(verdict.cause) || (miscounted && mismatched) || gone;
+  if (verdict.ranks.empty() && (stopped || truth.statuses.contains(status)) && cause_holds)
+    return {true, RanksAreRight(truth, report) ? "ok" : "nobody named"};
   // The number of the operation is left out of it: without flight records it is NCCL's count, which may differ.
   const bool right =
       truth.statuses.contains(status) && truth.causes.contains(verdict.cause) && RanksAreRight(truth, report);

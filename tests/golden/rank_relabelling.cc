@@ -29,6 +29,7 @@ class Relabelling {
         ++digit;
       Exchange(text, digit);
     }
+    RingsAndTrees(text);
     // "opCount 1 sendbuff 0x... count 4 datatype 7 op 0 root 2 comm 0x..."
     After(text, " root ");
   }
@@ -47,6 +48,32 @@ class Relabelling {
   void After(std::string& text, std::string_view word) const {
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
       Exchange(text, at + word.size());
+  }
+
+  // "Channel 00/02 :    0   1", "Ring 00 : 1 -> 0 -> 1", "Trees [0] 1/-1/-1->0->-1", "Channel 00/0 : 0[0] -> 1[0] via".
+  void RingsAndTrees(std::string& text) const {
+    for (size_t from = 0, end = 0; from < text.size(); from = end + 1) {
+      end = std::min(text.find('\n', from), text.size());
+      const std::string_view line(text.data() + from, end - from);
+      const size_t channel = line.find(" Channel "), ring = line.find(" Ring "), trees = line.find(" Trees [");
+      if (channel != line.npos || ring != line.npos) {
+        const size_t colon = line.find(" : ", std::min(channel, ring));
+        if (colon != line.npos) Places(text, from + colon + 3, from + std::min(line.find(" via "), line.size()));
+      } else if (trees != line.npos) {
+        Places(text, from + trees + 7, end);
+      }
+    }
+  }
+
+  // Every number of a range that stands in no brackets and has no sign.
+  void Places(std::string& text, size_t from, size_t to) const {
+    for (size_t at = from; at < to; ++at) {
+      if (text[at] == '[') {
+        at = std::min(text.find(']', at), to);
+      } else if (IsDigit(text[at]) && !IsDigit(text[at - 1]) && !(text[at - 1] == '-')) {
+        Exchange(text, at);
+      }
+    }
   }
 
   void Exchange(std::string& text, size_t at) const {

@@ -231,7 +231,8 @@ std::vector<Variant> AllVariants(const Files& healthy, const Files& older) {
       Joined("torchrun", [](int rank) { return "[default" + std::to_string(rank) + "]:"; }),
       Joined("[rankN]:", [](int rank) { return "[rank" + std::to_string(rank) + "]: "; }),
       Joined("Open MPI", [](int rank) { return "[1," + std::to_string(rank) + "]<stdout>:"; }),
-      Joined("kubectl", [](int rank) { return "[pod/train-worker-" + std::to_string(rank) + "/main] "; }),
+      // The recordings are of one host, which a pod's containers share. A pod's name is its host's.
+      Joined("kubectl", [](int rank) { return "[pod/vm/worker-" + std::to_string(rank) + "] "; }),
   };
   constexpr FileKind kKinds[] = {FileKind::record, FileKind::nccl_log,   FileKind::output,
                                  FileKind::stacks, FileKind::kernel_log, FileKind::ras};

@@ -68,12 +68,7 @@ std::vector<VariantAnswer> JudgeVariants(const IncidentTruth& truth, const std::
     answer.applies = true;
     const Report report = DiagnoseKept(*made, [](std::string_view) { return true; });
     const ReducedAnswer judged = JudgeReduced(WithLesserTruths(changed, *made, variant.cut), report);
-    // The right cause without a name is no wrong answer: labels of pods are no ranks.
-    const bool nameless = !judged.acceptable && report.verdict.ranks.empty() &&
-                          changed.causes.contains(report.verdict.cause) &&
-                          changed.statuses.contains(std::string(Name(report.verdict.status)));
-    answer.acceptable =
-        (judged.acceptable || nameless) && (!variant.lossless || truth.IsSlow() || judged.words == "ok");
+    answer.acceptable = judged.acceptable && (!variant.lossless || truth.IsSlow() || judged.words == "ok");
     answer.words = judged.words;
   }
   return answers;
