@@ -118,7 +118,8 @@ what could not be had and why. One node that is down, slow or full costs that no
       --slurm JOB     all nodes of this job, through srun; or node names as Slurm writes them: 'gpu[1-4]'
       --ssh HOSTS     these hosts, separated by commas
       --ssh-command C instead of 'ssh -o BatchMode=yes -o ConnectTimeout=10'
-      --pod PODS      these pods, through kubectl exec;  --namespace NS  theirs
+      --pod PODS      these pods, through kubectl exec
+      --namespace NS  the namespace of these pods
   -p, --pid PID       command line and variables of these processes and all below them
       --with-stacks   also stacks and /proc of the job's processes (--slurm JOB, --pid), as 'tacet capture' takes them
       --no-host       only the named paths
@@ -127,6 +128,8 @@ what could not be had and why. One node that is down, slow or full costs that no
       --max-mb N      of all files of a node together (default 2048)
       --command-timeout S  for each program that is asked (default 30)
       --node-timeout S     for each node (default 300)
+      --stream        write this node's part to standard output: what the command runs on each other node
+      --slurm-job-here JOB  with --stream: the processes of this job on this node
       --tacet PATH    the program on the other nodes (default: the same path, else the one in PATH; where there is
                       none, tar gives the named paths)
 

@@ -128,7 +128,7 @@ int RunPredict(const std::vector<std::string>& arguments) {
        {"--cpu", 0, true},       {"--nccl", 0, true},        {"--algo", 0, true},       {"--proto", 0, true},
        {"--what-if", 'w', true}, {"--alpha", 0, true},       {"--bandwidth", 0, true},  {"--loggp", 0, true},
        {"--ranks", 0, true},     {"--within", 0, true},      {"--model", 0, true},      {"--layout", 0, true},
-       {"--step-time", 0, true}, {"--peak-tflops", 0, true}, {"--explain", 0, false},   {"--html", 0, true},
+       {"--step-time", 0, true}, {"--peak-tflops", 0, true}, {"--explain", 0, false},
        {"--threads", 'j', true}, {"--max-file-mb", 0, true}, {"--verbose", 'v', false}, {"--color", 0, true}});
   if (!options) return Complain(options.error());
   const std::string format = options->Value("--format").value_or("text");

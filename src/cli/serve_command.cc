@@ -144,7 +144,8 @@ Asks the agents of all nodes what they see, tells when a job hangs, and then run
       --workers N        questions at a time (default 32)
 
 How to ask agents that have a web configuration:
-      --agent-ca FILE    speak TLS with them; this authority signed their certificates (--agent-tls: those of the system)
+      --agent-tls        speak TLS with them; the authorities of the system signed their certificates
+      --agent-ca FILE    speak TLS with them; this authority signed their certificates
       --agent-token-file FILE, --agent-user-file FILE   one line: a token, or user:password
       --agent-cert FILE, --agent-key FILE               the server's own certificate, where agents want one
 

@@ -45,12 +45,7 @@ class Describer {
         guilty_(guilty.begin(), guilty.end()) {}
 
   TopologyReport Run() {
-    for (const Transport& transport : incident_.transports) {
-      const std::string text = transport.Class();
-      const auto [place, is_new] = class_of_text_.try_emplace(text, static_cast<int>(out_.transports.size()));
-      if (is_new) out_.transports.push_back({text, std::string(KindName(transport.kind))});
-      class_of_.push_back(place->second);
-    }
+    ListTransports();
     for (const SlowPair& pair : checks_.slow_pairs)
       slow_.emplace(incident_.rank_channels[pair.record].group, pair.from, pair.to);
     for (const CrossedHop& crossed : checks_.crossed)
@@ -64,6 +59,18 @@ class Describer {
   }
 
  private:
+  // By name, so that the order of the lines in the logs does not matter.
+  void ListTransports() {
+    std::map<std::string, TransportKind> classes;
+    for (const Transport& transport : incident_.transports) classes.emplace(transport.Class(), transport.kind);
+    for (const auto& [text, kind] : classes) {
+      class_of_text_.emplace(text, static_cast<int>(out_.transports.size()));
+      out_.transports.push_back({text, std::string(KindName(kind))});
+    }
+    for (const Transport& transport : incident_.transports)
+      class_of_.push_back(class_of_text_.find(transport.Class())->second);
+  }
+
   TopologyNode NodeOf(const NodeView& node) const {
     TopologyNode out;
     out.name = node.name;

@@ -24,8 +24,7 @@ std::string NodeWords(const TopologyView& view, std::vector<uint32_t> nodes) {
   if (nodes.size() > 1 && nodes.size() == view.nodes.size()) return "all " + std::to_string(nodes.size()) + " nodes";
   std::vector<std::string> names;
   for (const uint32_t node : nodes) names.push_back(view.nodes[node].name);
-  std::string out = ListWords(names);
-  return names.size() > 4 ? out + " nodes" : out;
+  return (names.size() == 1 ? "node " : "nodes ") + ListWords(names);
 }
 
 std::vector<Rank> RanksOfNodes(const TopologyView& view, const std::vector<uint32_t>& nodes) {

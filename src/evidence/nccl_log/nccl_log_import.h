@@ -19,7 +19,8 @@ namespace tacet {
 void ReadNcclLog(const FileView& file, Fragment& out);
 
 inline uint64_t MixHash(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+  // Both may be small numbers that lie close together: each is spread before they meet.
+  hash = (hash * 0x9e3779b97f4a7c15u ^ value) * 0xbf58476d1ce4e5b9u;
   return hash ^ (hash >> 29);
 }
 
