@@ -52,7 +52,7 @@ class Pods(unittest.TestCase):
         self.start_pods("dead")
         everybody = {str(rank) for rank in range(RANKS)}
         wait_for("metrics of all ranks", lambda: set(
-            re.findall(r'tacet_operations_issued_total\{job_id="pods",rank="(\d)",pid="2"\}', fetch(self.agent + "/metrics"))) == everybody)
+            re.findall(r'tacet_operations_issued_total\{job_id="pods",uid="\d+",rank="(\d)",pid="2"\}', fetch(self.agent + "/metrics"))) == everybody)
         self.assertEqual(self.verdict("rank-dead")["ranks"], [GUILTY])
 
     def test_a_stopped_one_is_seen_to_be_stopped(self):

@@ -19,7 +19,7 @@ BATCH = """#!/bin/sh
 {agents}
 srun --overlap {host} --plugin {plugin} --join {folder}/shared/$SLURM_JOB_ID --network --pause-us 20000 {options}
 """
-OWN_AGENTS = "srun --overlap --ntasks-per-node=1 --ntasks=2 sh -c '{tacet} agent --ras off --listen $SLURMD_NODENAME:{port}' &"
+OWN_AGENTS = "srun --overlap --ntasks-per-node=1 --ntasks=2 sh -c '{tacet} agent --ras off --insecure --listen $SLURMD_NODENAME:{port}' &"
 
 
 def diagnose(*paths):
@@ -62,7 +62,7 @@ class Slurm(unittest.TestCase):
     def start_agents(self):
         for node in self.cluster.names:
             agent = self.cluster.start_on(
-                node, "agent-" + node, [TACET, "agent", "--ras", "off", "--listen", f"{node}:{self.port}"])
+                node, "agent-" + node, [TACET, "agent", "--ras", "off", "--insecure", "--listen", f"{node}:{self.port}"])
             self.addCleanup(self.stage.end, agent)
 
     def ask_node(self, node, path):
@@ -87,7 +87,7 @@ class Slurm(unittest.TestCase):
             metrics = self.ask_node(node, "/metrics")
             for rank in ranks:
                 self.assertRegex(
-                    metrics, rf'tacet_process_info{{job_id="{job}",rank="{rank}",pid="\d+",node="{node}",'
+                    metrics, rf'tacet_process_info{{job_id="{job}",uid="65534",rank="{rank}",pid="\d+",node="{node}",'
                     rf'slurm_job_id="{job}",slurm_step_id="0",pod="",namespace="",run_id=""}} 1\n')
         self.assertEqual(fetch_json(server + "/api/v1/verdict")["live"]["job"], job)
         self.cluster.run("scancel", job)
