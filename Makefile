@@ -26,11 +26,14 @@ demo: build ## diagnose a recorded hang and write its page, and that of a slow j
 	@build/tacet profile --format html -o build/demo-profile.html $(DEMO_TRACES)
 	@echo; echo 'The same as a page: build/demo.html. Where the time of a slow job goes: build/demo-profile.html'
 
-test: ## every test: units, contracts, golden cases, fuzz corpora under ASan and UBSan
+test: ## every test: units, contracts, golden cases, fuzz corpora under ASan and UBSan; the program itself as users have it
 	@scripts/bootstrap.sh test
+	@cmake --preset release -DTACET_TESTS=ON >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target optimised_tests
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
-	@ctest --preset asan -j $(JOBS)
+	@ctest --test-dir build -L optimised --output-on-failure -j $(JOBS); first=$$?; \
+	ctest --preset asan -j $(JOBS) && exit $$first
 
 bench: ## speed and memory, beside the limit and the peers (see bench/README.md)
 	@scripts/bootstrap.sh bench
