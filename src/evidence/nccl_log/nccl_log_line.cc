@@ -10,7 +10,7 @@ namespace tacet {
 namespace {
 
 constexpr size_t kMaxPrefix = 1024;      // NCCL's own buffer for prefix and format
-constexpr size_t kMaxWriters = 1 << 18;  // no job has more processes; a made-up file must not cost memory without end
+constexpr size_t kMaxWriters = 1 << 17;  // no job has more processes; a made-up file must not cost memory without end
 
 bool IsHostChar(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
