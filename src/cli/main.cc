@@ -6,18 +6,19 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/version.h"
 
 namespace tacet {
 
 extern const Command kDiagnoseCommand, kProfileCommand, kTopologyCommand, kCompareCommand, kPredictCommand,
     kExplainCommand, kFormatsCommand, kAgentCommand, kServeCommand, kRunCommand, kCaptureCommand, kCollectCommand,
-    kPostmortemCommand;
+    kPostmortemCommand, kPluginPathCommand;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kCommands[] = {
       &kDiagnoseCommand, &kProfileCommand, &kTopologyCommand,  &kCompareCommand, &kPredictCommand,
       &kExplainCommand,  &kFormatsCommand, &kAgentCommand,     &kServeCommand,   &kRunCommand,
-      &kCaptureCommand,  &kCollectCommand, &kPostmortemCommand};
+      &kCaptureCommand,  &kCollectCommand, &kPostmortemCommand, &kPluginPathCommand};
   return kCommands;
 }
 
@@ -28,7 +29,7 @@ std::string Overview() {
       "tacet names the rank that fell silent: who hangs, slows or corrupts a distributed job, and why.\n\nusage: tacet "
       "COMMAND [options]\n\n";
   for (const Command* command : AllCommands())
-    out += "  " + std::string(command->name) + std::string(12 - command->name.size(), ' ') +
+    out += "  " + std::string(command->name) + std::string(14 - command->name.size(), ' ') +
            std::string(command->summary) + "\n";
   return out + "\n'tacet COMMAND --help' tells more. Start with: tacet diagnose FOLDER\n";
 }
@@ -51,7 +52,8 @@ int Run(const std::vector<std::string>& arguments) {
   if (name == "help" && arguments.size() == 2 && arguments[1] == "--markdown")
     return WriteOutput("", CommandsAsMarkdown()) ? kHealthy : kUsage;
   if (name == "--help" || name == "-h" || name == "help") return WriteOutput("", Overview()) ? kHealthy : kUsage;
-  if (name == "--version" || name == "version") return WriteOutput("", "tacet " TACET_VERSION "\n") ? kHealthy : kUsage;
+  if (name == "--version" || name == "-V" || name == "version")
+    return WriteOutput("", VersionLine() + "\n") ? kHealthy : kUsage;
   for (const Command* command : AllCommands()) {
     if (command->name != name) continue;
     const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());

@@ -15,7 +15,7 @@ def run(*arguments):
 
 
 def commands():
-    return re.findall(r"^  ([a-z]+) {2,}\S", run("--help")[0], re.M)
+    return re.findall(r"^  ([a-z-]+) {2,}\S", run("--help")[0], re.M)
 
 
 def told_options(command):
