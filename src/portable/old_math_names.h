@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Put in front of each source of the plugin by the builds of `make dist`: the calls it makes of libm mean the versions from
-// before glibc 2.29, which differ in no result. (The tool has the same from old_math.cc, for the libraries in it.)
+// Put in front of each source of the plugin by the builds of `make dist`: the calls it makes of libm mean the versions
+// from before glibc 2.29, which differ in no result. (The tool has the same from old_math.cc, for the libraries in it.)
 #if defined(__x86_64__)
 #define TACET_FIRST_GLIBC "GLIBC_2.2.5"
 #elif defined(__aarch64__)
