@@ -9,7 +9,7 @@ export CCACHE_NOHASHDIR := 1
 DEMO := tests/golden/rank_stuck_in_data_loader/input
 DEMO_TRACES := tests/corpus/straggler
 
-.PHONY: help demo build test asan bench fuzz format tidy install docs deb clean
+.PHONY: help demo build test asan bench fuzz format tidy install docs deb dist wheel image sources shape clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -67,6 +67,17 @@ deb: ## a Debian package of tool, plugin, units, dashboards: build-deb/tacet_*.d
 	@cmake --build --preset deb -j $(JOBS)
 	@cd build-deb && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
 	@ls build-deb/tacet_*.deb
+
+dist: ## tarballs and wheels for any Linux with glibc 2.28, x86_64 and aarch64 (ARCH=x86_64 for one): build-dist/out
+	@scripts/bootstrap.sh dist
+	@JOBS=$(JOBS) scripts/dist.sh build-dist/out $(ARCH)
+
+wheel: dist ## the same; pip install build-dist/out/tacet-*.whl brings tool and plugin
+
+image: ## a container image from the tarballs in build-dist/out, with podman or docker
+	@test -e build-dist/out/SHA256SUMS || $(MAKE) dist
+	@$(or $(shell command -v podman docker | head -1),$(error neither podman nor docker is here)) build \
+	  -t tacet:$$(sed -nE 's/^project\(tacet VERSION ([0-9.]+).*/\1/p' CMakeLists.txt) -f deploy/kubernetes/Containerfile build-dist/out
 
 clean: ## remove all build folders
 	@rm -rf build build-*

@@ -7,6 +7,7 @@ include(CheckCXXCompilerFlag)
 add_link_options(-Wl,-z,relro,-z,now,-z,noexecstack)
 if(NOT TACET_SANITIZE AND NOT TACET_FUZZ AND CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  set(CMAKE_REQUIRED_FLAGS -Werror)  # clang only warns about a flag of another processor
   foreach(flag -fstack-clash-protection -fcf-protection -mbranch-protection=standard)
     string(MAKE_C_IDENTIFIER "TACET_HAS${flag}" known)
     check_cxx_compiler_flag(${flag} ${known})
@@ -14,4 +15,5 @@ if(NOT TACET_SANITIZE AND NOT TACET_FUZZ AND CMAKE_BUILD_TYPE STREQUAL "Release"
       add_compile_options(${flag})
     endif()
   endforeach()
+  unset(CMAKE_REQUIRED_FLAGS)
 endif()

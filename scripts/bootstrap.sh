@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what the build and the tests need on Debian 12 or Ubuntu 24.04 and newer. Does nothing when all is there.
-# usage: scripts/bootstrap.sh [build|test|deb|bench|fuzz]
+# usage: scripts/bootstrap.sh [build|test|deb|bench|fuzz|dist|check]
 set -euo pipefail
 
 # package:what shows that it is there (a command, or a file)
@@ -13,6 +13,10 @@ test_packages=(libgtest-dev:/usr/include/gtest/gtest.h python3:python3 nodejs:no
                munge:munged slurm-client:srun slurmctld:slurmctld slurmd:slurmd openmpi-bin:mpirun)
 bench_packages=(libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 zstd:zstd time:/usr/bin/time)
 fuzz_packages=(clang-16:clang++-16)
+dist_packages=(clang-16:clang++-16 lld-16:ld.lld-16 debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg python3:python3)
+check_packages=(clang-16:clang++-16 libc++-16-dev:/usr/lib/llvm-16/include/c++/v1/string libc++abi-16-dev:/usr/lib/llvm-16/lib/libc++abi.a
+                clang-format:clang-format clang-tidy:clang-tidy libgtest-dev:/usr/include/gtest/gtest.h
+                libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 nodejs:node)
 
 wanted=("${build_packages[@]}")
 case "${1:-build}" in
@@ -21,7 +25,9 @@ case "${1:-build}" in
   deb) wanted+=(dpkg-dev:dpkg-shlibdeps file:file) ;;
   bench) wanted+=("${bench_packages[@]}") ;;
   fuzz) wanted+=("${fuzz_packages[@]}") ;;
-  *) echo "usage: $0 [build|test|deb|bench|fuzz]" >&2; exit 2 ;;
+  dist) wanted+=("${dist_packages[@]}") ;;
+  check) wanted+=("${check_packages[@]}") ;;
+  *) echo "usage: $0 [build|test|deb|bench|fuzz|dist|check]" >&2; exit 2 ;;
 esac
 
 missing=()

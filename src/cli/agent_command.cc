@@ -12,6 +12,8 @@
 #include "live/agent.h"
 
 namespace tacet {
+
+extern const Command kAgentCommand;
 namespace {
 
 Result<HistoryOptions> ReadHistoryOptions(const std::string& url) {
@@ -27,19 +29,7 @@ Result<HistoryOptions> ReadHistoryOptions(const std::string& url) {
 }
 
 int RunAgent(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(arguments, {{"--boxes", 'b', true},
-                                            {"--listen", 'l', true},
-                                            {"--interval", 'i', true},
-                                            {"--host", 0, true},
-                                            {"--hang-after", 0, true},
-                                            {"--clickhouse", 0, true},
-                                            {"--keep", 0, true},
-                                            {"--ras", 0, true},
-                                            {"--socket", 0, true},
-                                            {"--web-config", 0, true},
-                                            {"--operators", 0, true},
-                                            {"--host-name", 0, true},
-                                            {"--insecure", 0, false}});
+  auto options = Options::Parse(arguments, kAgentCommand.help);
   if (!options) return Complain(options.error());
   if (!options->rest().empty()) return Complain({"agent takes no paths", "the box folder is named with --boxes"});
   AgentOptions agent_options;
@@ -92,7 +82,6 @@ int RunAgent(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kAgentCommand;
 const Command kAgentCommand = {"agent", "Watch the black boxes of this node: metrics, state, hangs",
                                R"(tacet agent [options]
 

@@ -15,6 +15,8 @@
 #include "render/text_render.h"
 
 namespace tacet {
+
+extern const Command kCaptureCommand;
 namespace {
 
 Result<std::vector<int64_t>> ReadPids(const std::vector<std::string>& values) {
@@ -68,12 +70,7 @@ int CaptureHere(const std::vector<int64_t>& pids, const std::string& folder, boo
 }
 
 int RunCapture(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(arguments, {{"--pid", 'p', true},
-                                            {"--slurm", 0, true},
-                                            {"--pod", 0, true},
-                                            {"--namespace", 0, true},
-                                            {"--output", 'o', true},
-                                            {"--no-native", 0, false}});
+  auto options = Options::Parse(arguments, kCaptureCommand.help);
   if (!options) return Complain(options.error());
   const int ways = options->Has("--pid") + options->Has("--slurm") + options->Has("--pod");
   if (ways != 1 || !options->rest().empty())
@@ -101,7 +98,6 @@ int RunCapture(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kCaptureCommand;
 const Command kCaptureCommand = {"capture",
                                  "Capture a job that is already running: stacks, records, state of every rank",
                                  R"(tacet capture --pid PID[,PID...] | --slurm JOB | --pod NAME [options]

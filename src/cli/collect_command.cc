@@ -10,6 +10,8 @@
 #include "launch/collect_nodes.h"
 
 namespace tacet {
+
+extern const Command kCollectCommand;
 namespace {
 
 // "n1,n2" and repeated options alike.
@@ -74,22 +76,7 @@ Result<CollectOptions> ReadCollectOptions(const Options& options) {
 }
 
 int RunCollect(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(arguments, {{"--slurm", 0, true},
-                                            {"--ssh", 0, true},
-                                            {"--ssh-command", 0, true},
-                                            {"--pod", 0, true},
-                                            {"--namespace", 0, true},
-                                            {"--pid", 'p', true},
-                                            {"--with-stacks", 0, false},
-                                            {"--no-host", 0, false},
-                                            {"--output", 'o', true},
-                                            {"--max-file-mb", 0, true},
-                                            {"--max-mb", 0, true},
-                                            {"--command-timeout", 0, true},
-                                            {"--node-timeout", 0, true},
-                                            {"--tacet", 0, true},
-                                            {"--slurm-job-here", 0, true},
-                                            {"--stream", 0, false}});
+  auto options = Options::Parse(arguments, kCollectCommand.help);
   if (!options) return Complain(options.error());
   auto collect = ReadCollectOptions(*options);
   if (!collect) return Complain(collect.error());
@@ -106,7 +93,6 @@ int RunCollect(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kCollectCommand;
 const Command kCollectCommand = {"collect", "Gather the evidence of this node, or of all nodes, into one bundle",
                                  R"(tacet collect [options] [PATH...]
 

@@ -12,6 +12,8 @@
 #include "report/redact_report.h"
 
 namespace tacet {
+
+extern const Command kCompareCommand;
 namespace {
 
 // What a path holds: a job that was profiled, or outputs of benchmarks.
@@ -77,17 +79,7 @@ std::string Render(const ProfileComparison& comparison, const std::string& forma
 }
 
 int RunCompare(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(arguments, {{"--format", 'f', true},
-                                            {"--output", 'o', true},
-                                            {"--html", 0, true},
-                                            {"--alpha", 0, true},
-                                            {"--min-change", 0, true},
-                                            {"--gate", 0, true},
-                                            {"--threads", 'j', true},
-                                            {"--max-file-mb", 0, true},
-                                            {"--verbose", 'v', false},
-                                            {"--no-redact", 0, false},
-                                            {"--color", 0, true}});
+  auto options = Options::Parse(arguments, kCompareCommand.help);
   if (!options) return Complain(options.error());
   if (options->rest().size() != 2)
     return Complain({"compare needs two paths",
@@ -112,8 +104,9 @@ int RunCompare(const std::vector<std::string>& arguments) {
   auto compared = Compare(*a, *b, *thresholds);
   if (!compared) return Complain(compared.error());
   const ProfileComparison& comparison = *compared;
-  if (!output->page.empty() && !WriteOutput(output->page, RenderComparisonHtml(comparison))) return kUsage;
-  if (!WriteOutput(output->path, Render(comparison, format, gate == "any", *output))) return kUsage;
+  // A page that cannot be written costs the page, not the report.
+  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderComparisonHtml(comparison));
+  if (!WriteOutput(output->path, Render(comparison, format, gate == "any", *output)) || !page_written) return kUsage;
   if (comparison.faults.empty() && comparison.nothing_in_common())
     return Complain({"the two runs have no operation, size or group in common", "compare two runs of the same job"});
   return gate != "never" && comparison.Regressed(gate == "any") ? kFindings : kHealthy;
@@ -121,7 +114,6 @@ int RunCompare(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kCompareCommand;
 const Command kCompareCommand = {"compare", "Is run B slower than run A, where, and is that more than noise",
                                  R"(tacet compare [options] A B
 
@@ -136,6 +128,7 @@ the samples, and every size is tested. With one run a side, only size classes ar
 of their sizes. Wrong results in B fail the comparison, however fast it is.
 
   -f, --format F      text (default), json, html (a page with bars) or junit
+      --json          the same as --format json
   -o, --output FILE   write there instead of standard output
       --html FILE     write the page there as well
       --alpha P       share of false alarms allowed among the differences reported (default 0.05)

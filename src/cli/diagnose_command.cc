@@ -16,6 +16,8 @@
 #include "report/make_report.h"
 
 namespace tacet {
+
+extern const Command kDiagnoseCommand;
 namespace {
 
 std::string Render(const Report& report, OutputFormat format, bool colour, bool verbose) {
@@ -42,7 +44,8 @@ Result<int> ParseFailOn(const std::string& text) {
 int ExitCodeFor(const Report& report, int fail_on) {
   // A job that stood still, crashed or computed nonsense fails a gate, whoever is responsible.
   const Status status = report.verdict.status;
-  if (fail_on >= 0 && (status == Status::hang || status == Status::crash || status == Status::corrupt)) return kFindings;
+  if (fail_on >= 0 && (status == Status::hang || status == Status::crash || status == Status::corrupt))
+    return kFindings;
   for (const ReportFinding& finding : report.findings)
     if (static_cast<int>(finding.severity) <= fail_on) return kFindings;
   return kHealthy;
@@ -50,15 +53,7 @@ int ExitCodeFor(const Report& report, int fail_on) {
 
 int RunDiagnose(const std::vector<std::string>& arguments) {
   const auto started = std::chrono::steady_clock::now();
-  auto options = Options::Parse(arguments, {{"--format", 'f', true},
-                                            {"--output", 'o', true},
-                                            {"--html", 0, true},
-                                            {"--fail-on", 0, true},
-                                            {"--threads", 'j', true},
-                                            {"--max-file-mb", 0, true},
-                                            {"--verbose", 'v', false},
-                                            {"--no-redact", 0, false},
-                                            {"--color", 0, true}});
+  auto options = Options::Parse(arguments, kDiagnoseCommand.help);
   if (!options) return Complain(options.error());
   if (options->rest().empty())
     return Complain(
@@ -83,8 +78,10 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
 
   Report report = MakeReport(std::move(loaded->fragments), {}, {.redact = !options->Has("--no-redact")});
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  if (!output->page.empty() && !WriteOutput(output->page, RenderHtml(report))) return kUsage;
-  if (!WriteOutput(output->path, Render(report, *format, output->colour, output->verbose))) return kUsage;
+  // A page that cannot be written costs the page, not the report.
+  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderHtml(report));
+  if (!WriteOutput(output->path, Render(report, *format, output->colour, output->verbose)) || !page_written)
+    return kUsage;
   if (nothing_readable)
     return Complain({"none of the files could be read", "see the messages above; check paths and permissions"});
   const int code = ExitCodeFor(report, *fail_on);
@@ -95,7 +92,6 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kDiagnoseCommand;
 const Command kDiagnoseCommand = {"diagnose", "Which rank caused a hang, a crash or wrong numbers, why, and what to do",
                                   R"(tacet diagnose [options] PATH...
 
@@ -104,6 +100,7 @@ Inspector files; plain, gzip or zstd) and names the guilty rank, the operation, 
 and the fix. Give it the folders as they are; files it does not know are listed and left alone.
 
   -f, --format F      text (default), json, html, junit or sarif
+      --json          the same as --format json
   -o, --output FILE   write there instead of standard output
       --html FILE     write the page there as well
       --fail-on S     exit with 1 from this severity on: critical, warning (default), note, never

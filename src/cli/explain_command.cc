@@ -4,10 +4,13 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
+#include "cli/spelling.h"
 #include "render/text_layout.h"
 #include "rules/rule.h"
 
 namespace tacet {
+
+extern const Command kExplainCommand;
 namespace {
 
 void AddList(TextPage& page, std::string_view title, const std::vector<std::string_view>& items) {
@@ -47,7 +50,7 @@ std::string CausesAsMarkdown() {
 }
 
 int RunExplain(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(arguments, {{"--list", 'l', false}, {"--markdown", 0, false}});
+  auto options = Options::Parse(arguments, kExplainCommand.help);
   if (!options) return Complain(options.error());
   std::string out;
   if (options->Has("--markdown")) {
@@ -61,7 +64,11 @@ int RunExplain(const std::vector<std::string>& arguments) {
   }
   for (const std::string& id : options->rest()) {
     const Rule* rule = FindRule(id);
-    if (!rule) return Complain({"unknown cause '" + id + "'", "tacet explain --list shows them all"});
+    if (!rule) {
+      std::vector<std::string_view> known;
+      for (const Rule* one : AllRules()) known.push_back(one->id);
+      return Complain({"unknown cause '" + id + "'", DidYouMean(id, known) + "'tacet explain --list' lists them"});
+    }
     out += (out.empty() ? "" : "\n") + ExplainText(*rule);
   }
   return WriteOutput("", out) ? kHealthy : kUsage;
@@ -69,7 +76,6 @@ int RunExplain(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kExplainCommand;
 const Command kExplainCommand = {"explain", "What a cause means, how to fix and how to prevent it",
                                  R"(tacet explain CAUSE... | --list | --markdown
 

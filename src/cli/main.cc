@@ -2,45 +2,33 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/help_text.h"
+#include "cli/spelling.h"
+#include "cli/version.h"
 
 namespace tacet {
 
 extern const Command kDiagnoseCommand, kProfileCommand, kTopologyCommand, kCompareCommand, kPredictCommand,
     kExplainCommand, kFormatsCommand, kAgentCommand, kServeCommand, kRunCommand, kCaptureCommand, kCollectCommand,
-    kPostmortemCommand;
+    kPostmortemCommand, kPluginPathCommand, kCompletionCommand, kHelpCommand;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kCommands[] = {
-      &kDiagnoseCommand, &kProfileCommand, &kTopologyCommand,  &kCompareCommand, &kPredictCommand,
-      &kExplainCommand,  &kFormatsCommand, &kAgentCommand,     &kServeCommand,   &kRunCommand,
-      &kCaptureCommand,  &kCollectCommand, &kPostmortemCommand};
+      &kDiagnoseCommand,   &kProfileCommand,    &kTopologyCommand,   &kCompareCommand,
+      &kPredictCommand,    &kExplainCommand,    &kFormatsCommand,    &kAgentCommand,
+      &kServeCommand,      &kRunCommand,        &kCaptureCommand,    &kCollectCommand,
+      &kPostmortemCommand, &kPluginPathCommand, &kCompletionCommand, &kHelpCommand};
   return kCommands;
 }
 
 namespace {
-
-std::string Overview() {
-  std::string out =
-      "tacet names the rank that fell silent: who hangs, slows or corrupts a distributed job, and why.\n\nusage: tacet "
-      "COMMAND [options]\n\n";
-  for (const Command* command : AllCommands())
-    out += "  " + std::string(command->name) + std::string(12 - command->name.size(), ' ') +
-           std::string(command->summary) + "\n";
-  return out + "\n'tacet COMMAND --help' tells more. Start with: tacet diagnose FOLDER\n";
-}
-
-// docs/commands.md is written from here, so that it cannot differ from what the tool says.
-std::string CommandsAsMarkdown() {
-  std::string out = "# Commands\n\nWritten by `tacet help --markdown`; edit the commands' help instead.\n";
-  for (const Command* command : AllCommands())
-    out += "\n## " + std::string(command->name) + "\n\n" + std::string(command->summary) + ".\n\n```text\n" +
-           std::string(command->help) + "```\n";
-  return out;
-}
 
 int Run(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
@@ -48,20 +36,19 @@ int Run(const std::vector<std::string>& arguments) {
     return kUsage;
   }
   const std::string& name = arguments[0];
-  if (name == "help" && arguments.size() == 2 && arguments[1] == "--markdown")
-    return WriteOutput("", CommandsAsMarkdown()) ? kHealthy : kUsage;
-  if (name == "--help" || name == "-h" || name == "help") return WriteOutput("", Overview()) ? kHealthy : kUsage;
-  if (name == "--version" || name == "version") return WriteOutput("", "tacet " TACET_VERSION "\n") ? kHealthy : kUsage;
-  for (const Command* command : AllCommands()) {
-    if (command->name != name) continue;
-    const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-    for (const std::string& argument : rest) {
-      if (argument == "--") break;
-      if (argument == "--help" || argument == "-h") return WriteOutput("", command->help) ? kHealthy : kUsage;
-    }
-    return command->run(rest);
+  if (name == "--help" || name == "-h") return WriteOutput("", Overview()) ? kHealthy : kUsage;
+  if (name == "--version" || name == "-V" || name == "version")
+    return WriteOutput("", VersionLine() + "\n") ? kHealthy : kUsage;
+  const Command* command = FindCommand(name);
+  if (command == nullptr)
+    return Complain(
+        {"unknown command '" + name + "'", DidYouMean(name, CommandNames()) + "'tacet --help' lists the commands"});
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  for (const std::string& argument : rest) {
+    if (argument == "--") break;
+    if (argument == "--help" || argument == "-h") return WriteOutput("", command->help) ? kHealthy : kUsage;
   }
-  return Complain({"unknown command '" + name + "'", "'tacet --help' lists the commands"});
+  return command->run(rest);
 }
 
 }  // namespace

@@ -3,27 +3,99 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <system_error>
+
+#include "cli/option_table.h"
+#include "cli/spelling.h"
 
 namespace tacet {
 namespace {
 
-const OptionSpec* FindSpec(std::string_view name, const std::vector<OptionSpec>& specs) {
-  for (const OptionSpec& spec : specs) {
-    if (name == spec.name) return &spec;
-    if (name.size() == 2 && name[0] == '-' && name[1] == spec.letter && spec.letter != 0) return &spec;
-  }
+const OptionRow* FindRow(std::string_view name, const std::vector<OptionRow>& rows) {
+  for (const OptionRow& row : rows)
+    if (name == row.name) return &row;
   return nullptr;
 }
 
-std::string KnownOptions(const std::vector<OptionSpec>& specs) {
-  std::string text;
-  for (const OptionSpec& spec : specs) text += (text.empty() ? "" : " ") + std::string(spec.name);
-  return text;
+const OptionRow* FindLetter(char letter, const std::vector<OptionRow>& rows) {
+  for (const OptionRow& row : rows)
+    if (letter == row.letter && letter != 0) return &row;
+  return nullptr;
+}
+
+Error UnknownOption(std::string_view name, const std::vector<OptionRow>& rows) {
+  std::string all;
+  std::vector<std::string_view> names;
+  for (const OptionRow& row : rows) {
+    all += (all.empty() ? "" : " ") + row.name;
+    names.push_back(row.name);
+  }
+  if (rows.empty()) return {"unknown option '" + std::string(name) + "'", "this command takes no options"};
+  return {"unknown option '" + std::string(name) + "'", DidYouMean(name, names) + "options: " + all};
 }
 
 }  // namespace
 
+// `at` stands on `argument`; a value may be the one behind it.
+std::optional<Error> Options::TakeLong(const std::vector<std::string>& arguments, size_t& at,
+                                       const std::vector<OptionRow>& rows) {
+  const std::string& argument = arguments[at];
+  const size_t equals = argument.find('=');
+  const std::string name = argument.substr(0, equals);
+  const OptionRow* row = FindRow(name, rows);
+  if (row == nullptr) return UnknownOption(name, rows);
+  if (row->value.empty()) {
+    if (equals != std::string::npos) return Error{"'" + name + "' takes no value", ""};
+    given_.emplace_back(row->name, "");
+    return std::nullopt;
+  }
+  if (equals != std::string::npos) {
+    given_.emplace_back(row->name, argument.substr(equals + 1));
+  } else if (at + 1 < arguments.size()) {
+    given_.emplace_back(row->name, arguments[++at]);
+  } else {
+    return Error{"'" + name + "' needs a value", row->value + ": " + row->text};
+  }
+  return std::nullopt;
+}
+
+// "-v", "-vv", "-j 1", "-j1", "-vj1".
+std::optional<Error> Options::TakeLetters(const std::vector<std::string>& arguments, size_t& at,
+                                          const std::vector<OptionRow>& rows) {
+  const std::string& argument = arguments[at];
+  for (size_t i = 1; i < argument.size(); ++i) {
+    const OptionRow* row = FindLetter(argument[i], rows);
+    // "-format": all of it is wrong, not the 'o' in it.
+    if (row == nullptr) return UnknownOption(i == 1 ? argument : std::string("-") + argument[i], rows);
+    if (row->value.empty()) {
+      given_.emplace_back(row->name, "");
+      continue;
+    }
+    if (i + 1 < argument.size()) {
+      given_.emplace_back(row->name, argument.substr(i + 1));
+    } else if (at + 1 < arguments.size()) {
+      given_.emplace_back(row->name, arguments[++at]);
+    } else {
+      return Error{"'-" + std::string(1, argument[i]) + "' needs a value", row->value + ": " + row->text};
+    }
+    break;
+  }
+  return std::nullopt;
+}
+
+Result<Options> Options::Parse(const std::vector<std::string>& arguments, std::string_view help) {
+  return ParseRows(arguments, ReadOptionRows(help));
+}
+
 Result<Options> Options::Parse(const std::vector<std::string>& arguments, const std::vector<OptionSpec>& specs) {
+  std::vector<OptionRow> rows;
+  for (const OptionSpec& spec : specs)
+    rows.push_back({std::string(spec.name), spec.letter, spec.takes_value ? "VALUE" : "", "", {}});
+  return ParseRows(arguments, rows);
+}
+
+Result<Options> Options::ParseRows(const std::vector<std::string>& arguments, const std::vector<OptionRow>& rows) {
   Options options;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
@@ -35,23 +107,16 @@ Result<Options> Options::Parse(const std::vector<std::string>& arguments, const 
       options.rest_.push_back(argument);
       continue;
     }
-    const size_t equals = argument.starts_with("--") ? argument.find('=') : std::string::npos;
-    const std::string name = argument.substr(0, equals);
-    const OptionSpec* spec = FindSpec(name, specs);
-    if (!spec) return Error{"unknown option '" + name + "'", "options: " + KnownOptions(specs)};
-    if (!spec->takes_value) {
-      if (equals != std::string::npos) return Error{"'" + name + "' takes no value", ""};
-      options.given_.emplace_back(spec->name, "");
-      continue;
-    }
-    if (equals != std::string::npos) {
-      options.given_.emplace_back(spec->name, argument.substr(equals + 1));
-    } else if (i + 1 < arguments.size()) {
-      options.given_.emplace_back(spec->name, arguments[++i]);
-    } else {
-      return Error{"'" + name + "' needs a value", ""};
-    }
+    const auto wrong =
+        argument[1] == '-' ? options.TakeLong(arguments, i, rows) : options.TakeLetters(arguments, i, rows);
+    if (wrong) return *wrong;
   }
+  // Which of the two was meant, where both are given, is told by their order.
+  for (auto& [name, value] : options.given_)
+    if (name == "--json") {
+      name = "--format";
+      value = "json";
+    }
   return options;
 }
 

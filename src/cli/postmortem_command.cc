@@ -5,11 +5,12 @@
 #include "launch/postmortem.h"
 
 namespace tacet {
+
+extern const Command kPostmortemCommand;
 namespace {
 
 int RunPostmortem(const std::vector<std::string>& arguments) {
-  auto options =
-      Options::Parse(arguments, {{"--baseline", 'b', true}, {"--format", 'f', true}, {"--output", 'o', true}});
+  auto options = Options::Parse(arguments, kPostmortemCommand.help);
   if (!options) return Complain(options.error());
   if (options->rest().size() != 1)
     return Complain({"postmortem needs one run", "tacet postmortem tacet-runs/20261115-193201-train"});
@@ -32,7 +33,6 @@ int RunPostmortem(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kPostmortemCommand;
 const Command kPostmortemCommand = {"postmortem", "One page about a run: what happened, why, the evidence, the fix",
                                     R"(tacet postmortem [options] RUN
 

@@ -12,6 +12,8 @@
 #include "render/prediction_render.h"
 
 namespace tacet {
+
+extern const Command kPredictCommand;
 namespace {
 
 constexpr std::string_view kNewest = "2.30.7";
@@ -121,15 +123,7 @@ void PredictStep(const PredictInputs& inputs, Prediction& prediction) {
 }
 
 int RunPredict(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(
-      arguments,
-      {{"--format", 'f', true},  {"--output", 'o', true},    {"--op", 0, true},         {"--size", 's', true},
-       {"--gpus", 0, true},      {"--nodes", 0, true},       {"--nics", 0, true},       {"--gdr", 0, true},
-       {"--cpu", 0, true},       {"--nccl", 0, true},        {"--algo", 0, true},       {"--proto", 0, true},
-       {"--what-if", 'w', true}, {"--alpha", 0, true},       {"--bandwidth", 0, true},  {"--loggp", 0, true},
-       {"--ranks", 0, true},     {"--within", 0, true},      {"--model", 0, true},      {"--layout", 0, true},
-       {"--step-time", 0, true}, {"--peak-tflops", 0, true}, {"--explain", 0, false},
-       {"--threads", 'j', true}, {"--max-file-mb", 0, true}, {"--verbose", 'v', false}, {"--color", 0, true}});
+  auto options = Options::Parse(arguments, kPredictCommand.help);
   if (!options) return Complain(options.error());
   const std::string format = options->Value("--format").value_or("text");
   if (format != "text" && format != "json" && format != "csv")
@@ -171,7 +165,6 @@ int RunPredict(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kPredictCommand;
 const Command kPredictCommand = {"predict",
                                  "What bandwidth to expect, which algorithm NCCL takes and why, what a change brings",
                                  R"(tacet predict [options] [PATH...]
@@ -214,6 +207,7 @@ The training step of a transformer: volumes, times, memory, MFU and HFU, bubble,
 
       --explain       units and formulas below the numbers
   -f, --format F      text (default), json or csv
+      --json          the same as --format json
   -o, --output FILE   write there instead of standard output
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N no file is unpacked beyond this (default 512)

@@ -16,6 +16,8 @@
 #include "report/redact_report.h"
 
 namespace tacet {
+
+extern const Command kProfileCommand;
 namespace {
 
 struct NumberOption {
@@ -68,13 +70,7 @@ std::string Render(const std::vector<ProfileReport>& profiles, const std::string
 }
 
 int RunProfile(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(
-      arguments,
-      {{"--format", 'f', true},   {"--output", 'o', true},    {"--html", 0, true},        {"--explain", 0, false},
-       {"--no-redact", 0, false}, {"--params", 0, true},      {"--tokens", 0, true},      {"--layers", 0, true},
-       {"--heads", 0, true},      {"--head-dim", 0, true},    {"--hidden", 0, true},      {"--vocabulary", 0, true},
-       {"--sequence", 0, true},   {"--recompute", 0, false},  {"--peak-tflops", 0, true}, {"--peak-gbs", 0, true},
-       {"--threads", 'j', true},  {"--max-file-mb", 0, true}, {"--verbose", 'v', false},  {"--color", 0, true}});
+  auto options = Options::Parse(arguments, kProfileCommand.help);
   if (!options) return Complain(options.error());
   if (options->Has("--explain")) return WriteOutput("", RenderDefinitions(TerminalWidth())) ? kHealthy : kUsage;
   if (options->rest().empty())
@@ -97,15 +93,15 @@ int RunProfile(const std::vector<std::string>& arguments) {
     for (const Incident& job : *jobs) profiles.push_back(BuildProfile(job, *model));
   if (!options->Has("--no-redact"))
     for (ProfileReport& profile : profiles) RedactProfile(profile);
-  if (!output->page.empty() && !WriteOutput(output->page, RenderProfileHtml(profiles))) return kUsage;
-  if (format == "perfetto") return WritePerfetto(output->path, *jobs) ? kHealthy : kUsage;
+  // A page that cannot be written costs the page, not the report.
+  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderProfileHtml(profiles));
+  if (format == "perfetto") return WritePerfetto(output->path, *jobs) && page_written ? kHealthy : kUsage;
   const ProfileTextOptions text{.colour = output->colour, .width = TerminalWidth(), .verbose = output->verbose};
-  return WriteOutput(output->path, Render(profiles, format, text)) ? kHealthy : kUsage;
+  return WriteOutput(output->path, Render(profiles, format, text)) && page_written ? kHealthy : kUsage;
 }
 
 }  // namespace
 
-extern const Command kProfileCommand;
 const Command kProfileCommand = {"profile", "Where the step time goes, who makes the others wait, what would gain most",
                                  R"(tacet profile [options] PATH...
 
@@ -116,6 +112,7 @@ three changes that would gain most.
 
   -f, --format F      text (default), json, html (a page with pictures), csv (table and budgets) or perfetto
                       (one aligned trace)
+      --json          the same as --format json
   -o, --output FILE   write there instead of standard output
       --html FILE     write the page there as well
       --explain       the definition of every number, and nothing else

@@ -13,6 +13,8 @@
 #include "render/text_render.h"
 
 namespace tacet {
+
+extern const Command kRunCommand;
 namespace {
 
 // "100" or "100-102".
@@ -55,19 +57,7 @@ Result<JobRunOptions> ReadRunOptions(const Options& options) {
 }
 
 int RunRun(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(arguments, {{"--light", 0, false},
-                                            {"--full", 0, false},
-                                            {"--dir", 'd', true},
-                                            {"--name", 'n', true},
-                                            {"--on-hang", 0, true},
-                                            {"--hang-after", 0, true},
-                                            {"--webhook", 0, true},
-                                            {"--profile-steps", 0, true},
-                                            {"--per-rank", 0, false},
-                                            {"--packets", 0, false},
-                                            {"--no-watch", 0, false},
-                                            {"--no-native", 0, false},
-                                            {"--quiet", 'q', false}});
+  auto options = Options::Parse(arguments, kRunCommand.help);
   if (!options) return Complain(options.error());
   if (options->rest().empty())
     return Complain({"run needs a command behind '--'", "tacet run -- torchrun --nproc-per-node 8 train.py"});
@@ -90,7 +80,6 @@ int RunRun(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kRunCommand;
 const Command kRunCommand = {"run", "Run a job so that its next hang or crash explains itself",
                              R"(tacet run [options] -- COMMAND [ARGUMENT...]
 

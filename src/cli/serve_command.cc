@@ -12,6 +12,8 @@
 #include "live/server.h"
 
 namespace tacet {
+
+extern const Command kServeCommand;
 namespace {
 
 Result<AgentSource> ReadAgentSource(const Options& options) {
@@ -59,26 +61,7 @@ int RunServeJudge(const std::vector<std::string>& arguments) {
 
 int RunServe(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments[0] == "--judge") return RunServeJudge(arguments);
-  auto options = Options::Parse(arguments, {{"--agents", 'a', true},
-                                            {"--agents-file", 0, true},
-                                            {"--slurm", 0, true},
-                                            {"--dns", 0, true},
-                                            {"--port", 0, true},
-                                            {"--listen", 'l', true},
-                                            {"--interval", 'i', true},
-                                            {"--hang-after", 0, true},
-                                            {"--workers", 0, true},
-                                            {"--socket", 0, true},
-                                            {"--web-config", 0, true},
-                                            {"--operators", 0, true},
-                                            {"--host-name", 0, true},
-                                            {"--insecure", 0, false},
-                                            {"--agent-tls", 0, false},
-                                            {"--agent-ca", 0, true},
-                                            {"--agent-cert", 0, true},
-                                            {"--agent-key", 0, true},
-                                            {"--agent-token-file", 0, true},
-                                            {"--agent-user-file", 0, true}});
+  auto options = Options::Parse(arguments, kServeCommand.help);
   if (!options) return Complain(options.error());
   if (!options->rest().empty()) return Complain({"serve takes no paths", "agents are named with --agents"});
   ServerOptions server_options;
@@ -120,7 +103,6 @@ int RunServe(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kServeCommand;
 const Command kServeCommand = {
     "serve", "Join all agents of a cluster: one verdict a job, live page, JSON",
     R"(tacet serve (--agents LIST | --agents-file FILE | --slurm NODES | --dns NAME) [options]

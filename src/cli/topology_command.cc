@@ -12,6 +12,8 @@
 #include "report/make_topology_report.h"
 
 namespace tacet {
+
+extern const Command kTopologyCommand;
 namespace {
 
 bool HasFault(const Report& report) {
@@ -22,14 +24,7 @@ bool HasFault(const Report& report) {
 
 int RunTopology(const std::vector<std::string>& arguments) {
   const auto started = std::chrono::steady_clock::now();
-  auto options = Options::Parse(arguments, {{"--format", 'f', true},
-                                            {"--output", 'o', true},
-                                            {"--html", 0, true},
-                                            {"--fail-on", 0, true},
-                                            {"--threads", 'j', true},
-                                            {"--max-file-mb", 0, true},
-                                            {"--verbose", 'v', false},
-                                            {"--color", 0, true}});
+  auto options = Options::Parse(arguments, kTopologyCommand.help);
   if (!options) return Complain(options.error());
   if (options->rest().empty())
     return Complain(
@@ -53,13 +48,14 @@ int RunTopology(const std::vector<std::string>& arguments) {
 
   Report report = MakeTopologyReport(std::move(loaded->fragments));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  if (!output->page.empty() && !WriteOutput(output->page, RenderTopologyHtml(report))) return kUsage;
+  // A page that cannot be written costs the page, not the report.
+  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderTopologyHtml(report));
   const TextOptions text{.colour = output->colour, .width = TerminalWidth(), .verbose = output->verbose};
   const std::string bytes = format == "json"   ? RenderJson(report)
                             : format == "dot"  ? RenderTopologyDot(report)
                             : format == "html" ? RenderTopologyHtml(report)
                                                : RenderTopologyText(report, text);
-  if (!WriteOutput(output->path, bytes)) return kUsage;
+  if (!WriteOutput(output->path, bytes) || !page_written) return kUsage;
   if (nothing_readable)
     return Complain({"none of the files could be read", "see the messages above; check paths and permissions"});
   for (const std::string& path : missing)
@@ -70,7 +66,6 @@ int RunTopology(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command kTopologyCommand;
 const Command kTopologyCommand = {"topology", "Which rings, trees and transports NCCL uses, and whether that is sane",
                                   R"(tacet topology [options] PATH...
 
@@ -79,6 +74,7 @@ Reads NCCL logs of any subset of ranks (2.4 to 2.32, and RCCL), topology and gra
 node, a node that lowers all others, idle or missing network devices, crossed rails, slow transports.
 
   -f, --format F      text (default), json, dot (for Graphviz) or html
+      --json          the same as --format json
   -o, --output FILE   write there instead of standard output
       --html FILE     write the page there as well
       --fail-on S     exit with 1 from this severity on: warning (default), never
@@ -90,7 +86,7 @@ node, a node that lowers all others, idle or missing network devices, crossed ra
 Capture it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING NCCL_DEBUG_FILE=nccl_%h_%p.log.
 
 Exit code: 0 nothing found, 1 findings, 2 wrong usage, a path that does not exist or nothing readable,
-3 a bug of ours.
+3 internal error.
 
 Examples:
   tacet topology nccl_logs/

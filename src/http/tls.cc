@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
 #include "http/http_address.h"
@@ -37,6 +38,19 @@ Error TlsFileError(const std::string& what, const std::string& file) {
 void IgnoreBrokenPipes() {
   static const bool done = [] { return ::signal(SIGPIPE, SIG_IGN) != SIG_ERR; }();
   (void)done;
+}
+
+// A program that carries its own OpenSSL looks where the OpenSSL of its builder keeps the authorities. Distributions
+// keep them in different places; SSL_CERT_FILE and SSL_CERT_DIR are heard first.
+void TrustTheSystem(SSL_CTX* context) {
+  ::SSL_CTX_set_default_verify_paths(context);
+  if (std::getenv(::X509_get_default_cert_file_env()) != nullptr ||
+      std::getenv(::X509_get_default_cert_dir_env()) != nullptr || ::access(::X509_get_default_cert_dir(), R_OK) == 0 ||
+      ::access(::X509_get_default_cert_file(), R_OK) == 0)
+    return;
+  for (const char* bundle : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                             "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
+    if (::access(bundle, R_OK) == 0 && ::SSL_CTX_load_verify_locations(context, bundle, nullptr) == 1) return;
 }
 
 }  // namespace
@@ -89,7 +103,7 @@ Result<std::shared_ptr<TlsContext>> TlsContext::ForClient(const TlsClientFiles& 
   ::SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   if (files.ca_file.empty())
-    ::SSL_CTX_set_default_verify_paths(context);
+    TrustTheSystem(context);
   else if (::SSL_CTX_load_verify_locations(context, files.ca_file.c_str(), nullptr) != 1)
     return TlsFileError("authority", files.ca_file);
   if (files.cert_file.empty()) return made;

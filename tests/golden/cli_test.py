@@ -108,7 +108,7 @@ class Usage(unittest.TestCase):
     def test_every_command_has_help(self):
         overview = tacet("--help")
         self.assertEqual(overview.code, 0)
-        commands = re.findall(r"^  (\w+) +\S", overview.text, re.M)
+        commands = re.findall(r"^  ([a-z-]+) +\S", overview.text, re.M)
         self.assertGreaterEqual(set(commands), {"diagnose", "explain", "formats"})
         for command in commands:
             ran = tacet(command, "--help")
@@ -116,9 +116,10 @@ class Usage(unittest.TestCase):
             self.assertIn(f"tacet {command}", ran.text)
 
     def test_version(self):
-        ran = tacet("--version")
-        self.assertEqual(ran.code, 0)
-        self.assertRegex(ran.text, r"^tacet \d+\.\d+\.\d+\n$")
+        for asked in ("--version", "-V", "version"):
+            ran = tacet(asked)
+            self.assertEqual(ran.code, 0)
+            self.assertRegex(ran.text, r"^tacet \d+\.\d+\.\d+ \(commit ([0-9a-f]{12}(-modified)?|unknown), (GCC|clang) [\d.]+, \w+\)\n$")
 
 
 class Explain(unittest.TestCase):

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DSOURCE=dir -DOUT=file -P write_commit.cmake: a header with the commit that is built, as `tacet --version` tells
+# it. It is written only when it changes, so that a build without a new commit compiles nothing again.
+set(commit "")
+find_program(git git)
+if(git)
+  execute_process(COMMAND ${git} -C ${SOURCE} rev-parse --show-toplevel OUTPUT_VARIABLE top ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  file(REAL_PATH "${SOURCE}" source)
+  if(top STREQUAL source)  # not a release that was unpacked inside another repository
+    execute_process(COMMAND ${git} -C ${SOURCE} rev-parse --short=12 HEAD OUTPUT_VARIABLE commit ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+    execute_process(COMMAND ${git} -C ${SOURCE} diff-index --quiet HEAD -- RESULT_VARIABLE modified ERROR_QUIET)
+    if(commit AND NOT modified EQUAL 0)
+      string(APPEND commit "-modified")
+    endif()
+  endif()
+endif()
+if(NOT commit)
+  set(commit "unknown")
+endif()
+set(text "#define TACET_COMMIT \"${commit}\"\n")
+if(EXISTS ${OUT})
+  file(READ ${OUT} before)
+endif()
+if(NOT text STREQUAL "${before}")
+  file(WRITE ${OUT} "${text}")
+endif()

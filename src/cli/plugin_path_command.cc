@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "launch/run_folder.h"
+
+namespace tacet {
+
+static int RunPluginPath(const std::vector<std::string>& arguments) {
+  if (!arguments.empty()) return Complain({"plugin-path takes no arguments", ""});
+  const std::string path = FindPlugin();
+  if (path.empty())
+    return Complain({"libnccl-profiler-tacet.so is not beside this program",
+                     "it is looked for in the program's own folder, and in lib and lib64 next to that folder"});
+  return WriteOutput("", path + "\n") ? kHealthy : kUsage;
+}
+
+extern const Command kPluginPathCommand;
+const Command kPluginPathCommand = {"plugin-path", "Where the NCCL profiler plugin that came with this tool is",
+                                    R"(tacet plugin-path
+
+Prints the full path of libnccl-profiler-tacet.so, so that a job can load it from wherever tarball, wheel or
+package put it.
+
+Exit code: 0 found, 2 not found.
+
+Example:
+  NCCL_PROFILER_PLUGIN=$(tacet plugin-path) torchrun train.py
+)",
+                                    RunPluginPath};
+
+}  // namespace tacet

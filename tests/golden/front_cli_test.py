@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""front_cli_test.py TACET: spelling, short forms, help, completions and man pages, all from the commands' help."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HANG = ROOT / "tests" / "golden" / "rank_stuck_in_data_loader" / "input"
+TACET = os.path.abspath(sys.argv.pop(1))
+
+
+def tacet(*arguments, **options):
+    return subprocess.run([TACET, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def steady(text):
+    """A report without the time it took."""
+    return re.sub(r'"seconds":[0-9.e-]+|\b[0-9.]+ s\. ', "", text)
+
+
+def commands():
+    return tacet("completion", "--list").stdout.split()
+
+
+def options_of(command):
+    """(letter, name) of the rows of a help text, read with other eyes than the program's."""
+    return re.findall(r"^(?:  -(\w), |      )(--[a-z-]+)", tacet(command, "--help").stdout, re.M)
+
+
+class Spelling(unittest.TestCase):
+    def says(self, ran, text):
+        self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+        self.assertIn(text, ran.stderr)
+
+    def test_commands(self):
+        for wrong, right in (("diagnoze", "diagnose"), ("daignose", "diagnose"), ("diag", "diagnose"), ("profil", "profile"), ("topo", "topology")):
+            self.says(tacet(wrong), f"did you mean '{right}'?")
+            self.says(tacet("help", wrong), f"did you mean '{right}'?")
+
+    def test_options(self):
+        self.says(tacet("diagnose", "--fromat", "json", HANG), "did you mean '--format'?")
+        self.says(tacet("diagnose", "--colour", "never", HANG), "did you mean '--color'?")
+        self.says(tacet("serve", "--agent-token", "x"), "did you mean '--agent-token-file'?")
+
+    def test_causes(self):
+        self.says(tacet("explain", "rank-stuck"), "did you mean 'rank-stuck-on-host'?")
+        self.says(tacet("explain", "colective-skipped"), "did you mean 'collective-skipped'?")
+
+    def test_words_that_are_near_nothing_get_no_suggestion(self):
+        for ran in (tacet("xyzzy"), tacet("diagnose", "--xyzzy", HANG), tacet("explain", "xyzzy"), tacet("d" * 5000)):
+            self.assertEqual(ran.returncode, 2)
+            self.assertNotIn("did you mean", ran.stderr)
+
+    def test_an_option_without_its_value_is_told_what_it_takes(self):
+        self.says(tacet("diagnose", HANG, "--fail-on"), "severity")
+        self.says(tacet("diagnose", HANG, "-f"), "'-f' needs a value")
+
+
+class ShortForms(unittest.TestCase):
+    def test_json_in_every_spelling(self):
+        forms = (("--format", "json"), ("--format=json",), ("-f", "json"), ("-fjson",), ("--json",), ("-vfjson",))
+        reports = [steady(tacet("diagnose", HANG, *form).stdout) for form in forms]
+        self.assertTrue(reports[0].startswith("{"))
+        for form, report in zip(forms, reports):
+            self.assertEqual(report, reports[0], form)
+
+    def test_the_last_of_two_formats_counts(self):
+        self.assertTrue(tacet("diagnose", HANG, "--json", "-f", "text").stdout.startswith("HANG"))
+        self.assertTrue(tacet("diagnose", HANG, "-f", "text", "--json").stdout.startswith("{"))
+
+    def test_numbers_behind_letters(self):
+        self.assertEqual(steady(tacet("diagnose", HANG, "-j1").stdout), steady(tacet("diagnose", HANG, "--threads", "1").stdout))
+        refused = tacet("diagnose", HANG, "-j0")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--threads takes a number", refused.stderr)
+
+    def test_a_switch_takes_no_value(self):
+        self.assertEqual(tacet("diagnose", HANG, "--json=1").returncode, 2)
+        self.assertIn("unknown option '-x'", tacet("diagnose", HANG, "-vx").stderr)
+
+    def test_a_page_that_cannot_be_written_keeps_the_report(self):
+        for command, path in (("diagnose", HANG), ("profile", ROOT / "tests/corpus/straggler")):
+            ran = tacet(command, path, "--html", "/nowhere/page.html")
+            self.assertEqual(ran.returncode, 2, command)
+            self.assertIn("/nowhere/page.html", ran.stderr)
+            self.assertEqual(steady(ran.stdout), steady(tacet(command, path).stdout))
+            self.assertGreater(len(ran.stdout.splitlines()), 5)
+
+
+class Help(unittest.TestCase):
+    def test_help_of_a_command_is_its_help(self):
+        for command in commands():
+            self.assertEqual(tacet("help", command).stdout, tacet(command, "--help").stdout)
+        self.assertEqual(tacet("help").stdout, tacet("--help").stdout)
+
+    def test_every_variable_that_is_read_is_told(self):
+        told = tacet("help", "environment").stdout
+        read = set()
+        for folder in ("src", "plugin"):
+            for path in (ROOT / folder).rglob("*.cc"):
+                if not path.name.endswith("_test.cc"):
+                    read.update(re.findall(r'"(TACET_[A-Z_]+)"', path.read_text()))
+                    read.update(re.findall(r'getenv\("([A-Z_]+)"\)', path.read_text()))
+        self.assertGreater(len(read), 10)
+        self.assertEqual(sorted(name for name in read - {"PATH", "HOME"} if not re.search(rf"\b{name}\b", told)), [])
+
+    def test_plugin_path(self):
+        ran = tacet("plugin-path")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertTrue(pathlib.Path(ran.stdout.strip()).is_file())
+        with tempfile.TemporaryDirectory() as folder:
+            alone = shutil.copy(TACET, folder)
+            ran = subprocess.run([alone, "plugin-path"], capture_output=True, text=True, check=False)
+            self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+
+
+class ManPages(unittest.TestCase):
+    def test_every_option_and_no_stray_request(self):
+        for command in commands():
+            page = tacet("help", "--man", command).stdout
+            self.assertTrue(page.startswith(".TH TACET\\-"), command)
+            for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"):
+                self.assertEqual(page.count(f".SH {section}\n"), 1, f"{command}: {section}")
+            plain = page.replace("\\-", "-")
+            for letter, name in options_of(command):
+                self.assertIn((f"\\fB-{letter}\\fR, " if letter else ".TP\n") + f"\\fB{name}\\fR", plain, command)
+            for line in page.splitlines():
+                if line.startswith((".", "'")):
+                    self.assertRegex(line, r"^\.(TH|ad|SH|TP|PP|nf|fi|BR)\b", command)
+
+    def test_troff_has_nothing_to_say(self):
+        if shutil.which("groff") is None:
+            self.skipTest("groff is not here")
+        for command in ("", *commands()):
+            page = tacet("help", "--man", *([command] if command else [])).stdout
+            ran = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z"], input=page, capture_output=True, text=True, check=False)
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""), command)
+
+
+class Completions(unittest.TestCase):
+    def bash(self, *words):
+        script = (f"source <({TACET} completion bash); tacet() {{ {TACET} \"$@\"; }}; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _tacet; "
+                  "printf '%s\\n' \"${COMPREPLY[@]}\"")
+        ran = subprocess.run(["bash", "-c", script, "bash", "tacet", *words], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.stderr, "")
+        return ran.stdout.split()
+
+    def test_bash_completes_commands_options_values_and_causes(self):
+        self.assertEqual(self.bash("dia"), ["diagnose"])
+        self.assertEqual(set(commands()) | {"--help", "--version"}, set(self.bash("")))
+        self.assertEqual(self.bash("diagnose", "--for"), ["--format"])
+        self.assertEqual(self.bash("diagnose", "--format", "j"), ["json", "junit"])
+        self.assertEqual(self.bash("diagnose", "-f", "sa"), ["sarif"])
+        self.assertEqual(self.bash("diagnose", "--format", "=", "h"), ["html"])
+        self.assertEqual(self.bash("diagnose", "--fail-on", ""), ["critical", "warning", "note", "never"])
+        self.assertEqual(self.bash("diagnose", "--color", ""), ["auto", "always", "never"])
+        self.assertEqual(self.bash("predict", "--gdr", ""), ["on", "off"])
+        self.assertEqual(self.bash("explain", "rank-stuck"), ["rank-stuck-on-host"])
+        self.assertEqual(self.bash("help", "environ"), ["environment"])
+        self.assertEqual(self.bash("diagnose", "x"), [])  # files, by readline itself
+        self.assertEqual(self.bash("run", "--", "--for"), [])
+
+    def test_every_option_is_in_all_three(self):
+        scripts = {shell: tacet("completion", shell).stdout for shell in ("bash", "zsh", "fish")}
+        for command in commands():
+            in_bash = re.search(rf"^      {command}\) _tacet_words '([^']*)'", scripts["bash"], re.M)[1].split()
+            in_zsh = re.search(rf"^        {command}\)\n(.*?);;", scripts["zsh"], re.M | re.S)[1]
+            in_fish = re.findall(rf"seen_subcommand_from {command}'.* -l (\S+)", scripts["fish"])
+            for _, name in options_of(command):
+                self.assertIn(name, in_bash)
+                self.assertRegex(in_zsh, rf"{name}\b")
+                self.assertIn(name[2:], in_fish)
+
+    def test_shells_find_no_mistake_in_them(self):
+        for shell in ("bash", "zsh", "fish"):
+            if shutil.which(shell):
+                ran = subprocess.run([shell, "-n", "/dev/stdin"], input=tacet("completion", shell).stdout, capture_output=True, text=True, check=False)
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""), shell)
+        self.assertEqual(tacet("completion", "tcsh").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
