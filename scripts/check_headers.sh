@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 printf '#define TACET_COMMIT "none"\n' > "$work/tacet_commit.h"
 flags=("$@" -std=c++20 -fsyntax-only -w -I"$work" -Isrc -I. '-DTACET_VERSION="0"' '-DTACET_SOURCE_DIR="."'
-       '-DTACET_PLUGIN_FILE=""' '-DTACET_HOST_FILE=""' '-DTACET_TOOL_FILE=""')
+       '-DTACET_PLUGIN_FILE=""' '-DTACET_FILE=""' '-DTACET_HOST_FILE=""' '-DTACET_TOOL_FILE=""')
 [ -n "${TACET_HEADERS:-}" ] && flags+=(-isystem "$TACET_HEADERS" -isystem "$TACET_HEADERS/$(uname -m)-linux-gnu")
 
 # One unit per line of the list: a source, or a file that includes several. Programs have a main or a fuzz entry each.

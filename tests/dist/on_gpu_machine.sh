@@ -77,7 +77,8 @@ python3 - "$work/box.json" > "$work/box.said" 2>&1 <<'P'
 import json, sys
 report = json.load(open(sys.argv[1]))
 print(report["verdict"]["status"], report["job"]["world_size"], "ranks:", report["verdict"]["headline"])
-assert report["verdict"]["status"] == "healthy" and report["job"]["world_size"] == 2
+# Two processes take turns on one GPU, so one of them may come late to every operation.
+assert report["verdict"]["status"] in ("healthy", "slow") and report["job"]["world_size"] == 2
 P
 judge "diagnose of the boxes" $? "exit $code, $(one_line "$work/box.said")"
 kill "$agent"; wait "$agent"; code=$?; agent=
