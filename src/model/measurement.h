@@ -27,6 +27,7 @@ struct Measurement {
   double bus_gbs = -1;
   SourceRef source;
   bool host_timed = false;          // duration by the host's clock, because the GPU's was not to be had
+  bool enter_is_estimate = false;   // only between which two writes of the record it lies is known
 };
 
 }  // namespace tacet

@@ -23,6 +23,7 @@ struct RoundMember {
   uint32_t timeline = kNoIndex, collective = kNoIndex;  // where it comes from, for traces
   int64_t idle_ns = -1;   // since the operation before it on the same communicator and rank had ended; -1: not known
   int64_t alone_ns = -1;  // since the last operation of the rank, on whatever communicator, had ended; -1: not known
+  bool enter_is_estimate = false;  // good for the order and the length of many operations, not for one
 };
 
 // One operation with all members that are known.

@@ -141,7 +141,7 @@ void MarkQueued(std::vector<CollectiveRound>& rounds) {
   for (CollectiveRound& round : rounds) {
     for (RoundMember& m : round.members) {
       const RoundMember*& last = before[{round.group, m.rank}];
-      if (last && last->duration_ns >= 0) {
+      if (last && last->duration_ns >= 0 && !m.enter_is_estimate) {
         const int64_t begun = last->start_ns != kNoTime ? last->start_ns : last->enter_ns;
         // Starts are noticed by polling, up to milliseconds late.
         const int64_t slack = last->duration_ns / 20 + 1'000'000;
@@ -242,6 +242,7 @@ std::vector<CollectiveRound> MatchMeasurements(std::span<const Measurement> meas
         std::any_of(round.members.begin(), round.members.end(), [&](const auto& other) { return other.rank == rank; });
     if (!rank.known() || known) continue;
     round.members.push_back({rank, m.enter_wall_ns, m.start_wall_ns, m.finish_wall_ns, m.duration_ns});
+    round.members.back().enter_is_estimate = m.enter_is_estimate;
     ends.Fill(m.comm, round.members.back());
     ends.FillAlone(round.members.back());
   }

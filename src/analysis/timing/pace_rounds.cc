@@ -85,7 +85,7 @@ bool IsReadyBefore(const CollectiveRound& first, const CollectiveRound& second, 
   for (const RoundMember& b : second.members) {
     const auto a = std::find_if(first.members.begin(), first.members.end(),
                                 [&](const RoundMember& m) { return m.rank == b.rank; });
-    if (a == first.members.end() || a->enter_ns == kNoTime || b.enter_ns == kNoTime) continue;
+    if (a == first.members.end() || a->enter_ns == kNoTime || b.enter_ns == kNoTime || b.enter_is_estimate) continue;
     ++all;
     if (a->start_ns != kNoTime && b.start_ns != kNoTime) {
       const int64_t end = a->start_ns + a->duration_ns;

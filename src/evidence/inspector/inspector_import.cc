@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/json_reader.h"
 #include "base/line_reader.h"
@@ -43,10 +45,13 @@ class Importer {
     measured.bus_gbs = record.bus_gbs >= 0 ? record.bus_gbs : -1;
     measured.host_timed = !record.timing_source.empty() && record.timing_source != "kernel_gpu";
     measured.source = record.source;
+    if (measured.enter_wall_ns == kNoTime && measured.start_wall_ns == kNoTime && record.dumped_us >= 0)
+      untimed_[speaker].emplace_back(MicrosToNanos(record.dumped_us), out_.measurements.size() - 1);
   }
 
   void Finish() {
     NameRanks();
+    for (const auto& [speaker, writes] : untimed_) EstimateTimes(writes);
     if (dropped_ > 0)
       out_.Note(DiagnosticSeverity::note, "records-dropped",
                 "the Inspector overwrote " + std::to_string(dropped_) + " operations before it could write them", {},
@@ -54,6 +59,33 @@ class Importer {
   }
 
  private:
+  using Writes = std::vector<std::pair<int64_t, size_t>>;  // when a record was written, and its measurement
+
+  // Without the verbose form a record says only when it was written, together with all that ended since the last time.
+  // Spread evenly over that time, operations keep their order, and many of them together their true length.
+  void EstimateTimes(const Writes& writes) {
+    constexpr int64_t kOneWriteNs = 20'000'000;  // records of one write follow each other within this
+    std::vector<std::pair<int64_t, Writes::const_iterator>> turns;  // end of a write, and its first record
+    for (auto at = writes.begin(); at != writes.end(); ++at) {
+      if (at->first == kNoTime) return;
+      if (!turns.empty() && at->first < turns.back().first) return;  // not in order: nothing to build on
+      if (turns.empty() || at->first > turns.back().first + kOneWriteNs) {
+        turns.emplace_back(at->first, at);
+      } else {
+        turns.back().first = at->first;
+      }
+    }
+    for (size_t i = 1; i < turns.size(); ++i) {
+      const auto first = turns[i].second, end = i + 1 < turns.size() ? turns[i + 1].second : writes.end();
+      const int64_t since = turns[i - 1].first, length = turns[i].first - since, count = end - first;
+      for (auto at = first; at != end; ++at) {
+        Measurement& measured = out_.measurements[at->second];
+        measured.enter_wall_ns = since + length / count * (at - first);
+        measured.enter_is_estimate = true;
+      }
+    }
+  }
+
   // The same few names come a million times.
   OpKind KindOf(std::string_view name) {
     if (name != last_name_) {
@@ -116,6 +148,7 @@ class Importer {
   std::map<std::pair<std::string, int64_t>, uint32_t> speakers_;
   std::map<uint64_t, size_t> groups_;
   std::vector<std::map<size_t, int32_t>> places_;  // speaker -> group -> rank in it
+  std::map<uint32_t, Writes> untimed_;
   int64_t dropped_ = 0;
   std::string_view last_host_, last_name_;
   int64_t last_pid_ = -1;
