@@ -8,7 +8,7 @@ if(git)
   file(REAL_PATH "${SOURCE}" source)
   if(top STREQUAL source)  # not a release that was unpacked inside another repository
     execute_process(COMMAND ${git} -C ${SOURCE} rev-parse --short=12 HEAD OUTPUT_VARIABLE commit ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
-    execute_process(COMMAND ${git} -C ${SOURCE} diff-index --quiet HEAD -- RESULT_VARIABLE modified ERROR_QUIET)
+    execute_process(COMMAND ${git} -C ${SOURCE} diff --quiet HEAD RESULT_VARIABLE modified ERROR_QUIET)
     if(commit AND NOT modified EQUAL 0)
       string(APPEND commit "-modified")
     endif()

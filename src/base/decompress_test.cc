@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "base/decompress.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
 
 #include "base/compressed_text.h"
 

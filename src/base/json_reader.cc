@@ -7,6 +7,8 @@
 #include <limits>
 #include <optional>
 
+#include "base/parse_double.h"
+
 namespace tacet {
 
 void JsonReader::SkipSpace() {
@@ -114,7 +116,7 @@ std::string_view JsonReader::SkipValue() {
 static std::optional<double> ToDouble(std::string_view digits) {
   if (digits.starts_with('+')) digits.remove_prefix(1);
   double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const auto [end, error] = ParseDouble(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc()) return value;
   if (error != std::errc::result_out_of_range) return std::nullopt;
   // from_chars does not say whether it was too large or too small; strtod does, and this is rare.

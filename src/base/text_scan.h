@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/parse_double.h"
+
 namespace tacet {
 
 // Small steps over a line of text: each Take* removes what it read from the front of `text`, or leaves it untouched and
@@ -39,7 +41,7 @@ bool TakeNumber(std::string_view& text, T* value, int base = 10) {
 }
 
 inline bool TakeDouble(std::string_view& text, double* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  const auto [end, error] = ParseDouble(text.data(), text.data() + text.size(), *value);
   if (error != std::errc()) return false;
   text.remove_prefix(static_cast<size_t>(end - text.data()));
   return true;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/parse_double.h"
 #include "cli/console.h"
 #include "model/assembly.h"
 
@@ -33,7 +34,7 @@ double Suffix(std::string_view text) {
 
 Result<double> ParseQuantity(std::string_view text) {
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = ParseDouble(text.data(), text.data() + text.size(), value);
   std::string_view rest = text.substr(static_cast<size_t>(end - text.data()));
   while (rest.starts_with(' ')) rest.remove_prefix(1);
   const double factor = Suffix(rest);

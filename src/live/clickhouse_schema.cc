@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/clickhouse_schema.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 

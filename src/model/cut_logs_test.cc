@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "model/cut_logs.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace tacet {
 namespace {

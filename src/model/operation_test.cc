@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "model/operation.h"
 
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace tacet {
 namespace {

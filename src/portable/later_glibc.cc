@@ -85,7 +85,7 @@ int _dl_find_object(void* address, dl_find_object* out) {
   return 0;
 }
 
-// 2.36. libcrypt takes its salts from it; like glibc's, it does not come back without random bytes.
+// 2.36. std::random_device and libcrypt's salts; like glibc's, it does not come back without random bytes.
 void arc4random_buf(void* buffer, size_t size) {
   auto* at = static_cast<unsigned char*>(buffer);
   while (size > 0) {
@@ -95,6 +95,12 @@ void arc4random_buf(void* buffer, size_t size) {
     at += got;
     size -= static_cast<size_t>(got);
   }
+}
+
+uint32_t arc4random() {
+  uint32_t value = 0;
+  arc4random_buf(&value, sizeof value);
+  return value;
 }
 
 }  // extern "C"

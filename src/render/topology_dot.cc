@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "render/render_words.h"
 #include "render/topology_render.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+
 #include "rules/rule.h"
 #include "rules/standstill_finding.h"
 #include "rules/words.h"

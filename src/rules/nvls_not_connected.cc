@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+
 #include "rules/topology_words.h"
 
 namespace tacet {

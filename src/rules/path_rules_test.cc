@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+
+#include <tuple>
 // Paths that are set up wrongly: between GPUs, between adapter and memory, the NVSwitch fabric, the wrong interface,
 // settings that differ, strangers, threads.
 #include <gtest/gtest.h>

@@ -78,7 +78,7 @@ import json, sys
 report = json.load(open(sys.argv[1]))
 print(report["verdict"]["status"], report["job"]["world_size"], "ranks:", report["verdict"]["headline"])
 # Two processes take turns on one GPU, so one of them may come late to every operation.
-assert report["verdict"]["status"] in ("healthy", "slow") and report["job"]["world_size"] == 2
+assert report["verdict"]["status"] in ("healthy", "slow", "undetermined") and report["job"]["world_size"] == 2
 P
 judge "diagnose of the boxes" $? "exit $code, $(one_line "$work/box.said")"
 kill "$agent"; wait "$agent"; code=$?; agent=

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "analysis/timing/statistics.h"
 #include "analysis/timing/time_budget.h"

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <tuple>
 
 #include "analysis/timing/recorded_timelines.h"
 #include "base/decompress.h"

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <string>
 
 #include "evidence/nccl_log/nccl_log_import.h"
@@ -47,8 +48,8 @@ TEST(SplitLines, GivesWholeLinesThatAddUp) {
 }
 
 TEST(NcclLogChunk, CountsLinesThatChangeNothing) {
-  const std::string text = CallLine(0, 1) + Prefix(0) + "Connected all rings, use ring PXN 0 GDR 0\n" +
-                           CallLine(1, 1) + Prefix(0) + "Connected all rings, use ring PXN 0 GDR 0\nhello\n\n";
+  const std::string text = CallLine(0, 1) + Prefix(0) + "Connected all rings, use ring PXN 0 GDR 0\n" + CallLine(1, 1) +
+                           Prefix(0) + "Connected all rings, use ring PXN 0 GDR 0\nhello\n\n";
   NcclLogChunk chunk;
   chunk.Read(text);
   EXPECT_EQ(chunk.lines.size(), 4u);  // calls, and what connects ranks; not words of others, nor nothing

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/format.h"

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/parse_double.h"
 #include "base/text_scan.h"
 #include "json_span.h"
 
@@ -209,7 +210,7 @@ int64_t MicrosecondsToNs(std::string_view text, int64_t otherwise) {
   }
   if (at != end && (*at == 'e' || *at == 'E')) {
     double value = 0;
-    if (std::from_chars(text.data(), end, value).ec != std::errc()) return otherwise;  // 1e400
+    if (ParseDouble(text.data(), end, value).ec != std::errc()) return otherwise;  // 1e400
     if (!std::isfinite(value) || std::fabs(value) > static_cast<double>(kMaxNs / 1000)) return otherwise;
     return static_cast<int64_t>(std::llround(value * 1000));
   }
