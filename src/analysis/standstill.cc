@@ -466,8 +466,8 @@ class Finder {
     size_t waiting = 0;
     for (const auto& [rank, reading] : stacks_) {
       if (reading->place == StackReading::Place::host && reading->whole) outside.push_back(reading);
-      waiting +=
-          reading->place == StackReading::Place::communication || reading->place == StackReading::Place::device_wait;
+      waiting += reading->place == StackReading::Place::communication ||
+                 reading->place == StackReading::Place::device_wait || (reading->in_library && reading->whole);
     }
     // Who waits in an operation by its own record was caught at another moment, and so were all stacks. The ends of
     // sends and receives get lost in boxes.
