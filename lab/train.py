@@ -197,8 +197,6 @@ def end_here(step):
             os.kill(os.getpid(), number)
     if chosen("exits", step=step):
         os._exit(3)
-    if chosen("leaves", step=step):
-        os._exit(0)
     if chosen("raises", step=step) or now("raises-all", step=step):
         check_rate(step)
     if chosen("host-memory", step=step):

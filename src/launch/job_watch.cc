@@ -87,6 +87,7 @@ bool JobWatch::StandsWhereItStood(int64_t now_ns) {
   std::map<int64_t, uint64_t> places;
   bool waits = false, elsewhere = false;
   for (const RankLook& look : looker_.looks()) {
+    if (look.gone) return false;
     if (look.doing == RankLook::Doing::unknown) continue;
     places[look.pid] = look.place;
     (look.doing == RankLook::Doing::user_code ? elsewhere : waits) = true;
