@@ -62,9 +62,7 @@ def _tacet_errors():
             return
         now = time.time_ns()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now // 10**9)) + ".%09dZ stderr F " % (now % 10**9)
-        place = os.path.join(folder, "errors")
-        os.makedirs(place, exist_ok=True)
-        with open(os.path.join(place, "error_rank_%s_pid_%d.log" % (rank, os.getpid())), "a", encoding="utf-8") as file:
+        with open(os.path.join(folder, "error_rank_%s_pid_%d.log" % (rank, os.getpid())), "a", encoding="utf-8") as file:
             for part in traceback.format_exception(kind, value, trace):
                 for line in part.splitlines():
                     file.write(stamp + line + "\n")
