@@ -388,10 +388,8 @@ class Finder {
   // stacks.
   void FindBySight(StandstillView& view) const {
     if (!analyses_.outcome.hangs()) return;
-    const bool others_wait = std::any_of(stacks_.begin(), stacks_.end(), [](const auto& one) {
-      return one.second->place == StackReading::Place::communication ||
-             one.second->place == StackReading::Place::device_wait;
-    });
+    const bool others_wait =
+        std::any_of(stacks_.begin(), stacks_.end(), [](const auto& one) { return WaitsInAStandstill(*one.second); });
     if (!others_wait) return;
     for (const Silence& silence : analyses_.silences) {
       const RankLife* life = analyses_.life.Of(silence.rank);
@@ -459,6 +457,11 @@ class Finder {
     if (crowd || logs_with_gaps || (by_absence && SomebodyIdles())) view.ranks.clear();
   }
 
+  static bool WaitsInAStandstill(const StackReading& reading) {
+    return reading.place == StackReading::Place::communication || reading.place == StackReading::Place::device_wait ||
+           (reading.in_library && reading.whole);
+  }
+
   // A watchdog fired, or gloo, which has none, gave up waiting.
   bool TimeWasUp() const {
     const auto& ranks = analyses_.life.ranks;
@@ -475,8 +478,7 @@ class Finder {
     size_t waiting = 0;
     for (const auto& [rank, reading] : stacks_) {
       if (reading->place == StackReading::Place::host && reading->whole) outside.push_back(reading);
-      waiting += reading->place == StackReading::Place::communication ||
-                 reading->place == StackReading::Place::device_wait || (reading->in_library && reading->whole);
+      waiting += WaitsInAStandstill(*reading);
     }
     // Who waits in an operation by its own record was caught at another moment, and so were all stacks. The ends of
     // sends and receives get lost in boxes.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -25,9 +26,12 @@ constexpr int64_t kMostMs = 400'000;  // for one job, its start, its end and the
 constexpr int kNotPermitted = 77;     // two_nodes.sh
 constexpr int64_t kCgroupBytes = int64_t{400} << 20;
 
-uint64_t Mix(uint64_t value) {
-  value = (value ^ value >> 31) * 0x9e3779b97f4a7c15u;
-  return (value ^ value >> 29) * 0xbf58476d1ce4e5b9u >> 13;
+// SplitMix64: neighbouring seeds choose ranks and steps that have nothing to do with each other.
+uint64_t SpreadSeed(uint64_t seed) {
+  uint64_t value = seed * 0x9e3779b97f4a7c15u;
+  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+  return value ^ value >> 31;
 }
 
 // A cgroup with a memory limit, which the chosen rank joins. Removed at the end.
@@ -103,8 +107,10 @@ class LabRun {
 
   void Choose() {
     const int span = options_.ranks - fault_.first_rank;
-    outcome_.rank = fault_.first_rank + static_cast<int>(Mix(options_.seed) % static_cast<uint64_t>(span));
-    step_ = 8 + static_cast<int>(Mix(options_.seed + 1000) % 20);
+    // Seeds that follow each other choose different ranks.
+    const uint64_t first = SpreadSeed(std::hash<std::string_view>()(fault_.name) % 1000);
+    outcome_.rank = fault_.first_rank + static_cast<int>((first % 1000 + options_.seed) % static_cast<uint64_t>(span));
+    step_ = 8 + static_cast<int>(SpreadSeed(options_.seed + 1000) % 20);
     outcome_.run_folder = options_.folder + "/run";
   }
 
@@ -133,7 +139,8 @@ class LabRun {
 
   std::vector<std::string> JobCommand() const {
     const std::string port = std::to_string(
-        20000 + (Mix(static_cast<uint64_t>(::getpid()) + options_.seed * 77) + static_cast<uint64_t>(step_)) % 10000);
+        20000 +
+        (SpreadSeed(static_cast<uint64_t>(::getpid()) + options_.seed * 77) + static_cast<uint64_t>(step_)) % 10000);
     const std::string job = options_.folder + "/train.py";
     std::vector<std::string> command;
     if (fault_.needs == LabFault::Needs::network_namespaces)
