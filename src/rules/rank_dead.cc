@@ -225,7 +225,9 @@ static RuleAnswer JudgeDead(const Case& facts) {
     if (silence->dead() && !several) finding->confidence = Confidence::certain;
     finding->headline = (several ? "the processes of " + who + " are gone, all at once: of the first, "
                                  : who + "'s process is gone: ") +
-                        SilenceWords(facts, *silence) + "; " + WaitWords(facts);
+                        SilenceWords(facts, *silence);
+    const std::string waits = WaitWords(facts);
+    finding->headline += "; " + (waits.empty() ? "its peers wait for it" : waits);
   } else if (AllFinished(facts, finding->ranks)) {
     const bool one = finding->ranks.size() == 1;
     finding->headline = who + " ended in order" + (one ? " and is gone" : " and are gone") + ", but " +
