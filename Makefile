@@ -29,9 +29,9 @@ demo: build ## diagnose a recorded hang and write its page, and that of a slow j
 # PyTorch is installed while the compiler runs: together they fit into five minutes on two cores.
 hang: ## make a real hang with 4 processes of PyTorch (no GPU needed), catch it and name the culprit
 	@scripts/bootstrap.sh build
-	@scripts/bootstrap.sh torch >build-torch.log 2>&1 & torch=$$!; \
-	cmake --preset release -DTACET_TESTS=OFF >/dev/null && cmake --build --preset release -j $(JOBS) -- tacet && wait $$torch \
-	|| { cat build-torch.log; rm -f build-torch.log; exit 1; }; rm -f build-torch.log
+	@mkdir -p build; scripts/bootstrap.sh torch >build/torch.log 2>&1 & torch=$$!; \
+	cmake --preset release -DTACET_TESTS=OFF >/dev/null && cmake --build --preset release -j $(JOBS) -- tacet || exit 1; \
+	wait $$torch || { cat build/torch.log; exit 1; }
 	@build/tacet lab run stuck-lock --python /usr/bin/python3 --backend gloo --out build/hang
 
 test: ## every test: units, contracts, golden cases, fuzz corpora under ASan and UBSan; the program itself as users have it
