@@ -9,7 +9,7 @@ export CCACHE_NOHASHDIR := 1
 DEMO := tests/golden/rank_stuck_in_data_loader/input
 DEMO_TRACES := tests/corpus/straggler
 
-.PHONY: help demo build test asan bench fuzz format tidy install docs deb dist wheel image sources shape clean
+.PHONY: help demo hang build test asan bench fuzz format tidy install docs deb dist wheel image sources shape clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -25,6 +25,14 @@ demo: build ## diagnose a recorded hang and write its page, and that of a slow j
 	@build/tacet diagnose --format html -o build/demo.html $(DEMO) || test $$? -eq 1
 	@build/tacet profile --format html -o build/demo-profile.html $(DEMO_TRACES)
 	@echo; echo 'The same as a page: build/demo.html. Where the time of a slow job goes: build/demo-profile.html'
+
+# PyTorch is installed while the compiler runs: together they fit into five minutes on two cores.
+hang: ## make a real hang with 4 processes of PyTorch (no GPU needed), catch it and name the culprit
+	@scripts/bootstrap.sh build
+	@mkdir -p build; scripts/bootstrap.sh torch >build/torch.log 2>&1 & torch=$$!; \
+	cmake --preset release -DTACET_TESTS=OFF >/dev/null && cmake --build --preset release -j $(JOBS) -- tacet || exit 1; \
+	wait $$torch || { cat build/torch.log; exit 1; }
+	@build/tacet lab run stuck-lock --python /usr/bin/python3 --backend gloo --out build/hang
 
 test: ## every test: units, contracts, golden cases, fuzz corpora under ASan and UBSan; the program itself as users have it
 	@scripts/bootstrap.sh test

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what the build and the tests need on Debian 12 or Ubuntu 24.04 and newer. Does nothing when all is there.
-# usage: scripts/bootstrap.sh [build|test|deb|bench|fuzz|dist|check]
+# usage: scripts/bootstrap.sh [build|test|deb|bench|fuzz|dist|check|torch]
 set -euo pipefail
 
 # package:what shows that it is there (a command, or a file)
@@ -17,6 +17,8 @@ dist_packages=(clang-16:clang++-16 lld-16:ld.lld-16 debian-archive-keyring:/usr/
 check_packages=(clang-16:clang++-16 libc++-16-dev:/usr/lib/llvm-16/include/c++/v1/string libc++abi-16-dev:/usr/lib/llvm-16/lib/libc++abi.a
                 clang-format:clang-format clang-tidy:clang-tidy libgtest-dev:/usr/include/gtest/gtest.h
                 libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 nodejs:node)
+# A PyTorch without GPU, for `make hang`; nothing else needs it.
+torch_packages=(python3:/usr/bin/python3 python3-torch:/usr/lib/python3/dist-packages/torch/__init__.py)
 
 wanted=("${build_packages[@]}")
 case "${1:-build}" in
@@ -27,7 +29,8 @@ case "${1:-build}" in
   fuzz) wanted+=("${fuzz_packages[@]}") ;;
   dist) wanted+=("${dist_packages[@]}") ;;
   check) wanted+=("${check_packages[@]}") ;;
-  *) echo "usage: $0 [build|test|deb|bench|fuzz|dist|check]" >&2; exit 2 ;;
+  torch) wanted=("${torch_packages[@]}") ;;
+  *) echo "usage: $0 [build|test|deb|bench|fuzz|dist|check|torch]" >&2; exit 2 ;;
 esac
 
 missing=()

@@ -33,6 +33,8 @@ class StackReader {
       break;
     }
     FindPlace(frames, reading);
+    reading.in_library = reading.place == Place::unknown && Kind(reading.innermost) == FrameKind::framework &&
+                         Contains(File(reading.innermost), "/torch/");
     reading.where = Show(Known(reading.innermost_user) ? reading.innermost_user : reading.innermost);
     if (Known(reading.decisive) && Kind(reading.decisive) != FrameKind::user) reading.call = Show(reading.decisive);
     return reading;

@@ -24,6 +24,8 @@ struct StackReading {
   // compute, but a hidden `.item()` or `work.wait()` looks the same. Such a rank is `host` only as long as nothing else
   // speaks against it.
   bool certain = false;
+  // Place unknown, innermost frame PyTorch's own: it computes or waits in C++. In a job that stands still it waits.
+  bool in_library = false;
   Frame innermost_user;  // empty function where no frame is the user's
   Frame innermost;
   Frame decisive;     // the frame that settled the place: the call the user made, `barrier`, `synchronize`, `__next__`

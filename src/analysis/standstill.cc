@@ -368,7 +368,8 @@ class Finder {
     // A watchdog says how long it has waited (value2, in milliseconds).
     if (const Event* timeout = analyses_.outcome.first_timeout; timeout && timeout->wall_ns != kNoTime)
       since = timeout->wall_ns - std::clamp<int64_t>(timeout->value2, 0, INT32_MAX) * 1'000'000;
-    return since != kNoTime && life.last_wall_ns != kNoTime && life.last_wall_ns > since + incident_.patience.stack_margin_ns;
+    return since != kNoTime && life.last_wall_ns != kNoTime &&
+           life.last_wall_ns > since + incident_.patience.stack_margin_ns;
   }
 
   // All others printed a stack, and their logs, which would tell of a closed connection, do not; of this rank there are
@@ -387,10 +388,8 @@ class Finder {
   // stacks.
   void FindBySight(StandstillView& view) const {
     if (!analyses_.outcome.hangs()) return;
-    const bool others_wait = std::any_of(stacks_.begin(), stacks_.end(), [](const auto& one) {
-      return one.second->place == StackReading::Place::communication ||
-             one.second->place == StackReading::Place::device_wait;
-    });
+    const bool others_wait =
+        std::any_of(stacks_.begin(), stacks_.end(), [](const auto& one) { return WaitsInAStandstill(*one.second); });
     if (!others_wait) return;
     for (const Silence& silence : analyses_.silences) {
       const RankLife* life = analyses_.life.Of(silence.rank);
@@ -434,8 +433,9 @@ class Finder {
     const bool others = absent < view.ranks.size();
     // Whoever was started leaves a log: where logs were collected, a rank without any was not collected.
     const bool logs = analyses_.life.nccl_logs + analyses_.life.outputs > 0;
-    const bool keep =
-        others ? !logs && absent * incident_.patience.nearly_all_in <= world && world >= incident_.patience.nearly_all_in : absent * incident_.patience.few_absent_in <= world && !SomebodyIdles();
+    const bool keep = others ? !logs && absent * incident_.patience.nearly_all_in <= world &&
+                                   world >= incident_.patience.nearly_all_in
+                             : absent * incident_.patience.few_absent_in <= world && !SomebodyIdles();
     if (!keep) std::erase_if(view.ranks, is_absent);
   }
 
@@ -457,17 +457,28 @@ class Finder {
     if (crowd || logs_with_gaps || (by_absence && SomebodyIdles())) view.ranks.clear();
   }
 
+  static bool WaitsInAStandstill(const StackReading& reading) {
+    return reading.place == StackReading::Place::communication || reading.place == StackReading::Place::device_wait ||
+           (reading.in_library && reading.whole);
+  }
+
+  // A watchdog fired, or gloo, which has none, gave up waiting.
+  bool TimeWasUp() const {
+    const auto& ranks = analyses_.life.ranks;
+    return analyses_.outcome.hangs() ||
+           std::any_of(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.gloo_timeout != nullptr; });
+  }
+
   // Nobody's calls are recorded, but somebody's watchdog fired: the rank that is not waiting while all others are.
   void FindByStackAlone(StandstillView& view) const {
-    if (!analyses_.outcome.hangs() || stacks_.size() < 2) return;
+    if (!TimeWasUp() || stacks_.size() < 2) return;
     for (const SourceAnalysis& source : analyses_.sources)
       if (!source.waits.cycles.empty() || !source.differences.empty()) return;
     std::vector<const StackReading*> outside;
     size_t waiting = 0;
     for (const auto& [rank, reading] : stacks_) {
       if (reading->place == StackReading::Place::host && reading->whole) outside.push_back(reading);
-      waiting +=
-          reading->place == StackReading::Place::communication || reading->place == StackReading::Place::device_wait;
+      waiting += WaitsInAStandstill(*reading);
     }
     // Who waits in an operation by its own record was caught at another moment, and so were all stacks. The ends of
     // sends and receives get lost in boxes.

@@ -137,12 +137,14 @@ class CaptureWork {
     if (!plan_.native) return;
     if (FindProgram("gdb").empty()) return Note("native stacks", "gdb is not installed");
     const std::vector<WatchedRank>& ranks = looker_.ranks();
-    ParallelFor(ranks.size(), 8, [&](size_t i) {
+    // gdb reads the symbols of hundreds of libraries, some seconds of one core for each process.
+    const unsigned at_once = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+    ParallelFor(ranks.size(), at_once, [&](size_t i) {
       if (ranks[i].look.gone) return;
       const CommandOutcome gdb = RunCommand(
           {"gdb", "-p", std::to_string(ranks[i].process.pid), "-nx", "-batch", "-iex", "set debuginfod enabled off",
            "-ex", "set pagination off", "-ex", "thread apply all bt 60", "-ex", "thread apply all py-bt"},
-          {.time_ms = plan_.command_ms, .most_bytes = 8 << 20});
+          {.time_ms = 2 * plan_.command_ms, .most_bytes = 8 << 20});
       if (gdb.out.find("#0") != std::string::npos)
         Keep(FileFor("gdb", ranks[i]), gdb.out);
       else

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/redact.h"
 #include "launch/command_run.h"
+#include "launch/host_state.h"
 #include "launch/job_watch.h"
 #include "launch/packet_ring.h"
 #include "launch/run_verdict.h"
@@ -29,6 +30,7 @@ namespace tacet {
 namespace {
 
 constexpr int64_t kKillAfterMs = 30'000;  // as torchrun and Slurm give their processes
+constexpr int64_t kAskAtEndMs = 5'000;
 
 Environment OwnEnvironment() {
   Environment variables;
@@ -95,6 +97,7 @@ class JobRun {
       if (watch) {
         watch->Stop();
         manifest_.hangs = watch->hangs();
+        DropOldLook(watch->look_kept_ns());
       }
       log.Finish();
       manifest_.dropped_bytes = log.dropped_bytes();
@@ -221,6 +224,22 @@ class JobRun {
     if (!ended_) ::kill(pid_, SIGKILL);
   }
 
+  // What the watch saw long before the end does not explain it.
+  void DropOldLook(int64_t kept_ns) const {
+    std::error_code error;
+    if (kept_ns >= 0 && MonotonicNs() - kept_ns > options_.patience.run_most_look_ns + kKillAfterMs * 1'000'000)
+      std::filesystem::remove_all(places_.folder + "/last-look", error);
+  }
+
+  // A process that the kernel killed leaves no word anywhere else.
+  void KeepHostAtTheEnd() const {
+    std::error_code error;
+    const std::string folder = places_.folder + "/end";
+    std::filesystem::create_directories(folder, error);
+    for (const CapturedText& captured : CaptureHost(false, kAskAtEndMs))
+      if (!captured.text.empty()) WriteWholeFile(folder + "/" + captured.name, captured.text);
+  }
+
   // A job that ended well and never hung needs no verdict.
   void Finish(const RunEnd& end) {
     manifest_.ended_wall_ns = WallNs();
@@ -228,7 +247,10 @@ class JobRun {
     manifest_.signal = end.signal;
     TidyRunFolder(places_);
     KeepManifest();
-    if (pid_ > 0 && end.exit_code != 0 && !killed_ && end.asked_by == 0) SpeakOfTheEnd(end);
+    if (pid_ > 0 && end.exit_code != 0 && !killed_ && end.asked_by == 0) {
+      if (manifest_.hangs.empty()) KeepHostAtTheEnd();
+      SpeakOfTheEnd(end);
+    }
     KeepManifest();
   }
 

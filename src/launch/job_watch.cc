@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <string>
 
 #include "base/clock.h"
+#include "launch/run_folder.h"
 
 namespace tacet {
 namespace {
 
 constexpr int64_t kTickNs = 1'000'000'000;
+constexpr const char* kLastLook = "/last-look";
 
 }  // namespace
 
@@ -69,10 +73,41 @@ void JobWatch::Work() {
     // Looks are cheap, but a job that is quiet for hours needs few of them.
     pause_ns = judge_.moved() ? std::min(pause_ns * 2, patience.run_most_look_ns) : patience.run_look_ns;
     if (judge_.moved()) told = false;
+    if (StandsWhereItStood(looked_ns)) KeepLook();
     if (!still || told) continue;
     told = true;
     HandleHang(*still);
   }
+}
+
+// Some wait, and those they wait for are busy in the same functions as before: an evaluation, or a loop without end.
+// Nobody can tell which, so nothing is said; but PyTorch's own timeout may end such a job, and then this is what was
+// seen last.
+bool JobWatch::StandsWhereItStood(int64_t now_ns) {
+  std::map<int64_t, uint64_t> places;
+  bool waits = false, elsewhere = false;
+  for (const RankLook& look : looker_.looks()) {
+    if (look.gone) return false;
+    if (look.doing == RankLook::Doing::unknown) continue;
+    places[look.pid] = look.place;
+    (look.doing == RankLook::Doing::user_code ? elsewhere : waits) = true;
+  }
+  if (places != places_ || !waits || !elsewhere) places_since_ns_ = now_ns;
+  places_ = std::move(places);
+  return waits && elsewhere && now_ns - places_since_ns_ >= options_.patience.run_still_ns;
+}
+
+void JobWatch::KeepLook() {
+  const std::string folder = options_.capture.folder + kLastLook;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  for (const WatchedRank& rank : looker_.ranks()) {
+    const std::string file = looker_.StackFileOf(rank);
+    const std::string text = file.empty() ? "" : ReadSmallFile(file, 4 << 20);
+    if (!text.empty()) WriteWholeFile(folder + "/" + std::filesystem::path(file).filename().string(), text);
+  }
+  WriteWholeFile(folder + "/watch.json", DescribeWatch(looker_.ranks(), std::nullopt, HostName(), WallNs()));
+  look_kept_ns_ = MonotonicNs();
 }
 
 void JobWatch::HandleHang(const StillVerdict& still) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -33,18 +34,23 @@ class JobWatch {
   // Ends the thread; a capture that is under way is finished first.
   void Stop();
   const std::vector<SeenHang>& hangs() const { return hangs_; }  // after Stop
+  int64_t look_kept_ns() const { return look_kept_ns_; }         // after Stop; -1 where none is kept
 
  private:
   void Work();
   bool Wait(int64_t ns);  // false: it is time to end
   bool IsSuspicious(int64_t now_ns);
   void HandleHang(const StillVerdict& still);
+  bool StandsWhereItStood(int64_t now_ns);
+  void KeepLook();
 
   JobWatchOptions options_;
   const JobActivity& activity_;
   RankLooker looker_;
   StillJudge judge_;
   int64_t idle_since_ns_ = -1, cpu_seen_ns_ = 0, cpu_looked_ns_ = -1;
+  std::map<int64_t, uint64_t> places_;  // by pid, at the last look
+  int64_t places_since_ns_ = -1, look_kept_ns_ = -1;
   std::vector<SeenHang> hangs_;
   std::mutex mutex_;
   std::condition_variable wake_;

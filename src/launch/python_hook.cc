@@ -46,6 +46,37 @@ def _tacet_stacks():
     faulthandler.register(number, file=stream, all_threads=True, chain=False)
 
 
+def _tacet_errors():
+    """The error that ends this process, in a file of its rank: in an output that all ranks share nobody can tell whose it was."""
+    import os
+    import sys
+    folder, rank = os.environ.get("TACET_RUN_DIR"), _tacet_rank()
+    if not folder or not rank:
+        return
+    show = sys.excepthook
+
+    def keep(kind, value, trace):
+        import time
+        import traceback
+        if issubclass(kind, KeyboardInterrupt):
+            return
+        now = time.time_ns()
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now // 10**9)) + ".%09dZ stderr F " % (now % 10**9)
+        with open(os.path.join(folder, "error_rank_%s_pid_%d.log" % (rank, os.getpid())), "a", encoding="utf-8") as file:
+            for part in traceback.format_exception(kind, value, trace):
+                for line in part.splitlines():
+                    file.write(stamp + line + "\n")
+
+    def after(kind, value, trace):
+        try:
+            keep(kind, value, trace)
+        except Exception:
+            pass
+        show(kind, value, trace)
+
+    sys.excepthook = after
+
+
 def _tacet_profile():
     import os
     window = os.environ.get("TACET_PROFILE_STEPS")
@@ -121,7 +152,7 @@ def _tacet_hand_on():
             sys.modules["sitecustomize"] = own
 
 
-for _tacet_part in (_tacet_stacks, _tacet_profile):
+for _tacet_part in (_tacet_stacks, _tacet_errors, _tacet_profile):
     try:
         _tacet_part()
     except Exception:

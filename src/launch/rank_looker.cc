@@ -59,7 +59,9 @@ void DescribeStack(const Incident& incident, const StackReading& reading, RankLo
   look.place = MixHash(1, static_cast<uint64_t>(reading.place));
   using Place = StackReading::Place;
   const bool waits = reading.place == Place::communication || reading.place == Place::device_wait;
-  look.doing = waits ? RankLook::Doing::waits : RankLook::Doing::user_code;
+  look.doing = waits                ? RankLook::Doing::waits
+               : reading.in_library ? RankLook::Doing::library
+                                    : RankLook::Doing::user_code;
   if (reading.thread == nullptr) return;
   for (const Frame& frame : incident.stacks.Get(reading.thread->stack)) {
     const std::string_view function = incident.strings.Get(frame.function);

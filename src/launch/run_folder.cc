@@ -153,7 +153,9 @@ void TidyRunFolder(const RunPlaces& places) {
   std::error_code error;
   MoveBoxes(places);
   fs::remove_all(places.folder + "/python", error);
-  for (const char* part : {"stacks", "flight", "nccl", "traces", "ranks"}) {
+  // Of the latest look, whenever that was; what counts was copied into "hang-1" or "last-look".
+  fs::remove_all(places.folder + "/stacks", error);
+  for (const char* part : {"flight", "nccl", "traces", "ranks"}) {
     const std::string folder = places.folder + "/" + part;
     std::vector<fs::path> useless;
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {

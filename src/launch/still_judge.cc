@@ -13,6 +13,12 @@ bool Waits(const RankLook& look) {
   return !look.gone && !IsStopped(look) && (look.doing == RankLook::Doing::waits || look.in_flight);
 }
 
+// The same of a rank that used neither CPU nor files: backward() of a DDP model waits for its peers in C++, and its
+// Python stack ends there.
+bool WaitsWhenIdle(const RankLook& look) {
+  return Waits(look) || (!look.gone && !IsStopped(look) && look.doing == RankLook::Doing::library);
+}
+
 }  // namespace
 
 bool StillJudge::HasMoved(const RankLook& before, const RankLook& now, int64_t elapsed_ns) const {
@@ -45,7 +51,7 @@ std::optional<StillVerdict> StillJudge::Look(const std::vector<RankLook>& ranks,
   StillVerdict verdict;
   bool setting_up = false;
   for (const RankLook& rank : ranks) {
-    (Waits(rank) ? verdict.waiting : verdict.elsewhere).push_back(rank.rank);
+    (WaitsWhenIdle(rank) ? verdict.waiting : verdict.elsewhere).push_back(rank.rank);
     setting_up |= rank.setting_up;
   }
   if (verdict.waiting.empty()) return std::nullopt;  // nobody waits for anybody: a pause of all

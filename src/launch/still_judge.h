@@ -16,6 +16,7 @@ struct RankLook {
   enum class Doing : uint8_t {
     unknown,    // no stack could be had
     waits,      // inside communication, or waiting for the GPU with something in flight
+    library,    // inside PyTorch, which computes or waits in C++: without CPU time it waits
     user_code,  // elsewhere: it may compute, sleep, read; a hidden wait for the GPU looks the same
   };
   int rank = -1;

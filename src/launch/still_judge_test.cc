@@ -76,6 +76,16 @@ TEST(StillJudge, DoesNotTakeSpinningInAWaitForWork) {
   }));
 }
 
+// backward() of a DDP model: the Python stack ends in PyTorch, whether it computes or waits for its peers.
+TEST(StillJudge, TakesARankInsidePyTorchForWaitingOnlyWhenItUsesNoCpu) {
+  std::vector<RankLook> ranks = {Rank(0, Doing::library, 7), Rank(1, Doing::library, 7), Rank(2, Doing::user_code, 9)};
+  StillJudge idle, busy;
+  int64_t now_s = 0;
+  EXPECT_TRUE(Play(idle, ranks, now_s, 60, kNothing));
+  now_s = 0;
+  EXPECT_FALSE(Play(busy, ranks, now_s, 3600, [](auto& all) { all[0].cpu_ns += 5 * kSecond; }));
+}
+
 TEST(StillJudge, IsMorePatientAfterALongPauseThatEnded) {
   StillJudge judge;
   auto ranks = OneAsleep();

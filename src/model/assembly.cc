@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/cut_logs.h"
+#include "model/event_echo.h"
 #include "model/event_ties.h"
 #include "model/group_join.h"
 #include "model/identity.h"
@@ -195,6 +196,7 @@ class JobBuilder {
     SettleWorldSize();
     groups_.Finish(room_);
     TieEventsToProcesses(incident_);
+    DropEchoes(incident_);
     RejectStaleStreams();
     MarkStreamsEndedByError();
     ForgiveLateFinishes(incident_.streams);

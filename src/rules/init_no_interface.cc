@@ -15,7 +15,8 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
     const bool warned = event.kind == EventKind::nccl_warning && event.subject == "socket-no-interface";
     const bool raised =
         (event.kind == EventKind::nccl_error || event.kind == EventKind::exception) &&
-        (Contains(event.text, "no socket interface found") || Contains(event.text, "no interface found"));
+        (Contains(event.text, "no socket interface found") || Contains(event.text, "no interface found") ||
+         Contains(event.text, "Unable to find address for: "));  // gloo, of GLOO_SOCKET_IFNAME
     if (!warned && !raised) continue;
     if (event.rank.known() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end())
       ranks.push_back(event.rank);

@@ -2,9 +2,33 @@
 #include <algorithm>
 
 #include "rules/rule.h"
+#include "rules/stack_only.h"
 #include "rules/words.h"
 
 namespace tacet {
+
+// Without records: every rank of the job is in a send, or every one in a receive. Nobody is in the other half.
+static void JudgeCycleByStacks(const Case& facts, RuleAnswer& answer) {
+  if (!OnlyStacksTell(facts)) return;
+  const std::vector<StackReading>& stacks = facts.analyses.stacks;
+  const std::string_view call = PointToPointCallOf(facts, stacks.front());
+  if (call.empty()) return;
+  Finding finding;
+  for (const StackReading& reading : stacks) {
+    if (PointToPointCallOf(facts, reading) != call) return;
+    finding.ranks.push_back(reading.rank);
+    if (finding.evidence.size() < 3)
+      finding.evidence.push_back(
+          {reading.thread->source, reading.where, RankWords({reading.rank}) + " is in " + std::string(call)});
+  }
+  finding.cause = "p2p-cycle";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.headline = RankWords(finding.ranks) + " all wait in " + std::string(call) + " (" + stacks.front().where +
+                     "), and nobody " + (call == "send" ? "receives" : "sends");
+  answer.findings.push_back(std::move(finding));
+}
 
 static RuleAnswer JudgeP2pCycle(const Case& facts) {
   RuleAnswer answer;
@@ -43,13 +67,14 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
     answer.findings.push_back(std::move(finding));
     return answer;
   }
+  JudgeCycleByStacks(facts, answer);
   return answer;
 }
 
 extern const Rule kP2pCycleRule;
 const Rule kP2pCycleRule = {"p2p-cycle",
                             "Sends wait on each other in a circle",
-                            "flight records, black boxes or NCCL logs with the COLL subsystem",
+                            "flight records, black boxes, NCCL logs with the COLL subsystem, or stacks of all ranks",
                             "Each rank of a circle sends before it receives (or receives before it sends). A NCCL send "
                             "ends only when the other side receives, so nobody "
                             "gets to the other half. When it is the first use of the pair, the calls block while "

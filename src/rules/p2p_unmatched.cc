@@ -5,6 +5,7 @@
 #include "analysis/message_counts.h"
 #include "rules/hang_finding.h"
 #include "rules/rule.h"
+#include "rules/stack_only.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -80,6 +81,34 @@ void JudgeShortExchange(const Case& facts, RuleAnswer& answer) {
   }
 }
 
+// Without records: one rank is in a send or receive while all others wait in something else, for it among others.
+void JudgeUnmatchedByStacks(const Case& facts, RuleAnswer& answer) {
+  if (!OnlyStacksTell(facts)) return;
+  const StackReading* lone = nullptr;
+  for (const StackReading& reading : facts.analyses.stacks) {
+    const bool alone = !PointToPointCallOf(facts, reading).empty();
+    if (!WaitsByStack(reading) || (alone && lone)) return;
+    if (alone) lone = &reading;
+  }
+  if (!lone || facts.analyses.stacks.size() < 3) return;
+  const std::string call(PointToPointCallOf(facts, *lone));
+  Finding finding;
+  finding.cause = "p2p-unmatched";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::possible;  // its partner may have left the other half out
+  finding.ranks = {lone->rank};
+  for (const StackReading& reading : facts.analyses.stacks)
+    if (&reading != lone) finding.affected_ranks.push_back(reading.rank);
+  finding.headline = RankWords({lone->rank}) + " waits in " + call + " (" + lone->where +
+                     "), no other rank is in a send or receive, and all of them wait elsewhere";
+  finding.evidence.push_back({lone->thread->source, lone->where, "the only rank in a " + call});
+  answer.findings.push_back(std::move(finding));
+  answer.open.push_back(
+      {"Did " + RankWords({lone->rank}) + " post one " + call + " too many, or its partner one too few?",
+       "records of the calls: flight records with NCCL, TORCH_DISTRIBUTED_DEBUG=DETAIL with gloo"});
+}
+
 bool Failed(const RankLife& life) {
   return life.exception || life.cuda_oom || life.oom_killed || life.host_memory || life.segfault || life.vanished;
 }
@@ -137,6 +166,7 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
     }
   }
   JudgeShortExchange(facts, answer);
+  if (answer.findings.empty()) JudgeUnmatchedByStacks(facts, answer);
   return answer;
 }
 

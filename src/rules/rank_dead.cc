@@ -16,11 +16,29 @@ std::string EndWords(const Event& event) {
   return "exit code " + std::to_string(event.value);
 }
 
+// SIGABRT and SIGTERM are mostly answers to something else. Not so where no watchdog fired, nobody raised an error of
+// its own, this end is the first of all, and what the others tell is that a peer of theirs has gone.
+bool PeersLostItFirst(const Event& event, const Analyses& analyses) {
+  const Outcome& outcome = analyses.outcome;
+  if ((event.value != -6 && event.value != -15) || outcome.first_timeout) return false;
+  const Event* failure = outcome.first_failure;  // ends of processes count as failures
+  if (failure && failure->rank != event.rank && failure->kind != EventKind::process_exited) return false;
+  if (outcome.first_end && IsBefore(*outcome.first_end, event)) return false;
+  size_t lost = 0;
+  for (const auto& [rank, life] : analyses.life.ranks) {
+    if (rank == event.rank) continue;
+    // Others that ended by the same signal were cleaned up together with it, or it with them.
+    if (life.exited && life.exited->value == event.value) return false;
+    lost += life.lost_peer || life.gloo_loss;
+  }
+  return lost > 0;
+}
+
 // Launchers kill whoever is left once somebody failed: torchrun sends SIGTERM, and SIGKILL half a minute later; Slurm
 // kills at once. An error in user code beside a kill is the older one: a peer's death gives other errors.
 bool IsCleanUp(const Event& event, const Analyses& analyses) {
   if (event.kind == EventKind::segfault) return false;
-  if (!IsFirstHandEnd(event)) return true;
+  if (!IsFirstHandEnd(event)) return !PeersLostItFirst(event, analyses);
   const Outcome& outcome = analyses.outcome;
   for (const Event* first : {outcome.first_failure, outcome.first_timeout, outcome.first_end})
     if (first && first->rank != event.rank && CameBefore(*first, event)) return true;
@@ -207,7 +225,9 @@ static RuleAnswer JudgeDead(const Case& facts) {
     if (silence->dead() && !several) finding->confidence = Confidence::certain;
     finding->headline = (several ? "the processes of " + who + " are gone, all at once: of the first, "
                                  : who + "'s process is gone: ") +
-                        SilenceWords(facts, *silence) + "; " + WaitWords(facts);
+                        SilenceWords(facts, *silence);
+    const std::string waits = WaitWords(facts);
+    finding->headline += "; " + (waits.empty() ? "its peers wait for it" : waits);
   } else if (AllFinished(facts, finding->ranks)) {
     const bool one = finding->ranks.size() == 1;
     finding->headline = who + " ended in order" + (one ? " and is gone" : " and are gone") + ", but " +

@@ -26,8 +26,10 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
   if (const Silence* silence = FirstSilence(facts, StandstillKind::frozen)) {
     CiteSilences(facts, StandstillKind::frozen, finding->evidence);
     finding->confidence = Confidence::certain;
-    finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") +
-                        " frozen: " + SilenceWords(facts, *silence) + "; " + WaitWords(facts);
+    finding->headline =
+        who + (finding->ranks.size() == 1 ? " is" : " are") + " frozen: " + SilenceWords(facts, *silence);
+    const std::string waits = WaitWords(facts);
+    finding->headline += "; " + (waits.empty() ? "its peers wait for it" : waits);
     answer.findings.push_back(std::move(*finding));
     return answer;
   }

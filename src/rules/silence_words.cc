@@ -22,7 +22,7 @@ std::string StateWords(ProcessState state) {
 // Nobody sees his own end: what stands in a rank's own name was seen by the agent that read its box.
 std::string WitnessWords(const Incident& incident, const Sight& sight) {
   const Rank witness = sight.speaker < incident.processes.size() ? incident.processes[sight.speaker].rank : Rank{};
-  return !witness.known() || witness == sight.rank ? "the agent of its host" : RankWords({witness});
+  return !witness.known() || witness == sight.rank ? "the watch of its host" : RankWords({witness});
 }
 
 }  // namespace
@@ -35,10 +35,12 @@ const Silence* FirstSilence(const Case& facts, StandstillKind kind) {
 
 std::string SilenceWords(const Case& facts, const Silence& silence) {
   if (silence.exited) return "it ended by itself";
-  std::string words = "its heart stopped";
-  if (!silence.sight) return words + " while its peers went on";
-  return words + ", and " + WitnessWords(facts.incident, *silence.sight) + " saw the process " +
-         StateWords(silence.state);
+  if (!silence.sight) return "its heartbeat stopped while its peers went on";
+  const Sight& sight = *silence.sight;
+  const auto& processes = facts.incident.processes;
+  const Rank witness = sight.speaker < processes.size() ? processes[sight.speaker].rank : Rank{};
+  return "its process was seen " + StateWords(silence.state) +
+         (witness.known() && witness != sight.rank ? " by " + RankWords({witness}) : "");
 }
 
 void CiteSilences(const Case& facts, StandstillKind kind, std::vector<EvidenceItem>& evidence) {

@@ -4,6 +4,7 @@
 #include "analysis/left_replay.h"
 #include "analysis/stalled_flow.h"
 #include "rules/rule.h"
+#include "rules/stack_only.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -31,6 +32,36 @@ static bool NameFlow(const Case& facts, Finding& finding) {
                               way + ": " + progress + ", " + std::string(WaitWords(flow->waiting)),
                               "the flow with the least progress"});
   return true;
+}
+
+// Without records: the stacks of all ranks stand in one line of the user, inside communication or PyTorch.
+static const StackReading* FindCommonLine(const Case& facts) {
+  if (!OnlyStacksTell(facts)) return nullptr;
+  const StackReading& first = facts.analyses.stacks.front();
+  for (const StackReading& reading : facts.analyses.stacks) {
+    if (!WaitsByStack(reading) || reading.innermost_user.line == 0) return nullptr;
+    if (reading.innermost_user != first.innermost_user || reading.call != first.call) return nullptr;
+  }
+  // Sends that wait for each other stand in one line, too.
+  return PointToPointCallOf(facts, first).empty() ? &first : nullptr;
+}
+
+static void JudgeByStacks(const Case& facts, RuleAnswer& answer) {
+  const StackReading* line = FindCommonLine(facts);
+  if (!line || !facts.standstill.ranks.empty()) return;
+  Finding finding;
+  finding.cause = "transport-stalled";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::possible;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) finding.affected_ranks.push_back(rank);
+  finding.headline =
+      "all ranks wait in " + line->where + ", none goes on, and no fault is recorded: the data does not move";
+  finding.evidence.push_back({line->thread->source, line->where, "every rank's stack ends here"});
+  answer.findings.push_back(std::move(finding));
+  answer.open.push_back(
+      {"Do all ranks make the same call there, and which link does not carry it?",
+       "TORCH_DISTRIBUTED_DEBUG=DETAIL (tacet run --full), and network counters of both hosts taken twice"});
 }
 
 static RuleAnswer JudgeTransportStalled(const Case& facts) {
@@ -80,6 +111,7 @@ static RuleAnswer JudgeTransportStalled(const Case& facts) {
     answer.findings.push_back(std::move(finding));
     return answer;
   }
+  JudgeByStacks(facts, answer);
   return answer;
 }
 

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "launch/lab_run.h"
+
+namespace tacet {
+
+extern const Command kLabCommand;
+
+namespace {
+
+std::string ShowCauses(const LabFault& fault) {
+  std::string text;
+  for (const std::string_view cause : fault.causes) text += (text.empty() ? "" : ", ") + std::string(cause);
+  return text.empty() ? "nothing is reported" : text;
+}
+
+std::string_view ShowNeeds(const LabFault& fault) {
+  switch (fault.needs) {
+    case LabFault::Needs::nothing: return "";
+    case LabFault::Needs::nccl: return " [NCCL and a GPU]";
+    case LabFault::Needs::gloo: return " [gloo]";
+    case LabFault::Needs::network_namespaces: return " [root: network namespaces]";
+    case LabFault::Needs::memory_cgroup: return " [root: a memory cgroup]";
+  }
+  return "";
+}
+
+int ListFaults() {
+  std::string out;
+  for (const LabFault& fault : LabFaults()) {
+    std::string name(fault.name);
+    name.resize(std::max<size_t>(name.size() + 1, 17), ' ');
+    out += name + std::string(fault.what) + std::string(ShowNeeds(fault)) + "\n" + std::string(17, ' ') + "-> " +
+           ShowCauses(fault) + "\n";
+  }
+  return WriteOutput("", out) ? kHealthy : kUsage;
+}
+
+struct LabWork {
+  LabOptions options;
+  LabPython python;
+  std::string folder;
+};
+
+Result<LabWork> ReadLabOptions(const Options& options) {
+  LabWork work;
+  auto ranks = options.Number("--ranks", 4, 2, 64);
+  if (!ranks) return ranks.error();
+  work.options.ranks = static_cast<int>(*ranks);
+  auto seed = options.Number("--seed", 1, 0, 1'000'000);
+  if (!seed) return seed.error();
+  work.options.seed = static_cast<uint64_t>(*seed);
+  auto hang_after = options.Number("--hang-after", 8, 4, 600);
+  if (!hang_after) return hang_after.error();
+  work.options.hang_after_s = static_cast<int>(*hang_after);
+  work.options.backend = options.Value("--backend").value_or("auto");
+  auto python = FindLabPython(options.Value("--python").value_or(""));
+  if (!python) return python.error();
+  work.python = *python;
+  auto backend = ChooseLabBackend(work.options.backend, work.python);
+  if (!backend) return backend.error();
+  work.options.backend = *backend;
+  std::error_code error;
+  work.folder = std::filesystem::absolute(options.Value("--out").value_or("tacet-lab"), error).string();
+  if (error) return Error{"cannot use the folder of --out: " + error.message(), ""};
+  return work;
+}
+
+// Everything of a trial lies in one folder: "tacet-lab/killed-1".
+Result<LabOutcome> Try(const LabWork& work, const LabFault& fault, uint64_t seed, bool show) {
+  LabOptions options = work.options;
+  options.seed = seed;
+  options.folder = work.folder + "/" + std::string(fault.name) + "-" + std::to_string(seed);
+  if (show)
+    options.show = [](std::string_view text) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fflush(stdout);
+    };
+  return RunLabFault(fault, options, work.python);
+}
+
+std::string ShowSeconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f s", seconds);
+  return seconds < 0 ? "-" : text;
+}
+
+// "right   stuck-sleep      seed 1  rank 2  12 s  rank-stuck-on-host"
+std::string ShowOutcome(const LabFault& fault, uint64_t seed, const LabOutcome& outcome) {
+  std::string name(fault.name);
+  name.resize(std::max<size_t>(name.size() + 1, 17), ' ');
+  if (!outcome.skipped.empty()) return "skipped " + name + outcome.skipped + "\n";
+  std::string line = (outcome.wrong.empty() ? "right   " : "WRONG   ") + name + "seed " + std::to_string(seed);
+  if (fault.who == LabFault::Who::chosen) line += "  rank " + std::to_string(outcome.rank);
+  if (outcome.verdict_after_s >= 0) line += "  after " + ShowSeconds(outcome.verdict_after_s);
+  line += "  " + (outcome.wrong.empty()
+                      ? (outcome.verdict.cause.empty() ? std::string("nothing reported") : outcome.verdict.cause)
+                      : outcome.wrong);
+  return line + "\n";
+}
+
+int RunOne(const LabWork& work, const std::string& name) {
+  const LabFault* fault = FindLabFault(name);
+  if (!fault) return Complain({"there is no fault '" + name + "'", "'tacet lab list' lists them"});
+  std::printf("tacet lab: %s: %s; %d ranks, %s, PyTorch %s\n", name.c_str(), std::string(fault->what).c_str(),
+              work.options.ranks, work.options.backend.c_str(), work.python.torch_version.c_str());
+  std::fflush(stdout);
+  auto outcome = Try(work, *fault, work.options.seed, true);
+  if (!outcome) return Complain(outcome.error());
+  std::printf("\n%s", ShowOutcome(*fault, work.options.seed, *outcome).c_str());
+  if (!outcome->skipped.empty()) return kHealthy;
+  std::printf("evidence: %s\n", outcome->run_folder.c_str());
+  if (outcome->verdict.given) std::printf("page:     %s/report.html\n", outcome->run_folder.c_str());
+  return outcome->wrong.empty() ? kHealthy : kFindings;
+}
+
+Result<std::vector<const LabFault*>> PickFaults(const Options& options) {
+  std::vector<const LabFault*> picked;
+  for (std::string names : options.Values("--faults"))
+    for (size_t comma = 0; !names.empty(); names.erase(0, comma == std::string::npos ? comma : comma + 1)) {
+      comma = names.find(',');
+      const LabFault* fault = FindLabFault(names.substr(0, comma));
+      if (!fault) return Error{"there is no fault '" + names.substr(0, comma) + "'", "'tacet lab list' lists them"};
+      picked.push_back(fault);
+    }
+  if (picked.empty())
+    for (const LabFault& fault : LabFaults()) picked.push_back(&fault);
+  return picked;
+}
+
+int Score(const LabWork& work, const Options& options) {
+  auto faults = PickFaults(options);
+  if (!faults) return Complain(faults.error());
+  auto seeds = options.Number("--seeds", 3, 1, 1000);
+  if (!seeds) return Complain(seeds.error());
+  size_t right = 0, tried = 0, skipped = 0;
+  double slowest = -1;
+  std::string wrong;
+  for (const LabFault* fault : *faults)
+    for (long i = 0; i < *seeds; ++i) {
+      const uint64_t seed = work.options.seed + static_cast<uint64_t>(i);
+      auto outcome = Try(work, *fault, seed, false);
+      if (!outcome) return Complain(outcome.error());
+      const std::string line = ShowOutcome(*fault, seed, *outcome);
+      std::fputs(line.c_str(), stdout);
+      std::fflush(stdout);
+      if (!outcome->skipped.empty()) {
+        ++skipped;
+        break;
+      }
+      ++tried;
+      right += outcome->wrong.empty();
+      slowest = std::max(slowest, outcome->verdict_after_s);
+      if (!outcome->wrong.empty()) wrong += "  " + outcome->run_folder + "\n    " + outcome->verdict.headline + "\n";
+    }
+  std::printf("\n%zu of %zu right", right, tried);
+  if (skipped > 0) std::printf(", %zu faults skipped", skipped);
+  std::printf("; %d ranks, %s, PyTorch %s; slowest verdict %s after the fault\n", work.options.ranks,
+              work.options.backend.c_str(), work.python.torch_version.c_str(), ShowSeconds(slowest).c_str());
+  if (!wrong.empty()) std::printf("Not right:\n%s", wrong.c_str());
+  return right == tried ? kHealthy : kFindings;
+}
+
+int RunLab(const std::vector<std::string>& arguments) {
+  auto options = Options::Parse(arguments, kLabCommand.help);
+  if (!options) return Complain(options.error());
+  const std::vector<std::string>& rest = options->rest();
+  const std::string what = rest.empty() ? "" : rest[0];
+  if (what == "list" && rest.size() == 1) return ListFaults();
+  const bool run = what == "run" && rest.size() == 2, score = what == "score" && rest.size() == 1;
+  if (!run && !score) return Complain({"lab takes list, run FAULT, or score", "tacet lab run stuck-sleep"});
+  auto work = ReadLabOptions(*options);
+  if (!work) return Complain(work.error());
+  return run ? RunOne(*work, rest[1]) : Score(*work, *options);
+}
+
+}  // namespace
+
+const Command kLabCommand = {"lab", "Cause a known fault in a real PyTorch job and check the verdict",
+                             R"(tacet lab list
+tacet lab run FAULT [options]
+tacet lab score [--faults A,B,...] [--seeds 3] [options]
+
+Starts a small training job with your own PyTorch (1.13 or newer) through 'tacet run', lets one rank fail in
+a known way, and compares the verdict with what was planted. Without a GPU the ranks use gloo; on one GPU
+each rank gets an NCCL_HOSTID of its own, so that NCCL takes it for a node. The seed chooses rank and step.
+'run' shows the job and its verdict; 'score' tries all faults and prints a table.
+
+      --ranks N         processes (default 4)
+      --backend WHAT    auto (default), nccl or gloo
+      --seed S          the first seed (default 1)
+      --seeds N         seeds per fault for 'score' (default 3)
+      --faults A,B      only these, for 'score'
+      --hang-after S    as for 'tacet run' (default 8)
+      --python PROGRAM  the Python that has PyTorch (default: python3 in PATH, then /usr/bin/python3)
+  -o, --out FOLDER      where everything goes (default: tacet-lab)
+
+Exit code 0: every verdict was right; 1: at least one was not; 2: wrong usage, or no PyTorch.
+
+Examples:
+  tacet lab run stuck-lock
+  tacet lab score --faults killed,frozen,raises --seeds 1
+)",
+                             RunLab};
+
+}  // namespace tacet
