@@ -99,7 +99,7 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
       --clickhouse URL  also send each finished operation to http://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE];
                       the password may come from TACET_CLICKHOUSE_PASSWORD. A server that fails is never waited for
       --keep HOURS    boxes of processes that vanished are removed after this (default 24; 0: remove nothing);
-                      of processes that ended in order after 10 minutes; of a suspected hang never
+                      of processes that exited cleanly after 10 minutes; of a suspected hang never
       --ras ADDR|off  where NCCL RAS answers (default NCCL_RAS_ADDR, else localhost:28028)
       --host NAME     name of this node in answers (default: the host name)
 

@@ -213,7 +213,7 @@ The training step of a transformer: volumes, times, memory, MFU and HFU, bubble,
       --max-file-mb N no file is unpacked beyond this (default 512)
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
-Exit code: 0, 2 wrong usage or nothing to predict, 3 a bug of ours.
+Exit code: 0, 2 wrong usage or nothing to predict, 3 an internal error.
 
 Examples:
   tacet predict logs/

@@ -129,7 +129,7 @@ three changes that would gain most.
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
       --no-redact     keep passwords, tokens and keys that the evidence holds; by default they are taken out
 
-Exit code: 0 done, 2 wrong usage or nothing to profile, 3 a bug of ours.
+Exit code: 0 done, 2 wrong usage or nothing to profile, 3 an internal error.
 
 Examples:
   tacet profile traces/

@@ -104,7 +104,7 @@ int RunServe(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kServeCommand = {
-    "serve", "Join all agents of a cluster: one verdict a job, live page, JSON",
+    "serve", "Join all agents of a cluster: one verdict per job, live page, JSON",
     R"(tacet serve (--agents LIST | --agents-file FILE | --slurm NODES | --dns NAME) [options]
 
 Asks the agents of all nodes what they see, tells when a job hangs, and then runs the rules of

@@ -12,7 +12,7 @@ namespace tacet {
 
 Result<HttpAddress> ParseHttpAddress(std::string_view text, const HttpAddress& otherwise) {
   const auto wrong = [&] {
-    return Error{"'" + std::string(text) + "' is no address", "host:port, for instance 127.0.0.1:9560"};
+    return Error{"'" + std::string(text) + "' is not a valid address", "host:port, for instance 127.0.0.1:9560"};
   };
   HttpAddress address = otherwise;
   std::string_view host = text, port;

@@ -27,7 +27,7 @@ Result<WebAddress> ParseWebAddress(const std::string& url) {
   std::string_view rest = url;
   web.https = TakeLiteral(rest, "https://");
   if (!web.https && !TakeLiteral(rest, "http://"))
-    return Error{"'" + RedactSecrets(url).text + "' is no address of a webhook",
+    return Error{"'" + RedactSecrets(url).text + "' is not a valid webhook address",
                  "http://host:port/path or https://..."};
   const std::string_view where = rest.substr(0, rest.find_first_of("/?"));
   if (where.size() < rest.size()) web.path = std::string(rest.substr(where.size()));

@@ -71,7 +71,7 @@ std::string SaidBy(const std::string& body) {
 Result<ClickHouseAddress> ParseClickHouseUrl(std::string_view url) {
   const auto wrong = [&](std::string why) {
     return Error{
-        "'" + std::string(url.substr(0, 6)) + "...' is no address of a ClickHouse server: " + why,
+        "'" + std::string(url.substr(0, 6)) + "...' is not a valid address of a ClickHouse server: " + why,
         "http://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]; TACET_CLICKHOUSE_PASSWORD keeps the password out of it"};
   };
   ClickHouseAddress address;

@@ -129,7 +129,7 @@ void AppendCounts(const AgentState& state, const Viewer& viewer, std::vector<Met
 
 void AppendHangs(const AgentState& state, const Viewer& viewer, std::vector<MetricFamily>& families) {
   MetricFamily hang{
-      "tacet_hang_suspected", MetricType::gauge, "1 while a job has an operation that does not get on, else 0", {}, {}};
+      "tacet_hang_suspected", MetricType::gauge, "1 while a job has an operation that makes no progress, else 0", {}, {}};
   MetricFamily still{
       "tacet_hang_still_seconds", MetricType::gauge, "For how long nothing has moved in the hanging group", {}, {}};
   std::map<JobKey, int64_t> jobs;

@@ -18,7 +18,7 @@ std::string Print(const char* format, double value) {
 std::string DescribeTime(double ns) {
   const double size = std::fabs(ns);
   if (size < 1e3) return Print("%.0f ns", ns);
-  if (size < 1e6) return Print(size < 1e4 ? "%.2f us" : "%.1f us", ns / 1e3);
+  if (size < 1e6) return Print(size < 1e4 ? "%.2f µs" : "%.1f µs", ns / 1e3);
   if (size < 1e9) return Print(size < 1e7 ? "%.2f ms" : "%.1f ms", ns / 1e6);
   return Print("%.2f s", ns / 1e9);
 }

@@ -137,7 +137,7 @@ std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t wi
                    {"ROLE", Ink::dim},
                    {"LAST OPERATION", Ink::dim},
                    {"DOING", Ink::dim},
-                   {"LAST SIGN", Ink::dim, true}});
+                   {"LAST SEEN", Ink::dim, true}});
   for (const auto* row : rows) {
     const auto& members = row->second;
     const std::string& role = members[0]->role;

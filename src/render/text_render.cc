@@ -177,7 +177,7 @@ void AddOthers(TextPage& page, const Report& report, size_t from, bool verbose) 
 
 void AddOpenQuestions(TextPage& page, const Report& report) {
   if (report.cannot_tell.empty()) return;
-  page.Heading("Could not be told");
+  page.Heading("Unknown; capture this next time");
   for (const CannotTell& open : report.cannot_tell) {
     page.Paragraph("  - ", CleanText(open.question));
     if (!open.missing.empty()) page.Paragraph("    ", CleanText(open.missing), Ink::dim);

@@ -51,7 +51,7 @@ TEST(TextRender, TellsTheCaseInTheFirstLines) {
 TEST(TextRender, KeepsTheOrderInWhichThingsAreAsked) {
   const auto lines = Lines(RenderText(SampleHang(), {}));
   const char* order[] = {"HANG",           "Evidence",   "What to do now",
-                         "Ranks (8 of 8)", "Also found", "Could not be told",
+                         "Ranks (8 of 8)", "Also found", "Unknown; capture this next time",
                          "Assumed",        "Inputs",     "Took"};
   for (size_t i = 1; i < std::size(order); ++i) EXPECT_LT(LineOf(lines, order[i - 1]), LineOf(lines, order[i]));
   EXPECT_EQ(lines.back(), "Took 0.42 s. More on this cause: tacet explain rank-stuck-on-host");
@@ -86,9 +86,9 @@ TEST(TextRender, ColumnsThatTellLeastGoBeforeOthersAreCut) {
   const auto has = [&](int width, std::string_view head) {
     return RenderText(report, {.width = width}).find(head) != std::string::npos;
   };
-  EXPECT_TRUE(has(200, "LAST SIGN"));
+  EXPECT_TRUE(has(200, "LAST SEEN"));
   EXPECT_TRUE(has(200, "  HOST  "));
-  EXPECT_FALSE(has(70, "LAST SIGN"));
+  EXPECT_FALSE(has(70, "LAST SEEN"));
   EXPECT_TRUE(has(70, "  HOST  ")) << "two hosts tell something";
   for (ReportRank& rank : report.ranks) rank.host = "node-a";
   EXPECT_FALSE(has(70, "  HOST  "));
@@ -137,7 +137,7 @@ TEST(TextRender, AnUndeterminedReportAsksFirst) {
   report.verdict = {Status::undetermined, "", {}, Confidence::possible, "The evidence does not tell."};
   const auto lines = Lines(RenderText(report, {}));
   EXPECT_EQ(lines[0], "UNDETERMINED");
-  EXPECT_LT(LineOf(lines, "Could not be told"), LineOf(lines, "Ranks"));
+  EXPECT_LT(LineOf(lines, "Unknown; capture this next time"), LineOf(lines, "Ranks"));
   EXPECT_EQ(lines.back(), "Took 0.42 s.");
 }
 

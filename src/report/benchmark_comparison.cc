@@ -170,7 +170,7 @@ void AddMethod(Samples samples, size_t runs_a, size_t runs_b, ProfileComparison&
                           "change; repeat the runs to be sure");
   if (samples == Samples::single)
     out.remarks.push_back(counts +
-                          ": noise cannot be told for a single size. Judged are size classes, by the ratios of their "
+                          ": the noise of a single size is unknown. Size classes are judged, by the ratios of their "
                           "sizes (t-test of the logarithms), and only from " +
                           std::to_string(static_cast<int>(std::lround(out.options.min_change * 100))) +
                           " % on, since two launches differ as a whole; three runs or more of each side tell more");

@@ -107,7 +107,7 @@ std::span<const Definition> ProfileDefinitions() {
        "rank's shard where sharded). Stays: what else is allocated at the lowest point, optimizer state and "
        "communication buckets. Passing: peak minus lowest, activations, gradients and workspace."},
       {"verdict",
-       "compute-bound: at least 75 % of the step computes. Else the larger of exposed communication and time "
+       "compute-bound: compute takes at least 75 % of the step. Else the larger of exposed communication and time "
        "without kernels names it, when it is at least 15 % and 1.25 times the other: communication-bound, "
        "pipeline bubble (in a pipeline) or host-bound. Else balanced."},
       {"gain",

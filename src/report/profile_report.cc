@@ -216,7 +216,7 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
     times.values.push_back(length);
   }
   if (impossible * 2 > times.values.size() || times.values.empty() || profile.stragglers.steps < 2) {
-    profile.remarks.push_back("steps could not be told apart: times are given by operation only");
+    profile.remarks.push_back("steps could not be separated; times are given by operation only");
     return;
   }
   const double share = all > 0 ? all_busy / all : 0;

@@ -137,7 +137,7 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
   }
   if (time > 0 && reach / time < 0.5)
     out.push_back({profile.network == "Socket"
-                       ? std::string("Give NCCL a faster way than TCP sockets (NVLink or shared memory within a host, "
+                       ? std::string("Use a faster transport than TCP (NVLink or shared memory within a host, "
                                      "InfiniBand or RoCE between hosts)")
                        : std::string("Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)"),
                    "large operations reach " + Percent(kReachablePeak * reach / time) + " of the link's peak; " +
@@ -149,21 +149,19 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
                           : "Hide communication under compute",
        Percent(exposed) + " of the step is exposed communication" +
            (profile.budgets.size() > 1 ? ", " + Percent(profile.wait_share) + " of communication is waiting for peers"
-                                       : "; how much of it is waiting for peers, one rank's trace does not tell"),
+                                       : "; how much of it is waiting for peers, one rank's trace does not show"),
        hideable, true});
 }
 
 void AddHost(const TimeBudget& mean, std::vector<Advice>& out) {
   const int64_t step = mean.total_ns();
   out.push_back({"Load data ahead: more DataLoader workers, prefetch_factor, pin_memory",
-                 "the GPU has nothing to do while the host waits for a batch", ShareOf(mean.data_wait_ns, step), true});
+                 "the GPU is idle while the host waits for a batch", ShareOf(mean.data_wait_ns, step), true});
   out.push_back({"Give the GPU work earlier: torch.compile, CUDA graphs, no .item() or print in the step",
-                 "the GPU has nothing to do while the host prepares the next launch", ShareOf(mean.host_wait_ns, step),
-                 true});
-  out.push_back(
-      {"Let the GPU begin sooner what is issued: CUDA graphs, fewer and larger kernels, no other process on it",
-       "work was issued and the GPU stood still before it: launch latency, waits between streams",
-       ShareOf(mean.launch_ns, step), true});
+                 "the GPU is idle while the host prepares the next launch", ShareOf(mean.host_wait_ns, step), true});
+  out.push_back({"Reduce launch latency: CUDA graphs, fewer and larger kernels, no other process on it",
+                 "the GPU was idle although work had been issued: launch latency, waits between streams",
+                 ShareOf(mean.launch_ns, step), true});
   out.push_back(
       {"Copy from pinned memory with non_blocking=True", "only copies run", ShareOf(mean.copies_ns, step), true});
 }
@@ -182,9 +180,9 @@ void JudgeBudget(ProfileReport& profile) {
   } else {
     profile.verdict = host > exposed ? host_bound : profile.pipeline.found ? pipeline_bubble : communication_bound;
   }
-  profile.headline = Percent(compute) + " of the step computes, " + Percent(exposed) + " is exposed " +
-                     (profile.pipeline.found ? "waiting for other stages, " : "communication, ") + Percent(host) +
-                     " has no kernel running";
+  profile.headline = "compute takes " + Percent(compute) + " of the step, exposed " +
+                     (profile.pipeline.found ? "waiting for other stages " : "communication ") + Percent(exposed) +
+                     "; no kernel runs in " + Percent(host);
   if (profile.verdict == communication_bound && profile.wait_share > 0.5)
     profile.headline += "; most of the communication time is waiting for late peers";
 }
@@ -195,7 +193,7 @@ void JudgeReplay(ProfileReport& profile) {
   char text[96];
   std::snprintf(text, sizeof text, "; stragglers make the step %.2f times as long as its own ideal",
                 profile.what_if.front().slowdown);
-  profile.headline = Percent(compute) + " of the workers' time computes, the rest waits or communicates" + text;
+  profile.headline = Percent(compute) + " of the workers' time is compute, the rest is waiting or communication" + text;
 }
 
 }  // namespace
@@ -205,7 +203,7 @@ void JudgeProfile(ProfileReport& profile) {
   const TimeBudget& mean = profile.mean;
   if (mean.total_ns() > 0 && mean.compute_only_ns + mean.hidden_ns + mean.exposed_ns + mean.copies_ns == 0) {
     // Gloo on CPUs, or a profiler that was told to record the host only: nobody is bound by a device that is not there.
-    profile.headline = "no GPU work was recorded, so where the time of a step goes cannot be told";
+    profile.headline = "no GPU work was recorded, so the split of the step time is unknown";
   } else if (mean.total_ns() > 0) {
     JudgeBudget(profile);
     AddCommunication(profile, advice);

@@ -92,8 +92,8 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
   for (const BenchmarkRun& run : runs) best = std::max(best, BestBusBandwidth(run));
   diagnosis.status = Status::healthy;
   diagnosis.confidence = blind == 0 ? Confidence::certain : Confidence::likely;
-  diagnosis.headline = (runs.size() == 1 ? "The benchmark (" + BenchmarkWords(runs[0]) + ") ended in order"
-                                         : std::to_string(runs.size()) + " benchmark runs ended in order") +
+  diagnosis.headline = (runs.size() == 1 ? "The benchmark (" + BenchmarkWords(runs[0]) + ") completed"
+                                         : std::to_string(runs.size()) + " benchmark runs completed") +
                        (blind == 0 ? " and all results are right" : ", not all results were checked") +
                        (best > 0 ? "; best bus bandwidth " + Figure(best) + " GB/s" : "");
   if (blind > 0)

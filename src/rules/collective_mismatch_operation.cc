@@ -12,7 +12,7 @@ const Rule kCollectiveMismatchOperationRule = {
     "collective-mismatch-operation",
     "Ranks issue different operations at the same place",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of at least two members",
-    "At one number of a group's order some rank issued another collective than its peers. NCCL compares nothing: it "
+    "At one number of a group's order some rank issued a different collective than its peers. NCCL compares nothing: it "
     "may hang at once, run on for many collectives and stall much later, or never stall. The first difference is the "
     "cause, the stall its consequence.",
     "A skipped or extra call also shows different operations, but the rank goes on one place ahead or behind; then "

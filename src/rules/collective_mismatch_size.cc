@@ -74,8 +74,8 @@ static void JudgeTruncatedMessages(const Case& facts, RuleAnswer& answer) {
         "a message was longer than the receiver expected: ranks passed different sizes to one collective, skipped or "
         "added one, or their NCCL settings differ";
     if (event.rank.known()) finding.affected_ranks.push_back(event.rank);
-    finding.evidence.push_back(CiteEvent(event, "the network saw a message of another size"));
-    answer.open.push_back({"Which rank passed another size?",
+    finding.evidence.push_back(CiteEvent(event, "the network saw a message of a different size"));
+    answer.open.push_back({"Which rank passed a different size?",
                            "flight records or NCCL logs (NCCL_DEBUG_SUBSYS=INIT,ENV,COLL) of all ranks"});
     answer.findings.push_back(std::move(finding));
     return;
@@ -94,11 +94,11 @@ const Rule kCollectiveMismatchSizeRule = {
     "collective-mismatch-size",
     "Ranks pass different sizes to one collective",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of at least two members",
-    "At one number of a group's order some rank passed another number of elements. NCCL does not check: the data is "
+    "At one number of a group's order some rank passed a different number of elements. NCCL does not check: the data is "
     "misplaced, later collectives shift, the job stalls much later or ends with wrong numbers.",
     "all_to_all with uneven splits and gathers of unequal shards are legal and not reported, unless a send meets a "
     "receive "
-    "of another size. A wrong data type of the "
+    "of a different size. A wrong data type of the "
     "same size is another cause.",
     {"Look at the cited call site: uneven last batch, padding, a parameter that exists on one rank only, another "
      "configuration file?",

@@ -50,7 +50,7 @@ const Rule kGpuStalledRule = {
     "comes, or it has a fault.",
     "A rank stuck on the host has not issued the collective. In a transport stall all GPUs have begun it. Without "
     "timing in the flight record a "
-    "running kernel reads as scheduled, and the two cannot be told apart.",
+    "running kernel reads as scheduled, and the two look the same.",
     {"On that host look at the GPU: nvidia-smi (utilisation, pstate), nvidia-smi -q -d ECC,PAGE_RETIREMENT, dmesg | "
      "grep -i xid.",
      "Find the kernel: cuda-gdb -p PID then 'info cuda kernels', or a profiler trace of the step before.",

@@ -41,11 +41,11 @@ namespace {
 
 std::string_view AspectWords(CallAspect aspect) {
   switch (aspect) {
-    case CallAspect::operation: return "another operation";
-    case CallAspect::size: return "another size";
-    case CallAspect::type: return "another data type";
-    case CallAspect::reduction: return "another reduction";
-    case CallAspect::root: return "another root";
+    case CallAspect::operation: return "a different operation";
+    case CallAspect::size: return "a different size";
+    case CallAspect::type: return "a different data type";
+    case CallAspect::reduction: return "a different reduction";
+    case CallAspect::root: return "a different root";
   }
   return "";
 }
@@ -100,12 +100,11 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
                             facts.incident.groups[static_cast<uint32_t>(difference.group)].Label();
   if (difference.odd.empty()) {
     finding.headline = "at " + place + " " + RankWords(usual.ranks) + " issued " + ShapeWords(*usual.call) + " and " +
-                       RankWords(odd.ranks) + " issued " + ShapeWords(*odd.call) +
-                       "; which side is wrong cannot be told";
+                       RankWords(odd.ranks) + " issued " + ShapeWords(*odd.call) + "; which side is wrong is unknown";
   } else {
-    finding.headline = RankWords(difference.odd) + " issued " + std::string(AspectWords(difference.aspect)) + " at " +
+    finding.headline = RankWords(difference.odd) + " used " + std::string(AspectWords(difference.aspect)) + " in " +
                        place + ": " + SideWords(*odd.call, difference.aspect) + " where " + RankWords(usual.ranks) +
-                       " issued " + SideWords(*usual.call, difference.aspect);
+                       " used " + SideWords(*usual.call, difference.aspect);
   }
   finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
   finding.evidence.push_back(

@@ -31,7 +31,7 @@ static RuleAnswer JudgeModelDiffers(const Case& facts) {
   for (const Rank rank : finding.ranks) std::erase(finding.affected_ranks, rank);
   const std::string odd = finding.ranks.empty() ? "" : " (" + RankWords(finding.ranks) + " differs from the rest)";
   if (lead.value < 0) {
-    finding.headline = "the model has another number of parameters on different ranks" +
+    finding.headline = "the model has a different number of parameters on some ranks" +
                        (lead.object.empty() ? std::string() : ": " + lead.object) +
                        (lead.group_rank.known() && lead.peer_group_rank.known()
                             ? " (ranks " + std::to_string(lead.group_rank.value) + " and " +

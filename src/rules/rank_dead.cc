@@ -230,8 +230,8 @@ static RuleAnswer JudgeDead(const Case& facts) {
     finding->headline += "; " + (waits.empty() ? "its peers wait for it" : waits);
   } else if (AllFinished(facts, finding->ranks)) {
     const bool one = finding->ranks.size() == 1;
-    finding->headline = who + " ended in order" + (one ? " and is gone" : " and are gone") + ", but " +
-                        WaitWords(facts) + ": " + (one ? "it" : "they") + " issued fewer operations than the others";
+    finding->headline = who + " exited cleanly, but " + WaitWords(facts) + ": " + (one ? "it" : "they") +
+                        " issued fewer operations than the others";
     finding->fix = {
         "Compare the numbers of steps: did the data of " + who + " end earlier (uneven shards, drop_last)?",
         "Look for calls that " + who + " left out: model.no_sync(), `continue`, a branch taken on one rank.",

@@ -17,7 +17,7 @@ void SpeakOfAMoment(const Case& facts, Finding& finding, const std::string& who,
                      " behind the others before " + where + "; a running job looks like this at any moment";
   finding.explanation =
       "The logs do not tell times, and nobody reports a timeout: whether the job stood still or was simply still "
-      "running when the records end cannot be told.";
+      "running when the records end is unknown.";
   finding.fix = {NamePlaces(facts.incident, finding.ranks,
                             "If the job hangs: look at " + who + " first (py-spy dump --pid PID, ps, dmesg)."),
                  "Take the stacks twice, some seconds apart, and run the diagnosis on both."};

@@ -69,7 +69,7 @@ await check("a thousand ranks and a hundred thousand steps stay readable", "prof
 });
 
 await check("a trace of one kernel is no error", "profile_tiny", {}, async (page) => {
-  assert.ok((await page.evaluate(text("#budget"))).includes("12.0 us"));
+  assert.ok((await page.evaluate(text("#budget"))).includes("12.0 µs"));
   assert.equal(await page.evaluate(howMany("#ranks, #steps, #waits, #communication")), 0, "what is not there is not drawn");
   assert.ok(!/NaN|Infinity|undefined/.test(await page.evaluate("document.body.innerText")));
 });

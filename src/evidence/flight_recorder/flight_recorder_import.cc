@@ -226,7 +226,7 @@ void NoteEnding(const FlightDump& dump, const FileView& file, Fragment& out) {
 void NoteOddities(const FlightDump& dump, const Speaker& speaker, Fragment& out) {
   if (!speaker.rank.known())
     out.Note(DiagnosticSeverity::warning, "rank-unknown",
-             "whose dump this is cannot be told: a dump does not name its rank, and this file's name has no number", {},
+             "it is unknown whose dump this is: a dump does not name its rank, and this file's name has no number", {},
              "Keep the name that PyTorch gave it, such as nccl_trace_rank_3.");
   if (dump.skipped_entries > 0)
     out.Note(DiagnosticSeverity::warning, "entries-skipped",
