@@ -5,7 +5,7 @@ function describeTime(ns) {
   const size = Math.abs(ns);
   if (!Number.isFinite(size)) return "?";
   if (size < 1e3) return ns.toFixed(0) + " ns";
-  if (size < 1e6) return (ns / 1e3).toFixed(size < 1e4 ? 2 : 1) + " us";
+  if (size < 1e6) return (ns / 1e3).toFixed(size < 1e4 ? 2 : 1) + " µs";
   if (size < 1e9) return (ns / 1e6).toFixed(size < 1e7 ? 2 : 1) + " ms";
   return size < 6e10 ? (ns / 1e9).toFixed(2) + " s" : (ns / 6e10).toFixed(1) + " min";
 }

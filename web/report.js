@@ -10,7 +10,7 @@ function rankTable(report) {
     {label: "Pid", value: (row) => row.pid, numeric: true},
     {label: "Last operation", value: (row) => row.last_operation},
     {label: "Doing", value: (row) => row.doing, cell: (row) => (row.doing ? h("code", row.doing) : "")},
-    {label: "Last sign", value: (row) => row.last_sign, numeric: true},
+    {label: "Last seen", value: (row) => row.last_sign, numeric: true},
     {label: "Evidence", value: (row) => row.evidence_kinds.join(", ")},
   ].filter((column) => column.label === "Rank" || report.ranks.some((row) => ![null, ""].includes(column.value(row))));
   const present = ROLES.filter((role) => report.ranks.some((row) => roleOf(row) === role));

@@ -105,6 +105,6 @@ function remarksSection(report) {
 }
 
 function openSection(report) {
-  return section("open", "What could not be told", null, h("ul.open", report.cannot_tell.map((open) =>
+  return section("open", "Unknown; capture this next time", null, h("ul.open", report.cannot_tell.map((open) =>
     h("li", h("p", open.question), open.missing ? h("p.faint", open.missing) : null))));
 }

@@ -91,6 +91,8 @@ Analyses Analyse(const Incident& incident) {
   FindLateRanks(incident, out);
   out.topology = ReadTopology(incident);
   out.topology_checks = CheckTopology(incident, out.topology);
+  if (!incident.benchmark_runs.empty())
+    out.bandwidth = MeasureBandwidth({{&incident, &out.topology, &out.topology_checks}});
   return out;
 }
 

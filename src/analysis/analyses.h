@@ -6,6 +6,7 @@
 #include "analysis/call_difference.h"
 #include "analysis/group_calls.h"
 #include "analysis/job_end.h"
+#include "analysis/bandwidth/bandwidth_view.h"
 #include "analysis/network/topology_checks.h"
 #include "analysis/p2p_match.h"
 #include "analysis/program_order.h"
@@ -40,6 +41,7 @@ struct Analyses {
   StragglerReport stragglers;  // from traces, Inspector files, boxes and timed flight records, else pipeline timelines
   TopologyView topology;
   TopologyChecks topology_checks;  // points into the view and the Incident
+  BandwidthView bandwidth;         // points into the Incident
   double replay_slowdown = 0;      // S of the first pipeline timeline that can be replayed; 0 where there is none
 
   const SourceAnalysis* Of(CallSource source) const;

@@ -89,6 +89,23 @@ std::optional<T> IntAfter(std::string_view text, std::string_view key, int base 
   return value;
 }
 
+// The words of a line, as many as there is room for; returns how many there are at all.
+template <size_t N>
+size_t SplitWords(std::string_view text, std::string_view (&words)[N]) {
+  size_t count = 0;
+  while (true) {
+    const std::string_view word = TakeWord(text);
+    if (word.empty()) return count;
+    if (count < N) words[count] = word;
+    ++count;
+  }
+}
+
+// The whole of `word` is one finite number.
+inline bool IsWholeNumber(std::string_view word, double* value) {
+  return TakeDouble(word, value) && word.empty() && *value - *value == 0;
+}
+
 inline bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 }  // namespace tacet

@@ -193,6 +193,12 @@ Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool
     fragment.path = path;
     return fragment;
   }
+  // What only the first reader may bring (set-ups, channels, hardware) is NCCL's log: readers go in the registry's order,
+  // whichever part of the file made them known.
+  const auto formats = AllFormats();
+  std::stable_sort(detection.readers.begin(), detection.readers.end(), [&](const Format* a, const Format* b) {
+    return std::find(formats.begin(), formats.end(), a) < std::find(formats.begin(), formats.end(), b);
+  });
   bool first = true;
   for (const Format* format : detection.readers) {
     Fragment part;

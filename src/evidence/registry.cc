@@ -3,14 +3,20 @@
 
 namespace tacet {
 
+extern const Format kBenchTableFormat;
 extern const Format kBlackBoxFormat;
 extern const Format kFlightRecorderFormat;
 extern const Format kInspectorFormat;
+extern const Format kIperf3Format;
 extern const Format kKernelLogFormat;
 extern const Format kNcclLogFormat;
 extern const Format kNcclTestsFormat;
 extern const Format kNsysFormat;
+extern const Format kNvbandwidthFormat;
 extern const Format kNvidiaSmiFormat;
+extern const Format kOsuFormat;
+extern const Format kP2pLatencyFormat;
+extern const Format kPerftestFormat;
 extern const Format kPipelineTraceFormat;
 extern const Format kRasFormat;
 extern const Format kRunRecordFormat;
@@ -21,9 +27,11 @@ extern const Format kTorchTraceFormat;
 
 std::span<const Format* const> AllFormats() {
   static constexpr const Format* kFormats[] = {
-      &kBlackBoxFormat,   &kFlightRecorderFormat, &kInspectorFormat, &kKernelLogFormat,   &kNcclLogFormat,
-      &kNcclTestsFormat,  &kNsysFormat,           &kRasFormat,       &kStacksFormat,      &kTorchLogFormat,
-      &kTorchTraceFormat, &kPipelineTraceFormat,  &kNvidiaSmiFormat, &kTopologyXmlFormat, &kRunRecordFormat,
+      &kBlackBoxFormat,    &kFlightRecorderFormat, &kInspectorFormat, &kKernelLogFormat,   &kNcclLogFormat,
+      &kNcclTestsFormat,   &kNsysFormat,           &kRasFormat,       &kStacksFormat,      &kTorchLogFormat,
+      &kTorchTraceFormat,  &kPipelineTraceFormat,  &kNvidiaSmiFormat, &kTopologyXmlFormat, &kRunRecordFormat,
+      &kNvbandwidthFormat, &kP2pLatencyFormat,     &kIperf3Format,    &kPerftestFormat,    &kOsuFormat,
+      &kBenchTableFormat,
   };
   return kFormats;
 }

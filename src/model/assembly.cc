@@ -133,6 +133,7 @@ class JobBuilder {
     for (BenchmarkRun& run : fragment.benchmark_runs) {
       for (SourceRef* place : {&run.source, &run.summary, &run.failed_at}) place->file = file;
       for (BenchmarkLine& line : run.lines) line.source.file = file;
+      for (BenchmarkMatrix& matrix : run.matrices) matrix.source.file = file;
     }
     for (InFlight& flight : fragment.in_flight) {
       flight.speaker = who(flight.speaker);

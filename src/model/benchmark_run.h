@@ -17,6 +17,8 @@ struct BenchmarkFigure {
   double algorithm_gbs = -1, bus_gbs = -1;
   double wrong = -1;                  // elements with a wrong value; -1 where nobody looked
   std::vector<double> iterations_us;  // each iteration by itself, where the benchmark tells
+  // As the benchmark tells them, of its iterations.
+  double min_us = -1, median_us = -1, p95_us = -1, p99_us = -1, max_us = -1;
 };
 
 struct BenchmarkLine {
@@ -35,6 +37,24 @@ struct BenchmarkDevice {
   int32_t device = -1;
 };
 
+// What passed in one interval of a test that runs for a time.
+struct BenchmarkRate {
+  double start_s = 0, end_s = 0;
+  double gbs = -1;
+  int64_t retransmits = -1;
+};
+
+// Every device against every other: nvbandwidth, p2pBandwidthLatencyTest, rounds of pairs.
+struct BenchmarkMatrix {
+  std::string title;                       // "memcpy CE GPU(row) -> GPU(column)"
+  std::string row_kind, column_kind;       // "GPU", "CPU"; host names have none
+  std::vector<std::string> rows, columns;  // "0", "1", or host names
+  std::vector<std::vector<double>> cells;  // GB/s or us; NaN where nothing was measured
+  bool is_latency = false;                 // us, and less is better
+  double told_sum = -1;                    // the benchmark's own sum; GB/s or us
+  SourceRef source;
+};
+
 // One table of a communication benchmark: one operation over a range of sizes.
 struct BenchmarkRun {
   std::string tool;                // "nccl-tests"
@@ -51,6 +71,18 @@ struct BenchmarkRun {
   bool host_times = false;       // times until the call came back, not until the data was there
   bool concluded = false;        // the closing lines were seen
   std::string failure;           // "unhandled system error": why it stopped; empty where it did not
+  bool checks_results = true;    // the tool can check what arrives; most only measure
+  // The way that the run was made to take: "Ring", "LL128". Empty where NCCL chose for itself, as far as it is told.
+  std::string algorithm, protocol;
+  bool way_assumed = false;    // told by the file's name alone
+  std::string from, to;        // hosts of a test between two
+  std::string network_device;  // "mlx5_0"
+  std::string link;            // "IB", "Ethernet", "TCP", "UDP"
+  std::vector<BenchmarkRate> rates;
+  double sent_gbs = -1, received_gbs = -1;  // of the whole time
+  int64_t retransmits = -1;
+  double lost_share = -1;  // of datagrams
+  std::vector<BenchmarkMatrix> matrices;
   SourceRef source, summary, failed_at;
 };
 

@@ -26,6 +26,7 @@ struct ClassKey {
   ReduceOp reduction;
   int32_t root;
   SizeRange range;
+  std::string variant;
   auto operator<=>(const ClassKey&) const = default;
 };
 
@@ -53,7 +54,8 @@ ClassTable CollectClasses(const BenchmarkTable& a, const BenchmarkTable& b) {
   for (const auto& [key, samples] : a) {
     const auto other = b.find(key);
     if (other == b.end()) continue;
-    SizePair& pair = out[{key.operation, key.type, key.reduction, key.root, RangeOf(key.bytes)}][key.bytes];
+    SizePair& pair =
+        out[{key.operation, key.type, key.reduction, key.root, RangeOf(key.bytes), key.variant}][key.bytes];
     pair.key = key;
     pair.a.push_back(samples.runs);
     pair.b.push_back(other->second.runs);
@@ -238,7 +240,9 @@ Result<ProfileComparison> CompareBenchmarks(const BenchmarkSide& a, const Benchm
   out.name_a = a.name;
   out.name_b = b.name;
   out.options = options;
-  const BenchmarkTable in_a = CollectLines(a.runs), in_b = CollectLines(b.runs);
+  const BenchmarkVariants of_a = FindVariants(a.runs), of_b = FindVariants(b.runs);
+  const BenchmarkVariants variants{of_a.ranks || of_b.ranks, of_a.ways || of_b.ways};
+  const BenchmarkTable in_a = CollectLines(a.runs, variants), in_b = CollectLines(b.runs, variants);
   const BenchmarkNaming naming = FindNaming(in_a, in_b);
   const Samples samples = FindSamples(in_a, in_b);
   if (samples == Samples::single) out.options.min_change = std::max(options.min_change, kLaunchShift);

@@ -57,6 +57,22 @@ TEST(BenchmarkComparison, FindsTheClassThatBecameSlower) {
   }
 }
 
+TEST(BenchmarkComparison, RunsOfDifferentRanksAreNeverPooled) {
+  std::mt19937 random(5);
+  BenchmarkSide before = Runs(random, 3, Same), after = Runs(random, 3, Same);
+  for (BenchmarkSide* side : {&before, &after}) {
+    BenchmarkSide larger = Runs(random, 3, side == &before ? Same : SlowAboveFourMiB);
+    for (BenchmarkRun& run : larger.runs) {
+      run.ranks = 16;
+      side->runs.push_back(std::move(run));
+    }
+  }
+  auto comparison = CompareBenchmarks(before, after, {});
+  ASSERT_TRUE(comparison.ok());
+  EXPECT_EQ(Find(*comparison, "16 ranks, above 4 MiB")->kind, ChangeKind::slower);
+  EXPECT_EQ(Find(*comparison, "8 ranks, above 4 MiB")->kind, ChangeKind::none);
+}
+
 // Of many comparisons of the same with itself hardly any may raise an alarm.
 TEST(BenchmarkComparison, CallsNoiseNoise) {
   std::mt19937 random(17);

@@ -2,6 +2,7 @@
 #include "report/benchmark_lines.h"
 
 #include <set>
+#include <utility>
 
 namespace tacet {
 namespace {
@@ -31,6 +32,7 @@ std::string Head(const BenchmarkKey& key) { return key.operation.empty() ? "unna
 
 std::string Tail(const BenchmarkKey& key, const BenchmarkNaming& naming) {
   std::string out;
+  if (!key.variant.empty()) out += ", " + key.variant + ",";
   if (naming.type) out += " " + std::string(Name(key.type));
   if (naming.reduction && key.reduction != ReduceOp::unknown) out += " " + std::string(Name(key.reduction));
   if (naming.root && key.root >= 0) out += " from " + std::to_string(key.root);
@@ -39,13 +41,24 @@ std::string Tail(const BenchmarkKey& key, const BenchmarkNaming& naming) {
 
 }  // namespace
 
-BenchmarkTable CollectLines(const std::vector<BenchmarkRun>& runs) {
+BenchmarkVariants FindVariants(const std::vector<BenchmarkRun>& runs) {
+  std::set<int32_t> ranks;
+  std::set<std::pair<std::string, std::string>> ways;
+  for (const BenchmarkRun& run : runs) ranks.insert(run.ranks), ways.insert({run.algorithm, run.protocol});
+  return {ranks.size() > 1, ways.size() > 1};
+}
+
+BenchmarkTable CollectLines(const std::vector<BenchmarkRun>& runs, const BenchmarkVariants& variants) {
   BenchmarkTable out;
   for (const BenchmarkRun& run : runs) {
+    std::string variant;
+    if (variants.ranks) variant = run.ranks > 0 ? std::to_string(run.ranks) + " ranks" : "ranks not told";
+    if (variants.ways && !(run.algorithm + run.protocol).empty())
+      variant += (variant.empty() ? "" : " ") + run.algorithm + (run.algorithm.empty() ? "" : " ") + run.protocol;
     for (const BenchmarkLine& line : run.lines) {
       // Sizes below one element a rank are printed as 0, several of them alike.
       if (line.bytes <= 0) continue;
-      BenchmarkKey key{run.operation, line.type, line.reduction, line.root, line.bytes, false};
+      BenchmarkKey key{run.operation, line.type, line.reduction, line.root, line.bytes, false, variant};
       Take(line.out_of_place, out[key]);
       key.in_place = true;
       Take(line.in_place, out[key]);

@@ -18,6 +18,7 @@ struct BenchmarkKey {
   int32_t root = -1;
   int64_t bytes = 0;
   bool in_place = false;
+  std::string variant;  // "8 ranks", "Ring LL128", where a side holds several: these are never pooled
   auto operator<=>(const BenchmarkKey&) const = default;
 };
 
@@ -28,7 +29,12 @@ struct BenchmarkSamples {
 };
 using BenchmarkTable = std::map<BenchmarkKey, BenchmarkSamples>;
 
-BenchmarkTable CollectLines(const std::vector<BenchmarkRun>& runs);
+// What runs of one side differ in, so that they may not be pooled.
+struct BenchmarkVariants {
+  bool ranks = false, ways = false;
+};
+BenchmarkVariants FindVariants(const std::vector<BenchmarkRun>& runs);
+BenchmarkTable CollectLines(const std::vector<BenchmarkRun>& runs, const BenchmarkVariants& variants = {});
 
 // Small messages are latency, large ones bandwidth; NCCL changes its protocol between them.
 enum class SizeRange { small, middle, large };

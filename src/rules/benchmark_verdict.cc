@@ -27,7 +27,7 @@ std::string Figure(double value) {
 double BestBusBandwidth(const BenchmarkRun& run) {
   double best = -1;
   for (const BenchmarkLine& line : run.lines) best = std::max({best, line.out_of_place.bus_gbs, line.in_place.bus_gbs});
-  return best;
+  return std::max(best, run.received_gbs);
 }
 
 }  // namespace
@@ -49,6 +49,7 @@ std::string BenchmarkWords(const BenchmarkRun& run) {
 }
 
 bool IsChecked(const BenchmarkRun& run) {
+  if (!run.checks_results) return true;
   return !run.lines.empty() && std::all_of(run.lines.begin(), run.lines.end(), [](const BenchmarkLine& line) {
     return line.out_of_place.wrong >= 0 || line.in_place.wrong >= 0;
   });
@@ -87,14 +88,29 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
                               "the rest of its output, with NCCL_DEBUG=INFO, and stacks of its processes if it hangs"});
     return true;
   }
+  if (!diagnosis.findings.empty() && diagnosis.findings.front().severity != Severity::note) {
+    // It ended, and what it measured is the answer.
+    const Finding& first = diagnosis.findings.front();
+    diagnosis.status = first.status;
+    diagnosis.cause = first.cause;
+    diagnosis.ranks = first.ranks;
+    diagnosis.subjects = first.subjects;
+    diagnosis.confidence = first.confidence;
+    diagnosis.headline = first.headline;
+    return true;
+  }
   const auto blind = std::count_if(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return !IsChecked(run); });
+  const bool checkable =
+      std::any_of(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return run.checks_results; });
   double best = -1;
   for (const BenchmarkRun& run : runs) best = std::max(best, BestBusBandwidth(run));
   diagnosis.status = Status::healthy;
   diagnosis.confidence = blind == 0 ? Confidence::certain : Confidence::likely;
   diagnosis.headline = (runs.size() == 1 ? "The benchmark (" + BenchmarkWords(runs[0]) + ") completed"
                                          : std::to_string(runs.size()) + " benchmark runs completed") +
-                       (blind == 0 ? " and all results are right" : ", not all results were checked") +
+                       (blind > 0   ? ", not all results were checked"
+                        : checkable ? " and all results are right"
+                                    : "") +
                        (best > 0 ? "; best bus bandwidth " + Figure(best) + " GB/s" : "");
   if (blind > 0)
     diagnosis.open.push_back(

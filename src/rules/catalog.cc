@@ -14,8 +14,8 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule, kForeignConnectionRule,
     kModelDiffersRule, kCommunicatorSharedByThreadsRule, kRingBrokenRule, kGraphSearchFailedRule, kNicCountUnequalRule,
     kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule, kNicUnbalancedRule, kRailsCrossedRule,
-    kPxnOffRule, kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule,
-    kLl128LostRule;
+    kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule, kNvlsNotConnectedRule,
+    kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -65,6 +65,9 @@ std::span<const Rule* const> AllRules() {
       &kRankOrderScatteredRule,
       &kRankUnlikeOthersRule,
       &kLl128LostRule,
+      &kSlowLinkRule,
+      &kBandwidthBelowModelRule,
+      &kAlgorithmMisfitRule,
       &kEnvironmentCripplesRule,
       &kSharedMemoryFullRule,
       &kDiskFullRule,

@@ -29,7 +29,9 @@ const Ids kPace = {"straggler-compute",  "straggler-host", "straggler-intermitte
                    // How ranks are connected.
                    "ring-broken", "graph-search-failed", "nic-count-unequal", "node-lowers-graph", "nic-path-through-cpu",
                    "ring-reenters-node", "nic-unbalanced", "rails-crossed", "pxn-off", "nvls-not-connected",
-                   "channels-limited", "rank-order-scattered", "rank-unlike-others", "ll128-lost"};
+                   "channels-limited", "rank-order-scattered", "rank-unlike-others", "ll128-lost",
+                   // What benchmarks measure.
+                   "slow-link", "bandwidth-below-model", "algorithm-misfit"};
 const Ids kSetUps = {"init-rank-missing", "init-no-interface", "init-unreachable", "init-mismatch"};
 
 const std::vector<Explanation>& Table() {
@@ -85,7 +87,9 @@ const std::vector<Explanation>& Table() {
       {"rank-frozen", Ids{"transport-stalled"} + kPace},
       {"transport-stalled", kPace},
       // Why it is slow.
-      {"environment-cripples", {"transport-fallback"}},
+      {"environment-cripples", {"transport-fallback", "bandwidth-below-model", "algorithm-misfit"}},
+      {"transport-fallback", {"bandwidth-below-model"}},
+      {"slow-link", {"bandwidth-below-model"}},
   };
   return kTable;
 }

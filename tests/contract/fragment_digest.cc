@@ -93,7 +93,12 @@ std::string Digest(const Fragment& fragment) {
               timeline.memory.size());
   for (const BenchmarkRun& run : fragment.benchmark_runs) {
     text.Line("benchmark", run.operation, run.ranks, run.devices.size(), run.failed_checks, run.concluded, run.failure,
-              run.source.line, run.source.offset);
+              run.source.line, run.source.offset, run.algorithm, run.protocol, run.link, run.network_device,
+              std::to_string(run.received_gbs));
+    for (const BenchmarkRate& rate : run.rates) text.Line("rate", std::to_string(rate.gbs), rate.retransmits);
+    for (const BenchmarkMatrix& matrix : run.matrices)
+      for (const std::vector<double>& row : matrix.cells)
+        for (const double cell : row) text.Line("cell", matrix.title, std::to_string(cell));
     for (const BenchmarkLine& line : run.lines)
       text.Line("size", line.bytes, Number(line.type), Number(line.reduction), line.root,
                 std::to_string(line.out_of_place.time_us), std::to_string(line.in_place.time_us), line.source.offset);
@@ -142,6 +147,8 @@ std::string FindBrokenReference(const Fragment& fragment, size_t file_bytes) {
       if (std::string broken = FindBrokenSource(source, file_bytes, "a benchmark"); !broken.empty()) return broken;
     for (const BenchmarkLine& line : run.lines)
       if (std::string broken = FindBrokenSource(line.source, file_bytes, "a size"); !broken.empty()) return broken;
+    for (const BenchmarkMatrix& matrix : run.matrices)
+      if (std::string broken = FindBrokenSource(matrix.source, file_bytes, "a matrix"); !broken.empty()) return broken;
   }
   for (const Diagnostic& diagnostic : fragment.diagnostics) {
     if (diagnostic.code.empty() || diagnostic.message.empty()) return "a diagnostic without code or message";

@@ -2,6 +2,7 @@
 #include "evidence/nccl_tests/nccl_tests_import.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -41,7 +42,8 @@ DataType TypeOf(std::string_view name) {
 BenchmarkFigure FigureOf(NcclTestsFigure&& from, const NcclTestsTable& table) {
   double wrong = from.wrong;
   if (table.differences) wrong = wrong >= 0 && table.out_of_bounds == 0 ? 0 : -1;
-  return {from.time_us, from.algorithm_gbs, from.bus_gbs, wrong, std::move(from.iterations_us)};
+  return {from.time_us, from.algorithm_gbs, from.bus_gbs, wrong,       std::move(from.iterations_us),
+          from.min_us,  from.median_us,     from.p95_us,  from.p99_us, from.max_us};
 }
 
 // With NCCL_TESTS_SPLIT the ranks form several groups, each of which runs the operation by itself.
@@ -73,6 +75,32 @@ void NameOperation(const NcclTestsTable& table, std::string_view path, Benchmark
   run.operation_assumed = !run.operation.empty();
 }
 
+// "all_reduce_ring_ll128.txt": people who sweep name their files so. An algorithm must be named, alone or with a
+// protocol.
+void NameWayByPath(std::string_view path, BenchmarkRun& run) {
+  if (!run.algorithm.empty() || !run.protocol.empty()) return;
+  if (const size_t slash = path.rfind('/'); slash != std::string_view::npos) path.remove_prefix(slash + 1);
+  std::string algorithm, protocol, word;
+  const auto take = [&] {
+    for (const std::string_view one : {"ring", "tree", "nvls", "nvlstree", "collnetdirect", "collnetchain", "pat"})
+      if (word == one) algorithm = word;
+    for (const std::string_view one : {"ll", "ll128", "simple"})
+      if (word == one) protocol = word;
+    word.clear();
+  };
+  for (const char c : path) {
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else
+      take();
+  }
+  take();
+  if (algorithm.empty()) return;
+  run.algorithm = algorithm;
+  run.protocol = protocol;
+  run.way_assumed = true;
+}
+
 BenchmarkRun RunOf(NcclTestsTable&& table, std::string_view path) {
   BenchmarkRun run;
   run.tool = "nccl-tests";
@@ -88,6 +116,9 @@ BenchmarkRun RunOf(NcclTestsTable&& table, std::string_view path) {
   run.average_bus_gbs = table.average_gbs;
   run.average_too_low = table.average_failed;
   run.failure = (table.failure.empty() && !table.concluded ? table.last_error : table.failure).substr(0, kMaxWords);
+  run.algorithm = table.algorithm.substr(0, kMaxWords);
+  run.protocol = table.protocol.substr(0, kMaxWords);
+  NameWayByPath(path, run);
   NameOperation(table, path, run);
   for (const NcclTestsDevice& device : table.devices)
     run.devices.push_back({Rank{ToInt32(device.rank)}, std::string(device.host.substr(0, kMaxWords)),

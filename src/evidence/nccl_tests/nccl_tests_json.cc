@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/json_reader.h"
 #include "base/text_scan.h"
@@ -72,10 +73,20 @@ bool ReadFigure(JsonReader& reader, NcclTestsFigure& figure, bool& host_times) {
 }
 
 // "in_place_per_iter":{"skipped_iterations":0,...,"times_us":[104.2,...],"per_process_max_times_us":[[...],...]}
-bool ReadIterations(JsonReader& reader, std::vector<double>& times) {
+bool ReadIterations(JsonReader& reader, NcclTestsFigure& figure) {
+  std::vector<double>& times = figure.iterations_us;
   const Token begin = reader.Next();
   if (begin != Token::object_begin) return !IsOver(begin);
   return ReadObject(reader, [&](std::string_view key) {
+    for (const auto& [name, value] : {std::pair{"min_us", &figure.min_us}, std::pair{"p50_us", &figure.median_us},
+                                      std::pair{"p95_us", &figure.p95_us}, std::pair{"p99_us", &figure.p99_us},
+                                      std::pair{"max_us", &figure.max_us}}) {
+      if (key != name) continue;
+      Token token;
+      if (!ReadScalar(reader, &token)) return false;
+      *value = NumberOf(reader, token);
+      return true;
+    }
     if (key != "times_us") return !reader.SkipValue().empty();
     if (reader.Next() != Token::array_begin) return false;
     return ReadArray(reader, [&](Token token) {
@@ -91,8 +102,8 @@ bool ReadRow(JsonReader& reader, NcclTestsRow& row, bool& host_times) {
   return ReadObject(reader, [&](std::string_view key) {
     if (key == "out_of_place") return ReadFigure(reader, row.out_of_place, host_times);
     if (key == "in_place") return ReadFigure(reader, row.in_place, host_times);
-    if (key == "out_of_place_per_iter") return ReadIterations(reader, row.out_of_place.iterations_us);
-    if (key == "in_place_per_iter") return ReadIterations(reader, row.in_place.iterations_us);
+    if (key == "out_of_place_per_iter") return ReadIterations(reader, row.out_of_place);
+    if (key == "in_place_per_iter") return ReadIterations(reader, row.in_place);
     Token token;
     if (!ReadScalar(reader, &token)) return false;
     if (token == Token::string && key == "type") row.type = reader.raw();
@@ -134,6 +145,7 @@ class DocumentReader {
  private:
   bool Member(std::string_view key) {
     if (key == "args" || key == "errors") return ReadWords(key == "args");
+    if (key == "env") return ReadEnvironment();
     if (key == "config")
       return reader_.Next() == Token::object_begin && ReadObject(reader_, [&](std::string_view name) {
                return name == "devices" ? ReadDevices() : !reader_.SkipValue().empty();
@@ -161,6 +173,21 @@ class DocumentReader {
         table_.failure_offset = reader_.offset();
       }
       return true;
+    });
+  }
+
+  // The whole environment of rank 0; only what forces a way is kept.
+  bool ReadEnvironment() {
+    if (reader_.Next() != Token::array_begin) return false;
+    return ReadArray(reader_, [&](Token token) {
+      if (token == Token::string) {
+        std::string_view word = reader_.raw();
+        if (TakeLiteral(word, "NCCL_ALGO="))
+          table_.algorithm = word;
+        else if (TakeLiteral(word, "NCCL_PROTO="))
+          table_.protocol = word;
+      }
+      return token == Token::string || token == Token::null;
     });
   }
 

@@ -74,9 +74,39 @@ std::string_view FailureIn(std::string_view line) {
   return {};
 }
 
+// What a script says before a run: the newest command line and what it sets. A script echoes it without a label.
+struct Announced {
+  std::string_view program;
+  std::string_view algorithm, protocol;                    // of the newest command line
+  std::string_view exported_algorithm, exported_protocol;  // "export NCCL_ALGO=Ring": for all that follow
+};
+
+// host:42:42 [0] NCCL INFO NCCL_ALGO set by environment to Ring
+// + export NCCL_PROTO=LL128
+// True where the line says how runs are to go; those of NCCL itself speak of the newest run.
+bool TakeWay(std::string_view line, NcclTestsOutput& out, Announced& announced) {
+  if (!Contains(line, "NCCL_ALGO") && !Contains(line, "NCCL_PROTO")) return false;
+  const std::string_view algorithm = SettingIn(line, "NCCL_ALGO"), protocol = SettingIn(line, "NCCL_PROTO");
+  if (algorithm.empty() && protocol.empty()) return false;
+  if (Contains(line, "] NCCL ")) {
+    if (out.tables.empty()) return false;
+    if (!algorithm.empty()) out.tables.back().algorithm = algorithm;
+    if (!protocol.empty()) out.tables.back().protocol = protocol;
+    return false;  // the line is NCCL's, not ours
+  }
+  if (Contains(line, "export ") && !Contains(line, "_perf")) {
+    if (!algorithm.empty()) announced.exported_algorithm = algorithm;
+    if (!protocol.empty()) announced.exported_protocol = protocol;
+    return true;
+  }
+  announced.algorithm = algorithm;
+  announced.protocol = protocol;
+  return Trim(line).starts_with('#');
+}
+
 class TextReader {
  public:
-  TextReader(NcclTestsOutput& out, std::string_view& echoed) : out_(out), echoed_(echoed) {}
+  TextReader(NcclTestsOutput& out, Announced& announced) : out_(out), announced_(announced) {}
 
   // True where the line is one of ours.
   bool Take(std::string_view line, uint32_t number, uint64_t offset) {
@@ -95,7 +125,12 @@ class TextReader {
     std::string_view text = Trim(line);
     if (TakeLiteral(text, "#")) return TakeComment(line, Trim(text));
     if (const std::string_view failure = FailureIn(line); !failure.empty()) return TakeFailure(failure), true;
-    if (const std::string_view program = ProgramOfCommand(line); !program.empty()) return echoed_ = program, true;
+    if (const std::string_view program = ProgramOfCommand(line); !program.empty()) {
+      announced_.program = program;
+      announced_.algorithm = SettingIn(line, "NCCL_ALGO");
+      announced_.protocol = SettingIn(line, "NCCL_PROTO");
+      return true;
+    }
     return text.starts_with(".. ") && Contains(text, ": Test failure ");
   }
 
@@ -111,7 +146,9 @@ class TextReader {
     NcclTestsTable& fresh = out_.tables.emplace_back();
     fresh.line = number_;
     fresh.offset = offset_;
-    fresh.program = echoed_;
+    fresh.program = announced_.program;
+    fresh.algorithm = announced_.algorithm.empty() ? announced_.exported_algorithm : announced_.algorithm;
+    fresh.protocol = announced_.protocol.empty() ? announced_.exported_protocol : announced_.protocol;
     begun_ = true;
     rows_.SetColumns({});
   }
@@ -123,7 +160,11 @@ class TextReader {
 
   bool TakeComment(std::string_view line, std::string_view text) {
     NcclTestsColumns columns;
-    if (ParseNcclTestsHeading(Trim(line), &columns)) return TakeHeading(columns), true;
+    if (ParseNcclTestsHeading(Trim(line), &columns)) {
+      columns.in_place = only_in_place_;
+      return TakeHeading(columns), true;
+    }
+    only_in_place_ = text == "in-place";
     if (text.starts_with("nccl-tests version ")) {
       BeginUnlessFresh();
       table().library = IntAfter(text, "nccl-library=").value_or(-1);
@@ -148,7 +189,8 @@ class TextReader {
     if (TakeLiteral(text, "error: ")) return table().last_error = Trim(text), true;
     for (const std::string_view known :
          {"Using devices", "Reducing maxBytes", "Blocking Enabled", "Parallel Init Enabled", "Per-Iteration Report",
-          "Writing JSON output", "skipping json output", "GPU memory usage", "(B)", "out-of-place", "NCCL_VERSION"})
+          "Writing JSON output", "skipping json output", "GPU memory usage", "(B)", "out-of-place", "in-place",
+          "NCCL_VERSION"})
       if (text.starts_with(known)) return true;
     return false;
   }
@@ -195,13 +237,35 @@ class TextReader {
   NcclTestsOutput& out_;
   size_t table_ = SIZE_MAX;
   NcclTestsRowReader rows_;
-  std::string_view& echoed_;  // the newest command line: a script echoes it without a label
-  bool begun_ = false;        // the newest table has not been summed up yet
+  Announced& announced_;
+  bool only_in_place_ = false;  // the line above the heading names that side alone
+  bool begun_ = false;          // the newest table has not been summed up yet
   uint32_t number_ = 0;
   uint64_t offset_ = 0;
 };
 
 }  // namespace
+
+std::string_view SettingIn(std::string_view line, std::string_view name) {
+  for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1)) {
+    if (at > 0 && !Contains(" \t,;'\"=", line.substr(at - 1, 1))) continue;
+    std::string_view rest = line.substr(at + name.size());
+    if (TakeLiteral(rest, " set by environment to ")) {
+      rest = Trim(rest);
+      while (rest.ends_with('.')) rest.remove_suffix(1);
+      return rest;
+    }
+    if (!TakeLiteral(rest, "=")) continue;
+    const bool quoted = rest.starts_with('"') || rest.starts_with('\'');
+    const char quote = quoted ? rest[0] : ' ';
+    if (quoted) rest.remove_prefix(1);
+    // In "--export=ALL,NCCL_ALGO=Ring,NCCL_PROTO=LL" the comma ends the value; elsewhere it may be a list.
+    const bool in_list = at > 0 && line[at - 1] == ',';
+    const size_t end = quoted ? rest.find(quote) : rest.find_first_of(in_list ? " \t,;'\"" : " \t;'\"");
+    return rest.substr(0, end);
+  }
+  return {};
+}
 
 bool IsNcclTestsLine(std::string_view line) {
   TakeLauncherPrefix(line);
@@ -219,14 +283,15 @@ NcclTestsOutput ParseNcclTestsText(std::string_view bytes) {
   NcclTestsOutput out;
   // Tests built without MPI run once for each task of a launcher, and their tables come interleaved.
   std::map<std::string_view, TextReader> readers;
-  std::string_view echoed;
+  Announced announced;
   LineReader lines(bytes);
   for (std::string_view line; lines.Next(&line);) {
     if (HasTerminalCodes(line)) line = out.owned.emplace_back(DropTerminalCodes(line));
     const LauncherPrefix prefix = TakeLauncherPrefix(line);
     const std::string_view text = Trim(line);
-    TextReader& reader = readers.try_emplace(Trim(prefix.label), out, echoed).first->second;
-    if (reader.Take(line, lines.number(), lines.offset()))
+    TextReader& reader = readers.try_emplace(Trim(prefix.label), out, announced).first->second;
+    const bool way = TakeWay(line, out, announced);
+    if (reader.Take(line, lines.number(), lines.offset()) || way)
       out.understood += lines.line_bytes();
     else if (text.empty() || text == "#" || Contains(text.substr(0, 200), "] NCCL "))
       out.ignored += lines.line_bytes();

@@ -15,6 +15,7 @@ struct NcclTestsFigure {
   double time_us = -1, algorithm_gbs = -1, bus_gbs = -1;
   double wrong = -1;                  // elements; before 2.13 the largest difference, see NcclTestsTable::differences
   std::vector<double> iterations_us;  // -J together with -I
+  double min_us = -1, median_us = -1, p95_us = -1, p99_us = -1, max_us = -1;
 };
 
 struct NcclTestsRow {
@@ -37,6 +38,7 @@ struct NcclTestsTable {
   int64_t library = -1;      // 22803
   std::vector<NcclTestsDevice> devices;
   std::vector<NcclTestsRow> rows;
+  std::string_view algorithm, protocol;  // NCCL_ALGO and NCCL_PROTO of the run, where something tells them
   bool differences = false;  // the column is headed "error": the largest difference, not a number of elements
   bool host_times = false;   // -C 1
   int64_t out_of_bounds = -1;
@@ -62,6 +64,10 @@ bool IsNcclTestsJson(std::string_view prefix);
 NcclTestsOutput ParseNcclTestsText(std::string_view bytes);
 // The file of `-J` (2.17 and later).
 NcclTestsOutput ParseNcclTestsJson(std::string_view bytes);
+
+// The value of NAME in "NAME=value", "-x NAME=value", "--export=ALL,NAME=value" or "NAME set by environment to value";
+// nothing where the line does not set it.
+std::string_view SettingIn(std::string_view line, std::string_view name);
 
 // Some line that only nccl-tests write.
 bool IsNcclTestsLine(std::string_view line);

@@ -215,5 +215,36 @@ TEST(NcclTests, IsRecognisedByItsOwnLinesOnly) {
     EXPECT_EQ(kNcclTestsFormat.recognise(text, "all_reduce_perf.txt"), Recognition::no) << text;
 }
 
+TEST(NcclTests, ARunIsToldHowItWasMadeToGo) {
+  EXPECT_EQ(SettingIn("+ NCCL_ALGO=Ring NCCL_PROTO=LL128 ./all_reduce_perf -b 8", "NCCL_PROTO"), "LL128");
+  EXPECT_EQ(SettingIn("mpirun -x NCCL_ALGO=Ring,Tree -np 8 all_reduce_perf", "NCCL_ALGO"), "Ring,Tree");
+  EXPECT_EQ(SettingIn("srun --export=ALL,NCCL_ALGO=Ring,NCCL_PROTO=LL all_reduce_perf", "NCCL_ALGO"), "Ring");
+  EXPECT_EQ(SettingIn("h:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Tree", "NCCL_ALGO"), "Tree");
+  EXPECT_EQ(SettingIn("MY_NCCL_ALGO=x NCCL_ALGOS=y", "NCCL_ALGO"), "");
+  EXPECT_EQ(SettingIn("export NCCL_ALGO='Ring'", "NCCL_ALGO"), "Ring");
+}
+
+TEST(NcclTests, SettingsOfAScriptHoldForTheRunsThatFollow) {
+  const std::string head = "#  size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+  const std::string row = " 1024 256 float sum -1 86.70 0.01 0.02 0 68.48 0.01 0.02 0\n# Avg bus bandwidth    : 1.0\n";
+  const NcclTestsOutput out = ParseNcclTestsText(
+      "+ export NCCL_ALGO=Ring\n+ ./all_reduce_perf -b 1K\n# nThread 1 nGpus 1 minBytes 1024\n" + head + row +
+      "+ NCCL_ALGO=Tree ./all_reduce_perf -b 1K\n# nThread 1 nGpus 1 minBytes 1024\n" + head + row);
+  ASSERT_EQ(out.tables.size(), 2u);
+  EXPECT_EQ(out.tables[0].algorithm, "Ring");
+  EXPECT_EQ(out.tables[1].algorithm, "Tree");
+}
+
+TEST(NcclTests, ATableMayHaveOneSideOnly) {
+  const NcclTestsOutput out = ParseNcclTestsText(
+      "#                                                        in-place\n"
+      "#       size         count      type   redop    root     time   algbw   busbw  #wrong\n"
+      "        1024           256     float     sum      -1    68.48    0.01    0.02       0\n");
+  ASSERT_EQ(out.tables.size(), 1u);
+  ASSERT_EQ(out.tables[0].rows.size(), 1u);
+  EXPECT_DOUBLE_EQ(out.tables[0].rows[0].in_place.time_us, 68.48);
+  EXPECT_LT(out.tables[0].rows[0].out_of_place.time_us, 0);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -65,12 +65,19 @@ bool ParseNcclTestsHeading(std::string_view line, NcclTestsColumns* out) {
     times += word == "time" || word == "cputime";
     columns.host_times |= word == "cputime";
     busbw += word == "busbw";
-    iterations += word.starts_with("i_");
+    if (word.starts_with("i_")) {
+      if (times == 1 && word == "i_min") columns.least = 4 + iterations;
+      if (times == 1 && word == "i_max") columns.greatest = 4 + iterations;
+      if (times == 1 && word == "i_p99") columns.p99 = 4 + iterations;
+      ++iterations;
+    }
     columns.differences |= word == "error";
     columns.timestamp |= word == "timestamp";
   }
-  if (!size || !count || times != 2 || busbw != 2 || iterations % 2 != 0 || iterations > 12) return false;
-  columns.per_side = 4 + iterations / 2;
+  if (!size || !count || times < 1 || times > 2 || busbw != times || iterations % times != 0 || iterations > 12)
+    return false;
+  columns.sides = times;
+  columns.per_side = 4 + iterations / times;
   *out = columns;
   return true;
 }
@@ -83,7 +90,7 @@ void NcclTestsRowReader::SetColumns(const NcclTestsColumns& columns) {
 NcclTestsRowReader::Answer NcclTestsRowReader::Take(std::string_view line, NcclTestsRow* row) {
   line = DropIntruder(line);
   if (!Begin(line) && (count_ == 0 || !Add(line))) return Answer::nothing;
-  const size_t wanted = head_ + 2 * columns_.per_side;
+  const size_t wanted = head_ + columns_.sides * columns_.per_side;
   if (count_ < wanted) return Answer::part;
   const bool whole = Finish(row);
   count_ = 0;
@@ -119,12 +126,12 @@ bool NcclTestsRowReader::IsRoot(std::string_view word, std::string_view behind) 
   if (!IsInteger(word)) return false;
   size_t figures = 1;
   while (!TakeWord(behind).empty()) ++figures;
-  const size_t both = 2 * columns_.per_side + (columns_.timestamp ? 2 : 0);
+  const size_t both = columns_.sides * columns_.per_side + (columns_.timestamp ? 2 : 0);
   return figures != both && figures != columns_.per_side;
 }
 
 bool NcclTestsRowReader::Add(std::string_view text) {
-  const size_t wanted = head_ + 2 * columns_.per_side;
+  const size_t wanted = head_ + columns_.sides * columns_.per_side;
   const size_t before = count_;
   while (count_ < wanted) {
     const std::string_view word = TakeWord(text);
@@ -147,9 +154,13 @@ bool NcclTestsRowReader::Finish(NcclTestsRow* row) {
     else
       TakeNumber(word, &row->root);
   }
-  for (const bool in_place : {false, true}) {
-    const size_t at = head_ + (in_place ? columns_.per_side : 0);
+  for (size_t side = 0; side < columns_.sides; ++side) {
+    const size_t at = head_ + side * columns_.per_side;
+    const bool in_place = columns_.sides == 1 ? columns_.in_place : side == 1;
     NcclTestsFigure& figure = in_place ? row->in_place : row->out_of_place;
+    if (columns_.least > 0) figure.min_us = FigureOf(words_[at + columns_.least]);
+    if (columns_.greatest > 0) figure.max_us = FigureOf(words_[at + columns_.greatest]);
+    if (columns_.p99 > 0) figure.p99_us = FigureOf(words_[at + columns_.p99]);
     figure.time_us = FigureOf(words_[at]);
     figure.algorithm_gbs = FigureOf(words_[at + 1]);
     figure.bus_gbs = FigureOf(words_[at + 2]);

@@ -10,8 +10,12 @@ namespace tacet {
 
 // The columns of a table, as its heading names them.
 struct NcclTestsColumns {
-  size_t per_side = 4;  // 8 with per-iteration times
+  size_t per_side = 4;    // 8 with per-iteration times
+  size_t sides = 2;       // rccl-tests may head only one
+  bool in_place = false;  // of one side: which it is
   bool timestamp = false;
+  // Which of a side's columns hold the least, the greatest and the 99th percentile; 0: none.
+  size_t least = 0, greatest = 0, p99 = 0;
   bool differences = false, host_times = false;
 };
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/bandwidth/bandwidth_faults.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "analysis/timing/statistics.h"
+
+namespace tacet {
+namespace {
+
+std::string Rate(double gbs) {
+  char text[32];
+  std::snprintf(text, sizeof text, gbs < 10 ? "%.2f GB/s" : "%.1f GB/s", gbs);
+  return text;
+}
+std::string Time(double us) {
+  char text[32];
+  std::snprintf(text, sizeof text,
+                us >= 1e4   ? "%.1f ms"
+                : us >= 100 ? "%.0f µs"
+                            : "%.1f µs",
+                us >= 1e4 ? us / 1e3 : us);
+  return text;
+}
+std::string Percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
+  return text;
+}
+
+// Sentences begin with the benchmark's own words.
+BandwidthFault SlowLink(const PairMatrixView& view) {
+  BandwidthFault fault;
+  fault.cause = "slow-link";
+  fault.source = view.matrix.source;
+  const std::vector<SlowPart> parts = SlowPartsOf(view);
+  const SlowPart& worst = *std::min_element(parts.begin(), parts.end(),
+                                            [](const SlowPart& a, const SlowPart& b) { return a.share < b.share; });
+  std::string names;
+  size_t shown = 0;
+  for (const SlowPart& part : parts) {
+    if (shown++ == 3) break;
+    names += (names.empty() ? "" : ", ") + part.name;
+  }
+  if (parts.size() > 3) names += " and " + std::to_string(parts.size() - 3) + " more";
+  fault.headline = names + (parts.size() == 1 ? " reaches " : " reach ") + (parts.size() == 1 ? "" : "as little as ") +
+                   Percent(worst.share) + " of what comparable pairs do (" + Rate(worst.value) + " for " +
+                   Rate(worst.expected) + ", " + view.operation + " of " + view.tool + ")";
+  fault.excerpt = view.matrix.title;
+  fault.says = "the matrix that shows it; comparable cells have " + Rate(worst.expected);
+  fault.severity = 1 - worst.share;
+  for (const SlowPart& part : parts) fault.hosts.insert(fault.hosts.end(), part.members.begin(), part.members.end());
+  return fault;
+}
+
+BandwidthFault BelowModel(const BandwidthView& view, const ModelCheck& check) {
+  const Sweep& sweep = view.sweeps[check.sweep];
+  BandwidthFault fault;
+  fault.cause = "bandwidth-below-model";
+  fault.op = sweep.kind;
+  fault.bytes = check.waterfall.bytes;
+  fault.incident = sweep.incident;
+  const SweepPoint* peak = sweep.Peak();
+  if (peak) fault.source = peak->source;
+  const ModelPoint* at = nullptr;
+  for (const ModelPoint& point : check.points)
+    if (point.bytes == check.waterfall.bytes) at = &point;
+  fault.headline = SweepWords(sweep) + " reaches " + Percent(check.share) +
+                   " of the bus bandwidth that NCCL's model gives this machine's own graph";
+  if (at)
+    fault.headline += " (" + Rate(at->measured_gbs) + " for " + Rate(at->predicted_gbs) + " at " +
+                      BenchmarkSizeWords(at->bytes) + ")";
+  fault.excerpt = peak ? BenchmarkSizeWords(peak->bytes) + ": " + Time(peak->time_us) + ", " + Rate(peak->bus_gbs) : "";
+  fault.says = "the highest bus bandwidth of the sweep";
+  fault.severity = 1 - check.share;
+  return fault;
+}
+
+BandwidthFault Misfit(const BandwidthView& view, const BetterWay& way) {
+  const Sweep& sweep = view.sweeps[way.sweep];
+  const BetterCell& best = *std::max_element(
+      way.cells.begin(), way.cells.end(), [](const BetterCell& a, const BetterCell& b) { return a.Gain() < b.Gain(); });
+  BandwidthFault fault;
+  fault.cause = "algorithm-misfit";
+  fault.op = sweep.kind;
+  fault.bytes = best.bytes;
+  fault.incident = sweep.incident;
+  for (const SweepPoint& point : sweep.points)
+    if (point.bytes == best.bytes && fault.excerpt.empty()) {
+      fault.source = point.source;
+      fault.excerpt = BenchmarkSizeWords(point.bytes) + ": " + Time(point.time_us);
+    }
+  double lost_us = 0;
+  uint64_t calls = 0;
+  for (const BetterCell& cell : way.cells)
+    lost_us += static_cast<double>(cell.calls) * (cell.chosen_us - cell.better_us), calls += cell.calls;
+  const std::string better =
+      best.algorithm + (best.algorithm.empty() || best.protocol.empty() ? "" : " ") + best.protocol;
+  fault.headline = SweepWords(sweep) + ": " + better + " takes " + Time(best.better_us) + " at " +
+                   BenchmarkSizeWords(best.bytes) + " where " +
+                   (best.chosen.empty() ? "NCCL's choice" : best.chosen + ", which NCCL chooses,") + " takes " +
+                   Time(best.chosen_us) + ": " + Percent(best.Gain()) + " of each call is lost, in " +
+                   std::to_string(way.cells.size()) + (way.cells.size() == 1 ? " size" : " sizes");
+  if (calls > 0) fault.headline += "; over the " + std::to_string(calls) + " calls on record that is " + Time(lost_us);
+  fault.says = "the run in which NCCL chose for itself";
+  fault.severity = best.Gain();
+  return fault;
+}
+
+}  // namespace
+
+std::string BenchmarkSizeWords(int64_t bytes) {
+  static constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB"};
+  size_t unit = 0;
+  while (unit + 1 < std::size(kUnits) && bytes >= 1024 && bytes % 1024 == 0) bytes /= 1024, ++unit;
+  return std::to_string(bytes) + kUnits[unit];
+}
+
+std::vector<SlowPart> SlowPartsOf(const PairMatrixView& view) {
+  std::vector<SlowPart> parts;
+  const double expected =
+      view.levels.empty() ? (view.matrix.is_latency ? view.typical : view.most) : view.levels.front();
+  const auto add = [&](std::string name, double share, std::vector<std::string> members) {
+    const double typical = view.matrix.is_latency ? expected / share : expected * share;
+    parts.push_back({std::move(name), share, typical, expected, std::move(members)});
+  };
+  for (size_t i = 0; i < view.slow_members.size(); ++i)
+    add(view.RowName(view.slow_members[i]), view.member_shares[i], {view.RowName(view.slow_members[i])});
+  for (size_t i = 0; i < view.slow_rows.size(); ++i)
+    add(view.RowName(view.slow_rows[i]) + " as the source", view.row_shares[i], {view.RowName(view.slow_rows[i])});
+  for (size_t i = 0; i < view.slow_columns.size(); ++i)
+    add(view.ColumnName(view.slow_columns[i]) + " as the target", view.column_shares[i],
+        {view.ColumnName(view.slow_columns[i])});
+  for (const PairCell& cell : view.slow_cells) {
+    const double share = view.matrix.is_latency ? cell.expected / cell.value : cell.value / cell.expected;
+    parts.push_back({view.RowName(cell.row) + " -> " + view.ColumnName(cell.column),
+                     share,
+                     cell.value,
+                     cell.expected,
+                     {view.RowName(cell.row), view.ColumnName(cell.column)}});
+  }
+  return parts;
+}
+
+std::vector<BandwidthFault> FindBandwidthFaults(const BandwidthView& view) {
+  std::vector<BandwidthFault> faults;
+  for (const PairMatrixView& matrix : view.matrices)
+    if (!matrix.matrix.is_latency && matrix.HasFault()) faults.push_back(SlowLink(matrix));
+  for (const ModelCheck& check : view.checks)
+    if (check.large_points >= 2 && check.share > 0 && check.share < kBelowModel)
+      faults.push_back(BelowModel(view, check));
+  for (const BetterWay& way : view.better)
+    if (!way.cells.empty()) faults.push_back(Misfit(view, way));
+  std::stable_sort(faults.begin(), faults.end(),
+                   [](const BandwidthFault& a, const BandwidthFault& b) { return a.severity > b.severity; });
+  return faults;
+}
+
+}  // namespace tacet

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/bandwidth/sweep.h"
+#include "analysis/bandwidth/waterfall.h"
+
+namespace tacet {
+
+// A size at which another algorithm or protocol was measured to be faster than what NCCL takes.
+struct BetterCell {
+  int64_t bytes = 0;
+  std::string chosen;  // "Ring Simple"; empty where nothing tells what NCCL took
+  double chosen_us = 0;
+  std::string algorithm, protocol;  // the faster one
+  double better_us = 0;
+  double noise = 0;    // standard deviation of the ratio of the two
+  uint64_t calls = 0;  // of this size, where the log counts them
+  double Gain() const { return 1 - better_us / chosen_us; }
+};
+
+// All such sizes of one operation among the same ranks.
+struct BetterWay {
+  size_t sweep = 0;  // the default
+  std::string operation;
+  int32_t ranks = -1, nodes = -1;
+  size_t ways = 0;  // that were measured beside the default
+  std::vector<BetterCell> cells;
+};
+
+// Compares sweeps that differ in nothing but NCCL_ALGO and NCCL_PROTO. `checks` tell what NCCL chooses, where they can.
+std::vector<BetterWay> FindBetterWays(const std::vector<Sweep>& sweeps, const std::vector<ModelCheck>& checks);
+
+// The file of NCCL's tuner plugin: one row for neighbouring cells of one way, and nothing else. Collective, bytes from
+// and to, algorithm, protocol, channels, nodes, ranks, aggregated operations, registered buffers; -1 is any.
+std::string TunerFile(const std::vector<BetterWay>& ways);
+
+}  // namespace tacet

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/bandwidth_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "render/prediction_render.h"
+#include "render/render_words.h"
+
+namespace tacet {
+
+std::string PercentWords(double share) {
+  char text[32];
+  const double percent = 100 * share;
+  std::snprintf(text, sizeof text, std::fabs(percent) < 9.95 ? "%.1f %%" : "%.0f %%", percent);
+  return text;
+}
+
+std::string FixedWords(double value, int decimals) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+std::string BandwidthAnswer::PathOf(size_t job, const SourceRef& source) const {
+  if (job >= jobs.size() || static_cast<uint32_t>(source.file) >= jobs[job]->files.size()) return "";
+  const std::string path(jobs[job]->PathOf(source.file));
+  return source.line > 0 ? path + ":" + std::to_string(source.line) : path;
+}
+
+std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_normal) {
+  *is_normal = false;
+  const Sweep& sweep = view.sweeps[sweep_index];
+  if (sweep.tool != "nccl-tests") return "";
+  if (NcclTunedIndex(sweep.kind) < 0 || sweep.ranks < 2)
+    return "Cannot tell: NCCL has no model for this operation" + std::string(sweep.ranks < 2 ? " of one rank" : "") +
+           ".";
+  const ModelCheck* check = view.CheckOf(sweep_index);
+  if (!check)
+    return "Cannot tell: " +
+           std::string(view.has_logs ? "no NCCL log here is of a communicator of " +
+                                           Count(static_cast<uint64_t>(sweep.ranks), "rank")
+                                     : "NCCL's log of this run is missing") +
+           ". Run it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and name both files.";
+  if (check->large_points == 0)
+    return "Cannot tell for bandwidth: no size of the sweep is large enough. At small sizes it takes " +
+           FixedWords(check->latency_ratio, 1) + " times as long as NCCL's model says.";
+  *is_normal = check->share >= 0.8;
+  std::string out = *is_normal ? "Yes: " : check->share >= kBelowModel ? "Hardly: " : "No: ";
+  out += "large sizes reach " + PercentWords(check->share) + " of what NCCL's model gives this machine's own graph (" +
+         Count(check->large_points, "size") + ")";
+  if (check->latency_ratio > 0)
+    out += "; small sizes take " + FixedWords(check->latency_ratio, 1) + " times as long as it says";
+  return out + ".";
+}
+
+void AddWaterfall(const ModelCheck& check, TextPage& page) {
+  const Waterfall& fall = check.waterfall;
+  if (fall.losses.empty()) return;
+  page.Paragraph("  ", "Where the bandwidth goes at " + MessageSizeWords(fall.bytes) + " (" +
+                           std::string(Name(fall.algorithm)) + " " + std::string(Name(fall.protocol)) + "): from " +
+                           CleanLine(fall.top) + ", " + SpeedWords(fall.line_gbs) + ", to " +
+                           SpeedWords(fall.measured_gbs) + " measured, GB/s of bus bandwidth:");
+  std::vector<TextRow> rows = {{{"step"}, {"lost"}, {"left"}, {"", Ink::plain, true}, {"taken by"}}};
+  double sum = 0;
+  for (const WaterfallLoss& loss : fall.losses) {
+    const double bar = fall.line_gbs > 0 ? std::clamp(loss.after_gbs / fall.line_gbs, 0.0, 1.0) : 0;
+    rows.push_back({{std::string(Name(loss.step))},
+                    {FixedWords(loss.Lost(), 2)},
+                    {FixedWords(loss.after_gbs, 2)},
+                    {std::string(static_cast<size_t>(std::lround(bar * 20)), '#')},
+                    {CleanLine(loss.who)}});
+    sum += loss.Lost();
+  }
+  rows.push_back({{"sum"}, {FixedWords(sum, 2)}, {""}, {""}, {""}});
+  page.Table(rows, 4, false);
+  if (!fall.missing.empty())
+    page.Paragraph("    ", "Missing for the steps above the graph: " + fall.missing + ".", Ink::dim);
+  for (const std::string& one : check.assumptions) page.Paragraph("    ", "assumed: " + CleanLine(one), Ink::dim);
+}
+
+void AddStream(const StreamView& stream, TextPage& page) {
+  const BenchmarkRun& run = *stream.run;
+  page.Heading(CleanLine(run.operation) +
+               (run.from.empty() ? "" : " from " + CleanLine(run.from) + " to " + CleanLine(run.to)));
+  std::string text = CleanLine(run.tool) + ", " + CleanLine(run.link) + ": ";
+  if (!run.failure.empty()) {
+    page.Paragraph("  ", text + "stopped with an error: " + CleanLine(run.failure) + ".", Ink::yellow);
+    return;
+  }
+  text += stream.mean_gbs >= 0 ? SpeedWords(stream.mean_gbs) + " received" : "no total";
+  if (run.sent_gbs >= 0) text += ", " + SpeedWords(run.sent_gbs) + " sent";
+  if (stream.median_gbs >= 0)
+    text += "; " + Count(run.rates.size(), "interval") + ": median " + SpeedWords(stream.median_gbs) + ", least " +
+            SpeedWords(stream.least_gbs) + ", most " + SpeedWords(stream.most_gbs) +
+            (stream.spread >= 0 ? ", spread " + PercentWords(stream.spread) : "");
+  if (stream.retransmits >= 0) text += "; " + Count(static_cast<uint64_t>(stream.retransmits), "retransmission");
+  if (run.lost_share >= 0) text += "; " + PercentWords(run.lost_share) + " of the datagrams lost";
+  page.Paragraph("  ", text + ".");
+  if (stream.shift)
+    page.Paragraph("  ",
+                   "Lasting: from interval " + std::to_string(stream.shift->first + 1) + " on " +
+                       SpeedWords(stream.shift->after) + " instead of " + SpeedWords(stream.shift->before) + ".",
+                   Ink::yellow);
+  if (!stream.dips.empty())
+    page.Paragraph("  ", "Passing: " + Count(stream.dips.size(), "interval") + " far below the others, the first at " +
+                             FixedWords(run.rates[stream.dips.front()].start_s, 0) + " s.");
+}
+
+namespace {
+
+void AddCells(const PairMatrixView& view, TextPage& page) {
+  const auto& matrix = view.matrix;
+  constexpr size_t kMostColumns = 16;
+  if (matrix.columns.size() > kMostColumns || matrix.rows.size() > 2 * kMostColumns) {
+    page.Paragraph("  ", std::to_string(matrix.rows.size()) + " x " + std::to_string(matrix.columns.size()) +
+                             " cells; --format json or --html shows all.");
+    return;
+  }
+  TextRow head = {{""}};
+  for (uint32_t i = 0; i < matrix.columns.size(); ++i) head.push_back({CleanLine(matrix.columns[i]), Ink::plain, true});
+  std::vector<TextRow> rows = {head};
+  const auto listed = [](const std::vector<uint32_t>& list, uint32_t one) {
+    return std::count(list.begin(), list.end(), one) > 0;
+  };
+  for (uint32_t r = 0; r < matrix.cells.size(); ++r) {
+    TextRow row = {{CleanLine(r < matrix.rows.size() ? matrix.rows[r] : "")}};
+    for (uint32_t c = 0; c < matrix.cells[r].size(); ++c) {
+      bool slow = listed(view.slow_rows, r) || listed(view.slow_columns, c) || listed(view.slow_members, r) ||
+                  listed(view.slow_members, c);
+      for (const PairCell& cell : view.slow_cells) slow = slow || (cell.row == r && cell.column == c);
+      const double value = matrix.cells[r][c];
+      row.push_back(
+          {std::isnan(value) ? "-" : FixedWords(value, value < 100 ? 2 : 1), slow ? Ink::yellow : Ink::plain});
+    }
+    rows.push_back(std::move(row));
+  }
+  page.Table(rows, 2, false);
+}
+
+}  // namespace
+
+void AddMatrix(const PairMatrixView& view, const BandwidthTextOptions&, TextPage& page) {
+  page.Heading(CleanLine(view.matrix.title) + (view.matrix.is_latency ? ", µs" : ", GB/s"));
+  std::string about = CleanLine(view.tool);
+  if (!view.operation.empty()) about += ", " + CleanLine(view.operation);
+  about += ": typical " + FixedWords(view.typical, 2) + ", least " + FixedWords(view.least, 2) + ", most " +
+           FixedWords(view.most, 2);
+  if (view.matrix.told_sum >= 0) about += "; sum " + FixedWords(view.sum, 2);
+  page.Paragraph("  ", about + ".");
+  AddCells(view, page);
+  if (view.levels.size() > 1) {
+    std::string levels;
+    for (const double level : view.levels) levels += (levels.empty() ? "" : ", ") + FixedWords(level, 1);
+    page.Paragraph("  ", "Paths differ by design: levels " + levels + ".");
+  }
+  for (const SlowPart& part : SlowPartsOf(view))
+    page.Paragraph("  slow: ",
+                   CleanLine(part.name) + ", " + PercentWords(part.share) + " of what comparable cells reach (" +
+                       FixedWords(part.value, 2) + " for " + FixedWords(part.expected, 2) + ").",
+                   Ink::yellow);
+}
+
+void AddBetterWays(const BandwidthView& view, TextPage& page) {
+  for (const BetterWay& way : view.better) {
+    page.Heading("Chosen against best: " + CleanLine(SweepWords(view.sweeps[way.sweep])));
+    if (way.cells.empty()) {
+      page.Paragraph(
+          "  ", "Of " + Count(way.ways, "forced way") + " none is faster than NCCL's choice by more than the noise.",
+          Ink::green);
+      continue;
+    }
+    std::vector<TextRow> rows = {
+        {{"size"}, {"NCCL takes"}, {"its time"}, {"faster"}, {"its time"}, {"gain"}, {"noise"}, {"calls"}}};
+    for (const BetterCell& cell : way.cells)
+      rows.push_back({{MessageSizeWords(cell.bytes)},
+                      {cell.chosen.empty() ? "not told" : cell.chosen},
+                      {TimeWords(cell.chosen_us)},
+                      {CleanLine(cell.algorithm + " " + cell.protocol)},
+                      {TimeWords(cell.better_us)},
+                      {PercentWords(cell.Gain()), Ink::yellow},
+                      {PercentWords(cell.noise)},
+                      {cell.calls > 0 ? std::to_string(cell.calls) : ""}});
+    page.Table(rows, 2, false);
+    page.Paragraph(
+        "  ",
+        "--tuner FILE writes the tuner plugin's rows for these sizes; unset NCCL_TUNER_PLUGIN to take them back.");
+  }
+}
+
+}  // namespace tacet

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+#include "render/bandwidth_parts.h"
+#include "render/bandwidth_render.h"
+#include "render/prediction_render.h"
+#include "render/render_words.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostSizes = 14;  // of a sweep, unless all are asked for
+
+bool HasSides(const Sweep& sweep, bool in_place) {
+  return std::any_of(sweep.points.begin(), sweep.points.end(),
+                     [&](const SweepPoint& p) { return p.in_place == in_place; });
+}
+
+// Of a long sweep every second, third, ... size, and always the last.
+std::vector<int64_t> ShownSizes(const Sweep& sweep, bool all) {
+  std::vector<int64_t> sizes;
+  for (const SweepPoint& point : sweep.points)
+    if (sizes.empty() || sizes.back() != point.bytes) sizes.push_back(point.bytes);
+  if (all || sizes.size() <= kMostSizes) return sizes;
+  std::vector<int64_t> shown;
+  const size_t step = (sizes.size() + kMostSizes - 1) / kMostSizes;
+  for (size_t i = (sizes.size() - 1) % step; i < sizes.size(); i += step) shown.push_back(sizes[i]);
+  return shown;
+}
+
+const SweepPoint* PointOf(const Sweep& sweep, int64_t bytes, bool in_place) {
+  for (const SweepPoint& point : sweep.points)
+    if (point.bytes == bytes && point.in_place == in_place) return &point;
+  return nullptr;
+}
+
+void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOptions& options, TextPage& page) {
+  const Sweep& sweep = view.sweeps[index];
+  const ModelCheck* check = view.CheckOf(index);
+  const bool both = HasSides(sweep, true) && HasSides(sweep, false);
+  const bool iterations =
+      std::any_of(sweep.points.begin(), sweep.points.end(), [](const SweepPoint& p) { return p.p99_us >= 0; });
+  TextRow head = {{"size"}, {"time"}, {"algorithm"}, {"bus"}, {"spread"}};
+  if (both) head.push_back({"in place"});
+  if (iterations) head.insert(head.end(), {{"median"}, {"99 %"}, {"longest"}});
+  if (check) head.insert(head.end(), {{"model"}, {"of it"}, {"NCCL takes"}});
+  std::vector<TextRow> rows = {head};
+  const auto rate = [](double gbs) { return gbs >= 0 ? SpeedWords(gbs) : std::string(); };
+  for (const int64_t bytes : ShownSizes(sweep, options.verbose)) {
+    const SweepPoint* out = PointOf(sweep, bytes, false);
+    const SweepPoint* in = PointOf(sweep, bytes, true);
+    const SweepPoint* one = out ? out : in;
+    if (!one) continue;
+    TextRow row = {{MessageSizeWords(bytes)},
+                   {one->time_us >= 0 && !one->time_derived ? TimeWords(one->time_us) : ""},
+                   {rate(one->algorithm_gbs)},
+                   {rate(one->bus_gbs)},
+                   {one->spread >= 0 ? PercentWords(one->spread) : ""}};
+    if (both) row.push_back({in ? rate(in->bus_gbs >= 0 ? in->bus_gbs : in->algorithm_gbs) : ""});
+    if (iterations)
+      row.insert(row.end(), {{one->median_us >= 0 ? TimeWords(one->median_us) : ""},
+                             {one->p99_us >= 0 ? TimeWords(one->p99_us) : ""},
+                             {one->max_us >= 0 ? TimeWords(one->max_us) : ""}});
+    if (check) {
+      const auto at = std::find_if(check->points.begin(), check->points.end(),
+                                   [&](const ModelPoint& p) { return p.bytes == bytes; });
+      const bool known = at != check->points.end();
+      row.insert(row.end(), {{known ? SpeedWords(at->predicted_gbs) : ""},
+                             {known ? PercentWords(at->Share()) : ""},
+                             {known ? std::string(Name(at->algorithm)) + " " + std::string(Name(at->protocol)) : ""}});
+    }
+    rows.push_back(std::move(row));
+  }
+  page.Table(rows, 2, false);
+}
+
+void AddFit(const Sweep& sweep, TextPage& page) {
+  if (sweep.fit.segments.empty()) return;
+  std::vector<TextRow> rows = {{{"sizes"}, {"latency"}, {"bandwidth"}, {"R2"}, {"mean error"}, {"worst error"}}};
+  for (const FitSegment& one : sweep.fit.segments) {
+    const double bandwidth = one.BandwidthGbs();
+    const double error = one.beta_us_per_byte > 0 ? bandwidth * one.beta_error_us_per_byte / one.beta_us_per_byte : 0;
+    rows.push_back(
+        {{MessageSizeWords(static_cast<int64_t>(one.first_bytes)) + " to " +
+          MessageSizeWords(static_cast<int64_t>(one.last_bytes))},
+         {one.TellsAlpha() ? TimeWords(one.alpha_us) + " ± " + TimeWords(one.alpha_error_us) : "not told"},
+         {one.TellsBandwidth() ? SpeedWords(bandwidth) + " ± " + SpeedWords(error) : "not told"},
+         {FixedWords(one.r_squared, 3)},
+         {PercentWords(one.mean_error)},
+         {PercentWords(one.worst_error) + " at " + MessageSizeWords(static_cast<int64_t>(one.worst_bytes))}});
+  }
+  page.Paragraph("  ", "Fit: time = latency + size / algorithm bandwidth, 95 % intervals" +
+                           std::string(sweep.fit_joins_layouts ? ", both layouts together" : "") + "; R2 " +
+                           FixedWords(sweep.fit.r_squared, 4) + ", mean error " + PercentWords(sweep.fit.mean_error) +
+                           ", worst " + PercentWords(sweep.fit.worst_error) + ".");
+  page.Table(rows, 4, false);
+}
+
+void AddOutliers(const Sweep& sweep, TextPage& page) {
+  size_t shown = 0;
+  for (const SweepOutlier& one : sweep.outliers) {
+    if (shown++ == 6) {
+      page.Paragraph("  ", std::to_string(sweep.outliers.size() - 6) + " more sizes are out of line.");
+      break;
+    }
+    std::string text = MessageSizeWords(one.bytes) + " took up to " + FixedWords(one.factor, 1) +
+                       " times as long as the rest leads one to expect: ";
+    if (one.kind == OutlierKind::lasting && one.iteration >= 0)
+      text += "lasting, from iteration " + std::to_string(one.iteration + 1) + " of " + std::to_string(one.of) + " on.";
+    else if (one.kind == OutlierKind::lasting)
+      text += "lasting, in all " + std::to_string(one.of) + " measurements.";
+    else if (one.kind == OutlierKind::passing)
+      text += "passing, in " + std::to_string(one.slow) + " of " + std::to_string(one.of) + " measurements.";
+    else
+      text += "measured once, so nothing tells whether it lasts.";
+    page.Paragraph("  ", text, one.kind == OutlierKind::lasting ? Ink::yellow : Ink::plain);
+  }
+  if (sweep.in_place_ratio > 0 && std::fabs(sweep.in_place_ratio - 1) > 0.03 && !sweep.fit_joins_layouts)
+    page.Paragraph("  ", std::string("Out of place takes ") + PercentWords(std::fabs(sweep.in_place_ratio - 1)) +
+                             (sweep.in_place_ratio > 1 ? " longer" : " less") +
+                             " than in place, in the middle of all sizes.");
+}
+
+void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOptions& options, TextPage& page) {
+  const Sweep& sweep = answer.view.sweeps[index];
+  page.Heading(CleanLine(SweepWords(sweep)) + (sweep.way_assumed ? " (by the file's name)" : ""));
+  const SweepPoint* peak = sweep.Peak();
+  std::string about = CleanLine(sweep.tool) + (sweep.library.empty() ? "" : ", NCCL " + CleanLine(sweep.library)) +
+                      ", " + Count(sweep.runs.size(), "run");
+  if (peak)
+    about += "; highest " + std::string(peak->bus_gbs >= 0 ? "bus" : "algorithm") + " bandwidth " +
+             SpeedWords(peak->bus_gbs >= 0 ? peak->bus_gbs : peak->algorithm_gbs) + " at " +
+             MessageSizeWords(peak->bytes);
+  page.Paragraph("  ", about + ".");
+  AddFigures(answer.view, index, options, page);
+  AddFit(sweep, page);
+  for (const std::string& line : PlotSweep(sweep, answer.view.CheckOf(index), std::min<size_t>(options.width, 90), 12))
+    page.Line(line);
+  AddOutliers(sweep, page);
+  bool normal = false;
+  const std::string words = NormalWords(answer.view, index, &normal);
+  if (!words.empty()) page.Paragraph("  Is this normal? ", words, normal ? Ink::green : Ink::plain);
+  if (const ModelCheck* check = answer.view.CheckOf(index)) AddWaterfall(*check, page);
+}
+
+}  // namespace
+
+std::string RenderBandwidthText(const BandwidthAnswer& answer, const BandwidthTextOptions& options) {
+  TextPage page(options.width, options.colour);
+  for (const BandwidthFault& fault : answer.faults) {
+    page.Paragraph(page.Paint(std::string(fault.cause) + ": ", Ink::yellow), CleanLine(fault.headline) + ".",
+                   Ink::strong);
+    if (const std::string place = answer.PathOf(fault.incident, fault.source); !place.empty())
+      page.Paragraph("  ", CleanLine(place) + ": " + CleanLine(fault.says), Ink::dim);
+  }
+  if (answer.faults.empty())
+    page.Paragraph("",
+                   answer.view.empty() ? "No benchmark was found."
+                                       : "Nothing is slower than it should be, as far as this can be told.",
+                   Ink::strong);
+  for (size_t i = 0; i < answer.view.sweeps.size(); ++i) AddSweep(answer, i, options, page);
+  for (const StreamView& stream : answer.view.streams) AddStream(stream, page);
+  for (const PairMatrixView& matrix : answer.view.matrices) AddMatrix(matrix, options, page);
+  AddBetterWays(answer.view, page);
+  if (!answer.remarks.empty()) {
+    page.Heading("Remarks");
+    for (const ReportDiagnostic& remark : answer.remarks)
+      page.Paragraph("  ",
+                     (remark.file.empty() ? "" : CleanLine(remark.file) + ": ") + CleanLine(remark.message) +
+                         (remark.hint.empty() ? "" : " (" + CleanLine(remark.hint) + ")"),
+                     Ink::dim);
+  }
+  return page.Take();
+}
+
+}  // namespace tacet

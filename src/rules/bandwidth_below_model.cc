@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/bandwidth_finding.h"
+
+namespace tacet {
+namespace {
+
+RuleAnswer JudgeBelowModel(const Case& facts) {
+  RuleAnswer answer = AnswerFromBenchmarks(facts, "bandwidth-below-model");
+  const BandwidthView& view = facts.analyses.bandwidth;
+  bool collective = false;
+  for (const Sweep& sweep : view.sweeps)
+    collective = collective || (sweep.tool == "nccl-tests" && sweep.ranks > 1 && NcclTunedIndex(sweep.kind) >= 0);
+  if (collective && view.checks.empty())
+    answer.open.push_back({"Is this bandwidth what the machine should reach?",
+                           "NCCL's log of the benchmark: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING"});
+  return answer;
+}
+
+}  // namespace
+
+extern const Rule kBandwidthBelowModelRule;
+const Rule kBandwidthBelowModelRule = {
+    "bandwidth-below-model",
+    "Less bandwidth than NCCL's model gives this machine",
+    "output of nccl-tests with large sizes, and NCCL's log of the same number of ranks (INIT, GRAPH)",
+    "NCCL's own cost model, fed with the graph that NCCL found on this machine, promises more bus bandwidth at large "
+    "sizes "
+    "than was measured: less than 70 % of it arrived. What the graph itself lacks (NICs, channels, paths) is already "
+    "in the "
+    "model; what is missing comes on top: a slow link, congestion, host staging, throttled clocks, neighbours.",
+    "Small sizes are latency and are not judged. A sweep of host times (-C 1) is not judged. Where the graph is poor "
+    "the "
+    "model is low too: see the rules on topology.",
+    {"`tacet bandwidth` on the same files shows the steps from line rate to what was measured.",
+     "Measure pairs (`tacet bandwidth --run nccl-tests --pairs`): one slow host slows every ring.",
+     "Look at GPU clocks and throttle reasons (`nvidia-smi -q -d PERFORMANCE`), PFC and ECN counters, other jobs on "
+     "the "
+     "network."},
+    {"Keep a sweep of the healthy machine beside its NCCL log, and compare with `tacet compare`."},
+    JudgeBelowModel};
+
+}  // namespace tacet
