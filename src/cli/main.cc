@@ -17,14 +17,14 @@ namespace tacet {
 
 extern const Command kDiagnoseCommand, kProfileCommand, kTopologyCommand, kCompareCommand, kPredictCommand,
     kExplainCommand, kFormatsCommand, kAgentCommand, kServeCommand, kRunCommand, kCaptureCommand, kCollectCommand,
-    kPostmortemCommand, kPluginPathCommand, kCompletionCommand, kHelpCommand;
+    kPostmortemCommand, kLabCommand, kPluginPathCommand, kCompletionCommand, kHelpCommand;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kCommands[] = {
-      &kDiagnoseCommand,   &kProfileCommand,    &kTopologyCommand,   &kCompareCommand,
-      &kPredictCommand,    &kExplainCommand,    &kFormatsCommand,    &kAgentCommand,
-      &kServeCommand,      &kRunCommand,        &kCaptureCommand,    &kCollectCommand,
-      &kPostmortemCommand, &kPluginPathCommand, &kCompletionCommand, &kHelpCommand};
+      &kDiagnoseCommand,   &kProfileCommand, &kTopologyCommand,   &kCompareCommand, &kPredictCommand,
+      &kExplainCommand,    &kFormatsCommand, &kAgentCommand,      &kServeCommand,   &kRunCommand,
+      &kCaptureCommand,    &kCollectCommand, &kPostmortemCommand, &kLabCommand,     &kPluginPathCommand,
+      &kCompletionCommand, &kHelpCommand};
   return kCommands;
 }
 

@@ -11,11 +11,11 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
     kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
-    kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule, kForeignConnectionRule,
-    kModelDiffersRule, kCommunicatorSharedByThreadsRule, kRingBrokenRule, kGraphSearchFailedRule, kNicCountUnequalRule,
-    kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule, kNicUnbalancedRule, kRailsCrossedRule,
-    kPxnOffRule, kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule,
-    kLl128LostRule;
+    kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule, kEnvironmentMistakeRule,
+    kForeignConnectionRule, kModelDiffersRule, kCommunicatorSharedByThreadsRule, kRingBrokenRule,
+    kGraphSearchFailedRule, kNicCountUnequalRule, kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule,
+    kNicUnbalancedRule, kRailsCrossedRule, kPxnOffRule, kNvlsNotConnectedRule, kChannelsLimitedRule,
+    kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -75,6 +75,7 @@ std::span<const Rule* const> AllRules() {
       &kFabricManagerDownRule,
       &kWrongInterfaceRule,
       &kEnvironmentDiffersRule,
+      &kEnvironmentMistakeRule,
       &kForeignConnectionRule,
       &kModelDiffersRule,
       &kCommunicatorSharedByThreadsRule,
