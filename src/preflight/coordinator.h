@@ -56,6 +56,7 @@ class Coordinator {
   void MeasureAlone();
   void MeasureDirection(const std::vector<std::pair<size_t, size_t>>& pairs, bool alone);
   void MeasureRings();
+  void MeasureGpus();
 
   CoordinatorOptions options_;
   Socket listener_;

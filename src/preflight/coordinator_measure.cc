@@ -59,6 +59,8 @@ void Coordinator::Measure() {
   MeasureAlone();
   tell("exchanges");
   MeasureRings();
+  tell("GPUs");
+  MeasureGpus();
 }
 
 void Coordinator::ReadClocks() {
@@ -100,6 +102,7 @@ void Coordinator::TryConnections() {
     commands.emplace_back(from, json.EndArray().EndObject().Take());
   }
   const auto answers = Ask(commands, kAnswerMs);
+  evidence_.tried_connections = true;
   for (size_t from = 0; from < count; ++from) {
     const JsonValue* links = answers[from] ? answers[from]->Find("links") : nullptr;
     for (size_t i = 0; i < peers[from].size(); ++i) {
@@ -231,6 +234,53 @@ void Coordinator::MeasureRings() {
     }
     evidence_.rings.push_back(ring);
     if (!ring.error.empty()) return;
+  }
+}
+
+// NCCL itself, first inside each host, then over all of them, where there are GPUs and something to drive them.
+void Coordinator::MeasureGpus() {
+  const auto read = [](const std::optional<JsonValue>& answer) {
+    GpuMeasurement gpus;
+    const JsonValue* error = answer ? answer->Find("error") : nullptr;
+    gpus.error = error != nullptr ? error->text : "no answer came";
+    if (answer) gpus.small_us = DoubleIn(*answer, "small_us");
+    if (answer) gpus.bus_bytes_per_s = DoubleIn(*answer, "bus_bytes_per_s");
+    return gpus;
+  };
+  std::vector<std::pair<size_t, std::string>> local, across;
+  std::vector<size_t> asked;
+  int64_t world = 0;
+  bool all_have_torch = true;
+  for (const PreflightHost& host : evidence_.hosts) world += host.facts.Number("gpu_count", 0);
+  int64_t first_rank = 0;
+  const auto ports = Ask({{0, "{\"do\":\"port\"}"}}, 2000);
+  const JsonValue* port = ports[0] ? ports[0]->Find("port") : nullptr;
+  const auto where = [&](const std::string& address, int64_t gpus, int64_t first, int64_t ranks) {
+    JsonWriter json;
+    json.BeginObject().Key("do").String("gpus").Key("address").String(address).Key("port").Int(
+        port != nullptr ? port->Int() : 0);
+    return json.Key("gpus").Int(gpus).Key("first_rank").Int(first).Key("world").Int(ranks).EndObject().Take();
+  };
+  for (size_t host = 0; host < evidence_.hosts.size(); ++host) {
+    const HostFacts& facts = evidence_.hosts[host].facts;
+    const int64_t gpus = facts.Number("gpu_count", 0);
+    const bool torch = !facts.Value("torch").empty() && facts.Value("cuda") != "none";
+    all_have_torch &= torch && gpus > 0;
+    if (gpus > 1 && (torch || !facts.Value("nccl_tests").empty())) {
+      asked.push_back(host);
+      local.emplace_back(host, where("127.0.0.1", gpus, 0, gpus));
+    }
+    across.emplace_back(host, where(evidence_.hosts[0].address, gpus, first_rank, world));
+    first_rank += gpus;
+  }
+  const auto answers = Ask(local, 30'000);
+  for (size_t i = 0; i < answers.size(); ++i) evidence_.hosts[asked[i]].gpus = read(answers[i]);
+  const bool failed = std::any_of(evidence_.hosts.begin(), evidence_.hosts.end(),
+                                  [](const PreflightHost& host) { return host.gpus && !host.gpus->error.empty(); });
+  if (evidence_.hosts.size() < 2 || !all_have_torch || failed || !evidence_.failed.empty()) return;
+  for (const auto& answer : Ask(across, 30'000)) {
+    const GpuMeasurement one = read(answer);
+    if (!evidence_.all_gpus || !one.error.empty()) evidence_.all_gpus = one;
   }
 }
 

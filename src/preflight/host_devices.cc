@@ -151,6 +151,7 @@ void AddDeviceFacts(const FactsOptions& options, HostFacts& facts) {
   python.join();
   facts.values.merge(of_python.values);
   AddLibrary(facts);
+  facts.values["nccl_tests"] = FindProgram("all_reduce_perf");
 }
 
 std::vector<NetInterface> ReadInterfaces() {

@@ -105,6 +105,7 @@ HostFacts CollectHostFacts(const FactsOptions& options) {
   facts.values["open_files"] = LimitWords(RLIMIT_NOFILE);
   facts.values["stack"] = LimitWords(RLIMIT_STACK);
   facts.values["port_range"] = FirstLine("/proc/sys/net/ipv4/ip_local_port_range");
+  std::replace(facts.values["port_range"].begin(), facts.values["port_range"].end(), '\t', ' ');
   AddSharedMemory(options.shm, facts);
   AddCpu(facts);
   AddName(facts);

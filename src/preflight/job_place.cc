@@ -32,7 +32,7 @@ struct Launcher {
 constexpr Launcher kLaunchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_MCA_ess_base_jobid"},
-    {"PMI", "PMI_RANK", "PMI_SIZE", "PMI_ID"},
+    {"PMI", "PMI_RANK", "PMI_SIZE", "SLURM_JOB_ID"},
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID"}};
 
 // "1234.0;tcp://10.1.1.1,172.17.0.1:37031": where mpirun runs, and with it rank 0 as a rule.
@@ -85,6 +85,9 @@ Result<JobPlace> FindJobPlace(const VariableMap& variables, const std::string& m
     return Error{"rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) + " cannot be",
                  "--rank and --size count as RANK and WORLD_SIZE do"};
   if (const int port = NumberOf(variables, "MASTER_PORT"); port > 0 && port < 65536) place.meet_port = port;
+  // torchrun keeps its own store on that port while its workers run.
+  if (variables.contains("TORCHELASTIC_RUN_ID") && variables.contains("MASTER_PORT") && place.launcher == "torchrun")
+    place.meet_port += place.meet_port < 65535 ? 1 : -1;
   if (place.size == 1) return place;
   place.meet_host = TextOf(variables, "MASTER_ADDR");
   if (place.meet_host.empty() && AllOnOneHost(variables, place.size)) place.meet_host = "127.0.0.1";

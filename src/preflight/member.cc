@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "preflight/gpu_exchange.h"
 #include "preflight/link_probe.h"
 
 namespace tacet {
@@ -68,6 +69,28 @@ std::string Ring(LinkServer& server, const JsonValue& message) {
   return json.EndArray().EndObject().Take();
 }
 
+// An all-reduce of GPUs, with this host's share of the ranks.
+std::string Gpus(const MemberOptions& options, const HostFacts& facts, const JsonValue& message) {
+  GpuExchangePlan plan;
+  if (!facts.Value("torch").empty()) plan.python = options.facts.python;
+  plan.gpus = static_cast<int>(NumberIn(message, "gpus", 0, 64));
+  plan.first_rank = static_cast<int>(NumberIn(message, "first_rank", 0, INT32_MAX));
+  plan.world = static_cast<int>(NumberIn(message, "world", 0, INT32_MAX));
+  const LinkTarget target = TargetOf(message);
+  plan.address = target.address;
+  plan.port = target.port;
+  const GpuExchange exchange = RunGpuExchange(plan);
+  JsonWriter json;
+  json.BeginObject().Key("error").String(exchange.error).Key("small_us").Double(exchange.small_us);
+  return json.Key("bus_bytes_per_s").Double(exchange.bus_bytes_per_s).EndObject().Take();
+}
+
+std::string FreePort() {
+  int port = 0;
+  const auto socket = Listen(0, 0, &port);
+  return "{\"port\":" + std::to_string(socket ? port : 0) + "}";
+}
+
 std::string Hello(const MemberOptions& options, const HostFacts& facts, const LinkServer* server,
                   const std::string& problem, int fd) {
   JsonWriter json;
@@ -115,6 +138,8 @@ Result<int> TakePart(const MemberOptions& options) {
     if (what->text == "connect") answer = ConnectAll(*message);
     if (what->text == "send") answer = Send(*message);
     if (what->text == "ring" && server) answer = Ring(**server, *message);
+    if (what->text == "gpus") answer = Gpus(options, facts, *message);
+    if (what->text == "port") answer = FreePort();
     if (what->text == "time") answer = "{\"wall_ns\":" + std::to_string(WallNs()) + "}";
     good = rank0.Send(answer, MonotonicMs() + 10'000);
   }

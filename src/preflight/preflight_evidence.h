@@ -11,6 +11,12 @@
 
 namespace tacet {
 
+// An all-reduce of GPUs with NCCL.
+struct GpuMeasurement {
+  std::string error;
+  double small_us = 0, bus_bytes_per_s = 0;
+};
+
 // One machine, however many ranks it has. The process with its lowest rank measures.
 struct PreflightHost {
   std::string name;  // with its address behind it where two hosts have the same name
@@ -18,11 +24,12 @@ struct PreflightHost {
   HostFacts facts;
   std::string address, interface;  // that others reach it by
   int port = 0;
-  std::string port_problem;         // why it has none
-  std::optional<double> clock_ms;   // ahead of rank 0's
-  double clock_error_ms = 0;        // half the round trip of the question
-  double loopback_bytes_per_s = 0;  // what TCP gives inside this host
-  std::string interface_problem;    // NCCL_SOCKET_IFNAME matches nothing
+  std::string port_problem;            // why it has none
+  std::optional<double> clock_ms;      // ahead of rank 0's
+  double clock_error_ms = 0;           // half the round trip of the question
+  double loopback_bytes_per_s = 0;     // what TCP gives inside this host
+  std::string interface_problem;       // NCCL_SOCKET_IFNAME matches nothing
+  std::optional<GpuMeasurement> gpus;  // all-reduce of its own GPUs
 };
 
 struct FailedConnection {
@@ -56,6 +63,8 @@ struct PreflightEvidence {
   std::vector<FailedConnection> failed;
   std::vector<LinkMeasurement> links;
   std::vector<RingMeasurement> rings;
+  std::optional<GpuMeasurement> all_gpus;  // of all hosts together
+  bool tried_connections = false;
   std::string meet_problem;  // the port of rank 0 cannot be opened
   double seconds = 0;
 };

@@ -126,12 +126,11 @@ void JudgeVersions(const PreflightEvidence& evidence, std::vector<PreflightCheck
                             odd.says,
                         one.advice});
     else
-      checks.push_back(
-          {one.id,
-           CheckLevel::ok,
-           {},
-           std::string(one.what) + ": " + by_value.begin()->first + (evidence.hosts.size() > 1 ? " on all hosts" : ""),
-           ""});
+      checks.push_back({one.id,
+                        CheckLevel::ok,
+                        {},
+                        by_value.begin()->first + (evidence.hosts.size() > 1 ? " on all hosts" : ""),
+                        ""});
   }
 }
 

@@ -145,12 +145,12 @@ void JudgeArrival(const PreflightEvidence& evidence, std::vector<PreflightCheck>
                       Ranks(evidence.doubled_ranks) + " came twice",
                       "two jobs use one address and port, or the launcher gives a rank twice"});
   if (!evidence.other_size_ranks.empty())
-    checks.push_back(
-        {"ranks",
-         CheckLevel::fail,
-         {},
-         Ranks(evidence.other_size_ranks) + " was told another number of ranks than " + std::to_string(evidence.size),
-         "start all hosts with the same number of ranks"});
+    checks.push_back({"ranks",
+                      CheckLevel::fail,
+                      {},
+                      Ranks(evidence.other_size_ranks) + (evidence.other_size_ranks.size() == 1 ? " was" : " were") +
+                          " told another number of ranks than " + std::to_string(evidence.size),
+                      "start all hosts with the same number of ranks"});
   if (evidence.missing_ranks.empty() && evidence.meet_problem.empty())
     checks.push_back({"ranks",
                       CheckLevel::ok,

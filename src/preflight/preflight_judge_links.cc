@@ -99,6 +99,57 @@ void JudgeRings(const PreflightEvidence& evidence, std::vector<PreflightCheck>& 
   }
 }
 
+// Equal hosts give equal figures within some percent; a GPU, NVLink or PCIe path that is broken costs far more.
+constexpr double kOddGpuShare = 0.8;
+
+void JudgeGpus(const PreflightEvidence& evidence, std::vector<PreflightCheck>& checks) {
+  std::vector<double> rates;
+  for (const PreflightHost& host : evidence.hosts)
+    if (host.gpus && host.gpus->error.empty()) rates.push_back(host.gpus->bus_bytes_per_s);
+  const double usual = rates.size() == 2 ? std::max(rates[0], rates[1]) : Median(rates);
+  bool good = !rates.empty();
+  for (const PreflightHost& host : evidence.hosts) {
+    if (!host.gpus) continue;
+    const std::string advice = "look at dmesg for Xid, at nvidia-smi nvlink -s and topo -m, or leave the host out";
+    if (!host.gpus->error.empty())
+      checks.push_back({"gpu-all-reduce",
+                        CheckLevel::fail,
+                        {host.name},
+                        "the GPUs of " + host.name + " cannot do an all-reduce: " + host.gpus->error,
+                        advice});
+    else if (host.gpus->bus_bytes_per_s < kOddGpuShare * usual)
+      checks.push_back({"gpu-all-reduce",
+                        CheckLevel::fail,
+                        {host.name},
+                        "the GPUs of " + host.name + " give " + GigabytesPerS(host.gpus->bus_bytes_per_s) + " where " +
+                            GigabytesPerS(usual) + " are usual",
+                        advice});
+    else
+      continue;
+    good = false;
+  }
+  if (good)
+    checks.push_back({"gpu-all-reduce",
+                      CheckLevel::ok,
+                      {},
+                      "GPUs of a host give " + GigabytesPerS(usual) + " (bus bandwidth, 64 MiB)",
+                      ""});
+  if (!evidence.all_gpus) return;
+  if (!evidence.all_gpus->error.empty())
+    checks.push_back({"gpu-all-reduce-across",
+                      CheckLevel::fail,
+                      {},
+                      "the GPUs of all hosts cannot do an all-reduce: " + evidence.all_gpus->error,
+                      "run the job's start with NCCL_DEBUG=INFO, and give the logs to tacet diagnose"});
+  else
+    checks.push_back(
+        {"gpu-all-reduce-across",
+         CheckLevel::ok,
+         {},
+         "GPUs of all hosts give " + GigabytesPerS(evidence.all_gpus->bus_bytes_per_s) + " (bus bandwidth, 64 MiB)",
+         ""});
+}
+
 // The links of interfaces differ in what the driver says: one negotiated less.
 void JudgeLinkRates(const PreflightEvidence& evidence, std::vector<PreflightCheck>& checks) {
   std::map<std::string, std::vector<std::string>> by_rate;
@@ -173,13 +224,16 @@ void JudgeLinks(const PreflightEvidence& evidence, std::vector<PreflightCheck>& 
                           evidence.hosts[first.to].name + " port " + std::to_string(evidence.hosts[first.to].port) +
                           ": " + first.error,
                       "open the ports between all hosts of the job (firewall, security group, policy of the pods)"});
-  } else {
+  } else if (evidence.tried_connections) {
     checks.push_back({"connections", CheckLevel::ok, {}, "all hosts reach each other", ""});
+  } else {
+    checks.push_back({"connections", CheckLevel::skipped, {}, "links between hosts were not tried", ""});
   }
   JudgeMtu(evidence, checks);
 }
 
 void JudgeSpeed(const PreflightEvidence& evidence, std::vector<PreflightCheck>& checks) {
+  JudgeGpus(evidence, checks);
   if (evidence.hosts.size() < 2 || evidence.links.empty()) return;
   JudgeLinkRates(evidence, checks);
   const std::vector<SlowHost> slow = FindSlowHosts(evidence);

@@ -34,6 +34,7 @@ void WriteHosts(JsonWriter& json, const PreflightEvidence& evidence) {
       json.Double(*host.clock_ms);
     else
       json.Null();
+    if (host.gpus) json.Key("gpu_bus_bytes_per_s").Double(host.gpus->bus_bytes_per_s);
     json.Key("loopback_bytes_per_s").Double(host.loopback_bytes_per_s).Key("facts");
     WriteFacts(json, host.facts);
     json.EndObject();

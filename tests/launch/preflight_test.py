@@ -27,8 +27,8 @@ def why_not():
             return f"{program} is not installed"
     if sh("ip", "netns", "add", TAG + "x", check=False).returncode != 0:
         return "no right to make network namespaces"
-    made = sh("ip", "-n", TAG + "x", "link", "add", "b", "type", "bridge", check=False).returncode == 0
-    mounted = sh("unshare", "--uts", "--mount", "sh", "-c", "hostname x && mount -t tmpfs none /mnt", check=False).returncode == 0
+    made = sh("ip", "-n", TAG + "x", "link", "add", "br0", "type", "bridge", check=False).returncode == 0
+    mounted = sh("unshare", "--uts", "--mount", "sh", "-c", "echo x > /proc/sys/kernel/hostname && mount -t tmpfs none /mnt", check=False).returncode == 0
     sh("ip", "netns", "del", TAG + "x", check=False)
     return "" if made and mounted else "no right to make bridges or mounts"
 
@@ -82,7 +82,7 @@ class Preflight(unittest.TestCase):
             if i in skip:
                 continue
             variables = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **((env or {}).get(i) or {})}
-            script = f"hostname n{i}\n{(before or {}).get(i, '')}\nexec \"$@\""
+            script = f"echo n{i} > /proc/sys/kernel/hostname\n{(before or {}).get(i, '')}\nexec \"$@\""
             processes.append(subprocess.Popen(
                 ["ip", "netns", "exec", hosts.names[i], "unshare", "--uts", "--mount", "sh", "-ec", script, "sh", TACET, "preflight",
                  "--rank", str(i), "--size", str(count), "--meet", meet, "--python", "none", "--format", "json",
@@ -196,6 +196,17 @@ class Preflight(unittest.TestCase):
         report, results = self.run_all(self.hosts(3), env=env, arguments=["--quick"])
         self.assert_no_go(report, results, "gpus", ["n1"])
 
+    def test_a_host_with_slow_gpus_is_a_no_go(self):
+        env = {i: self.fake_driver("550.54.15", 4) for i in range(3)}
+        for i in range(3):
+            folder = self.folder / f"tests{i}"
+            folder.mkdir()
+            (folder / "all_reduce_perf").write_text(f"#!/bin/sh\necho '# Avg bus bandwidth    : {41.5 if i == 1 else 341.5}'\n")
+            (folder / "all_reduce_perf").chmod(0o755)
+            env[i] = {"PATH": f"{folder}:{env[i]['PATH']}"}
+        report, results = self.run_all(self.hosts(3), env=env)
+        self.assert_no_go(report, results, "gpu-all-reduce", ["n1"])
+
     def test_another_pytorch_is_a_no_go(self):
         env, hosts = {}, self.hosts(3)
         before = {}
@@ -223,7 +234,7 @@ class Preflight(unittest.TestCase):
         self.assert_no_go(report, results, "environment", ["n1"])
 
     def test_clones_of_one_machine_are_a_no_go(self):
-        report, results = self.run_all(self.hosts(3), before={2: "hostname n1"}, arguments=["--quick"])
+        report, results = self.run_all(self.hosts(3), before={2: "echo n1 > /proc/sys/kernel/hostname"}, arguments=["--quick"])
         self.assert_no_go(report, results, "names", ["n1 (10.77.0.2)", "n1 (10.77.0.3)"])
 
     def test_a_rank_that_never_comes_is_missed(self):
@@ -284,6 +295,20 @@ class Alone(unittest.TestCase):
         report = json.loads(first.communicate(timeout=60)[0])
         self.assertEqual(report["missing_ranks"], [])
         self.assertEqual(second.returncode, first.returncode)
+
+    def test_mpirun_tells_who_is_who(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        done = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", TACET, "preflight", "--python", "none",
+                               "--format", "json"], capture_output=True, text=True, timeout=90,
+                              env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "MASTER_PORT": str(port)})
+        report = json.loads(done.stdout[done.stdout.index("{"):])
+        self.assertEqual((report["launcher"], report["size"], report["missing_ranks"]), ("Open MPI", 3, []), done.stderr)
+        self.assertEqual([host["ranks"] for host in report["hosts"]], [[0, 1, 2]])
+        self.assertEqual(done.returncode, 0 if report["verdict"] == "go" else 1)
 
     def test_run_does_not_start_a_job_without_a_go(self):
         with tempfile.TemporaryDirectory() as folder:
