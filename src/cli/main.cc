@@ -17,14 +17,15 @@ namespace tacet {
 
 extern const Command kDiagnoseCommand, kProfileCommand, kTopologyCommand, kCompareCommand, kPredictCommand,
     kExplainCommand, kFormatsCommand, kAgentCommand, kServeCommand, kRunCommand, kCaptureCommand, kCollectCommand,
-    kPostmortemCommand, kBandwidthCommand, kLabCommand, kPluginPathCommand, kCompletionCommand, kHelpCommand;
+    kPostmortemCommand, kBandwidthCommand, kLintCommand, kPreflightCommand, kLabCommand, kPluginPathCommand,
+    kCompletionCommand, kHelpCommand;
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kCommands[] = {
-      &kDiagnoseCommand,   &kProfileCommand,    &kTopologyCommand, &kCompareCommand,    &kPredictCommand,
-      &kBandwidthCommand,  &kExplainCommand,    &kFormatsCommand,  &kAgentCommand,      &kServeCommand,
-      &kRunCommand,        &kCaptureCommand,    &kCollectCommand,  &kPostmortemCommand, &kLabCommand,
-      &kPluginPathCommand, &kCompletionCommand, &kHelpCommand};
+      &kDiagnoseCommand,   &kProfileCommand, &kTopologyCommand,   &kCompareCommand,    &kPredictCommand,
+      &kBandwidthCommand,  &kLintCommand,    &kPreflightCommand,  &kExplainCommand,    &kFormatsCommand,
+      &kAgentCommand,      &kServeCommand,   &kRunCommand,        &kCaptureCommand,    &kCollectCommand,
+      &kPostmortemCommand, &kLabCommand,     &kPluginPathCommand, &kCompletionCommand, &kHelpCommand};
   return kCommands;
 }
 

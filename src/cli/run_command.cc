@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
+#include "cli/preflight_options.h"
 #include "launch/job_run.h"
 #include "render/text_render.h"
 
@@ -64,6 +65,11 @@ int RunRun(const std::vector<std::string>& arguments) {
   auto run = ReadRunOptions(*options);
   if (!run) return Complain(run.error());
   run->version = TACET_VERSION;
+  if (options->Has("--preflight")) {
+    auto preflight = ReadPreflightOptions(*options);
+    if (!preflight) return Complain(preflight.error());
+    if (const int code = ShowPreflight(*preflight, "text", "", true); code != kHealthy) return code;
+  }
   const char* no_colour = std::getenv("NO_COLOR");
   const bool colour = ::isatty(2) == 1 && (no_colour == nullptr || *no_colour == 0);
   run->show = [colour](const Report& report) {
@@ -102,6 +108,11 @@ is not commented on. Output passes through as it is; variables that are set alre
       --packets         a ring of packet headers beside the job (needs tcpdump and its rights)
       --no-watch        keep and diagnose, but do not watch
       --no-native       no C and C++ stacks (gdb stops a process for as long as it reads)
+      --preflight       first tacet preflight between the nodes; without a go the job is not started, and
+                        the exit code is that of preflight
+      --meet HOST[:PORT]  for preflight: where the first node is, where no launcher tells
+      --rank N          for preflight: which node this is
+      --size N          for preflight: how many nodes there are
   -q, --quiet           say nothing but verdicts
 
 Ends as the job ends: with its exit code, or by the signal that ended it; 127 or 126 where it cannot be

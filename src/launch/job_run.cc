@@ -19,6 +19,7 @@
 #include "launch/command_run.h"
 #include "launch/host_state.h"
 #include "launch/job_watch.h"
+#include "launch/lint_sources.h"
 #include "launch/packet_ring.h"
 #include "launch/run_verdict.h"
 #include "launch/secret_words.h"
@@ -77,6 +78,7 @@ class JobRun {
     settings_ = ChooseSettings(options_.level, places_, inherited);
     BeginManifest(inherited);
     Announce();
+    WarnOfSettings(WithSettings(inherited, settings_));
     KeepManifest();
     PacketRing packets;
     if (options_.packets) Tell(packets.Start(places_.folder));
@@ -144,6 +146,20 @@ class JobRun {
         "tacet: run folder %s\ntacet: %zu variables set (level %s); what they cost, and what of yours is kept:\n%s",
         places_.folder.c_str(), set, std::string(Name(options_.level)).c_str(),
         RedactSecrets(DescribeSettings(settings_, false)).text.c_str());
+  }
+
+  // What of the user's environment is wrong is worth knowing before the job runs for hours.
+  void WarnOfSettings(const Environment& variables) const {
+    if (options_.quiet) return;
+    std::vector<GivenEnvironment> given(1);
+    given[0].host = options_.folder.host;
+    for (const auto& [name, value] : variables) given[0].variables.push_back({name, value});
+    for (GivenEnvironment& conf : ReadNcclConfs(given[0])) given.push_back(std::move(conf));
+    std::vector<LintFinding> findings = LintEnvironments(given, {}).findings;
+    std::erase_if(findings, [](const LintFinding& finding) { return finding.level != LintLevel::warning; });
+    if (findings.empty()) return;
+    std::fprintf(stderr, "tacet: settings that deserve a look ('tacet lint' tells more):\n%s",
+                 RedactSecrets(RenderLintLines(findings)).text.c_str());
   }
 
   void KeepManifest() const { WriteWholeFile(places_.folder + "/manifest.json", RenderManifest(manifest_)); }

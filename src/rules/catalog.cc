@@ -11,11 +11,11 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kTimeoutTooShortRule, kTransportStalledRule, kTransportFallbackRule, kEnvironmentCripplesRule,
     kStragglerComputeRule, kStragglerHostRule, kStragglerIntermittentRule, kStragglerStageRule, kStragglerDataRule,
     kWrongResultsRule, kSharedMemoryFullRule, kDiskFullRule, kPortInUseRule, kKilledBySchedulerRule, kP2pBrokenRule,
-    kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule, kForeignConnectionRule,
-    kModelDiffersRule, kCommunicatorSharedByThreadsRule, kRingBrokenRule, kGraphSearchFailedRule, kNicCountUnequalRule,
-    kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule, kNicUnbalancedRule, kRailsCrossedRule,
-    kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule, kNvlsNotConnectedRule,
-    kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule;
+    kRdmaBrokenRule, kFabricManagerDownRule, kWrongInterfaceRule, kEnvironmentDiffersRule, kEnvironmentMistakeRule,
+    kForeignConnectionRule, kModelDiffersRule, kCommunicatorSharedByThreadsRule, kRingBrokenRule,
+    kGraphSearchFailedRule, kNicCountUnequalRule, kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule,
+    kNicUnbalancedRule, kRailsCrossedRule, kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule,
+    kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -78,6 +78,7 @@ std::span<const Rule* const> AllRules() {
       &kFabricManagerDownRule,
       &kWrongInterfaceRule,
       &kEnvironmentDiffersRule,
+      &kEnvironmentMistakeRule,
       &kForeignConnectionRule,
       &kModelDiffersRule,
       &kCommunicatorSharedByThreadsRule,

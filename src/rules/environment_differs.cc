@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
+#include <vector>
 
+#include "lint/variable_table.h"
 #include "rules/odd_holders.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
@@ -10,12 +13,14 @@
 namespace tacet {
 namespace {
 
-// These must be equal on all ranks, or ranks choose different algorithms or networks for one collective and hang,
+// Those that must be equal on all ranks, or ranks choose different algorithms or networks for one collective and hang,
 // truncate messages or cannot connect. All are read while a communicator is set up.
-constexpr std::string_view kMustAgree[] = {
-    "NCCL_ALGO",        "NCCL_PROTO",          "NCCL_MAX_NCHANNELS", "NCCL_MIN_NCHANNELS", "NCCL_BUFFSIZE",
-    "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_P2P_DISABLE",   "NCCL_SHM_DISABLE",   "NCCL_IB_DISABLE",
-    "NCCL_NET",         "NCCL_NTHREADS",       "NCCL_MAX_CTAS",      "NCCL_MIN_CTAS",      "NCCL_CROSS_NIC"};
+std::vector<std::string_view> MustAgree() {
+  std::vector<std::string_view> names;
+  for (const Variable& variable : AllVariables())
+    if (variable.agreement == Agreement::must) names.push_back(variable.name);
+  return names;
+}
 
 bool JobFailed(const Case& facts) {
   const Outcome& outcome = facts.analyses.outcome;
@@ -86,7 +91,7 @@ std::string ValuesWords(const Case& facts, const Holders& holders) {
 }
 
 bool JudgeSettings(const Case& facts, RuleAnswer& answer) {
-  for (const std::string_view name : kMustAgree) {
+  for (const std::string_view name : MustAgree()) {
     const Holders holders = Compare(facts, EventKind::environment, name);
     if (!holders.empty()) {
       Finding finding = DifferenceFinding(facts, holders, std::string(name) + " =");
@@ -102,7 +107,7 @@ bool JudgeSettings(const Case& facts, RuleAnswer& answer) {
 // Set on some, absent on others. It explains a failure; by itself it is what a launcher's rank 0 often has.
 bool JudgeAbsentSettings(const Case& facts, RuleAnswer& answer) {
   if (!JobFailed(facts)) return false;
-  for (const std::string_view name : kMustAgree) {
+  for (const std::string_view name : MustAgree()) {
     const Event* without = FindWithout(facts, name);
     if (!without) continue;
     const ToldEvents with =

@@ -125,5 +125,31 @@ TEST(EnvironmentCripples, YieldsToTheCauseOfAHang) {
   EXPECT_EQ(verdict.ranks, Ranks({2}));
 }
 
+// environment-mistake
+
+TEST(EnvironmentMistake, AnOutdatedSettingIsANoteAndNeverTheVerdict) {
+  JobSketch job(4, {CallSource::nccl_log});
+  CountTwoHosts(job);
+  job.Rounds(5);
+  for (int r = 0; r < 4; ++r) Sets(job, r, "NCCL_IB_TIMEOUT", "14");
+  job.GiveOutputs();
+  job.FinishAll();
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("environment-mistake");
+  EXPECT_EQ(finding.severity, Severity::note);
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_NE(finding.headline.find("NCCL_IB_TIMEOUT=14"), std::string::npos);
+  EXPECT_EQ(judged.Verdict().status, Status::healthy) << judged.Verdict().headline;
+}
+
+TEST(EnvironmentMistake, TodaysDefaultsAndOrdinarySettingsAreNothing) {
+  JobSketch job(4, {CallSource::nccl_log});
+  for (int r = 0; r < 4; ++r)
+    for (const auto& [name, value] : {std::pair{"NCCL_IB_TIMEOUT", "20"}, std::pair{"NCCL_DEBUG", "INFO"},
+                                      std::pair{"NCCL_SOCKET_IFNAME", "eth0"}, std::pair{"NCCL_P2P_DISABLE", "1"}})
+      Sets(job, r, name, value);
+  EXPECT_FALSE(JudgedCase(job).Fires("environment-mistake"));
+}
+
 }  // namespace
 }  // namespace tacet

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/redact.h"
+#include "base/text_scan.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "cli/shared_options.h"
+#include "launch/lint_sources.h"
+#include "render/lint_render.h"
+
+namespace tacet {
+
+extern const Command kLintCommand;
+
+namespace {
+
+Result<std::vector<int64_t>> ReadLintPids(const Options& options) {
+  std::vector<int64_t> pids;
+  for (const std::string& value : options.Values("--pid"))
+    for (std::string_view rest = value; !rest.empty();) {
+      int64_t pid = 0;
+      if (!TakeNumber(rest, &pid) || pid <= 0 || (!rest.empty() && !TakeLiteral(rest, ",")))
+        return Error{"--pid takes process numbers, as in 4711,4712, not '" + value + "'", ""};
+      pids.push_back(pid);
+    }
+  return pids;
+}
+
+// What the arguments name, or else the environment that a job would inherit from here.
+Result<LintedPaths> ReadLintSources(const Options& options) {
+  LintedPaths sources;
+  auto pids = ReadLintPids(options);
+  if (!pids) return pids.error();
+  if (!options.rest().empty()) {
+    auto load = ReadLoadOptions(options);
+    if (!load) return load.error();
+    auto read = ReadLintPaths(options.rest(), *load);
+    if (!read) return read.error();
+    sources = std::move(*read);
+  }
+  if (!pids->empty()) {
+    auto processes = ReadProcessEnvironments(*pids);
+    if (!processes) return processes.error();
+    sources.understood = true;
+    for (GivenEnvironment& one : *processes) sources.environments.push_back(std::move(one));
+    for (GivenEnvironment& conf : ReadNcclConfs(sources.environments.back()))
+      sources.environments.push_back(std::move(conf));
+  }
+  if (options.rest().empty() && pids->empty()) {
+    sources.understood = true;
+    sources.environments.push_back(ReadOwnEnvironment());
+    for (GivenEnvironment& conf : ReadNcclConfs(sources.environments[0]))
+      sources.environments.push_back(std::move(conf));
+  }
+  return sources;
+}
+
+int RunLint(const std::vector<std::string>& arguments) {
+  auto options = Options::Parse(arguments, kLintCommand.help);
+  if (!options) return Complain(options.error());
+  const std::string format = options->Value("--format").value_or("text");
+  if (format != "text" && format != "json") return Complain({"lint writes text or json, not '" + format + "'", ""});
+  LintOptions lint;
+  if (const auto version = options->Value("--nccl")) {
+    lint.nccl = ParseReleaseNumber(*version);
+    if (lint.nccl == 0) return Complain({"--nccl takes a release, as in 2.28.9, not '" + *version + "'", ""});
+  }
+  auto sources = ReadLintSources(*options);
+  if (!sources) return Complain(sources.error());
+  lint.hosts = CountHosts(sources->environments);
+  LintReport report;
+  report.result = LintEnvironments(sources->environments, lint);
+  report.environments = std::move(sources->environments);
+  report.not_understood = std::move(sources->not_understood);
+  const std::string output = options->Value("--output").value_or("");
+  const std::string text =
+      format == "json"
+          ? RenderLintJson(report)
+          : RenderLintText(report, {.colour = output.empty() && StandardOutputTakesColour(), .width = TerminalWidth()});
+  if (!WriteOutput(output, RedactSecrets(text).text)) return kUsage;
+  if (!sources->understood)
+    return Complain({"nothing in these files sets a variable",
+                     "lint reads NCCL logs, the output of env, scripts, nccl.conf and run folders"});
+  const bool strict = options->Has("--strict");
+  const bool found =
+      std::any_of(report.result.findings.begin(), report.result.findings.end(),
+                  [&](const LintFinding& finding) { return strict || finding.level == LintLevel::warning; });
+  return found ? kFindings : kHealthy;
+}
+
+}  // namespace
+
+const Command kLintCommand = {"lint", "Find environment variables that are wrong, risky or without effect",
+                              R"(tacet lint [options] [PATH...]
+
+Looks at the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelt or were
+never read (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), what was
+removed, renamed or is not there yet in this release, defaults of old releases that are still set, what is
+slow or risky, overridden, without effect, different between ranks, and a log file that all ranks share.
+Each finding tells the default, the effect, since and until when it is read, where it stands and what to do.
+
+Reads, without a PATH, the environment of this shell with ~/.nccl.conf and /etc/nccl.conf; else files and
+folders: NCCL logs, the output of env, job scripts, Dockerfiles, YAML, Python, nccl.conf, folders of tacet run.
+
+      --nccl VERSION    the release that will read them (default: as logs tell, else the newest)
+  -p, --pid PID         the environment of running processes and of what they started (several: 4711,4712)
+      --strict          notes count, too
+  -f, --format FORMAT   text (default) or json
+  -o, --output FILE     write there instead of to standard output
+  -j, --threads N       files read at the same time (default: one per core)
+      --max-file-mb N   no file is unpacked beyond this (default 512)
+
+Exit code: 0 nothing to report, 1 warnings (with --strict also notes), 2 wrong usage, or nothing was
+understood.
+
+Examples:
+  tacet lint
+  tacet lint job.sh Dockerfile --nccl 2.27.3
+  tacet lint --pid $(pgrep -f torchrun)
+  tacet lint logs/ --format json
+)",
+                              RunLint};
+
+}  // namespace tacet

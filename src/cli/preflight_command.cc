@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "base/redact.h"
+#include "base/text_scan.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/preflight_options.h"
+#include "launch/run_folder.h"
+
+namespace tacet {
+
+extern const Command kPreflightCommand;
+
+namespace {
+
+// "40000-40100" or "40000"; nothing given: any.
+bool ReadPorts(const std::string& text, MemberOptions& member) {
+  std::string_view rest = text;
+  if (!TakeNumber(rest, &member.first_port)) return false;
+  member.last_port = member.first_port;
+  if (TakeLiteral(rest, "-") && !TakeNumber(rest, &member.last_port)) return false;
+  return rest.empty() && member.first_port > 0 && member.last_port >= member.first_port && member.last_port < 65536;
+}
+
+int RunPreflightCommand(const std::vector<std::string>& arguments) {
+  auto options = Options::Parse(arguments, kPreflightCommand.help);
+  if (!options) return Complain(options.error());
+  if (!options->rest().empty())
+    return Complain({"preflight takes no '" + options->rest()[0] + "'", "'tacet preflight --help' tells more"});
+  const std::string format = options->Value("--format").value_or("text");
+  if (format != "text" && format != "json")
+    return Complain({"preflight writes text or json, not '" + format + "'", ""});
+  auto preflight = ReadPreflightOptions(*options);
+  if (!preflight) return Complain(preflight.error());
+  return ShowPreflight(*preflight, format, options->Value("--output").value_or(""), false);
+}
+
+}  // namespace
+
+Result<PreflightOptions> ReadPreflightOptions(const Options& options) {
+  PreflightOptions preflight;
+  const auto rank = options.Number("--rank", -1, 0, 1 << 20), size = options.Number("--size", -1, 1, 1 << 20);
+  const auto wait = options.Number("--wait", 20, 1, 600);
+  if (!rank) return rank.error();
+  if (!size) return size.error();
+  if (!wait) return wait.error();
+  auto place = FindJobPlace(OwnVariables(), options.Value("--meet").value_or(""), static_cast<int>(rank.value()),
+                            static_cast<int>(size.value()));
+  if (!place) return place.error();
+  preflight.member.place = *place;
+  preflight.wait_ms = preflight.member.meet_ms = wait.value() * 1000;
+  preflight.measure = !options.Has("--quick");
+  preflight.member.facts.version = TACET_VERSION;
+  preflight.member.facts.python = options.Value("--python").value_or("python3");
+  if (preflight.member.facts.python == "none") preflight.member.facts.python.clear();
+  if (const auto ports = options.Value("--ports"); ports && !ReadPorts(*ports, preflight.member))
+    return Error{"--ports takes a port or a range, as in 40000-40100, not '" + *ports + "'", ""};
+  return preflight;
+}
+
+int ShowPreflight(const PreflightOptions& options, const std::string& format, const std::string& path, bool to_error) {
+  const PreflightOutcome outcome = RunPreflight(options);
+  if (!outcome.report) {
+    if (!outcome.problem.empty())
+      std::fprintf(stderr, "tacet: NO-GO on %s: %s\n       %s\n", HostName().c_str(), outcome.problem.c_str(),
+                   outcome.hint.c_str());
+    return outcome.exit_code;
+  }
+  const bool colour = path.empty() && !to_error && StandardOutputTakesColour();
+  const std::string text =
+      RedactSecrets(format == "json" ? RenderPreflightJson(*outcome.report)
+                                     : RenderPreflightText(*outcome.report, colour, TerminalWidth()))
+          .text;
+  if (to_error)
+    std::fputs(text.c_str(), stderr);
+  else if (!WriteOutput(path, text))
+    return kUsage;
+  return outcome.exit_code;
+}
+
+const Command kPreflightCommand = {"preflight", "Check the hosts of a job before it starts: go or no-go",
+                                   R"(tacet preflight [options]
+
+Run it as the job will be run: once per rank or once per host, under srun, mpirun or torchrun, or alone for
+this host only. Rank 0 takes all others in and tells, within a minute: ranks, hosts, GPUs, drivers, versions
+of NCCL, PyTorch and CUDA alike everywhere; locked memory, /dev/shm, ports, names, MTU, clocks, RDMA ports;
+environment variables (as tacet lint); connections between all hosts, bandwidth of disjoint pairs, a barrier
+and a small and a large all-reduce over sockets. Hosts are held against each other, and against what their
+own links promise; the odd one is named. No root is needed, and nothing is changed.
+
+Who is who comes from RANK and WORLD_SIZE, SLURM_*, OMPI_* or PMI_*; where rank 0 is, from MASTER_ADDR and
+MASTER_PORT or the list of nodes.
+
+      --meet HOST[:PORT]  where rank 0 is (default port 29517, or MASTER_PORT)
+      --rank N            which process this is, where no launcher tells
+      --size N            how many there are
+      --ports A-B         ports of the measurements (default: any), as the firewall allows them
+      --wait S            all ranks must be there within this (default 20)
+      --python PROGRAM    whose PyTorch is asked for its versions (default python3; none: nobody's)
+      --quick             no measurements between hosts
+  -f, --format FORMAT     text (default) or json
+  -o, --output FILE       write there instead of to standard output
+
+Only rank 0 writes the report; a rank that cannot reach it says so on standard error.
+
+Exit code, on all ranks: 0 go, 1 no-go, 2 could not be told, or wrong usage.
+
+Examples:
+  tacet preflight
+  srun --ntasks-per-node=1 tacet preflight && srun train.sh
+  mpirun -np 4 --map-by node tacet preflight --meet node1
+  tacet run --preflight -- torchrun --nnodes 4 --nproc-per-node 8 train.py
+)",
+                                   RunPreflightCommand};
+
+}  // namespace tacet

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with one variable by itself: its name, its value, its release, its effect.
+#include <algorithm>
+
+#include "base/text_scan.h"
+#include "lint/lint_sheet.h"
+#include "lint/value_reading.h"
+#include "lint/variable_harm.h"
+
+namespace tacet {
+namespace {
+
+std::string Assignment(const VariableView& view) { return view.given.name + "=" + view.given.value; }
+
+std::string UnsetAdvice(const Variable& variable) {
+  if (variable.standard.empty()) return "unset it";
+  const bool chosen = variable.standard == "-1" || variable.standard == "-2";
+  return chosen ? "unset it: NCCL chooses by itself" : "unset it; the default is " + std::string(variable.standard);
+}
+
+// Names that look like ours without being so: NCLL_DEBUG. All others in an environment are nobody's business.
+bool MayBeMisspelt(std::string_view name) {
+  return name.size() >= 8 && name.size() <= 60 &&
+         (name.front() == 'N' || name.starts_with("TORCH") || name.starts_with("C")) && Contains(name, "_");
+}
+
+void CheckName(const VariableView& view, LintSheet& sheet) {
+  const std::string& name = view.given.name;
+  if (const std::string bare(Trim(name)); bare != name && FindKnownVariable(bare) != nullptr)
+    return sheet.Add(LintKind::stray_characters, LintLevel::warning, view.environment, view.given,
+                     "there are blanks around the name " + bare + ": it is not set",
+                     "write " + bare + "=VALUE without blanks");
+  if (const NeverRead* never = FindNeverRead(name))
+    return sheet.Add(LintKind::never_read, LintLevel::warning, view.environment, view.given,
+                     name + " is set in many scripts, and nothing has ever read it", std::string(never->advice));
+  const std::string_view product = ProductOf(name);
+  const bool closed = IsListClosed(name);
+  if (product.empty() && !MayBeMisspelt(name)) return;
+  if (!closed && product == "NCCL") return;  // a plugin's
+  const std::string_view nearest = sheet.Nearest(name);
+  if (product.empty() && (nearest.empty() || (!nearest.starts_with("NCCL_") && !nearest.starts_with("TORCH_NCCL_")) ||
+                          nearest.size() + 1 < name.size() || name.size() + 1 < nearest.size()))
+    return;
+  if (!nearest.empty())
+    return sheet.Add(
+        LintKind::misspelt, LintLevel::warning, view.environment, view.given,
+        name + " is no variable of " + std::string(ProductOf(nearest)) + "; " + std::string(nearest) + " may be meant",
+        "write " + std::string(nearest) + ", or unset it");
+  if (closed)
+    sheet.Add(LintKind::unknown, LintLevel::warning, view.environment, view.given,
+              name + " is no variable of " + std::string(product) + " that is known up to " +
+                  (product == "NCCL" ? "2.31" : "2.11") + ": it has no effect",
+              "unset it, or look its name up in the documentation");
+}
+
+// True where it is read at all.
+bool CheckRelease(const VariableView& view, LintSheet& sheet) {
+  const Variable& variable = *view.known;
+  const std::string& name = view.given.name;
+  const bool of_nccl = ProductOf(name) == "NCCL";
+  if (variable.until != 0 && of_nccl && (view.nccl == 0 || view.nccl > variable.until)) {
+    sheet.Add(LintKind::removed, LintLevel::warning, view.environment, view.given,
+              name + " has had no effect since " +
+                  (variable.until < 20300 ? "2.3" : "the release after " + ReleaseWords(variable.until)) +
+                  ", and NCCL says nothing about it",
+              variable.instead.empty() ? "unset it" : "use " + std::string(variable.instead) + " instead");
+    return false;
+  }
+  if (of_nccl && view.nccl != 0 && view.nccl < variable.since) {
+    sheet.Add(
+        LintKind::too_new, LintLevel::warning, view.environment, view.given,
+        name + " has no effect in NCCL " + ReleaseWords(view.nccl) + ": it came with " + ReleaseWords(variable.since),
+        "unset it, or use NCCL " + ReleaseWords(variable.since) + " or newer");
+    return false;
+  }
+  if (!variable.instead.empty() && variable.until == 0 && FindGiven(view.environment, variable.instead) == nullptr)
+    sheet.Add(LintKind::renamed, LintLevel::note, view.environment, view.given,
+              name + " is the old name of " + std::string(variable.instead) + ", and still read",
+              "write " + std::string(variable.instead));
+  return true;
+}
+
+// True where the value is what it seems to be.
+bool CheckValue(const VariableView& view, LintSheet& sheet) {
+  const std::string& value = view.given.value;
+  const std::string stray = StrayCharacters(value);
+  const bool number = view.known->kind == ValueKind::integer;
+  if (!stray.empty() && !(number && stray == "blanks at an end") && view.known->kind != ValueKind::torch_flag) {
+    sheet.Add(LintKind::stray_characters, LintLevel::warning, view.environment, view.given,
+              "the value of " + view.given.name + " has " + stray + " in it, which " +
+                  std::string(ProductOf(view.given.name)) + " takes as part of it",
+              "write the bare value (docker --env-file, nccl.conf and YAML keep quotes and blanks)");
+    return false;
+  }
+  const bool of_list = view.known->kind == ValueKind::list;
+  if (of_list && value.find(' ') != std::string::npos) {
+    sheet.Add(LintKind::stray_characters, LintLevel::warning, view.environment, view.given,
+              "the list " + Assignment(view) + " has blanks in it, which become part of the names",
+              "separate names by commas alone");
+    return false;
+  }
+  const Misreading misreading = FindMisreading(*view.known, value, view.nccl);
+  if (!misreading.found()) return true;
+  sheet.Add(LintKind::misread, LintLevel::warning, view.environment, view.given,
+            Assignment(view) + " is read as " + misreading.read_as, misreading.advice);
+  return false;
+}
+
+void CheckHarm(const VariableView& view, LintSheet& sheet) {
+  bool told = false;
+  for (const VariableHarm& harm : AllVariableHarms()) {
+    if (harm.name != view.given.name || !harm.applies(view.value) || (harm.of_network && view.one_host)) continue;
+    told = true;
+    const bool debugging = harm.kind == HarmKind::debugging;
+    sheet.Add(harm.kind == HarmKind::slow ? LintKind::slow
+              : debugging                 ? LintKind::debugging
+                                          : LintKind::risky,
+              debugging ? LintLevel::note : LintLevel::warning, view.environment, view.given,
+              Assignment(view) + ": " + std::string(harm.cost),
+              debugging ? "unset it when the problem is understood" : UnsetAdvice(*view.known));
+  }
+  if (view.given.name == "NCCL_IB_GID_INDEX" && !told && ReadNcclNumber(view.value).value >= 1 &&
+      (view.nccl == 0 || view.nccl >= 22100)) {
+    sheet.Add(LintKind::old_default, LintLevel::note, view.environment, view.given,
+              Assignment(view) + " is fixed; since 2.21 NCCL finds the RoCE v2 address by itself",
+              "unset it; where several addresses fit, set NCCL_IB_ADDR_RANGE");
+    return;
+  }
+  // "mlx5_1" is a prefix of mlx5_10.
+  if (view.given.name == "NCCL_IB_HCA" && !view.value.starts_with("=") && !view.value.starts_with("^=") &&
+      (view.value.ends_with("_1") || Contains(view.value, "_1,")))
+    sheet.Add(LintKind::risky, LintLevel::note, view.environment, view.given,
+              Assignment(view) + " names prefixes: mlx5_1 also selects mlx5_10 and those after it",
+              "write = before the list for exact names");
+  if (!told && IsForDebugging(view.given.name) && !(view.one_host && view.given.name.starts_with("NCCL_IB_")))
+    sheet.Add(LintKind::debugging, LintLevel::note, view.environment, view.given,
+              Assignment(view) + " is meant for debugging by NCCL's user guide",
+              "unset it in production, or write down why it is set");
+}
+
+}  // namespace
+
+void CheckVariable(const VariableView& view, LintSheet& sheet) {
+  if (view.known == nullptr) return CheckName(view, sheet);
+  if (!CheckRelease(view, sheet) || !view.given.value_known || view.given.value.empty()) return;
+  if (!CheckValue(view, sheet) || view.value == view.known->standard) return;
+  const bool of_nccl = ProductOf(view.given.name) == "NCCL";
+  if (const PastDefault* past = FindPastDefault(view.given.name, view.value, of_nccl ? view.nccl : 0))
+    return sheet.Add(LintKind::old_default, of_nccl ? LintLevel::warning : LintLevel::note, view.environment,
+                     view.given,
+                     Assignment(view) + " is the default of before " + std::string(ProductOf(view.given.name)) + " " +
+                         ReleaseWords(past->changed) + ": " + std::string(past->reason),
+                     UnsetAdvice(*view.known));
+  CheckHarm(view, sheet);
+}
+
+}  // namespace tacet

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lint/value_reading.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <initializer_list>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Words that mean 0 and are read as 0.
+bool MeansNo(std::string_view lower) { return IsOneOf(lower, {"false", "no", "off", "none", "disable", "disabled"}); }
+
+Misreading ReadInteger(const Variable& variable, std::string_view value) {
+  const NcclNumber number = ReadNcclNumber(value);
+  if (number.out_of_range) return {"the default", "give a number that fits into 64 bits"};
+  const bool only_one_counts = variable.name == "NCCL_P2P_DISABLE";
+  if (only_one_counts && number.whole && number.value != 0 && number.value != 1)
+    return {"0", "only exactly 1 switches it off"};
+  if (number.whole && (value.size() < 2 || value[0] != '0' || !IsDigit(value[1]))) return {};
+  if (MeansNo(Lower(value))) return {};
+  const bool word = !IsDigit(value.front()) && value.front() != '-' && value.front() != '+';
+  return {std::to_string(number.value),
+          word           ? "write 1 or 0: NCCL reads any word as 0"
+          : number.whole ? "write it without the leading 0, which makes it octal"
+                         : "write the whole number in digits: NCCL stops at the first other character"};
+}
+
+Misreading ReadLevel(std::string_view value) {
+  static constexpr std::array<std::string_view, 12> kLevels = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
+                                                               "P2C", "PXN", "PHB", "SYS", "DIS", "PORT"};
+  if (IsDigit(value.front())) return {};
+  const std::string lower = Lower(value);
+  for (const std::string_view level : kLevels) {
+    if (value == level) return {};
+    if (lower == Lower(level)) return {"the default", "write " + std::string(level) + ": only capitals are known"};
+  }
+  return {"the default", "write LOC, NVL, PIX, PXB, PHB or SYS"};
+}
+
+Misreading ReadChoice(const Variable& variable, std::string_view value) {
+  const std::string lower = Lower(value);
+  if (variable.name == "NCCL_DEBUG")
+    return IsOneOf(lower, {"version", "warn", "info", "abort", "trace", "none"})
+               ? Misreading{}
+               : Misreading{"nothing: there is no log", "write VERSION, WARN, INFO or TRACE"};
+  if (variable.name == "TORCH_DISTRIBUTED_DEBUG")
+    return IsOneOf(lower, {"off", "info", "detail"})
+               ? Misreading{}
+               : Misreading{"an error when torch.distributed is loaded", "write OFF, INFO or DETAIL"};
+  if (variable.name == "TORCH_CPP_LOG_LEVEL")
+    return IsOneOf(lower, {"info", "warning", "error", "fatal", "0", "1", "2", "3"})
+               ? Misreading{}
+               : Misreading{"the default", "write INFO, WARNING, ERROR or FATAL"};
+  if (variable.name.ends_with("_FAMILY"))
+    return IsOneOf(value, {"AF_INET", "AF_INET6"}) ? Misreading{}
+                                                   : Misreading{"the default", "write AF_INET or AF_INET6"};
+  if (variable.name == "NCCL_LAUNCH_MODE")
+    return IsOneOf(value, {"PARALLEL", "GROUP"}) ? Misreading{}
+                                                 : Misreading{"the default", "write PARALLEL, or unset it"};
+  if (variable.name == "NCCL_CHECK_MODE")
+    return IsOneOf(value, {"DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL"})
+               ? Misreading{}
+               : Misreading{"the default", "write DEFAULT, DEBUG_LOCAL or DEBUG_GLOBAL"};
+  return {};
+}
+
+// "Ring,Tree", "^LL128", "allreduce:tree,ring;broadcast:ring".
+Misreading ReadElements(std::string_view value, bool algorithms, ReleaseNumber nccl) {
+  for (std::string_view rest = value; !rest.empty();) {
+    const size_t end = rest.find_first_of(",;:");
+    std::string word = Lower(Trim(rest.substr(0, end)));
+    const bool function = end != std::string_view::npos && rest[end] == ':';
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (word.starts_with('^')) word.erase(0, 1);
+    if (word.empty() || function) continue;
+    const bool known = algorithms
+                           ? IsOneOf(word, {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"})
+                           : IsOneOf(word, {"ll", "ll128", "simple"});
+    if (known || (algorithms && word == "collnet" && nccl != 0 && nccl < 21400)) continue;
+    return {nccl != 0 && nccl < 22400 ? "a list without '" + word + "'" : "an error when a communicator is made",
+            word == "collnet" ? "write CollNetDirect or CollNetChain (since 2.14)"
+            : algorithms      ? "write Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree or PAT"
+                              : "write LL, LL128 or Simple"};
+  }
+  return {};
+}
+
+}  // namespace
+
+NcclNumber ReadNcclNumber(std::string_view text) {
+  const std::string copy(text.substr(0, 64));  // strtoll wants an end
+  NcclNumber number;
+  char* end = nullptr;
+  errno = 0;
+  number.value = std::strtoll(copy.c_str(), &end, 0);
+  number.out_of_range = errno == ERANGE;
+  number.whole = end != copy.c_str() && Trim(end).empty() && text.size() <= 64;
+  return number;
+}
+
+Misreading FindMisreading(const Variable& variable, std::string_view value, ReleaseNumber nccl) {
+  if (value.empty()) return {};
+  switch (variable.kind) {
+    case ValueKind::integer: return ReadInteger(variable, value);
+    case ValueKind::level: return ReadLevel(value);
+    case ValueKind::choice: return ReadChoice(variable, value);
+    case ValueKind::algorithms: return ReadElements(value, true, nccl);
+    case ValueKind::protocols: return ReadElements(value, false, nccl);
+    case ValueKind::torch_flag:
+      if (IsOneOf(Lower(value), {"1", "y", "yes", "t", "true", "0", "n", "no", "f", "false"})) return {};
+      return {"an error when a process group is made", "write 1 or 0"};
+    case ValueKind::torch_integer:
+      if (IsDigit(value.front()) || (value.size() > 1 && value.front() == '-' && IsDigit(value[1]))) return {};
+      return {"an error when a process group is made", "write a number"};
+    case ValueKind::text:
+    case ValueKind::list: return {};
+  }
+  return {};
+}
+
+std::string StrayCharacters(std::string_view value) {
+  if (value.empty()) return "";
+  if (value.back() == '\r') return "a carriage return at its end";
+  if ((value.front() == '"' || value.front() == '\'') && value.size() > 1 && value.back() == value.front())
+    return "quotes";
+  if (IsSpace(value.front()) || IsSpace(value.back())) return "blanks at an end";
+  return "";
+}
+
+}  // namespace tacet

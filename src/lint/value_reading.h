@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lint/variable_table.h"
+
+namespace tacet {
+
+// A number as NCCL reads it: strtoll with base 0. "true" is 0, "8M" is 8, "010" is 8, "0x10" is 16.
+struct NcclNumber {
+  int64_t value = 0;
+  bool whole = false;         // nothing is left behind the number
+  bool out_of_range = false;  // NCCL takes the default, and says so
+};
+NcclNumber ReadNcclNumber(std::string_view text);
+
+// What a reader makes of a value that its writer meant otherwise; empty where they agree.
+struct Misreading {
+  std::string read_as;  // "0", "the default", "an error when the group is made"
+  std::string advice;
+  bool found() const { return !read_as.empty(); }
+};
+Misreading FindMisreading(const Variable& variable, std::string_view value, ReleaseNumber nccl);
+
+// Blanks, quotes or a carriage return that became part of the value; empty: none.
+std::string StrayCharacters(std::string_view value);
+
+}  // namespace tacet

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tacet lint from end to end: its sources, its exit codes, and silence over healthy recordings."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TACET = pathlib.Path(sys.argv[1]).resolve()
+SOURCE = pathlib.Path(sys.argv[2]).resolve()
+CORPUS = SOURCE / "tests/corpus"
+BARE = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+
+
+def lint(*arguments, env=None):
+    done = subprocess.run([TACET, "lint", *map(str, arguments)], capture_output=True, text=True,
+                          env={**BARE, **(env or {})}, timeout=300)
+    return done
+
+
+def findings(*arguments, env=None):
+    done = lint("--format", "json", *arguments, env=env)
+    report = json.loads(done.stdout)
+    assert report["schema"] == "tacet.lint.v1"
+    return done.returncode, {(f["kind"], f["name"]): f for f in report["findings"]}
+
+
+class Lint(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def test_the_own_environment_is_the_default_source(self):
+        code, found = findings(env={"NCCL_TIMEOUT": "3600", "NCCL_IB_DISABLE": "true"})
+        self.assertEqual(code, 1)
+        self.assertEqual(set(found), {("never-read", "NCCL_TIMEOUT"), ("misread", "NCCL_IB_DISABLE")})
+        self.assertEqual(lint().returncode, 0)
+
+    def test_a_finding_has_its_place_default_effect_history_and_advice(self):
+        script = self.write("job.sh", "#!/bin/sh\nexport NCCL_IB_TIMEOUT=18\nsrun python train.py\n")
+        code, found = findings(script)
+        self.assertEqual(code, 1)
+        one = found["old-default", "NCCL_IB_TIMEOUT"]
+        self.assertEqual((one["places"][0]["file"], one["places"][0]["line"]), ("job.sh", 2))
+        self.assertEqual(one["default"], "20")
+        self.assertTrue(one["effect"] and one["advice"])
+        self.assertEqual(lint(script, "--nccl", "2.20.5").returncode, 0)
+
+    def test_notes_count_only_when_asked(self):
+        script = self.write("job.sh", "export CUDA_LAUNCH_BLOCKING=1\n")
+        self.assertEqual(lint(script).returncode, 0)
+        self.assertEqual(lint(script, "--strict").returncode, 1)
+
+    def test_what_sets_nothing_is_not_understood(self):
+        self.assertEqual(lint(self.write("notes.txt", "nothing of interest\n")).returncode, 2)
+        self.assertEqual(lint(self.folder / "absent").returncode, 2)
+        self.assertEqual(lint("--nccl", "newest").returncode, 2)
+        self.assertEqual(lint("--format", "xml").returncode, 2)
+
+    def test_environments_of_ranks_are_compared(self):
+        for rank in range(4):
+            value = "1" if rank == 2 else "0"
+            self.write(f"env.{rank}", f"PATH=/bin\nRANK={rank}\nNCCL_CROSS_NIC={value}\n")
+        code, found = findings(self.folder)
+        self.assertEqual(code, 1)
+        self.assertIn("1 on rank 2", found["differs", "NCCL_CROSS_NIC"]["headline"])
+
+    def test_nccl_conf_loses_against_the_environment(self):
+        self.write(".nccl.conf", "NCCL_IB_HCA=mlx5_4\nNCCL_NET =IB\n")
+        code, found = findings("--strict", env={"HOME": str(self.folder), "NCCL_IB_HCA": "mlx5_0"})
+        self.assertEqual(code, 1)
+        self.assertEqual(found["overridden", "NCCL_IB_HCA"]["value"], "mlx5_4")
+        self.assertIn(("stray-characters", "NCCL_NET "), found)
+
+    def test_a_running_process_and_what_it_started_are_read(self):
+        child = subprocess.Popen(["sh", "-c", "NCCL_IB_DISABEL=1 sleep 60 & wait"], env=BARE, start_new_session=True)
+        try:
+            for _ in range(100):
+                code, found = findings("--pid", child.pid)
+                if found:
+                    break
+            self.assertEqual(code, 1)
+            self.assertIn("process", found["misspelt", "NCCL_IB_DISABEL"]["places"][0]["holder"])
+        finally:
+            os.killpg(child.pid, 15)
+            child.wait()
+
+    def test_the_manifest_of_a_run_is_read(self):
+        self.write("run/manifest.json", json.dumps(
+            {"schema": "tacet.manifest.v1", "environment": {"set": {}, "kept": {}, "inherited": {"NCCL_TIMEOUT": "9"}}},
+            separators=(",", ":")))
+        _, found = findings(self.folder / "run")
+        self.assertIn(("never-read", "NCCL_TIMEOUT"), found)
+
+    def test_secrets_and_control_characters_stay_out(self):
+        script = self.write("job.sh", "export NCCL_PASSWORD=hunter2hunter2\nexport NCCL_ALGO='R\x1b[31mng'\n")
+        done = lint(script)
+        self.assertNotIn("\x1b", done.stdout)
+        self.assertIn("NCCL_ALGO", done.stdout)
+
+    def test_hostile_files_cost_nothing(self):
+        self.write("a.sh", b"\xff\xfe\x00NCCL_\x00=\n" * 1000)
+        self.write("b.sh", "".join(f"export NCCL_X{i}=1\n" for i in range(20000)))
+        done = lint(self.folder, "--format", "json")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(json.loads(done.stdout)["findings"]), 20000)
+
+    def test_healthy_recordings_raise_nothing(self):
+        truth = json.loads((CORPUS / "truth.json").read_text())
+        healthy = [name for name, case in truth.items() if case["status"] == ["healthy"]]
+        self.assertGreater(len(healthy), 10)
+        for name in healthy:
+            with self.subTest(name):
+                done = lint("--strict", "--format", "json", CORPUS / name)
+                self.assertEqual(json.loads(done.stdout)["findings"], [])
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_crippled_recording_is_told(self):
+        code, found = findings(CORPUS / "fallback_env")
+        self.assertEqual(code, 1)
+        self.assertIn(("slow", "NCCL_P2P_DISABLE"), found)
+        self.assertEqual(len(found["slow", "NCCL_P2P_DISABLE"]["places"]), 4)
+
+    def test_run_warns_before_it_starts(self):
+        done = subprocess.run([TACET, "run", "--no-watch", "--dir", self.folder / "run", "--", "true"], capture_output=True,
+                              text=True, env={**BARE, "NCCL_TIMEOUT": "3600"}, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("NCCL_TIMEOUT", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
