@@ -133,23 +133,33 @@ class CaptureWork {
     }
   }
 
+  // gdb reads the symbols of hundreds of libraries, some seconds of one core for each process. Whoever does not wait
+  // comes first: on a busy machine the time may not be enough for all.
   void KeepNativeStacks() {
     if (!plan_.native) return;
     if (FindProgram("gdb").empty()) return Note("native stacks", "gdb is not installed");
-    const std::vector<WatchedRank>& ranks = looker_.ranks();
-    // gdb reads the symbols of hundreds of libraries, some seconds of one core for each process.
-    const unsigned at_once = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
-    ParallelFor(ranks.size(), at_once, [&](size_t i) {
-      if (ranks[i].look.gone) return;
-      const CommandOutcome gdb = RunCommand(
-          {"gdb", "-p", std::to_string(ranks[i].process.pid), "-nx", "-batch", "-iex", "set debuginfod enabled off",
-           "-ex", "set pagination off", "-ex", "thread apply all bt 60", "-ex", "thread apply all py-bt"},
-          {.time_ms = 2 * plan_.command_ms, .most_bytes = 8 << 20});
-      if (gdb.out.find("#0") != std::string::npos)
-        Keep(FileFor("gdb", ranks[i]), gdb.out);
-      else
-        Note("native stack of " + NameFor(ranks[i]), gdb.problem.empty() ? "gdb found no stack" : "gdb " + gdb.problem);
+    std::vector<const WatchedRank*> ranks;
+    for (const WatchedRank& rank : looker_.ranks())
+      if (!rank.look.gone) ranks.push_back(&rank);
+    std::stable_partition(ranks.begin(), ranks.end(), [](const WatchedRank* rank) {
+      return rank->look.doing != RankLook::Doing::waits && rank->look.doing != RankLook::Doing::library;
     });
+    const unsigned at_once = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+    const int64_t until_ns = MonotonicNs() + plan_.native_ms * 1'000'000;
+    ParallelFor(ranks.size(), at_once, [&](size_t i) { KeepNativeStack(*ranks[i], until_ns); });
+  }
+
+  void KeepNativeStack(const WatchedRank& rank, int64_t until_ns) {
+    const int64_t left_ms = (until_ns - MonotonicNs()) / 1'000'000;
+    if (left_ms < 1000) return Note("native stack of " + NameFor(rank), "gdb took too long for the ranks before it");
+    const CommandOutcome gdb = RunCommand(
+        {"gdb", "-p", std::to_string(rank.process.pid), "-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex",
+         "set pagination off", "-ex", "thread apply all bt 60", "-ex", "thread apply all py-bt"},
+        {.time_ms = left_ms, .most_bytes = 8 << 20});
+    if (gdb.out.find("#0") != std::string::npos)
+      Keep(FileFor("gdb", rank), gdb.out);
+    else
+      Note("native stack of " + NameFor(rank), gdb.problem.empty() ? "gdb found no stack" : "gdb " + gdb.problem);
   }
 
   void KeepBoxes() {

@@ -18,6 +18,7 @@ struct CapturePlan {
   bool ask_ras = true;
   int64_t second_look_ms = 3000;
   int64_t command_ms = 15'000;        // for each program that is asked
+  int64_t native_ms = 25'000;         // for the native stacks of all ranks together
   std::optional<StillVerdict> still;  // written down where a hang was decided
   std::string box_folder;
 };
