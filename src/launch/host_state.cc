@@ -2,6 +2,8 @@
 #include "launch/host_state.h"
 
 #include <algorithm>
+#include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <thread>
@@ -117,6 +119,26 @@ std::string DescribeProcess(int64_t pid, const std::string& proc) {
            "wchan " + ReadSmallFile((thread / "wchan").string(), 256) + "\n";
   }
   return out;
+}
+
+std::string KernelLinesSince(std::string_view text, int64_t wall_ns) {
+  // The kernel's clock and that of the day drift apart by seconds while a machine sleeps or is set.
+  const auto since = static_cast<time_t>(wall_ns / 1'000'000'000 - 5);
+  tm local{};
+  ::localtime_r(&since, &local);
+  char first[32];
+  std::strftime(first, sizeof first, "%Y-%m-%dT%H:%M:%S", &local);
+  const size_t width = std::strlen(first);
+  std::string kept;
+  bool keep = false;
+  while (!text.empty()) {
+    const std::string_view line = TakeUntil(text, '\n');
+    if (!text.empty()) text.remove_prefix(1);
+    const bool stamped = line.size() > width && line[4] == '-' && line[10] == 'T' && line[13] == ':';
+    if (stamped) keep = line.substr(0, width) >= std::string_view(first, width);
+    if (keep) kept.append(line).push_back('\n');
+  }
+  return kept;
 }
 
 std::vector<CapturedText> CaptureHost(bool ask_ras, int64_t command_ms) {

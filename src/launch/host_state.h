@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,10 @@ namespace tacet {
 struct CapturedText {
   std::string name, text, problem;
 };
+
+// The lines of a kernel log that are not older than this moment. What other jobs did before explains nothing.
+//   2026-11-15T23:31:29,123456+00:00 Memory cgroup out of memory: Killed process 4711 (python3)
+std::string KernelLinesSince(std::string_view text, int64_t wall_ns);
 
 // What this host says of itself: nvidia-smi, the kernel's log, RAS, counters of its network devices. Each within
 // `command_ms`, all at the same time.

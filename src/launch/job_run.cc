@@ -252,8 +252,10 @@ class JobRun {
     std::error_code error;
     const std::string folder = places_.folder + "/end";
     std::filesystem::create_directories(folder, error);
-    for (const CapturedText& captured : CaptureHost(false, kAskAtEndMs))
+    for (CapturedText& captured : CaptureHost(false, kAskAtEndMs)) {
+      if (captured.name == "dmesg.txt") captured.text = KernelLinesSince(captured.text, manifest_.began_wall_ns);
       if (!captured.text.empty()) WriteWholeFile(folder + "/" + captured.name, captured.text);
+    }
   }
 
   // A job that ended well and never hung needs no verdict.
