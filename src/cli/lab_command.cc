@@ -119,6 +119,7 @@ int RunOne(const LabWork& work, const std::string& name) {
   if (!outcome) return Complain(outcome.error());
   std::printf("\n%s", ShowOutcome(*fault, work.options.seed, *outcome).c_str());
   if (!outcome->skipped.empty()) return kHealthy;
+  if (outcome->verdict.given) std::printf("verdict:  %s\n", outcome->verdict.headline.c_str());
   std::printf("evidence: %s\n", outcome->run_folder.c_str());
   if (outcome->verdict.given) std::printf("page:     %s/report.html\n", outcome->run_folder.c_str());
   return outcome->wrong.empty() ? kHealthy : kFindings;

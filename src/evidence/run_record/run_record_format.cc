@@ -11,6 +11,7 @@ static Recognition RecogniseRunRecord(std::string_view prefix, std::string_view)
   if (SchemaOf(prefix).starts_with("tacet.")) return Recognition::yes;
   if (prefix.starts_with("==> status <==\nName:")) return Recognition::yes;  // /proc of a rank, for people
   const std::string_view head = prefix.substr(0, 4096);
+  if (Contains(head, "\"\"\"Written by `tacet run`.")) return Recognition::yes;  // the Python hook
   if (Contains(head, "<title>Tacet: ") || prefix.starts_with("# Postmortem: ")) return Recognition::yes;
   return Recognition::no;
 }
