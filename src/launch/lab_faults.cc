@@ -75,8 +75,8 @@ const auto& Table() {
       {.name = "late",
        .what = "one step takes longer than PyTorch's timeout",
        .causes = {"timeout-too-short", "rank-stuck-on-host"},
-       .timeout_s = 10,
-       .pause_s = 40},
+       .timeout_s = 20,
+       .pause_s = 60},
 
       {.name = "killed", .what = "SIGKILL", .causes = {"rank-dead"}},
       {.name = "segfault", .what = "SIGSEGV", .causes = {"rank-dead"}},
