@@ -96,7 +96,7 @@ class Builder {
 
   double GraphRate() const {
     const NcclModelGraph& ring = check_.forced.ring;
-    return ring.channels * static_cast<double>(check_.forced.nodes > 1 ? ring.bw_inter : ring.bw_intra);
+    return UsedChannels(check_.forced) * static_cast<double>(check_.forced.nodes > 1 ? ring.bw_inter : ring.bw_intra);
   }
 
   std::string NodeName(uint32_t node) const {
@@ -170,7 +170,9 @@ class Builder {
   // The ring with this protocol, then the algorithm with it.
   void AddWay() {
     const int f = NcclTunedIndex(op_);
-    const double to_bus = BusBandwidth(op_, check_.forced.ranks, 1000, 1);  // of 1 GB/s
+    const NcclCommunicator& c = check_.forced;
+    const double used = c.ring.channels > 0 ? UsedChannels(c) / c.ring.channels : 1;
+    const double to_bus = BusBandwidth(op_, c.ranks, 1000, 1) * used;  // of 1 GB/s
     const auto rate = [&](NcclAlgorithm a, NcclProtocol p) {
       const NcclCell& cell = check_.costs.cells[f][static_cast<int>(a)][static_cast<int>(p)];
       return static_cast<double>(cell.bandwidth > 0 ? cell.bandwidth : cell.bandwidth_free) * to_bus;
