@@ -60,8 +60,8 @@ void AddWaterfall(const ModelCheck& check, TextPage& page) {
   if (fall.losses.empty()) return;
   page.Paragraph("  ", "Where the bandwidth goes at " + MessageSizeWords(fall.bytes) + " (" +
                            std::string(Name(fall.algorithm)) + " " + std::string(Name(fall.protocol)) + "): from " +
-                           CleanLine(fall.top) + ", " + SpeedWords(fall.line_gbs) + ", to " +
-                           SpeedWords(fall.measured_gbs) + " measured, GB/s of bus bandwidth:");
+                           CleanLine(fall.top) + ", to " + SpeedWords(fall.measured_gbs) +
+                           " measured, GB/s of bus bandwidth:");
   std::vector<TextRow> rows = {{{"step"}, {"lost"}, {"left"}, {"", Ink::plain, true}, {"taken by"}}};
   double sum = 0;
   for (const WaterfallLoss& loss : fall.losses) {

@@ -74,7 +74,7 @@ class Builder {
     if (!(wide ? BeginWithNics() : BeginWithinNode())) {
       at_ = GraphRate();
       out_.line_gbs = at_;
-      out_.top = "NCCL's ring graph, " + std::to_string(c.ring.channels) + " channels";
+      out_.top = "NCCL's ring graph, " + std::to_string(c.ring.channels) + " channels, " + Gbs(at_);
       out_.missing = wide ? "the speeds of NICs: NCCL logs with GRAPH in NCCL_DEBUG_SUBSYS, or NCCL_TOPO_DUMP_FILE"
                           : "the speeds of NVLinks: NCCL logs with GRAPH in NCCL_DEBUG_SUBSYS, or NCCL_TOPO_DUMP_FILE";
     } else {
