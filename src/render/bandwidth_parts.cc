@@ -19,6 +19,7 @@ std::string PercentWords(double share) {
 
 std::string FixedWords(double value, int decimals) {
   char text[48];
+  if (std::fabs(value) < 0.5 * std::pow(10, -decimals)) value = 0;  // never "-0.00"
   std::snprintf(text, sizeof text, "%.*f", decimals, value);
   return text;
 }

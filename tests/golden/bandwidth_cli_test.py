@@ -193,7 +193,7 @@ class AgainstTheMachine(Scratch):
     def test_a_cap_on_channels_is_named_in_the_waterfall(self):
         fall = self.check("a100", 4, 50, "few-channels")["sweeps"][0]["model"]["waterfall"]
         step = next(one for one in fall["steps"] if one["step"] == "channels")
-        self.assertIn("NCHANNELS", step["taken_by"])
+        self.assertIn("uses 4 of 8 channels", step["taken_by"])
 
     def test_logs_of_other_ranks_are_not_taken(self):
         self.logs("a100", 4)

@@ -157,6 +157,10 @@ class Builder {
 
   std::string WhoTookChannels() const {
     std::string who = Setting(checks_, {"NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS", "NCCL_MAX_NRINGS", "NCCL_NCHANNELS"});
+    const NcclCommunicator& c = check_.forced;
+    if (who.empty() && UsedChannels(c) < c.ring.channels)
+      who = "the communicator, which uses " + std::to_string(c.channels) + " of " + std::to_string(c.ring.channels) +
+            " channels (maxCTAs, or a cap on a rank whose log is missing)";
     if (who.empty() && !checks_.failed_searches.empty())
       who = NodeName(checks_.failed_searches.front().node) + ", where the search found no path";
     for (const LowerNode& lower : checks_.lower_nodes)
