@@ -19,6 +19,7 @@ std::string PercentWords(double share) {
 
 std::string FixedWords(double value, int decimals) {
   char text[48];
+  if (std::fabs(value) < 0.5 * std::pow(10, -decimals)) value = 0;  // never "-0.00"
   std::snprintf(text, sizeof text, "%.*f", decimals, value);
   return text;
 }
@@ -60,8 +61,8 @@ void AddWaterfall(const ModelCheck& check, TextPage& page) {
   if (fall.losses.empty()) return;
   page.Paragraph("  ", "Where the bandwidth goes at " + MessageSizeWords(fall.bytes) + " (" +
                            std::string(Name(fall.algorithm)) + " " + std::string(Name(fall.protocol)) + "): from " +
-                           CleanLine(fall.top) + ", " + SpeedWords(fall.line_gbs) + ", to " +
-                           SpeedWords(fall.measured_gbs) + " measured, GB/s of bus bandwidth:");
+                           CleanLine(fall.top) + ", to " + SpeedWords(fall.measured_gbs) +
+                           " measured, GB/s of bus bandwidth:");
   std::vector<TextRow> rows = {{{"step"}, {"lost"}, {"left"}, {"", Ink::plain, true}, {"taken by"}}};
   double sum = 0;
   for (const WaterfallLoss& loss : fall.losses) {

@@ -10,7 +10,7 @@
 namespace tacet {
 namespace {
 
-constexpr size_t kMostCited = 5;
+constexpr size_t kMostPlaces = 5;
 
 std::vector<Rank> RanksOnHosts(const Incident& incident, const std::vector<std::string>& hosts) {
   std::set<Rank> ranks;
@@ -38,7 +38,7 @@ RuleAnswer AnswerFromBenchmarks(const Case& facts, std::string_view cause) {
     }
     Finding& finding = answer.findings.front();
     // The headline tells the first; of the others their own sentence.
-    if (finding.evidence.size() < kMostCited)
+    if (finding.evidence.size() < kMostPlaces)
       finding.evidence.push_back({fault.source, fault.excerpt, finding.evidence.empty() ? fault.says : fault.headline});
   }
   return answer;

@@ -63,7 +63,7 @@ TEST(BenchmarkVerdict, UncheckedResultsAreAnOpenQuestion) {
   const Diagnosis verdict = Judged(std::move(run)).Verdict();
   EXPECT_EQ(verdict.status, Status::healthy);
   EXPECT_EQ(verdict.confidence, Confidence::likely);
-  EXPECT_EQ(verdict.open.size(), 2u);
+  EXPECT_EQ(verdict.open.size(), 3u);  // right? as fast as before? as fast as it should be?
 }
 
 TEST(BenchmarkVerdict, ARunWithoutItsEndIsNotHealthy) {

@@ -26,9 +26,13 @@ bool PeersLostItFirst(const Event& event, const Analyses& analyses) {
   if (outcome.first_end && IsBefore(*outcome.first_end, event)) return false;
   size_t lost = 0;
   for (const auto& [rank, life] : analyses.life.ranks) {
-    if (rank == event.rank) continue;
+    if (rank == event.rank) {
+      // It lost a peer itself: that one went before.
+      if (life.lost_peer || life.gloo_loss || life.consequence) return false;
+      continue;
+    }
     // Others that ended by the same signal were cleaned up together with it, or it with them.
-    if (life.exited && life.exited->value == event.value) return false;
+    if (life.exited && (life.exited->value == event.value || IsFirstHandEnd(*life.exited))) return false;
     lost += life.lost_peer || life.gloo_loss;
   }
   return lost > 0;

@@ -567,7 +567,7 @@ class CompareBenchmarks(unittest.TestCase):
         ran = tacet("compare", self.SAMPLES / "all_reduce_2.19.txt", self.SAMPLES / "all_reduce_2.19.json")
         self.assertEqual(ran.code, 0, ran.message)
         self.assertTrue(ran.text.startswith("no significant difference"), ran.text)
-        self.assertIn("noise cannot be told for a single size", ran.text)
+        self.assertIn("the noise of a single size is unknown", ran.text)
 
     def test_repeated_and_single_runs(self):
         with tempfile.TemporaryDirectory() as scratch:

@@ -34,6 +34,7 @@ BandwidthFault SlowLink(const PairMatrixView& view) {
   BandwidthFault fault;
   fault.cause = "slow-link";
   fault.source = view.matrix.source;
+  fault.incident = view.incident;
   const std::vector<SlowPart> parts = SlowPartsOf(view);
   const SlowPart& worst = *std::min_element(parts.begin(), parts.end(),
                                             [](const SlowPart& a, const SlowPart& b) { return a.share < b.share; });

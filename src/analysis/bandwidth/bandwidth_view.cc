@@ -90,9 +90,14 @@ BandwidthView MeasureBandwidth(const std::vector<BandwidthSource>& sources) {
       view.matrices.push_back(ReadPairMatrix(matrix));
       view.matrices.back().tool = run->tool;
       view.matrices.back().operation = run->operation;
+      view.matrices.back().run = run;
     }
   }
   for (PairMatrixView& matrix : MatricesOfHosts(runs)) view.matrices.push_back(std::move(matrix));
+  for (PairMatrixView& matrix : view.matrices)
+    for (size_t i = 0; i < sources.size(); ++i)
+      for (const BenchmarkRun& run : sources[i].incident->benchmark_runs)
+        if (&run == matrix.run) matrix.incident = i;
   std::vector<NcclGroupModel> all;
   std::vector<size_t> source_of;
   for (size_t i = 0; i < sources.size(); ++i)
@@ -107,6 +112,7 @@ BandwidthView MeasureBandwidth(const std::vector<BandwidthSource>& sources) {
   for (size_t i = 0; i < view.sweeps.size(); ++i) {
     const Sweep& sweep = view.sweeps[i];
     if (sweep.tool != "nccl-tests" || NcclTunedIndex(sweep.kind) < 0 || sweep.ranks < 2) continue;
+    if (sweep.runs.front()->host_times) continue;  // until the call came back: no time of the operation
     const Modelled* found = ModelFor(sweep, models, sources);
     if (!found) continue;
     const BandwidthSource& source = sources[found->source];

@@ -16,11 +16,15 @@ double RateOf(const SweepPoint& point, OpKind op, int ranks) {
 }
 
 // Of two nodes NCCL's model takes the speed inside them. What passes between them cannot be faster than the network: a
-// ring crosses it with every byte, a tree over two nodes with half of them.
+// ring crosses it with every byte, a tree over two nodes with half of them. Nor does it know of caps on channels.
 double CapOf(const NcclCommunicator& c, NcclAlgorithm algorithm) {
-  if (c.nodes != 2 || c.ring.channels <= 0 || c.ring.bw_inter <= 0) return HUGE_VAL;
-  const double ring = c.ring.channels * static_cast<double>(c.ring.bw_inter);
-  return algorithm == NcclAlgorithm::ring || algorithm == NcclAlgorithm::pat ? ring : 2 * ring;
+  const double used = UsedChannels(c);
+  if (used <= 0) return HUGE_VAL;
+  const bool ring = algorithm == NcclAlgorithm::ring || algorithm == NcclAlgorithm::pat;
+  const double between = used * static_cast<double>(c.ring.bw_inter),
+               within = used * static_cast<double>(c.ring.bw_intra);
+  if (c.nodes == 2 && between > 0) return ring ? between : 2 * between;
+  return ring && used < c.ring.channels ? (c.nodes > 1 ? between : within) : HUGE_VAL;
 }
 
 ModelPoint PointAt(const ModelCheck& check, const SweepPoint& measured, const Sweep& sweep) {
@@ -42,6 +46,10 @@ ModelPoint PointAt(const ModelCheck& check, const SweepPoint& measured, const Sw
 }
 
 }  // namespace
+
+double UsedChannels(const NcclCommunicator& c) {
+  return c.channels > 0 ? std::min(c.channels, c.ring.channels) : c.ring.channels;
+}
 
 ModelCheck CheckAgainstModel(const Sweep& sweep, size_t index, const NcclGroupModel& model,
                              const TopologyView& topology, const TopologyChecks& checks) {

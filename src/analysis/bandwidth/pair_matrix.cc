@@ -226,7 +226,7 @@ std::vector<PairMatrixView> MatricesOfHosts(const std::vector<const BenchmarkRun
   }
   std::vector<PairMatrixView> views;
   for (const auto& [key, pairs] : all) {
-    constexpr size_t kMostHosts = 2048;
+    constexpr size_t kMostHosts = 1500;  // 18 MB of cells
     if (pairs.hosts.size() < 3 || pairs.hosts.size() > kMostHosts) continue;
     BenchmarkMatrix matrix;
     matrix.title = key.second + " between hosts, from (row) to (column)";
@@ -240,7 +240,7 @@ std::vector<PairMatrixView> MatricesOfHosts(const std::vector<const BenchmarkRun
     };
     for (const auto& [pair, rates] : pairs.rates) matrix.cells[place(pair.first)][place(pair.second)] = Median(rates);
     PairMatrixView view = ReadPairMatrix(matrix);
-    view.tool = key.first, view.operation = key.second;
+    view.tool = key.first, view.operation = key.second, view.run = pairs.first;
     views.push_back(std::move(view));
   }
   return views;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct PairCell {
 struct PairMatrixView {
   BenchmarkMatrix matrix;
   std::string tool, operation;
+  const BenchmarkRun* run = nullptr;        // the first that it is of
+  size_t incident = 0;                      // of that run
   double typical = 0, least = 0, most = 0;  // of the cells that count
   std::vector<double> levels;               // medians, the fastest first, where paths differ by design
   std::vector<PairCell> slow_cells;         // that no slow row or column holds

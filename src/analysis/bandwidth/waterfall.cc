@@ -74,7 +74,7 @@ class Builder {
     if (!(wide ? BeginWithNics() : BeginWithinNode())) {
       at_ = GraphRate();
       out_.line_gbs = at_;
-      out_.top = "NCCL's ring graph, " + std::to_string(c.ring.channels) + " channels";
+      out_.top = "NCCL's ring graph, " + std::to_string(c.ring.channels) + " channels, " + Gbs(at_);
       out_.missing = wide ? "the speeds of NICs: NCCL logs with GRAPH in NCCL_DEBUG_SUBSYS, or NCCL_TOPO_DUMP_FILE"
                           : "the speeds of NVLinks: NCCL logs with GRAPH in NCCL_DEBUG_SUBSYS, or NCCL_TOPO_DUMP_FILE";
     } else {
@@ -96,7 +96,7 @@ class Builder {
 
   double GraphRate() const {
     const NcclModelGraph& ring = check_.forced.ring;
-    return ring.channels * static_cast<double>(check_.forced.nodes > 1 ? ring.bw_inter : ring.bw_intra);
+    return UsedChannels(check_.forced) * static_cast<double>(check_.forced.nodes > 1 ? ring.bw_inter : ring.bw_intra);
   }
 
   std::string NodeName(uint32_t node) const {
@@ -157,6 +157,10 @@ class Builder {
 
   std::string WhoTookChannels() const {
     std::string who = Setting(checks_, {"NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS", "NCCL_MAX_NRINGS", "NCCL_NCHANNELS"});
+    const NcclCommunicator& c = check_.forced;
+    if (who.empty() && UsedChannels(c) < c.ring.channels)
+      who = "the communicator, which uses " + std::to_string(c.channels) + " of " + std::to_string(c.ring.channels) +
+            " channels (maxCTAs, or a cap on a rank whose log is missing)";
     if (who.empty() && !checks_.failed_searches.empty())
       who = NodeName(checks_.failed_searches.front().node) + ", where the search found no path";
     for (const LowerNode& lower : checks_.lower_nodes)
@@ -170,7 +174,9 @@ class Builder {
   // The ring with this protocol, then the algorithm with it.
   void AddWay() {
     const int f = NcclTunedIndex(op_);
-    const double to_bus = BusBandwidth(op_, check_.forced.ranks, 1000, 1);  // of 1 GB/s
+    const NcclCommunicator& c = check_.forced;
+    const double used = c.ring.channels > 0 ? UsedChannels(c) / c.ring.channels : 1;
+    const double to_bus = BusBandwidth(op_, c.ranks, 1000, 1) * used;  // of 1 GB/s
     const auto rate = [&](NcclAlgorithm a, NcclProtocol p) {
       const NcclCell& cell = check_.costs.cells[f][static_cast<int>(a)][static_cast<int>(p)];
       return static_cast<double>(cell.bandwidth > 0 ? cell.bandwidth : cell.bandwidth_free) * to_bus;

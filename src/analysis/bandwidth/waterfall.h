@@ -66,6 +66,10 @@ struct ModelCheck {
   std::vector<std::string> assumptions;
 };
 
+// Channels of the ring graph that are used: NCCL doubles those of the search, and a variable may leave fewer than it
+// found.
+double UsedChannels(const NcclCommunicator& c);
+
 void BuildWaterfall(const ModelCheck& check, const ModelPoint& point, const TopologyView& view,
                     const TopologyChecks& checks, OpKind op, Waterfall& out);
 

@@ -11,7 +11,7 @@ namespace {
 
 Recognition RecogniseIperf3(std::string_view prefix, std::string_view) {
   if (IsIperf3Json(prefix)) return Recognition::yes;
-  if (!Contains(prefix, "bits/sec") && !Contains(prefix, "Bytes/sec")) return Recognition::no;
+  if (!Contains(prefix, "/sec")) return Recognition::no;
   LineReader lines(prefix);
   for (std::string_view line; lines.Next(&line);)
     if (line.size() < 300 && IsIperf3Line(line)) return Recognition::yes;

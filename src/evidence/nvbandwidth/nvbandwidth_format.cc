@@ -10,9 +10,9 @@ namespace {
 
 Recognition RecogniseNvbandwidth(std::string_view prefix, std::string_view) {
   if (IsNvbandwidthJson(prefix)) return Recognition::yes;
-  // The version stands on top; further down only the tables are seen.
-  const bool ours = Contains(prefix, "nvbandwidth Version:") ||
-                    (Contains(prefix, "(column) bandwidth (GB/s)") && Contains(prefix, "\nSUM "));
+  // One search decides for most files. The version stands on top; further down only the tables are seen.
+  if (!Contains(prefix, "(column)")) return Recognition::no;
+  const bool ours = Contains(prefix, "nvbandwidth Version:") || Contains(prefix, "\nSUM ");
   return ours ? Recognition::yes : Recognition::no;
 }
 

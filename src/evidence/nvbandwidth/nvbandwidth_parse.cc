@@ -98,8 +98,8 @@ class TextReader {
         return false;
       cells.push_back(value);
     }
-    if (cells.empty()) return false;
-    cells.resize(table.columns.size(), kNothing);
+    // Rows are always whole; filling up short ones would let a small file ask for much memory.
+    if (cells.empty() || cells.size() != table.columns.size()) return false;
     table.rows.emplace_back(name);
     table.cells.push_back(std::move(cells));
     return true;

@@ -9,8 +9,8 @@ namespace tacet {
 namespace {
 
 Recognition RecogniseP2pTest(std::string_view prefix, std::string_view) {
-  const bool ours = Contains(prefix, "GPU Bandwidth Latency Test]") || Contains(prefix, "P2P=Enabled Bandwidth") ||
-                    Contains(prefix, "P2P=Disabled Bandwidth Matrix");
+  if (!Contains(prefix, "P2P=")) return Recognition::no;  // one search decides for most files
+  const bool ours = Contains(prefix, "P2P=Enabled Bandwidth") || Contains(prefix, "P2P=Disabled Bandwidth Matrix");
   return ours ? Recognition::yes : Recognition::no;
 }
 
