@@ -50,6 +50,7 @@ std::string VariableOf(const HostFacts& facts, std::string_view name) {
 
 std::vector<std::vector<std::pair<size_t, size_t>>> PairRounds(size_t hosts, size_t most) {
   std::vector<std::vector<std::pair<size_t, size_t>>> rounds;
+  if (hosts < 2) return rounds;
   const size_t seats = hosts + hosts % 2;  // with an odd number somebody sits out
   for (size_t round = 0; round + 1 < seats && round < most; ++round) {
     auto& pairs = rounds.emplace_back();
