@@ -64,6 +64,15 @@ class Schemas(unittest.TestCase):
                            "--model", "layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=128256,seq=8192")):
             self.holds(tacet("predict", "--json", *arguments), "tacet.prediction.v1")
 
+    def test_bandwidth(self):
+        for name in ("nccl_tests", "nvbandwidth", "iperf3", "osu", "p2p_latency", "perftest"):
+            with self.subTest(name):
+                self.holds(tacet("bandwidth", "--json", ROOT / "src/evidence" / name / "samples"), "tacet.bandwidth.v1")
+
+    def test_lint_and_preflight(self):
+        self.holds(tacet("lint", "--json", ROOT / "tests/golden/environment_forces_a_slow_path/input"), "tacet.lint.v1")
+        self.holds(tacet("preflight", "--json", "--quick", "--python", "none"), "tacet.preflight.v1")
+
     def test_every_command_with_json_has_a_schema(self):
         told = subprocess.run([TACET, "help", "--markdown"], capture_output=True, text=True, check=True).stdout
         commands = [block.split("\n", 1)[0] for block in told.split("\n## ") if "--json " in block]
