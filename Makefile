@@ -9,7 +9,7 @@ export CCACHE_NOHASHDIR := 1
 DEMO := tests/golden/rank_stuck_in_data_loader/input
 DEMO_TRACES := tests/corpus/straggler
 
-.PHONY: help demo hang build test asan bench fuzz format tidy install docs deb dist wheel image sources shape clean
+.PHONY: help demo hang build test check asan bench fuzz format tidy install docs deb dist wheel image clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -42,6 +42,10 @@ test: ## every test: units, contracts, golden cases, fuzz corpora under ASan and
 	@cmake --build --preset asan -j $(JOBS)
 	@ctest --test-dir build -L optimised --output-on-failure -j $(JOBS); first=$$?; \
 	ctest --preset asan -j $(JOBS) && exit $$first
+
+check: ## what the gate wants beside the tests: format, clang-tidy, clang with both standard libraries, web lint, fuzz smoke
+	@scripts/bootstrap.sh check
+	@JOBS=$(JOBS) scripts/check.sh
 
 bench: ## speed and memory, beside the limit and the peers (see bench/README.md)
 	@scripts/bootstrap.sh bench

@@ -110,6 +110,7 @@ folders: NCCL logs, the output of env, job scripts, Dockerfiles, YAML, Python, n
   -p, --pid PID         the environment of running processes and of what they started (several: 4711,4712)
       --strict          notes count, too
   -f, --format FORMAT   text (default) or json
+      --json            the same as --format json
   -o, --output FILE     write there instead of to standard output
   -j, --threads N       files read at the same time (default: one per core)
       --max-file-mb N   no file is unpacked beyond this (default 512)

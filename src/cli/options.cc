@@ -85,17 +85,7 @@ std::optional<Error> Options::TakeLetters(const std::vector<std::string>& argume
 }
 
 Result<Options> Options::Parse(const std::vector<std::string>& arguments, std::string_view help) {
-  return ParseRows(arguments, ReadOptionRows(help));
-}
-
-Result<Options> Options::Parse(const std::vector<std::string>& arguments, const std::vector<OptionSpec>& specs) {
-  std::vector<OptionRow> rows;
-  for (const OptionSpec& spec : specs)
-    rows.push_back({std::string(spec.name), spec.letter, spec.takes_value ? "VALUE" : "", "", {}});
-  return ParseRows(arguments, rows);
-}
-
-Result<Options> Options::ParseRows(const std::vector<std::string>& arguments, const std::vector<OptionRow>& rows) {
+  const std::vector<OptionRow> rows = ReadOptionRows(help);
   Options options;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];

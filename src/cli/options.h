@@ -14,20 +14,12 @@ namespace tacet {
 
 struct OptionRow;
 
-// One option of a command whose help is made elsewhere.
-struct OptionSpec {
-  std::string_view name;  // "--format"
-  char letter = 0;        // 'o' for -o; 0 for none
-  bool takes_value = false;
-};
-
 // Arguments split into options and the rest. Options may stand anywhere; "--" ends them; "-" is a plain argument.
 // Short ones may be joined with each other and with a value: -vj1. --json is short for --format json.
 class Options {
  public:
   // The command's help says which options there are: cli/option_table.h.
   static Result<Options> Parse(const std::vector<std::string>& arguments, std::string_view help);
-  static Result<Options> Parse(const std::vector<std::string>& arguments, const std::vector<OptionSpec>& specs);
   bool Has(std::string_view name) const;
   std::optional<std::string> Value(std::string_view name) const;  // the last one given
   std::vector<std::string> Values(std::string_view name) const;   // all of them
@@ -36,7 +28,6 @@ class Options {
   const std::vector<std::string>& rest() const { return rest_; }
 
  private:
-  static Result<Options> ParseRows(const std::vector<std::string>& arguments, const std::vector<OptionRow>& rows);
   std::optional<Error> TakeLong(const std::vector<std::string>& arguments, size_t& at,
                                 const std::vector<OptionRow>& rows);
   std::optional<Error> TakeLetters(const std::vector<std::string>& arguments, size_t& at,

@@ -103,6 +103,7 @@ MASTER_PORT or the list of nodes.
       --python PROGRAM    whose PyTorch is asked for its versions (default python3; none: nobody's)
       --quick             no measurements between hosts
   -f, --format FORMAT     text (default) or json
+      --json              the same as --format json
   -o, --output FILE       write there instead of to standard output
 
 Only rank 0 writes the report; a rank that cannot reach it says so on standard error.

@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FORMATS = {path.name for path in (ROOT / "src/evidence").iterdir() if path.is_dir()}
 # Room: the rooms it may look into, beside itself. A format looks into "evidence" for format.h and what all formats share.
 ANALYSIS = {"base", "model"}
+ANALYSES = {"analysis", "analysis/network", "analysis/timing", "analysis/bandwidth"}
 ALLOWED = {
     "wire": set(),
     "plugin": {"wire"},
@@ -20,16 +21,19 @@ ALLOWED = {
     "model": {"base"},
     "http": {"base"},
     "predict": {"base", "model"},
+    "lint": {"base"},
     "format": {"base", "model", "evidence", "wire"},
     "evidence": {"base", "model", "format"},
     "analysis/network": ANALYSIS,
     "analysis/timing": ANALYSIS,
-    "analysis": ANALYSIS | {"analysis/network", "analysis/timing", "predict"},
-    "rules": ANALYSIS | {"analysis", "analysis/network", "analysis/timing", "predict"},
-    "report": ANALYSIS | {"analysis", "analysis/network", "analysis/timing", "predict", "rules"},
-    "render": ANALYSIS | {"analysis", "analysis/network", "analysis/timing", "predict", "report"},
+    "analysis/bandwidth": ANALYSIS | {"analysis/network", "analysis/timing", "predict"},
+    "analysis": ANALYSIS | ANALYSES | {"predict"},
+    "rules": ANALYSIS | ANALYSES | {"predict", "lint"},
+    "report": ANALYSIS | ANALYSES | {"predict", "rules"},
+    "render": ANALYSIS | ANALYSES | {"predict", "lint", "report"},
     "live": {"base", "model", "evidence", "format", "analysis", "rules", "report", "render", "http", "wire"},
-    "launch": {"base", "model", "evidence", "analysis", "rules", "report", "render", "http", "live"},
+    "launch": {"base", "model", "evidence", "analysis", "lint", "rules", "report", "render", "http", "live"},
+    "preflight": {"base", "model", "evidence", "lint", "report", "render", "http", "launch"} | ANALYSES,
     "portable": set(),
 }
 ALLOWED["cli"] = set(ALLOWED) - {"plugin", "wire", "format", "portable"}
@@ -40,7 +44,7 @@ def room_of(path):
     parts = path.split("/")[:-1]
     if parts and parts[0] == "evidence":
         return "format" if len(parts) > 1 else "evidence"
-    if parts[:2] in (["analysis", "timing"], ["analysis", "network"]):
+    if "/".join(parts[:2]) in ANALYSES:
         return "/".join(parts[:2])
     return parts[0] if parts else ""
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/iperf3/iperf3_parse.h"
 
+#include <algorithm>
+
 #include "base/launcher_prefix.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"

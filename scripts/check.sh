@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What the gate looks at beside the tests: format and clang-tidy of changed files, every source under clang with libstdc++
+# and with libc++, the pages' scripts, and some seconds of changed inputs for every reader.
+# usage: scripts/check.sh [BASE]      BASE: the commit to compare with (default: where this branch left main)
+set -uo pipefail
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-$(nproc)}
+base=${1:-}
+for candidate in origin/main main; do
+  [ -z "$base" ] && base=$(git merge-base HEAD "$candidate" 2>/dev/null)
+done
+# On main itself: the last commit.
+[ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ] && base=$(git rev-parse -q --verify HEAD~1 || git rev-parse HEAD)
+failures=()
+step() { # name, command...
+  local name=$1 begin=$SECONDS; shift
+  if "$@"; then echo "check: $name passes ($((SECONDS - begin)) s)"; else echo "check: $name FAILS ($((SECONDS - begin)) s)"; failures+=("$name"); fi
+}
+# Changed since the base, committed or not, and still there.
+changed() { git diff --name-only --diff-filter=d "$base" -- "$@"; }
+
+formatted() { changed '*.cc' '*.h' | xargs -r clang-format --dry-run -Werror; }
+
+# At most a dozen files, for the time it takes: a change of everything is looked at by `make tidy`.
+tidied() {
+  cmake --preset dev >/dev/null && ninja -C build-dev tacet_commit >/dev/null &&
+    changed 'src/*.cc' | grep -vE '_(test|fuzz)\.cc$|^src/portable/' | head -12 |
+    xargs -r -P "$jobs" -n 2 clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p build-dev 2>/dev/null
+}
+
+# A changed source stands alone; the others, in batches, show what the stricter library misses.
+compiled() {
+  local library=$1
+  local alone; alone=$(changed 'src/*.cc' 'plugin/*.cc' | head -20)
+  { [ -z "$alone" ] || TACET_JOBS=$jobs scripts/check_headers.sh clang++-16 "-stdlib=$library" <<< "$alone"; } &&
+    git ls-files '*.cc' | TACET_JOBS=$jobs scripts/check_headers.sh --batch 24 clang++-16 "-stdlib=$library"
+}
+
+smoked() {
+  local programs; programs=$(find build-asan/src -name '*_fuzz' -type f -perm -u+x 2>/dev/null)
+  [ -n "$programs" ] || { echo "no fuzz targets in build-asan: make test builds them"; return 1; }
+  xargs -P "$jobs" -I{} bash -c '
+    folder=$(dirname "${1#build-asan/}"); log=$(mktemp)
+    seeds=(); for one in "$folder/samples" "$folder/fuzz_corpus"; do [ -d "$one" ] && seeds+=("$one"); done
+    timeout 120 "$1" --seconds 2 "${seeds[@]}" > "$log" 2>&1 || { echo "$1: $(head -1 "$log")"; tail -25 "$log"; rm -f "$log"; exit 255; }
+    rm -f "$log"' _ {} <<< "$programs"
+}
+
+step "format of changed files" formatted
+step "web lint" node scripts/lint_web.mjs
+step "clang 16 with libc++" compiled libc++
+step "clang 16 with libstdc++" compiled libstdc++
+step "clang-tidy of changed files" tidied
+step "fuzz smoke" smoked
+[ ${#failures[@]} -eq 0 ] || { printf 'check: failed: %s\n' "${failures[@]}"; exit 1; }
