@@ -36,11 +36,7 @@ const Silence* FirstSilence(const Case& facts, StandstillKind kind) {
 std::string SilenceWords(const Case& facts, const Silence& silence) {
   if (silence.exited) return "it ended by itself";
   if (!silence.sight) return "its heartbeat stopped while its peers went on";
-  const Sight& sight = *silence.sight;
-  const auto& processes = facts.incident.processes;
-  const Rank witness = sight.speaker < processes.size() ? processes[sight.speaker].rank : Rank{};
-  return "its process was seen " + StateWords(silence.state) +
-         (witness.known() && witness != sight.rank ? " by " + RankWords({witness}) : "");
+  return WitnessWords(facts.incident, *silence.sight) + " saw the process " + StateWords(silence.state);
 }
 
 void CiteSilences(const Case& facts, StandstillKind kind, std::vector<EvidenceItem>& evidence) {
