@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "analysis/timing/statistics.h"
@@ -37,6 +38,26 @@ SweepOutlier FromIterations(const SweepPoint& point) {
   const double middle = Median(point.iterations_us);
   for (const size_t i : spikes) out.factor = std::max(out.factor, point.iterations_us[i] / middle);
   return out;
+}
+
+// What the sizes on both sides lead one to expect of each size: a straight line through logarithms, above which a
+// message of alpha + m / bandwidth never lies. A fit alone would bend towards a size that is slow in all measurements.
+std::map<int64_t, double> ExpectedByNeighbours(const Sweep& sweep) {
+  std::map<int64_t, std::vector<double>> times;
+  for (const SweepPoint& point : sweep.points)
+    times[point.bytes].insert(times[point.bytes].end(), point.times_us.begin(), point.times_us.end());
+  std::erase_if(times, [](const auto& one) { return one.second.empty() || Median(one.second) <= 0; });
+  std::map<int64_t, double> expected;
+  for (auto at = times.begin(); at != times.end(); ++at) {
+    const auto next = std::next(at);
+    if (at == times.begin() || next == times.end()) continue;
+    const auto before = std::prev(at);
+    const double x0 = std::log(static_cast<double>(before->first)), x1 = std::log(static_cast<double>(next->first));
+    const double share = (std::log(static_cast<double>(at->first)) - x0) / (x1 - x0);
+    const double y0 = std::log(Median(before->second)), y1 = std::log(Median(next->second));
+    expected[at->first] = std::exp(y0 + share * (y1 - y0));
+  }
+  return expected;
 }
 
 }  // namespace
@@ -88,11 +109,14 @@ std::vector<size_t> FindSpikes(std::span<const double> values, double share) {
 std::vector<SweepOutlier> FindSweepOutliers(const Sweep& sweep) {
   std::vector<SweepOutlier> outliers;
   std::map<int64_t, std::vector<double>> factors;  // measured over fitted, by size
+  const std::map<int64_t, double> neighbours = ExpectedByNeighbours(sweep);
   const double limit = 1 + std::max(kOutOfLine, kOutlierDeviations * sweep.fit.noise);
   for (const SweepPoint& point : sweep.points) {
     if (const SweepOutlier one = FromIterations(point); one.slow > 0) outliers.push_back(one);
-    const double expected = sweep.fit.TimeAt(static_cast<double>(point.bytes));
+    double expected = sweep.fit.TimeAt(static_cast<double>(point.bytes));
     if (expected <= 0) continue;
+    if (const auto near = neighbours.find(point.bytes); near != neighbours.end())
+      expected = std::min(expected, near->second);
     for (const double time : point.times_us) factors[point.bytes].push_back(time / expected);
   }
   for (const auto& [bytes, measured] : factors) {
