@@ -15,7 +15,7 @@ bench_packages=(libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:pyth
 fuzz_packages=(clang-16:clang++-16)
 dist_packages=(clang-16:clang++-16 lld-16:ld.lld-16 debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg python3:python3)
 check_packages=(clang-16:clang++-16 libc++-16-dev:/usr/lib/llvm-16/include/c++/v1/string libc++abi-16-dev:/usr/lib/llvm-16/lib/libc++abi.a
-                clang-format:clang-format clang-tidy:clang-tidy libgtest-dev:/usr/include/gtest/gtest.h
+                clang-format:clang-format-diff clang-tidy:clang-tidy libgtest-dev:/usr/include/gtest/gtest.h
                 libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 nodejs:node)
 # A PyTorch without GPU, for `make hang`; nothing else needs it.
 torch_packages=(python3:/usr/bin/python3 python3-torch:/usr/lib/python3/dist-packages/torch/__init__.py)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the gate looks at beside the tests: format and clang-tidy of changed files, every source under clang with libstdc++
+# What the gate looks at beside the tests: format of changed lines, clang-tidy of changed files, every source under clang with libstdc++
 # and with libc++, the pages' scripts, and some seconds of changed inputs for every reader.
 # usage: scripts/check.sh [BASE]      BASE: the commit to compare with (default: where this branch left main)
 set -uo pipefail
@@ -20,7 +20,11 @@ step() { # name, command...
 # Changed since the base, committed or not, and still there.
 changed() { git diff --name-only --diff-filter=d "$base" -- "$@"; }
 
-formatted() { changed '*.cc' '*.h' | xargs -r clang-format --dry-run -Werror; }
+# Changed lines only, so that nobody has to mend what others wrote.
+formatted() {
+  local wrong; wrong=$(git diff -U0 --no-color --diff-filter=d "$base" -- '*.cc' '*.h' | clang-format-diff -p1) || return 1
+  [ -z "$wrong" ] || { echo "$wrong" | head -60; return 1; }
+}
 
 # At most a dozen files, for the time it takes: a change of everything is looked at by `make tidy`.
 tidied() {
@@ -47,7 +51,7 @@ smoked() {
     rm -f "$log"' _ {} <<< "$programs"
 }
 
-step "format of changed files" formatted
+step "format of changed lines" formatted
 step "web lint" node scripts/lint_web.mjs
 step "clang 16 with libc++" compiled libc++
 step "clang 16 with libstdc++" compiled libstdc++
