@@ -24,16 +24,15 @@ bool PeersLostItFirst(const Event& event, const Analyses& analyses) {
   const Event* failure = outcome.first_failure;  // ends of processes count as failures
   if (failure && failure->rank != event.rank && failure->kind != EventKind::process_exited) return false;
   if (outcome.first_end && IsBefore(*outcome.first_end, event)) return false;
+  const RankLife* own = analyses.life.Of(event.rank);
+  if (own && (own->consequence || own->lost_peer)) return false;  // it lost a peer itself: that one went before
   size_t lost = 0;
   for (const auto& [rank, life] : analyses.life.ranks) {
-    if (rank == event.rank) {
-      // It lost a peer itself: that one went before.
-      if (life.lost_peer || life.gloo_loss || life.consequence) return false;
-      continue;
-    }
+    if (rank == event.rank) continue;
     // Others that ended by the same signal were cleaned up together with it, or it with them.
-    if (life.exited && (life.exited->value == event.value || IsFirstHandEnd(*life.exited))) return false;
-    lost += life.lost_peer || life.gloo_loss;
+    if (life.segfault || (life.exited && (life.exited->value == event.value || IsFirstHandEnd(*life.exited))))
+      return false;
+    lost += life.gloo_loss != nullptr;  // NCCL's peers end by SIGABRT themselves
   }
   return lost > 0;
 }

@@ -11,9 +11,9 @@ bool OnlyStacksTell(const Case& facts) {
     return false;
   for (const SourceAnalysis& source : facts.analyses.sources)
     if (!source.groups.empty()) return false;
-  // NCCL's watchdog speaks for a rank. Its jobs stand in one line for many reasons, which only records tell apart.
-  for (const Event& event : facts.incident.events)
-    if (event.rank.known() && event.kind == EventKind::watchdog_timeout) return false;
+  // With NCCL the host's stack does not show what the GPU waits for.
+  for (const auto& [rank, life] : facts.analyses.life.ranks)
+    if (life.timeout || life.has_nccl_log) return false;
   return std::all_of(stacks.begin(), stacks.end(), [](const StackReading& reading) { return reading.whole; });
 }
 

@@ -7,7 +7,8 @@
 
 namespace tacet {
 
-// The job hangs, nobody's calls are on record (gloo keeps none), and every rank of it has a whole stack.
+// The job hangs, nobody's calls are on record (gloo keeps none), no sign of NCCL is there, and every rank of it has a
+// whole stack.
 bool OnlyStacksTell(const Case& facts);
 
 // "send" or "recv" where the stack ends in one of them; empty elsewhere.
