@@ -38,7 +38,7 @@ compiled() {
   local library=$1
   local alone; alone=$(changed 'src/*.cc' 'plugin/*.cc' | head -20)
   { [ -z "$alone" ] || TACET_JOBS=$jobs scripts/check_headers.sh clang++-16 "-stdlib=$library" <<< "$alone"; } &&
-    git ls-files '*.cc' | TACET_JOBS=$jobs scripts/check_headers.sh --batch 24 clang++-16 "-stdlib=$library"
+    git ls-files '*.cc' | TACET_JOBS=$jobs scripts/check_headers.sh --batch 12 clang++-16 "-stdlib=$library"
 }
 
 smoked() {

@@ -34,7 +34,10 @@ total=$(wc -l < "$work/units")
 check_one() {
   local out
   [ -n "$TACET_UNTIL" ] && [ "$(date +%s)" -ge "$TACET_UNTIL" ] && { echo skipped >> "$WORK/skipped"; return; }
-  if out=$(timeout 300 "${@:2}" "$1" 2>&1); then echo "$1" >> "$WORK/passed"
+  local code=0
+  out=$(timeout 900 "${@:2}" "$1" 2>&1) || code=$?
+  if [ $code = 0 ]; then echo "$1" >> "$WORK/passed"
+  elif [ $code = 124 ]; then echo "TOO SLOW $1"; echo "$1" >> "$WORK/failed"
   else { echo "FAILED $1"; grep -E 'error' <<< "$out" | head -5; } ; echo "$1" >> "$WORK/failed"; fi
 }
 export -f check_one
