@@ -227,9 +227,10 @@ TEST(NcclTests, ARunIsToldHowItWasMadeToGo) {
 TEST(NcclTests, SettingsOfAScriptHoldForTheRunsThatFollow) {
   const std::string head = "#  size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
   const std::string row = " 1024 256 float sum -1 86.70 0.01 0.02 0 68.48 0.01 0.02 0\n# Avg bus bandwidth    : 1.0\n";
-  const NcclTestsOutput out = ParseNcclTestsText(
+  const std::string text =
       "+ export NCCL_ALGO=Ring\n+ ./all_reduce_perf -b 1K\n# nThread 1 nGpus 1 minBytes 1024\n" + head + row +
-      "+ NCCL_ALGO=Tree ./all_reduce_perf -b 1K\n# nThread 1 nGpus 1 minBytes 1024\n" + head + row);
+      "+ NCCL_ALGO=Tree ./all_reduce_perf -b 1K\n# nThread 1 nGpus 1 minBytes 1024\n" + head + row;
+  const NcclTestsOutput out = ParseNcclTestsText(text);
   ASSERT_EQ(out.tables.size(), 2u);
   EXPECT_EQ(out.tables[0].algorithm, "Ring");
   EXPECT_EQ(out.tables[1].algorithm, "Tree");
