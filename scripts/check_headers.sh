@@ -18,11 +18,13 @@ flags=("$@" -std=c++20 -fsyntax-only -w -I"$work" -Isrc -I. '-DTACET_VERSION="0"
 [ -n "${TACET_HEADERS:-}" ] && flags+=(-isystem "$TACET_HEADERS" -isystem "$TACET_HEADERS/$(uname -m)-linux-gnu")
 
 # One unit per line of the list: a source, or a file that includes several. Programs have a main or a fuzz entry each.
+# Sources that the build keeps out of batches stay alone here, too.
+apart=$(grep -rhoE '[a-z_]+\.cc PROPERTIES SKIP_UNITY' src --include=CMakeLists.txt | cut -d' ' -f1 | tr '\n' ' ')
 # src/portable is for the folder of scripts/dist_sysroot.sh alone.
-awk -v work="$work" -v batch="$batch" '
+awk -v work="$work" -v batch="$batch" -v apart=" $apart" '
   /^src\/portable\// { next }
   { folder = $0; sub(/[^\/]*$/, "", folder); name = $0; sub(/.*\//, "", name)
-    alone = batch == 1 || folder !~ /^src\//
+    alone = batch == 1 || folder !~ /^src\// || index(apart, " " name " ")
     if (alone) { print $0; next }
     kind = folder (name ~ /_test\.cc$/ ? "tests" : name ~ /_fuzz\.cc$/ ? "fuzz" : "code")
     if (!(kind in held) || held[kind] == batch) { held[kind] = 0; unit[kind] = work "/unit_" ++units ".cc"; print unit[kind] }
