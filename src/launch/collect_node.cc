@@ -123,7 +123,8 @@ class NodeCollection {
     search.pids = wish_.pids;
     if (!wish_.slurm_job.empty())
       for (fs::directory_iterator it("/proc"), end; it != end; ++it) {
-        std::string_view name = it->path().filename().native();
+        const std::string file = it->path().filename().native();
+        std::string_view name = file;
         int64_t pid = 0;
         if (!TakeNumber(name, &pid) || !name.empty() || pid == ::getpid()) continue;
         const std::string variables = ReadSmallFile(it->path().string() + "/environ");

@@ -282,6 +282,7 @@ class OverSlurm(CollectTest):
         said = self.cluster.run("sh", "-c", f"{tacet} capture --slurm {job} --no-native -o {out} 2>&1; true")
         files = unpack(out)
         for node, rank in (("n1", 0), ("n2", 1)):
+            self.assertTrue(f"{node}/capture/watch.json" in files, f"{sorted(files)} {said}")
             watch = json.loads(files[f"{node}/capture/watch.json"])
             self.assertEqual(watch["host"], node, said)
             self.assertIn(rank, [one["rank"] for one in watch["processes"]])
@@ -309,4 +310,4 @@ class OverSlurm(CollectTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
