@@ -186,7 +186,7 @@ const auto& Table() {
        .needs = Needs::network_namespaces},
       {.name = "link-loss",
        .what = "the link loses every packet",
-       .causes = {"network-fault", "transport-stalled", "packet-loss"},
+       .causes = {"network-fault", "transport-stalled"},
        .who = Who::anybody,
        .needs = Needs::network_namespaces},
   });
