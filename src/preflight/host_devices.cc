@@ -71,7 +71,9 @@ void AddGpus(HostFacts& facts) {
     uint64_t reasons = 0;
     // Hardware slowdown, its thermal kind, the software's thermal kind, the power brake.
     constexpr uint64_t kBad = 0x8 | 0x40 | 0x20 | 0x80;
-    if (std::string_view text = columns.size() >= 5 ? columns[4] : ""; TakeHex(text, &reasons) && (reasons & kBad) != 0)
+    std::string_view text;
+    if (columns.size() >= 5) text = columns[4];
+    if (TakeHex(text, &reasons) && (reasons & kBad) != 0)
       facts.values["gpu_throttled"] = "GPU " + std::to_string(names.size() - 1);
   }
   facts.values["gpus"] = CountKinds(names);
