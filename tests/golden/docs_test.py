@@ -61,7 +61,7 @@ class Documents(unittest.TestCase):
         known = {command: taken_options(command) | {"--help"} for command in commands()} 
         for page in PAGES:
             for line in page.read_text().splitlines():
-                for command, rest in re.findall(r"(?<![\w/.-])(?:build/)?tacet ([a-z]+)((?: [^`#|;&)\n]*)?)", line):
+                for command, rest in re.findall(r"(?<![\w/.-])(?:build/)?tacet ([a-z][a-z-]*)((?: [^`#|;&)\n]*)?)", line):
                     if command not in known:
                         # Prose ("tacet names the rank") is not set as code.
                         self.assertNotRegex(line, rf"`tacet {command}|^    (build/)?tacet {command}", f"{page.name}: there is no such command")

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kMaxSystemRows = 1 << 16;  // of one communicator; a node has a few hundred
 constexpr size_t kMaxGraphRows = 1 << 12;
 constexpr size_t kMaxGraphs = 16;
+constexpr size_t kMaxBareSetups = 1 << 15;  // of communicators of which only the end of the set-up is told
 constexpr size_t kMaxChoices = 500'000;  // different ones, all communicators together
 
 // Which graph a pattern stands for. The chain of CollNet is searched after the tree, with a tree's pattern.
@@ -55,7 +56,7 @@ void NcclLogImport::BeginOrEndSetup(const NcclLogLine& line, const NcclInit& ini
   if (found != open_setups_.end()) open_setups_.erase(found);
   if (comms_[comm].setup != CommunicatorTable::kNone) return;
   if (open == CommunicatorTable::kNone || comm_of_setup_[open] != CommunicatorTable::kNone) {
-    AddSetup(line, comm);
+    if (out_.nccl_setups.size() < kMaxBareSetups) AddSetup(line, comm);
   } else {
     comm_of_setup_[open] = comm;
     comms_[comm].setup = open;
