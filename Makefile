@@ -26,7 +26,7 @@ demo: build ## diagnose a recorded hang and write its page, and that of a slow j
 	@build/tacet profile --format html -o build/demo-profile.html $(DEMO_TRACES)
 	@echo; echo 'The same as a page: build/demo.html. Where the time of a slow job goes: build/demo-profile.html'
 
-# PyTorch is installed while the compiler runs: together they fit into five minutes on two cores.
+# PyTorch is installed while the compiler runs.
 hang: ## make a real hang with 4 processes of PyTorch (no GPU needed), catch it and name the culprit
 	@scripts/bootstrap.sh build
 	@mkdir -p build; scripts/bootstrap.sh torch >build/torch.log 2>&1 & torch=$$!; \
