@@ -6,30 +6,12 @@
 #include "analysis/group_calls.h"
 #include "analysis/overdue.h"
 #include "analysis/vanished_ranks.h"
-#include "base/text_scan.h"
 #include "model/event_ties.h"
 #include "model/xid.h"
 
 namespace tacet {
 
-bool IsConsequence(const Event& event) {
-  if (event.kind != EventKind::exception) return false;
-  // NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details): the call itself is
-  // wrong.
-  if (Contains(event.text, ", invalid usage") || Contains(event.text, ", invalid argument")) return false;
-  for (const std::string_view type :
-       {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError", "KeyboardInterrupt",
-        "SystemExit", "BrokenPipeError", "ConnectionResetError", "SignalException", "ConnectionRefusedError"})
-    if (Contains(event.subject, type)) return true;
-  // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
-  if (Contains(event.subject, "EOFError") && event.text.empty()) return true;
-  for (const std::string_view part :
-       {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
-        "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after", "monitoredBarrier",
-        "Socket Timeout", "recvValue failed", "Gloo"})
-    if (Contains(event.text, part)) return true;
-  return false;
-}
+bool IsConsequence(const Event& event) { return event.Means(Meaning::consequence); }
 
 bool IsAftermath(const Event& event) {
   return event.kind == EventKind::xid && (event.value == 43 || event.value == 45);
@@ -49,16 +31,7 @@ bool IsDeviceFault(const Event& event) {
   }
 }
 
-bool IsHostMemoryShortage(const Event& event) {
-  if (event.kind == EventKind::nccl_warning) return event.subject == "host-memory-exhausted";
-  if (event.kind != EventKind::exception) return false;
-  if (event.subject.ends_with("MemoryError") && !event.subject.ends_with("OutOfMemoryError")) return true;
-  // A data loader's worker that was killed may have been killed by anybody, and /dev/shm is a limit of its own.
-  for (const std::string_view part : {"can't allocate memory", "not enough memory: you tried to allocate",
-                                      "[Errno 12] Cannot allocate memory", "std::bad_alloc"})
-    if (Contains(event.text, part) && !Contains(event.text, "shared memory")) return true;
-  return false;
-}
+bool IsHostMemoryShortage(const Event& event) { return event.Means(Meaning::host_memory); }
 
 bool IsFirstHandEnd(const Event& event) {
   return event.kind == EventKind::segfault || (event.value != -6 && event.value != -15 && event.value != 1);
@@ -96,7 +69,7 @@ void TakeEvent(const Event& event, RankLife& life) {
     case EventKind::segfault: Keep(life.segfault, event); break;
     case EventKind::hung_task: Keep(life.hung_task, event); break;
     case EventKind::cuda_error:
-      Keep(Contains(event.subject, "out of memory") ? life.cuda_oom : life.gpu_error, event);
+      Keep(event.Means(Meaning::gpu_memory) ? life.cuda_oom : life.gpu_error, event);
       break;
     case EventKind::xid:
     case EventKind::ecc_error:
@@ -110,8 +83,8 @@ void TakeEvent(const Event& event, RankLife& life) {
       break;
     case EventKind::exception:
       Keep(IsConsequence(event) ? life.consequence : life.exception, event);
-      if (Contains(event.text, "gloo/transport/") && IsConsequence(event))
-        Keep(Contains(event.text, "Timed out waiting") ? life.gloo_timeout : life.gloo_loss, event);
+      if (event.Means(Meaning::gloo_timeout)) Keep(life.gloo_timeout, event);
+      if (event.Means(Meaning::gloo_loss)) Keep(life.gloo_loss, event);
       if (IsHostMemoryShortage(event)) Keep(life.host_memory, event);
       break;
     case EventKind::ddp_unused_parameters: Keep(life.unused_parameters, event); break;
@@ -129,8 +102,6 @@ void TakeEvent(const Event& event, RankLife& life) {
     life.last_event = &event;
   }
 }
-
-bool HasFormat(const std::string& format, std::string_view name) { return Contains(format, name); }
 
 void TakeProgress(const Incident& incident, SignsOfLife& signs) {
   std::map<Rank, std::pair<int64_t, int64_t>> first_and_last;
@@ -163,10 +134,10 @@ SignsOfLife ReadSignsOfLife(const Incident& incident) {
     RankLife& life = signs.ranks[process.rank];
     life.rank = process.rank;
     for (const FileId file : process.files) {
-      const std::string& format = incident.files[static_cast<uint32_t>(file)].format;
-      life.has_nccl_log |= HasFormat(format, "nccl_log");
-      life.has_output |= HasFormat(format, "torch_log");
-      life.has_stack |= HasFormat(format, "stacks");
+      const InputFile& input = incident.files[static_cast<uint32_t>(file)];
+      life.has_nccl_log |= IsReadAs(input, "nccl_log");
+      life.has_output |= IsReadAs(input, "torch_log");
+      life.has_stack |= IsReadAs(input, "stacks");
     }
   }
   for (const CallStream& stream : incident.streams) {

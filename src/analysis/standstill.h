@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "analysis/analyses.h"
@@ -18,6 +19,20 @@ enum class StandstillKind {
   unclear,    // it lags, but nothing tells why
 };
 
+enum class Strength { proof, strong, weak };
+
+// What one witness says about why a rank does not go on, and because of what.
+struct Claim {
+  StandstillKind says = StandstillKind::unclear;
+  Strength strength = Strength::weak;
+  std::string_view because;        // "its stack is outside communication while its peers wait"
+  const Event* event = nullptr;    // the line that says it, where one does
+  const Event* closing = nullptr;  // as in Standstill
+  const Event* hung_task = nullptr;
+  const StackReading* stack = nullptr;
+  const InFlight* inside = nullptr;
+};
+
 struct Standstill {
   Rank rank;
   StandstillKind kind = StandstillKind::unclear;
@@ -29,7 +44,7 @@ struct Standstill {
   const Event* hung_task = nullptr;     // the kernel says that the process is blocked in it
   const InFlight* inside = nullptr;     // its host is inside NCCL with the operation and does not come out
   bool by_stack_alone = false;
-  bool alive = false;  // it wrote a dump or saw the dump signal
+  bool alive = false;         // it wrote a dump or saw the dump signal
 };
 
 struct StandstillView {

@@ -38,7 +38,8 @@ Survivors FindSurvivors(const Incident& incident, const Analyses& analyses, cons
 }
 
 // A job that is ended as a whole, or that breaks down at once, leaves hearts that stop in any order.
-bool IsOutlived(const Patience& limits, const SourceAnalysis& boxes, const Silence& silence, const Survivors& survivors) {
+bool IsOutlived(const Patience& limits, const SourceAnalysis& boxes, const Silence& silence,
+                const Survivors& survivors) {
   const bool owes = silence.exited && !boxes.waits.blocked_in.contains(silence.rank);
   const int64_t margin = owes ? 0 : limits.together_ns;
   return survivors.last_beat_wall_ns >= silence.pulse->last_beat_wall_ns + margin;
@@ -164,6 +165,45 @@ void ReadStoppedHearts(const Incident& incident, const Analyses& analyses, const
   }
   KeepTheFirst(incident, *boxes, known);
   view.ranks = std::move(known);
+}
+
+std::optional<Collapse> FindCollapse(const Incident& incident, const Analyses& analyses) {
+  if (analyses.outcome.stands() || incident.pulses.empty()) return std::nullopt;
+  struct Fallen {
+    Rank rank;
+    Fall fall;
+    const Pulse* pulse;
+  };
+  Collapse collapse;
+  std::vector<Fallen> fallen;
+  size_t seen_gone = 0;
+  for (const Pulse& pulse : incident.pulses) {
+    if (pulse.ended) continue;
+    const Silence* silence = SilenceOf(analyses, pulse.rank);
+    if (silence && silence->frozen()) return std::nullopt;
+    const bool seen = silence && silence->dead();
+    // The last of all had no witness. A box that was written to its last beat may be a copy of a running one.
+    const int64_t written = incident.files[static_cast<uint32_t>(pulse.source.file)].modified_wall_ns;
+    const int64_t limit = std::max(incident.patience.missed_beats * pulse.interval_ns, incident.patience.silence_ns);
+    const bool stopped = pulse.interval_ns > 0 && pulse.last_beat_wall_ns != kNoTime && written != kNoTime &&
+                         written - pulse.last_beat_wall_ns > limit;
+    if (!seen && !stopped) return std::nullopt;
+    seen_gone += seen;
+    fallen.push_back({pulse.rank, FallOf(incident, {.rank = pulse.rank, .pulse = &pulse}), &pulse});
+  }
+  // Files that were copied look as if they had been put away long after: somebody must have seen somebody gone.
+  if (seen_gone == 0) return std::nullopt;
+  collapse.seen = seen_gone == fallen.size();
+  std::stable_sort(fallen.begin(), fallen.end(),
+                   [](const Fallen& a, const Fallen& b) { return a.fall.after_ns < b.fall.after_ns; });
+  const Fallen& first = fallen.front();
+  for (const Fallen& one : fallen) {
+    collapse.lost.push_back(one.rank);
+    if (one.fall.after_ns <= first.fall.before_ns + first.fall.slack_ns) collapse.first.push_back(one.rank);
+  }
+  collapse.pulse = first.pulse;
+  collapse.spread_ns = fallen.back().fall.after_ns - first.fall.after_ns;
+  return collapse;
 }
 
 void ChooseOperationOfStoppedHearts(const Incident& incident, const Analyses& analyses, StandstillView& view,

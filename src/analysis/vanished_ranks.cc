@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "analysis/gloo_waits.h"
-#include "base/text_scan.h"
 
 namespace tacet {
 namespace {
@@ -13,16 +12,10 @@ namespace {
 // What a process gets when memory that it shares with a dying one goes away under its kernels.
 bool HasContagiousError(const RankLife& life) {
   return life.gpu_error && life.gpu_error->kind == EventKind::cuda_error &&
-         (Contains(life.gpu_error->subject, "illegal memory access") ||
-          Contains(life.gpu_error->subject, "launch failure") || Contains(life.gpu_error->subject, "MPS") ||
-          std::string_view("an illegal memory access").starts_with(life.gpu_error->subject));  // the file ends there
+         life.gpu_error->Means(Meaning::spreads);
 }
 
-// torch.AcceleratorError: CUDA error: an illegal memory access was encountered
-bool RaisesCudaError(const RankLife& life) {
-  return life.exception &&
-         (Contains(life.exception->text, "CUDA error") || Contains(life.exception->subject, "AcceleratorError"));
-}
+bool RaisesCudaError(const RankLife& life) { return life.exception && life.exception->Means(Meaning::cuda_failed); }
 
 // It ended by itself, with or without words, or its device failed: that alone may have closed the connections.
 bool ExplainsItself(const RankLife& life) {
@@ -129,8 +122,7 @@ void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_lef
 void MarkVanishedRanks(SignsOfLife& signs) {
   // The MPS server fails when one of its clients is killed or aborts: no client's GPU is at fault.
   for (auto& [rank, life] : signs.ranks)
-    if (life.gpu_error && life.gpu_error->kind == EventKind::cuda_error && Contains(life.gpu_error->subject, "MPS"))
-      Forgive(life);
+    if (life.gpu_error && life.gpu_error->Means(Meaning::mps_failed)) Forgive(life);
   const Census census = Count(signs);
   if (census.shaken.empty() && census.silent.empty()) return;
   const auto forgive_all = [&] {

@@ -39,7 +39,7 @@ std::map<FileId, std::set<Rank>> RanksByFile(const Incident& incident) {
   for (const Process& process : incident.processes)
     for (const FileId file : process.files)
       if (process.rank.known() &&
-          incident.files[static_cast<uint32_t>(file)].format.find("torch_log") != std::string::npos)
+          IsReadAs(incident.files[static_cast<uint32_t>(file)], "torch_log"))
         ranks[file].insert(process.rank);
   return ranks;
 }

@@ -76,7 +76,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
 
   const std::vector<std::string> missing = std::move(loaded->missing);
 
-  Report report = MakeReport(std::move(loaded->fragments), {}, {.redact = !options->Has("--no-redact")});
+  Report report = MakeReport(std::move(loaded->fragments), {}, {.redact = !options->Has("--no-redact"), .why = options->Has("--why")});
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   // A page that cannot be written costs the page, not the report.
   const bool page_written = output->page.empty() || WriteOutput(output->page, RenderHtml(report));
@@ -105,6 +105,8 @@ and the fix. Give it the folders as they are; files it does not know are listed 
       --html FILE     write the page there as well
       --fail-on S     exit with 1 from this severity on: critical, warning (default), note, never
   -v, --verbose       all ranks, all evidence, nothing folded
+      --why           how the verdict came about: what speaks for it and against it, and why each
+                      other cause lost
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N no file is unpacked beyond this (default 512)
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never

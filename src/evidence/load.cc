@@ -16,6 +16,7 @@
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "evidence/detect.h"
+#include "evidence/event_meaning.h"
 #include "evidence/find_files.h"
 #include "evidence/load_archive.h"
 #include "evidence/registry.h"
@@ -215,6 +216,7 @@ Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool
     }
     first = false;
   }
+  for (Event& event : fragment.events) ReadMeaning(event);
   if (!detection.tied.empty()) {
     std::string names;
     for (const Format* format : detection.tied) names += (names.empty() ? "" : ", ") + std::string(format->name);

@@ -216,6 +216,9 @@ void Server::UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& 
     job.boxes = list.size();
     job.live =
         static_cast<size_t>(std::count_if(list.begin(), list.end(), [](const auto& m) { return m.box->IsLive(); }));
+    job.lost = static_cast<size_t>(std::count_if(list.begin(), list.end(), [](const auto& m) {
+      return !m.box->ended && HasEnded(m.box->sight);
+    }));
     job.suspicions.clear();
     if (const auto found = hangs_of.find(key); found != hangs_of.end())
       for (const HangSuspicion* hang : found->second) job.suspicions.push_back(*hang);
@@ -227,6 +230,11 @@ void Server::UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& 
     }
     // Once its processes are gone, a hang has no more witnesses: the verdict stands.
     if (job.hangs_since_wall_ns != 0 && job.live == 0) continue;
+    // All are gone, and not all in order: who went first is asked once, and that verdict stands.
+    job.collapsed = job.live == 0 && job.lost > 0;
+    if (!job.collapsed) job.end_judged = false;
+    if (job.end_judged) continue;
+    if (job.collapsed && !job.judging) judge_wake_.notify_all();
     if (job.hangs_since_wall_ns != 0 && job.report) {
       job.last_hang = job.report.headline();
       job.last_hang_wall_ns = job.hangs_since_wall_ns;
@@ -251,9 +259,9 @@ std::optional<JobKey> Server::NextToJudge(bool* patrol) const {
     const JobKey* next = nullptr;
     std::pair<int64_t, int64_t> first;  // the user's last turn, when the job was due
     for (const auto& [key, job] : jobs_) {
-      const bool hangs = !job.suspicions.empty();
-      const int64_t due = hangs ? job.judge_again_ns : job.patrol_again_ns;
-      if (hangs == *patrol || now < due || (*patrol && job.live <= 1)) continue;
+      const bool urgent = !job.suspicions.empty() || (job.collapsed && !job.end_judged);
+      const int64_t due = urgent ? job.judge_again_ns : job.patrol_again_ns;
+      if (urgent == *patrol || now < due || (*patrol && job.live <= 1)) continue;
       const std::pair<int64_t, int64_t> turn(last_turn(key.uid), due);
       if (next == nullptr || turn < first) next = &key, first = turn;
     }
@@ -320,6 +328,12 @@ void Server::Judge(const JobKey& key) {
   auto judged = JudgeApart({FetchBoxes(*seen, key, comm, kUsualRecords), suspicions, FetchRas(*seen, key), false},
                            options_.judge, stop_);
   if (!judged && stop_) return;
+  if (!judged && suspicions.empty()) {  // all processes are gone: what is known of them stands until it can be judged
+    Say("job " + EscapeForTerminal(key.name) + " cannot be judged: " + judged.error().message);
+    const std::lock_guard lock(lock_);
+    jobs_[key].judge_again_ns = MonotonicNs() + kJudgeFailedAgainNs;
+    return;
+  }
   JudgedReport report;
   if (judged) {
     report = std::move(*judged);
@@ -331,7 +345,9 @@ void Server::Judge(const JobKey& key) {
   const std::lock_guard lock(lock_);
   Job& job = jobs_[key];
   job.judge_again_ns = MonotonicNs() + (judged ? JudgeAgainAfter(job.judged++) : kJudgeFailedAgainNs);
-  if (job.hangs_since_wall_ns != 0) job.report = {std::make_shared<const JudgedReport>(std::move(report)), nullptr};
+  if (job.hangs_since_wall_ns != 0 || job.collapsed)
+    job.report = {std::make_shared<const JudgedReport>(std::move(report)), nullptr};
+  job.end_judged = job.collapsed && judged.ok();
 }
 
 // RAS answers for the whole job, so one agent that got an answer is enough; a few are tried.

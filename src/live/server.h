@@ -63,6 +63,9 @@ class Server {
     std::shared_ptr<const JudgedReport> found_twice;  // wrong although nothing hangs: two patrols in a row agree
     std::shared_ptr<const JudgedReport> found_once;
     size_t live = 0, boxes = 0;
+    size_t lost = 0;            // gone without an orderly end
+    bool collapsed = false;     // all are gone, and not all in order; nothing hung before
+    bool end_judged = false;    // ... and that was judged
     std::optional<std::string> last_hang;  // headline of a hang that is over
     int64_t last_hang_wall_ns = 0;
   };

@@ -35,7 +35,7 @@ enum class EventKind : uint8_t {
   ddp_marked_twice,
   exception,            // an uncaught Python exception: subject = type, text = message, file/line/function of the innermost user frame
   cuda_error,           // subject = "out of memory", "an illegal memory access was encountered", ...
-  nccl_error,           // value = result code 1..8, subject = text
+  nccl_error,           // value = result code 1..8, subject = text, object = the reason that NCCL gives, where it does
   connection_lost,      // subject = address of the peer, peer if known
   abort_signal,         // SIGABRT, terminate called: usually a consequence
   // NCCL
@@ -97,8 +97,30 @@ enum class RdmaFault : uint8_t {
   no_device,      // the device file cannot be opened
 };
 
+// What the words of an event mean, beyond its kind: evidence/event_meaning.h decides it when the file is read.
+enum class Meaning : uint8_t {
+  consequence,       // exception: it only says that somebody else failed
+  host_memory,       // memory of the host ran out
+  gpu_memory,        // memory of the GPU ran out
+  illegal_access,    // CUDA: an illegal memory access
+  mps_failed,        // CUDA: the MPS server failed, as it does when one of its clients is killed or aborts
+  spreads,           // CUDA: an error that also strikes who shares memory or a GPU with a process that dies
+  cuda_failed,       // exception: it repeats an error of CUDA
+  nccl_failed,       // exception: it repeats an error of NCCL
+  gloo_timeout,      // exception: gloo waited for a peer until its time was up
+  gloo_loss,         // exception: gloo lost a peer
+  calls_differ,      // exception: PyTorch's own check found that ranks issue different things
+  setup_failed,      // exception: of the store, the network or the backend
+  store_unreachable, // exception: the store cannot be connected to
+  no_interface,      // no network interface can be used
+  duplicate_gpu,     // two ranks use one GPU
+  over_infiniband,   // transport: a connection over InfiniBand or RoCE
+  gpu_direct,        // transport: ... with GPUDirect RDMA
+};
+
 struct Event {
   EventKind kind{};
+  uint32_t meanings = 0;        // bits by Meaning
   uint32_t speaker = 0;         // index into Fragment::speakers, later into Incident::processes; kNobody where unknown
   Rank rank;                    // filled by the assembly, or by the reader when the line itself names it
   int64_t wall_ns = kNoTime;    // UTC where the zone is known, else the writer's local clock; kNoTime where absent
@@ -120,6 +142,11 @@ struct Event {
   std::vector<Rank> ranks;
 
   static constexpr size_t kMaxText = 2000;
+
+  bool Means(Meaning meaning) const { return (meanings >> static_cast<unsigned>(meaning) & 1u) != 0; }
+  void Set(Meaning meaning, bool holds = true) {
+    if (holds) meanings |= uint32_t{1} << static_cast<unsigned>(meaning);
+  }
 };
 
 inline constexpr uint32_t kNobody = 0xffffffffu;

@@ -28,8 +28,7 @@ const CallStream* Incident::StreamOf(Rank rank, CallSource source) const {
   return found != streams.end() && found->source == source && found->rank == rank ? &*found : nullptr;
 }
 
-// A file that several formats share has all their names: "nccl_log+torch_log".
-static bool IsReadAs(const InputFile& file, std::string_view format) {
+bool IsReadAs(const InputFile& file, std::string_view format) {
   std::string_view names = file.format;
   while (!names.empty()) {
     const std::string_view name = names.substr(0, names.find('+'));

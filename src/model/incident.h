@@ -20,6 +20,9 @@ struct InputFile {
   bool stub = false;
 };
 
+// A file that several formats share has all their names: "nccl_log+torch_log".
+bool IsReadAs(const InputFile& file, std::string_view format);
+
 // One process of the job: the join of all speakers that are the same.
 struct Process {
   Rank rank;

@@ -191,12 +191,39 @@ void WriteCannotTell(JsonWriter& json, const CannotTell& open) {
   json.EndObject();
 }
 
+void WriteClaim(JsonWriter& json, const ReportClaim& claim) {
+  json.BeginObject();
+  WriteKnown(json.Key("rank"), claim.rank);
+  json.Key("supports").Bool(claim.supports);
+  json.Key("reading").String(claim.reading);
+  WriteKnown(json.Key("strength"), claim.strength);
+  WriteEvidence(json.Key("because"), claim.because);
+  json.EndObject();
+}
+
+void WriteRival(JsonWriter& json, const ReportRival& rival) {
+  json.BeginObject();
+  json.Key("cause").String(rival.cause);
+  WriteRanks(json.Key("ranks"), rival.ranks);
+  json.Key("found").Bool(rival.found);
+  json.Key("because").String(rival.because);
+  json.EndObject();
+}
+
 template <typename T>
 void WriteList(JsonWriter& json, std::string_view key, const std::vector<T>& items,
                void (*write)(JsonWriter&, const T&)) {
   json.Key(key).BeginArray();
   for (const T& item : items) write(json, item);
   json.EndArray();
+}
+
+void WriteWhy(JsonWriter& json, const ReportWhy& why) {
+  json.BeginObject();
+  WriteEvidence(json.Key("status"), why.status);
+  WriteList(json, "claims", why.claims, WriteClaim);
+  WriteList(json, "rivals", why.rivals, WriteRival);
+  json.EndObject();
 }
 
 }  // namespace
@@ -215,6 +242,7 @@ std::string RenderJson(const Report& report) {
   WriteList(json, "waits", report.waits, WriteWait);
   WriteList(json, "diagnostics", report.diagnostics, WriteDiagnostic);
   WriteStrings(json.Key("assumptions"), report.assumptions);
+  if (report.why) WriteWhy(json.Key("why"), *report.why);
   if (report.topology) WriteTopology(json.Key("topology"), *report.topology);
   json.Key("seconds").Double(report.seconds);
   json.EndObject();

@@ -55,6 +55,16 @@ TEST(JunitRender, UndeterminedIsNotAPass) {
   EXPECT_TRUE(Has(RenderJunit(report), "<skipped message=\"The evidence does not tell.\">"));
 }
 
+TEST(JunitRender, AHangWithoutAKnownCauseFails) {
+  Report report;
+  report.verdict.status = Status::hang;
+  report.verdict.headline = "The job stood still for 60 s; the cause is unknown.";
+  report.cannot_tell.push_back({"Who holds it up?", "flight records"});
+  const std::string text = RenderJunit(report);
+  EXPECT_NE(text.find("failures=\"1\""), std::string::npos) << text;
+  EXPECT_NE(text.find("flight records"), std::string::npos) << text;
+}
+
 TEST(JunitRender, EscapesWhatXmlCannotHold) {
   const std::string xml = RenderJunit(SampleHostile());
   EXPECT_FALSE(Has(xml, "</script>"));

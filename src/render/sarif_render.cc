@@ -74,6 +74,8 @@ void WriteRanks(JsonWriter& json, const std::vector<int>& ranks) {
   json.EndArray();
 }
 
+constexpr std::string_view kUnknownCause = "cause-unknown";
+
 std::string HelpOf(const ReportFinding& finding) {
   std::string out;
   for (const std::string& step : finding.fix) out += "- " + step + "\n";
@@ -155,12 +157,28 @@ void WriteInvocation(JsonWriter& json, const Report& report) {
 }  // namespace
 
 std::string RenderSarif(const Report& report) {
+  // What happened without a known cause is a result too, or a gate would pass on it.
+  std::vector<ReportFinding> findings = report.findings;
+  for (ReportFinding& finding : findings)
+    if (finding.cause.empty()) finding.cause = kUnknownCause;
+  const Status status = report.verdict.status;
+  const bool failed = status == Status::hang || status == Status::crash || status == Status::corrupt;
+  const bool told = !findings.empty() && findings[0].cause == kUnknownCause;
+  if (failed && report.verdict.cause.empty() && !told) {
+    ReportFinding& open = *findings.emplace(findings.begin());
+    open.cause = kUnknownCause;
+    open.title = "Cause unknown";
+    open.status = status;
+    open.severity = Severity::critical;
+    open.headline = report.verdict.headline;
+    for (const CannotTell& question : report.cannot_tell) open.fix.push_back(question.question + " " + question.missing);
+  }
   std::vector<const ReportFinding*> rules;  // the first finding of each cause
   const auto rule_of = [&](const ReportFinding& finding) {
     return std::find_if(rules.begin(), rules.end(),
                         [&](const ReportFinding* rule) { return rule->cause == finding.cause; });
   };
-  for (const ReportFinding& finding : report.findings)
+  for (const ReportFinding& finding : findings)
     if (rule_of(finding) == rules.end()) rules.push_back(&finding);
 
   JsonWriter json;
@@ -178,7 +196,7 @@ std::string RenderSarif(const Report& report) {
   WriteInvocation(json, report);
   json.EndArray();
   json.Key("results").BeginArray();
-  for (const ReportFinding& finding : report.findings)
+  for (const ReportFinding& finding : findings)
     WriteResult(json, finding, static_cast<size_t>(rule_of(finding) - rules.begin()));
   json.EndArray();
   json.EndObject().EndArray().EndObject();

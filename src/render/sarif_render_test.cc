@@ -89,6 +89,15 @@ TEST(SarifRender, TellsRemarksOnTheInputAsNotifications) {
   EXPECT_EQ(notifications[2].Find("level")->text, "note");
 }
 
+TEST(SarifRender, ACrashWithoutAKnownCauseIsAResult) {
+  Report report;
+  report.verdict.status = Status::crash;
+  report.verdict.headline = "The job crashed; the cause is unknown.";
+  const std::string text = RenderSarif(report);
+  EXPECT_NE(text.find("\"ruleId\":\"cause-unknown\""), std::string::npos) << text;
+  EXPECT_NE(text.find("the cause is unknown"), std::string::npos);
+}
+
 TEST(SarifRender, AHealthyReportHasNoResults) {
   const Sarif sarif(SampleHealthy());
   EXPECT_TRUE(sarif.results().empty());

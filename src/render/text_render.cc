@@ -184,6 +184,30 @@ void AddOpenQuestions(TextPage& page, const Report& report) {
   }
 }
 
+// Why this status, what speaks for the verdict and against it, and why each rival lost.
+void AddWhy(TextPage& page, const Report& report, bool verbose) {
+  if (!report.why) return;
+  const ReportWhy& why = *report.why;
+  page.Heading("Why this verdict");
+  CitedEvidence status = why.status;
+  status.says = std::string(Name(report.verdict.status)) + ": " + status.says;
+  AddEvidence(page, status, "  status   ", verbose);
+  for (const ReportClaim& claim : why.claims) {
+    CitedEvidence because = claim.because;
+    std::string head = claim.rank < 0 ? "" : "rank " + std::to_string(claim.rank) + ", ";
+    head += claim.reading + (claim.strength.empty() ? "" : " (" + claim.strength + ")");
+    because.says = head + (because.says.empty() ? "" : ": " + because.says);
+    AddEvidence(page, because, claim.supports ? "  for      " : "  against  ", verbose);
+  }
+  if (why.rivals.empty()) return;
+  page.Heading("Causes that were not named");
+  for (const ReportRival& rival : why.rivals) {
+    const std::string ranks = rival.ranks.empty() ? "" : " (" + DescribeRanks(rival.ranks, kVerdictRankChars) + ")";
+    page.Paragraph(rival.found ? "  found    " : "  not seen ",
+                   CleanText(rival.cause + ranks + ": " + rival.because));
+  }
+}
+
 void AddAssumptions(TextPage& page, const Report& report) {
   if (report.assumptions.empty()) return;
   page.Heading("Assumed");
@@ -223,7 +247,7 @@ void RenderHealthy(TextPage& page, const Report& report) {
 std::string RenderText(const Report& report, const TextOptions& options) {
   TextPage page(static_cast<size_t>(std::clamp(options.width, 40, 1000)), options.colour);
   const bool verbose = options.verbose;
-  if (report.verdict.status == Status::healthy && !verbose) {
+  if (report.verdict.status == Status::healthy && !verbose && !report.why) {
     RenderHealthy(page, report);
     return page.Take();
   }
@@ -242,6 +266,7 @@ std::string RenderText(const Report& report, const TextOptions& options) {
   AddRanks(page, report, verbose);
   AddOthers(page, report, carried ? 1 : 0, verbose);
   if (carried) AddOpenQuestions(page, report);
+  AddWhy(page, report, verbose);
   AddAssumptions(page, report);
   AddInputs(page, report, verbose);
   page.Blank();

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "report/rank_table.h"
+#include "rules/why.h"
 
 namespace tacet {
 namespace {
@@ -127,6 +128,18 @@ void AddWaits(const JudgedJob& job, Report& report) {
   }
 }
 
+ReportWhy WhyOf(const JudgedJob& job) {
+  const Why why = ExplainVerdict({*job.incident, *job.analyses, *job.standstill}, job.diagnosis);
+  ReportWhy out;
+  out.status = Cite(*job.incident, why.status);
+  for (const WhyClaim& claim : why.claims)
+    out.claims.push_back({claim.rank.known() ? claim.rank.value : -1, claim.supports, claim.reading, claim.strength,
+                          Cite(*job.incident, claim.because)});
+  for (const Rival& rival : why.rivals)
+    out.rivals.push_back({rival.cause, Numbers(rival.ranks), rival.found, rival.because});
+  return out;
+}
+
 // Which job's verdict counts: the worst status, then the surer one.
 auto Badness(const JudgedJob& job) {
   static constexpr int kOrder[] = {0, 1, 2, 4, 5, 6, 3};  // hang, crash, corrupt, slow, degraded, healthy, undetermined
@@ -135,7 +148,7 @@ auto Badness(const JudgedJob& job) {
 
 }  // namespace
 
-Report BuildReport(const std::vector<JudgedJob>& jobs) {
+Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
   Report report;
   std::vector<const JudgedJob*> ordered;
   for (const JudgedJob& job : jobs) ordered.push_back(&job);
@@ -145,9 +158,10 @@ Report BuildReport(const std::vector<JudgedJob>& jobs) {
   for (const JudgedJob* job : ordered) {
     const Diagnosis& diagnosis = job->diagnosis;
     if (first) {
-      report.verdict = {diagnosis.status, diagnosis.cause, Numbers(diagnosis.ranks), diagnosis.confidence,
-                        diagnosis.headline, SubjectsFor(diagnosis.subjects)};
+      report.verdict = {diagnosis.status,     diagnosis.cause,    Numbers(diagnosis.ranks),
+                        diagnosis.confidence, diagnosis.headline, SubjectsFor(diagnosis.subjects)};
       AddWaits(*job, report);
+      if (why) report.why = WhyOf(*job);
       report.ranks = RankTable(*job->incident, *job->analyses, *job->standstill, diagnosis);
     }
     first = false;

@@ -17,6 +17,7 @@ struct JudgedJob {
 };
 
 // Puts the answers of all jobs into one ordered report. The job in the worst state carries the verdict.
-Report BuildReport(const std::vector<JudgedJob>& jobs);
+// `why`: also how its verdict came about.
+Report BuildReport(const std::vector<JudgedJob>& jobs, bool why = false);
 
 }  // namespace tacet

@@ -23,7 +23,7 @@ Report MakeReport(std::vector<Fragment> fragments, const Patience& patience, con
     jobs.push_back(
         {&incident, &analyses.back(), &standstills.back(), Diagnose(incident, analyses.back(), standstills.back())});
   }
-  Report report = BuildReport(jobs);
+  Report report = BuildReport(jobs, options.why);
   if (options.redact) RedactReport(report);
   return report;
 }

@@ -12,6 +12,7 @@ namespace tacet {
 
 struct ReportOptions {
   bool redact = true;  // secrets of the evidence are taken out of every text
+  bool why = false;    // also how the verdict came about
 };
 
 // From what the files say to the report: assemble, analyse, judge, order. Pure: the same fragments give the same report.

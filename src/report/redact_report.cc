@@ -39,6 +39,9 @@ class Redaction {
   void operator()(std::pair<std::string, std::string>& version) { All(version.second); }
   void operator()(ReportJob& job) { All(job.label, job.hosts, job.groups, job.versions); }
   void operator()(ReportWait& wait) { All(wait.where); }
+  void operator()(ReportClaim& claim) { All(claim.because); }
+  void operator()(ReportRival& rival) { All(rival.because); }
+  void operator()(ReportWhy& why) { All(why.status, why.claims, why.rivals); }
   void operator()(CannotTell& open) { All(open.question, open.missing); }
   void operator()(Advice& advice) { All(advice.what, advice.why); }
   void operator()(ProfileRank& rank) { All(rank.host, rank.device); }
@@ -68,6 +71,7 @@ void RedactReport(Report& report) {
   Redaction redact;
   redact.All(report.verdict.headline, report.verdict.subjects, report.findings, report.jobs, report.ranks, report.waits,
              report.inputs, report.diagnostics, report.cannot_tell, report.assumptions);
+  if (report.why) redact(*report.why);
   if (std::string summary = redact.Summary(); !summary.empty()) report.assumptions.push_back(std::move(summary));
 }
 

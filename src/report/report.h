@@ -100,6 +100,29 @@ struct ReportWait {
   std::string where;  // "all_reduce #33 on default_pg"
 };
 
+// What speaks for the verdict, or against it.
+struct ReportClaim {
+  int rank = -1;
+  bool supports = true;
+  std::string reading;   // "stuck on the host"; or the cause
+  std::string strength;  // "proof", "strong", "weak"; empty for evidence of the finding itself
+  CitedEvidence because;
+};
+
+// A cause that was not named, and why.
+struct ReportRival {
+  std::string cause;
+  std::vector<int> ranks;
+  bool found = false;  // a rule found it; else nothing shows it
+  std::string because;
+};
+
+struct ReportWhy {
+  CitedEvidence status;
+  std::vector<ReportClaim> claims;
+  std::vector<ReportRival> rivals;
+};
+
 struct Report {
   ReportVerdict verdict;
   std::vector<ReportFinding> findings;  // findings[0] carries the verdict
@@ -110,6 +133,7 @@ struct Report {
   std::vector<ReportDiagnostic> diagnostics;
   std::vector<CannotTell> cannot_tell;
   std::vector<std::string> assumptions;
+  std::optional<ReportWhy> why;            // where it was asked for
   std::optional<TopologyReport> topology;  // where it was asked for
   double seconds = 0;                      // how long the work took
 };

@@ -3,22 +3,17 @@
 #include <map>
 #include <set>
 
-#include "base/text_scan.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
 namespace tacet {
 
 // What NCCL itself gave as its reason; empty where the error is none of NCCL's.
-//   NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details)
-//   Last error: no algorithm/protocol available for function Broadcast with datatype ncclInt8. NCCL_ALGO was set to
-//   Tree.
 static std::string LastNcclError(const Case& facts, const Event& exception) {
-  if (!Contains(exception.text, "NCCL error in")) return "";
+  if (!exception.Means(Meaning::nccl_failed)) return "";
   for (const Event& event : facts.incident.events) {
-    if (event.kind != EventKind::nccl_error || event.rank != exception.rank) continue;
-    const size_t at = event.text.find("Last error: ");
-    if (at != std::string::npos) return "NCCL says " + event.text.substr(at + 12);
+    if (event.kind == EventKind::nccl_error && event.rank == exception.rank && !event.object.empty())
+      return "NCCL says " + event.object;
   }
   return "";
 }
@@ -34,7 +29,7 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
   for (const Event& event : facts.incident.events) {
     if (event.kind != EventKind::exception || event.rank.known() || IsConsequence(event) ||
         IsHostMemoryShortage(event) || better.contains(event.source.line) ||
-        Contains(event.text, "Detected mismatch between collectives"))
+        event.Means(Meaning::calls_differ))
       continue;
     Finding finding;
     finding.cause = "application-exception";
@@ -59,7 +54,7 @@ static RuleAnswer JudgeException(const Case& facts) {
     if (!life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.gpu_error)
       continue;  // better causes
     // PyTorch's own check of what ranks issue; where its words are cut short nothing more can be read from it.
-    if (Contains(life.exception->text, "Detected mismatch between collectives")) continue;
+    if (life.exception->Means(Meaning::calls_differ)) continue;
     by_type[life.exception->subject].push_back(life.exception);
   }
   if (by_type.empty()) {

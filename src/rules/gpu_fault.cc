@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/text_scan.h"
 #include "model/xid.h"
 #include "rules/rule.h"
 #include "rules/words.h"
@@ -23,7 +22,7 @@ bool IsOfForeignProcess(const Case& facts, const Event& event) {
 // Ranks issued different things at the same place, and all that the GPUs report is an access out of bounds.
 bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
   for (const Rank rank : ranks)
-    if (!Contains(facts.analyses.life.Of(rank)->gpu_error->subject, "illegal memory access")) return false;
+    if (!facts.analyses.life.Of(rank)->gpu_error->Means(Meaning::illegal_access)) return false;
   return std::any_of(facts.analyses.sources.begin(), facts.analyses.sources.end(),
                      [](const SourceAnalysis& source) { return !source.differences.empty(); });
 }

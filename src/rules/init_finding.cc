@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/init_finding.h"
 
-#include "base/text_scan.h"
-
 namespace tacet {
 
 bool IsStoreUnreachable(const Event& event) {
   return event.kind == EventKind::store_unreachable ||
-         (event.kind == EventKind::exception && Contains(event.subject, "DistNetworkError") &&
-          Contains(event.text, "connect"));
+         event.Means(Meaning::store_unreachable);
 }
 
 InitView ReadInit(const Case& facts) {
@@ -29,9 +26,7 @@ InitView ReadInit(const Case& facts) {
       case EventKind::store_unreachable:
       case EventKind::nccl_error: view.failed.insert(event.rank); break;
       case EventKind::exception:
-        if (Contains(event.subject, "DistStoreError") || Contains(event.subject, "DistNetworkError") ||
-            Contains(event.subject, "DistBackendError"))
-          view.failed.insert(event.rank);
+        if (event.Means(Meaning::setup_failed)) view.failed.insert(event.rank);
         break;
       default: break;
     }

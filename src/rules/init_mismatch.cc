@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/text_scan.h"
 #include "rules/init_finding.h"
 #include "rules/odd_holders.h"
 #include "rules/words.h"
@@ -42,7 +41,7 @@ Holders VersionsByRank(const Case& facts) {
 // in a rank's output, where NCCL's own log is missing. The numbers are those of a communicator that is not told.
 const Event* FindDuplicateGpuError(const Case& facts) {
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::nccl_error && Contains(event.text, "Duplicate GPU detected")) return &event;
+    if (event.kind == EventKind::nccl_error && event.Means(Meaning::duplicate_gpu)) return &event;
   return nullptr;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/text_scan.h"
 #include "rules/init_finding.h"
 #include "rules/words.h"
 
@@ -12,12 +11,7 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
   std::vector<Rank> ranks;
   std::vector<EvidenceItem> evidence;
   for (const Event& event : facts.incident.events) {
-    const bool warned = event.kind == EventKind::nccl_warning && event.subject == "socket-no-interface";
-    const bool raised =
-        (event.kind == EventKind::nccl_error || event.kind == EventKind::exception) &&
-        (Contains(event.text, "no socket interface found") || Contains(event.text, "no interface found") ||
-         Contains(event.text, "Unable to find address for: "));  // gloo, of GLOO_SOCKET_IFNAME
-    if (!warned && !raised) continue;
+    if (!event.Means(Meaning::no_interface)) continue;
     if (event.rank.known() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end())
       ranks.push_back(event.rank);
     if (evidence.size() < 3)

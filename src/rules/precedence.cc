@@ -47,10 +47,12 @@ const std::vector<Explanation>& Table() {
       {"fabric-manager-down", Ids{"gpu-fault", "p2p-broken"} + kEnds + kStandstills + kSetUps + kPace},
       {"p2p-broken", Ids{"gpu-fault"} + kEnds + kStandstills + kPace},
       {"rdma-broken", Ids{"network-fault", "gpu-fault"} + kEnds + kStandstills + kSetUps + kPace},
-      {"wrong-interface", Ids{"init-unreachable", "init-rank-missing", "init-no-interface"} + kEnds + kStandstills + kPace},
-      {"environment-differs",
-       kOrders + Ids{"init-mismatch", "init-unreachable", "init-rank-missing", "wrong-interface"} + kEnds + kStandstills +
+      // Hosts name their interfaces differently; that alone breaks nothing.
+      {"wrong-interface",
+       Ids{"init-unreachable", "init-rank-missing", "init-no-interface", "environment-differs"} + kEnds + kStandstills +
            kPace},
+      {"environment-differs",
+       kOrders + Ids{"init-mismatch", "init-unreachable", "init-rank-missing"} + kEnds + kStandstills + kPace},
       {"foreign-connection", kSetUps + kEnds + kStandstills},
       {"model-differs", kOrders + kEnds + kStandstills + kPace},
       {"communicator-shared-by-threads", kOrders + kEnds + kStandstills + kPace},
@@ -87,7 +89,7 @@ const std::vector<Explanation>& Table() {
       {"rank-frozen", Ids{"transport-stalled"} + kPace},
       {"transport-stalled", kPace},
       // Why it is slow.
-      {"environment-cripples", {"transport-fallback", "bandwidth-below-model", "algorithm-misfit"}},
+      {"environment-cripples", {"transport-fallback", "channels-limited", "bandwidth-below-model", "algorithm-misfit"}},
       {"transport-fallback", {"bandwidth-below-model"}},
       {"slow-link", {"bandwidth-below-model"}},
   };

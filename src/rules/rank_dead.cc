@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
+#include "analysis/stopped_heart.h"
 #include "rules/rule.h"
 #include "rules/silence_words.h"
 #include "rules/standstill_finding.h"
@@ -184,6 +187,42 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+// All processes are gone, and none of them waited for another.
+void JudgeCollapse(const Case& facts, RuleAnswer& answer) {
+  const std::optional<Collapse> collapse = FindCollapse(facts.incident, facts.analyses);
+  if (!collapse) return;
+  const size_t all = facts.incident.pulses.size();
+  const bool one_first = collapse->first.size() == 1 && all > 1;
+  Finding finding;
+  finding.cause = "rank-dead";
+  finding.status = Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = one_first && collapse->seen ? Confidence::likely : Confidence::possible;
+  if (one_first) finding.ranks = collapse->first;
+  for (const Rank rank : collapse->lost)
+    if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
+      finding.affected_ranks.push_back(rank);
+  const std::string count = std::to_string(collapse->lost.size());
+  std::string what = collapse->lost.size() == all ? (all == 1 ? "the only process" : "all " + count + " processes")
+                                                  : count + " of " + std::to_string(all) + " processes";
+  what += collapse->lost.size() == 1 ? " is gone" : " are gone";
+  what += " without an orderly end";
+  if (one_first) {
+    finding.headline = what + "; " + RankWords(collapse->first) + " went first, " +
+                       DurationWords(collapse->spread_ns) + " before the last";
+  } else {
+    finding.headline = what + (all > 1 ? ", within " + DurationWords(std::max<int64_t>(collapse->spread_ns, 1'000'000)) +
+                                             ": too close together to tell which went first"
+                                       : std::string());
+  }
+  finding.evidence.push_back({collapse->pulse->source, "",
+                              RankWords({collapse->pulse->rank}) + "'s heartbeat is the first that stopped; its box "
+                              "does not say that the process ended in order"});
+  answer.open.push_back({one_first ? "What ended " + RankWords(collapse->first) + "?" : "What ended the processes?",
+                         "the launcher's output with exit codes, and the kernel logs of the hosts (dmesg -T)"});
+  answer.findings.push_back(std::move(finding));
+}
+
 bool AllFinished(const Case& facts, const std::vector<Rank>& ranks) {
   return std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
     const RankLife* life = facts.analyses.life.Of(rank);
@@ -203,6 +242,7 @@ static RuleAnswer JudgeDead(const Case& facts) {
   if (!finding) {
     JudgeVanished(facts, answer);
     if (answer.findings.empty()) JudgeUnknownEnd(facts, answer);
+    if (answer.findings.empty()) JudgeCollapse(facts, answer);
     return answer;
   }
   for (const Rank rank : finding->ranks) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text_scan.h"
 #include "rules/told_finding.h"
 #include "rules/topology_words.h"
 
@@ -20,9 +19,7 @@ struct NetworkChoice {
   bool direct_on = false;
 };
 
-bool IsConnectionOverIb(const Event& event) {
-  return event.kind == EventKind::transport && event.subject.starts_with("NET/IB");
-}
+bool IsConnectionOverIb(const Event& event) { return event.Means(Meaning::over_infiniband); }
 
 NetworkChoice ReadChoices(const Case& facts) {
   NetworkChoice choice;
@@ -31,7 +28,7 @@ NetworkChoice ReadChoices(const Case& facts) {
     if (event.kind == EventKind::device_found)
       TakeTold(facts, event, choice.fast), fast_processes.insert(event.speaker);
     if (event.kind == EventKind::no_device && event.subject == "IB") TakeTold(facts, event, choice.none);
-    const bool direct = (IsConnectionOverIb(event) && Contains(event.subject, "GDRDMA")) ||
+    const bool direct = (IsConnectionOverIb(event) && event.Means(Meaning::gpu_direct)) ||
                         (event.kind == EventKind::gpu_direct && event.value == 1);
     if (direct) direct_processes.insert(event.speaker);
   }

@@ -5,9 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
+#include <thread>
 
+#include "evidence/load.h"
 #include "live/agent.h"
 #include "live/server.h"
+#include "report/make_report.h"
 #include "tests/live/fake_job.h"
 
 namespace tacet {
@@ -96,8 +99,21 @@ class LiveFault : public ::testing::Test {
       EXPECT_NE(TextAt(report, "verdict.headline").find(flow), std::string::npos)
           << flow << ": " << TextAt(report, "verdict.headline");
     }
+    ExpectTheSameAfterwards(TextAt(report, "verdict.status"), causes, guilty);
     std::printf("%s with %d ranks: %.1f s after the fault: %s\n", fault.c_str(), ranks, took,
                 TextAt(report, "verdict.headline").c_str());
+  }
+
+  // `tacet diagnose` on the boxes says what the server said.
+  void ExpectTheSameAfterwards(const std::string& status, const std::vector<std::string>& causes,
+                               const std::vector<int>& guilty) const {
+    auto loaded = LoadEvidence({folder_.path()}, {});
+    ASSERT_TRUE(loaded.ok());
+    const Report report = MakeReport(std::move(loaded->fragments));
+    EXPECT_EQ(Name(report.verdict.status), status) << report.verdict.headline;
+    EXPECT_NE(std::find(causes.begin(), causes.end(), report.verdict.cause), causes.end())
+        << report.verdict.cause << ": " << report.verdict.headline;
+    EXPECT_EQ(report.verdict.ranks, guilty) << report.verdict.headline;
   }
 
   TemporaryFolder folder_;
@@ -209,6 +225,26 @@ TEST_F(AwkwardLiveFault, AJobThatEndsBesideOneThatBeginsAlarmsNobody) {
   FakeJob begins(folder_.path(), "begins", Words("--ranks 4"));
   ExpectHealthy("begins", seconds(8));
   ExpectHealthy("ends", seconds(4));
+}
+
+// A node that goes down, a scheduler that kills: nobody is left to wait, and nobody hangs.
+TEST_F(AwkwardLiveFault, AJobAllOfWhoseProcessesDieIsACrash) {
+  std::chrono::steady_clock::time_point died;
+  {
+    FakeJob job(folder_.path(), "fallen", Words("--ranks 4"));
+    WaitForProcesses("fallen", 4);
+    std::this_thread::sleep_for(seconds(2));
+    died = std::chrono::steady_clock::now();
+  }
+  const JsonValue report = AskUntil(server_->port(), "/api/v1/verdict?job=fallen", seconds(60), [](const JsonValue& seen) {
+    return TextAt(seen, "verdict.status") == "crash";
+  });
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - died).count();
+  EXPECT_EQ(TextAt(report, "verdict.status"), "crash") << TextAt(report, "verdict.headline");
+  EXPECT_EQ(TextAt(report, "verdict.cause"), "rank-dead");
+  EXPECT_NE(TextAt(report, "verdict.headline").find("All 4 processes are gone without an orderly end"), std::string::npos)
+      << TextAt(report, "verdict.headline");
+  std::printf("all died: %.1f s later: %s\n", took, TextAt(report, "verdict.headline").c_str());
 }
 
 // Not a hang: all get on, at the pace of the slowest.

@@ -49,11 +49,6 @@ WildIncident ReadIncident(const fs::path& folder, const std::string& name, const
   return incident;
 }
 
-bool IsInnocent(const WildIncident& incident, int rank) {
-  if (incident.guilty.contains(rank) || incident.may.contains(rank)) return false;
-  return incident.all_innocent || incident.innocent.contains(rank) || !incident.guilty.empty() || !incident.may.empty();
-}
-
 // What the reader can do next: a fix, or what to capture.
 bool HasNextStep(const Report& report) {
   return std::any_of(report.findings.begin(), report.findings.end(),
@@ -90,6 +85,11 @@ std::string Cells(const std::string& name, const WildRow& row) {
 }
 
 }  // namespace
+
+bool IsInnocent(const WildIncident& incident, int rank) {
+  if (incident.guilty.contains(rank) || incident.may.contains(rank)) return false;
+  return incident.all_innocent || incident.innocent.contains(rank) || !incident.guilty.empty() || !incident.may.empty();
+}
 
 std::vector<WildIncident> AllWildIncidents(const fs::path& folder) {
   JsonValue document;

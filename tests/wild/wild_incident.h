@@ -40,6 +40,9 @@ struct WildAnswer {
 // Throws on a truth that cannot be read, or that tells of a file that is not there.
 std::vector<WildIncident> AllWildIncidents(const std::filesystem::path& folder);
 
+// Named though it did nothing.
+bool IsInnocent(const WildIncident& incident, int rank);
+
 WildAnswer JudgeWild(const WildIncident& incident, const Report& report);
 
 // The answers of one category, or of all.

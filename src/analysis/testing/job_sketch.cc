@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "evidence/event_meaning.h"
+
 namespace tacet {
 namespace {
 
@@ -231,6 +233,7 @@ Incident JobSketch::Finish() {
       if (event.kind == EventKind::connection_lost && event.rank == stream.rank) stream.ended_by_error = true;
     incident_.streams.push_back(std::move(stream));
   }
+  for (Event& event : incident_.events) ReadMeaning(event);
   return std::move(incident_);
 }
 

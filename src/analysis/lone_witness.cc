@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/lone_witness.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "analysis/stopped_heart.h"
+
+namespace tacet {
+namespace {
+
+bool WaitsInAStandstill(const StackReading& reading) {
+  return reading.place == StackReading::Place::communication || reading.place == StackReading::Place::device_wait ||
+         (reading.in_library && reading.whole);
+}
+
+// A watchdog fired, or gloo, which has none, gave up waiting.
+bool TimeWasUp(const Scene& scene) {
+  const auto& ranks = scene.analyses.life.ranks;
+  return scene.analyses.outcome.hangs() ||
+         std::any_of(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.gloo_timeout != nullptr; });
+}
+
+// What its own output says of the end of a rank that only others' reports name.
+void ReadEndOf(const Scene& scene, const RankLife& life, Standstill* still) {
+  still->alive = life.asked_to_dump;
+  if (IsExplained(life))
+    still->kind = StandstillKind::explained;
+  else if (life.vanished || scene.EndedFirst(life))
+    still->kind = StandstillKind::dead;
+  // A monitor that still spoke tells of a living process, not of where it is: it may wait in another operation.
+}
+
+// Nobody's calls are recorded, but somebody who looked saw the process stopped or gone, while others wait by their
+// stacks.
+void FindBySight(const Scene& scene, StandstillView& view) {
+  if (!scene.analyses.outcome.hangs()) return;
+  const bool others_wait = std::any_of(scene.stacks.begin(), scene.stacks.end(),
+                                       [](const auto& one) { return WaitsInAStandstill(*one.second); });
+  if (!others_wait) return;
+  for (const Silence& silence : scene.analyses.silences) {
+    const RankLife* life = scene.analyses.life.Of(silence.rank);
+    if (!silence.sight || (!silence.frozen() && !silence.dead()) || (life && IsExplained(*life))) continue;
+    Standstill& still = view.ranks.emplace_back();
+    still.rank = silence.rank;
+    still.kind = silence.dead() ? StandstillKind::dead : StandstillKind::frozen;
+    still.silence = &silence;
+  }
+}
+
+// Everybody issued the same, but one rank fell silent in the middle of it: its transfers stand still.
+void FindBySilence(const Scene& scene, StandstillView& view) {
+  if (!scene.analyses.outcome.hangs()) return;
+  for (const SourceAnalysis& source : scene.analyses.sources)
+    if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+  for (const auto& [rank, life] : scene.analyses.life.ranks)
+    if (scene.IsOnlySilentRank(rank)) view.ranks.push_back({.rank = rank, .kind = StandstillKind::frozen});
+}
+
+// Nobody's calls are recorded, but somebody's watchdog fired: the rank that is not waiting while all others are.
+void FindByStackAlone(const Scene& scene, StandstillView& view) {
+  if (!TimeWasUp(scene) || scene.stacks.size() < 2) return;
+  for (const SourceAnalysis& source : scene.analyses.sources)
+    if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+  std::vector<const StackReading*> outside;
+  size_t waiting = 0;
+  for (const auto& [rank, reading] : scene.stacks) {
+    if (reading->place == StackReading::Place::host && reading->whole) outside.push_back(reading);
+    waiting += WaitsInAStandstill(*reading);
+  }
+  // Who waits in an operation by its own record was caught at another moment, and so were all stacks. The ends of
+  // sends and receives get lost in boxes.
+  const bool stale = std::any_of(outside.begin(), outside.end(), [&](const StackReading* reading) {
+    return std::any_of(scene.analyses.sources.begin(), scene.analyses.sources.end(), [&](const SourceAnalysis& source) {
+      const auto own = source.waits.blocked_in.find(reading->rank);
+      return own != source.waits.blocked_in.end() &&
+             (source.source != CallSource::black_box || !own->second->has(kPointToPoint));
+    });
+  });
+  if (stale) return;
+  if (outside.empty() || outside.size() * 2 > waiting) return;
+  for (const StackReading* reading : outside) {
+    Standstill still{.rank = reading->rank, .kind = StandstillKind::host, .stack = reading, .by_stack_alone = true};
+    if (const RankLife* life = scene.analyses.life.Of(reading->rank)) still.alive = life->asked_to_dump;
+    view.ranks.push_back(still);
+  }
+}
+
+// The job hangs, and the kernel says that few of its processes are blocked inside it.
+void FindByKernel(const Scene& scene, StandstillView& view) {
+  if (!scene.analyses.outcome.hangs()) return;
+  for (const SourceAnalysis& source : scene.analyses.sources)
+    if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+  for (const auto& [rank, life] : scene.analyses.life.ranks)
+    if (life.hung_task && !IsExplained(life) && !life.timeout)
+      view.ranks.push_back({.rank = rank, .kind = StandstillKind::frozen, .hung_task = life.hung_task});
+  if (view.ranks.size() * 2 > scene.analyses.life.ranks.size()) view.ranks.clear();
+}
+
+// No record shows it, but RAS or PyTorch's own report names who lags.
+void FindByReport(const Scene& scene, StandstillView& view) {
+  const auto world =
+      std::max(static_cast<size_t>(std::max<int64_t>(scene.incident.world_size, 1)), scene.analyses.life.ranks.size());
+  if (scene.analyses.told.empty() || scene.analyses.told.size() * 2 > world || !scene.analyses.outcome.may_hang())
+    return;
+  for (const SourceAnalysis& source : scene.analyses.sources)
+    if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+  // Numbers of sends and collectives are not one count: who waits in a send or receive of its own is behind nobody.
+  const auto waits_itself = [&](Rank rank) {
+    return std::any_of(scene.analyses.sources.begin(), scene.analyses.sources.end(),
+                       [&](const SourceAnalysis& source) { return source.waits.blocked_in.contains(rank); });
+  };
+  for (const ToldLaggard& told : scene.analyses.told) {
+    if (waits_itself(told.rank)) continue;
+    Standstill still{.rank = told.rank, .told = &told};
+    const auto stack = scene.stacks.find(told.rank);
+    if (stack != scene.stacks.end() && stack->second->place == StackReading::Place::host &&
+        !scene.IsWhereOthersWait(told.rank)) {
+      still.kind = StandstillKind::host;
+      still.stack = stack->second;
+    }
+    if (const RankLife* life = scene.analyses.life.Of(told.rank); life && !still.stack) ReadEndOf(scene, *life, &still);
+    view.ranks.push_back(still);
+    for (const Rank rank : told.waiters) view.waiters.push_back(rank);
+  }
+}
+
+}  // namespace
+
+void FindByLoneWitness(const Scene& scene, StandstillView& view) {
+  for (const auto find : {FindByStackAlone, FindBySight, FindBySilence, FindByKernel, FindByReport})
+    if (view.ranks.empty()) find(scene, view);
+}
+
+}  // namespace tacet

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/event_meaning.h"
+
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+bool HoldsAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts)
+    if (Contains(text, part)) return true;
+  return false;
+}
+
+// An error that only says that somebody else failed: a timeout, a lost peer, a store that is gone.
+bool SpeaksOfOthers(const Event& exception) {
+  // NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details): the call itself is
+  // wrong.
+  if (HoldsAny(exception.text, {", invalid usage", ", invalid argument"})) return false;
+  if (HoldsAny(exception.subject, {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError",
+                                   "ChildFailedError", "KeyboardInterrupt", "SystemExit", "BrokenPipeError",
+                                   "ConnectionResetError", "SignalException", "ConnectionRefusedError"}))
+    return true;
+  // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
+  if (Contains(exception.subject, "EOFError") && exception.text.empty()) return true;
+  return HoldsAny(exception.text,
+                  {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
+                   "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
+                   "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo"});
+}
+
+bool SpeaksOfHostMemory(const Event& exception) {
+  if (exception.subject.ends_with("MemoryError") && !exception.subject.ends_with("OutOfMemoryError")) return true;
+  // A data loader's worker that was killed may have been killed by anybody, and /dev/shm is a limit of its own.
+  return HoldsAny(exception.text, {"can't allocate memory", "not enough memory: you tried to allocate",
+                                   "[Errno 12] Cannot allocate memory", "std::bad_alloc"}) &&
+         !Contains(exception.text, "shared memory");
+}
+
+bool SpeaksOfNoInterface(const Event& event) {
+  return HoldsAny(event.text, {"no socket interface found", "no interface found",
+                               "Unable to find address for: "});  // gloo, of GLOO_SOCKET_IFNAME
+}
+
+void ReadException(Event& event) {
+  const bool others = SpeaksOfOthers(event);
+  event.Set(Meaning::consequence, others);
+  event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
+  if (others && Contains(event.text, "gloo/transport/"))
+    event.Set(Contains(event.text, "Timed out waiting") ? Meaning::gloo_timeout : Meaning::gloo_loss);
+  // torch.AcceleratorError: CUDA error: an illegal memory access was encountered
+  event.Set(Meaning::cuda_failed, Contains(event.text, "CUDA error") || Contains(event.subject, "AcceleratorError"));
+  event.Set(Meaning::nccl_failed, Contains(event.text, "NCCL error in"));
+  event.Set(Meaning::calls_differ, Contains(event.text, "Detected mismatch between collectives"));
+  event.Set(Meaning::setup_failed, HoldsAny(event.subject, {"DistStoreError", "DistNetworkError", "DistBackendError"}));
+  event.Set(Meaning::store_unreachable, Contains(event.subject, "DistNetworkError") && Contains(event.text, "connect"));
+  event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
+}
+
+void ReadCudaError(Event& event) {
+  constexpr std::string_view kIllegal = "an illegal memory access";
+  const bool illegal = Contains(event.subject, "illegal memory access");
+  const bool mps = Contains(event.subject, "MPS");
+  event.Set(Meaning::gpu_memory, Contains(event.subject, "out of memory"));
+  event.Set(Meaning::illegal_access, illegal);
+  event.Set(Meaning::mps_failed, mps);
+  // The last: the file ends within the words.
+  event.Set(Meaning::spreads,
+            illegal || mps || Contains(event.subject, "launch failure") || kIllegal.starts_with(event.subject));
+}
+
+//   Last error: no algorithm/protocol available for function Broadcast with datatype ncclInt8. NCCL_ALGO was set to
+//   Tree.
+void ReadNcclError(Event& event) {
+  constexpr std::string_view kReason = "Last error: ";
+  event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
+  event.Set(Meaning::duplicate_gpu, Contains(event.text, "Duplicate GPU detected"));
+  if (const size_t at = event.text.find(kReason); at != std::string::npos)
+    event.object = event.text.substr(at + kReason.size());
+}
+
+}  // namespace
+
+void ReadMeaning(Event& event) {
+  switch (event.kind) {
+    case EventKind::exception: ReadException(event); break;
+    case EventKind::cuda_error: ReadCudaError(event); break;
+    case EventKind::nccl_error: ReadNcclError(event); break;
+    case EventKind::nccl_warning:
+      event.Set(Meaning::host_memory, event.subject == "host-memory-exhausted");
+      event.Set(Meaning::no_interface, event.subject == "socket-no-interface");
+      event.Set(Meaning::duplicate_gpu, event.subject == "duplicate-gpu");
+      break;
+    case EventKind::transport:
+      event.Set(Meaning::over_infiniband, event.subject.starts_with("NET/IB"));
+      event.Set(Meaning::gpu_direct, Contains(event.subject, "GDRDMA"));
+      break;
+    default: break;
+  }
+}
+
+}  // namespace tacet

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/why.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "analysis/testimony.h"
+#include "rules/diagnosis.h"
+#include "rules/precedence.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostRanks = 4, kMostRivals = 12;
+
+std::string_view ReadingWords(StandstillKind kind) {
+  switch (kind) {
+    case StandstillKind::host: return "stuck on the host";
+    case StandstillKind::gpu: return "GPU stalled";
+    case StandstillKind::frozen: return "process stopped";
+    case StandstillKind::dead: return "process gone";
+    case StandstillKind::absent: return "not seen at all";
+    case StandstillKind::explained: return "failed by itself";
+    case StandstillKind::unclear: return "undecided";
+  }
+  return "";
+}
+
+std::string_view StrengthWords(Strength strength) {
+  switch (strength) {
+    case Strength::proof: return "proof";
+    case Strength::strong: return "strong";
+    case Strength::weak: return "weak";
+  }
+  return "";
+}
+
+EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
+  const JobEnd& end = facts.analyses.end;
+  const auto by = [&](std::string says) {
+    return end.told ? CiteEvent(*end.told, std::move(says)) : CiteAbsence(std::move(says));
+  };
+  switch (diagnosis.status) {
+    case Status::hang:
+      if (end.kind == JobEnding::hung && end.quiet_ns > 0)
+        return by("the output stopped for " + DurationWords(end.quiet_ns) + " before something ended the job");
+      if (end.kind == JobEnding::hung && end.told) return by("somebody waited until a limit was reached");
+      return CiteAbsence("operations are open for far longer than is normal for this job");
+    case Status::crash: return by("processes ended with an error or were ended");
+    case Status::slow:
+    case Status::degraded: return CiteAbsence("the job goes on; the finding says what it loses");
+    case Status::corrupt: return CiteAbsence("the job goes on, but its results are wrong");
+    case Status::healthy: return by("nothing failed, and every rank was seen to the end");
+    case Status::undetermined: return CiteAbsence("nothing tells how the job ended");
+  }
+  return {};
+}
+
+WhyClaim ClaimOf(const Incident& incident, Rank rank, const Claim& claim, bool supports) {
+  WhyClaim out;
+  out.rank = rank;
+  out.supports = supports;
+  out.reading = ReadingWords(claim.says);
+  out.strength = StrengthWords(claim.strength);
+  if (claim.event)
+    out.because = CiteEvent(*claim.event, std::string(claim.because));
+  else if (claim.stack && claim.stack->thread)
+    out.because = CiteStack(incident, *claim.stack->thread, std::string(claim.because));
+  else
+    out.because = CiteAbsence(std::string(claim.because));
+  return out;
+}
+
+// Signs of life speak against a process that is gone or stopped.
+void AddSignsOfLife(const RankLife& life, StandstillKind kind, std::vector<WhyClaim>& claims) {
+  const bool against = kind == StandstillKind::dead || kind == StandstillKind::frozen;
+  const auto add = [&](bool holds, std::string_view says, const Event* event = nullptr) {
+    if (!holds) return;
+    WhyClaim claim;
+    claim.rank = life.rank;
+    claim.supports = !against;
+    claim.reading = "process runs";
+    claim.strength = StrengthWords(Strength::strong);
+    claim.because = event ? CiteEvent(*event, std::string(says)) : CiteAbsence(std::string(says));
+    claims.push_back(std::move(claim));
+  };
+  add(life.has_dump, "it wrote a flight record when its peers waited already");
+  add(life.asked_to_dump && !life.has_dump, "its output says that it saw the dump signal");
+  add(life.has_stack, "a stack of it was taken");
+  add(life.timeout != nullptr, "its own watchdog fired", life.timeout);
+  add(life.lost_peer != nullptr, "it reports a lost peer", life.lost_peer);
+}
+
+void AddStandstillClaims(const Case& facts, const std::set<Rank>& named, Why& why) {
+  const Scene scene(facts.incident, facts.analyses);
+  size_t shown = 0;
+  for (const Standstill& still : facts.standstill.ranks) {
+    if (!named.contains(still.rank) || shown++ == kMostRanks) continue;
+    if (still.root)
+      for (const Claim& claim : ClaimsAbout(scene, still.rank, *still.root))
+        why.claims.push_back(ClaimOf(facts.incident, still.rank, claim, claim.says == still.kind));
+    if (still.silence) {
+      WhyClaim claim;
+      claim.rank = still.rank;
+      claim.reading = ReadingWords(still.kind);
+      claim.strength = StrengthWords(still.silence->sight ? Strength::proof : Strength::strong);
+      claim.because = CiteAbsence(still.silence->sight ? "its heartbeat stopped, and whoever looked saw the process so"
+                                                       : "its heartbeat stopped before the others began to wait");
+      why.claims.push_back(std::move(claim));
+    }
+    if (const RankLife* life = facts.analyses.life.Of(still.rank)) AddSignsOfLife(*life, still.kind, why.claims);
+  }
+}
+
+std::string WhyItLost(const Finding& first, const Finding& rival) {
+  if (!rival.explained_by.empty()) return "a consequence of " + rival.explained_by;
+  if (first.cause.empty()) return "it does not say what ended the job";
+  if (rival.cause == first.cause) return "the same cause once more";
+  if (AreIndependent(first.cause, rival.cause)) return "independent of the verdict: both hold";
+  if (rival.severity > first.severity)
+    return "a " + std::string(Name(rival.severity)) + ": it does not explain how the job ended";
+  if (rival.confidence > first.confidence)
+    return "less sure: " + std::string(Name(rival.confidence)) + " against " + std::string(Name(first.confidence));
+  return "as sure as the verdict: which came first is open";
+}
+
+// Causes that would explain the verdict if anything showed them.
+void AddUnseenRivals(const Diagnosis& diagnosis, Why& why) {
+  if (diagnosis.cause.empty()) return;
+  std::set<std::string_view> known = {diagnosis.cause};
+  for (const Finding& finding : diagnosis.findings) known.insert(finding.cause);
+  for (const Explanation& line : ExplanationTable()) {
+    const bool explains = std::find(line.explains.begin(), line.explains.end(), diagnosis.cause) != line.explains.end();
+    if (!explains || why.rivals.size() == kMostRivals || !known.insert(line.cause).second) continue;
+    const Rule* rule = FindRule(line.cause);
+    why.rivals.push_back({std::string(line.cause),
+                          {},
+                          false,
+                          "it would explain the verdict, but nothing shows it; it would be seen in " +
+                              std::string(rule ? rule->needs : "")});
+  }
+}
+
+}  // namespace
+
+Why ExplainVerdict(const Case& facts, const Diagnosis& diagnosis) {
+  Why why;
+  why.status = WhyStatus(facts, diagnosis);
+  const std::set<Rank> named(diagnosis.ranks.begin(), diagnosis.ranks.end());
+  const Finding* first = diagnosis.findings.empty() ? nullptr : &diagnosis.findings.front();
+  if (first && first->cause == diagnosis.cause)
+    for (const EvidenceItem& item : first->evidence) {
+      WhyClaim claim;
+      claim.rank = first->ranks.size() == 1 ? first->ranks.front() : Rank{};
+      claim.reading = first->cause;
+      claim.because = item;
+      why.claims.push_back(std::move(claim));
+      if (why.claims.size() == 3) break;
+    }
+  AddStandstillClaims(facts, named, why);
+  for (const Finding& finding : diagnosis.findings)
+    if (&finding != first && why.rivals.size() < kMostRivals && !finding.cause.empty())
+      why.rivals.push_back({finding.cause, finding.ranks, true, WhyItLost(*first, finding)});
+  AddUnseenRivals(diagnosis, why);
+  return why;
+}
+
+}  // namespace tacet
