@@ -16,6 +16,7 @@ bool IsSignOfHang(const Event& event) {
     case EventKind::desync_report:
     case EventKind::monitored_barrier_failed:
     case EventKind::hung_task: return true;
+    case EventKind::dump_signal: return event.Means(Meaning::timed_out);
     default: return false;
   }
 }

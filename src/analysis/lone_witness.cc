@@ -103,8 +103,15 @@ void FindByKernel(const Scene& scene, StandstillView& view) {
 void FindByReport(const Scene& scene, StandstillView& view) {
   const auto world =
       std::max(static_cast<size_t>(std::max<int64_t>(scene.incident.world_size, 1)), scene.analyses.life.ranks.size());
-  if (scene.analyses.told.empty() || scene.analyses.told.size() * 2 > world || !scene.analyses.outcome.may_hang())
-    return;
+  if (scene.analyses.told.empty() || !scene.analyses.outcome.may_hang()) return;
+  // Who reports is somebody else: where nothing tells how many there are, the named are not all.
+  const bool all_named =
+      std::all_of(scene.analyses.life.ranks.begin(), scene.analyses.life.ranks.end(), [&](const auto& one) {
+        return std::any_of(scene.analyses.told.begin(), scene.analyses.told.end(),
+                           [&](const ToldLaggard& told) { return told.rank == one.first; });
+      });
+  const bool size_known = scene.incident.world_size > 0 && !all_named;
+  if (size_known && scene.analyses.told.size() * 2 > world) return;
   for (const SourceAnalysis& source : scene.analyses.sources)
     if (!source.waits.cycles.empty() || !source.differences.empty()) return;
   // Numbers of sends and collectives are not one count: who waits in a send or receive of its own is behind nobody.

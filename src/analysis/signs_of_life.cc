@@ -24,7 +24,7 @@ bool IsDeviceFault(const Event& event) {
       const XidMeaning* entry = FindXid(event.value);
       return !IsAftermath(event) && (!entry || entry->ends_process);
     }
-    case EventKind::nvlink_error: return true;
+    case EventKind::nvlink_error: return event.value < 0 || event.value2 != 0;  // an SXid says whether it is fatal
     case EventKind::ecc_error: return event.value > 0 && BusIdOf(event.subject) >= 0;
     case EventKind::pcie_error: return event.value == 2 && event.rank.known();
     default: return false;
@@ -68,9 +68,7 @@ void TakeEvent(const Event& event, RankLife& life) {
     case EventKind::oom_kill: Keep(life.oom_killed, event); break;
     case EventKind::segfault: Keep(life.segfault, event); break;
     case EventKind::hung_task: Keep(life.hung_task, event); break;
-    case EventKind::cuda_error:
-      Keep(event.Means(Meaning::gpu_memory) ? life.cuda_oom : life.gpu_error, event);
-      break;
+    case EventKind::cuda_error: Keep(event.Means(Meaning::gpu_memory) ? life.cuda_oom : life.gpu_error, event); break;
     case EventKind::xid:
     case EventKind::ecc_error:
     case EventKind::nvlink_error:

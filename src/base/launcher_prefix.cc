@@ -51,18 +51,22 @@ bool TakeMpiTag(std::string_view& line, int64_t* number) {
   return true;
 }
 
-// "[rank3]:text", "[default3]:text", "[trainer_0]: text"; the number ends the word.
+// "[rank3]:text", "[default3]:text", "[trainer_0]: text", "[trainer0|2]:text" (of the third attempt); the number ends
+// the word.
 bool TakeBracketWord(std::string_view& line, Kind* kind, int64_t* number) {
   if (!line.starts_with('[')) return false;
   size_t end = 1;
   while (end < line.size() && IsWordCharacter(line[end])) ++end;
-  if (end < 3 || end > 40 || !line.substr(end).starts_with("]:")) return false;
+  size_t close = end;
+  if (close + 1 < line.size() && line[close] == '|' && IsDigit(line[close + 1]))
+    for (++close; close < line.size() && IsDigit(line[close]);) ++close;
+  if (end < 3 || end > 40 || !line.substr(close).starts_with("]:")) return false;
   size_t digit = end;
   while (digit > 1 && IsDigit(line[digit - 1])) --digit;
   std::string_view digits = line.substr(digit, end - digit);
   if (digits.empty() || digit == 1 || !TakeNumber(digits, number)) return false;
   *kind = line.substr(1, digit - 1) == "rank" ? Kind::rank : Kind::local;
-  line.remove_prefix(end + 2);
+  line.remove_prefix(close + 2);
   SkipOddBlank(line);
   return true;
 }

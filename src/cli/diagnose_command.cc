@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -85,6 +86,10 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
   if (nothing_readable)
     return Complain({"none of the files could be read", "see the messages above; check paths and permissions"});
   const int code = ExitCodeFor(report, *fail_on);
+  // A gate must not take "nothing understood" for "nothing wrong".
+  const bool understood = std::any_of(report.inputs.begin(), report.inputs.end(),
+                                      [](const ReportInput& input) { return input.understood > 0; });
+  if (!understood && code == kHealthy) return kUsage;
   for (const std::string& path : missing)
     Complain({"'" + path + "': no such file or folder", "the other paths were read: see the report"});
   return missing.empty() || code != kHealthy ? code : kUsage;

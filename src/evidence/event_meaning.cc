@@ -31,7 +31,8 @@ bool SpeaksOfOthers(const Event& exception) {
   return HoldsAny(exception.text,
                   {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
                    "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
-                   "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo"});
+                   "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo", "function error: Hccl",
+                   "stream synchronize failed", "Stream synchronize failed"});
 }
 
 bool SpeaksOfHostMemory(const Event& exception) {
@@ -95,6 +96,14 @@ void ReadMeaning(Event& event) {
       event.Set(Meaning::host_memory, event.subject == "host-memory-exhausted");
       event.Set(Meaning::no_interface, event.subject == "socket-no-interface");
       event.Set(Meaning::duplicate_gpu, event.subject == "duplicate-gpu");
+      // "... from peer 10.0.0.5<34567> with status=12"
+      if (const auto peer = After(event.text, "peer ");
+          peer && event.object.empty() && event.subject.starts_with("ib-"))
+        event.object = peer->substr(0, peer->find_first_of("<: ,"));
+      break;
+    case EventKind::dump_signal:
+      event.Set(Meaning::timed_out,
+                Contains(event.text, "timeout signal") || Contains(event.text, "collective timeout"));
       break;
     case EventKind::transport:
       event.Set(Meaning::over_infiniband, event.subject.starts_with("NET/IB"));

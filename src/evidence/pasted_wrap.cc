@@ -2,6 +2,8 @@
 #include "evidence/pasted_wrap.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 
 #include "base/text_scan.h"
 
@@ -41,9 +43,25 @@ struct Wrap {
   bool at_words = false;
 };
 
+// The widest line, unless many more that go on have one and the same smaller width: whoever pasted may have put a word
+// or a mark before the first line.
+size_t UsualWidth(const std::vector<std::string_view>& lines) {
+  size_t widest = 0;
+  std::map<size_t, size_t> going_on;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    widest = std::max(widest, lines[i].size());
+    if (i + 1 < lines.size() && lines[i].size() >= kNarrowest && MayGoOn(lines[i], lines[i + 1]))
+      ++going_on[lines[i].size()];
+  }
+  size_t width = widest;
+  for (const auto& [size, count] : going_on)
+    if (count >= 3 && count > 3 * going_on[widest]) width = size;
+  const auto longer = std::count_if(lines.begin(), lines.end(), [&](auto line) { return line.size() > width; });
+  return longer * 4 <= static_cast<int64_t>(going_on[width]) ? width : widest;
+}
+
 Wrap FindWrap(const std::vector<std::string_view>& lines) {
-  size_t width = 0;
-  for (const std::string_view line : lines) width = std::max(width, line.size());
+  const size_t width = UsualWidth(lines);
   if (width < kNarrowest || width > kWidest || lines.size() < 2) return {};
   size_t full = 0, joined = 0, by_word = 0, loose = 0;
   bool before_blank = false;

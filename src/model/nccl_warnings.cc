@@ -115,6 +115,7 @@ NcclWarningNumbers ParseWarningNumbers(const NcclWarning& warning, std::string_v
     if (Contains(message, "nranks ")) return TwoNumbers(message, "nranks ", "vs ");
     return TwoNumbers(message, "procs ", ": ");
   }
+  if (id == "mismatched-collective") return {IntAfter(message, "around rank ").value_or(-1), -1};
   if (id == "duplicate-gpu") return TwoNumbers(message, "rank ", "rank ");
   if (id == "version-mismatch") return TwoNumbers(message, "version ", "version ");
   if (id == "bootstrap-duplicate-rank") return TwoNumbers(message, "rank ", "of ");

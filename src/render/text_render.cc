@@ -199,12 +199,15 @@ void AddWhy(TextPage& page, const Report& report, bool verbose) {
     because.says = head + (because.says.empty() ? "" : ": " + because.says);
     AddEvidence(page, because, claim.supports ? "  for      " : "  against  ", verbose);
   }
-  if (why.rivals.empty()) return;
-  page.Heading("Causes that were not named");
-  for (const ReportRival& rival : why.rivals) {
-    const std::string ranks = rival.ranks.empty() ? "" : " (" + DescribeRanks(rival.ranks, kVerdictRankChars) + ")";
-    page.Paragraph(rival.found ? "  found    " : "  not seen ",
-                   CleanText(rival.cause + ranks + ": " + rival.because));
+  for (const bool found : {true, false}) {
+    bool first = true;
+    for (const ReportRival& rival : why.rivals) {
+      if (rival.found != found) continue;
+      if (first) page.Heading(found ? "Found, but not the cause" : "Would explain it, but nothing shows it");
+      first = false;
+      const std::string ranks = rival.ranks.empty() ? "" : " (" + DescribeRanks(rival.ranks, kVerdictRankChars) + ")";
+      page.Paragraph("  - ", CleanText(rival.cause + ranks + ": " + rival.because));
+    }
   }
 }
 

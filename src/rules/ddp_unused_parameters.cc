@@ -19,6 +19,11 @@ static RuleAnswer JudgeUnused(const Case& facts) {
       if (event.kind == EventKind::ddp_unused_parameters) events.push_back(&event);
   }
   if (events.empty()) return answer;
+  // In one output of all ranks several raise it, and few say for which rank.
+  size_t nameless = 0;
+  for (const Event& event : facts.incident.events)
+    nameless += event.kind == EventKind::ddp_unused_parameters && !event.rank.known();
+  if (nameless > 0) finding.ranks.clear();
   const auto world = static_cast<size_t>(facts.incident.world_size > 0 ? facts.incident.world_size : 0);
   const bool all = world > 0 && finding.ranks.size() == world;
   finding.cause = "ddp-unused-parameters";
@@ -28,8 +33,9 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   const std::string which = events[0]->subject.empty() ? "" : " (" + events[0]->subject + ")";
   finding.headline =
       all ? "DDP waits for gradients that never come" + which + " on all ranks: parameters take no part in the loss"
-          : (finding.ranks.empty() ? "a rank that is not told" : RankWords(finding.ranks)) +
-                " took a branch that leaves parameters without gradient" + which +
+      : finding.ranks.empty()
+          ? "DDP waits for gradients that never come" + which + "; the log does not say on which ranks"
+          : RankWords(finding.ranks) + " took a branch that leaves parameters without gradient" + which +
                 ": DDP raises there and the others wait";
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;

@@ -19,6 +19,10 @@ bool IsOfForeignProcess(const Case& facts, const Event& event) {
   return known > 0 && known >= facts.analyses.life.ranks.size();
 }
 
+bool IsOfTheProgram(const Event& event) {
+  return event.kind == EventKind::xid && (event.value == 13 || event.value == 31);
+}
+
 // Ranks issued different things at the same place, and all that the GPUs report is an access out of bounds.
 bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
   for (const Rank rank : ranks)
@@ -65,7 +69,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                                  "NCCL logs with INIT lines (busId), to tie the GPU to a rank"});
         continue;
       }
-      if (!lead) lead = &event;
+      // The program's own faults (13, 31) matter less than those of the hardware.
+      if (!lead || (IsOfTheProgram(*lead) && !IsOfTheProgram(event))) lead = &event;
       if (finding.evidence.size() < 3)
         finding.evidence.push_back(CiteEvent(event, told ? "a CUDA error without the name of its rank"
                                                          : "the kernel reports this GPU error; its rank is not told"));
@@ -95,11 +100,20 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   if (lead->kind == EventKind::xid) {
     what = "Xid " + std::to_string(lead->value);
     if (const XidMeaning* entry = FindXid(lead->value)) what += " (" + std::string(entry->name) + ")";
+  } else if (lead->kind == EventKind::nvlink_error) {
+    what = lead->value >= 0 ? "SXid " + std::to_string(lead->value) + " (NVSwitch error)" : "an NVLink error";
+  } else if (lead->kind == EventKind::ecc_error) {
+    what = "an uncorrectable memory error";
   }
-  finding.headline =
-      (finding.ranks.empty() ? "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead)) + " reports "
-                             : "the GPU of " + RankWords(finding.ranks) + " reports ") +
-      what + (finding.ranks.empty() ? "; the log does not say on which rank" : "");
+  // The driver names the device; the process it names may be a tool that merely asked it.
+  const bool placed = lead->kind == EventKind::xid || lead->kind == EventKind::nvlink_error;
+  std::string who = "the GPU of " + RankWords(finding.ranks);
+  if (finding.ranks.empty() && placed && !lead->subject.empty())
+    who = (lead->kind == EventKind::nvlink_error && lead->value >= 0 ? "the NVSwitch at PCI " : "the GPU at PCI ") +
+          lead->subject + (lead->pid > 0 ? " (process " + std::to_string(lead->pid) + ")" : "");
+  else if (finding.ranks.empty())
+    who = "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead));
+  finding.headline = who + " reports " + what + (finding.ranks.empty() ? "; the log does not say on which rank" : "");
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;

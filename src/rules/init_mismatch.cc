@@ -78,11 +78,34 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
   }
 }
 
+// Waiting in store based barrier ... (world_size=4, worker_count=16, timeout=0:01:00)
+// More processes joined than the job has: those of an earlier or another run share the store, or ranks are numbered
+// beyond the world size.
+void JudgeCrowd(const Case& facts, RuleAnswer& answer) {
+  if (facts.analyses.outcome.ended_in_order) return;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::rendezvous_incomplete || event.value2 <= 0 || event.value <= event.value2) continue;
+    Finding finding = InitFinding("init-mismatch", {});
+    finding.status = facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
+    finding.confidence = Confidence::likely;
+    finding.headline = std::to_string(event.value) + " processes joined a process group of " +
+                       std::to_string(event.value2) +
+                       ": another run uses the same store, or ranks are numbered wrongly";
+    finding.evidence.push_back(CiteEvent(event, "the rendezvous counts who came"));
+    finding.fix = {"Look for processes of an earlier run on these hosts and end them (pgrep -af train).",
+                   "Give each job its own MASTER_PORT or rendezvous id.",
+                   "Check RANK and WORLD_SIZE of every process: ranks go from 0 to WORLD_SIZE - 1."};
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
 }  // namespace
 
 static RuleAnswer JudgeInitMismatch(const Case& facts) {
   RuleAnswer answer;
   JudgeWarnings(facts, answer);
+  if (answer.findings.empty()) JudgeCrowd(facts, answer);
   return answer;
 }
 

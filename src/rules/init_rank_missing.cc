@@ -48,8 +48,12 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
 
   std::vector<Rank> missing;
   const Event* told = init.incomplete;
+  // More came than were expected: the count is of another run, or ranks disagree; see init-mismatch.
+  if (told && told->value2 > 0 && told->value > told->value2) return answer;
   if (StoreNeverCame(facts, init)) {
     missing = {kStoreRank};
+  } else if (told && !told->ranks.empty()) {
+    missing = told->ranks;
   } else if (told) {
     // "3/4 clients joined": whoever complains had come. Those with no complaint are the missing, if the numbers agree.
     std::set<Rank> came = init.failed;
@@ -80,7 +84,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   const bool unsure = missing.empty() || (all_absent && !told);
   if (unsure && missing.size() * 4 > facts.analyses.life.ranks.size()) missing.clear();
   const CannotTell who{"Which rank never came?",
-                        "the output of every rank, or the launcher's list of processes and hosts"};
+                       "the output of every rank, or the launcher's list of processes and hosts"};
   // Where those that came failed, somebody else came and failed before them as likely.
   if (missing.empty() && !told && !init.failed.empty()) {
     answer.open.push_back(who);
@@ -91,15 +95,19 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   finding.confidence = told && !missing.empty() ? Confidence::certain
                        : missing.empty()        ? Confidence::possible
                                                 : Confidence::likely;
+  // Who waited is known of those that left a word.
   for (const auto& [rank, life] : facts.analyses.life.ranks)
-    if (std::find(missing.begin(), missing.end(), rank) == missing.end()) finding.affected_ranks.push_back(rank);
+    if (std::find(missing.begin(), missing.end(), rank) == missing.end() &&
+        (!missing.empty() || life.any() || init.failed.contains(rank)))
+      finding.affected_ranks.push_back(rank);
   finding.headline =
       (missing.empty() ? std::string("a rank") : RankWords(missing)) + " never joined process-group setup" +
-      (finding.affected_ranks.empty() ? "" : "; " + RankWords(finding.affected_ranks) + " waited for it");
-  if (told) {
+      (finding.affected_ranks.empty()
+           ? ""
+           : "; " + RankWords(finding.affected_ranks) + " waited for " + (missing.size() > 1 ? "them" : "it"));
+  if (told && told->value >= 0 && told->value2 > 0)
     finding.headline += " (" + std::to_string(told->value) + " of " + std::to_string(told->value2) + " joined)";
-    finding.evidence.push_back(CiteEvent(*told, "the rendezvous counts who came"));
-  }
+  if (told) finding.evidence.push_back(CiteEvent(*told, "the rendezvous counts who came"));
   if (!told && init.no_store)
     finding.evidence.push_back(CiteEvent(*init.no_store, "the store, which rank 0 runs, does not answer"));
   for (const Rank rank : missing) {

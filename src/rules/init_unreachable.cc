@@ -36,8 +36,18 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   finding.evidence = std::move(evidence);
   const std::string who =
       complaining.empty() ? SubjectWords(SubjectsOf(facts.incident, events)) : RankWords(complaining);
-  finding.headline = who + " cannot connect to a peer while communication is set up: " +
-                     (alone ? "its own way out is broken" : "the address does not answer");
+  std::string address;
+  for (const Event* event : events) {
+    const std::string& told = event->kind == EventKind::store_unreachable ? event->subject : event->object;
+    if (address.empty()) address = told;
+    if (!told.empty() && told != address) {
+      address.clear();
+      break;
+    }
+  }
+  finding.headline =
+      who + " cannot connect to " + (address.empty() ? "a peer" : address) +
+      " while communication is set up: " + (alone ? "its own way out is broken" : "the address does not answer");
   answer.findings.push_back(std::move(finding));
   return answer;
 }

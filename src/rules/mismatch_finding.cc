@@ -128,12 +128,19 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   std::set<Rank> reporters;
   const Event* sample = nullptr;
   for (const Event& event : facts.incident.events) {
-    if (event.kind != EventKind::mismatch_report || event.subject != SubjectOf(aspect) || SubjectOf(aspect).empty())
-      continue;
+    if (event.kind != EventKind::mismatch_report || SubjectOf(aspect).empty()) continue;
+    // Where the report is cut before it says what differs, the operation stands for it.
+    const std::string_view differs = event.subject.empty() || event.subject == "seq" || event.subject == "device"
+                                         ? SubjectOf(CallAspect::operation)
+                                         : std::string_view(event.subject);
+    if (differs != SubjectOf(aspect)) continue;
     if (!sample) sample = &event;
     if (event.rank.known() && !reporters.insert(event.rank).second) continue;
     for (const Rank rank : event.ranks) ++accused[rank];
   }
+  if (!sample && aspect == CallAspect::operation)
+    for (const Event& event : facts.incident.events)
+      if (event.kind == EventKind::nccl_warning && event.subject == "mismatched-collective") sample = &event;
   if (!sample) return;
   // The odd rank stands in every report; each innocent one only in its own and a few more.
   int most = 0;
@@ -155,8 +162,9 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   for (const auto& [rank, count] : accused)
     if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
   finding.operation = OperationRef{sample->op, sample->seq, -1};
-  finding.headline = (finding.ranks.empty() ? RankWords(finding.affected_ranks) + " disagree"
-                                            : RankWords(finding.ranks) + " disagrees with its peers") +
+  finding.headline = (finding.ranks.empty() && finding.affected_ranks.empty() ? "ranks disagree"
+                      : finding.ranks.empty() ? RankWords(finding.affected_ranks) + " disagree"
+                                              : RankWords(finding.ranks) + " disagrees with its peers") +
                      " about the " +
                      std::string(aspect == CallAspect::size   ? "shape"
                                  : aspect == CallAspect::type ? "data type"
@@ -164,7 +172,15 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
                      " of " + std::string(Name(sample->op)) +
                      (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") +
                      "; PyTorch's DETAIL check stopped the job";
-  finding.evidence.push_back(CiteEvent(*sample, "PyTorch compared the calls of all ranks and reports this"));
+  const bool by_nccl = sample->kind == EventKind::nccl_warning;
+  if (by_nccl) {
+    finding.headline = "ranks issued different collectives: NCCL's own check stopped the job" +
+                       (sample->value >= 0 ? " at and around rank " + std::to_string(sample->value) : std::string());
+    finding.status = Status::crash;
+    finding.operation.reset();
+  }
+  finding.evidence.push_back(CiteEvent(
+      *sample, by_nccl ? "NCCL compared the calls" : "PyTorch compared the calls of all ranks and reports this"));
   answer.findings.push_back(std::move(finding));
 }
 

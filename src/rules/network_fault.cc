@@ -3,7 +3,6 @@
 #include <map>
 #include <set>
 
-#include "base/text_scan.h"
 #include "model/nccl_warnings.h"
 #include "rules/rule.h"
 #include "rules/words.h"
@@ -25,19 +24,12 @@ bool SpeaksOfNetwork(const Event& event) {
   if (event.kind == EventKind::link_down) return true;
   if (event.kind != EventKind::nccl_warning) return false;
   if (event.subject == "ib-completion-error") return IsFirstHandStatus(event.value);
-  return IsOwnPort(event) || event.subject == "ib-modify-qp-failed";
+  return IsOwnPort(event) || event.subject == "ib-modify-qp-failed" || event.subject == "net-plugin-failed";
 }
 
 // NCCL gives up: the error reaches the program.
 bool IsFatal(const Event& event) {
   return event.kind == EventKind::nccl_warning && event.value2 == static_cast<int64_t>(NcclWarningRole::cause);
-}
-
-// The address behind "peer" in NCCL's message, without port: "... from peer 10.0.0.5<34567> with status=12".
-std::string PeerAddress(const Event& event) {
-  auto rest = After(event.text, "peer ");
-  if (!rest) return "";
-  return std::string(rest->substr(0, rest->find_first_of("<: ,")));
 }
 
 // Who is at fault: the one address that several ranks cannot reach, or the one rank that cannot reach several.
@@ -50,11 +42,12 @@ std::vector<Rank> CommonEnd(const Case& facts, const std::vector<const Event*>& 
   for (const Event* event : events) {
     if (!event->rank.known()) continue;
     complaining.insert(event->rank);
-    if (const std::string address = PeerAddress(*event); !address.empty()) complaints[address].insert(event->rank);
+    if (const std::string address = event->object; !address.empty()) complaints[address].insert(event->rank);
   }
   // One rank that cannot reach a peer it names: either end may be at fault. The same where nobody else has a word.
   if (complaining.size() == 1)
-    return complaints.empty() && facts.analyses.life.ranks.size() > 1 ? std::vector<Rank>{*complaining.begin()} : std::vector<Rank>{};
+    return complaints.empty() && facts.analyses.life.ranks.size() > 1 ? std::vector<Rank>{*complaining.begin()}
+                                                                      : std::vector<Rank>{};
   if (complaints.size() != 1) return {};
   // Ranks of one host that cannot reach another host: either end may be at fault.
   std::set<std::string> hosts;
@@ -102,7 +95,10 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   finding.headline =
       lead.kind == EventKind::link_down
           ? "the network link " + lead.subject + " went down"
-          : "the network failed between ranks: " + RankWords(finding.affected_ranks) + " report transport errors";
+          : "the network failed between ranks: " +
+                (finding.affected_ranks.empty()       ? "the log does not say which rank reports it"
+                 : finding.affected_ranks.size() == 1 ? RankWords(finding.affected_ranks) + " reports transport errors"
+                                                      : RankWords(finding.affected_ranks) + " report transport errors");
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(CiteEvent(*event, event->kind == EventKind::link_down ? "the kernel saw the link go down"

@@ -84,18 +84,26 @@ std::string EndSentence(const Case& facts, const Event& event) {
   switch (event.kind) {
     case EventKind::watchdog_timeout:
       return who + " timed out" + (operation.empty() ? "" : " in " + operation) +
-             (event.value > 0 ? " after " + DurationWords(event.value * 1'000'000) : "");
+             (event.value2 > 0  ? " after " + DurationWords(event.value2 * 1'000'000)
+              : event.value > 0 ? " after " + DurationWords(event.value * 1'000'000)
+                                : "");
+    case EventKind::dump_signal:
+      return event.peer.known() ? RankWords({event.peer}) + " timed out in a collective and asked for flight records"
+                                : "a collective timed out, and flight records were asked for";
     case EventKind::heartbeat_stuck: return who + "'s watchdog thread made no progress";
     case EventKind::gil_blocked: return who + " could not take the GIL";
-    case EventKind::desync_report: return "PyTorch reports that ranks are out of step";
+    case EventKind::desync_report: return "ranks are reported to be out of step";
     case EventKind::monitored_barrier_failed: return "not every rank reached a monitored barrier";
     case EventKind::hung_task: return "the kernel reports " + who + " as blocked";
     case EventKind::process_exited:
       return who + (event.value < 0 ? " was ended by signal " + std::to_string(-event.value) +
                                           (event.subject.empty() ? "" : " (" + event.subject + ")")
-                                    : " exited with code " + std::to_string(event.value));
+                    : event.value == 255 && !event.subject.empty()
+                        ? " ended: " + event.subject
+                        : " exited with code " + std::to_string(event.value));
     case EventKind::abort_signal: return who + " aborted";
-    case EventKind::process_killed: return who + " was ended from outside" + (event.subject.empty() ? "" : " (" + event.subject + ")");
+    case EventKind::process_killed:
+      return who + " was ended from outside" + (event.subject.empty() ? "" : " (" + event.subject + ")");
     case EventKind::exception:
       return who + " raised " + event.subject + (event.text.empty() ? "" : ": " + FirstLine(event.text));
     case EventKind::connection_lost: return who + " lost the connection to a peer";
@@ -160,10 +168,11 @@ void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);
   diagnosis.open.push_back(
       {"What ended the job first?",
-       by_nccl ? "the NCCL log of this process from the start (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET), and those "
-                 "of its peers"
-               : "the output of every rank by itself (torchrun --redirects 3 --log-dir DIR, srun --output=%t.log), the "
-                 "kernel log (dmesg -T) and NCCL logs (NCCL_DEBUG=INFO)"});
+       by_nccl
+           ? "the NCCL log of this process from the start (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET), and those "
+             "of its peers"
+           : "the output of every rank by itself (torchrun --redirects 3 --log-dir DIR, srun --output=%t.log), the "
+             "kernel log (dmesg -T) and NCCL logs (NCCL_DEBUG=INFO)"});
 }
 
 // Something of a job was read, even if no line tells a rank.

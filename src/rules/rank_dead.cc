@@ -16,6 +16,7 @@ std::string EndWords(const Event& event) {
   if (event.kind == EventKind::segfault) return "a segmentation fault";
   if (event.value < 0)
     return "signal " + std::to_string(-event.value) + (event.subject.empty() ? "" : " (" + event.subject + ")");
+  if (!event.subject.empty() && event.value == 255) return event.subject;
   return "exit code " + std::to_string(event.value);
 }
 

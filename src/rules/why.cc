@@ -117,12 +117,12 @@ void AddStandstillClaims(const Case& facts, const std::set<Rank>& named, Why& wh
 }
 
 std::string WhyItLost(const Finding& first, const Finding& rival) {
+  if (rival.severity > first.severity)
+    return "a " + std::string(Name(rival.severity)) + ": it does not explain how the job ended";
   if (!rival.explained_by.empty()) return "a consequence of " + rival.explained_by;
   if (first.cause.empty()) return "it does not say what ended the job";
   if (rival.cause == first.cause) return "the same cause once more";
   if (AreIndependent(first.cause, rival.cause)) return "independent of the verdict: both hold";
-  if (rival.severity > first.severity)
-    return "a " + std::string(Name(rival.severity)) + ": it does not explain how the job ended";
   if (rival.confidence > first.confidence)
     return "less sure: " + std::string(Name(rival.confidence)) + " against " + std::string(Name(first.confidence));
   return "as sure as the verdict: which came first is open";
@@ -140,8 +140,7 @@ void AddUnseenRivals(const Diagnosis& diagnosis, Why& why) {
     why.rivals.push_back({std::string(line.cause),
                           {},
                           false,
-                          "it would explain the verdict, but nothing shows it; it would be seen in " +
-                              std::string(rule ? rule->needs : "")});
+                          "it would show in " + std::string(rule ? rule->needs : "")});
   }
 }
 

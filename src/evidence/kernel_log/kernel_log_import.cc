@@ -24,9 +24,24 @@ EventKind KindOf(KernelRecord::Kind kind) {
 
 }  // namespace
 
+// Memory cgroup out of memory: Kill process 24572 (java) score 0 or sacrifice child
+// Killed process 28438 (java) total-vm:20255636kB, anon-rss:466160kB
+// Older kernels choose one process and kill a child of it: the second line tells who died.
+static bool IsSpared(const KernelLog& log, size_t index) {
+  const KernelRecord& chosen = log.records[index];
+  if (chosen.kind != KernelRecord::Kind::oom_kill || chosen.text.find("sacrifice child") == std::string_view::npos)
+    return false;
+  if (index + 1 >= log.records.size()) return false;
+  const KernelRecord& next = log.records[index + 1];
+  return next.kind == KernelRecord::Kind::oom_kill && next.pid != chosen.pid && next.line <= chosen.line + 3 &&
+         next.text.starts_with("Killed process ");
+}
+
 void ImportKernelLog(const KernelLog& log, Fragment& out) {
   std::map<std::string_view, uint32_t> speakers;
-  for (const KernelRecord& record : log.records) {
+  for (size_t index = 0; index < log.records.size(); ++index) {
+    const KernelRecord& record = log.records[index];
+    if (IsSpared(log, index)) continue;
     Event event;
     event.kind = KindOf(record.kind);
     // A host speaks, not a process: the pid stays with the event until the assembly knows whose it is.

@@ -117,10 +117,16 @@ KernelMessage ParseNvidia(std::string_view message, KernelRecord* out) {
     if (!rest || !TakeNumber(*rest, &out->value) || out->value < 0) return KernelMessage::context;
     out->kind = fabric ? Kind::nvlink_error : Kind::xid;
     if (fabric) out->value2 = rest->starts_with(", Fatal") ? 1 : 0;
+    // Xid 45 only says that work was taken away; newer drivers tell why.
+    if (const auto first = IntAfter(*rest, "caused by previous Xid "); !fabric && first && *first > 0)
+      out->value = *first;
     if (const auto pid = IntAfter(*rest, ", pid="); pid && *pid > 0) out->pid = *pid;
     return KernelMessage::record;
   }
-  if (driver && Contains(message, "GPU has fallen off the bus")) {
+  // NVRM: The NVIDIA GPU 0000:b3:00.0
+  // NVRM: (PCI ID: 10de:26b5) installed in this system has
+  // NVRM: fallen off the bus and is not responding to commands.
+  if (driver && Contains(message, "fallen off the bus")) {
     const auto address = After(message, "NVRM: GPU ");
     out->kind = Kind::xid;
     out->value = 79;

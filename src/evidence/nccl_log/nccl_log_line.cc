@@ -28,6 +28,7 @@ struct LevelPlace {
   size_t at = std::string_view::npos;
   size_t length = 0;
   NcclLevel level = NcclLevel::info;
+  bool bare = false;  // NCCL before 2.3 does not write its name
 };
 LevelPlace FindLevel(std::string_view text) {
   text = text.substr(0, kMaxPrefix);
@@ -37,7 +38,16 @@ LevelPlace FindLevel(std::string_view text) {
     for (const LevelWord& entry : kLevels)
       if (rest.starts_with(entry.word)) return {at, 5 + entry.word.size(), entry.level};
   }
-  return {};
+  // host:18553:18553 [0] INFO NET : Using interface enp3s0:192.168.144.103<0>
+  // host:18553:18611 [0] include/socket.h:360 WARN Call to connect failed : Connection timed out
+  const size_t close = text.find("] ");
+  if (close == std::string_view::npos || close == 0 || !IsDigit(text[close - 1])) return {};
+  if (text.substr(close + 2).starts_with("INFO ")) return {close + 2, 5, NcclLevel::info, true};
+  const size_t warn = text.find(" WARN ", close);
+  if (warn == std::string_view::npos || warn < close + 5 ||
+      text.substr(close + 2, warn - close - 2).find(' ') != std::string_view::npos)
+    return {};
+  return {warn + 1, 5, NcclLevel::warn, true};
 }
 
 // Takes the digits at the end of `text` off as a number.
@@ -147,6 +157,7 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
       rest = rest.substr(0, close + 1);
     }
   }
+  const std::string_view before = rest;
   int64_t device = -1, pid = -1;
   size_t host = 0;
   if (TakeCharBack(rest, ']') && TakeNumberBack(rest, &device) && TakeCharBack(rest, '[')) TakeCharBack(rest, ' ');
@@ -163,11 +174,13 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
     line.device = static_cast<int32_t>(std::min<int64_t>(device, INT32_MAX));
   } else {
     // Nothing but a label, or a label and a time, may stand before a line without prefix.
-    const std::string_view lead = head.substr(std::min(head.size(), std::max(label.length, EscapesLength(head))));
+    if (place.bare) return false;  // it might be anybody's
+    const std::string_view lead = before.substr(std::min(before.size(), std::max(label.length, EscapesLength(before))));
     if (lead.size() > 40 || lead.find_first_not_of("[]0123456789-/:.,TZ +") != std::string_view::npos) return false;
     line.writer = writers_.Take({{}, -1, label, false});
     prefix->stamp = ParseStamp(lead);
     line.tid = -1;
+    line.device = static_cast<int32_t>(std::min<int64_t>(device, INT32_MAX));
   }
   if (line.writer == NcclWriterTable::kNone) return false;
   line.kind = NcclLineKind::message;

@@ -69,6 +69,14 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
           "CUDA driver error: out of memory"})
       if (Contains(line.text, context)) return AddCudaError(line, "out of memory", out);
   }
+  // RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at
+  // /pytorch/aten/src/THC/THCGeneral.cpp:265
+  if (auto old = After(line.text, "cuda runtime error ("))
+    if (const auto reason = After(*old, ") : ")) {
+      const std::string_view words = Trim(reason->substr(0, reason->find(" at /")));
+      if (words.starts_with("out of memory")) return AddCudaError(line, "out of memory", out);
+      return IsOfTheDevice(words) ? AddCudaError(line, words, out) : LineUse::understood;
+    }
   if (const auto status = After(line.text, "cuDNN error: ")) return ReadLibraryError(line, Trim(*status), out);
   if (const auto status = After(line.text, "CUDA error: CUBLAS"); status && status->starts_with("_STATUS_ALLOC_FAILED"))
     return ReadLibraryError(line, *status, out);
@@ -196,6 +204,28 @@ LineUse ReadFatalPython(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// found ` Memory cgroup out of memory: Kill process 17811 (python3)`: the kernel's words, in a sentence.
+LineUse ReadQuotedKill(const LogLine& line, RecordList& out) {
+  if (Contains(line.text, " oom_kill event")) {  // slurmstepd's, in the middle of a sentence
+    if (Trim(line.text).starts_with("slurmstepd")) return LineUse::not_understood;
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, "event");
+    if (is_new) record->value = 1, record->text = Capped(line.text, 600);
+    return LineUse::understood;
+  }
+  auto rest = After(line.text, "out of memory: Kill");
+  if (!rest) return LineUse::not_understood;
+  TakeLiteral(*rest, "ed");
+  int64_t pid = 0;
+  if (!TakeLiteral(*rest, " process ") || !TakeNumber(*rest, &pid) || pid <= 0) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, std::to_string(pid));
+  if (!is_new) return LineUse::understood;
+  record->pid = pid;
+  record->value = Contains(line.text, "cgroup") ? 1 : 0;
+  if (TakeLiteral(*rest, " (")) record->subject = Capped(rest->substr(0, rest->find(')')), 60);
+  record->text = Capped(line.text, 600);
+  return LineUse::understood;
+}
+
 }  // namespace
 
 LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out) {
@@ -213,6 +243,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
     keep(ReadAbort(line, out));
   if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
   if (line.has(Keyword::other_library)) keep(ReadOtherLibrary(line, out));
+  if (line.has(Keyword::kernel_kill)) keep(ReadQuotedKill(line, out));
   keep(ReadToldCause(line, out));
   keep(ReadStoreText(line, out));
   return use;

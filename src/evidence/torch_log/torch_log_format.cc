@@ -22,14 +22,33 @@ struct LineCounts {
 
 // Phrases that only PyTorch, its launchers or Slurm write. Common words among the keywords prove nothing.
 bool HasProof(const KeywordSet& found) {
-  for (const Keyword keyword :
-       {Keyword::traceback,      Keyword::framed_traceback,  Keyword::terminate_called, Keyword::last_error,
-        Keyword::work,           Keyword::mismatch,          Keyword::no_grad,          Keyword::prior_iteration,
-        Keyword::ready_once,     Keyword::monitored_barrier, Keyword::exit_code,        Keyword::death_signal,
-        Keyword::summary_field,  Keyword::client_timeout,    Keyword::store_barrier,    Keyword::store_barrier_wait,
-        Keyword::return_code,    Keyword::mpi_noticed,       Keyword::batch_killed,     Keyword::desync,
-        Keyword::worker_ended,   Keyword::stalled_tensors,   Keyword::other_library,    Keyword::nccl_error,
-        Keyword::waiting_clients})
+  for (const Keyword keyword : {Keyword::traceback,
+                                Keyword::framed_traceback,
+                                Keyword::terminate_called,
+                                Keyword::last_error,
+                                Keyword::work,
+                                Keyword::mismatch,
+                                Keyword::no_grad,
+                                Keyword::prior_iteration,
+                                Keyword::ready_once,
+                                Keyword::monitored_barrier,
+                                Keyword::exit_code,
+                                Keyword::death_signal,
+                                Keyword::summary_field,
+                                Keyword::client_timeout,
+                                Keyword::store_barrier,
+                                Keyword::store_barrier_wait,
+                                Keyword::return_code,
+                                Keyword::mpi_noticed,
+                                Keyword::batch_killed,
+                                Keyword::desync,
+                                Keyword::worker_ended,
+                                Keyword::stalled_tensors,
+                                Keyword::other_library,
+                                Keyword::nccl_error,
+                                Keyword::waiting_clients,
+                                Keyword::nccl_reason,
+                                Keyword::kernel_kill})
     if (found.has(keyword)) return true;
   return false;
 }

@@ -55,6 +55,7 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::fabric_down: return EventKind::fabric_down;
     case TorchLogKind::model_mismatch: return EventKind::model_mismatch;
     case TorchLogKind::connect_failed: return EventKind::connect_failed;
+    case TorchLogKind::nccl_warning: return EventKind::nccl_warning;
   }
   return EventKind::progress;
 }

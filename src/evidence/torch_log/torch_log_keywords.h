@@ -35,6 +35,7 @@ enum class Keyword : uint8_t {
   taken_down,
   new_comms,
   nccl_error,
+  nccl_reason,
   last_error,
   cuda_error,
   cuda_failure,
@@ -74,6 +75,8 @@ enum class Keyword : uint8_t {
   worker_ended,
   stalled_tensors,
   other_library,
+  error_record,
+  kernel_kill,
   // Words that a job's own lines may carry; a closer look decides.
   may_progress,
   may_finish,

@@ -43,7 +43,9 @@ LineUse BeginError(const LogLine& line, FailureState& state, RecordList& out) {
   const std::string_view behind = text.substr(10);
   const bool numbered = behind.size() > 3 && (behind[0] == ' ' || behind[0] == '(') && behind[1] >= '1' &&
                         behind[1] <= '8' && (behind[2] == ':' || behind[2] == ')');
-  if (!behind.starts_with(" in:") && !behind.starts_with(": ") && !numbered) return LineUse::not_understood;
+  // TensorRT-LLM: "Failed, NCCL error /src/ncclUtils.h:295 'internal error - please report this issue'"
+  const bool placed = at >= 8 && line.text.substr(at - 8, 8) == "Failed, ";
+  if (!behind.starts_with(" in:") && !behind.starts_with(": ") && !numbered && !placed) return LineUse::not_understood;
   LoggedWork work;
   const bool has_work = FindWork(line.text, &work);
   // The same words come back in the watchdog's exception and in the process's last breath.
@@ -101,6 +103,15 @@ LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& 
   if (state.last_error_next) {
     if (line.severity == 0 && !line.dated) return ReadLastError(line, Trim(line.text), state, out);
     state.last_error_next = false;
+  }
+  // NCCL's reason by itself: the lines were cut out, or pasted in another order.
+  if (line.has(Keyword::nccl_reason) && line.severity == 0) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "reason");
+    if (is_new) {
+      SetResult(kResults[4], *record);
+      record->text = "Last error: " + Capped(Trim(line.text), 600);
+    }
+    return LineUse::understood;
   }
   if (line.has(Keyword::nccl_error)) return BeginError(line, state, out);
   if (line.severity != 0) {

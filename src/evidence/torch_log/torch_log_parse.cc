@@ -245,6 +245,14 @@ class LogReader {
       line.voice = voice;
       line.time = label_state.last_time;
     }
+    // "message": "RendezvousConnectionError: The connection to the C10d store has failed. ...",
+    // torchrun prints what a worker's error file holds.
+    if (line.has(Keyword::error_record) && Trim(line.text).starts_with("\"message\": \"")) {
+      line.text = Trim(line.text).substr(12);
+      for (const char end : {',', '"'})
+        if (line.text.ends_with(end)) line.text.remove_suffix(1);
+      if (line.text.empty()) return LineUse::ignored;
+    }
     VoiceState& state = *voices_[line.voice];
     if (!line.tagged) {
       const auto voice_of = [&](int32_t rank) { return VoiceOf(label, rank); };

@@ -53,6 +53,7 @@ enum class TorchLogKind : uint8_t {
   fabric_down,
   model_mismatch,
   connect_failed,
+  nccl_warning,  // a network plugin's own words, where it speaks without NCCL
 };
 
 // A time as written. PyTorch's own lines have no year; the import finds it from other lines of the file.

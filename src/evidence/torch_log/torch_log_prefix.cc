@@ -210,6 +210,7 @@ bool IsNcclLine(std::string_view line) {
   if (!rest.starts_with("INFO") && !rest.starts_with("WARN") && !rest.starts_with("TRACE") &&
       !rest.starts_with("CALL") && !rest.starts_with("ABORT"))
     return false;
+  if (head.size() > 3 && head[0] == '[' && IsDigit(head[1]) && (head[2] == ']' || head[3] == ']')) return true;
   return std::count(head.begin(), head.begin() + static_cast<ptrdiff_t>(at), ':') >= 2;  // host:pid:tid
 }
 

@@ -43,12 +43,14 @@ LineUse ReadWaitTimeout(const LogLine& line, RecordList& out) {
 // [c10d] The client socket has timed out after 60000ms while trying to connect to (node1, 29500).
 // [c10d] The client socket has failed to connect to any network address of (node1, 29500).
 LineUse ReadUnreachable(const LogLine& line, RecordList& out) {
+  // RuntimeError: connect() timed out. Original timeout was 60000 ms.
   const auto place = After(line.text, "socket has ");
-  std::string address = AddressInParentheses(place.value_or(line.text));
+  std::string address = place ? AddressInParentheses(*place) : "";
   const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, address);
   if (!is_new) return LineUse::understood;
   record->subject = std::move(address);
   record->value = IntAfter(line.text, "timed out after ").value_or(-1);
+  if (const auto limit = IntAfter(line.text, "Original timeout was ")) record->value = *limit;
   record->text = Capped(line.text);
   return LineUse::understood;
 }
@@ -84,9 +86,10 @@ LineUse ReadStoreBarrier(const LogLine& line, RecordList& out) {
   if (is_new || !waits) record->subject = waits ? "waiting" : "";
   for (const std::string_view joined : {"num_workers_joined=", "worker_count="})
     if (const auto count = IntAfter(line.text, joined)) record->value = *count;
-  record->value2 = IntAfter(line.text, "world_size=").value_or(-1);
-  record->rank = IntAfter<int32_t>(line.text, "rank: ").value_or(-1);
-  record->text = Capped(line.text);
+  // The last line may be cut: what an earlier one told stands.
+  if (const auto world = IntAfter(line.text, "world_size=")) record->value2 = *world;
+  if (const auto rank = IntAfter<int32_t>(line.text, "rank: ")) record->rank = *rank;
+  if (is_new || line.text.size() >= record->text.size()) record->text = Capped(line.text);
   return LineUse::understood;
 }
 

@@ -183,11 +183,19 @@ LineUse ReadRefusedConnection(const LogLine& line, RecordList& out) {
   for (const std::string_view known :
        {"Connection refused", "No route to host", "Connection timed out", "Network is unreachable"})
     if (Contains(text, known)) word = known;
+  // [E ProcessGroupGloo.cpp:143] Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144]
+  // no error
+  const bool mesh = Contains(text, "connectFullMesh failed");
+  if (word.empty() && mesh) word = "no connection";
   if (word.empty()) return LineUse::not_understood;
-  const size_t at = std::min(text.find("connect ["), text.find("remote=["));
-  std::string_view rest = text.substr(text.find('[', at) + 1);
-  const std::string_view address = rest.substr(0, rest.find(']'));
-  if (address.empty()) return LineUse::not_understood;
+  // [enforce fail at gloo/transport/tcp/pair.cc:498] optval == 0. 111 vs 0. SO_ERROR: Connection refused
+  // Old versions do not tell the address.
+  std::string_view address;
+  if (const size_t at = std::min(text.find("connect ["), text.find("remote=[")); at != std::string_view::npos) {
+    std::string_view rest = text.substr(text.find('[', at) + 1);
+    address = rest.substr(0, rest.find(']'));
+    if (address.empty()) return LineUse::not_understood;
+  }
   if (TorchLogRecord* record = AddTold(TorchLogKind::connect_failed, line, address, out)) {
     record->object = Capped(address.starts_with("::ffff:") ? address.substr(7) : address, 200);
     record->subject = word;

@@ -30,7 +30,18 @@ void SetWork(const LoggedWork& work, TorchLogRecord& record) {
 // Work WorkNCCL(...) timed out in blocking wait.
 LineUse ReadTimeout(const LogLine& line, WatchdogState& state, RecordList& out) {
   LoggedWork work;
-  if (!FindWork(line.text, &work)) return LineUse::not_understood;
+  const bool whole = FindWork(line.text, &work);
+  // A line that was cut or wrapped inside the operation's description still says that somebody's time was up.
+  if (!whole && Contains(line.text, "aught collective operation timeout")) {
+    const int32_t rank = IntAfter<int32_t>(line.text, "[Rank ").value_or(-1);
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, "cut" + std::to_string(rank));
+    if (!is_new) return LineUse::understood;
+    record->seq = IntAfter(line.text, "SeqNum=").value_or(-1);
+    record->text = Capped(line.text);
+    state.timed_out = record;
+    return LineUse::understood;
+  }
+  if (!whole) return LineUse::not_understood;
   const bool ran = work.rest.starts_with(" ran for ");
   if (!ran && !work.rest.starts_with(" timed out")) return LineUse::ignored;
   const int64_t elapsed_ms = IntAfter(work.rest, " ran for ").value_or(-1);

@@ -63,8 +63,33 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     if (const auto rank = IntAfter<int32_t>(text, "Rank ")) return AddEnd(line, *code, -1, *rank, out);
   if (Contains(text, "CalledProcessError")) {
     if (const auto name = After(text, " died with <Signals.")) return AddEnd(line, -SignalNumber(*name), -1, -1, out);
-    if (const auto code = IntAfter(text, " returned non-zero exit status ")) return AddEnd(line, *code, -1, -1, out);
+    // Command 'ssh -o PasswordAuthentication=no 10.0.3.4 hostname' returned non-zero exit status 255.
+    const auto command = After(text, "Command ");
+    const std::string_view program =
+        command ? command->substr(std::min(command->find_first_not_of("'[ "), command->size())) : std::string_view();
+    const bool ssh = program.starts_with("ssh ") || program.starts_with("ssh'");
+    const auto code = IntAfter(text, " returned non-zero exit status ");
+    if (code && *code == 255 && ssh) {
+      const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, "ssh");
+      if (!is_new) return LineUse::understood;
+      std::string_view rest = program.substr(4), host;
+      for (std::string_view word = TakeWord(rest); !word.empty(); word = TakeWord(rest)) {
+        if (word == "-o" || word == "-p" || word == "-i" || word == "-l") {
+          TakeWord(rest);
+        } else if (!word.starts_with('-')) {
+          host = word;
+          break;
+        }
+      }
+      record->subject = Capped(host.substr(0, host.find_first_of("',")), 200);
+      record->text = Capped(text, 600);
+      return LineUse::understood;
+    }
+    if (code) return AddEnd(line, *code, -1, -1, out);
   }
+  // Paddle: "Container rank 0 status failed cmd ['/usr/bin/python', ...] code 1 log log/workerlog.0"
+  if (const auto rank = IntAfter<int32_t>(text, "Container rank "); rank && Contains(text, " status failed "))
+    if (const auto code = IntAfter(text, "] code "); code && *code != 0) return AddEnd(line, *code, -1, *rank, out);
   if (const auto rank = IntAfter<int32_t>(text, "MPI_ABORT was invoked on rank "))
     return AddEnd(line, 1, -1, *rank, out);
   if (const auto signal = IntAfter(text, " died from signal "); signal && *signal > 0 && *signal <= 64)
@@ -78,88 +103,21 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   if (Contains(text, "Workers (tasks / actors) killed due to memory pressure") ||
       Contains(text, "killed due to the node running low on memory"))
     return AddMemoryKill(line, out);
-  if (Contains(text, "Worker exit type: SYSTEM_ERROR")) return AddEnd(line, -9, -1, -1, out);
+  // Ray knows only that the connection broke; it lists what may be the reason.
+  if (Contains(text, "Worker exit type: SYSTEM_ERROR")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "ray");
+    const int64_t pid = IntAfter(text, "Worker PID: ").value_or(-1);
+    if (record->pid < 0) record->pid = pid;
+    if (auto host = After(text, "Worker IP address: "); host && record->host.empty())
+      record->host = Capped(TakeWord(*host), 200);
+    if (!is_new) return LineUse::understood;
+    record->value = 255;
+    record->subject = "a lost connection; Ray does not know why";
+    record->text = Capped(text, 600);
+    return LineUse::understood;
+  }
   if (Contains(text, "OOMKilled") && IsPodState(text)) return AddMemoryKill(line, out);
   return LineUse::not_understood;
-}
-
-// [ERROR] 2025-04-08-18:37:21 (PID:92011, Device:3, RankID:3) ERR02200 DIST call hccl api failed.
-// EI0002: [PID: 92011] ... The wait execution of the Notify register times out. ... from remote rank: [5]. ...
-// RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64
-// 2025:01:20-10:20:30:( 4123) |CCL_ERROR| atl_ofi.cpp:214 init: EXCEPTION: no ofi providers found
-// Memory access fault by GPU node-4 (Agent handle: 0x9cf1d0) on address 0x7fd7e8200000. Reason: Unknown.
-// horovod.common.exceptions.HorovodInternalError: Horovod has been shut down. This was caused by an exception on one of
-// the ranks ...
-LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
-  const std::string_view text = line.text;
-  if (Contains(text, "Memory access fault by GPU node")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, "memory access fault");
-    if (is_new)
-      record->subject = "memory access fault", record->text = Capped(text), record->value2 = out.highest_step();
-    return LineUse::understood;
-  }
-  if (Contains(text, "Horovod has been shut down")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, "");
-    if (is_new) record->text = Capped(text);
-    return LineUse::understood;
-  }
-  if (Contains(text, "EI0002") || Contains(text, "Notify register times out")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, "notify");
-    if (!is_new) return LineUse::understood;
-    if (const auto tag = After(text, "tag[")) record->op = Capped(tag->substr(0, tag->find_first_of("_]")), 60);
-    record->peer = IntAfter<int32_t>(text, "remote rank: [").value_or(-1);
-    record->text = Capped(text);
-    return LineUse::understood;
-  }
-  // Which call it was that failed follows, and tells more.
-  if (Contains(text, "hccl api failed") || Contains(text, "acl api failed")) return LineUse::understood;
-  const bool named = Contains(text, "HCCL error in") || Contains(text, "function error: Hccl") ||
-                     Contains(text, "|CCL_ERROR|") || (Contains(text, "[HCL ") && Contains(text, "[error]")) ||
-                     ((text.starts_with("EI00") || text.starts_with("EJ00")) && Contains(text.substr(0, 8), ":"));
-  if (!named) return LineUse::not_understood;
-  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "other library");
-  if (is_new) {
-    record->value = 2;
-    record->subject = "ncclSystemError";
-    record->text = Capped(text);
-  } else {
-    AppendCapped(record->text, "\n");
-    AppendCapped(record->text, text);
-  }
-  return LineUse::understood;
-}
-
-// One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for
-//   remainder of ranks for more than 60 seconds. ...
-// Missing ranks:
-// 3: [DistributedAdam_Allreduce/grads_17_0, DistributedAdam_Allreduce/grads_18_0 ...]
-// DistributedOptimizer_Allreduce/x [missing ranks: 1, 3]
-LineUse StallReader::Read(const LogLine& line, RecordList& out) {
-  std::string_view text = line.text;
-  if (line.has(Keyword::stalled_tensors)) {
-    if (report_ == nullptr) {
-      report_ = out.AddOnce(TorchLogKind::desync_report, line, "horovod").first;
-      report_->text = Capped(text);
-    }
-    const auto list = After(text, "[missing ranks: ");
-    if (!list) return LineUse::understood;
-    text = *list;
-    for (int32_t rank = 0; TakeNumber(text, &rank) && report_->ranks.size() < 65536;) {
-      if (std::count(report_->ranks.begin(), report_->ranks.end(), rank) == 0) report_->ranks.push_back(rank);
-      if (!TakeLiteral(text, ",")) break;
-      SkipBlanks(text);
-    }
-    return LineUse::understood;
-  }
-  if (report_ == nullptr) return LineUse::not_understood;
-  int32_t rank = -1;
-  if (!TakeNumber(text, &rank) || rank < 0 || !TakeLiteral(text, ": [") || report_->ranks.size() >= 65536) {
-    report_ = nullptr;
-    return LineUse::not_understood;
-  }
-  if (std::count(report_->ranks.begin(), report_->ranks.end(), rank) == 0) report_->ranks.push_back(rank);
-  AppendCapped(report_->text, "\n" + Capped(line.text, 300));
-  return LineUse::understood;
 }
 
 }  // namespace tacet

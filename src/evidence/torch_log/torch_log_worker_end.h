@@ -11,13 +11,17 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out);
 // Errors of libraries that stand in NCCL's place (HCCL, oneCCL, RCCL under ROCm), and Horovod's.
 LineUse ReadOtherLibrary(const LogLine& line, RecordList& out);
 
-// Horovod's list of ranks that have not submitted a tensor, some lines long.
+// Lists of ranks that did not come, some lines long: Horovod's tensors, JAX's barriers, PyTorch's analyser.
 class StallReader {
  public:
   LineUse Read(const LogLine& line, RecordList& out);
 
  private:
+  void TakeReady(const LogLine& line, RecordList& out);
+  LineUse ReadTasks(const LogLine& line, RecordList& out);
+
   TorchLogRecord* report_ = nullptr;  // the ranks follow
+  TorchLogRecord* tasks_ = nullptr;
 };
 
 }  // namespace tacet

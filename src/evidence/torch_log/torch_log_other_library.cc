@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries and frameworks beside NCCL and PyTorch: HCCL, oneCCL, Horovod, JAX, TensorFlow, libfabric.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_worker_end.h"
+#include "model/nccl_warnings.h"
+
+namespace tacet {
+namespace {
+
+// [hccl_socket.cc:100] ... listen on ip[192.168.20.160] and specific port[16666] fail. Please check the port status ...
+LineUse ReadHcclPort(const LogLine& line, RecordList& out) {
+  const auto port = IntAfter(line.text, "and specific port[");
+  if (!port || !Contains(line.text, "fail")) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::port_in_use, line, std::to_string(*port));
+  if (!is_new) return LineUse::understood;
+  record->value = *port > 0 && *port < 65536 ? *port : -1;
+  record->text = Capped(line.text);
+  record->value2 = out.highest_step();
+  return LineUse::understood;
+}
+
+// WARN: Function: create_nccl_ofi_component Line: 459: NET/OFI Couldn't open AV. RC: -22, ERROR: Invalid argument
+// libfabric:451707:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid address My EFA ...
+LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  const bool plugin = Contains(text, "NET/OFI ") && Contains(text, "RC: -");
+  const bool fabric = Contains(text, "libfabric:") && Contains(text, "<warn>") && Contains(text, "err: ");
+  if (!plugin && !fabric) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line, plugin ? "ofi" : "libfabric");
+  if (!is_new) return LineUse::understood;
+  record->subject = "net-plugin-failed";
+  record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
+  record->text = Capped(text);
+  return LineUse::understood;
+}
+
+}  // namespace
+
+// [ERROR] 2025-04-08-18:37:21 (PID:92011, Device:3, RankID:3) ERR02200 DIST call hccl api failed.
+// EI0002: [PID: 92011] ... The wait execution of the Notify register times out. ... from remote rank: [5]. ...
+// RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64
+// 2025:01:20-10:20:30:( 4123) |CCL_ERROR| atl_ofi.cpp:214 init: EXCEPTION: no ofi providers found
+// Memory access fault by GPU node-4 (Agent handle: 0x9cf1d0) on address 0x7fd7e8200000. Reason: Unknown.
+// horovod.common.exceptions.HorovodInternalError: Horovod has been shut down. This was caused by an exception on one of
+// the ranks ...
+LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  if (Contains(text, "Memory access fault by GPU node")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, "memory access fault");
+    if (is_new)
+      record->subject = "memory access fault", record->text = Capped(text), record->value2 = out.highest_step();
+    return LineUse::understood;
+  }
+  if (Contains(text, "Horovod has been shut down")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, "");
+    if (is_new) record->text = Capped(text);
+    return LineUse::understood;
+  }
+  // AWS Neuron's NCCL: "... [4] bootstrap.cc:89 CCOM WARN Timeout waiting for incoming connection (waited 120 sec)"
+  if (Contains(text, "CCOM WARN Timeout waiting for")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "ccom");
+    if (is_new) record->text = Capped(text);
+    return LineUse::understood;
+  }
+  if (const LineUse use = ReadHcclPort(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadNetworkPlugin(line, out); use != LineUse::not_understood) return use;
+  if (Contains(text, "CollectiveExecutor::StartAbort")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, "tensorflow");
+    if (is_new) record->text = Capped(text);
+    return LineUse::understood;
+  }
+  // JAX: "... Task /job:jax_worker/replica:0/task:3 heartbeat timeout. This indicates that the remote task has failed"
+  if (Contains(text, "heartbeat timeout. This indicates")) {
+    const int32_t task = IntAfter<int32_t>(text, "/task:").value_or(-1);
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "task" + std::to_string(task));
+    if (!is_new) return LineUse::understood;
+    record->rank = task;
+    record->value = 255;
+    record->subject = "a heartbeat that stopped";
+    record->text = Capped(text, 600);
+    return LineUse::understood;
+  }
+  if (Contains(text, "EI0002") || Contains(text, "EI0006") || Contains(text, "Notify register times out") ||
+      Contains(text, "hccl fftsplus task timeout") || Contains(text, "tream synchronize timeout") ||
+      Contains(text, "tream sync timeout")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, "notify");
+    if (!is_new) return LineUse::understood;
+    if (const auto tag = After(text, "tag[")) record->op = Capped(tag->substr(0, tag->find_first_of("_]")), 60);
+    record->peer = IntAfter<int32_t>(text, "remote rank: [").value_or(-1);
+    record->text = Capped(text);
+    return LineUse::understood;
+  }
+  // Which call it was that failed follows, and tells more.
+  if (Contains(text, "hccl api failed") || Contains(text, "acl api failed")) return LineUse::understood;
+  const bool named = Contains(text, "HCCL error in") || Contains(text, "function error: Hccl") ||
+                     Contains(text, "|CCL_ERROR|") || (Contains(text, "[HCL ") && Contains(text, "[error]")) ||
+                     ((text.starts_with("EI00") || text.starts_with("EJ00")) && Contains(text.substr(0, 8), ":"));
+  if (!named) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "other library");
+  if (is_new) {
+    record->value = 2;
+    record->subject = "ncclSystemError";
+    record->text = Capped(text);
+  } else {
+    AppendCapped(record->text, "\n");
+    AppendCapped(record->text, text);
+  }
+  return LineUse::understood;
+}
+
+namespace {
+
+void AddRank(std::vector<int32_t>& ranks, int32_t rank) {
+  if (rank >= 0 && ranks.size() < 65536 && std::count(ranks.begin(), ranks.end(), rank) == 0) ranks.push_back(rank);
+}
+
+// "1, 7, 5": as far as it goes.
+std::set<int32_t> RanksIn(std::string_view text) {
+  std::set<int32_t> ranks;
+  for (int32_t rank = 0; TakeNumber(text, &rank) && rank >= 0 && rank < 65536 && ranks.size() < 4096;) {
+    ranks.insert(rank);
+    if (!TakeLiteral(text, ",")) break;
+    SkipBlanks(text);
+  }
+  return ranks;
+}
+
+}  // namespace
+
+// Stalled ops: allreduce.conv1.weight [ready ranks: 1, 7, 5], allreduce.bn1.weight [ready ranks: 1, 7, 5]
+// Whoever is missing between the ready ones has not come. Where tensors are ready on different ranks, these submit
+// different tensors.
+void StallReader::TakeReady(const LogLine& line, RecordList& out) {
+  std::vector<std::set<int32_t>> sets;
+  std::set<int32_t> all;
+  for (std::string_view rest = line.text; sets.size() < 64;) {
+    const auto list = After(rest, "[ready ranks: ");
+    if (!list) break;
+    std::set<int32_t> ready = RanksIn(*list);
+    rest = *list;
+    if (ready.empty()) continue;
+    all.insert(ready.begin(), ready.end());
+    if (std::count(sets.begin(), sets.end(), ready) == 0) sets.push_back(std::move(ready));
+  }
+  if (sets.size() == 1) {
+    for (int32_t rank = 0; rank < *all.rbegin(); ++rank)
+      if (!all.contains(rank)) AddRank(report_->ranks, rank);
+    return;
+  }
+  if (sets.size() != 2) return;
+  const auto& few = sets[0].size() <= sets[1].size() ? sets[0] : sets[1];
+  const auto& many = &few == &sets[0] ? sets[1] : sets[0];
+  for (const int32_t other : many) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::mismatch_report, line, std::to_string(other));
+    if (!is_new) continue;
+    record->subject = "op";
+    record->group_rank = other;
+    record->peer_group_rank = *few.begin();
+    record->text = Capped(line.text);
+  }
+}
+
+// Barrier timed out. ... Timed out task names:
+// /job:jax_worker/replica:0/task:1
+LineUse StallReader::ReadTasks(const LogLine& line, RecordList& out) {
+  if (Contains(line.text, "Barrier timed out")) {
+    tasks_ = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "tasks").first;
+    tasks_->text = Capped(line.text);
+    return LineUse::understood;
+  }
+  if (tasks_ == nullptr || !Trim(line.text).starts_with("/job:")) {
+    if (!Trim(line.text).empty()) tasks_ = nullptr;
+    return LineUse::not_understood;
+  }
+  AddRank(tasks_->ranks, IntAfter<int32_t>(line.text, "/task:").value_or(-1));
+  return LineUse::understood;
+}
+
+// One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for
+//   remainder of ranks for more than 60 seconds. ...
+// Missing ranks:
+// 3: [DistributedAdam_Allreduce/grads_17_0, DistributedAdam_Allreduce/grads_18_0 ...]
+// DistributedOptimizer_Allreduce/x [missing ranks: 1, 3]
+LineUse StallReader::Read(const LogLine& line, RecordList& out) {
+  std::string_view text = line.text;
+  if (const LineUse use = ReadTasks(line, out); use != LineUse::not_understood) return use;
+  if (line.has(Keyword::stalled_tensors)) {
+    if (report_ == nullptr) {
+      report_ = out.AddOnce(TorchLogKind::desync_report, line, "horovod").first;
+      report_->text = Capped(text);
+    }
+    if (Contains(text, "[ready ranks: ")) TakeReady(line, out);
+    // PyTorch's flight-recorder analyser: "missing ranks: {3, 4, 5, 6, 7}"
+    for (const std::string_view key : {"[missing ranks: ", "missing ranks: {"})
+      for (std::string_view rest = text;;) {
+        const auto list = After(rest, key);
+        if (!list) break;
+        for (const int32_t rank : RanksIn(*list)) AddRank(report_->ranks, rank);
+        rest = *list;
+      }
+    if (const auto seq = IntAfter(text, "sequence number: ")) report_->seq = *seq;
+    return LineUse::understood;
+  }
+  if (report_ == nullptr) return LineUse::not_understood;
+  int32_t rank = -1;
+  if (!TakeNumber(text, &rank) || rank < 0 || !TakeLiteral(text, ": [") || report_->ranks.size() >= 65536) {
+    report_ = nullptr;
+    return LineUse::not_understood;
+  }
+  AddRank(report_->ranks, rank);
+  AppendCapped(report_->text, "\n" + Capped(line.text, 300));
+  return LineUse::understood;
+}
+
+}  // namespace tacet
