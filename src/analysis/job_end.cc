@@ -16,7 +16,6 @@ bool IsSignOfHang(const Event& event) {
     case EventKind::desync_report:
     case EventKind::monitored_barrier_failed:
     case EventKind::hung_task: return true;
-    case EventKind::dump_signal: return event.Means(Meaning::timed_out);
     default: return false;
   }
 }
@@ -78,6 +77,7 @@ bool IsLastWord(const Event& event) {
 // it.
 bool MayBeForeign(const Incident& incident, const Event& event) {
   if (event.rank.known()) return false;
+  if (event.Means(Meaning::of_service)) return true;
   if (event.kind != EventKind::oom_kill && event.kind != EventKind::segfault && event.kind != EventKind::xid &&
       event.kind != EventKind::ecc_error && event.kind != EventKind::nvlink_error && event.kind != EventKind::hung_task)
     return false;
@@ -125,8 +125,13 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   const std::map<FileId, uint32_t> steps = LastSteps(incident);
   const Event *crash = nullptr, *hang = nullptr, *outside = nullptr;
   const auto earlier = [](const Event& a, const Event* b) { return !b || CameBefore(a, *b); };
+  const Event* weak =
+      nullptr;  // a timeout is reported by somebody else, or the watchdog only says that it found a failure
   for (const Event& event : incident.events) {
     const bool crashes = IsSignOfCrash(event), hangs = IsSignOfHang(event);
+    const bool asked = event.kind == EventKind::dump_signal && event.Means(Meaning::timed_out);
+    const bool found = event.kind == EventKind::watchdog_status && event.seq >= 0;
+    if ((asked || found) && (!weak || (asked && weak->kind != event.kind))) weak = &event;
     if ((!crashes && !hangs) || MayBeForeign(incident, event)) continue;
     const auto step = steps.find(event.source.file);
     const bool went_on = step != steps.end() && step->second > event.source.line;
@@ -135,6 +140,8 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     if (crashes && earlier(event, crash)) crash = &event;
     if (EndsFromOutside(event) && earlier(event, outside)) outside = &event;
   }
+  // Where nothing else tells why processes ended.
+  if (!hang && weak && (!crash || crash->kind == EventKind::abort_signal)) hang = weak;
   // Gloo has no watchdog: who waits in vain raises.
   for (const auto& [rank, one] : life.ranks)
     if (one.gloo_timeout && !outcome.first_failure && earlier(*one.gloo_timeout, hang)) hang = one.gloo_timeout;
@@ -144,7 +151,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   const bool crashed_first = crash && hang && crash != hang && CameBefore(*crash, *hang) &&
                              !(crash->kind == EventKind::exception && IsConsequence(*crash)) &&
                              crash->kind != EventKind::connection_lost && crash->kind != EventKind::store_lost &&
-      crash->kind != EventKind::abort_signal;
+                             crash->kind != EventKind::abort_signal;
   if (hung && !crashed_first) {
     end.kind = JobEnding::hung;
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;

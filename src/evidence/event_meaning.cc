@@ -85,6 +85,15 @@ void ReadNcclError(Event& event) {
     event.object = event.text.substr(at + kReason.size());
 }
 
+// What runs on hosts beside jobs and trains nothing.
+bool IsService(std::string_view process) {
+  for (const std::string_view name :
+       {"java", "mysqld", "postgres", "redis-server", "nginx", "mongod", "containerd", "dockerd", "kubelet",
+        "prometheus", "grafana", "chrome", "firefox", "systemd", "sshd", "fluentd", "etcd"})
+    if (process == name) return true;
+  return false;
+}
+
 }  // namespace
 
 void ReadMeaning(Event& event) {
@@ -94,13 +103,22 @@ void ReadMeaning(Event& event) {
     case EventKind::nccl_error: ReadNcclError(event); break;
     case EventKind::nccl_warning:
       event.Set(Meaning::host_memory, event.subject == "host-memory-exhausted");
-      event.Set(Meaning::no_interface, event.subject == "socket-no-interface");
+      event.Set(Meaning::no_interface,
+                event.subject == "socket-no-interface" || event.subject == "peer-address-missing");
       event.Set(Meaning::duplicate_gpu, event.subject == "duplicate-gpu");
+      // Cuda failure 'an illegal memory access was encountered'
+      if (event.subject == "cuda-failure") {
+        event.Set(Meaning::illegal_access, Contains(event.text, "illegal memory access"));
+        if (const auto quoted = After(event.text, "'"); quoted && event.object.empty())
+          event.object = quoted->substr(0, quoted->find('\''));
+      }
       // "... from peer 10.0.0.5<34567> with status=12"
       if (const auto peer = After(event.text, "peer ");
           peer && event.object.empty() && event.subject.starts_with("ib-"))
         event.object = peer->substr(0, peer->find_first_of("<: ,"));
       break;
+    case EventKind::oom_kill:
+    case EventKind::segfault: event.Set(Meaning::of_service, IsService(event.subject)); break;
     case EventKind::dump_signal:
       event.Set(Meaning::timed_out,
                 Contains(event.text, "timeout signal") || Contains(event.text, "collective timeout"));

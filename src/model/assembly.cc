@@ -335,6 +335,7 @@ std::vector<Incident> Assemble(std::vector<Fragment> fragments, const Patience& 
   uint64_t bytes = 0;
   for (const Fragment& fragment : fragments) bytes += fragment.bytes.total;
   RankRoom room(bytes);
+  ForgetLonelyNumbers(fragments);
   ShiftLocalRanks(fragments);
   for (JobPart& part : SplitJobs(fragments)) {
     Incident& incident = incidents.emplace_back();

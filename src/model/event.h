@@ -116,6 +116,7 @@ enum class Meaning : uint8_t {
   duplicate_gpu,     // two ranks use one GPU
   over_infiniband,   // transport: a connection over InfiniBand or RoCE
   gpu_direct,        // transport: ... with GPUDirect RDMA
+  of_service,        // kernel: the process is a service of the host, no part of a job
   timed_out,         // a dump was asked for because a collective timed out
 };
 

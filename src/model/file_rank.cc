@@ -164,6 +164,29 @@ std::optional<Rank> RankFromPath(std::string_view path) {
   return FromNumberedFolder(name, folders);
 }
 
+std::optional<std::string> DoubtfulStem(std::string_view path) {
+  static constexpr std::string_view kTelling[] = {"worker",  "trainer", "task", "proc",  "process",
+                                                  "replica", "log",     "out",  "err",   "stdout",
+                                                  "stderr",  "trace",   "dump", "stack", "profile"};
+  const std::string lower = Lower(path);
+  std::string_view folders = lower;
+  const std::string_view name = TakeLastPart(folders);
+  if (AfterRankWord(name)) return std::nullopt;
+  for (std::string_view rest = folders; !rest.empty();)
+    if (AfterRankWord(TakeLastPart(rest))) return std::nullopt;
+  if (!LoneNumber(name)) return std::nullopt;
+  for (const NamedNumber& number : NumbersIn(name))
+    if (number.word.empty() || IsOneOf(number.word, kTelling)) return std::nullopt;
+  std::string stem(folders);
+  stem += '/';
+  for (const char c : name)
+    if (!IsDigit(c))
+      stem += c;
+    else if (stem.back() != '#')
+      stem += '#';
+  return stem;
+}
+
 std::optional<TorchrunPlace> TorchrunPlaceOf(std::string_view path) {
   constexpr std::string_view kDigits = "0123456789";
   TakeLastPart(path);

@@ -38,6 +38,22 @@ std::string Numbered(std::string_view path) {
 
 }  // namespace
 
+void ForgetLonelyNumbers(std::vector<Fragment>& fragments) {
+  std::map<std::string, size_t> family;
+  for (const Fragment& fragment : fragments)
+    if (const auto stem = DoubtfulStem(fragment.path)) ++family[*stem];
+  for (Fragment& fragment : fragments) {
+    const auto stem = DoubtfulStem(fragment.path);
+    if (!stem || family[*stem] > 1) continue;
+    const auto named = RankFromPath(fragment.path);
+    for (Speaker& speaker : fragment.speakers) {
+      if (!named || speaker.rank_certainty != Certainty::assumed || speaker.rank != *named) continue;
+      speaker.rank = Rank{};
+      speaker.rank_certainty = Certainty::none;
+    }
+  }
+}
+
 void ShiftLocalRanks(std::vector<Fragment>& fragments) {
   std::map<std::string, Offsets> folders;
   for (const Fragment& fragment : fragments) {

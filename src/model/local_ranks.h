@@ -7,6 +7,9 @@
 
 namespace tacet {
 
+// A number behind a word of the user's own ("run_7.log") tells a rank only where the folder holds others of the kind.
+void ForgetLonelyNumbers(std::vector<Fragment>& fragments);
+
 // Files of a node are often named by local rank: node3/rank5.log is rank 21 of the job. Where the files of a folder
 // that state their rank all lie off their names by the same number, the names of the others are off by it too.
 void ShiftLocalRanks(std::vector<Fragment>& fragments);

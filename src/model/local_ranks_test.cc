@@ -55,5 +55,27 @@ TEST(LocalRanks, FoldersOfOneAttemptUnderTorchrunAreNeighbours) {
   EXPECT_EQ(files[6].speakers[0].rank, Rank{2});
 }
 
+TEST(LonelyNumbers, AFileOfItsOwnKindHasNoRankByItsNumber) {
+  std::vector<Fragment> files(1);
+  files[0].path = "pasted_1788.log";
+  files[0].speakers.emplace_back();
+  files[0].speakers[0].rank = Rank{1788};
+  files[0].speakers[0].rank_certainty = Certainty::assumed;
+  ForgetLonelyNumbers(files);
+  EXPECT_FALSE(files[0].speakers[0].rank.known());
+}
+
+TEST(LonelyNumbers, FilesOfOneKindAreNumberedByRank) {
+  std::vector<Fragment> files(2);
+  for (int32_t i = 0; i < 2; ++i) {
+    files[static_cast<size_t>(i)].path = "a/train_" + std::to_string(i) + ".log";
+    files[static_cast<size_t>(i)].speakers.emplace_back();
+    files[static_cast<size_t>(i)].speakers[0].rank = Rank{i};
+    files[static_cast<size_t>(i)].speakers[0].rank_certainty = Certainty::assumed;
+  }
+  ForgetLonelyNumbers(files);
+  EXPECT_EQ(files[1].speakers[0].rank, Rank{1});
+}
+
 }  // namespace
 }  // namespace tacet

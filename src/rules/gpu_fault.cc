@@ -59,7 +59,9 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   } else if (!lead) {
     // A fault whose rank is not told still matters when somebody stands still or the job failed.
     for (const Event& event : facts.incident.events) {
-      const bool told = event.kind == EventKind::cuda_error && event.subject != "out of memory";
+      // NCCL's own call fails with the error of an earlier kernel.
+      const bool by_nccl = event.kind == EventKind::nccl_warning && event.Means(Meaning::illegal_access);
+      const bool told = (event.kind == EventKind::cuda_error && event.subject != "out of memory") || by_nccl;
       if ((!IsDeviceFault(event) && !told) || event.rank.known()) continue;
       if (IsOfForeignProcess(facts, event)) {
         if (answer.open.empty() && facts.analyses.outcome.hangs())
@@ -102,6 +104,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
     if (const XidMeaning* entry = FindXid(lead->value)) what += " (" + std::string(entry->name) + ")";
   } else if (lead->kind == EventKind::nvlink_error) {
     what = lead->value >= 0 ? "SXid " + std::to_string(lead->value) + " (NVSwitch error)" : "an NVLink error";
+  } else if (lead->kind == EventKind::nccl_warning) {
+    what = lead->object;
   } else if (lead->kind == EventKind::ecc_error) {
     what = "an uncorrectable memory error";
   }

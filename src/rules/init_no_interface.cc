@@ -12,7 +12,8 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
   std::vector<EvidenceItem> evidence;
   for (const Event& event : facts.incident.events) {
     if (!event.Means(Meaning::no_interface)) continue;
-    if (event.rank.known() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end())
+    const bool of_peer = event.subject == "peer-address-missing";  // it complains about another rank
+    if (!of_peer && event.rank.known() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end())
       ranks.push_back(event.rank);
     if (evidence.size() < 3)
       evidence.push_back(

@@ -23,6 +23,12 @@ bool BeganToJoin(const Case& facts, Rank rank) {
   return !stack || stack->place != StackReading::Place::host;
 }
 
+// A rank of which nothing is here may be known by its number alone.
+bool LeftFiles(const Case& facts, Rank rank) {
+  const RankLife* life = facts.analyses.life.Of(rank);
+  return life && life->any();
+}
+
 // By PyTorch's convention rank 0 runs the store.
 constexpr Rank kStoreRank{0};
 
@@ -65,7 +71,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     const int64_t expected = told->value2 - told->value;
     if (expected > 0 && static_cast<int64_t>(missing.size()) != expected) {
       // Files of ranks that came may be lost too; those of which nothing exists cannot be told apart.
-      std::erase_if(missing, [&](Rank rank) { return !facts.analyses.life.Of(rank)->any(); });
+      std::erase_if(missing, [&](Rank rank) { return !LeftFiles(facts, rank); });
       if (static_cast<int64_t>(missing.size()) != expected) missing.clear();
     }
   } else if (!init.started.empty() && init.completed.empty() &&
@@ -80,7 +86,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   if (missing.empty() && !told) return answer;
   // Of a rank without any file nobody can say whether it never came or came and failed, unless the rendezvous counted.
   const bool all_absent =
-      std::all_of(missing.begin(), missing.end(), [&](Rank rank) { return !facts.analyses.life.Of(rank)->any(); });
+      std::all_of(missing.begin(), missing.end(), [&](Rank rank) { return !LeftFiles(facts, rank); });
   const bool unsure = missing.empty() || (all_absent && !told);
   if (unsure && missing.size() * 4 > facts.analyses.life.ranks.size()) missing.clear();
   const CannotTell who{"Which rank never came?",

@@ -172,6 +172,13 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
                      " of " + std::string(Name(sample->op)) +
                      (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") +
                      "; PyTorch's DETAIL check stopped the job";
+  // Horovod only reports that ranks wait in different tensors.
+  if (facts.analyses.end.kind == JobEnding::hung && sample->kind == EventKind::mismatch_report) {
+    finding.status = Status::hang;
+    finding.headline = (finding.ranks.empty() ? "ranks submit" : RankWords(finding.ranks) + " submits") +
+                       " other operations than " +
+                       (finding.ranks.empty() ? "each other" : RankWords(finding.affected_ranks)) + ", and all wait";
+  }
   const bool by_nccl = sample->kind == EventKind::nccl_warning;
   if (by_nccl) {
     finding.headline = "ranks issued different collectives: NCCL's own check stopped the job" +

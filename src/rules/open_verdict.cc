@@ -87,6 +87,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
              (event.value2 > 0  ? " after " + DurationWords(event.value2 * 1'000'000)
               : event.value > 0 ? " after " + DurationWords(event.value * 1'000'000)
                                 : "");
+    case EventKind::watchdog_status:
+      return who + "'s watchdog found that operation #" + std::to_string(event.seq) + " does not end";
     case EventKind::dump_signal:
       return event.peer.known() ? RankWords({event.peer}) + " timed out in a collective and asked for flight records"
                                 : "a collective timed out, and flight records were asked for";

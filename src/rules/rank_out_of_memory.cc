@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <iterator>
-#include <string_view>
-
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -60,13 +56,9 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
 
 // No file of the job is here, only what the kernel says: the process it killed is the subject.
 static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
-  // Services that run beside jobs; none of them trains anything.
-  static constexpr std::string_view kServices[] = {
-      "java",       "mysqld",  "postgres", "redis-server", "nginx",   "mongod", "containerd", "dockerd", "kubelet",
-      "prometheus", "grafana", "chrome",   "firefox",      "systemd", "sshd",   "fluentd",    "etcd"};
   for (const Event& event : facts.incident.events) {
     if (event.kind != EventKind::oom_kill) continue;
-    if (std::find(std::begin(kServices), std::end(kServices), event.subject) != std::end(kServices)) continue;
+    if (event.Means(Meaning::of_service)) continue;
     Finding finding;
     finding.cause = "rank-out-of-memory";
     finding.status = Status::crash;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages that end processes: the OOM killer, the NVIDIA driver, faults, tasks that hang.
+#include <algorithm>
+
 #include "base/text_scan.h"
 #include "evidence/kernel_log/kernel_log_parse.h"
 
@@ -207,6 +209,7 @@ KernelMessage ParseIommu(std::string_view message, KernelRecord* out) {
 }  // namespace
 
 KernelMessage ParseUnmistakable(std::string_view message, KernelRecord* out) {
+  message = message.substr(std::min(message.find_first_not_of(' '), message.size()));  // the driver's own indentation
   for (const auto parse : {ParseNvidia, ParseLostGpu, ParseOom, ParseFault, ParseHungTask, ParseIommu}) {
     *out = {};
     if (const KernelMessage answer = parse(message, out); answer != KernelMessage::nothing) return answer;

@@ -240,6 +240,10 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   const std::string_view message = line.message;
   const NcclWarning* warning = at_info_level ? ClassifyInfoWarning(message) : &ClassifyWarning(message);
   if (!warning) return Use::ignored;
+  // Multicast memory in a state that does not allow it: the fabric manager has not set the NVSwitches up.
+  if (warning->id == "cuda-failure" && line.source.starts_with("transport/nvls.cc") &&
+      message.starts_with("Cuda failure 401"))
+    if (const NcclWarning* bind = FindNcclWarning("nvls-bind-failed")) warning = bind;
   const uint32_t speaker = SpeakerOf(line);
   Repeated& repeated = warnings_[MixHash(reinterpret_cast<uintptr_t>(warning), speaker)];
   if (repeated.kept > 0 && repeated.first_event < out_.events.size()) ++out_.events[repeated.first_event].count;

@@ -66,6 +66,16 @@ bool TakeCharBack(std::string_view& text, char c) {
   return true;
 }
 
+// "init.cc:1247", "transport/net_ib.cc:1204"
+bool IsSourcePlace(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == text.size() || text.find(' ') != std::string_view::npos)
+    return false;
+  if (text.substr(colon + 1).find_first_not_of("0123456789") != std::string_view::npos) return false;
+  const std::string_view file = text.substr(0, colon);
+  return file.ends_with(".cc") || file.ends_with(".cu") || file.ends_with(".h");
+}
+
 bool IsMatrixRow(std::string_view text) {
   std::string_view word = TakeWord(text);
   SkipBlanks(text);
@@ -155,6 +165,9 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
     if (const size_t close = rest.rfind("] "); close != std::string_view::npos) {
       line.source = Trim(rest.substr(close + 2));
       rest = rest.substr(0, close + 1);
+    } else if (IsSourcePlace(rest)) {  // nothing but the line was pasted
+      line.source = rest;
+      rest = {};
     }
   }
   const std::string_view before = rest;
@@ -177,10 +190,12 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
     if (place.bare) return false;  // it might be anybody's
     const std::string_view lead = before.substr(std::min(before.size(), std::max(label.length, EscapesLength(before))));
     if (lead.size() > 40 || lead.find_first_not_of("[]0123456789-/:.,TZ +") != std::string_view::npos) return false;
-    line.writer = writers_.Take({{}, -1, label, false});
+    // "[3] NCCL INFO ...": the bracket is NCCL's own, a device, and no label of MPICH's.
+    const bool own = label.kind == LauncherLabel::Kind::task && Trim(before).starts_with('[') &&
+                     Trim(before).find(']') + 1 == Trim(before).size();
+    line.writer = writers_.Take({{}, -1, own ? LauncherLabel{} : label, false});
     prefix->stamp = ParseStamp(lead);
     line.tid = -1;
-    line.device = static_cast<int32_t>(std::min<int64_t>(device, INT32_MAX));
   }
   if (line.writer == NcclWriterTable::kNone) return false;
   line.kind = NcclLineKind::message;

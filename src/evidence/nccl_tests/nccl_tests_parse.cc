@@ -276,7 +276,8 @@ bool IsNcclTestsLine(std::string_view line) {
   TakeLiteral(line, "#");
   line = Trim(line);
   return line.starts_with("nccl-tests version ") || line.starts_with("Collective test ") ||
-         (line.starts_with("nThread ") && Contains(line, " minBytes ")) || line.starts_with("Avg bus bandwidth ");
+         (line.starts_with("nThread ") && Contains(line, " minBytes ")) || line.starts_with("Avg bus bandwidth ") ||
+         (line.starts_with("Out of bounds values ") && Contains(line, "FAILED"));
 }
 
 NcclTestsOutput ParseNcclTestsText(std::string_view bytes) {

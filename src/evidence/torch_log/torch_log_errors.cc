@@ -212,6 +212,10 @@ LineUse ReadQuotedKill(const LogLine& line, RecordList& out) {
     if (is_new) record->value = 1, record->text = Capped(line.text, 600);
     return LineUse::understood;
   }
+  // The kernel's own lines have a reader of their own.
+  const std::string_view own = Trim(line.text);
+  if (own.starts_with('[') || own.starts_with("Memory cgroup out") || own.starts_with("Out of memory"))
+    return LineUse::not_understood;
   auto rest = After(line.text, "out of memory: Kill");
   if (!rest) return LineUse::not_understood;
   TakeLiteral(*rest, "ed");

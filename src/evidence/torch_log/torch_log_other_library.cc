@@ -69,7 +69,7 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   }
   if (const LineUse use = ReadHcclPort(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadNetworkPlugin(line, out); use != LineUse::not_understood) return use;
-  if (Contains(text, "CollectiveExecutor::StartAbort")) {
+  if (Contains(text, "CollectiveExecutor::StartAbort") && Contains(text, "Unavailable")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, "tensorflow");
     if (is_new) record->text = Capped(text);
     return LineUse::understood;

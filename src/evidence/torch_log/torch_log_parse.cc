@@ -259,6 +259,8 @@ class LogReader {
       LineUse use = label_state.mpi.Read(line, out_);
       if (use == LineUse::not_understood) use = label_state.summary.Read(line, voice_of, out_);
       if (use == LineUse::understood) log_.has_launcher = true;
+      // torchrun's summary quotes what the rank raised.
+      if (use != LineUse::not_understood && line.has(Keyword::mismatch)) ReadErrorText(line, state.failure, out_);
       if (use != LineUse::not_understood) return use;
       if (state.traceback.in_message() && EndsLooseMessage(line)) state.traceback.End(out_);
     }
