@@ -125,11 +125,12 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   const std::map<FileId, uint32_t> steps = LastSteps(incident);
   const Event *crash = nullptr, *hang = nullptr, *outside = nullptr;
   const auto earlier = [](const Event& a, const Event* b) { return !b || CameBefore(a, *b); };
-  const Event* weak =
-      nullptr;  // a timeout is reported by somebody else, or the watchdog only says that it found a failure
+  // A timeout is reported by somebody else, or the watchdog only says that it found a failure. PyTorch speaks of a
+  // timeout whatever went wrong; it is one only where something was issued.
+  const Event* weak = nullptr;
   for (const Event& event : incident.events) {
     const bool crashes = IsSignOfCrash(event), hangs = IsSignOfHang(event);
-    const bool asked = event.kind == EventKind::dump_signal && event.Means(Meaning::timed_out);
+    const bool asked = event.kind == EventKind::dump_signal && event.Means(Meaning::timed_out) && event.value > 0;
     const bool found = event.kind == EventKind::watchdog_status && event.seq >= 0;
     if ((asked || found) && (!weak || (asked && weak->kind != event.kind))) weak = &event;
     if ((!crashes && !hangs) || MayBeForeign(incident, event)) continue;

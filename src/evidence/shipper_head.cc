@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/shipper_head.h"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <set>
 
 #include "base/json_reader.h"
@@ -135,6 +137,10 @@ bool TakeHydra(std::string_view line, ShippedLine* out) {
   int number = -1;
   std::string_view rest = line;
   if (!TakeLiteral(rest, "[") || !TakeNumber(rest, &number) || number < 0 || !TakeLiteral(rest, "] ")) return false;
+  // "[2] NCCL INFO ...", "[2] include/shm.h:28 NCCL WARN ...": the bracket is NCCL's own, and holds a device.
+  const size_t nccl = rest.substr(0, 80).find("NCCL ");
+  if (nccl != std::string_view::npos && std::count(rest.begin(), rest.begin() + static_cast<ptrdiff_t>(nccl), ':') < 2)
+    return false;
   out->source = std::to_string(number);
   out->text = "[1," + out->source + "]<stdout>:" + std::string(rest);
   return true;
