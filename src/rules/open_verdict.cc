@@ -193,6 +193,23 @@ bool SawAllToTheEnd(const Case& facts) {
          std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
 }
 
+// Stacks and nothing else: somebody took them for a reason, and they at least show where the processes are.
+static std::string StackWords(const Case& facts) {
+  const auto& readings = facts.analyses.stacks;
+  const auto is_stack = [](const InputFile& file) { return IsReadAs(file, "stacks"); };
+  if (readings.empty() || !std::all_of(facts.incident.files.begin(), facts.incident.files.end(), is_stack)) return "";
+  constexpr size_t kMost = 3;
+  std::string words;
+  for (size_t i = 0; i < std::min(readings.size(), kMost); ++i) {
+    const StackReading& one = readings[i];
+    if (one.where.empty() && one.call.empty()) continue;
+    words += (words.empty() ? "" : "; ") + (one.rank.known() ? RankWords({one.rank}) : std::string("a process")) +
+             " is in " + (one.where.empty() ? one.call : one.where) + " (" + std::string(Name(one.place)) + ")";
+  }
+  if (words.empty()) return "";
+  return words + (readings.size() > kMost ? "; and so on" : "") + "; whether the job stands still is not told";
+}
+
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const Outcome& outcome = facts.analyses.outcome;
   const JobEnd& end = facts.analyses.end;
@@ -219,6 +236,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     return;
   }
   diagnosis.headline = PipelineWords(facts);
+  if (diagnosis.headline.empty()) diagnosis.headline = StackWords(facts);
   if (diagnosis.headline.empty())
     diagnosis.headline = "Nothing wrong is visible in what is here, but it is not enough to call the job healthy";
   if (!outcome.ended_in_order)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/event_meaning.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tacet {
+namespace {
+
+Event Read(EventKind kind, std::string subject, std::string text = "") {
+  Event event;
+  event.kind = kind;
+  event.subject = std::move(subject);
+  event.text = std::move(text);
+  ReadMeaning(event);
+  return event;
+}
+
+TEST(EventMeaning, ALostPeerIsAConsequenceAndAWrongCallIsNot) {
+  EXPECT_TRUE(Read(EventKind::exception, "RuntimeError", "Connection reset by peer").Means(Meaning::consequence));
+  EXPECT_TRUE(Read(EventKind::exception, "torch.distributed.DistBackendError", "x").Means(Meaning::consequence));
+  EXPECT_FALSE(Read(EventKind::exception, "torch.distributed.DistBackendError",
+                    "NCCL error in: a.cpp:1, invalid usage (run with NCCL_DEBUG=WARN for details)")
+                   .Means(Meaning::consequence));
+  EXPECT_FALSE(Read(EventKind::exception, "ValueError", "bad sample").Means(Meaning::consequence));
+  EXPECT_TRUE(Read(EventKind::exception, "RuntimeError", "OPS function error: HcclAllreduce, error code is 6")
+                  .Means(Meaning::consequence));
+}
+
+TEST(EventMeaning, MemoryOfTheHostIsNotThatOfTheGpu) {
+  EXPECT_TRUE(Read(EventKind::exception, "MemoryError").Means(Meaning::host_memory));
+  EXPECT_FALSE(Read(EventKind::exception, "torch.OutOfMemoryError").Means(Meaning::host_memory));
+  EXPECT_TRUE(Read(EventKind::cuda_error, "out of memory").Means(Meaning::gpu_memory));
+}
+
+TEST(EventMeaning, AnErrorThatSpreadsIsKnownEvenWhereTheFileEndsInIt) {
+  EXPECT_TRUE(Read(EventKind::cuda_error, "an illegal memory").Means(Meaning::spreads));
+  EXPECT_TRUE(Read(EventKind::cuda_error, "an illegal memory access was encountered").Means(Meaning::illegal_access));
+  EXPECT_FALSE(Read(EventKind::cuda_error, "uncorrectable ECC error encountered").Means(Meaning::spreads));
+}
+
+TEST(EventMeaning, NcclsReasonIsTakenOutOfItsError) {
+  const Event event = Read(EventKind::nccl_error, "ncclInvalidUsage", "invalid usage\nLast error: Duplicate GPU detected");
+  EXPECT_EQ(event.object, "Duplicate GPU detected");
+  EXPECT_TRUE(event.Means(Meaning::duplicate_gpu));
+}
+
+TEST(EventMeaning, ServicesOfAHostAreNoRanks) {
+  EXPECT_TRUE(Read(EventKind::oom_kill, "mysqld").Means(Meaning::of_service));
+  EXPECT_FALSE(Read(EventKind::oom_kill, "python3").Means(Meaning::of_service));
+}
+
+}  // namespace
+}  // namespace tacet

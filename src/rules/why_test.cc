@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/why.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "analysis/testing/job_sketch.h"
+#include "rules/diagnosis.h"
+
+namespace tacet {
+namespace {
+
+struct Told {
+  Incident incident;
+  Analyses analyses;
+  StandstillView standstill;
+  Diagnosis diagnosis;
+  Why why;
+  explicit Told(Incident&& from)
+      : incident(std::move(from)),
+        analyses(Analyse(incident)),
+        standstill(FindStandstills(incident, analyses)),
+        diagnosis(Diagnose(incident, analyses, standstill)),
+        why(ExplainVerdict({incident, analyses, standstill}, diagnosis)) {}
+};
+
+JobSketch Stuck() {
+  JobSketch job(4);
+  job.Rounds(10);
+  job.IssueOn({0, 1, 3}, kStarted);
+  job.Wait(600 * kSecondNs);
+  job.Stack(2, InDataLoader());
+  return job;
+}
+
+TEST(Why, ClaimsSpeakOfTheNamedRankAndHaveReasons) {
+  const Told told(Stuck().Finish());
+  ASSERT_EQ(told.diagnosis.cause, "rank-stuck-on-host");
+  EXPECT_FALSE(told.why.status.says.empty());
+  const auto by_stack = std::find_if(told.why.claims.begin(), told.why.claims.end(), [](const WhyClaim& claim) {
+    return claim.supports && claim.rank == Rank{2} && claim.reading == "stuck on the host";
+  });
+  ASSERT_NE(by_stack, told.why.claims.end());
+  EXPECT_FALSE(by_stack->because.says.empty());
+}
+
+TEST(Why, CausesThatWouldExplainTheVerdictAreNamedWithWhereTheyWouldShow) {
+  const Told told(Stuck().Finish());
+  const auto memory = std::find_if(told.why.rivals.begin(), told.why.rivals.end(),
+                                   [](const Rival& rival) { return rival.cause == "rank-out-of-memory"; });
+  ASSERT_NE(memory, told.why.rivals.end());
+  EXPECT_FALSE(memory->found);
+  EXPECT_NE(memory->because.find("kernel log"), std::string::npos) << memory->because;
+}
+
+TEST(Why, AHealthyJobHasNoRivals) {
+  JobSketch job(4);
+  job.Rounds(10);
+  job.GiveOutputs();
+  job.FinishAll();
+  const Told told(job.Finish());
+  EXPECT_TRUE(told.why.claims.empty());
+  EXPECT_TRUE(told.why.rivals.empty());
+  EXPECT_FALSE(told.why.status.says.empty());
+}
+
+}  // namespace
+}  // namespace tacet
