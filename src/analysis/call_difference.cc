@@ -52,6 +52,11 @@ std::optional<CallAspect> Compare(const Call& a, const Call& b) {
 
 bool Same(const Call* a, const Call* b) { return a && b && !Compare(*a, *b); }
 
+// Equal-looking calls from different lines of the program are different calls. Where a call has no stack (DDP's own
+// reductions, NCCL's log) nothing speaks against it.
+bool KnowSites(const Call& a, const Call& b) { return a.stack != StackId{} && b.stack != StackId{}; }
+bool SameAtSite(const Call* a, const Call* b) { return Same(a, b) && (!KnowSites(*a, *b) || a->stack == b->stack); }
+
 // Groups the members by what they issued at `seq`; empty unless somebody differs.
 std::vector<CallSide> SidesAt(const GroupCalls& group, uint32_t seq) {
   std::vector<CallSide> sides;
@@ -117,13 +122,44 @@ CallContinuation Follow(const MemberCalls& odd, const MemberCalls& usual, uint32
     const Call* a = odd.Find(seq + odd_shift + k);
     const Call* b = usual.Find(seq + usual_shift + k);
     if (!a || !b) break;
-    if (!Same(a, b)) {
+    if (!SameAtSite(a, b)) {
       result.broke = true;
       break;
     }
     ++result.agree;
   }
   return result;
+}
+
+// The difference shows late: before it, the odd one issued what looks alike from another line, and since then it is one
+// place behind the others.
+//     usual  ... a@142 | b        odd  ... a@85 | a@142
+bool SlippedBefore(const MemberCalls& odd, const MemberCalls& usual, uint32_t seq) {
+  constexpr uint32_t kFarthest = 64;
+  for (uint32_t back = 0; back < kFarthest && back + 1 < seq; ++back) {
+    const uint32_t at = seq - back;
+    const Call* own = odd.Find(at);
+    const Call* others = usual.Find(at - 1);
+    if (!own || !others) return false;
+    const Call* same_place = usual.Find(at);
+    if (back > 0 && same_place && KnowSites(*own, *same_place) && own->stack != same_place->stack &&
+        own->stack != others->stack)
+      return true;  // the call that is too many
+    if (!Same(own, others) || !KnowSites(*own, *others) || own->stack != others->stack) return false;
+  }
+  return false;
+}
+
+// The others stand in the call, so that nothing shows how they would go on; but the odd one goes on as everybody did
+// before: it left this call out.
+//     usual  a b a b c        odd  a b a b a b
+bool GoesOnWithout(const MemberCalls& odd, const MemberCalls& usual, uint32_t seq) {
+  constexpr uint32_t kFarthest = 512;
+  if (usual.Find(seq + 1) || !odd.Find(seq + 1) || SameAtSite(odd.Find(seq + 1), usual.Find(seq))) return false;
+  for (uint32_t back = 2; back < std::min(seq, kFarthest); ++back)
+    if (SameAtSite(odd.Find(seq), usual.Find(seq - back)) && SameAtSite(odd.Find(seq + 1), usual.Find(seq - back + 1)))
+      return true;
+  return false;
 }
 
 constexpr uint32_t kLongestRound = 512;
@@ -182,6 +218,10 @@ void ReadCallContinuation(const GroupCalls& group, CallDifference& difference) {
     difference.reading = CallDifference::Reading::skipped;
   if (!extra.broke && extra.agree > same.agree && extra.agree > skipped.agree)
     difference.reading = CallDifference::Reading::extra;
+  if (difference.reading == CallDifference::Reading::substituted && SlippedBefore(*odd, *usual, difference.seq))
+    difference.reading = CallDifference::Reading::extra;
+  if (difference.reading == CallDifference::Reading::substituted && GoesOnWithout(*odd, *usual, difference.seq))
+    difference.reading = CallDifference::Reading::skipped;
   if (difference.reading == CallDifference::Reading::skipped) return;
   difference.round = RoundLeftOut(*odd, *usual, difference.seq);
   if (difference.round == 0 && difference.reading == CallDifference::Reading::extra)
