@@ -76,6 +76,27 @@ void AddSilentRanks(const Incident& incident, const WatchdogGroup& group, const 
                    waiters, GroupIndex::none});
 }
 
+// One rank alone waits in an operation that all others have completed and left: what it contributed was enough for them,
+// and its own end of it does not finish. Its GPU stands still, or it issued something else than they did.
+void AddLeftBehind(const Incident& incident, const WatchdogGroup& group, std::vector<ToldLaggard>& out) {
+  if (group.waits.size() < 3 || !group.whole_job || group.waits.size() != incident.AllRanks().size()) return;
+  const Event* front = nullptr;
+  for (const auto& [rank, wait] : group.waits)
+    if (!front || wait->seq < front->seq) front = wait;
+  // Only of these does an end on one rank prove that all others came.
+  if (front->op != OpKind::all_reduce && front->op != OpKind::all_gather && front->op != OpKind::reduce_scatter) return;
+  std::vector<Rank> others;
+  for (const auto& [rank, wait] : group.waits) {
+    if (wait == front) continue;
+    const auto line = group.enqueued.find(rank);
+    if (wait->seq <= front->seq || line == group.enqueued.end() || line->second->value2 < front->seq) return;
+    others.push_back(rank);
+  }
+  out.push_back({front->rank, front->source,
+                 "waits in " + CallWords(*front) + ", which " + std::to_string(others.size()) + " others have completed",
+                 others, GroupIndex::none});
+}
+
 }  // namespace
 
 int64_t WatchdogGroup::LastEnqueued(Rank rank) const {
@@ -145,6 +166,7 @@ std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
                        "has enqueued " + std::to_string(line->value) + " where its peers wait in " + CallWords(*front),
                        waiters, GroupIndex::none});
     if (out.size() == before) AddSilentRanks(incident, group, waiting, out);
+    if (out.size() == before) AddLeftBehind(incident, group, out);
   }
   // Of several that lag some may wait for the others in another group, with a limit that was not over yet.
   if (out.size() > 1) out.clear();

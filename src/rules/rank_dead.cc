@@ -22,7 +22,8 @@ std::string EndWords(const Event& event) {
 
 // SIGABRT and SIGTERM are mostly answers to something else. Not so where no watchdog fired, nobody raised an error of
 // its own, this end is the first of all, and what the others tell is that a peer of theirs has gone.
-bool PeersLostItFirst(const Event& event, const Analyses& analyses) {
+bool PeersLostItFirst(const Event& event, const Case& facts) {
+  const Analyses& analyses = facts.analyses;
   const Outcome& outcome = analyses.outcome;
   if ((event.value != -6 && event.value != -15) || outcome.first_timeout) return false;
   const Event* failure = outcome.first_failure;  // ends of processes count as failures
@@ -30,22 +31,30 @@ bool PeersLostItFirst(const Event& event, const Analyses& analyses) {
   if (outcome.first_end && IsBefore(*outcome.first_end, event)) return false;
   const RankLife* own = analyses.life.Of(event.rank);
   if (own && (own->consequence || own->lost_peer)) return false;  // it lost a peer itself: that one went before
-  size_t lost = 0;
+  size_t lost = 0, cleaned_up = 0, others = 0;
   for (const auto& [rank, life] : analyses.life.ranks) {
     if (rank == event.rank) continue;
+    ++others;
+    cleaned_up += (!life.exited || life.exited->value == -15) && !life.consequence && !life.lost_peer && life.any();
     // Others that ended by the same signal were cleaned up together with it, or it with them.
     if (life.segfault || (life.exited && (life.exited->value == event.value || IsFirstHandEnd(*life.exited))))
       return false;
     lost += life.gloo_loss != nullptr;  // NCCL's peers end by SIGABRT themselves
   }
-  return lost > 0;
+  // It alone aborted, and the launcher ended all others, of whom nobody complains.
+  const bool ended_by_launcher =
+      std::any_of(facts.incident.events.begin(), facts.incident.events.end(),
+                  [](const Event& one) { return one.kind == EventKind::process_killed; });
+  const bool alone = event.value == -6 && others > 0 && cleaned_up == others && ended_by_launcher;
+  return lost > 0 || alone;
 }
 
 // Launchers kill whoever is left once somebody failed: torchrun sends SIGTERM, and SIGKILL half a minute later; Slurm
 // kills at once. An error in user code beside a kill is the older one: a peer's death gives other errors.
-bool IsCleanUp(const Event& event, const Analyses& analyses) {
+bool IsCleanUp(const Event& event, const Case& facts) {
+  const Analyses& analyses = facts.analyses;
   if (event.kind == EventKind::segfault) return false;
-  if (!IsFirstHandEnd(event)) return !PeersLostItFirst(event, analyses);
+  if (!IsFirstHandEnd(event)) return !PeersLostItFirst(event, facts);
   const Outcome& outcome = analyses.outcome;
   for (const Event* first : {outcome.first_failure, outcome.first_timeout, outcome.first_end})
     if (first && first->rank != event.rank && CameBefore(*first, event)) return true;
@@ -63,7 +72,7 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
     if (life.oom_killed || life.exception || life.cuda_oom || life.gpu_error || life.unused_parameters)
       continue;  // better causes
     for (const Event* event : {life.segfault, life.exited}) {
-      if (!event || IsCleanUp(*event, facts.analyses)) continue;
+      if (!event || IsCleanUp(*event, facts)) continue;
       if (!first || IsBefore(*event, *first)) first = event;
     }
   }
