@@ -31,15 +31,19 @@ class BoxTree {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
+  // A name is all that the search looks at.
+  void PutName(const std::string& name, int64_t uid = -1) const {
+    fs::create_directories(fs::path(path_ + "/" + name).parent_path());
+    std::ofstream(path_ + "/" + name) << "x";
+    if (uid >= 0) Give(name, uid);
+  }
   void Put(const std::string& name, int64_t uid = -1) const {
-    const std::string path = path_ + "/" + name;
-    fs::create_directories(fs::path(path).parent_path());
+    PutName(name, uid);
     static const std::string box = [] {
       std::ifstream in(TACET_SOURCE_DIR "/src/evidence/black_box/samples/healthy_rank0.box", std::ios::binary);
       return std::string(std::istreambuf_iterator<char>(in), {});
     }();
-    std::ofstream(path, std::ios::binary) << box;
-    if (uid >= 0) Give(name, uid);
+    std::ofstream(path_ + "/" + name, std::ios::binary) << box;
   }
   void Give(const std::string& name, int64_t uid) const {
     if (::lchown((path_ + "/" + name).c_str(), static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) std::abort();
@@ -111,7 +115,7 @@ TEST(BoxFinder, AFolderThatBecomesALinkIsNotFollowedLater) {
 TEST(BoxFinder, ADeepTreeCostsNoMoreThanItsFirstFolders) {
   const BoxTree tree;
   std::string deep = "pod";
-  for (int i = 0; i < 200; ++i) deep += "/d";
+  for (int i = 0; i < 40; ++i) deep += "/d";
   fs::create_directories(tree.path() + "/" + deep);
   tree.Put("pod/job/good.box");
   const BoxListing listing = ListBoxes(tree.path(), {.most_entries = 8});  // pod, job, d, d, d and the box
@@ -124,8 +128,8 @@ TEST(BoxFinder, APodThatFillsItsFolderHidesNoOtherPod) {
   const BoxTree tree;
   tree.Put("default_victim/train/node-1.box");
   for (int i = 0; i < 60; ++i) {
-    tree.Put("default_evil/j" + std::to_string(i) + "/node.box");  // of the same uid 0
-    tree.Put("default_evil/many/" + std::to_string(i) + ".box", 70000 + i);
+    tree.PutName("default_evil/j" + std::to_string(i) + "/node.box");  // of the same uid 0
+    tree.PutName("default_evil/many/" + std::to_string(i) + ".box", 70000 + i);
   }
   const BoxListing listing = ListBoxes(tree.path(), {.most_boxes = 4, .most_entries_of_user = 20});
   EXPECT_EQ(listing.boxes.size(), 4u);
@@ -155,7 +159,7 @@ TEST(BoxFinder, TheBoxesOfAPodShareOneQuotaWhoeverTheyAreGivenTo) {
 TEST(BoxFinder, FoldersOfPodsThatEndedLongAgoHideNoPod) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root makes folders of pods";
   const BoxTree tree;
-  for (int i = 0; i < 300; ++i) fs::create_directory(tree.path() + "/default_old-" + std::to_string(i));
+  for (int i = 0; i < 60; ++i) fs::create_directory(tree.path() + "/default_old-" + std::to_string(i));
   tree.Put("default_train/train/node-1.box");
   EXPECT_EQ(ListBoxes(tree.path(), {.most_entries_of_user = 20}).boxes.size(), 1u);
 }

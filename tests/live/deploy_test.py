@@ -208,14 +208,16 @@ class Deploy(unittest.TestCase):
             LD_LIBRARY_PATH=os.path.dirname(plugin)).wait(timeout=120), 0)
         diagnosed = run(os.path.join(root, "usr", "bin", "tacet"), "diagnose", "--format", "json", self.stage.path("boxes", "41"))
         self.assertEqual(json.loads(diagnosed.stdout)["job"]["ranks_seen"], [0, 1], diagnosed.stderr)
-        if missing := missing_tool():
-            print(f"the units were not started: {missing} is not here", file=sys.stderr)
-        else:
+        missing = missing_tool()
+        if not missing:
             self.run_units(root)
         removed = run(*dpkg, "--purge", "tacet")
         self.assertEqual(removed.returncode, 0, removed.stdout + removed.stderr)
         left = [path for path in glob.glob(os.path.join(root, "**"), recursive=True) if os.path.isfile(path) and "/dpkg/" not in path]
+        left = [path for path in left if "/etc/default/" not in path]  # the administrator's own
         self.assertEqual(left, [])
+        if missing:
+            self.skipTest(f"the package is sound, but its units were not started: {missing} is not here")
 
 
     def start_unit(self, name, root, **settings):
