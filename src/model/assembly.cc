@@ -228,13 +228,14 @@ class JobBuilder {
     size_t told = events.size(), left_out = 0;
     for (size_t i = 0; i < told; ++i) {
       const EventKind kind = events[i].kind;
-      if (kind != EventKind::process_exited && kind != EventKind::process_killed && kind != EventKind::oom_kill) continue;
+      if (kind != EventKind::process_exited && kind != EventKind::process_killed && kind != EventKind::oom_kill)
+        continue;
       const std::vector<Rank> ranks = std::exchange(events[i].ranks, {});
       if (ranks.empty()) continue;
       if (!events[i].rank.known()) events[i].rank = ranks.front();
       for (const Rank rank : ranks) {
         if (rank == events[i].rank) continue;
-        if (!room_.TakeRanks(1)) {
+        if (!room_.TakeToldRank()) {
           ++left_out;
           continue;
         }
@@ -243,12 +244,13 @@ class JobBuilder {
       }
     }
     if (left_out > 0)
-      incident_.diagnostics.push_back({DiagnosticSeverity::warning,
-                                       "claimed-ranks",
-                                       "the end of " + std::to_string(left_out) +
-                                           " more ranks is told, more than so small an input can tell of; they are not listed",
-                                       {},
-                                       "name the files of more ranks if the job is that large"});
+      incident_.diagnostics.push_back(
+          {DiagnosticSeverity::warning,
+           "claimed-ranks",
+           "the end of " + std::to_string(left_out) +
+               " more ranks is told, more than so small an input can tell of; they are not listed",
+           {},
+           "name the files of more ranks if the job is that large"});
   }
 
   void SettleWorldSize() {
@@ -310,7 +312,8 @@ class JobBuilder {
     const int64_t beginning = BeginningOfNewestRun();
     std::erase_if(incident_.streams, [&](const CallStream& stream) {
       if (stream.source != CallSource::flight_recorder || stream.captured_wall_ns == kNoTime) return false;
-      if (newest - stream.captured_wall_ns < incident_.patience.stale_ns && stream.captured_wall_ns >= beginning) return false;
+      if (newest - stream.captured_wall_ns < incident_.patience.stale_ns && stream.captured_wall_ns >= beginning)
+        return false;
       incident_.diagnostics.push_back(
           {DiagnosticSeverity::warning, "stale-dump",
            "this dump ends " + std::to_string((newest - stream.captured_wall_ns) / 60'000'000'000) +

@@ -66,8 +66,8 @@ class Importer {
       : log_(log),
         out_(out),
         speakers_(log, path, out.speakers),
-        tasks_left_(64 + out.bytes.total / 16),
-        listed_tasks_left_(16384 + out.bytes.total / 4) {}
+        tasks_left_(16 + out.bytes.total / 16),
+        listed_tasks_left_(4096 + out.bytes.total / 4) {}
 
   void Run() {
     SurveyWorkers();
@@ -169,7 +169,8 @@ class Importer {
       out_.events.push_back(std::move(event));
       return;
     }
-    // An event each, as long as that is in proportion to the text; the assembly writes the rest out where there is room.
+    // An event each, as long as that is in proportion to the text; the assembly writes the rest out where there is
+    // room.
     size_t next = 0;
     for (; next < record.ranks.size() && tasks_left_ > 0 && out_.events.size() < kMaxEvents; ++next, --tasks_left_) {
       event.rank = Rank{record.ranks[next]};
