@@ -81,12 +81,13 @@ def missing_tool():
     return "" if os.geteuid() == 0 else "root"
 
 
-def wrap(unit, root):
-    """The command line that starts the unit's command below root."""
+def wrap(unit, root, script):
+    """The command line that starts the unit's command below root. Script is this file, where any user may read it."""
+    python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
     bounding = ",".join(["-all"] + ["+" + name for name in unit.capabilities()])
     return ["prlimit", f"--nofile={unit.get('LimitNOFILE')}", "nice", "-n", unit.get("Nice", "0"), "setpriv",
             f"--reuid={DYNAMIC_USER}", f"--regid={DYNAMIC_USER}", "--clear-groups", f"--bounding-set={bounding}", f"--inh-caps={bounding}",
-            f"--ambient-caps={bounding}", "--no-new-privs", sys.executable, os.path.abspath(__file__), unit.path, *unit.command(root)]
+            f"--ambient-caps={bounding}", "--no-new-privs", python, script, unit.path, *unit.command(root)]
 
 
 def filter_system_calls(names):
