@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/file_limit.h"
+#include "cli/memory_pools.h"
 #include "cli/options.h"
 #include "cli/stop_signal.h"
 #include "cli/web_options.h"
@@ -29,6 +30,7 @@ Result<HistoryOptions> ReadHistoryOptions(const std::string& url) {
 }
 
 int RunAgent(const std::vector<std::string>& arguments) {
+  UseFewMemoryPools();
   auto options = Options::Parse(arguments, kAgentCommand.help);
   if (!options) return Complain(options.error());
   if (!options->rest().empty()) return Complain({"agent takes no paths", "the box folder is named with --boxes"});

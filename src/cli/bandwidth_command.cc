@@ -11,6 +11,7 @@
 #include "evidence/load.h"
 #include "model/assembly.h"
 #include "render/bandwidth_render.h"
+#include "render/redact_answer.h"
 
 namespace tacet {
 
@@ -56,7 +57,8 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   auto loaded = LoadEvidence(paths, *load);
   if (!loaded) return Complain(loaded.error());
   const std::vector<std::string> missing = std::move(loaded->missing);
-  const std::vector<Incident> jobs = Assemble(std::move(loaded->fragments));
+  std::vector<Incident> jobs = Assemble(std::move(loaded->fragments));
+  for (Incident& job : jobs) RedactBenchmarks(job.benchmark_runs);
   std::vector<TopologyView> topologies;
   std::vector<TopologyChecks> checks;
   topologies.reserve(jobs.size());  // checks point into them
@@ -72,6 +74,7 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   answer.view = MeasureBandwidth(sources);
   answer.faults = FindBandwidthFaults(answer.view);
   TakeRemarks(jobs, answer);
+  RedactAnswer(answer);
   if (const auto tuner = options.Value("--tuner"); tuner && !WriteTuner(*tuner, answer.view)) return kUsage;
   // A page that cannot be written costs the page, not the report.
   const bool page_written = output->page.empty() || WriteOutput(output->page, RenderBandwidthHtml(answer));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/redact.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
@@ -8,6 +9,7 @@
 #include "cli/shared_options.h"
 #include "render/comparison_render.h"
 #include "render/profile_html.h"
+#include "render/redact_answer.h"
 #include "report/benchmark_comparison.h"
 #include "report/redact_report.h"
 
@@ -31,6 +33,10 @@ Result<Side> ReadSide(const std::string& path, const LoadOptions& load, bool red
   for (Incident& job : *jobs)
     std::move(job.benchmark_runs.begin(), job.benchmark_runs.end(), std::back_inserter(side.benchmarks.runs));
   std::erase_if(*jobs, [](const Incident& job) { return !HasTimes(job); });
+  if (redact) {
+    side.benchmarks.name = RedactSecrets(side.benchmarks.name).text;
+    RedactBenchmarks(side.benchmarks.runs);
+  }
   side.timed = !jobs->empty();
   if (!side.timed && side.benchmarks.runs.empty())
     return Error{

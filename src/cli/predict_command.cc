@@ -10,6 +10,7 @@
 #include "cli/profile_paths.h"
 #include "cli/shared_options.h"
 #include "render/prediction_render.h"
+#include "render/redact_answer.h"
 
 namespace tacet {
 
@@ -152,6 +153,7 @@ int RunPredict(const std::vector<std::string>& arguments) {
   if (inputs->plain) PredictPlain(*inputs, prediction);
   if (inputs->train) PredictStep(*inputs, prediction);
 
+  RedactPrediction(prediction);
   PredictionTextOptions text;
   text.width = static_cast<size_t>(TerminalWidth());
   text.colour = output->colour;

@@ -47,12 +47,13 @@ Result<ProfileOptions> ReadModel(const Options& options) {
   return out;
 }
 
-bool WritePerfetto(const std::string& path, const std::vector<Incident>& jobs) {
+bool WritePerfetto(const std::string& path, const std::vector<Incident>& jobs, bool redact) {
   std::FILE* file = path.empty() ? stdout : std::fopen(path.c_str(), "wb");
   bool ok = file != nullptr;
   if (ok) {
     ok = ExportPerfetto(
-        jobs, [&](std::string_view bytes) { return std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size(); });
+        jobs, [&](std::string_view bytes) { return std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size(); },
+        redact);
     ok = (path.empty() ? std::fflush(file) == 0 : std::fclose(file) == 0) && ok;
   }
   if (!ok) Complain({"cannot write the trace: " + std::string(std::strerror(errno)), "choose another file with -o"});
@@ -91,11 +92,12 @@ int RunProfile(const std::vector<std::string>& arguments) {
   std::vector<ProfileReport> profiles;
   if (format != "perfetto" || !output->page.empty())
     for (const Incident& job : *jobs) profiles.push_back(BuildProfile(job, *model));
-  if (!options->Has("--no-redact"))
+  const bool redact = !options->Has("--no-redact");
+  if (redact)
     for (ProfileReport& profile : profiles) RedactProfile(profile);
   // A page that cannot be written costs the page, not the report.
   const bool page_written = output->page.empty() || WriteOutput(output->page, RenderProfileHtml(profiles));
-  if (format == "perfetto") return WritePerfetto(output->path, *jobs) && page_written ? kHealthy : kUsage;
+  if (format == "perfetto") return WritePerfetto(output->path, *jobs, redact) && page_written ? kHealthy : kUsage;
   const ProfileTextOptions text{.colour = output->colour, .width = TerminalWidth(), .verbose = output->verbose};
   return WriteOutput(output->path, Render(profiles, format, text)) && page_written ? kHealthy : kUsage;
 }

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/file_limit.h"
+#include "cli/memory_pools.h"
 #include "cli/options.h"
 #include "cli/stop_signal.h"
 #include "cli/web_options.h"
@@ -61,6 +62,7 @@ int RunServeJudge(const std::vector<std::string>& arguments) {
 
 int RunServe(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments[0] == "--judge") return RunServeJudge(arguments);
+  UseFewMemoryPools();
   auto options = Options::Parse(arguments, kServeCommand.help);
   if (!options) return Complain(options.error());
   if (!options->rest().empty()) return Complain({"serve takes no paths", "agents are named with --agents"});

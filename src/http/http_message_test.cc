@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/http_message.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <utility>
 
 #include "http/http_client.h"
 #include "http/peer_identity.h"
@@ -77,6 +84,48 @@ TEST(HttpAnswerReader, ReadsAnswersOfAnyFormInPiecesOfAnySize) {
     EXPECT_EQ(ReadInPieces(head + "Transfer-Encoding: chunked\r\n\r\nffffffffff\r\nhel", piece), "too large");
     EXPECT_EQ(ReadInPieces("SSH-2.0-OpenSSH_9\r\n\r\n\r\n", piece), "bad");
   }
+}
+
+// A client of this process on loopback, and what is accepted of it.
+class LoopbackPair {
+ public:
+  LoopbackPair() {
+    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const plain = reinterpret_cast<sockaddr*>(&address);
+    client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::bind(listener, plain, size) == 0 && ::listen(listener, 1) == 0 &&
+        ::getsockname(listener, plain, &size) == 0 && ::connect(client, plain, size) == 0)
+      accepted = ::accept(listener, nullptr, nullptr);
+    ::close(listener);
+  }
+  ~LoopbackPair() {
+    if (client >= 0) ::close(client);
+    if (accepted >= 0) ::close(accepted);
+  }
+  int client = -1, accepted = -1;
+};
+
+TEST(PeerIdentity, IsTheUserOfTheSocketAtTheOtherEnd) {
+  const LoopbackPair pair;
+  ASSERT_GE(pair.accepted, 0);
+  const HttpPeer peer = IdentifyPeer(pair.accepted);
+  EXPECT_TRUE(peer.is_local);
+  EXPECT_EQ(peer.uid, static_cast<int64_t>(::geteuid()));
+}
+
+// The kernel shows a socket that nobody holds any more as root's; whoever sends and closes at once would be root.
+TEST(PeerIdentity, AClientThatHasClosedItsSocketAlreadyIsNobody) {
+  LoopbackPair pair;
+  ASSERT_GE(pair.accepted, 0);
+  ASSERT_EQ(::send(pair.client, "GET / HTTP/1.1\r\n\r\n", 18, 0), 18);
+  ::close(std::exchange(pair.client, -1));
+  const HttpPeer peer = IdentifyPeer(pair.accepted);
+  EXPECT_TRUE(peer.is_local);
+  EXPECT_EQ(peer.uid, -1);
 }
 
 TEST(PeerIdentity, ReadsTheTableOfConnections) {

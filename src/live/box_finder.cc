@@ -8,20 +8,23 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 namespace tacet {
 namespace {
 
-constexpr int kBoxFoldersDeep = 3;  // root/job/host-pid.box, and one more for sites that sort by user
+constexpr int kBoxFoldersDeep = 4;  // root/namespace/pod/job/host-pid.box; without pods, or users, less
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+
+using PlaceAndUser = std::pair<std::string, int64_t>;
 
 class BoxLister {
  public:
   explicit BoxLister(const BoxFindLimits& limits) : limits_(limits) {}
 
-  void List(int folder, const std::string& prefix, int depth) {
+  void List(int folder, const std::string& prefix, const std::string& place, int depth) {
     DIR* const open = ::fdopendir(folder);
     if (open == nullptr) {
       listing.whole = false;
@@ -37,28 +40,31 @@ class BoxLister {
       }
       const bool box = name.ends_with(".box");
       if (!box && (depth <= 1 || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))) continue;
-      Look(::dirfd(open), prefix, std::string(name), box, depth);
+      Look(::dirfd(open), prefix, place, std::string(name), box, depth);
     }
     ::closedir(open);
   }
 
   BoxListing listing;
-  std::map<int64_t, std::vector<FoundBox>> of_user;
+  std::map<PlaceAndUser, std::vector<FoundBox>> of_owner;
 
  private:
-  void Look(int folder, const std::string& prefix, const std::string& name, bool box, int depth) {
+  void Look(int folder, const std::string& prefix, const std::string& place, const std::string& name, bool box,
+            int depth) {
     struct stat seen {};
     if (::fstatat(folder, name.c_str(), &seen, AT_SYMLINK_NOFOLLOW) != 0) return;
     if (!box && !S_ISDIR(seen.st_mode)) return;
     const int64_t uid = seen.st_uid;
-    if (++entries_of_[uid] > limits_.most_entries_of_user) {
+    // Folders that root made at the top are one a pod, and there may be any number of pods.
+    const bool makes_place = !box && prefix.empty() && uid == 0;
+    if (!makes_place && ++entries_of_[{place, uid}] > limits_.most_entries_of_user) {
       ++listing.left_out;
       ++listing.left_out_of[uid];
       return;
     }
     if (box) {
       const int64_t changed = int64_t{seen.st_ctim.tv_sec} * 1'000'000'000 + seen.st_ctim.tv_nsec;
-      of_user[uid].push_back({prefix + name, uid, changed});
+      of_owner[{place, uid}].push_back({prefix + name, uid, changed, place});
       return;
     }
     const int inner = ::openat(folder, name.c_str(), kFolderFlags);
@@ -66,29 +72,36 @@ class BoxLister {
       listing.whole &= errno != EMFILE && errno != ENFILE && errno != ENOMEM;
       return;
     }
-    List(inner, prefix + name + "/", depth - 1);
+    List(inner, prefix + name + "/", makes_place ? name : place, depth - 1);
   }
 
   const BoxFindLimits& limits_;
-  std::map<int64_t, size_t> entries_of_;
+  std::map<PlaceAndUser, size_t> entries_of_;
   size_t names_ = 0;
 };
 
-// In turns, so that whoever makes a thousand boxes hides nobody else's. Of one user the newest count.
-void TakeTurns(std::map<int64_t, std::vector<FoundBox>>& of_user, size_t most, BoxListing& listing) {
-  for (auto& [uid, boxes] : of_user)
+// In turns, so that whoever makes a thousand boxes hides nobody else's: pods and users, and in a pod its users.
+void TakeTurns(std::map<PlaceAndUser, std::vector<FoundBox>>& of_owner, size_t most, BoxListing& listing) {
+  std::map<PlaceAndUser, std::vector<FoundBox>> contenders;
+  for (auto& [owner, boxes] : of_owner) {
     std::sort(boxes.begin(), boxes.end(), [](const FoundBox& a, const FoundBox& b) {
       return a.changed_ns != b.changed_ns ? a.changed_ns > b.changed_ns : a.name < b.name;
     });
-  for (size_t turn = 0; !of_user.empty(); ++turn) {
-    std::erase_if(of_user, [&](const auto& entry) { return entry.second.size() <= turn; });
-    for (auto& [uid, boxes] : of_user) {
+    for (size_t i = 0; i < boxes.size(); ++i) boxes[i].turn = i;
+    auto& all = contenders[{owner.first, owner.first.empty() ? owner.second : -1}];
+    std::move(boxes.begin(), boxes.end(), std::back_inserter(all));
+  }
+  for (auto& [owner, boxes] : contenders)
+    std::stable_sort(boxes.begin(), boxes.end(), [](const FoundBox& a, const FoundBox& b) { return a.turn < b.turn; });
+  for (size_t turn = 0; !contenders.empty(); ++turn) {
+    std::erase_if(contenders, [&](const auto& entry) { return entry.second.size() <= turn; });
+    for (auto& [owner, boxes] : contenders) {
       if (listing.boxes.size() < most) {
         listing.boxes.push_back(std::move(boxes[turn]));
         continue;
       }
       ++listing.left_out;
-      ++listing.left_out_of[uid];
+      ++listing.left_out_of[boxes[turn].uid];
     }
   }
   std::sort(listing.boxes.begin(), listing.boxes.end(),
@@ -138,8 +151,8 @@ BoxListing ListBoxes(const std::string& root, const BoxFindLimits& limits) {
   listing.exists = true;
   struct stat seen {};
   if (::fstat(folder, &seen) == 0) listing.root_uid = seen.st_uid;
-  lister.List(folder, "", kBoxFoldersDeep);
-  TakeTurns(lister.of_user, limits.most_boxes, listing);
+  lister.List(folder, "", "", kBoxFoldersDeep);
+  TakeTurns(lister.of_owner, limits.most_boxes, listing);
   return std::move(listing);
 }
 

@@ -14,6 +14,10 @@ struct FoundBox {
   std::string name;  // below the root: "job/host-pid.box"
   int64_t uid = -1;
   int64_t changed_ns = 0;
+  // The folder below the root that it is in, where root made that folder: the mount of a pod. Boxes of one place share
+  // one quota, in turns, whatever users they are of: root in a pod can give its files to anybody.
+  std::string place;
+  size_t turn = 0;  // among the boxes of its user in its place, the newest first
 };
 
 struct BoxListing {
@@ -28,13 +32,14 @@ struct BoxListing {
 };
 
 struct BoxFindLimits {
-  size_t most_boxes = 1024;               // handed out; users take turns, newest first
-  size_t most_entries_of_user = 4096;     // folders and boxes that are looked at
+  size_t most_boxes = 1024;               // handed out; users and pods take turns, newest first
+  size_t most_entries_of_user = 4096;     // folders and boxes of a user, or of a pod, that are looked at
   size_t most_entries = size_t{1} << 20;  // names read
 };
 
-// Lists the boxes below a folder that anybody may write to. No link is followed; whose a file is, is what the file
-// itself says. The root itself may be a link of root's or of the user who runs this.
+// Lists the boxes below a folder that anybody may write to: "job/x.box", "pod/job/x.box" (each pod mounts a folder of
+// its own) and "namespace/pod/job/x.box". No link is followed; whose a file is, is what the file itself says. The root
+// itself may be a link of root's or of the user who runs this.
 BoxListing ListBoxes(const std::string& root, const BoxFindLimits& limits);
 
 // The root, or -1 with errno.

@@ -49,7 +49,9 @@ BoxState InTrouble(std::string code, std::string reason) {
 struct BoxWatch::Watched {
   std::unique_ptr<BoxFileReader> reader;  // null: it cannot be opened
   std::string error;
-  int64_t uid = -1, changed_ns = 0;
+  int64_t uid = -1;
+  std::string pod;  // FoundBox::place
+  size_t turn = 0;
   BoxFileReader::RingPlace place;
   bool owner_checked = false;    // its process was seen to be its owner's
   bool beats_elsewhere = false;  // it beats though /proc does not know it: another pid namespace
@@ -89,13 +91,15 @@ void BoxWatch::Open(const FoundBox& found) {
   if (root >= 0) ::close(root);
   const bool out_of_files = folder < 0 && (error == EMFILE || error == ENFILE);
   const bool known = watched && watched->reader;
+  if (watched) watched->turn = found.turn;
   if (known && (out_of_files || (folder >= 0 && watched->reader->IsStillAt(folder, file)))) {
     if (folder >= 0) ::close(folder);
     return;
   }
   watched = std::make_unique<Watched>();
   watched->uid = found.uid;
-  watched->changed_ns = found.changed_ns;
+  watched->pod = found.place;
+  watched->turn = found.turn;
   watched->error = std::string("cannot open: ") + ::strerror(error);
   if (folder < 0) return;  // tried again every time
   auto reader = BoxFileReader::OpenAt(folder, file);
@@ -112,13 +116,14 @@ HostState BoxWatch::Look(int64_t wall_ns, const std::function<void(const Finishe
   Find();
   HostState state;
   state.wall_ns = wall_ns;
-  std::vector<std::pair<const std::string*, Watched*>> newest_first;
-  for (const auto& [name, watched] : boxes_) newest_first.emplace_back(&name, watched.get());
-  std::stable_sort(newest_first.begin(), newest_first.end(),
-                   [](const auto& a, const auto& b) { return a.second->changed_ns > b.second->changed_ns; });
-  std::map<int64_t, uint64_t> bytes_left;  // by user
-  for (const auto& [name, watched] : newest_first) {
-    uint64_t& left = bytes_left.try_emplace(watched->uid, options_.most_bytes_of_user).first->second;
+  std::vector<std::pair<const std::string*, Watched*>> in_turns;
+  for (const auto& [name, watched] : boxes_) in_turns.emplace_back(&name, watched.get());
+  std::stable_sort(in_turns.begin(), in_turns.end(),
+                   [](const auto& a, const auto& b) { return a.second->turn < b.second->turn; });
+  std::map<std::pair<std::string, int64_t>, uint64_t> bytes_left;  // by pod, else by user
+  for (const auto& [name, watched] : in_turns) {
+    const std::pair<std::string, int64_t> owner(watched->pod, watched->pod.empty() ? watched->uid : -1);
+    uint64_t& left = bytes_left.try_emplace(owner, options_.most_bytes_of_user).first->second;
     BoxState box =
         watched->reader ? LookAt(*name, *watched, wall_ns, &left, finished) : InTrouble("unreadable", watched->error);
     box.name = *name;
@@ -136,9 +141,10 @@ BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wal
   const uint64_t cost = watched.reader->TableBytes(&sparse);
   if (sparse) return InTrouble("bad-layout", "its pages were never reserved, so no plugin made it");
   if (cost > *bytes_left)
-    return InTrouble("over-quota", "the newer boxes of uid " + std::to_string(watched.uid) + " use up the " +
-                                       std::to_string(options_.most_bytes_of_user >> 20) +
-                                       " MiB that a look reads for one user");
+    return InTrouble("over-quota", "the newer boxes of " +
+                                       (watched.pod.empty() ? "uid " + std::to_string(watched.uid) : watched.pod) +
+                                       " use up the " + std::to_string(options_.most_bytes_of_user >> 20) +
+                                       " MiB that a look reads for one user or pod");
   *bytes_left -= cost;
   const std::string copy = watched.reader->Copy(0);
   const BlackBox box = ParseBlackBox(copy);

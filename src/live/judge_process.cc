@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -29,6 +30,7 @@ namespace {
 
 constexpr size_t kMostVerdictBytes = size_t{64} << 20, kMostTaskBytes = size_t{512} << 20;
 constexpr int kLookMs = 100, kMostCores = 4;
+constexpr int kBadTask = 2, kOutOfMemory = 12, kNotLimited = 13;  // exit codes of the judging process
 
 // What a patrol may say of a job that runs: its boxes were read at different moments, so only what holds at any moment,
 // and that is what ranks issued at the same place of a group's order.
@@ -159,9 +161,50 @@ void UseFewCores() {
   ::sched_setaffinity(0, sizeof few, &few);
 }
 
-void Limit(int resource, uint64_t most) {
-  const rlimit limit{most, most};
-  ::setrlimit(static_cast<__rlimit_resource>(resource), &limit);
+// A limit that is lower already stays.
+bool Limit(int resource, uint64_t most) {
+  const auto which = static_cast<__rlimit_resource>(resource);
+  rlimit limit{};
+  if (::getrlimit(which, &limit) != 0) return false;
+  limit.rlim_max = std::min<rlim_t>(limit.rlim_max, most);
+  limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max);
+  return ::setrlimit(which, &limit) == 0;
+}
+
+// A judge without its limits is no safer than the server itself, so it does not begin.
+bool LimitJudge([[maybe_unused]] uint64_t most_memory, uint64_t cpu_seconds) {
+  bool ok =
+      Limit(RLIMIT_CPU, cpu_seconds) && Limit(RLIMIT_NOFILE, 64) && Limit(RLIMIT_FSIZE, 0) && Limit(RLIMIT_CORE, 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which reserve terabytes
+  ok = ok && Limit(RLIMIT_AS, most_memory);
+#endif
+  return ok;
+}
+
+std::string WhyItFailed(int exit_code, uint64_t most_memory) {
+  if (exit_code == kOutOfMemory)
+    return "the judging process needs more than the " + std::to_string(most_memory >> 20) + " MiB that it may use";
+  if (exit_code == kNotLimited) return "the judging process could not be limited in memory and time, and did not begin";
+  return "the judging process failed with exit code " + std::to_string(exit_code);
+}
+
+int JudgeStandardInput() {
+  std::string bytes;
+  char piece[65536];
+  for (ssize_t got = 1; got > 0 && bytes.size() < kMostTaskBytes;) {
+    got = ::read(STDIN_FILENO, piece, sizeof piece);
+    if (got > 0) bytes.append(piece, static_cast<size_t>(got));
+  }
+  auto task = ReadJudgeTask(bytes);
+  if (!task) return kBadTask;
+  bytes = std::string();
+  const std::string verdict = WriteJudged(JudgeHere(std::move(*task)));
+  for (size_t sent = 0; sent < verdict.size();) {
+    const ssize_t put = ::write(STDOUT_FILENO, verdict.data() + sent, verdict.size() - sent);
+    if (put <= 0) return kBadTask;
+    sent += static_cast<size_t>(put);
+  }
+  return 0;
 }
 
 }  // namespace
@@ -190,7 +233,8 @@ Result<JudgedReport> JudgeApart(JudgeTask task, const JudgeOptions& options, con
   uint64_t bytes = task.ras.size();
   for (const FetchedBox& box : task.boxes) bytes += box.bytes.size();
   std::vector<std::string> words = options.program;
-  words.push_back(std::to_string(options.least_memory + 8 * bytes));
+  const uint64_t most_memory = options.least_memory + 8 * bytes;
+  words.push_back(std::to_string(most_memory));
   words.push_back(std::to_string(2 * options.limit_ms / 1000 + 1));
   JudgeChild child;
   if (!child.Start(std::move(words))) return Error{std::string("cannot start a process: ") + std::strerror(errno), ""};
@@ -203,39 +247,21 @@ Result<JudgedReport> JudgeApart(JudgeTask task, const JudgeOptions& options, con
     return Error{std::string("the judging process was ended by signal ") + std::to_string(WTERMSIG(status)) +
                      (WTERMSIG(status) == SIGABRT ? " (out of its memory?)" : ""),
                  ""};
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return Error{"the judging process failed with exit code " + std::to_string(WEXITSTATUS(status)), ""};
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return Error{WhyItFailed(WEXITSTATUS(status), most_memory), ""};
   return ReadJudged(talk.answer);
 }
 
-int RunJudge([[maybe_unused]] uint64_t most_memory, uint64_t cpu_seconds) {
+int RunJudge(uint64_t most_memory, uint64_t cpu_seconds) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_SET_DUMPABLE, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which reserve terabytes
-  Limit(RLIMIT_AS, most_memory);
-#endif
   UseFewCores();
-  Limit(RLIMIT_CPU, cpu_seconds);
-  Limit(RLIMIT_NOFILE, 64);
-  Limit(RLIMIT_FSIZE, 0);
-  Limit(RLIMIT_CORE, 0);
-  std::string bytes;
-  char piece[65536];
-  for (ssize_t got = 1; got > 0 && bytes.size() < kMostTaskBytes;) {
-    got = ::read(STDIN_FILENO, piece, sizeof piece);
-    if (got > 0) bytes.append(piece, static_cast<size_t>(got));
+  if (!LimitJudge(most_memory, cpu_seconds)) return kNotLimited;
+  try {
+    return JudgeStandardInput();
+  } catch (const std::bad_alloc&) {
+    return kOutOfMemory;
   }
-  auto task = ReadJudgeTask(bytes);
-  if (!task) return 2;
-  bytes = std::string();
-  const std::string verdict = WriteJudged(JudgeHere(std::move(*task)));
-  for (size_t sent = 0; sent < verdict.size();) {
-    const ssize_t put = ::write(STDOUT_FILENO, verdict.data() + sent, verdict.size() - sent);
-    if (put <= 0) return 2;
-    sent += static_cast<size_t>(put);
-  }
-  return 0;
 }
 
 }  // namespace tacet

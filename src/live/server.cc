@@ -23,8 +23,10 @@ constexpr unsigned kServerThreads = 8;
 constexpr unsigned kFetchThreads = 16;
 // Boxes are fetched once and matter more than a brief state: a node that is busy dying may take its time.
 constexpr HttpLimits kFetchLimits{.connect_ms = 1500, .whole_ms = 10000, .most_bytes = uint64_t{16} << 20};
-// Of all boxes of a job together, whatever agents say about their number.
-constexpr uint64_t kMostFetchedBytes = uint64_t{128} << 20;
+// Of all boxes of a job together, whatever agents say about their number. A copy of a box is 0.2 to 2 MB.
+constexpr uint64_t kMostFetchedBytes = uint64_t{128} << 20, kLeastBoxBytes = uint64_t{4} << 20;
+// An agent that answers with too much, or not at all, is not asked for its other thousand boxes.
+constexpr int kMostRefusals = 4;
 
 // A job that runs on may still compute nonsense: one rank skipped a call, sizes differ. So its boxes are read now and
 // then, the more seldom the larger the job.
@@ -377,13 +379,18 @@ std::vector<FetchedBox> Server::FetchBoxes(const Moment& moment, const JobKey& j
   const std::string newest = std::to_string(RecordsToFetch(records, wanted.size()));
   std::vector<FetchedBox> boxes(wanted.size());
   std::atomic<uint64_t> fetched{0};
+  std::vector<std::atomic<int>> refused(moment.agents.size());
+  HttpLimits limits = kFetchLimits;
+  limits.most_bytes =
+      std::clamp(kMostFetchedBytes / std::max<size_t>(1, wanted.size()), kLeastBoxBytes, limits.most_bytes);
   ParallelFor(wanted.size(), kFetchThreads, [&](size_t i) {
     const auto& [agent, box] = wanted[i];
     const AgentView& view = moment.agents[agent];
-    if (fetched > kMostFetchedBytes) return;
+    if (fetched > kMostFetchedBytes || refused[agent] >= kMostRefusals) return;
     const std::string path = "/api/v1/boxes/" + EncodeUrlPath(box->name) + "?newest=" + newest;
-    auto body = poll_->client().Get(view.address, path, kFetchLimits);
-    if (!body) body = poll_->client().Get(view.address, path, kFetchLimits);
+    auto body = poll_->client().Get(view.address, path, limits);
+    if (!body) body = poll_->client().Get(view.address, path, limits);
+    refused[agent] += body ? 0 : 1;
     if (!body || (fetched += body->size()) > kMostFetchedBytes) return;
     boxes[i] = {view.state->host.host + "/" + box->name, std::move(*body), box->sight, view.state->host.wall_ns};
   });

@@ -16,7 +16,7 @@ constexpr std::string_view kWaitNames[] = {"nothing", "own_gpu", "peer_credit", 
 constexpr std::string_view kDropNames[] = {"op_table_full", "proxy_table_full", "comm_table_full", "peer_table_full",
                                            "ring_busy",     "stale_handle",     "unknown_context", "contended",
                                            "output_lost",   "output_lapped"};
-constexpr size_t kMostBoxes = 4096, kMostItems = 65536;
+constexpr size_t kMostBoxes = 1024, kMostItems = 65536;  // an agent hands out no more boxes
 // A tree takes a hundred bytes for each value, and an answer of a few bytes each may be all values. The largest node of
 // today has a tenth of this.
 constexpr size_t kMostValues = 300'000;

@@ -176,6 +176,7 @@ class JobBuilder {
     for (Diagnostic& diagnostic : fragment.diagnostics) diagnostic.source.file = file;
     MoveAll(fragment.streams, incident_.streams);
     MoveAll(fragment.threads, incident_.threads);
+    WriteOutTasks(fragment.events);
     MoveAll(fragment.events, incident_.events);
     MoveAll(fragment.launch_counts, incident_.launch_counts);
     MoveAll(fragment.measurements, incident_.measurements);
@@ -220,6 +221,36 @@ class JobBuilder {
       map[i] = place->second;
     }
     return map;
+  }
+
+  // "tasks 0-16383: Terminated" is one line: an event for each of them, as far as there is room for so many ranks.
+  void WriteOutTasks(std::vector<Event>& events) {
+    size_t told = events.size(), left_out = 0;
+    for (size_t i = 0; i < told; ++i) {
+      const EventKind kind = events[i].kind;
+      if (kind != EventKind::process_exited && kind != EventKind::process_killed && kind != EventKind::oom_kill)
+        continue;
+      const std::vector<Rank> ranks = std::exchange(events[i].ranks, {});
+      if (ranks.empty()) continue;
+      if (!events[i].rank.known()) events[i].rank = ranks.front();
+      for (const Rank rank : ranks) {
+        if (rank == events[i].rank) continue;
+        if (!room_.TakeToldRank()) {
+          ++left_out;
+          continue;
+        }
+        events.push_back(events[i]);
+        events.back().rank = rank;
+      }
+    }
+    if (left_out > 0)
+      incident_.diagnostics.push_back(
+          {DiagnosticSeverity::warning,
+           "claimed-ranks",
+           "the end of " + std::to_string(left_out) +
+               " more ranks is told, more than so small an input can tell of; they are not listed",
+           {},
+           "name the files of more ranks if the job is that large"});
   }
 
   void SettleWorldSize() {
@@ -281,7 +312,8 @@ class JobBuilder {
     const int64_t beginning = BeginningOfNewestRun();
     std::erase_if(incident_.streams, [&](const CallStream& stream) {
       if (stream.source != CallSource::flight_recorder || stream.captured_wall_ns == kNoTime) return false;
-      if (newest - stream.captured_wall_ns < incident_.patience.stale_ns && stream.captured_wall_ns >= beginning) return false;
+      if (newest - stream.captured_wall_ns < incident_.patience.stale_ns && stream.captured_wall_ns >= beginning)
+        return false;
       incident_.diagnostics.push_back(
           {DiagnosticSeverity::warning, "stale-dump",
            "this dump ends " + std::to_string((newest - stream.captured_wall_ns) / 60'000'000'000) +

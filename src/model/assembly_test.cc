@@ -249,6 +249,29 @@ TEST(Assembly, TwoRunsAreTwoJobs) {
   for (const Incident& job : jobs) EXPECT_EQ(job.streams.size(), 2u);
 }
 
+// "tasks 0-4095: Terminated" is one event of a reader and one for each rank of the job, as far as there is room.
+TEST(Assembly, AnEndThatIsToldOfManyRanksIsToldOfEachAsFarAsThereIsRoom) {
+  const auto ends_of = [](int32_t claimed) {
+    Fragment fragment;
+    fragment.format = "torch_log";
+    Event& event = fragment.events.emplace_back();
+    event.kind = EventKind::process_killed;
+    event.speaker = kNobody;
+    for (int32_t r = 0; r < claimed; ++r) event.ranks.push_back({r});
+    std::vector<Fragment> fragments;
+    fragments.push_back(std::move(fragment));
+    return Assemble(std::move(fragments));
+  };
+  const auto few = ends_of(4096);
+  ASSERT_EQ(few[0].events.size(), 4096u);
+  for (size_t i = 0; i < few[0].events.size(); ++i) EXPECT_EQ(few[0].events[i].rank, (Rank{static_cast<int32_t>(i)}));
+  EXPECT_TRUE(few[0].diagnostics.empty());
+  const auto many = ends_of(60000);
+  EXPECT_LT(many[0].events.size(), 20000u);
+  ASSERT_FALSE(many[0].diagnostics.empty());
+  EXPECT_EQ(many[0].diagnostics[0].code, "claimed-ranks");
+}
+
 TEST(Assembly, NoFileGivesOneEmptyJob) {
   const Incident incident = One({});
   EXPECT_TRUE(incident.files.empty());

@@ -141,7 +141,7 @@ struct Event {
   std::string object;           // the path, address or device that the message names; empty where it names none
   std::string function, file;   // innermost user frame of an exception
   uint32_t code_line = 0;
-  std::vector<Rank> ranks;
+  std::vector<Rank> ranks;      // of the end of a process: more of which the same is said; the assembly writes them out
 
   static constexpr size_t kMaxText = 2000;
 

@@ -15,6 +15,8 @@ class RankRoom {
   bool TakeMembers(int64_t count) { return Take(count, 1); }
   // One rank of a job: a row in each table of ranks.
   bool TakeRanks(int64_t count) { return Take(count, kPlacesPerRank); }
+  // One rank of which something is told, in words of its own.
+  bool TakeToldRank() { return Take(1, 2 * kPlacesPerRank); }
 
  private:
   static constexpr int64_t kPlacesPerRank = 8;

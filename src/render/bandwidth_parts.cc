@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/redact.h"
 #include "render/prediction_render.h"
 #include "render/render_words.h"
 
@@ -26,7 +27,7 @@ std::string FixedWords(double value, int decimals) {
 
 std::string BandwidthAnswer::PathOf(size_t job, const SourceRef& source) const {
   if (job >= jobs.size() || static_cast<uint32_t>(source.file) >= jobs[job]->files.size()) return "";
-  const std::string path(jobs[job]->PathOf(source.file));
+  const std::string path = RedactSecrets(jobs[job]->PathOf(source.file)).text;
   return source.line > 0 ? path + ":" + std::to_string(source.line) : path;
 }
 

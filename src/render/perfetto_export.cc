@@ -5,11 +5,15 @@
 #include <cinttypes>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "analysis/timing/clock_alignment.h"
 #include "base/json_writer.h"
+#include "base/redact.h"
 
 namespace tacet {
 namespace {
@@ -24,7 +28,7 @@ constexpr int64_t kStepTrack = 1, kGroupTracks = 1000, kStreamTracks = 100000000
 
 class TraceStream {
  public:
-  explicit TraceStream(const ByteSink& sink) : sink_(sink) { out_.reserve(kPiece + 4096); }
+  TraceStream(const ByteSink& sink, bool redact) : sink_(sink), redact_(redact) { out_.reserve(kPiece + 4096); }
 
   void Begin() { out_ += "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"; }
   bool End() {
@@ -33,6 +37,8 @@ class TraceStream {
     return ok_;
   }
   bool ok() const { return ok_; }
+  // A name out of the evidence, as it may be shown.
+  std::string Clean(std::string_view name) const { return redact_ ? RedactSecrets(name).text : std::string(name); }
 
   // The common members; the caller adds more with Member and ends with Close.
   TraceStream& Open(char phase, int64_t process, int64_t track) {
@@ -83,7 +89,23 @@ class TraceStream {
 
   const ByteSink& sink_;
   std::string out_;
-  bool first_ = true, ok_ = true;
+  bool redact_ = true, first_ = true, ok_ = true;
+};
+
+// The names of a timeline's events, each looked at once: a trace has thousands of events a name.
+class CleanNames {
+ public:
+  CleanNames(const TraceStream& out, const StringTable& names) : out_(out), names_(names), clean_(names.size()) {}
+  const std::string& Get(StringId id) {
+    std::optional<std::string>& name = clean_[static_cast<uint32_t>(id)];
+    if (!name) name = out_.Clean(names_.Get(id));
+    return *name;
+  }
+
+ private:
+  const TraceStream& out_;
+  const StringTable& names_;
+  std::vector<std::optional<std::string>> clean_;
 };
 
 // When the slices of each lane of a track end.
@@ -128,7 +150,7 @@ void Describe(TraceStream& out, std::string_view what, int64_t process, int64_t 
               int64_t order) {
   out.Open('M', process, track).Text("name", std::string(what) + "_name").Raw(",\"args\":{\"name\":");
   std::string quoted;
-  JsonWriter::AppendQuoted(quoted, name);
+  JsonWriter::AppendQuoted(quoted, out.Clean(name));
   out.Raw(quoted).Raw("}").Close();
   out.Open('M', process, track).Text("name", std::string(what) + "_sort_index").Raw(",\"args\":{\"sort_index\":");
   out.Raw(std::to_string(order)).Raw("}").Close();
@@ -195,13 +217,14 @@ void WriteRank(TraceStream& out, AlignedJob& job, const Timeline& timeline) {
   };
   for (const TrainingStep& step : timeline.steps)
     slice(kStepTrack, "step", "step " + std::to_string(step.number), step.start_ns, step.end_ns, "steps");
+  CleanNames names(out, timeline.names);
   for (const GpuEvent& event : timeline.gpu) {
     if (!out.ok()) return;
     // Operations that were joined with their peers' are written with them.
     const auto index = static_cast<size_t>(&event - timeline.gpu.data());
     if (job.joined[index_of_timeline][index]) continue;
-    slice(StreamTrack(event.stream), CategoryOf(event.work), timeline.names.Get(event.name), event.start_ns,
-          event.end_ns, StreamName(timeline.streams[event.stream]));
+    slice(StreamTrack(event.stream), CategoryOf(event.work), names.Get(event.name), event.start_ns, event.end_ns,
+          StreamName(timeline.streams[event.stream]));
   }
 }
 
@@ -272,8 +295,8 @@ int64_t FirstMoment(const Incident& incident, const ClockAlignment& clocks) {
 
 }  // namespace
 
-bool ExportPerfetto(std::span<const Incident> jobs, const ByteSink& sink) {
-  TraceStream out(sink);
+bool ExportPerfetto(std::span<const Incident> jobs, const ByteSink& sink, bool redact) {
+  TraceStream out(sink, redact);
   out.Begin();
   int64_t base = 0;
   for (const Incident& incident : jobs) {

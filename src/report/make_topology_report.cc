@@ -106,7 +106,6 @@ Report MakeTopologyReport(std::vector<Fragment> fragments) {
     jobs.push_back({&incident, &analyses.back(), &standstills.back(), std::move(diagnosis)});
   }
   Report report = BuildReport(jobs);
-  RedactReport(report);
   report.ranks.clear();
   report.waits.clear();
   // The picture is of the job that the verdict is of; files without ranks (topology files) are a job of their own.
@@ -120,6 +119,7 @@ Report MakeTopologyReport(std::vector<Fragment> fragments) {
     if (one.comms.size() > report.topology->comms.size() || one.nodes.size() > report.topology->nodes.size())
       report.topology = std::move(one);
   }
+  RedactReport(report);
   return report;
 }
 

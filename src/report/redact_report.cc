@@ -44,6 +44,13 @@ class Redaction {
   void operator()(ReportWhy& why) { All(why.status, why.claims, why.rivals); }
   void operator()(CannotTell& open) { All(open.question, open.missing); }
   void operator()(Advice& advice) { All(advice.what, advice.why); }
+  void operator()(TopologyGpu& gpu) { All(gpu.bus, gpu.nearest); }
+  void operator()(TopologyNic& nic) { All(nic.name, nic.link, nic.nearest); }
+  void operator()(TopologyNode& node) { All(node.name, node.net, node.gpus, node.nics); }
+  void operator()(TopologyRing& ring) { All(ring.breaks); }
+  void operator()(TopologyGraph& graph) { All(graph.name, graph.type_intra, graph.type_inter, graph.lowered_by); }
+  void operator()(TopologyComm& comm) { All(comm.label, comm.graphs, comm.rings, comm.connected); }
+  void operator()(TopologyTransport& transport) { All(transport.text); }
   void operator()(ProfileRank& rank) { All(rank.host, rank.device); }
   void operator()(ProfileTableRow& row) { All(row.group, row.members); }
   void operator()(GroupShare& share) { All(share.group); }
@@ -72,6 +79,7 @@ void RedactReport(Report& report) {
   redact.All(report.verdict.headline, report.verdict.subjects, report.findings, report.jobs, report.ranks, report.waits,
              report.inputs, report.diagnostics, report.cannot_tell, report.assumptions);
   if (report.why) redact(*report.why);
+  if (report.topology) redact.All(report.topology->transports, report.topology->nodes, report.topology->comms);
   if (std::string summary = redact.Summary(); !summary.empty()) report.assumptions.push_back(std::move(summary));
 }
 

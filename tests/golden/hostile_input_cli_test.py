@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """hostile_input_cli_test.py TACET SOURCE_DIR: files that claim far more than they hold. Memory is bounded by the input and
 never by what it claims; every command ends, without a signal and without a bug's exit code."""
+import io
 import json
 import os
 import re
 import shutil
 import struct
 import sys
+import tarfile
 import tempfile
 import unittest
+import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from limited_run import FREE_BYTES, run_measured  # noqa: E402  pylint: disable=wrong-import-position
@@ -102,6 +105,54 @@ class HostileInput(unittest.TestCase):
                     self.check(file)
                     if name.endswith(".json") or "trace" in name:
                         self.check(file, command="profile")
+                    for command in self.other_readers(path):
+                        self.check(file, command=command)
+
+    def other_readers(self, path):
+        """Which further commands read a sample. Every one of them has the same ceiling."""
+        kind = os.path.relpath(path, EVIDENCE).split(os.sep)[0]
+        if kind in ("nccl_log", "topology_xml", "nvidia_smi"):
+            return ("topology", "predict", "lint") if kind == "nccl_log" else ("topology",)
+        benchmarks = ("nccl_tests", "nvbandwidth", "iperf3", "perftest", "osu", "p2p_latency", "bench_table")
+        return ("bandwidth",) if kind in benchmarks else ()
+
+    def test_lines_of_a_scheduler_that_name_every_task_there_could_be(self):
+        """Ten bytes name 65,536 tasks; an event each would be 90 MB."""
+        line = "srun: error: node{i}: tasks {a}-{b}: Terminated\n"
+        self.check(self.write("slurm-1.out", line.format(i=8, a=4, b=HUGE[0])))
+        self.check(self.write("slurm-2.out", "".join(line.format(i=i, a=0, b=65535) for i in range(2000))))
+        total = 0
+        for i in range(300):
+            total += os.path.getsize(self.write(f"many/{i}/slurm-{i}.out", line.format(i=i, a=i * 70000, b=i * 70000 + 65535)))
+        self.check(os.path.join(self.folder, "many"), text_bytes=total)
+        told = json.loads(self.check(self.write("slurm-3.out", line.format(i=1, a=0, b=1023) + "srun: error: node1: task 7: Killed\n")).out)
+        self.assertEqual((told["verdict"]["cause"], told["verdict"]["ranks"]), ("rank-dead", [7]), "a truthful line of a large node is told")
+
+    def test_archives_that_claim_more_than_they_hold(self):
+        log = INIT.format(n="8").encode() * 20
+        plain, packed = io.BytesIO(), io.BytesIO()
+        with tarfile.open(fileobj=plain, mode="w") as tar:
+            entry = tarfile.TarInfo("rank3.log")
+            entry.size = len(log)
+            tar.addfile(entry, io.BytesIO(log))
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("rank3.log", log)
+        tar, archive = bytearray(plain.getvalue()), bytearray(packed.getvalue())
+        tar[124:136] = b"77777777777\0"  # the size: 8 GiB
+        tar[148:156] = b" " * 8
+        tar[148:156] = b"%06o\0 " % sum(tar[:512])
+        self.check(self.write("claims.tar", bytes(tar)))
+        at = archive.rindex(b"PK\x01\x02")
+        for place in (at + 24, archive.index(b"PK\x03\x04") + 22):  # what it unpacks to
+            struct.pack_into("<I", archive, place, 0xfffffff0)
+        self.check(self.write("claims.zip", bytes(archive)))
+        # Many names for the same bytes: each is small, all together are not.
+        many = bytearray(packed.getvalue())
+        at, end = many.rindex(b"PK\x01\x02"), many.rindex(b"PK\x05\x06")
+        entry = bytes(many[at:end])
+        tail = bytearray(many[end:])
+        struct.pack_into("<HHI", tail, 8, 60000, 60000, len(entry) * 60000)
+        self.check(self.write("names.zip", bytes(many[:at]) + entry * 60000 + bytes(tail)))
 
     def test_binary_samples_with_every_small_number_made_huge(self):
         for path in samples():

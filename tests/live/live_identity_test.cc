@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +13,7 @@
 #include <filesystem>
 #include <string>
 
+#include "http/peer_identity.h"
 #include "live/agent.h"
 #include "live/server.h"
 #include "tests/live/fake_job.h"
@@ -28,6 +34,59 @@ using std::chrono::seconds;
 
 constexpr int64_t kVictim = 64201, kAttacker = 64202;
 
+// A process of one user that listens where RAS would, and says the same to everybody.
+class RasOfUser {
+ public:
+  RasOfUser(int64_t uid, const std::string& answer, uint16_t port = 0, uint32_t address = INADDR_LOOPBACK) {
+    int told[2];
+    if (::pipe(told) != 0) return;
+    pid_ = ::fork();
+    if (pid_ == 0) Serve(uid, answer, port, address, told[1]);
+    ::close(told[1]);
+    if (::read(told[0], &port_, sizeof port_) != sizeof port_) port_ = 0;
+    ::close(told[0]);
+  }
+  ~RasOfUser() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  uint16_t port() const { return port_; }
+
+ private:
+  [[noreturn]] static void Serve(int64_t uid, const std::string& answer, uint16_t port, uint32_t where, int told) {
+    if (::setuid(static_cast<uid_t>(uid)) != 0) ::_exit(1);
+    const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(where);
+    socklen_t size = sizeof address;
+    auto* const plain = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(listener, plain, size) != 0 || ::listen(listener, 4) != 0) ::_exit(1);
+    ::getsockname(listener, plain, &size);
+    port = ntohs(address.sin_port);
+    if (::write(told, &port, sizeof port) != sizeof port) ::_exit(1);
+    while (true) {
+      const int client = ::accept(listener, nullptr, nullptr);
+      char question[256];
+      if (::recv(client, question, sizeof question, 0) > 0) ::send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
+      ::close(client);
+    }
+  }
+  pid_t pid_ = -1;
+  uint16_t port_ = 0;
+};
+
+TEST(OwnerOfListener, IsWhoeverOpenedTheSocketAndNobodyWhereUsersShareAPort) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can play two users";
+  const RasOfUser one(kAttacker, "");
+  ASSERT_NE(one.port(), 0);
+  EXPECT_EQ(OwnerOfListener(one.port()), kAttacker);
+  const RasOfUser other(kVictim, "", one.port(), INADDR_LOOPBACK + 1);  // 127.0.0.2
+  ASSERT_EQ(other.port(), one.port());
+  EXPECT_EQ(OwnerOfListener(one.port()), -1);
+}
+
 // Two users of one node, an agent that runs as root, and a server that judges in a process of its own.
 class TwoUsers : public ::testing::Test {
  protected:
@@ -38,7 +97,7 @@ class TwoUsers : public ::testing::Test {
     agent.boxes.root = folder_.path();
     agent.listen.port = 0;
     agent.interval_ms = 200;
-    agent.ask_ras = false;
+    agent.ras = {"127.0.0.1", ras_.port()};
     auto started = Agent::Start(agent);
     ASSERT_TRUE(started.ok()) << started.error().message;
     agent_ = std::move(*started);
@@ -72,6 +131,8 @@ class TwoUsers : public ::testing::Test {
     ASSERT_GE(LiveBoxes(uid), count);
   }
 
+  // Whoever is first on the port of RAS answers there for everybody.
+  RasOfUser ras_{::geteuid() == 0 ? kAttacker : ::geteuid(), "NCCL version 2.28.3 says the attacker\n"};
   TemporaryFolder folder_;
   std::unique_ptr<Agent> agent_;
   std::unique_ptr<Server> server_;
@@ -88,6 +149,13 @@ TEST_F(TwoUsers, AJobOfTheSameNameNeitherForgesNorHidesAVerdict) {
   EXPECT_EQ(RanksAt(hidden, "verdict.ranks"), std::vector<int>{1});
   EXPECT_EQ(TextAt(AskJson(server_->port(), "/api/v1/verdict?job=888&uid=64201"), "verdict.status"), "healthy");
   EXPECT_EQ(TextAt(AskJson(server_->port(), "/api/v1/verdict?job=999&uid=64202"), "verdict.status"), "healthy");
+  // What A's process says on the port of RAS is about A's jobs, and not about V's.
+  EXPECT_NE(AskText(agent_->port(), "/api/v1/ras?uid=64202").find("says the attacker"), std::string::npos);
+  EXPECT_EQ(AskText(agent_->port(), "/api/v1/ras?uid=64201"), "");
+  EXPECT_EQ(AskTextAs(kVictim, agent_->port(), "/api/v1/ras"), "");
+  const std::string judged = AskText(server_->port(), "/api/v1/verdict?job=999&uid=64201");
+  EXPECT_NE(judged.find(".box"), std::string::npos);
+  EXPECT_EQ(judged.find("ras.txt"), std::string::npos) << "no input of V's verdict is RAS";
   const std::string metrics = AskText(agent_->port(), "/metrics");
   EXPECT_NE(metrics.find("tacet_hang_suspected{job_id=\"888\",uid=\"64202\"} 1"), std::string::npos);
   EXPECT_NE(metrics.find("tacet_hang_suspected{job_id=\"888\",uid=\"64201\"} 0"), std::string::npos);

@@ -30,6 +30,13 @@ class Pods(unittest.TestCase):
         said = wait_for("the server's address", lambda: re.search(r"http://\S+", self.stage.log_of("server")))
         self.server = said[0]
 
+    def mount(self, rank):
+        """A folder of the pod's own below the node's, as subPathExpr in deploy/kubernetes/job-part.yaml makes it."""
+        folder = self.stage.path("boxes", f"default_train-{rank}")
+        os.makedirs(folder, exist_ok=True)
+        os.chmod(folder, 0o1777)
+        return folder
+
     def start_pods(self, fault):
         self.pods = [
             self.stage.start(
@@ -37,7 +44,7 @@ class Pods(unittest.TestCase):
                     *POD, "sh", "-c", '"$@" & wait', "pod", HOST, "--plugin", PLUGIN, "--join", self.stage.path("arena"), "--network",
                     "--steps", "1000000", "--pause-us", "20000", "--fault-rank", str(GUILTY), "--fault-step", "150", "--fault", fault],
                 OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_SIZE=str(RANKS), TACET_JOB="pods", TACET_BOX_MB="1",
-                TACET_BOX_DIR=self.stage.path("boxes")) for rank in range(RANKS)]
+                TACET_BOX_DIR=self.mount(rank)) for rank in range(RANKS)]
         # unshare does not pass signals on; what is in the pod ends with it.
         self.addCleanup(lambda: [self.stage.end(pod, signal.SIGKILL) for pod in self.pods])
 

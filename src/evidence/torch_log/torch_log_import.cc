@@ -63,7 +63,11 @@ EventKind EventKindOf(TorchLogKind kind) {
 class Importer {
  public:
   Importer(const TorchLog& log, std::string_view path, Fragment& out)
-      : log_(log), out_(out), speakers_(log, path, out.speakers) {}
+      : log_(log),
+        out_(out),
+        speakers_(log, path, out.speakers),
+        tasks_left_(16 + out.bytes.total / 16),
+        listed_tasks_left_(4096 + out.bytes.total / 4) {}
 
   void Run() {
     SurveyWorkers();
@@ -165,11 +169,17 @@ class Importer {
       out_.events.push_back(std::move(event));
       return;
     }
-    for (const int32_t task : record.ranks) {
-      if (out_.events.size() >= kMaxEvents) return;
-      event.rank = Rank{task};
+    // An event each, as long as that is in proportion to the text; the assembly writes the rest out where there is
+    // room.
+    size_t next = 0;
+    for (; next < record.ranks.size() && tasks_left_ > 0 && out_.events.size() < kMaxEvents; ++next, --tasks_left_) {
+      event.rank = Rank{record.ranks[next]};
       out_.events.push_back(event);
     }
+    event.rank = Rank{};
+    for (; next < record.ranks.size() && listed_tasks_left_ > 0; ++next, --listed_tasks_left_)
+      event.ranks.push_back(Rank{record.ranks[next]});
+    if (!event.ranks.empty()) out_.events.push_back(std::move(event));
   }
 
   void NameWorker(const TorchLogRecord& record, Event& event) {
@@ -282,12 +292,12 @@ class Importer {
   }
 
   static constexpr size_t kMaxEvents = 200'000;
-
   const TorchLog& log_;
   Fragment& out_;
   SpeakerTable speakers_;
   bool has_agent_ = false;
   std::map<int64_t, int32_t> rank_of_pid_;
+  size_t tasks_left_, listed_tasks_left_;  // "tasks 0-65535" is ten bytes of text, and an event is hundreds
 };
 
 }  // namespace

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <vector>
+
 #include "evidence/torch_log/torch_log_test_file.h"
 
 namespace tacet {
@@ -159,6 +162,17 @@ TEST(TorchLogLauncher, BoundsTheTasksOfAHostileFile) {
   for (int i = 0; i < 2000; ++i) text += "srun: error: n" + std::to_string(i) + ": tasks 0-65535: Killed\n";
   const Fragment fragment = ReadText(text, "slurm-1.out");
   EXPECT_LE(fragment.events.size(), 202'000u);
+}
+
+TEST(TorchLogLauncher, ALongListOfTasksIsKeptAsAListAndLosesNone) {
+  const Fragment fragment = ReadText("srun: error: node8: tasks 0-1023: Terminated\n", "slurm-1.out");
+  EXPECT_LE(fragment.events.size(), 32u);
+  std::vector<bool> told(1024);
+  for (const Event* event : EventsOf(fragment, EventKind::process_killed)) {
+    if (event->rank.known()) told.at(static_cast<size_t>(event->rank.value)) = true;
+    for (const Rank rank : event->ranks) told.at(static_cast<size_t>(rank.value)) = true;
+  }
+  EXPECT_EQ(std::count(told.begin(), told.end(), true), 1024);
 }
 
 TEST(TorchLogLauncher, ReadsLabelsOfSrunAsRanks) {
