@@ -144,7 +144,7 @@ struct HttpClient::Exchange {
     }
     switch (WaitFor(stream.socket(), step == StreamStep::want_read ? POLLIN : POLLOUT, cancel, until)) {
       case Waited::cancelled: return CancelledError();
-      case Waited::over: return Error{"no whole answer in time", ""};
+      case Waited::over: return Error{"no complete answer in time", ""};
       default: return true;
     }
   }
@@ -182,8 +182,8 @@ struct HttpClient::Exchange {
       if (state == State::too_large)
         return Error{"the answer is larger than " + std::to_string(most_bytes) + " bytes", ""};
       if (state == State::bad && step != StreamStep::closed)
-        return Error{"the answer is no HTTP", "is an agent there?"};
-      if (std::chrono::steady_clock::now() >= until) return Error{"no whole answer in time", ""};
+        return Error{"the answer is not HTTP", "is an agent there?"};
+      if (std::chrono::steady_clock::now() >= until) return Error{"no complete answer in time", ""};
       if (step == StreamStep::done) continue;
       if (auto waited = Wait(step); !waited) return waited.error();
     }
@@ -207,8 +207,7 @@ Result<std::string> HttpClient::Get(const HttpAddress& address, const std::strin
   if (!credentials_.authorization.empty()) request += "Authorization: " + credentials_.authorization + "\r\n";
   auto reply = Ask(address, request + "\r\n", credentials_.tls, limits);
   if (!reply) return reply.error();
-  if (reply->status == 401)
-    return Error{"it wants to know who asks (HTTP status 401)", "name a token or a user for it"};
+  if (reply->status == 401) return Error{"it requires credentials (HTTP status 401)", "give it a token or a user"};
   if (reply->status != 200) return Error{"answered with HTTP status " + std::to_string(reply->status), ""};
   return std::move(reply->body);
 }

@@ -270,7 +270,7 @@ Result<LabPython> FindLabPython(const std::string& wish) {
   if (!wish.empty()) candidates = {wish};
   for (const std::string& program : candidates)
     if (auto python = AskPython(program)) return *python;
-  return Error{"no Python with PyTorch was found" + (wish.empty() ? "" : " at '" + wish + "'"),
+  return Error{"no Python with PyTorch found" + (wish.empty() ? "" : " at '" + wish + "'"),
                "name it with --python; on Debian and Ubuntu: apt-get install python3-torch"};
 }
 

@@ -175,7 +175,7 @@ std::string RunFolderOf(const RunManifest& manifest) {
 DocumentSection VariablesSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Variables in force", {}};
   if (!run.manifest) {
-    section.Say("Not known: the job was not started through 'tacet run'.");
+    section.Say("Unknown: the job was not started with 'tacet run'.");
     return section;
   }
   std::map<std::string, std::string> good;
@@ -208,22 +208,22 @@ DocumentSection RingsSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Rings", {}};
   const std::vector<std::string> rings = FindRings(run.path, kMostRings);
   if (rings.empty()) {
-    section.Say("No NCCL log names a ring: the job does not use NCCL, or did not get so far.");
+    section.Say("No NCCL log names a ring: the job does not use NCCL, or stopped before.");
     return section;
   }
   section.List(CleanAll(rings));
   if (baseline != nullptr)
     section.Say(FindRings(baseline->path, kMostRings) == rings ? "The baseline has the same rings."
-                                                               : "The baseline has other rings.");
+                                                               : "The baseline has different rings.");
   return section;
 }
 
 DocumentSection DivergingSection(const RunRecord& run, const RunRecord* baseline) {
-  DocumentSection section{"First line that the baseline does not have", {}};
+  DocumentSection section{"First line that is not in the baseline", {}};
   if (baseline == nullptr) return section;
   const auto found = FindDivergingLine(run.path, baseline->path);
   if (!found) {
-    section.Say("None: every line of this run's logs has its like in the baseline's.");
+    section.Say("None: every line of this run's logs is in the baseline as well.");
     return section;
   }
   section.Say(CleanWords(found->file) + ", line " + std::to_string(found->line) + ":");
@@ -262,7 +262,7 @@ DocumentSection RootCauseSection(const RunRecord& run) {
   DocumentSection section{"Root cause and chain of evidence", {}};
   const ReportFinding* finding = MainFinding(run.report);
   if (finding == nullptr) {
-    section.Say("No cause was found in what is there.");
+    section.Say("No cause was found in these files.");
     return section;
   }
   section.Say(Sentence(finding->headline));
@@ -287,15 +287,13 @@ DocumentSection RootCauseSection(const RunRecord& run) {
 DocumentSection ValidationSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Validation", {}};
   const std::string path = QuoteForShell(run.path);
-  section.Say("Before: 'tacet diagnose' of this run says " + std::string(Name(run.report.verdict.status)) +
+  section.Say("Before: 'tacet diagnose' of this run reports " + std::string(Name(run.report.verdict.status)) +
               (run.report.verdict.cause.empty() ? "." : " (" + run.report.verdict.cause + ")."));
   if (baseline != nullptr)
     section.Say("Baseline: 'tacet diagnose' of " + CleanWords(baseline->path) + " says " +
                 std::string(Name(baseline->report.verdict.status)) +
                 (baseline->report.verdict.cause.empty() ? "." : " (" + baseline->report.verdict.cause + ")."));
-  section.Say(
-      "After the fix, the same command must end with 0, without a hang, and these two must agree that nothing is "
-      "wrong:");
+  section.Say("After the fix, the same command must exit with 0, and both of these must report no fault:");
   section.Code("tacet diagnose NEW_RUN\ntacet postmortem " + path + " --baseline NEW_RUN");
   return section;
 }
@@ -304,7 +302,7 @@ DocumentSection ValidationSection(const RunRecord& run, const RunRecord* baselin
 DocumentSection ReproducerSection(const RunRecord& run) {
   DocumentSection section{"Reproducer", {}};
   if (!run.manifest || run.manifest->command.empty()) {
-    section.Say("The command is not known: the job was not started through 'tacet run'.");
+    section.Say("The command is unknown: the job was not started with 'tacet run'.");
     return section;
   }
   std::string text = run.manifest->folder.empty() ? "" : "cd " + QuoteForShell(run.manifest->folder) + " &&\n";
@@ -346,7 +344,7 @@ Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
                        AgainstBaselineSection(run, baseline),
                        VariablesSection(run, baseline),
                        RingsSection(run, baseline)};
-  DocumentSection fix{"Fix", {}}, prevention{"Prevention", {}}, open{"What is not known", {}};
+  DocumentSection fix{"Fix", {}}, prevention{"Prevention", {}}, open{"What is unknown", {}};
   if (const ReportFinding* finding = MainFinding(run.report)) {
     fix.List(CleanAll(finding->fix), true);
     prevention.List(CleanAll(finding->prevent));
