@@ -68,7 +68,7 @@ Result<CollectOptions> ReadCollectOptions(const Options& options) {
     for (const std::string& name : SplitNames({value})) {
       std::string_view text = name;
       int64_t pid = 0;
-      if (!TakeNumber(text, &pid) || !text.empty() || pid <= 0) return Error{"'" + name + "' is no process number", ""};
+      if (!TakeNumber(text, &pid) || !text.empty() || pid <= 0) return Error{"'" + name + "' is not a process id", ""};
       collect.node.pids.push_back(pid);
     }
   collect.output = options.Value("--output").value_or(DefaultBundle());

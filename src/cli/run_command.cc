@@ -99,7 +99,7 @@ gets no comment. Output passes through unchanged; variables that are already set
       --full            everything: a line per call, shapes checked, C++ stacks; slow
   -d, --dir FOLDER      the run folder (default: tacet-runs/<time>-<name>)
   -n, --name NAME       name of the run (default: that of the script)
-      --hang-after S    a hang is no progress for this long while a rank waits (default 45)
+      --hang-after S    report a hang after this long without progress while a rank waits (default 45)
       --on-hang WHAT    wait (default), kill (SIGTERM, after 30 s SIGKILL), or a command for sh, which finds
                         TACET_RUN_DIR, TACET_JOB_PID, TACET_CAUSE and TACET_HEADLINE in its environment
       --webhook URL     also POST the verdict as JSON there (http or https)

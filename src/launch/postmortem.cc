@@ -52,7 +52,7 @@ std::string TimeText(int64_t wall_ns) {
 }
 
 std::string EndText(const RunManifest& manifest) {
-  if (manifest.ended_wall_ns <= 0) return "has not ended";
+  if (manifest.ended_wall_ns <= 0) return "is still running";
   if (manifest.signal != 0) return "was ended by signal " + std::to_string(manifest.signal);
   return "ended with exit code " + std::to_string(manifest.exit_code);
 }
@@ -100,8 +100,7 @@ DocumentSection TimelineSection(const RunRecord& run) {
     for (const SeenHang& hang : manifest.hangs) {
       const auto still_ns = static_cast<int64_t>(hang.still_s * 1e9);
       events.emplace_back(hang.wall_ns - still_ns, "The last sign of progress in any rank.");
-      events.emplace_back(hang.wall_ns, "Nothing had moved for " + DurationText(still_ns) + ": captured in " +
-                                            hang.folder +
+      events.emplace_back(hang.wall_ns, "No progress for " + DurationText(still_ns) + ": captured in " + hang.folder +
                                             (hang.headline.empty() ? "." : ", and diagnosed: " + hang.headline));
     }
     if (manifest.ended_wall_ns > 0) events.emplace_back(manifest.ended_wall_ns, "The job " + EndText(manifest) + ".");
@@ -110,7 +109,7 @@ DocumentSection TimelineSection(const RunRecord& run) {
   std::vector<std::vector<std::string>> rows = {{"Time", "Event"}};
   for (const auto& [wall_ns, text] : events) rows.push_back({TimeText(wall_ns), CleanWords(text)});
   if (rows.size() > 1) section.Table(std::move(rows));
-  std::vector<std::vector<std::string>> ranks = {{"Rank", "Host", "Role", "Last operation", "Doing", "Last sign"}};
+  std::vector<std::vector<std::string>> ranks = {{"Rank", "Host", "Role", "Last operation", "Doing", "Last seen"}};
   for (const ReportRank& rank : run.report.ranks) {
     if (ranks.size() > 32) break;
     ranks.push_back({std::to_string(rank.rank), CleanWords(rank.host), rank.role, CleanWords(rank.last_operation),
@@ -130,8 +129,7 @@ std::string VersionsOf(const Report& report) {
 DocumentSection AgainstBaselineSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Baseline against incident", {}};
   if (baseline == nullptr) {
-    section.Say(
-        "No baseline was given. 'tacet postmortem RUN --baseline GOOD_RUN' compares with a run that went well.");
+    section.Say("No baseline was given. 'tacet postmortem RUN --baseline GOOD_RUN' compares it with a good run.");
     return section;
   }
   const auto row = [&](const std::string& what, const std::string& good, const std::string& bad) {

@@ -47,13 +47,13 @@ Result<std::string> TakeFolder(const RunFolderWish& wish, const std::vector<std:
   if (!wish.folder.empty()) {
     fs::create_directories(wish.folder, error);
     if (!error && !fs::is_empty(wish.folder, error))
-      return Error{"'" + wish.folder + "' is not empty", "a run has a folder of its own: name a new one"};
+      return Error{"'" + wish.folder + "' is not empty", "a run needs a folder of its own: choose a new one"};
     if (error) return Error{"cannot create the run folder '" + wish.folder + "': " + error.message(), ""};
     return fs::absolute(wish.folder).lexically_normal().string();
   }
   fs::create_directories(wish.parent, error);
   if (error)
-    return Error{"cannot make the folder '" + wish.parent + "': " + error.message(),
+    return Error{"cannot create the folder '" + wish.parent + "': " + error.message(),
                  "choose another with --dir FOLDER"};
   const std::string name = CleanName(wish.name.empty() ? NameOfCommand(command) : wish.name);
   const std::string base = fs::absolute(wish.parent).lexically_normal().string() + "/" + StampOf(wall_ns) + "-" + name;

@@ -148,7 +148,7 @@ RingRun RunRing(LinkServer& server, int64_t id, const LinkTarget& next, int host
   }
   const Socket in = server.TakeRing(id, deadline);
   if (!in.open()) {
-    run.error = "no connection of the host before";
+    run.error = "no connection from the previous host";
     return run;
   }
   const size_t chunk = static_cast<size_t>(std::max<int64_t>(1, bytes / hosts));

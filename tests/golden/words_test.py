@@ -54,7 +54,7 @@ BAD_OUTPUT = BAD + [
 ]
 # What programs other than this one print, which readers look for, and names.
 FOREIGN = re.compile(r"^(?:src/evidence/|src/analysis/signs_of_life|src/model/nccl_warning|src/base/redact|src/launch/python_hook)")
-LITERAL = re.compile(r'R"([A-Za-z]*)\((.*?)\)\1"|"((?:[^"\\\n]|\\.)*)"|//[^\n]*|\'(?:[^\'\\]|\\.)+\'', re.S)
+LITERAL = re.compile(r'R"([A-Za-z]*)\((.*?)\)\1"|"((?:[^"\\\n]|\\.)*)"|//[^\n]*|(?<![0-9a-fA-F])\'(?:[^\'\\\n]|\\[^\n]{1,4}?)\'', re.S)
 
 
 def literals(path):
