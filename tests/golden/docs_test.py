@@ -107,6 +107,10 @@ class Documents(unittest.TestCase):
         wanted = {path.resolve() for path in (ROOT / "docs").glob("*.md")} | {ROOT / "docs" / "decisions" / "README.md"}
         self.assertEqual(sorted(path.name for path in wanted - linked), [])
 
+    def test_the_readme_names_every_command(self):
+        text = (ROOT / "README.md").read_text()
+        self.assertEqual([command for command in commands() if not re.search(rf"tacet {command}\b", text)], [])
+
     def test_the_newest_version_of_the_changelog_is_that_of_the_program(self):
         versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
         told = run("--version")[0].split()[1]
