@@ -176,7 +176,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   if (facts.analyses.end.kind == JobEnding::hung && sample->kind == EventKind::mismatch_report) {
     finding.status = Status::hang;
     finding.headline = (finding.ranks.empty() ? "ranks submit" : RankWords(finding.ranks) + " submits") +
-                       " other operations than " +
+                       " different operations from " +
                        (finding.ranks.empty() ? "each other" : RankWords(finding.affected_ranks)) + ", and all wait";
   }
   const bool by_nccl = sample->kind == EventKind::nccl_warning;

@@ -89,7 +89,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
               : event.value > 0 ? " after " + DurationWords(event.value * 1'000'000)
                                 : "");
     case EventKind::watchdog_status:
-      return who + "'s watchdog found that operation #" + std::to_string(event.seq) + " does not end";
+      return who + "'s watchdog found that operation #" + std::to_string(event.seq) + " does not finish";
     case EventKind::dump_signal:
       return event.peer.known() ? RankWords({event.peer}) + " timed out in a collective and asked for flight records"
                                 : "a collective timed out, and flight records were asked for";
@@ -208,7 +208,8 @@ static std::string StackWords(const Case& facts) {
              " is in " + (one.where.empty() ? one.call : one.where) + " (" + std::string(Name(one.place)) + ")";
   }
   if (words.empty()) return "";
-  return words + (readings.size() > kMost ? "; and so on" : "") + "; whether the job stands still is not told";
+  return words + (readings.size() > kMost ? "; and so on" : "") +
+         "; stacks alone do not show whether the job is stalled";
 }
 
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
