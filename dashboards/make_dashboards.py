@@ -138,7 +138,7 @@ WAITED_FOR = (
 )
 HANG = [
     ("May hang", "short", "alarm", 6, [(f"max(tacet_hang_suspected{{{JOB}}})", "")], "The rule stands in docs/live.md."),
-    ("Nothing has moved for", "s", "alarm", 6, [(f"max(tacet_hang_still_seconds{{{JOB}}})", "")], "In the group that hangs."),
+    ("No progress for", "s", "alarm", 6, [(f"max(tacet_hang_still_seconds{{{JOB}}})", "")], "In the group that hangs."),
     ("Ranks that wait", "short", "stat", 6, [(f"count(tacet_oldest_operation_age_seconds{{{JOB}}} > 2)", "")],
      "Their oldest operation is older than two seconds."),
     ("Ranks with nothing in flight", "short", "stat", 6, [(f"count(tacet_operations_in_flight{{{JOB}}} == 0)", "")],

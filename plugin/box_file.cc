@@ -178,7 +178,7 @@ BoxMemory MakeBoxFile(const Settings& settings, const char* host, int pid) {
     if (fd >= 0) unlinkat(folder, name, 0);
     const bool full = error == ENOSPC || error == EDQUOT;
     snprintf(made.trouble, sizeof made.trouble, "no black box in %.120s: %s; %s", settings.box_dir, strerror(error),
-             full ? "free room there, or set TACET_BOX_DIR to another folder"
+             full ? "free space there, or set TACET_BOX_DIR to another folder"
                   : "set TACET_BOX_DIR to a folder that this user may write to");
   } else if (made.bytes < settings.box_bytes) {
     snprintf(made.trouble, sizeof made.trouble,

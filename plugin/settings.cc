@@ -58,7 +58,7 @@ static uint64_t NumberOf(Settings& settings, const char* name, uint64_t otherwis
   char instead[48];
   const uint64_t number = strtoull(value, &end, 0);  // takes "-1" for a large number
   if (*end != 0 || end == value || strchr(value, '-') != nullptr) {
-    snprintf(instead, sizeof instead, "is no number, %llu is used", static_cast<unsigned long long>(otherwise));
+    snprintf(instead, sizeof instead, "is not a number, %llu is used", static_cast<unsigned long long>(otherwise));
     Complain(settings, name, value, instead);
     return otherwise;
   }

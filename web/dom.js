@@ -78,9 +78,9 @@ function describeBytes(bytes) {
 }
 
 function describeShare(part, whole) {
-  if (!part || !whole) return "0%";
+  if (!part || !whole) return "0 %";
   const percent = (100 * part) / whole;
-  return percent < 0.1 ? "<0.1%" : (percent < 10 ? percent.toFixed(1) : percent.toFixed(0)) + "%";
+  return percent < 0.1 ? "<0.1 %" : (percent < 10 ? percent.toFixed(1) : percent.toFixed(0)) + " %";
 }
 
 function describeGroup(group) {

@@ -25,7 +25,7 @@ function partsTable(job, labels, ranks) {
   const tell = (rank, part) => describeTime(rank.parts[part]) + " (rank " + nameRank(rank.rank) + ")";
   const rows = labels.map((label, part) => (ranks.every((rank) => rank.parts[part] === 0) ? null : [h("span", h("i.dot.p" + part), label), describeTime(job.mean[part]), percent(job.mean[part] / whole),
     several ? tell(extreme(part, (a, b) => a < b), part) : null, several ? tell(extreme(part, (a, b) => a > b), part) : null].filter((cell) => cell !== null)));
-  return plainTable(["Part", "Mean a step", "Share"].concat(several ? ["Least", "Most"] : []), rows.filter(Boolean), (i) => i > 0);
+  return plainTable(["Part", "Mean per step", "Share"].concat(several ? ["Least", "Most"] : []), rows.filter(Boolean), (i) => i > 0);
 }
 
 function overlapFacts(job) {

@@ -9,7 +9,7 @@ function pipelinePanel(pipeline) {
   const heavy = pipeline.heaviest_stage >= 0
     ? h("p", "Stage " + pipeline.heaviest_stage + " computes " + pipeline.imbalance.toFixed(2) + " times as long as the others; equal stages would save ", h("b", percent(pipeline.balance_gain)), ".") : null;
   return h("div.panel", h("h3", "Pipeline"), facts,
-    h("ul.legend", [["p0", "compute"], ["p2", "waiting for other stages"], ["p5", "idle"]].map(([mark, word]) => h("li", h("i.dot." + mark), word + ", a step"))),
+    h("ul.legend", [["p0", "compute"], ["p2", "waiting for other stages"], ["p5", "idle"]].map(([mark, word]) => h("li", h("i.dot." + mark), word + ", per step"))),
     barLines(pipeline.by_stage.map((stage) => ["stage " + stage.stage + ", " + describeRanks(stage.ranks, 4), [stage.compute_ns, stage.waiting_ns, stage.idle_ns], longest,
       describeTime(stage.compute_ns) + " compute"]), ["p0", "p2", "p5"]), heavy);
 }
@@ -29,7 +29,7 @@ function replayPanel(replay) {
   const indexed = (name, values) => values.map((value, i) => [name + " " + i, value]);
   return h("div.panel", h("h3", "What-if replay"),
     h("p", "The recorded step takes ", h("b", replay.slowdown.toFixed(2)), " times the step in which every operation takes the usual time of its kind: recorded " + describeTime(replay.recorded_ns) +
-      ", replayed " + describeTime(replay.replayed_ns) + ", ideal " + describeTime(replay.ideal_ns) + " a step; " + count(replay.steps, "step") + "."),
+      ", replayed " + describeTime(replay.replayed_ns) + ", ideal " + describeTime(replay.ideal_ns) + " per step; " + count(replay.steps, "step") + "."),
     h("p", "Of the slowdown " + explained(replay.m_w) + " goes away with usual times of the worst " + count(replay.worst_workers, "worker") + ", " + explained(replay.m_s) + " with those of the last stage."),
     replay.missing.length > 0 ? h("p.faint", "Not recorded: " + replay.missing.join(", ")) : null,
     [["Slowdown by the times of one kind of operation alone", Object.entries(replay.by_operation)],
@@ -82,7 +82,7 @@ function expertsPanel(experts) {
   const most = experts.members.reduce((top, one) => Math.max(top, one.received_bytes), 0);
   const busiest = [...experts.members].sort((a, b) => b.received_bytes - a.received_bytes).slice(0, MANY_RANKS);
   return h("div.panel", h("h3", "All-to-all on " + clean(experts.group)),
-    h("p", Number(experts.calls.toPrecision(3)) + " calls and " + describeTime(experts.transfer_ns) + " of transfer a step (" + percent(experts.transfer_share) + "). ",
+    h("p", Number(experts.calls.toPrecision(3)) + " calls and " + describeTime(experts.transfer_ns) + " of transfer per step (" + percent(experts.transfer_share) + "). ",
       experts.sized ? ["The busiest rank receives " + experts.imbalance.toFixed(2) + " times the mean in a call, " + experts.lasting_imbalance.toFixed(2) + " times over all; even calls would save ",
         h("b", percent(experts.balance_gain)), "."] : "The trace has no sizes: whether the calls are even is not known."),
     most > 0 ? barLines(busiest.map((one) => ["rank " + one.rank, [one.received_bytes], most, one.received_bytes < 0 ? "?" : describeBytes(one.received_bytes) + " received"]), ["p1"]) : null,

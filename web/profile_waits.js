@@ -12,8 +12,8 @@ const lostBy = (one) => one.late_ns * (one.pattern === "persistent" ? one.steps 
 
 function costLine(job) {
   const lost = job.cost_share * job.step_ns;
-  const parts = ["If they came when the last of the others comes, every rank would save ", h("b", percent(job.cost_share)), " of the step"];
-  if (lost > 0) parts.push(": ", h("b", describeTime(lost)), " a step, ", describeTime(lost * job.steps), " in the " + count(job.steps, "recorded step") + ", ",
+  const parts = ["If they kept pace with the slowest of the others, every rank would save ", h("b", percent(job.cost_share)), " of the step"];
+  if (lost > 0) parts.push(": ", h("b", describeTime(lost)), " per step, ", describeTime(lost * job.steps), " in the " + count(job.steps, "recorded step") + ", ",
     describeTime(job.cost_share * 3.6e12), " of every hour.");
   return h("p", parts);
 }
@@ -32,7 +32,7 @@ function latenessTable(rows) {
   const most = rows.reduce((top, row) => Math.max(top, row.mean), 0);
   return dataTable([
     {label: "Rank", value: (row) => row.rank, cell: (row) => nameRank(row.rank), numeric: true},
-    {label: "Late by, mean a step", value: (row) => row.mean, cell: (row) => describeTime(row.mean), numeric: true},
+    {label: "Late by, mean per step", value: (row) => row.mean, cell: (row) => describeTime(row.mean), numeric: true},
     {label: "Compared", value: (row) => row.mean, cell: (row) => stackBar([row.mean], most, ["p2"])},
     {label: "Of the step", value: (row) => row.share, cell: (row) => percent(row.share), numeric: true},
     {label: "Worst step", value: (row) => row.worst, cell: (row) => describeTime(row.worst), numeric: true},
@@ -43,14 +43,14 @@ function latenessTable(rows) {
 
 function latenessChart(rows, find) {
   const sorted = [...rows].sort((a, b) => b.mean - a.mean);
-  const said = (row) => "Rank " + nameRank(row.rank) + ": late by " + describeTime(row.mean) + " a step, " + percent(row.share) + " of it";
+  const said = (row) => "Rank " + nameRank(row.rank) + ": late by " + describeTime(row.mean) + " per step, " + percent(row.share) + " of it";
   return columnChart(sorted.map((row) => ({values: [row.mean], lines: () => [h("div", said(row))], said: () => said(row)})), {
     label: "Lateness of " + count(rows.length, "rank") + ", latest first", left: "latest", right: "earliest", single: "p2",
     pick: (index) => find("rank " + nameRank(sorted[index].rank) + "."),
   });
 }
 
-// Folded away where nobody stands out.
+// Folded away where no rank stands out.
 function latenessPart(rows, found) {
   if (rows.length === 0) return null;
   const table = latenessTable(rows);
@@ -63,7 +63,7 @@ function latenessPart(rows, found) {
 function waitsSection(job) {
   const found = job.stragglers.length > 0;
   const nobody = "No rank is late by 4 % of the step and three times the typical rank, in " + count(job.operations, "operation") + " in which coming late counts.";
-  return section("waits", "Who makes the others wait", found ? count(job.stragglers.length, "straggler") : "nobody stands out",
+  return section("waits", "Who makes the others wait", found ? count(job.stragglers.length, "straggler") : "no rank stands out",
     found ? h("div.panel", costLine(job), stragglerTable(job)) : job.operations > 0 ? h("p.faint", nobody) : null,
     latenessPart(job.lateness.map(readLateness), found));
 }
@@ -89,7 +89,7 @@ function communicationSection(job) {
   ], job.table, {name: "line", search: (row) => [row.group, row.operation, row.size_class].join("\n")});
   const shares = job.groups.slice(0, 12).map((group) => [group.group + (group.groups > 1 ? " x" + group.groups : ""), [group.share], 1, percent(group.share)]);
   return section("communication", "Communication", "GB/s = 1e9 bytes a second",
-    h("ul.legend", h("li", h("i.dot.p2"), lonely ? "waiting for peers (not told by one rank)" : "waiting for peers, mean of a group's ranks (column Wait: their sum)"), h("li", h("i.dot.p1"), lonely ? "transfer, waiting included" : "transfer")),
+    h("ul.legend", h("li", h("i.dot.p2"), lonely ? "waiting for peers (one rank does not show it)" : "waiting for peers, mean of a group's ranks (column Wait: their sum)"), h("li", h("i.dot.p1"), lonely ? "transfer, waiting included" : "transfer")),
     table.node, job.table_left_out > 0 ? h("p.faint", "The " + count(job.table_left_out, "shorter line") + " are left out; --format json has all.") : null,
     shares.length > 1 ? h("div.panel.between", h("h3", "Kernel time of a group's operations over the step, waiting included"), barLines(shares, ["p2"])) : null);
 }

@@ -4,7 +4,7 @@
 
 const WAY_KINDS = ["p2p", "shm", "gdr", "net", "socket", "collnet", "unknown"];
 const WAY_WORDS = {p2p: "P2P (NVLink or PCIe)", shm: "shared memory", gdr: "network with GPUDirect RDMA", net: "network through host memory",
-  socket: "TCP sockets", collnet: "CollNet", unknown: "not told"};
+  socket: "TCP sockets", collnet: "CollNet", unknown: "unknown"};
 
 function wayKind(transport) {
   if (!transport) return "unknown";
@@ -54,7 +54,7 @@ const point = (angle, radius) => polar(angle, radius).map((value) => value.toFix
 
 function hopLines(ring, place, topology) {
   const next = ring.order[(place + 1) % ring.order.length], way = topology.transports[ring.ways[place]];
-  return [h("strong", "Rank " + ring.order[place] + " to rank " + next), h("div", way ? way.text : "transport not told"), ring.slow.includes(place) ? h("div.bad", "slower than it could be") : null];
+  return [h("strong", "Rank " + ring.order[place] + " to rank " + next), h("div", way ? way.text : "transport unknown"), ring.slow.includes(place) ? h("div.bad", "slower than it could be") : null];
 }
 
 function ringPicture(ring, topology, nodeOf, rankPlace, guiltyRanks, unfolded, unfold) {

@@ -37,8 +37,8 @@ std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life) {
     if (one.gloo_timeout && !first) first = one.gloo_timeout;
   }
   if (silent && first && GoesAsFarAsOthers(life, *silent))
-    out.push_back(
-        {silent->rank, first->source, "says nothing, while all others raised because a peer did not come", waiters});
+    out.push_back({silent->rank, first->source,
+                   "says nothing, while all others raised an error because a peer did not arrive", waiters});
   return out;
 }
 

@@ -52,8 +52,8 @@ Answer AskOwnOutput(const Asked& of) {
 
 Answer AskDisappearance(const Asked& of) {
   if (!of.life.vanished) return std::nullopt;
-  Claim claim = Says(StandstillKind::dead, Strength::strong, "all its files end without a word, and its peers lost it",
-                     of.scene.closing);
+  Claim claim = Says(StandstillKind::dead, Strength::strong,
+                     "all its files end without a message, and its peers lost the connection", of.scene.closing);
   claim.closing = of.scene.closing;
   return claim;
 }
@@ -70,21 +70,21 @@ Answer AskHostInNccl(const Asked& of) {
 
 Answer AskGpuProgress(const Asked& of) {
   if (of.root.kind != RootKind::gpu_not_started && of.root.kind != RootKind::gpu_behind) return std::nullopt;
-  if (!of.outcome().stands()) return CannotSay("its GPU is behind, but nothing tells that it stays so");
+  if (!of.outcome().stands()) return CannotSay("its GPU is behind, but nothing shows that it stays behind");
   if (!of.scene.LivedOn(of.rank, of.root)) return CannotSay("its heartbeat stopped just after it issued the operation");
   return Says(StandstillKind::gpu, Strength::strong,
               of.root.kind == RootKind::gpu_behind ? "its GPU has not finished what its peers have"
-                                                   : "it issued the operation, but its GPU has not begun it");
+                                                   : "it issued the operation, but its GPU has not started it");
 }
 
 Answer AskMessages(const Asked& of) {
   if (!of.life.finished || !of.root.call || !IsPointToPoint(of.root.call->kind)) return std::nullopt;
-  return CannotSay("it exited cleanly with a send or receive too few");
+  return CannotSay("it exited cleanly with one send or receive too few");
 }
 
 Answer AskEnd(const Asked& of) {
   if (of.scene.EndedFirst(of.life))
-    return Says(StandstillKind::dead, Strength::proof, "its process ended on its own, before anybody else gave up",
+    return Says(StandstillKind::dead, Strength::proof, "its process ended on its own, before any other rank gave up",
                 FirstOf({of.life.segfault, of.life.exited}));
   if (of.life.finished && of.outcome().hangs() && !of.scene.Diverged(of.root))
     return Says(StandstillKind::dead, Strength::strong, "it exited cleanly while its peers still wait for it");
@@ -94,7 +94,7 @@ Answer AskEnd(const Asked& of) {
 Answer AskStackBesideCutLog(const Asked& of) {
   if (!of.stack || !of.scene.HasNoCallOfItsOwn(of.rank, of.root) || of.scene.ShowsWhereItIs(*of.stack))
     return std::nullopt;
-  return CannotSay("only the end of its log says that it has not come, and its stack does not show where it is");
+  return CannotSay("only the end of its log suggests that it has not arrived, and its stack does not show where it is");
 }
 
 Answer AskHostStack(const Asked& of) {
@@ -103,7 +103,7 @@ Answer AskHostStack(const Asked& of) {
   const bool stands = of.scene.Lasts() || of.scene.OthersWait(of.rank) || of.scene.IsFarBehind(of.root);
   Claim claim = stands ? Says(StandstillKind::host, of.stack->certain ? Strength::proof : Strength::strong,
                               "its stack is outside communication while its peers wait")
-                       : CannotSay("its stack is outside communication, but nothing tells that it stays there");
+                       : CannotSay("its stack is outside communication, but nothing shows that it stays there");
   claim.stack = of.stack;
   return claim;
 }
@@ -121,8 +121,8 @@ Answer AskGpuStack(const Asked& of) {
 
 Answer AskKernel(const Asked& of) {
   if (!of.life.hung_task || of.root.kind == RootKind::gpu_behind) return std::nullopt;
-  Claim claim = Says(StandstillKind::frozen, Strength::strong, "the kernel says that the process is blocked inside it",
-                     of.life.hung_task);
+  Claim claim = Says(StandstillKind::frozen, Strength::strong,
+                     "the kernel reports that the process is blocked inside the kernel", of.life.hung_task);
   claim.hung_task = of.life.hung_task;
   return claim;
 }
@@ -133,14 +133,14 @@ Answer AskRecord(const Asked& of) {
     return std::nullopt;
   if (of.life.finished) return CannotSay("it exited cleanly");
   if (!of.outcome().aged && !of.outcome().overdue)
-    return CannotSay("its own record lacks the operation, but nothing tells for how long");
+    return CannotSay("its own record lacks the operation, but nothing shows for how long");
   return Says(StandstillKind::host, Strength::strong,
               "its process runs, and its own record shows that it has not issued the operation");
 }
 
 Answer AskFiles(const Asked& of) {
   if (of.life.any()) return std::nullopt;
-  return Says(StandstillKind::absent, Strength::weak, "no file of any kind speaks of it");
+  return Says(StandstillKind::absent, Strength::weak, "no file mentions it");
 }
 
 // It left no flight record although its peers did: which kind of silence is it? One kind of evidence alone cannot tell
@@ -156,9 +156,9 @@ Answer AskSilence(const Asked& of) {
     claim.closing = scene.closing;
     return claim;
   };
-  if (of.life.fell_silent) return lost("it alone fell silent, and a peer saw a connection close");
+  if (of.life.fell_silent) return lost("only its output stopped, and a peer saw a connection close");
   if (signs.records < 2 || of.life.has_record || of.life.has_stub_record)
-    return CannotSay("it lags, and nothing tells why");
+    return CannotSay("it is behind, and nothing shows why");
   const bool has_log = of.life.has_nccl_log || of.life.has_output;
   if (scene.closing && has_log && scene.ClosedFirst(of.rank))
     return lost("a peer saw a connection close, and this rank left no flight record and lost no peer");
@@ -169,8 +169,8 @@ Answer AskSilence(const Asked& of) {
   const bool peers_have_stacks = signs.stacks >= 1 && !of.life.has_stack;
   if (peers_have_stacks && has_log && all_logs && !scene.closing && !of.life.asked_to_dump && !scene.SomeLogIsCut())
     return Says(StandstillKind::frozen, Strength::strong,
-                "it wrote neither a flight record nor a stack where its peers did, and no connection closed");
-  return CannotSay("it left no flight record where its peers did, and nothing tells why");
+                "it wrote neither a flight record nor a stack although its peers did, and no connection closed");
+  return CannotSay("it left no flight record although its peers did, and nothing shows why");
 }
 
 // Who knows more is asked first: words of the process itself or of the kernel, what its record and its stack show, then

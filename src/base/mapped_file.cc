@@ -66,7 +66,7 @@ Result<MappedFile> MappedFile::Open(const std::string& path, size_t most_in_memo
   }
   if (IsKernelFile(fd)) {
     ::close(fd);
-    return Error{"is a file of the kernel, which has no fixed content", "copy it first: cat FILE > COPY"};
+    return Error{"is a kernel file without fixed content", "copy it first: cat FILE > COPY"};
   }
   MappedFile file;
   file.modified_wall_ns_ = static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
@@ -85,13 +85,13 @@ Result<MappedFile> MappedFile::Open(const std::string& path, size_t most_in_memo
 // What is appended meanwhile is left for the next look.
 Result<bool> MappedFile::ReadAll(int fd, size_t size) {
   memory_.reset(new (std::nothrow) char[size]);  // not make_unique, which would write zeros first
-  if (!memory_) return Error{"does not fit into memory", ""};
+  if (!memory_) return Error{"does not fit in memory", ""};
   PreferLargePages(memory_.get(), size);
   while (size_ < size) {
     const ssize_t got = ::read(fd, memory_.get() + size_, size - size_);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
-      return Error{std::string("cannot read: ") + std::strerror(errno), "check the disk or the mount it lies on"};
+      return Error{std::string("cannot read: ") + std::strerror(errno), "check the disk or mount that holds it"};
     if (got == 0) break;
     size_ += static_cast<size_t>(got);
   }
@@ -103,7 +103,7 @@ Result<bool> MappedFile::ReadAll(int fd, size_t size) {
 // A log that was cut while its writer went on at its old place: gigabytes that nobody wrote, and text behind them.
 Result<bool> MappedFile::ReadAroundHoles(int fd, size_t size, size_t most_bytes) {
   memory_.reset(new (std::nothrow) char[most_bytes]);
-  if (!memory_) return Error{"does not fit into memory", ""};
+  if (!memory_) return Error{"does not fit in memory", ""};
   data_ = memory_.get();
   for (off_t at = 0; size_ < most_bytes;) {
     at = ::lseek(fd, at, SEEK_DATA);

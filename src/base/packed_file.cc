@@ -113,7 +113,7 @@ Result<uint64_t> PackedFile::Finish() {
   if (inside_->error == 0 && ::fsync(inside_->file) != 0 && errno == ENOSPC) inside_->error = errno;
   if (inside_->error != 0)
     return Error{"cannot write '" + inside_->path + "': " + std::strerror(inside_->error),
-                 inside_->error == ENOSPC ? "the disk is full: name a file on another one with -o" : ""};
+                 inside_->error == ENOSPC ? "the disk is full: choose a file on another one with -o" : ""};
   inside_->finished = true;
   return inside_->written;
 }

@@ -117,7 +117,7 @@ bool TarReader::Next(TarMember* member) {
     }
     const uint64_t told = NumberIn(block, 124, 12);
     if (const bool fits = SumFits(block); !fits || told > kLargestMember) {
-      if (!lost) problem_ = fits ? "it claims a file of an impossible size" : "it is no tar, or damaged";
+      if (!lost) problem_ = fits ? "it claims a file of an impossible size" : "it is not a tar archive, or damaged";
       if (on_damage_ == OnDamage::stop) return false;
       if (!lost) ++damaged_;
       lost = true;

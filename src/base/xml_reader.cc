@@ -112,7 +112,7 @@ bool XmlReader::ReadTag() {
   name_ = text_.substr(begin, at_ - begin);
   attributes_.clear();
   if (name_.empty()) return Fail("a tag without a name");
-  if (open_.size() >= kDeepest) return Fail("elements stand too deep inside each other");
+  if (open_.size() >= kDeepest) return Fail("elements are nested too deeply");
   for (;;) {
     SkipSpace();
     if (at_ >= text_.size()) return Fail("the text ends inside a tag");

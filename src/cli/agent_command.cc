@@ -92,26 +92,26 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
   /api/v1/state        JSON: every process, its communicators and operations in flight; ?brief=1 for polling
   /api/v1/boxes        names of the boxes;   /api/v1/boxes/NAME   a small copy of one: tacet diagnose reads it
   /api/v1/ras          the latest answer of NCCL RAS
-  /healthz             200 while the agent works; then what is wrong with boxes and folders, a line each
+  /healthz             200 while the agent works; then problems with boxes and folders, one per line
 
-  -b, --boxes DIR     box folder (default: TACET_BOX_DIR, else /dev/shm/tacet); waits for it if it is not there
+  -b, --boxes DIR     box folder (default: TACET_BOX_DIR, else /dev/shm/tacet); waits until it exists
   -l, --listen ADDR   host:port (default 127.0.0.1:9560; port 0 takes a free one and prints it)
-  -i, --interval MS   time between looks (default 1000)
-      --hang-after S  no standstill shorter than this is called a hang (default 4); docs/live.md has the whole rule
+  -i, --interval MS   time between two scans (default 1000)
+      --hang-after S  no stall shorter than this is called a hang (default 4); docs/live.md has the whole rule
       --clickhouse URL  also send each finished operation to http://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE];
-                      the password may come from TACET_CLICKHOUSE_PASSWORD. A server that fails is never waited for
+                      the password may come from TACET_CLICKHOUSE_PASSWORD. A failing server never blocks the agent
       --keep HOURS    boxes of processes that vanished are removed after this (default 24; 0: remove nothing);
                       of processes that exited cleanly after 10 minutes; of a suspected hang never
-      --ras ADDR|off  where NCCL RAS answers (default NCCL_RAS_ADDR, else localhost:28028)
+      --ras ADDR|off  address of NCCL RAS (default NCCL_RAS_ADDR, else localhost:28028)
       --host NAME     name of this node in answers (default: the host name)
 
-Who may ask (docs/live.md, "Access"): users of this node see their own jobs, root and operators all of them.
+Access (docs/live.md): users of this node see their own jobs, root and operators all of them.
       --web-config FILE  TLS, passwords and tokens, in the form of Prometheus' exporters; needed where other hosts can
                       reach the address
       --operators LIST  users of this node who see all jobs (default root,prometheus)
       --socket PATH   also answer on this unix socket
-      --host-name NAME  what requests may call this service, beside its addresses, localhost and the host name
-      --insecure      serve other hosts without TLS and users: everybody who reaches the port sees all jobs
+      --host-name NAME  another name for this service in requests, besides its addresses, localhost and the host name
+      --insecure      serve other hosts without TLS and users: anyone who reaches the port sees all jobs
 
 Ends on SIGTERM and SIGINT.
 

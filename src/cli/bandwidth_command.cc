@@ -98,7 +98,7 @@ int RunBandwidth(const std::vector<std::string>& arguments) {
   if (!options->Has("--run")) {
     if (options->rest().empty())
       return Complain({"bandwidth needs at least one path",
-                       "tacet bandwidth FOLDER, with benchmark output and, best of all, NCCL's log of the same run"});
+                       "tacet bandwidth FOLDER, with benchmark output and ideally NCCL's log of the same run"});
     return Answer(*options, options->rest());
   }
   auto folder = MeasureNow(*options);
@@ -117,8 +117,8 @@ const Command kBandwidthCommand = {"bandwidth",
 tacet bandwidth --run TOOL [options] [-- ARGUMENTS...]
 
 Reads output of nccl-tests and rccl-tests, nvbandwidth, p2pBandwidthLatencyTest, iperf3, perftest, the OSU
-micro-benchmarks and plain tables of size, time and bandwidth; with NCCL's log or topology beside it also what NCCL's
-own model gives this machine's graph. Shows bandwidth, latency, spread and percentiles, fits latency and bandwidth
+micro-benchmarks and plain tables of size, time and bandwidth; with NCCL's log or topology also what NCCL's own
+model predicts for this machine's graph. Shows bandwidth, latency, spread and percentiles, fits latency and bandwidth
 between changes of protocol, names slow cells, rows and columns of pair matrices, and follows the bandwidth from the
 line rate down to what was measured. Runs with different ranks, hosts, types or settings are never pooled.
 
@@ -131,7 +131,7 @@ line rate down to what was measured. Runs with different ranks, hosts, types or 
       --fail-on S     exit with 1 from this severity on: warning (default), never
   -v, --verbose       every size
   -j, --threads N     readers at a time (default: one per core)
-      --max-file-mb N no file is unpacked beyond this (default 512)
+      --max-file-mb N unpack at most this much of a file (default 512)
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
 Measure, save and read at once:
@@ -142,15 +142,15 @@ Measure, save and read at once:
       --hosts L       the same on the command line: gpu1,gpu2
       --op L          operations of nccl-tests (default all_reduce); programs of perftest (default ib_write_bw)
       --sizes A:B     from and to (default 8:1G), doubled each time
-      --ranks L       numbers of ranks, one run each (default: all slots of all hosts)
+      --ranks L       rank counts, one run each (default: all slots of all hosts)
       --ways L        NCCL_ALGO and NCCL_PROTO to force in turn, beside NCCL's own choice: Ring:LL,Ring:Simple,Tree
       --pairs         rounds of disjoint pairs of hosts: two rounds isolate a bad one
-      --rounds N      of them (default 2; all gives every pair)
+      --rounds N      number of rounds (default 2; all: every pair)
       --bin DIR       where the programs are, if not in PATH
       --save DIR      keep the output there (default: tacet-bandwidth-TIME)
-      --time-limit S  of each program (default 600)
+      --time-limit S  limit for each program in seconds (default 600)
       --dry-run       show the commands and run none
-  Arguments behind -- go to every program.
+  Arguments after -- go to every program.
 
 Exit code: 0 nothing found, 1 findings, 2 wrong usage, nothing to read or nothing to run, 3 internal error.
 

@@ -52,7 +52,7 @@ Result<bool> TakeSizes(const Options& options, BenchmarkWish& wish) {
   wish.last = colon == std::string::npos ? wish.first : given->substr(colon + 1);
   for (const std::string& one : {wish.first, wish.last})
     if (one.empty() || !IsDigit(one[0]) || one.find_first_not_of("0123456789KMGkmg") != std::string::npos)
-      return Error{"--sizes takes from and to, as 1M:8G, not '" + *given + "'", ""};
+      return Error{"--sizes takes a range such as 1M:8G, not '" + *given + "'", ""};
   return true;
 }
 
@@ -104,7 +104,7 @@ Result<BenchmarkWish> ReadWish(const Options& options) {
     if (auto taken = take(options, wish); !taken) return taken.error();
   for (const std::string& operation : wish.operations)
     if (operation.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
-      return Error{"'" + operation + "' names no operation", "for example all_reduce, all_gather, sendrecv"};
+      return Error{"'" + operation + "' is not an operation", "for example all_reduce, all_gather, sendrecv"};
   for (const std::string& way : Listed(options.Value("--ways").value_or(""))) {
     const size_t colon = way.find(':');
     wish.ways.emplace_back(way.substr(0, colon), colon == std::string::npos ? "" : way.substr(colon + 1));
@@ -172,7 +172,7 @@ Result<std::string> MeasureNow(const Options& options) {
   if (auto there = LookForPrograms(*wish); !there) return there.error();
   const std::string folder = options.Value("--save").value_or(UsualFolder());
   if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return Error{"the folder '" + folder + "' cannot be made", "name another with --save"};
+    return Error{"the folder '" + folder + "' cannot be created", "choose another with --save"};
   const auto outcomes =
       RunBenchmarks(*rounds, folder, *limit * 1000, [](size_t done, size_t total, const BenchmarkStep& step) {
         std::fprintf(stderr, "tacet: [%zu/%zu] %s\n", done, total, step.says.c_str());

@@ -26,7 +26,7 @@ Result<std::vector<int64_t>> ReadPids(const std::vector<std::string>& values) {
     while (!rest.empty()) {
       int64_t pid = 0;
       if (!TakeNumber(rest, &pid) || pid <= 0 || (!rest.empty() && !TakeLiteral(rest, ",")))
-        return Error{"--pid takes process numbers, as in 4711,4712, not '" + value + "'", ""};
+        return Error{"--pid takes process ids such as 4711,4712, not '" + value + "'", ""};
       pids.push_back(pid);
     }
   }
@@ -52,7 +52,7 @@ int CaptureHere(const std::vector<int64_t>& pids, const std::string& folder, boo
   options.stacks_folder = StacksFolderOf(pids);
   RankLooker looker(options);
   if (looker.Look(WallNs(), false).empty())
-    return Complain({"there is no process with these numbers", "'ps -ef' lists them; --pid takes the launcher's, too"});
+    return Complain({"there is no process with these ids", "'ps -ef' lists them; the launcher's is enough"});
   CapturePlan plan;
   plan.folder = folder;
   plan.native = native;
@@ -102,18 +102,18 @@ const Command kCaptureCommand = {"capture",
                                  "Capture a job that is already running: stacks, records, state of every rank",
                                  R"(tacet capture --pid PID[,PID...] | --slurm JOB | --pod NAME [options]
 
-Takes what can be known of a running job before anything in it ends, and leaves it running: Python stacks
-(through the hook of tacet run, else py-spy), native stacks (gdb), /proc of every rank, nvidia-smi, NCCL RAS,
-the kernel's log, network counters, all twice where it matters; then a diagnosis.
+Captures the state of a running job and leaves it running: Python stacks (through the hook of tacet run, else
+py-spy), native stacks (gdb), /proc of every rank, nvidia-smi, NCCL RAS, the kernel's log, network counters,
+twice where changes matter. Then it diagnoses them.
 
-  -p, --pid PID       these processes and all below them; the launcher's number is enough
+  -p, --pid PID       these processes and their children; the launcher's pid is enough
       --slurm JOB     on every node of the job, through srun --overlap; gives a bundle
       --pod NAME      in this pod, through kubectl exec; may be repeated; gives a bundle
-      --namespace NS  of the pods
+      --namespace NS  namespace of the pods
   -o, --output PATH   folder (--pid) or bundle (default: tacet-capture-<time>)
       --no-native     no C and C++ stacks (gdb stops a process for as long as it reads)
 
-Exit code: 0 nothing found or everything there, 1 findings or something missing, 2 wrong usage.
+Exit code: 0 no findings and nothing missing, 1 findings or something missing, 2 wrong usage.
 
 Examples:
   tacet capture --pid $(pgrep -f torchrun)

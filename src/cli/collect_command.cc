@@ -68,7 +68,7 @@ Result<CollectOptions> ReadCollectOptions(const Options& options) {
     for (const std::string& name : SplitNames({value})) {
       std::string_view text = name;
       int64_t pid = 0;
-      if (!TakeNumber(text, &pid) || !text.empty() || pid <= 0) return Error{"'" + name + "' is no process number", ""};
+      if (!TakeNumber(text, &pid) || !text.empty() || pid <= 0) return Error{"'" + name + "' is not a process id", ""};
       collect.node.pids.push_back(pid);
     }
   collect.output = options.Value("--output").value_or(DefaultBundle());
@@ -96,33 +96,33 @@ int RunCollect(const std::vector<std::string>& arguments) {
 const Command kCollectCommand = {"collect", "Gather the evidence of this node, or of all nodes, into one bundle",
                                  R"(tacet collect [options] [PATH...]
 
-Puts the named files and folders, and what each host says of itself (kernel log, nvidia-smi, NCCL RAS, network
-counters), into one bundle that 'tacet diagnose' reads. Secrets are taken out of everything: passwords, tokens,
-keys, URLs with credentials; manifest.json in the bundle has the hash of each file, what was redacted in it, and
-what could not be had and why. One node that is down, slow or full costs that node only.
+Puts the named files and folders, and the state of each host (kernel log, nvidia-smi, NCCL RAS, network
+counters), into one bundle that 'tacet diagnose' reads. Secrets are removed: passwords, tokens, keys, URLs with
+credentials; manifest.json in the bundle has the hash of each file, what was redacted in it, and what could not be
+collected and why. A node that is down, slow or full affects only its own part.
 
       --slurm JOB     all nodes of this job, through srun; or node names as Slurm writes them: 'gpu[1-4]'
       --ssh HOSTS     these hosts, separated by commas
       --ssh-command C instead of 'ssh -o BatchMode=yes -o ConnectTimeout=10'
       --pod PODS      these pods, through kubectl exec
       --namespace NS  the namespace of these pods
-  -p, --pid PID       command line and variables of these processes and all below them
+  -p, --pid PID       command line and variables of these processes and their children
       --with-stacks   also stacks and /proc of the job's processes (--slurm JOB, --pid), as 'tacet capture' takes them
       --no-host       only the named paths
   -o, --output FILE   bundle: .tar.zst (default: tacet-bundle-<time>.tar.zst), .tar.gz or .tar
       --max-file-mb N larger files keep their beginning and their end (default 64)
-      --max-mb N      of all files of a node together (default 2048)
-      --command-timeout S  for each program that is asked (default 30)
+      --max-mb N      limit for all files of a node together (default 2048)
+      --command-timeout S  for each program that is run (default 30)
       --node-timeout S     for each node (default 300)
       --stream        write this node's part to standard output: what the command runs on each other node
       --slurm-job-here JOB  with --stream: the processes of this job on this node
       --tacet PATH    the program on the other nodes (default: the same path, else the one in PATH; where there is
                       none, tar gives the named paths)
 
-Nodes write no file of their own but for --with-stacks. The same files give the same bundle, byte for byte.
+Nodes write no files, except with --with-stacks. The same files give the same bundle, byte for byte.
 
-Exit code: 0 everything is there, 1 something is missing (told on standard error and in the manifest), 2 wrong
-usage or nothing at all.
+Exit code: 0 complete, 1 something is missing (listed on standard error and in the manifest), 2 wrong usage
+or nothing collected.
 
 Examples:
   tacet collect --slurm 4711 /shared/runs/4711 -o job-4711.tar.zst

@@ -130,7 +130,7 @@ the samples; record ten or more of each run.
 
 Of outputs of nccl-tests (text or -J) it compares every size, in and out of place, and the size classes
 of each operation. Several tables of one side, in one file or in a folder, are repeated runs: they are
-the samples, and every size is tested. With one run a side, only size classes are judged, by the ratios
+the samples, and every size is tested. With one run per side, only size classes are judged, by the ratios
 of their sizes. Wrong results in B fail the comparison, however fast it is.
 
   -f, --format F      text (default), json, html (a page with bars) or junit
@@ -143,12 +143,12 @@ of their sizes. Wrong results in B fail the comparison, however fast it is.
                       (any slower line), never
   -v, --verbose       also the lines without a difference
   -j, --threads N     readers at a time (default: one per core)
-      --max-file-mb N no file but a trace is unpacked beyond this (default 512); traces are streamed
+      --max-file-mb N unpack at most this much of a file (default 512); traces are streamed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
-      --no-redact     keep passwords, tokens and keys that the evidence holds; by default they are taken out
+      --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
 
-Exit code: 0 no significant slowdown, 1 a significant slowdown, 2 wrong usage or nothing to compare, 3 a bug
-of ours.
+Exit code: 0 no significant slowdown, 1 a significant slowdown, 2 wrong usage or nothing to compare, 3 internal
+error.
 
 Examples:
   tacet compare traces-main/ traces-branch/

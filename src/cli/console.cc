@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -30,15 +31,23 @@ bool StandardOutputTakesColour() {
 }
 
 int TerminalWidth() {
+  // COLUMNS first, as ls has it: it also sets the width of what goes into a file or a pager.
+  if (const char* wish = std::getenv("COLUMNS")) {
+    const long columns = std::strtol(wish, nullptr, 10);
+    if (columns >= 40) return static_cast<int>(std::min(columns, 1000L));
+  }
   struct winsize size {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col < 120 ? size.ws_col : 120;
   return 100;
 }
 
+size_t ListWidth() { return ::isatty(STDOUT_FILENO) != 0 ? static_cast<size_t>(TerminalWidth()) : 1000; }
+
 bool WriteOutput(const std::string& path, std::string_view bytes) {
   if (path.empty()) {
     const bool ok = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0;
-    if (!ok) Complain({std::string("cannot write to standard output: ") + std::strerror(errno), ""});
+    // A reader that has seen enough (head, a pager that was left) is no reason for a message.
+    if (!ok && errno != EPIPE) Complain({std::string("cannot write to standard output: ") + std::strerror(errno), ""});
     return ok;
   }
   std::FILE* file = std::fopen(path.c_str(), "wb");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,8 @@ int Complain(const Error& error);
 
 bool StandardOutputTakesColour();  // a terminal, and neither NO_COLOR nor a dumb one
 int TerminalWidth();               // 100 where it cannot be told
+// The same for lists that programs read, completions among them: without a terminal one line per entry.
+size_t ListWidth();
 
 // Writes to a file, or to standard output for an empty path. False after complaining.
 bool WriteOutput(const std::string& path, std::string_view bytes);

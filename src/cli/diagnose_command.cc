@@ -102,7 +102,7 @@ const Command kDiagnoseCommand = {"diagnose", "Which rank caused a hang, a crash
 
 Reads every file under the given paths (logs, Flight Recorder dumps, stacks, kernel logs, RAS answers,
 Inspector files; plain, gzip or zstd) and names the guilty rank, the operation, the cause, the evidence
-and the fix. Give it the folders as they are; files it does not know are listed and left alone.
+and the fix. Give it the folders as they are; unknown files are listed and ignored.
 
   -f, --format F      text (default), json, html, junit or sarif
       --json          the same as --format json
@@ -113,12 +113,12 @@ and the fix. Give it the folders as they are; files it does not know are listed 
       --why           how the verdict came about: what speaks for it and against it, and why each
                       other cause lost
   -j, --threads N     readers at a time (default: one per core)
-      --max-file-mb N no file is unpacked beyond this (default 512)
+      --max-file-mb N unpack at most this much of a file (default 512)
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
-      --no-redact     keep passwords, tokens and keys that the evidence holds; by default they are taken out
+      --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
 
 Exit code: 0 nothing above --fail-on, 1 findings, or a hang, crash or wrong numbers without a known culprit,
-2 wrong usage, a path that does not exist, nothing readable or nothing understood, 3 internal error.
+2 wrong usage, a path that does not exist, or nothing readable or understood, 3 internal error.
 
 Examples:
   tacet diagnose /shared/job-4711

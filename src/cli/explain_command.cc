@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 
 #include "cli/command.h"
@@ -56,9 +57,13 @@ int RunExplain(const std::vector<std::string>& arguments) {
   if (options->Has("--markdown")) {
     out = CausesAsMarkdown();
   } else if (options->Has("--list")) {
-    for (const Rule* rule : AllRules())
-      out += std::string(rule->id) + std::string(rule->id.size() < 32 ? 32 - rule->id.size() : 1, ' ') +
-             std::string(rule->title) + "\n";
+    TextPage page(ListWidth(), false);
+    for (const Rule* rule : AllRules()) {
+      std::string id(rule->id);
+      id.resize(std::max<size_t>(id.size() + 1, 32), ' ');
+      page.Paragraph(id, rule->title);
+    }
+    out = page.Take();
   } else if (options->rest().empty()) {
     return Complain({"explain needs a cause", "tacet explain --list shows them all"});
   }

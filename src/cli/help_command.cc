@@ -39,7 +39,7 @@ const Command kHelpCommand = {"help", "What a command does, and the variables th
                               R"(tacet help [options] [COMMAND | environment]
 
 Prints the help of a command; without one, lists the commands. 'tacet help environment' lists the variables
-that tool and plugin read.
+that the tool and the plugin read.
 
       --man        as a man page: of the command, or of tacet itself
       --markdown   the help of all commands as one document

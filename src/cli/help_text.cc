@@ -17,38 +17,39 @@ std::vector<std::string_view> CommandNames() {
 
 std::string Overview() {
   std::string out =
-      "tacet names the rank that fell silent: who hangs, slows or corrupts a distributed job, and why.\n\nusage: tacet "
+      "tacet names the rank that hangs, slows down or corrupts a distributed job, and says why.\n\nusage: tacet "
       "COMMAND [options]\n\n";
   for (const Command* command : AllCommands())
     out += "  " + std::string(command->name) + std::string(14 - command->name.size(), ' ') +
            std::string(command->summary) + "\n";
-  return out + "\n'tacet help COMMAND' tells more. Start with: tacet diagnose FOLDER\n";
+  return out + "\nSee 'tacet help COMMAND'. Start with: tacet diagnose FOLDER\n";
 }
 
 std::string EnvironmentText() {
-  return R"(Variables that are read. Options on the command line come first.
+  return R"(Variables that are read. Options on the command line take precedence.
 
 The tool:
   NO_COLOR                    set and not empty: no colours (as --color never)
   TERM                        dumb: no colours
-  TMPDIR                      where collect and capture keep what they gather (default /tmp)
+  COLUMNS                     width of text reports, from 40 (default: the terminal's, else 100)
+  TMPDIR                      where collect and capture store what they gather (default /tmp)
   TACET_BOX_DIR               box folder of tacet agent (default /dev/shm/tacet; as --boxes)
-  TACET_CLICKHOUSE_PASSWORD   of the user in tacet agent --clickhouse
-  NCCL_RAS_ADDR               where NCCL RAS answers (default localhost:28028; as --ras)
-  SSL_CERT_FILE, SSL_CERT_DIR authorities that tacet serve --agent-tls trusts (default: those of the system)
+  TACET_CLICKHOUSE_PASSWORD   password for tacet agent --clickhouse
+  NCCL_RAS_ADDR               address of NCCL RAS (default localhost:28028; as --ras)
+  SSL_CERT_FILE, SSL_CERT_DIR authorities trusted by tacet serve --agent-tls (default: the system's)
 
 The plugin, in the job:
   TACET_BOX_DIR               folder of the black boxes (default /dev/shm/tacet)
-  TACET_BOX_MB, TACET_BOX_KB  size of a box (default 8 MB; 0: none)
+  TACET_BOX_MB, TACET_BOX_KB  size of a box (default 8 MiB; 0: none)
   TACET_JOB                   name of the job's folder (default: SLURM_JOB_ID, TORCHELASTIC_RUN_ID, local)
   TACET_HEARTBEAT_MS          time between heartbeats (default 500; 0: no thread)
   TACET_EVENTS                what to ask NCCL for (default coll,p2p,kernel,proxy,step,launch,ce)
   TACET_JSON_DIR              folder for JSON lines as NCCL Inspector writes them (default: off)
-  TACET_JSON_MIN_BYTES        leave out smaller operations there (default 0)
+  TACET_JSON_MIN_BYTES        skip smaller operations there (default 0)
   TACET_PROM_DIR              folder for node_exporter's textfile collector (default: off)
   TACET_PROM_INTERVAL_MS      time between its files (default 15000)
   SLURM_JOB_ID, SLURM_STEP_ID, KUBERNETES_SERVICE_HOST, POD_NAME, POD_NAMESPACE, HOSTNAME
-                              which job, step or pod this is, as their own systems set them
+                              job, step or pod of the process, set by Slurm and Kubernetes
 
 Set by tacet run for the job and for --on-hang commands:
   TACET_RUN_DIR               the run folder

@@ -6,12 +6,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
+#include "cli/spelling.h"
 #include "launch/lab_run.h"
+#include "render/text_layout.h"
 
 namespace tacet {
 
@@ -37,14 +40,14 @@ std::string_view ShowNeeds(const LabFault& fault) {
 }
 
 int ListFaults() {
-  std::string out;
+  TextPage page(ListWidth(), false);
   for (const LabFault& fault : LabFaults()) {
     std::string name(fault.name);
     name.resize(std::max<size_t>(name.size() + 1, 17), ' ');
-    out += name + std::string(fault.what) + std::string(ShowNeeds(fault)) + "\n" + std::string(17, ' ') + "-> " +
-           ShowCauses(fault) + "\n";
+    page.Paragraph(name, std::string(fault.what) + std::string(ShowNeeds(fault)));
+    page.Paragraph(std::string(17, ' ') + "-> ", ShowCauses(fault));
   }
-  return WriteOutput("", out) ? kHealthy : kUsage;
+  return WriteOutput("", page.Take()) ? kHealthy : kUsage;
 }
 
 struct LabWork {
@@ -110,9 +113,15 @@ std::string ShowOutcome(const LabFault& fault, uint64_t seed, const LabOutcome& 
   return line + "\n";
 }
 
+Error NoSuchFault(const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const LabFault& fault : LabFaults()) known.push_back(fault.name);
+  return {"there is no fault '" + name + "'", DidYouMean(name, known) + "'tacet lab list' lists them"};
+}
+
 int RunOne(const LabWork& work, const std::string& name) {
   const LabFault* fault = FindLabFault(name);
-  if (!fault) return Complain({"there is no fault '" + name + "'", "'tacet lab list' lists them"});
+  if (!fault) return Complain(NoSuchFault(name));
   std::printf("tacet lab: %s: %s; %d ranks, %s, PyTorch %s\n", name.c_str(), std::string(fault->what).c_str(),
               work.options.ranks, work.options.backend.c_str(), work.python.torch_version.c_str());
   std::fflush(stdout);
@@ -132,7 +141,7 @@ Result<std::vector<const LabFault*>> PickFaults(const Options& options) {
     for (size_t comma = 0; !names.empty(); names.erase(0, comma == std::string::npos ? comma : comma + 1)) {
       comma = names.find(',');
       const LabFault* fault = FindLabFault(names.substr(0, comma));
-      if (!fault) return Error{"there is no fault '" + names.substr(0, comma) + "'", "'tacet lab list' lists them"};
+      if (!fault) return NoSuchFault(names.substr(0, comma));
       picked.push_back(fault);
     }
   if (picked.empty())
@@ -181,6 +190,8 @@ int RunLab(const std::vector<std::string>& arguments) {
   if (what == "list" && rest.size() == 1) return ListFaults();
   const bool run = what == "run" && rest.size() == 2, score = what == "score" && rest.size() == 1;
   if (!run && !score) return Complain({"lab takes list, run FAULT, or score", "tacet lab run stuck-sleep"});
+  // Before PyTorch is looked for, which takes seconds.
+  if (run && !FindLabFault(rest[1])) return Complain(NoSuchFault(rest[1]));
   auto work = ReadLabOptions(*options);
   if (!work) return Complain(work.error());
   return run ? RunOne(*work, rest[1]) : Score(*work, *options);
@@ -193,9 +204,9 @@ const Command kLabCommand = {"lab", "Cause a known fault in a real PyTorch job a
 tacet lab run FAULT [options]
 tacet lab score [--faults A,B,...] [--seeds 3] [options]
 
-Starts a small training job with your own PyTorch (1.13 or newer) through 'tacet run', lets one rank fail in
-a known way, and compares the verdict with what was planted. Without a GPU the ranks use gloo; on one GPU
-each rank gets an NCCL_HOSTID of its own, so that NCCL takes it for a node. The seed chooses rank and step.
+Starts a small training job with your own PyTorch (1.13 or newer) through 'tacet run', makes one rank fail in
+a known way, and compares the verdict with the planted fault. Without a GPU the ranks use gloo; on one GPU
+each rank gets its own NCCL_HOSTID, so that NCCL treats it as a node. The seed chooses rank and step.
 'run' shows the job and its verdict; 'score' tries all faults and prints a table.
 
       --ranks N         processes (default 4)
@@ -204,10 +215,10 @@ each rank gets an NCCL_HOSTID of its own, so that NCCL takes it for a node. The 
       --seeds N         seeds per fault for 'score' (default 3)
       --faults A,B      only these, for 'score'
       --hang-after S    as for 'tacet run' (default 8)
-      --python PROGRAM  the Python that has PyTorch (default: python3 in PATH, then /usr/bin/python3)
-  -o, --out FOLDER      where everything goes (default: tacet-lab)
+      --python PROGRAM  a Python with PyTorch (default: python3 in PATH, then /usr/bin/python3)
+  -o, --out FOLDER      where all files go (default: tacet-lab)
 
-Exit code 0: every verdict was right; 1: at least one was not; 2: wrong usage, or no PyTorch.
+Exit code: 0 every verdict was right, 1 at least one was not, 2 wrong usage or no PyTorch.
 
 Examples:
   tacet lab run stuck-lock

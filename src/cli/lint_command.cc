@@ -24,7 +24,7 @@ Result<std::vector<int64_t>> ReadLintPids(const Options& options) {
     for (std::string_view rest = value; !rest.empty();) {
       int64_t pid = 0;
       if (!TakeNumber(rest, &pid) || pid <= 0 || (!rest.empty() && !TakeLiteral(rest, ",")))
-        return Error{"--pid takes process numbers, as in 4711,4712, not '" + value + "'", ""};
+        return Error{"--pid takes process ids such as 4711,4712, not '" + value + "'", ""};
       pids.push_back(pid);
     }
   return pids;
@@ -97,23 +97,24 @@ int RunLint(const std::vector<std::string>& arguments) {
 const Command kLintCommand = {"lint", "Find environment variables that are wrong, risky or without effect",
                               R"(tacet lint [options] [PATH...]
 
-Looks at the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelt or were
-never read (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), what was
-removed, renamed or is not there yet in this release, defaults of old releases that are still set, what is
-slow or risky, overridden, without effect, different between ranks, and a log file that all ranks share.
-Each finding tells the default, the effect, since and until when it is read, where it stands and what to do.
+Checks the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelt or were
+never read (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), variables
+that this release removed, renamed or does not have yet, defaults of old releases that are still set,
+settings that are slow, risky, overridden, without effect or different between ranks, and a log file that
+all ranks share.
+Each finding shows the default, the effect, the releases that read it, where it is set and what to do.
 
 Reads, without a PATH, the environment of this shell with ~/.nccl.conf and /etc/nccl.conf; else files and
 folders: NCCL logs, the output of env, job scripts, Dockerfiles, YAML, Python, nccl.conf, folders of tacet run.
 
-      --nccl VERSION    the release that will read them (default: as logs tell, else the newest)
-  -p, --pid PID         the environment of running processes and of what they started (several: 4711,4712)
-      --strict          notes count, too
+      --nccl VERSION    the release that will read them (default: the one in the logs, else the newest)
+  -p, --pid PID         the environment of running processes and their children (several: 4711,4712)
+      --strict          notes count as well
   -f, --format FORMAT   text (default) or json
       --json            the same as --format json
   -o, --output FILE     write there instead of to standard output
   -j, --threads N       files read at the same time (default: one per core)
-      --max-file-mb N   no file is unpacked beyond this (default 512)
+      --max-file-mb N   unpack at most this much of a file (default 512)
 
 Exit code: 0 nothing to report, 1 warnings (with --strict also notes), 2 wrong usage, or nothing was
 understood.

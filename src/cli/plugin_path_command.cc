@@ -13,7 +13,7 @@ static int RunPluginPath(const std::vector<std::string>& arguments) {
   const std::string path = FindPlugin();
   if (path.empty())
     return Complain({"libnccl-profiler-tacet.so is not beside this program",
-                     "it is looked for in the program's own folder, and in lib and lib64 next to that folder"});
+                     "it is searched for in the program's own folder, and in lib and lib64 next to that folder"});
   return WriteOutput("", path + "\n") ? kHealthy : kUsage;
 }
 
@@ -21,8 +21,8 @@ extern const Command kPluginPathCommand;
 const Command kPluginPathCommand = {"plugin-path", "Where the NCCL profiler plugin that came with this tool is",
                                     R"(tacet plugin-path
 
-Prints the full path of libnccl-profiler-tacet.so, so that a job can load it from wherever tarball, wheel or
-package put it.
+Prints the full path of libnccl-profiler-tacet.so, so that a job can load it wherever the tarball, wheel or
+package installed it.
 
 Exit code: 0 found, 2 not found.
 

@@ -37,11 +37,11 @@ const Command kPostmortemCommand = {"postmortem", "One page about a run: what ha
                                     R"(tacet postmortem [options] RUN
 
 Writes one page about the run in this folder (of 'tacet run', or any folder that 'tacet diagnose' reads):
-summary, timeline, root cause with its evidence, fix, stacks side by side, the first line that a good run does
-not have, baseline against incident, variables in force, rings, validation, prevention, and the command that
-does it again. It can be mailed as it is: secrets are taken out, and the HTML page needs no other file.
+summary, timeline, root cause with its evidence, fix, stacks side by side, the first line that is not in a good
+run, baseline against incident, variables in force, rings, validation, prevention, and the command that
+reproduces it. It can be mailed as it is: secrets are removed, and the HTML page needs no other file.
 
-  -b, --baseline RUN  a run that went well, before the incident or after the fix
+  -b, --baseline RUN  a good run, before the incident or after the fix
   -f, --format F      markdown (default) or html
   -o, --output FILE   write there instead of standard output; the name's ending chooses the format
 

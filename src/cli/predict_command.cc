@@ -168,18 +168,18 @@ int RunPredict(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kPredictCommand = {"predict",
-                                 "What bandwidth to expect, which algorithm NCCL takes and why, what a change brings",
+                                 "What bandwidth to expect, which algorithm NCCL chooses and why, what a change would gain",
                                  R"(tacet predict [options] [PATH...]
 
 NCCL's own cost model, exact for releases 2.12 to 2.30: time and bus bandwidth by operation, size,
 algorithm and protocol, which one wins where, and why the others lose. The inputs come from NCCL logs
 (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING), where the prediction is checked against the
-printed tables and the logged choices; or from hardware. Of releases from 2.31 on the log itself says what
-NCCL expects, and that is shown.
+printed tables and the logged choices; or from hardware. From 2.31 on the log itself states what NCCL
+expects, and that is shown.
 
       --op LIST       operations (default all_reduce,all_gather,reduce_scatter), or all
   -s, --size LIST     sizes of the whole buffer: 4K,64K,1M,16M,256M,1G (the default)
-      --gpus G        GPUs of a node: 8xH100. With logs: which GPU it was
+      --gpus G        GPUs of a node: 8xH100. With logs: the GPU that was used
       --nodes N       nodes. With logs: where the log does not say
       --nics N        NICs of a node: 8x400G
       --gdr on|off    GPUDirect RDMA (default on)
@@ -195,9 +195,9 @@ The plain models of a link, for all collectives, send and receive:
 
       --alpha T --bandwidth B
                       latency (5us) and GB/s of the link, from data sheets or from a fit
-      --loggp L,o,g,G LogGP instead: latency, overhead and gap in us, gap per byte in ns
+      --loggp L,o,g,G LogGP instead: latency, overhead and gap in µs, gap per byte in ns
       --ranks N       ranks (default 8)
-      --within A:B    alpha in us and GB/s inside a node: adds the hierarchical form; --nodes says how many
+      --within A:B    alpha in µs and GB/s inside a node: adds the hierarchical form; --nodes says how many
 
 The training step of a transformer: volumes, times, memory, MFU and HFU, bubble, GPU-hours lost:
 
@@ -212,10 +212,10 @@ The training step of a transformer: volumes, times, memory, MFU and HFU, bubble,
       --json          the same as --format json
   -o, --output FILE   write there instead of standard output
   -j, --threads N     readers at a time (default: one per core)
-      --max-file-mb N no file is unpacked beyond this (default 512)
+      --max-file-mb N unpack at most this much of a file (default 512)
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
-Exit code: 0, 2 wrong usage or nothing to predict, 3 an internal error.
+Exit code: 0 done, 2 wrong usage or nothing to predict, 3 internal error.
 
 Examples:
   tacet predict logs/

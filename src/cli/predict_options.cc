@@ -52,7 +52,7 @@ Result<bool> ReadRequest(const Options& options, PredictionRequest& request) {
   for (const std::string& name : SplitList(options.Value("--op").value_or("all_reduce,all_gather,reduce_scatter"))) {
     const OpKind op = name == "all" ? OpKind::all_reduce : ParseOpKind(name);
     if (op == OpKind::unknown)
-      return Error{"'" + name + "' is no operation",
+      return Error{"'" + name + "' is not an operation",
                    "all_reduce all_gather reduce_scatter broadcast reduce ..., or all"};
     if (name == "all") {
       request.ops = {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter, OpKind::broadcast, OpKind::reduce,
@@ -114,11 +114,11 @@ Result<bool> ReadPlain(const Options& options, PredictInputs& inputs) {
     const std::vector<std::string> parts = SplitList(*loggp);
     double values[4] = {};
     if (parts.size() != 4)
-      return Error{"--loggp takes four figures: L,o,g in µs and G in ns per byte", "for example 5,1,2,0.02"};
+      return Error{"--loggp takes four numbers: L,o,g in µs and G in ns per byte", "for example 5,1,2,0.02"};
     for (size_t i = 0; i < 4; ++i) {
       std::string_view text = parts[i];
       if (!TakeDouble(text, &values[i]) || !text.empty() || values[i] < 0)
-        return Error{"--loggp: '" + parts[i] + "' is no figure", "for example 5,1,2,0.02"};
+        return Error{"--loggp: '" + parts[i] + "' is not a number", "for example 5,1,2,0.02"};
     }
     inputs.loggp = LogGp{values[0], values[1], values[2], values[3] / 1000};
     inputs.link = AlphaBetaOf(*inputs.loggp);
@@ -169,7 +169,7 @@ Result<bool> ReadModelShape(const std::string& text, TrainingModel& model) {
                     : key == "params"   ? &model.parameters
                                         : nullptr;
     if (!place)
-      return Error{"--model: '" + key + "' is not known",
+      return Error{"--model: '" + key + "' is unknown",
                    "keys: layers hidden heads kv head_dim ffn vocab seq experts active params"};
     *place = *number;
   }
@@ -198,7 +198,7 @@ Result<bool> ReadLayout(const std::string& text, TrainingLayout& layout) {
     int number = 0;
     const bool fits =
         TakeNumber(rest, &number) && rest.empty() && number >= (key == "zero" ? 0 : 1) && number <= 1 << 20;
-    if (!fits) return Error{"--layout: " + key + "=" + value + " is no number of that", ""};
+    if (!fits) return Error{"--layout: " + key + "=" + value + " is not a valid number", ""};
     int* place = key == "dp"           ? &layout.data
                  : key == "tp"         ? &layout.tensor
                  : key == "pp"         ? &layout.pipeline
@@ -213,7 +213,7 @@ Result<bool> ReadLayout(const std::string& text, TrainingLayout& layout) {
     } else if (place) {
       *place = number;
     } else {
-      return Error{"--layout: '" + key + "' is not known",
+      return Error{"--layout: '" + key + "' is unknown",
                    "keys: dp tp pp cp ep zero batch micro interleave sp recompute"};
     }
   }
@@ -228,7 +228,7 @@ Result<int64_t> ParseSize(std::string_view text) {
   double number = 0;
   text = Trim(text);
   if (!TakeDouble(text, &number) || number < 0)
-    return Error{"'" + given + "' is no size", "for example 64MiB, 1G or 4096"};
+    return Error{"'" + given + "' is not a size", "for example 64MiB, 1G or 4096"};
   text = Trim(text);
   static constexpr std::pair<std::string_view, double> kUnits[] = {
       {"", 1},         {"B", 1},           {"K", 1024.0},         {"M", 1048576.0}, {"G", 1073741824.0},
@@ -245,7 +245,7 @@ Result<int64_t> ParseSize(std::string_view text) {
 Result<double> ParseMicroseconds(std::string_view text) {
   const std::string given(text);
   double number = 0;
-  if (!TakeDouble(text, &number) || number < 0) return Error{"'" + given + "' is no time", "for example 5us, 4.2s"};
+  if (!TakeDouble(text, &number) || number < 0) return Error{"'" + given + "' is not a time", "for example 5us, 4.2s"};
   if (text.empty() || text == "us" || text == "µs") return number;
   if (text == "ms") return number * 1e3;
   if (text == "s") return number * 1e6;

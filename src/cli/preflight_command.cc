@@ -30,7 +30,7 @@ int RunPreflightCommand(const std::vector<std::string>& arguments) {
   auto options = Options::Parse(arguments, kPreflightCommand.help);
   if (!options) return Complain(options.error());
   if (!options->rest().empty())
-    return Complain({"preflight takes no '" + options->rest()[0] + "'", "'tacet preflight --help' tells more"});
+    return Complain({"preflight does not take '" + options->rest()[0] + "'", "see 'tacet preflight --help'"});
   const std::string format = options->Value("--format").value_or("text");
   if (format != "text" && format != "json")
     return Complain({"preflight writes text or json, not '" + format + "'", ""});
@@ -86,21 +86,21 @@ const Command kPreflightCommand = {"preflight", "Check the hosts of a job before
                                    R"(tacet preflight [options]
 
 Run it as the job will be run: once per rank or once per host, under srun, mpirun or torchrun, or alone for
-this host only. Rank 0 takes all others in and tells, within a minute: ranks, hosts, GPUs, drivers, versions
-of NCCL, PyTorch and CUDA alike everywhere; locked memory, /dev/shm, ports, names, MTU, clocks, RDMA ports;
+this host only. Rank 0 asks all others and reports within a minute: whether ranks, hosts, GPUs, drivers and
+versions of NCCL, PyTorch and CUDA agree; locked memory, /dev/shm, ports, names, MTU, clocks, RDMA ports;
 environment variables (as tacet lint); connections between all hosts, bandwidth of disjoint pairs, a barrier
-and a small and a large all-reduce over sockets. Hosts are held against each other, and against what their
-own links promise; the odd one is named. No root is needed, and nothing is changed.
+and a small and a large all-reduce over sockets. Hosts are compared with each other and with the rates of
+their own links; the one that differs is named. It needs no root and changes nothing.
 
-Who is who comes from RANK and WORLD_SIZE, SLURM_*, OMPI_* or PMI_*; where rank 0 is, from MASTER_ADDR and
-MASTER_PORT or the list of nodes.
+Rank and size come from RANK and WORLD_SIZE, SLURM_*, OMPI_* or PMI_*; the address of rank 0 from MASTER_ADDR
+and MASTER_PORT or the list of nodes.
 
       --meet HOST[:PORT]  where rank 0 is (default port 29517, or MASTER_PORT)
-      --rank N            which process this is, where no launcher tells
-      --size N            how many there are
-      --ports A-B         ports of the measurements (default: any), as the firewall allows them
-      --wait S            all ranks must be there within this (default 20)
-      --python PROGRAM    whose PyTorch is asked for its versions (default python3; none: nobody's)
+      --rank N            which process this is, where no launcher sets it
+      --size N            number of processes
+      --ports A-B         ports for the measurements that the firewall allows (default: any)
+      --wait S            seconds within which all ranks must join (default 20)
+      --python PROGRAM    Python whose PyTorch is checked (default python3; none: skip it)
       --quick             no measurements between hosts
   -f, --format FORMAT     text (default) or json
       --json              the same as --format json
@@ -108,7 +108,7 @@ MASTER_PORT or the list of nodes.
 
 Only rank 0 writes the report; a rank that cannot reach it says so on standard error.
 
-Exit code, on all ranks: 0 go, 1 no-go, 2 could not be told, or wrong usage.
+Exit code, on all ranks: 0 go, 1 no-go, 2 unknown, or wrong usage.
 
 Examples:
   tacet preflight

@@ -108,7 +108,7 @@ const Command kProfileCommand = {"profile", "Where the step time goes, who makes
                                  R"(tacet profile [options] PATH...
 
 Reads torch.profiler traces of all ranks (plain, gzip or zstd), or NCCL Inspector files, Flight Recorder
-dumps with timing, or a pipeline timeline, and tells where the time of a step goes: a budget per rank,
+dumps with timing, or a pipeline timeline, and shows where the step time goes: a budget per rank,
 waiting and transfer of every operation, stragglers and their cost, buckets, shards, bubbles, and the
 three changes that would gain most.
 
@@ -127,11 +127,11 @@ three changes that would gain most.
       --peak-gbs N    peak of one device's link in GB/s (default: by its name)
   -v, --verbose       all ranks and lines
   -j, --threads N     readers at a time (default: one per core)
-      --max-file-mb N no file but a trace is unpacked beyond this (default 512); traces are streamed
+      --max-file-mb N unpack at most this much of a file (default 512); traces are streamed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
-      --no-redact     keep passwords, tokens and keys that the evidence holds; by default they are taken out
+      --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
 
-Exit code: 0 done, 2 wrong usage or nothing to profile, 3 an internal error.
+Exit code: 0 done, 2 wrong usage or nothing to profile, 3 internal error.
 
 Examples:
   tacet profile traces/

@@ -69,11 +69,11 @@ Result<std::vector<Incident>> LoadJobs(const std::vector<std::string>& paths, Lo
       std::any_of(jobs->begin(), jobs->end(), [](const Incident& job) { return !job.benchmark_runs.empty(); });
   std::erase_if(*jobs, [](const Incident& job) { return !HasTimes(job); });
   if (jobs->empty() && benchmarks)
-    return Error{"these are outputs of a benchmark, not of a job with steps",
-                 "'tacet compare A B' compares two of them, 'tacet diagnose' checks one"};
+    return Error{"this is the output of a benchmark, not of a job with steps",
+                 "'tacet compare A B' compares two of them, 'tacet bandwidth' judges one"};
   if (jobs->empty())
     return Error{"nothing with times was found under these paths",
-                 "torch.profiler traces of all ranks over a few steps tell most; 'tacet formats' lists what is read"};
+                 "best are torch.profiler traces of all ranks over a few steps; 'tacet formats' lists what is read"};
   return jobs;
 }
 

@@ -30,7 +30,7 @@ bool IsStepWindow(const std::string& text) {
 Result<JobRunOptions> ReadRunOptions(const Options& options) {
   JobRunOptions run;
   run.command = options.rest();
-  if (options.Has("--light") && options.Has("--full")) return Error{"--light and --full exclude each other", ""};
+  if (options.Has("--light") && options.Has("--full")) return Error{"--light and --full cannot be combined", ""};
   run.level = options.Has("--light") ? RunLevel::light : options.Has("--full") ? RunLevel::full : RunLevel::normal;
   run.folder.folder = options.Value("--dir").value_or("");
   run.folder.name = options.Value("--name").value_or("");
@@ -39,7 +39,7 @@ Result<JobRunOptions> ReadRunOptions(const Options& options) {
   run.webhook = options.Value("--webhook").value_or("");
   run.profile_steps = options.Value("--profile-steps").value_or("");
   if (!run.profile_steps.empty() && !IsStepWindow(run.profile_steps))
-    return Error{"--profile-steps takes a step or two, as in 100-102, not '" + run.profile_steps + "'", ""};
+    return Error{"--profile-steps takes a step or a range such as 100-102, not '" + run.profile_steps + "'", ""};
   run.per_rank_output = options.Has("--per-rank");
   run.packets = options.Has("--packets");
   run.watch = !options.Has("--no-watch");
@@ -61,7 +61,7 @@ int RunRun(const std::vector<std::string>& arguments) {
   auto options = Options::Parse(arguments, kRunCommand.help);
   if (!options) return Complain(options.error());
   if (options->rest().empty())
-    return Complain({"run needs a command behind '--'", "tacet run -- torchrun --nproc-per-node 8 train.py"});
+    return Complain({"run needs a command after '--'", "tacet run -- torchrun --nproc-per-node 8 train.py"});
   auto run = ReadRunOptions(*options);
   if (!run) return Complain(run.error());
   run->version = TACET_VERSION;
@@ -92,30 +92,30 @@ const Command kRunCommand = {"run", "Run a job so that its next hang or crash ex
 Starts the job (torchrun, mpirun, srun, deepspeed, accelerate, python; once per node), switches on what a
 diagnosis needs, keeps its output with times, and watches it. When it hangs: captures stacks, flight
 records, RAS, nvidia-smi, the kernel's log, counters and /proc of all ranks on this node, names the culprit
-on standard error and in the run folder. When it crashes: the same from what is left. A job that ends well
-is not commented on. Output passes through as it is; variables that are set already keep their values.
+on standard error and in the run folder. When it crashes: the same from what is left. A job that succeeds
+gets no comment. Output passes through unchanged; variables that are already set keep their values.
 
-      --light           only what costs nothing: NCCL's set-up log, the flight recorder
+      --light           only what costs nothing: NCCL's setup log, the flight recorder
       --full            everything: a line per call, shapes checked, C++ stacks; slow
   -d, --dir FOLDER      the run folder (default: tacet-runs/<time>-<name>)
   -n, --name NAME       name of the run (default: that of the script)
-      --hang-after S    nothing may move for longer than this while somebody waits (default 45)
+      --hang-after S    report a hang after this long without progress while a rank waits (default 45)
       --on-hang WHAT    wait (default), kill (SIGTERM, after 30 s SIGKILL), or a command for sh, which finds
                         TACET_RUN_DIR, TACET_JOB_PID, TACET_CAUSE and TACET_HEADLINE in its environment
       --webhook URL     also POST the verdict as JSON there (http or https)
       --profile-steps A-B  torch.profiler during these optimizer steps, one trace per rank
       --per-rank        torchrun: every line marked with its rank, a file per rank
       --packets         a ring of packet headers beside the job (needs tcpdump and its rights)
-      --no-watch        keep and diagnose, but do not watch
+      --no-watch        record and diagnose, but do not watch
       --no-native       no C and C++ stacks (gdb stops a process for as long as it reads)
-      --preflight       first tacet preflight between the nodes; without a go the job is not started, and
-                        the exit code is that of preflight
-      --meet HOST[:PORT]  for preflight: where the first node is, where no launcher tells
+      --preflight       run tacet preflight between the nodes first; after a no-go the job is not started,
+                        and the exit code is that of preflight
+      --meet HOST[:PORT]  for preflight: where the first node is, where no launcher sets it
       --rank N          for preflight: which node this is
       --size N          for preflight: how many nodes there are
-  -q, --quiet           say nothing but verdicts
+  -q, --quiet           print only verdicts
 
-Ends as the job ends: with its exit code, or by the signal that ended it; 127 or 126 where it cannot be
+Exits as the job does: with its exit code, or by the signal that ended it; with 127 or 126 if it cannot be
 started. Signals are passed on. When tacet run itself is killed, the job gets SIGTERM.
 
 Examples:

@@ -35,7 +35,7 @@ Result<AgentSource> ReadAgentSource(const Options& options) {
   source.file = options.Value("--agents-file").value_or("");
   source.dns = options.Value("--dns").value_or("");
   if (source.fixed.empty() && !source.changes())
-    return Error{"serve needs to know where the agents are",
+    return Error{"serve needs the addresses of the agents",
                  "--agents node1,node2:9560 or --agents-file FILE or --slurm 'node[01-16]' or --dns NAME"};
   return source;
 }
@@ -56,7 +56,7 @@ int RunServeJudge(const std::vector<std::string>& arguments) {
   const auto number = [&](size_t at) {
     return arguments.size() > at ? std::strtoull(arguments[at].c_str(), nullptr, 10) : 0ull;
   };
-  if (number(1) == 0 || number(2) == 0) return Complain({"--judge is used by tacet serve itself", ""});
+  if (number(1) == 0 || number(2) == 0) return Complain({"--judge is for internal use by tacet serve", ""});
   return RunJudge(number(1), number(2));
 }
 
@@ -109,37 +109,37 @@ const Command kServeCommand = {
     "serve", "Join all agents of a cluster: one verdict per job, live page, JSON",
     R"(tacet serve (--agents LIST | --agents-file FILE | --slurm NODES | --dns NAME) [options]
 
-Asks the agents of all nodes what they see, tells when a job hangs, and then runs the rules of
-'tacet diagnose' over the job's black boxes. Agents may vanish and return. Over HTTP:
+Polls the agents of all nodes, detects hanging jobs, and runs the rules of 'tacet diagnose' on their black
+boxes. Agents may disappear and return. Over HTTP:
   /                    the live page           /metrics             for Prometheus
   /api/v1/verdict      the report (tacet.report.v1) of the job in the worst state; ?job=NAME for one
   /api/v1/jobs         all jobs with their verdicts
-  /api/v1/agents       who answers and who does not
+  /api/v1/agents       which agents answer and which do not
   /api/v1/state        all processes, brief; ?job=NAME&offset=N&limit=N
 
   -a, --agents LIST      host:port,... (--port where none is named); may be given several times
-      --agents-file FILE one or more a line, '#' begins a comment; read again when it changes
+      --agents-file FILE one or more per line, '#' begins a comment; read again when it changes
       --slurm NODES      a node list as Slurm writes it: node[01-16,20]
       --port N           port of agents named without one (default 9560)
-      --dns NAME         every address of NAME[:PORT], asked again every 15 s (a headless service)
+      --dns NAME         every address of NAME[:PORT], resolved again every 15 s (a headless service)
   -l, --listen ADDR      host:port (default 127.0.0.1:9570; port 0 takes a free one and prints it)
-  -i, --interval MS      time between two questions to one agent (default 1000)
-      --hang-after S     no standstill shorter than this is called a hang (default 4)
-      --workers N        questions at a time (default 32)
+  -i, --interval MS      time between two polls of one agent (default 1000)
+      --hang-after S     no stall shorter than this is called a hang (default 4)
+      --workers N        agents polled at a time (default 32)
 
-How to ask agents that have a web configuration:
-      --agent-tls        speak TLS with them; the authorities of the system signed their certificates
-      --agent-ca FILE    speak TLS with them; this authority signed their certificates
+For agents with a web configuration:
+      --agent-tls        use TLS; the system's authorities signed their certificates
+      --agent-ca FILE    use TLS; this authority signed their certificates
       --agent-token-file FILE, --agent-user-file FILE   one line: a token, or user:password
-      --agent-cert FILE, --agent-key FILE               the server's own certificate, where agents want one
+      --agent-cert FILE, --agent-key FILE               the server's own certificate, where agents require one
 
-Who may ask (docs/live.md, "Access"): users of this host see their own jobs, root and operators all of them.
+Access (docs/live.md): users of this host see their own jobs, root and operators all of them.
       --web-config FILE  TLS, passwords and tokens, in the form of Prometheus' exporters; needed where other hosts can
                          reach the address
       --operators LIST   users of this host who see all jobs (default root,prometheus)
       --socket PATH      also answer on this unix socket
-      --host-name NAME   what requests may call this service, beside its addresses, localhost and the host name
-      --insecure         serve other hosts without TLS and users: everybody who reaches the port sees all jobs
+      --host-name NAME   another name for this service in requests, besides its addresses, localhost and the host name
+      --insecure         serve other hosts without TLS and users: anyone who reaches the port sees all jobs
 
 Ends on SIGTERM and SIGINT.
 

@@ -66,12 +66,12 @@ int RunTopology(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kTopologyCommand = {"topology", "Which rings, trees and transports NCCL uses, and whether that is sane",
+const Command kTopologyCommand = {"topology", "Which rings, trees and transports NCCL uses, and what is wrong with them",
                                   R"(tacet topology [options] PATH...
 
 Reads NCCL logs of any subset of ranks (2.4 to 2.32, and RCCL), topology and graph files and the output of
-`nvidia-smi topo -m`, rebuilds rings and trees, and checks them: rings that are broken or come back to a
-node, a node that lowers all others, idle or missing network devices, crossed rails, slow transports.
+`nvidia-smi topo -m`, rebuilds rings and trees, and checks them: rings that are broken or re-enter a node,
+a node that lowers the bandwidth of all, idle or missing network devices, crossed rails, slow transports.
 
   -f, --format F      text (default), json, dot (for Graphviz) or html
       --json          the same as --format json
@@ -80,7 +80,7 @@ node, a node that lowers all others, idle or missing network devices, crossed ra
       --fail-on S     exit with 1 from this severity on: warning (default), never
   -v, --verbose       all rings, trees and GPUs, nothing folded
   -j, --threads N     readers at a time (default: one per core)
-      --max-file-mb N no file is unpacked beyond this (default 512)
+      --max-file-mb N unpack at most this much of a file (default 512)
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
 Capture it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING NCCL_DEBUG_FILE=nccl_%h_%p.log.

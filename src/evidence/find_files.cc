@@ -23,9 +23,9 @@ bool IsInside(const fs::path& root, const fs::path& path) {
 std::string ProblemOfLink(const fs::path& root, const fs::path& path) {
   std::error_code error;
   const bool exists = fs::exists(fs::status(path, error));
-  if (error == std::errc::too_many_symbolic_link_levels) return "is a link that leads back to itself";
-  if (!exists) return "is a link that leads nowhere";
-  return IsInside(root, path) ? "" : "is a link that leads outside the folder, and is not followed";
+  if (error == std::errc::too_many_symbolic_link_levels) return "is a link that points back to itself";
+  if (!exists) return "is a broken link";
+  return IsInside(root, path) ? "" : "is a link that points outside the folder, and is not followed";
 }
 
 // Folder by folder, none of which stays open: a tree may be deeper than a process may have open files, and a folder
@@ -44,7 +44,7 @@ class FolderWalk {
       List(folder);
     }
     if (out_.size() == before)
-      Refuse(root_, "is a folder without any file", "name the folder that holds the logs and dumps");
+      Refuse(root_, "is a folder without files", "name the folder that holds the logs and dumps");
   }
 
  private:
@@ -79,7 +79,7 @@ class FolderWalk {
     if (entry.is_directory(ignored)) {
       if (link || path.filename().string().starts_with(".")) return;
       if (depth == kDeepest)
-        Refuse(path, "lies more than " + std::to_string(kDeepest) + " folders deep, and is not looked into",
+        Refuse(path, "lies more than " + std::to_string(kDeepest) + " folders deep, and is not read",
                "name that folder itself");
       else
         waiting_.push_back({path, depth + 1});

@@ -123,12 +123,12 @@ void NoteUnknown(std::string_view bytes, Fragment& fragment) {
     fragment.Note(DiagnosticSeverity::note, "empty-file", "the file is empty");
   else if (IsAllZeros(bytes))
     fragment.Note(DiagnosticSeverity::warning, "zero-filled",
-                  "holds nothing but zero bytes: never written, or lost when its node went down", {},
+                  "contains only zero bytes: never written, or lost when its node went down", {},
                   "look for another copy of it");
   else if (IsNestedTooDeep(bytes.substr(0, kPrefixBytes)))
     fragment.Note(DiagnosticSeverity::warning, "nested-too-deep",
                   "JSON nested more than " + std::to_string(JsonReader::kMaxDepth) + " deep, which no known format is",
-                  {}, "look at what wrote it");
+                  {}, "check what wrote it");
   else
     fragment.Note(DiagnosticSeverity::note, "unknown-format", "no known format; `tacet formats` lists what is read");
 }
@@ -151,10 +151,10 @@ std::optional<Fragment> ReadBesidesZeros(std::string_view path, std::string_view
   fragment.bytes.total += without.left_out;
   fragment.bytes.ignored += without.left_out;
   fragment.Note(DiagnosticSeverity::warning, "zero-bytes",
-                std::to_string(without.left_out) + " zero bytes among the text were left out", {},
+                std::to_string(without.left_out) + " zero bytes in the text were ignored", {},
                 without.ends_in_zeros ? "the node may have gone down while this was written: the last lines are lost"
-                                      : "the log was cut while its writer went on (logrotate's copytruncate): "
-                                        "the older part lies in another file");
+                                      : "the log was truncated while its writer continued (logrotate's copytruncate): "
+                                        "the older part is in another file");
   return fragment;
 }
 
@@ -175,7 +175,7 @@ std::optional<Fragment> ReadUnwrapped(std::string_view path, std::string_view by
                                             static_cast<uint64_t>(share * static_cast<double>(sizes.not_understood)));
   sizes.total = bytes.size();
   sizes.ignored = sizes.total - sizes.understood - sizes.not_understood;
-  fragment.Note(DiagnosticSeverity::note, "unwrapped", "its lines were taken out of " + std::string(inner->name));
+  fragment.Note(DiagnosticSeverity::note, "unwrapped", "its lines were extracted from " + std::string(inner->name));
   return fragment;
 }
 
@@ -194,8 +194,8 @@ Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool
     fragment.path = path;
     return fragment;
   }
-  // What only the first reader may bring (set-ups, channels, hardware) is NCCL's log: readers go in the registry's order,
-  // whichever part of the file made them known.
+  // What only the first reader may bring (set-ups, channels, hardware) is NCCL's log: readers go in the registry's
+  // order, whichever part of the file made them known.
   const auto formats = AllFormats();
   std::stable_sort(detection.readers.begin(), detection.readers.end(), [&](const Format* a, const Format* b) {
     return std::find(formats.begin(), formats.end(), a) < std::find(formats.begin(), formats.end(), b);
@@ -284,14 +284,14 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
 
 void NoteFile(const MappedFile& file, Fragment& fragment) {
   if (file.hole_bytes() > 0)
-    fragment.Note(DiagnosticSeverity::warning, "holes",
-                  std::to_string(file.hole_bytes() >> 20) + " MiB of the file were never written; they were left out",
-                  {},
-                  "its writer went on at its old place after the file was cut: the older part lies in another file");
+    fragment.Note(
+        DiagnosticSeverity::warning, "holes",
+        std::to_string(file.hole_bytes() >> 20) + " MiB of the file were never written; they were ignored", {},
+        "its writer continued at its old position after the file was truncated: the older part is in another file");
   if (file.Shrunk())
     fragment.Note(DiagnosticSeverity::warning, "file-shrank",
                   "the file became shorter while it was read; what came before was read", {},
-                  "something writes it anew (logrotate's copytruncate, an editor): read a copy of it");
+                  "something rewrites it (logrotate's copytruncate, an editor): read a copy of it");
 }
 
 // A file, or all files of an archive.

@@ -88,7 +88,7 @@ class ArchiveLoad {
       return;
     }
     fragment.Note(DiagnosticSeverity::note, "added-again",
-                  "the archive holds it more than once; the last one was read");
+                  "the archive contains it more than once; the last one was read");
     out_[place->second] = std::move(fragment);
   }
 

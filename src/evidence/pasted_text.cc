@@ -206,7 +206,7 @@ std::string_view Name(Paste paste) {
     case Paste::quoted: return "a quotation";
     case Paste::escaped: return "HTML";
     case Paste::indented: return "Markdown";
-    case Paste::coloured: return "colour codes that lost their escape";
+    case Paste::coloured: return "colour codes that lost their escape character";
     case Paste::numbered: return "numbered lines";
     case Paste::wrapped: return "lines that were cut at one width";
   }

@@ -67,8 +67,8 @@ class ArchiveWalk {
   void NoteBudget(bool bytes) {
     about_.Note(DiagnosticSeverity::warning, "archive-too-large",
                 bytes ? "unpacks to more than is read of one archive; what came before was read"
-                      : "holds more than " + std::to_string(kMostMembers) + " files; what came before was read",
-                {}, "unpack it and name the folder");
+                      : "has more than " + std::to_string(kMostMembers) + " files; what came before was read",
+                {}, "unpack it and give the folder");
   }
 
   const std::string path_;
@@ -118,7 +118,7 @@ void ArchiveWalk::WalkTar() {
   if (reader.damaged() > 0)
     about_.Note(DiagnosticSeverity::warning, "archive-damaged",
                 "is damaged in " + std::to_string(reader.damaged()) + (reader.damaged() == 1 ? " place" : " places") +
-                    "; files that lie there are missing");
+                    "; the files there are missing");
   if (too_many || stream.limited()) {
     NoteBudget(!too_many);
   } else if (stream.corrupt()) {
@@ -126,7 +126,7 @@ void ArchiveWalk::WalkTar() {
                 "the compressed data is damaged; what came before was read");
   } else if (stream.cut() || cut_inside || (!reader.complete() && reader.damaged() == 0)) {
     about_.Note(DiagnosticSeverity::warning, "archive-cut", "the archive ends early; what came before was read", {},
-                "look whether its copy was interrupted");
+                "check whether its copy was interrupted");
   }
 }
 
@@ -168,7 +168,7 @@ void ArchiveWalk::WalkZip() {
   if (list.cut)
     about_.Note(DiagnosticSeverity::warning, "archive-cut",
                 "the archive ends early: its list of files is missing; what came before was read", {},
-                "look whether its copy was interrupted");
+                "check whether its copy was interrupted");
   if (used_up || list.limited) NoteBudget(used_up);
 }
 
@@ -182,7 +182,7 @@ Fragment ArchiveWalk::Finish() {
     about_.Note(DiagnosticSeverity::warning, "archive-damaged",
                 std::to_string(refused_ - kMostNotes) + " more files inside it were not read");
   if (files_ == 0 && about_.diagnostics.empty())
-    about_.Note(DiagnosticSeverity::note, "empty-archive", "is an archive without any file");
+    about_.Note(DiagnosticSeverity::note, "empty-archive", "is an archive without files");
   return std::move(about_);
 }
 

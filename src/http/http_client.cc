@@ -37,7 +37,7 @@ Waited WaitFor(int socket, short events, int cancel, HttpTime until) {
   }
 }
 
-Error CancelledError() { return {"not asked: the program ends", ""}; }
+Error CancelledError() { return {"not asked: the program is ending", ""}; }
 
 // The first address that takes the connection.
 Result<int> ConnectTo(const HttpAddress& address, int cancel, int64_t limit_ms) {
@@ -95,7 +95,7 @@ std::string Base64(const std::string& text) {
 Result<HttpCredentials> ReadHttpCredentials(const HttpCredentialFiles& files) {
   HttpCredentials credentials;
   if (!files.token_file.empty() && !files.user_file.empty())
-    return Error{"a token and a user are both named", "name one of them"};
+    return Error{"both a token and a user are given", "give only one of them"};
   if (!files.token_file.empty()) {
     auto token = ReadSecretLine(files.token_file);
     if (!token) return token.error();
@@ -105,7 +105,7 @@ Result<HttpCredentials> ReadHttpCredentials(const HttpCredentialFiles& files) {
     auto user = ReadSecretLine(files.user_file);
     if (!user) return user.error();
     if (user->find(':') == std::string::npos)
-      return Error{"'" + files.user_file + "' does not hold a user", "one line: user:password"};
+      return Error{"'" + files.user_file + "' has no user", "one line: user:password"};
     credentials.authorization = "Basic " + Base64(*user);
   }
   if (!files.use_tls && files.tls.ca_file.empty() && files.tls.cert_file.empty()) return credentials;
@@ -140,11 +140,11 @@ struct HttpClient::Exchange {
         return Error{"TLS with " + host + " failed: " + stream.trouble(),
                      "is its certificate signed by the named authority, and for this name?"};
       return Error{"no answer: the connection was closed",
-                   stream.is_tls() ? "does it speak TLS?" : "is an agent there? does it want TLS?"};
+                   stream.is_tls() ? "does it use TLS?" : "is an agent there? does it require TLS?"};
     }
     switch (WaitFor(stream.socket(), step == StreamStep::want_read ? POLLIN : POLLOUT, cancel, until)) {
       case Waited::cancelled: return CancelledError();
-      case Waited::over: return Error{"no whole answer in time", ""};
+      case Waited::over: return Error{"no complete answer in time", ""};
       default: return true;
     }
   }
@@ -182,8 +182,8 @@ struct HttpClient::Exchange {
       if (state == State::too_large)
         return Error{"the answer is larger than " + std::to_string(most_bytes) + " bytes", ""};
       if (state == State::bad && step != StreamStep::closed)
-        return Error{"the answer is no HTTP", "is an agent there?"};
-      if (std::chrono::steady_clock::now() >= until) return Error{"no whole answer in time", ""};
+        return Error{"the answer is not HTTP", "is an agent there?"};
+      if (std::chrono::steady_clock::now() >= until) return Error{"no complete answer in time", ""};
       if (step == StreamStep::done) continue;
       if (auto waited = Wait(step); !waited) return waited.error();
     }
@@ -207,8 +207,7 @@ Result<std::string> HttpClient::Get(const HttpAddress& address, const std::strin
   if (!credentials_.authorization.empty()) request += "Authorization: " + credentials_.authorization + "\r\n";
   auto reply = Ask(address, request + "\r\n", credentials_.tls, limits);
   if (!reply) return reply.error();
-  if (reply->status == 401)
-    return Error{"it wants to know who asks (HTTP status 401)", "name a token or a user for it"};
+  if (reply->status == 401) return Error{"it requires credentials (HTTP status 401)", "give it a token or a user"};
   if (reply->status != 200) return Error{"answered with HTTP status " + std::to_string(reply->status), ""};
   return std::move(reply->body);
 }

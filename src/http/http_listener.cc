@@ -77,7 +77,7 @@ Result<HttpListener> HttpListener::OnAddress(const HttpAddress& address) {
   if (listener.socket_ < 0) {
     const bool usual = error == EADDRINUSE || error == EADDRNOTAVAIL;
     return Error{"cannot listen on " + Show(address) + ": " +
-                     (usual ? "the port is in use, or the address is not of this host" : std::strerror(error)),
+                     (usual ? "the port is in use, or the address does not belong to this host" : std::strerror(error)),
                  "choose another with --listen HOST:PORT"};
   }
   listener.port_ = PortOf(listener.socket_);
@@ -91,15 +91,17 @@ Result<HttpListener> HttpListener::OnUnixSocket(const std::string& path) {
   std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
   struct stat seen {};
   if (::lstat(path.c_str(), &seen) == 0) {
-    if (!S_ISSOCK(seen.st_mode)) return Error{"'" + path + "' exists and is no socket", "name another path"};
-    if (SomebodyListens(at)) return Error{"another process listens on '" + path + "'", "end it, or name another path"};
+    if (!S_ISSOCK(seen.st_mode)) return Error{"'" + path + "' exists and is not a socket", "choose another path"};
+    if (SomebodyListens(at))
+      return Error{"another process listens on '" + path + "'", "end it, or choose another path"};
     ::unlink(path.c_str());
   }
   HttpListener listener;
   listener.socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   ::setsockopt(listener.socket_, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
   if (listener.socket_ < 0 || ::bind(listener.socket_, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0)
-    return Error{"cannot listen on '" + path + "': " + std::strerror(errno), "a folder that this user may write to"};
+    return Error{"cannot listen on '" + path + "': " + std::strerror(errno),
+                 "choose a folder that this user may write to"};
   listener.path_ = path;
   // Who connects is told by the kernel, so everybody may.
   if (::chmod(path.c_str(), 0666) != 0 || ::listen(listener.socket_, kBacklog) != 0)

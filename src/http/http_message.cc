@@ -65,10 +65,10 @@ bool ReadQuery(std::string_view text, std::map<std::string, std::string>& out) {
 bool ReadRequestLine(std::string_view line, HttpHead& head) {
   const size_t first = line.find(' '), last = line.rfind(' ');
   if (first == std::string_view::npos || first == last || !IsToken(line.substr(0, first)))
-    return head = BadHead(400, "the first line is no HTTP request"), false;
+    return head = BadHead(400, "the first line is not an HTTP request"), false;
   const std::string_view version = line.substr(last + 1);
   if (version != "HTTP/1.1" && version != "HTTP/1.0")
-    return head = BadHead(version.starts_with("HTTP/") ? 505 : 400, "HTTP/1.0 and HTTP/1.1 are spoken here"), false;
+    return head = BadHead(version.starts_with("HTTP/") ? 505 : 400, "only HTTP/1.0 and HTTP/1.1 are supported"), false;
   const std::string_view target = line.substr(first + 1, last - first - 1);
   const size_t question = target.find('?');
   if (!target.starts_with('/') || !DecodeUrl(target.substr(0, question), false, &head.request.path) ||
@@ -94,7 +94,7 @@ bool ReadHeaderLine(std::string_view line, HttpHead& head) {
   if (std::any_of(value.begin(), value.end(), control)) return head = BadHead(400, "a header line is malformed"), false;
   // Two of them may mean one thing to a proxy in front and another one here.
   const bool once = name == "host" || name == "authorization" || name == "content-length";
-  if (once && !head.request.Header(name).empty()) return head = BadHead(400, "a header stands there twice"), false;
+  if (once && !head.request.Header(name).empty()) return head = BadHead(400, "a header occurs twice"), false;
   head.request.headers.emplace_back(std::move(name), value);
   return true;
 }
@@ -134,7 +134,7 @@ HttpHead ParseHttpHead(std::string_view bytes) {
     if (bytes.size() >= kMostHeadBytes) return BadHead(431, "the head of the request is too long");
     // What is no HTTP at all need not be waited for.
     const size_t line = bytes.find('\n');
-    if (!bytes.empty() && !IsTokenByte(bytes[0])) return BadHead(400, "this is no HTTP request");
+    if (!bytes.empty() && !IsTokenByte(bytes[0])) return BadHead(400, "this is not an HTTP request");
     if (line != std::string_view::npos && (line == 0 || bytes[line - 1] != '\r'))
       return BadHead(400, "lines end in CR LF");
     return head;
@@ -153,7 +153,7 @@ HttpHead ParseHttpHead(std::string_view bytes) {
   HttpRequest& request = head.request;
   if (const auto length = request.Header("content-length");
       (!length.empty() && length != "0") || !request.Header("transfer-encoding").empty())
-    return BadHead(413, "no request with a body is taken here");
+    return BadHead(413, "requests with a body are not accepted");
   const std::string_view connection = request.Header("connection");
   if (NamesOption(connection, "close")) request.keep_alive = false;
   if (NamesOption(connection, "keep-alive")) request.keep_alive = true;

@@ -232,7 +232,7 @@ void HttpServer::Inside::Hand(HttpConnection& client, HttpRequest request) {
     Put(std::move(done));
   };
   if (!queue_.Add(client.peer().address, std::move(work)))
-    client.Answer(ErrorReply(503, "too many requests wait; come again"), head_only);
+    client.Answer(ErrorReply(503, "too many requests are waiting; try again"), head_only);
 }
 
 // Signing costs a millisecond; no client makes the others wait for it.
@@ -278,7 +278,7 @@ void HttpServer::Inside::TakeDone() {
 }
 
 void HttpServer::Inside::Deliver(HttpConnection& client, HttpReply reply, bool head_only) {
-  if (!head_only && !HasRoomFor(reply.body.size())) reply = ErrorReply(503, "too many answers wait to be read");
+  if (!head_only && !HasRoomFor(reply.body.size())) reply = ErrorReply(503, "too many answers are waiting to be read");
   client.Answer(std::move(reply), head_only);
 }
 

@@ -71,7 +71,7 @@ Result<std::shared_ptr<TlsContext>> TlsContext::ForServer(const TlsServerFiles& 
   if (context == nullptr) return Error{"cannot use TLS: " + TakeOpenSslError(), ""};
   const bool newest = files.min_version == "TLS13";
   if (!newest && files.min_version != "TLS12")
-    return Error{"min_version '" + files.min_version + "' is not known", "TLS12 or TLS13"};
+    return Error{"min_version '" + files.min_version + "' is unknown", "TLS12 or TLS13"};
   ::SSL_CTX_set_min_proto_version(context, newest ? TLS1_3_VERSION : TLS1_2_VERSION);
   // A renegotiation is work for the server that a client may ask for again and again.
   ::SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);

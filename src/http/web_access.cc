@@ -76,7 +76,7 @@ std::string_view HostIn(std::string_view text) {
 }
 
 HttpReply WhoAsks(bool passwords) {
-  HttpReply reply = ErrorReply(401, "say who you are: the web configuration of this service lists who may ask");
+  HttpReply reply = ErrorReply(401, "authentication required: the web configuration of this service lists who may ask");
   reply.challenge = passwords ? "Basic realm=\"tacet\"" : "Bearer";
   return reply;
 }
@@ -117,12 +117,12 @@ Result<std::unique_ptr<WebAccess>> WebAccess::Make(const WebAccessOptions& optio
   }
   const bool reachable = !IsLoopbackName(listen.host);
   if (reachable && !options.insecure && !(config.tls && config.AsksWhoItIs())) {
-    const std::string missing = config.tls             ? "nothing in the web configuration tells who asks"
-                                : config.AsksWhoItIs() ? "passwords and tokens would cross the network in clear"
+    const std::string missing = config.tls             ? "the web configuration has no way to authenticate users"
+                                : config.AsksWhoItIs() ? "passwords and tokens would cross the network unencrypted"
                                                        : "neither TLS nor users are configured";
     return Error{
         "will not listen on " + Show(listen) + ", which other hosts can reach: " + missing,
-        "name a web configuration with --web-config FILE (docs/live.md, \"Access\"), or listen on 127.0.0.1, or "
+        "give a web configuration with --web-config FILE (docs/live.md, \"Access\"), or listen on 127.0.0.1, or "
         "allow it with --insecure"};
   }
   std::unique_ptr<WebAccess> access(new WebAccess(options, std::move(config)));
@@ -228,7 +228,7 @@ std::optional<HttpReply> WebAccess::RefuseForeignPage(const HttpRequest& request
   const size_t slashes = origin.find("://");
   const std::string_view origin_host = slashes == std::string_view::npos ? origin : origin.substr(slashes + 3);
   if (!origin.empty() && LowerName(origin_host) != LowerName(request.Header("host")))
-    return ErrorReply(403, "a page of another origin asks; only pages of this service may");
+    return ErrorReply(403, "requests from other origins are refused; only pages of this service may ask");
   return std::nullopt;
 }
 
@@ -239,14 +239,15 @@ std::optional<HttpReply> WebAccess::Admit(HttpRequest& request) {
   if (named_users && has_name) {
     bool busy = false;
     if (const auto name = NameOf(request, true, &busy)) return request.viewer = ViewerNamed(*name), std::nullopt;
-    return busy ? ErrorReply(503, "too many passwords are being checked; come again")
+    return busy ? ErrorReply(503, "too many passwords are being checked; try again")
                 : WhoAsks(!config_.basic_auth_users.empty());
   }
   if (request.has_client_certificate && !named_users) return request.viewer = {true, -1, "certificate"}, std::nullopt;
   // From here on nobody has shown anything that a browser would not send by itself.
   if (!IsOwnHost(request.Header("host")))
-    return ErrorReply(421, "this service is not called '" + std::string(HostIn(request.Header("host")).substr(0, 100)) +
-                               "'; ask by address, or start it with --host-name NAME");
+    return ErrorReply(421, "this service does not answer to the name '" +
+                               std::string(HostIn(request.Header("host")).substr(0, 100)) +
+                               "'; use its address, or start it with --host-name NAME");
   if (request.peer.is_local) return request.viewer = ViewerOfUser(request.peer.uid), std::nullopt;
   if (config_.AsksWhoItIs() || !options_.insecure) return WhoAsks(!config_.basic_auth_users.empty());
   request.viewer = {true, -1, ""};

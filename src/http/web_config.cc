@@ -76,7 +76,8 @@ class ConfigReader {
     if (content.starts_with("- ") && section_ == "operators")
       return config_.operators->push_back(Unquoted(content.substr(2)));
     const size_t colon = content.find(':');
-    if (colon == std::string_view::npos) return Complain("'" + std::string(content) + "' is no 'name: value'");
+    if (colon == std::string_view::npos)
+      return Complain("'" + std::string(content) + "' is not of the form 'name: value'");
     const std::string name = Unquoted(content.substr(0, colon));
     const std::string_view value = WithoutBlanks(content.substr(colon + 1));
     inner ? ReadInner(name, Unquoted(value)) : ReadOuter(name, value);
@@ -92,8 +93,8 @@ class ConfigReader {
       return;
     }
     if (std::find(std::begin(kSections), std::end(kSections), name) == std::end(kSections))
-      return Complain("'" + name + "' is not known");
-    if (!value.empty() && value != "{}") return Complain("'" + name + "' has lines of its own below it");
+      return Complain("'" + name + "' is unknown");
+    if (!value.empty() && value != "{}") return Complain("'" + name + "' must not have lines below it");
     if (name == "tls_server_config") config_.tls.emplace();
   }
 
@@ -108,16 +109,16 @@ class ConfigReader {
       names[name] = value;
     } else if (section_ == "bearer_tokens_sha256") {
       if (value.size() != 64 || value.find_first_not_of("0123456789abcdef") != std::string::npos)
-        return Complain("the token of '" + name + "' is no SHA-256 in 64 hexadecimal digits");
+        return Complain("the token of '" + name + "' is not a SHA-256 in 64 hexadecimal digits");
       names[name] = value;
     } else if (section_ == "user_ids") {
       int64_t uid = -1;
       const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), uid);
       if (error != std::errc() || end != value.data() + value.size() || uid < 0)
-        return Complain("the user id of '" + name + "' is no number");
+        return Complain("the user id of '" + name + "' is not a number");
       config_.user_ids[name] = uid;
     } else {
-      Complain("'" + name + "' stands below nothing");
+      Complain("'" + name + "' has no parent");
     }
   }
 
@@ -135,7 +136,7 @@ class ConfigReader {
       ReadClientAuth(value);
     else if (name != "max_version" && name != "cipher_suites" && name != "curve_preferences" &&
              name != "prefer_server_cipher_suites" && name != "client_allowed_sans")
-      Complain("'" + name + "' is not known");
+      Complain("'" + name + "' is unknown");
     else if (name == "client_allowed_sans")
       Complain("client_allowed_sans is not supported");
   }

@@ -209,7 +209,7 @@ Result<std::vector<BenchmarkHost>> ParseHosts(std::string_view text) {
       if (TakeLiteral(word, "slots=") || TakeLiteral(word, "max_slots=")) TakeNumber(word, &slots);
     // A name that begins like an option would be one, for ssh and others.
     if (name.empty() || name[0] == '-' || slots < 1 || slots > 1024 || name.size() > 253)
-      return Error{"line " + std::to_string(lines.number()) + " of the hosts names no host: '" +
+      return Error{"line " + std::to_string(lines.number()) + " of the host file is not a host: '" +
                        std::string(name.substr(0, 60)) + "'",
                    "write one host per line: gpu1 slots=8"};
     host.name = name;
@@ -236,8 +236,7 @@ Result<std::vector<BenchmarkRound>> PlanBenchmarks(const BenchmarkWish& wish) {
   int all = 0;
   for (const BenchmarkHost& host : wish.hosts) all += host.slots;
   if (all == 0 && wish.launcher != BenchmarkLauncher::local && wish.ranks.empty())
-    return Error{"nothing says how many ranks to start",
-                 "name hosts with --hostfile FILE (gpu1 slots=8), or --ranks 16"};
+    return Error{"the number of ranks is unknown", "give hosts with --hostfile FILE (gpu1 slots=8), or --ranks 16"};
   std::vector<int> ranks = wish.ranks;
   if (ranks.empty()) ranks = {std::max(all, 1)};
   for (const int one : ranks)

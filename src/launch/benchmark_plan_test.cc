@@ -98,7 +98,7 @@ TEST(PlanBenchmarks, NothingToRunIsSaid) {
   wish.operations = {"all_reduce"};
   auto rounds = PlanBenchmarks(wish);
   ASSERT_FALSE(rounds);
-  EXPECT_NE(rounds.error().message.find("how many ranks"), std::string::npos);
+  EXPECT_NE(rounds.error().message.find("number of ranks"), std::string::npos);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ class CaptureWork {
     for (const std::string& number : asked) {
       std::error_code error;
       if (!fs::exists(plan_.flight_prefix + number, error))
-        Note("flight record of rank " + number, "asked for through its pipe, and not written so far");
+        Note("flight record of rank " + number, "requested through its pipe, and not written so far");
     }
   }
 
@@ -126,10 +126,10 @@ class CaptureWork {
         Note("Python stack of " + NameFor(rank), "the process is stopped");
       else
         Note("Python stack of " + NameFor(rank),
-             rank.process.takes_stack_signal ? "no answer to the signal: it is blocked inside the kernel, or handles "
-                                               "signals elsewhere"
-                                             : "it has no handler (not Python, or started with -I or -S), and py-spy "
-                                               "is not installed or may not look");
+             rank.process.takes_stack_signal
+                 ? "no answer to the signal: the process is blocked inside the kernel, or handles the signal itself"
+                 : "it has no handler (not Python, or started with -I or -S), and py-spy is not installed or not "
+                   "permitted");
     }
   }
 
@@ -151,7 +151,7 @@ class CaptureWork {
 
   void KeepNativeStack(const WatchedRank& rank, int64_t until_ns) {
     const int64_t left_ms = (until_ns - MonotonicNs()) / 1'000'000;
-    if (left_ms < 1000) return Note("native stack of " + NameFor(rank), "gdb took too long for the ranks before it");
+    if (left_ms < 1000) return Note("native stack of " + NameFor(rank), "gdb took too long for earlier ranks");
     const CommandOutcome gdb = RunCommand(
         {"gdb", "-p", std::to_string(rank.process.pid), "-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex",
          "set pagination off", "-ex", "thread apply all bt 60", "-ex", "thread apply all py-bt"},

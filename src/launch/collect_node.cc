@@ -47,7 +47,7 @@ class NodeCollection {
     if (ended_) return;
     if (entry.original_bytes == 0) entry.original_bytes = entry.bytes.size();
     if (taken_ + entry.bytes.size() > wish_.most_bytes) {
-      notes_.push_back({entry.name, "the limit of all files together is reached"});
+      notes_.push_back({entry.name, "the limit for all files together is reached"});
       return;
     }
     CleanEntry(entry, wish_.most_file_bytes);
@@ -70,7 +70,7 @@ class NodeCollection {
       for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
         names.push_back(it->path().filename().string());
       if (error) notes_.push_back({path, error.message()});
-      if (depth == kDeepestFolder) return notes_.push_back({path, "lies too deep"});
+      if (depth == kDeepestFolder) return notes_.push_back({path, "nested too deeply"});
       std::sort(names.begin(), names.end());
       for (const std::string& name : names) AddPath((fs::path(path) / name).string(), depth + 1);
     } else if (S_ISREG(what.st_mode)) {
@@ -136,13 +136,13 @@ class NodeCollection {
   void AddProcesses() {
     LookerOptions options;
     const std::vector<JobMemberProcess> processes = FindProcesses(options.search);
-    if (processes.empty()) return notes_.push_back({"processes", "none of the job is here"});
+    if (processes.empty()) return notes_.push_back({"processes", "no process of the job is here"});
     std::string text;
     for (const JobMemberProcess& process : processes) text += DescribeStart(process);
     Give({"host/processes.txt", std::move(text), 0, 0, {}, ""});
     if (!wish_.capture) return;
     const std::string folder = TemporaryFolder();
-    if (folder.empty()) return notes_.push_back({"stacks", "no folder to write to: are /tmp and /dev/shm full?"});
+    if (folder.empty()) return notes_.push_back({"stacks", "no folder can be written: are /tmp and /dev/shm full?"});
     RankLooker looker(options);
     looker.Look(WallNs(), false);
     CapturePlan plan;

@@ -173,7 +173,7 @@ class NodeCollector {
     const std::string spool = options_.output + ".part" + std::to_string(i);
     const int file = ::open(spool.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0) {
-      answers_[i].problem = "its answer cannot be kept: " + std::string(std::strerror(errno));
+      answers_[i].problem = "its answer cannot be stored: " + std::string(std::strerror(errno));
       return;
     }
     int error = 0;
@@ -191,7 +191,8 @@ class NodeCollector {
     });
     ::close(file);
     answers_[i] = {spool, outcome.problem};
-    if (error != 0) answers_[i].problem = "its answer cannot be kept in full: " + std::string(std::strerror(error));
+    if (error != 0)
+      answers_[i].problem = "its answer cannot be stored completely: " + std::string(std::strerror(error));
   }
 
   void AddOwn(const std::string& node, Bundle& bundle) {
@@ -222,7 +223,7 @@ class NodeCollector {
       }
       ::close(file);
       if (!reader.complete() && answer.problem.empty())
-        out_.missing.push_back({node, "the rest of its files", members == 0 ? "it gave nothing" : reader.problem()});
+        out_.missing.push_back({node, "the rest of its files", members == 0 ? "it sent nothing" : reader.problem()});
     }
     if (!answer.problem.empty()) out_.missing.push_back({node, "everything that is not in the bundle", answer.problem});
   }
@@ -247,7 +248,7 @@ class NodeCollector {
     entry.bytes = std::move(member.bytes);
     entry.modified_s = member.modified_s;
     entry.original_bytes = member.size;
-    if (member.cut) out_.missing.push_back({node, entry.name, "only the first part came"});
+    if (member.cut) out_.missing.push_back({node, entry.name, "only the first part arrived"});
     CleanEntry(entry, options_.node.most_file_bytes);
     CutText(entry, options_.node.most_file_bytes * 2);
     bundle.Add(node, std::move(entry), out_);
@@ -281,11 +282,11 @@ std::string DescribeCollected(const Collected& collected) {
     for (const auto& [kind, count] : file.redacted) kinds[kind] += count;
   const size_t heard = collected.nodes.size() - collected.silent.size();
   std::string text = "tacet: " + std::to_string(collected.files.size()) +
-                     (collected.files.size() == 1 ? " file" : " files") + " of " + std::to_string(heard) + " of " +
+                     (collected.files.size() == 1 ? " file" : " files") + " from " + std::to_string(heard) + " of " +
                      std::to_string(collected.nodes.size()) + (collected.nodes.size() == 1 ? " node" : " nodes") +
                      ", " + std::to_string(collected.bundle_bytes) + " bytes\n";
   for (const auto& [kind, count] : kinds)
-    text += "tacet: redacted: " + kind + ", " + std::to_string(count) + " times\n";
+    text += "tacet: redacted: " + kind + ", " + std::to_string(count) + (count == 1 ? " time\n" : " times\n");
   for (const MissingPart& part : collected.missing)
     text += "tacet: missing: " + part.node + ": " + part.what + ": " + part.why + "\n";
   return text;

@@ -106,8 +106,10 @@ std::string DescribeProblem(const CommandOutcome& outcome, const std::string& pr
   if (outcome.exit_code == 0) return "";
   std::string_view last = Trim(std::string_view(outcome.error).substr(0, outcome.error.find_last_not_of("\n ") + 1));
   if (const size_t line = last.rfind('\n'); line != std::string_view::npos) last = last.substr(line + 1);
-  std::string text = outcome.exit_code > 128 ? "was ended by signal " + std::to_string(outcome.exit_code - 128)
-                                             : "ended with " + std::to_string(outcome.exit_code);
+  // ssh answers 255 for its own failures, which is no signal.
+  std::string text = outcome.exit_code > 128 && outcome.exit_code <= 128 + SIGRTMAX
+                         ? "was ended by signal " + std::to_string(outcome.exit_code - 128)
+                         : "ended with " + std::to_string(outcome.exit_code);
   return last.empty() ? text : text + ": " + std::string(last);
 }
 
@@ -123,7 +125,7 @@ CommandOutcome RunCommand(const std::vector<std::string>& command, const Command
   const pid_t pid = pipes.Open() ? ::fork() : -1;
   if (pid == 0) BecomeProgram(pipes, arguments.data());
   if (pid < 0) {
-    outcome.problem = std::string("no process can be made: ") + std::strerror(errno);
+    outcome.problem = std::string("no process can be started: ") + std::strerror(errno);
     return outcome;
   }
   ChildPipes::Close(pipes.out[1]);

@@ -103,7 +103,7 @@ class JobRun {
       }
       log.Finish();
       manifest_.dropped_bytes = log.dropped_bytes();
-      if (log.failed()) Tell("the output could not be kept in full in " + places_.folder + ": is the disk full?");
+      if (log.failed()) Tell("the output could not be stored completely in " + places_.folder + ": is the disk full?");
     }
     manifest_.output_bytes = activity.output_bytes;
     if (killer_.joinable()) killer_.join();
@@ -143,7 +143,7 @@ class JobRun {
     for (const RunSetting& setting : settings_) set += !setting.kept;
     std::fprintf(
         stderr,
-        "tacet: run folder %s\ntacet: %zu variables set (level %s); what they cost, and what of yours is kept:\n%s",
+        "tacet: run folder %s\ntacet: %zu variables set (level %s), with their cost; your own settings are kept:\n%s",
         places_.folder.c_str(), set, std::string(Name(options_.level)).c_str(),
         RedactSecrets(DescribeSettings(settings_, false)).text.c_str());
   }
@@ -158,7 +158,7 @@ class JobRun {
     std::vector<LintFinding> findings = LintEnvironments(given, {}).findings;
     std::erase_if(findings, [](const LintFinding& finding) { return finding.level != LintLevel::warning; });
     if (findings.empty()) return;
-    std::fprintf(stderr, "tacet: settings that deserve a look ('tacet lint' tells more):\n%s",
+    std::fprintf(stderr, "tacet: settings worth checking (see 'tacet lint'):\n%s",
                  RedactSecrets(RenderLintLines(findings)).text.c_str());
   }
 
@@ -190,9 +190,9 @@ class JobRun {
     if (report->verdict.status == Status::healthy || report->verdict.status == Status::undetermined) {
       report->verdict.status = Status::hang;
       char text[128];
-      std::snprintf(text, sizeof text, "Nothing has moved for %.0f s, and ranks wait; ", hang.still_s);
+      std::snprintf(text, sizeof text, "No progress for %.0f s while ranks wait; ", hang.still_s);
       report->verdict.headline =
-          text + (report->verdict.headline.empty() ? "why is not known yet" : report->verdict.headline);
+          text + (report->verdict.headline.empty() ? "the cause is not known yet" : report->verdict.headline);
     }
     hang.headline = report->verdict.headline;
     Speak(*report, places_.folder + "/" + hang.folder);
@@ -209,7 +209,7 @@ class JobRun {
     Tell("evidence in " + folder + ", page in " + places_.folder + "/report.html");
     if (options_.webhook.empty()) return;
     auto posted = PostWebhook(options_.webhook, DescribeForWebhook(report, places_.folder, manifest_.host));
-    if (!posted) Tell("the webhook was not told: " + posted.error().message);
+    if (!posted) Tell("the webhook could not be reached: " + posted.error().message);
   }
 
   void ActOnHang() {
@@ -275,13 +275,13 @@ class JobRun {
   // What was said during the hang is not said again.
   void SpeakOfTheEnd(const RunEnd& end) {
     auto report = DiagnoseFolder(places_.folder);
-    if (!report) return Tell("the end could not be diagnosed: " + report.error().message);
+    if (!report) return Tell("the exit could not be diagnosed: " + report.error().message);
     ReportVerdict& verdict = report->verdict;
     if (verdict.status == Status::undetermined || verdict.status == Status::healthy) {
       verdict.status = Status::crash;
       verdict.headline = end.signal != 0 ? "The job was ended by signal " + std::to_string(end.signal)
                                          : "The job ended with exit code " + std::to_string(end.exit_code);
-      verdict.headline += "; what was captured does not tell why";
+      verdict.headline += "; the captured evidence does not show why";
     }
     const bool told = !manifest_.hangs.empty() &&
                       (verdict.cause.empty() || (verdict.cause == manifest_.cause && verdict.ranks == manifest_.ranks));

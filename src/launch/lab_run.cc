@@ -52,7 +52,7 @@ class MemoryGroup {
       ::rmdir(folder_.c_str());
       folder_.clear();
     }
-    return "a cgroup with a memory limit cannot be made here (root and the memory controller are needed)";
+    return "a cgroup with a memory limit cannot be created here (root and the memory controller are needed)";
   }
   ~MemoryGroup() {
     if (!folder_.empty()) ::rmdir(folder_.c_str());
@@ -124,7 +124,7 @@ class LabRun {
     std::string place = options_.folder + "/place";
     if (!group_.folder().empty()) place = group_.folder();
     if (fault_.name == "stuck-saving" && ::mkfifo(place.c_str(), 0600) != 0)
-      return Error{"cannot make a pipe in '" + options_.folder + "': " + std::strerror(errno), ""};
+      return Error{"cannot create a pipe in '" + options_.folder + "': " + std::strerror(errno), ""};
     JsonWriter plan;
     plan.BeginObject().Key("fault").String(fault_.name).Key("rank").Int(outcome_.rank).Key("step").Int(step_);
     plan.Key("steps").Int(kSteps).Key("seed").Int(static_cast<int64_t>(options_.seed % 1'000'000));
@@ -203,7 +203,7 @@ class LabRun {
     bool cut = false;
     if (ParseJson(ReadSmallFile(path, 64 << 20), &report, &cut)) ReadVerdict(report, verdict);
     outcome_.wrong = WhatIsWrong(fault_, outcome_.rank, verdict);
-    if (done.timed_out) outcome_.wrong = "the job did not end within " + std::to_string(kMostMs / 1000) + " s";
+    if (done.timed_out) outcome_.wrong = "the job did not finish within " + std::to_string(kMostMs / 1000) + " s";
     if (fault_.who == LabFault::Who::nobody && outcome_.wrong.empty() && done.exit_code != 0)
       outcome_.wrong = "the healthy job ended with " + std::to_string(done.exit_code);
     const double struck = ModifiedSeconds(options_.folder + "/mark"), told = ModifiedSeconds(path);
@@ -270,7 +270,7 @@ Result<LabPython> FindLabPython(const std::string& wish) {
   if (!wish.empty()) candidates = {wish};
   for (const std::string& program : candidates)
     if (auto python = AskPython(program)) return *python;
-  return Error{"no Python with PyTorch was found" + (wish.empty() ? "" : " at '" + wish + "'"),
+  return Error{"no Python with PyTorch found" + (wish.empty() ? "" : " at '" + wish + "'"),
                "name it with --python; on Debian and Ubuntu: apt-get install python3-torch"};
 }
 

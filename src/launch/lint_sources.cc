@@ -142,7 +142,7 @@ Result<std::vector<GivenEnvironment>> ReadProcessEnvironments(const std::vector<
   }
   if (environments.empty())
     return Error{"the environment of these processes cannot be read",
-                 "they must run, and belong to this user; 'ps -ef' lists them"};
+                 "they must be running and belong to this user; 'ps -ef' lists them"};
   return environments;
 }
 

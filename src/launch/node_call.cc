@@ -87,13 +87,13 @@ Result<std::vector<NodeCall>> ListNodeCalls(const CollectOptions& options) {
     for (const std::string& node : *nodes) calls.push_back({node, SrunFor(options, node)});
   }
   for (const std::string& host : options.hosts) {
-    if (host.starts_with("-")) return Error{"'" + host + "' is no host", ""};
+    if (host.starts_with("-")) return Error{"'" + host + "' is not a host name", ""};
     std::vector<std::string> command = options.ssh;
     command.insert(command.end(), {host, RemoteScript(options)});
     calls.push_back({host, std::move(command)});
   }
   for (const std::string& pod : options.pods) {
-    if (pod.starts_with("-")) return Error{"'" + pod + "' is no pod", ""};
+    if (pod.starts_with("-")) return Error{"'" + pod + "' is not a pod name", ""};
     std::vector<std::string> command = {"kubectl", "exec"};
     if (!options.name_space.empty()) command.insert(command.end(), {"-n", options.name_space});
     command.insert(command.end(), {pod, "--", "sh", "-c", RemoteScript(options, true)});

@@ -37,7 +37,7 @@ std::string PacketRing::Start(const std::string& run_folder) {
     ::execv(program.c_str(), const_cast<char* const*>(arguments));
     ::_exit(127);
   }
-  if (pid_ < 0) return "no packet ring: no process can be made";
+  if (pid_ < 0) return "no packet ring: no process can be started";
   ::usleep(300'000);
   int status = 0;
   if (::waitpid(pid_, &status, WNOHANG) == pid_) {

@@ -52,7 +52,7 @@ std::string TimeText(int64_t wall_ns) {
 }
 
 std::string EndText(const RunManifest& manifest) {
-  if (manifest.ended_wall_ns <= 0) return "has not ended";
+  if (manifest.ended_wall_ns <= 0) return "is still running";
   if (manifest.signal != 0) return "was ended by signal " + std::to_string(manifest.signal);
   return "ended with exit code " + std::to_string(manifest.exit_code);
 }
@@ -100,8 +100,7 @@ DocumentSection TimelineSection(const RunRecord& run) {
     for (const SeenHang& hang : manifest.hangs) {
       const auto still_ns = static_cast<int64_t>(hang.still_s * 1e9);
       events.emplace_back(hang.wall_ns - still_ns, "The last sign of progress in any rank.");
-      events.emplace_back(hang.wall_ns, "Nothing had moved for " + DurationText(still_ns) + ": captured in " +
-                                            hang.folder +
+      events.emplace_back(hang.wall_ns, "No progress for " + DurationText(still_ns) + ": captured in " + hang.folder +
                                             (hang.headline.empty() ? "." : ", and diagnosed: " + hang.headline));
     }
     if (manifest.ended_wall_ns > 0) events.emplace_back(manifest.ended_wall_ns, "The job " + EndText(manifest) + ".");
@@ -110,7 +109,7 @@ DocumentSection TimelineSection(const RunRecord& run) {
   std::vector<std::vector<std::string>> rows = {{"Time", "Event"}};
   for (const auto& [wall_ns, text] : events) rows.push_back({TimeText(wall_ns), CleanWords(text)});
   if (rows.size() > 1) section.Table(std::move(rows));
-  std::vector<std::vector<std::string>> ranks = {{"Rank", "Host", "Role", "Last operation", "Doing", "Last sign"}};
+  std::vector<std::vector<std::string>> ranks = {{"Rank", "Host", "Role", "Last operation", "Doing", "Last seen"}};
   for (const ReportRank& rank : run.report.ranks) {
     if (ranks.size() > 32) break;
     ranks.push_back({std::to_string(rank.rank), CleanWords(rank.host), rank.role, CleanWords(rank.last_operation),
@@ -130,8 +129,7 @@ std::string VersionsOf(const Report& report) {
 DocumentSection AgainstBaselineSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Baseline against incident", {}};
   if (baseline == nullptr) {
-    section.Say(
-        "No baseline was given. 'tacet postmortem RUN --baseline GOOD_RUN' compares with a run that went well.");
+    section.Say("No baseline was given. 'tacet postmortem RUN --baseline GOOD_RUN' compares it with a good run.");
     return section;
   }
   const auto row = [&](const std::string& what, const std::string& good, const std::string& bad) {
@@ -175,7 +173,7 @@ std::string RunFolderOf(const RunManifest& manifest) {
 DocumentSection VariablesSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Variables in force", {}};
   if (!run.manifest) {
-    section.Say("Not known: the job was not started through 'tacet run'.");
+    section.Say("Unknown: the job was not started with 'tacet run'.");
     return section;
   }
   std::map<std::string, std::string> good;
@@ -208,22 +206,22 @@ DocumentSection RingsSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Rings", {}};
   const std::vector<std::string> rings = FindRings(run.path, kMostRings);
   if (rings.empty()) {
-    section.Say("No NCCL log names a ring: the job does not use NCCL, or did not get so far.");
+    section.Say("No NCCL log names a ring: the job does not use NCCL, or stopped before.");
     return section;
   }
   section.List(CleanAll(rings));
   if (baseline != nullptr)
     section.Say(FindRings(baseline->path, kMostRings) == rings ? "The baseline has the same rings."
-                                                               : "The baseline has other rings.");
+                                                               : "The baseline has different rings.");
   return section;
 }
 
 DocumentSection DivergingSection(const RunRecord& run, const RunRecord* baseline) {
-  DocumentSection section{"First line that the baseline does not have", {}};
+  DocumentSection section{"First line that is not in the baseline", {}};
   if (baseline == nullptr) return section;
   const auto found = FindDivergingLine(run.path, baseline->path);
   if (!found) {
-    section.Say("None: every line of this run's logs has its like in the baseline's.");
+    section.Say("None: every line of this run's logs is in the baseline as well.");
     return section;
   }
   section.Say(CleanWords(found->file) + ", line " + std::to_string(found->line) + ":");
@@ -262,7 +260,7 @@ DocumentSection RootCauseSection(const RunRecord& run) {
   DocumentSection section{"Root cause and chain of evidence", {}};
   const ReportFinding* finding = MainFinding(run.report);
   if (finding == nullptr) {
-    section.Say("No cause was found in what is there.");
+    section.Say("No cause was found in these files.");
     return section;
   }
   section.Say(Sentence(finding->headline));
@@ -287,15 +285,13 @@ DocumentSection RootCauseSection(const RunRecord& run) {
 DocumentSection ValidationSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Validation", {}};
   const std::string path = QuoteForShell(run.path);
-  section.Say("Before: 'tacet diagnose' of this run says " + std::string(Name(run.report.verdict.status)) +
+  section.Say("Before: 'tacet diagnose' of this run reports " + std::string(Name(run.report.verdict.status)) +
               (run.report.verdict.cause.empty() ? "." : " (" + run.report.verdict.cause + ")."));
   if (baseline != nullptr)
     section.Say("Baseline: 'tacet diagnose' of " + CleanWords(baseline->path) + " says " +
                 std::string(Name(baseline->report.verdict.status)) +
                 (baseline->report.verdict.cause.empty() ? "." : " (" + baseline->report.verdict.cause + ")."));
-  section.Say(
-      "After the fix, the same command must end with 0, without a hang, and these two must agree that nothing is "
-      "wrong:");
+  section.Say("After the fix, the same command must exit with 0, and both of these must report no fault:");
   section.Code("tacet diagnose NEW_RUN\ntacet postmortem " + path + " --baseline NEW_RUN");
   return section;
 }
@@ -304,7 +300,7 @@ DocumentSection ValidationSection(const RunRecord& run, const RunRecord* baselin
 DocumentSection ReproducerSection(const RunRecord& run) {
   DocumentSection section{"Reproducer", {}};
   if (!run.manifest || run.manifest->command.empty()) {
-    section.Say("The command is not known: the job was not started through 'tacet run'.");
+    section.Say("The command is unknown: the job was not started with 'tacet run'.");
     return section;
   }
   std::string text = run.manifest->folder.empty() ? "" : "cd " + QuoteForShell(run.manifest->folder) + " &&\n";
@@ -346,7 +342,7 @@ Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
                        AgainstBaselineSection(run, baseline),
                        VariablesSection(run, baseline),
                        RingsSection(run, baseline)};
-  DocumentSection fix{"Fix", {}}, prevention{"Prevention", {}}, open{"What is not known", {}};
+  DocumentSection fix{"Fix", {}}, prevention{"Prevention", {}}, open{"What is unknown", {}};
   if (const ReportFinding* finding = MainFinding(run.report)) {
     fix.List(CleanAll(finding->fix), true);
     prevention.List(CleanAll(finding->prevent));

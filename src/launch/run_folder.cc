@@ -47,13 +47,14 @@ Result<std::string> TakeFolder(const RunFolderWish& wish, const std::vector<std:
   if (!wish.folder.empty()) {
     fs::create_directories(wish.folder, error);
     if (!error && !fs::is_empty(wish.folder, error))
-      return Error{"'" + wish.folder + "' is not empty", "a run has a folder of its own: name a new one"};
-    if (error) return Error{"cannot make the run folder '" + wish.folder + "': " + error.message(), ""};
+      return Error{"'" + wish.folder + "' is not empty", "a run needs a folder of its own: choose a new one"};
+    if (error) return Error{"cannot create the run folder '" + wish.folder + "': " + error.message(), ""};
     return fs::absolute(wish.folder).lexically_normal().string();
   }
   fs::create_directories(wish.parent, error);
   if (error)
-    return Error{"cannot make the folder '" + wish.parent + "': " + error.message(), "name another with --dir FOLDER"};
+    return Error{"cannot create the folder '" + wish.parent + "': " + error.message(),
+                 "choose another with --dir FOLDER"};
   const std::string name = CleanName(wish.name.empty() ? NameOfCommand(command) : wish.name);
   const std::string base = fs::absolute(wish.parent).lexically_normal().string() + "/" + StampOf(wall_ns) + "-" + name;
   for (int attempt = 0; attempt < 10'000; ++attempt) {
@@ -62,8 +63,8 @@ Result<std::string> TakeFolder(const RunFolderWish& wish, const std::vector<std:
     if (attempt > 1) path += "-" + std::to_string(attempt);
     if (::mkdir(path.c_str(), 0755) == 0) return path;
     if (errno != EEXIST)
-      return Error{"cannot make the run folder '" + path + "': " + std::strerror(errno),
-                   "name another with --dir FOLDER"};
+      return Error{"cannot create the run folder '" + path + "': " + std::strerror(errno),
+                   "choose another with --dir FOLDER"};
   }
   return Error{"cannot find a free name for the run folder below '" + wish.parent + "'", ""};
 }

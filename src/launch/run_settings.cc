@@ -55,22 +55,22 @@ void AddNccl(RunLevel level, const RunPlaces& places, SettingList& list) {
   const std::string folder = places.folder + "/nccl";
   const bool own_debug = list.Has("NCCL_DEBUG");
   list.Set("NCCL_DEBUG", "INFO", "NCCL says which communicators, rings, transports and devices it uses",
-           "some hundred lines per rank when a communicator is made, nothing in a step");
+           "some hundred lines per rank when a communicator is created, nothing per step");
   // What NCCL logs by itself is INIT, BOOTSTRAP and ENV; COLL is one line per call and rank.
   list.Set("NCCL_DEBUG_SUBSYS",
            level == RunLevel::light    ? "INIT,BOOTSTRAP,ENV"
            : level == RunLevel::normal ? "INIT,BOOTSTRAP,ENV,GRAPH,NET,TUNING"
                                        : "INIT,BOOTSTRAP,ENV,GRAPH,NET,TUNING,COLL,P2P",
-           level == RunLevel::full ? "... and every call it gets" : "... with INIT always",
+           level == RunLevel::full ? "... and every call" : "... with INIT always",
            level == RunLevel::full ? "one line per call and rank" : "");
   // Who asked for NCCL's lines expects them where they were: in the output, which is kept as well.
   if (!own_debug)
-    list.Set("NCCL_DEBUG_FILE", folder + "/nccl.%h.%p.log", "one file per process instead of lines between others'");
+    list.Set("NCCL_DEBUG_FILE", folder + "/nccl.%h.%p.log", "one file per process instead of mixed lines");
   list.Set("NCCL_TOPO_DUMP_FILE", folder + "/topology.xml", "the machine as NCCL sees it");
   list.Set("NCCL_GRAPH_DUMP_FILE", folder + "/graph.xml", "the rings and trees it chose");
   if (!places.plugin.empty()) {
-    list.Set("NCCL_PROFILER_PLUGIN", places.plugin, "black boxes: what is in flight, readable after any kind of end",
-             "docs/measurements.md: below what a step varies by; some MB of shared memory per rank");
+    list.Set("NCCL_PROFILER_PLUGIN", places.plugin, "black boxes: what is in flight, readable after any kind of exit",
+             "below the variation of a step (docs/measurements.md); some MB of shared memory per rank");
     list.Set("TACET_BOX_DIR", places.box_folder, "where the black boxes are");
   }
 }
@@ -83,15 +83,15 @@ void AddTorch(RunLevel level, const RunPlaces& places, SettingList& list) {
   list.Set("TORCH_NCCL_DUMP_ON_TIMEOUT", "1", "written when the watchdog ends the job (the default since 2.7)");
   if (!places.pipe_prefix.empty())
     list.Set("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", places.pipe_prefix,
-             "written when a hang is seen, before anything ends");
+             "written when a hang is detected, before anything exits");
   if (level != RunLevel::light)
-    list.Set("TORCH_NCCL_ENABLE_TIMING", "1", "tells started calls from queued ones, and how long they took",
+    list.Set("TORCH_NCCL_ENABLE_TIMING", "1", "shows which calls started, and how long they took",
              "one more CUDA event per call");
   if (level != RunLevel::full) return;
   list.Set("TORCH_NCCL_TRACE_CPP_STACK", "1", "C++ stacks of every call", "unwinds the stack in every call");
   list.Set("TORCH_DISTRIBUTED_DEBUG", "DETAIL", "checks shapes and types of every collective before it runs",
            "one more small collective per call: steps may take twice as long");
-  list.Set("TORCH_CPP_LOG_LEVEL", "INFO", "PyTorch's own account of groups and watchdogs", "some lines per group");
+  list.Set("TORCH_CPP_LOG_LEVEL", "INFO", "PyTorch's own messages about groups and watchdogs", "some lines per group");
 }
 
 void AddPython(RunLevel level, const RunPlaces& places, SettingList& list) {
@@ -103,7 +103,7 @@ void AddPython(RunLevel level, const RunPlaces& places, SettingList& list) {
              "these steps may take several times as long");
   // torchrun reads PET_* as defaults of its options: what the command line says wins.
   if (places.per_rank_output || level == RunLevel::full) {
-    list.Set("PET_TEE", "3", "torchrun marks every line with its rank and keeps a file per rank",
+    list.Set("PET_TEE", "3", "torchrun prefixes every line with its rank and writes a file per rank",
              "lines on the terminal begin with [default0]:");
     list.Set("PET_LOG_DIR", places.folder + "/ranks", "where these files are");
   }

@@ -45,13 +45,13 @@ void CheckNetwork(const GivenEnvironment& environment, LintSheet& sheet) {
   if (NumberIn(environment, "NCCL_SOCKET_NTHREADS", 1) * NumberIn(environment, "NCCL_NSOCKS_PERTHREAD", 1) > 64)
     if (const GivenVariable* given = FindGiven(environment, "NCCL_NSOCKS_PERTHREAD"))
       sheet.Add(LintKind::misread, LintLevel::warning, environment, *given,
-                "NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD is above 64, and is cut",
+                "NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD is above 64, and is reduced to 64",
                 "keep the product at 64 or less");
   if (ValueIn(environment, "FI_PROVIDER") == "efa")
     for (const std::string_view name : {"NCCL_ALGO", "NCCL_PROTO"})
       if (const GivenVariable* given = FindGiven(environment, name))
         sheet.Add(LintKind::risky, LintLevel::note, environment, *given,
-                  std::string(name) + " is fixed on EFA, where the plugin's tuner chooses better", "unset it");
+                  std::string(name) + " is fixed on EFA, where the plugin's tuner makes the better choice", "unset it");
 }
 
 void CheckLogging(const GivenEnvironment& environment, LintSheet& sheet) {
@@ -130,8 +130,8 @@ void CompareRanks(const std::vector<const GivenEnvironment*>& ranks, const std::
   const GivenVariable absent{name, odd->first};
   sheet.Add(LintKind::differs, ProductOf(name) == "NCCL" ? LintLevel::warning : LintLevel::note, *odd->second.front(),
             given ? *given : absent, name + " differs between ranks: " + HoldersOf(by_value),
-            "set it equally everywhere; mpirun (-x), srun (--export), docker (-e) and ssh pass on only what they are "
-            "told to");
+            "set it to the same value everywhere; mpirun (-x), srun (--export), docker (-e) and ssh pass on only the "
+            "variables they are given");
 }
 
 bool IsOfARank(EnvironmentSource source) {
@@ -213,7 +213,7 @@ void CheckSharedFiles(std::span<const GivenEnvironment> environments, LintSheet&
       continue;
     sheet.Add(LintKind::shared_file, LintLevel::warning, environment, *given,
               "all ranks " + std::string(Contains(given->value, "%h") ? "of a host " : "") + "write into one log, " +
-                  given->value + ", and each empties it when it opens it",
+                  given->value + ", and each truncates it on opening",
               "put %h and %p into the name, for example nccl.%h.%p.log");
   }
 }

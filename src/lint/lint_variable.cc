@@ -15,7 +15,7 @@ std::string Assignment(const VariableView& view) { return view.given.name + "=" 
 std::string UnsetAdvice(const Variable& variable) {
   if (variable.standard.empty()) return "unset it";
   const bool chosen = variable.standard == "-1" || variable.standard == "-2";
-  return chosen ? "unset it: NCCL chooses by itself" : "unset it; the default is " + std::string(variable.standard);
+  return chosen ? "unset it: NCCL chooses" : "unset it; the default is " + std::string(variable.standard);
 }
 
 // Names that look like ours without being so: NCLL_DEBUG. All others in an environment are nobody's business.
@@ -28,11 +28,11 @@ void CheckName(const VariableView& view, LintSheet& sheet) {
   const std::string& name = view.given.name;
   if (const std::string bare(Trim(name)); bare != name && FindKnownVariable(bare) != nullptr)
     return sheet.Add(LintKind::stray_characters, LintLevel::warning, view.environment, view.given,
-                     "there are blanks around the name " + bare + ": it is not set",
-                     "write " + bare + "=VALUE without blanks");
+                     "there are spaces around the name " + bare + ": it is not set",
+                     "write " + bare + "=VALUE without spaces");
   if (const NeverRead* never = FindNeverRead(name))
     return sheet.Add(LintKind::never_read, LintLevel::warning, view.environment, view.given,
-                     name + " is set in many scripts, and nothing has ever read it", std::string(never->advice));
+                     name + " is set in many scripts, but nothing has ever read it", std::string(never->advice));
   const std::string_view product = ProductOf(name);
   const bool closed = IsListClosed(name);
   if (product.empty() && !MayBeMisspelt(name)) return;
@@ -42,13 +42,13 @@ void CheckName(const VariableView& view, LintSheet& sheet) {
                           nearest.size() + 1 < name.size() || name.size() + 1 < nearest.size()))
     return;
   if (!nearest.empty())
-    return sheet.Add(
-        LintKind::misspelt, LintLevel::warning, view.environment, view.given,
-        name + " is no variable of " + std::string(ProductOf(nearest)) + "; " + std::string(nearest) + " may be meant",
-        "write " + std::string(nearest) + ", or unset it");
+    return sheet.Add(LintKind::misspelt, LintLevel::warning, view.environment, view.given,
+                     name + " is not a variable of " + std::string(ProductOf(nearest)) + "; " + std::string(nearest) +
+                         " may be intended",
+                     "write " + std::string(nearest) + ", or unset it");
   if (closed)
     sheet.Add(LintKind::unknown, LintLevel::warning, view.environment, view.given,
-              name + " is no variable of " + std::string(product) + " that is known up to " +
+              name + " is not a variable of " + std::string(product) + " known up to " +
                   (product == "NCCL" ? "2.31" : "2.11") + ": it has no effect",
               "unset it, or look its name up in the documentation");
 }
@@ -62,15 +62,15 @@ bool CheckRelease(const VariableView& view, LintSheet& sheet) {
     sheet.Add(LintKind::removed, LintLevel::warning, view.environment, view.given,
               name + " has had no effect since " +
                   (variable.until < 20300 ? "2.3" : "the release after " + ReleaseWords(variable.until)) +
-                  ", and NCCL says nothing about it",
+                  ", and NCCL gives no warning",
               variable.instead.empty() ? "unset it" : "use " + std::string(variable.instead) + " instead");
     return false;
   }
   if (of_nccl && view.nccl != 0 && view.nccl < variable.since) {
-    sheet.Add(
-        LintKind::too_new, LintLevel::warning, view.environment, view.given,
-        name + " has no effect in NCCL " + ReleaseWords(view.nccl) + ": it came with " + ReleaseWords(variable.since),
-        "unset it, or use NCCL " + ReleaseWords(variable.since) + " or newer");
+    sheet.Add(LintKind::too_new, LintLevel::warning, view.environment, view.given,
+              name + " has no effect in NCCL " + ReleaseWords(view.nccl) + ": it was added in " +
+                  ReleaseWords(variable.since),
+              "unset it, or use NCCL " + ReleaseWords(variable.since) + " or newer");
     return false;
   }
   if (!variable.instead.empty() && variable.until == 0 && FindGiven(view.environment, variable.instead) == nullptr)
@@ -85,17 +85,17 @@ bool CheckValue(const VariableView& view, LintSheet& sheet) {
   const std::string& value = view.given.value;
   const std::string stray = StrayCharacters(value);
   const bool number = view.known->kind == ValueKind::integer;
-  if (!stray.empty() && !(number && stray == "blanks at an end") && view.known->kind != ValueKind::torch_flag) {
+  if (!stray.empty() && !(number && stray == "blanks at the end") && view.known->kind != ValueKind::torch_flag) {
     sheet.Add(LintKind::stray_characters, LintLevel::warning, view.environment, view.given,
               "the value of " + view.given.name + " has " + stray + " in it, which " +
-                  std::string(ProductOf(view.given.name)) + " takes as part of it",
-              "write the bare value (docker --env-file, nccl.conf and YAML keep quotes and blanks)");
+                  std::string(ProductOf(view.given.name)) + " reads as part of it",
+              "write the bare value (docker --env-file, nccl.conf and YAML keep quotes and spaces)");
     return false;
   }
   const bool of_list = view.known->kind == ValueKind::list;
   if (of_list && value.find(' ') != std::string::npos) {
     sheet.Add(LintKind::stray_characters, LintLevel::warning, view.environment, view.given,
-              "the list " + Assignment(view) + " has blanks in it, which become part of the names",
+              "the list " + Assignment(view) + " contains spaces, which become part of the names",
               "separate names by commas alone");
     return false;
   }
@@ -117,12 +117,12 @@ void CheckHarm(const VariableView& view, LintSheet& sheet) {
                                           : LintKind::risky,
               debugging ? LintLevel::note : LintLevel::warning, view.environment, view.given,
               Assignment(view) + ": " + std::string(harm.cost),
-              debugging ? "unset it when the problem is understood" : UnsetAdvice(*view.known));
+              debugging ? "unset it once the problem is understood" : UnsetAdvice(*view.known));
   }
   if (view.given.name == "NCCL_IB_GID_INDEX" && !told && ReadNcclNumber(view.value).value >= 1 &&
       (view.nccl == 0 || view.nccl >= 22100)) {
     sheet.Add(LintKind::old_default, LintLevel::note, view.environment, view.given,
-              Assignment(view) + " is fixed; since 2.21 NCCL finds the RoCE v2 address by itself",
+              Assignment(view) + " is fixed; since 2.21 NCCL finds the RoCE v2 address itself",
               "unset it; where several addresses fit, set NCCL_IB_ADDR_RANGE");
     return;
   }
@@ -134,7 +134,7 @@ void CheckHarm(const VariableView& view, LintSheet& sheet) {
               "write = before the list for exact names");
   if (!told && IsForDebugging(view.given.name) && !(view.one_host && view.given.name.starts_with("NCCL_IB_")))
     sheet.Add(LintKind::debugging, LintLevel::note, view.environment, view.given,
-              Assignment(view) + " is meant for debugging by NCCL's user guide",
+              Assignment(view) + " is for debugging only, according to NCCL's user guide",
               "unset it in production, or write down why it is set");
 }
 
@@ -148,7 +148,7 @@ void CheckVariable(const VariableView& view, LintSheet& sheet) {
   if (const PastDefault* past = FindPastDefault(view.given.name, view.value, of_nccl ? view.nccl : 0))
     return sheet.Add(LintKind::old_default, of_nccl ? LintLevel::warning : LintLevel::note, view.environment,
                      view.given,
-                     Assignment(view) + " is the default of before " + std::string(ProductOf(view.given.name)) + " " +
+                     Assignment(view) + " is the default from before " + std::string(ProductOf(view.given.name)) + " " +
                          ReleaseWords(past->changed) + ": " + std::string(past->reason),
                      UnsetAdvice(*view.known));
   CheckHarm(view, sheet);

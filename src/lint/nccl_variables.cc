@@ -14,7 +14,7 @@ NCCL_ALLGATHERV_ENABLE|integer|1|2.29||should||1 runs several broadcasts as one 
 NCCL_ALLOC_P2P_NET_LL_BUFFERS|integer|0|2.16||should||1 allocates LL buffers for sends over the network
 NCCL_BUFFSIZE|integer|4194304|||must||bytes of the buffer between two GPUs, per channel
 NCCL_CGA_CLUSTER_SIZE|integer||2.15||should||blocks per cluster on Hopper and later
-NCCL_CHECKS_DISABLE|integer|0||2.2|should|NCCL_CHECK_POINTERS|1 left out the checks of arguments; NCCL_CHECK_POINTERS took its place
+NCCL_CHECKS_DISABLE|integer|0||2.2|should|NCCL_CHECK_POINTERS|1 skipped the checks of arguments; replaced by NCCL_CHECK_POINTERS
 NCCL_CHECK_MODE|choice|DEFAULT|2.29.7||should||DEFAULT, DEBUG_LOCAL or DEBUG_GLOBAL: what every call checks
 NCCL_CHECK_POINTERS|integer|0|||should||1 checks the pointers of every call
 NCCL_CHUNK_SIZE|integer|0|2.12||should||bytes that a kernel moves at a time; 0 lets NCCL choose
@@ -26,9 +26,9 @@ NCCL_COMM_SHRINK_SHARE_RESOURCES|integer||2.27||should||1 shares resources with 
 NCCL_COMM_SPLIT_SHARE_RESOURCES|integer||2.18||should||1 shares resources with the communicator that is split
 NCCL_CONF_FILE|text||2.23||may||file that is read instead of ~/.nccl.conf
 NCCL_CONNECT_ROUND_MAX_PEERS|integer|128|2.19.4||should||peers that are connected at a time
-NCCL_CREATE_THREAD_CONTEXT|integer|0|2.13|2.30.4|should||1 made a CUDA context per thread
+NCCL_CREATE_THREAD_CONTEXT|integer|0|2.13|2.30.4|should||1 created a CUDA context per thread
 NCCL_CROSS_NIC|integer|2|2.5||must||whether a ring may leave and enter a host through different network devices: 0 no, 1 yes, 2 if it helps
-NCCL_CTA_POLICY|text||2.27||should||whether blocks are spent for speed or saved
+NCCL_CTA_POLICY|text||2.27||should||whether blocks are spent for speed, or saved
 NCCL_CUDA_PATH|text||2.13|2.20|should||where libcuda was looked for
 NCCL_CUMEM_ENABLE|integer|-2|2.18||should||whether memory is shared through the cuMem API
 NCCL_CUMEM_HOST_ENABLE|integer|-1|2.23||should||whether host memory is shared through the cuMem API
@@ -56,10 +56,10 @@ NCCL_GRAPH_REGISTER|integer|1|2.11||should||1 registers buffers of CUDA graphs
 NCCL_GRAPH_STREAM_ORDERING|integer||2.30.7||should||whether CUDA graphs keep the order of streams
 NCCL_GRAPH|text||2.5|2.5|should|NCCL_GRAPH_FILE|file of rings and trees
 NCCL_GROUP_CUDA_STREAM|integer||||should||how groups of an old release used streams
-NCCL_HOSTID|text||2.5||may||name of the host; ranks with equal names believe that they share it
-NCCL_IGNORE_COLLNET_MISMATCH|integer|0|2.30||should||1 goes on where only some ranks have in-network reduction
+NCCL_HOSTID|text||2.5||may||name of the host; ranks with equal names are treated as being on one host
+NCCL_IGNORE_COLLNET_MISMATCH|integer|0|2.30||should||1 continues where only some ranks have in-network reduction
 NCCL_IGNORE_CPU_AFFINITY|integer|0|2.4.6||should||1 uses the cores next to the GPU instead of those that the job was given
-NCCL_IGNORE_DISABLED_P2P|integer|0|2.12||should||1 goes on where NVLink is there and direct access is not
+NCCL_IGNORE_DISABLED_P2P|integer|0|2.12||should||1 continues where NVLink exists but direct access does not
 NCCL_IPC_USE_ABSTRACT_SOCKET|integer|1|2.29||should||1 passes handles through abstract sockets
 NCCL_L1_SHARED_MEMORY_CARVEOUT|integer|0|2.12.10||should||share of L1 for shared memory
 NCCL_LAUNCH_MODE|choice|PARALLEL|||should||PARALLEL or, as in old releases, GROUP
@@ -124,21 +124,21 @@ NCCL_PAT_ENABLE|integer|2|2.23||should||algorithm PAT: 0 off, 1 on, 2 where it f
 NCCL_PROFILER_PLUGIN|text||2.23||may||library that records what NCCL does
 NCCL_PROGRESS_APPENDOP_FREQ|integer|8|2.16.5||should||how often the proxy looks for new work
 NCCL_PROGRESS_COUNTER_MONITOR_POLL_MS|integer|1000|2.30||should||how often progress is looked at
-NCCL_PROGRESS_COUNTER_MONITOR_STALE_MS|integer|5000|2.30||should||how long no progress is stale
-NCCL_PROGRESS_COUNTER_MONITOR_STALE_WARN_SEC|integer|600|2.30||should||how long no progress is worth a warning
+NCCL_PROGRESS_COUNTER_MONITOR_STALE_MS|integer|5000|2.30||should||how long without progress counts as stale
+NCCL_PROGRESS_COUNTER_MONITOR_STALE_WARN_SEC|integer|600|2.30||should||how long without progress gives a warning
 NCCL_PROTO|protocols||2.5||must||protocols that may be chosen: LL, LL128, Simple
 NCCL_PROXY_APPEND_BATCH_SIZE|integer|16|2.16||should||operations that the proxy takes at a time
 NCCL_PROXY_CPUSET|text||2.28||may||cores of the proxy threads
 NCCL_PROXY_DUMP_SIGNAL|integer|-1|2.14||should||signal that makes the proxy print what is in flight
 NCCL_PROXY_PROFILE|text||2.12|2.22|should|NCCL_PROFILER_PLUGIN|file that the proxy's times were written to
 NCCL_PXN_C2C|integer|1|2.27||should||1 allows the GPU next to the network device to be reached over C2C
-NCCL_PXN_DISABLE|integer|0|2.12||should||1 forbids the way through the GPU next to the network device
+NCCL_PXN_DISABLE|integer|0|2.12||should||1 forbids the path through the GPU next to the network device
 NCCL_RAS_ADDR|text|localhost:28028|2.24||may||address at which it answers
 NCCL_RAS_ENABLE|integer|1|2.24||should||1 runs the thread that answers ncclras
 NCCL_RAS_TIMEOUT_FACTOR|integer|1|2.24||should||multiplies its timeouts
-NCCL_REPORT_CONNECT_PROGRESS|integer|0|2.19.4||should||1 prints how far connecting is
+NCCL_REPORT_CONNECT_PROGRESS|integer|0|2.19.4||should||1 prints the progress of connecting
 NCCL_RINGS|text|||2.4|should|NCCL_GRAPH_FILE|rings written by hand
-NCCL_RUNTIME_CONNECT|integer|1|2.22||should||1 connects when an algorithm is first used, 0 when a communicator is made
+NCCL_RUNTIME_CONNECT|integer|1|2.22||should||1 connects when an algorithm is first used, 0 when a communicator is created
 NCCL_RUN_RAS_DIAGNOSTICS|integer|0|2.31||should||1 runs the diagnostics of RAS when a communicator is made
 NCCL_SET_CPU_STACK_SIZE|integer|1|2.28||should||1 gives threads a stack of a fixed size
 NCCL_SET_STACK_SIZE|integer|0|2.9||should||1 sets the GPU's stack size when a communicator is made
@@ -162,7 +162,7 @@ NCCL_THREAD_THRESHOLDS|text||2.5||should||six sizes below which fewer threads ar
 NCCL_THREAD_THRESHOLD|integer|-2||2.4|should|NCCL_THREAD_THRESHOLDS|size below which fewer threads were used
 NCCL_TOPO_DUMP_FILE_RANK|integer|0|2.6||should||rank that writes the topology
 NCCL_TOPO_DUMP_FILE|text||2.6||may||file that the topology is written to
-NCCL_TOPO_FILE|text||2.6||may||topology that is read before the machine is looked at
+NCCL_TOPO_FILE|text||2.6||may||topology that is read before the machine is probed
 NCCL_TOPO_SPLIT_MLOPART|integer|1|2.30.7||should||1 shows partitions of a GPU in the topology
 NCCL_TREE_THRESHOLD|integer|-2|2.4|2.4|should|NCCL_ALGO|size up to which trees were used
 NCCL_TUNER_CONFIG_FILE|text||2.27.5||should||file of the example tuner

@@ -20,7 +20,7 @@ NCCL_INSPECTOR_COLL_POOL_SIZE|integer|256|2.30||should||collectives in flight
 NCCL_INSPECTOR_P2P_POOL_SIZE|integer|256|2.30||should||sends and receives in flight
 NCCL_INSPECTOR_COMM_POOL_SIZE|integer|256|2.30||should||communicators
 NCCL_INSPECTOR_POOL_GROW|integer|1|2.30||should||1 lets these pools grow
-NCCL_INSPECTOR_REQUIRE_KERNEL_TIMING|integer|1|2.30||should||1 drops operations without a time of the GPU
+NCCL_INSPECTOR_REQUIRE_KERNEL_TIMING|integer|1|2.30||should||1 drops operations without GPU times
 NCCL_INSPECTOR_OTEL_EXPORT|integer|0|2.31||should||1 sends metrics to OpenTelemetry
 NCCL_INSPECTOR_OTEL_VERBOSE|integer|0|2.31||should||1 logs what is sent
 NCCL_PROFILE_EVENT_MASK|text||2.23||should||events of the example profiler
@@ -44,7 +44,7 @@ UCX_RNDV_THRESH|text|auto|||should||bytes from which a message is large
 UCX_MAX_RNDV_RAILS|text|2|||should||devices that a large message uses
 UCX_WARN_UNUSED_ENV_VARS|text|y|||may||whether UCX warns of names it does not know
 FI_PROVIDER|text||||should||provider of libfabric: efa, cxi, tcp, ...
-FI_EFA_USE_DEVICE_RDMA|text||||should||old switch of RDMA on EFA; the plugin decides by itself
+FI_EFA_USE_DEVICE_RDMA|text||||should||old switch of RDMA on EFA; the plugin decides
 FI_EFA_FORK_SAFE|text||||should||1 made fork safe on kernels before 5.13
 FI_EFA_ENABLE_SHM_TRANSFER|text|1|||should||1 uses shared memory inside a host
 FI_EFA_SET_CUDA_SYNC_MEMOPS|text|1|||should||1 synchronises operations on GPU memory
@@ -64,7 +64,7 @@ OFI_NCCL_EAGER_MAX_SIZE|text|8192|||should||bytes up to which a message is sent 
 OFI_NCCL_MIN_STRIPE_SIZE|text|131072|||should||bytes from which a message is spread over rails
 OFI_NCCL_FORCE_NUM_RAILS|text|0|||should||rails that are used; 0 is all
 OFI_NCCL_TUNER_TYPE|text|REGION|||should||how the tuner chooses
-OFI_NCCL_DISABLE_GDR_REQUIRED_CHECK|text|0|||should||1 goes on without GPUDirect RDMA
+OFI_NCCL_DISABLE_GDR_REQUIRED_CHECK|text|0|||should||1 continues without GPUDirect RDMA
 OFI_NCCL_USE_IPV6_TCP|text|0|||should||1 uses IPv6 with the tcp provider
 OFI_NCCL_NET_LATENCY|text||||should||µs that the plugin tells NCCL
 GLOO_SOCKET_IFNAME|text||||may||interface of gloo
@@ -76,7 +76,7 @@ CUDA_VISIBLE_DEVICES|text||||may||GPUs that a process sees
 CUDA_DEVICE_ORDER|text|FASTEST_FIRST|||should||order of the GPUs
 CUDA_AUTO_BOOST|text||||should||clock boost of old GPUs
 CUDA_COREDUMP_FILE|text||||may||file of GPU core dumps
-CUDA_DEVICE_WAITS_ON_EXCEPTION|text|0|||should||1 stops a GPU at an exception until a debugger comes
+CUDA_DEVICE_WAITS_ON_EXCEPTION|text|0|||should||1 stops a GPU at an exception until a debugger attaches
 CUDA_ENABLE_COREDUMP_ON_EXCEPTION|text|0|||should||1 writes a core dump at a GPU exception
 CUDA_INJECTION32_PATH|text||||should||library that is put into every CUDA process
 CUDA_INJECTION64_PATH|text||||should||library that is put into every CUDA process

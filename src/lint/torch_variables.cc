@@ -11,7 +11,7 @@ NCCL_BLOCKING_WAIT|torch_flag||||should|TORCH_NCCL_BLOCKING_WAIT|PyTorch's name 
 NCCL_DESYNC_DEBUG|torch_flag||||should|TORCH_NCCL_DESYNC_DEBUG|PyTorch's name before 2.2
 NCCL_ENABLE_TIMING|torch_flag||||should|TORCH_NCCL_ENABLE_TIMING|PyTorch's name before 2.2
 NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK|torch_flag||||should|TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK|PyTorch's name before 2.2
-TORCH_NCCL_ASYNC_ERROR_HANDLING|torch_integer|3|2.2||should||what happens to an operation that fails or times out: 0 nothing, 1 tear down, 2 clean up, 3 tear down without clean-up
+TORCH_NCCL_ASYNC_ERROR_HANDLING|torch_integer|3|2.2||should||what happens to an operation that fails or times out: 0 nothing, 1 tear down, 2 clean up, 3 tear down without cleanup
 TORCH_NCCL_AVOID_RECORD_STREAMS|torch_flag||2.1||should||1 keeps tensors alive by reference; the default since 2.8
 TORCH_NCCL_BCAST_UNIQUEID|torch_flag|1|2.7||should||1 passes the id of a communicator from one rank to all
 TORCH_NCCL_BLOCKING_WAIT|torch_flag|0|2.2||should||1 lets wait() block the host, and runs without the watchdog
@@ -19,8 +19,8 @@ TORCH_NCCL_COORD_CHECK_MILSEC|torch_integer|1000|2.2||should||ms between looks f
 TORCH_NCCL_CUDA_EVENT_CACHE|torch_flag||2.5||should||1 keeps CUDA events for later calls
 TORCH_NCCL_DEBUG_INFO_PIPE_FILE|text||2.3||may||prefix of the pipes that ask for a flight record; needs a buffer size above 0
 TORCH_NCCL_DEBUG_INFO_TEMP_FILE|text||2.2||may||prefix of the flight records; the rank is appended
-TORCH_NCCL_DESYNC_DEBUG|torch_flag|0|2.2||should||1 reports where ranks stand when a timeout comes
-TORCH_NCCL_DUMP_ON_TIMEOUT|torch_flag|1|2.2||should||1 writes flight records when a timeout comes; the default since 2.7
+TORCH_NCCL_DESYNC_DEBUG|torch_flag|0|2.2||should||1 reports where each rank is when a timeout occurs
+TORCH_NCCL_DUMP_ON_TIMEOUT|torch_flag|1|2.2||should||1 writes flight records on a timeout; the default since 2.7
 TORCH_NCCL_ENABLE_MONITORING|torch_flag|1|2.2||should||1 ends a process whose watchdog is stuck
 TORCH_NCCL_ENABLE_TIMING|torch_flag|0|2.2||should||1 records when an operation starts
 TORCH_NCCL_EXTRA_DUMP_ON_EXEC|torch_flag|0|2.9||should||1 writes a flight record without stacks when a group is aborted
@@ -28,8 +28,8 @@ TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC|torch_integer|480|2.2||should||seconds after wh
 TORCH_NCCL_HIGH_PRIORITY|torch_flag|0|2.2||should||1 runs collectives on streams of high priority
 TORCH_NCCL_LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN|torch_flag|1|2.5||should||1 prints C++ stacks when a process is ended
 TORCH_NCCL_NAN_CHECK|torch_flag|0|2.4||should||1 looks for NaN in every buffer
-TORCH_NCCL_NONBLOCKING_TIMEOUT|torch_integer||2.3||should||seconds that a call without blocking is waited for
-TORCH_NCCL_PROPAGATE_ERROR|torch_flag|0|2.7||should||1 tells all ranks of an error
+TORCH_NCCL_NONBLOCKING_TIMEOUT|torch_integer||2.3||should||seconds to wait for a non-blocking call
+TORCH_NCCL_PROPAGATE_ERROR|torch_flag|0|2.7||should||1 reports an error to all ranks
 TORCH_NCCL_RANKS_PER_ROOT|torch_integer|128|2.7||should||ranks per root when a communicator is made
 TORCH_NCCL_RETHROW_CUDA_ERRORS|torch_flag|1|2.4||should||1 raises CUDA errors that the watchdog sees
 TORCH_NCCL_SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING|torch_flag|0|2.5||should||1 warns that sends run one after another
@@ -37,12 +37,12 @@ TORCH_NCCL_TRACE_BUFFER_SIZE|torch_integer||2.2||should||operations that the fli
 TORCH_NCCL_TRACE_CPP_STACK|torch_flag|0|2.2||should||1 keeps C++ stacks
 TORCH_NCCL_USE_COMM_NONBLOCKING|torch_flag|0|2.1||should||1 makes communicators without blocking
 TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK|torch_flag|0|2.2||should||1 registers tensors with NCCL
-TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC|torch_integer|15000|2.2||should||ms that a process waits for its flight record before it ends
+TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC|torch_integer|15000|2.2||should||ms that a process waits for its flight record before it exits
 TORCH_FR_BUFFER_SIZE|torch_integer||2.8||should||operations that the flight recorder keeps; 0 is off
 TORCH_FR_CPP_STACK|torch_flag|0|2.8||should||1 keeps C++ stacks
 TORCH_FR_DEBUG_INFO_PIPE_FILE|text||2.8||may||prefix of the pipes that ask for a flight record (XCCL)
-TORCH_FR_DUMP_DYNAMIC_FILE_NAME|torch_flag||2.9||may||1 reads the name of the flight record anew for each one
-TORCH_FR_DUMP_ON_TIMEOUT|torch_flag|1|2.9||should||1 writes flight records when a timeout comes
+TORCH_FR_DUMP_DYNAMIC_FILE_NAME|torch_flag||2.9||may||1 reads the name of the flight record again for each one
+TORCH_FR_DUMP_ON_TIMEOUT|torch_flag|1|2.9||should||1 writes flight records on a timeout
 TORCH_FR_DUMP_TEMP_FILE|text||2.8||may||prefix of the flight records; the rank is appended
 TORCH_INCLUDE_STACK_TRACE|torch_flag|1|2.9||should||1 keeps Python stacks in flight records
 TORCH_INCLUDE_ONLY_ACTIVE|torch_flag|0|2.9||should||1 writes only what is not finished

@@ -28,7 +28,7 @@ bool MeansNo(std::string_view lower) { return IsOneOf(lower, {"false", "no", "of
 
 Misreading ReadInteger(const Variable& variable, std::string_view value) {
   const NcclNumber number = ReadNcclNumber(value);
-  if (number.out_of_range) return {"the default", "give a number that fits into 64 bits"};
+  if (number.out_of_range) return {"the default", "give a number that fits in 64 bits"};
   const bool only_one_counts = variable.name == "NCCL_P2P_DISABLE";
   if (only_one_counts && number.whole && number.value != 0 && number.value != 1)
     return {"0", "only exactly 1 switches it off"};
@@ -93,7 +93,7 @@ Misreading ReadElements(std::string_view value, bool algorithms, ReleaseNumber n
                            ? IsOneOf(word, {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"})
                            : IsOneOf(word, {"ll", "ll128", "simple"});
     if (known || (algorithms && word == "collnet" && nccl != 0 && nccl < 21400)) continue;
-    return {nccl != 0 && nccl < 22400 ? "a list without '" + word + "'" : "an error when a communicator is made",
+    return {nccl != 0 && nccl < 22400 ? "a list without '" + word + "'" : "an error when a communicator is created",
             word == "collnet" ? "write CollNetDirect or CollNetChain (since 2.14)"
             : algorithms      ? "write Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree or PAT"
                               : "write LL, LL128 or Simple"};
@@ -124,10 +124,10 @@ Misreading FindMisreading(const Variable& variable, std::string_view value, Rele
     case ValueKind::protocols: return ReadElements(value, false, nccl);
     case ValueKind::torch_flag:
       if (IsOneOf(Lower(value), {"1", "y", "yes", "t", "true", "0", "n", "no", "f", "false"})) return {};
-      return {"an error when a process group is made", "write 1 or 0"};
+      return {"an error when a process group is created", "write 1 or 0"};
     case ValueKind::torch_integer:
       if (IsDigit(value.front()) || (value.size() > 1 && value.front() == '-' && IsDigit(value[1]))) return {};
-      return {"an error when a process group is made", "write a number"};
+      return {"an error when a process group is created", "write a number"};
     case ValueKind::text:
     case ValueKind::list: return {};
   }
@@ -139,7 +139,7 @@ std::string StrayCharacters(std::string_view value) {
   if (value.back() == '\r') return "a carriage return at its end";
   if ((value.front() == '"' || value.front() == '\'') && value.size() > 1 && value.back() == value.front())
     return "quotes";
-  if (IsSpace(value.front()) || IsSpace(value.back())) return "blanks at an end";
+  if (IsSpace(value.front()) || IsSpace(value.back())) return "blanks at the end";
   return "";
 }
 

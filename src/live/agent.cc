@@ -156,10 +156,10 @@ HttpReply Agent::AnswerMetrics(const Viewer& viewer) {
     families.push_back({std::move(name), type, std::move(help), {{{}, value}}, {}});
   };
   if (history_) history_->AppendTo(families);
-  own("tacet_agent_looks_total", MetricType::counter, "Looks at all boxes", static_cast<double>(looks_));
-  own("tacet_agent_look_seconds_total", MetricType::counter, "Time spent looking at boxes", look_seconds_);
+  own("tacet_agent_looks_total", MetricType::counter, "Scans of all boxes", static_cast<double>(looks_));
+  own("tacet_agent_look_seconds_total", MetricType::counter, "Time spent scanning boxes", look_seconds_);
   own("tacet_agent_scrapes_total", MetricType::counter, "Scrapes before this one", static_cast<double>(scrapes_));
-  own("tacet_agent_scrape_seconds_total", MetricType::counter, "Time spent answering them", scrape_seconds_);
+  own("tacet_agent_scrape_seconds_total", MetricType::counter, "Time spent answering scrapes", scrape_seconds_);
   own("tacet_agent_boxes_left_out", MetricType::gauge, "Boxes beyond the limit of one agent",
       static_cast<double>(watch_.listing().left_out));
   own("tacet_agent_boxes_removed_total", MetricType::counter, "Boxes of ended processes removed",

@@ -22,8 +22,8 @@ std::string Clean(std::string text) {
 std::string WhatToDo(const std::string& trouble) {
   if (trouble == "other-version") return "; install one version of plugin and agent";
   if (trouble == "bad-layout" || trouble == "no-black-box")
-    return "; it is damaged or no box: move it out of the folder";
-  if (trouble == "foreign-process") return "; somebody copied or planted it: remove it";
+    return "; it is damaged or not a box: move it out of the folder";
+  if (trouble == "foreign-process") return "; it was copied or planted there: remove it";
   return "";
 }
 
@@ -52,11 +52,11 @@ std::vector<std::string> FindComplaints(const AgentState& state, const BoxListin
     else if (box.IsLive() && LostOutputs(box) > 0)
       complaints.push_back(
           Clean(box.name) +
-          " loses lines for TACET_JSON_DIR or TACET_PROM_DIR; is the disk full, or the folder not its to write?");
+          " loses lines for TACET_JSON_DIR or TACET_PROM_DIR; is the disk full, or the folder not writable?");
   }
   if (listing.root_uid > 0 && listing.root_uid != static_cast<int64_t>(::geteuid()))
     complaints.push_back("the box folder belongs to uid " + std::to_string(listing.root_uid) +
-                         ", who can remove the boxes of all others; let root make it with mode 1777");
+                         ", who can remove the boxes of all others; let root create it with mode 1777");
   for (const auto& [uid, count] : listing.left_out_of)
     complaints.push_back(std::to_string(count) + " of the oldest boxes of uid " + std::to_string(uid) +
                          " are not watched, there are too many: remove those no longer needed");

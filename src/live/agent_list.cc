@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kSeparators = ", \t\r\n";
 
 Error BadList(std::string_view text, std::string_view why) {
-  return {"'" + std::string(text.substr(0, 100)) + "' is no node list: " + std::string(why),
+  return {"'" + std::string(text.substr(0, 100)) + "' is not a node list: " + std::string(why),
           "for instance node[01-16,20],gpu7"};
 }
 
@@ -97,14 +97,14 @@ Result<std::vector<HttpAddress>> ParseAgents(std::string_view text, int port) {
     auto address = ParseHttpAddress(one, {"127.0.0.1", port});
     if (!address) return address.error();
     agents.push_back(*address);
-    if (agents.size() > kMostAgents) return Error{"more agents than one server can ask", ""};
+    if (agents.size() > kMostAgents) return Error{"more agents than one server can poll", ""};
   }
   return agents;
 }
 
 Result<std::vector<HttpAddress>> ReadAgentsFile(const std::string& path, int port) {
   std::ifstream file(path);
-  if (!file) return Error{"cannot read the list of agents '" + path + "'", "one host:port a line"};
+  if (!file) return Error{"cannot read the list of agents '" + path + "'", "one host:port per line"};
   std::string text, line;
   while (std::getline(file, line) && text.size() < (16u << 20)) text += line.substr(0, line.find('#')) + "\n";
   return ParseAgents(text, port);

@@ -139,7 +139,7 @@ BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wal
                           const std::function<void(const FinishedOperation&)>& finished) {
   bool sparse = false;
   const uint64_t cost = watched.reader->TableBytes(&sparse);
-  if (sparse) return InTrouble("bad-layout", "its pages were never reserved, so no plugin made it");
+  if (sparse) return InTrouble("bad-layout", "its pages were never reserved, so no plugin wrote it");
   if (cost > *bytes_left)
     return InTrouble("over-quota", "the newer boxes of " +
                                        (watched.pod.empty() ? "uid " + std::to_string(watched.uid) : watched.pod) +
@@ -160,7 +160,7 @@ BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wal
   // Somebody else's file about this process: nothing in it counts.
   if (!watched.owner_checked && !processes_.MayBeOf(process, watched.uid))
     return InTrouble("foreign-process", "it belongs to uid " + std::to_string(watched.uid) + ", process " +
-                                            std::to_string(header.pid) + " that it speaks of does not");
+                                            std::to_string(header.pid) + " that it names does not");
   watched.owner_checked |= state.sight != ProcessSight::unknown;
   // In a container the pid is one of its own namespace, which /proc of the host does not know by that number.
   const bool gone = state.sight == ProcessSight::gone;

@@ -85,7 +85,7 @@ Result<ClickHouseAddress> ParseClickHouseUrl(std::string_view url) {
     if (!database.empty()) address.database = database;
     rest = rest.substr(0, slash);
   }
-  if (!IsIdentifier(address.database)) return wrong("a database is called by letters, digits and _");
+  if (!IsIdentifier(address.database)) return wrong("a database name has letters, digits and _ only");
   if (const size_t at = rest.rfind('@'); at != std::string_view::npos) {
     const std::string_view who = rest.substr(0, at);
     const size_t colon = who.find(':');
@@ -94,7 +94,7 @@ Result<ClickHouseAddress> ParseClickHouseUrl(std::string_view url) {
     rest = rest.substr(at + 1);
   }
   auto server = ParseHttpAddress(rest, {"", address.https ? 8443 : 8123});
-  if (!server || server->host.empty() || server->port == 0) return wrong("it names no host, or no port");
+  if (!server || server->host.empty() || server->port == 0) return wrong("it has no host, or no valid port");
   address.server = *server;
   return address;
 }
@@ -124,7 +124,7 @@ ClickHouseAnswer ClickHouseClient::Prepare() {
   ClickHouseAnswer answer = Query("SELECT version()", "");
   if (answer.outcome != ClickHouseOutcome::done) return answer;
   const ClickHouseVersion version = ParseClickHouseVersion(answer.text);
-  if (version.major == 0) return {ClickHouseOutcome::later, "what answers there is no ClickHouse server"};
+  if (version.major == 0) return {ClickHouseOutcome::later, "what answers there is not a ClickHouse server"};
   note_ = version.IsAtLeast(19, 6) ? ""
                                    : "ClickHouse " + SaidBy(answer.text) +
                                          " knows no TTL: drop old partitions with deploy/clickhouse/drop_old.sql";

@@ -83,7 +83,7 @@ void HistorySink::Tell(const ClickHouseAnswer& answer) {
   if (!well)
     options_.say(whom + trouble +
                  (answer.outcome == ClickHouseOutcome::refused ? "; operations are dropped"
-                                                               : "; trying again, meanwhile all else goes on"));
+                                                               : "; retrying, everything else continues"));
   else
     options_.say(whom + "operations are stored" + (client_.note().empty() ? "" : ". " + client_.note()));
 }
@@ -135,7 +135,7 @@ void HistorySink::AppendTo(std::vector<MetricFamily>& families) const {
   const auto number = [](auto value) { return static_cast<double>(value); };
   families.push_back({"tacet_history_operations_total",
                       MetricType::counter,
-                      "Finished operations on their way to ClickHouse, by what became of them",
+                      "Finished operations sent to ClickHouse, by result",
                       {{{{"outcome", "stored"}}, number(counts.stored)},
                        {{{"outcome", "refused"}}, number(counts.refused)},
                        {{{"outcome", "queue_full"}}, number(counts.queue_full)}},

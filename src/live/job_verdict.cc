@@ -71,7 +71,7 @@ Fragment SpeakOfHangs(const std::vector<HangSuspicion>& suspicions) {
     event.group_description = suspicion.group;
     event.value = suspicion.limit_ns / 1'000'000;
     event.value2 = suspicion.still_ns / 1'000'000;
-    event.text = Describe(suspicion) + ": nothing has moved for " + Seconds(suspicion.still_ns) + "; " +
+    event.text = Describe(suspicion) + ": no progress for " + Seconds(suspicion.still_ns) + "; " +
                  Seconds(suspicion.limit_ns) + " would have been tolerated";
   }
   return fragment;
@@ -85,9 +85,9 @@ void StateTheHang(const std::vector<HangSuspicion>& suspicions, Report& report) 
                                         [](const auto& a, const auto& b) { return a.still_ns < b.still_ns; });
   verdict.status = Status::hang;
   verdict.confidence = Confidence::likely;
-  verdict.headline = Describe(*longest) + " has not moved for " + Seconds(longest->still_ns) + " on " +
+  verdict.headline = Describe(*longest) + " has made no progress for " + Seconds(longest->still_ns) + " on " +
                      std::to_string(longest->waiting) + " ranks; " +
-                     (verdict.headline.empty() ? "why is not known yet" : verdict.headline);
+                     (verdict.headline.empty() ? "the cause is not known yet" : verdict.headline);
 }
 
 ReportRank DescribeRank(const BoxState& box) {
@@ -115,10 +115,10 @@ std::string HeadlineFor(const std::string& job, const std::vector<JobMember>& me
   const std::string name = "job " + job;
   if (live > 0 && lost > 0)
     return std::to_string(lost) + " of " + std::to_string(members.size()) + " processes of " + name +
-           " are gone without an orderly end; nobody waits for them yet";
+           " are gone without a clean exit; no rank waits for them yet";
   if (live > 0) return "Nothing hangs: " + std::to_string(live) + " processes of " + name + " are watched";
   if (lost > 0)
-    return "All processes of " + name + " are gone, " + std::to_string(lost) + " of them without an orderly end";
+    return "All processes of " + name + " are gone, " + std::to_string(lost) + " of them without a clean exit";
   return "All processes of " + name + " have ended";
 }
 

@@ -119,7 +119,7 @@ void OperationMetrics::AppendTo(std::vector<MetricFamily>& families, const Viewe
   MetricFamily count{"tacet_rank_operations_total", MetricType::counter, "Operations seen to end, by rank", {}, {}};
   MetricFamily seconds{"tacet_rank_operation_seconds_total",
                        MetricType::counter,
-                       "Time in finished operations, by rank: who waits least makes the others wait",
+                       "Time in finished operations, by rank: the rank with the least makes the others wait",
                        {},
                        {}};
   MetricFamily moved{

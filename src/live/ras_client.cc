@@ -60,13 +60,13 @@ bool Connect(const Socket& socket, const addrinfo& to, const Deadline& deadline)
 Result<std::string> Converse(const Socket& socket, const Deadline& deadline) {
   static constexpr std::string_view kQuestion = "TIMEOUT 5\nVERBOSE STATUS\n";
   if (::send(socket.fd(), kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(kQuestion.size()))
-    return Error{"RAS took no question", ""};
+    return Error{"RAS accepted no request", ""};
   std::string answer;
   char piece[16384];
   while (socket.WaitFor(POLLIN, deadline) && answer.size() < kMostBytes) {
     const ssize_t got = ::recv(socket.fd(), piece, sizeof piece, 0);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got < 0) return Error{std::string("RAS broke off: ") + std::strerror(errno), ""};
+    if (got < 0) return Error{std::string("RAS closed the connection: ") + std::strerror(errno), ""};
     if (got == 0) return answer;
     answer.append(piece, static_cast<size_t>(got));
   }
@@ -96,7 +96,7 @@ Result<std::string> AskRas(const HttpAddress& address, int64_t limit_ms) {
     return Converse(socket, deadline);
   }
   ::freeaddrinfo(found);
-  return Error{"nobody listens at " + Show(address), ""};
+  return Error{"nothing listens at " + Show(address), ""};
 }
 
 }  // namespace tacet

@@ -73,7 +73,7 @@ TEST(RasClient, GivesUpOnSilence) {
 TEST(RasClient, SaysThatNobodyIsThere) {
   const auto answer = AskRas({"127.0.0.1", 1}, 5000);
   ASSERT_FALSE(answer.ok());
-  EXPECT_NE(answer.error().message.find("nobody listens"), std::string::npos);
+  EXPECT_NE(answer.error().message.find("nothing listens"), std::string::npos);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ void RasWatch::Run() {
     auto told = std::make_shared<RasAnswer>();
     told->uid = owner;
     if (here && (owner < 0 || OwnerOfListener(address_.port) != owner))
-      told->error = "nobody, or several users, listen at " + Show(address_);
+      told->error = "nothing, or several users, listen at " + Show(address_);
     else if (answer)
       told->text = std::move(*answer);
     else

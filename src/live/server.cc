@@ -66,7 +66,7 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   server->access_ = std::move(*access);
   const AgentListing listing = server->options_.agents.Read();
   server->source_error_ = listing.trouble;  // a name may come to life later
-  if (!listing.trouble.empty()) server->Say(listing.trouble + "; it is tried again");
+  if (!listing.trouble.empty()) server->Say(listing.trouble + "; retrying");
   server->agent_count_ = listing.agents.size();
   server->poll_ = std::make_unique<AgentPoll>(listing.agents, server->options_.poll);
   server->LookOnce();
@@ -218,9 +218,8 @@ void Server::UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& 
     job.boxes = list.size();
     job.live =
         static_cast<size_t>(std::count_if(list.begin(), list.end(), [](const auto& m) { return m.box->IsLive(); }));
-    job.lost = static_cast<size_t>(std::count_if(list.begin(), list.end(), [](const auto& m) {
-      return !m.box->ended && HasEnded(m.box->sight);
-    }));
+    job.lost = static_cast<size_t>(
+        std::count_if(list.begin(), list.end(), [](const auto& m) { return !m.box->ended && HasEnded(m.box->sight); }));
     job.suspicions.clear();
     if (const auto found = hangs_of.find(key); found != hangs_of.end())
       for (const HangSuspicion* hang : found->second) job.suspicions.push_back(*hang);

@@ -328,14 +328,15 @@ Result<AgentState> ReadState(std::string_view text) {
   bool truncated = false;
   const auto values =
       std::count_if(text.begin(), text.end(), [](char c) { return c == ',' || c == '[' || c == '{' || c == ':'; });
-  if (static_cast<size_t>(values) > 2 * kMostValues) return Error{"the answer holds more than a node can have", ""};
+  if (static_cast<size_t>(values) > 2 * kMostValues)
+    return Error{"the answer has more entries than a node can have", ""};
   if (!ParseJson(text, &document, &truncated) || truncated || !document.is_object())
-    return Error{"the answer is not whole JSON", ""};
+    return Error{"the answer is not complete JSON", ""};
   if (const std::string schema = TextOf(document, "schema"); schema != kSchema)
     return schema.starts_with("tacet.state.")
-               ? Error{"it speaks " + schema + ", this server " + std::string(kSchema),
+               ? Error{"it uses " + schema + ", this server " + std::string(kSchema),
                        "install one version on all nodes"}
-               : Error{"the answer is no " + std::string(kSchema), "is this a tacet agent?"};
+               : Error{"the answer is not " + std::string(kSchema), "is this a tacet agent?"};
   AgentState state;
   state.host.host = TextOf(document, "host");
   state.host.wall_ns = IntOf(document, "time_wall_ns", 0);

@@ -78,7 +78,7 @@ TEST(StateJson, NoPrefixOfAnAnswerIsTakenForAWholeOne) {
 
 TEST(StateJson, NamesTheVersionOfAnotherAgent) {
   EXPECT_EQ(ReadState("{\"schema\":\"tacet.state.v9\"}").error().message,
-            "it speaks tacet.state.v9, this server tacet.state.v1");
+            "it uses tacet.state.v9, this server tacet.state.v1");
 }
 
 TEST(StateJson, RefusesOtherDocuments) {

@@ -49,12 +49,12 @@ void AppendRanks(const AgentState& state, const Viewer& viewer, std::vector<Metr
                      {}};
   MetricFamily issued{"tacet_operations_issued_total",
                       MetricType::counter,
-                      "Operations issued, all communicators: who is behind its peers is waited for",
+                      "Operations issued, all communicators: a rank behind its peers makes them wait",
                       {},
                       {}};
   MetricFamily flows{"tacet_flow_wait_seconds",
                      MetricType::gauge,
-                     "For how long a network step of an operation in flight has waited, longest by cause",
+                     "Longest wait of a network step of an operation in flight, by cause",
                      {},
                      {}};
   MetricFamily drops{
@@ -64,7 +64,7 @@ void AppendRanks(const AgentState& state, const Viewer& viewer, std::vector<Metr
                       "Finished operations overwritten before the agent read them",
                       {},
                       {}};
-  MetricFamily process{"tacet_process_info", MetricType::gauge, "What launcher and scheduler call a process", {}, {}};
+  MetricFamily process{"tacet_process_info", MetricType::gauge, "Names of a process in launcher and scheduler", {}, {}};
   std::set<std::tuple<JobKey, int32_t, int64_t>> told;
   std::map<int64_t, size_t> told_of;  // by user
   for (const BoxState& box : state.host.boxes) {
@@ -108,9 +108,9 @@ void AppendRanks(const AgentState& state, const Viewer& viewer, std::vector<Metr
 
 void AppendCounts(const AgentState& state, const Viewer& viewer, std::vector<MetricFamily>& families) {
   MetricFamily boxes{
-      "tacet_boxes", MetricType::gauge, "Black boxes below the box folder, by whether they can be read", {}, {}};
+      "tacet_boxes", MetricType::gauge, "Black boxes below the box folder, by whether they are readable", {}, {}};
   MetricFamily processes{
-      "tacet_processes", MetricType::gauge, "Processes with a black box, by what the kernel says of them", {}, {}};
+      "tacet_processes", MetricType::gauge, "Processes with a black box, by their state in the kernel", {}, {}};
   std::map<std::string, int> troubles = {{"none", 0}};
   std::array<int, 6> sights{};
   for (const BoxState& box : state.host.boxes) {
@@ -131,7 +131,7 @@ void AppendHangs(const AgentState& state, const Viewer& viewer, std::vector<Metr
   MetricFamily hang{
       "tacet_hang_suspected", MetricType::gauge, "1 while a job has an operation that makes no progress, else 0", {}, {}};
   MetricFamily still{
-      "tacet_hang_still_seconds", MetricType::gauge, "For how long nothing has moved in the hanging group", {}, {}};
+      "tacet_hang_still_seconds", MetricType::gauge, "Time without progress in the hanging group", {}, {}};
   std::map<JobKey, int64_t> jobs;
   std::map<int64_t, size_t> told_of;  // by user
   for (const HangSuspicion& suspicion : state.suspicions) {

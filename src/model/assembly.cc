@@ -276,10 +276,10 @@ class JobBuilder {
           {DiagnosticSeverity::warning,
            "claimed-ranks",
            "the job is said to have " + std::to_string(size) +
-               " ranks, more than so small an input can tell of; only " +
+               " ranks, more than so small an input can describe; only " +
                (seen == 1 ? "the rank that was seen is listed" : "the ranks that were seen are listed"),
            {},
-           "name the files of more ranks if the job is that large"});
+           "give the files of more ranks if the job is that large"});
   }
 
   // The first call of the run that the newest dump is of: dumps whose times overlap are of one run. A dump that ends

@@ -167,7 +167,7 @@ class EventTies {
                        (event.wall_ns < beginning - kDriftNs && goes_on.contains(event.source.file));
       if (old)
         incident_.diagnostics.push_back({DiagnosticSeverity::note, "before-the-job",
-                                         "the kernel wrote this before the job began: it is not of this run",
+                                         "the kernel wrote this before the job began: it belongs to an earlier run",
                                          event.source, ""});
       return old;
     });

@@ -145,9 +145,9 @@ void GroupJoin::Finish(RankRoom& room) {
                                      "claimed-members",
                                      std::to_string(left_out) +
                                          (left_out == 1 ? " communicator claims" : " communicators claim") +
-                                         " more members than so small an input can tell of; only the number is kept",
+                                         " more members than so small an input can describe; only the number is kept",
                                      {},
-                                     "name the files of more ranks if the job is that large"});
+                                     "give the files of more ranks if the job is that large"});
 }
 
 }  // namespace tacet

@@ -75,7 +75,7 @@ void ShiftLocalRanks(std::vector<Fragment>& fragments) {
       if (speaker.rank_certainty != Certainty::assumed || speaker.rank != *named) continue;
       speaker.rank = Rank{named->value + offset};
       fragment.Note(DiagnosticSeverity::note, "local-rank",
-                    "the name tells a local rank: by the other files of the folder it is rank " +
+                    "the name has a local rank: according to the other files of the folder it is rank " +
                         std::to_string(speaker.rank.value));
     }
   }

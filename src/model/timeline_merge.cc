@@ -100,7 +100,7 @@ void JoinTracesOfOneRank(std::vector<Timeline>& timelines, std::vector<Diagnosti
     if (FollowEachOther(before, next)) {
       diagnostics.push_back({DiagnosticSeverity::note,
                              "traces-joined",
-                             "goes on the trace of rank " + rank + " before it; both were read as one",
+                             "continues the trace of rank " + rank + " before it; both were read as one",
                              {next.file},
                              ""});
       AppendTimeline(before, std::move(next));
@@ -110,9 +110,9 @@ void JoinTracesOfOneRank(std::vector<Timeline>& timelines, std::vector<Diagnosti
     diagnostics.push_back(
         {DiagnosticSeverity::warning,
          "trace-left-out",
-         "another trace of rank " + rank + " is here with as much GPU work or more; this one was left out",
+         "another trace of rank " + rank + " is here with as much GPU work or more; this one was ignored",
          {next.file},
-         "analyse the traces of different runs in folders of their own"});
+         "put the traces of different runs into separate folders"});
   }
   timelines = std::move(kept);
 }

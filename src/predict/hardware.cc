@@ -78,7 +78,7 @@ Result<std::pair<int, double>> ParseNics(std::string_view text) {
   const int count = TakeCount(text, 1);
   double gbit = 0;
   if (count < 0 || count > 1024 || !TakeDouble(text, &gbit) || gbit <= 0 || gbit > 100000)
-    return Error{"'" + given + "' names no NICs", "write the number per node and the speed of each: 8x400G"};
+    return Error{"'" + given + "' does not describe NICs", "write the number per node and the speed of each: 8x400G"};
   if (!text.empty() && text != "G" && text != "g" && text != "Gb" && text != "Gbit" && text != "Gbps" && text != "Gb/s")
     return Error{"'" + given + "': the speed of a NIC is given in Gbit/s", "for example 8x400G"};
   return std::pair(count, gbit);

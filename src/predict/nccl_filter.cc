@@ -68,12 +68,12 @@ void ReadList(const NcclRelease& release, std::string_view name, std::string_vie
       found = true;
       const std::string unknown = Apply<Enum>(release, entry, table[f]);
       if (!unknown.empty() && by_function && complaint->empty())
-        *complaint = std::string(name) + " names '" + unknown + "', which " + release.Text() + " does not know";
+        *complaint = std::string(name) + " names '" + unknown + "', which " + release.Text() + " does not have";
     }
     if (complaint->empty() && !first && function.empty())
       *complaint = std::string(name) + ": every entry but the first needs an operation before it";
     if (complaint->empty() && !found)
-      *complaint = std::string(name) + " names the operation '" + std::string(function) + "', which NCCL does not know";
+      *complaint = std::string(name) + " names the operation '" + std::string(function) + "', which NCCL does not have";
     first = false;
   }
 }

@@ -73,7 +73,7 @@ int NodesOf(const Incident& incident, const Setups& setups, int ranks, std::vect
     const int local = CountSystemGpus(incident, *setup);
     if (local <= 0 || ranks % local != 0) continue;
     assumptions->push_back("all nodes have " + std::to_string(local) + (local == 1 ? " rank" : " ranks") +
-                           ", as the node of the log");
+                           ", like the node of the log");
     return ranks / local;
   }
   const int nodes = static_cast<int>(hosts.size());

@@ -107,7 +107,7 @@ void Coordinator::TryConnections() {
     const JsonValue* links = answers[from] ? answers[from]->Find("links") : nullptr;
     for (size_t i = 0; i < peers[from].size(); ++i) {
       const bool told = links != nullptr && i < links->items.size();
-      const std::string error = told ? links->items[i].text : "no answer came from " + evidence_.hosts[from].name;
+      const std::string error = told ? links->items[i].text : "no answer from " + evidence_.hosts[from].name;
       if (!error.empty()) evidence_.failed.push_back({from, peers[from][i], error});
     }
   }
@@ -242,7 +242,7 @@ void Coordinator::MeasureGpus() {
   const auto read = [](const std::optional<JsonValue>& answer) {
     GpuMeasurement gpus;
     const JsonValue* error = answer ? answer->Find("error") : nullptr;
-    gpus.error = error != nullptr ? error->text : "no answer came";
+    gpus.error = error != nullptr ? error->text : "no answer";
     if (answer) gpus.small_us = DoubleIn(*answer, "small_us");
     if (answer) gpus.bus_bytes_per_s = DoubleIn(*answer, "bus_bytes_per_s");
     return gpus;

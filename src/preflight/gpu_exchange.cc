@@ -92,7 +92,7 @@ GpuExchange RunGpuExchange(const GpuExchangePlan& plan) {
     if (const CommandOutcome& one = outcomes[local]; !one.ok() && exchange.error.empty())
       exchange.error =
           "GPU " + std::to_string(local) + ": " +
-          (one.timed_out ? "no end within " + std::to_string(kExchangeMs / 1000) + " s" : LastLine(one.error));
+          (one.timed_out ? "did not finish within " + std::to_string(kExchangeMs / 1000) + " s" : LastLine(one.error));
   if (exchange.error.empty() && !ParseExchangeLine(outcomes[0].out, &exchange))
     exchange.error = "PyTorch gave no times";
   return exchange;

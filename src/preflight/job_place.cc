@@ -83,7 +83,7 @@ Result<JobPlace> FindJobPlace(const VariableMap& variables, const std::string& m
   if (size >= 0) place.size = size;
   if (place.rank >= place.size || place.size < 1)
     return Error{"rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) + " cannot be",
-                 "--rank and --size count as RANK and WORLD_SIZE do"};
+                 "--rank and --size are the RANK and WORLD_SIZE of the launcher"};
   if (const int port = NumberOf(variables, "MASTER_PORT"); port > 0 && port < 65536) place.meet_port = port;
   // torchrun keeps its own store on that port while its workers run.
   if (variables.contains("TORCHELASTIC_RUN_ID") && variables.contains("MASTER_PORT") && place.launcher == "torchrun")
@@ -103,7 +103,7 @@ Result<JobPlace> FindJobPlace(const VariableMap& variables, const std::string& m
     if (with_port) {
       std::string_view port = std::string_view(meet).substr(colon + 1);
       if (!TakeNumber(port, &place.meet_port) || !port.empty() || place.meet_port < 1 || place.meet_port > 65535)
-        return Error{"'" + meet + "' is no address", "--meet takes host or host:port"};
+        return Error{"'" + meet + "' is not a valid address", "--meet takes host or host:port"};
     }
   }
   if (place.meet_host.empty())

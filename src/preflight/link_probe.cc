@@ -81,8 +81,7 @@ RoundTrip MeasureRoundTrip(const LinkTarget& target, int count, int64_t connect_
   for (int i = 0; i < count; ++i) {
     char c = 'x';
     const auto start = Clock::now();
-    if (!SendAll(socket->fd(), {&c, 1}, deadline) || !ReceiveAll(socket->fd(), &c, 1, deadline))
-      return {"no answer came"};
+    if (!SendAll(socket->fd(), {&c, 1}, deadline) || !ReceiveAll(socket->fd(), &c, 1, deadline)) return {"no answer"};
     times.push_back(Since(start) * 1e6);
   }
   std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
@@ -149,7 +148,7 @@ RingRun RunRing(LinkServer& server, int64_t id, const LinkTarget& next, int host
   }
   const Socket in = server.TakeRing(id, deadline);
   if (!in.open()) {
-    run.error = "no connection of the host before";
+    run.error = "no connection from the previous host";
     return run;
   }
   const size_t chunk = static_cast<size_t>(std::max<int64_t>(1, bytes / hosts));

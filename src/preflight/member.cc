@@ -143,7 +143,7 @@ Result<int> TakePart(const MemberOptions& options) {
     if (what->text == "time") answer = "{\"wall_ns\":" + std::to_string(WallNs()) + "}";
     good = rank0.Send(answer, MonotonicMs() + 10'000);
   }
-  return Error{"rank 0 left before the verdict", "its own output tells why"};
+  return Error{"rank 0 exited before the verdict", "its own output says why"};
 }
 
 }  // namespace tacet

@@ -19,19 +19,20 @@ constexpr EqualKey kEqualKeys[] = {
     {"nccl", "nccl", "NCCL", CheckLevel::fail, "use one image or environment on all hosts"},
     {"torch", "pytorch", "PyTorch", CheckLevel::fail, "use one image or environment on all hosts"},
     {"cuda", "cuda", "PyTorch's CUDA", CheckLevel::fail, "use one image or environment on all hosts"},
-    {"driver", "driver", "NVIDIA driver", CheckLevel::fail, "install one driver everywhere, or leave the host out"},
+    {"driver", "driver", "NVIDIA driver", CheckLevel::fail, "install one driver everywhere, or exclude the host"},
     {"gpus", "gpus", "GPUs", CheckLevel::fail,
-     "look for a GPU that fell off the bus (dmesg: Xid 79), or leave the host out"},
-    {"gpu_modes", "gpu-modes", "GPU modes", CheckLevel::warn, "set ECC and MIG equally (nvidia-smi -e, -mig)"},
+     "look for a GPU that fell off the bus (dmesg: Xid 79), or exclude the host"},
+    {"gpu_modes", "gpu-modes", "GPU modes", CheckLevel::warn, "set ECC and MIG the same (nvidia-smi -e, -mig)"},
     {"rdma_ports", "rdma-ports", "RDMA ports", CheckLevel::fail,
-     "look at the ports (ibstat): one is down, slower or missing"},
+     "check the ports (ibstat): one is down, slower or missing"},
     {"tacet", "tacet", "tacet", CheckLevel::fail, "install one version of tacet everywhere"},
-    {"rdma_firmware", "firmware", "adapter firmware", CheckLevel::warn, "update the firmware of the odd host"},
-    {"kernel", "kernel", "kernel", CheckLevel::warn, "update the odd host when it is free"},
-    {"cpu", "cpu", "processor", CheckLevel::warn, "expect the slowest host's pace"},
+    {"rdma_firmware", "firmware", "adapter firmware", CheckLevel::warn, "update the firmware of that host"},
+    {"kernel", "kernel", "kernel", CheckLevel::warn, "update that host when it is free"},
+    {"cpu", "cpu", "processor", CheckLevel::warn, "expect the pace of the slowest host"},
     {"cores", "cores", "cores", CheckLevel::warn,
-     "look at the affinity that the launcher gives (srun --cpus-per-task, --bind-to)"},
-    {"port_range", "port-range", "range of local ports", CheckLevel::warn, "set net.ipv4.ip_local_port_range equally"}};
+     "check the CPU affinity that the launcher sets (srun --cpus-per-task, --bind-to)"},
+    {"port_range", "port-range", "range of local ports", CheckLevel::warn,
+     "set net.ipv4.ip_local_port_range to the same values"}};
 
 PreflightCheck LintCheck(const PreflightEvidence& evidence, std::vector<LintFinding>& findings) {
   LintOptions options;
@@ -39,7 +40,7 @@ PreflightCheck LintCheck(const PreflightEvidence& evidence, std::vector<LintFind
   for (const PreflightHost& host : evidence.hosts)
     if (options.nccl == 0) options.nccl = ParseReleaseNumber(host.facts.Value("nccl"));
   findings = LintEnvironments(evidence.environments, options).findings;
-  PreflightCheck check{"environment", CheckLevel::ok, {}, "the environment variables are in order", ""};
+  PreflightCheck check{"environment", CheckLevel::ok, {}, "no problem in the environment variables", ""};
   size_t warnings = 0;
   for (const LintFinding& finding : findings) {
     if (finding.level != LintLevel::warning) continue;
@@ -56,8 +57,8 @@ PreflightCheck LintCheck(const PreflightEvidence& evidence, std::vector<LintFind
     check = {"environment",
              CheckLevel::warn,
              {},
-             std::to_string(warnings) + (warnings == 1 ? " setting deserves a look" : " settings deserve a look"),
-             "'tacet lint' tells more"};
+             std::to_string(warnings) + (warnings == 1 ? " setting is worth checking" : " settings are worth checking"),
+             "'tacet lint' shows them"};
   return check;
 }
 

@@ -25,7 +25,10 @@ std::string Ranks(const std::vector<int>& ranks) {
   return ranks.size() > 8 ? words + " and " + std::to_string(ranks.size() - 8) + " more" : words;
 }
 
-std::string MiB(int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+std::string MiB(int64_t bytes) {
+  constexpr int64_t kManyMiB = 10'000;
+  return bytes >> 20 < kManyMiB ? std::to_string(bytes >> 20) + " MiB" : std::to_string(bytes >> 30) + " GiB";
+}
 
 void JudgeSharedMemory(const PreflightEvidence& evidence, std::vector<PreflightCheck>& checks) {
   std::vector<std::string> hosts;
@@ -71,7 +74,9 @@ void JudgeMemlock(const PreflightEvidence& evidence, std::vector<PreflightCheck>
       "set memlock to unlimited (/etc/security/limits.conf, LimitMEMLOCK=infinity of slurmd or containerd, --ulimit "
       "memlock=-1)";
   const auto words = [](int64_t limit) {
-    return limit == INT64_MAX ? std::string("unlimited") : std::to_string(limit) + " bytes";
+    return limit == INT64_MAX ? std::string("unlimited")
+           : limit < 1 << 20  ? std::to_string(limit) + " bytes"
+                              : MiB(limit);
   };
   if (!low.empty())
     checks.push_back({"locked-memory", CheckLevel::fail, low,
@@ -82,7 +87,7 @@ void JudgeMemlock(const PreflightEvidence& evidence, std::vector<PreflightCheck>
     checks.push_back({"locked-memory",
                       CheckLevel::ok,
                       {},
-                      "ulimit -l is " + words(most) + (most == INT64_MAX ? "" : ", which only RDMA would mind"),
+                      "ulimit -l is " + words(most) + (most == INT64_MAX ? "" : ", which matters only to RDMA"),
                       ""});
 }
 
@@ -109,7 +114,7 @@ void JudgeClocks(const PreflightEvidence& evidence, std::vector<PreflightCheck>&
   }
   char text[96];
   std::snprintf(text, sizeof text, "clocks differ by up to %.1f ms", worst);
-  const std::string advice = "let chrony or ntpd run (timedatectl, chronyc tracking)";
+  const std::string advice = "run chrony or ntpd (timedatectl, chronyc tracking)";
   if (!broken.empty())
     checks.push_back(
         {"clock", CheckLevel::fail,
@@ -136,20 +141,20 @@ void JudgeArrival(const PreflightEvidence& evidence, std::vector<PreflightCheck>
         {"ranks",
          CheckLevel::fail,
          {},
-         Ranks(evidence.missing_ranks) + " of " + std::to_string(evidence.size) + " did not come",
-         "their own output tells what they could not reach; look at the port of rank 0, names and the launcher"});
+         Ranks(evidence.missing_ranks) + " of " + std::to_string(evidence.size) + " did not join",
+         "their own output shows what they could not reach; check the port of rank 0, host names and the launcher"});
   if (!evidence.doubled_ranks.empty())
     checks.push_back({"ranks",
                       CheckLevel::fail,
                       {},
-                      Ranks(evidence.doubled_ranks) + " came twice",
-                      "two jobs use one address and port, or the launcher gives a rank twice"});
+                      Ranks(evidence.doubled_ranks) + " joined twice",
+                      "two jobs use the same address and port, or the launcher assigns a rank twice"});
   if (!evidence.other_size_ranks.empty())
     checks.push_back({"ranks",
                       CheckLevel::fail,
                       {},
                       Ranks(evidence.other_size_ranks) + (evidence.other_size_ranks.size() == 1 ? " was" : " were") +
-                          " told another number of ranks than " + std::to_string(evidence.size),
+                          " stated a different number of ranks from " + std::to_string(evidence.size),
                       "start all hosts with the same number of ranks"});
   if (evidence.missing_ranks.empty() && evidence.meet_problem.empty())
     checks.push_back({"ranks",
@@ -176,19 +181,19 @@ void JudgeResources(const PreflightEvidence& evidence, std::vector<PreflightChec
                         CheckLevel::fail,
                         {host.name},
                         problem + " on " + host.name,
-                        "look at dmesg for Xid, and run nvidia-smi by hand"});
+                        "check dmesg for Xid, and run nvidia-smi by hand"});
     if (const std::string gpu = facts.Value("gpu_throttled"); !gpu.empty())
       checks.push_back({"gpu-clocks",
                         CheckLevel::fail,
                         {host.name},
-                        gpu + " of " + host.name + " is slowed down by heat or power",
-                        "look at nvidia-smi -q -d PERFORMANCE and at the cooling"});
+                        gpu + " of " + host.name + " is throttled by heat or power",
+                        "check nvidia-smi -q -d PERFORMANCE and the cooling"});
     if (const std::string down = facts.Value("rdma_down"); !down.empty())
       checks.push_back({"rdma-state",
                         CheckLevel::fail,
                         {host.name},
                         "a port is not active on " + host.name + ": " + down,
-                        "look at the cable, the switch port and the subnet manager (ibstat)"});
+                        "check the cable, the switch port and the subnet manager (ibstat)"});
     const std::string range = facts.Value("port_range");
     std::string_view rest = range;
     int64_t low = 0, high = 0;
@@ -216,7 +221,7 @@ void JudgeResources(const PreflightEvidence& evidence, std::vector<PreflightChec
                         CheckLevel::fail,
                         {host.name},
                         "all " + std::to_string(host.ranks.size()) + " ranks of " + host.name + " share one core",
-                        "look at the launcher's binding (srun --cpus-per-task, mpirun --bind-to none)"});
+                        "check the launcher's binding (srun --cpus-per-task, mpirun --bind-to none)"});
   }
 }
 
@@ -237,14 +242,14 @@ void JudgeNames(const PreflightEvidence& evidence, std::vector<PreflightCheck>& 
     if (hosts.size() > 1)
       checks.push_back({"names", CheckLevel::fail, hosts,
                         std::to_string(hosts.size()) + " hosts are called " + identity.first +
-                            " and have the same boot id: NCCL takes them for one",
+                            " and have the same boot id: NCCL treats them as one",
                         "give each its own host name, or its own NCCL_HOSTID"});
   const std::string advice = "correct /etc/hosts, or set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME";
   if (!loopback.empty())
-    checks.push_back(
-        {"names", CheckLevel::warn, loopback,
-         "the name of " + HostList(loopback) + " leads to the loopback address: gloo may listen where nobody comes",
-         advice});
+    checks.push_back({"names", CheckLevel::warn, loopback,
+                      "the name of " + HostList(loopback) +
+                          " resolves to the loopback address: gloo may listen where no other host can reach it",
+                      advice});
   if (!unresolved.empty())
     checks.push_back({"names", CheckLevel::warn, unresolved,
                       "the name of " + HostList(unresolved) + " does not resolve there", advice});

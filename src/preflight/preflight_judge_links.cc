@@ -60,8 +60,8 @@ void JudgeMtu(const PreflightEvidence& evidence, std::vector<PreflightCheck>& ch
   if (!lost.empty()) {
     const std::vector<std::string> hosts = HostsInMost(evidence, lost);
     checks.push_back({"mtu", CheckLevel::fail, hosts,
-                      "packets of full size do not arrive on links of " + HostList(hosts) +
-                          ", small ones do: something on the way has a smaller MTU",
+                      "full-size packets do not arrive on links of " + HostList(hosts) +
+                          ", small ones do: a device on the path has a smaller MTU",
                       advice});
   } else if (!by_mtu.empty()) {
     checks.push_back(
@@ -80,22 +80,22 @@ void JudgeRings(const PreflightEvidence& evidence, std::vector<PreflightCheck>& 
       checks.push_back({ring.kind,
                         CheckLevel::warn,
                         {},
-                        "the " + ring.kind + " did not end: " + ring.error,
-                        "look at the links above"});
+                        "the " + ring.kind + " did not finish: " + ring.error,
+                        "see the links above"});
       continue;
     }
     if (ring.bytes >= 1 << 20)
-      std::snprintf(text, sizeof text, "%s of %lld MiB takes %.1f ms; the links promise %.1f ms", ring.kind.c_str(),
+      std::snprintf(text, sizeof text, "%s of %lld MiB takes %.1f ms; the links allow %.1f ms", ring.kind.c_str(),
                     static_cast<long long>(ring.bytes >> 20), ring.seconds * 1e3, ring.predicted_s * 1e3);
     else
-      std::snprintf(text, sizeof text, "%s takes %.0f µs; the links promise %.0f µs", ring.kind.c_str(),
+      std::snprintf(text, sizeof text, "%s takes %.0f µs; the links allow %.0f µs", ring.kind.c_str(),
                     ring.seconds * 1e6, ring.predicted_s * 1e6);
     const bool slow = ring.predicted_s > 0 && ring.seconds > kRingSlack * ring.predicted_s && ring.seconds > 0.01;
     checks.push_back({ring.kind,
                       slow ? CheckLevel::warn : CheckLevel::ok,
                       {},
                       text,
-                      slow ? "something else uses the network or the processors: measure again on idle hosts" : ""});
+                      slow ? "other traffic or load: measure again on idle hosts" : ""});
   }
 }
 
@@ -110,7 +110,7 @@ void JudgeGpus(const PreflightEvidence& evidence, std::vector<PreflightCheck>& c
   bool good = !rates.empty();
   for (const PreflightHost& host : evidence.hosts) {
     if (!host.gpus) continue;
-    const std::string advice = "look at dmesg for Xid, at nvidia-smi nvlink -s and topo -m, or leave the host out";
+    const std::string advice = "check dmesg for Xid, nvidia-smi nvlink -s and topo -m, or exclude the host";
     if (!host.gpus->error.empty())
       checks.push_back({"gpu-all-reduce",
                         CheckLevel::fail,
@@ -158,7 +158,7 @@ void JudgeLinkRates(const PreflightEvidence& evidence, std::vector<PreflightChec
       by_rate[std::to_string(one->speed_mbps) + " Mb/s"].push_back(host.name);
   if (const OddOnes odd = FindOddOnes(by_rate); odd.found())
     checks.push_back({"link-rate", CheckLevel::fail, odd.hosts, "interfaces run at different rates: " + odd.says,
-                      "look at cable, module and switch port (ethtool DEV)"});
+                      "check cable, module and switch port (ethtool DEV)"});
 }
 
 }  // namespace
@@ -203,7 +203,7 @@ void JudgeLinks(const PreflightEvidence& evidence, std::vector<PreflightCheck>& 
                         CheckLevel::fail,
                         {host.name},
                         host.port_problem + " on " + host.name,
-                        "end what uses the ports (ss -ltnp), or name others: --ports A-B"});
+                        "end what uses the ports (ss -ltnp), or choose others: --ports A-B"});
     if (!host.interface_problem.empty())
       checks.push_back({"interface",
                         CheckLevel::fail,
@@ -223,11 +223,11 @@ void JudgeLinks(const PreflightEvidence& evidence, std::vector<PreflightCheck>& 
                           HostList(hosts) + ": " + evidence.hosts[first.from].name + " to " +
                           evidence.hosts[first.to].name + " port " + std::to_string(evidence.hosts[first.to].port) +
                           ": " + first.error,
-                      "open the ports between all hosts of the job (firewall, security group, policy of the pods)"});
+                      "open the ports between all hosts of the job (firewall, security group, network policy)"});
   } else if (evidence.tried_connections) {
     checks.push_back({"connections", CheckLevel::ok, {}, "all hosts reach each other", ""});
   } else {
-    checks.push_back({"connections", CheckLevel::skipped, {}, "links between hosts were not tried", ""});
+    checks.push_back({"connections", CheckLevel::skipped, {}, "links between hosts were not tested", ""});
   }
   JudgeMtu(evidence, checks);
 }
@@ -255,7 +255,7 @@ void JudgeSpeed(const PreflightEvidence& evidence, std::vector<PreflightCheck>& 
     trips.push_back(link.rtt_us);
   }
   const std::string advice =
-      "look at the host's cable, switch port, interface errors (ethtool -S, tacet fabric) and at what else it sends";
+      "check the host's cable, switch port and interface errors (ethtool -S), and what else it sends";
   if (!slow.empty()) {
     checks.push_back({"bandwidth", CheckLevel::fail, hosts, says, advice});
   } else if (promised > 0 && best < kPromisedShare * promised) {
@@ -264,11 +264,11 @@ void JudgeSpeed(const PreflightEvidence& evidence, std::vector<PreflightCheck>& 
     for (const PreflightHost& host : evidence.hosts) all.push_back(host.name);
     checks.push_back({"bandwidth", all.size() == 2 ? CheckLevel::fail : CheckLevel::warn, all,
                       "the best link gives " + GigabytesPerS(best) + ", " + GigabytesPerS(promised) +
-                          " are promised by interfaces and hosts",
+                          " are expected from interfaces and hosts",
                       advice});
   } else {
     char text[160];
-    std::snprintf(text, sizeof text, "the best link gives %s of %s promised, round trips take %.0f µs",
+    std::snprintf(text, sizeof text, "the best link gives %s of the expected %s; round trips take %.0f µs",
                   GigabytesPerS(best).c_str(), GigabytesPerS(promised).c_str(), Median(trips));
     checks.push_back({"bandwidth", CheckLevel::ok, {}, text, ""});
   }

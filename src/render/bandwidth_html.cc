@@ -148,8 +148,8 @@ std::string MatrixTable(const PairMatrixView& view) {
   const BenchmarkMatrix& matrix = view.matrix;
   std::string out = "<h2>" + EscapeForHtml(matrix.title) + (matrix.is_latency ? ", µs" : ", GB/s") + "</h2>";
   for (const SlowPart& part : SlowPartsOf(view))
-    out += "<p class=\"fault\">" + EscapeForHtml(part.name) + ": " + PercentWords(part.share) +
-           " of what comparable cells reach</p>";
+    out +=
+        "<p class=\"fault\">" + EscapeForHtml(part.name) + ": " + PercentWords(part.share) + " of comparable cells</p>";
   if (matrix.rows.size() * matrix.columns.size() > kMostCells) return out + "<p>Too many cells to show.</p>";
   out += "<table><tr><th></th>";
   for (const std::string& column : matrix.columns) out += "<th>" + EscapeForHtml(column) + "</th>";

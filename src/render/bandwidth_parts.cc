@@ -36,22 +36,21 @@ std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_
   const Sweep& sweep = view.sweeps[sweep_index];
   if (sweep.tool != "nccl-tests") return "";
   if (NcclTunedIndex(sweep.kind) < 0 || sweep.ranks < 2)
-    return "Cannot tell: NCCL has no model for this operation" + std::string(sweep.ranks < 2 ? " of one rank" : "") +
-           ".";
+    return "Unknown: NCCL has no model for this operation" + std::string(sweep.ranks < 2 ? " of one rank" : "") + ".";
   const ModelCheck* check = view.CheckOf(sweep_index);
   if (!check)
-    return "Cannot tell: " +
+    return "Unknown: " +
            std::string(view.has_logs ? "no NCCL log here is of a communicator of " +
                                            Count(static_cast<uint64_t>(sweep.ranks), "rank")
                                      : "NCCL's log of this run is missing") +
-           ". Run it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and name both files.";
+           ". Run it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and give both files.";
   if (check->large_points == 0)
-    return "Cannot tell for bandwidth: no size of the sweep is large enough. At small sizes it takes " +
+    return "Unknown: no size of the sweep is large enough to judge bandwidth. Small sizes take " +
            FixedWords(check->latency_ratio, 1) + " times as long as NCCL's model says.";
   *is_normal = check->share >= 0.8;
-  std::string out = *is_normal ? "Yes: " : check->share >= kBelowModel ? "Hardly: " : "No: ";
-  out += "large sizes reach " + PercentWords(check->share) + " of what NCCL's model gives this machine's own graph (" +
-         Count(check->large_points, "size") + ")";
+  std::string out = *is_normal ? "Yes: " : check->share >= kBelowModel ? "Probably not: " : "No: ";
+  out += "large sizes reach " + PercentWords(check->share) +
+         " of what NCCL's model predicts for this machine's own graph (" + Count(check->large_points, "size") + ")";
   if (check->latency_ratio > 0)
     out += "; small sizes take " + FixedWords(check->latency_ratio, 1) + " times as long as it says";
   return out + ".";
@@ -77,8 +76,7 @@ void AddWaterfall(const ModelCheck& check, TextPage& page) {
   }
   rows.push_back({{"sum"}, {FixedWords(sum, 2)}, {""}, {""}, {""}});
   page.Table(rows, 4, false);
-  if (!fall.missing.empty())
-    page.Paragraph("    ", "Missing for the steps above the graph: " + fall.missing + ".", Ink::dim);
+  if (!fall.missing.empty()) page.Paragraph("    ", "Not known above the graph: " + fall.missing + ".", Ink::dim);
   for (const std::string& one : check.assumptions) page.Paragraph("    ", "assumed: " + CleanLine(one), Ink::dim);
 }
 
@@ -94,19 +92,20 @@ void AddStream(const StreamView& stream, TextPage& page) {
   text += stream.mean_gbs >= 0 ? SpeedWords(stream.mean_gbs) + " received" : "no total";
   if (run.sent_gbs >= 0) text += ", " + SpeedWords(run.sent_gbs) + " sent";
   if (stream.median_gbs >= 0)
-    text += "; " + Count(run.rates.size(), "interval") + ": median " + SpeedWords(stream.median_gbs) + ", least " +
-            SpeedWords(stream.least_gbs) + ", most " + SpeedWords(stream.most_gbs) +
+    text += "; " + Count(run.rates.size(), "interval") + ": median " + SpeedWords(stream.median_gbs) + ", min " +
+            SpeedWords(stream.least_gbs) + ", max " + SpeedWords(stream.most_gbs) +
             (stream.spread >= 0 ? ", spread " + PercentWords(stream.spread) : "");
   if (stream.retransmits >= 0) text += "; " + Count(static_cast<uint64_t>(stream.retransmits), "retransmission");
   if (run.lost_share >= 0) text += "; " + PercentWords(run.lost_share) + " of the datagrams lost";
   page.Paragraph("  ", text + ".");
   if (stream.shift)
     page.Paragraph("  ",
-                   "Lasting: from interval " + std::to_string(stream.shift->first + 1) + " on " +
+                   "Persistent: from interval " + std::to_string(stream.shift->first + 1) + " on " +
                        SpeedWords(stream.shift->after) + " instead of " + SpeedWords(stream.shift->before) + ".",
                    Ink::yellow);
   if (!stream.dips.empty())
-    page.Paragraph("  ", "Passing: " + Count(stream.dips.size(), "interval") + " far below the others, the first at " +
+    page.Paragraph("  ", "Transient: " + Count(stream.dips.size(), "interval") +
+                             " far below the others, the first at " +
                              FixedWords(run.rates[stream.dips.front()].start_s, 0) + " s.");
 }
 
@@ -147,7 +146,7 @@ void AddMatrix(const PairMatrixView& view, const BandwidthTextOptions&, TextPage
   page.Heading(CleanLine(view.matrix.title) + (view.matrix.is_latency ? ", µs" : ", GB/s"));
   std::string about = CleanLine(view.tool);
   if (!view.operation.empty()) about += ", " + CleanLine(view.operation);
-  about += ": typical " + FixedWords(view.typical, 2) + ", least " + FixedWords(view.least, 2) + ", most " +
+  about += ": typical " + FixedWords(view.typical, 2) + ", min " + FixedWords(view.least, 2) + ", max " +
            FixedWords(view.most, 2);
   if (view.matrix.told_sum >= 0) about += "; sum " + FixedWords(view.sum, 2);
   page.Paragraph("  ", about + ".");
@@ -159,8 +158,8 @@ void AddMatrix(const PairMatrixView& view, const BandwidthTextOptions&, TextPage
   }
   for (const SlowPart& part : SlowPartsOf(view))
     page.Paragraph("  slow: ",
-                   CleanLine(part.name) + ", " + PercentWords(part.share) + " of what comparable cells reach (" +
-                       FixedWords(part.value, 2) + " for " + FixedWords(part.expected, 2) + ").",
+                   CleanLine(part.name) + ", " + PercentWords(part.share) + " of comparable cells (" +
+                       FixedWords(part.value, 2) + " instead of " + FixedWords(part.expected, 2) + ").",
                    Ink::yellow);
 }
 
@@ -169,15 +168,15 @@ void AddBetterWays(const BandwidthView& view, TextPage& page) {
     page.Heading("Chosen against best: " + CleanLine(SweepWords(view.sweeps[way.sweep])));
     if (way.cells.empty()) {
       page.Paragraph(
-          "  ", "Of " + Count(way.ways, "forced way") + " none is faster than NCCL's choice by more than the noise.",
+          "  ", "Of " + Count(way.ways, "forced choice") + " none is faster than NCCL's choice by more than the noise.",
           Ink::green);
       continue;
     }
     std::vector<TextRow> rows = {
-        {{"size"}, {"NCCL takes"}, {"its time"}, {"faster"}, {"its time"}, {"gain"}, {"noise"}, {"calls"}}};
+        {{"size"}, {"NCCL chooses"}, {"its time"}, {"faster"}, {"its time"}, {"gain"}, {"noise"}, {"calls"}}};
     for (const BetterCell& cell : way.cells)
       rows.push_back({{MessageSizeWords(cell.bytes)},
-                      {cell.chosen.empty() ? "not told" : cell.chosen},
+                      {cell.chosen.empty() ? "unknown" : cell.chosen},
                       {TimeWords(cell.chosen_us)},
                       {CleanLine(cell.algorithm + " " + cell.protocol)},
                       {TimeWords(cell.better_us)},
@@ -187,7 +186,7 @@ void AddBetterWays(const BandwidthView& view, TextPage& page) {
     page.Table(rows, 2, false);
     page.Paragraph(
         "  ",
-        "--tuner FILE writes the tuner plugin's rows for these sizes; unset NCCL_TUNER_PLUGIN to take them back.");
+        "--tuner FILE writes rows for NCCL's tuner plugin for these sizes; unset NCCL_TUNER_PLUGIN to undo them.");
   }
 }
 

@@ -46,7 +46,7 @@ void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOpti
   TextRow head = {{"size"}, {"time"}, {"algorithm"}, {"bus"}, {"spread"}};
   if (both) head.push_back({"in place"});
   if (iterations) head.insert(head.end(), {{"median"}, {"99 %"}, {"longest"}});
-  if (check) head.insert(head.end(), {{"model"}, {"of it"}, {"NCCL takes"}});
+  if (check) head.insert(head.end(), {{"model"}, {"of it"}, {"NCCL chooses"}});
   std::vector<TextRow> rows = {head};
   const auto rate = [](double gbs) { return gbs >= 0 ? SpeedWords(gbs) : std::string(); };
   for (const int64_t bytes : ShownSizes(sweep, options.verbose)) {
@@ -86,8 +86,8 @@ void AddFit(const Sweep& sweep, TextPage& page) {
     rows.push_back(
         {{MessageSizeWords(static_cast<int64_t>(one.first_bytes)) + " to " +
           MessageSizeWords(static_cast<int64_t>(one.last_bytes))},
-         {one.TellsAlpha() ? TimeWords(one.alpha_us) + " ± " + TimeWords(one.alpha_error_us) : "not told"},
-         {one.TellsBandwidth() ? SpeedWords(bandwidth) + " ± " + SpeedWords(error) : "not told"},
+         {one.TellsAlpha() ? TimeWords(one.alpha_us) + " ± " + TimeWords(one.alpha_error_us) : "unknown"},
+         {one.TellsBandwidth() ? SpeedWords(bandwidth) + " ± " + SpeedWords(error) : "unknown"},
          {FixedWords(one.r_squared, 3)},
          {PercentWords(one.mean_error)},
          {PercentWords(one.worst_error) + " at " + MessageSizeWords(static_cast<int64_t>(one.worst_bytes))}});
@@ -107,21 +107,21 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
       break;
     }
     std::string text = MessageSizeWords(one.bytes) + " took up to " + FixedWords(one.factor, 1) +
-                       " times as long as the rest leads one to expect: ";
+                       " times as long as the other sizes suggest: ";
     if (one.kind == OutlierKind::lasting && one.iteration >= 0)
-      text += "lasting, from iteration " + std::to_string(one.iteration + 1) + " of " + std::to_string(one.of) + " on.";
+      text +=
+          "persistent, from iteration " + std::to_string(one.iteration + 1) + " of " + std::to_string(one.of) + " on.";
     else if (one.kind == OutlierKind::lasting)
-      text += "lasting, in all " + std::to_string(one.of) + " measurements.";
+      text += "persistent, in all " + std::to_string(one.of) + " measurements.";
     else if (one.kind == OutlierKind::passing)
-      text += "passing, in " + std::to_string(one.slow) + " of " + std::to_string(one.of) + " measurements.";
+      text += "transient, in " + std::to_string(one.slow) + " of " + std::to_string(one.of) + " measurements.";
     else
-      text += "measured once, so nothing tells whether it lasts.";
+      text += "measured once, so it is unknown whether it persists.";
     page.Paragraph("  ", text, one.kind == OutlierKind::lasting ? Ink::yellow : Ink::plain);
   }
   if (sweep.in_place_ratio > 0 && std::fabs(sweep.in_place_ratio - 1) > 0.03 && !sweep.fit_joins_layouts)
     page.Paragraph("  ", std::string("Out of place takes ") + PercentWords(std::fabs(sweep.in_place_ratio - 1)) +
-                             (sweep.in_place_ratio > 1 ? " longer" : " less") +
-                             " than in place, in the middle of all sizes.");
+                             (sweep.in_place_ratio > 1 ? " longer" : " less") + " than in placeat the median size.");
 }
 
 void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOptions& options, TextPage& page) {
@@ -159,7 +159,7 @@ std::string RenderBandwidthText(const BandwidthAnswer& answer, const BandwidthTe
   if (answer.faults.empty())
     page.Paragraph("",
                    answer.view.empty() ? "No benchmark was found."
-                                       : "Nothing is slower than it should be, as far as this can be told.",
+                                       : "Nothing is slower than expected, as far as these files show.",
                    Ink::strong);
   for (size_t i = 0; i < answer.view.sweeps.size(); ++i) AddSweep(answer, i, options, page);
   for (const StreamView& stream : answer.view.streams) AddStream(stream, page);

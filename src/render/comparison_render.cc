@@ -91,8 +91,8 @@ void AddChange(TextPage& page, const ComparisonLine& line) {
     text += " (bus " + Bandwidth(line.bus_gbs_a) + " -> " + Bandwidth(line.bus_gbs_b) + " GB/s)";
   if (std::isfinite(line.change))
     text += ", " + Change(line.change) + " (" + Change(line.low) + " .. " + Change(line.high) + ")";
-  page.Line("      " + text + ", p " + Probability(line.adjusted_p) + ": " +
-            page.Paint(Name(line.kind), InkOf(line.kind)));
+  page.Paragraph("      ",
+                 text + ", p " + Probability(line.adjusted_p) + ": " + page.Paint(Name(line.kind), InkOf(line.kind)));
 }
 
 void AddTable(TextPage& page, std::string_view heading, const std::vector<const ComparisonLine*>& lines) {
@@ -122,12 +122,13 @@ std::string Sentence(const ComparisonLine& line) {
 
 std::string RenderComparisonText(const ProfileComparison& comparison, int width, bool colour, bool verbose) {
   TextPage page(static_cast<size_t>(std::max(60, width)), colour);
-  page.Line(page.Paint(Headline(comparison), Ink::strong));
+  page.Paragraph("", Headline(comparison), Ink::strong);
   page.Line("  A " + CleanLine(comparison.name_a));
   page.Line("  B " + CleanLine(comparison.name_b));
   if (comparison.tested > 0)
-    page.Line("  " + Count(comparison.tested, "line") + " tested: " + std::to_string(comparison.slower) + " slower, " +
-              std::to_string(comparison.faster) + " faster, the others show no significant difference");
+    page.Paragraph("  ", Count(comparison.tested, "line") + " tested: " + std::to_string(comparison.slower) +
+                             " slower, " + std::to_string(comparison.faster) +
+                             " faster, the others show no significant difference");
   for (const std::string& fault : comparison.faults)
     if (fault != comparison.headline) page.Paragraph("  ", CleanText(fault), Ink::red);
   size_t hidden = 0, one_sided = 0;
@@ -151,8 +152,9 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
     page.Heading("What changed (mean of A -> B, change, interval)");
     for (const ComparisonLine* line : lines) AddChange(page, *line);
   }
-  if (one_sided > 0) page.Line("  " + Count(one_sided, "line") + " in one run only: other operations, sizes or groups");
-  if (hidden > 0) page.Line("  --verbose shows " + Count(hidden, "more line"));
+  if (one_sided > 0)
+    page.Paragraph("  ", Count(one_sided, "line") + " in one run only: different operations, sizes or groups");
+  if (hidden > 0) page.Paragraph("  ", "--verbose shows " + Count(hidden, "more line"));
   for (const std::string& remark : comparison.remarks) page.Paragraph("  note: ", CleanText(remark), Ink::dim);
   return page.Take();
 }

@@ -47,9 +47,9 @@ void PutFinding(TextPage& page, const LintFinding& finding) {
                  warning ? Ink::strong : Ink::plain);
   const std::string indent = "    ";
   page.Paragraph(indent, "in " + CleanText(PlacesWords(finding)));
-  if (!finding.effect.empty()) page.Paragraph(indent, "it sets: " + finding.effect);
+  if (!finding.effect.empty()) page.Paragraph(indent, "meaning: " + finding.effect);
   if (const std::string history = HistoryWords(finding); !history.empty()) page.Paragraph(indent, history);
-  page.Paragraph(indent, "do: " + finding.advice);
+  page.Paragraph(indent, "fix: " + finding.advice);
 }
 
 }  // namespace
@@ -61,21 +61,22 @@ std::string RenderLintText(const LintReport& report, const LintTextOptions& opti
   const size_t notes = report.result.findings.size() - warnings;
   std::string head =
       Count(report.result.variables, "variable") + " in " + Count(report.environments.size(), "environment");
-  head += report.result.nccl != 0 ? ", read as NCCL " + ReleaseWords(report.result.nccl) + " does"
-                                  : ", read as the newest NCCL does (--nccl VERSION names another)";
+  head += report.result.nccl != 0 ? ", checked against NCCL " + ReleaseWords(report.result.nccl)
+                                  : ", checked against the newest NCCL (--nccl VERSION selects another)";
   page.Line(page.Paint(report.result.findings.empty()
                            ? "Nothing to report."
                            : Count(warnings, "warning") + " and " + Count(notes, "note") + ".",
                        warnings > 0 ? Ink::yellow : Ink::green));
-  page.Line(head + ".");
+  page.Paragraph("", head + ".");
   for (const LintFinding& finding : report.result.findings) {
     page.Blank();
     PutFinding(page, finding);
   }
   if (!report.not_understood.empty()) {
     page.Blank();
-    page.Line("No variable was found in " + Count(report.not_understood.size(), "file") + ": " +
-              CleanLine(report.not_understood.front()) + (report.not_understood.size() > 1 ? ", ..." : ""));
+    page.Paragraph("", "No variable was found in " + Count(report.not_understood.size(), "file") + ": " +
+                           CleanLine(report.not_understood.front()) +
+                           (report.not_understood.size() > 1 ? ", ..." : ""));
   }
   return page.Take();
 }

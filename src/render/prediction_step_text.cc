@@ -42,7 +42,7 @@ void AddMemoryParts(const Prediction& prediction, TextPage& page) {
   const double limit = prediction.memory_limit_gb * 1e9;
   if (limit > 0)
     page.Paragraph("  ",
-                   memory.total() > limit ? "That is more than the " + Amount(limit, "B") + " of the GPU."
+                   memory.total() > limit ? "That exceeds the " + Amount(limit, "B") + " of the GPU."
                                           : "The GPU has " + Amount(limit, "B") + "; " +
                                                 Amount(limit - memory.total(), "B") + " are left for buffers.",
                    memory.total() > limit ? Ink::red : Ink::plain);
@@ -122,15 +122,16 @@ void AddFormulas(const Prediction& prediction, TextPage& page) {
   const auto add = [&](const char* name, const char* text) { page.Paragraph("  " + std::string(name) + ": ", text); };
   if (!prediction.before.empty()) {
     add("time",
-        "latency x launches + bytes / algorithm bandwidth, in µs; the least time wins, ties go to the earlier of Tree, "
+        "latency x launches + bytes / algorithm bandwidth, in µs; the shortest time wins, ties go to the first of "
+        "Tree, "
         "Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT and of LL, LL128, Simple");
-    add("bytes", "the whole buffer; of all_gather and reduce_scatter that of all ranks together");
+    add("bytes", "the whole buffer; for all_gather and reduce_scatter that of all ranks together");
     add("bus bandwidth",
         "bytes / time x 2(n-1)/n for all_reduce, x (n-1)/n for all_gather, reduce_scatter and all_to_all, "
         "x 1 for others (as nccl-tests)");
     add("algorithm bandwidth",
-        "channels x speed per channel, reduced by protocol (LL to a half, LL128 to 0.92 of ring), capped "
-        "per GPU generation, x n / steps for rings; docs/predict.md has all of it, by release");
+        "channels x speed per channel, reduced by protocol (LL to half, LL128 to 0.92 of ring), capped "
+        "per GPU generation, x n / steps for rings; docs/predict.md has the details by release");
     add("latency", "base + steps within nodes x link latency + steps between nodes x network latency");
   }
   if (!prediction.plain.empty()) {
@@ -151,7 +152,8 @@ void AddFormulas(const Prediction& prediction, TextPage& page) {
   add("GPU-hours lost per day", "24 x GPUs x (1 - MFU)");
   add("overlap efficiency", "1 - (step - max(compute, communication)) / min(compute, communication)");
   for (const StepTraffic& one : prediction.traffic)
-    page.Paragraph("  " + one.what + ": ", one.formula + "; sent " + MessageSizeWords(static_cast<int64_t>(one.sent_bytes)));
+    page.Paragraph("  " + one.what + ": ",
+                   one.formula + "; sent " + MessageSizeWords(static_cast<int64_t>(one.sent_bytes)));
 }
 
 }  // namespace tacet

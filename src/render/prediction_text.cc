@@ -74,10 +74,10 @@ void AddCheck(const CommunicatorPrediction& one, TextPage& page) {
     if (shown++ == 8) break;
     const NcclCandidate* best = other.predicted.best();
     page.Paragraph("    ",
-                   std::string(Name(other.logged->op)) + " of " + MessageSizeWords(other.logged->bytes) + " went by " +
+                   std::string(Name(other.logged->op)) + " of " + MessageSizeWords(other.logged->bytes) + " used " +
                        Way(other.logged->algorithm, other.logged->protocol) + ", predicted " +
                        (best ? Way(best->algorithm, best->protocol) : "nothing") +
-                       (other.logged->grouped ? " (one of a group of calls, which NCCL chooses for together)" : ""));
+                       (other.logged->grouped ? " (one of a group of calls, for which NCCL chooses once)" : ""));
   }
 }
 
@@ -94,14 +94,14 @@ const NcclCandidate* RunnerUp(const NcclDecision& decision) {
 
 void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& options, TextPage& page) {
   std::vector<TextRow> rows = {
-      {{"operation"}, {"size"}, {"NCCL takes"}, {"time"}, {"bus"}, {"channels"}, {"next best"}, {"its time"}}};
+      {{"operation"}, {"size"}, {"NCCL chooses"}, {"time"}, {"bus"}, {"channels"}, {"next best"}, {"its time"}}};
   OpKind last = OpKind::unknown;
   for (const PredictedPoint& point : one.points) {
     const NcclCandidate* best = point.decision.best();
     const NcclCandidate* second = RunnerUp(point.decision);
     rows.push_back({{point.op == last ? "" : std::string(Name(point.op))},
                     {MessageSizeWords(point.bytes)},
-                    {best ? Way(best->algorithm, best->protocol) : "nothing is left"},
+                    {best ? Way(best->algorithm, best->protocol) : "no choice left"},
                     {best ? TimeWords(best->time_us) : ""},
                     {best ? SpeedWords(point.decision.bus_bandwidth) : ""},
                     {best ? std::to_string(point.decision.channels) : ""},
@@ -112,7 +112,7 @@ void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& o
   if (rows.size() > 1) page.Table(rows, 2, false);
   if (!options.verbose) return;
   for (const PredictedPoint& point : one.points) {
-    page.Heading(std::string(Name(point.op)) + " of " + MessageSizeWords(point.bytes) + ": every way");
+    page.Heading(std::string(Name(point.op)) + " of " + MessageSizeWords(point.bytes) + ": all choices");
     std::vector<TextRow> ways = {{{"algorithm"}, {"time"}, {"latency"}, {"bandwidth"}, {"why not"}}};
     for (size_t i = 0; i < point.decision.candidates.size(); ++i) {
       const NcclCandidate& way = point.decision.candidates[i];
@@ -150,7 +150,7 @@ void AddRanges(const CommunicatorPrediction& one, TextPage& page) {
 
 void AddTold(const CommunicatorPrediction& one, TextPage& page) {
   if (one.told.empty()) return;
-  page.Heading("What NCCL itself expects, by its log");
+  page.Heading("What NCCL itself expects, according to its log");
   std::vector<TextRow> rows = {{{"operation"}, {"size"}, {"way"}, {"time"}, {"bus"}, {"operations"}}};
   constexpr size_t kShown = 40;
   for (size_t i = 0; i < one.told.size() && i < kShown; ++i) {
@@ -163,7 +163,7 @@ void AddTold(const CommunicatorPrediction& one, TextPage& page) {
                     {std::to_string(told.times)}});
   }
   page.Table(rows, 2, false);
-  if (one.told.size() > kShown) page.Line("  " + std::to_string(one.told.size() - kShown) + " more in --format json");
+  if (one.told.size() > kShown) page.Line("  " + std::to_string(one.told.size() - kShown) + " more with --format json");
 }
 
 void AddCommunicator(const CommunicatorPrediction& one, const PredictionTextOptions& options, TextPage& page) {
@@ -180,7 +180,7 @@ void AddCommunicator(const CommunicatorPrediction& one, const PredictionTextOpti
     page.Paragraph("  ",
                    std::string("The cost model of this library is not known here, or its search was not logged (set "
                                "NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING)") +
-                       (one.points.empty() ? "." : "; the table that it printed is used."));
+                       (one.points.empty() ? "." : "; its printed table is used instead."));
   AddCheck(one, page);
   page.Blank();
   AddPoints(one, options, page);
@@ -201,7 +201,7 @@ void AddWhatIf(const Prediction& prediction, TextPage& page) {
     page.Heading("What if " + changes + (prediction.after.size() > 1 ? ": " + CleanLine(before.label) : ""));
     AddGraphs(after.communicator, page);
     std::vector<TextRow> rows = {
-        {{"operation"}, {"size"}, {"before"}, {"time"}, {"bus"}, {"after"}, {"time"}, {"bus"}, {"time changes"}}};
+        {{"operation"}, {"size"}, {"before"}, {"time"}, {"bus"}, {"after"}, {"time"}, {"bus"}, {"change"}}};
     for (size_t p = 0; p < before.points.size() && p < after.points.size(); ++p) {
       const NcclDecision &from = before.points[p].decision, &to = after.points[p].decision;
       if (!from.best() || !to.best()) continue;

@@ -16,7 +16,7 @@ std::string Time(int64_t ns) { return DescribeTime(static_cast<double>(ns)); }
 constexpr size_t kMostParts = 8;  // buckets or units shown
 
 void AddRest(TextPage& page, size_t rest, std::string_view noun) {
-  if (rest > 0) page.Line("  ... and " + Count(rest, "more " + std::string(noun)) + " (--verbose)");
+  if (rest > 0) page.Paragraph("  ", "... and " + Count(rest, "more " + std::string(noun)) + " (--verbose)");
 }
 
 std::string Cap(double megabytes) { return std::to_string(std::llround(megabytes)); }
@@ -27,11 +27,11 @@ void AddPipeline(TextPage& page, const PipelineReport& pipeline) {
   std::string text = Count(static_cast<uint64_t>(pipeline.stages), "stage") + ", " +
                      std::to_string(pipeline.microbatches) + " microbatches, schedule " +
                      std::string(Name(pipeline.schedule));
-  if (pipeline.chunks > 1) text += ", " + std::to_string(pipeline.chunks) + " chunks a stage";
+  if (pipeline.chunks > 1) text += ", " + std::to_string(pipeline.chunks) + " chunks per stage";
   if (pipeline.pipelines > 1) text += ", " + std::to_string(pipeline.pipelines) + " replicas";
-  page.Line("  " + text);
-  page.Line("  bubble: " + DescribeShare(pipeline.bubble) + " measured, " + DescribeShare(pipeline.ideal_bubble) +
-            " theoretical; idle " + DescribeShare(pipeline.idle));
+  page.Paragraph("  ", text);
+  page.Paragraph("  ", "bubble: " + DescribeShare(pipeline.bubble) + " measured, " +
+                           DescribeShare(pipeline.ideal_bubble) + " theoretical; idle " + DescribeShare(pipeline.idle));
   std::vector<TextRow> rows = {{{"STAGE"}, {"RANKS"}, {"COMPUTE"}, {"WAITING"}, {"IDLE"}}};
   for (const PipelineStage& stage : pipeline.by_stage) {
     std::vector<int> ranks;
@@ -44,8 +44,9 @@ void AddPipeline(TextPage& page, const PipelineReport& pipeline) {
   }
   page.Table(rows, 2, true);
   if (pipeline.heaviest >= 0)
-    page.Line("  heaviest: stage " + std::to_string(pipeline.heaviest) + ", " + DescribeFactor(pipeline.imbalance) +
-              " times the others; equal stages would save " + DescribeShare(pipeline.balance_gain));
+    page.Paragraph("  ", "heaviest: stage " + std::to_string(pipeline.heaviest) + ", " +
+                             DescribeFactor(pipeline.imbalance) + " times the others; equal stages would save " +
+                             DescribeShare(pipeline.balance_gain));
 }
 
 void AddSlowdowns(TextPage& page, const std::string& name, const std::vector<double>& values, bool verbose) {
@@ -67,20 +68,21 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
     page.Paragraph("  ", "not possible: " + CleanText(report.problem));
     return;
   }
-  page.Line("  S = " + DescribeFactor(report.slowdown) + " (recorded " + DescribeTime(report.recorded_ns) +
-            ", replayed " + DescribeTime(report.replayed_ns) + ", ideal " + DescribeTime(report.ideal_ns) +
-            " a step; " + Count(report.steps, "step") + ")");
-  page.Line("  " + Count(static_cast<uint64_t>(report.dp_size), "data-parallel rank") + " x " +
-            Count(static_cast<uint64_t>(report.stages), "stage") +
-            "; M_W = " + DescribeFactor(report.worst_workers_share) + " (worst " +
-            Count(report.worst_workers, "worker") + "), M_S = " + DescribeFactor(report.last_stage_share));
+  page.Paragraph("  ", "S = " + DescribeFactor(report.slowdown) + " (recorded " + DescribeTime(report.recorded_ns) +
+                           ", replayed " + DescribeTime(report.replayed_ns) + ", ideal " +
+                           DescribeTime(report.ideal_ns) + " per step; " + Count(report.steps, "step") + ")");
+  page.Paragraph("  ", Count(static_cast<uint64_t>(report.dp_size), "data-parallel rank") + " x " +
+                           Count(static_cast<uint64_t>(report.stages), "stage") +
+                           "; M_W = " + DescribeFactor(report.worst_workers_share) + " (worst " +
+                           Count(report.worst_workers, "worker") +
+                           "), M_S = " + DescribeFactor(report.last_stage_share));
   if (report.dropped_steps + report.rare_operations > 0)
-    page.Line("  left out: " + Count(report.dropped_steps, "step") + " that lack operations, " +
-              Count(report.rare_operations, "operation") + " that few steps have");
+    page.Paragraph("  ", "left out: " + Count(report.dropped_steps, "step") + " that lack operations, " +
+                             Count(report.rare_operations, "operation") + " that occur in few steps");
   if (!report.missing.empty()) {
     std::string missing;
     for (const std::string& one : report.missing) missing += (missing.empty() ? "" : ", ") + one;
-    page.Paragraph("  not recorded  ", missing + "; what follows is of the others");
+    page.Paragraph("  not recorded  ", missing + "; the rest covers the others");
   }
   std::string types;
   for (const auto& [name, slowdown] : report.by_operation)
@@ -94,10 +96,11 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   const DdpReport& ddp = profile.ddp;
   if (!ddp.found) return;
   page.Heading("Data parallel (DDP on " + CleanLine(profile.ddp_group) + ")");
-  page.Line("  " + Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) + " of gradients a step; " +
-            "one operation takes " + DescribeTime(ddp.fit.latency_ns) + " + " +
-            (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
-            (ddp.fit.latency_measured ? "" : " (latency assumed)"));
+  page.Paragraph("  ", Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) +
+                           " of gradients per step; one operation takes " + DescribeTime(ddp.fit.latency_ns) +
+                           " + bytes / " +
+                           (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
+                           (ddp.fit.latency_measured ? "" : " (latency assumed)"));
   std::vector<TextRow> rows = {{{"BUCKET"}, {"BYTES"}, {"READY"}, {"START"}, {"END"}, {"TRANSFER"}}};
   const size_t shown = verbose ? ddp.buckets.size() : std::min(ddp.buckets.size(), kMostParts);
   for (size_t i = 0; i < shown; ++i) {
@@ -115,17 +118,18 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   for (const DdpPrediction& one : ddp.predictions)
     caps += (caps.empty() ? "" : ", ") + Cap(one.cap_mb) + " MB: " + DescribeTime(one.step_ns);
   if (!caps.empty()) page.Paragraph("  predicted step by cap  ", caps);
-  page.Line(ddp.gain > 0 ? "  recommended bucket_cap_mb: " + Cap(ddp.recommended_cap_mb) + ", saves " +
-                               DescribeShare(ddp.gain) + " of the step"
-                         : "  no other bucket_cap_mb is predicted to be clearly better");
+  page.Paragraph("  ", ddp.gain > 0 ? "recommended bucket_cap_mb: " + Cap(ddp.recommended_cap_mb) + ", saves " +
+                                          DescribeShare(ddp.gain) + " of the step"
+                                    : "no other bucket_cap_mb is predicted to be clearly better");
 }
 
 void AddFsdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   const FsdpReport& fsdp = profile.fsdp;
   if (!fsdp.found) return;
   page.Heading("Sharded (FSDP or ZeRO on " + CleanLine(profile.fsdp_group) + ")");
-  page.Line("  parameters " + Bytes(fsdp.parameter_bytes) + (fsdp.parameters_known ? "" : " (from the scatters)") +
-            ", " + Bytes(fsdp.kept_bytes) + " kept after the forward pass");
+  page.Paragraph("  ", "parameters " + Bytes(fsdp.parameter_bytes) +
+                           (fsdp.parameters_known ? "" : " (from the scatters)") + ", " + Bytes(fsdp.kept_bytes) +
+                           " kept after the forward pass");
   page.Table({{{"PER STEP"}, {"MEASURED"}, {"THEORY"}, {"RATIO"}, {"HIDDEN"}},
               {{"gather"},
                {Bytes(fsdp.gather_bytes)},
@@ -154,12 +158,12 @@ void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
   const ExpertReport& experts = profile.experts;
   if (!experts.found) return;
   page.Heading("All-to-all (experts, sequences or embeddings on " + CleanLine(profile.expert_group) + ")");
-  page.Line("  " + DescribeNumber(experts.calls) + " calls a step, " + Time(experts.transfer_ns) +
-            " of transfer a step (" + DescribeShare(experts.transfer_share) + ")");
-  page.Line(experts.sized ? "  busiest rank over the mean: " + DescribeFactor(experts.imbalance) + " in a call, " +
-                                DescribeFactor(experts.lasting_imbalance) + " over all; even calls would save " +
-                                DescribeShare(experts.balance_gain)
-                          : "  the trace has no sizes: whether the calls are even is not known");
+  page.Paragraph("  ", DescribeNumber(experts.calls) + " calls per step, " + Time(experts.transfer_ns) +
+                           " of transfer per step (" + DescribeShare(experts.transfer_share) + ")");
+  page.Paragraph("  ", experts.sized ? "busiest rank over the mean: " + DescribeFactor(experts.imbalance) +
+                                           " in a call, " + DescribeFactor(experts.lasting_imbalance) +
+                                           " over all; even calls would save " + DescribeShare(experts.balance_gain)
+                                     : "the trace has no sizes: it is unknown whether the calls are even");
   std::vector<const ExpertMember*> members;
   for (const ExpertMember& member : experts.members) members.push_back(&member);
   std::stable_sort(members.begin(), members.end(),
@@ -174,8 +178,8 @@ void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
                     {Time(member->wait_ns)}});
   page.Table(rows, 2, true);
   if (members.size() < experts.members.size())
-    page.Line("  ... the " + std::to_string(members.size()) + " that receive most of " +
-              std::to_string(experts.members.size()) + "; --verbose shows all");
+    page.Paragraph("  ", "... the " + std::to_string(members.size()) + " that receive most of " +
+                             std::to_string(experts.members.size()) + "; --verbose shows all");
 }
 
 void AddUtilisation(TextPage& page, const ProfileReport& profile) {
@@ -183,12 +187,12 @@ void AddUtilisation(TextPage& page, const ProfileReport& profile) {
   const ProfileUtilisation& one = *profile.utilisation;
   page.Heading("Utilisation (from " + std::string(one.source) + ")");
   if (one.peak_tflops <= 0) {
-    page.Line("  the device's peak is not known; give --peak-tflops");
+    page.Paragraph("  ", "the device's peak is unknown; give --peak-tflops");
     return;
   }
-  page.Line("  " + (one.mfu > 0 ? "MFU " + DescribeShare(one.mfu) + ", " : std::string()) + "HFU " +
-            DescribeShare(one.hfu) + " of " + DescribeNumber(one.peak_tflops) + " TFLOP/s (" +
-            DescribeNumber(one.flops / 1e12) + " TFLOP a device and step)");
+  page.Paragraph("  ", (one.mfu > 0 ? "MFU " + DescribeShare(one.mfu) + ", " : std::string()) + "HFU " +
+                           DescribeShare(one.hfu) + " of " + DescribeNumber(one.peak_tflops) + " TFLOP/s (" +
+                           DescribeNumber(one.flops / 1e12) + " TFLOP per device and step)");
 }
 
 // "step 4, backward".
@@ -241,8 +245,8 @@ void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
   }
   page.Table(rows, 2, true);
   page.Paragraph("  ",
-                 "by sizes and lifetimes: STAYS is optimizer state, buckets and the rest that outlives a step, PASSING "
-                 "activations, gradients and workspace",
+                 "by sizes and lifetimes: STAYS is optimizer state, buckets and whatever else outlives a step; PASSING "
+                 "is activations, gradients and workspace",
                  Ink::dim);
 }
 

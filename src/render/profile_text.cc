@@ -71,14 +71,14 @@ void AddBudgets(TextPage& page, const ProfileReport& profile, bool verbose) {
     rows.push_back(BudgetRow(rank->rank.known() ? std::to_string(rank->rank.value) : "?", rank->mean));
   page.Table(rows, 2, true);
   if (cut)
-    page.Line("  ... the " + std::to_string(kMostRanks) + " that compute longest of " +
-              std::to_string(profile.budgets.size()) + "; --verbose shows all");
+    page.Paragraph("  ", "... the " + std::to_string(kMostRanks) + " that compute longest of " +
+                             std::to_string(profile.budgets.size()) + "; --verbose shows all");
   if (profile.mean.communication_ns() > 0)
-    page.Line("  communication hidden: " + DescribeShare(profile.overlap_ratio) +
-              "; overlap efficiency: " + DescribeShare(profile.overlap_efficiency) +
-              (profile.communication_efficiency > 0
-                   ? "; communication efficiency: " + DescribeShare(profile.communication_efficiency)
-                   : ""));
+    page.Paragraph("  ", "communication hidden: " + DescribeShare(profile.overlap_ratio) +
+                             "; overlap efficiency: " + DescribeShare(profile.overlap_efficiency) +
+                             (profile.communication_efficiency > 0
+                                  ? "; communication efficiency: " + DescribeShare(profile.communication_efficiency)
+                                  : ""));
 }
 
 // "mesh_tp x4" sums four groups up; "mesh_tp, ranks 0 and 1" is one of them.
@@ -90,7 +90,7 @@ std::string GroupCell(const ProfileTableRow& line, bool verbose) {
 void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (profile.table.empty()) return;
   const bool lonely = profile.budgets.size() == 1;  // nobody to compare with: waiting counts as transfer
-  page.Heading(lonely ? "Communication (GB/s = 1e9; of one rank, TRANSFER holds its waiting)"
+  page.Heading(lonely ? "Communication (GB/s = 1e9; of one rank, TRANSFER includes its waiting)"
                       : "Communication (GB/s = 1e9)");
   std::vector<TextRow> rows = {{{"GROUP"},
                                 {"RANKS"},
@@ -123,7 +123,7 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   }
   page.Table(rows, 2, verbose);
   if (!verbose && table.size() > kMostLines)
-    page.Line("  ... and " + std::to_string(table.size() - kMostLines) + " more lines (--verbose)");
+    page.Paragraph("  ", "... and " + std::to_string(table.size() - kMostLines) + " more lines (--verbose)");
   if (profile.groups.size() < 2) return;
   std::string shares;
   for (size_t i = 0; i < profile.groups.size() && i < 8; ++i)
@@ -152,10 +152,10 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
   if (profile.table.empty() && profile.stragglers.stragglers.empty()) return;
   page.Heading("Stragglers");
   if (profile.stragglers.stragglers.empty()) {
-    page.Line(profile.stragglers.rounds > 0
-                  ? "  none in " + Count(profile.stragglers.rounds, "operation") + " that costs " +
-                        DescribeShare(StragglerLimits::kMinCost) + " of the step or more"
-                  : "  none");
+    page.Paragraph("  ", profile.stragglers.rounds > 0
+                             ? "none in " + Count(profile.stragglers.rounds, "operation") + " that costs " +
+                                   DescribeShare(StragglerLimits::kMinCost) + " of the step or more"
+                             : "none");
     return;
   }
   std::vector<TextRow> rows = {
@@ -174,8 +174,9 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
   page.Table(rows, 2, true);
   const StragglerReport& found = profile.stragglers;
   if (found.cost_share <= 0) return;
-  page.Line("  cost: " + DescribeShare(found.cost_share) + " of everybody's step; without it the job would do " +
-            DescribeShare(found.lost_throughput()) + " more");
+  page.Paragraph("  ", "cost: " + DescribeShare(found.cost_share) +
+                           " of every rank's step; without it throughput would be " +
+                           DescribeShare(found.lost_throughput()) + " higher");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ inline ProfileReport SampleProfile(int ranks, int steps) {
   profile.steps = static_cast<size_t>(steps);
   profile.step_ns = 100 * kSampleMs;
   profile.verdict = ProfileVerdict::communication_bound;
-  profile.headline = "60 % of the step computes, 30 % is exposed communication, 6.0 % has no kernel running; rank " +
+  profile.headline = "Compute takes 60 % of the step, exposed communication 30 %; no kernel runs in 6.0 %; rank " +
                      std::to_string(late) + " makes the others wait";
   profile.advice = {{"Bring rank " + std::to_string(late) + " to the pace of the others", "its GPU works longer", 0.2}};
   profile.mean = {55 * kSampleMs, 5 * kSampleMs, 30 * kSampleMs, 4 * kSampleMs,

@@ -12,7 +12,7 @@ namespace tacet {
 inline Report SampleHealthy() {
   Report report;
   report.verdict = {
-      Status::healthy, "", {}, Confidence::certain, "All 4 ranks finished the same 120 collectives; nobody waits."};
+      Status::healthy, "", {}, Confidence::certain, "All 4 ranks finished the same 120 collectives; none waits."};
   report.jobs = {{"",
                   4,
                   {0, 1, 2, 3},
@@ -65,7 +65,7 @@ inline ReportFinding SampleStuckFinding() {
        "on this rank "
        "to signal dumping.",
        "Rank 0 reports the timeout first. It is a victim."},
-      {"", 0, 0, "", "No line of any kernel log speaks of rank 5's process or GPU."}};
+      {"", 0, 0, "", "No kernel log mentions rank 5's process or GPU."}};
   finding.fix = {"Look at what load_next_batch (train.py:124) waits for on rank 5: storage, a worker process, a lock.",
                  "If the read never returns, restart the job without that mount, or with a timeout around the read."};
   finding.prevent = {"Put a timeout on reads from remote storage and let the rank fail loudly.",
@@ -82,7 +82,7 @@ inline ReportFinding SampleFallbackFinding() {
   finding.confidence = Confidence::likely;
   finding.ranks = {0, 1, 2, 3};
   finding.headline = "node-a talks over sockets although mlx5_0 is up: NCCL_IB_DISABLE=1 is set.";
-  finding.explanation = "NCCL found the InfiniBand device and was told not to use it.";
+  finding.explanation = "NCCL found the InfiniBand device, but a setting forbids it.";
   finding.evidence = {{"nccl_rank0.log", 12, 803,
                        "node-a:1550:1550 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
                        "The variable is set on rank 0."}};
@@ -131,8 +131,8 @@ inline Report SampleHang() {
                          "The process died while writing, or the disk is full.", 911, 1},
                         {"warning", "truncated", "The last line is cut.", "nccl_rank6.log", "", 900, 1},
                         {"note", "unknown-format", "No reader knows this file.", "core.1555", "", 0, 1}};
-  report.cannot_tell = {{"Is the read of rank 5 slow or stuck for ever?",
-                         "Two stacks some seconds apart: py-spy dump --pid 1555, twice."}};
+  report.cannot_tell = {
+      {"Is the read of rank 5 slow or stuck?", "Two stacks some seconds apart: py-spy dump --pid 1555, twice."}};
   report.assumptions = {"stack_rank5.txt belongs to rank 5, after its file name."};
   report.seconds = 0.418;
   return report;

@@ -64,7 +64,7 @@ TEST(SarifRender, PutsTheBestPlaceFirstAndTheOthersBeside) {
   ASSERT_EQ(related.size(), 3u);
   EXPECT_EQ(Place(related[0]).Find("region")->Find("startLine"), nullptr) << "a binary file has no lines";
   EXPECT_EQ(Place(related[0]).Find("region")->Find("byteOffset")->Int(), 188211);
-  EXPECT_NE(result.Find("message")->Find("text")->text.find("No line of any kernel log"), std::string::npos)
+  EXPECT_NE(result.Find("message")->Find("text")->text.find("No kernel log mentions"), std::string::npos)
       << "a statement without a place is told in the message";
 }
 

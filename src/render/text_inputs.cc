@@ -15,11 +15,11 @@ namespace {
 constexpr size_t kMostRemarks = 6, kMostFiles = 3;
 
 std::string Share(uint64_t part, uint64_t whole) {
-  if (part == 0 || whole == 0) return "0%";
+  if (part == 0 || whole == 0) return "0 %";
   const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  if (percent < 0.1) return "under 0.1%";
+  if (percent < 0.1) return "under 0.1 %";
   char buffer[32];
-  std::snprintf(buffer, sizeof buffer, percent < 10 ? "%.1f%%" : "%.0f%%", percent);
+  std::snprintf(buffer, sizeof buffer, percent < 10 ? "%.1f %%" : "%.0f %%", percent);
   return buffer;
 }
 
@@ -133,7 +133,7 @@ void AddInputLine(TextPage& page, std::string_view first, const Report& report) 
   std::string kinds;
   for (const auto& [format, files] : formats) {
     kinds += (kinds.empty() ? ": " : ", ") + std::to_string(files) + ' ';
-    kinds += format.empty() ? "of no known format" : CleanLine(format);
+    kinds += format.empty() ? "unknown format" : CleanLine(format);
   }
   page.Paragraph(first, "Read " + Count(report.inputs.size(), "file") + ", " + DescribeBytes(bytes) + kinds +
                             ". Not understood: " + Share(not_understood, bytes) + ".");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 namespace tacet {
 
@@ -101,7 +102,7 @@ void TextPage::Blank() {
 
 void TextPage::Heading(std::string_view text) {
   Blank();
-  Line(Paint(text, Ink::strong));
+  Paragraph("", text, Ink::strong);
 }
 
 void TextPage::Paragraph(std::string_view first, std::string_view text, Ink ink) {
@@ -124,7 +125,7 @@ static std::vector<size_t> FitColumns(const std::vector<TextRow>& rows, size_t c
     for (const size_t width : widths) sum += width == 0 ? 0 : width + 2;
     return sum;
   };
-  while (total() > room + 2) {
+  while (room < SIZE_MAX / 4 && total() > room + 2) {
     size_t widest = columns;
     for (size_t i = 0; i < columns; ++i)
       if (!rows[0][i].firm && (widest == columns || widths[i] > widths[widest])) widest = i;
@@ -132,6 +133,53 @@ static std::vector<size_t> FitColumns(const std::vector<TextRow>& rows, size_t c
     --widths[widest];
   }
   return widths;
+}
+
+static size_t WidthOf(const std::vector<size_t>& widths) {
+  size_t sum = 0;
+  for (const size_t width : widths) sum += width == 0 ? 0 : width + 2;
+  return sum < 2 ? 0 : sum - 2;
+}
+
+// Columns that name a row and are repeated when the others do not fit beside each other. Where the first is left blank
+// under an equal one, the second names the row with it.
+static size_t NamingColumns(const std::vector<TextRow>& rows) {
+  if (rows[0].size() < 3) return 1;
+  const bool gaps = std::any_of(rows.begin() + 1, rows.end(), [](const TextRow& row) { return row[0].text.empty(); });
+  return gaps ? 2 : 1;
+}
+
+void TextPage::Rows(const std::vector<TextRow>& rows, const std::vector<size_t>& widths, size_t indent,
+                    const std::vector<size_t>& columns) {
+  for (const TextRow& row : rows) {
+    std::string line(indent, ' ');
+    size_t pending = 0;
+    for (const size_t i : columns) {
+      const std::string text = CutMiddle(row[i].text, widths[i]);
+      if (!text.empty()) line += std::string(pending, ' ') + Paint(text, row[i].ink);
+      pending = (text.empty() ? pending : 0) + widths[i] - DisplayWidth(text) + 2;
+    }
+    Line(line);
+  }
+}
+
+void TextPage::RowsInParts(const std::vector<TextRow>& rows, size_t indent, size_t room) {
+  const size_t all = rows[0].size(), naming = NamingColumns(rows);
+  std::vector<size_t> widths = FitColumns(rows, all, SIZE_MAX / 2), names(naming);
+  for (size_t i = 0; i < naming; ++i)
+    names[i] = i, widths[i] = std::min(widths[i], std::max<size_t>(room / (2 * naming), 1));
+  size_t used = 0;
+  for (const size_t i : names) used += widths[i] + 2;
+  for (size_t next = naming; next < all;) {
+    if (next > naming) Blank();
+    std::vector<size_t> columns = names;
+    for (size_t taken = used; next < all; taken += widths[next - 1] + 2) {
+      widths[next] = std::min(widths[next], room > used ? room - used : 1);
+      if (columns.size() > naming && taken + widths[next] > room) break;
+      columns.push_back(next++);
+    }
+    Rows(rows, widths, indent, columns);
+  }
 }
 
 void TextPage::Table(const std::vector<TextRow>& rows, size_t indent, bool whole) {
@@ -144,19 +192,16 @@ void TextPage::Table(const std::vector<TextRow>& rows, size_t indent, bool whole
     if (!filled) continue;
     for (size_t i = 0; i < rows.size(); ++i) kept[i].push_back(rows[i][column]);
   }
-  const size_t columns = kept[0].size();
-  const size_t room = whole ? SIZE_MAX / 2 : (width_ > indent ? width_ - indent : 0);
-  const std::vector<size_t> widths = FitColumns(kept, columns, room);
-  for (const TextRow& row : kept) {
-    std::string line(indent, ' ');
-    size_t pending = 0;
-    for (size_t i = 0; i < columns; ++i) {
-      const std::string text = CutMiddle(row[i].text, widths[i]);
-      if (!text.empty()) line += std::string(pending, ' ') + Paint(text, row[i].ink);
-      pending = (text.empty() ? pending : 0) + widths[i] - DisplayWidth(text) + 2;
-    }
-    Line(line);
-  }
+  if (kept[0].empty()) return;
+  const size_t room = width_ > indent ? width_ - indent : 0;
+  const std::vector<size_t> widths = FitColumns(kept, kept[0].size(), whole ? SIZE_MAX / 2 : room);
+  // What is asked for whole may stand out of a file or a wide terminal, so that grep finds a row in one line.
+  constexpr size_t kNarrow = 100;
+  if (kept[0].size() > 1 && WidthOf(widths) > room && (!whole || width_ < kNarrow))
+    return RowsInParts(kept, indent, room);
+  std::vector<size_t> columns(kept[0].size());
+  std::iota(columns.begin(), columns.end(), size_t{0});
+  Rows(kept, widths, indent, columns);
 }
 
 }  // namespace tacet

@@ -40,11 +40,16 @@ class TextPage {
   // `first` stands before the first line; the following lines are indented as far.
   void Paragraph(std::string_view first, std::string_view text, Ink ink = Ink::plain);
   // Aligned columns under an indent; the widest ones shrink until the row fits, unless `whole`: cut in the
-  // middle, since the end (a state, a line number) tells as much as the beginning. Empty columns vanish.
+  // middle, since the end (a state, a line number) tells as much as the beginning. Empty columns vanish. Where that is
+  // not enough, the table is printed in parts, each with the columns that name a row.
   void Table(const std::vector<TextRow>& rows, size_t indent, bool whole);
   std::string Take() { return std::move(out_); }
 
  private:
+  void Rows(const std::vector<TextRow>& rows, const std::vector<size_t>& widths, size_t indent,
+            const std::vector<size_t>& columns);
+  void RowsInParts(const std::vector<TextRow>& rows, size_t indent, size_t room);
+
   std::string out_;
   size_t width_;
   bool colour_;

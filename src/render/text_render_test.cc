@@ -115,8 +115,8 @@ TEST(TextRender, CutsCellsInTheMiddleSoThatTheStateIsSeen) {
 TEST(TextRender, AHealthyReportIsThreeOrFourLines) {
   EXPECT_EQ(RenderText(SampleHealthy(), {}),
             "HEALTHY  4 ranks\n"
-            "  All 4 ranks finished the same 120 collectives; nobody waits.\n"
-            "  Read 4 files, 256 kB: 4 nccl_log. Not understood: 0%.\n"
+            "  All 4 ranks finished the same 120 collectives; none waits.\n"
+            "  Read 4 files, 256 kB: 4 nccl_log. Not understood: 0 %.\n"
             "Took 0.03 s.\n");
 }
 

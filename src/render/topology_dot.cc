@@ -41,7 +41,7 @@ void DrawNode(const TopologyReport& topology, size_t index, size_t alike, std::s
   const TopologyNode& node = topology.nodes[index];
   const std::string id = std::to_string(index);
   out += "  subgraph cluster_" + id + " {\n    label=" +
-         DotQuoted(node.name + (alike > 1 ? " and " + std::to_string(alike - 1) + " more alike" : "")) +
+         DotQuoted(node.name + (alike > 1 ? " and " + std::to_string(alike - 1) + " more like it" : "")) +
          ";\n    style=rounded; color=" + (node.guilty ? "\"#c4302b\"" : "\"#8b877f\"") + ";\n";
   for (const int rank : node.ranks)
     out += "    r" + std::to_string(rank) + " [label=\"" + std::to_string(rank) + "\"];\n";

@@ -61,7 +61,7 @@ void AddNodes(TextPage& page, const TopologyReport& topology) {
   page.Heading("Nodes");
   std::map<int, std::vector<const TopologyNode*>> alike;
   for (const TopologyNode& node : topology.nodes) alike[node.like].push_back(&node);
-  std::vector<TextRow> rows;
+  std::vector<TextRow> rows = {{{"NODE"}, {"RANKS"}, {"GPUS"}, {"NICS"}}};
   for (const auto& [first, nodes] : alike) {
     const TopologyNode& node = *nodes.front();
     std::vector<int> ranks;
@@ -92,7 +92,7 @@ class RankNodes {
 // "gpu000 0 1 2 3 4 5 6 7 > gpu001 8 9 10 11 12 13 14 15": a hop to another node is an arrow, a slow hop a mark.
 std::string RingWords(const TopologyRing& ring, const RankNodes& nodes) {
   if (!ring.whole) {
-    std::string out = "not whole: " + Count(ring.hops.size(), "hop") + " known";
+    std::string out = "incomplete: " + Count(ring.hops.size(), "hop") + " known";
     for (const std::string& one : ring.breaks) out += "; " + CleanLine(one);
     return out;
   }
@@ -177,7 +177,7 @@ void AddComm(TextPage& page, const TopologyReport& topology, const TopologyComm&
     std::string line = graph.name + " graph: " + Count(static_cast<uint64_t>(graph.channels), "channel") + " of " +
                        Gbs(graph.intra_gbs) + " GB/s inside, " + Gbs(graph.inter_gbs) + " between nodes, paths " +
                        graph.type_intra + " and " + graph.type_inter;
-    if (graph.cross_nic > 0) line += ", crosses NICs on purpose";
+    if (graph.cross_nic > 0) line += ", enters and leaves nodes through different NICs on purpose";
     if (!graph.lowered_by.empty()) line += "; lowered by " + CleanLine(graph.lowered_by);
     page.Paragraph("  ", line, graph.lowered_by.empty() ? Ink::plain : Ink::yellow);
   }
@@ -213,19 +213,20 @@ void AddGpus(TextPage& page, const TopologyReport& topology, bool verbose) {
         for (const std::string& name : list) out += (out.empty() ? "" : ", ") + name;
         return out;
       };
-      rows.push_back({{gpu.rank >= 0 ? "rank " + std::to_string(gpu.rank) : "GPU"},
+      rows.push_back({{gpu.rank >= 0 ? std::to_string(gpu.rank) : "-"},
                       {CleanLine(node.name)},
                       {gpu.bus},
                       {gpu.nearest.empty() ? "" : gpu.nearest + " to " + names(gpu.nics)},
-                      {gpu.uses.empty() ? "" : "sends through " + names(gpu.uses)}});
+                      {gpu.uses.empty() ? "" : names(gpu.uses)}});
     }
   }
   if (rows.empty()) return;
+  rows.insert(rows.begin(), {{"RANK"}, {"NODE"}, {"BUS"}, {"NEAREST"}, {"USED"}});
   page.Heading("NIC of each GPU");
   page.Table(rows, 2, false);
   for (size_t i = 0; i < topology.nodes.size(); ++i) left += topology.nodes[i].like != static_cast<int>(i) ? 1 : 0;
   if (!verbose && left > 0)
-    page.Line("  " + page.Paint("nodes that are alike are shown once; --verbose lists all", Ink::dim));
+    page.Line("  " + page.Paint("identical nodes are shown once; --verbose lists all", Ink::dim));
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ void AddFaults(const BenchmarkSide& side, bool of_b, ProfileComparison& out) {
     if (!run.failure.empty())
       words.push_back(who + " stopped with an error: " + run.failure);
     else if (!run.concluded)
-      out.remarks.push_back(who + " did not come to its end, or its output is cut");
+      out.remarks.push_back(who + " did not finish, or its output is cut");
   }
 }
 
@@ -175,7 +175,7 @@ void AddMethod(Samples samples, size_t runs_a, size_t runs_b, ProfileComparison&
                           ": the noise of a single size is unknown. Size classes are judged, by the ratios of their "
                           "sizes (t-test of the logarithms), and only from " +
                           std::to_string(static_cast<int>(std::lround(out.options.min_change * 100))) +
-                          " % on, since two launches differ as a whole; three runs or more of each side tell more");
+                          " % on, since two launches differ as a whole; record three or more runs of each side");
 }
 
 // "B is slower: all_reduce above 4 MiB, 6 sizes (+15.5 %)"; size classes say more than single sizes.
@@ -198,7 +198,7 @@ std::string ChangeWords(const ProfileComparison& out, ChangeKind kind) {
 
 std::string Headline(const ProfileComparison& out) {
   if (!out.faults.empty()) return out.faults.front();
-  if (out.tested == 0) return "too few values for a judgement";
+  if (out.tested == 0) return "too few values";
   const std::string slower = ChangeWords(out, ChangeKind::slower), faster = ChangeWords(out, ChangeKind::faster);
   if (slower.empty() && faster.empty()) return std::string(Name(ChangeKind::none));
   return "B is " + slower + (slower.empty() || faster.empty() ? "" : "; ") + faster;

@@ -52,7 +52,7 @@ BenchmarkTable CollectLines(const std::vector<BenchmarkRun>& runs, const Benchma
   BenchmarkTable out;
   for (const BenchmarkRun& run : runs) {
     std::string variant;
-    if (variants.ranks) variant = run.ranks > 0 ? std::to_string(run.ranks) + " ranks" : "ranks not told";
+    if (variants.ranks) variant = run.ranks > 0 ? std::to_string(run.ranks) + " ranks" : "ranks unknown";
     if (variants.ways && !(run.algorithm + run.protocol).empty())
       variant += (variant.empty() ? "" : " ") + run.algorithm + (run.algorithm.empty() ? "" : " ") + run.protocol;
     for (const BenchmarkLine& line : run.lines) {

@@ -175,12 +175,13 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
     }
     for (const Process& process : job->incident->processes) {
       if (process.rank.known() && process.rank_certainty == Certainty::assumed && report.assumptions.empty())
-        report.assumptions.push_back("ranks of some files are taken from their names, as nothing inside tells them");
+        report.assumptions.push_back(
+            "the ranks of some files are taken from their names: the files themselves do not state them");
     }
   }
   if (jobs.size() > 1)
     report.assumptions.push_back(std::to_string(jobs.size()) +
-                                 " jobs were told apart by their folders; the verdict is that of the worst");
+                                 " jobs were found in separate folders; the verdict is that of the worst");
   return report;
 }
 

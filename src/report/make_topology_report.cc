@@ -24,7 +24,7 @@ bool IsTopologyCause(std::string_view cause) {
 
 std::string Counted(size_t n, const std::string& noun) { return std::to_string(n) + " " + noun + (n == 1 ? "" : "s"); }
 
-// What is in order, and how much of the job that was told by.
+// What looks right, and how much of the job that was told by.
 void SettleWithoutFault(const Analyses& analyses, Diagnosis& diagnosis) {
   const TopologyView& view = analyses.topology;
   size_t whole = 0, rings = 0, seen = 0, ranks = 0;
@@ -37,8 +37,8 @@ void SettleWithoutFault(const Analyses& analyses, Diagnosis& diagnosis) {
   }
   if (rings == 0) {
     diagnosis.status = Status::undetermined;
-    diagnosis.headline = view.empty() ? "Nothing here tells how ranks are connected"
-                                      : "No ring is on record; what else is known is listed below";
+    diagnosis.headline = view.empty() ? "Nothing here shows how ranks are connected"
+                                      : "No ring was logged; what else is known is listed below";
     diagnosis.open.push_back({"Which rings and transports does NCCL use?",
                               "NCCL logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING"});
     return;
@@ -47,9 +47,9 @@ void SettleWithoutFault(const Analyses& analyses, Diagnosis& diagnosis) {
   diagnosis.status = Status::healthy;
   diagnosis.confidence = all ? Confidence::certain : Confidence::likely;
   diagnosis.headline = all ? Counted(rings, "ring") + " over " + Counted(view.nodes.size(), "node") +
-                                 " close and hold every rank once; no hop is slower than it could be"
+                                 " are complete and visit every rank once; no hop is slower than it could be"
                            : "What " + std::to_string(seen) + " of " + Counted(ranks, "rank") + " show of " +
-                                 Counted(rings, "ring") + " is in order";
+                                 Counted(rings, "ring") + " looks right";
 }
 
 // Questions about rings and transports that the logs leave open.
@@ -58,7 +58,7 @@ void AddOpenQuestions(const Incident& incident, const TopologyView& view, Diagno
   const CommView& comm = view.comms.front();
   const auto ranks = static_cast<size_t>(std::max(comm.ranks, 0));
   if (comm.process_of.size() < ranks)
-    diagnosis.open.push_back({"Are the other ranks connected in the same way?",
+    diagnosis.open.push_back({"Are the other ranks connected the same way?",
                               "the NCCL logs of " + Counted(ranks - comm.process_of.size(), "more rank")});
   const bool graphs = std::any_of(incident.nccl_setups.begin(), incident.nccl_setups.end(),
                                   [](const NcclSetup& setup) { return !setup.graphs.empty(); });
@@ -68,7 +68,7 @@ void AddOpenQuestions(const Incident& incident, const TopologyView& view, Diagno
                                      [](const RankChannels& one) { return !one.uses.empty(); });
   if (!connected)
     diagnosis.open.push_back({"Which transport does each hop take?",
-                              "a log that goes on to the first collective: since 2.22 NCCL connects at first use"});
+                              "a log that includes the first collective: since 2.22 NCCL connects on first use"});
 }
 
 void KeepTopology(const Incident& incident, const Analyses& analyses, Diagnosis& diagnosis) {

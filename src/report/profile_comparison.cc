@@ -34,7 +34,7 @@ void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileCompariso
     out.remarks.push_back("no step time in both runs; only the operations are compared");
   } else if (step->count_a < kFewSteps || step->count_b < kFewSteps) {
     out.remarks.push_back("few steps (" + std::to_string(step->count_a) + " and " + std::to_string(step->count_b) +
-                          "): only large changes can be told from noise; record ten or more");
+                          "): only large changes stand out from noise; record ten or more");
   }
   if (a.source != b.source)
     out.remarks.push_back("the runs were recorded differently: " + a.source + " and " + b.source);
@@ -51,7 +51,7 @@ std::string_view Name(ChangeKind kind) {
     case ChangeKind::slower: return "slower";
     case ChangeKind::faster: return "faster";
     case ChangeKind::untested: return "too few values";
-    case ChangeKind::other_amount: return "other amounts of data";
+    case ChangeKind::other_amount: return "different amounts of data";
     case ChangeKind::only_a: return "only in A";
     case ChangeKind::only_b: return "only in B";
   }

@@ -9,7 +9,7 @@ std::span<const Definition> ProfileDefinitions() {
       {"step",
        "One iteration as the profiler marks it (ProfilerStep#N); without marks the whole recording, first to "
        "last GPU event. The job's step time is the mean over steps of the median rank."},
-      {"compute", "Time with at least one kernel running that is no communication, all streams merged."},
+      {"compute", "Time with at least one kernel running that is not communication, all streams merged."},
       {"exposed communication", "Time with a communication kernel and no compute kernel running."},
       {"hidden communication",
        "Time with a communication and a compute kernel running together. It is part of compute "
@@ -52,15 +52,16 @@ std::span<const Definition> ProfileDefinitions() {
       {"lateness",
        "What the median rank waits in communication longer than this rank, in one step: all ranks together take the "
        "same "
-       "time, so who waits least has most of its own to do. Of traces only waiting that no compute hides counts."},
+       "time, so the rank that waits least has the most work of its own. In traces only waiting that no compute hides "
+       "counts."},
       {"straggler",
-       "A rank whose lateness chance would give to anybody in fewer than 1 of 100 healthy jobs (Student's t over all "
-       "ranks), and which costs at least 3.5 % of the step; or one that alone stalls more often than ranks of healthy "
-       "jobs do, at that cost."},
+       "A rank whose lateness would occur by chance in fewer than 1 of 100 healthy jobs (Student's t over all ranks), "
+       "and which costs at least 3.5 % of the step; or a rank that alone stalls more often than ranks of healthy jobs "
+       "do, at that cost."},
       {"z", "Mean lateness, without the most extreme steps, over its standard error."},
       {"cost",
        "What all ranks would gain per step if the stragglers kept pace with the slowest of the others, as a share of "
-       "the step, with its interval at 95 %."},
+       "the step, with its 95 % interval."},
       {"slowdown S",
        "Replayed step time with the recorded times over the replayed time in which every operation takes "
        "the mean of its kind (the median for communication)."},
@@ -68,7 +69,7 @@ std::span<const Definition> ProfileDefinitions() {
       {"M_W", "Share of the slowdown that goes away when the worst 3 % of workers get ideal times."},
       {"M_S", "Share of the slowdown that goes away when the last stage gets ideal times."},
       {"bubble", "Mean over stages of the share of the step in which a stage only waits for its neighbours."},
-      {"theoretical bubble", "(p-1)/(v m+p-1) for p stages, m microbatches and v model chunks a stage."},
+      {"theoretical bubble", "(p-1)/(v m+p-1) for p stages, m microbatches and v model chunks per stage."},
       {"stage imbalance", "Compute of the heaviest stage over the median of the others."},
       {"DDP buckets", "The all-reduces of a step whose sizes add up to the gradients, in order."},
       {"bucket_cap_mb",
@@ -78,21 +79,22 @@ std::span<const Definition> ProfileDefinitions() {
        "Unsharded bytes gathered and scattered per step. Theory for P bytes of parameters: reduce-scatter "
        "P, all-gather 2 P less the units kept after the forward pass."},
       {"all-to-all balance",
-       "Of one call the most that a rank receives over the mean, calls weighted by bytes; 1 is even. \"Lasting\": the "
-       "same of the sums over all calls, so that ranks that take turns count as even. The gain is the transfer time "
+       "The most that a rank receives in one call over the mean, calls weighted by bytes; 1 is even. \"Lasting\": the "
+       "same for the sums over all calls, so that ranks that take turns count as even. The gain is the transfer time "
        "that even calls would save."},
       {"MFU",
-       "FLOPs of the model per second over the devices' dense bf16 peak: (6 N + 12 L H Q T) a token (PaLM), from "
+       "FLOPs of the model per second over the devices' dense bf16 peak: (6 N + 12 L H Q T) per token (PaLM), from "
        "--params and --tokens, or with N = 12 L h^2 + V h from the transformer's shape."},
       {"HFU",
-       "The same with what the hardware really did: recomputed activations count (8 N + 16 L H Q T when all "
+       "The same for what the hardware really did: recomputed activations count (8 N + 16 L H Q T when all "
        "are), or the matrix shapes of the trace."},
       {"overlap efficiency",
        "1 - (actual - max(compute, communication)) / min(compute, communication), actual being the time in which "
-       "either runs: 1 when the shorter of the two is hidden whole, 0 when they run one after the other. Idle time is "
+       "either runs: 1 when the shorter of the two is completely hidden, 0 when they run one after the other. Idle "
+       "time is "
        "left out."},
       {"communication efficiency",
-       "Time that the transfers would take at the link's peak over the time they took, waiting for peers left out; the "
+       "Time that the transfers would take at the link's peak over the time they took, without waiting for peers; the "
        "mean of \"share of peak\" weighted by transfer time."},
       {"fraction hidden",
        "Time in which communication and compute run together over the time communication runs, over "
@@ -103,13 +105,13 @@ std::span<const Definition> ProfileDefinitions() {
        "reserved, or "
        "an allocation that failed."},
       {"memory split",
-       "By sizes and lifetimes, since traces do not tell purposes. Parameters: as large as the gradients of a step (a "
+       "By sizes and lifetimes, since traces do not state purposes. Parameters: as large as the gradients of a step (a "
        "rank's shard where sharded). Stays: what else is allocated at the lowest point, optimizer state and "
        "communication buckets. Passing: peak minus lowest, activations, gradients and workspace."},
       {"verdict",
-       "compute-bound: compute takes at least 75 % of the step. Else the larger of exposed communication and time "
-       "without kernels names it, when it is at least 15 % and 1.25 times the other: communication-bound, "
-       "pipeline bubble (in a pipeline) or host-bound. Else balanced."},
+       "compute-bound: compute takes at least 75 % of the step. Otherwise the larger of exposed communication and time "
+       "without kernels decides, when it is at least 15 % and 1.25 times the other: communication-bound, "
+       "pipeline bubble (in a pipeline) or host-bound. Otherwise balanced."},
       {"gain",
        "Predicted share of the step time saved. \"At most\" marks what would be saved if the whole loss went "
        "away. Gains of several pieces of advice do not add up."},

@@ -240,7 +240,7 @@ std::string WhyNoTimes(const Incident& incident) {
   if (calls > 0)
     return "the flight records have no times: set TORCH_NCCL_ENABLE_TIMING=1, or take torch.profiler traces of all "
            "ranks over a few steps";
-  return "nothing with times was found: torch.profiler traces of all ranks over a few steps tell most";
+  return "nothing with times was found; best are torch.profiler traces of all ranks over a few steps";
 }
 
 void AddRemarks(const Incident& incident, ProfileReport& profile) {
@@ -265,13 +265,14 @@ void AddRemarks(const Incident& incident, ProfileReport& profile) {
   remark(unmarked, "without step marks (prof.step()): the whole recording counts as one step");
   remark(assumed, "without a rank inside: it is assumed, by the file name where it has one");
   if (incident.timelines.size() > 1 && profile.stragglers.steps == 1 && !profile.pipeline.found)
-    profile.remarks.push_back("a single step does not tell who is always late: record a few to find stragglers");
+    profile.remarks.push_back(
+        "a single step does not show which rank is always late: record several to find stragglers");
   std::vector<Rank> pressed;
   for (const ProfileRank& rank : profile.budgets)
     if (rank.memory && rank.memory->pressure) pressed.push_back(rank.rank);
   if (!pressed.empty())
     profile.remarks.push_back("memory is nearly used up on " + RankWords(pressed) +
-                              ": the allocator frees and asks again, which stalls the GPU; smaller microbatches, "
+                              ": the allocator frees and reallocates, which stalls the GPU; smaller microbatches, "
                               "activation checkpointing or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   if (profile.world_size > 0 && !incident.timelines.empty() &&
       static_cast<int64_t>(incident.timelines.size()) < profile.world_size)

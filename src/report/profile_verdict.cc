@@ -44,11 +44,11 @@ std::string RankList(const std::vector<Straggler>& stragglers) {
 
 std::string_view OriginWords(StragglerOrigin origin) {
   switch (origin) {
-    case StragglerOrigin::unknown: return "why is not told by these records";
+    case StragglerOrigin::unknown: return "these records do not show why";
     case StragglerOrigin::gpu_work: return "its GPU works longer: clocks, throttling, another process, or more work";
     case StragglerOrigin::host: return "its host issues work late: CPU contention, garbage collection, .item()";
     case StragglerOrigin::data_loading: return "its host waits for the next batch";
-    case StragglerOrigin::uneven_input: return "whoever gets the largest input is late: balance the batches";
+    case StragglerOrigin::uneven_input: return "the rank with the largest input is late: balance the batches";
     case StragglerOrigin::stage: return "its pipeline stage has more work than the others: move layers";
   }
   return "";
@@ -94,12 +94,12 @@ void AddReplay(const std::vector<WhatIfReport>& reports, std::vector<Advice>& ou
     const auto gained = [&](double share) { return std::min(1.0, lost * share); };
     if (report.worst_workers_share > 0)
       out.push_back({"Repair or replace " + WorkerList(report),
-                     "with the usual times there the step would be this much shorter",
-                     gained(report.worst_workers_share), false});
+                     "with typical times there the step would be this much shorter", gained(report.worst_workers_share),
+                     false});
     if (report.last_stage_share > 0)
       out.push_back({"Move layers from the last stage to the others",
-                     "with the usual times there (the output layer and the loss come on top of its layers) the step "
-                     "would be this much shorter",
+                     "with typical times there (the output layer and the loss add to its layers) the step would be "
+                     "this much shorter",
                      gained(report.last_stage_share), false});
     if (!report.by_operation.empty() && report.by_operation.front().second > 1)
       out.push_back({"Even out " + report.by_operation.front().first,
@@ -115,14 +115,14 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
     std::snprintf(cap, sizeof cap, "%g", profile.ddp.recommended_cap_mb);
     out.push_back({"Set bucket_cap_mb=" + std::string(cap) + " in DistributedDataParallel",
                    profile.ddp.buckets.size() == 1
-                       ? "one bucket now: it waits for the last gradient, so nothing runs beside the backward pass"
+                       ? "one bucket now: it waits for the last gradient, so nothing overlaps with the backward pass"
                        : std::to_string(profile.ddp.buckets.size()) +
-                             " buckets now; this size pays the latency less often, or starts to send earlier",
+                             " buckets now; this size pays the latency less often, or starts sending earlier",
                    profile.ddp.gain, false});
   }
   if (profile.experts.found)
     out.push_back({"Even out what the ranks of " + profile.expert_group +
-                       " exchange: auxiliary loss, capacity factor, other placement of experts",
+                       " exchange: auxiliary loss, capacity factor, different placement of experts",
                    "in an all-to-all the busiest rank receives " + Times(profile.experts.imbalance) + " the mean",
                    profile.experts.balance_gain, true});
   if (profile.pipeline.found) return;  // exposed communication there is the bubble
@@ -149,7 +149,7 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
                           : "Hide communication under compute",
        Percent(exposed) + " of the step is exposed communication" +
            (profile.budgets.size() > 1 ? ", " + Percent(profile.wait_share) + " of communication is waiting for peers"
-                                       : "; how much of it is waiting for peers, one rank's trace does not show"),
+                                       : "; one rank's trace does not show how much of it is waiting for peers"),
        hideable, true});
 }
 
@@ -157,9 +157,9 @@ void AddHost(const TimeBudget& mean, std::vector<Advice>& out) {
   const int64_t step = mean.total_ns();
   out.push_back({"Load data ahead: more DataLoader workers, prefetch_factor, pin_memory",
                  "the GPU is idle while the host waits for a batch", ShareOf(mean.data_wait_ns, step), true});
-  out.push_back({"Give the GPU work earlier: torch.compile, CUDA graphs, no .item() or print in the step",
+  out.push_back({"Launch work earlier: torch.compile, CUDA graphs, no .item() or print in the step",
                  "the GPU is idle while the host prepares the next launch", ShareOf(mean.host_wait_ns, step), true});
-  out.push_back({"Reduce launch latency: CUDA graphs, fewer and larger kernels, no other process on it",
+  out.push_back({"Reduce launch latency: CUDA graphs, fewer and larger kernels, no other process on the GPU",
                  "the GPU was idle although work had been issued: launch latency, waits between streams",
                  ShareOf(mean.launch_ns, step), true});
   out.push_back(
@@ -180,7 +180,7 @@ void JudgeBudget(ProfileReport& profile) {
   } else {
     profile.verdict = host > exposed ? host_bound : profile.pipeline.found ? pipeline_bubble : communication_bound;
   }
-  profile.headline = "compute takes " + Percent(compute) + " of the step, exposed " +
+  profile.headline = "Compute takes " + Percent(compute) + " of the step, exposed " +
                      (profile.pipeline.found ? "waiting for other stages " : "communication ") + Percent(exposed) +
                      "; no kernel runs in " + Percent(host);
   if (profile.verdict == communication_bound && profile.wait_share > 0.5)
@@ -191,7 +191,7 @@ void JudgeReplay(ProfileReport& profile) {
   const double compute = profile.replay_compute_share;
   profile.verdict = compute >= kComputeBound ? ProfileVerdict::compute_bound : ProfileVerdict::pipeline_bubble;
   char text[96];
-  std::snprintf(text, sizeof text, "; stragglers make the step %.2f times as long as its own ideal",
+  std::snprintf(text, sizeof text, "; stragglers make the step %.2f times as long as the ideal",
                 profile.what_if.front().slowdown);
   profile.headline = Percent(compute) + " of the workers' time is compute, the rest is waiting or communication" + text;
 }
@@ -203,7 +203,7 @@ void JudgeProfile(ProfileReport& profile) {
   const TimeBudget& mean = profile.mean;
   if (mean.total_ns() > 0 && mean.compute_only_ns + mean.hidden_ns + mean.exposed_ns + mean.copies_ns == 0) {
     // Gloo on CPUs, or a profiler that was told to record the host only: nobody is bound by a device that is not there.
-    profile.headline = "no GPU work was recorded, so the split of the step time is unknown";
+    profile.headline = "No GPU work was recorded, so the split of the step time is unknown";
   } else if (mean.total_ns() > 0) {
     JudgeBudget(profile);
     AddCommunication(profile, advice);
@@ -212,12 +212,12 @@ void JudgeProfile(ProfileReport& profile) {
     JudgeReplay(profile);
   } else if (!profile.table.empty()) {
     profile.headline =
-        (profile.communication_share > 0 ? "communication runs " + Percent(profile.communication_share) +
+        (profile.communication_share > 0 ? "Communication runs " + Percent(profile.communication_share) +
                                                " of the step, " + Percent(profile.wait_share) + " of its time"
                                          : Percent(profile.wait_share) + " of the communication time") +
-        " is waiting for peers; whether compute runs beside it is not in these records";
+        " is waiting for peers; these records do not show whether compute overlaps with it";
   } else {
-    profile.headline = "nothing with times was found";
+    profile.headline = "Nothing with times was found";
   }
   AddStragglers(profile, advice);
   AddPipeline(profile.pipeline, advice);

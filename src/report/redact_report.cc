@@ -61,11 +61,11 @@ class Redaction {
     ((*this)(values), ...);
   }
 
-  // "secrets were taken out: API key, password (--no-redact keeps them)"; empty where there was none.
+  // "secrets were removed: API key, password (--no-redact keeps them)"; empty where there was none.
   std::string Summary() const {
     std::string names;
     for (const std::string_view kind : kinds_) (names += names.empty() ? "" : ", ") += kind;
-    return names.empty() ? "" : "secrets were taken out: " + names + " (--no-redact keeps them)";
+    return names.empty() ? "" : "secrets were removed: " + names + " (--no-redact keeps them)";
   }
 
  private:

@@ -29,12 +29,11 @@ const Rule kAlgorithmMisfitRule = {
     "For some sizes a run with NCCL_ALGO or NCCL_PROTO forced was faster than the one in which NCCL chose for itself, "
     "by "
     "more than 5 % and by more than three times the noise of both. NCCL's cost model does not fit this machine there.",
-    "A difference within the noise is none; runs of other ranks, hosts or releases are not compared. A forced way that "
-    "is "
-    "slower elsewhere is no reason to force it for all sizes: that is environment-cripples.",
+    "A difference within the noise does not count; runs with other ranks, hosts or releases are not compared. A choice "
+    "that is faster at some sizes and slower at others should not be forced for all sizes: that is "
+    "environment-cripples.",
     {"`tacet bandwidth --tuner FILE` writes the rows for NCCL's tuner plugin: those sizes only; unset "
-     "NCCL_TUNER_PLUGIN to "
-     "take it back.",
+     "NCCL_TUNER_PLUGIN to undo it.",
      "Newer releases of NCCL have other constants: measure with one before pinning anything."},
     {"Repeat the sweep after every change of NCCL, driver or topology: a pinned choice does not follow."},
     JudgeMisfit};

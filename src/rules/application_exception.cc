@@ -28,18 +28,18 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
       better.insert(event.source.line);
   for (const Event& event : facts.incident.events) {
     if (event.kind != EventKind::exception || event.rank.known() || IsConsequence(event) ||
-        IsHostMemoryShortage(event) || better.contains(event.source.line) ||
-        event.Means(Meaning::calls_differ))
+        IsHostMemoryShortage(event) || better.contains(event.source.line) || event.Means(Meaning::calls_differ))
       continue;
     Finding finding;
     finding.cause = "application-exception";
     finding.status = Status::crash;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
-    finding.headline = "a rank raised " + event.subject + ": " +
-                       event.text.substr(0, std::min<size_t>(120, event.text.find('\n'))) +
-                       "; the output does not tell which";
-    finding.evidence.push_back(CiteEvent(event, "an exception without the name of its rank"));
+    std::string text = event.text.substr(0, std::min<size_t>(120, event.text.find('\n')));
+    while (text.ends_with('.') || text.ends_with(' ')) text.pop_back();
+    finding.headline =
+        "a rank raised " + event.subject + (text.empty() ? "" : ": " + text) + "; the output does not show which one";
+    finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
     answer.open.push_back(
         {"Which rank raised it?", "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
     answer.findings.push_back(std::move(finding));
@@ -114,7 +114,7 @@ const Rule kApplicationExceptionRule = {
     "not count. DDP's complaint about unused "
     "parameters, running out of GPU memory and CUDA errors have causes of their own.",
     {"Fix the error at the cited line.",
-     "If only one rank raises: look at what is special there (its data shard, its configuration, its file system)."},
+     "If only one rank raises: check what is special about it (its data shard, its configuration, its file system)."},
     {"Wrap the main function with @record (torch.distributed.elastic) so that the first error is kept.",
      "Let a failing rank end the whole job at once (torchrun does) instead of leaving the others to their timeout."},
     JudgeException};

@@ -21,16 +21,14 @@ RuleAnswer JudgeBelowModel(const Case& facts) {
 extern const Rule kBandwidthBelowModelRule;
 const Rule kBandwidthBelowModelRule = {
     "bandwidth-below-model",
-    "Less bandwidth than NCCL's model gives this machine",
+    "Less bandwidth than NCCL's model predicts for this machine",
     "output of nccl-tests with large sizes, and NCCL's log of the same number of ranks (INIT, GRAPH)",
-    "NCCL's own cost model, fed with the graph that NCCL found on this machine, promises more bus bandwidth at large "
-    "sizes "
-    "than was measured: less than 70 % of it arrived. What the graph itself lacks (NICs, channels, paths) is already "
-    "in the "
-    "model; what is missing comes on top: a slow link, congestion, host staging, throttled clocks, neighbours.",
-    "Small sizes are latency and are not judged. A sweep of host times (-C 1) is not judged. Where the graph is poor "
-    "the "
-    "model is low too: see the rules on topology.",
+    "NCCL's own cost model, fed with the graph that NCCL found on this machine, predicts more bus bandwidth at large "
+    "sizes than was measured: less than 70 % of it was reached. What the graph itself lacks (NICs, channels, paths) is "
+    "already in the model; this loss has another reason: a slow link, congestion, host staging, throttled clocks, "
+    "other jobs.",
+    "Small sizes measure latency and are not judged. A sweep of host times (-C 1) is not judged. A poor graph lowers "
+    "the model as well: see the causes about topology.",
     {"`tacet bandwidth` on the same files shows the steps from line rate to what was measured.",
      "Measure pairs (`tacet bandwidth --run nccl-tests --pairs`): one slow host slows every ring.",
      "Look at GPU clocks and throttle reasons (`nvidia-smi -q -d PERFORMANCE`), PFC and ECN counters, other jobs on "

@@ -71,7 +71,7 @@ TEST(BenchmarkVerdict, ARunWithoutItsEndIsNotHealthy) {
   run.concluded = false;
   const Diagnosis verdict = Judged(std::move(run)).Verdict();
   EXPECT_EQ(verdict.status, Status::undetermined);
-  EXPECT_NE(verdict.headline.find("did not come to its end"), std::string::npos);
+  EXPECT_NE(verdict.headline.find("did not finish"), std::string::npos);
 }
 
 TEST(BenchmarkVerdict, AnErrorIsACrash) {

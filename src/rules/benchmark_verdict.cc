@@ -43,7 +43,7 @@ std::string SizeWords(int64_t bytes) {
 }
 
 std::string BenchmarkWords(const BenchmarkRun& run) {
-  std::string out = run.operation.empty() ? "an operation that is not named" : run.operation;
+  std::string out = run.operation.empty() ? "an unnamed operation" : run.operation;
   if (run.ranks > 0) out += " of " + std::to_string(run.ranks) + (run.ranks == 1 ? " rank" : " ranks");
   return out;
 }
@@ -70,8 +70,9 @@ std::optional<Finding> FindFailedBenchmark(const Incident& incident) {
     finding.confidence = Confidence::certain;
     finding.headline = "The benchmark (" + BenchmarkWords(run) + ") stopped with an error: " + run.failure;
     finding.explanation =
-        "A call of NCCL or CUDA failed. Its own line says which; NCCL's log says why, and on which rank it came first.";
-    finding.evidence.push_back({run.failed_at, run.failure, "the benchmark gives up here"});
+        "A call to NCCL or CUDA failed. The cited line says which one; NCCL's log says why, and which rank failed "
+        "first.";
+    finding.evidence.push_back({run.failed_at, run.failure, "the benchmark stops here"});
     finding.fix = {"Run it again with NCCL_DEBUG=INFO and give the output of all ranks to `tacet diagnose`."};
     return finding;
   }
@@ -83,8 +84,8 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
   const std::vector<BenchmarkRun>& runs = incident.benchmark_runs;
   const auto open = std::find_if(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return !run.concluded; });
   if (open != runs.end()) {
-    diagnosis.headline = "The benchmark (" + BenchmarkWords(*open) + ") did not come to its end, or its output is cut";
-    diagnosis.open.push_back({"Why did the benchmark not end?",
+    diagnosis.headline = "The benchmark (" + BenchmarkWords(*open) + ") did not finish, or its output is cut";
+    diagnosis.open.push_back({"Why did the benchmark not finish?",
                               "the rest of its output, with NCCL_DEBUG=INFO, and stacks of its processes if it hangs"});
     return true;
   }
@@ -109,12 +110,12 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
   diagnosis.headline = (runs.size() == 1 ? "The benchmark (" + BenchmarkWords(runs[0]) + ") completed"
                                          : std::to_string(runs.size()) + " benchmark runs completed") +
                        (blind > 0   ? ", not all results were checked"
-                        : checkable ? " and all results are right"
+                        : checkable ? " and all results are correct"
                                     : "") +
                        (best > 0 ? "; best bus bandwidth " + Figure(best) + " GB/s" : "");
   if (blind > 0)
     diagnosis.open.push_back(
-        {"Were all results right?",
+        {"Were all results correct?",
          "a run that checks them and prints it for each size: nccl-tests 2.13 or later with -c 1"});
   diagnosis.open.push_back(
       {"Is it as fast as it was before?", "the output of an earlier run: `tacet compare BEFORE AFTER`"});

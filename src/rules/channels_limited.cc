@@ -47,14 +47,14 @@ RuleAnswer JudgeChannels(const Case& facts) {
     Finding finding = DegradedFinding("channels-limited");
     finding.group = comm.group;
     finding.headline = "The communicator of " + std::to_string(comm.ranks) + " ranks uses " +
-                       std::to_string(comm.coll_channels) + " channels where its graphs give " + std::to_string(graphs);
+                       std::to_string(comm.coll_channels) + " channels; its graphs allow " + std::to_string(graphs);
     finding.headline += cap ? ": " + cap->subject + "=" + cap->text + " caps them"
                             : ": the application asks for fewer (maxCTAs of the communicator), or a rank that left no "
                               "log does";
     if (!cap) finding.confidence = Confidence::likely;
     if (cap) finding.evidence.push_back(CiteEvent(*cap, "the setting that caps the channels"));
     if (const NcclGraphSearch* ring = setup.GraphOf(NcclAlgorithm::ring))
-      finding.evidence.push_back(CiteGraph(*ring, "the search found this many channels; NCCL takes twice as many"));
+      finding.evidence.push_back(CiteGraph(*ring, "the search found this many channels; NCCL uses twice as many"));
     answer.findings.push_back(std::move(finding));
     break;
   }
@@ -68,10 +68,10 @@ const Rule kChannelsLimitedRule = {
     "channels-limited",
     "Fewer channels than the graph allows",
     "NCCL logs (INIT, GRAPH) of at least one rank of each node",
-    "NCCL found room for more channels than the communicator uses. Bandwidth grows with channels up to what the "
-    "links carry; with fewer it stays below.",
+    "NCCL found room for more channels than the communicator uses. Bandwidth grows with the number of channels until "
+    "the links are full.",
     "A communicator that overlaps with computation may be given few channels on purpose (maxCTAs): then the loss is "
-    "wanted. NCCL_MAX_NCHANNELS of 4 or less is named as environment-cripples.",
+    "intended. NCCL_MAX_NCHANNELS of 4 or less is named as environment-cripples.",
     {"Remove NCCL_MAX_NCHANNELS or NCCL_MAX_CTAS, or raise maxCTAs where the program sets it "
      "(ProcessGroupNCCL.Options.config.max_ctas).",
      "Measure both: all_reduce_perf with and without the cap."},

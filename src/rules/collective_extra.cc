@@ -16,10 +16,9 @@ const Rule kCollectiveExtraRule = {
     "A rank issued one collective too many",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role",
     "One rank issued a collective that its peers did not. It pairs up with their next one, and so on, until the counts "
-    "no longer fit: the stall "
-    "shows much later, often in another group.",
-    "A skipped call shifts the other way. Counts alone cannot tell; the interleaving of groups and the call sites of "
-    "ranks in the same role do.",
+    "no longer match: the stall appears much later, often in another group.",
+    "A skipped call shifts the other way. Counts alone cannot show which; the order of calls across groups and the "
+    "call sites of ranks in the same role do.",
     {"Look at the cited call: why does only this rank issue it (a metric, a retry, a logging hook)?",
      "Remove it, or let all members of the group issue it."},
     {"Keep collectives out of code that only some ranks run.",

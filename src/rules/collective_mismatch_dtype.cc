@@ -12,12 +12,13 @@ const Rule kCollectiveMismatchDtypeRule = {
     "collective-mismatch-dtype",
     "Ranks pass different data types to one collective",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of at least two members",
-    "At one number of a group's order some rank passed another data type. With equal byte counts it even completes, "
-    "with garbage in the result; otherwise it stalls, often many collectives later.",
-    "A different element count is another cause. Mixed precision is fine as long as all ranks use the same type at the "
+    "At one place in a group's sequence a rank passed a different data type. With equal byte counts the collective "
+    "completes, with garbage in the result; otherwise it stalls, often many collectives later.",
+    "A different element count is a cause of its own. Mixed precision is fine as long as all ranks use the same type "
+    "at the "
     "same place.",
-    {"Look at the cited call site: autocast on one rank only, another default dtype, a parameter loaded in another "
-     "precision?",
+    {"Look at the cited call site: autocast on one rank only, a different default dtype, a parameter loaded in a "
+     "different precision?",
      "Discard results computed after this point."},
     {"Assert equal dtypes across ranks once at start.",
      "Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes."},

@@ -12,11 +12,12 @@ const Rule kCollectiveMismatchOperationRule = {
     "collective-mismatch-operation",
     "Ranks issue different operations at the same place",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of at least two members",
-    "At one number of a group's order some rank issued a different collective than its peers. NCCL compares nothing: it "
+    "At one place in a group's sequence a rank issued a different collective from its peers. NCCL does not compare "
+    "calls: it "
     "may hang at once, run on for many collectives and stall much later, or never stall. The first difference is the "
     "cause, the stall its consequence.",
-    "A skipped or extra call also shows different operations, but the rank goes on one place ahead or behind; then "
-    "that is reported. A timeout report names the stalled operation, which is usually a later one.",
+    "A skipped or extra call also shows different operations, but then the rank continues one place ahead or behind, "
+    "and that is reported instead. A timeout report names the stalled operation, which is usually a later one.",
     {"Look at the two cited call sites: which condition makes this rank take the other branch?",
      "Decide such branches on values that are equal on all ranks (broadcast the condition first)."},
     {"Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes to the training loop: PyTorch then compares "

@@ -12,13 +12,12 @@ const Rule kCollectiveMismatchReductionRule = {
     "collective-mismatch-reduction",
     "Ranks use different reductions in one collective",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of at least two members",
-    "One rank asked for another reduction (sum, max, average ...) than its peers. Nothing hangs and nobody complains; "
-    "the result is a mixture and the numbers are wrong. Only NCCL's log with the COLL subsystem (or a black box) "
+    "One rank used a different reduction (sum, max, average ...) from its peers. Nothing hangs and no error is raised; "
+    "the results are mixed and wrong. Only NCCL's log with the COLL subsystem (or a black box) "
     "records the reduction: flight records do not.",
     "All other mismatches can stall the job; this one never does.",
-    {"Look at the code before the cited call: which ReduceOp does this rank pass, and why?",
-     "Discard all results since that step."},
-    {"Keep the reduction a constant at the call, not a setting.",
+    {"Look at the cited call: which ReduceOp does this rank pass, and why?", "Discard all results since that step."},
+    {"Write the reduction as a constant at the call, not as a setting.",
      "Compare a checksum of the gradients across ranks now and then."},
     JudgeCollectiveMismatchReduction};
 

@@ -42,7 +42,7 @@ static RuleAnswer JudgeUnequalHalves(const Case& facts) {
       if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
     finding.headline = RankWords({first->sender}) + " sends " + AmountWords(*first->unequal_send) + " to " +
                        RankWords({first->receiver}) + ", which receives " + AmountWords(*first->unequal_recv) +
-                       ": they disagree about the size";
+                       ": the sizes differ";
     finding.evidence.push_back(CiteCall(facts.incident, *first->send_stream, *first->unequal_send,
                                         RankWords({first->sender}) + " sends this"));
     finding.evidence.push_back(CiteCall(facts.incident, *first->recv_stream, *first->unequal_recv,
@@ -72,7 +72,7 @@ static void JudgeTruncatedMessages(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::possible;
     finding.headline =
         "a message was longer than the receiver expected: ranks passed different sizes to one collective, skipped or "
-        "added one, or their NCCL settings differ";
+        "added a collective, or have different NCCL settings";
     if (event.rank.known()) finding.affected_ranks.push_back(event.rank);
     finding.evidence.push_back(CiteEvent(event, "the network saw a message of a different size"));
     answer.open.push_back({"Which rank passed a different size?",
@@ -94,16 +94,15 @@ const Rule kCollectiveMismatchSizeRule = {
     "collective-mismatch-size",
     "Ranks pass different sizes to one collective",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of at least two members",
-    "At one number of a group's order some rank passed a different number of elements. NCCL does not check: the data is "
-    "misplaced, later collectives shift, the job stalls much later or ends with wrong numbers.",
+    "At one place in a group's sequence a rank passed a different number of elements. NCCL does not check this: data "
+    "is misplaced, later collectives pair up wrongly, and the job stalls much later or ends with wrong numbers.",
     "all_to_all with uneven splits and gathers of unequal shards are legal and not reported, unless a send meets a "
     "receive "
-    "of a different size. A wrong data type of the "
-    "same size is another cause.",
-    {"Look at the cited call site: uneven last batch, padding, a parameter that exists on one rank only, another "
+    "of a different size. A different data type of the same size is a cause of its own.",
+    {"Look at the cited call site: uneven last batch, padding, a parameter that exists on one rank only, a different "
      "configuration file?",
      "Pad or drop the last batch (drop_last=True), or gather the sizes first.",
-     "Discard results computed after this point: they may be wrong even if the job went on."},
+     "Discard results computed after this point: they may be wrong even if the job continued."},
     {"Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes.",
      "Assert equal shapes across ranks once at start."},
     JudgeCollectiveMismatchSize};

@@ -12,13 +12,13 @@ static void JudgeReplays(const Case& facts, RuleAnswer& answer) {
     const auto left = FindLeftReplay(facts.incident, source.groups);
     if (!left) continue;
     Finding finding = HangFinding("collective-skipped", left->rank, *left->replay, source.waits);
-    finding.headline = RankWords({left->rank}) + " left out a replay of a CUDA graph: it waits in " +
+    finding.headline = RankWords({left->rank}) + " skipped a replay of a CUDA graph: it waits in " +
                        OperationWords(facts.incident, *left->waits_in) + ", while its peers wait in " +
                        OperationWords(facts.incident, *left->replay);
     finding.evidence.push_back(CiteCall(facts.incident, *left->stream, *left->replay, "a peer waits in this replay"));
-    finding.evidence.push_back(CiteCall(
-        facts.incident, *left->own_stream, *left->waits_in,
-        RankWords({left->rank}) + " has gone on to this after " + std::to_string(left->own_replays) + " replays"));
+    finding.evidence.push_back(
+        CiteCall(facts.incident, *left->own_stream, *left->waits_in,
+                 RankWords({left->rank}) + " went on to this after " + std::to_string(left->own_replays) + " replays"));
     answer.findings.push_back(std::move(finding));
     return;
   }
@@ -37,18 +37,19 @@ static RuleAnswer JudgeSkipped(const Case& facts) {
 extern const Rule kCollectiveSkippedRule;
 const Rule kCollectiveSkippedRule = {
     "collective-skipped",
-    "A rank left out a collective",
+    "A rank skipped a collective",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role",
-    "One rank did not issue a collective that its peers issued, and went on. Its later calls meet the wrong partners; "
-    "if they look alike, nothing "
-    "stalls until much later, and the operation that finally hangs is innocent.",
+    "One rank did not issue a collective that its peers issued, and continued. Its later calls pair up with the wrong "
+    "calls of its peers; if they look alike, nothing stalls until much later, and the operation that finally hangs is "
+    "innocent.",
     "A rank stuck on the host has issued nothing since. An extra call shifts the other way. A single different call, "
-    "after which all go on in step, is a mismatch.",
-    {"Look at the two cited call sites: which condition made this rank leave the call out?",
-     "Typical: `if loss.isnan(): continue`, uneven data (one rank's loader ends earlier), a callback that only some "
+    "after which all ranks are in step again, is a mismatch.",
+    {"Look at the two cited call sites: which condition made this rank skip the call?",
+     "Typical causes: `if loss.isnan(): continue`, uneven data (one rank's loader ends earlier), a callback that only "
+     "some "
      "ranks run.",
      "Decide together: all_reduce the condition, or use torch's Join context manager for uneven inputs."},
-    {"Keep every collective on every rank's path.",
+    {"Make sure that every rank reaches every collective.",
      "Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes to the loop."},
     JudgeSkipped};
 

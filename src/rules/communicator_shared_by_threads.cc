@@ -106,7 +106,7 @@ static RuleAnswer JudgeSharedCommunicator(const Case& facts) {
   finding.group = swap.group->group;
   finding.operation = RefOf(*swap.first);
   finding.affected_ranks = facts.standstill.waiters;
-  finding.headline = "two threads share a communicator: at number " + std::to_string(swap.first->seq) + " thread " +
+  finding.headline = "two threads share a communicator: at place " + std::to_string(swap.first->seq) + " thread " +
                      std::to_string(swap.first->thread) + " came first on " + RankWords({swap.a->rank}) + " (" +
                      ShapeWords(*swap.first) + "), thread " + std::to_string(swap.second->thread) + " on " +
                      RankWords({swap.b->rank}) + " (" + ShapeWords(*swap.second) + ")";
@@ -125,18 +125,18 @@ const Rule kCommunicatorSharedByThreadsRule = {
     "communicator-shared-by-threads",
     "Two threads use one communicator",
     "NCCL logs with COLL (they name the thread of each call), or NCCL's warning about threads that race",
-    "Collectives pair up by the order in which they are issued. Two threads that issue on one communicator without "
-    "agreeing on an order come in another order on different ranks: operations pair up wrongly, and the job hangs, "
-    "fails "
-    "or computes nonsense.",
+    "Collectives pair up by the order in which they are issued. When two threads use one communicator without a fixed "
+    "order, the order differs between ranks: operations pair up wrongly, and the job hangs, fails or computes "
+    "nonsense.",
     "Two threads that take turns are healthy: autograd's thread issues the gradients while the main thread waits, in "
     "the "
-    "same order on every rank. One thread that issues in another order on one rank is an order of the program's own.",
+    "same order on every rank. One thread that issues calls in a different order on one rank is a mismatch of the "
+    "program itself.",
     {"Give each thread its own group (dist.new_group on all ranks, in the same order), or issue from one thread.",
      "Look for background threads that communicate: asynchronous checkpoints, prefetching with collectives, metrics, "
      "evaluation.",
-     "Until then, a lock around each collective is not enough: the order must be equal on all ranks."},
-    {"One communicator, one thread: say so in the code that creates groups."},
+     "A lock around each collective is not enough: the order must be the same on all ranks."},
+    {"Use each communicator from one thread only, and say so in the code that creates groups."},
     JudgeSharedCommunicator};
 
 }  // namespace tacet

@@ -30,13 +30,14 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   finding.status = facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
-  const std::string which = events[0]->subject.empty() ? "" : " (" + events[0]->subject + ")";
-  finding.headline =
-      all ? "DDP waits for gradients that never come" + which + " on all ranks: parameters take no part in the loss"
-      : finding.ranks.empty()
-          ? "DDP waits for gradients that never come" + which + "; the log does not say on which ranks"
-          : RankWords(finding.ranks) + " took a branch that leaves parameters without gradient" + which +
-                ": DDP raises there and the others wait";
+  const std::string which = events[0]->subject.empty() ? "" : " " + events[0]->subject;
+  finding.headline = all ? "DDP waits for gradients that never arrive on all ranks: parameters" + which +
+                               " do not contribute to the loss"
+                     : finding.ranks.empty()
+                         ? "DDP waits for the gradients of parameters" + which +
+                               ", which never arrive; the log does not say on which ranks"
+                         : RankWords(finding.ranks) + " took a branch that leaves parameters" + which +
+                               " without a gradient: DDP raises an error there and the others wait";
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(CiteEvent(
@@ -57,17 +58,17 @@ static RuleAnswer JudgeUnused(const Case& facts) {
 extern const Rule kDdpUnusedParametersRule;
 const Rule kDdpUnusedParametersRule = {
     "ddp-unused-parameters",
-    "DDP waits for gradients that never come",
+    "DDP waits for gradients that never arrive",
     "the output of the ranks; flight records show where the peers wait",
     "DistributedDataParallel reduces gradients in buckets and expects every parameter in every backward pass. A "
-    "parameter that takes no part in the loss leaves its bucket "
-    "unfinished: on all ranks the next forward raises; on a single rank that took another branch that rank raises and "
-    "the others wait in the all_reduce of that bucket.",
-    "The exception is DDP's own and names parameters; other exceptions in user code are not about communication. "
-    "Without the output it looks like a rank stuck on the host.",
+    "parameter that does not contribute to the loss leaves its bucket unfinished. If this happens on all ranks, the "
+    "next forward pass raises an error; if one rank took a different branch, that rank raises the error and the others "
+    "wait in the all_reduce of that bucket.",
+    "The exception is DDP's own and names parameters; other exceptions in user code have nothing to do with "
+    "communication. Without the output it looks like a rank stuck on the host.",
     {"Find the named parameters: are they behind a condition (an unused head, a dropped layer, a skipped branch)?",
      "Make the branch the same on all ranks, or add a zero-weighted term so that every parameter gets a gradient.",
-     "DistributedDataParallel(find_unused_parameters=True) as a stopgap: it costs a graph traversal per step.",
+     "DistributedDataParallel(find_unused_parameters=True) as a stopgap: it costs one graph traversal per step.",
      "TORCH_DISTRIBUTED_DEBUG=DETAIL prints the parameters' names instead of their indices."},
     {"Test a step of every branch with two ranks.", "static_graph=True if the unused set never changes."},
     JudgeUnused};

@@ -16,8 +16,8 @@ static RuleAnswer JudgeDiskFull(const Case& facts) {
   const std::string who = TellerWords(told) + (told.ranks.size() > 1 ? " cannot write" : " could not write");
   if (lead->value < 0) {
     finding.confidence = Confidence::likely;
-    finding.headline = "a checkpoint could not be written to its end (" + TellerWords(told) +
-                       "): the disk or the quota is most likely full" + RankUnknownWords(told);
+    finding.headline = "a checkpoint could not be written completely (" + TellerWords(told) +
+                       "): the disk is most likely full, or the quota used up" + RankUnknownWords(told);
   } else {
     finding.headline =
         (quota ? "the disk quota is used up" : "the disk is full") + path + ": " + who + RankUnknownWords(told);
@@ -36,9 +36,8 @@ const Rule kDiskFullRule = {
     "the rank's output",
     "A file could not be written because its file system has no space or no inodes left, or the user's quota is used "
     "up. Most often it is a checkpoint, and most often only one rank writes it: the others wait for it and time out.",
-    "/dev/shm is a file system, too, but a limit of memory: it has a cause of its own. A job that catches the error "
-    "and "
-    "goes on is not ended by it.",
+    "A full /dev/shm has a cause of its own (shared-memory-full). A job that catches the error and continues was not "
+    "ended by it.",
     {"On that host: df -h PATH, df -i PATH, quota -s; remove old checkpoints, core dumps and caches.",
      "Write checkpoints elsewhere, and keep only the last few (save_total_limit, keep_last).",
      "/tmp and ~/.cache (Triton, torch inductor, Hugging Face) fill up unnoticed: move them with TMPDIR, "

@@ -55,7 +55,7 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
   finding.fix.assign(kEnvironmentCripplesRule.fix.begin(), kEnvironmentCripplesRule.fix.end());
   finding.fix.front() =
       unset + " (in the job script, the container image, /etc/nccl.conf, ~/.nccl.conf)" +
-      (harmless ? " before the job is run on several hosts." : ", and measure again with nccl-tests.");
+      (harmless ? " before running the job on several hosts." : ", and measure again with nccl-tests.");
   return finding;
 }
 
@@ -83,13 +83,13 @@ const Rule kEnvironmentCripplesRule = {
     "A variable switches off a fast transport, an algorithm or channels. Such settings are often left over from "
     "debugging, and may come from /etc/nccl.conf or "
     "~/.nccl.conf although NCCL says 'set by environment'.",
-    "If the fast path does not exist on this machine, the setting changes nothing: then it costs nothing either. A "
-    "fallback without any setting has a cause of its own.",
+    "If the fast path does not exist on this machine, the setting costs nothing. A fallback without any setting has a "
+    "cause of its own.",
     {"Remove the named variables (job script, container image, /etc/nccl.conf, ~/.nccl.conf) and measure again with "
      "nccl-tests.",
-     "If one of them was set to work around a hang, say so beside it and test it with every new NCCL."},
+     "If one of them works around a hang, document that beside it and test it again with every new NCCL."},
     {"Keep NCCL variables in one reviewed file for all jobs.",
-     "Compare the ENV lines of all ranks: tuning variables must be equal everywhere."},
+     "Compare the ENV lines of all ranks: tuning variables must be the same on all ranks."},
     JudgeEnvironment};
 
 }  // namespace tacet

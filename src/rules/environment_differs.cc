@@ -116,8 +116,8 @@ bool JudgeAbsentSettings(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::possible;
     if (with.ranks.size() * 2 >= facts.analyses.life.ranks.size()) finding.ranks.clear();
     finding.headline = std::string(name) + "=" + with.events.front()->text + " is set on " + TellerWords(with) +
-                       " but not on " + HolderWords(facts, *without) + ": settings of NCCL must be equal on all ranks";
-    finding.evidence.push_back(CiteEvent(*without, "this process prints its settings, and not this one"));
+                       " but not on " + HolderWords(facts, *without) + ": NCCL settings must be the same on all ranks";
+    finding.evidence.push_back(CiteEvent(*without, "this process prints its settings without this one"));
     answer.findings.push_back(std::move(finding));
     return true;
   }
@@ -140,14 +140,14 @@ bool JudgeNetworks(const Case& facts, RuleAnswer& answer) {
                             CiteEvent(*refused.events.front(), "sockets (3) met InfiniBand (4) in one connection"));
   }
   finding.headline = holders.empty()
-                         ? "two ranks use different kinds of network, sockets and InfiniBand: " + TellerWords(refused) +
+                         ? "two ranks use different networks, sockets and InfiniBand: " + TellerWords(refused) +
                                " refused the connection" + RankUnknownWords(refused)
                          : "ranks use different networks and cannot connect: " + ValuesWords(facts, holders);
   finding.fix = {
-      "Compare the lines 'Using network' and 'NET/IB : Using' of all ranks; find why some have no adapter (device "
-      "files in the container, a missing plugin, another LD_LIBRARY_PATH).",
-      "Give all ranks the same NCCL_NET, NCCL_IB_DISABLE and NCCL_IB_HCA: mpirun and ssh pass on only what "
-      "they are told to (-x NAME)."};
+      "Compare the lines 'Using network' and 'NET/IB : Using' of all ranks; find out why some ranks have no adapter "
+      "(device files in the container, a missing plugin, a different LD_LIBRARY_PATH).",
+      "Give all ranks the same NCCL_NET, NCCL_IB_DISABLE and NCCL_IB_HCA: mpirun and ssh pass on only the variables "
+      "they are given (-x NAME)."};
   if (holders.empty())
     answer.open.push_back(
         {"Which rank uses which network?", "NCCL logs of all ranks with NCCL_DEBUG=INFO ('Using network')"});
@@ -195,12 +195,12 @@ const Rule kEnvironmentDiffersRule = {
     "truncate "
     "each other's messages, or hang.",
     "Two ranks in different collectives, or with different sizes, give similar errors: compare the calls first. A "
-    "variable that is equal everywhere and slows all down is another cause.",
+    "variable that is the same on all ranks and slows them down has a cause of its own.",
     {"Print env | grep NCCL on all ranks, and compare; launchers and ssh pass on only some variables (mpirun -x, srun "
      "--export, docker -e).",
      "/etc/nccl.conf and ~/.nccl.conf are read too, and may differ between hosts.",
-     "Use one image on all hosts: python -c 'import torch; print(torch.cuda.nccl.version())' must be equal "
-     "everywhere."},
+     "Use one image on all hosts: python -c 'import torch; print(torch.cuda.nccl.version())' must print the same on "
+     "all hosts."},
     {"Keep NCCL variables in one reviewed file for all jobs and hosts."},
     JudgeEnvironmentDiffers};
 

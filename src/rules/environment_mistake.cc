@@ -63,7 +63,7 @@ RuleAnswer JudgeMistakes(const Case& facts) {
   finding.status = Status::healthy;
   finding.severity = Severity::note;
   finding.confidence = Confidence::certain;
-  finding.headline = "settings that deserve a look: " + names;
+  finding.headline = "settings worth checking: " + names;
   answer.findings.push_back(std::move(finding));
   return answer;
 }
@@ -75,14 +75,12 @@ const Rule kEnvironmentMistakeRule = {
     "environment-mistake",
     "A setting is risky, outdated, or does not do what it seems to do",
     "NCCL logs (ENV lines are on by default since 2.18)",
-    "NCCL takes what it is given: a word where it wants a number counts as 0, an unknown name is ignored without a "
-    "message, and a default of former releases that is still set keeps the better one away. Such a setting is told as "
-    "a "
-    "note; it is never the verdict.",
+    "NCCL does not validate its variables: a word where it expects a number is read as 0, an unknown name is ignored "
+    "without a message, and a default of an older release that is still set replaces the better one. Such a setting is "
+    "reported as a note; it is never the verdict.",
     "Settings that force a slow path, and settings that differ between ranks, have causes of their own.",
-    {"'tacet lint' looks at scripts, nccl.conf and running processes, too, and tells default, effect and history of "
-     "each "
-     "variable."},
+    {"'tacet lint' also checks scripts, nccl.conf and running processes, and shows the default, effect and history of "
+     "each variable."},
     {"Run 'tacet lint --strict' on job scripts before they are merged."},
     JudgeMistakes};
 

@@ -11,12 +11,12 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
   });
   if (!told) return answer;
   const Event& lead = *told.events.front();
-  Finding finding = ToldFinding(facts, "fabric-manager-down", told, "the NVSwitch fabric does not work");
+  Finding finding = ToldFinding(facts, "fabric-manager-down", told, "the NVSwitch fabric is not ready");
   const std::string who = " (" + TellerWords(told) + ")" + RankUnknownWords(told);
   if (lead.subject == "nvls-bind-failed") {
     finding.confidence = Confidence::likely;
     finding.headline =
-        "NVLink multicast memory could not be bound: the fabric manager or an NVSwitch is not in order" + who;
+        "NVLink multicast memory could not be bound: the fabric manager or an NVSwitch has a fault" + who;
     finding.fix = {
         "On that host: systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A3 Fabric must show "
         "Completed and Success.",
@@ -24,14 +24,14 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
         "Restart the fabric manager and reset the GPUs (nvidia-smi -r) with no job on the host; else drain it."};
   } else if (lead.subject == "mnnvl-unusable") {
     finding.confidence = Confidence::likely;
-    finding.headline = "NVLink between hosts is there but does not work: the IMEX service or its channels" + who;
+    finding.headline = "NVLink between hosts exists but does not work: check the IMEX service and its channels" + who;
     finding.fix = {"nvidia-imex-ctl -N on all hosts of the domain; the service must be up everywhere.",
                    "Give the job its channel (/dev/nvidia-caps-imex-channels/channel0).",
                    "NCCL_MNNVL_ENABLE=0 works around it."};
   } else {
     finding.headline =
-        "CUDA cannot start: error 802, system not yet initialized; the fabric manager is not running or "
-        "does not fit the driver" +
+        "CUDA cannot start: error 802, system not yet initialized; the fabric manager is not running or does not match "
+        "the driver" +
         who;
   }
   // Everybody sits on the same fabric: it names nobody.
@@ -47,19 +47,21 @@ const Rule kFabricManagerDownRule = {
     "fabric-manager-down",
     "The NVSwitch fabric is not ready",
     "the ranks' output (CUDA error 802) or NCCL logs (WARN about NVLS, MNNVL)",
-    "On machines with NVSwitch a service, the fabric manager, sets up the switches. Without it, or with one of another "
-    "version than the driver, CUDA does not start (error 802), or the multicast memory of NVLink SHARP cannot be "
+    "On machines with NVSwitch, a service called the fabric manager sets up the switches. Without it, or with a "
+    "version other than the driver's, CUDA does not start (error 802), or the multicast memory of NVLink SHARP cannot "
+    "be "
     "bound. "
     "Between hosts the IMEX service does the same.",
-    "'NVLS multicast support is not available' at INFO level is a choice and costs only speed. A broken NVLink shows "
+    "'NVLS multicast support is not available' at INFO level is not an error and costs only speed. A broken NVLink "
+    "shows "
     "as "
     "Xid 74 or as an NVLink error.",
     {"On that host: systemctl status nvidia-fabricmanager; its version must equal the driver's (nvidia-smi).",
      "Start it: systemctl enable --now nvidia-fabricmanager; then nvidia-smi -q | grep -A3 Fabric must show Completed "
      "and Success.",
-     "Inside a container nothing can be done about it: it is the host's."},
+     "It cannot be fixed from inside a container: the service runs on the host."},
     {"Update driver and fabric manager together, and pin both versions.",
-     "Check the fabric's state in the prologue of every job."},
+     "Check the fabric's state in the prolog of every job."},
     JudgeFabricManager};
 
 }  // namespace tacet

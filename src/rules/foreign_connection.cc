@@ -41,22 +41,23 @@ static RuleAnswer JudgeForeignConnection(const Case& facts) {
     times += std::max<int64_t>(event->count, 1);
     if (address.empty()) address = HostPart(event->object);
   }
-  Finding finding = ToldFinding(facts, "foreign-connection", told, "a connection that does not speak as this job does");
+  Finding finding =
+      ToldFinding(facts, "foreign-connection", told, "a connection that does not speak this job's protocol");
   finding.affected_ranks = finding.ranks;
   finding.ranks.clear();  // whoever is called upon is not at fault
   const std::string from = address.empty() ? "" : " from " + address;
   finding.headline = "something that is not part of this job connected" + from + " to a port of " + TellerWords(told) +
-                     (fatal ? " and broke the set-up" : "") + ": a port scanner, a health check or another job";
+                     (fatal ? " and broke the setup" : "") + ": a port scanner, a health check or another job";
   if (fatal) {
     finding.confidence = Confidence::likely;
   } else if (SetupFails(facts)) {
     finding.confidence = Confidence::possible;
-    finding.headline += "; the set-up did not come to its end";
+    finding.headline += "; the setup did not complete";
   } else {
     finding.severity = Severity::note;
     finding.status = Status::healthy;
     finding.headline +=
-        " (" + std::to_string(times) + (times == 1 ? " time" : " times") + "); NCCL refused it and went on";
+        " (" + std::to_string(times) + (times == 1 ? " time" : " times") + "); NCCL refused it and continued";
   }
   if (finding.severity != Severity::note && address.empty())
     answer.open.push_back(
@@ -70,19 +71,18 @@ static RuleAnswer JudgeForeignConnection(const Case& facts) {
 extern const Rule kForeignConnectionRule;
 const Rule kForeignConnectionRule = {
     "foreign-connection",
-    "A stranger talks to a port of the job",
-    "NCCL logs (WARN or INFO of the set-up)",
+    "Something outside the job connected to one of its ports",
+    "NCCL logs (WARN or INFO lines of the setup)",
     "NCCL listens on ports while it sets up communicators. Something connected there that is not a rank of this job: a "
-    "port scanner, a health check, or a process of another job that was given the same address. Newer releases see it "
-    "by "
-    "a magic number and refuse it; older ones take its first bytes for a message and fail.",
-    "Ranks of one job that use different networks give 'wrong type 3 != 4': they do belong together. Ranks with "
+    "port scanner, a health check, or a process of another job that was given the same address. Newer releases "
+    "recognise it by a magic number and refuse it; older ones read its first bytes as a message and fail.",
+    "Ranks of one job that use different networks give 'wrong type 3 != 4': they do belong to the job. Ranks with "
     "different NCCL versions or world sizes give plausible numbers; a stranger's are absurd.",
-    {"On that host: see who connects (ss -tnp, tcpdump), and exclude the cluster's network from scans.",
+    {"On that host: find what connects (ss -tnp, tcpdump), and exclude the cluster's network from scans.",
      "Look for a process of an earlier run that still tries to connect: end it, and use another MASTER_PORT.",
      "NCCL before 2.14 has no protection: update it."},
-    {"Keep the nodes' network to themselves (firewall, VPC).",
-     "Give every job its own port and NCCL_SOCKET_IFNAME an internal network."},
+    {"Keep the nodes on a network of their own (firewall, VPC).",
+     "Give every job its own port, and set NCCL_SOCKET_IFNAME to an internal network."},
     JudgeForeignConnection};
 
 }  // namespace tacet

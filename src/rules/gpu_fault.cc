@@ -66,7 +66,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       if (IsOfForeignProcess(facts, event)) {
         if (answer.open.empty() && facts.analyses.outcome.hangs())
           answer.open.push_back({"Was pid " + std::to_string(event.pid) +
-                                     ", to which the kernel ascribes a GPU error, a " +
+                                     ", to which the kernel attributes a GPU error, a " +
                                      "rank of this job in a container with pids of its own?",
                                  "NCCL logs with INIT lines (busId), to tie the GPU to a rank"});
         continue;
@@ -74,8 +74,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       // The program's own faults (13, 31) matter less than those of the hardware.
       if (!lead || (IsOfTheProgram(*lead) && !IsOfTheProgram(event))) lead = &event;
       if (finding.evidence.size() < 3)
-        finding.evidence.push_back(CiteEvent(event, told ? "a CUDA error without the name of its rank"
-                                                         : "the kernel reports this GPU error; its rank is not told"));
+        finding.evidence.push_back(CiteEvent(
+            event, told ? "a CUDA error without a rank" : "the kernel reports this GPU error without a rank"));
     }
     if (!lead) return answer;
     finding.confidence = Confidence::possible;
@@ -131,11 +131,11 @@ extern const Rule kGpuFaultRule;
 const Rule kGpuFaultRule = {"gpu-fault",
                             "A GPU has a fault",
                             "kernel log (Xid, NVLink, ECC), the rank's CUDA errors",
-                            "The driver or CUDA reports an error of the device: a memory error, a broken NVLink, a "
+                            "The driver or CUDA reports a device error: a memory error, a broken NVLink, a "
                             "device that fell off the bus, or an illegal access by some kernel. The rank's "
                             "collectives never finish and its peers wait or crash.",
-                            "Xid 43 and 45 after a kill are aftermath. An illegal memory access is usually a bug of an "
-                            "earlier kernel, not NCCL's, although a collective reports it. "
+                            "Xid 43 and 45 after a kill are consequences. An illegal memory access is usually a bug in "
+                            "an earlier kernel, not in NCCL, although a collective reports it. "
                             "A stalled GPU shows no error at all.",
                             {"Hardware Xids (48, 63, 64, 74, 79, 94, 95, 119, 120): drain the node, reset or replace "
                              "the GPU, run dcgmi diag -r 3.",

@@ -47,7 +47,7 @@ TEST_P(FaultyGpu, AGpuThatHasNotFinishedWhatItsPeersFinishedStandsStill) {
   const Finding finding = JudgedCase(job).Only("gpu-stalled");
   EXPECT_EQ(finding.ranks, Ranks({place.rank}));
   EXPECT_EQ(finding.operation->seq, place.rounds + 1);
-  EXPECT_NE(finding.headline.find("stands still"), std::string::npos);
+  EXPECT_NE(finding.headline.find("is stalled"), std::string::npos);
 }
 
 TEST(GpuStalled, ARankThatWaitsForItsDeviceBeforeItCanIssueIsStalled) {

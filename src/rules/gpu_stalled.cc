@@ -31,10 +31,10 @@ static RuleAnswer JudgeGpuStalled(const Case& facts) {
       facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation) : "the collective";
   finding->headline = behind
                           ? "the GPU of " + who +
-                                " stands still: peers finished collectives of the same group that it has not, from " +
+                                " is stalled: its peers finished collectives of the same group that it has not, from " +
                                 operation + " on"
                           : "the GPU of " + who + " never began " + operation +
-                                ", although the host issued it: an earlier kernel does not end";
+                                ", although the host issued it: an earlier kernel does not finish";
   answer.findings.push_back(std::move(*finding));
   return answer;
 }
@@ -42,20 +42,20 @@ static RuleAnswer JudgeGpuStalled(const Case& facts) {
 extern const Rule kGpuStalledRule;
 const Rule kGpuStalledRule = {
     "gpu-stalled",
-    "A GPU does not get to the collective",
+    "A GPU does not start the collective",
     "flight records with timing (TORCH_NCCL_ENABLE_TIMING=1) or black boxes of all members",
-    "The host has issued the collective, but on that rank's GPU it has not begun, or the GPU has stopped reporting "
-    "what it finished. An earlier kernel on "
-    "the stream does not end (an endless loop, a spin wait, a huge kernel), the device waits for an event that never "
+    "The host has issued the collective, but that rank's GPU has not started it, or no longer reports what it "
+    "finished. An earlier kernel on the stream does not finish (an endless loop, a spin wait, a huge kernel), the "
+    "device waits for an event that never "
     "comes, or it has a fault.",
-    "A rank stuck on the host has not issued the collective. In a transport stall all GPUs have begun it. Without "
+    "A rank stuck on the host has not issued the collective. In a transport stall all GPUs have started it. Without "
     "timing in the flight record a "
     "running kernel reads as scheduled, and the two look the same.",
     {"On that host look at the GPU: nvidia-smi (utilisation, pstate), nvidia-smi -q -d ECC,PAGE_RETIREMENT, dmesg | "
      "grep -i xid.",
      "Find the kernel: cuda-gdb -p PID then 'info cuda kernels', or a profiler trace of the step before.",
      "If several runs stall on the same GPU, drain that node and run dcgmi diag -r 3."},
-    {"Record with TORCH_NCCL_ENABLE_TIMING=1, so that start and end are told apart.",
+    {"Record with TORCH_NCCL_ENABLE_TIMING=1, so that started and finished operations can be told apart.",
      "Watch Xid and ECC counters of all nodes."},
     JudgeGpuStalled};
 

@@ -17,7 +17,7 @@ RuleAnswer JudgeSearch(const Case& facts) {
   finding.group = comm.group;
   finding.ranks = RanksOfNodes(view, nodes);
   finding.headline = "NCCL found no path on " + NodeWords(view, nodes) +
-                     " and fell back to the plain order of devices with 1 channel of 0.1 GB/s by its own count";
+                     " and fell back to the plain order of devices, with 1 channel that it rates at 0.1 GB/s";
   if (comm.ranks > 0 && nodes.size() < view.nodes.size())
     finding.headline += "; all " + std::to_string(comm.ranks) + " ranks follow it";
   finding.evidence.push_back(CiteGraph(*first.graph, "the result of the failed search"));
@@ -38,14 +38,15 @@ const Rule kGraphSearchFailedRule = {
     "graph-search-failed",
     "NCCL found no path and fell back to simple order",
     "NCCL logs (INIT, GRAPH)",
-    "The search for rings or trees found nothing and NCCL took the devices as they come: one channel, the worst path "
-    "types. A job that runs this way is up to a hundred times slower, and one such node is enough for all.",
-    "A slow network alone gives low figures, but figures of NCCL's ladder (1.2, 0.24, 0.12); 0.1 stands for no path.",
+    "The search for rings or trees found nothing and NCCL used the devices in plain order: one channel, the worst path "
+    "types. Such a job is up to a hundred times slower, and one such node slows down all.",
+    "A slow network alone also gives low figures, but they are steps of NCCL's scale (1.2, 0.24, 0.12); 0.1 means that "
+    "no path was found.",
     {"Remove NCCL_TOPO_FILE and NCCL_GRAPH_FILE where they are set; in a virtual machine check its topology file.",
      "Check on that node that all GPUs see each other (`nvidia-smi topo -m`, peer access) and that every network "
      "device "
      "appears below a PCI bus.",
-     "Run with NCCL_DEBUG_SUBSYS=INIT,GRAPH and look at the system's tree for devices that hang in the air."},
+     "Run with NCCL_DEBUG_SUBSYS=INIT,GRAPH and look in the system's tree for devices without a parent."},
     {"Look for 'falling back to simple order' in the logs of every new kind of node."},
     JudgeSearch};
 

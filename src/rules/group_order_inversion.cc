@@ -51,7 +51,7 @@ std::optional<Finding> CircleFinding(const Case& facts, const WaitGraph& waits, 
   finding.group = circle[0]->group;
   finding.operation = RefOf(*circle[0]->call);
   finding.headline = RankWords(cycle) + " wait for each other in a circle of " + std::to_string(groups.size()) +
-                     " groups: each entered its own first and is missed in the next";
+                     " groups: each entered its own group first and is missing in the next";
   for (const BlockedOperation* operation : circle) {
     if (finding.evidence.size() == 6) break;
     finding.evidence.push_back(
@@ -149,7 +149,7 @@ const Rule kGroupOrderInversionRule = {
     "Some ranks issue a collective of group A and then one of group B, others B and then A. Each side waits in its "
     "first operation for the other: a "
     "cycle. No rank is slow and no network is at fault.",
-    "An extra or skipped call can end in a cycle too, but there the ranks' orders differ by one call. A send-receive "
+    "An extra or skipped call can also end in a cycle, but then the ranks' orders differ by one call. A send-receive "
     "cycle involves point-to-point calls.",
     {"Make all ranks issue the operations of the two groups in one fixed order.",
      "If they come from different threads or streams: serialise them, or set NCCL_LAUNCH_ORDER_IMPLICIT=1 (NCCL 2.26+, "

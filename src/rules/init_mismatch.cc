@@ -71,8 +71,8 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
       answer.open.push_back({"Which rank disagrees?", "the NCCL logs (INFO) of all ranks"});
     }
     finding.headline =
-        std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks)) + "; the set-up fails";
-    finding.evidence.push_back(CiteEvent(*event, "NCCL refuses the set-up"));
+        std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks)) + "; the setup fails";
+    finding.evidence.push_back(CiteEvent(*event, "NCCL refuses the setup"));
     answer.findings.push_back(std::move(finding));
     return;
   }
@@ -112,9 +112,9 @@ static RuleAnswer JudgeInitMismatch(const Case& facts) {
 extern const Rule kInitMismatchRule;
 const Rule kInitMismatchRule = {
     "init-mismatch",
-    "Ranks disagree about the set-up",
+    "Ranks disagree about the setup",
     "NCCL logs",
-    "Ranks came together with different ideas of the job: different world size, different NCCL builds, one rank number "
+    "Ranks joined with different views of the job: a different world size, different NCCL builds, one rank number "
     "twice, or two ranks on one GPU.",
     "A missing rank and a missing interface leave the others waiting without such a message.",
     {"Same GPU twice: call torch.cuda.set_device(local_rank) before the first collective; check CUDA_VISIBLE_DEVICES "

@@ -46,9 +46,9 @@ const Rule kInitNoInterfaceRule = {
     "init-no-interface",
     "No usable network interface",
     "NCCL logs (WARN) or the rank's exception",
-    "NCCL needs an interface for its set-up traffic and found none: NCCL_SOCKET_IFNAME names one that does not exist "
+    "NCCL needs an interface for its setup traffic and found none: NCCL_SOCKET_IFNAME names one that does not exist "
     "on that host, or none is up.",
-    "An interface that exists but does not reach the peers gives connection errors instead. A rank that never came "
+    "An interface that exists but does not reach the peers gives connection errors instead. A rank that never joined "
     "gives no error at all.",
     {"On that host: ip -br addr, and compare with NCCL_SOCKET_IFNAME (prefix match; '=name' for an exact one, "
      "'^docker' to exclude).",

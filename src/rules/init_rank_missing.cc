@@ -89,7 +89,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
       std::all_of(missing.begin(), missing.end(), [&](Rank rank) { return !LeftFiles(facts, rank); });
   const bool unsure = missing.empty() || (all_absent && !told);
   if (unsure && missing.size() * 4 > facts.analyses.life.ranks.size()) missing.clear();
-  const CannotTell who{"Which rank never came?",
+  const CannotTell who{"Which rank never joined?",
                        "the output of every rank, or the launcher's list of processes and hosts"};
   // Where those that came failed, somebody else came and failed before them as likely.
   if (missing.empty() && !told && !init.failed.empty()) {
@@ -113,13 +113,13 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
            : "; " + RankWords(finding.affected_ranks) + " waited for " + (missing.size() > 1 ? "them" : "it"));
   if (told && told->value >= 0 && told->value2 > 0)
     finding.headline += " (" + std::to_string(told->value) + " of " + std::to_string(told->value2) + " joined)";
-  if (told) finding.evidence.push_back(CiteEvent(*told, "the rendezvous counts who came"));
+  if (told) finding.evidence.push_back(CiteEvent(*told, "the rendezvous counts the ranks that joined"));
   if (!told && init.no_store)
     finding.evidence.push_back(CiteEvent(*init.no_store, "the store, which rank 0 runs, does not answer"));
   for (const Rank rank : missing) {
     if (const StackReading* stack = facts.analyses.StackOf(rank))
       finding.evidence.push_back(
-          CiteStack(facts.incident, *stack->thread, RankWords({rank}) + " is here, outside the set-up"));
+          CiteStack(facts.incident, *stack->thread, RankWords({rank}) + " is here, outside the setup"));
     const RankLife* life = facts.analyses.life.Of(rank);
     if (life && life->last_event)
       finding.evidence.push_back(CiteEvent(*life->last_event, "the last thing " + RankWords({rank}) + " wrote"));
@@ -134,14 +134,13 @@ const Rule kInitRankMissingRule = {
     "init-rank-missing",
     "A rank never joined",
     "the output of the ranks (rendezvous errors), NCCL logs (Init START without COMPLETE), stacks",
-    "Communication is set up by all ranks together. One never called init_process_group or never reached it, so all "
-    "others wait. NCCL itself never says who is missing and never "
-    "gives up; PyTorch's store does after its timeout.",
-    "A rank that came and failed logs an error: a missing interface, an unreachable address, a disagreement. Those "
+    "All ranks set up communication together. One rank never reached init_process_group, so all others wait. NCCL "
+    "itself never reports who is missing and never gives up; PyTorch's store gives up after its timeout.",
+    "A rank that joined and failed logs an error: a missing interface, an unreachable address, a disagreement. Those "
     "have causes of their own.",
     {"See what the missing rank does instead: its stack and output (imports, data preparation, a failed node).",
      "Check that the launcher started it: number of nodes, tasks per node, WORLD_SIZE.",
-     "If it is merely slow to come: init_process_group(timeout=...) longer, and move slow preparation behind it."},
+     "If it is only slow to join: raise init_process_group(timeout=...), and move slow preparation after it."},
     {"Do heavy preparation after init_process_group, or on all ranks alike.",
      "Let the launcher end the job when one process fails to start."},
     JudgeRankMissing};

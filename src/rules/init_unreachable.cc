@@ -25,7 +25,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   std::sort(complaining.begin(), complaining.end());
   complaining.erase(std::unique(complaining.begin(), complaining.end()), complaining.end());
   // All complain about one address: its owner is at fault, and who owns it the complaint does not say. One complains
-  // alone: its own way out is broken.
+  // alone: its own network is unreachable.
   const auto& ranks = facts.analyses.life.ranks;
   const auto present = std::count_if(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.any(); });
   const bool alone = complaining.size() == 1 && present > 2;
@@ -45,9 +45,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
       break;
     }
   }
-  finding.headline =
-      who + " cannot connect to " + (address.empty() ? "a peer" : address) +
-      " while communication is set up: " + (alone ? "its own way out is broken" : "the address does not answer");
+  finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) +
+                     " during setup: " + (alone ? "its own network is unreachable" : "the address does not answer");
   answer.findings.push_back(std::move(finding));
   return answer;
 }
@@ -57,11 +56,11 @@ const Rule kInitUnreachableRule = {
     "init-unreachable",
     "A peer's address cannot be reached",
     "NCCL logs (WARN about connect) or the ranks' exceptions",
-    "Set-up traffic cannot get through: a firewall, a wrong interface (docker0, virbr, an interface without route to "
+    "Setup traffic does not get through: a firewall, a wrong interface (docker0, virbr, an interface without route to "
     "the other hosts), or the peer's process is gone.",
-    "'Connection refused' means that nobody listens there (dead process, wrong host); 'no route' and time-outs mean "
-    "routing or firewall. A missing rank gives no connection error.",
-    {"From the complaining host: ping and nc -zv to the address in the message.",
+    "'Connection refused' means that nothing listens there (dead process, wrong host); 'no route' and timeouts point "
+    "to routing or a firewall. A missing rank gives no connection error.",
+    {"From the host that reports it: ping and nc -zv to the address in the message.",
      "Set NCCL_SOCKET_IFNAME to the interface that connects the hosts; compare the addresses in the 'Bootstrap: Using' "
      "lines of all hosts.",
      "Open the ports between the nodes (NCCL uses ephemeral ports)."},

@@ -55,19 +55,19 @@ bool EndedByItself(const Event& event) {
 std::string KillWords(const Event& kill) {
   switch (KillKindOf(kill)) {
     case SchedulerKill::time_limit: return "the scheduler ended the job at its time limit";
-    case SchedulerKill::preempted: return "the scheduler preempted the job: its place was given to another one";
+    case SchedulerKill::preempted: return "the scheduler preempted the job";
     case SchedulerKill::requeued: return "the scheduler stopped the job to requeue it";
     case SchedulerKill::evicted:
       return "Kubernetes evicted a pod of the job" +
              (kill.object.empty() ? std::string() : ": its node was low on " + kill.object);
     case SchedulerKill::reclaimed:
-      return "the cloud took a machine of the job back (spot, preemptible, or a node that is shut down)";
+      return "the cloud provider took back a machine of the job (spot, preemptible, or a node shutdown)";
     case SchedulerKill::cancelled: return "the job was cancelled (scancel, qdel, bkill, or an administrator)";
     case SchedulerKill::signal: break;
   }
   if (kill.object == "SIGHUP")
     return "the launcher received SIGHUP: the terminal or ssh session that started the job was closed";
-  if (kill.object == "SIGINT") return "the launcher received SIGINT: somebody pressed Ctrl-C or interrupted the job";
+  if (kill.object == "SIGINT") return "the launcher received SIGINT: the job was interrupted (Ctrl-C)";
   return "the launcher was ended from outside by " + (kill.object.empty() ? "a signal" : kill.object) +
          "; no rank had failed before";
 }
@@ -78,12 +78,12 @@ std::vector<std::string> KillAdvice(const Event& kill) {
       return {
           "Ask for more time (--time, walltime, activeDeadlineSeconds), or save checkpoints and continue in a new "
           "job.",
-          "If the job should have been done by then: look at its steps per second, and whether it stood still."};
+          "If the job should have been done by then: check its steps per second, and whether it stalled."};
     case SchedulerKill::evicted:
       return {kill.object == "memory"
                   ? "Set the pod's memory request to what it uses: kubectl describe pod, kubectl top pod."
               : kill.object == "ephemeral-storage"
-                  ? "Write checkpoints and caches to a volume, or raise the request of ephemeral-storage."
+                  ? "Write checkpoints and caches to a volume, or raise the ephemeral-storage request."
                   : "See why: kubectl describe pod POD, kubectl get events --sort-by=.lastTimestamp.",
               "Start again from the last checkpoint."};
     case SchedulerKill::signal:
@@ -118,7 +118,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     failed |= std::any_of(facts.incident.events.begin(), facts.incident.events.end(), EndedByItself);
   // A job that hangs is ended by somebody in the end: that explains nothing.
   const bool hung = outcome.hangs() || facts.standstill.lasts || facts.analyses.end.kind == JobEnding::hung;
-  Finding finding = ToldFinding(facts, "killed-by-scheduler", told, "who ended the job says so");
+  Finding finding = ToldFinding(facts, "killed-by-scheduler", told, "whoever ended the job reports it");
   finding.ranks.clear();
   finding.operation.reset();
   finding.group = GroupIndex::none;
@@ -132,7 +132,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     finding.severity = Severity::note;
     if (hung)
       answer.open.push_back(
-          {"Why did the job stand still before it was ended?",
+          {"Why did the job stall before it was ended?",
            "stacks of all ranks (py-spy dump) and flight records, taken before the scheduler ends it"});
   } else if (KillKindOf(*kill) == SchedulerKill::signal && kill->object != "SIGHUP") {
     answer.open.push_back(
@@ -147,13 +147,13 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
 extern const Rule kKilledBySchedulerRule;
 const Rule kKilledBySchedulerRule = {
     "killed-by-scheduler",
-    "Somebody outside ended the job",
+    "The job was ended from outside",
     "the output of Slurm, PBS, LSF, Kubernetes or the cloud, or torchrun's own lines about signals",
     "The job did not fail: it was ended. A time limit, a preemption, an eviction, a spot machine that was taken back, "
     "a "
     "cancellation, a terminal that was closed. Lost connections, SIGTERM and SIGKILL in the ranks' output follow from "
     "it.",
-    "A job that hangs is ended by its time limit, too: then the hang is the cause. Slurm cancels a step also when one "
+    "A job that hangs is also ended by its time limit: then the hang is the cause. Slurm cancels a step also when one "
     "of "
     "its tasks failed, and torchrun sends SIGTERM to the workers that are left: a failure before it is the cause.",
     {"Look at the scheduler's record: sacct -j JOB -o State,Reason,Elapsed,Timelimit; kubectl describe pod; bhist -l; "

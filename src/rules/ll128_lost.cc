@@ -77,10 +77,10 @@ const Rule kLl128LostRule = {
     "not trust it.",
     "Without NVLink, or where network devices are reached through the CPU, LL128 is off by design. NCCL_PROTO that "
     "leaves it out is a setting, not a loss. Releases before 2.27 have no LL128 on compute capability 8.6 and 8.9.",
-    {"Look for a GPU of another generation in the job, and for nodes whose Pattern lines show other path types.",
+    {"Look for a GPU of another generation in the job, and for nodes whose Pattern lines show different path types.",
      "Update NCCL where the release does not know the GPU.",
-     "Do not force it with NCCL_PROTO on hardware that NCCL leaves out: data may be corrupted."},
-    {"Keep generations of GPUs in queues of their own."},
+     "Do not force it with NCCL_PROTO on hardware that NCCL excludes: data may be corrupted."},
+    {"Keep GPU generations in separate queues."},
     JudgeLl128};
 
 }  // namespace tacet

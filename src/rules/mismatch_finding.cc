@@ -53,7 +53,7 @@ std::string_view AspectWords(CallAspect aspect) {
 std::string SideWords(const Call& call, CallAspect aspect) {
   switch (aspect) {
     case CallAspect::operation: return std::string(Name(call.kind));
-    case CallAspect::size: return std::to_string(call.in_elements) + " elements";
+    case CallAspect::size: return std::to_string(call.in_elements) + (call.in_elements == 1 ? " element" : " elements");
     case CallAspect::type: return std::string(Name(call.type));
     case CallAspect::reduction: return std::string(Name(call.reduction));
     case CallAspect::root: return "root " + std::to_string(call.peer.value);
@@ -176,7 +176,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   if (facts.analyses.end.kind == JobEnding::hung && sample->kind == EventKind::mismatch_report) {
     finding.status = Status::hang;
     finding.headline = (finding.ranks.empty() ? "ranks submit" : RankWords(finding.ranks) + " submits") +
-                       " other operations than " +
+                       " different operations from " +
                        (finding.ranks.empty() ? "each other" : RankWords(finding.affected_ranks)) + ", and all wait";
   }
   const bool by_nccl = sample->kind == EventKind::nccl_warning;
@@ -197,7 +197,11 @@ void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause
   for (const WatchdogDifference& difference : FindWatchdogDifferences(facts.incident)) {
     if (difference.size != (aspect == CallAspect::size)) continue;
     const auto words = [&](const Event& event) {
-      return aspect == CallAspect::size ? std::to_string(event.count) + " elements" : std::string(Name(event.op));
+      return aspect == CallAspect::size ? std::to_string(event.count) + (event.count == 1 ? " element" : " elements")
+                                        : std::string(Name(event.op));
+    };
+    const auto wait = [](const std::vector<Rank>& ranks) {
+      return RankWords(ranks) + (ranks.size() == 1 ? " waits" : " wait");
     };
     Finding finding;
     finding.cause = cause;
@@ -210,13 +214,13 @@ void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause
       finding.affected_ranks.insert(finding.affected_ranks.end(), difference.odd_ranks.begin(),
                                     difference.odd_ranks.end());
     finding.operation = OperationRef{difference.odd->op, difference.odd->seq, -1};
-    finding.headline = RankWords(difference.odd_ranks) + (difference.odd_ranks.size() == 1 ? " waits" : " wait") +
-                       " in " + std::string(AspectWords(aspect)) + " at #" + std::to_string(difference.odd->seq) +
-                       ": " + words(*difference.odd) + " where " + RankWords(difference.usual_ranks) + " wait in " +
-                       words(*difference.usual);
-    finding.evidence.push_back(CiteEvent(*difference.odd, RankWords(difference.odd_ranks) + " waits in this"));
-    finding.evidence.push_back(CiteEvent(*difference.usual, RankWords(difference.usual_ranks) + " wait in this"));
-    answer.open.push_back({"Is this the first difference, or do the calls differ since an earlier one?",
+    finding.headline = wait(difference.odd_ranks) + (aspect == CallAspect::size ? " with " : " in ") +
+                       std::string(AspectWords(aspect)) + " at #" + std::to_string(difference.odd->seq) + ": " +
+                       words(*difference.odd) + " where " + wait(difference.usual_ranks) +
+                       (aspect == CallAspect::size ? " with " : " in ") + words(*difference.usual);
+    finding.evidence.push_back(CiteEvent(*difference.odd, wait(difference.odd_ranks) + " in this"));
+    finding.evidence.push_back(CiteEvent(*difference.usual, wait(difference.usual_ranks) + " in this"));
+    answer.open.push_back({"Is this the first difference, or did an earlier call differ?",
                            "flight records or NCCL logs (NCCL_DEBUG_SUBSYS=INIT,COLL) of all ranks"});
     answer.findings.push_back(std::move(finding));
     return;

@@ -57,10 +57,10 @@ const Rule kModelDiffersRule = {
     "model-differs",
     "Ranks built different models",
     "the ranks' output (the check that DDP and FSDP make when they wrap the model)",
-    "DDP compares number and shapes of all parameters before it starts, and they are not equal on all ranks: the "
+    "DDP compares the number and shapes of all parameters before it starts, and they differ between ranks: the "
     "configuration, the vocabulary, the checkpoint or a branch on the rank differs.",
-    "A parameter that is there but gets no gradient is another cause. Shapes that differ only in a collective of the "
-    "program are a size mismatch.",
+    "A parameter that exists but gets no gradient has a cause of its own. Shapes that differ only in a collective are "
+    "a size mismatch.",
     {"Print the configuration, the vocabulary size and sum(p.numel() for p in model.parameters()) on every rank, and "
      "compare.",
      "Look for code that builds the model by rank: `if rank == 0`, a tokenizer that was extended on one rank, a "

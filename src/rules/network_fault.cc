@@ -102,8 +102,8 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
                                                       : RankWords(finding.affected_ranks) + " report transport errors");
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
-    finding.evidence.push_back(CiteEvent(*event, event->kind == EventKind::link_down ? "the kernel saw the link go down"
-                                                                                     : "a first-hand transport error"));
+    finding.evidence.push_back(CiteEvent(
+        *event, event->kind == EventKind::link_down ? "the kernel saw the link go down" : "the first transport error"));
   }
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
   answer.findings.push_back(std::move(finding));

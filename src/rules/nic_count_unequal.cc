@@ -15,7 +15,7 @@ RuleAnswer JudgeNicCounts(const Case& facts) {
   Finding finding = DegradedFinding("nic-count-unequal");
   finding.ranks = RanksOfNodes(view, nodes);
   finding.headline = NodeWords(view, nodes) + (nodes.size() == 1 ? " has " : " have ") + std::to_string(first.count) +
-                     " network " + (first.count == 1 ? "device" : "devices") + " where other nodes have " +
+                     " network " + (first.count == 1 ? "device" : "devices") + " while other nodes have " +
                      std::to_string(first.usual);
   if (!first.missing.empty())
     finding.headline += "; " + ListWords(first.missing) + (first.missing.size() == 1 ? " is" : " are") + " missing";
@@ -42,13 +42,13 @@ const Rule kNicCountUnequalRule = {
     "nic-count-unequal",
     "A node has fewer network devices than the others",
     "NCCL logs (INIT, NET) of at least one rank of each node",
-    "NCCL takes for all ranks the least that any node's search found. A node with a dead, missing or hidden network "
+    "NCCL uses the smallest result of all nodes' searches for all ranks. A node with a dead, missing or hidden network "
     "device lowers the channels and the bandwidth of the whole job.",
-    "A node with an extra device for storage lowers nobody: slower devices, and those that are not next to GPUs, are "
+    "A node with an extra device for storage does not count: slower devices, and those that are not next to GPUs, are "
     "not counted. NCCL_IB_HCA that leaves devices out on one node only has the same effect and shows in its settings.",
     {"On the node: `ibstat` and `ip link` (is the port up?), `lspci | grep -i mellanox` (is the card there?), the "
      "container's device list, NCCL_IB_HCA.",
-     "Take the node out of the job until it is repaired: the others get their bandwidth back at once."},
+     "Remove the node from the job until it is repaired: the others regain their bandwidth at once."},
     {"Count the active ports of every node before a job starts."},
     JudgeNicCounts};
 

@@ -19,8 +19,8 @@ RuleAnswer JudgeFarNics(const Case& facts) {
     if (!ring || comm.nodes < 2) continue;
     finding.group = comm.group;
     finding.headline = "On " + NodeWords(view, checks.far_nodes) + " rings reach the network through the CPU (type " +
-                       std::string(Name(ring->type_inter)) +
-                       ") although network devices hang on PCIe switches next to GPUs" + LoweringWords(facts, first);
+                       std::string(Name(ring->type_inter)) + ") although network devices and GPUs share PCIe switches" +
+                       LoweringWords(facts, first);
     finding.evidence.push_back(CiteGraph(*ring, "the worst path between GPU and network device on a ring"));
     break;
   }
@@ -43,11 +43,11 @@ const Rule kNicPathThroughCpuRule = {
     "nic-path-through-cpu",
     "Rings reach network devices through the CPU",
     "NCCL logs (INIT, GRAPH) with the system's tree, or topology and graph files",
-    "The search for rings settled for paths over the host bridge (PHB) or the link between sockets (SYS), although "
+    "The search for rings chose paths over the host bridge (PHB) or the link between sockets (SYS), although "
     "GPUs and network devices share PCIe switches. That costs GPUDirect RDMA and LL128, and half of the bandwidth or "
     "more.",
-    "Where network devices hang on the CPU itself, PHB is what the machine can do. With PXN off, GPUs that are not "
-    "next to a device have no other way: pxn-off.",
+    "Where network devices are attached to the CPU itself, PHB is the best the machine can do. With PXN off, GPUs that "
+    "are not next to a device have no other path: see pxn-off.",
     {"Check NCCL_TOPO_FILE and the virtual machine's topology (/var/run/nvidia-topologyd/virtualTopology.xml): a wrong "
      "file hides the switches.",
      "Check NCCL_IB_HCA: it may leave out the devices next to the GPUs. Check ACS and IOMMU settings, which cut paths "

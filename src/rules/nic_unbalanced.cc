@@ -47,12 +47,12 @@ const Rule kNicUnbalancedRule = {
     "NCCL logs (INIT, NET, GRAPH) of all ranks of a node",
     "The rings of a node leave through some of its network devices more often than through others, although all are "
     "equally near and fast. The busiest one decides the bandwidth between nodes.",
-    "Devices for storage or management are slower, or do not hang on a switch with GPUs, and may idle. A communicator "
+    "Devices for storage or management are slower, or do not share a switch with GPUs, and may idle. A communicator "
     "with one rank per node uses one device; all communicators are counted together.",
     {"Look at the PCI tree (`nvidia-smi topo -m`): NCCL gives each GPU the nearest devices, so two GPUs next to one "
      "NIC leave another idle. A topology file for virtual machines may describe it wrongly.",
      "Check NCCL_IB_HCA, NCCL_TOPO_FILE and NCCL_GRAPH_FILE for devices left out."},
-    {"Compare the channels' devices in the log with the list of devices when a new kind of node comes in."},
+    {"Compare the channels' devices in the log with the list of devices when a new kind of node is added."},
     JudgeNicUse};
 
 }  // namespace tacet

@@ -47,17 +47,16 @@ const Rule kNodeLowersGraphRule = {
     "node-lowers-graph",
     "One node lowers the channels or bandwidth of all",
     "NCCL logs (INIT, GRAPH) of at least one rank of each node",
-    "Each node searches for rings and trees by itself; then all ranks take the least of all results. The node whose "
-    "own "
-    "Pattern line shows the least, while others show more, decides for everybody: a slower PCIe link, fewer NVLinks, a "
+    "Each node searches for rings and trees by itself; then all ranks use the smallest result. The node whose own "
+    "Pattern line shows less than the others decides for all: a slower PCIe link, fewer NVLinks, a "
     "slower or more distant network device.",
-    "Where most nodes show the same low figures, nobody is the exception: the hardware is what it is. A node with "
+    "Where most nodes show the same low figures, no node is an exception: that is the hardware. A node with "
     "fewer "
     "network devices is nic-count-unequal.",
     {"Compare this node's hardware with a good one's: `lspci -vv | grep LnkSta` (speed and width), `nvidia-smi nvlink "
      "-s`, "
      "`ibstat`.",
-     "Reseat or replace the slow part, or take the node out: the others get their bandwidth back at once."},
+     "Reseat or replace the slow part, or remove the node: the others regain their bandwidth at once."},
     {"Compare topology dumps of all nodes before they join a queue."},
     JudgeLowerNodes};
 

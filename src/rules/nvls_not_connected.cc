@@ -45,7 +45,7 @@ RuleAnswer JudgeNvls(const Case& facts) {
                                           "NVLS multicast support is available", "the GPUs and the driver support it"));
     if (!no_channels)
       finding.evidence.push_back(CiteRecord(facts, record, available->connected_line, "Connected all rings",
-                                            "rings are connected during set-up, and no line says the same of NVLS"));
+                                            "rings are connected during setup, and no line says the same of NVLS"));
     answer.findings.push_back(std::move(finding));
     break;
   }
@@ -57,11 +57,11 @@ RuleAnswer JudgeNvls(const Case& facts) {
 extern const Rule kNvlsNotConnectedRule;
 const Rule kNvlsNotConnectedRule = {
     "nvls-not-connected",
-    "NVLink SHARP is there and not used",
+    "NVLink SHARP is available and not used",
     "NCCL logs (INIT, NVLS) of the ranks of a node",
-    "NVSwitches of Hopper and later add up data on the way (NVLS). The GPUs report multicast support, and the "
+    "NVSwitches of Hopper and later reduce data in the switch (NVLS). The GPUs report multicast support, but the "
     "communicator has no NVLS channels, or does not connect them.",
-    "Communicators of fewer than 4 ranks per node do without it. Since 2.22 NCCL connects an algorithm when it is "
+    "Communicators with fewer than 4 ranks per node do not use it. Since 2.22 NCCL connects an algorithm when it is "
     "first "
     "used: a missing line is then no fault. NCCL_NVLS_ENABLE=0 is named as environment-cripples.",
     {"Check the fabric manager (`systemctl status nvidia-fabricmanager`, the same version as the driver) and "

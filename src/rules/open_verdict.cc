@@ -19,14 +19,15 @@ bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
   bool enough = world > 0;
   if (life.outputs < world) {
     enough = false;
-    open.push_back({"Did every rank end without an error?",
+    open.push_back({"Did every rank exit without an error?",
                     "the output (stdout and stderr) of " + std::to_string(world - life.outputs) + " more ranks"});
   }
   // Stacks are taken of a job that is suspected to hang: whose is missing could not be asked, or did not answer.
   if (!facts.analyses.outcome.ended_in_order && life.stacks > 0 && life.stacks < world) {
     enough = false;
-    open.push_back({"Do all ranks go on?", "the stacks (py-spy dump) of " + std::to_string(world - life.stacks) +
-                                               " more ranks, or anything of a later time"});
+    open.push_back({"Do all ranks make progress?", "the stacks (py-spy dump) of " +
+                                                       std::to_string(world - life.stacks) +
+                                                       " more ranks, or anything recorded later"});
   }
   int compared = 0;
   for (const CallStream& stream : facts.incident.streams)
@@ -55,7 +56,7 @@ std::string PipelineWords(const Case& facts) {
     return "The pipeline's timeline cannot be replayed: `tacet profile` says why";
   char text[160];
   std::snprintf(text, sizeof text,
-                "No worker and no stage of the pipeline makes the others wait: its steps take %.2f times their ideal",
+                "No worker or stage of the pipeline makes the others wait: steps take %.2f times the ideal",
                 facts.analyses.replay_slowdown);
   return text;
 }
@@ -88,7 +89,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
               : event.value > 0 ? " after " + DurationWords(event.value * 1'000'000)
                                 : "");
     case EventKind::watchdog_status:
-      return who + "'s watchdog found that operation #" + std::to_string(event.seq) + " does not end";
+      return who + "'s watchdog found that operation #" + std::to_string(event.seq) + " does not finish";
     case EventKind::dump_signal:
       return event.peer.known() ? RankWords({event.peer}) + " timed out in a collective and asked for flight records"
                                 : "a collective timed out, and flight records were asked for";
@@ -136,8 +137,8 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
     const std::string who = RankWords(connecting), one = connecting.size() == 1 ? "is" : "are";
     diagnosis.headline =
         who + " " + one +
-        " inside NCCL with an operation that has not run before: connections are being made, or cannot be";
-    diagnosis.open.push_back({"Why " + one + " " + who + " not done with connecting?",
+        " inside NCCL with an operation that runs for the first time: connections are being set up, or cannot be";
+    diagnosis.open.push_back({"Why " + one + " " + who + " still connecting?",
                               "NCCL logs of these ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET"});
     return;
   }
@@ -147,7 +148,7 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   else if (end.told)
     diagnosis.headline += ": " + EndSentence(facts, *end.told);
   diagnosis.headline += "; the evidence does not show which rank is responsible";
-  diagnosis.open.push_back({"Which rank holds the job up?",
+  diagnosis.open.push_back({"Which rank makes the others wait?",
                             "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000, TORCH_NCCL_ENABLE_TIMING=1), "
                             "stacks (py-spy dump --pid PID) and NCCL logs (NCCL_DEBUG=INFO)"});
 }
@@ -166,7 +167,7 @@ void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
                                                            (told->subject.empty() ? "" : " (" + told->subject + ")")
                                                      : EndSentence(facts, *told));
   }
-  diagnosis.headline += "; the first error is not in what is here";
+  diagnosis.headline += "; the first error is not in these files";
   const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);
   diagnosis.open.push_back(
       {"What ended the job first?",
@@ -207,7 +208,8 @@ static std::string StackWords(const Case& facts) {
              " is in " + (one.where.empty() ? one.call : one.where) + " (" + std::string(Name(one.place)) + ")";
   }
   if (words.empty()) return "";
-  return words + (readings.size() > kMost ? "; and so on" : "") + "; whether the job stands still is not told";
+  return words + (readings.size() > kMost ? "; and so on" : "") +
+         "; stacks alone do not show whether the job is stalled";
 }
 
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
@@ -238,11 +240,11 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.headline = PipelineWords(facts);
   if (diagnosis.headline.empty()) diagnosis.headline = StackWords(facts);
   if (diagnosis.headline.empty())
-    diagnosis.headline = "Nothing wrong is visible in what is here, but it is not enough to call the job healthy";
+    diagnosis.headline = "No fault found, but the evidence is too incomplete to call the job healthy";
   if (!outcome.ended_in_order)
     missing.push_back(
-        {"Did the job come to its end?",
-         "the output of every rank up to the end, or NCCL logs up to the destruction of the communicators"});
+        {"Did the job finish?",
+         "the complete output of every rank, or NCCL logs that include the destruction of the communicators"});
   diagnosis.open.insert(diagnosis.open.end(), missing.begin(), missing.end());
 }
 

@@ -55,11 +55,11 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
   const std::string place = " at #" + std::to_string(difference.seq) + " on " +
                             facts.incident.groups[static_cast<uint32_t>(difference.group)].Label();
   if (difference.round > 0)
-    finding.headline = RankWords(difference.odd) + " left out a whole round of " + std::to_string(difference.round) +
-                       " calls: " + ShapeWords(*odd.call) + place + ", where its peers are still one round behind";
+    finding.headline = RankWords(difference.odd) + " skipped a whole round of " + std::to_string(difference.round) +
+                       " calls: " + ShapeWords(*odd.call) + place + ", while its peers are still one round behind";
   else
     finding.headline = RankWords(difference.odd) + (skipped ? " skipped " : " issued an extra ") + ShapeWords(call) +
-                       place + " and goes on one place " + (skipped ? "ahead of" : "behind") + " its peers";
+                       place + " and continues one place " + (skipped ? "ahead of" : "behind") + " its peers";
   finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
   finding.evidence.push_back(
       CiteCall(facts.incident, *usual.stream, *usual.call, RankWords(usual.ranks) + " issued this at the same place"));

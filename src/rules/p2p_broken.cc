@@ -61,12 +61,12 @@ const Rule kP2pBrokenRule = {
     "GPUs of a host cannot reach each other",
     "NCCL logs (WARN), the ranks' CUDA errors, kernel log (IOMMU faults)",
     "NCCL lets GPUs of one host read and write each other's memory (CUDA IPC, peer access, NVLink). Here that path is "
-    "announced and does not work: PCIe access control (ACS) or the IOMMU redirects it, containers hide the GPUs from "
+    "reported as available but does not work: PCIe access control (ACS) or the IOMMU redirects it, containers hide the "
+    "GPUs from "
     "each other, or NVLink is broken.",
-    "'P2P is disabled' at INFO level is a choice: NCCL then goes through shared memory, slower but right. A hang in "
-    "the "
-    "very first collective, with all GPUs busy and no message at all, is often the same fault: NCCL_P2P_DISABLE=1 "
-    "tells.",
+    "'P2P is disabled' at INFO level is not an error: NCCL then uses shared memory, which is slower but correct. A "
+    "hang in the very first collective, with all GPUs busy and no message at all, is often the same fault: "
+    "NCCL_P2P_DISABLE=1 shows it.",
     {"Test: NCCL_P2P_DISABLE=1 works around it, and shows that this is the cause.",
      "On that host: nvidia-smi topo -p2p r; p2pBandwidthLatencyTest; dmesg | grep -iE 'dmar|amd-vi|iommu|xid'.",
      "Bare metal: boot with iommu=pt, or turn ACS off on the PCIe switches (setpci ... ECAP_ACS+0x6.w=0000).",

@@ -26,7 +26,7 @@ static void JudgeCycleByStacks(const Case& facts, RuleAnswer& answer) {
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
   finding.headline = RankWords(finding.ranks) + " all wait in " + std::string(call) + " (" + stacks.front().where +
-                     "), and nobody " + (call == "send" ? "receives" : "sends");
+                     "), and none " + (call == "send" ? "receives" : "sends");
   answer.findings.push_back(std::move(finding));
 }
 
@@ -63,7 +63,7 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
     finding.confidence = Confidence::certain;
     finding.headline = RankWords(finding.ranks) + " wait for each other in " +
                        std::string(Name(finding.operation->kind)) +
-                       ": every one posts its own half first and nobody the other half";
+                       ": each posts its own half first and none posts the other half";
     answer.findings.push_back(std::move(finding));
     return answer;
   }
@@ -75,10 +75,9 @@ extern const Rule kP2pCycleRule;
 const Rule kP2pCycleRule = {"p2p-cycle",
                             "Sends wait on each other in a circle",
                             "flight records, black boxes, NCCL logs with the COLL subsystem, or stacks of all ranks",
-                            "Each rank of a circle sends before it receives (or receives before it sends). A NCCL send "
-                            "ends only when the other side receives, so nobody "
-                            "gets to the other half. When it is the first use of the pair, the calls block while "
-                            "connecting and no flight record exists yet.",
+                            "Each rank of a circle sends before it receives (or receives before it sends). An NCCL "
+                            "send completes only when the other side receives, so no rank reaches its other half. On "
+                            "first use of a pair the calls block while connecting, and no flight record exists yet.",
                             "An unmatched send or receive has no circle: its peer has moved on. Collectives in "
                             "opposite order on two groups are another kind of circle.",
                             {"Post both halves together: torch.distributed.batch_isend_irecv([...]), or "

@@ -68,14 +68,14 @@ void JudgeShortExchange(const Case& facts, RuleAnswer& answer) {
     const auto found = FindShortExchange(source.groups, source.links);
     if (!found) continue;
     Finding finding = HangFinding("p2p-unmatched", found->rank, *found->message, source.waits);
-    finding.headline = RankWords({found->rank}) + " left messages out: before " +
+    finding.headline = RankWords({found->rank}) + " skipped messages: before " +
                        OperationWords(facts.incident, *found->collective) + " it exchanged " +
-                       std::to_string(found->own) + " with " + RankWords({found->peer}) + ", which exchanged " +
-                       std::to_string(found->theirs);
+                       std::to_string(found->own) + " messages with " + RankWords({found->peer}) +
+                       ", which exchanged " + std::to_string(found->theirs);
     finding.evidence.push_back(CiteCall(facts.incident, *found->stream, *found->collective,
                                         RankWords({found->rank}) + " went on to this too early"));
     finding.evidence.push_back(CiteCall(facts.incident, *found->peer_stream, *found->message,
-                                        "the first message of " + RankWords({found->peer}) + " that it left out"));
+                                        "the first message of " + RankWords({found->peer}) + " that it skipped"));
     answer.findings.push_back(std::move(finding));
     return;
   }
@@ -175,11 +175,10 @@ const Rule kP2pUnmatchedRule = {
     "p2p-unmatched",
     "A receive has no send, or the reverse",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of both sides",
-    "One side of a pair posted a message more than the other. It waits for ever, while its peer has gone on to "
-    "something else and soon waits for it. "
-    "After the abort the peers' later operations read completed, which they were not.",
-    "In a circle of sends everybody posts a half and nobody has moved on. A peer that has not come yet because it is "
-    "stuck on the host is another cause.",
+    "One side of a pair posted one message more than the other. It waits forever, while its peer has moved on and soon "
+    "waits for it. After the abort the peers' later operations are marked completed although they were not.",
+    "In a circle of sends every rank posts one half and none has moved on. A peer that has not arrived because it is "
+    "stuck on the host is a cause of its own.",
     {"Compare the number of microbatches and the schedule on both sides of the named link.",
      "Look at the cited call site: is it outside the regular loop (an off-by-one, a flush at the end)?"},
     {"Compute the number of messages once and pass it to all stages.",

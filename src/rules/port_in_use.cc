@@ -27,7 +27,7 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
                      " is already in use: " + TellerWords(told) + " cannot listen on it" + RankUnknownWords(told);
   const std::string number = port > 0 ? std::to_string(port) : "PORT";
   finding.fix = {
-      "On that host see who holds it: ss -ltnp 'sport = :" + number + "'; end what an earlier run left over.",
+      "On that host find what holds it: ss -ltnp 'sport = :" + number + "'; end what an earlier run left over.",
       "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, or "
       "--rdzv-endpoint=HOST:0 on one node.",
       "Two jobs on one host need two ports: derive it from the job's id."};
@@ -43,14 +43,15 @@ const Rule kPortInUseRule = {
     "the output of the launcher or of the rank that listens (usually rank 0), or its NCCL log",
     "A process must listen on a port for the others to find it, and another process holds that port: an earlier run "
     "that did not end, another job on the same host, or the launcher itself.",
-    "Refused connections mean the reverse: nobody listens. 'Cannot assign requested address' means that the address is "
+    "Refused connections mean the reverse: nothing listens. 'Cannot assign requested address' means that the address "
+    "is "
     "not one of this host. A warning about [::] alone is harmless where IPv6 is off.",
-    {"On that host see who holds it: ss -ltnp 'sport = :PORT'; end what an earlier run left over.",
+    {"On that host find what holds it: ss -ltnp 'sport = :PORT'; end what an earlier run left over.",
      "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, or "
      "--rdzv-endpoint=HOST:0 "
      "on one node.",
      "Two jobs on one host need two ports: derive it from the job's id."},
-    {"Never write a fixed port into job scripts that may share a host.",
+    {"Do not use a fixed port in job scripts that may share a host.",
      "Make sure that the processes of a job are gone when it ends."},
     JudgePortInUse};
 

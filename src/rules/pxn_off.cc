@@ -24,16 +24,17 @@ RuleAnswer JudgePxn(const Case& facts) {
   }
   finding.headline = "PXN is off: ";
   if (crosses)
-    finding.headline += "sends of " + NodeWords(view, nodes) +
-                        " go out of the sender's own NIC and arrive on another rail, instead of moving over NVLink to "
-                        "the GPU next to the right NIC first";
+    finding.headline +=
+        "sends of " + NodeWords(view, nodes) +
+        " leave through the sender's own NIC and arrive on another rail, instead of moving over NVLink to "
+        "the GPU next to the right NIC first";
   else
     finding.headline += "GPUs cannot use the NIC of another GPU of their node over NVLink";
   if (checks.pxn_disabled)
     finding.evidence.push_back({checks.pxn_disabled->pxn_source, "PXN Disabled", "NCCL says so itself"});
   if (crosses)
     finding.evidence.push_back(
-        CitePair(facts, checks.unrelayed.front(), "no relay stands in parentheses behind the device"));
+        CitePair(facts, checks.unrelayed.front(), "no relay GPU in parentheses after the device"));
   answer.findings.push_back(std::move(finding));
   return answer;
 }
@@ -45,14 +46,14 @@ const Rule kPxnOffRule = {
     "pxn-off",
     "PXN is not used",
     "NCCL logs (INIT, NET) of ranks of several nodes",
-    "With PXN a GPU hands data over NVLink to the GPU that sits next to the NIC of the receiver's rail. Without it "
+    "With PXN a GPU passes data over NVLink to the GPU next to the NIC of the receiver's rail. Without it "
     "all-to-all traffic crosses rails, and rings that leave through another GPU's NIC go through the CPU.",
-    "Rings in which every GPU leaves through its own NIC need no PXN: 'use ring PXN 0' alone is no fault. Nodes "
+    "Rings in which every GPU leaves through its own NIC need no PXN: 'use ring PXN 0' alone is not a fault. Nodes "
     "without NVLink, or with one NIC, cannot use it. NCCL_PXN_DISABLE is named as environment-cripples.",
     {"Update the network plugin: NCCL turns PXN off for plugins of version 4 and older ('PXN Disabled as plugin is "
      "v4').",
      "Check that NCCL_NVB_DISABLE, NCCL_P2P_DISABLE and cgroup limits leave peer access between the GPUs of a node."},
-    {"Look for a number in parentheses behind NET devices in the log of a new image: NET/IB/3(5)."},
+    {"Look for a number in parentheses after NET devices in the log of a new image: NET/IB/3(5)."},
     JudgePxn};
 
 }  // namespace tacet

@@ -51,9 +51,9 @@ const Rule kRailsCrossedRule = {
     "Rings leave on one rail and arrive on another",
     "NCCL logs (INIT, NET, GRAPH) of the ranks at both ends",
     "On a rail-optimised network NICs of the same number share a leaf switch. A ring that leaves through one and "
-    "arrives through another goes over the spine, where it meets other traffic, or does not arrive at all on a "
-    "network of rails alone.",
-    "With crossNic 1 or 2 NCCL crosses on purpose: in and out of a node are different NICs, and that is no fault. "
+    "arrives through another crosses the spine, where it competes with other traffic, or does not arrive at all on a "
+    "rail-only network.",
+    "With crossNic 1 or 2 NCCL enters and leaves a node through different NICs on purpose, which is not a fault. "
     "Where a node lacks a NIC, or the search for paths failed, that is the cause.",
     {"Name the devices in the same order on all nodes (NCCL_IB_HCA with a list, or the same udev names), so that one "
      "number is one rail.",

@@ -109,7 +109,7 @@ void JudgeLostNode(const Case& facts, RuleAnswer& answer) {
     finding.ranks = event.ranks;
     const std::string node = event.subject.empty() ? "a node of the job" : "node " + event.subject;
     finding.headline = node + " failed" + (event.ranks.empty() ? "" : ", and " + RankWords(event.ranks) + " with it");
-    finding.evidence.push_back(CiteEvent(event, "the scheduler's word"));
+    finding.evidence.push_back(CiteEvent(event, "reported by the scheduler"));
     finding.fix = {"Take the node out of service and start again without it.",
                    "Look at its console, its power and its kernel log of the time before."};
     answer.findings.push_back(std::move(finding));
@@ -138,8 +138,10 @@ void JudgeVanished(const Case& facts, RuleAnswer& answer) {
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
-  finding.headline = who + "'s process is gone without a word: its output stops, and " +
-                     RankWords(finding.affected_ranks) + " then report closed connections or CUDA errors";
+  finding.headline = GoneWords(finding.ranks) +
+                     " without an error message: " + (finding.ranks.size() == 1 ? "its" : "their") +
+                     " output stops, and " + RankWords(finding.affected_ranks) + " then " +
+                     (finding.affected_ranks.size() == 1 ? "reports" : "report") + " closed connections or CUDA errors";
   answer.open.push_back(
       {"What ended " + who + "?",
        "the kernel log of its host (dmesg -T: out-of-memory kills, segfaults, Xid) and the launcher's output"});
@@ -192,7 +194,7 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
     finding.subjects = {subject};
   }
   finding.evidence.push_back(CiteEvent(*event, lost ? "a peer's connection closed" : "how the process ended"));
-  answer.open.push_back({"Which process went first, and why?",
+  answer.open.push_back({"Which process failed first, and why?",
                          "the launcher's output with exit codes, and the kernel log of the hosts (dmesg -T)"});
   answer.findings.push_back(std::move(finding));
 }
@@ -216,18 +218,19 @@ void JudgeCollapse(const Case& facts, RuleAnswer& answer) {
   std::string what = collapse->lost.size() == all ? (all == 1 ? "the only process" : "all " + count + " processes")
                                                   : count + " of " + std::to_string(all) + " processes";
   what += collapse->lost.size() == 1 ? " is gone" : " are gone";
-  what += " without an orderly end";
+  what += " without a clean exit";
   if (one_first) {
-    finding.headline = what + "; " + RankWords(collapse->first) + " went first, " +
-                       DurationWords(collapse->spread_ns) + " before the last";
+    finding.headline = what + "; " + RankWords(collapse->first) + " was first, " + DurationWords(collapse->spread_ns) +
+                       " before the last";
   } else {
-    finding.headline = what + (all > 1 ? ", within " + DurationWords(std::max<int64_t>(collapse->spread_ns, 1'000'000)) +
-                                             ": too close together to tell which went first"
-                                       : std::string());
+    finding.headline =
+        what + (all > 1 ? ", within " + DurationWords(std::max<int64_t>(collapse->spread_ns, 1'000'000)) +
+                              ": too close together to say which was first"
+                        : std::string());
   }
   finding.evidence.push_back({collapse->pulse->source, "",
-                              RankWords({collapse->pulse->rank}) + "'s heartbeat is the first that stopped; its box "
-                              "does not say that the process ended in order"});
+                              RankWords({collapse->pulse->rank}) +
+                                  "'s heartbeat stopped first; its box does not say that the process exited cleanly"});
   answer.open.push_back({one_first ? "What ended " + RankWords(collapse->first) + "?" : "What ended the processes?",
                          "the launcher's output with exit codes, and the kernel logs of the hosts (dmesg -T)"});
   answer.findings.push_back(std::move(finding));
@@ -283,21 +286,23 @@ static RuleAnswer JudgeDead(const Case& facts) {
     finding->headline += "; " + (waits.empty() ? "its peers wait for it" : waits);
   } else if (AllFinished(facts, finding->ranks)) {
     const bool one = finding->ranks.size() == 1;
-    finding->headline = who + " exited cleanly, but " + WaitWords(facts) + ": " + (one ? "it" : "they") +
-                        " issued fewer operations than the others";
-    finding->fix = {
-        "Compare the numbers of steps: did the data of " + who + " end earlier (uneven shards, drop_last)?",
-        "Look for calls that " + who + " left out: model.no_sync(), `continue`, a branch taken on one rank.",
-        "For uneven data use torch's Join context manager, or agree on the number of steps beforehand."};
+    finding->headline =
+        who + " exited cleanly after fewer operations than " + (one ? "its" : "their") + " peers; " + WaitWords(facts);
+    finding->fix = {"Compare the numbers of steps: did the data of " + who + " end earlier (uneven shards, drop_last)?",
+                    "Look for calls that " + who + " skipped: model.no_sync(), `continue`, a branch taken on one rank.",
+                    "For uneven data use torch's Join context manager, or agree on the number of steps beforehand."};
     answer.findings.push_back(std::move(*finding));
     return answer;
   } else {
     const bool dumped = facts.analyses.life.records > 0;
     if (dumped)
       finding->evidence.push_back(CiteAbsence(who + " left no flight record, although " +
-                                              std::to_string(facts.analyses.life.records) + " peers did"));
-    finding->headline = who + "'s process is gone: its connections closed" +
-                        (dumped ? " and it left no dump; " : "; ") + WaitWords(facts);
+                                              std::to_string(facts.analyses.life.records) +
+                                              (facts.analyses.life.records == 1 ? " peer did" : " peers did")));
+    const bool one = finding->ranks.size() == 1;
+    finding->headline = GoneWords(finding->ranks) + ": " + (one ? "its" : "their") + " connections closed" +
+                        (dumped ? (one ? " and it left no dump; " : " and they left no dump; ") : "; ") +
+                        WaitWords(facts);
   }
   answer.open.push_back(
       {"What ended " + who + "?",
@@ -315,15 +320,15 @@ const Rule kRankDeadRule = {
     "The process ended: killed by a signal, crashed, or it exited on its own. It leaves no dump; peers that talk to it "
     "over sockets log a closed "
     "connection, peers on the same host notice nothing and wait.",
-    "A frozen process keeps its connections open. An out-of-memory kill is a death too, but has its own cause when the "
-    "kernel log names the pid. SIGABRT and "
-    "SIGTERM at the end of a job are mostly the watchdog's and the launcher's clean-up: consequences.",
+    "A frozen process keeps its connections open. An out-of-memory kill also ends the process, but has its own cause "
+    "when the kernel log names the pid. SIGABRT and SIGTERM at the end of a job are mostly consequences: the "
+    "watchdog's and the launcher's cleanup.",
     {"Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log, the "
      "core dump.",
-     "SIGKILL without an entry in the kernel log: somebody or the scheduler killed it (time limit, preemption, memory "
+     "SIGKILL without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption, memory "
      "limit of the container).",
      "Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps.",
-     "SIGBUS (7): most often /dev/shm is full (df -h /dev/shm), else a file was cut while it was mapped."},
+     "SIGBUS (7): most often /dev/shm is full (df -h /dev/shm); otherwise a file was truncated while it was mapped."},
     {"Collect kernel logs together with the job's logs.", "Set PYTHONFAULTHANDLER=1 in the job's environment."},
     JudgeDead};
 

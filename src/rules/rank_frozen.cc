@@ -65,16 +65,15 @@ const Rule kRankFrozenRule = {
     "A rank is frozen",
     "flight records and stacks of the peers, the rank's own log; or black boxes of ranks on one host",
     "The process exists, but nothing in it runs: it was stopped (SIGSTOP, a debugger, a paused container or virtual "
-    "machine) or hangs in "
-    "the kernel (D state: dead storage, a driver). It cannot write a dump or a stack, and the kernel keeps its "
-    "connections open, so nobody gets an error.",
+    "machine) or hangs in the kernel (D state: dead storage, a driver). It cannot write a dump or a stack, and the "
+    "kernel keeps its connections open, so its peers get no error.",
     "A dead rank closes its connections: peers log a closed connection. A rank stuck on the host still writes its "
     "dump, because the "
     "recorder's threads run. Missing files may also mean that they were not collected: then no file of that rank "
     "exists at all.",
     {"On its host look at the process state: ps -o pid,stat,wchan -p PID (T: stopped, D: in the kernel).",
-     "T: find who stopped it (job suspension, debugger, cgroup freezer) and continue it: kill -CONT PID.",
-     "D: look at dmesg for hung tasks, storage and driver errors; the node usually needs a reboot. Take it out of the "
+     "T: find out what stopped it (job suspension, debugger, cgroup freezer) and resume it: kill -CONT PID.",
+     "D: look at dmesg for hung tasks, storage and driver errors; the node usually needs a reboot. Remove it from the "
      "pool."},
     {"Watch for processes in T and D state on the nodes.", "Do not let the scheduler suspend single ranks of a job."},
     JudgeFrozen};

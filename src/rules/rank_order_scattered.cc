@@ -19,9 +19,8 @@ RuleAnswer JudgeRankOrder(const Case& facts) {
   std::vector<std::string> shown;
   for (int32_t rank = 0; rank < std::min(comm.ranks, 4); ++rank)
     shown.push_back("rank " + std::to_string(rank) + " is on " + view.nodes[view.NodeOf(comm, rank)].name);
-  finding.headline += ListWords(shown) +
-                      "; neighbours by number, which tensor-parallel groups are made of, talk over the "
-                      "network";
+  finding.headline +=
+      ListWords(shown) + "; consecutive ranks, which form tensor-parallel groups, communicate over the network";
   if (!comm.setups.empty())
     finding.evidence.push_back({facts.incident.nccl_setups[comm.setups.front()].source, "",
                                 "the node changes " + std::to_string(checks.scattered_runs - 1) +
@@ -35,15 +34,15 @@ RuleAnswer JudgeRankOrder(const Case& facts) {
 extern const Rule kRankOrderScatteredRule;
 const Rule kRankOrderScatteredRule = {
     "rank-order-scattered",
-    "Ranks of one node do not follow each other",
+    "Ranks of one node are not consecutive",
     "NCCL logs (INIT) of all ranks",
-    "Frameworks form their fast groups (tensor parallel, local gradients) from ranks that follow each other. Where the "
-    "launcher deals ranks out over nodes in turn, these groups cross the network at every step.",
+    "Frameworks form their fast groups (tensor parallel, local gradients) from consecutive ranks. Where the launcher "
+    "assigns ranks to nodes in turn, these groups cross the network at every step.",
     "Communicators of one rank per node, or of every eighth rank, are made that way on purpose; only the communicator "
     "of all ranks is judged.",
     {"srun --distribution=block:block, mpirun --map-by ppr:8:node --rank-by slot (or --map-by slot), torchrun as it "
      "is.",
-     "Sort the host file so that the slots of a host stand together."},
+     "Sort the host file so that the slots of a host are consecutive."},
     {"Print rank and host name at start, or look at the first report of `tacet topology`."},
     JudgeRankOrder};
 

@@ -37,8 +37,7 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
                        (gpu ? "GPU memory" : "host memory") + "; the log does not say on which rank";
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
-    finding.evidence.push_back(
-        CiteEvent(event, told ? "the scheduler's word" : "an error without the name of its rank"));
+    finding.evidence.push_back(CiteEvent(event, told ? "reported by the scheduler" : "an error without a rank"));
     if (const Event* killed = told ? FindOnlyKilled(facts) : nullptr) {
       finding.ranks = {killed->rank};
       finding.headline = RankWords(finding.ranks) + " was killed for lack of memory";
@@ -68,7 +67,7 @@ static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
                        (event.subject.empty() ? "" : " (" + event.subject + ")") + " for lack of " +
                        (event.value == 1 ? "memory in its cgroup" : "host memory") +
                        "; the log does not say whether it was a rank";
-    finding.evidence.push_back(CiteEvent(event, "the kernel's word"));
+    finding.evidence.push_back(CiteEvent(event, "reported by the kernel"));
     answer.open.push_back(
         {"Which rank was this process?", "the pids of the ranks: NCCL logs (host:pid:tid) or the launcher's output"});
     answer.findings.push_back(std::move(finding));
@@ -144,15 +143,15 @@ const Rule kRankOutOfMemoryRule = {
     "rank-out-of-memory",
     "A rank ran out of memory",
     "kernel log with the pid of a rank, or the rank's own CUDA out-of-memory error",
-    "The kernel or the container's memory limit killed the process (SIGKILL: it cannot write a last word), or the "
+    "The kernel or the container's memory limit killed the process (SIGKILL: it cannot write a message), or the "
     "GPU's memory was exhausted and CUDA raised. "
     "Its peers wait for a rank that is gone.",
     "A kill counts only if the pid belongs to a rank of this job: kernel logs also hold the kills of others. Without "
-    "the kernel log it looks like any other dead rank.",
+    "the kernel log it looks like any other dead process.",
     {"Host memory: look at what grew (data loader workers, cached datasets, pinned buffers, checkpoint copies) and "
      "raise the limit (--mem, memory.max) or lower the use.",
      "Container limit: the kernel log names the cgroup and its limit; host memory may be plentiful.",
-     "Restart after the change; nothing in the communication needs fixing."},
+     "Restart after the change; communication itself needs no fix."},
     {"Watch memory.current against memory.max of the job's cgroup.",
      "Keep persistent_workers and prefetch_factor of data loaders small."},
     JudgeOutOfMemory};

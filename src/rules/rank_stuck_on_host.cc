@@ -28,7 +28,7 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
     if (still.inside) {
       inside = still.inside;
       finding->evidence.push_back({still.inside->source, InsideWords(still.inside->host),
-                                   "the host of " + RankWords({still.rank}) + " called NCCL and did not come back"});
+                                   "the host of " + RankWords({still.rank}) + " called NCCL and did not return"});
     }
     if (!still.stack) continue;
     by_stack = true;
@@ -41,6 +41,7 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   if (!by_stack || !by_calls || !facts.analyses.outcome.hangs()) finding->confidence = Confidence::likely;
   // The job was ended before a wait for something done for the first time could be told from one for ever.
   if (!by_stack && !facts.analyses.outcome.hangs()) finding->confidence = Confidence::possible;
+  const std::string whom = finding->ranks.size() == 1 ? "it" : "them";
   finding->headline = RankWords(finding->ranks) + (finding->ranks.size() == 1 ? " is" : " are") + " stuck on the host" +
                       (where.empty() ? inside ? " " + InsideWords(inside->host) : "" : " in " + where) + " and " +
                       (finding->ranks.size() == 1 ? "has " : "have ") +
@@ -48,13 +49,15 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
                            ? "not launched " + OperationWords(facts.incident, *facts.standstill.operation)
                            : OwedWords(facts)) +
                       "; " + RankWords(finding->affected_ranks) +
-                      (finding->affected_ranks.size() == 1 ? " waits for it" : " wait for it");
+                      (finding->affected_ranks.size() == 1 ? " waits for " : " wait for ") + whom;
   if (finding->affected_ranks.empty())
-    finding->headline = finding->headline.substr(0, finding->headline.rfind(';')) + "; its peers wait for it";
+    finding->headline = finding->headline.substr(0, finding->headline.rfind(';')) + "; " +
+                        (finding->ranks.size() == 1 ? "its" : "their") + " peers wait for " + whom;
   finding->fix.assign(kRankStuckOnHostRule.fix.begin(), kRankStuckOnHostRule.fix.end());
-  finding->fix.front() = where.empty() ? "See what it does: py-spy dump --native --pid PID on its host, or gdb -p PID."
-                                       : "Look at " + where + " on " + RankWords(finding->ranks) +
-                                             ": what does it wait for (storage, a lock, another process, user input)?";
+  finding->fix.front() = where.empty()
+                             ? "Check what it does: py-spy dump --native --pid PID on its host, or gdb -p PID."
+                             : "Look at " + where + " on " + RankWords(finding->ranks) +
+                                   ": what does it wait for (storage, a lock, another process, user input)?";
   if (!by_stack)
     answer.open.push_back(
         {"What is " + RankWords(finding->ranks) + " doing on the host?" +
@@ -70,15 +73,15 @@ const Rule kRankStuckOnHostRule = {
     "rank-stuck-on-host",
     "A rank is stuck on the host",
     "flight records, black boxes or NCCL logs (who has not issued what), stacks (where it is)",
-    "The process is alive, but its Python or C++ code has not reached the collective that all the others are in. It "
-    "sits in data loading, "
-    "evaluation, checkpointing, a lock, file or network I/O, or it took a branch the others did not take. The others "
+    "The process is alive, but its Python or C++ code has not reached the collective that all the others are in. It is "
+    "in data loading, evaluation, checkpointing, a lock, file or network I/O, or in a branch that the others did not "
+    "take. The others "
     "wait until their "
     "watchdog ends the job; the rank that reports the timeout is a victim.",
-    "A frozen rank answers nothing at all: no dump, no stack. A dead one leaves closed connections. With a stalled GPU "
-    "the host has issued the "
-    "collective and only the device does not get to it. A skipped collective shows the rank waiting in a later one.",
-    {"See where it is (the frame named, or py-spy dump --native --pid PID) and what it waits for: storage, a lock, "
+    "A frozen rank leaves nothing at all: no dump, no stack. A dead one leaves closed connections. With a stalled GPU "
+    "the host has issued the collective and only the device does not start it. A skipped collective shows the rank "
+    "waiting in a later one.",
+    {"Find where it is (the named frame, or py-spy dump --native --pid PID) and what it waits for: storage, a lock, "
      "another process, user input.",
      "If it loads data: check the storage and the worker processes of that host; DataLoader(timeout=...) "
      "turns the wait into an error.",

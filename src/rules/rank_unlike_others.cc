@@ -33,16 +33,16 @@ RuleAnswer JudgeUnlike(const Case& facts) {
 extern const Rule kRankUnlikeOthersRule;
 const Rule kRankUnlikeOthersRule = {
     "rank-unlike-others",
-    "The hardware of one rank is less than the others'",
+    "One rank has slower hardware than the others",
     "NCCL logs (INIT, GRAPH) with the system's tree, or topology files",
     "Nearly all GPUs of the job agree in NVLink bandwidth, PCIe link and network device, and a few have less. "
-    "Collectives wait for the slowest member, so one GPU with half of its links slows all.",
-    "Where a kind of node differs as a whole, that is another kind of node, not a fault. A node whose search lowers "
-    "everybody is node-lowers-graph.",
+    "Collectives wait for the slowest member, so one GPU with half of its links slows down all.",
+    "Where whole nodes differ, they are a different kind of node, not a fault. A node whose search lowers all others "
+    "is node-lowers-graph.",
     {"`nvidia-smi nvlink -s -i GPU` for links that are down, `lspci -vv` for a PCIe link below its full speed and "
      "width, "
      "`ibstat` for the port's rate.",
-     "Reset the GPU or drain the node; reseat the card if it stays."},
+     "Reset the GPU or drain the node; reseat the card if it persists."},
     {"Compare link counts and widths of all GPUs before a job starts."},
     JudgeUnlike};
 

@@ -35,7 +35,8 @@ std::string RdmaFaultWords(RdmaFault fault, const Event& event) {
     case RdmaFault::locked_memory:
       return "memory cannot be locked for the InfiniBand adapter: the memlock limit is too low";
     case RdmaFault::gpu_memory:
-      return "the InfiniBand adapter cannot register GPU memory: nvidia_peermem is not loaded or does not fit";
+      return "the InfiniBand adapter cannot register GPU memory: nvidia_peermem is not loaded or does not match the "
+             "driver";
     case RdmaFault::protection:
       return "the InfiniBand adapter was refused access to memory (local protection error): ACS, the IOMMU or "
              "nvidia_peermem";
@@ -61,10 +62,10 @@ std::vector<std::string> RdmaAdvice(RdmaFault fault) {
           "NCCL_NET_GDR_LEVEL=LOC works around it, and shows that this is the cause; it is slower."};
     case RdmaFault::protection:
       return {
-          "On that host: dmesg | grep -iE 'dmar|amd-vi|iommu'; lspci -vvv | grep ACSCtl: 'ReqRedir+' in front of GPU "
-          "or NIC is wrong on bare metal.",
+          "On that host: dmesg | grep -iE 'dmar|amd-vi|iommu'; lspci -vvv | grep ACSCtl: 'ReqRedir+' above a GPU or "
+          "NIC is wrong on bare metal.",
           "NCCL_NET_GDR_LEVEL=LOC works around it, and shows that GPUDirect RDMA is the cause.",
-          "Load nvidia_peermem in the version of the driver; boot with iommu=pt."};
+          "Load the nvidia_peermem that matches the driver; boot with iommu=pt."};
     case RdmaFault::no_device:
       return {
           "Give the container /dev/infiniband (--device=/dev/infiniband, or the RDMA device plugin) and the right "
@@ -107,16 +108,14 @@ const Rule kRdmaBrokenRule = {
     "rdma-broken",
     "The adapter cannot use the job's memory",
     "NCCL logs (WARN), the ranks' output",
-    "InfiniBand and RoCE adapters read and write memory themselves, and it must be registered and locked for them. "
-    "That "
-    "fails: the limit of locked memory is too low, nvidia_peermem is missing, the device file is not there, or PCIe "
+    "InfiniBand and RoCE adapters access memory directly; it must be registered and locked for them. That fails: the "
+    "limit of locked memory is too low, nvidia_peermem is missing, the device file is not there, or PCIe "
     "access control and the IOMMU refuse the access.",
-    "Status 12 (retry exceeded) is the network's. Status 5 (flushed) follows another error. 'No device found' means "
-    "that "
-    "there is no adapter, and NCCL takes sockets.",
+    "Status 12 (retry exceeded) points to the network. Status 5 (flushed) follows another error. 'No device found' "
+    "means that there is no adapter, and NCCL uses sockets.",
     {"ulimit -l must be unlimited inside the job; containers need IPC_LOCK and /dev/infiniband.",
-     "lsmod | grep peermem on all hosts; NCCL_NET_GDR_LEVEL=LOC tells whether GPUDirect RDMA is the cause.",
-     "lspci -vvv | grep ACSCtl: redirection in front of GPU or NIC must be off on bare metal."},
+     "lsmod | grep peermem on all hosts; NCCL_NET_GDR_LEVEL=LOC shows whether GPUDirect RDMA is the cause.",
+     "lspci -vvv | grep ACSCtl: redirection above GPU and NIC must be off on bare metal."},
     {"Check memlock, nvidia_peermem and ACS on every node before it joins the cluster."},
     JudgeRdmaBroken};
 

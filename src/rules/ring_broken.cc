@@ -47,10 +47,10 @@ const Rule kRingBrokenRule = {
     "ring-broken",
     "A ring does not visit every rank once",
     "NCCL logs (INIT, GRAPH) of the ranks concerned",
-    "The ranks of a communicator disagree on who follows whom in a ring. A ring must hold every rank once and close; "
-    "ranks with different views of it exchange data with the wrong neighbour, or wait for one that never comes.",
-    "Logs of two runs in one folder look alike: their communicators have different ids and are told apart by these. A "
-    "ring of which only some ranks left logs is not broken, only not known.",
+    "The ranks of a communicator disagree on who follows whom in a ring. A ring must visit every rank once and close; "
+    "ranks with different views of it exchange data with the wrong neighbour, or wait for one that never answers.",
+    "Logs of two runs in one folder can look like this, but their communicators have different ids. A ring of which "
+    "only some ranks left logs is incomplete, not broken.",
     {"Make sure that all ranks run the same NCCL and the same NCCL_* settings: NCCL_GRAPH_FILE, NCCL_TOPO_FILE, "
      "NCCL_RINGS.",
      "Remove NCCL_GRAPH_FILE and hand-made topology files, and start again."},

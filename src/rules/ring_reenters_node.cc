@@ -32,7 +32,7 @@ RuleAnswer JudgeReentries(const Case& facts) {
       const uint32_t record = comm.records.front();
       finding.evidence.push_back(CiteRecord(
           facts, record, facts.incident.rank_channels[record].rings_line, "",
-          "the rings of channels " + ListWords(channels, 8) + " leave a node before all of its ranks were visited"));
+          "the rings of channels " + ListWords(channels, 8) + " leave a node before all of its ranks are visited"));
     }
     answer.findings.push_back(std::move(finding));
   }
@@ -46,10 +46,10 @@ const Rule kRingReentersNodeRule = {
     "ring-reenters-node",
     "A ring enters a node more than once",
     "NCCL logs (INIT, GRAPH) of all ranks",
-    "A ring should visit all GPUs of a node before it leaves it. A ring that comes back loads the network twice for "
+    "A ring should visit all GPUs of a node before it leaves. A ring that returns to a node uses the network twice for "
     "the same data, and its bandwidth halves.",
     "The list of a ring may begin in the middle of a node: the node at both ends of the list is entered once. Nodes "
-    "that one NVLink fabric joins (MNNVL) are one node to NCCL.",
+    "joined by one NVLink fabric (MNNVL) count as one node to NCCL.",
     {"Check that NCCL sees the node as one: NCCL_HOSTID, host names and /proc/sys/kernel/random/boot_id must be the "
      "same for all of its processes.",
      "Remove NCCL_GRAPH_FILE or NCCL_RINGS where they are set."},

@@ -18,7 +18,7 @@ struct Case {
   const StandstillView& standstill;
 };
 
-// Fired: findings. Cannot tell: an open question. Clear: neither.
+// Fired: findings. Unknown: an open question. Clear: neither.
 struct RuleAnswer {
   std::vector<Finding> findings;
   std::vector<CannotTell> open;

@@ -16,7 +16,7 @@ static RuleAnswer JudgeSharedMemory(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents told = CollectTold(facts, TellsSharedMemory);
   if (!told) return answer;
-  Finding finding = ToldFinding(facts, "shared-memory-full", told, "/dev/shm has no room left");
+  Finding finding = ToldFinding(facts, "shared-memory-full", told, "/dev/shm has no space left");
   const bool nccl = told.events.front()->kind == EventKind::nccl_warning;
   finding.headline = "/dev/shm is full for " + TellerWords(told) + ": " +
                      (nccl ? "NCCL could not get shared memory" : "shared memory could not be allocated") +
@@ -31,18 +31,17 @@ const Rule kSharedMemoryFullRule = {
     "shared-memory-full",
     "/dev/shm is full",
     "the rank's output (data loader, PyTorch) or NCCL log (WARN)",
-    "NCCL and data loader workers exchange data through files in /dev/shm, and there is no room left. A container has "
-    "64 MiB there unless told otherwise. Whoever writes beyond it gets an error, or is killed by SIGBUS.",
-    "Memory of the host or of the cgroup may be plentiful: this is a limit of one file system. 'Too many open files' "
-    "in "
-    "the same place is the limit of file descriptors. SIGBUS alone may also be a file that was cut while it was "
-    "mapped.",
+    "NCCL and data loader workers exchange data through files in /dev/shm, and there is no space left. A container has "
+    "64 MiB there by default. A process that writes beyond it gets an error, or is killed by SIGBUS.",
+    "The host or the cgroup may have plenty of memory: this limit belongs to one file system. 'Too many open files' in "
+    "the same place is the limit on file descriptors. SIGBUS alone may also come from a file that was truncated while "
+    "it was mapped.",
     {"Container: --shm-size=16g or --ipc=host; Kubernetes: an emptyDir with medium: Memory mounted at /dev/shm.",
      "On the host: df -h /dev/shm; remove nccl-* and torch_* files that dead jobs left there.",
      "Data loaders: fewer workers, a smaller prefetch_factor, or torch.multiprocessing.set_sharing_strategy"
      "('file_system').",
      "NCCL alone: NCCL_SHM_DISABLE=1 works around it, but is slower."},
-    {"Check df /dev/shm at the start of the job: at least 1 GiB per GPU is usual."},
+    {"Check df -h /dev/shm at the start of the job: 1 GiB per GPU or more is usual."},
     JudgeSharedMemory};
 
 }  // namespace tacet

@@ -22,7 +22,7 @@ std::string StateWords(ProcessState state) {
 // Nobody sees his own end: what stands in a rank's own name was seen by the agent that read its box.
 std::string WitnessWords(const Incident& incident, const Sight& sight) {
   const Rank witness = sight.speaker < incident.processes.size() ? incident.processes[sight.speaker].rank : Rank{};
-  return !witness.known() || witness == sight.rank ? "the watch of its host" : RankWords({witness});
+  return !witness.known() || witness == sight.rank ? "tacet run on its host" : RankWords({witness});
 }
 
 }  // namespace
@@ -34,8 +34,8 @@ const Silence* FirstSilence(const Case& facts, StandstillKind kind) {
 }
 
 std::string SilenceWords(const Case& facts, const Silence& silence) {
-  if (silence.exited) return "it ended by itself";
-  if (!silence.sight) return "its heartbeat stopped while its peers went on";
+  if (silence.exited) return "it exited by itself";
+  if (!silence.sight) return "its heartbeat stopped while its peers continued";
   return WitnessWords(facts.incident, *silence.sight) + " saw the process " + StateWords(silence.state);
 }
 
@@ -54,8 +54,8 @@ void CiteSilences(const Case& facts, StandstillKind kind, std::vector<EvidenceIt
            WitnessWords(facts.incident, *sight) + " looked at the process of " + who + " on the same host"});
     }
     evidence.push_back({silence.pulse->source, "",
-                        silence.exited ? "the box of " + who + " says that its process ended by itself"
-                                       : "the last beat of " + who + ", while other boxes went on"});
+                        silence.exited ? "the box of " + who + " says that its process exited by itself"
+                                       : "the last beat of " + who + ", while other boxes continued"});
   }
 }
 

@@ -11,7 +11,7 @@ namespace tacet {
 // The first silence among the ranks that stand still for this reason; null when other evidence decided.
 const Silence* FirstSilence(const Case& facts, StandstillKind kind);
 
-// "rank 0 saw the process gone", "its heartbeat stopped while its peers went on".
+// "rank 0 saw the process gone", "its heartbeat stopped while its peers continued".
 std::string SilenceWords(const Case& facts, const Silence& silence);
 
 // The last beat, and what the siblings saw after it.

@@ -21,16 +21,15 @@ RuleAnswer JudgeSlowLink(const Case& facts) {
 extern const Rule kSlowLinkRule;
 const Rule kSlowLinkRule = {
     "slow-link",
-    "One pair, device or host is slower than its like",
+    "One pair, device or host is slower than comparable ones",
     "a matrix of pairs: nvbandwidth, p2pBandwidthLatencyTest, or tests between three or more hosts (iperf3, perftest, "
     "nccl-tests)",
-    "In a matrix of pairs a cell, a row or a column reaches less than 80 % of what comparable cells do. A single cell "
-    "is "
-    "a link, a row or a column a device or host that is slow in one direction, both a device or host as such.",
+    "In a matrix of pairs a cell, a row or a column reaches less than 80 % of what comparable cells do. A single slow "
+    "cell is a link; a slow row or column is a device or host that is slow in one direction; both together are a slow "
+    "device or host.",
     "Links that differ by design are spread evenly over rows and columns (NVLink pairs among PCIe, near and far "
     "sockets) "
-    "and are no fault. A matrix in which everything is slow says nothing about single links: see "
-    "bandwidth-below-model.",
+    "and are not a fault. If the whole matrix is slow, no single link is to blame: see bandwidth-below-model.",
     {"GPUs: `nvidia-smi nvlink -s` and `nvidia-smi -q | grep -A5 Link` on the host: inactive NVLinks, a slot that "
      "trained "
      "to fewer lanes or an older generation.",

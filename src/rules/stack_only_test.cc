@@ -19,7 +19,7 @@ JobSketch Watched(int32_t world) {
   Event& event = job.Tell(EventKind::watchdog_timeout);
   event.value = 30'000;
   event.value2 = 31'000;
-  event.text = "nothing has moved in any rank for 31 s";
+  event.text = "no rank has made progress for 31 s";
   return job;
 }
 std::vector<SketchedFrame> InBackward() { return {kBackward, kStep, kMain}; }

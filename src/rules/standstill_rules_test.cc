@@ -76,7 +76,7 @@ TEST(RankStuckOnHost, AdviceNamesTheFrameOrTheProcessToLookAt) {
     if (!has_process) incident.process_of.erase(Rank{2});
     const std::string command = JudgedCase(std::move(incident)).Verdict().findings.front().fix.front();
     EXPECT_EQ(command, has_process ? "See what it does: py-spy dump --native --pid 4711 on node-7, or gdb -p 4711."
-                                   : "See what it does: py-spy dump --native --pid PID on its host, or gdb -p PID.");
+                                   : "Check what it does: py-spy dump --native --pid PID on its host, or gdb -p PID.");
   }
 }
 

@@ -9,17 +9,17 @@ static bool IsStragglerData(const Straggler& straggler) {
 }
 
 static RuleAnswer JudgeStragglerData(const Case& facts) {
-  return JudgeStragglers(facts, IsStragglerData, "straggler-data", "its input is larger or comes late");
+  return JudgeStragglers(facts, IsStragglerData, "straggler-data", "its input is larger or arrives late");
 }
 
 extern const Rule kStragglerDataRule;
 const Rule kStragglerDataRule = {
     "straggler-data",
     "Input is uneven or late",
-    "torch.profiler traces of all ranks; NCCL Inspector files or flight records with timing tell less",
-    "Ranks wait because batches differ in size (long sequences, ragged shapes), so that another rank is late every "
-    "time, or because one rank's loader delivers late.",
-    "A compute straggler is always the same rank and its input is like the others'.",
+    "torch.profiler traces of all ranks; NCCL Inspector files or flight records with timing show less",
+    "Ranks wait because batches differ in size (long sequences, ragged shapes), so that a different rank is late each "
+    "time, or because one rank's loader is late.",
+    "A compute straggler is always the same rank, and its input is like that of the others.",
     {"Balance batches by tokens, not by samples; bucket sequences by length.",
      "A late loader: more workers, prefetch, faster storage for that host."},
     {"Log tokens per rank and step."},

@@ -66,11 +66,11 @@ std::string LateWords(const Straggler& straggler) {
                    : " per step, " + Percent(straggler.share) + " of the step";
   if (straggler.stage >= 0)
     return " costs " + DurationWords(straggler.late_ns) + often +
-           ", by a replay of the timeline with usual times there";
-  return " comes " + DurationWords(straggler.late_ns) + " after the median rank" + often;
+           ", by a replay of the timeline with typical times there";
+  return " arrives " + DurationWords(straggler.late_ns) + " after the median rank" + often;
 }
 
-// "; cost 27 % of the step (95 % interval: 24 to 30 %), z = 31; the job would do 37 % more without it".
+// "; cost 27 % of the step (95 % interval: 24 to 30 %), z = 31; without it throughput would be 37 % higher".
 std::string CostWords(const Straggler& straggler) {
   if (straggler.cost <= 0 || straggler.cost >= 1) return "";
   std::string out = "; cost " + Percent(straggler.cost) + " of the step";
@@ -85,7 +85,7 @@ std::string CostWords(const Straggler& straggler) {
     std::snprintf(z, sizeof z, ", z = %.0f", straggler.z);
     out += z;
   }
-  return out + "; without it the job would do " + Percent(straggler.cost / (1 - straggler.cost)) + " more";
+  return out + "; without it throughput would be " + Percent(straggler.cost / (1 - straggler.cost)) + " higher";
 }
 
 // What those of one finding cost together: who are always late are so at the same time, stalls add up.
@@ -125,13 +125,13 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
     if (std::find(finding.ranks.begin(), finding.ranks.end(), one.rank) == finding.ranks.end())
       finding.affected_ranks.push_back(one.rank);
   const bool one = finding.ranks.size() == 1 || (worst->stage >= 0 && worst->origin == StragglerOrigin::stage);
-  constexpr std::string_view kEither = "it comes late to the collectives, because of its GPU or its host";
+  constexpr std::string_view kEither = "it arrives late at the collectives, because of its GPU or its host";
   const bool unknown = worst->origin == StragglerOrigin::unknown && worst->pattern == StragglerPattern::persistent;
   finding.headline =
       HeadlineWho(*worst, finding.ranks) + (one ? " makes" : " make") +
       " the others wait: " + WhyWords(*worst, unknown ? kEither : why) + " (" + DurationWords(worst->late_ns) +
       (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
-      (cost > 0 ? ", costs everybody " + Percent(cost) + " of the step" : "") + "), from " + report.source;
+      (cost > 0 ? ", costs every rank " + Percent(cost) + " of the step" : "") + "), from " + report.source;
   if (unknown) {
     // Where most are late, there is nobody left to be late against: too few ranks are on record.
     if (finding.ranks.size() * 2 > report.ranks.size()) return answer;

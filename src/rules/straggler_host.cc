@@ -15,11 +15,12 @@ extern const Rule kStragglerHostRule;
 const Rule kStragglerHostRule = {
     "straggler-host",
     "A rank's host is slow to issue work",
-    "torch.profiler traces of all ranks; NCCL Inspector files or flight records with timing tell less",
-    "Every step one rank comes late although its GPU had nothing to do: its host was slow to launch the work. Python "
+    "torch.profiler traces of all ranks; NCCL Inspector files or flight records with timing show less",
+    "In every step one rank arrives late although its GPU had nothing to do: its host was slow to launch the work. "
+    "Python "
     "overhead, logging, a busy CPU, wrong CPU affinity, synchronous file access.",
-    "With slow GPU work the device is busy until the collective. Waiting for data is reported apart where the trace "
-    "shows the loader.",
+    "With slow GPU work the device is busy until the collective. Waiting for data is reported separately where the "
+    "trace shows the loader.",
     {"Look at what the named rank's host does in the gap (py-spy record, the trace's CPU rows).",
      "Check CPU affinity and load of its host: one core for all ranks, another job, frequency scaling.",
      "Move per-step work that only this rank does (logging, metrics, sleep, .item()) out of the step."},

@@ -14,15 +14,15 @@ namespace {
 void SpeakOfAMoment(const Case& facts, Finding& finding, const std::string& who, const std::string& where,
                     Diagnosis& diagnosis) {
   finding.headline = "Where the records end, " + who + (finding.ranks.size() == 1 ? " is" : " are") +
-                     " behind the others before " + where + "; a running job looks like this at any moment";
+                     " behind the others before " + where + "; a running job can look like this at any moment";
   finding.explanation =
-      "The logs do not tell times, and nobody reports a timeout: whether the job stood still or was simply still "
-      "running when the records end is unknown.";
+      "The logs have no times, and no rank reports a timeout: it is unknown whether the job was stalled or still "
+      "running when the records end.";
   finding.fix = {NamePlaces(facts.incident, finding.ranks,
                             "If the job hangs: look at " + who + " first (py-spy dump --pid PID, ps, dmesg)."),
                  "Take the stacks twice, some seconds apart, and run the diagnosis on both."};
-  diagnosis.open.push_back({"Does the job stand still?",
-                            "anything that tells of time: the output with the watchdog's message, flight records "
+  diagnosis.open.push_back({"Is the job stalled?",
+                            "anything with times: the output with the watchdog's message, flight records "
                             "(TORCH_FR_BUFFER_SIZE=2000), NCCL RAS (ncclras -f json), or black boxes"});
   finding.ranks.clear();
 }
@@ -84,15 +84,16 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
                       : silence ? ": " + SilenceWords(facts, *silence) + ", so it is dead or frozen"
                                 : "");
   finding.explanation =
-      "The records show who is waited for, but not whether that process is stuck on its host, frozen, dead, or ended "
-      "by an error of its own.";
+      "The records show which rank the others wait for, but not whether its process is stuck on the host, frozen, "
+      "dead, or ended by an error of its own.";
   finding.fix = {
       "Capture what is missing (below) and run the diagnosis again.",
       "Look at " + who +
           " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"};
   finding.fix.back() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.back()));
-  diagnosis.open.push_back({"Why does " + who + " not go on?",
-                            "the stack (py-spy dump), flight record, output and kernel log of " + who + "'s host"});
+  diagnosis.open.push_back({(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
+                            "the stack (py-spy dump), flight record, output of " + who + ", and the kernel log of " +
+                                (finding.ranks.size() > 1 ? "their hosts" : "its host")});
   if (!facts.standstill.lasts && !silence) SpeakOfAMoment(facts, finding, who, where, diagnosis);
   // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is
   // spoken of, but not suspected. The same goes for a rank of which only the end of its log says that it did not come.

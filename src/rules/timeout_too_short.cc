@@ -81,7 +81,7 @@ static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::job_time_limit) {
       answer.open.push_back(
-          {"Did the job stand still, or was the scheduler's time limit too short for it?",
+          {"Was the job stalled, or was the scheduler's time limit too short for it?",
            "the scheduler ended it at its limit: stacks of all ranks (py-spy dump) shortly before, or "
            "flight records"});
       break;
@@ -105,7 +105,7 @@ static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
       finding.group = late.first->group;
       finding.headline = RankWords(finding.ranks) + " came to " + OperationWords(facts.incident, *late.first) + " " +
                          DurationWords(late.last->enter_wall_ns - late.first->enter_wall_ns) +
-                         " after the first rank: everything advances, only too slowly for the limit of " +
+                         " after the first rank: all ranks make progress, but too slowly for the limit of " +
                          DurationWords(int64_t{late.first->timeout_ms} * 1'000'000);
       finding.evidence.push_back(CiteCall(facts.incident, *late.last_stream, *late.last, "the last rank did issue it"));
       finding.evidence.push_back(
@@ -114,11 +114,11 @@ static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
       finding.confidence = Confidence::possible;
       finding.operation = RefOf(*longest);
       finding.group = longest->group;
-      finding.headline = "operations that end well take up to " +
+      finding.headline = "operations that finish take up to " +
                          DurationWords(static_cast<int64_t>(longest->duration_ms * 1e6f)) + ", close to the limit of " +
                          DurationWords(int64_t{longest->timeout_ms} * 1'000'000) +
                          ": the timeout is too short for this job";
-      finding.evidence.push_back(CiteCall(facts.incident, *stream, *longest, "the longest one that did end"));
+      finding.evidence.push_back(CiteCall(facts.incident, *stream, *longest, "the longest one that did finish"));
     } else {
       continue;
     }
@@ -131,11 +131,11 @@ static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
 extern const Rule kTimeoutTooShortRule;
 const Rule kTimeoutTooShortRule = {
     "timeout-too-short",
-    "Everything advances, only too slowly for the limit",
+    "All ranks make progress, but too slowly for the limit",
     "flight records of all members",
-    "All ranks reach the operation and would finish it, but one of them takes longer than the time limit: a long "
+    "All ranks reach the operation and would finish it, but one of them arrives after the time limit: a long "
     "evaluation, a checkpoint, compilation, a first step.",
-    "In a hang the missing rank never comes. Here the records show that it came, after the others' watchdog had fired "
+    "In a hang the missing rank never arrives. Here the records show that it did, after the others' watchdog had fired "
     "or shortly before.",
     {"Raise the limit: init_process_group(timeout=timedelta(minutes=...)), for the group that waits.",
      "Shorten what the late rank does alone, or let all ranks do it."},

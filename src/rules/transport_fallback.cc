@@ -148,7 +148,7 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding = FallbackFinding(choice.socket);
     const bool many = choice.socket.ranks.size() != 1;
     finding.headline = TellerWords(choice.socket) + (many ? " have" : " has") +
-                       " no InfiniBand device while other ranks do: the slowest path decides for all";
+                       " no InfiniBand device while other ranks do: the slowest path limits all";
     finding.evidence.push_back(
         CiteEvent(*(choice.none ? choice.none : choice.socket).events.front(), "no device on this host"));
     finding.evidence.push_back(CiteEvent(*choice.fast.events.front(), "a device on another host"));
@@ -190,11 +190,12 @@ const Rule kTransportFallbackRule = {
     "transport-fallback",
     "A fast path exists and is not used",
     "NCCL logs (INIT, NET)",
-    "NCCL fell back to a slower transport without being told to: sockets although InfiniBand devices exist, shared "
+    "NCCL fell back to a slower transport although no setting asks for it: sockets although InfiniBand devices exist, "
+    "shared "
     "memory or the network between GPUs that NVLink joins, or InfiniBand without GPUDirect RDMA.",
     "Sockets on a host that has nothing else are normal and only noted, and so is shared memory between GPUs without "
     "NVLink. GPUs that reach their network device only through the CPU cannot use GPUDirect RDMA. A variable that "
-    "forces the slow path is another cause.",
+    "forces the slow path has a cause of its own.",
     {"Sockets beside IB: look for 'NET/IB' and 'NET/Plugin' lines; device permissions in the container "
      "(/dev/infiniband), ulimit -l, NCCL_IB_HCA, a missing plugin on cloud images.",
      "Shared memory beside NVLink: peer access is off in the container or by ACS and IOMMU; check `nvidia-smi topo "

@@ -56,11 +56,11 @@ static void JudgeByStacks(const Case& facts, RuleAnswer& answer) {
   finding.confidence = Confidence::possible;
   for (const auto& [rank, life] : facts.analyses.life.ranks) finding.affected_ranks.push_back(rank);
   finding.headline =
-      "all ranks wait in " + line->where + ", none goes on, and no fault is recorded: the data does not move";
+      "all ranks wait in " + line->where + ", none makes progress, and no fault is recorded: the data does not move";
   finding.evidence.push_back({line->thread->source, line->where, "every rank's stack ends here"});
   answer.findings.push_back(std::move(finding));
   answer.open.push_back(
-      {"Do all ranks make the same call there, and which link does not carry it?",
+      {"Do all ranks make the same call there, and which link carries no data?",
        "TORCH_DISTRIBUTED_DEBUG=DETAIL (tacet run --full), and network counters of both hosts taken twice"});
 }
 
@@ -88,7 +88,7 @@ static RuleAnswer JudgeTransportStalled(const Case& facts) {
     }
     if (!all_recorded || somebody_finished) continue;
     if (!all_started) {
-      answer.open.push_back({"Did every GPU begin " + OperationWords(facts.incident, *waits.common_stall) + "?",
+      answer.open.push_back({"Did every GPU start " + OperationWords(facts.incident, *waits.common_stall) + "?",
                              "flight records with TORCH_NCCL_ENABLE_TIMING=1, or black boxes of the Tacet plugin"});
       continue;
     }
@@ -100,10 +100,10 @@ static RuleAnswer JudgeTransportStalled(const Case& facts) {
     finding.group = waits.common_stall->group;
     finding.operation = RefOf(*waits.common_stall);
     for (const MemberCalls& member : group->members) finding.affected_ranks.push_back(member.rank);
-    finding.headline = "all ranks issued and began " + OperationWords(facts.incident, *waits.common_stall) +
+    finding.headline = "all ranks issued and started " + OperationWords(facts.incident, *waits.common_stall) +
                        ", none finishes it, and no fault is recorded: the data does not move";
-    finding.evidence.push_back(
-        CiteCall(facts.incident, *waits.common_stream, *waits.common_stall, "begun by all members, finished by none"));
+    finding.evidence.push_back(CiteCall(facts.incident, *waits.common_stream, *waits.common_stall,
+                                        "started by all members, finished by none"));
     if (!NameFlow(facts, finding))
       answer.open.push_back(
           {"Which flow makes the least progress?",
@@ -118,16 +118,16 @@ static RuleAnswer JudgeTransportStalled(const Case& facts) {
 extern const Rule kTransportStalledRule;
 const Rule kTransportStalledRule = {
     "transport-stalled",
-    "All are in the collective and the data does not move",
+    "All ranks are in the collective and the data does not move",
     "flight records with timing, or black boxes, of all members",
-    "Every rank has issued the collective and every GPU has begun it, yet nobody advances and nothing is logged. A "
+    "Every rank has issued the collective and every GPU has started it, but none finishes it and nothing is logged. A "
     "path between two GPUs is blocked: broken peer-to-peer "
     "access (ACS, IOMMU), a dead link that no timeout has noticed yet, a library bug.",
-    "With a missing rank, a stalled GPU or a mismatch somebody has not issued or not begun it, or issued something "
-    "else. A network fault leaves an error in a log.",
+    "With a missing rank, a stalled GPU or a mismatch, at least one rank has not issued or not started it, or issued "
+    "something else. A network fault leaves an error in a log.",
     {"First collective of the job on this machine type: try NCCL_P2P_DISABLE=1, then NCCL_IB_DISABLE=1; if one of them "
      "helps, that path is broken (ACS, IOMMU, virtual machine).",
-     "Read NIC counters twice: a port that does not move while its peers wait is the suspect.",
+     "Read NIC counters twice: a port whose counters stop while its peers wait is the suspect.",
      "Update NCCL and the driver; search the release notes for the operation."},
     {"Run nccl-tests on all nodes before the job.",
      "Record with the Tacet plugin: its boxes show the flow with the least progress."},

@@ -47,15 +47,15 @@ EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
   switch (diagnosis.status) {
     case Status::hang:
       if (end.kind == JobEnding::hung && end.quiet_ns > 0)
-        return by("the output stopped for " + DurationWords(end.quiet_ns) + " before something ended the job");
-      if (end.kind == JobEnding::hung && end.told) return by("somebody waited until a limit was reached");
-      return CiteAbsence("operations are open for far longer than is normal for this job");
+        return by("the output stopped for " + DurationWords(end.quiet_ns) + " before the job was ended");
+      if (end.kind == JobEnding::hung && end.told) return by("a rank waited until a limit was reached");
+      return CiteAbsence("operations have been in flight for far longer than is normal for this job");
     case Status::crash: return by("processes ended with an error or were ended");
     case Status::slow:
-    case Status::degraded: return CiteAbsence("the job goes on; the finding says what it loses");
-    case Status::corrupt: return CiteAbsence("the job goes on, but its results are wrong");
-    case Status::healthy: return by("nothing failed, and every rank was seen to the end");
-    case Status::undetermined: return CiteAbsence("nothing tells how the job ended");
+    case Status::degraded: return CiteAbsence("the job makes progress; the finding says what it loses");
+    case Status::corrupt: return CiteAbsence("the job makes progress, but its results are wrong");
+    case Status::healthy: return by("nothing failed, and every rank was seen until its exit");
+    case Status::undetermined: return CiteAbsence("nothing shows how the job ended");
   }
   return {};
 }
@@ -88,9 +88,9 @@ void AddSignsOfLife(const RankLife& life, StandstillKind kind, std::vector<WhyCl
     claim.because = event ? CiteEvent(*event, std::string(says)) : CiteAbsence(std::string(says));
     claims.push_back(std::move(claim));
   };
-  add(life.has_dump, "it wrote a flight record when its peers waited already");
+  add(life.has_dump, "it wrote a flight record while its peers were already waiting");
   add(life.asked_to_dump && !life.has_dump, "its output says that it saw the dump signal");
-  add(life.has_stack, "a stack of it was taken");
+  add(life.has_stack, "its stack was captured");
   add(life.timeout != nullptr, "its own watchdog fired", life.timeout);
   add(life.lost_peer != nullptr, "it reports a lost peer", life.lost_peer);
 }
@@ -108,8 +108,9 @@ void AddStandstillClaims(const Case& facts, const std::set<Rank>& named, Why& wh
       claim.rank = still.rank;
       claim.reading = ReadingWords(still.kind);
       claim.strength = StrengthWords(still.silence->sight ? Strength::proof : Strength::strong);
-      claim.because = CiteAbsence(still.silence->sight ? "its heartbeat stopped, and whoever looked saw the process so"
-                                                       : "its heartbeat stopped before the others began to wait");
+      claim.because =
+          CiteAbsence(still.silence->sight ? "its heartbeat stopped, and another process saw it in this state"
+                                           : "its heartbeat stopped before the others began to wait");
       why.claims.push_back(std::move(claim));
     }
     if (const RankLife* life = facts.analyses.life.Of(still.rank)) AddSignsOfLife(*life, still.kind, why.claims);
@@ -120,12 +121,12 @@ std::string WhyItLost(const Finding& first, const Finding& rival) {
   if (rival.severity > first.severity)
     return "a " + std::string(Name(rival.severity)) + ": it does not explain how the job ended";
   if (!rival.explained_by.empty()) return "a consequence of " + rival.explained_by;
-  if (first.cause.empty()) return "it does not say what ended the job";
-  if (rival.cause == first.cause) return "the same cause once more";
+  if (first.cause.empty()) return "it does not explain what ended the job";
+  if (rival.cause == first.cause) return "the same cause again";
   if (AreIndependent(first.cause, rival.cause)) return "independent of the verdict: both hold";
   if (rival.confidence > first.confidence)
-    return "less sure: " + std::string(Name(rival.confidence)) + " against " + std::string(Name(first.confidence));
-  return "as sure as the verdict: which came first is open";
+    return "less certain: " + std::string(Name(rival.confidence)) + " against " + std::string(Name(first.confidence));
+  return "as certain as the verdict: it is unknown which came first";
 }
 
 // Causes that would explain the verdict if anything showed them.

@@ -35,6 +35,11 @@ std::string RankWords(const std::vector<Rank>& ranks) {
   return text;
 }
 
+std::string GoneWords(const std::vector<Rank>& ranks) {
+  return ranks.size() > 1 ? "the processes of " + RankWords(ranks) + " are gone"
+                          : RankWords(ranks) + "'s process is gone";
+}
+
 std::string OperationWords(const Incident& incident, const Call& call) {
   std::string text(Name(call.kind));
   text += " #" + std::to_string(call.seq);

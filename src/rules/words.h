@@ -11,6 +11,8 @@ namespace tacet {
 
 // "rank 3", "ranks 0-2 and 5", "a rank that the log does not name".
 std::string RankWords(const std::vector<Rank>& ranks);
+// "rank 3's process is gone", "the processes of ranks 1 and 4 are gone".
+std::string GoneWords(const std::vector<Rank>& ranks);
 // "all_reduce #33 on default_pg".
 std::string OperationWords(const Incident& incident, const Call& call);
 // "all_reduce of 262144 float32", with reduction where known.

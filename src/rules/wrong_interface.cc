@@ -80,9 +80,10 @@ Finding FromChoice(const Case& facts, const SetupNetwork& network) {
   const Event& chosen = *network.local.events.front();
   Finding finding = ToldFinding(facts, "wrong-interface", network.local, "the interface that was chosen");
   finding.evidence.resize(std::min<size_t>(finding.evidence.size(), 2));
-  finding.headline = TellerWords(network.local) + (network.local.ranks.size() > 1 ? " use " : " uses ") +
+  finding.headline = TellerWords(network.local) +
+                     (std::max(network.local.ranks.size(), network.local.rankless.size()) > 1 ? " use " : " uses ") +
                      chosen.subject + " (" + std::string(HostPart(chosen.text)) +
-                     ") to talk to other hosts: " + std::string(WhyOnlyLocal(chosen.subject, chosen.text)) +
+                     ") to reach other hosts: " + std::string(WhyOnlyLocal(chosen.subject, chosen.text)) +
                      RankUnknownWords(network.local);
   for (EvidenceItem& item : finding.evidence) item.excerpt = chosen.subject + ":" + chosen.text;
   if (const Event* setting = FindSetting(facts, chosen)) {
@@ -107,7 +108,7 @@ Finding FromTarget(const Case& facts, const SetupNetwork& network, const Event& 
     interface = owner->subject;
     if (owner->rank.known()) finding.ranks = {owner->rank};
     std::erase(finding.affected_ranks, owner->rank);
-    finding.evidence.push_back(CiteEvent(*owner, "who listens at this address"));
+    finding.evidence.push_back(CiteEvent(*owner, "what listens at this address"));
     finding.evidence.back().excerpt = owner->subject + ":" + owner->text;
   }
   const bool store = failed.kind == EventKind::store_unreachable;
@@ -160,14 +161,13 @@ static RuleAnswer JudgeWrongInterface(const Case& facts) {
 extern const Rule kWrongInterfaceRule;
 const Rule kWrongInterfaceRule = {
     "wrong-interface",
-    "An address was chosen that peers cannot reach",
+    "NCCL or gloo chose an address that peers cannot reach",
     "NCCL logs (Bootstrap and NET/Socket lines, WARN about connect), gloo's and the store's errors",
-    "Each process tells the others at which address it listens. Here that is an address that only its own host, or its "
-    "own wire, can reach: the loopback, a link-local address, a bridge of Docker, libvirt or a CNI plugin, a tunnel. "
-    "Peers on other hosts get refused, find no route, or reach themselves.",
-    "On one host all of these work: then the peer's process is gone, or not yet there. An ordinary address that does "
-    "not "
-    "answer is a firewall, a route, or a dead peer.",
+    "Each process tells the others at which address it listens. Here only its own host, or its own network segment, "
+    "can reach that address: the loopback, a link-local address, a bridge of Docker, libvirt or a CNI plugin, a "
+    "tunnel. Peers on other hosts are refused, find no route, or connect to themselves.",
+    "On one host all of these work: then the peer's process is gone, or has not started yet. An ordinary address that "
+    "does not answer points to a firewall, a route, or a dead peer.",
     {"Set NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to the interface that connects the hosts, or exclude the others: "
      "NCCL_SOCKET_IFNAME=^lo,docker,virbr,veth,cni.",
      "On each host: ip -br addr, and ip route get ADDRESS for the address of another host.",

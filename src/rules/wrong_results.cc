@@ -38,7 +38,7 @@ static RuleAnswer JudgeWrongResults(const Case& facts) {
       if (!least || line.bytes < least->bytes) least = &line;
       if (finding.evidence.size() < kMostCited)
         finding.evidence.push_back({line.source, SizeWords(line.bytes) + ": " + WrongFigures(line),
-                                    "the benchmark knows what should come out, and it did not"});
+                                    "the benchmark checks its results, and they are wrong"});
     }
     if (least)
       finding.headline += " in " + std::to_string(wrong) + " of " + std::to_string(run.lines.size()) + " lines, from " +

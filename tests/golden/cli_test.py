@@ -462,7 +462,7 @@ class Hostile(unittest.TestCase):
         (self.folder / "dangling.log").symlink_to("nothing")
         report = self.diagnose(timeout=60)
         self.assertTold(report, "a.log", "unreadable", "back to itself")
-        self.assertTold(report, "dangling.log", "unreadable", "nowhere")
+        self.assertTold(report, "dangling.log", "unreadable", "broken link")
 
     def test_a_path_that_does_not_exist_beside_one_that_does(self):
         alone = tacet("diagnose", "--format", "json", STUCK)

@@ -1,11 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents say is what the program does: docs_test.py TACET [unittest arguments]"""
-import pathlib, re, subprocess, sys, unittest
+"""What the documents say is what the program does: docs_test.py TACET [unittest arguments]
+
+docs_test.py TACET --write puts the real output into README.md and the tutorials."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "plugin" / "README.md",
-         *sorted((ROOT / "docs").glob("*.md"))]
+         *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "decisions").glob("*.md"))]
+TUTORIALS = sorted((ROOT / "docs").glob("tutorial-*.md"))
 TACET = ""
 
 
@@ -33,8 +42,79 @@ def taken_options(command):
     return set(re.findall(r"--[a-z][a-z-]+", err.split("options:", 1)[1])) if "options:" in err else set()
 
 
+def steps_of(block):
+    """(command, output) of a console block: '$ ' begins a command, '> ' goes on with it, the rest is what it prints."""
+    steps = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            steps.append([line[2:], ""])
+        elif line.startswith("> ") and not steps[-1][1]:
+            steps[-1][0] += "\n" + line[2:]
+        else:
+            steps[-1][1] += line + "\n"
+    return steps
+
+
+def steady(text):
+    return re.sub(r"^Took [0-9.]+ s\.", "Took 0.01 s.", text, flags=re.M)
+
+
+class Clone:
+    """What a reader of a tutorial has: the files of the repository and build/tacet, in a folder that may be written to."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        for name in ("tests", "src", "docs"):
+            (self.folder / name).symlink_to(ROOT / name)
+        (self.folder / "build").mkdir()
+        (self.folder / "build" / "tacet").symlink_to(TACET)
+        self.environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+
+    def prints(self, command):
+        ran = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, timeout=120)
+        return steady(ran.stdout)
+
+
+def with_real_output(page):
+    """The text of a tutorial with what its commands print now."""
+    def block(match):
+        return "```console\n" + "".join(
+            "$ " + command.replace("\n", "\n> ") + "\n" + clone.prints(command) for command, _ in steps_of(match.group(1))) + "```"
+    with tempfile.TemporaryDirectory() as folder:
+        clone = Clone(folder)
+        return re.sub(r"```console\n(.*?)```", block, page.read_text(), flags=re.S)
+
+
 class Documents(unittest.TestCase):
     maxDiff = None
+
+    def test_tutorials_show_the_real_output(self):
+        self.assertGreaterEqual(len(TUTORIALS), 3)
+        for page in TUTORIALS:
+            self.assertGreaterEqual(len(re.findall(r"^\$ build/tacet ", page.read_text(), re.M)), 4, page.name)
+            self.assertEqual(steady(page.read_text()), with_real_output(page), f"{page.name}: docs_test.py TACET --write")
+
+    def test_pictures_are_small_and_all_shown(self):
+        shown = {(page.parent / link).resolve() for page in PAGES for link in re.findall(r"!\[[^]]+\]\(([^)]+)\)", page.read_text())}
+        kept = {path.resolve() for path in (ROOT / "docs" / "images").iterdir()}
+        self.assertEqual(kept, shown)
+        for path in kept:
+            self.assertLess(path.stat().st_size, 150_000, path.name)
+
+    def test_the_readme_leads_to_every_document(self):
+        linked = {(ROOT / link).resolve() for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text())}
+        wanted = {path.resolve() for path in (ROOT / "docs").glob("*.md")} | {ROOT / "docs" / "decisions" / "README.md"}
+        self.assertEqual(sorted(path.name for path in wanted - linked), [])
+
+    def test_the_readme_names_every_command(self):
+        text = (ROOT / "README.md").read_text()
+        self.assertEqual([command for command in commands() if not re.search(rf"tacet {command}\b", text)], [])
+
+    def test_the_newest_version_of_the_changelog_is_that_of_the_program(self):
+        versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+        told = run("--version")[0].split()[1]
+        self.assertEqual(next(version for version in versions if version != "Unreleased"), told)
 
     def test_every_option_is_in_the_help_and_the_help_tells_of_no_other(self):
         for command in commands():
@@ -93,6 +173,18 @@ class Documents(unittest.TestCase):
                 self.assertIn(target[0] or target[1], targets, page.name)
 
 
+def write():
+    """The documents that hold output, with what the program prints now."""
+    for page in TUTORIALS:
+        page.write_text(with_real_output(page))
+    readme = ROOT / "README.md"
+    out = steady(run("diagnose", ROOT / "tests" / "golden" / "rank_stuck_in_data_loader" / "input")[0])
+    readme.write_text(re.sub(r"```text\n.*?```", lambda _: "```text\n" + out + "```", readme.read_text(), count=1, flags=re.S))
+
+
 if __name__ == "__main__":
-    TACET = sys.argv.pop(1)
-    unittest.main()
+    TACET = os.path.abspath(sys.argv.pop(1))
+    if sys.argv[1:] == ["--write"]:
+        write()
+    else:
+        unittest.main()

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """front_cli_test.py TACET: spelling, short forms, help, completions and man pages, all from the commands' help."""
+import fcntl
 import os
 import pathlib
+import pty
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import unicodedata
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -52,6 +57,9 @@ class Spelling(unittest.TestCase):
         self.says(tacet("explain", "rank-stuck"), "did you mean 'rank-stuck-on-host'?")
         self.says(tacet("explain", "colective-skipped"), "did you mean 'collective-skipped'?")
 
+    def test_faults_of_the_lab(self):
+        self.says(tacet("lab", "run", "stuck-lok"), "did you mean 'stuck-lock'?")
+
     def test_words_that_are_near_nothing_get_no_suggestion(self):
         for ran in (tacet("xyzzy"), tacet("diagnose", "--xyzzy", HANG), tacet("explain", "xyzzy"), tacet("d" * 5000)):
             self.assertEqual(ran.returncode, 2)
@@ -91,6 +99,124 @@ class ShortForms(unittest.TestCase):
             self.assertIn("/nowhere/page.html", ran.stderr)
             self.assertEqual(steady(ran.stdout), steady(tacet(command, path).stdout))
             self.assertGreater(len(ran.stdout.splitlines()), 5)
+
+
+def on_a_terminal(columns, *arguments):
+    """What a terminal of this width shows."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"NO_COLOR": "1"}
+    shown = b""
+    with subprocess.Popen([TACET, *map(str, arguments)], stdout=theirs, stderr=subprocess.DEVNULL, env=environment) as running:
+        os.close(theirs)
+        try:
+            while part := os.read(ours, 65536):
+                shown += part
+        except OSError:  # the end, as Linux tells it
+            pass
+        running.wait(timeout=60)
+    os.close(ours)
+    return shown.decode().replace("\r", "")
+
+
+def columns_of(line):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+class Narrow(unittest.TestCase):
+    """Reports of every command fit 60 columns; what cannot be broken (a path, a command to copy) may stand out."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.job = pathlib.Path(folder.name) / "job.sh"
+        self.job.write_text("export NCCL_IB_DISABLE=true NCCL_TIMEOUT=1800\nexport NCCL_DEBUG=INFO NCCL_DEBUG_FILE=/shared/nccl.log\n")
+        self.logs = pathlib.Path(folder.name) / "logs"
+        subprocess.run([sys.executable, ROOT / "tests/topology/make_setup_logs.py", self.logs, "--shape", "h100", "--nodes", "2",
+                        "--fault", "nic-missing"], check=True, stdout=subprocess.DEVNULL)
+
+    def commands(self):
+        corpus, formats = ROOT / "tests/corpus", ROOT / "src/evidence"
+        hardware = ("--gpus", "8xH100", "--nodes", "16", "--nics", "4x200G")
+        yield from (("diagnose", corpus / case) for case in ("mesh_stuck", "lab_frozen_mesh_r7_w8", "straggler", "init_missing", "oom_rank"))
+        yield "diagnose", "-v", corpus / "mesh_stuck"
+        yield from (("profile", corpus / case) for case in ("straggler", "gpt_pp_heavy", "gpt_fsdp", "gpt_ddp_b1", "lab_traced_experts_w4"))
+        yield "profile", formats / "pipeline_trace/samples/two_stages.json"
+        yield "profile", "--explain"
+        yield "compare", "-v", corpus / "gpt_ddp_b1", corpus / "gpt_ddp_b250"
+        yield "topology", "-v", self.logs
+        yield "predict", corpus / "sizes", "-v"
+        yield "predict", *hardware, "--what-if", "nics=8x400G"
+        yield "predict", "--alpha", "5us", "--bandwidth", "46", "--ranks", "64", "--op", "all", "--explain"
+        yield ("predict", *hardware, "--step-time", "4.2s", "--model", "layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=128256,seq=8192",
+               "--layout", "dp=16,tp=8,micro=8")
+        yield "bandwidth", formats / "nccl_tests/samples/all_reduce_2.19.txt"
+        yield "bandwidth", formats / "p2p_latency/samples/four_gpus.txt"
+        yield "lint", self.job
+        yield ("formats",)
+        yield "explain", "--list"
+        yield "explain", "rank-dead"
+        yield "lab", "list"
+
+    def test_sixty_columns(self):
+        for command in self.commands():
+            wide = [line for line in on_a_terminal(60, *command).splitlines() if columns_of(line) > 60 and not re.search(r"\S{40}", line)]
+            self.assertEqual(wide, [], command)
+
+    def test_no_figure_is_lost(self):
+        def figures(text):
+            return sorted(set(re.findall(r"[0-9]+\.[0-9]+", steady(text))))
+        for command in (("profile", ROOT / "tests/corpus/straggler"), ("predict", "--gpus", "8xH100", "--nodes", "4", "--nics", "8x400G")):
+            self.assertEqual(figures(on_a_terminal(60, *command)), figures(on_a_terminal(120, *command)), command)
+
+    def test_columns_of_the_environment_count_without_a_terminal(self):
+        command = ("profile", ROOT / "tests/corpus/straggler")
+        narrow = tacet(*command, env=os.environ | {"COLUMNS": "60"}).stdout
+        self.assertEqual(narrow, on_a_terminal(60, *command))
+        usual = tacet(*command, env={name: value for name, value in os.environ.items() if name != "COLUMNS"}).stdout
+        for nonsense in ("", "wide", "-5", "7", "99999999999999999999"):
+            wish = tacet(*command, env=os.environ | {"COLUMNS": nonsense}).stdout
+            self.assertIn("Stragglers", wish)
+            if nonsense != "99999999999999999999":
+                self.assertEqual(wish, usual)
+
+    def test_lists_that_programs_read_have_one_line_per_entry(self):
+        listed = tacet("explain", "--list", env=os.environ | {"COLUMNS": "40"}).stdout.splitlines()
+        self.assertTrue(all(re.match(r"[a-z0-9]+(-[a-z0-9]+)* +[A-Z/]", line) for line in listed), listed)
+
+
+class Pipes(unittest.TestCase):
+    def test_a_reader_that_has_seen_enough_gets_no_message(self):
+        ran = subprocess.run(["bash", "-c", f'"{TACET}" explain --markdown | head -n 1; exit ${{PIPESTATUS[0]}}'], capture_output=True, text=True, check=False)
+        self.assertEqual((ran.stdout, ran.stderr), ("# Causes\n", ""))
+
+    def test_a_full_disk_gets_one(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("/dev/full is not here")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            ran = subprocess.run([TACET, "explain", "--list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn("cannot write to standard output", ran.stderr)
+
+
+class ExitCodes(unittest.TestCase):
+    """As README.md and the help have them."""
+
+    def test_by_status(self):
+        golden = ROOT / "tests" / "golden"
+        with tempfile.TemporaryDirectory() as folder:
+            empty = pathlib.Path(folder) / "empty.log"
+            empty.touch()
+            noise = pathlib.Path(folder) / "noise.bin"
+            noise.write_bytes(bytes(range(256)) * 16)
+            for expected, path in ((0, golden / "healthy_job/input"), (1, HANG), (1, golden / "victims_log_alone/input"), (2, empty), (2, noise), (2, folder),
+                                   (2, "/no/such/folder")):
+                for form in ("text", "json", "junit", "sarif", "html"):
+                    self.assertEqual(tacet("diagnose", "-f", form, path).returncode, expected, f"{path} {form}")
+
+    def test_fail_on_moves_the_limit(self):
+        self.assertEqual(tacet("diagnose", "--fail-on", "never", HANG).returncode, 0)
+        self.assertEqual(tacet("diagnose", "--fail-on", "note", HANG).returncode, 1)
 
 
 class Help(unittest.TestCase):

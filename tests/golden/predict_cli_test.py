@@ -53,7 +53,7 @@ class FromHardware(unittest.TestCase):
         self.assertIn("What if nics=8x400G", run(*slow, "-w", "nics=8x400G").stdout)
 
     def test_a_setting_that_nccl_refuses_is_told(self):
-        self.assertIn("which NCCL 2.28.9 does not know", run(*H100, "--algo", "Rings").stdout)
+        self.assertIn("which NCCL 2.28.9 does not have", run(*H100, "--algo", "Rings").stdout)
 
     def test_csv_has_one_line_per_way(self):
         rows = list(csv.DictReader(io.StringIO(run(*H100, "--format", "csv", "--op", "all_reduce", "--size", "1M").stdout)))

@@ -68,7 +68,7 @@ class Redaction(unittest.TestCase):
                 self.assertNotIn(secret, text, f"{name} in {form}")
             self.assertIn("[redacted: password]", text.replace("\n", " "), form)
         said = json.loads(self.report("json"))
-        self.assertIn("secrets were taken out", " ".join(said["assumptions"]))
+        self.assertIn("secrets were removed", " ".join(said["assumptions"]))
         self.assertIn("3f786850e387550fdab836ed7e6dc881de23001b", json.dumps(said), "an id of a commit is no secret")
 
     def run_tacet(self, *words):

@@ -11,7 +11,7 @@ from launch_stage import Stage
 
 TACET = os.path.abspath(sys.argv[1])
 SECTIONS = ["Summary", "Timeline", "Root cause and chain of evidence", "Fix", "Stacks side by side",
-            "First line that the baseline does not have", "Baseline against incident", "Variables in force", "Rings",
+            "First line that is not in the baseline", "Baseline against incident", "Variables in force", "Rings",
             "Validation", "Prevention", "Reproducer"]
 SCRIPT = '''
 import os, sys, time
@@ -88,7 +88,7 @@ class Postmortem(unittest.TestCase):
     def test_without_a_baseline_the_page_says_so(self):
         page = self.page(self.stage.path("bad"))
         self.assertIn("No baseline was given", page)
-        self.assertNotIn("First line that the baseline", page)
+        self.assertNotIn("First line that is not in", page)
 
     def test_the_html_is_whole_and_needs_nothing(self):
         out = self.stage.path("page.html")

@@ -154,7 +154,7 @@ user_ids:
         self.assertRegex(said, "other hosts can reach")
         self.assertRegex(said, "--web-config")
         plain = self.stage.write("plain.yml", "bearer_tokens_sha256:\n  a: " + "0" * 64 + "\n")
-        self.assertRegex(self.refusal("serve", "--agents", "a", "--listen", "0.0.0.0:0", "--web-config", plain), "in clear")
+        self.assertRegex(self.refusal("serve", "--agents", "a", "--listen", "0.0.0.0:0", "--web-config", plain), "unencrypted")
         self.assertRegex(self.refusal("agent", "--web-config", self.stage.write("bad.yml", "basic_auth_users:\n  a: b\n")), "bcrypt")
 
     def test_a_server_that_does_not_trust_the_agent_says_so(self):

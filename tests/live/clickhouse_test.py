@@ -210,7 +210,7 @@ class ClickHouse(unittest.TestCase):
         self.serve(server)
         url = f"https://writer:secret@localhost:{server.server_port}/training"
         process, _ = self.start_agent(url)
-        wait_for("the reason", lambda: "trying again" in self.stage.log_of("agent"))
+        wait_for("the reason", lambda: "retrying" in self.stage.log_of("agent"))
         self.assertEqual(server.asked, [])
         self.stage.end(process)
         _, agent = self.start_agent(url, name="agent2", SSL_CERT_FILE=certificate)

@@ -242,7 +242,7 @@ TEST_F(AwkwardLiveFault, AJobAllOfWhoseProcessesDieIsACrash) {
   const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - died).count();
   EXPECT_EQ(TextAt(report, "verdict.status"), "crash") << TextAt(report, "verdict.headline");
   EXPECT_EQ(TextAt(report, "verdict.cause"), "rank-dead");
-  EXPECT_NE(TextAt(report, "verdict.headline").find("All 4 processes are gone without an orderly end"), std::string::npos)
+  EXPECT_NE(TextAt(report, "verdict.headline").find("All 4 processes are gone without a clean exit"), std::string::npos)
       << TextAt(report, "verdict.headline");
   std::printf("all died: %.1f s later: %s\n", took, TextAt(report, "verdict.headline").c_str());
 }

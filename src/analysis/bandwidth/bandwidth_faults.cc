@@ -46,7 +46,7 @@ BandwidthFault SlowLink(const PairMatrixView& view) {
   }
   if (parts.size() > 3) names += " and " + std::to_string(parts.size() - 3) + " more";
   fault.headline = names + (parts.size() == 1 ? " reaches " : " reach ") + (parts.size() == 1 ? "" : "as little as ") +
-                   Percent(worst.share) + " of what comparable pairs do (" + Rate(worst.value) + " for " +
+                   Percent(worst.share) + " of comparable pairs (" + Rate(worst.value) + " instead of " +
                    Rate(worst.expected) + ", " + view.operation + " of " + view.tool + ")";
   fault.excerpt = view.matrix.title;
   fault.says = "the matrix that shows it; comparable cells have " + Rate(worst.expected);
@@ -68,9 +68,9 @@ BandwidthFault BelowModel(const BandwidthView& view, const ModelCheck& check) {
   for (const ModelPoint& point : check.points)
     if (point.bytes == check.waterfall.bytes) at = &point;
   fault.headline = SweepWords(sweep) + " reaches " + Percent(check.share) +
-                   " of the bus bandwidth that NCCL's model gives this machine's own graph";
+                   " of the bus bandwidth that NCCL's model predicts for this machine's own graph";
   if (at)
-    fault.headline += " (" + Rate(at->measured_gbs) + " for " + Rate(at->predicted_gbs) + " at " +
+    fault.headline += " (" + Rate(at->measured_gbs) + " instead of " + Rate(at->predicted_gbs) + " at " +
                       BenchmarkSizeWords(at->bytes) + ")";
   fault.excerpt = peak ? BenchmarkSizeWords(peak->bytes) + ": " + Time(peak->time_us) + ", " + Rate(peak->bus_gbs) : "";
   fault.says = "the highest bus bandwidth of the sweep";

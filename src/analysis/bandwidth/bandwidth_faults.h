@@ -31,7 +31,7 @@ inline constexpr double kBelowModel = 0.7;
 // "GPU 3", "GPU 2 -> GPU 3", "GPU 3 as the receiver", for each slow part of a matrix.
 struct SlowPart {
   std::string name;
-  double share = 0;  // of what comparable cells reach
+  double share = 0;  // of comparable cells
   double value = 0, expected = 0;
   std::vector<std::string> members;
 };

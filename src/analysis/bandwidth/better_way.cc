@@ -178,7 +178,7 @@ std::string TunerFile(const std::vector<BetterWay>& ways) {
         if (algorithm == from) algorithm = to;
       char text[256];
       std::snprintf(text, sizeof text, "# measured: %.0f to %.0f %% less time than %s\n", 100 * least, 100 * gain,
-                    first.chosen.empty() ? "what NCCL takes" : first.chosen.c_str());
+                    first.chosen.empty() ? "what NCCL chooses" : first.chosen.c_str());
       rows += text;
       rows += Squeezed(way.operation) + "," + std::to_string(first.bytes) + "," + std::to_string(last) + "," +
               algorithm + "," + Squeezed(first.protocol) + ",-1," + std::to_string(way.nodes) + "," +
@@ -186,14 +186,14 @@ std::string TunerFile(const std::vector<BetterWay>& ways) {
     }
   }
   std::string out =
-      "# Cells in which another algorithm or protocol was measured to be faster than the one NCCL takes.\n"
+      "# Cells in which another algorithm or protocol was measured to be faster than NCCL's choice.\n"
       "# Use: NCCL_TUNER_PLUGIN=libnccl-tuner-example.so NCCL_TUNER_CONFIG_FILE=<this file> (NCCL's "
       "plugins/tuner/example)\n"
       "# Take it back: unset both variables. Measure again after any change of NCCL, driver, NICs or number of nodes.\n"
       "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n";
   if (unnamed > 0)
     out += "# " + std::to_string(unnamed) +
-           " more left out: only the algorithm or only the protocol of the faster run is known\n";
+           " more omitted: only the algorithm or only the protocol of the faster run is known\n";
   return out + rows;
 }
 

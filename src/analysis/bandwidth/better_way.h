@@ -9,7 +9,7 @@
 
 namespace tacet {
 
-// A size at which another algorithm or protocol was measured to be faster than what NCCL takes.
+// A size at which another algorithm or protocol was measured to be faster than what NCCL chooses.
 struct BetterCell {
   int64_t bytes = 0;
   std::string chosen;  // "Ring Simple"; empty where nothing tells what NCCL took

@@ -221,7 +221,7 @@ std::vector<Sweep> CollectSweeps(const std::vector<const Incident*>& incidents) 
 }
 
 std::string SweepWords(const Sweep& sweep) {
-  std::string out = sweep.operation.empty() ? "an operation that is not named" : sweep.operation;
+  std::string out = sweep.operation.empty() ? "an unnamed operation" : sweep.operation;
   if (!sweep.from.empty() && !sweep.to.empty())
     out += " from " + sweep.from + " to " + sweep.to;
   else if (sweep.ranks > 0)

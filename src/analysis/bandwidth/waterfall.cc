@@ -160,7 +160,7 @@ class Builder {
     const NcclCommunicator& c = check_.forced;
     if (who.empty() && UsedChannels(c) < c.ring.channels)
       who = "the communicator, which uses " + std::to_string(c.channels) + " of " + std::to_string(c.ring.channels) +
-            " channels (maxCTAs, or a cap on a rank whose log is missing)";
+            " channels (maxCTAs, or a cap on a rank without a log)";
     if (who.empty() && !checks_.failed_searches.empty())
       who = NodeName(checks_.failed_searches.front().node) + ", where the search found no path";
     for (const LowerNode& lower : checks_.lower_nodes)
@@ -168,7 +168,7 @@ class Builder {
         who = NodeName(lower.node) + (lower.lowered.empty() ? "" : ": " + lower.lowered.front());
     if (who.empty() && !checks_.staged.empty())
       who = NodeName(checks_.staged.front().node) + ", without GPUDirect RDMA";
-    return who.empty() ? "the search: speeds per channel come in steps" : who;
+    return who.empty() ? "the search: speeds per channel have fixed steps" : who;
   }
 
   // The ring with this protocol, then the algorithm with it.

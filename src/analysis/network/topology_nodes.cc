@@ -74,7 +74,7 @@ void NameNodes(const Incident& incident, TopologyView& view) {
   std::stable_sort(ordered.begin(), ordered.end(), [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
   for (const uint32_t process : ordered) {
     const Process& one = incident.processes[process];
-    std::string key = one.host, name = one.host.empty() ? "a host without a name" : one.host;
+    std::string key = one.host, name = one.host.empty() ? "an unnamed host" : one.host;
     const auto id = ids.find(process);
     if (id != ids.end()) {
       key += "/" + id->second;

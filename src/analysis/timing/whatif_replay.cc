@@ -108,7 +108,7 @@ class Replay {
   bool Prepare() {
     const StepOperations by_step = UsualOperations();
     if (by_step.empty()) {
-      report_.problem = "the timeline has no whole step: of most workers no operations were recorded";
+      report_.problem = "the timeline has no complete step: most workers recorded no operations";
       return false;
     }
     graph_ = BuildReplayGraph(Model(by_step), &report_.problem);

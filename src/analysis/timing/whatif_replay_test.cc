@@ -33,7 +33,7 @@ std::vector<Slot> Alternating(int32_t stages, int32_t stage, int32_t microbatche
   return out;
 }
 
-// Two chunks a stage: all forwards chunk by chunk, then all backwards from the last chunk.
+// Two chunks per stage: all forwards chunk by chunk, then all backwards from the last chunk.
 std::vector<Slot> TwoChunks(int32_t microbatches) {
   std::vector<Slot> out;
   for (int32_t c = 0; c < 2; ++c)

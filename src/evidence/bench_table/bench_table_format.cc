@@ -45,7 +45,7 @@ void ReadTables(const FileView& file, Fragment& out) {
     }
     if (!table.headed)
       out.Note(DiagnosticSeverity::note, "units-assumed",
-               "the table has no heading; taken for size in bytes, time in us and GB/s, since these agree", run.source,
+               "the table has no heading; read as size in bytes, time in µs and GB/s, since these agree", run.source,
                "write a heading: # size(B) time(us) busbw(GB/s)");
   }
 }

@@ -153,7 +153,7 @@ class Importer {
     event.kind = EventKind::process_finished;
     event.wall_ns = TimeOf(box_, box_.header.end_ticks);
     event.pid = out_.speakers.back().pid;
-    event.text = "the process finalized all communicators and ended by itself";
+    event.text = "the process finalized all communicators and exited by itself";
     event.source.offset = __builtin_offsetof(box::Header, end_state);
   }
 
@@ -393,9 +393,9 @@ class Importer {
     const uint64_t lost = Drops(box::Drop::op_table_full) + Drops(box::Drop::ring_busy);
     if (lost > 0)
       out_.Note(DiagnosticSeverity::warning, "operations-lost",
-                std::to_string(lost) + " operations found no room in the box", {}, "give it more room: TACET_BOX_MB");
+                std::to_string(lost) + " operations did not fit in the box", {}, "give it more room: TACET_BOX_MB");
     if (!box_.clock.ok())
-      out_.Note(DiagnosticSeverity::warning, "no-clock", "the box states no usable clock; its times are left out");
+      out_.Note(DiagnosticSeverity::warning, "no-clock", "the box has no usable clock; its times are ignored");
   }
 
   const BlackBox& box_;
@@ -419,8 +419,8 @@ const char* HintOf(BoxTrouble trouble) {
   switch (trouble) {
     case BoxTrouble::other_version: return "use the tacet that came with the plugin";
     case BoxTrouble::other_byte_order: return "boxes of big-endian machines cannot be read";
-    case BoxTrouble::not_ready: return "it holds nothing; the output of that process tells why it ended so early";
-    case BoxTrouble::bad_layout: return "copy it again; if it stays so, something else wrote into it";
+    case BoxTrouble::not_ready: return "it is empty; the output of that process shows why it ended so early";
+    case BoxTrouble::bad_layout: return "copy it again; if that does not help, something else wrote into it";
     default: return "copy it again, whole";
   }
 }

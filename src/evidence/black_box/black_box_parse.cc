@@ -41,7 +41,7 @@ bool CheckTables(const Header& header, std::string* reason) {
                       IsPowerOfTwo(table->count) && table->offset <= header.file_bytes &&
                       uint64_t{table->count} * stride <= header.file_bytes - table->offset;
     if (!fits) {
-      *reason = std::string("the table of ") + name + " does not lie inside the box";
+      *reason = std::string("the table of ") + name + " is outside the box";
       return false;
     }
     at = table->offset + uint64_t{table->count} * stride;
@@ -61,11 +61,11 @@ BoxTrouble CheckHeader(const Header& header, std::string* reason) {
     return BoxTrouble::other_version;
   }
   if (header.byte_order != kByteOrder) {
-    *reason = "the box was written with another byte order";
+    *reason = "the box was written with a different byte order";
     return BoxTrouble::other_byte_order;
   }
   if (header.ready != 1) {
-    *reason = "the process ended while it made the box";
+    *reason = "the process ended while it created the box";
     return BoxTrouble::not_ready;
   }
   if (header.header_bytes != sizeof(Header)) {
@@ -271,7 +271,7 @@ BlackBox ParseBlackBox(std::string_view bytes) {
   BlackBox box;
   if (bytes.size() < sizeof(Header) || !LooksLikeBlackBox(bytes)) {
     box.trouble = BoxTrouble::not_a_box;
-    box.reason = LooksLikeBlackBox(bytes) ? "the file ends inside the header" : "this is no black box";
+    box.reason = LooksLikeBlackBox(bytes) ? "the file ends inside the header" : "this is not a black box";
     return box;
   }
   box.header = CopyAt<Header>(bytes, 0);

@@ -41,7 +41,7 @@ FlightGroupMap::FlightGroupMap(const FlightDump& dump, Fragment& out) : dump_(du
   configured_ = out_.groups.size();
   if (members > kMaxMembers)
     out_.Note(DiagnosticSeverity::warning, "too-many-members",
-              "the groups of this dump claim more members than any job has; some member lists were left out");
+              "the groups of this dump claim more members than any job has; some member lists were ignored");
 }
 
 GroupIndex FlightGroupMap::Add(StringId name, StringId description) {

@@ -225,12 +225,13 @@ void NoteEnding(const FlightDump& dump, const FileView& file, Fragment& out) {
 
 void NoteOddities(const FlightDump& dump, const Speaker& speaker, Fragment& out) {
   if (!speaker.rank.known())
-    out.Note(DiagnosticSeverity::warning, "rank-unknown",
-             "it is unknown whose dump this is: a dump does not name its rank, and this file's name has no number", {},
-             "Keep the name that PyTorch gave it, such as nccl_trace_rank_3.");
+    out.Note(
+        DiagnosticSeverity::warning, "rank-unknown",
+        "it is unknown which rank wrote this dump: dumps do not name their rank, and this file's name has no number",
+        {}, "Keep the name that PyTorch gave it, such as nccl_trace_rank_3.");
   if (dump.skipped_entries > 0)
     out.Note(DiagnosticSeverity::warning, "entries-skipped",
-             std::to_string(dump.skipped_entries) + " members of the entries list are no entries and were left out");
+             std::to_string(dump.skipped_entries) + " members of the entries list are not entries and were ignored");
   if (kNewestKnown < ParseFlightVersion(dump.version))
     out.Note(DiagnosticSeverity::note, "newer-version",
              "dump version " + dump.version + " is newer than 2.10, the newest known; keys that are new were not read");
@@ -254,11 +255,11 @@ void NoteStub(const FlightDump& dump, Fragment& out) {
   out.stub = dump.ending == FlightEnding::whole && dump.entries.empty() && dump.groups.empty() &&
              dump.statuses.empty() && dump.skipped_entries == 0;
   if (!out.stub) return;
-  out.Note(
-      DiagnosticSeverity::warning, "stub-dump",
-      "the dump holds no group and no operation: the recorder was off, or no communicator was complete yet; it says "
-      "nothing of what this rank did",
-      {}, "Set TORCH_FR_BUFFER_SIZE (before PyTorch 2.8 TORCH_NCCL_TRACE_BUFFER_SIZE) to a number > 0, such as 2000.");
+  out.Note(DiagnosticSeverity::warning, "stub-dump",
+           "the dump holds no group and no operation: the recorder was off, or no communicator was complete yet; it "
+           "does not show what this rank did",
+           {},
+           "Set TORCH_FR_BUFFER_SIZE (before PyTorch 2.8 TORCH_NCCL_TRACE_BUFFER_SIZE) to a number > 0, such as 2000.");
 }
 
 void Account(const FlightDump& dump, std::string_view bytes, Fragment& out) {
@@ -270,7 +271,7 @@ void Account(const FlightDump& dump, std::string_view bytes, Fragment& out) {
       understood = bytes.size();
     else
       out.Note(DiagnosticSeverity::warning, "trailing-bytes",
-               std::to_string(rest.size()) + " bytes behind the end of the dump were not read", {.offset = understood});
+               std::to_string(rest.size()) + " bytes after the end of the dump were not read", {.offset = understood});
   }
   out.bytes = {.total = bytes.size(), .understood = understood, .not_understood = bytes.size() - understood};
 }

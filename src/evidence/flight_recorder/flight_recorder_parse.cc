@@ -17,7 +17,7 @@ FlightDump ParseFlightDump(std::string_view bytes, StringTable& strings) {
   const bool empty = dump.entries.empty() && dump.groups.empty() && dump.statuses.empty() && !dump.has_known_key;
   if (empty && dump.ending == FlightEnding::whole) {
     dump.ending = FlightEnding::foreign;
-    dump.problem = "none of the keys of a Flight Recorder dump is in it";
+    dump.problem = "it has none of the keys of a Flight Recorder dump";
   }
   return dump;
 }

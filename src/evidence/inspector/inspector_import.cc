@@ -185,7 +185,7 @@ void ImportInspector(const FileView& file, Fragment& out) {
     }
   }
   if (first_foreign.line > 0)
-    out.Note(DiagnosticSeverity::note, "not-understood", "some lines are no records of the Inspector", first_foreign);
+    out.Note(DiagnosticSeverity::note, "not-understood", "some lines are not records of the Inspector", first_foreign);
   importer.Finish();
 }
 

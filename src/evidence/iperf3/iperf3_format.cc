@@ -49,7 +49,7 @@ void ReadIperf3(const FileView& file, Fragment& out) {
     out.benchmark_runs.push_back(RunOf(parsed, test));
     if (!test.concluded && test.error.empty())
       out.Note(DiagnosticSeverity::warning, "truncated",
-               "the test's totals are missing: it was stopped, or the file is cut; the intervals before were read",
+               "the test's totals are missing: it was stopped, or the file is cut; the complete intervals were read",
                out.benchmark_runs.back().source);
   }
 }

@@ -44,7 +44,7 @@ void NcclLogImport::Finish() {
   MergeLateEvents();
   if (events_left_out_ > 0)
     out_.Note(DiagnosticSeverity::warning, "too-many-events",
-              std::to_string(events_left_out_) + " more events were left out: the log says too much");
+              std::to_string(events_left_out_) + " more events were ignored: the log has too many");
 }
 
 // A log of calls alone (NCCL_DEBUG_SUBSYS=COLL) names neither ranks nor ids. Where every process of one host has one

@@ -144,14 +144,14 @@ void AddRemarks(const BenchmarkRun& run, Fragment& out) {
         "the benchmark's closing lines are missing: it was stopped, or the file is cut; the lines before were read",
         run.source);
   if (run.operation.empty())
-    out.Note(DiagnosticSeverity::note, "operation-unknown", "nothing tells which operation was measured", run.source,
-             "keep the command line in the output, or name the file after the operation");
+    out.Note(DiagnosticSeverity::note, "operation-unknown", "the output does not show which operation was measured",
+             run.source, "keep the command line in the output, or name the file after the operation");
   else if (run.operation_assumed)
     out.Note(DiagnosticSeverity::note, "operation-assumed",
              "taken for " + run.operation + ", by the file's name or the figures", run.source);
   if (run.average_too_low)
     out.Note(DiagnosticSeverity::warning, "bandwidth-below-minimum",
-             "the benchmark calls its average bus bandwidth too low: it was told to expect more", run.summary);
+             "the benchmark calls its average bus bandwidth too low: it was set to expect more", run.summary);
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ bool NsysDatabase::Read(std::string_view table, std::initializer_list<std::strin
     if (state_->mapped && state_->rows % kRowsBetweenReturns == 0) GiveBackPages(state_->bytes);
   }
   if (status == SQLITE_INTERRUPT)
-    Note(table, "more work than the size of the file explains");
+    Note(table, "more events than the size of the file explains");
   else if (status != SQLITE_DONE)
     Note(table, sqlite3_errmsg(handle_.get()));
   return true;

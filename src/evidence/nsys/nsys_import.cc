@@ -108,7 +108,7 @@ class NsysImport : public NsysSink {
 
   void NoteRanks(const std::string& source) {
     out_.Note(DiagnosticSeverity::note, "rank-assumed",
-              "an Nsight export does not say its ranks; taken from " + source);
+              "an Nsight export does not state its ranks; taken from " + source);
   }
 
   // Processes number the devices they see; the machine's own number tells them apart.
@@ -161,7 +161,7 @@ class NsysImport : public NsysSink {
                 {}, "record with --cuda-graph-trace=node");
     if (reading.odd_rows > 0)
       out_.Note(DiagnosticSeverity::note, "odd-times",
-                std::to_string(reading.odd_rows) + " rows whose end lies before their start were left out");
+                std::to_string(reading.odd_rows) + " rows that end before they start were ignored");
     if (dropped_ > 0)
       out_.Note(DiagnosticSeverity::warning, "too-many-events", std::to_string(dropped_) + " GPU events were not kept");
   }
@@ -186,7 +186,7 @@ void ReadNsys(const FileView& file, Fragment& out) {
     return;
   }
   if (!database->HasTable("StringIds") && !database->HasTable("CUPTI_ACTIVITY_KIND_KERNEL")) {
-    out.Note(DiagnosticSeverity::note, "unknown-format", "a SQLite database, but no export of Nsight Systems");
+    out.Note(DiagnosticSeverity::note, "unknown-format", "a SQLite database, but not an Nsight Systems export");
     return;
   }
   NsysImport import(file, out);

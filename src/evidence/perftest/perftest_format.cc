@@ -75,7 +75,7 @@ void ReadPerftest(const FileView& file, Fragment& out) {
     if (table.link == "IB" && table.mtu > 0 && table.mtu < 4096)
       out.Note(DiagnosticSeverity::note, "small-mtu",
                "the link runs with an MTU of " + std::to_string(table.mtu) + " bytes; InfiniBand can carry 4096",
-               run.source, "ask the subnet manager's settings for the partition's MTU");
+               run.source, "check the partition's MTU in the subnet manager's settings");
   }
 }
 

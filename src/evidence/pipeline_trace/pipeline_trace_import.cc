@@ -58,10 +58,10 @@ void ReadPipelineTrace(const FileView& file, Fragment& out) {
     out.Note(DiagnosticSeverity::warning, "truncated", "the timeline ends early; the events before the end were read");
   if (nowhere > 0)
     out.Note(DiagnosticSeverity::note, "worker-unknown",
-             std::to_string(nowhere) + " events are of threads without a name that tells stage and data-parallel rank");
+             std::to_string(nowhere) + " events belong to threads whose names lack stage and data-parallel rank");
   if (unknown > 0)
     out.Note(DiagnosticSeverity::note, "operation-unknown",
-             std::to_string(unknown) + " operations are of kinds that are not known");
+             std::to_string(unknown) + " operations are of unknown kinds");
   out.pipeline_traces.push_back(std::move(trace));
 }
 

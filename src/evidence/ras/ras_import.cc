@@ -183,7 +183,7 @@ void Importer::ImportAbsent(const RasRecord& record) {
   Event& event = AddEvent(kind, record);
   event.text = kind == EventKind::ras_rank_dead           ? "RAS considers the process of this rank dead"
                : kind == EventKind::ras_rank_unresponsive ? "the process of this rank does not answer RAS"
-               : counts.responsive ? "the process of this rank answers, but knows no such communicator"
+               : counts.responsive ? "the process of this rank answers, but does not have this communicator"
                                    : "no data from this rank";
 }
 
@@ -314,7 +314,7 @@ void Importer::ImportRecord(const RasRecord& record, bool listed_below) {
     case RasKind::timeouts:
       out_.Note(
           DiagnosticSeverity::note, "ras-timeouts",
-          "RAS met " + std::to_string(record.count) + " timeouts while it gathered this answer: data may be missing",
+          "RAS met " + std::to_string(record.count) + " timeouts while gathering this answer: data may be missing",
           record.source);
       break;
     case RasKind::no_communicators:
@@ -371,7 +371,7 @@ void ImportRas(const FileView& file, Fragment& out) {
     out.Note(DiagnosticSeverity::warning, "truncated", "the answer ends early: ranks after the cut are unknown", {},
              "ask again and read until the server closes the connection");
   else if (parse.not_understood > 0)
-    out.Note(DiagnosticSeverity::note, "not-understood", "some lines are of no known form",
+    out.Note(DiagnosticSeverity::note, "not-understood", "some lines have an unknown form",
              {FileId{}, 0, parse.first_unknown});
   Importer(std::move(parse), out).Run();
 }

@@ -19,7 +19,7 @@ static Recognition RecogniseRunRecord(std::string_view prefix, std::string_view)
 extern const Format kRunRecordFormat;
 const Format kRunRecordFormat = {
     .name = "run_record",
-    .description = "what tacet run, capture and collect write of a job: watch.json, manifest.json, verdicts",
+    .description = "what tacet run, capture and collect record about a job: watch.json, manifest.json, verdicts",
     .recognise = RecogniseRunRecord,
     .read = ImportRunRecord,
 };

@@ -70,7 +70,7 @@ void AddStandstill(const WatchRecord& record, Fragment& out) {
   event.value = std::max<int64_t>(record.limit_ms, 0);
   event.value2 = record.still_ms;
   event.source = PlaceIn({}, 0);
-  event.text = "nothing has moved in any rank for " + std::to_string(record.still_ms / 1000) + " s; " +
+  event.text = "no rank has made progress for " + std::to_string(record.still_ms / 1000) + " s; " +
                std::to_string(event.value / 1000) + " s would have been tolerated";
 }
 
@@ -85,7 +85,7 @@ void ImportRunRecord(const FileView& file, Fragment& out) {
   WatchRecord record;
   if (!ParseWatchRecord(file.bytes, &record)) {
     out.bytes.not_understood = file.bytes.size();
-    out.Note(DiagnosticSeverity::warning, "not-json", "this record of a watch is no JSON", PlaceIn({}, 0));
+    out.Note(DiagnosticSeverity::warning, "not-json", "this watch record is not JSON", PlaceIn({}, 0));
     return;
   }
   out.bytes.understood = file.bytes.size();
@@ -93,7 +93,7 @@ void ImportRunRecord(const FileView& file, Fragment& out) {
     AddProcess(record, process, PlaceIn(file.bytes, std::min(process.offset, file.bytes.size())), out);
   AddStandstill(record, out);
   if (record.cut || file.cut)
-    out.Note(DiagnosticSeverity::warning, "truncated", "this record of a watch ends in the middle", PlaceIn({}, 0));
+    out.Note(DiagnosticSeverity::warning, "truncated", "this watch record is cut", PlaceIn({}, 0));
 }
 
 }  // namespace tacet

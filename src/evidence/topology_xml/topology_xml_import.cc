@@ -162,7 +162,7 @@ void Walk(std::string_view bytes, Fragment& out) {
   import.Finish();
   out.bytes.understood = bytes.size();
   if (!xml.problem().empty())
-    out.Note(DiagnosticSeverity::warning, "truncated", xml.problem() + "; what stands before was read",
+    out.Note(DiagnosticSeverity::warning, "truncated", xml.problem() + "; what came before was read",
              {FileId{0}, xml.line(), xml.offset()});
 }
 

@@ -81,7 +81,7 @@ class Importer {
     DropSuperseded();
     if (log_.dropped_records > 0)
       out_.Note(DiagnosticSeverity::warning, "too-many-records",
-                std::to_string(log_.dropped_records) + " statements beyond the limit were counted but not kept");
+                std::to_string(log_.dropped_records) + " messages beyond the limit were counted but not kept");
   }
 
  private:
@@ -92,7 +92,7 @@ class Importer {
     });
     if (restart == records.rend()) return;
     out_.Note(DiagnosticSeverity::note, "earlier-attempt",
-              "torchrun started all workers anew here: what they said before is of an earlier attempt and is not used",
+              "torchrun restarted all workers here: earlier output belongs to an earlier attempt and is not used",
               (*restart)->source);
     records.erase(records.begin(), restart.base());
     std::erase_if(records, [](const TorchLogRecord* r) { return r->kind == TorchLogKind::restarted; });
@@ -285,7 +285,7 @@ class Importer {
       const bool went_on = error && later(last_step, event) && highest[event.speaker] > event.value2;
       if (error) event.value2 = -1;
       if (went_on && event.kind == EventKind::exception)
-        out_.Note(DiagnosticSeverity::note, "exception-survived", event.subject + " was printed, and the job went on",
+        out_.Note(DiagnosticSeverity::note, "exception-survived", event.subject + " was printed, and the job continued",
                   event.source);
       return went_on;
     });

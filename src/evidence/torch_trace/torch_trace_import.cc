@@ -35,14 +35,15 @@ void Complete(const FileView& file, TraceStream& stream, TimelineBuilder& builde
   if (stream.damaged_places() > (cut ? 1u : 0u))
     out.Note(DiagnosticSeverity::note, "damaged-json",
              std::to_string(stream.not_understood_bytes()) + " bytes at " + std::to_string(stream.damaged_places()) +
-                 " places are not valid JSON; the events around them were read");
+                 " places are not valid JSON; all other events were read");
   const Speaker& speaker = out.speakers.back();
   if (speaker.rank_certainty == Certainty::assumed)
-    out.Note(DiagnosticSeverity::note, "rank-assumed",
-             "the trace does not say its rank; " + std::to_string(speaker.rank.value) + " is taken from the file name");
+    out.Note(
+        DiagnosticSeverity::note, "rank-assumed",
+        "the trace does not state its rank; " + std::to_string(speaker.rank.value) + " is taken from the file name");
   if (out.timelines.back().gpu.empty())
     out.Note(DiagnosticSeverity::note, "no-gpu-events", "the trace has no GPU events", {},
-             "profile with ProfilerActivity.CUDA to see what the GPU does");
+             "profile with ProfilerActivity.CUDA to record GPU work");
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ void ReadTorchTraceStream(const FileView& file, Fragment& out) {
     out.Note(DiagnosticSeverity::warning, "too-large",
              "unpacks to more than " + std::to_string(kMaxRatio) + " times its size; only the first " +
                  std::to_string(limit >> 20) + " MiB were read",
-             {}, "no trace compresses that well: look at what wrote the file");
+             {}, "no trace compresses that well: check what wrote the file");
   if (outcome.corrupt)
     out.Note(DiagnosticSeverity::warning, "compressed-corrupt",
              "the compressed data is damaged; what came before was read");

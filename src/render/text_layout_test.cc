@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/text_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tacet {
+namespace {
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string PrintTable(const std::vector<TextRow>& rows, size_t width, bool whole) {
+  TextPage page(width, false);
+  page.Table(rows, 2, whole);
+  return page.Take();
+}
+
+const std::vector<TextRow> kWide = {{{"RANK"}, {"COMPUTE"}, {"EXPOSED"}, {"COPIES"}, {"HOST WAIT"}, {"LAUNCH"}},
+                                    {{"0"}, {"1234.5 ms"}, {"2234.5 ms"}, {"3234.5 ms"}, {"4234.5 ms"}, {"5234.5 ms"}},
+                                    {{"1"}, {"6234.5 ms"}, {"7234.5 ms"}, {"8234.5 ms"}, {"9234.5 ms"}, {"1334.5 ms"}}};
+
+TEST(TextLayout, PrintsATableInPartsWhereItsColumnsDoNotFitBesideEachOther) {
+  for (const bool whole : {false, true}) {
+    const std::string text = PrintTable(kWide, 40, whole);
+    for (const std::string& line : LinesOf(text)) EXPECT_LE(DisplayWidth(line), 40U) << line;
+    for (const TextRow& row : kWide)
+      for (const TextCell& cell : row) EXPECT_NE(text.find(cell.text), std::string::npos) << cell.text << "\n" << text;
+    size_t heads = 0;
+    for (const std::string& line : LinesOf(text)) heads += line.starts_with("  RANK") ? 1 : 0;
+    EXPECT_EQ(heads, 2U) << text;
+  }
+}
+
+TEST(TextLayout, KeepsATableThatFitsInOnePart) {
+  EXPECT_EQ(LinesOf(PrintTable(kWide, 80, false)).size(), 3U);
+  EXPECT_EQ(LinesOf(PrintTable(kWide, 80, true)).size(), 3U);
+}
+
+TEST(TextLayout, LetsAWholeTableStandOutOfAFile) {
+  std::vector<TextRow> rows = {{{"FILE"}, {"LINE"}}, {{std::string(90, 'f')}, {std::string(30, 'l')}}};
+  const std::vector<std::string> lines = LinesOf(PrintTable(rows, 100, true));
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(DisplayWidth(lines[1]), 2U + 90 + 2 + 30);
+}
+
+TEST(TextLayout, RepeatsTwoColumnsWhereTheFirstIsBlankUnderAnEqualOne) {
+  const std::vector<TextRow> rows = {{{"operation"}, {"size"}, {"choice"}, {"time"}},
+                                     {{"all_reduce"}, {"4 KiB"}, {"Tree LL, the fastest"}, {"55.8 microseconds"}},
+                                     {{""}, {"1 MiB"}, {"Ring Simple, of all"}, {"99.5 microseconds"}}};
+  const std::string text = PrintTable(rows, 46, true);
+  size_t sizes = 0;
+  for (size_t at = text.find("1 MiB"); at != std::string::npos; at = text.find("1 MiB", at + 1)) ++sizes;
+  EXPECT_EQ(sizes, 2U) << text;
+}
+
+TEST(TextLayout, PrintsNothingOfATableWithoutContent) {
+  EXPECT_EQ(PrintTable({{{"HEAD"}}}, 60, false), "");
+  EXPECT_EQ(PrintTable({{{"HEAD"}, {"TOO"}}, {{""}, {""}}}, 60, true), "");
+}
+
+}  // namespace
+}  // namespace tacet
