@@ -28,7 +28,7 @@ bool IsComparable(const Event& event) {
 // Operations of which every rank passes the same number of elements.
 bool HasEvenSizes(OpKind kind) {
   return kind == OpKind::all_reduce || kind == OpKind::broadcast || kind == OpKind::reduce ||
-         kind == OpKind::reduce_scatter;
+         kind == OpKind::reduce_scatter || kind == OpKind::all_gather;
 }
 
 std::string CallWords(const Event& wait) { return std::string(Name(wait.op)) + " #" + std::to_string(wait.seq); }

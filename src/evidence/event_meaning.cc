@@ -22,9 +22,10 @@ bool SpeaksOfOthers(const Event& exception) {
   // NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details): the call itself is
   // wrong.
   if (HoldsAny(exception.text, {", invalid usage", ", invalid argument"})) return false;
-  if (HoldsAny(exception.subject, {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError",
-                                   "ChildFailedError", "KeyboardInterrupt", "SystemExit", "BrokenPipeError",
-                                   "ConnectionResetError", "SignalException", "ConnectionRefusedError"}))
+  if (HoldsAny(exception.subject,
+               {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
+                "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
+                "BrokenPipeError", "ConnectionResetError", "SignalException", "ConnectionRefusedError"}))
     return true;
   // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
   if (Contains(exception.subject, "EOFError") && exception.text.empty()) return true;
@@ -32,6 +33,7 @@ bool SpeaksOfOthers(const Event& exception) {
                   {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
                    "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
                    "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo", "function error: Hccl",
+                   "HCCL error in", "unhandled system error", "DataLoader worker (pid", "Failed to meet rendezvous",
                    "stream synchronize failed", "Stream synchronize failed"});
 }
 
@@ -44,7 +46,7 @@ bool SpeaksOfHostMemory(const Event& exception) {
 }
 
 bool SpeaksOfNoInterface(const Event& event) {
-  return HoldsAny(event.text, {"no socket interface found", "no interface found",
+  return HoldsAny(event.text, {"no socket interface found", "no interface found", "unsupported gloo device",
                                "Unable to find address for: "});  // gloo, of GLOO_SOCKET_IFNAME
 }
 

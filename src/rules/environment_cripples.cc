@@ -59,8 +59,28 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
   return finding;
 }
 
+// No algorithm/protocol available for function ReduceScatter with datatype ncclBfloat16. NCCL_ALGO was set to tree.
+static void JudgeNothingLeft(const Case& facts, RuleAnswer& answer) {
+  const ToldEvents told = CollectTold(facts, [](const Event& event) {
+    return event.kind == EventKind::nccl_warning && event.subject == "no-algorithm";
+  });
+  if (!told) return;
+  Finding finding = ToldFinding(facts, "environment-cripples", told, "NCCL finds no algorithm that is allowed");
+  finding.headline =
+      "NCCL_ALGO or NCCL_PROTO leaves no algorithm for an operation of this job (" + TellerWords(told) + ")";
+  finding.confidence = Confidence::likely;
+  finding.ranks.clear();  // the setting is the job's
+  finding.fix = {
+      "unset NCCL_ALGO NCCL_PROTO (job script, container image, /etc/nccl.conf, ~/.nccl.conf) and run again.",
+      "If it was set on purpose: name algorithms by operation (NCCL_ALGO=\"allreduce:tree;allgather:ring\", "
+      "NCCL 2.24 and newer), and allow one for every operation."};
+  answer.findings.push_back(std::move(finding));
+}
+
 static RuleAnswer JudgeEnvironment(const Case& facts) {
   RuleAnswer answer;
+  JudgeNothingLeft(facts, answer);
+  if (!answer.findings.empty()) return answer;
   const Values values = CollectValues(facts);
   // Between ranks of one host no network is used: what it is forced to be costs nothing there.
   const bool one_host = NodesOf(facts.incident) == 1;

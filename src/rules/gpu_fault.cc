@@ -100,7 +100,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   }
   std::string what = lead->subject;
   if (lead->kind == EventKind::xid) {
-    what = "Xid " + std::to_string(lead->value);
+    what = lead->value > 0 ? "Xid " + std::to_string(lead->value) : "a fault or reset (amdgpu)";
     if (const XidMeaning* entry = FindXid(lead->value)) what += " (" + std::string(entry->name) + ")";
   } else if (lead->kind == EventKind::nvlink_error) {
     what = lead->value >= 0 ? "SXid " + std::to_string(lead->value) + " (NVSwitch error)" : "an NVLink error";

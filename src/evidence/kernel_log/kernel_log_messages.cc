@@ -103,9 +103,21 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
     out->subject = GpuAddress(address->substr(0, address->find(": ")));
     return KernelMessage::record;
   }
-  if (!message.starts_with("amdgpu ") || !Contains(message, ": GPU reset begin")) return KernelMessage::nothing;
-  std::string_view rest = message.substr(7);
-  out->subject = GpuAddress(rest.substr(0, rest.find(": ")));
+  // amdgpu 0000:2b:00.0: amdgpu: GPU reset begin!
+  // amdgpu 0000:83:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:88 vmid:6 pasid:32809, for process python3 pid 164
+  // ... [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring page1 timeout, signaled seq=2216, emitted seq=2218
+  const bool reset =
+      message.starts_with("amdgpu ") && (message.ends_with(": GPU reset") || Contains(message, ": GPU reset begin"));
+  const bool fault = message.starts_with("amdgpu ") && Contains(message, "page fault (src_id");
+  const bool ring = Contains(message, "amdgpu_job_timedout") && Contains(message, " timeout");
+  if (!reset && !fault && !ring) return KernelMessage::nothing;
+  out->kind = Kind::xid;  // the nearest that AMD's driver has: no number, but its own words
+  out->value = 0;
+  if (message.starts_with("amdgpu ")) {
+    std::string_view rest = message.substr(7);
+    out->subject = GpuAddress(rest.substr(0, rest.find(": ")));
+  }
+  if (const auto pid = IntAfter(message, " pid "); fault && pid && *pid > 0) out->pid = *pid;
   return KernelMessage::record;
 }
 

@@ -236,6 +236,13 @@ void NcclLogImport::SettleError(Process& process, bool harmless) {
   }
 }
 
+static bool IsLastTry(std::string_view message) {
+  auto counts = After(message, "retrying (");
+  int64_t tried = 0, most = 0;
+  return counts && TakeNumber(*counts, &tried) && TakeLiteral(*counts, "/") && TakeNumber(*counts, &most) && most > 0 &&
+         tried >= most;
+}
+
 NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_info_level) {
   const std::string_view message = line.message;
   const NcclWarning* warning = at_info_level ? ClassifyInfoWarning(message) : &ClassifyWarning(message);
@@ -244,6 +251,9 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   if (warning->id == "cuda-failure" && line.source.starts_with("transport/nvls.cc") &&
       message.starts_with("Cuda failure 401"))
     if (const NcclWarning* bind = FindNcclWarning("nvls-bind-failed")) warning = bind;
+  // "... connect returned No route to host, retrying (34/34) after sleep for 3400 msec": the last try.
+  if (warning->id == "connect-retry" && IsLastTry(message))
+    if (const NcclWarning* failed = FindNcclWarning("connect-failed")) warning = failed;
   const uint32_t speaker = SpeakerOf(line);
   Repeated& repeated = warnings_[MixHash(reinterpret_cast<uintptr_t>(warning), speaker)];
   if (repeated.kept > 0 && repeated.first_event < out_.events.size()) ++out_.events[repeated.first_event].count;

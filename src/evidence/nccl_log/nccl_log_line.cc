@@ -181,7 +181,8 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
     // A colour code glued to the name: its letters are no part of it.
     if (host > 1 && rest[host - 1] == '[' && rest[host - 2] == '\x1b')
       host = std::min(rest.size(), rest.find_first_not_of("0123456789;", host) + 1);
-    if (host == rest.size()) return false;
+    // ":41367:41367 [1] NCCL INFO": a host without a name, or one that somebody took out.
+    if (host == rest.size() && !rest.empty() && rest.back() != ' ') return false;
     line.writer = writers_.Take({rest.substr(host), pid, label, false});
     prefix->stamp = host == 0 ? Stamp{} : ParseStamp(rest.substr(0, host));
     line.device = static_cast<int32_t>(std::min<int64_t>(device, INT32_MAX));

@@ -12,7 +12,8 @@ Recognition Recognise(std::string_view prefix, std::string_view) {
   if (IsNcclTestsJson(prefix)) return Recognition::yes;
   LineReader lines(prefix);
   for (std::string_view line; lines.Next(&line);) {
-    if (line.find('#') == std::string_view::npos || line.size() > 1000) continue;
+    if (line.size() > 1000) continue;
+    if (line.find('#') == std::string_view::npos && line.find("FAILED") == std::string_view::npos) continue;
     const std::string plain = HasTerminalCodes(line) ? DropTerminalCodes(line) : std::string();
     if (IsNcclTestsLine(plain.empty() ? line : std::string_view(plain))) return Recognition::yes;
   }

@@ -81,6 +81,11 @@ struct Announced {
   std::string_view exported_algorithm, exported_protocol;  // "export NCCL_ALGO=Ring": for all that follow
 };
 
+// "Out of bounds values : 56 FAILED", of which a web page took the mark in front.
+bool IsBareSummary(std::string_view text) {
+  return text.starts_with("Out of bounds values ") && text.find("FAILED") != std::string_view::npos;
+}
+
 // host:42:42 [0] NCCL INFO NCCL_ALGO set by environment to Ring
 // + export NCCL_PROTO=LL128
 // True where the line says how runs are to go; those of NCCL itself speak of the newest run.
@@ -124,6 +129,7 @@ class TextReader {
     }
     std::string_view text = Trim(line);
     if (TakeLiteral(text, "#")) return TakeComment(line, Trim(text));
+    if (IsBareSummary(text)) return TakeComment(line, text);
     if (const std::string_view failure = FailureIn(line); !failure.empty()) return TakeFailure(failure), true;
     if (const std::string_view program = ProgramOfCommand(line); !program.empty()) {
       announced_.program = program;
@@ -270,6 +276,7 @@ std::string_view SettingIn(std::string_view line, std::string_view name) {
 bool IsNcclTestsLine(std::string_view line) {
   TakeLauncherPrefix(line);
   line = Trim(line);
+  if (IsBareSummary(line)) return true;
   NcclTestsColumns columns;
   if (!line.starts_with('#')) return false;
   if (ParseNcclTestsHeading(line, &columns)) return true;

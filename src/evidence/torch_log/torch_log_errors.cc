@@ -4,6 +4,7 @@
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
+#include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_mismatch.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
@@ -204,6 +205,23 @@ LineUse ReadFatalPython(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// *** SIGSEGV (@0x0) received by PID 26955 (TID 0x7f3b...) from PID 0; stack trace: ***
+LineUse ReadFatalSignal(const LogLine& line, RecordList& out) {
+  const auto name = After(line.text, "*** SIG");
+  if (!name || !Contains(line.text, "received by PID ")) return LineUse::not_understood;
+  const std::string_view word = name->substr(0, name->find(' '));
+  const int64_t signal = SignalNumber("SIG" + std::string(word));
+  if (signal <= 0) return LineUse::not_understood;
+  if (signal == 6 || signal == 15) return AddAbort(line, "SIG" + std::string(word), -1, out);
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, word);
+  if (!is_new) return LineUse::understood;
+  record->value = -signal;
+  record->subject = "SIG" + std::string(word);
+  record->pid = IntAfter(line.text, "received by PID ").value_or(-1);
+  record->text = Capped(line.text, 600);
+  return LineUse::understood;
+}
+
 // found ` Memory cgroup out of memory: Kill process 17811 (python3)`: the kernel's words, in a sentence.
 LineUse ReadQuotedKill(const LogLine& line, RecordList& out) {
   if (Contains(line.text, " oom_kill event")) {  // slurmstepd's, in the middle of a sentence
@@ -246,6 +264,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
       line.has(Keyword::remote_error))
     keep(ReadAbort(line, out));
   if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
+  if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
   if (line.has(Keyword::other_library)) keep(ReadOtherLibrary(line, out));
   if (line.has(Keyword::kernel_kill)) keep(ReadQuotedKill(line, out));
   keep(ReadToldCause(line, out));

@@ -57,6 +57,7 @@ enum class Keyword : uint8_t {
   rendezvous_connection,
   terminate_called,
   fatal_python,
+  fatal_signal,
   core_dumped,
   killed,
   exit_code,

@@ -30,8 +30,15 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
   const bool plugin = Contains(text, "NET/OFI ") && Contains(text, "RC: -");
   const bool fabric = Contains(text, "libfabric:") && Contains(text, "<warn>") && Contains(text, "err: ");
-  if (!plugin && !fabric) return LineUse::not_understood;
-  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line, plugin ? "ofi" : "libfabric");
+  // [host:21064:0:21064] dc_verbs.c:633  UCX  ERROR Send completion with error on qp 0x226c3: transport retry counter
+  // ...
+  const bool ucx = Contains(text, "UCX  ERROR") &&
+                   (Contains(text, "completion with error") || Contains(text, "retry counter exceeded"));
+  if (!plugin && !fabric && !ucx) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line,
+                                            plugin   ? "ofi"
+                                            : fabric ? "libfabric"
+                                                     : "ucx");
   if (!is_new) return LineUse::understood;
   record->subject = "net-plugin-failed";
   record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
@@ -72,6 +79,49 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   if (Contains(text, "CollectiveExecutor::StartAbort") && Contains(text, "Unavailable")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, "tensorflow");
     if (is_new) record->text = Capped(text);
+    return LineUse::understood;
+  }
+  // XLA: "Failed to meet rendezvous 'torch_xla.init': Socket closed (14)"
+  if (Contains(text, "Failed to meet rendezvous")) {
+    const bool closed = Contains(text, "Socket closed") || Contains(text, "Connection reset");
+    const auto [record, is_new] =
+        out.AddOnce(closed ? TorchLogKind::connection_lost : TorchLogKind::rendezvous_incomplete, line, "xla");
+    if (is_new) record->text = Capped(text);
+    return LineUse::understood;
+  }
+  // JAX: "Terminating process because the JAX distributed service detected fatal errors. This most likely indicates
+  // that another task died"
+  if (Contains(text, "JAX distributed service detected fatal errors")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, "jax");
+    if (is_new) record->text = Capped(text);
+    return LineUse::understood;
+  }
+  // XLA: "This thread has been waiting for `initialize clique for rank 6; ...` for 10 seconds and may be stuck.
+  // Expected 8 threads to join the rendezvous, but not all of them arrived on time." SGLang: "[2026-03-09 00:57:15 TP4]
+  // Watchdog timeout (self.watchdog_timeout=300)"
+  const bool stuck = Contains(text, "and may be stuck. Expected ");
+  if (stuck || Contains(text, "Watchdog timeout (self.watchdog_timeout=")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, stuck ? "clique" : "sglang");
+    if (!is_new) return LineUse::understood;
+    if (const auto seconds = IntAfter(text, stuck ? "` for " : "watchdog_timeout="); seconds && *seconds < 1'000'000)
+      record->value = *seconds * 1000;
+    record->text = Capped(text);
+    return LineUse::understood;
+  }
+  if (Contains(text, "what(): Collective call returned error")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "collective call");
+    if (is_new) record->value = 3, record->subject = "an error of the collective library", record->text = Capped(text);
+    return LineUse::understood;
+  }
+  // ROCm: "HW Exception by GPU node-9 (Agent handle: 0x55d) reason :GPU Hang"
+  if (Contains(text, "HW Exception by GPU node")) {
+    const auto reason = After(text, "reason :");
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, "hardware exception");
+    if (is_new) {
+      record->subject = "a hardware exception" + (reason ? ": " + Capped(Trim(*reason), 60) : std::string());
+      record->text = Capped(text);
+      record->value2 = out.highest_step();
+    }
     return LineUse::understood;
   }
   // JAX: "... Task /job:jax_worker/replica:0/task:3 heartbeat timeout. This indicates that the remote task has failed"
@@ -147,12 +197,14 @@ void StallReader::TakeReady(const LogLine& line, RecordList& out) {
     all.insert(ready.begin(), ready.end());
     if (std::count(sets.begin(), sets.end(), ready) == 0) sets.push_back(std::move(ready));
   }
-  if (sets.size() == 1) {
+  const bool apart = sets.size() == 2 &&
+                     std::none_of(sets[0].begin(), sets[0].end(), [&](int32_t rank) { return sets[1].contains(rank); });
+  if (!apart && !sets.empty()) {
     for (int32_t rank = 0; rank < *all.rbegin(); ++rank)
       if (!all.contains(rank)) AddRank(report_->ranks, rank);
     return;
   }
-  if (sets.size() != 2) return;
+  if (!apart) return;
   const auto& few = sets[0].size() <= sets[1].size() ? sets[0] : sets[1];
   const auto& many = &few == &sets[0] ? sets[1] : sets[0];
   for (const int32_t other : many) {

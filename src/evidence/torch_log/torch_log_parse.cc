@@ -171,6 +171,9 @@ class LogReader {
       quoted_rank_ = IntAfter<int32_t>(text, "global rank ").value_or(-1);
     else if (text.starts_with("----------End global rank "))
       quoted_rank_ = -1;
+    // torch.multiprocessing.spawn: "-- Process 8 terminated with the following error:", then its traceback.
+    if (text.starts_with("-- Process ") && Contains(text, "terminated with the following error"))
+      quoted_rank_ = IntAfter<int32_t>(text, "-- Process ").value_or(-1);
     return quoted_rank_;
   }
 

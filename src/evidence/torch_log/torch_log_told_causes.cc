@@ -163,7 +163,8 @@ LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
   RdmaFault fault = RdmaFault::unknown;
   const bool limit = Contains(text, "RLIMIT_MEMLOCK is ");
-  if (!limit && !(Contains(text, "ibv_reg_") && HasAny(text, {"failed", "Failed", "error"})))
+  if (!limit &&
+      !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) && HasAny(text, {"failed", "Failed", "error"})))
     return LineUse::not_understood;
   if (limit || Contains(text, "Cannot allocate memory")) fault = RdmaFault::locked_memory;
   if (Contains(text, "Bad address")) fault = RdmaFault::gpu_memory;

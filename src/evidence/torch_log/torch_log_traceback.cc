@@ -163,9 +163,19 @@ LineUse TracebackReader::ReadFramed(const LogLine& line) {
   return LineUse::understood;
 }
 
+// "self.comm: ncclComm_t = ..." is a line of code that lost its indentation. Names of exceptions begin with a capital,
+// but for a few old ones: socket.timeout, socket.gaierror.
+static bool IsNameOfException(std::string_view type) {
+  const size_t dot = type.rfind('.');
+  const std::string_view last = dot == std::string_view::npos ? type : type.substr(dot + 1);
+  if (last.empty()) return false;
+  if ((last[0] >= 'A' && last[0] <= 'Z') || last[0] == '_') return true;
+  return last.ends_with("error") || last.ends_with("timeout") || last.ends_with("exit");
+}
+
 bool TracebackReader::TakeType(std::string_view body, const LogLine& line) {
   const std::string_view type = TypeOf(body);
-  if (type.empty()) return false;
+  if (type.empty() || !IsNameOfException(type)) return false;
   if (line.unfinished && type.size() == body.size()) return false;  // "Runtim": the rest of the name may be lost
   raised_.type = std::string(type);
   std::string_view message = body.substr(type.size());

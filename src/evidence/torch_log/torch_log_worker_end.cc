@@ -103,6 +103,33 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   if (Contains(text, "Workers (tasks / actors) killed due to memory pressure") ||
       Contains(text, "killed due to the node running low on memory"))
     return AddMemoryKill(line, out);
+  // RuntimeError: DataLoader worker (pid 4161) is killed by signal: Killed.
+  if (Contains(text, "DataLoader worker") && Contains(text, "is killed by signal: Killed"))
+    return AddEnd(line, -9, IntAfter(text, "(pid ").value_or(-1), -1, out);
+  if (const auto pid = IntAfter(text, "spawn: [WARNING] Terminating process ")) return AddEnd(line, -15, *pid, -1, out);
+  // torch.multiprocessing.spawn: "-- Process 8 terminated with the following error:"
+  if (const auto rank = IntAfter<int32_t>(text, "-- Process "); rank && Contains(text, "terminated with the following"))
+    return AddEnd(line, 1, -1, *rank, out);
+  // kubectl describe: "      Exit Code:    137"
+  if (Trim(text).starts_with("Exit Code:")) {
+    std::string_view digits = Trim(Trim(text).substr(10));
+    int64_t code = 0;
+    if (TakeNumber(digits, &code) && digits.empty() && code > 128 && code < 160)
+      return AddEnd(line, 128 - code, -1, -1, out);
+    return LineUse::not_understood;
+  }
+  // slurmctld: "_job_complete: JobId=127441 WTERMSIG 9"
+  if (const auto signal = IntAfter(text, " WTERMSIG "); signal && *signal > 0 && *signal < 65)
+    return AddEnd(line, -*signal, -1, -1, out);
+  // ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.
+  if (Contains(text, "ActorDiedError: The actor died unexpectedly")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "ray");
+    if (!is_new) return LineUse::understood;
+    record->value = 255;
+    record->subject = "a lost connection; Ray does not know why";
+    record->text = Capped(text, 600);
+    return LineUse::understood;
+  }
   // Ray knows only that the connection broke; it lists what may be the reason.
   if (Contains(text, "Worker exit type: SYSTEM_ERROR")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "ray");
