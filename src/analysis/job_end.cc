@@ -141,6 +141,12 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     if (crashes && earlier(event, crash)) crash = &event;
     if (EndsFromOutside(event) && earlier(event, outside)) outside = &event;
   }
+  // torchrun tells which of several ends it saw first.
+  if (crash && crash->kind == EventKind::process_exited)
+    for (const Event& event : incident.events)
+      if (event.kind == EventKind::process_exited && event.value2 == 1 && event.source.file == crash->source.file &&
+          !IsBefore(*crash, event))
+        crash = &event;
   // Where nothing else tells why processes ended.
   if (!hang && weak && (!crash || crash->kind == EventKind::abort_signal)) hang = weak;
   // Gloo has no watchdog: who waits in vain raises.

@@ -10,6 +10,12 @@ static bool IsSchedulersKill(const Event& event) {
   return event.kind == EventKind::oom_kill && !event.rank.known() && event.pid < 0;
 }
 
+static std::vector<std::string> GpuMemoryFix() {
+  return {"Lower the batch or sequence length, or recompute activations (torch.utils.checkpoint).",
+          "If only this rank runs out: its stage or its data is larger; balance it.",
+          "Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."};
+}
+
 // The only rank that ended by SIGKILL is the one that the scheduler speaks of.
 static const Event* FindOnlyKilled(const Case& facts) {
   const Event* only = nullptr;
@@ -35,6 +41,7 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::likely;
     finding.headline = SubjectWords(SubjectOf(facts.incident, event)) + " ran out of " +
                        (gpu ? "GPU memory" : "host memory") + "; the log does not say on which rank";
+    if (gpu) finding.fix = GpuMemoryFix();
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
     finding.evidence.push_back(CiteEvent(event, told ? "reported by the scheduler" : "an error without a rank"));
@@ -131,9 +138,7 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
     finding.affected_ranks = facts.standstill.waiters;
   }
   if (gpu && !host)
-    finding.fix = {"Lower the batch or sequence length, or recompute activations (torch.utils.checkpoint).",
-                   "If only this rank runs out: its stage or its data is larger; balance it.",
-                   "Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."};
+    finding.fix = GpuMemoryFix();
   answer.findings.push_back(std::move(finding));
   return answer;
 }

@@ -181,6 +181,9 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
     // A colour code glued to the name: its letters are no part of it.
     if (host > 1 && rest[host - 1] == '[' && rest[host - 2] == '\x1b')
       host = std::min(rest.size(), rest.find_first_not_of("0123456789;", host) + 1);
+    // "<host>:38:10588 [7] NCCL INFO": what people write where they take a name out.
+    if (host == rest.size() && rest.ends_with('>'))
+      if (const size_t open = rest.rfind('<'); open != std::string_view::npos && rest.size() - open <= 40) host = open;
     // ":41367:41367 [1] NCCL INFO": a host without a name, or one that somebody took out.
     if (host == rest.size() && !rest.empty() && rest.back() != ' ') return false;
     line.writer = writers_.Take({rest.substr(host), pid, label, false});

@@ -48,7 +48,8 @@ bool HasProof(const KeywordSet& found) {
                                 Keyword::nccl_error,
                                 Keyword::waiting_clients,
                                 Keyword::nccl_reason,
-                                Keyword::kernel_kill})
+                                Keyword::kernel_kill,
+                                Keyword::fatal_signal})
     if (found.has(keyword)) return true;
   return false;
 }

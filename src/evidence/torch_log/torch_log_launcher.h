@@ -31,7 +31,7 @@ class SummaryReader {
   void Write(RecordList& out);
   void EndTraceback(RecordList& out);
 
-  bool open_ = false;
+  bool open_ = false, has_code_ = false;
   bool root_ = false;     // behind "Root Cause (first observed failure):"
   bool quoting_ = false;  // inside "traceback : Traceback ..."
   uint32_t quoted_voice_ = 0;

@@ -58,7 +58,7 @@ LineUse SummaryReader::ReadField(const LogLine& line, std::string_view name, std
     line_.text = {};
   } else if (name == "exitcode") {
     failure_.pid = IntAfter(value, "(pid: ").value_or(-1);
-    TakeNumber(value, &failure_.value);
+    has_code_ = TakeNumber(value, &failure_.value);
   } else if (name == "traceback") {
     failure_.text = Capped(value, 600);
   } else if (name != "error_file") {
@@ -68,6 +68,8 @@ LineUse SummaryReader::ReadField(const LogLine& line, std::string_view name, std
 }
 
 void SummaryReader::Write(RecordList& out) {
+  // Cut before the code: that it failed is all that is told.
+  if (open_ && !has_code_) failure_.value = 1;
   if (open_ && failure_.rank >= 0) {
     TorchLogRecord& record = out.Add(TorchLogKind::process_exited, line_);
     const SourceRef source = record.source;
@@ -80,7 +82,7 @@ void SummaryReader::Write(RecordList& out) {
     if (record.value < 0) record.subject = std::string(SignalName(-record.value));
     if (root_) record.text = "first observed failure: " + record.text;
   }
-  open_ = false;
+  open_ = has_code_ = false;
   failure_ = TorchLogRecord();
 }
 

@@ -162,7 +162,9 @@ LineUse ReadGpuPath(const LogLine& line, RecordList& out) {
 LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
   RdmaFault fault = RdmaFault::unknown;
-  const bool limit = Contains(text, "RLIMIT_MEMLOCK is ");
+  // UCX goes on without the adapter, or with less of it.
+  const bool limit =
+      Contains(text, "RLIMIT_MEMLOCK is ") || (Contains(text, "UCX ") && Contains(text, "max locked memory"));
   if (!limit &&
       !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) && HasAny(text, {"failed", "Failed", "error"})))
     return LineUse::not_understood;
