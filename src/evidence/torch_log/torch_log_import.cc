@@ -164,7 +164,7 @@ class Importer {
   // srun counts tasks. A task is a rank, unless each task is an agent that starts the ranks of its node.
   void TakeTasks(const TorchLogRecord& record) {
     Event event = Convert(record);
-    event.ranks.clear();
+    event.ranks = std::vector<Rank>();  // clear() would keep the memory of 65,536
     if (has_agent_) {
       out_.events.push_back(std::move(event));
       return;
