@@ -64,6 +64,11 @@ def percent(value):
     return f"{value * 100:.1f} %" if value < 0.0995 else f"{value * 100:.0f} %"
 
 
+def whole(value):
+    """As findings round."""
+    return f"{value * 100:.0f} %"
+
+
 def time(ns):
     size = abs(ns)
     if size < 1e3:
@@ -287,11 +292,11 @@ class Profile(unittest.TestCase):
                     self.assertLessEqual(set(finding["ranks"]), set(found))
                     worst = found[finding["ranks"][0]]
                     self.assertIn(duration(worst["late_ns"]), finding["headline"])
-                    self.assertIn(f"costs everybody {percent(worst['cost'])} of the step", finding["headline"])
+                    self.assertIn(f"costs everybody {whole(worst['cost'])} of the step", finding["headline"])
                     said = " ".join(item["says"] for item in finding["evidence"])
-                    self.assertIn(f"cost {percent(worst['cost'])} of the step", said)
+                    self.assertIn(f"cost {whole(worst['cost'])} of the step", said)
                     if worst["pattern"] == "persistent":
-                        self.assertIn(f"per step, {percent(worst['share'])} of the step", said)
+                        self.assertIn(f"per step, {whole(worst['share'])} of the step", said)
         self.assertGreater(seen, 2)
 
     def test_a_comparison_says_what_the_profiles_say(self):
