@@ -11,7 +11,7 @@
 
 namespace tacet {
 
-void QuoteLines(const LineReader& read_line, Report& report) {
+void QuoteLines(const CitedLineReader& read_line, Report& report) {
   constexpr size_t kMost = 200;  // a report with more evidence than this is read by nobody
   if (!read_line) return;
   std::vector<CitedEvidence*> wanted;

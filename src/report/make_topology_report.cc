@@ -91,7 +91,7 @@ void KeepTopology(const Incident& incident, const Analyses& analyses, Diagnosis&
 
 }  // namespace
 
-Report MakeTopologyReport(std::vector<Fragment> fragments, const LineReader& read_line) {
+Report MakeTopologyReport(std::vector<Fragment> fragments, const CitedLineReader& read_line) {
   const std::vector<Incident> incidents = Assemble(std::move(fragments));
   std::vector<Analyses> analyses;
   std::vector<StandstillView> standstills;
