@@ -16,7 +16,7 @@ fuzz_packages=(clang-16:clang++-16)
 dist_packages=(clang-16:clang++-16 lld-16:ld.lld-16 debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg python3:python3)
 check_packages=(clang-16:clang++-16 libc++-16-dev:/usr/lib/llvm-16/include/c++/v1/string libc++abi-16-dev:/usr/lib/llvm-16/lib/libc++abi.a
                 clang-format:clang-format-diff clang-tidy:clang-tidy libgtest-dev:/usr/include/gtest/gtest.h
-                libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 nodejs:node)
+                libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 nodejs:node npm:npm)
 # A PyTorch without GPU, for `make hang`; nothing else needs it.
 torch_packages=(python3:/usr/bin/python3 python3-torch:/usr/lib/python3/dist-packages/torch/__init__.py)
 
@@ -64,7 +64,7 @@ for package in "${missing[@]}"; do
   # Some are only there for extra tests: Ubuntu has chromium as a snap, for instance. What needs them skips and says so.
   if ! "${as_root[@]}" apt-get install -y -qq --no-install-recommends "$package" >/tmp/tacet-apt.$$ 2>&1; then
     case "$package" in
-      chromium|nodejs|ccache|clickhouse-server|munge|slurm*|openmpi-bin) echo "tacet: $package could not be installed; going on without it" ;;
+      chromium|nodejs|npm|ccache|clickhouse-server|munge|slurm*|openmpi-bin) echo "tacet: $package could not be installed; going on without it" ;;
       *) cat /tmp/tacet-apt.$$ >&2; rm -f /tmp/tacet-apt.$$; exit 1 ;;
     esac
   fi

@@ -23,14 +23,15 @@ const tell = (file, line, what) => {
 };
 const withoutComments = (text) => text.replace(/\/\*[\s\S]*?\*\//g, (all) => all.replace(/[^\n]/g, "")).replace(/(^|[^:"'`])\/\/.*$/gm, "$1");
 for (const file of readdirSync(folder).sort()) {
-  const text = readFileSync(join(folder, file), "utf8");
   if (!/\.(js|css|html)$/.test(file)) continue;
+  const text = readFileSync(join(folder, file), "utf8");
   if (!text.endsWith("\n")) tell(file, text.split("\n").length, "no newline at the end");
   text.split("\n").forEach((line, at) => {
     if (/[ \t]$|\t/.test(line)) tell(file, at + 1, "a tab, or space at the end of the line");
   });
   if (!file.endsWith(".html") && !text.includes("SPDX-License-Identifier")) tell(file, 1, "no SPDX line");
   if (file.endsWith(".js")) {
+    if (!text.includes("\n// @ts-check\n")) tell(file, 2, "no // @ts-check");
     try {
       new vm.Script(`(() => {"use strict";\n${text}\n})`, { filename: file, lineOffset: -1 });
     } catch (error) {

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // Bars and columns of times. Colours come from the fixed classes p0..p6; widths are numbers, never text of the report.
 
-function describeTime(ns) {
-  const size = Math.abs(ns);
-  if (!Number.isFinite(size)) return "?";
+/** @param {number | null | undefined} value */
+function describeTime(value) {
+  if (!isFigure(value)) return "?";
+  const ns = value, size = Math.abs(ns);
   if (size < 1e3) return ns.toFixed(0) + " ns";
   if (size < 1e6) return (ns / 1e3).toFixed(size < 1e4 ? 2 : 1) + " µs";
   if (size < 1e9) return (ns / 1e6).toFixed(size < 1e7 ? 2 : 1) + " ms";
   return size < 6e10 ? (ns / 1e9).toFixed(2) + " s" : (ns / 6e10).toFixed(1) + " min";
 }
 
-const percent = (share) => (Number.isFinite(share) ? (100 * share).toFixed(1) + " %" : "?");
-const describeRate = (gbs) => (gbs > 0 && gbs < 0.001 ? "<0.001" : Number(gbs.toPrecision(3)).toString());
+/** @param {number | null | undefined} share */
+const percent = (share) => (isFigure(share) ? (100 * share).toFixed(1) + " %" : "?");
+/** @param {number | null | undefined} gbs */
+const describeRate = (gbs) => (!isFigure(gbs) ? "?" : gbs > 0 && gbs < 0.001 ? "<0.001" : Number(gbs.toPrecision(3)).toString());
+/** @param {number | null | undefined} value @param {number} digits */
+const fixed = (value, digits) => (isFigure(value) ? value.toFixed(digits) : "?");
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const nameRank = (rank) => (rank >= 0 ? String(rank) : "?");
 
@@ -48,12 +54,13 @@ const word = (text) => (String(text).length <= 26 ? h("span.word", text) : text)
 function niceTop(most) {
   if (!(most > 0)) return 1;
   const base = 10 ** Math.floor(Math.log10(most));
-  return base * [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * base >= most * 0.999);
+  return base * ([1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * base >= most * 0.999) ?? 10);
 }
 
 // One path a part: a thousand columns of seven parts would be too many elements.
 function columnPaths(columns, top) {
   const parts = columns.length > 0 ? columns[0].values.length : 0;
+  /** @type {string[][]} */
   const paths = Array.from({length: parts}, () => []);
   const width = 1000 / columns.length, gap = width > 8 ? width * 0.16 : 0;
   columns.forEach((column, at) => {
@@ -115,12 +122,14 @@ function columnChart(columns, options) {
 }
 
 // Buttons of which one is on; `draw(choice)` fills the place below.
+/** @template {{label: string}} T @param {T[]} choices @param {(choice: T) => Node} draw */
 function chooser(choices, draw) {
   const place = h("div");
   const bar = h("div.choices");
   const buttons = choices.map((choice) => button(choice.label, () => pick(choice)));
+  /** @param {T} choice */
   function pick(choice) {
-    buttons.forEach((one, i) => one.setAttribute("aria-pressed", choices[i] === choice));
+    buttons.forEach((one, i) => one.setAttribute("aria-pressed", String(choices[i] === choice)));
     place.replaceChildren(draw(choice));
   }
   bar.append(...buttons);
@@ -128,7 +137,8 @@ function chooser(choices, draw) {
   return h("div", h("div.controls", bar), place);
 }
 
-// A table that neither sorts nor filters; rows of text and nodes.
+// A table that neither sorts nor filters; rows of text and nodes. `numeric` tells which columns hold figures.
+/** @param {string[]} heads @param {any[][]} rows @param {(index: number) => boolean} [numeric] */
 function plainTable(heads, rows, numeric = () => true) {
   const cell = (tag, index, content) => {
     const node = h(tag + (numeric(index) ? ".number" : ""), content);

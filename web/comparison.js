@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // The page of tacet compare: every line with its old and new value, the change and how sure it is.
 
 const RESULTS = {slower: "slower", faster: "faster"};
@@ -7,6 +8,7 @@ const describeChance = (p) => (p < 1e-15 ? "< 1e-15" : p < 0.001 ? p.toExponenti
 const isTested = (line) => line.count_a > 1 && line.count_b > 1 || line.result === "slower" || line.result === "faster";
 
 // The scale of the bars: changes that count are shown whole, up to a doubling; one odd line must not flatten the others.
+/** @param {ComparisonLine[]} lines */
 function changeScale(lines) {
   const largest = (some) => some.reduce((most, line) => (Number.isFinite(line.change) ? Math.max(most, Math.abs(line.change)) : most), 0);
   const sure = lines.filter((line) => RESULTS[line.result]);
@@ -14,6 +16,7 @@ function changeScale(lines) {
 }
 
 // To the right slower, to the left faster; the thin line is the interval.
+/** @param {ComparisonLine} line */
 function changeBar(line, scale) {
   if (!Number.isFinite(line.change) || line.count_a === 0 || line.count_b === 0) return "";
   const bar = h("div.delta");
@@ -26,15 +29,16 @@ function changeBar(line, scale) {
   };
   bar.append(piece("i." + (RESULTS[line.result] || "none"), 0, line.change));
   const [low, high] = line.interval;
-  if (isTested(line) && Number.isFinite(low) && Number.isFinite(high) && high > low) bar.append(piece("b", low, high));
+  if (isTested(line) && isFigure(low) && isFigure(high) && high > low) bar.append(piece("b", low, high));
   bar.setAttribute("aria-hidden", "true");
   return bar;
 }
 
+/** @param {ComparisonLine[]} lines */
 function linesTable(lines, noun) {
   const scale = changeScale(lines);
   const time = (label, count, mean) => ({label, value: (line) => line[mean], cell: (line) => (line[count] > 0 ? describeTime(line[mean]) : ""), numeric: true});
-  const bus = lines.some((line) => line.bus_gbs_a > 0 || line.bus_gbs_b > 0);
+  const bus = lines.some((line) => figure(line.bus_gbs_a) > 0 || figure(line.bus_gbs_b) > 0);
   const rate = (value) => (value > 0 ? describeRate(value) : "?");
   const columns = [
     {label: "Line", value: (line) => line.name, cell: (line) => h("span.line-name", line.name)},
@@ -52,14 +56,15 @@ function linesTable(lines, noun) {
     name: noun, search: (line) => line.name + "\n" + line.result,
     choices: present.length > 1 ? present.sort((a, b) => Number(!RESULTS[a]) - Number(!RESULTS[b])).map((result) => ({label: result, test: (line) => line.result === result})) : [],
   });
-  return [h("p.faint", "The bars end at a change of " + percent(scale) + "; larger ones are cut. The thin line is the interval of the change at " + percent(1 - loaded.alpha) + "."), table.node];
+  return [h("p.faint", "The bars end at a change of " + percent(scale) + "; larger ones are cut. The thin line is the interval of the change at " + percent(1 - figure(loaded.alpha)) + "."), table.node];
 }
 
 const TONES = {slower: ".bound", faster: ".good", "B is faulty": ""};
 
+/** @param {ComparisonPage} content */
 function comparisonVerdict(content) {
   const node = h("section.verdict" + (TONES[content.verdict] ?? ".calm"),
-    h("p.line", h("span.status", content.verdict)), h("h1", content.headline),
+    h("p.line", h("span.status", content.verdict)), h("h1", unbroken(capitalise(content.headline))),
     h("dl.facts", fact("A, before", h("code", content.a)), fact("B, after", h("code", content.b)),
       fact("Tested", count(content.tested, "line") + ": " + content.slower + " slower, " + content.faster + " faster"),
       fact("Told apart from", percent(content.min_change) + " on, with " + percent(content.alpha) + " false alarms allowed")),
@@ -69,8 +74,9 @@ function comparisonVerdict(content) {
 }
 
 // [part, A, B]: two bars on one scale.
+/** @param {ComparisonPage} content */
 function budgetsSection(content) {
-  const sides = [1, 2].map((side) => content.budgets.map((part) => part[side]));
+  const sides = [1, 2].map((side) => content.budgets.map((part) => figure(part[side])));
   const whole = Math.max(...sides.map(sum));
   if (!(whole > 0)) return null;
   const labels = content.budgets.map((part) => part[0]);
@@ -80,8 +86,9 @@ function budgetsSection(content) {
         (sides[1][i] > sides[0][i] ? "+" : "") + describeTime(sides[1][i] - sides[0][i])]), (i) => i > 0)));
 }
 
+/** @param {ComparisonPage} content */
 function showComparison(content) {
-  const cost = (line) => Math.abs(line.mean_b_ns - line.mean_a_ns);
+  const cost = (line) => Math.abs(figure(line.mean_b_ns) - figure(line.mean_a_ns));
   const changed = content.lines.filter((line) => RESULTS[line.result]).sort((a, b) => cost(b) - cost(a));
   const summaries = content.lines.filter((line) => line.summary);
   const rest = content.lines.filter((line) => !line.summary);
@@ -96,5 +103,6 @@ function showComparison(content) {
   showSections(sections, ["Made by ", h("code", "tacet compare"), ". Welch's t-test and a bootstrap interval; all lines but the step time are adjusted for their number."]);
 }
 
+/** @type {ComparisonPage} */
 const loaded = readContent();
 showComparison(loaded);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // A table that sorts, filters and shows a page of rows at a time, so that sixteen thousand ranks stay quick.
 //   columns: [{label, value(row): number or string, cell(row): node or text, numeric}]
 //   options: {name, search(row): text, choices: [{label, mark, test(row)}], sort: the column sorted by at first, down: from its largest, page: rows shown at first}
@@ -9,15 +10,15 @@ const MORE_ROWS = 500;
 
 function compareValues(a, b) {
   const missing = (v) => v === null || v === undefined || v === "";
-  if (missing(a) || missing(b)) return missing(a) - missing(b);
+  if (missing(a) || missing(b)) return Number(missing(a)) - Number(missing(b));
   if (typeof a === "number" && typeof b === "number") return a - b;
   return String(a).localeCompare(String(b), "en", {numeric: true});
 }
 
 function dataTable(columns, rows, options) {
-  const state = {sort: options.sort ?? -1, down: options.down ?? false, text: "", choice: null};
   const page = Math.min(options.page ?? PAGE_ROWS, PAGE_ROWS);
-  state.shown = page;
+  /** @type {{sort: number, down: boolean, text: string, choice: {test: (row: any) => boolean} | null, shown: number}} */
+  const state = {sort: options.sort ?? -1, down: options.down ?? false, text: "", choice: null, shown: page};
   const body = h("tbody");
   const status = h("p.status");
   status.setAttribute("aria-live", "polite");

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // Elements and words. Everything a report holds may come from an attacker's log: it reaches the page as text nodes only,
 // and class names come from the fixed lists below, never from the report.
 
-const ROLES = ["guilty", "silent", "waits", "ok", "unknown", "absent"];  // absent: nothing speaks of the rank
-const ROLE_WORDS = {guilty: "guilty", silent: "silent", waits: "waits", ok: "ok", unknown: "no role", absent: "no evidence"};
+const ROLES = ["guilty", "suspect", "silent", "waits", "ok", "unknown", "absent"];  // absent: nothing speaks of the rank
+const ROLE_WORDS = {guilty: "guilty", suspect: "suspect", silent: "silent", waits: "waits", ok: "ok", unknown: "no role", absent: "no evidence"};
 const STATUSES = ["hang", "crash", "corrupt", "slow", "degraded", "healthy", "undetermined"];
 const SEVERITIES = ["critical", "warning", "note", "error"];
+
+// What could not be measured is null in a report.
+/** @param {unknown} value @returns {value is number} */
+const isFigure = (value) => typeof value === "number" && Number.isFinite(value);
+/** @param {unknown} value */
+const figure = (value) => (isFigure(value) ? value : 0);
 
 const oneOf = (list, value, otherwise) => (list.includes(value) ? value : otherwise);
 const roleOf = (row) => (row ? oneOf(ROLES, row.role, "unknown") : "absent");
@@ -28,11 +35,20 @@ function append(node, children) {
 }
 
 // h("p.says", "text", node...); what is empty is left out.
+/** @param {string} spec */
 function h(spec, ...children) {
   const [tag, ...classes] = spec.split(".");
   const node = document.createElement(tag);
   if (classes.length > 0) node.className = classes.join(" ");
   return append(node, children);
+}
+
+// An element of report.html, which every page has.
+/** @param {string} id */
+function byId(id) {
+  const node = document.getElementById(id);
+  if (!node) throw new Error("the page has no #" + id);
+  return node;
 }
 
 function svg(tag, attributes, ...children) {
@@ -49,6 +65,7 @@ function button(label, onClick) {
 }
 
 // [0, 1, 3] -> "0-1,3"; a long list is cut at `most` ranges.
+/** @param {number[]} ranks */
 function foldRanks(ranks, most = 12) {
   const sorted = [...new Set(ranks)].sort((a, b) => a - b);
   const pieces = [];
@@ -62,6 +79,7 @@ function foldRanks(ranks, most = 12) {
   return pieces.join(", ");
 }
 
+/** @param {number[]} ranks */
 function describeRanks(ranks, most) {
   if (ranks.length === 0) return "";
   const folded = foldRanks(ranks, most);
@@ -69,6 +87,7 @@ function describeRanks(ranks, most) {
   return (ranks.length === 1 ? "rank " : "ranks ") + folded;
 }
 
+/** @param {number} bytes */
 function describeBytes(bytes) {
   if (bytes < 1000) return bytes + " B";
   const units = ["kB", "MB", "GB", "TB", "PB", "EB"];
@@ -83,6 +102,7 @@ function describeShare(part, whole) {
   return percent < 0.1 ? "<0.1 %" : (percent < 10 ? percent.toFixed(1) : percent.toFixed(0)) + " %";
 }
 
+/** @param {ReportFindingGroup | null} group */
 function describeGroup(group) {
   if (!group) return "";
   // Groups made by a mesh are named by a hash of their members: its beginning tells them apart.
@@ -93,6 +113,7 @@ function describeGroup(group) {
   return group.description + (name ? " (" + name + ")" : "");
 }
 
+/** @param {ReportFinding} finding */
 function describePlace(finding) {
   const op = finding.operation;
   let text = "";
@@ -105,6 +126,7 @@ function describePlace(finding) {
   return text && group ? text + " on " + group : text || group;
 }
 
+/** @param {ReportFindingEvidenceItem} evidence */
 function describeSource(evidence) {
   if (!evidence.file) return "";
   if (evidence.line) return evidence.file + ":" + evidence.line;
@@ -131,6 +153,7 @@ function showHover(x, y, ...lines) {
 
 function hideHover() { hoverCard.hidden = true; }
 
+/** @param {number | null} rank @param {ReportRank | undefined} row */
 function rankLines(rank, row) {
   const head = h("strong", "Rank " + rank, row && row.host ? " on " + row.host : "");
   if (!row) return [head, h("div", "nothing speaks of it")];

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // What all pages are made of: sections with a bar at the top, facts, lists.
 
 // For the bar at the top.
 const SHORT_TITLES = {open: "Open questions", remarks: "Remarks", budget: "Time", steps: "Steps", waits: "Stragglers"};
 
+/** @param {string} id @param {string} title */
 function section(id, title, note, ...children) {
   const heading = h("h2", title, note ? h("span.faint", note) : null);
   const node = h("section", heading, children);
@@ -14,9 +16,16 @@ function section(id, title, note, ...children) {
   return node;
 }
 
+/** @param {string} label */
 function fact(label, ...value) {
   const filled = value.filter((part) => part !== "" && part !== null && part !== undefined);
   return filled.length > 0 ? h("div", h("dt", label), h("dd", filled)) : null;
+}
+
+// A figure and its unit stay on one line.
+/** @param {string} text */
+function unbroken(text) {
+  return clean(text).split(/(\d[\d.,]* (?:%|[nµm]?s|min|GB\/s|[kMGT]?B|[KMGT]iB)(?![\w]))/).map((part, i) => (i % 2 === 1 ? h("span.word", part) : part));
 }
 
 function list(tag, items) { return items.length > 0 ? h(tag, items.map((item) => h("li", item))) : null; }
@@ -26,6 +35,7 @@ function paragraphs(text) {
 }
 
 // Three bars, as many filled as the claim is sure.
+/** @param {string} level */
 function confidence(level) {
   const filled = {certain: 3, likely: 2, possible: 1}[level] || 0;
   const bars = h("span.bars", [1, 2, 3].map((i) => h(i <= filled ? "i.on" : "i")));
@@ -35,17 +45,17 @@ function confidence(level) {
 
 // The page's sections, the links to them and the line at the bottom.
 function showSections(sections, footer) {
-  document.getElementById("report").replaceChildren(...sections, hoverCard);
+  byId("report").replaceChildren(...sections, hoverCard);
   const links = sections.filter((node) => node.id !== "verdict").map((node) => {
     const link = h("a", node.dataset.short);
     link.href = "#" + node.id;
     return link;
   });
-  document.getElementById("sections").replaceChildren(...links);
-  document.getElementById("footer").replaceChildren(h("p", footer));
+  byId("sections").replaceChildren(...links);
+  byId("footer").replaceChildren(h("p", footer));
 }
 
-function readContent() { return JSON.parse(document.getElementById("report-json").textContent); }
+function readContent() { return JSON.parse(byId("report-json").textContent ?? ""); }
 
 addEventListener("beforeprint", () => { for (const node of document.querySelectorAll("details")) node.open = true; });
 addEventListener("keydown", (event) => { if (event.key === "Escape") hideHover(); });

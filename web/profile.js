@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // The page of tacet profile: the verdict, what would gain most, then the pictures.
 
 const BOUNDS = {"compute-bound": "good", "communication-bound": "bound", "host-bound": "bound", "pipeline bubble": "bound"};
 
+/** @param {ProfileJobAdviceItem} advice */
 function adviceItem(advice) {
   return h("li", advice.what + " ", h("span.gain", (advice.at_most ? "at most " : "") + percent(advice.gain) + " of the step"), advice.why ? h("p", advice.why) : null);
 }
 
+/** @param {ProfilePageJob} job */
 function profileVerdict(job) {
   const world = job.world_size > 0 ? job.world_size : job.ranks_seen;
   const node = h("section.verdict." + (BOUNDS[job.verdict] || "calm"),
     h("p.line", h("span.status", job.verdict), job.job ? h("span.who", job.job) : null),
-    h("h1", job.headline || "Nothing with times was found."),
+    h("h1", unbroken(capitalise(job.headline || "Nothing with times was found."))),
     h("dl.facts", job.step_ns > 0 ? fact("Step", describeTime(job.step_ns)) : null, job.steps > 0 ? fact("Recorded steps", job.steps.toLocaleString("en")) : null,
       world > 0 ? fact("Ranks", world.toLocaleString("en")) : null, job.source ? fact("From", job.source) : null,
-      job.communication_share > 0 ? fact("Communication, of the step", percent(job.communication_share)) : null),
+      figure(job.communication_share) > 0 ? fact("Communication, of the step", percent(job.communication_share)) : null),
     job.advice.length > 0 ? h("div.now", h("h2", "What would gain most"), h("ol", job.advice.map(adviceItem))) : null);
   node.id = "verdict";
   return node;
 }
 
+/** @param {ProfilePageJob} job */
 function notesSection(job) {
   const notes = [...job.remarks];
   if (job.clocks.compared > 1)
@@ -33,6 +37,7 @@ function definitionsSection(definitions) {
   return section("definitions", "Definitions", null, node);
 }
 
+/** @param {ProfilePage} content @param {ProfilePageJob} job */
 function showJob(content, job) {
   const ranks = job.ranks.map((row) => readRank(job, row));
   const timed = ranks.filter((rank) => rank.step > 0);
@@ -55,8 +60,9 @@ function showJob(content, job) {
     pick.setAttribute("aria-pressed", other === job);
     return pick;
   }));
-  document.getElementById("report").prepend(bar);
+  byId("report").prepend(bar);
 }
 
+/** @type {ProfilePage} */
 const loaded = readContent();
 if (loaded.jobs.length > 0) showJob(loaded, loaded.jobs[0]);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // Where the time of a step goes: on average, by rank and by step.
 
-const SHORT_PARTS = ["Compute", "Hidden", "Exposed", "Copies", "Host wait", "Launch", "Data"];
+const SHORT_PARTS = ["Only compute", "Hidden", "Exposed", "Copies", "Host wait", "Launch", "Data"];
 const MANY_RANKS = 16;  // more get a picture of their own
 
 // [rank, host, device, steps, hidden, efficiency, parts...] -> an object
+/** @param {ProfilePageJob} job */
 function readRank(job, row) {
   const parts = row.slice(6);
   return {rank: row[0], host: job.hosts[row[1]], device: job.devices[row[2]], steps: row[3], hidden: row[4], efficiency: row[5],
     parts, step: sum(parts), compute: parts[0] + parts[1], exposed: parts[2], idle: parts[4] + parts[5] + parts[6]};
 }
 
+/** @param {string[]} labels */
 function partLines(parts, labels) {
   const whole = sum(parts);
   return h("div.lines", labels.map((label, i) => (parts[i] > 0 ? [h("span", h("i.dot.p" + i), label),
@@ -18,6 +21,7 @@ function partLines(parts, labels) {
 }
 
 // Every part with its mean, and which ranks have least and most of it.
+/** @param {ProfilePageJob} job @param {string[]} labels */
 function partsTable(job, labels, ranks) {
   const whole = sum(job.mean);
   const several = ranks.length > 1;
@@ -25,20 +29,22 @@ function partsTable(job, labels, ranks) {
   const tell = (rank, part) => describeTime(rank.parts[part]) + " (rank " + nameRank(rank.rank) + ")";
   const rows = labels.map((label, part) => (ranks.every((rank) => rank.parts[part] === 0) ? null : [h("span", h("i.dot.p" + part), label), describeTime(job.mean[part]), percent(job.mean[part] / whole),
     several ? tell(extreme(part, (a, b) => a < b), part) : null, several ? tell(extreme(part, (a, b) => a > b), part) : null].filter((cell) => cell !== null)));
-  return plainTable(["Part", "Mean per step", "Share"].concat(several ? ["Least", "Most"] : []), rows.filter(Boolean), (i) => i > 0);
+  return plainTable(["Part", "Mean per step", "Share"].concat(several ? ["Least", "Most"] : []), rows.flatMap((row) => (row ? [row] : [])), (i) => i > 0);
 }
 
+/** @param {ProfilePageJob} job */
 function overlapFacts(job) {
   const facts = [];
   if (job.mean[1] + job.mean[2] > 0) {
     facts.push(fact("Communication hidden under compute", percent(job.hidden_fraction)));
     facts.push(fact("Overlap efficiency (1: the shorter is hidden whole)", percent(job.overlap_efficiency)));
   }
-  if (job.wait_share > 0) facts.push(fact("Of communication, waiting for peers", percent(job.wait_share)));
-  if (job.communication_efficiency > 0) facts.push(fact("Communication efficiency (of the link's peak)", percent(job.communication_efficiency)));
+  if (figure(job.wait_share) > 0) facts.push(fact("Of communication, waiting for peers", percent(job.wait_share)));
+  if (figure(job.communication_efficiency) > 0) facts.push(fact("Communication efficiency (of the link's peak)", percent(job.communication_efficiency)));
   return facts.length > 0 ? h("dl.facts", facts) : null;
 }
 
+/** @param {ProfilePageJob} job @param {string[]} labels */
 function budgetSection(job, labels, ranks) {
   const whole = sum(job.mean);
   return section("budget", "Where a step goes", describeTime(whole) + " on average" + (ranks.length > 1 ? " over " + count(ranks.length, "rank") : ""),
@@ -51,6 +57,7 @@ function tallBar(parts) {
   return bar;
 }
 
+/** @param {ProfilePageJob} job @param {string[]} labels */
 function rankChart(job, labels, ranks, pick) {
   const orders = [
     {label: "by rank", value: null},
@@ -76,6 +83,7 @@ function rankChart(job, labels, ranks, pick) {
   });
 }
 
+/** @param {ProfilePageJob} job */
 function rankBudgetTable(job, ranks) {
   const longest = ranks.reduce((most, rank) => Math.max(most, rank.step), 0);
   const share = (label, part) => ({label, value: (rank) => rank.parts[part] / rank.step, cell: (rank) => percent(rank.parts[part] / rank.step), numeric: true});
@@ -97,6 +105,7 @@ function rankBudgetTable(job, ranks) {
   return dataTable(columns, ranks, {name: "rank", search: (rank) => "rank " + nameRank(rank.rank) + ".\n" + rank.host + "\n" + rank.device, choices, page: MANY_RANKS});
 }
 
+/** @param {ProfilePageJob} job @param {string[]} labels */
 function ranksSection(job, labels, ranks) {
   const table = rankBudgetTable(job, ranks);
   table.node.classList.add("between");
@@ -107,13 +116,16 @@ function ranksSection(job, labels, ranks) {
 }
 
 // [first, how many, mean, least, most, parts...]
+/** @param {ProfilePageJob} job @param {string[]} labels */
 function stepsSection(job, labels) {
   const divided = job.steps_drawn[0].length > 5;
-  const name = ([first, many]) => (many > 1 ? "Steps " + first.toLocaleString("en") + " to " + (first + many - 1).toLocaleString("en") : "Step " + first.toLocaleString("en"));
+  /** @param {(number | null)[]} row */
+  const name = ([first, many]) => numbered(figure(first), figure(many));
+  const numbered = (first, many) => (many > 1 ? "Steps " + first.toLocaleString("en") + " to " + (first + many - 1).toLocaleString("en") : "Step " + first.toLocaleString("en"));
   const columns = job.steps_drawn.map((row) => {
-    const [, many, mean, least, most] = row;
+    const [, many, mean, least, most] = row.map(figure);
     const extent = many > 1 ? ", " + describeTime(least) + " to " + describeTime(most) : "";
-    const parts = divided ? row.slice(5) : [mean];
+    const parts = divided ? row.slice(5).map(figure) : [mean];
     return {
       values: parts,
       extent: many > 1 ? [least, most] : null,
@@ -122,10 +134,10 @@ function stepsSection(job, labels) {
     };
   });
   const [first, last] = [job.steps_drawn[0], job.steps_drawn[job.steps_drawn.length - 1]];
-  const joined = first[1] > 1 || last[1] > 1;
+  const joined = figure(first[1]) > 1 || figure(last[1]) > 1;
   return section("steps", "By step", count(job.steps, "recorded step"), divided ? partsLegend(labels, columns.map((column) => column.values)) : null,
     h("div.panel", columnChart(columns, {
       label: "Time of " + count(job.steps, "step") + (divided ? " by parts, mean of all ranks" : ""),
-      left: "step 1", right: "step " + (last[0] + last[1] - 1).toLocaleString("en"), single: divided ? null : "p0",
+      left: "step 1", right: "step " + (figure(last[0]) + figure(last[1]) - 1).toLocaleString("en"), single: divided ? null : "p0",
     }), joined ? h("p.faint", "A column is the mean of several steps; the thin line reaches from the shortest to the longest of them, and is cut at the top.") : null));
 }

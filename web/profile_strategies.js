@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // Pipelines, replays, buckets, shards, experts, utilisation and memory: each only where the job has it.
 
+/** @param {ProfileJobPipeline} pipeline */
 function pipelinePanel(pipeline) {
-  const longest = pipeline.by_stage.reduce((most, stage) => Math.max(most, stage.compute_ns + stage.waiting_ns + stage.idle_ns), 0);
+  const longest = pipeline.by_stage.reduce((most, stage) => Math.max(most, figure(stage.compute_ns) + figure(stage.waiting_ns) + figure(stage.idle_ns)), 0);
   const facts = h("dl.facts", fact("Stages", String(pipeline.stages)), fact("Microbatches", String(pipeline.microbatches)), fact("Schedule", pipeline.schedule),
     pipeline.chunks > 1 ? fact("Chunks a stage", String(pipeline.chunks)) : null, pipeline.replicas > 1 ? fact("Replicas", String(pipeline.replicas)) : null,
     fact("Bubble, measured", percent(pipeline.bubble)), fact("Bubble, theoretical", percent(pipeline.theoretical_bubble)));
   const heavy = pipeline.heaviest_stage >= 0
-    ? h("p", "Stage " + pipeline.heaviest_stage + " computes " + pipeline.imbalance.toFixed(2) + " times as long as the others; equal stages would save ", h("b", percent(pipeline.balance_gain)), ".") : null;
+    ? h("p", "Stage " + pipeline.heaviest_stage + " computes " + fixed(pipeline.imbalance, 2) + " times as long as the others; equal stages would save ", h("b", percent(pipeline.balance_gain)), ".") : null;
   return h("div.panel", h("h3", "Pipeline"), facts,
     h("ul.legend", [["p0", "compute"], ["p2", "waiting for other stages"], ["p5", "idle"]].map(([mark, word]) => h("li", h("i.dot." + mark), word + ", per step"))),
-    barLines(pipeline.by_stage.map((stage) => ["stage " + stage.stage + ", " + describeRanks(stage.ranks, 4), [stage.compute_ns, stage.waiting_ns, stage.idle_ns], longest,
+    barLines(pipeline.by_stage.map((stage) => ["stage " + stage.stage + ", " + describeRanks(stage.ranks, 4), [stage.compute_ns, stage.waiting_ns, stage.idle_ns].map(figure), longest,
       describeTime(stage.compute_ns) + " compute"]), ["p0", "p2", "p5"]), heavy);
 }
 
@@ -24,11 +26,12 @@ function slowdownLines(named) {
 // A part without which the step would be longer explains nothing.
 const explained = (share) => (share > 0 ? percent(share) : "nothing");
 
+/** @param {ProfileJobWhatIfItem} replay */
 function replayPanel(replay) {
   if (!replay.valid) return h("div.panel", h("h3", "What-if replay"), h("p", "Not possible: " + replay.problem));
   const indexed = (name, values) => values.map((value, i) => [name + " " + i, value]);
   return h("div.panel", h("h3", "What-if replay"),
-    h("p", "The recorded step takes ", h("b", replay.slowdown.toFixed(2)), " times the step in which every operation takes the usual time of its kind: recorded " + describeTime(replay.recorded_ns) +
+    h("p", "The recorded step takes ", h("b", fixed(replay.slowdown, 2)), " times the step in which every operation takes the usual time of its kind: recorded " + describeTime(replay.recorded_ns) +
       ", replayed " + describeTime(replay.replayed_ns) + ", ideal " + describeTime(replay.ideal_ns) + " per step; " + count(replay.steps, "step") + "."),
     h("p", "Of the slowdown " + explained(replay.m_w) + " goes away with usual times of the worst " + count(replay.worst_workers, "worker") + ", " + explained(replay.m_s) + " with those of the last stage."),
     replay.missing.length > 0 ? h("p.faint", "Not recorded: " + replay.missing.join(", ")) : null,
@@ -40,9 +43,10 @@ function replayPanel(replay) {
     }));
 }
 
+/** @param {ProfileJobDdpBucket} bucket */
 function bucketRow(bucket, index, end) {
   const bar = h("div.gantt");
-  for (const [mark, from, to] of [["p4", bucket.ready_ns, bucket.start_ns], ["p1", bucket.start_ns, bucket.end_ns]]) {
+  for (const [mark, from, to] of /** @type {[string, number, number][]} */ ([["p4", figure(bucket.ready_ns), figure(bucket.start_ns)], ["p1", figure(bucket.start_ns), figure(bucket.end_ns)]])) {
     if (!(to > from) || !(end > 0)) continue;
     const piece = h("i." + mark);
     piece.style.left = 100 * from / end + "%";
@@ -53,52 +57,57 @@ function bucketRow(bucket, index, end) {
   return h("div.row", h("span.name", "bucket " + index + ", " + describeBytes(bucket.bytes)), bar, h("span.number", describeTime(bucket.start_ns) + " to " + describeTime(bucket.end_ns)));
 }
 
+/** @param {ProfileJobDdp} ddp */
 function ddpPanel(ddp) {
-  const end = ddp.buckets.reduce((last, bucket) => Math.max(last, bucket.end_ns), 0);
+  const end = ddp.buckets.reduce((last, bucket) => Math.max(last, figure(bucket.end_ns)), 0);
   const best = ddp.recommended_bucket_cap_mb;
-  const longest = ddp.predictions.reduce((most, one) => Math.max(most, one.step_ns), 0);
+  const longest = ddp.predictions.reduce((most, one) => Math.max(most, figure(one.step_ns)), 0);
   return h("div.panel", h("h3", "Data parallel: DDP on " + clean(ddp.group)),
     h("p", count(ddp.buckets.length, "bucket") + ". ",
-      best === null ? "No other bucket_cap_mb is predicted to be clearly better." : ["bucket_cap_mb=" + best.toFixed(0) + " is predicted to save ", h("b", percent(ddp.gain)), " of the step."]),
+      best === null ? "No other bucket_cap_mb is predicted to be clearly better." : ["bucket_cap_mb=" + fixed(best, 0) + " is predicted to save ", h("b", percent(ddp.gain)), " of the step."]),
     h("ul.legend", h("li", h("i.dot.p4"), "gradients ready, all-reduce not begun"), h("li", h("i.dot.p1"), "all-reduce runs"), h("li.faint", "time from the start of the step")),
     h("div.lines", ddp.buckets.slice(0, 48).map((bucket, i) => bucketRow(bucket, i, end))),
     ddp.buckets.length > 48 ? h("p.faint", "The first 48 of " + ddp.buckets.length + " buckets.") : null,
     ddp.predictions.length > 0 ? [h("h3.between", "Predicted step by bucket_cap_mb"),
-      barLines(ddp.predictions.map((one) => [one.bucket_cap_mb.toFixed(0) + " MB", [one.step_ns], longest, describeTime(one.step_ns)]), ["p0"])] : null);
+      barLines(ddp.predictions.map((one) => [fixed(one.bucket_cap_mb, 0) + " MB", [one.step_ns], longest, describeTime(one.step_ns)]), ["p0"])] : null);
 }
 
+/** @param {ProfileJobFsdp} fsdp */
 function fsdpPanel(fsdp) {
   return h("div.panel", h("h3", "Sharded: FSDP or ZeRO on " + clean(fsdp.group)),
     h("p", "Parameters " + describeBytes(fsdp.parameter_bytes) + (fsdp.parameters_known ? "" : " (from the scatters)") + ", " + describeBytes(fsdp.kept_bytes) + " kept after the forward pass."),
     plainTable(["A step", "Measured", "Theory", "Ratio", "Hidden"], [
-      ["gather", describeBytes(fsdp.gather_bytes), describeBytes(fsdp.expected_gather_bytes), fsdp.gather_ratio.toFixed(2), percent(fsdp.hidden_gathers)],
-      ["scatter", describeBytes(fsdp.scatter_bytes), describeBytes(fsdp.expected_scatter_bytes), fsdp.scatter_ratio.toFixed(2), percent(fsdp.hidden_scatters)]], (i) => i > 0),
+      ["gather", describeBytes(fsdp.gather_bytes), describeBytes(fsdp.expected_gather_bytes), fixed(fsdp.gather_ratio, 2), percent(fsdp.hidden_gathers)],
+      ["scatter", describeBytes(fsdp.scatter_bytes), describeBytes(fsdp.expected_scatter_bytes), fixed(fsdp.scatter_ratio, 2), percent(fsdp.hidden_scatters)]], (i) => i > 0),
     fsdp.units.length > 0 ? [h("h3.between", "Units, in order"), barLines(fsdp.units.slice(0, 48).map((unit, i) => ["unit " + i + ", " + describeBytes(unit.bytes),
-      [unit.gather_ns * unit.hidden, unit.gather_ns * (1 - unit.hidden)], fsdp.units.reduce((most, one) => Math.max(most, one.gather_ns), 0),
+      [figure(unit.gather_ns) * figure(unit.hidden), figure(unit.gather_ns) * (1 - figure(unit.hidden))], fsdp.units.reduce((most, one) => Math.max(most, figure(one.gather_ns)), 0),
       describeTime(unit.gather_ns) + " a gather, " + percent(unit.hidden) + " hidden"]), ["p1", "p2"])] : null);
 }
 
+/** @param {ProfileJobAllToAll} experts */
 function expertsPanel(experts) {
   const most = experts.members.reduce((top, one) => Math.max(top, one.received_bytes), 0);
   const busiest = [...experts.members].sort((a, b) => b.received_bytes - a.received_bytes).slice(0, MANY_RANKS);
   return h("div.panel", h("h3", "All-to-all on " + clean(experts.group)),
-    h("p", Number(experts.calls.toPrecision(3)) + " calls and " + describeTime(experts.transfer_ns) + " of transfer per step (" + percent(experts.transfer_share) + "). ",
-      experts.sized ? ["The busiest rank receives " + experts.imbalance.toFixed(2) + " times the mean in a call, " + experts.lasting_imbalance.toFixed(2) + " times over all; even calls would save ",
+    h("p", Number(figure(experts.calls).toPrecision(3)) + " calls and " + describeTime(experts.transfer_ns) + " of transfer per step (" + percent(experts.transfer_share) + "). ",
+      experts.sized ? ["The busiest rank receives " + fixed(experts.imbalance, 2) + " times the mean in a call, " + fixed(experts.lasting_imbalance, 2) + " times over all; even calls would save ",
         h("b", percent(experts.balance_gain)), "."] : "The trace has no sizes: whether the calls are even is not known."),
     most > 0 ? barLines(busiest.map((one) => ["rank " + one.rank, [one.received_bytes], most, one.received_bytes < 0 ? "?" : describeBytes(one.received_bytes) + " received"]), ["p1"]) : null,
     most > 0 && busiest.length < experts.members.length ? h("p.faint", "The " + busiest.length + " that receive most of " + experts.members.length + ".") : null);
 }
 
+/** @param {ProfileJobUtilisation} one */
 function utilisationPanel(one) {
-  if (one.peak_tflops <= 0) return h("div.panel", h("h3", "Utilisation"), h("p", "The device's peak is not known; give --peak-tflops."));
+  if (figure(one.peak_tflops) <= 0) return h("div.panel", h("h3", "Utilisation"), h("p", "The device's peak is not known; give --peak-tflops."));
   return h("div.panel", h("h3", "Utilisation, from " + clean(one.source)), h("dl.facts",
     one.mfu !== null ? fact("MFU", percent(one.mfu)) : null, one.hfu !== null ? fact("HFU", percent(one.hfu)) : null,
-    fact("Peak of a device", one.peak_tflops.toPrecision(3) + " TFLOP/s"), fact("Work of a device and step", Number((one.flops / 1e12).toPrecision(3)) + " TFLOP")));
+    fact("Peak of a device", figure(one.peak_tflops).toPrecision(3) + " TFLOP/s"), fact("Work of a device and step", Number((figure(one.flops) / 1e12).toPrecision(3)) + " TFLOP")));
 }
 
 // [rank, allocated, reserved, device, stays, passing, parameters, fragmentation, out of memory, pressure]
+/** @param {ProfilePageJob} job */
 function memorySection(job) {
-  const whole = job.memory.reduce((most, row) => Math.max(most, row[2]), 0);
+  const whole = job.memory.reduce((most, row) => Math.max(most, figure(row[2])), 0);
   const bytes = (label, at) => ({label, value: (row) => row[at], cell: (row) => (row[at] === null || row[at] < 0 ? "?" : describeBytes(row[at])), numeric: true});
   const table = dataTable([
     {label: "Rank", value: (row) => row[0], cell: (row) => nameRank(row[0]), numeric: true},
@@ -112,6 +121,7 @@ function memorySection(job) {
   return section("memory", "Memory", "at its peak", h("ul.legend", words.map(([mark, word]) => h("li", h("i.dot." + mark), word))), table.node);
 }
 
+/** @param {ProfilePageJob} job */
 function strategiesSection(job) {
   const panels = [
     job.pipeline ? pipelinePanel(job.pipeline) : null, job.what_if.map(replayPanel), job.ddp ? ddpPanel(job.ddp) : null,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // Who makes the others wait, what that costs, and what the operations take.
 
+/** @param {ProfilePageJobStraggler} one */
 function nameStraggler(one) {
   if (one.rank >= 0) return "rank " + one.rank;
   const place = [one.dp_rank >= 0 ? "data-parallel rank " + one.dp_rank : "", one.stage >= 0 ? "stage " + one.stage : ""].filter(Boolean);
@@ -10,23 +12,28 @@ function nameStraggler(one) {
 // Late by `late_ns` in every step, or in its late steps only.
 const lostBy = (one) => one.late_ns * (one.pattern === "persistent" ? one.steps : one.late_steps);
 
+/** @param {ProfilePageJob} job */
 function costLine(job) {
-  const lost = job.cost_share * job.step_ns;
+  const cost = figure(job.cost_share), lost = cost * job.step_ns;
   const parts = ["If they kept pace with the slowest of the others, every rank would save ", h("b", percent(job.cost_share)), " of the step"];
   if (lost > 0) parts.push(": ", h("b", describeTime(lost)), " per step, ", describeTime(lost * job.steps), " in the " + count(job.steps, "recorded step") + ", ",
-    describeTime(job.cost_share * 3.6e12), " of every hour.");
+    describeTime(cost * 3.6e12), " of every hour.");
   return h("p", parts);
 }
 
+/** @param {ProfilePageJob} job */
 function stragglerTable(job) {
   const worst = job.stragglers.reduce((most, one) => Math.max(most, lostBy(one)), 0);
-  return plainTable(["Who", "Late by", "Of the step", "Steps", "Lost in the recording", "", "When", "Why", "Confidence"], job.stragglers.slice(0, 64).map((one) =>
+  return plainTable(["Who", "Late by", "Of the step", "Steps", "Lost in the recording", "Compared", "When", "Why", "Confidence"], job.stragglers.slice(0, 64).map((one) =>
     [nameStraggler(one), describeTime(one.late_ns), percent(one.share), one.late_steps.toLocaleString("en") + " of " + one.steps.toLocaleString("en"), describeTime(lostBy(one)),
       stackBar([lostBy(one)], worst, ["p2"]), one.pattern, one.origin, confidence(one.confidence)]), (i) => i > 0 && i < 5);
 }
 
 // [rank, operations, last in, late steps, steps, mean ns, worst ns, share]
-function readLateness([rank, operations, last, lateSteps, steps, mean, worst, share]) { return {rank, operations, last, lateSteps, steps, mean, worst, share}; }
+/** @param {(number | null)[]} row */
+function readLateness([rank, operations, last, lateSteps, steps, mean, worst, share]) {
+  return {rank, operations: figure(operations), last: figure(last), lateSteps: figure(lateSteps), steps: figure(steps), mean: figure(mean), worst: figure(worst), share};
+}
 
 function latenessTable(rows) {
   const most = rows.reduce((top, row) => Math.max(top, row.mean), 0);
@@ -60,6 +67,7 @@ function latenessPart(rows, found) {
   return found ? [h("h3.between", title), picture, table.node] : h("details.fold", h("summary", title), picture, table.node);
 }
 
+/** @param {ProfilePageJob} job */
 function waitsSection(job) {
   const found = job.stragglers.length > 0;
   const nobody = "No rank is late by 4 % of the step and three times the typical rank, in " + count(job.operations, "operation") + " in which coming late counts.";
@@ -68,6 +76,7 @@ function waitsSection(job) {
     latenessPart(job.lateness.map(readLateness), found));
 }
 
+/** @param {ProfilePageJob} job */
 function communicationSection(job) {
   const lonely = job.ranks.length === 1;
   const longest = job.table.reduce((most, row) => Math.max(most, row.wait_ns / Math.max(1, row.ranks) + row.transfer_ns), 0);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // One cell a rank, coloured by role, on a canvas: sixteen thousand elements would be too many for the page.
 
 const MOST_CELLS = 1 << 17;
 
 // Ranks nobody speaks of get a cell too, so that a gap shows; a wild rank number must not make a wild grid.
+/** @param {Report} report */
 function gridCells(report) {
   const byRank = new Map(report.ranks.map((row) => [row.rank, row]));
   const highest = report.ranks.reduce((most, row) => Math.max(most, row.rank ?? 0), -1);
@@ -36,6 +38,7 @@ function gridShape(cells, width) {
   return {size, gutter, top, columns, rows: Math.ceil(cells / columns)};
 }
 
+/** @param {Report} report */
 function rankGrid(report, onPick) {
   const cells = gridCells(report);
   const counts = {};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // The page: sections in the order in which they are asked for.
 
+/** @param {Report} report */
 function rankTable(report) {
   const mark = (row) => h("span.role", h("i.dot." + roleOf(row)), row.role || "");
   const columns = [
@@ -22,6 +24,7 @@ function rankTable(report) {
   });
 }
 
+/** @param {Report} report */
 function ranksSection(report) {
   const table = rankTable(report);
   const pick = (rank) => { table.find("rank " + rank + "."); table.node.scrollIntoView({block: "start"}); };
@@ -34,6 +37,22 @@ function ranksSection(report) {
   return section("ranks", "Ranks", world ? report.ranks.length.toLocaleString("en") + " of " + world.toLocaleString("en") : null, pictures, table.node);
 }
 
+// Only where --why asked for it: what speaks for the verdict and against it, and why each rival lost.
+/** @param {ReportWhy} why */
+function whySection(why) {
+  const claim = (/** @type {ReportWhyClaim} */ one) => {
+    const head = (one.rank === null ? "" : "rank " + one.rank + ", ") + one.reading + (one.strength ? " (" + one.strength + ")" : "");
+    return evidenceItem({...one.because, says: [head, one.because.says].filter(Boolean).join(": ")});
+  };
+  const part = (title, items) => (items.length > 0 ? [h("h3.between", title), h("ol.evidence", items)] : null);
+  const rivals = (found) => why.rivals.filter((rival) => rival.found === found).map((rival) =>
+    h("li", h("code", rival.cause), rival.ranks.length > 0 ? " (" + describeRanks(rival.ranks, 6) + ")" : "", ": " + rival.because));
+  return section("why", "Why this verdict", null, h("div.panel", part("Status", [evidenceItem(why.status)]),
+    part("For it", why.claims.filter((one) => one.supports).map(claim)), part("Against it", why.claims.filter((one) => !one.supports).map(claim)),
+    part("Found, but not the cause", rivals(true)), part("Would explain it, but nothing shows it", rivals(false))));
+}
+
+/** @param {ReportJob} job */
 function jobCard(job) {
   const versions = Object.entries(job.versions).map(([what, version]) => h("span", what + " ", h("b", version)));
   const groups = job.groups.slice(0, 200).map((group) => h("li", h("span", describeGroup(group)), h("span.faint", describeRanks(group.ranks, 8))));
@@ -47,6 +66,7 @@ function jobCard(job) {
     groups.length > 0 ? h("details.groups", h("summary", count(job.groups.length, "group")), h("ul", groups)) : null);
 }
 
+/** @param {Report} report */
 function show(report) {
   const sections = [
     verdictSection(report),
@@ -54,15 +74,17 @@ function show(report) {
       report.findings.map((finding, index) => findingCard(report, finding, index))) : null,
     report.ranks.length > 0 ? ranksSection(report) : null,
     report.cannot_tell.length > 0 ? openSection(report) : null,
+    report.why ? whySection(report.why) : null,
     report.assumptions.length > 0 ? section("assumed", "Assumed", null, list("ul", report.assumptions)) : null,
     section("job", report.jobs.length > 1 ? "Jobs" : "Job", null, (report.jobs.length > 0 ? report.jobs : [report.job]).map(jobCard)),
     report.inputs.length > 0 ? inputsSection(report) : null,
     report.diagnostics.length > 0 ? remarksSection(report) : null,
   ].filter(Boolean);
-  const explain = report.verdict.cause ? [" More on this cause: ", h("code", "tacet explain " + report.verdict.cause)] : null;
+  const explain = report.verdict.cause ? [" More on this cause: ", command("tacet explain " + report.verdict.cause)] : null;
   showSections(sections, ["Made by tacet in " + Number(report.seconds || 0).toFixed(2) + " s.", explain]);
 }
 
+/** @type {Report & {live?: Live}} */
 const loaded = readContent();
 show(loaded);
-if (loaded.live) watchLive(loaded);
+if (loaded.live) watchLive({...loaded, live: loaded.live});

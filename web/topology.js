@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // The page of `tacet topology`: verdict and findings, then nodes, rings, trees, transports and the NIC of each GPU.
 
+/** @param {ReportTopologyCommunicator} comm */
 function graphTable(comm) {
   return dataTable([
     {label: "Graph", value: (row) => row.name},
@@ -12,8 +14,9 @@ function graphTable(comm) {
   ], comm.graphs, {name: "graph", search: (row) => row.name + " " + row.lowered_by}).node;
 }
 
+/** @param {ReportTopologyCommunicator} comm @param {ReportTopology} topology */
 function waysTable(comm, topology) {
-  const total = comm.ways.reduce((sum, way) => sum + way.inside + way.between, 0);
+  const total = comm.ways.reduce((sum, way) => sum + figure(way.inside) + figure(way.between), 0);
   return dataTable([
     {label: "Transport", value: (row) => topology.transports[row.transport].text,
       cell: (row) => h("span", h("i.dot.way." + wayKind(topology.transports[row.transport])), topology.transports[row.transport].text)},
@@ -23,6 +26,7 @@ function waysTable(comm, topology) {
   ], comm.ways, {name: "transport", search: (row) => topology.transports[row.transport].text}).node;
 }
 
+/** @param {ReportTopologyCommunicator} comm */
 function commTitle(comm) {
   const parts = [];
   if (comm.ranks !== null) parts.push(count(comm.ranks, "rank"));
@@ -30,16 +34,18 @@ function commTitle(comm) {
   return comm.label + (parts.length > 0 ? ": " + parts.join(" ") : "");
 }
 
+/** @param {ReportTopologyCommunicator} comm @param {ReportTopology} topology @param {Map<number, number>} nodeOf @param {Map<number, number>} rankPlace @param {Set<number>} guiltyRanks */
 function commBody(comm, topology, nodeOf, rankPlace, guiltyRanks) {
   const facts = h("dl.facts", fact("Channels", comm.channels === null ? "" : String(comm.channels)),
     fact("NVLS channels", comm.nvls_channels === null ? "" : String(comm.nvls_channels)), fact("Connected", comm.connected || ""),
-    comm.seen < comm.ranks ? fact("Logs here", comm.seen.toLocaleString("en") + " of " + count(comm.ranks, "rank")) : null, comm.mnnvl ? fact("NVLink", "several nodes share one fabric") : null);
+    comm.ranks !== null && comm.seen < comm.ranks ? fact("Logs here", comm.seen.toLocaleString("en") + " of " + count(comm.ranks, "rank")) : null, comm.mnnvl ? fact("NVLink", "several nodes share one fabric") : null);
   return h("div.comm", h("div.panel", h("h3", commTitle(comm)), facts, comm.graphs.length > 0 ? graphTable(comm) : null),
     comm.rings.length > 0 ? ringsPanel(comm, topology, nodeOf, rankPlace, guiltyRanks) : null,
     comm.trees.length > 0 ? treesPanel(comm, topology, nodeOf) : null,
     comm.ways.length > 0 ? h("div.panel", h("h3", "Hops of rings and trees by transport"), waysTable(comm, topology)) : null);
 }
 
+/** @param {ReportTopology} topology @param {Map<number, number>} nodeOf @param {Map<number, number>} rankPlace @param {Set<number>} guiltyRanks */
 function commsSection(topology, nodeOf, rankPlace, guiltyRanks) {
   const comms = topology.communicators, body = h("div");
   const show = (comm) => body.replaceChildren(commBody(comm, topology, nodeOf, rankPlace, guiltyRanks));
@@ -55,6 +61,7 @@ function commsSection(topology, nodeOf, rankPlace, guiltyRanks) {
   return section("rings", "Communicators", count(comms.length, "communicator"), chooser, body);
 }
 
+/** @param {ReportTopology} topology */
 function gpusSection(topology) {
   const rows = [];
   const names = (node, nics) => nics.map((index) => ((node.nics || []).find((nic) => nic.index === index) || {}).name || "NIC " + index).join(", ");
@@ -76,6 +83,7 @@ function gpusSection(topology) {
   return section("gpus", "NIC of each GPU", null, table.node);
 }
 
+/** @param {Report} report */
 function showTopology(report) {
   const topology = report.topology || {nodes: [], communicators: [], transports: []};
   const nodeOf = new Map(), rankPlace = new Map();
@@ -94,4 +102,4 @@ function showTopology(report) {
   showSections(sections, ["Made by tacet in " + Number(report.seconds || 0).toFixed(2) + " s."]);
 }
 
-showTopology(readContent());
+showTopology(/** @type {Report} */ (readContent()));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // The nodes of a job. Nodes that are alike are drawn once: GPUs above, the PCIe switches they hang on, NICs below, CPUs at
 // the bottom.
 
 const plainNumber = (value) => (value >= 10 ? value.toFixed(0) : value.toFixed(1));
 
 // [{first, nodes}]: classes of nodes in the order of their first one.
+/** @param {ReportTopology} topology */
 function nodeClasses(topology) {
   const classes = new Map();
   topology.nodes.forEach((node, index) => {
@@ -61,6 +63,7 @@ function nicLines(nic) {
     nic.gdr === null ? null : h("div", nic.gdr ? "GPUDirect RDMA" : "no GPUDirect RDMA"), h("div", count(nic.ring_sends, "hop") + " of rings leave through it")];
 }
 
+/** @param {Set<number>} guiltyRanks */
 function nodePicture(node, guiltyRanks) {
   const places = placesOf(node);
   const width = 74, gap = 10, chipHeight = 44;
@@ -107,6 +110,7 @@ function nodePicture(node, guiltyRanks) {
   return drawing;
 }
 
+/** @param {ReportTopology} topology @param {Set<number>} guiltyRanks */
 function nodesSection(topology, guiltyRanks) {
   const panels = nodeClasses(topology).map(({first, nodes}) => {
     const gpus = first.gpus || [], nics = first.nics || [];

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // One ring at a time, drawn as a ring: an arc for each node, a dot for each GPU in the order in which data passes them. Long
 // runs of nodes that are alike become one arc.
 
@@ -13,6 +14,7 @@ function wayKind(transport) {
 }
 
 // Runs of ranks of one node: [{node, places: [index in the ring...]}].
+/** @param {Required<ReportTopologyCommunicatorRing>} ring @param {Map<number, number>} nodeOf */
 function ringRuns(ring, nodeOf) {
   const runs = [];
   ring.order.forEach((rank, place) => {
@@ -29,6 +31,7 @@ function ringRuns(ring, nodeOf) {
 }
 
 // Runs that differ only in the node's name become one arc, but for the first two and the last of them.
+/** @param {Required<ReportTopologyCommunicatorRing>} ring @param {ReportTopology} topology @param {Map<number, number>} rankPlace */
 function foldRuns(runs, ring, topology, rankPlace) {
   if (runs.length <= 14) return runs;
   const slow = new Set(ring.slow);
@@ -52,11 +55,13 @@ function foldRuns(runs, ring, topology, rankPlace) {
 const polar = (angle, radius) => [Math.sin(angle) * radius, -Math.cos(angle) * radius];
 const point = (angle, radius) => polar(angle, radius).map((value) => value.toFixed(1)).join(" ");
 
+/** @param {Required<ReportTopologyCommunicatorRing>} ring @param {ReportTopology} topology */
 function hopLines(ring, place, topology) {
-  const next = ring.order[(place + 1) % ring.order.length], way = topology.transports[ring.ways[place]];
+  const next = ring.order[(place + 1) % ring.order.length], way = topology.transports[ring.ways[place] ?? -1];
   return [h("strong", "Rank " + ring.order[place] + " to rank " + next), h("div", way ? way.text : "transport unknown"), ring.slow.includes(place) ? h("div.bad", "slower than it could be") : null];
 }
 
+/** @param {Required<ReportTopologyCommunicatorRing>} ring @param {ReportTopology} topology @param {Map<number, number>} nodeOf @param {Map<number, number>} rankPlace @param {Set<number>} guiltyRanks */
 function ringPicture(ring, topology, nodeOf, rankPlace, guiltyRanks, unfolded, unfold) {
   const all = ringRuns(ring, nodeOf);
   const runs = unfolded ? all : foldRuns(all, ring, topology, rankPlace);
@@ -102,7 +107,7 @@ function ringPicture(ring, topology, nodeOf, rankPlace, guiltyRanks, unfolded, u
     const a = angles.get(place), b = angles.get(next);
     if (Math.abs(a - b) < 1e-9) return;
     const crosses = nodeOf.get(rank) !== nodeOf.get(ring.order[next]);
-    const kind = wayKind(topology.transports[ring.ways[place]]);
+    const kind = wayKind(topology.transports[ring.ways[place] ?? -1]);
     // Inside a node along the ring, between nodes with a bow inwards.
     const inner = crosses ? radius - 34 : radius - 10;
     let turn = b - a;
@@ -118,9 +123,10 @@ function ringPicture(ring, topology, nodeOf, rankPlace, guiltyRanks, unfolded, u
   return drawing;
 }
 
+/** @param {Required<ReportTopologyCommunicatorRing>} ring @param {ReportTopology} topology */
 function waysLegend(ring, topology) {
   const counts = {};
-  for (const way of ring.ways) { const kind = wayKind(topology.transports[way]); counts[kind] = (counts[kind] || 0) + 1; }
+  for (const way of ring.ways) { const kind = wayKind(topology.transports[way ?? -1]); counts[kind] = (counts[kind] || 0) + 1; }
   return h("ul.legend", WAY_KINDS.filter((kind) => counts[kind]).map((kind) => h("li", h("i.dot.way." + kind), WAY_WORDS[kind] + " ", h("b", counts[kind].toLocaleString("en")))),
     ring.slow.length > 0 ? h("li", h("i.dot.way.slow"), "slower than it could be ", h("b", ring.slow.length.toLocaleString("en"))) : null);
 }
@@ -139,10 +145,12 @@ function channelButtons(items, chosen, pick) {
   return box;
 }
 
+/** @param {Required<ReportTopologyCommunicatorRing>} ring */
 function brokenRing(ring) {
   return h("div", h("p", count(ring.hops.length / 2, "hop") + " of this ring " + (ring.hops.length === 2 ? "is" : "are") + " known; it is not whole."), list("ul", ring.breaks));
 }
 
+/** @param {ReportTopologyCommunicator} comm @param {ReportTopology} topology @param {Map<number, number>} nodeOf @param {Map<number, number>} rankPlace @param {Set<number>} guiltyRanks */
 function ringsPanel(comm, topology, nodeOf, rankPlace, guiltyRanks) {
   const rings = comm.rings.filter((ring) => ring.same_as === null);
   const panel = h("div.panel");
@@ -150,6 +158,6 @@ function ringsPanel(comm, topology, nodeOf, rankPlace, guiltyRanks) {
     panel.replaceChildren(h("h3", "Rings by channel"), channelButtons(comm.rings, ring, (other) => pick(other)), ring.whole ? waysLegend(ring, topology) : "",
       ring.whole && ring.order.length > 0 ? ringPicture(ring, topology, nodeOf, rankPlace, guiltyRanks, unfolded, () => pick(ring, true)) : brokenRing(ring));
   };
-  pick(rings.find((ring) => ring.breaks.length > 0 || ring.slow.length > 0) || rings[0]);
+  pick(rings.find((ring) => (ring.breaks ?? []).length > 0 || (ring.slow ?? []).length > 0) || rings[0]);
   return panel;
 }

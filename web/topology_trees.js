@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // The tree of a channel between nodes: one box for each node, in levels below the root. Inside a node a tree is a chain.
 
 // Parents between nodes: [node] -> parent node.
+/** @param {ReportTopologyCommunicatorTree} tree @param {Map<number, number>} nodeOf */
 function nodeTree(tree, nodeOf) {
   const parent = new Map(), seen = new Set();
   for (let i = 0; i + 1 < tree.parents.length; i += 2) {
@@ -14,16 +16,18 @@ function nodeTree(tree, nodeOf) {
 }
 
 // Leaves one after the other, everybody else above the middle of its children.
+/** @param {Map<number, number>} parent @param {Set<number>} seen */
 function layTree(parent, seen) {
+  /** @type {Map<number, number[]>} */
   const children = new Map([...seen].map((node) => [node, []]));
-  for (const [node, up] of parent) children.get(up).push(node);
+  for (const [node, up] of parent) children.get(up)?.push(node);
   const places = new Map();
   let next = 0, deepest = 0;
   const walk = (node, depth, path) => {
     if (path.has(node) || places.has(node)) return;
     path.add(node);
     deepest = Math.max(deepest, depth);
-    const own = children.get(node).sort((a, b) => a - b);
+    const own = (children.get(node) ?? []).sort((a, b) => a - b);
     own.forEach((child) => walk(child, depth + 1, path));
     const placed = own.filter((child) => places.has(child)).map((child) => places.get(child).x);
     places.set(node, {x: placed.length > 0 ? (Math.min(...placed) + Math.max(...placed)) / 2 : next++, depth});
@@ -33,6 +37,7 @@ function layTree(parent, seen) {
   return {places, columns: Math.max(next, 1), deepest};
 }
 
+/** @param {ReportTopologyCommunicatorTree} tree @param {ReportTopology} topology @param {Map<number, number>} nodeOf */
 function treePicture(tree, topology, nodeOf) {
   const {parent, seen} = nodeTree(tree, nodeOf);
   const {places, columns, deepest} = layTree(parent, seen);
@@ -56,6 +61,7 @@ function treePicture(tree, topology, nodeOf) {
   return drawing;
 }
 
+/** @param {ReportTopologyCommunicator} comm @param {ReportTopology} topology @param {Map<number, number>} nodeOf */
 function treesPanel(comm, topology, nodeOf) {
   const trees = comm.trees.filter((tree) => tree.same_as === null);
   const panel = h("div.panel");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 // Who waits for whom. The guilty stand in the middle, those who wait for them around, those who wait for these further out.
 // Up to MOST_NODES ranks one circle each; beyond, ranks that wait alike share one.
 
@@ -6,6 +7,7 @@ const MOST_NODES = 64;
 const MOST_HUES = 5;  // operations with a colour of their own; the rest share the last
 
 // How many waits lie between a rank and the guilty; those not connected come last.
+/** @param {ReportWait[]} waits @param {number[]} guilty @param {Set<number>} ranks */
 function waitDepths(waits, guilty, ranks) {
   const waiters = new Map();
   for (const wait of waits) {
@@ -32,6 +34,7 @@ function waitDepths(waits, guilty, ranks) {
 }
 
 // Nodes as groups of ranks: every rank its own, or, when these are too many, ranks alike in ever fewer ways.
+/** @param {Report} report @param {Set<number>} ranks */
 function waitNodes(report, ranks, depths) {
   const rows = new Map(report.ranks.map((row) => [row.rank, row]));
   const out = new Map();
@@ -60,6 +63,7 @@ function waitNodes(report, ranks, depths) {
   return [];
 }
 
+/** @param {ReportWait[]} waits */
 function waitEdges(waits, nodes) {
   const nodeOf = new Map();
   for (const node of nodes) for (const rank of node.ranks) nodeOf.set(rank, node);
@@ -147,6 +151,7 @@ function edgePath(edge) {
 function nodeName(node) { return describeRanks(node.ranks, 4); }
 
 // "ranks 4, 6-7 wait for rank 5", once for each operation and target, the busiest first.
+/** @param {ReportWait[]} waits */
 function waitSummary(waits) {
   const places = new Map();
   for (const wait of waits) {
@@ -207,6 +212,7 @@ function drawEdge(edge, hue, crowded) {
   return line;
 }
 
+/** @param {Report} report */
 function waitGraph(report) {
   const ranks = new Set();
   for (const wait of report.waits) ranks.add(wait.from).add(wait.to);

@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/shared_options.h"
+#include "evidence/cited_lines.h"
 #include "evidence/load.h"
 #include "render/html_render.h"
 #include "render/json_render.h"
@@ -77,7 +78,12 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
 
   const std::vector<std::string> missing = std::move(loaded->missing);
 
-  Report report = MakeReport(std::move(loaded->fragments), {}, {.redact = !options->Has("--no-redact"), .why = options->Has("--why")});
+  CitedLines lines(options->rest());
+  Report report = MakeReport(
+      std::move(loaded->fragments), {},
+      {.redact = !options->Has("--no-redact"),
+       .why = options->Has("--why"),
+       .read_line = [&](const auto& file, uint32_t line, uint64_t offset) { return lines.Read(file, line, offset); }});
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   // A page that cannot be written costs the page, not the report.
   const bool page_written = output->page.empty() || WriteOutput(output->page, RenderHtml(report));

@@ -6,6 +6,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/shared_options.h"
+#include "evidence/cited_lines.h"
 #include "evidence/load.h"
 #include "render/json_render.h"
 #include "render/topology_render.h"
@@ -46,7 +47,10 @@ int RunTopology(const std::vector<std::string>& arguments) {
   const bool nothing_readable = loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size();
   const std::vector<std::string> missing = std::move(loaded->missing);
 
-  Report report = MakeTopologyReport(std::move(loaded->fragments));
+  CitedLines lines(options->rest());
+  Report report = MakeTopologyReport(
+      std::move(loaded->fragments),
+      [&](const auto& file, uint32_t line, uint64_t offset) { return lines.Read(file, line, offset); });
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   // A page that cannot be written costs the page, not the report.
   const bool page_written = output->page.empty() || WriteOutput(output->page, RenderTopologyHtml(report));

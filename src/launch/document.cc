@@ -76,6 +76,29 @@ void AddMarkdown(const DocumentBlock& block, std::string& out) {
   }
 }
 
+// Facts have no head: the first cell of a row names the second. On a phone a row becomes a block of named lines.
+void AddHtmlTable(const std::vector<std::vector<std::string>>& rows, std::string& out) {
+  if (rows.empty()) return;
+  const std::vector<std::string>& head = rows.front();
+  const bool facts = std::all_of(head.begin(), head.end(), [](const std::string& cell) { return cell.empty(); });
+  out += facts ? "<table class=\"facts\">\n" : "<table>\n<thead><tr>";
+  for (const std::string& cell : facts ? std::vector<std::string>() : head)
+    out += "<th scope=\"col\">" + EscapeForHtml(cell) + "</th>";
+  out += facts ? "<tbody>\n" : "</tr></thead>\n<tbody>\n";
+  for (size_t row = 1; row < rows.size(); ++row) {
+    out += "<tr>";
+    for (size_t i = 0; i < rows[row].size(); ++i) {
+      const std::string text = EscapeForHtml(rows[row][i]);
+      if (facts && i == 0)
+        out += "<th scope=\"row\">" + text + "</th>";
+      else
+        out += "<td data-label=\"" + EscapeForHtml(i < head.size() ? head[i] : "") + "\">" + text + "</td>";
+    }
+    out += "</tr>\n";
+  }
+  out += "</tbody></table>\n";
+}
+
 void AddHtml(const DocumentBlock& block, std::string& out) {
   using Kind = DocumentBlock::Kind;
   switch (block.kind) {
@@ -89,17 +112,7 @@ void AddHtml(const DocumentBlock& block, std::string& out) {
       out += "</" + tag + ">\n";
       break;
     }
-    case Kind::table:
-      out += "<table>\n";
-      for (size_t row = 0; row < block.rows.size(); ++row) {
-        out += "<tr>";
-        const char* tag = row == 0 ? "th" : "td";
-        for (const std::string& cell : block.rows[row])
-          out += std::string("<") + tag + ">" + EscapeForHtml(cell) + "</" + tag + ">";
-        out += "</tr>\n";
-      }
-      out += "</table>\n";
-      break;
+    case Kind::table: AddHtmlTable(block.rows, out); break;
     case Kind::side_by_side:
       out += "<div class=\"columns\">\n";
       for (const auto& [title, text] : block.columns)
@@ -111,12 +124,27 @@ void AddHtml(const DocumentBlock& block, std::string& out) {
 
 // Readable in a mail program, on paper, and in the dark.
 constexpr std::string_view kStyle = R"(<style>
-:root{color-scheme:light dark}
-body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid #8886}h3{font-size:1rem;margin:.5rem 0}
-pre{overflow-x:auto;padding:.7rem;border:1px solid #8886;border-radius:4px;font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere}
-table{border-collapse:collapse;display:block;overflow-x:auto}th,td{text-align:left;vertical-align:top;padding:.25rem .7rem;border:1px solid #8886;overflow-wrap:anywhere}
-.columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(20rem,1fr));gap:1rem}
+:root{color-scheme:light dark;--paper:#faf9f7;--surface:#fff;--sunken:#f3f1ed;--ink:#1d1c1a;--ink-2:#55524c;--line:#e3dfd7}
+@media screen and (prefers-color-scheme:dark){:root{--paper:#131315;--surface:#1b1b1e;--sunken:#232327;--ink:#eceae5;--ink-2:#b3afa7;--line:#323136}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.55 -apple-system,"Segoe UI",Roboto,"Noto Sans","Liberation Sans",Arial,system-ui,sans-serif}
+main{max-width:66rem;margin:0 auto;padding:24px 28px 48px;overflow-wrap:anywhere}
+h1{font-size:24px;line-height:1.35;margin:0 0 20px}h2{font-size:19px;margin:36px 0 12px}h3{font-size:14px;margin:0 0 8px}
+p,li{max-width:60rem}li+li{margin-top:4px}
+pre{font:12.5px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace;padding:10px 14px;margin:8px 0 14px;background:var(--surface);border:1px solid var(--line);border-radius:7px;white-space:pre-wrap}
+table{border-collapse:separate;border-spacing:0;width:100%;font-size:13.5px;background:var(--surface);border:1px solid var(--line);border-radius:10px;margin:8px 0 14px}
+th,td{text-align:left;vertical-align:top;padding:7px 14px}tr+tr>*,thead+tbody>tr:first-child>*{border-top:1px solid var(--line)}
+th{font-weight:600;color:var(--ink-2)}table.facts th{width:9em}
+.columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:14px}
+.columns>div{min-width:0}
+@media(max-width:640px){main{padding:16px}h1{font-size:20px}
+table:not(.facts) thead{position:absolute;left:-9999px}
+table:not(.facts),table:not(.facts) tbody,table:not(.facts) tr,table:not(.facts) td{display:block}
+table:not(.facts) tr{padding:8px 14px}table:not(.facts) td{display:grid;grid-template-columns:112px 1fr;padding:2px 0;border:0}
+table:not(.facts) tr+tr{border-top:1px solid var(--line)}table:not(.facts) tr+tr>*,table:not(.facts) tr:first-child>*{border:0}
+td[data-label]::before{content:attr(data-label);color:var(--ink-2)}table.facts td::before{content:none}td:empty{display:none!important}
+table.facts th{width:7em}}
+@media print{:root{--paper:#fff;--surface:#fff}pre,tr{break-inside:avoid}}
 </style>
 )";
 

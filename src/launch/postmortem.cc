@@ -268,9 +268,9 @@ DocumentSection RootCauseSection(const RunRecord& run) {
   std::vector<std::string> chain;
   for (const CitedEvidence& evidence : finding->evidence) {
     if (chain.size() == kMostEvidence) break;
-    std::string text = evidence.says;
+    std::string text = SaysOf(evidence);
     if (!DescribeSource(evidence).empty()) text += " (" + DescribeSource(evidence) + ")";
-    if (!evidence.excerpt.empty()) text += ": " + evidence.excerpt;
+    if (!QuoteOf(evidence).empty()) text += ": " + QuoteOf(evidence);
     chain.push_back(CleanWords(text));
   }
   section.List(std::move(chain), true);

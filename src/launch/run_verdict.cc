@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "base/redact.h"
 #include "base/text_scan.h"
+#include "evidence/cited_lines.h"
 #include "evidence/load.h"
 #include "http/http_client.h"
 #include "launch/run_folder.h"
@@ -45,7 +46,10 @@ Result<WebAddress> ParseWebAddress(const std::string& url) {
 Result<Report> DiagnoseFolder(const std::string& folder) {
   auto loaded = LoadEvidence({folder}, {});
   if (!loaded) return loaded.error();
-  return MakeReport(std::move(loaded->fragments));
+  CitedLines lines({folder});
+  return MakeReport(
+      std::move(loaded->fragments), {},
+      {.read_line = [&](const auto& file, uint32_t line, uint64_t offset) { return lines.Read(file, line, offset); }});
 }
 
 bool KeepVerdict(const std::string& folder, const Report& report) {

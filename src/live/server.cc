@@ -246,6 +246,7 @@ void Server::UpdateJobs(const Moment& moment, const std::vector<HangSuspicion>& 
     if (!job.found_twice)
       job.report.running = std::make_shared<const Report>(DescribeRunningJob(key.name, RunOf(list)));
   }
+  NoteWhatStands(members);
 }
 
 // Hangs first. Users take turns, and of one user the job that is due longest comes first: whoever lets a thousand jobs

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "http/http_server.h"
 #include "http/web_access.h"
 #include "live/agent_poll.h"
@@ -66,6 +67,16 @@ class Server {
     size_t lost = 0;            // gone without an orderly end
     bool collapsed = false;     // all are gone, and not all in order; nothing hung before
     bool end_judged = false;    // ... and that was judged
+    std::vector<std::string> hosts;  // sorted
+    std::string stands;              // status and cause that are said of it now, and since when
+    int64_t stands_since_wall_ns = 0;
+    bool ended() const { return boxes > 0 && live == 0; }
+    // Jobs that hang now first, then those that compute nonsense, those whose hang ended with their processes, those
+    // that run, those that ended.
+    int urgency() const {
+      if (hangs_since_wall_ns != 0) return live > 0 ? 0 : 2;
+      return live == 0 ? 4 : found_twice ? 1 : 3;
+    }
     std::optional<std::string> last_hang;  // headline of a hang that is over
     int64_t last_hang_wall_ns = 0;
   };
@@ -102,6 +113,10 @@ class Server {
   HttpReply AnswerJobs(const Viewer& viewer) const;
   HttpReply AnswerState(const HttpRequest& request) const;
   HttpReply AnswerMetrics(const Viewer& viewer) const;
+  void NoteWhatStands(const std::map<JobKey, std::vector<JobMember>>& members);
+  static void WriteJobRow(JsonWriter& json, const JobKey& key, const Job& job);
+  void WriteJobTable(JsonWriter& json, const Viewer& viewer) const;
+  void WriteFailingAgents(JsonWriter& json, const Viewer& viewer) const;
   // The one asked for with ?job=NAME&uid=N, else the worst, among those that may be seen.
   std::optional<JobKey> PickJob(const HttpRequest& request) const;
   std::shared_ptr<Moment> moment() const;

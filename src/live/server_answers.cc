@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/json_writer.h"
 #include "live/server.h"
 #include "live/state_json.h"
@@ -45,20 +46,14 @@ HttpReply Server::Answer(const HttpRequest& request) {
   return NotFound("try /, /metrics, /healthz, /api/v1/verdict, /api/v1/jobs, /api/v1/agents, /api/v1/state");
 }
 
-// Jobs that hang now first, then those that compute nonsense, those whose hang ended with their processes, those that
-// run.
 std::optional<JobKey> Server::PickJob(const HttpRequest& request) const {
   const std::string name = request.Query("job"), uid = request.Query("uid");
-  const auto rank = [](const Job& job) {
-    if (job.hangs_since_wall_ns != 0) return job.live > 0 ? 0 : 2;
-    return job.live == 0 ? 4 : job.found_twice ? 1 : 3;
-  };
   const std::pair<const JobKey, Job>* worst = nullptr;
   for (const auto& entry : jobs_) {
     const JobKey& key = entry.first;
     if (!request.viewer.Sees(key.uid) || (!name.empty() && key.name != name)) continue;
     if (!uid.empty() && std::to_string(key.uid) != uid) continue;
-    if (worst == nullptr || rank(entry.second) < rank(worst->second)) worst = &entry;
+    if (worst == nullptr || entry.second.urgency() < worst->second.urgency()) worst = &entry;
   }
   return worst == nullptr ? std::nullopt : std::optional<JobKey>(worst->first);
 }
@@ -95,6 +90,9 @@ HttpReply Server::AnswerVerdict(const HttpRequest& request, bool page) {
   for (const auto& [job, entry] : jobs_)  // by name; two users may have the same
     if (request.viewer.Sees(job.uid) && (last.empty() || job.name != last)) live.String(last = job.name);
   live.EndArray();
+  live.Key("wall_ns").Int(WallNs());
+  WriteJobTable(live, request.viewer);
+  WriteFailingAgents(live, request.viewer);
   live.EndObject();
   if (!report) report.running = std::make_shared<const Report>(EmptyReport(moment_->reachable > 0));
   held.unlock();
@@ -151,17 +149,7 @@ HttpReply Server::AnswerJobs(const Viewer& viewer) const {
   json.BeginObject().Key("jobs").BeginArray();
   for (const auto& [key, job] : jobs_) {
     if (!viewer.Sees(key.uid)) continue;
-    json.BeginObject();
-    json.Key("job").String(key.name);
-    json.Key("uid");
-    key.uid < 0 ? json.Null() : json.Int(key.uid);
-    json.Key("processes").Int(static_cast<int64_t>(job.boxes));
-    json.Key("processes_live").Int(static_cast<int64_t>(job.live));
-    json.Key("status").String(job.report ? job.report.status() : "undetermined");
-    json.Key("cause");
-    job.report && !job.report.cause().empty() ? json.String(job.report.cause()) : json.Null();
-    json.Key("headline").String(job.report ? job.report.headline() : "");
-    json.EndObject();
+    WriteJobRow(json, key, job);
   }
   json.EndArray().EndObject();
   return Json(json);

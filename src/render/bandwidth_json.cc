@@ -17,6 +17,12 @@ void Strings(JsonWriter& out, std::string_view key, const std::vector<std::strin
   out.EndArray();
 }
 
+void Indices(JsonWriter& out, std::string_view key, const std::vector<uint32_t>& values) {
+  out.Key(key).BeginArray();
+  for (const uint32_t value : values) out.Int(value);
+  out.EndArray();
+}
+
 void Point(JsonWriter& out, const SweepPoint& point) {
   out.BeginObject().Key("bytes").Int(point.bytes).Key("in_place").Bool(point.in_place);
   Figure(out, "time_us", point.time_derived ? -1 : point.time_us);
@@ -86,7 +92,8 @@ void Check(JsonWriter& out, const ModelCheck& check) {
 
 void SweepAsJson(JsonWriter& out, const BandwidthAnswer& answer, size_t index) {
   const Sweep& sweep = answer.view.sweeps[index];
-  out.BeginObject().Key("tool").String(sweep.tool).Key("operation").String(sweep.operation);
+  out.BeginObject().Key("title").String(SweepWords(sweep));
+  out.Key("tool").String(sweep.tool).Key("operation").String(sweep.operation);
   out.Key("ranks").Int(sweep.ranks);
   Strings(out, "hosts", sweep.hosts);
   out.Key("type").String(sweep.type == DataType::unknown ? "" : Name(sweep.type)).Key("library").String(sweep.library);
@@ -176,6 +183,12 @@ void MatrixAsJson(JsonWriter& out, const PairMatrixView& view) {
     out.BeginObject().Key("name").String(part.name).Key("share").Double(part.share).Key("value").Double(part.value);
     out.Key("expected").Double(part.expected).EndObject();
   }
+  out.EndArray();
+  Indices(out, "slow_rows", view.slow_rows);
+  Indices(out, "slow_columns", view.slow_columns);
+  Indices(out, "slow_members", view.slow_members);
+  out.Key("slow_cells").BeginArray();
+  for (const PairCell& cell : view.slow_cells) out.BeginArray().Int(cell.row).Int(cell.column).EndArray();
   out.EndArray().EndObject();
 }
 

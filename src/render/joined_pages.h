@@ -11,5 +11,6 @@ std::string_view ReportPage();
 std::string_view ProfilePage();
 std::string_view ComparisonPage();
 std::string_view TopologyPage();
+std::string_view BandwidthPage();
 
 }  // namespace tacet

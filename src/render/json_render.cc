@@ -70,6 +70,7 @@ void WriteEvidence(JsonWriter& json, const CitedEvidence& evidence) {
   WriteSize(json.Key("offset"), evidence.offset);
   json.Key("excerpt").String(evidence.excerpt);
   json.Key("says").String(evidence.says);
+  WriteKnown(json.Key("quote"), evidence.quote);
   json.EndObject();
 }
 

@@ -56,7 +56,7 @@ TEST(JsonRender, HasTheKeysOfTheContract) {
   EXPECT_EQ(Keys(At(report, {"verdict"})), "status cause ranks subjects confidence headline");
   EXPECT_EQ(Keys(At(report, {"findings", "0", "group"})), "name description ranks");
   EXPECT_EQ(Keys(At(report, {"findings", "0", "operation"})), "kind seq bytes");
-  EXPECT_EQ(Keys(At(report, {"findings", "0", "evidence", "0"})), "file line offset excerpt says");
+  EXPECT_EQ(Keys(At(report, {"findings", "0", "evidence", "0"})), "file line offset excerpt says quote");
   EXPECT_EQ(Keys(At(report, {"inputs", "0"})), "file format rank bytes understood ignored not_understood");
   EXPECT_EQ(Keys(At(report, {"cannot_tell", "0"})), "question missing");
   for (const char* key : {"cause", "severity", "confidence", "ranks", "affected_ranks", "subjects", "explained_by", "group", "operation",

@@ -23,15 +23,17 @@ std::string DescribeFinding(const ReportFinding& finding) {
     if (!value.empty()) out += std::string(label) + ": " + value + "\n";
   };
   add("guilty", DescribeRanks(finding.ranks));
-  add("waiting", DescribeRanks(finding.affected_ranks));
+  add(AffectedWait(finding.status) ? "waiting" : "affected", DescribeRanks(finding.affected_ranks));
   add("where", DescribePlace(finding));
   add("confidence", std::string(Name(finding.confidence)));
   if (!finding.explanation.empty()) out += "\n" + finding.explanation + "\n";
   if (!finding.evidence.empty()) out += "\nEvidence\n";
   for (const CitedEvidence& evidence : finding.evidence) {
-    out += "- " + evidence.says + "\n";
+    out += "- " + SaysOf(evidence) + "\n";
     const std::string source = DescribeSource(evidence);
-    if (!source.empty() || !evidence.excerpt.empty()) out += "  " + source + "  " + evidence.excerpt + "\n";
+    const std::string& quote = QuoteOf(evidence);
+    if (!source.empty() || !quote.empty())
+      out += "  " + source + (source.empty() || quote.empty() ? "" : "  ") + quote + "\n";
   }
   if (!finding.fix.empty()) out += "\nWhat to do now\n";
   for (const std::string& step : finding.fix) out += "- " + step + "\n";

@@ -56,7 +56,7 @@ void AddBudgets(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (profile.budgets.empty()) return;
   page.Heading("Time budget (mean step; the parts sum to it)");
   std::vector<TextRow> rows = {
-      {{"RANK"}, {"STEP"}, {"COMPUTE"}, {"HIDDEN"}, {"EXPOSED"}, {"COPIES"}, {"HOST WAIT"}, {"LAUNCH"}, {"DATA"}}};
+      {{"RANK"}, {"STEP"}, {"ONLY COMPUTE"}, {"HIDDEN"}, {"EXPOSED"}, {"COPIES"}, {"HOST WAIT"}, {"LAUNCH"}, {"DATA"}}};
   if (profile.budgets.size() > 1) rows.push_back(BudgetRow("mean", profile.mean));
   std::vector<const ProfileRank*> ranks;
   for (const ProfileRank& rank : profile.budgets) ranks.push_back(&rank);

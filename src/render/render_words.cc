@@ -70,6 +70,17 @@ std::string DescribeSource(const CitedEvidence& evidence) {
   return evidence.file + buffer;
 }
 
+const std::string& QuoteOf(const CitedEvidence& evidence) {
+  return evidence.quote.empty() ? evidence.excerpt : evidence.quote;
+}
+
+std::string SaysOf(const CitedEvidence& evidence) {
+  const bool told =
+      evidence.quote.empty() || evidence.excerpt.empty() || evidence.quote.find(evidence.excerpt) != std::string::npos;
+  if (told) return evidence.says;
+  return evidence.says.empty() ? evidence.excerpt : evidence.says + ": " + evidence.excerpt;
+}
+
 std::string DescribeBytes(uint64_t bytes) {
   static constexpr const char* kUnits[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
   if (bytes < 1000) return std::to_string(bytes) + " B";

@@ -25,6 +25,10 @@ std::string DescribeGroup(const ReportGroup& group);
 std::string DescribePlace(const ReportFinding& finding);
 // "nccl.log:12"; at an offset for binary files: "dump.bin@0x1f0"; empty without a file.
 std::string DescribeSource(const CitedEvidence& evidence);
+// The very line where it is known, else what the rules keep of it.
+const std::string& QuoteOf(const CitedEvidence& evidence);
+// What it says; with the record in words where the quoted line does not hold them.
+std::string SaysOf(const CitedEvidence& evidence);
 // Decimal units: 950 -> "950 B", 4198400 -> "4.2 MB".
 std::string DescribeBytes(uint64_t bytes);
 // 1 -> "1 file", 3 -> "3 files".

@@ -62,9 +62,9 @@ void WriteLocation(JsonWriter& json, const CitedEvidence& evidence) {
     json.Key("byteOffset")
         .Int(static_cast<int64_t>(std::min<uint64_t>(evidence.offset, std::numeric_limits<int64_t>::max())));
   }
-  if (!evidence.excerpt.empty()) WriteText(json, "snippet", evidence.excerpt);
+  if (!QuoteOf(evidence).empty()) WriteText(json, "snippet", QuoteOf(evidence));
   json.EndObject().EndObject();
-  if (!evidence.says.empty()) WriteText(json, "message", evidence.says);
+  if (const std::string says = SaysOf(evidence); !says.empty()) WriteText(json, "message", says);
   json.EndObject();
 }
 

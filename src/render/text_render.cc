@@ -52,6 +52,12 @@ std::string HostsOf(const Report& report, std::vector<int> ranks) {
   return out;
 }
 
+// findings[0] carries the verdict, unless there is none to carry: a healthy or undetermined report may hold only notes.
+const ReportFinding* CarriedFinding(const Report& report) {
+  const bool carried = !report.findings.empty() && report.findings[0].cause == report.verdict.cause;
+  return carried ? &report.findings[0] : nullptr;
+}
+
 void AddFact(TextPage& page, std::string_view label, const std::string& value, Ink ink = Ink::plain) {
   if (value.empty()) return;
   std::string first = "  " + std::string(label);
@@ -66,7 +72,7 @@ void AddFact(TextPage& page, std::string_view label, const std::string& value, I
 //   cause   rank-stuck-on-host (certain): a rank is stuck on the host
 void AddVerdict(TextPage& page, const Report& report, bool verbose) {
   const ReportVerdict& verdict = report.verdict;
-  const ReportFinding* finding = report.findings.empty() ? nullptr : &report.findings[0];
+  const ReportFinding* finding = CarriedFinding(report);
   const size_t chars = verbose ? 0 : kVerdictRankChars;
   std::string who = DescribeRanks(verdict.ranks, chars);
   if (!who.empty()) who = Cut(who + HostsOf(report, verdict.ranks), page.width() - 2 - Name(verdict.status).size());
@@ -74,7 +80,8 @@ void AddVerdict(TextPage& page, const Report& report, bool verbose) {
             (who.empty() ? "" : "  " + page.Paint(who, Ink::strong)));
   if (finding) AddFact(page, "where", CleanLine(DescribePlace(*finding)));
   AddFact(page, "why", CleanText(verdict.headline));
-  if (finding) AddFact(page, "waits", DescribeRanks(finding->affected_ranks, chars));
+  if (finding)
+    AddFact(page, AffectedWait(finding->status) ? "waits" : "affects", DescribeRanks(finding->affected_ranks, chars));
   if (!verdict.cause.empty()) {
     const std::string title = finding && !finding->title.empty() ? ": " + finding->title : "";
     AddFact(page, "cause", CleanLine(verdict.cause + " (" + std::string(Name(verdict.confidence)) + ")" + title));
@@ -87,12 +94,13 @@ void AddVerdict(TextPage& page, const Report& report, bool verbose) {
 // What it says first, then the quoted line in dim ink.
 void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view first, bool verbose) {
   const std::string indent(first.size(), ' ');
-  const bool says_something = !evidence.says.empty();
-  if (says_something) page.Paragraph(first, CleanText(evidence.says));
+  const std::string says = SaysOf(evidence);
+  const bool says_something = !says.empty();
+  if (says_something) page.Paragraph(first, CleanText(says));
   const std::string_view lead = says_something ? std::string_view(indent) : first;
   const std::string source = CleanLine(DescribeSource(evidence));
-  if (source.empty() && evidence.excerpt.empty()) return;
-  const std::string quote = CleanText(evidence.excerpt);
+  if (source.empty() && QuoteOf(evidence).empty()) return;
+  const std::string quote = CleanText(QuoteOf(evidence));
   const size_t room = page.width() > lead.size() ? page.width() - lead.size() : 0;
   if (verbose && !quote.empty()) {
     if (!source.empty()) page.Line(std::string(lead) + page.Paint(source, Ink::dim));
@@ -255,9 +263,7 @@ std::string RenderText(const Report& report, const TextOptions& options) {
     return page.Take();
   }
   AddVerdict(page, report, verbose);
-  // findings[0] carries the verdict, unless there is none to carry: a healthy or undetermined report may hold only
-  // notes.
-  const bool carried = !report.findings.empty() && report.findings[0].cause == report.verdict.cause;
+  const bool carried = CarriedFinding(report) != nullptr;
   if (carried) {
     if (verbose) AddExplanation(page, report.findings[0]);
     AddEvidenceList(page, report.findings[0], verbose);

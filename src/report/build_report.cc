@@ -28,7 +28,7 @@ ReportGroup GroupOf(const Group& group) {
 }
 
 CitedEvidence Cite(const Incident& incident, const EvidenceItem& item) {
-  CitedEvidence cited{"", item.source.line, item.source.offset, item.excerpt, item.says};
+  CitedEvidence cited{"", item.source.line, item.source.offset, item.excerpt, item.says, ""};
   const auto file = static_cast<uint32_t>(item.source.file);
   if (file < incident.files.size()) cited.file = incident.files[file].path;
   return cited;
@@ -115,9 +115,10 @@ void AddInputs(const Incident& incident, Report& report) {
 void AddWaits(const JudgedJob& job, Report& report) {
   // The picture needs who waits for whom, not every pair: from each waiter to each missing rank, up to a bound.
   constexpr size_t kMost = 4096;
-  for (const SourceAnalysis& source : job.analyses->sources) {
-    for (const BlockedOperation& operation : source.waits.operations) {
-      const std::string where = std::string(Name(operation.call->kind)) + " #" + std::to_string(operation.seq) +
+  if (job.diagnosis.status == Status::healthy) return;
+  for (const SourceAnalysis* source : SourcesOfVerdict(*job.incident, *job.analyses, job.diagnosis)) {
+    for (const BlockedOperation& operation : source->waits.operations) {
+      const std::string where = std::string(Name(operation.call->kind)) + " #" + std::to_string(operation.call->seq) +
                                 " on " + job.incident->groups[static_cast<uint32_t>(operation.group)].Label();
       for (const Rank from : operation.waiters)
         for (const Missing& missing : operation.missing)

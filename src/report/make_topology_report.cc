@@ -91,7 +91,7 @@ void KeepTopology(const Incident& incident, const Analyses& analyses, Diagnosis&
 
 }  // namespace
 
-Report MakeTopologyReport(std::vector<Fragment> fragments) {
+Report MakeTopologyReport(std::vector<Fragment> fragments, const CitedLineReader& read_line) {
   const std::vector<Incident> incidents = Assemble(std::move(fragments));
   std::vector<Analyses> analyses;
   std::vector<StandstillView> standstills;
@@ -106,6 +106,7 @@ Report MakeTopologyReport(std::vector<Fragment> fragments) {
     jobs.push_back({&incident, &analyses.back(), &standstills.back(), std::move(diagnosis)});
   }
   Report report = BuildReport(jobs);
+  QuoteLines(read_line, report);
   report.ranks.clear();
   report.waits.clear();
   // The picture is of the job that the verdict is of; files without ranks (topology files) are a job of their own.

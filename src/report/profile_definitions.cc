@@ -8,7 +8,7 @@ std::span<const Definition> ProfileDefinitions() {
   static constexpr Definition kDefinitions[] = {
       {"step",
        "One iteration as the profiler marks it (ProfilerStep#N); without marks the whole recording, first to "
-       "last GPU event. The job's step time is the mean over steps of the median rank."},
+       "last GPU event. The job's step time is the mean over steps and ranks."},
       {"compute", "Time with at least one kernel running that is not communication, all streams merged."},
       {"exposed communication", "Time with a communication kernel and no compute kernel running."},
       {"hidden communication",
@@ -97,8 +97,8 @@ std::span<const Definition> ProfileDefinitions() {
        "Time that the transfers would take at the link's peak over the time they took, without waiting for peers; the "
        "mean of \"share of peak\" weighted by transfer time."},
       {"fraction hidden",
-       "Time in which communication and compute run together over the time communication runs, over "
-       "the whole trace."},
+       "Hidden communication over hidden and exposed communication, over the recorded steps. Of the job: of the "
+       "mean budget."},
       {"peak allocated, reserved",
        "Largest sum of live tensors, and largest memory the caching allocator took from the "
        "device. Fragmentation is 1 - allocated / reserved at the peak. Pressure: more than 92 % of the device "

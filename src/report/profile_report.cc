@@ -49,8 +49,7 @@ RankBudget MeasureRank(const Timeline& timeline, ProfileRank& out) {
   out.steps = budget.steps.size();
   out.mean = Divide(budget.total, static_cast<int64_t>(out.steps));
   out.step_ns = out.mean.total_ns();
-  const IntervalSet& busy = meter.activity().busy;
-  if (!busy.empty()) out.overlap = MeasureOverlap(meter.activity(), {busy.front().begin, busy.back().end});
+  out.overlap = OverlapOf(budget.total);
   out.cut = timeline.cut;
   if (!timeline.gpu.empty())
     if (const DeviceProperties* device = timeline.PropertiesOf(timeline.MainDevice())) out.device = device->name;
@@ -64,20 +63,16 @@ std::vector<RankBudget> MeasureRanks(const Incident& incident, const ProfileOpti
               [&](size_t i) { budgets[i] = MeasureRank(incident.timelines[i], profile.budgets[i]); });
   TimeBudget total;
   int64_t steps = 0;
-  double ratio = 0, efficiency = 0, talkers = 0;
   for (size_t i = 0; i < budgets.size(); ++i) {
     ProfileRank& rank = profile.budgets[i];
     rank.host = HostOf(incident, rank.rank);
     total += budgets[i].total;
     steps += static_cast<int64_t>(rank.steps);
     profile.steps = std::max(profile.steps, rank.steps);
-    if (rank.overlap.communication_ns == 0) continue;
-    ratio += rank.overlap.ratio();
-    efficiency += rank.overlap.efficiency();
-    ++talkers;
   }
   profile.mean = Divide(total, steps);
-  if (talkers > 0) profile.overlap_ratio = ratio / talkers, profile.overlap_efficiency = efficiency / talkers;
+  profile.overlap_ratio = OverlapOf(total).ratio();
+  profile.overlap_efficiency = OverlapOf(total).efficiency();
   return budgets;
 }
 
@@ -311,7 +306,8 @@ ProfileReport BuildProfile(const Incident& incident, const ProfileOptions& optio
   FillMemory(incident, profile);
   profile.series = CollectSeries(incident, names, budgets, rounds);
   if (!profile.series.empty() && profile.series[0].name == "step time") {
-    profile.step_ns = static_cast<int64_t>(Mean(profile.series[0].values));
+    const int64_t mean = profile.mean.total_ns();
+    profile.step_ns = mean > 0 ? mean : static_cast<int64_t>(Mean(profile.series[0].values));
     profile.steps = profile.series[0].values.size();
   } else if (!rounds.empty()) {
     FillMeasuredSteps(rounds, profile);

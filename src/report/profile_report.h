@@ -126,7 +126,7 @@ struct ProfileReport {
   ExpertReport experts;
   std::string ddp_group, fsdp_group, expert_group;
   std::optional<ProfileUtilisation> utilisation;
-  double overlap_ratio = 0, overlap_efficiency = 0;  // mean over ranks that communicate
+  double overlap_ratio = 0, overlap_efficiency = 0;  // of `mean`
   std::vector<ProfileSeries> series;
   std::vector<std::string> remarks;  // what could not be told, and why
 };

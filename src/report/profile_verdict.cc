@@ -16,6 +16,8 @@ constexpr double kMinGain = 0.01;
 // What a well-tuned network reaches of its nominal rate.
 constexpr double kReachablePeak = 0.8;
 constexpr size_t kMostAdvice = 3;
+// Less of the step than this is printed as 0.0 %.
+constexpr double kWorthSaying = 0.0005;
 
 std::string Percent(double share) {
   char text[32];
@@ -180,7 +182,10 @@ void JudgeBudget(ProfileReport& profile) {
   } else {
     profile.verdict = host > exposed ? host_bound : profile.pipeline.found ? pipeline_bubble : communication_bound;
   }
-  profile.headline = "Compute takes " + Percent(compute) + " of the step, exposed " +
+  // The budget tells compute alone and compute beside communication apart: both parts are named here too.
+  const double beside = ShareOf(mean.hidden_ns, step);
+  profile.headline = "Compute takes " + Percent(compute) + " of the step" +
+                     (beside >= kWorthSaying ? " (" + Percent(beside) + " beside communication)" : "") + ", exposed " +
                      (profile.pipeline.found ? "waiting for other stages " : "communication ") + Percent(exposed) +
                      "; no kernel runs in " + Percent(host);
   if (profile.verdict == communication_bound && profile.wait_share > 0.5)

@@ -29,25 +29,66 @@ std::string Describe(const Incident& incident, const Call& call, bool knows_stat
 }
 
 // The operation that matters most on a rank: the first unfinished one, else the last issued.
-std::string LastOperation(const Incident& incident, const Analyses& analyses, Rank rank) {
-  for (const SourceAnalysis& source : analyses.sources) {
-    const CallStream* stream = incident.StreamOf(rank, source.source);
-    if (!stream || stream->calls.empty()) continue;
-    const auto blocked = source.waits.blocked_in.find(rank);
-    const Call& call = blocked != source.waits.blocked_in.end() ? *blocked->second : stream->calls.back();
-    return Describe(incident, call, stream->knows_finish);
+const Call* LastCall(const Incident& incident, const SourceAnalysis& source, Rank rank) {
+  const CallStream* stream = incident.StreamOf(rank, source.source);
+  if (!stream || stream->calls.empty()) return nullptr;
+  const auto blocked = source.waits.blocked_in.find(rank);
+  return blocked != source.waits.blocked_in.end() ? blocked->second : &stream->calls.back();
+}
+
+std::string_view RecordWords(CallSource source) {
+  switch (source) {
+    case CallSource::flight_recorder: return "flight record";
+    case CallSource::nccl_log: return "NCCL log";
+    case CallSource::inspector: return "Inspector";
+    case CallSource::black_box: return "black box";
+    case CallSource::trace: return "trace";
+  }
+  return "another record";
+}
+
+// By the first record that knows the rank; another one than the verdict's is named, since it may count differently.
+std::string LastOperation(const Incident& incident, const std::vector<const SourceAnalysis*>& sources, Rank rank) {
+  for (const SourceAnalysis* source : sources) {
+    const Call* call = LastCall(incident, *source, rank);
+    if (!call) continue;
+    std::string text = Describe(incident, *call, incident.StreamOf(rank, source->source)->knows_finish);
+    if (source != sources.front()) text += " (" + std::string(RecordWords(source->source)) + ")";
+    return text;
   }
   return "";
 }
 
 }  // namespace
 
+std::vector<const SourceAnalysis*> SourcesOfVerdict(const Incident& incident, const Analyses& analyses,
+                                                    const Diagnosis& diagnosis) {
+  std::vector<const SourceAnalysis*> sources;
+  for (const SourceAnalysis& source : analyses.sources) sources.push_back(&source);
+  if (diagnosis.findings.empty() || !diagnosis.findings[0].operation) return sources;
+  const Finding& finding = diagnosis.findings[0];
+  const auto shows = [&](const SourceAnalysis* source) {
+    return std::count_if(finding.affected_ranks.begin(), finding.affected_ranks.end(), [&](Rank rank) {
+      const Call* call = LastCall(incident, *source, rank);
+      return call && call->kind == finding.operation->kind && call->seq == finding.operation->seq &&
+             call->group == finding.group;
+    });
+  };
+  const auto best = std::max_element(sources.begin(), sources.end(),
+                                     [&](const auto* a, const auto* b) { return shows(a) < shows(b); });
+  if (best != sources.end()) std::rotate(sources.begin(), best, best + 1);
+  return sources;
+}
+
 std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& analyses, const StandstillView& standstill,
                                   const Diagnosis& diagnosis) {
+  const std::vector<const SourceAnalysis*> sources = SourcesOfVerdict(incident, analyses, diagnosis);
   std::set<Rank> guilty(diagnosis.ranks.begin(), diagnosis.ranks.end()),
       waiting(standstill.waiters.begin(), standstill.waiters.end());
-  if (!diagnosis.findings.empty())
+  // What runs on a slow transport is affected and waits for nobody.
+  if (!diagnosis.findings.empty() && AffectedWait(diagnosis.findings[0].status))
     waiting.insert(diagnosis.findings[0].affected_ranks.begin(), diagnosis.findings[0].affected_ranks.end());
+  if (diagnosis.status == Status::healthy) waiting.clear();  // who was in an operation when it was looked at
   std::map<Rank, const StackReading*> stacks;
   for (const StackReading& reading : analyses.stacks) stacks.emplace(reading.rank, &reading);
   std::vector<ReportRank> rows;
@@ -67,7 +108,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
                : !life.any() && row.evidence_kinds.empty() ? "silent"
                                                            : "ok";
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
-    row.last_operation = LastOperation(incident, analyses, rank);
+    row.last_operation = LastOperation(incident, sources, rank);
     if (const auto stack = stacks.find(rank); stack != stacks.end()) row.doing = stack->second->where;
     if (life.exception) row.doing = life.exception->subject;
     row.last_sign = Clock(life.last_wall_ns);

@@ -23,7 +23,7 @@ class Redaction {
   void operator()(std::vector<T>& list) {
     for (T& one : list) (*this)(one);
   }
-  void operator()(CitedEvidence& cited) { All(cited.file, cited.excerpt, cited.says); }
+  void operator()(CitedEvidence& cited) { All(cited.file, cited.excerpt, cited.says, cited.quote); }
   void operator()(ReportSubject& subject) { All(subject.host); }
   void operator()(ReportGroup& group) { All(group.name, group.description); }
   void operator()(ReportFinding& finding) {

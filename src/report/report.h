@@ -18,8 +18,16 @@ struct CitedEvidence {
   std::string file;  // relative to the argument; empty when the statement rests on an absence
   uint32_t line = 0;
   uint64_t offset = 0;
-  std::string excerpt, says;
+  std::string excerpt;  // the line, what matters of it, or a record put in words
+  std::string says;
+  std::string quote;  // the cited line as it stands in the file; empty where it has no lines or was not read again
 };
+
+// Those affected by a finding wait for the guilty; by a degraded transport or wrong numbers they are affected and wait
+// for nobody.
+inline bool AffectedWait(Status status) {
+  return status == Status::hang || status == Status::crash || status == Status::slow;
+}
 
 struct ReportGroup {
   std::string name, description;

@@ -121,9 +121,12 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
   finding.confidence = worst->trust == Trust::certain  ? Confidence::certain
                        : worst->trust == Trust::likely ? Confidence::likely
                                                        : Confidence::possible;
-  for (const RankLateness& one : report.ranks)
-    if (std::find(finding.ranks.begin(), finding.ranks.end(), one.rank) == finding.ranks.end())
-      finding.affected_ranks.push_back(one.rank);
+  std::vector<Rank> compared;
+  for (const RankLateness& one : report.ranks) compared.push_back(one.rank);
+  if (compared.empty()) compared = facts.incident.RanksSeen();  // a stage is compared by its work, not by lateness
+  for (const Rank rank : compared)
+    if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
+      finding.affected_ranks.push_back(rank);
   const bool one = finding.ranks.size() == 1 || (worst->stage >= 0 && worst->origin == StragglerOrigin::stage);
   constexpr std::string_view kEither = "it arrives late at the collectives, because of its GPU or its host";
   const bool unknown = worst->origin == StragglerOrigin::unknown && worst->pattern == StragglerPattern::persistent;

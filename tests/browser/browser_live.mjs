@@ -22,6 +22,8 @@ async function waitFor(what, expression) {
 
 await waitFor("the verdict", 'document.querySelector("#verdict .status")?.innerText.toLowerCase() === "undetermined"');
 await waitFor("the agents", 'document.querySelector("#live").innerText.includes("0 of 1 agent answer")');
+await waitFor("the agent that fails", '/127\\.0\\.0\\.1:1\\b/.test(document.querySelector("#failing-agents")?.innerText)');
+assert.match(await page.evaluate('document.querySelector("#failing-agents").innerText'), /1 agent does not answer[\s\S]*(refused|connect)/i, "with its reason");
 const before = await page.evaluate('document.querySelector("#live").innerText');
 await waitFor("a renewed time", `document.querySelector("#live").innerText !== ${JSON.stringify(before)}`);
 assert.deepEqual(page.complaints, [], "the policy lets the page ask its own server");

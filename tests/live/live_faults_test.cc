@@ -266,6 +266,41 @@ TEST_F(AwkwardLiveFault, ARankThatIsLostInACheckpointIsNamedWhenTheOthersWait) {
   ExpectOnly("saves", "hang rank-dead: 1");
 }
 
+// The table of the live page: what is said of a job stays when its processes are gone, in grey.
+TEST_F(AwkwardLiveFault, AJobThatEndedKeepsItsVerdictInTheTable) {
+  const auto row_of = [](const JsonValue& report, const std::string& job) -> const JsonValue* {
+    const JsonValue* table = fake::ValueAt(report, "live.table");
+    if (table == nullptr) return nullptr;
+    for (const JsonValue& row : table->items)
+      if (TextAt(row, "job") == job) return &row;
+    return nullptr;
+  };
+  const auto is_ended = [](const JsonValue* row) {
+    return row != nullptr && row->Find("ended") != nullptr && row->Find("ended")->boolean;
+  };
+  FakeJob running(folder_.path(), "running", Words("--ranks 2"));
+  {
+    FakeJob stuck(folder_.path(), "stuck", Words("--ranks 4 --fault stuck --fault-rank 2 --fault-step 40"));
+    ExpectOnly("stuck", "hang rank-stuck-on-host: 2");
+    const JsonValue report = fake::AskJson(server_->port(), "/api/v1/verdict");
+    const JsonValue* row = row_of(report, "stuck");
+    ASSERT_NE(row, nullptr);
+    EXPECT_EQ(TextAt(*row, "status"), "hang");
+    EXPECT_EQ(RanksAt(*row, "ranks"), std::vector<int>{2});
+    EXPECT_FALSE(is_ended(row));
+    EXPECT_EQ(row->Find("host_count")->Int(), 1);
+    EXPECT_LT(row->Find("since_wall_ns")->Int(), fake::ValueAt(report, "live.wall_ns")->Int());
+    EXPECT_EQ(TextAt(fake::ValueAt(report, "live.table")->items.front(), "job"), "stuck") << "the worst first";
+  }
+  const JsonValue after = AskUntil(server_->port(), "/api/v1/verdict", seconds(60),
+                                   [&](const JsonValue& report) { return is_ended(row_of(report, "stuck")); });
+  const JsonValue* row = row_of(after, "stuck");
+  ASSERT_TRUE(is_ended(row));
+  EXPECT_EQ(TextAt(*row, "status"), "hang");
+  EXPECT_EQ(RanksAt(*row, "ranks"), std::vector<int>{2}) << "judged while it could be seen, and not anew";
+  EXPECT_FALSE(is_ended(row_of(after, "running")));
+}
+
 // The nearest healthy look-alike: every rank stops for longer than a hang would take to be seen, then goes on.
 TEST_F(LiveFault, AJobThatPausesIsHealthy) {
   FakeJob job(folder_.path(), "train",

@@ -12,6 +12,10 @@ double Overlap::efficiency() const {
   return 1 - (static_cast<double>(actual_ns()) - longer) / shorter;
 }
 
+Overlap OverlapOf(const TimeBudget& budget) {
+  return {budget.hidden_ns + budget.exposed_ns, budget.compute_only_ns + budget.hidden_ns, budget.hidden_ns};
+}
+
 Overlap MeasureOverlap(const GpuActivity& activity, Interval window) {
   const IntervalSet communication = Clip(activity.communication, window), compute = Clip(activity.compute, window);
   return {TotalLength(communication), TotalLength(compute), IntersectionLength(compute, communication)};

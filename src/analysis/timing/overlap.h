@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "analysis/timing/gpu_activity.h"
+#include "analysis/timing/time_budget.h"
 
 namespace tacet {
 
@@ -19,6 +19,9 @@ struct Overlap {
   // than the shorter of the two lasts, the figure would be negative. 0 where one of them never runs.
   double efficiency() const;
 };
+
+// The same figures of a budget, whose parts are merged in this way already.
+Overlap OverlapOf(const TimeBudget& budget);
 
 Overlap MeasureOverlap(const GpuActivity& activity, Interval window);
 Overlap MeasureOverlap(const Timeline& timeline);  // over the whole trace, first to last GPU event

@@ -24,7 +24,6 @@ void AddHeavyStage(const PipelineReport& pipeline, size_t steps, StragglerReport
                                  .pattern = StragglerPattern::persistent,
                                  .origin = StragglerOrigin::stage,
                                  .trust = pipeline.imbalance >= 1.5 ? Trust::certain : Trust::likely,
-                                 .share = pipeline.balance_gain,
                                  .late_ns = heavy.compute_ns - static_cast<int64_t>(usual),
                                  .late_steps = steps,
                                  .steps = steps,
@@ -117,6 +116,20 @@ bool HasSteadySteps(const Pace& pace) {
   return RobustDeviation(pace.step_ns) <= kSteady * Median(pace.step_ns);
 }
 
+// The one place in which lateness becomes a share of the step: the step of the job, as `tacet profile` tells it.
+void StateShares(const TraceView* traces, StragglerReport& report) {
+  if (traces && HasStepMarks(traces->timelines)) {
+    int64_t total = 0, steps = 0;
+    for (const Timeline& timeline : traces->timelines)
+      for (const TrainingStep& step : StepsOf(timeline)) total += step.end_ns - step.start_ns, ++steps;
+    if (steps > 0 && total > 0) report.step_ns = total / steps;
+  }
+  if (report.step_ns <= 0) return;
+  const auto share = [&](int64_t ns) { return static_cast<double>(ns) / static_cast<double>(report.step_ns); };
+  for (Straggler& one : report.stragglers) one.share = share(one.late_ns);
+  for (RankLateness& one : report.ranks) one.share = share(one.mean_ns);
+}
+
 StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>& measured) {
   std::vector<Pace> paces;
   if (traces && traces->pace.operations > 0) paces.push_back(traces->pace);
@@ -129,6 +142,7 @@ StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>&
   for (const MeasuredView& view : measured)
     ExplainFromEnters(view.rounds, report, view.source != PaceSource::black_boxes);
   if (traces) AddWork(*traces, report);
+  StateShares(traces, report);
   return report;
 }
 
