@@ -166,7 +166,7 @@ TEST(Abuse, AMemoryFileSystemThatIsFullBeforeTheJobBeginsMeansNoBoxAndOneLine) {
     const std::string said = RunLoudly(folder, {}, "--ranks 2");
     EXPECT_IN_CHILD(said.find("healthy, worst exit 0") != std::string::npos);
     EXPECT_IN_CHILD(Count(said, "WARN") == 2);
-    EXPECT_IN_CHILD(said.find("No space left on device; free room there, or set TACET_BOX_DIR") != std::string::npos);
+    EXPECT_IN_CHILD(said.find("No space left on device; free space there, or set TACET_BOX_DIR") != std::string::npos);
     EXPECT_IN_CHILD(ReadBoxes(folder.path()).empty());
   });
   SKIP_UNLESS_MOUNTED(status);
