@@ -247,10 +247,10 @@ class JobBuilder {
       incident_.diagnostics.push_back(
           {DiagnosticSeverity::warning,
            "claimed-ranks",
-           "the end of " + std::to_string(left_out) +
-               " more ranks is told, more than so small an input can tell of; they are not listed",
+           std::to_string(left_out) +
+               " more ranks are reported to have ended, more than so small an input can describe; they are not listed",
            {},
-           "name the files of more ranks if the job is that large"});
+           "give the files of more ranks if the job is that large"});
   }
 
   void SettleWorldSize() {

@@ -47,7 +47,8 @@ RuleAnswer JudgeChannels(const Case& facts) {
     Finding finding = DegradedFinding("channels-limited");
     finding.group = comm.group;
     finding.headline = "The communicator of " + std::to_string(comm.ranks) + " ranks uses " +
-                       std::to_string(comm.coll_channels) + " channels; its graphs allow " + std::to_string(graphs);
+                       std::to_string(comm.coll_channels) + (comm.coll_channels == 1 ? " channel" : " channels") +
+                       "; its graphs allow " + std::to_string(graphs);
     finding.headline += cap ? ": " + cap->subject + "=" + cap->text + " caps them"
                             : ": the application asks for fewer (maxCTAs of the communicator), or a rank that left no "
                               "log does";

@@ -34,8 +34,9 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   finding.headline = all ? "DDP waits for gradients that never arrive on all ranks: parameters" + which +
                                " do not contribute to the loss"
                      : finding.ranks.empty()
-                         ? "DDP waits for the gradients of parameters" + which +
-                               ", which never arrive; the log does not say on which ranks"
+                         ? "DDP waits for gradients that never arrive" +
+                               (which.empty() ? "" : " (parameters" + which + ")") +
+                               "; the log does not say on which ranks"
                          : RankWords(finding.ranks) + " took a branch that leaves parameters" + which +
                                " without a gradient: DDP raises an error there and the others wait";
   for (const Event* event : events) {

@@ -26,7 +26,7 @@ TEST_P(FaultyGpu, AGpuThatNeverBeganWhatItsPeersBeganIsStalled) {
   EXPECT_EQ(finding.ranks, Ranks({place.rank}));
   EXPECT_EQ(finding.status, Status::hang);
   EXPECT_EQ(finding.operation->seq, place.rounds + 1);
-  EXPECT_NE(finding.headline.find("never began"), std::string::npos);
+  EXPECT_NE(finding.headline.find("never started"), std::string::npos);
   EXPECT_EQ(judged.Verdict().cause, "gpu-stalled");
   EXPECT_FALSE(judged.Fires("rank-stuck-on-host"));
   EXPECT_FALSE(judged.Fires("transport-stalled"));

@@ -43,13 +43,15 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
   }
   finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") + " frozen: no " +
                       (records > 0 ? "dump, no " : "") + "stack and no closed connection, while " +
-                      (records > 0 ? std::to_string(records) + " peers dumped" : "all its peers printed theirs");
+                      (records > 0 ? std::to_string(records) + (records == 1 ? " peer dumped" : " peers dumped")
+                                   : "all its peers printed theirs");
   if (const std::string waits = WaitWords(facts); !waits.empty()) finding->headline += "; " + waits;
   if (records > 0)
-    finding->evidence.push_back(
-        CiteAbsence(who + " wrote no flight record, although " + std::to_string(records) + " ranks did"));
-  finding->evidence.push_back(
-      CiteAbsence(who + " printed no stack, although " + std::to_string(facts.analyses.life.stacks) + " ranks did"));
+    finding->evidence.push_back(CiteAbsence(who + " wrote no flight record, although " + std::to_string(records) +
+                                            (records == 1 ? " rank did" : " ranks did")));
+  finding->evidence.push_back(CiteAbsence(who + " printed no stack, although " +
+                                          std::to_string(facts.analyses.life.stacks) +
+                                          (facts.analyses.life.stacks == 1 ? " rank did" : " ranks did")));
   for (const Rank rank : finding->ranks) {
     const RankLife* life = facts.analyses.life.Of(rank);
     if (life && life->last_event)

@@ -103,7 +103,7 @@ static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
       finding.ranks = {late.last_stream->rank};
       finding.operation = RefOf(*late.first);
       finding.group = late.first->group;
-      finding.headline = RankWords(finding.ranks) + " came to " + OperationWords(facts.incident, *late.first) + " " +
+      finding.headline = RankWords(finding.ranks) + " reached " + OperationWords(facts.incident, *late.first) + " " +
                          DurationWords(late.last->enter_wall_ns - late.first->enter_wall_ns) +
                          " after the first rank: all ranks make progress, but too slowly for the limit of " +
                          DurationWords(int64_t{late.first->timeout_ms} * 1'000'000);

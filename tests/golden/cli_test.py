@@ -319,8 +319,8 @@ class Hostile(unittest.TestCase):
         for protocol in range(6):
             self.assertTold(report, f"evil_{protocol}.pkl", "unknown-format")
             self.assertTrue(self.input(report, f"evil_dump_{protocol}.pkl"))
-        self.alone("evil_2.pkl", 0)
-        self.alone("evil_dump_2.pkl", 0)
+        self.alone("evil_2.pkl", 2)
+        self.alone("evil_dump_2.pkl", 2)
         self.assertFalse(marker.exists())
 
     def bomb(self, name, line, member_lines=400_000):
@@ -434,8 +434,8 @@ class Hostile(unittest.TestCase):
         report = self.diagnose()
         self.assertTold(report, "empty.bin", "empty-file")
         self.assertEqual(self.input(report, "stdout_extra.log")["bytes"], 0)
-        self.assertIn("UNDETERMINED", self.alone("empty.bin", 0).text)
-        self.assertIn("UNDETERMINED", self.alone("stdout_extra.log", 0).text)
+        self.assertIn("UNDETERMINED", self.alone("empty.bin", 2).text)
+        self.assertIn("UNDETERMINED", self.alone("stdout_extra.log", 2).text)
         hollow = self.tmp / "hollow"
         hollow.mkdir()
         ran = tacet("diagnose", hollow)
@@ -525,7 +525,7 @@ class Hostile(unittest.TestCase):
         for name in ("garbage.bin", "nulls.log", "almost.gz", "almost.zst"):
             self.assertEqual(self.input(report, name)["understood"], 0, name)
         self.assertTold(report, "garbage.bin", "unknown-format")
-        self.alone("garbage.bin", 0)
+        self.alone("garbage.bin", 2)
 
     def test_names_with_terminal_codes_and_broken_utf8(self):
         for name in (b"\x1b[31mred\x07.log", b"line\nbreak.log", b"<script>alert(1)<script>.log", b"\xff\xfe.log"):

@@ -23,7 +23,7 @@ BAD = [
     ("'per', not 'a'", rf"\b[0-9]+ (?:s|times) a {PER}\b"),
     ("agreement", rf"\b1 {THING}(?:e?s)\b(?!')"),
     ("agreement", rf"(?<![.,#0-9-])\b(?:[2-9]|[1-9][0-9]+) {THING}\b(?![-'])"),
-    ("agreement", rf"\b[Rr]ank [0-9]+ {VERB}\b"),
+    ("agreement", rf"(?<!does )(?<!Does )(?<!Did )(?<!did )\b[Rr]ank [0-9]+ {VERB}\b"),
     ("agreement", rf"\b[Rr]anks [0-9][0-9, and-]* {VERBS}\b"),
     ("agreement", r"(?<!of )(?<!of all )(?<!between )\branks (?:is|has|does|waits|was)\b|\b[Nn]o rank find\b|\bclasss\b"),
     ("doubled word", r"\b([A-Za-z]{2,}) \1\b(?![./])"),

@@ -74,11 +74,11 @@ TEST(Abuse, NonsenseInASettingIsSaidInOneLineAndTheNearestSaneValueIsTaken) {
   } kCases[] = {
       {"TACET_BOX_MB", "99999999", "TACET_BOX_MB=99999999 is too large, 256 is used", 48 << 10, 256 << 20},
       {"TACET_BOX_MB", "18446744073709551615", "is too large, 256 is used", 48 << 10, 256 << 20},
-      {"TACET_BOX_MB", "-1", "TACET_BOX_MB=-1 is no number, 8 is used", 48 << 10, 8 << 20},
-      {"TACET_BOX_MB", "abc", "TACET_BOX_MB=abc is no number, 8 is used", 48 << 10, 8 << 20},
-      {"TACET_BOX_MB", "8MB", "TACET_BOX_MB=8MB is no number, 8 is used", 48 << 10, 8 << 20},
+      {"TACET_BOX_MB", "-1", "TACET_BOX_MB=-1 is not a number, 8 is used", 48 << 10, 8 << 20},
+      {"TACET_BOX_MB", "abc", "TACET_BOX_MB=abc is not a number, 8 is used", 48 << 10, 8 << 20},
+      {"TACET_BOX_MB", "8MB", "TACET_BOX_MB=8MB is not a number, 8 is used", 48 << 10, 8 << 20},
       {"TACET_BOX_KB", "1", "TACET_BOX_KB=1 is too small, 48 is used", 48 << 10, 48 << 10},
-      {"TACET_HEARTBEAT_MS", "-5", "TACET_HEARTBEAT_MS=-5 is no number, 500 is used", 48 << 10, 8 << 20},
+      {"TACET_HEARTBEAT_MS", "-5", "TACET_HEARTBEAT_MS=-5 is not a number, 500 is used", 48 << 10, 8 << 20},
       {"TACET_EVENTS", "colls", "TACET_EVENTS=colls has unknown names; coll,p2p", 48 << 10, 8 << 20},
   };
   for (const auto& one : kCases) {
@@ -166,7 +166,7 @@ TEST(Abuse, AMemoryFileSystemThatIsFullBeforeTheJobBeginsMeansNoBoxAndOneLine) {
     const std::string said = RunLoudly(folder, {}, "--ranks 2");
     EXPECT_IN_CHILD(said.find("healthy, worst exit 0") != std::string::npos);
     EXPECT_IN_CHILD(Count(said, "WARN") == 2);
-    EXPECT_IN_CHILD(said.find("No space left on device; free room there, or set TACET_BOX_DIR") != std::string::npos);
+    EXPECT_IN_CHILD(said.find("No space left on device; free space there, or set TACET_BOX_DIR") != std::string::npos);
     EXPECT_IN_CHILD(ReadBoxes(folder.path()).empty());
   });
   SKIP_UNLESS_MOUNTED(status);

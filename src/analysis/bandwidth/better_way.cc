@@ -189,7 +189,7 @@ std::string TunerFile(const std::vector<BetterWay>& ways) {
       "# Cells in which another algorithm or protocol was measured to be faster than NCCL's choice.\n"
       "# Use: NCCL_TUNER_PLUGIN=libnccl-tuner-example.so NCCL_TUNER_CONFIG_FILE=<this file> (NCCL's "
       "plugins/tuner/example)\n"
-      "# Take it back: unset both variables. Measure again after any change of NCCL, driver, NICs or number of nodes.\n"
+      "# Undo it: unset both variables. Measure again after any change of NCCL, driver, NICs or number of nodes.\n"
       "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n";
   if (unnamed > 0)
     out += "# " + std::to_string(unnamed) +
