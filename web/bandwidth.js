@@ -47,8 +47,8 @@ function fitTable(fit) {
   return h("div", h("h3.between", "Fit"), h("p.faint", "time = latency + size / algorithm bandwidth, with 95 % intervals; R² " + fixed(fit.r_squared, 4) + ", mean error " + percent(fit.mean_error) + "."),
     plainTable(["Sizes", "Latency", "Bandwidth", "R²", "Mean error", "Worst error"], fit.segments.map((one) => [
       describeSize(one.first_bytes) + " to " + describeSize(one.last_bytes),
-      one.tells_alpha ? describeMicroseconds(one.alpha_us) + " ± " + describeMicroseconds(one.alpha_error_us) : "not told",
-      one.tells_bandwidth ? describeGbs(one.bandwidth_gbs) + " ± " + describeGbs(one.bandwidth_error_gbs) : "not told",
+      one.tells_alpha ? describeMicroseconds(one.alpha_us) + " ± " + describeMicroseconds(one.alpha_error_us) : "unknown",
+      one.tells_bandwidth ? describeGbs(one.bandwidth_gbs) + " ± " + describeGbs(one.bandwidth_error_gbs) : "unknown",
       fixed(one.r_squared, 3), percent(one.mean_error), percent(one.worst_error) + " at " + describeSize(one.worst_bytes)]), (i) => i > 0));
 }
 

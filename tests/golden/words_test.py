@@ -29,7 +29,7 @@ BAD = [
     ("doubled word", r"\b([A-Za-z]{2,}) \1\b(?![./])"),
     ("two spaces", r"[a-z][,;:] {2,}[a-z]"),
     ("µs with a space", r"[0-9] us\b|[0-9]\.[0-9]+us\b|[0-9]µs\b"),
-    ("'12 %', with a space", r"(?<![%a-zA-Z0-9.])[0-9]+(?:\.[0-9]+)?%(?![0-9a-zA-Z%.*|;}])"),
+    ("'12 %', with a space", r"(?<![%a-zA-Z0-9.])[0-9]+(?:\.[0-9]+)?%(?![0-9a-zA-Z%.*|;}]|,[0-9]|\))"),
     ("'64 MiB' for powers of two", r"\b(?:128|256|512|1024|2048|4096) [KMG]B\b(?!/s)"),
     ("digits in groups of three", r"\b[0-9]{1,3}(?:,[0-9]{3})*,[0-9]{1,2}\b(?![0-9,:.x\]-])(?! and)|\b[0-9]{1,3}(?:\.[0-9]{3}){2,}\b"),
     ("'setup', 'timeout', 'forever', 'cleanup'", r"\b[Ss]et-ups?\b|\b[Tt]ime-outs?\b|\bfor ever\b|\b[Cc]lean-ups?\b"),
