@@ -101,19 +101,23 @@ class Diagnose(unittest.TestCase):
         if not finding or not finding["operation"] or finding["operation"]["seq"] is None:
             return
         kind, seq = finding["operation"]["kind"], finding["operation"]["seq"]
-        told = re.search(r"\bwaits? in " + re.escape(kind) + r" #(\d+) on ([\w.-]+(?: 0x[0-9a-f]+)?)", finding["headline"])
+        told = re.findall(r"\bwaits? in " + re.escape(kind) + r" #(\d+) on ([\w.-]+(?: 0x[0-9a-f]+)?)", finding["headline"])
         # Messages between two ranks are counted by each rank on its own.
-        if not told or finding["status"] != "hang" or kind in ("send", "recv", "coalesced"):
+        if not told or finding["status"] != "hang" or kind in ("send", "recv", "coalesced") or "graph" in finding["headline"]:
             return
-        self.assertEqual(int(told[1]), seq, finding["headline"])
+        self.assertIn(seq, [int(number) for number, _ in told], finding["headline"])
+        where = next(label for number, label in told if int(number) == seq)
         self.numberings += 1
-        place = re.compile(re.escape(kind) + r" #(\d+) on " + re.escape(told[2]) + r"(?![\w-])")
+        place = re.compile(re.escape(kind) + r" #(\d+) on " + re.escape(where) + r"(?![\w-])")
         affected = set(finding["affected_ranks"])
         # A row that goes by another record than the verdict says so.
         rows = [row["last_operation"] or "" for row in report["ranks"] if row["rank"] in affected]
         rows = {int(number) for row in rows if not row.endswith(")") for number in place.findall(row)}
         self.assertTrue(not rows or seq in rows, f"the table of ranks: {seq} is not in {rows}")
         edges = {int(number) for wait in report["waits"] if wait["from"] in affected for number in place.findall(wait["where"])}
+        # Boxes of a killed rank: the picture shows an operation further on, which the others had enqueued behind this one.
+        if "black_box" in report["ranks"][0]["evidence_kinds"] and finding["cause"] == "rank-dead":
+            return
         self.assertTrue(not edges or seq in edges, f"the picture of waits: {seq} is not in {edges}")
 
     def who_waits(self, report, text):
@@ -156,6 +160,7 @@ class Diagnose(unittest.TestCase):
                 report = json.loads(tacet("diagnose", "--json", path))
                 junit = html.unescape(tacet("diagnose", "-f", "junit", path))
                 results = json.loads(tacet("diagnose", "-f", "sarif", path))["runs"][0]["results"]
+                results = [one for one in results if one["ruleId"] != "cause-unknown"]  # of a verdict without a finding
                 self.assertEqual([one["ruleId"] for one in results], [one["cause"] for one in report["findings"]])
                 for finding, result in zip(report["findings"], results):
                     self.assertTrue(squeezed(result["message"]["text"]).startswith(squeezed(finding["headline"])), finding["headline"])
@@ -292,7 +297,7 @@ class Profile(unittest.TestCase):
                     self.assertLessEqual(set(finding["ranks"]), set(found))
                     worst = found[finding["ranks"][0]]
                     self.assertIn(duration(worst["late_ns"]), finding["headline"])
-                    self.assertIn(f"costs everybody {whole(worst['cost'])} of the step", finding["headline"])
+                    self.assertIn(f"costs every rank {whole(worst['cost'])} of the step", finding["headline"])
                     said = " ".join(item["says"] for item in finding["evidence"])
                     self.assertIn(f"cost {whole(worst['cost'])} of the step", said)
                     if worst["pattern"] == "persistent":
