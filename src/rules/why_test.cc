@@ -11,13 +11,13 @@
 namespace tacet {
 namespace {
 
-struct Told {
+struct ExplainedJob {
   Incident incident;
   Analyses analyses;
   StandstillView standstill;
   Diagnosis diagnosis;
   Why why;
-  explicit Told(Incident&& from)
+  explicit ExplainedJob(Incident&& from)
       : incident(std::move(from)),
         analyses(Analyse(incident)),
         standstill(FindStandstills(incident, analyses)),
@@ -25,7 +25,7 @@ struct Told {
         why(ExplainVerdict({incident, analyses, standstill}, diagnosis)) {}
 };
 
-JobSketch Stuck() {
+JobSketch StuckInLoader() {
   JobSketch job(4);
   job.Rounds(10);
   job.IssueOn({0, 1, 3}, kStarted);
@@ -35,7 +35,7 @@ JobSketch Stuck() {
 }
 
 TEST(Why, ClaimsSpeakOfTheNamedRankAndHaveReasons) {
-  const Told told(Stuck().Finish());
+  const ExplainedJob told(StuckInLoader().Finish());
   ASSERT_EQ(told.diagnosis.cause, "rank-stuck-on-host");
   EXPECT_FALSE(told.why.status.says.empty());
   const auto by_stack = std::find_if(told.why.claims.begin(), told.why.claims.end(), [](const WhyClaim& claim) {
@@ -46,7 +46,7 @@ TEST(Why, ClaimsSpeakOfTheNamedRankAndHaveReasons) {
 }
 
 TEST(Why, CausesThatWouldExplainTheVerdictAreNamedWithWhereTheyWouldShow) {
-  const Told told(Stuck().Finish());
+  const ExplainedJob told(StuckInLoader().Finish());
   const auto memory = std::find_if(told.why.rivals.begin(), told.why.rivals.end(),
                                    [](const Rival& rival) { return rival.cause == "rank-out-of-memory"; });
   ASSERT_NE(memory, told.why.rivals.end());
@@ -59,7 +59,7 @@ TEST(Why, AHealthyJobHasNoRivals) {
   job.Rounds(10);
   job.GiveOutputs();
   job.FinishAll();
-  const Told told(job.Finish());
+  const ExplainedJob told(job.Finish());
   EXPECT_TRUE(told.why.claims.empty());
   EXPECT_TRUE(told.why.rivals.empty());
   EXPECT_FALSE(told.why.status.says.empty());
