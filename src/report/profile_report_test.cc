@@ -267,7 +267,7 @@ TEST(ProfileVerdicts, NobodyIsBoundByADeviceThatIsNotThere) {
   profile.mean.host_wait_ns = 1'000'000;
   JudgeProfile(profile);
   EXPECT_EQ(profile.verdict, ProfileVerdict::undetermined);
-  EXPECT_NE(profile.headline.find("no GPU work"), std::string::npos);
+  EXPECT_NE(profile.headline.find("No GPU work"), std::string::npos);
   EXPECT_TRUE(profile.advice.empty());
 }
 

@@ -75,7 +75,7 @@ TEST(RankStuckOnHost, AdviceNamesTheFrameOrTheProcessToLookAt) {
     process.host = "node-7", process.pid = 4711;
     if (!has_process) incident.process_of.erase(Rank{2});
     const std::string command = JudgedCase(std::move(incident)).Verdict().findings.front().fix.front();
-    EXPECT_EQ(command, has_process ? "See what it does: py-spy dump --native --pid 4711 on node-7, or gdb -p 4711."
+    EXPECT_EQ(command, has_process ? "Check what it does: py-spy dump --native --pid 4711 on node-7, or gdb -p 4711."
                                    : "Check what it does: py-spy dump --native --pid PID on its host, or gdb -p PID.");
   }
 }

@@ -48,7 +48,6 @@ bool HasProof(const KeywordSet& found) {
                                 Keyword::nccl_error,
                                 Keyword::waiting_clients,
                                 Keyword::nccl_reason,
-                                Keyword::kernel_kill,
                                 Keyword::fatal_signal})
     if (found.has(keyword)) return true;
   return false;
@@ -123,7 +122,8 @@ LineCounts CountLines(std::string_view prefix) {
                                                line.code_file.ends_with(".py") || line.code_file.ends_with(".h"));
     const KeywordSet found = FindKeywords(line.text);
     if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
-        IsShellsWord(line.text) || IsSlurmLine(line.text) || HasProof(found) || TellsCause(line.text, found))
+        IsShellsWord(line.text) || IsSlurmLine(line.text) || HasProof(found) || TellsCause(line.text, found) ||
+        (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)))
       ++counts.torch;
     else if (LooksAlien(raw, line.text))
       ++counts.alien;
