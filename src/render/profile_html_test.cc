@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <regex>
-
 #include <algorithm>
 #include <limits>
+#include <regex>
 
 #include "base/json_reader.h"
 #include "render/joined_pages.h"

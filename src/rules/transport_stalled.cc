@@ -66,7 +66,7 @@ static void JudgeByStacks(const Case& facts, RuleAnswer& answer) {
 
 static RuleAnswer JudgeTransportStalled(const Case& facts) {
   RuleAnswer answer;
-  if (!facts.analyses.outcome.hangs()) return answer;
+  if (!facts.analyses.outcome.stands()) return answer;
   // Nothing moves to or from a process that is dead or frozen.
   if (std::any_of(facts.standstill.ranks.begin(), facts.standstill.ranks.end(),
                   [](const Standstill& still) { return still.silence != nullptr; }))
@@ -96,7 +96,7 @@ static RuleAnswer JudgeTransportStalled(const Case& facts) {
     finding.cause = "transport-stalled";
     finding.status = Status::hang;
     finding.severity = Severity::critical;
-    finding.confidence = Confidence::likely;
+    finding.confidence = facts.analyses.outcome.hangs() ? Confidence::likely : Confidence::possible;
     finding.group = waits.common_stall->group;
     finding.operation = RefOf(*waits.common_stall);
     for (const MemberCalls& member : group->members) finding.affected_ranks.push_back(member.rank);
