@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "analysis/stopped_heart.h"
@@ -21,6 +22,13 @@ bool TimeWasUp(const Scene& scene) {
   const auto& ranks = scene.analyses.life.ranks;
   return scene.analyses.outcome.hangs() ||
          std::any_of(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.gloo_timeout != nullptr; });
+}
+
+// A circle of waits or calls that differ: a better answer than any lone witness has.
+bool CallsTellMore(const Scene& scene) {
+  return std::any_of(scene.analyses.sources.begin(), scene.analyses.sources.end(), [](const SourceAnalysis& source) {
+    return !source.waits.cycles.empty() || !source.differences.empty();
+  });
 }
 
 // What its own output says of the end of a rank that only others' reports name.
@@ -53,8 +61,7 @@ void FindBySight(const Scene& scene, StandstillView& view) {
 // Everybody issued the same, but one rank fell silent in the middle of it: its transfers stand still.
 void FindBySilence(const Scene& scene, StandstillView& view) {
   if (!scene.analyses.outcome.hangs()) return;
-  for (const SourceAnalysis& source : scene.analyses.sources)
-    if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+  if (CallsTellMore(scene)) return;
   for (const auto& [rank, life] : scene.analyses.life.ranks)
     if (scene.IsOnlySilentRank(rank)) view.ranks.push_back({.rank = rank, .kind = StandstillKind::frozen});
 }
@@ -62,8 +69,7 @@ void FindBySilence(const Scene& scene, StandstillView& view) {
 // Nobody's calls are recorded, but somebody's watchdog fired: the rank that is not waiting while all others are.
 void FindByStackAlone(const Scene& scene, StandstillView& view) {
   if (!TimeWasUp(scene) || scene.stacks.size() < 2) return;
-  for (const SourceAnalysis& source : scene.analyses.sources)
-    if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+  if (CallsTellMore(scene)) return;
   std::vector<const StackReading*> outside;
   size_t waiting = 0;
   for (const auto& [rank, reading] : scene.stacks) {
@@ -91,8 +97,7 @@ void FindByStackAlone(const Scene& scene, StandstillView& view) {
 // The job hangs, and the kernel says that few of its processes are blocked inside it.
 void FindByKernel(const Scene& scene, StandstillView& view) {
   if (!scene.analyses.outcome.hangs()) return;
-  for (const SourceAnalysis& source : scene.analyses.sources)
-    if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+  if (CallsTellMore(scene)) return;
   for (const auto& [rank, life] : scene.analyses.life.ranks)
     if (life.hung_task && !IsExplained(life) && !life.timeout)
       view.ranks.push_back({.rank = rank, .kind = StandstillKind::frozen, .hung_task = life.hung_task});
@@ -105,15 +110,14 @@ void FindByReport(const Scene& scene, StandstillView& view) {
       std::max(static_cast<size_t>(std::max<int64_t>(scene.incident.world_size, 1)), scene.analyses.life.ranks.size());
   if (scene.analyses.told.empty() || !scene.analyses.outcome.may_hang()) return;
   // Who reports is somebody else: where nothing tells how many there are, the named are not all.
+  const auto& ranks = scene.analyses.life.ranks;
+  std::set<Rank> named;
+  for (const ToldLaggard& told : scene.analyses.told) named.insert(told.rank);
   const bool all_named =
-      std::all_of(scene.analyses.life.ranks.begin(), scene.analyses.life.ranks.end(), [&](const auto& one) {
-        return std::any_of(scene.analyses.told.begin(), scene.analyses.told.end(),
-                           [&](const ToldLaggard& told) { return told.rank == one.first; });
-      });
+      std::all_of(ranks.begin(), ranks.end(), [&](const auto& one) { return named.contains(one.first); });
   const bool size_known = scene.incident.world_size > 0 && !all_named;
   if (size_known && scene.analyses.told.size() * 2 > world) return;
-  for (const SourceAnalysis& source : scene.analyses.sources)
-    if (!source.waits.cycles.empty() || !source.differences.empty()) return;
+  if (CallsTellMore(scene)) return;
   // Numbers of sends and collectives are not one count: who waits in a send or receive of its own is behind nobody.
   const auto waits_itself = [&](Rank rank) {
     return std::any_of(scene.analyses.sources.begin(), scene.analyses.sources.end(),

@@ -51,6 +51,11 @@ const RankLife* SignsOfLife::Of(Rank rank) const {
   return found == ranks.end() ? nullptr : &found->second;
 }
 
+size_t SignsOfLife::Present() const {
+  return static_cast<size_t>(
+      std::count_if(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.any(); }));
+}
+
 namespace {
 
 void Keep(const Event*& slot, const Event& event) {

@@ -84,6 +84,7 @@ struct SignsOfLife {
   int64_t last_progress_wall_ns = kNoTime, progress_interval_ns = kNoTime;
   Patience patience;  // of the incident
   const RankLife* Of(Rank rank) const;
+  size_t Present() const;  // how many ranks left a file
 };
 
 SignsOfLife ReadSignsOfLife(const Incident& incident);

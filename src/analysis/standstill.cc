@@ -42,9 +42,7 @@ void DropAbsentCrowd(const Scene& scene, StandstillView& view) {
 void DropLaggingCrowd(const Scene& scene, StandstillView& view) {
   const auto is_unclear = [](const Standstill& s) { return s.kind == StandstillKind::unclear; };
   if (!std::all_of(view.ranks.begin(), view.ranks.end(), is_unclear)) return;
-  const auto absent =
-      static_cast<size_t>(std::count_if(scene.analyses.life.ranks.begin(), scene.analyses.life.ranks.end(),
-                                        [](const auto& one) { return !one.second.any(); }));
+  const size_t absent = scene.analyses.life.ranks.size() - scene.analyses.life.Present();
   const bool crowd = view.ranks.size() > 1 && (view.ranks.size() + absent) * 2 >= scene.analyses.life.ranks.size();
   // Logs tell nothing of ends: beside a rank whose log is missing, one that is a few calls behind proves nothing.
   const auto by_log = [](const Standstill& s) {

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -107,5 +108,11 @@ inline bool IsWholeNumber(std::string_view word, double* value) {
 }
 
 inline bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+inline bool ContainsAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts)
+    if (Contains(text, part)) return true;
+  return false;
+}
 
 }  // namespace tacet

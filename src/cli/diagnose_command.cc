@@ -44,10 +44,7 @@ Result<int> ParseFailOn(const std::string& text) {
 }
 
 int ExitCodeFor(const Report& report, int fail_on) {
-  // A job that stood still, crashed or computed nonsense fails a gate, whoever is responsible.
-  const Status status = report.verdict.status;
-  if (fail_on >= 0 && (status == Status::hang || status == Status::crash || status == Status::corrupt))
-    return kFindings;
+  if (fail_on >= 0 && IsFailure(report.verdict.status)) return kFindings;
   for (const ReportFinding& finding : report.findings)
     if (static_cast<int>(finding.severity) <= fail_on) return kFindings;
   return kHealthy;

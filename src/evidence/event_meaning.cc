@@ -11,43 +11,37 @@
 namespace tacet {
 namespace {
 
-bool HoldsAny(std::string_view text, std::initializer_list<std::string_view> parts) {
-  for (const std::string_view part : parts)
-    if (Contains(text, part)) return true;
-  return false;
-}
-
 // An error that only says that somebody else failed: a timeout, a lost peer, a store that is gone.
 bool SpeaksOfOthers(const Event& exception) {
   // NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details): the call itself is
   // wrong.
-  if (HoldsAny(exception.text, {", invalid usage", ", invalid argument"})) return false;
-  if (HoldsAny(exception.subject,
-               {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
-                "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
-                "BrokenPipeError", "ConnectionResetError", "SignalException", "ConnectionRefusedError"}))
+  if (ContainsAny(exception.text, {", invalid usage", ", invalid argument"})) return false;
+  if (ContainsAny(exception.subject,
+                  {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
+                   "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
+                   "BrokenPipeError", "ConnectionResetError", "SignalException", "ConnectionRefusedError"}))
     return true;
   // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
   if (Contains(exception.subject, "EOFError") && exception.text.empty()) return true;
-  return HoldsAny(exception.text,
-                  {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
-                   "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
-                   "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo", "function error: Hccl",
-                   "HCCL error in", "unhandled system error", "DataLoader worker (pid", "Failed to meet rendezvous",
-                   "stream synchronize failed", "Stream synchronize failed"});
+  return ContainsAny(exception.text,
+                     {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
+                      "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
+                      "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo", "function error: Hccl",
+                      "HCCL error in", "unhandled system error", "DataLoader worker (pid", "Failed to meet rendezvous",
+                      "stream synchronize failed", "Stream synchronize failed"});
 }
 
 bool SpeaksOfHostMemory(const Event& exception) {
   if (exception.subject.ends_with("MemoryError") && !exception.subject.ends_with("OutOfMemoryError")) return true;
   // A data loader's worker that was killed may have been killed by anybody, and /dev/shm is a limit of its own.
-  return HoldsAny(exception.text, {"can't allocate memory", "not enough memory: you tried to allocate",
-                                   "[Errno 12] Cannot allocate memory", "std::bad_alloc"}) &&
+  return ContainsAny(exception.text, {"can't allocate memory", "not enough memory: you tried to allocate",
+                                      "[Errno 12] Cannot allocate memory", "std::bad_alloc"}) &&
          !Contains(exception.text, "shared memory");
 }
 
 bool SpeaksOfNoInterface(const Event& event) {
-  return HoldsAny(event.text, {"no socket interface found", "no interface found", "unsupported gloo device",
-                               "Unable to find address for: "});  // gloo, of GLOO_SOCKET_IFNAME
+  return ContainsAny(event.text, {"no socket interface found", "no interface found", "unsupported gloo device",
+                                  "Unable to find address for: "});  // gloo, of GLOO_SOCKET_IFNAME
 }
 
 void ReadException(Event& event) {
@@ -60,7 +54,8 @@ void ReadException(Event& event) {
   event.Set(Meaning::cuda_failed, Contains(event.text, "CUDA error") || Contains(event.subject, "AcceleratorError"));
   event.Set(Meaning::nccl_failed, Contains(event.text, "NCCL error in"));
   event.Set(Meaning::calls_differ, Contains(event.text, "Detected mismatch between collectives"));
-  event.Set(Meaning::setup_failed, HoldsAny(event.subject, {"DistStoreError", "DistNetworkError", "DistBackendError"}));
+  event.Set(Meaning::setup_failed,
+            ContainsAny(event.subject, {"DistStoreError", "DistNetworkError", "DistBackendError"}));
   event.Set(Meaning::store_unreachable, Contains(event.subject, "DistNetworkError") && Contains(event.text, "connect"));
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
 }

@@ -23,12 +23,6 @@ StackId StackTable::Intern(std::vector<Frame> frames) {
 
 namespace {
 
-bool ContainsAny(std::string_view text, std::initializer_list<std::string_view> parts) {
-  for (const auto part : parts)
-    if (Contains(text, part)) return true;
-  return false;
-}
-
 bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
   for (const auto word : words)
     if (text == word) return true;

@@ -42,14 +42,14 @@ std::string DescribeFinding(const ReportFinding& finding) {
 
 // What happened is known, the cause is not: a gate must not pass on it.
 void AddOpenVerdict(const Report& report, std::vector<TestCase>* cases) {
+  if (!FailedForUnknownCause(report)) return;
   const ReportVerdict& verdict = report.verdict;
-  const bool failed =
-      verdict.status == Status::hang || verdict.status == Status::crash || verdict.status == Status::corrupt;
-  // Suspects are a finding without a cause.
-  const bool told = !report.findings.empty() && report.findings[0].cause.empty();
-  if (!failed || !verdict.cause.empty() || told) return;
-  TestCase open{"tacet." + std::string(Name(verdict.status)), "cause unknown", "failure",
-                std::string(Name(verdict.status)), verdict.headline, verdict.headline + "\n"};
+  TestCase open{"tacet." + std::string(Name(verdict.status)),
+                "cause unknown",
+                "failure",
+                std::string(Name(verdict.status)),
+                verdict.headline,
+                verdict.headline + "\n"};
   for (const CannotTell& question : report.cannot_tell)
     open.body += "- " + question.question + " " + question.missing + "\n";
   cases->push_back(std::move(open));
@@ -60,11 +60,11 @@ void AddFindings(const Report& report, std::vector<TestCase>* cases) {
   for (const ReportFinding& finding : report.findings) {
     if (finding.severity == Severity::note) continue;
     const std::string ranks = DescribeRanks(finding.ranks, 40);
-    cases->push_back({"tacet." + std::string(Name(finding.status)),
-                      (finding.cause.empty() ? "cause unknown" : finding.cause) +
-                          (ranks.empty() ? "" : " (" + ranks + ")"),
-                      "failure", finding.cause.empty() ? std::string(Name(finding.status)) : finding.cause,
-                      finding.headline, DescribeFinding(finding)});
+    cases->push_back(
+        {"tacet." + std::string(Name(finding.status)),
+         (finding.cause.empty() ? "cause unknown" : finding.cause) + (ranks.empty() ? "" : " (" + ranks + ")"),
+         "failure", finding.cause.empty() ? std::string(Name(finding.status)) : finding.cause, finding.headline,
+         DescribeFinding(finding)});
   }
   if (!cases->empty()) return;
   TestCase verdict{"tacet", "diagnosis", "", "", report.verdict.headline, report.verdict.headline};

@@ -103,6 +103,11 @@ std::string Count(uint64_t n, std::string_view noun) {
   return out;
 }
 
+bool FailedForUnknownCause(const Report& report) {
+  const bool suspects = !report.findings.empty() && report.findings[0].cause.empty();
+  return IsFailure(report.verdict.status) && report.verdict.cause.empty() && !suspects;
+}
+
 std::string CleanLine(std::string_view text) { return EscapeForTerminal(text); }
 
 std::string CleanText(std::string_view text) {

@@ -34,6 +34,10 @@ std::string DescribeBytes(uint64_t bytes);
 // 1 -> "1 file", 3 -> "3 files".
 std::string Count(uint64_t n, std::string_view noun);
 
+// What happened is known, the cause is not, and no finding names suspects: whoever lists findings has to say it beside
+// them.
+bool FailedForUnknownCause(const Report& report);
+
 // One line made safe to print: like EscapeForTerminal, and characters that reorder what follows (U+202E and its kin)
 // are shown as escapes too, since they let a log line lie about its own order.
 std::string CleanLine(std::string_view text);

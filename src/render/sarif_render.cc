@@ -161,17 +161,15 @@ std::string RenderSarif(const Report& report) {
   std::vector<ReportFinding> findings = report.findings;
   for (ReportFinding& finding : findings)
     if (finding.cause.empty()) finding.cause = kUnknownCause;
-  const Status status = report.verdict.status;
-  const bool failed = status == Status::hang || status == Status::crash || status == Status::corrupt;
-  const bool told = !findings.empty() && findings[0].cause == kUnknownCause;
-  if (failed && report.verdict.cause.empty() && !told) {
+  if (FailedForUnknownCause(report)) {
     ReportFinding& open = *findings.emplace(findings.begin());
     open.cause = kUnknownCause;
     open.title = "Cause unknown";
-    open.status = status;
+    open.status = report.verdict.status;
     open.severity = Severity::critical;
     open.headline = report.verdict.headline;
-    for (const CannotTell& question : report.cannot_tell) open.fix.push_back(question.question + " " + question.missing);
+    for (const CannotTell& question : report.cannot_tell)
+      open.fix.push_back(question.question + " " + question.missing);
   }
   std::vector<const ReportFinding*> rules;  // the first finding of each cause
   const auto rule_of = [&](const ReportFinding& finding) {

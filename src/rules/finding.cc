@@ -5,6 +5,8 @@
 
 namespace tacet {
 
+bool IsFailure(Status status) { return status == Status::hang || status == Status::crash || status == Status::corrupt; }
+
 std::string_view Name(Status status) {
   static constexpr std::string_view kNames[] = {"hang",     "crash",   "corrupt",     "slow",
                                                 "degraded", "healthy", "undetermined"};

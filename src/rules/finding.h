@@ -18,6 +18,8 @@ enum class Severity { critical, warning, note };
 enum class Confidence { certain, likely, possible };
 
 std::string_view Name(Status status);
+// The job stood still, crashed or computed nonsense, whoever is responsible: a gate must not pass on it.
+bool IsFailure(Status status);
 std::string_view Name(Severity severity);
 std::string_view Name(Confidence confidence);
 

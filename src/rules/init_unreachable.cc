@@ -26,9 +26,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   complaining.erase(std::unique(complaining.begin(), complaining.end()), complaining.end());
   // All complain about one address: its owner is at fault, and who owns it the complaint does not say. One complains
   // alone: its own network is unreachable.
-  const auto& ranks = facts.analyses.life.ranks;
-  const auto present = std::count_if(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.any(); });
-  const bool alone = complaining.size() == 1 && present > 2;
+  const bool alone = complaining.size() == 1 && facts.analyses.life.Present() > 2;
   Finding finding = InitFinding("init-unreachable", alone ? complaining : std::vector<Rank>{});
   finding.confidence = alone ? Confidence::likely : Confidence::possible;
   if (!alone) finding.status = Status::undetermined;

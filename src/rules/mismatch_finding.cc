@@ -122,6 +122,23 @@ std::string_view SubjectOf(CallAspect aspect) {
   }
 }
 
+// Mismatched collective detected, please check your collective calls at and around rank 39. (NCCL 2.4)
+void JudgeNcclsOwnCheck(const Case& facts, std::string_view cause, RuleAnswer& answer) {
+  const Event* last = nullptr;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::nccl_warning && event.subject == "mismatched-collective") last = &event;
+  if (!last) return;
+  Finding finding;
+  finding.cause = cause;
+  finding.status = Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::possible;
+  finding.headline = "ranks issued different collectives: NCCL's own check stopped the job" +
+                     (last->value >= 0 ? " at and around rank " + std::to_string(last->value) : std::string());
+  finding.evidence.push_back(CiteEvent(*last, "NCCL compared the calls"));
+  answer.findings.push_back(std::move(finding));
+}
+
 // Each rank of a DETAIL report names itself and one other that differs. The odd one is in most reports' other half.
 void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view cause, RuleAnswer& answer) {
   std::map<Rank, int> accused;
@@ -138,10 +155,10 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
     if (event.rank.known() && !reporters.insert(event.rank).second) continue;
     for (const Rank rank : event.ranks) ++accused[rank];
   }
-  if (!sample && aspect == CallAspect::operation)
-    for (const Event& event : facts.incident.events)
-      if (event.kind == EventKind::nccl_warning && event.subject == "mismatched-collective") sample = &event;
-  if (!sample) return;
+  if (!sample) {
+    if (aspect == CallAspect::operation) JudgeNcclsOwnCheck(facts, cause, answer);
+    return;
+  }
   // The odd rank stands in every report; each innocent one only in its own and a few more.
   int most = 0;
   for (const auto& [rank, count] : accused) most = std::max(most, count);
@@ -173,21 +190,13 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
                      (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") +
                      "; PyTorch's DETAIL check stopped the job";
   // Horovod only reports that ranks wait in different tensors.
-  if (facts.analyses.end.kind == JobEnding::hung && sample->kind == EventKind::mismatch_report) {
+  if (facts.analyses.end.kind == JobEnding::hung) {
     finding.status = Status::hang;
     finding.headline = (finding.ranks.empty() ? "ranks submit" : RankWords(finding.ranks) + " submits") +
                        " different operations from " +
                        (finding.ranks.empty() ? "each other" : RankWords(finding.affected_ranks)) + ", and all wait";
   }
-  const bool by_nccl = sample->kind == EventKind::nccl_warning;
-  if (by_nccl) {
-    finding.headline = "ranks issued different collectives: NCCL's own check stopped the job" +
-                       (sample->value >= 0 ? " at and around rank " + std::to_string(sample->value) : std::string());
-    finding.status = Status::crash;
-    finding.operation.reset();
-  }
-  finding.evidence.push_back(CiteEvent(
-      *sample, by_nccl ? "NCCL compared the calls" : "PyTorch compared the calls of all ranks and reports this"));
+  finding.evidence.push_back(CiteEvent(*sample, "PyTorch compared the calls of all ranks and reports this"));
   answer.findings.push_back(std::move(finding));
 }
 

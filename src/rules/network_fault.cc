@@ -45,10 +45,9 @@ std::vector<Rank> CommonEnd(const Case& facts, const std::vector<const Event*>& 
     if (const std::string address = event->object; !address.empty()) complaints[address].insert(event->rank);
   }
   // One rank that cannot reach a peer it names: either end may be at fault. The same where nobody else has a word.
-  const auto& ranks = facts.analyses.life.ranks;
-  const auto present = std::count_if(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.any(); });
   if (complaining.size() == 1)
-    return complaints.empty() && present > 1 ? std::vector<Rank>{*complaining.begin()} : std::vector<Rank>{};
+    return complaints.empty() && facts.analyses.life.Present() > 1 ? std::vector<Rank>{*complaining.begin()}
+                                                                   : std::vector<Rank>{};
   if (complaints.size() != 1) return {};
   // Ranks of one host that cannot reach another host: either end may be at fault.
   std::set<std::string> hosts;

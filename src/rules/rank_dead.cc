@@ -42,11 +42,9 @@ bool PeersLostItFirst(const Event& event, const Case& facts) {
     lost += life.gloo_loss != nullptr;  // NCCL's peers end by SIGABRT themselves
   }
   // It alone aborted, and the launcher ended all others, of whom nobody complains.
-  const bool ended_by_launcher =
-      std::any_of(facts.incident.events.begin(), facts.incident.events.end(),
-                  [](const Event& one) { return one.kind == EventKind::process_killed; });
-  const bool alone = event.value == -6 && others > 0 && cleaned_up == others && ended_by_launcher;
-  return lost > 0 || alone;
+  const bool alone = event.value == -6 && others > 0 && cleaned_up == others;
+  return lost > 0 || (alone && std::any_of(facts.incident.events.begin(), facts.incident.events.end(),
+                                           [](const Event& one) { return one.kind == EventKind::process_killed; }));
 }
 
 // Launchers kill whoever is left once somebody failed: torchrun sends SIGTERM, and SIGKILL half a minute later; Slurm

@@ -19,10 +19,10 @@ std::string StateWords(ProcessState state) {
   }
 }
 
-// Nobody sees his own end: what stands in a rank's own name was seen by the agent that read its box.
+// Nobody sees his own end: what stands in a rank's own name was seen by the agent that read its box, or by `tacet run`.
 std::string WitnessWords(const Incident& incident, const Sight& sight) {
   const Rank witness = sight.speaker < incident.processes.size() ? incident.processes[sight.speaker].rank : Rank{};
-  return !witness.known() || witness == sight.rank ? "tacet run on its host" : RankWords({witness});
+  return !witness.known() || witness == sight.rank ? "Tacet on its host" : RankWords({witness});
 }
 
 }  // namespace

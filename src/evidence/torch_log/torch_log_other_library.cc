@@ -12,6 +12,13 @@
 namespace tacet {
 namespace {
 
+// A record that is nothing but its words.
+LineUse AddWords(TorchLogKind kind, const LogLine& line, std::string_view key, RecordList& out) {
+  const auto [record, is_new] = out.AddOnce(kind, line, key);
+  if (is_new) record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
 // [hccl_socket.cc:100] ... listen on ip[192.168.20.160] and specific port[16666] fail. Please check the port status ...
 LineUse ReadHcclPort(const LogLine& line, RecordList& out) {
   const auto port = IntAfter(line.text, "and specific port[");
@@ -63,39 +70,23 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
       record->subject = "memory access fault", record->text = Capped(text), record->value2 = out.highest_step();
     return LineUse::understood;
   }
-  if (Contains(text, "Horovod has been shut down")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, "");
-    if (is_new) record->text = Capped(text);
-    return LineUse::understood;
-  }
+  if (Contains(text, "Horovod has been shut down")) return AddWords(TorchLogKind::connection_lost, line, "", out);
   // AWS Neuron's NCCL: "... [4] bootstrap.cc:89 CCOM WARN Timeout waiting for incoming connection (waited 120 sec)"
-  if (Contains(text, "CCOM WARN Timeout waiting for")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "ccom");
-    if (is_new) record->text = Capped(text);
-    return LineUse::understood;
-  }
+  if (Contains(text, "CCOM WARN Timeout waiting for"))
+    return AddWords(TorchLogKind::rendezvous_incomplete, line, "ccom", out);
   if (const LineUse use = ReadHcclPort(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadNetworkPlugin(line, out); use != LineUse::not_understood) return use;
-  if (Contains(text, "CollectiveExecutor::StartAbort") && Contains(text, "Unavailable")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, "tensorflow");
-    if (is_new) record->text = Capped(text);
-    return LineUse::understood;
-  }
+  if (Contains(text, "CollectiveExecutor::StartAbort") && Contains(text, "Unavailable"))
+    return AddWords(TorchLogKind::connection_lost, line, "tensorflow", out);
   // XLA: "Failed to meet rendezvous 'torch_xla.init': Socket closed (14)"
   if (Contains(text, "Failed to meet rendezvous")) {
     const bool closed = Contains(text, "Socket closed") || Contains(text, "Connection reset");
-    const auto [record, is_new] =
-        out.AddOnce(closed ? TorchLogKind::connection_lost : TorchLogKind::rendezvous_incomplete, line, "xla");
-    if (is_new) record->text = Capped(text);
-    return LineUse::understood;
+    return AddWords(closed ? TorchLogKind::connection_lost : TorchLogKind::rendezvous_incomplete, line, "xla", out);
   }
   // JAX: "Terminating process because the JAX distributed service detected fatal errors. This most likely indicates
   // that another task died"
-  if (Contains(text, "JAX distributed service detected fatal errors")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, "jax");
-    if (is_new) record->text = Capped(text);
-    return LineUse::understood;
-  }
+  if (Contains(text, "JAX distributed service detected fatal errors"))
+    return AddWords(TorchLogKind::connection_lost, line, "jax", out);
   // XLA: "This thread has been waiting for `initialize clique for rank 6; ...` for 10 seconds and may be stuck.
   // Expected 8 threads to join the rendezvous, but not all of them arrived on time." SGLang: "[2026-03-09 00:57:15 TP4]
   // Watchdog timeout (self.watchdog_timeout=300)"
@@ -199,12 +190,11 @@ void StallReader::TakeReady(const LogLine& line, RecordList& out) {
   }
   const bool apart = sets.size() == 2 &&
                      std::none_of(sets[0].begin(), sets[0].end(), [&](int32_t rank) { return sets[1].contains(rank); });
-  if (!apart && !sets.empty()) {
-    for (int32_t rank = 0; rank < *all.rbegin(); ++rank)
+  if (!apart) {
+    for (int32_t rank = 0; !all.empty() && rank < *all.rbegin(); ++rank)
       if (!all.contains(rank)) AddRank(report_->ranks, rank);
     return;
   }
-  if (!apart) return;
   const auto& few = sets[0].size() <= sets[1].size() ? sets[0] : sets[1];
   const auto& many = &few == &sets[0] ? sets[1] : sets[0];
   for (const int32_t other : many) {

@@ -9,10 +9,6 @@
 namespace tacet {
 namespace {
 
-bool HasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return Contains(text, part); });
-}
-
 // The record, or null where the same voice has said the same before.
 TorchLogRecord* AddTold(TorchLogKind kind, const LogLine& line, std::string_view key, RecordList& out) {
   const auto [record, is_new] = out.AddOnce(kind, line, key);
@@ -42,11 +38,11 @@ std::string_view QuotedPath(std::string_view text) {
 // RuntimeError: unable to open shared memory object </torch_7_9> in read-write mode: Cannot allocate memory (12)
 // Too many open files (24) in the same place is another limit, and Triton's "shared memory" is the GPU's.
 bool TellsFullSharedMemory(std::string_view text) {
-  if (HasAny(text, {"killed by signal: Bus error", "workers are out of shared memory",
-                    "insufficient shared memory (shm)", "not enough space in /dev/shm"}))
+  if (ContainsAny(text, {"killed by signal: Bus error", "workers are out of shared memory",
+                         "insufficient shared memory (shm)", "not enough space in /dev/shm"}))
     return true;
-  const bool place = HasAny(text, {"</torch_", "shared memory object", "shared memory(shm)", "/dev/shm"});
-  return place && HasAny(text, {"No space left on device", "no space left on device", "Cannot allocate memory"});
+  const bool place = ContainsAny(text, {"</torch_", "shared memory object", "shared memory(shm)", "/dev/shm"});
+  return place && ContainsAny(text, {"No space left on device", "no space left on device", "Cannot allocate memory"});
 }
 
 // OSError: [Errno 28] No space left on device: '/scratch/ckpt/step_400.pt'
@@ -56,7 +52,7 @@ bool TellsFullSharedMemory(std::string_view text) {
 // safetensors_rust.SafetensorError: ... IoError(Os { code: 28, kind: StorageFull, message: "No space left on device" })
 LineUse ReadFullDisk(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
-  const bool space = HasAny(text, {"No space left on device", "no space left on device"});
+  const bool space = ContainsAny(text, {"No space left on device", "no space left on device"});
   const bool quota = Contains(text, "Disk quota exceeded");
   const bool writer = Contains(text, "PytorchStreamWriter failed writing") ||
                       (Contains(text, "inline_container.cc") && Contains(text, "unexpected pos"));
@@ -146,10 +142,10 @@ LineUse ReadGpuPath(const LogLine& line, RecordList& out) {
       if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, word, out)) record->subject = word;
       return LineUse::understood;
     }
-  if (!HasAny(text, {"CUDA", "Cuda", "cuda", "HIP", "hip"})) return LineUse::not_understood;
+  if (!ContainsAny(text, {"CUDA", "Cuda", "cuda", "HIP", "hip"})) return LineUse::not_understood;
   for (const std::string_view word : {"peer access is not supported between these two devices",
                                       "peer mapping resources exhausted", "cudaIpcOpenMemHandle"})
-    if (Contains(text, word) && HasAny(text, {"rror", "ailure", "ailed"})) {
+    if (Contains(text, word) && ContainsAny(text, {"rror", "ailure", "ailed"})) {
       if (TorchLogRecord* record = AddTold(TorchLogKind::peer_access_failed, line, word, out)) record->subject = word;
       return LineUse::understood;
     }
@@ -165,8 +161,8 @@ LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
   // UCX goes on without the adapter, or with less of it.
   const bool limit =
       Contains(text, "RLIMIT_MEMLOCK is ") || (Contains(text, "UCX ") && Contains(text, "max locked memory"));
-  if (!limit &&
-      !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) && HasAny(text, {"failed", "Failed", "error"})))
+  if (!limit && !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) &&
+                  ContainsAny(text, {"failed", "Failed", "error"})))
     return LineUse::not_understood;
   if (limit || Contains(text, "Cannot allocate memory")) fault = RdmaFault::locked_memory;
   if (Contains(text, "Bad address")) fault = RdmaFault::gpu_memory;
@@ -181,7 +177,7 @@ LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
 // ... timed out connecting: SO_ERROR: Connection refused, remote=[127.0.1.1]:44519
 LineUse ReadRefusedConnection(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
-  if (!HasAny(text, {"gloo", "Gloo", "SO_ERROR"})) return LineUse::not_understood;
+  if (!ContainsAny(text, {"gloo", "Gloo", "SO_ERROR"})) return LineUse::not_understood;
   std::string_view word;
   for (const std::string_view known :
        {"Connection refused", "No route to host", "Connection timed out", "Network is unreachable"})

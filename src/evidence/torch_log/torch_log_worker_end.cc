@@ -121,17 +121,9 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   // slurmctld: "_job_complete: JobId=127441 WTERMSIG 9"
   if (const auto signal = IntAfter(text, " WTERMSIG "); signal && *signal > 0 && *signal < 65)
     return AddEnd(line, -*signal, -1, -1, out);
-  // ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.
-  if (Contains(text, "ActorDiedError: The actor died unexpectedly")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "ray");
-    if (!is_new) return LineUse::understood;
-    record->value = 255;
-    record->subject = "a lost connection; Ray does not know why";
-    record->text = Capped(text, 600);
-    return LineUse::understood;
-  }
   // Ray knows only that the connection broke; it lists what may be the reason.
-  if (Contains(text, "Worker exit type: SYSTEM_ERROR")) {
+  // ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.
+  if (ContainsAny(text, {"Worker exit type: SYSTEM_ERROR", "ActorDiedError: The actor died unexpectedly"})) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "ray");
     const int64_t pid = IntAfter(text, "Worker PID: ").value_or(-1);
     if (record->pid < 0) record->pid = pid;
