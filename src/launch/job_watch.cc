@@ -94,7 +94,7 @@ bool JobWatch::StandsWhereItStood(int64_t now_ns) {
   }
   if (places != places_ || !waits || !elsewhere) places_since_ns_ = now_ns;
   places_ = std::move(places);
-  return waits && elsewhere && now_ns - places_since_ns_ >= options_.patience.run_still_ns;
+  return waits && elsewhere && now_ns > places_since_ns_;
 }
 
 void JobWatch::KeepLook() {

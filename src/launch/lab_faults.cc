@@ -54,7 +54,7 @@ const auto& Table() {
        .what = "loops forever in Python",
        .causes = {"rank-stuck-on-host"},
        .function = "tokenize",
-       .timeout_s = 20},
+       .timeout_s = 30},
       {.name = "stuck-native",
        .what = "is in C code that holds the GIL",
        .causes = {"rank-stuck-on-host"},

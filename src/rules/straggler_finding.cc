@@ -101,7 +101,7 @@ double CostOf(const StragglerReport& report, bool (*belongs)(const Straggler&)) 
 }  // namespace
 
 RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&), std::string_view cause,
-                           std::string_view why) {
+                           std::string_view why, std::string_view why_many) {
   RuleAnswer answer;
   const StragglerReport& report = facts.analyses.stragglers;
   Finding finding;
@@ -128,11 +128,12 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
     if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
       finding.affected_ranks.push_back(rank);
   const bool one = finding.ranks.size() == 1 || (worst->stage >= 0 && worst->origin == StragglerOrigin::stage);
-  constexpr std::string_view kEither = "it arrives late at the collectives, because of its GPU or its host";
+  const std::string_view either = one ? "it arrives late at the collectives, because of its GPU or its host"
+                                      : "they arrive late at the collectives, because of their GPUs or their hosts";
   const bool unknown = worst->origin == StragglerOrigin::unknown && worst->pattern == StragglerPattern::persistent;
   finding.headline =
       HeadlineWho(*worst, finding.ranks) + (one ? " makes" : " make") +
-      " the others wait: " + WhyWords(*worst, unknown ? kEither : why) + " (" + DurationWords(worst->late_ns) +
+      " the others wait: " + WhyWords(*worst, unknown ? either : one ? why : why_many) + " (" + DurationWords(worst->late_ns) +
       (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
       (cost > 0 ? ", costs every rank " + Percent(cost) + " of the step" : "") + "), from " + report.source;
   if (unknown) {
@@ -140,7 +141,8 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
     if (finding.ranks.size() * 2 > report.ranks.size()) return answer;
     // Who is late is certain, why is not: no cause is named.
     finding.cause.clear();
-    answer.open.push_back({"Is " + RankWords(finding.ranks) + " late because of its GPU or because of its host?",
+    answer.open.push_back({(one ? "Is " : "Are ") + RankWords(finding.ranks) + " late because of " +
+                               (one ? "its GPU or its host?" : "their GPUs or their hosts?"),
                            "torch.profiler traces of all ranks over a few steps"});
   }
   if (worst->stage >= 0)

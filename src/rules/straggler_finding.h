@@ -6,7 +6,8 @@
 namespace tacet {
 
 // The finding for all stragglers that `belongs` picks: who is late, by how much, and what it costs everybody.
+// `why` completes "rank 2 makes the others wait: ...", `why_many` the same of several.
 RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&), std::string_view cause,
-                           std::string_view why);
+                           std::string_view why, std::string_view why_many);
 
 }  // namespace tacet

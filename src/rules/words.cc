@@ -60,7 +60,11 @@ std::string ShapeWords(const Call& call) {
 std::string DurationWords(int64_t ns) {
   char text[32];
   const double seconds = static_cast<double>(ns) / 1e9;
-  if (seconds < 1)
+  if (seconds < 1e-3)
+    std::snprintf(text, sizeof text, "%.0f µs", seconds * 1e6);
+  else if (seconds < 1e-2)
+    std::snprintf(text, sizeof text, "%.1f ms", seconds * 1e3);
+  else if (seconds < 1)
     std::snprintf(text, sizeof text, "%.0f ms", seconds * 1e3);
   else if (seconds < 120)
     std::snprintf(text, sizeof text, "%.0f s", seconds);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rounds from tools that measure operations without a timeline: NCCL Inspector and the Flight Recorder.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <span>
@@ -52,6 +53,47 @@ int64_t EnterOf(const CollectiveRound& round) {
   for (const RoundMember& m : round.members)
     if (m.enter_ns != kNoTime) first = std::min(first, m.enter_ns);
   return first;
+}
+
+// How much of the scatter of the pauses between operations is explained by their place in a period of `lag`, corrected
+// for what chance explains.
+double ExplainedByPlace(const std::vector<double>& pauses, size_t lag) {
+  std::vector<double> sums(lag, 0), counts(lag, 0);
+  double sum = 0, squares = 0, within = 0;
+  for (size_t i = 0; i < pauses.size(); ++i) {
+    sums[i % lag] += pauses[i];
+    counts[i % lag] += 1;
+    sum += pauses[i];
+  }
+  const auto n = static_cast<double>(pauses.size());
+  for (size_t i = 0; i < pauses.size(); ++i) {
+    const double place = sums[i % lag] / counts[i % lag];
+    within += (pauses[i] - place) * (pauses[i] - place);
+    squares += (pauses[i] - sum / n) * (pauses[i] - sum / n);
+  }
+  if (squares <= 0) return 0;
+  return 1 - within / squares * (n - 1) / (n - static_cast<double>(lag));
+}
+
+// Where all operations are alike (equal gradient buckets), what repeats are the host's pauses: a long one before the
+// first operation of each step.
+size_t FindPeriodOfPauses(const std::vector<const CollectiveRound*>& all) {
+  constexpr size_t kLongest = 256, kSample = 8192, kPeriods = 8;
+  constexpr double kMinExplained = 0.5, kAsGood = 0.9;
+  const std::span rounds = std::span(all).last(std::min(all.size(), kSample));
+  std::vector<double> pauses;
+  for (size_t i = 1; i < rounds.size(); ++i) {
+    const int64_t gap = EnterOf(*rounds[i]) - EnterOf(*rounds[i - 1]);
+    pauses.push_back(std::log(static_cast<double>(std::clamp<int64_t>(gap, 1'000, 60'000'000'000))));
+  }
+  std::vector<double> explained;  // by lag 2, 3, ...
+  for (size_t lag = 2; lag <= kLongest && lag * kPeriods <= pauses.size(); ++lag)
+    explained.push_back(ExplainedByPlace(pauses, lag));
+  if (explained.empty()) return 1;
+  const double best = *std::max_element(explained.begin(), explained.end());
+  if (best < kMinExplained) return 1;
+  const auto first = std::find_if(explained.begin(), explained.end(), [&](double one) { return one >= kAsGood * best; });
+  return static_cast<size_t>(first - explained.begin()) + 2;
 }
 
 // Which operation of a period is the first of a step: the one before which the host pauses longest.
@@ -117,6 +159,7 @@ void AssignPeriods(std::vector<CollectiveRound>& rounds) {
     main = &all;
     period = joint;
   }
+  if (period == 1) period = FindPeriodOfPauses(*main);
   std::vector<int64_t> starts;
   for (size_t i = FindPhase(*main, period); i < main->size(); i += period) starts.push_back(EnterOf(*(*main)[i]));
   for (CollectiveRound& round : rounds) {

@@ -39,8 +39,13 @@ void Add(const TimeBudget& own, const std::vector<TimeBudget>& others, double la
   out.data += excess([](const TimeBudget& b) { return b.data_wait_ns; });
 }
 
+// One lateness shows in every operation that was ready before the last one ended, but its origin only once: no more is to
+// be explained than the rank was late in all.
 void Conclude(const Explanation& sum, Straggler& straggler) {
-  if (sum.late <= 0) return;
+  const bool always = straggler.pattern == StragglerPattern::persistent;
+  const double whole = static_cast<double>(straggler.late_ns) * static_cast<double>(straggler.steps);
+  const double late = always && whole > 0 ? std::min(sum.late, whole) : sum.late;
+  if (late <= 0) return;
   struct Candidate {
     StragglerOrigin origin;
     double ns;
@@ -50,7 +55,7 @@ void Conclude(const Explanation& sum, Straggler& straggler) {
                                   {StragglerOrigin::data_loading, sum.data}};
   const auto best = std::max_element(std::begin(candidates), std::end(candidates),
                                      [](const auto& a, const auto& b) { return a.ns < b.ns; });
-  straggler.explained = std::clamp(best->ns / sum.late, 0.0, 1.0);
+  straggler.explained = std::clamp(best->ns / late, 0.0, 1.0);
   if (straggler.explained >= kExplains) straggler.origin = best->origin;
 }
 

@@ -130,6 +130,15 @@ void StateShares(const TraceView* traces, StragglerReport& report) {
   for (RankLateness& one : report.ranks) one.share = share(one.mean_ns);
 }
 
+// Traces show kernels and host. Who is late there by neither was made late by something else: a device that ranks share,
+// an operation of another group. Nothing of its own is to be found, so it is not named.
+void DropUnexplained(const TraceView& traces, StragglerReport& report) {
+  if (!HasStepMarks(traces.timelines)) return;
+  std::erase_if(report.stragglers, [](const Straggler& one) {
+    return one.origin == StragglerOrigin::unknown && one.pattern == StragglerPattern::persistent;
+  });
+}
+
 StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>& measured) {
   std::vector<Pace> paces;
   if (traces && traces->pace.operations > 0) paces.push_back(traces->pace);
@@ -141,6 +150,7 @@ StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>&
   if (traces) ExplainFromTraces(traces->rounds, traces->timelines, report);
   for (const MeasuredView& view : measured)
     ExplainFromEnters(view.rounds, report, view.source != PaceSource::black_boxes);
+  if (traces) DropUnexplained(*traces, report);
   if (traces) AddWork(*traces, report);
   StateShares(traces, report);
   return report;
