@@ -31,6 +31,10 @@ bool IsDeviceFault(const Event& event) {
   }
 }
 
+bool IsOfAProgram(const Event& event) {
+  return event.kind == EventKind::xid && (event.value == 13 || event.value == 31);
+}
+
 bool IsHostMemoryShortage(const Event& event) { return event.Means(Meaning::host_memory); }
 
 bool IsFirstHandEnd(const Event& event) {

@@ -18,6 +18,9 @@ bool IsAftermath(const Event& event);
 // memory error, an NVLink error, a PCIe device that is lost (only where it is known to be a rank's GPU).
 bool IsDeviceFault(const Event& event);
 
+// An Xid that a kernel of the program brings about, mostly by an access out of bounds: 13 and 31.
+bool IsOfAProgram(const Event& event);
+
 // An end that nobody else's failure brings about: a segmentation fault, SIGKILL, an exit code of the program's own.
 // SIGABRT is the watchdog's, SIGTERM the launcher's, and code 1 what Python gives for any exception, that of a lost
 // peer too.

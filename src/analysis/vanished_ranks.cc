@@ -11,8 +11,16 @@ namespace {
 
 // What a process gets when memory that it shares with a dying one goes away under its kernels.
 bool HasContagiousError(const RankLife& life) {
-  return life.gpu_error && life.gpu_error->kind == EventKind::cuda_error &&
-         life.gpu_error->Means(Meaning::spreads);
+  if (!life.gpu_error) return false;
+  return life.gpu_error->kind == EventKind::cuda_error ? life.gpu_error->Means(Meaning::spreads)
+                                                       : IsOfAProgram(*life.gpu_error);
+}
+
+// It had lost a peer before: NCCL then aborts, and takes its memory from under kernels that still run.
+bool CameAfterALoss(const RankLife& life) {
+  if (!HasContagiousError(life)) return false;
+  return (life.lost_peer && IsBefore(*life.lost_peer, *life.gpu_error)) ||
+         (life.consequence && IsBefore(*life.consequence, *life.gpu_error));
 }
 
 bool RaisesCudaError(const RankLife& life) { return life.exception && life.exception->Means(Meaning::cuda_failed); }
@@ -88,7 +96,8 @@ bool IsContested(const Census& census) {
 // The job had stood still for long when the connection closed: whatever held it up came before, and this is its end.
 bool CameLongAfterTheLastStep(const SignsOfLife& signs, const Event& closing) {
   if (signs.last_progress_wall_ns == kNoTime || closing.wall_ns == kNoTime) return false;
-  return closing.wall_ns - signs.last_progress_wall_ns > std::max(signs.patience.early_end_ns, 5 * signs.progress_interval_ns);
+  return closing.wall_ns - signs.last_progress_wall_ns >
+         std::max(signs.patience.early_end_ns, 5 * signs.progress_interval_ns);
 }
 
 // A connection closed, and no watchdog's abort had closed it.
@@ -122,7 +131,7 @@ void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_lef
 void MarkVanishedRanks(SignsOfLife& signs) {
   // The MPS server fails when one of its clients is killed or aborts: no client's GPU is at fault.
   for (auto& [rank, life] : signs.ranks)
-    if (life.gpu_error && life.gpu_error->Means(Meaning::mps_failed)) Forgive(life);
+    if (life.gpu_error && (life.gpu_error->Means(Meaning::mps_failed) || CameAfterALoss(life))) Forgive(life);
   const Census census = Count(signs);
   if (census.shaken.empty() && census.silent.empty()) return;
   const auto forgive_all = [&] {

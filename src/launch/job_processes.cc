@@ -41,13 +41,17 @@ std::string_view ValueIn(std::string_view environ_bytes, std::string_view name) 
   return {};
 }
 
+int64_t ReadIoBytes(const std::string& folder) {
+  const std::string io = ReadSmallFile(folder + "/io", 4096);
+  const auto read = IntAfter(io, "rchar: "), written = IntAfter(io, "wchar: ");
+  return read && written ? *read + *written : -1;
+}
+
 bool ReadProcess(const std::string& proc, int64_t pid, JobMemberProcess* process) {
   const std::string folder = proc + "/" + std::to_string(pid);
   if (!ParseStatLine(ReadSmallFile(folder + "/stat", 4096), process)) return false;
   process->takes_stack_signal = CatchesSignal(ReadSmallFile(folder + "/status", 1 << 14), StackSignal());
-  const std::string io = ReadSmallFile(folder + "/io", 4096);
-  const auto read = IntAfter(io, "rchar: "), written = IntAfter(io, "wchar: ");
-  process->io_bytes = read && written ? *read + *written : -1;
+  process->io_bytes = ReadIoBytes(folder);
   return true;
 }
 
@@ -175,6 +179,26 @@ std::vector<JobMemberProcess> PickRanks(const std::vector<JobMemberProcess>& pro
         ranks.push_back(process);
   std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
   return ranks;
+}
+
+bool IsServiceThread(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> kPrefixes = {"NCCL ", "pt_nccl_", "pt_tcpstore", "cuda-Evt",
+                                                                "cuda0000"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+ServiceUse ReadServiceUse(int64_t pid, const std::string& proc) {
+  ServiceUse use;
+  const std::string tasks = proc + "/" + std::to_string(pid) + "/task";
+  for (const int64_t thread : ListPids(tasks)) {
+    const std::string folder = tasks + "/" + std::to_string(thread);
+    if (thread == pid || !IsServiceThread(ReadSmallFile(folder + "/comm", 64))) continue;
+    JobMemberProcess own;
+    if (!ParseStatLine(ReadSmallFile(folder + "/stat", 4096), &own)) continue;
+    use.cpu_ns += own.cpu_ns;
+    use.io_bytes += std::max<int64_t>(0, ReadIoBytes(folder));
+  }
+  return use;
 }
 
 bool Refresh(JobMemberProcess& process, const std::string& proc) {

@@ -46,6 +46,15 @@ std::vector<JobMemberProcess> FindJobProcesses(const ProcessSearch& search);
 // number the leaves that are no shells. Children of a rank (data loaders) inherit its number and are not ranks.
 std::vector<JobMemberProcess> PickRanks(const std::vector<JobMemberProcess>& processes);
 
+// What the threads of NCCL, CUDA and PyTorch's own watch over communication have used in a process: they send signs of
+// life and poll for as long as the process lives, whatever the program does. Known by their names; `tacet run` has NCCL
+// name its own.
+struct ServiceUse {
+  int64_t cpu_ns = 0, io_bytes = 0;
+};
+ServiceUse ReadServiceUse(int64_t pid, const std::string& proc = "/proc");
+bool IsServiceThread(std::string_view name);
+
 // Reads CPU time, state and bytes again. False where the process is gone or another one has its number.
 bool Refresh(JobMemberProcess& process, const std::string& proc = "/proc");
 

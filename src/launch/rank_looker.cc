@@ -54,6 +54,12 @@ bool IsSetUp(std::string_view function) {
   return std::find(kNames.begin(), kNames.end(), function) != kNames.end();
 }
 
+void LeaveOutServices(JobMemberProcess& process, const std::string& proc) {
+  const ServiceUse use = ReadServiceUse(process.pid, proc);
+  process.cpu_ns = std::max<int64_t>(0, process.cpu_ns - use.cpu_ns);
+  if (process.io_bytes >= 0) process.io_bytes = std::max<int64_t>(0, process.io_bytes - use.io_bytes);
+}
+
 void DescribeStack(const Incident& incident, const StackReading& reading, RankLook& look) {
   look.where = reading.where;
   look.place = MixHash(1, static_cast<uint64_t>(reading.place));
@@ -113,6 +119,7 @@ void RankLooker::FindRanks(int64_t wall_ns) {
       rank.world_size =
           WorldSizeOf(ReadSmallFile(options_.search.proc + "/" + std::to_string(process.pid) + "/environ", 1 << 20));
     rank.process = std::move(process);
+    LeaveOutServices(rank.process, options_.search.proc);
     rank.look.rank = rank.process.rank;
     rank.look.pid = rank.process.pid;
     rank.look.state = rank.process.state;
@@ -180,7 +187,9 @@ void RankLooker::AskForStacks(bool keep_older) {
   WaitForAnswers(std::move(asked));
   for (WatchedRank& rank : ranks_) {
     JobMemberProcess now = rank.process;
-    if (!rank.look.gone && Refresh(now, options_.search.proc)) rank.io_after_look = now.io_bytes;
+    if (rank.look.gone || !Refresh(now, options_.search.proc)) continue;
+    LeaveOutServices(now, options_.search.proc);
+    rank.io_after_look = now.io_bytes;
   }
 }
 

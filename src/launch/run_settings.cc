@@ -66,6 +66,7 @@ void AddNccl(RunLevel level, const RunPlaces& places, SettingList& list) {
   // Who asked for NCCL's lines expects them where they were: in the output, which is kept as well.
   if (!own_debug)
     list.Set("NCCL_DEBUG_FILE", folder + "/nccl.%h.%p.log", "one file per process instead of mixed lines");
+  list.Set("NCCL_SET_THREAD_NAME", "1", "tells NCCL's threads from the program's");
   list.Set("NCCL_TOPO_DUMP_FILE", folder + "/topology.xml", "the machine as NCCL sees it");
   list.Set("NCCL_GRAPH_DUMP_FILE", folder + "/graph.xml", "the rings and trees it chose");
   if (!places.plugin.empty()) {

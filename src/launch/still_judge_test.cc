@@ -57,7 +57,15 @@ TEST(StillJudge, IsSilentWhileOneReadsItsData) {
   StillJudge judge;
   auto ranks = OneAsleep();
   int64_t now_s = 0;
-  EXPECT_FALSE(Play(judge, ranks, now_s, 3600, [](auto& all) { all[2].io_bytes += 1; }));
+  EXPECT_FALSE(Play(judge, ranks, now_s, 3600, [](auto& all) { all[2].io_bytes += 100'000; }));
+}
+
+// NCCL and the store keep their connections alive for as long as a process lives.
+TEST(StillJudge, TellsARankThatSleepsThoughItsConnectionsAreKeptAlive) {
+  StillJudge judge;
+  auto ranks = OneAsleep();
+  int64_t now_s = 0;
+  EXPECT_TRUE(Play(judge, ranks, now_s, 60, [](auto& all) { all[2].io_bytes += 900; }));
 }
 
 TEST(StillJudge, IsSilentWhileAllPauseAndNobodyWaits) {

@@ -91,6 +91,9 @@ struct Patience {
   int64_t run_pause_times = 2;  // guess
   // Of one core; a rank that uses less is idle.
   int64_t run_busy_percent = 5;  // guess
+  // What a process reads and writes per second without getting on: connections that are kept alive. NCCL's and PyTorch's
+  // own threads do a few hundred bytes, and not all of them can be told by their names.
+  int64_t run_chatter_bytes = 4096;  // guess
 };
 
 // Every field as (name, pointer to member), for the test that halves and doubles them and for `tacet diagnose --why`.

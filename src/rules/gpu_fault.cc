@@ -19,10 +19,6 @@ bool IsOfForeignProcess(const Case& facts, const Event& event) {
   return known > 0 && known >= facts.analyses.life.ranks.size();
 }
 
-bool IsOfTheProgram(const Event& event) {
-  return event.kind == EventKind::xid && (event.value == 13 || event.value == 31);
-}
-
 // Ranks issued different things at the same place, and all that the GPUs report is an access out of bounds.
 bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
   for (const Rank rank : ranks)
@@ -72,7 +68,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
         continue;
       }
       // The program's own faults (13, 31) matter less than those of the hardware.
-      if (!lead || (IsOfTheProgram(*lead) && !IsOfTheProgram(event))) lead = &event;
+      if (!lead || (IsOfAProgram(*lead) && !IsOfAProgram(event))) lead = &event;
       if (finding.evidence.size() < 3)
         finding.evidence.push_back(CiteEvent(
             event, told ? "a CUDA error without a rank" : "the kernel reports this GPU error without a rank"));

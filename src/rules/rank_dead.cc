@@ -20,6 +20,17 @@ std::string EndWords(const Event& event) {
   return "exit code " + std::to_string(event.value);
 }
 
+// The launcher names the processes that it ended after the first failure, and this one is none of them.
+bool LauncherEndedOthers(const Event& event, const Case& facts) {
+  bool others = false;
+  for (const Event& one : facts.incident.events) {
+    if (one.kind != EventKind::process_killed) continue;
+    if ((one.rank.known() && one.rank == event.rank) || (event.pid > 0 && one.pid == event.pid)) return false;
+    others |= one.rank.known() || one.pid > 0;
+  }
+  return others;
+}
+
 // SIGABRT and SIGTERM are mostly answers to something else. Not so where no watchdog fired, nobody raised an error of
 // its own, this end is the first of all, and what the others tell is that a peer of theirs has gone.
 bool PeersLostItFirst(const Event& event, const Case& facts) {
@@ -36,10 +47,12 @@ bool PeersLostItFirst(const Event& event, const Case& facts) {
     if (rank == event.rank) continue;
     ++others;
     cleaned_up += (!life.exited || life.exited->value == -15) && !life.consequence && !life.lost_peer && life.any();
-    // Others that ended by the same signal were cleaned up together with it, or it with them.
-    if (life.segfault || (life.exited && (life.exited->value == event.value || IsFirstHandEnd(*life.exited))))
+    // Others that ended by the same signal were cleaned up together with it, or it with them; unless the launcher says
+    // whom it ended, and this rank is not among them.
+    const bool same = life.exited && life.exited->value == event.value;
+    if (life.segfault || (life.exited && IsFirstHandEnd(*life.exited)) || (same && !LauncherEndedOthers(event, facts)))
       return false;
-    lost += life.gloo_loss != nullptr;  // NCCL's peers end by SIGABRT themselves
+    lost += life.gloo_loss || (life.lost_peer && life.lost_peer->rank == rank) || life.consequence;
   }
   // It alone aborted, and the launcher ended all others, of whom nobody complains.
   const bool alone = event.value == -6 && others > 0 && cleaned_up == others;

@@ -9,7 +9,8 @@ static bool IsStragglerCompute(const Straggler& straggler) {
 }
 
 static RuleAnswer JudgeStragglerCompute(const Case& facts) {
-  return JudgeStragglers(facts, IsStragglerCompute, "straggler-compute", "its GPU work takes longer", "their GPU work takes longer");
+  return JudgeStragglers(facts, IsStragglerCompute, "straggler-compute", "its GPU work takes longer",
+                         "their GPU work takes longer");
 }
 
 extern const Rule kStragglerComputeRule;

@@ -9,7 +9,8 @@ static bool IsStragglerData(const Straggler& straggler) {
 }
 
 static RuleAnswer JudgeStragglerData(const Case& facts) {
-  return JudgeStragglers(facts, IsStragglerData, "straggler-data", "its input is larger or arrives late", "their input is larger or arrives late");
+  return JudgeStragglers(facts, IsStragglerData, "straggler-data", "its input is larger or arrives late",
+                         "their input is larger or arrives late");
 }
 
 extern const Rule kStragglerDataRule;

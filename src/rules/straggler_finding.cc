@@ -131,11 +131,14 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
   const std::string_view either = one ? "it arrives late at the collectives, because of its GPU or its host"
                                       : "they arrive late at the collectives, because of their GPUs or their hosts";
   const bool unknown = worst->origin == StragglerOrigin::unknown && worst->pattern == StragglerPattern::persistent;
-  finding.headline =
-      HeadlineWho(*worst, finding.ranks) + (one ? " makes" : " make") +
-      " the others wait: " + WhyWords(*worst, unknown ? either : one ? why : why_many) + " (" + DurationWords(worst->late_ns) +
-      (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
-      (cost > 0 ? ", costs every rank " + Percent(cost) + " of the step" : "") + "), from " + report.source;
+  finding.headline = HeadlineWho(*worst, finding.ranks) + (one ? " makes" : " make") + " the others wait: " +
+                     WhyWords(*worst, unknown ? either
+                                      : one   ? why
+                                              : why_many) +
+                     " (" + DurationWords(worst->late_ns) +
+                     (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
+                     (cost > 0 ? ", costs every rank " + Percent(cost) + " of the step" : "") + "), from " +
+                     report.source;
   if (unknown) {
     // Where most are late, there is nobody left to be late against: too few ranks are on record.
     if (finding.ranks.size() * 2 > report.ranks.size()) return answer;

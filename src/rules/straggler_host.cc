@@ -8,7 +8,8 @@ static bool IsStragglerHost(const Straggler& straggler) {
 }
 
 static RuleAnswer JudgeStragglerHost(const Case& facts) {
-  return JudgeStragglers(facts, IsStragglerHost, "straggler-host", "its host is slow to issue work", "their hosts are slow to issue work");
+  return JudgeStragglers(facts, IsStragglerHost, "straggler-host", "its host is slow to issue work",
+                         "their hosts are slow to issue work");
 }
 
 extern const Rule kStragglerHostRule;

@@ -8,7 +8,8 @@ static bool IsStragglerIntermittent(const Straggler& straggler) {
 }
 
 static RuleAnswer JudgeStragglerIntermittent(const Case& facts) {
-  return JudgeStragglers(facts, IsStragglerIntermittent, "straggler-intermittent", "it stalls now and then", "they stall now and then");
+  return JudgeStragglers(facts, IsStragglerIntermittent, "straggler-intermittent", "it stalls now and then",
+                         "they stall now and then");
 }
 
 extern const Rule kStragglerIntermittentRule;

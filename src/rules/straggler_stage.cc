@@ -8,8 +8,8 @@ static bool IsStragglerStage(const Straggler& straggler) {
 }
 
 static RuleAnswer JudgeStragglerStage(const Case& facts) {
-  return JudgeStragglers(facts, IsStragglerStage, "straggler-stage",
-                         "its pipeline stage has more work than the others", "their pipeline stage has more work than the others");
+  return JudgeStragglers(facts, IsStragglerStage, "straggler-stage", "its pipeline stage has more work than the others",
+                         "their pipeline stage has more work than the others");
 }
 
 extern const Rule kStragglerStageRule;

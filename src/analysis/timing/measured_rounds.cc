@@ -75,25 +75,38 @@ double ExplainedByPlace(const std::vector<double>& pauses, size_t lag) {
   return 1 - within / squares * (n - 1) / (n - static_cast<double>(lag));
 }
 
-// Where all operations are alike (equal gradient buckets), what repeats are the host's pauses: a long one before the
-// first operation of each step.
-size_t FindPeriodOfPauses(const std::vector<const CollectiveRound*>& all) {
-  constexpr size_t kLongest = 256, kSample = 8192, kPeriods = 8;
+// The lag by whose places these values are explained best; 1 where none does.
+size_t FindPeriodOfValues(const std::vector<double>& values) {
+  constexpr size_t kLongest = 256, kPeriods = 8;
   constexpr double kMinExplained = 0.5, kAsGood = 0.9;
-  const std::span rounds = std::span(all).last(std::min(all.size(), kSample));
-  std::vector<double> pauses;
-  for (size_t i = 1; i < rounds.size(); ++i) {
-    const int64_t gap = EnterOf(*rounds[i]) - EnterOf(*rounds[i - 1]);
-    pauses.push_back(std::log(static_cast<double>(std::clamp<int64_t>(gap, 1'000, 60'000'000'000))));
-  }
   std::vector<double> explained;  // by lag 2, 3, ...
-  for (size_t lag = 2; lag <= kLongest && lag * kPeriods <= pauses.size(); ++lag)
-    explained.push_back(ExplainedByPlace(pauses, lag));
+  for (size_t lag = 2; lag <= kLongest && lag * kPeriods <= values.size(); ++lag)
+    explained.push_back(ExplainedByPlace(values, lag));
   if (explained.empty()) return 1;
   const double best = *std::max_element(explained.begin(), explained.end());
   if (best < kMinExplained) return 1;
-  const auto first = std::find_if(explained.begin(), explained.end(), [&](double one) { return one >= kAsGood * best; });
+  const auto first =
+      std::find_if(explained.begin(), explained.end(), [&](double one) { return one >= kAsGood * best; });
   return static_cast<size_t>(first - explained.begin()) + 2;
+}
+
+double LogOfNs(int64_t ns) { return std::log(static_cast<double>(std::clamp<int64_t>(ns, 1'000, 60'000'000'000))); }
+
+// Where all operations are alike (equal gradient buckets), what repeats are the host's pauses: a long one before the
+// first operation of each step. Where the moments of issue are not recorded, it is how long that operation takes, in
+// which the ranks wait for each other.
+size_t FindPeriodOfTimes(const std::vector<const CollectiveRound*>& all) {
+  constexpr size_t kSample = 8192;
+  const std::span rounds = std::span(all).last(std::min(all.size(), kSample));
+  std::vector<double> pauses, lengths;
+  for (size_t i = 1; i < rounds.size(); ++i) {
+    int64_t longest = 0;
+    for (const RoundMember& m : rounds[i]->members) longest = std::max(longest, m.duration_ns);
+    pauses.push_back(LogOfNs(EnterOf(*rounds[i]) - EnterOf(*rounds[i - 1])));
+    lengths.push_back(LogOfNs(longest));
+  }
+  const size_t period = FindPeriodOfValues(pauses);
+  return period > 1 ? period : FindPeriodOfValues(lengths);
 }
 
 // Which operation of a period is the first of a step: the one before which the host pauses longest.
@@ -159,7 +172,7 @@ void AssignPeriods(std::vector<CollectiveRound>& rounds) {
     main = &all;
     period = joint;
   }
-  if (period == 1) period = FindPeriodOfPauses(*main);
+  if (period == 1) period = FindPeriodOfTimes(*main);
   std::vector<int64_t> starts;
   for (size_t i = FindPhase(*main, period); i < main->size(); i += period) starts.push_back(EnterOf(*(*main)[i]));
   for (CollectiveRound& round : rounds) {

@@ -121,7 +121,9 @@ Pace MeasurePaceInTraces(const std::vector<CollectiveRound>& rounds, std::span<c
   }
   std::vector<double> waited(pace.ranks.size() * table.size(), kUnknown);
   size_t s = 0;
+  std::map<int64_t, size_t> columns;
   for (const auto& [number, ranks] : table) {
+    columns[number] = s;
     std::vector<double> lengths;
     for (const auto& [rank, budget] : ranks) {
       lengths.push_back(static_cast<double>(budget.total_ns()));
@@ -131,6 +133,7 @@ Pace MeasurePaceInTraces(const std::vector<CollectiveRound>& rounds, std::span<c
     ++s;
   }
   SetLateness(waited, sets, pace);
+  if (peers.empty()) LimitByHostLag(rounds, columns, pace);  // stages of a pipeline wait in sends as well
   return pace;
 }
 

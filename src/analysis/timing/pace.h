@@ -62,6 +62,10 @@ std::map<Rank, uint32_t> FindPeers(const std::vector<CollectiveRound>& rounds, s
 // Turns waiting (rank-major, NaN where not known) into lateness behind the median of a rank's peers.
 void SetLateness(const std::vector<double>& waited_ns, const std::map<Rank, uint32_t>& peers, Pace& pace);
 
+// No rank was later in a step than its host was behind the others, where that explains its operations' lateness.
+// `columns`: of each step in the pace.
+void LimitByHostLag(const std::vector<CollectiveRound>& rounds, const std::map<int64_t, size_t>& columns, Pace& pace);
+
 // When the first operation of each step began, and the distances between these.
 StepTimes FindStepStarts(const std::vector<CollectiveRound>& rounds);
 StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds);

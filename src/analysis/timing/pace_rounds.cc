@@ -97,6 +97,14 @@ bool IsReadyBefore(const CollectiveRound& first, const CollectiveRound& second, 
   return all > 0 && ready * 2 > all;
 }
 
+// Most members began the second one as soon as the first had ended, and had issued it before: whatever the kinds are,
+// who was late for the first is the same late for the second.
+bool IsQueuedBehind(const CollectiveRound& first, const CollectiveRound& second) {
+  const auto has_start = [](const RoundMember& m) { return m.start_ns != kNoTime && m.enter_ns != kNoTime; };
+  return std::all_of(first.members.begin(), first.members.end(), has_start) &&
+         std::all_of(second.members.begin(), second.members.end(), has_start) && IsReadyBefore(first, second, true);
+}
+
 // Runs of operations beside the backward pass: consecutive ones of one kind, each ready or already late when the one
 // before it ends. Begins of the runs; a lone operation is a run of one.
 std::vector<size_t> FindRuns(const GroupSteps& group, const Deficits& deficits) {
@@ -116,9 +124,10 @@ std::vector<size_t> FindRuns(const GroupSteps& group, const Deficits& deficits) 
       return one->kind == now.kind && one->bytes == now.bytes;
     }));
     const bool reduces = now.kind == OpKind::all_reduce || now.kind == OpKind::reduce_scatter;
+    const bool like_buckets = reduces && before.kind == now.kind;
     const bool same_run =
-        reduces && before.kind == now.kind &&
-        (IsReadyBefore(before, now, equal >= kManyEqual) || IsCarriedOver(deficits[k - 1], deficits[k]));
+        IsQueuedBehind(before, now) || (like_buckets && (IsReadyBefore(before, now, equal >= kManyEqual) ||
+                                                         IsCarriedOver(deficits[k - 1], deficits[k])));
     if (!same_run) begins.push_back(k);
   }
   return begins;
@@ -186,7 +195,10 @@ class RoundPace {
     for (size_t i = 0; i < cells; ++i)
       if (seen_[i] == 0) waited_[i] = own_[i] = kNotKnown;
     SetLateness(waited_, peers, pace_);
-    if (transfers_.empty()) LimitByOwnTime(peers);  // own time between sends is in no round
+    if (transfers_.empty()) {  // own time between sends is in no round
+      LimitByOwnTime(peers);
+      LimitByHostLag(rounds_, column_, pace_);
+    }
     return std::move(pace_);
   }
 

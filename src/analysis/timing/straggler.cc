@@ -18,9 +18,10 @@ using Limits = StragglerLimits;
 constexpr size_t kMinTracedSteps = 2, kMinMeasuredSteps = 8, kFewSteps = 5;
 // Less than this is no lateness: kernels start and end as raggedly as that on any machine.
 constexpr double kMinLateNs = 50'000, kMinMeasuredLateNs = 150'000;
-// Hosts that issue hundreds of kernels per step differ by up to a millisecond in that, rank by rank and run by run, on a
-// machine that has nothing wrong with it: less than this must be a larger share of the step.
-constexpr double kHostSpreadNs = 1'000'000, kBeyondHostSpread = 0.08;
+// Hosts that issue hundreds of kernels per step differ by up to a millisecond in that, rank by rank and run by run, on
+// a machine that has nothing wrong with it: less than this must be a larger share of the step. The profiler makes
+// hosts, and what they differ by, twice as slow.
+constexpr double kHostSpreadNs = 1'000'000, kBeyondHostSpread = 0.08, kBeyondTracedSpread = 0.2;
 // Stragglers are exceptions. Where more than this share of the ranks are late, the others are early: halves of a mesh
 // that share a group, a device or a switch drift apart in healthy jobs.
 constexpr size_t kMostLateShare = 3;  // one of so many
@@ -162,6 +163,7 @@ class Decision {
       if (cost < least || cost > kAbsurdShare || one.z() < needed || cost < needed * one.error) continue;
       if (one.median < kOrdinary * one.mean || cost * StepNs() < floor) continue;
       if (cost < kBeyondHostSpread && cost * StepNs() < kHostSpreadNs) continue;
+      if (one.traced && cost < kBeyondTracedSpread && one.mean * StepNs() < kHostSpreadNs) continue;
       Straggler found{
           .rank = one.rank, .share = one.mean, .steps = one.steps, .cost = std::min(1.0, cost), .z = one.z()};
       found.late_ns = std::llround(one.mean * StepNs());

@@ -39,8 +39,8 @@ void Add(const TimeBudget& own, const std::vector<TimeBudget>& others, double la
   out.data += excess([](const TimeBudget& b) { return b.data_wait_ns; });
 }
 
-// One lateness shows in every operation that was ready before the last one ended, but its origin only once: no more is to
-// be explained than the rank was late in all.
+// One lateness shows in every operation that was ready before the last one ended, but its origin only once: no more is
+// to be explained than the rank was late in all.
 void Conclude(const Explanation& sum, Straggler& straggler) {
   const bool always = straggler.pattern == StragglerPattern::persistent;
   const double whole = static_cast<double>(straggler.late_ns) * static_cast<double>(straggler.steps);
@@ -114,7 +114,7 @@ void ExplainFromEnters(const std::vector<CollectiveRound>& rounds, StragglerRepo
       std::vector<double> enters, durations;
       const RoundMember* own = nullptr;
       for (const RoundMember& m : round.members) {
-        if (m.enter_ns == kNoTime || m.duration_ns < 0 || m.queued) continue;
+        if (m.enter_ns == kNoTime || m.enter_is_estimate || m.duration_ns < 0 || m.queued) continue;
         if (m.rank == straggler.rank) own = &m;
         enters.push_back(static_cast<double>(m.enter_ns));
         durations.push_back(static_cast<double>(m.duration_ns));

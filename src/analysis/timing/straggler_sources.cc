@@ -133,7 +133,7 @@ void StateShares(const TraceView* traces, StragglerReport& report) {
 // Traces show kernels and host. Who is late there by neither was made late by something else: a device that ranks share,
 // an operation of another group. Nothing of its own is to be found, so it is not named.
 void DropUnexplained(const TraceView& traces, StragglerReport& report) {
-  if (!HasStepMarks(traces.timelines)) return;
+  if (!HasStepMarks(traces.timelines) || traces.pipeline.found) return;
   std::erase_if(report.stragglers, [](const Straggler& one) {
     return one.origin == StragglerOrigin::unknown && one.pattern == StragglerPattern::persistent;
   });

@@ -10,6 +10,11 @@ namespace tacet {
 static Recognition RecogniseRunRecord(std::string_view prefix, std::string_view) {
   if (SchemaOf(prefix).starts_with("tacet.")) return Recognition::yes;
   if (prefix.starts_with("==> status <==\nName:")) return Recognition::yes;  // /proc of a rank, for people
+  // Counters of the network, and nvidia-smi's states and processes: kept beside the rest for people.
+  if (prefix.starts_with("/sys/class/net/") || prefix.starts_with("/sys/class/infiniband/") ||
+      prefix.starts_with("pid, gpu_bus_id, used_gpu_memory"))
+    return Recognition::yes;
+  if (Contains(prefix.substr(0, 256), "==============NVSMI LOG==============")) return Recognition::yes;
   const std::string_view head = prefix.substr(0, 4096);
   if (Contains(head, "\"\"\"Written by `tacet run`.")) return Recognition::yes;  // the Python hook
   if (Contains(head, "<title>Tacet: ") || prefix.starts_with("# Postmortem: ")) return Recognition::yes;

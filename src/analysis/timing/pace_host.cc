@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// How late a rank's host was, as a limit to how late the rank can have been.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/timing/pace.h"
+#include "analysis/timing/statistics.h"
+
+namespace tacet {
+namespace {
+
+// Of a rank's lateness its host's must explain so much, operation by operation, before it limits the sum.
+constexpr double kByHost = 0.8;
+// Where both measures agree but for noise, nothing was counted more than once.
+constexpr double kCountedAgain = 1.5;
+
+struct HostLag {
+  double most = 0;            // how much later than the median host it issued the operation that it was latest with
+  double late = 0, told = 0;  // all lateness of its operations, and as much of it as the host's own explains
+};
+
+// The median without the i-th: of two, one is as late as the other is early.
+double MedianOfOthers(std::vector<double> values, size_t i) {
+  values.erase(values.begin() + static_cast<ptrdiff_t>(i));
+  return Median(std::move(values));
+}
+
+using Lags = std::map<std::pair<Rank, int64_t>, HostLag>;  // by rank and step
+
+void TakeRound(const CollectiveRound& round, Lags& lags) {
+  std::vector<double> enters, durations;
+  for (const RoundMember& m : round.members) {
+    const bool spans = m.start_ns != kNoTime && m.end_ns != kNoTime;
+    if (m.enter_ns == kNoTime || m.enter_is_estimate || (m.duration_ns < 0 && !spans)) return;
+    enters.push_back(static_cast<double>(m.enter_ns));
+    durations.push_back(static_cast<double>(m.duration_ns >= 0 ? m.duration_ns : m.end_ns - m.start_ns));
+  }
+  if (round.members.size() < 2) return;
+  for (size_t i = 0; i < round.members.size(); ++i) {
+    HostLag& lag = lags[{round.members[i].rank, round.step}];
+    const double behind = enters[i] - MedianOfOthers(enters, i);
+    lag.most = std::max(lag.most, behind);
+    // By what it waited less: clocks that were set by these very operations may hide who is always late.
+    const double late = MedianOfOthers(durations, i) - durations[i];
+    if (late <= 0) continue;
+    lag.late += late;
+    lag.told += std::clamp(behind, 0.0, late);
+  }
+}
+
+}  // namespace
+
+// A host that is five milliseconds behind all through a step issues every operation as late, and its peers wait in each
+// of them: for the next one to be issued, not for five more milliseconds. The step as a whole is late by the five.
+void LimitByHostLag(const std::vector<CollectiveRound>& rounds, const std::map<int64_t, size_t>& columns, Pace& pace) {
+  Lags lags;
+  for (const CollectiveRound& round : rounds)
+    if (round.synchronises() && columns.count(round.step)) TakeRound(round, lags);
+  for (size_t r = 0; r < pace.ranks.size(); ++r) {
+    double late = 0, told = 0;
+    std::vector<std::pair<double*, double>> cells;  // with the host's lag
+    for (const auto& [step, column] : columns) {
+      const auto own = lags.find({pace.ranks[r], step});
+      double& cell = pace.late_ns[r * pace.steps() + column];
+      if (own == lags.end() || std::isnan(cell)) continue;
+      late += own->second.late, told += own->second.told;
+      cells.emplace_back(&cell, own->second.most);
+    }
+    if (late <= 0 || told < kByHost * late) continue;
+    for (const auto& [cell, lag] : cells)
+      if (*cell > kCountedAgain * lag) *cell = lag;
+  }
+}
+
+}  // namespace tacet
