@@ -2,6 +2,8 @@
 #include "analysis/analyses.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "analysis/gloo_waits.h"
 #include "analysis/timing/whatif_replay.h"
@@ -56,6 +58,21 @@ void FindLateRanks(const Incident& incident, Analyses& out) {
   if (out.stragglers.rounds == 0) FindLateWorkers(incident, out);
 }
 
+// Black boxes show how a job ended. Where a watchdog fired and operations went on for a while after that, they tell of
+// what came of it; how things stood at the time is in the flight records, which are written then.
+bool BoxesTellTheAftermath(const Incident& incident, const Outcome& outcome) {
+  if (!outcome.first_timeout || outcome.first_timeout->wall_ns == kNoTime) return false;
+  const int64_t later_ns = outcome.first_timeout->wall_ns + incident.patience.early_end_ns;
+  bool dumped = false, went_on = false;
+  for (const CallStream& stream : incident.streams) {
+    dumped |= stream.source == CallSource::flight_recorder && !stream.stub;
+    if (stream.source != CallSource::black_box || went_on) continue;
+    went_on = std::any_of(stream.calls.begin(), stream.calls.end(),
+                          [&](const Call& call) { return call.enter_wall_ns != kNoTime && call.enter_wall_ns > later_ns; });
+  }
+  return dumped && went_on;
+}
+
 }  // namespace
 
 Analyses Analyse(const Incident& incident) {
@@ -66,7 +83,9 @@ Analyses Analyse(const Incident& incident) {
   out.stacks = ReadStacks(incident);
   out.told = FindToldLaggards(incident);
   if (out.told.empty()) out.told = FindGlooLaggards(out.life);
-  for (const CallSource source : {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log}) {
+  std::array<CallSource, 3> order = {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log};
+  if (BoxesTellTheAftermath(incident, out.outcome)) std::swap(order[0], order[1]);
+  for (const CallSource source : order) {
     const bool any = std::any_of(incident.streams.begin(), incident.streams.end(),
                                  [&](const CallStream& s) { return s.source == source && !s.stub; });
     if (!any) continue;

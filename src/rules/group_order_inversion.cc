@@ -100,9 +100,12 @@ bool SomebodyIsMissing(const SourceAnalysis& source, const Inversion& inversion)
 
 // An extra or skipped call also ends in such a cycle: then the order was right and the count wrong.
 bool HasOtherCount(const SourceAnalysis& source) {
-  return std::any_of(source.divergences.begin(), source.divergences.end(), [](const Divergence& d) {
+  const bool by_order = std::any_of(source.divergences.begin(), source.divergences.end(), [](const Divergence& d) {
     return d.kind == Divergence::Kind::extra || d.kind == Divergence::Kind::skipped;
   });
+  return by_order || std::any_of(source.differences.begin(), source.differences.end(), [](const CallDifference& d) {
+           return d.reading != CallDifference::Reading::substituted && !d.odd.empty();
+         });
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ bool PeersLostItFirst(const Event& event, const Case& facts) {
     const bool same = life.exited && life.exited->value == event.value;
     if (life.segfault || (life.exited && IsFirstHandEnd(*life.exited)) || (same && !LauncherEndedOthers(event, facts)))
       return false;
-    lost += life.gloo_loss || (life.lost_peer && life.lost_peer->rank == rank) || life.consequence;
+    lost += life.gloo_loss || life.lost_peer;
   }
   // It alone aborted, and the launcher ended all others, of whom nobody complains.
   const bool alone = event.value == -6 && others > 0 && cleaned_up == others;

@@ -261,6 +261,27 @@ class Importer {
 
   bool Speaks(const Event& event) const { return event.speaker != kNobody; }
 
+  // Ranks train together: when one of them prints so many more steps, or that it is done, and nobody's end is told,
+  // those who print nothing are there as well.
+  uint32_t LineUpToWhichAllWentOn() const {
+    constexpr int64_t kManySteps = 5;
+    std::vector<std::pair<uint32_t, int64_t>> steps;  // by line
+    uint32_t last_end = 0, finished = 0;
+    for (const Event& event : out_.events) {
+      if (event.kind == EventKind::progress) steps.emplace_back(event.source.line, event.value);
+      if (event.kind == EventKind::process_finished) finished = std::max(finished, event.source.line);
+      const bool end = event.kind == EventKind::process_exited || event.kind == EventKind::process_killed ||
+                       event.kind == EventKind::abort_signal || event.kind == EventKind::watchdog_timeout ||
+                       event.kind == EventKind::connection_lost;
+      if (end) last_end = std::max(last_end, event.source.line);
+    }
+    if (steps.size() < 2 || last_end > 0) return 0;
+    std::sort(steps.begin(), steps.end());
+    const int64_t needed = steps.back().second - (finished > steps.back().first ? 1 : kManySteps);
+    const auto first = std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.second > needed; });
+    return first == steps.end() ? 0 : first->first;
+  }
+
   // "finished" before more steps, a traceback that the job survived, a barrier that was passed in the end.
   void DropSuperseded() {
     std::map<uint32_t, uint32_t> last_step, last_trouble;
@@ -275,6 +296,7 @@ class Importer {
       const auto found = lines.find(event.speaker);
       return found != lines.end() && found->second > event.source.line;
     };
+    const uint32_t all_went_on = LineUpToWhichAllWentOn();
     std::erase_if(out_.events, [&](Event& event) {
       // In a file of all ranks nobody's steps are everybody's.
       const bool error = IsSurvivable(event.kind);
@@ -282,7 +304,8 @@ class Importer {
       if (event.kind == EventKind::process_finished) return later(last_step, event) || later(last_trouble, event);
       if (event.kind == EventKind::rendezvous_incomplete && event.subject == "waiting") return later(last_step, event);
       // A summary at the end may name the last step again; only a higher one is progress.
-      const bool went_on = error && later(last_step, event) && highest[event.speaker] > event.value2;
+      const bool itself = later(last_step, event) && highest[event.speaker] > event.value2;
+      const bool went_on = error && (itself || event.source.line < all_went_on);
       if (error) event.value2 = -1;
       if (went_on && event.kind == EventKind::exception)
         out_.Note(DiagnosticSeverity::note, "exception-survived", event.subject + " was printed, and the job continued",
