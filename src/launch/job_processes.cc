@@ -52,6 +52,7 @@ bool ReadProcess(const std::string& proc, int64_t pid, JobMemberProcess* process
   if (!ParseStatLine(ReadSmallFile(folder + "/stat", 4096), process)) return false;
   process->takes_stack_signal = CatchesSignal(ReadSmallFile(folder + "/status", 1 << 14), StackSignal());
   process->io_bytes = ReadIoBytes(folder);
+  process->main_io_bytes = ReadIoBytes(folder + "/task/" + std::to_string(pid));
   return true;
 }
 
@@ -182,8 +183,8 @@ std::vector<JobMemberProcess> PickRanks(const std::vector<JobMemberProcess>& pro
 }
 
 bool IsServiceThread(std::string_view name) {
-  static constexpr std::array<std::string_view, 5> kPrefixes = {"NCCL ", "pt_nccl_", "pt_tcpstore", "cuda-Evt",
-                                                                "cuda0000"};
+  static constexpr std::array<std::string_view, 6> kPrefixes = {"NCCL ",    "pt_nccl_", "pt_tcpstore",
+                                                                "cuda-Evt", "cuda0000", "tacet-"};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](auto prefix) { return name.starts_with(prefix); });
 }
 
@@ -199,6 +200,15 @@ ServiceUse ReadServiceUse(int64_t pid, const std::string& proc) {
     use.io_bytes += std::max<int64_t>(0, ReadIoBytes(folder));
   }
   return use;
+}
+
+int64_t FindThreadNamed(int64_t pid, std::string_view name, const std::string& proc) {
+  const std::string tasks = proc + "/" + std::to_string(pid) + "/task";
+  for (const int64_t thread : ListPids(tasks)) {
+    const std::string own = ReadSmallFile(tasks + "/" + std::to_string(thread) + "/comm", 64);
+    if (std::string_view(own).substr(0, own.find('\n')) == name) return thread;
+  }
+  return -1;
 }
 
 bool Refresh(JobMemberProcess& process, const std::string& proc) {

@@ -13,11 +13,12 @@ namespace tacet {
 struct JobMemberProcess {
   int64_t pid = -1, parent = -1;
   uint64_t start_jiffies = 0;
-  std::string program;  // its short name
-  int rank = -1;        // as launcher or scheduler told it; -1 unknown
-  char state = '?';     // R, S, D, T, Z as in /proc/PID/stat
-  int64_t cpu_ns = 0;   // of all its threads and of children it has waited for
-  int64_t io_bytes = -1;
+  std::string program;         // its short name
+  int rank = -1;               // as launcher or scheduler told it; -1 unknown
+  char state = '?';            // R, S, D, T, Z as in /proc/PID/stat
+  int64_t cpu_ns = 0;          // of all its threads and of children it has waited for
+  int64_t io_bytes = -1;       // of all its threads
+  int64_t main_io_bytes = -1;  // of its main thread
   bool takes_stack_signal = false;
   bool wrapper = false;  // a shell or a launcher: it has a rank's variables without being one
 };
@@ -54,6 +55,9 @@ struct ServiceUse {
 };
 ServiceUse ReadServiceUse(int64_t pid, const std::string& proc = "/proc");
 bool IsServiceThread(std::string_view name);
+
+// The number of a process' thread of this name; -1 where there is none.
+int64_t FindThreadNamed(int64_t pid, std::string_view name, const std::string& proc = "/proc");
 
 // Reads CPU time, state and bytes again. False where the process is gone or another one has its number.
 bool Refresh(JobMemberProcess& process, const std::string& proc = "/proc");

@@ -2,8 +2,13 @@
 #include "launch/job_processes.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <fstream>
 #include <string_view>
+#include <thread>
 
 namespace tacet {
 namespace {
@@ -73,6 +78,27 @@ TEST(JobProcesses, TorchrunBelowSrunHasANumberThatIsNotARank) {
 TEST(JobProcesses, WithoutNumbersTheLeavesCount) {
   EXPECT_EQ(Pids(PickRanks({Process(10, 1, "python3", -1), Process(11, 10, "solver", -1)})),
             (std::vector<int64_t>{11}));
+}
+
+// The plugin's own thread reads its siblings' states; that is no progress of the program.
+TEST(JobProcesses, ServiceThreadsAreToldByTheirNames) {
+  EXPECT_TRUE(IsServiceThread("NCCL Progress 0\n"));
+  EXPECT_TRUE(IsServiceThread("tacet-keeper\n"));
+  EXPECT_FALSE(IsServiceThread("python3\n"));
+  std::atomic<bool> ready = false, done = false;
+  std::thread service([&] {
+    ::pthread_setname_np(::pthread_self(), "tacet-keeper");
+    for (int i = 0; i < 200; ++i) std::ifstream("/proc/self/status").ignore(1 << 20);
+    ready = true;
+    while (!done) std::this_thread::yield();
+  });
+  while (!ready) std::this_thread::yield();
+  EXPECT_GT(ReadServiceUse(::getpid()).io_bytes, 50'000);
+  EXPECT_GT(FindThreadNamed(::getpid(), "tacet-keeper"), 0);
+  EXPECT_EQ(FindThreadNamed(::getpid(), "tacet-nobody"), -1);
+  done = true;
+  service.join();
+  EXPECT_EQ(ReadServiceUse(::getpid()).io_bytes, 0);
 }
 
 }  // namespace

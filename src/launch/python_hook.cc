@@ -44,6 +44,24 @@ def _tacet_stacks():
     except (ImportError, OSError):
         pass
     faulthandler.register(number, file=stream, all_threads=True, chain=False)
+    _tacet_taker()
+
+
+def _tacet_taker():
+    """A thread for the signal: its handler changes errno, which a thread of the program may be about to read."""
+    import threading
+    import time
+
+    def wait():
+        try:
+            with open("/proc/self/task/%d/comm" % threading.get_native_id(), "w") as name:
+                name.write("tacet-stacks")
+        except OSError:
+            return
+        while True:
+            time.sleep(100000)
+
+    threading.Thread(target=wait, name="tacet-stacks", daemon=True).start()
 
 
 def _tacet_errors():

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -125,6 +126,7 @@ void RankLooker::FindRanks(int64_t wall_ns) {
     rank.look.state = rank.process.state;
     rank.look.gone = rank.process.state == 'Z' || rank.process.state == 'X';
     rank.look.cpu_ns = rank.process.cpu_ns;
+    rank.look.main_io_bytes = rank.process.main_io_bytes;
     if (rank.io_after_look >= 0 && rank.process.io_bytes >= 0)
       rank.look.io_bytes += rank.process.io_bytes - rank.io_after_look;
     rank.io_after_look = rank.process.io_bytes;
@@ -181,8 +183,11 @@ void RankLooker::AskForStacks(bool keep_older) {
     JobMemberProcess now = rank.process;
     if (!Refresh(now, options_.search.proc) || !now.takes_stack_signal || now.state == 'T' || now.state == 'Z')
       continue;
+    // To the thread that waits for it alone: the handler changes errno, which NCCL's loops read behind every call.
+    const int64_t taker = FindThreadNamed(now.pid, "tacet-stacks", options_.search.proc);
+    if (taker < 0) continue;
     asked[file] = SizeOf(file);
-    ::kill(static_cast<pid_t>(now.pid), StackSignal());
+    ::syscall(SYS_tgkill, static_cast<pid_t>(now.pid), static_cast<pid_t>(taker), StackSignal());
   }
   WaitForAnswers(std::move(asked));
   for (WatchedRank& rank : ranks_) {

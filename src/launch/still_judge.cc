@@ -27,6 +27,7 @@ bool StillJudge::HasMoved(const RankLook& before, const RankLook& now, int64_t e
   // A thread that waits for the network or the GPU may spin: its CPU time says nothing.
   if (Waits(now) && Waits(before)) return now.place != before.place;
   if (now.place != before.place || now.doing != before.doing) return true;
+  if (now.main_io_bytes != before.main_io_bytes) return true;
   const auto elapsed = static_cast<double>(elapsed_ns);
   if (static_cast<double>(now.io_bytes - before.io_bytes) >
       static_cast<double>(patience_.run_chatter_bytes) * elapsed / 1e9)

@@ -26,10 +26,10 @@ struct RankLook {
   bool in_flight = false;   // its black box shows an operation that was issued and has not ended
   bool gone = false;        // the process has ended and others go on
   char state = '?';         // as in /proc/PID/stat
-  int64_t cpu_ns = 0, io_bytes = 0;
-  uint64_t place = 0;     // of its stack, without line numbers: loops move between lines
-  uint64_t progress = 0;  // of its black box; changes whenever something gets on
-  std::string where;      // "evaluate (eval.py:88)" for people; may be empty
+  int64_t cpu_ns = 0, io_bytes = 0, main_io_bytes = 0;  // the last: of its main thread
+  uint64_t place = 0;                                   // of its stack, without line numbers: loops move between lines
+  uint64_t progress = 0;                                // of its black box; changes whenever something gets on
+  std::string where;                                    // "evaluate (eval.py:88)" for people; may be empty
 };
 
 // Nothing has moved for longer than this job ever paused, and somebody waits.

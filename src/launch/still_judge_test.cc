@@ -58,6 +58,7 @@ TEST(StillJudge, IsSilentWhileOneReadsItsData) {
   auto ranks = OneAsleep();
   int64_t now_s = 0;
   EXPECT_FALSE(Play(judge, ranks, now_s, 3600, [](auto& all) { all[2].io_bytes += 100'000; }));
+  EXPECT_FALSE(Play(judge, ranks, now_s, 3600, [](auto& all) { all[2].main_io_bytes += 1; }));
 }
 
 // NCCL and the store keep their connections alive for as long as a process lives.
