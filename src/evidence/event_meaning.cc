@@ -68,9 +68,8 @@ void ReadCudaError(Event& event) {
   event.Set(Meaning::illegal_access, illegal);
   event.Set(Meaning::mps_failed, mps);
   // The last: the file ends within the words.
-  // "CUDA-capable device(s) is/are busy or unavailable": somebody else holds it, or the MPS server has just failed.
   event.Set(Meaning::spreads,
-            illegal || mps || Contains(event.subject, "busy or unavailable") || Contains(event.subject, "launch failure") || kIllegal.starts_with(event.subject));
+            illegal || mps || Contains(event.subject, "launch failure") || kIllegal.starts_with(event.subject));
 }
 
 //   Last error: no algorithm/protocol available for function Broadcast with datatype ncclInt8. NCCL_ALGO was set to

@@ -109,6 +109,17 @@ void JudgeUnmatchedByStacks(const Case& facts, RuleAnswer& answer) {
        "records of the calls: flight records with NCCL, TORCH_DISTRIBUTED_DEBUG=DETAIL with gloo"});
 }
 
+// The only message ever between these two, while its owner exchanges many with others: it went to the wrong rank.
+bool WentAstray(const std::vector<P2pLink>& links, const P2pLink& link, bool receives) {
+  constexpr size_t kMany = 3;
+  const Rank owner = receives ? link.receiver : link.sender;
+  if ((receives ? link.recvs : link.sends).size() != 1 || !(receives ? link.sends : link.recvs).empty()) return false;
+  return std::any_of(links.begin(), links.end(), [&](const P2pLink& other) {
+    return (other.sender == owner && other.sends.size() >= kMany) ||
+           (other.receiver == owner && other.recvs.size() >= kMany);
+  });
+}
+
 bool Failed(const RankLife& life) {
   return life.exception || life.cuda_oom || life.oom_killed || life.host_memory || life.segfault || life.vanished;
 }
@@ -137,7 +148,9 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       finding.cause = "p2p-unmatched";
       finding.status = Status::hang;
       finding.severity = Severity::critical;
-      const bool short_peer = OtherSideIsShort(source.links, link, receives) || IsShortOnAllLinks(source.links, peer);
+      const bool astray = WentAstray(source.links, link, receives);
+      const bool short_peer =
+          !astray && (OtherSideIsShort(source.links, link, receives) || IsShortOnAllLinks(source.links, peer));
       // Of records that lost their beginning, beside a peer that ended in order, either may be one off.
       const bool either = !link.counted_from_start && peer_life && peer_life->finished && !short_peer;
       if (!either) finding.ranks = {short_peer ? peer : owner};
@@ -152,6 +165,7 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
           RankWords({peer}) + ", which " + (receives ? "sent " : "received ") +
           std::to_string((receives ? link.sends : link.recvs).size()) + " and has moved on; " + RankWords({owner}) +
           (receives ? " expects " : " sends ") + std::to_string((receives ? link.recvs : link.sends).size());
+      if (astray) finding.headline += "; the two exchange nothing else: is it the wrong rank?";
       const CallStream& stream = *(receives ? link.recv_stream : link.send_stream);
       const CallStream& other = *(receives ? link.send_stream : link.recv_stream);
       finding.evidence.push_back(CiteCall(facts.incident, stream, *open, "it has no counterpart"));

@@ -49,6 +49,7 @@ bool IsOfTheDevice(std::string_view reason) {
                                                     "initialization error",
                                                     "peer access",
                                                     "peer mapping",
+                                                    "busy or unavailable",
                                                     "system not yet initialized",
                                                     "named symbol",
                                                     "_NOT_INITIALIZED",
