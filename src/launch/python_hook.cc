@@ -44,24 +44,31 @@ def _tacet_stacks():
     except (ImportError, OSError):
         pass
     faulthandler.register(number, file=stream, all_threads=True, chain=False)
-    _tacet_taker()
+    _tacet_taker(number, stream)
 
 
-def _tacet_taker():
-    """A thread for the signal: its handler changes errno, which a thread of the program may be about to read."""
+def _tacet_taker(number, stream):
+    """A thread that writes the stacks when the signal is sent to it alone. It holds the interpreter's lock then, so that no
+    stack moves meanwhile, and no thread of the program is interrupted: the handler above would change its errno."""
+    import faulthandler
+    import signal
     import threading
-    import time
 
     def wait():
-        try:
-            with open("/proc/self/task/%d/comm" % threading.get_native_id(), "w") as name:
-                name.write("tacet-stacks")
-        except OSError:
-            return
+        signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+        with open("/proc/self/task/%d/comm" % threading.get_native_id(), "w") as name:
+            name.write("tacet-stacks")
         while True:
-            time.sleep(100000)
+            signal.sigwait({number})
+            faulthandler.dump_traceback(file=stream, all_threads=True)
 
-    threading.Thread(target=wait, name="tacet-stacks", daemon=True).start()
+    def guarded():
+        try:
+            wait()
+        except Exception:
+            pass
+
+    threading.Thread(target=guarded, name="tacet-stacks", daemon=True).start()
 
 
 def _tacet_errors():

@@ -126,7 +126,8 @@ void RankLooker::FindRanks(int64_t wall_ns) {
     rank.look.state = rank.process.state;
     rank.look.gone = rank.process.state == 'Z' || rank.process.state == 'X';
     rank.look.cpu_ns = rank.process.cpu_ns;
-    rank.look.main_io_bytes = rank.process.main_io_bytes;
+    if (rank.main_io_after_look >= 0) rank.look.main_io_bytes += rank.process.main_io_bytes - rank.main_io_after_look;
+    rank.main_io_after_look = rank.process.main_io_bytes;
     if (rank.io_after_look >= 0 && rank.process.io_bytes >= 0)
       rank.look.io_bytes += rank.process.io_bytes - rank.io_after_look;
     rank.io_after_look = rank.process.io_bytes;
@@ -171,7 +172,7 @@ void RankLooker::AskForStacks(bool keep_older) {
     const std::string name = it->path().filename().string();
     if (const auto pid = IntAfter(name, "pid_")) stack_files_[*pid] = it->path().string();
   }
-  std::map<std::string, int64_t> asked;  // with the size before
+  Asked asked;
   for (WatchedRank& rank : ranks_) {
     rank.look.doing = RankLook::Doing::unknown;
     rank.look.setting_up = false;
@@ -183,34 +184,38 @@ void RankLooker::AskForStacks(bool keep_older) {
     JobMemberProcess now = rank.process;
     if (!Refresh(now, options_.search.proc) || !now.takes_stack_signal || now.state == 'T' || now.state == 'Z')
       continue;
-    // To the thread that waits for it alone: the handler changes errno, which NCCL's loops read behind every call.
+    asked[file] = {SizeOf(file), static_cast<pid_t>(now.pid)};
     const int64_t taker = FindThreadNamed(now.pid, "tacet-stacks", options_.search.proc);
-    if (taker < 0) continue;
-    asked[file] = SizeOf(file);
-    ::syscall(SYS_tgkill, static_cast<pid_t>(now.pid), static_cast<pid_t>(taker), StackSignal());
+    if (taker > 0) ::syscall(SYS_tgkill, asked[file].pid, static_cast<pid_t>(taker), StackSignal());
   }
+  // A process whose interpreter is held by code of another language does not answer by itself. Its handler does, but it
+  // changes errno in whatever thread it interrupts, and NCCL's loops read that behind every call: it comes second.
+  asked = WaitForAnswers(std::move(asked));
+  for (const auto& [file, one] : asked) ::kill(one.pid, StackSignal());
   WaitForAnswers(std::move(asked));
   for (WatchedRank& rank : ranks_) {
     JobMemberProcess now = rank.process;
     if (rank.look.gone || !Refresh(now, options_.search.proc)) continue;
     LeaveOutServices(now, options_.search.proc);
     rank.io_after_look = now.io_bytes;
+    rank.main_io_after_look = now.main_io_bytes;
   }
 }
 
-// Until each file has grown and stays as it is.
-void RankLooker::WaitForAnswers(std::map<std::string, int64_t> asked) const {
+// Until each file has grown and stays as it is. Returns those that did not in time.
+RankLooker::Asked RankLooker::WaitForAnswers(Asked asked) const {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.answer_ms);
   std::map<std::string, int64_t> last;
   while (!asked.empty() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     std::erase_if(asked, [&](const auto& entry) {
       const int64_t size = SizeOf(entry.first);
-      const bool done = size > entry.second && last.contains(entry.first) && last[entry.first] == size;
+      const bool done = size > entry.second.size && last.contains(entry.first) && last[entry.first] == size;
       last[entry.first] = size;
       return done;
     });
   }
+  return asked;
 }
 
 void RankLooker::ReadStackFiles() {

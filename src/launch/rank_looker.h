@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <map>
 #include <string>
@@ -19,7 +21,7 @@ struct WatchedRank {
   int64_t running_until_wall_ns = -1;  // the last look at which the kernel would have let it run
   bool has_box = false;
   int world_size = -1;
-  int64_t io_after_look = -1;  // writing its stack moves bytes, too: those do not count
+  int64_t io_after_look = -1, main_io_after_look = -1;  // writing its stack moves bytes, too: those do not count
 };
 
 struct LookerOptions {
@@ -45,7 +47,12 @@ class RankLooker {
   void FindRanks(int64_t wall_ns);
   void ReadBoxes(int64_t wall_ns);
   void AskForStacks(bool keep_older);
-  void WaitForAnswers(std::map<std::string, int64_t> asked) const;
+  struct Question {
+    int64_t size = 0;  // of the file before
+    pid_t pid = 0;
+  };
+  using Asked = std::map<std::string, Question>;  // by stack file
+  Asked WaitForAnswers(Asked asked) const;
   void ReadStackFiles();
 
   LookerOptions options_;
