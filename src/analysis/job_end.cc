@@ -34,7 +34,6 @@ bool IsSignOfCrash(const Event& event) {
     case EventKind::store_lost:
     case EventKind::store_wait_timeout:
     case EventKind::store_unreachable:
-    case EventKind::rendezvous_incomplete:
     case EventKind::connection_lost:
     case EventKind::job_time_limit:
     case EventKind::node_failed:
@@ -48,10 +47,14 @@ bool IsSignOfCrash(const Event& event) {
     case EventKind::connect_failed:
     case EventKind::process_killed: return true;
     case EventKind::process_exited: return event.value != 0;
+    case EventKind::rendezvous_incomplete: return event.subject != "waiting";
     case EventKind::xid:
     case EventKind::ecc_error:
     case EventKind::nvlink_error: return IsDeviceFault(event);
-    case EventKind::nccl_warning: return event.value2 == static_cast<int64_t>(NcclWarningRole::cause);
+    // What a local peer should have left in /dev/shm is not there: the peer's fault, but NCCL does not go on without
+    // it.
+    case EventKind::nccl_warning:
+      return event.value2 == static_cast<int64_t>(NcclWarningRole::cause) || event.subject == "shm-open-failed";
     default: return false;
   }
 }
@@ -112,6 +115,9 @@ int64_t QuietBefore(const Incident& incident, const Event& end) {
   return usual ? 0 : quiet;
 }
 
+// What a launcher does to the processes that are left once one has failed: it never tells how the job came to its end.
+bool IsCleanUp(const Event& event) { return event.kind == EventKind::process_killed; }
+
 bool EndsFromOutside(const Event& event) {
   return event.kind == EventKind::process_killed || event.kind == EventKind::job_time_limit ||
          event.kind == EventKind::scheduler_kill ||
@@ -123,7 +129,7 @@ bool EndsFromOutside(const Event& event) {
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome) {
   JobEnd end;
   const std::map<FileId, uint32_t> steps = LastSteps(incident);
-  const Event *crash = nullptr, *hang = nullptr, *outside = nullptr;
+  const Event *crash = nullptr, *clean_up = nullptr, *hang = nullptr, *outside = nullptr;
   const auto earlier = [](const Event& a, const Event* b) { return !b || CameBefore(a, *b); };
   // A timeout is reported by somebody else, or the watchdog only says that it found a failure. PyTorch speaks of a
   // timeout whatever went wrong; it is one only where something was issued.
@@ -138,9 +144,10 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     const bool went_on = step != steps.end() && step->second > event.source.line;
     if (went_on && !IsLastWord(event)) continue;
     if (hangs && earlier(event, hang)) hang = &event;
-    if (crashes && earlier(event, crash)) crash = &event;
+    if (const Event*& slot = IsCleanUp(event) ? clean_up : crash; crashes && earlier(event, slot)) slot = &event;
     if (EndsFromOutside(event) && earlier(event, outside)) outside = &event;
   }
+  if (!crash) crash = clean_up;
   // torchrun tells which of several ends it saw first.
   if (crash && crash->kind == EventKind::process_exited)
     for (const Event& event : incident.events)
@@ -152,7 +159,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   // Gloo has no watchdog: who waits in vain raises.
   for (const auto& [rank, one] : life.ranks)
     if (one.gloo_timeout && !outcome.first_failure && earlier(*one.gloo_timeout, hang)) hang = one.gloo_timeout;
-  if (outside && (!crash || crash == outside) && !hang) end.quiet_ns = QuietBefore(incident, *outside);
+  if (outside && (!crash || EndsFromOutside(*crash)) && !hang) end.quiet_ns = QuietBefore(incident, *outside);
   const bool hung = outcome.hangs() || hang || end.quiet_ns > 0;
   // What fails first-hand before anybody gives up waiting is the end; errors that only tell of others are not.
   const bool crashed_first = crash && hang && crash != hang && CameBefore(*crash, *hang) &&

@@ -87,5 +87,24 @@ TEST(JobEnd, AKernelLineBesideAJobThatItIsNotTiedToTellsNothing) {
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::open);
 }
 
+// torchrun ends the other workers before it tells which one failed.
+TEST(JobEnd, TheLaunchersCleanUpNeverStandsBeforeAFailure) {
+  Incident incident = OneFile();
+  AddEvent(incident, EventKind::process_killed, 3, 10 * kTick).subject = "SIGTERM";
+  AddEvent(incident, EventKind::process_exited, 5, 13 * kTick).value = 1;
+  const JobEnd end = ReadEnd(incident);
+  EXPECT_EQ(end.kind, JobEnding::crashed);
+  ASSERT_NE(end.told, nullptr);
+  EXPECT_EQ(end.told->kind, EventKind::process_exited);
+}
+
+TEST(JobEnd, WhoStillWaitsForOthersToJoinHasNotCrashed) {
+  Incident incident = OneFile();
+  AddEvent(incident, EventKind::rendezvous_incomplete, 3).subject = "waiting";
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::open);
+  AddEvent(incident, EventKind::rendezvous_incomplete, 4);
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -22,7 +22,8 @@ bool IsDeviceFault(const Event& event) {
   switch (event.kind) {
     case EventKind::xid: {
       const XidMeaning* entry = FindXid(event.value);
-      return !IsAftermath(event) && (!entry || entry->ends_process);
+      const bool told_harmless = event.value2 == 0;  // "Nonfatal" is the driver's own word
+      return !told_harmless && !IsAftermath(event) && (!entry || entry->ends_process);
     }
     case EventKind::nvlink_error: return event.value < 0 || event.value2 != 0;  // an SXid says whether it is fatal
     case EventKind::ecc_error: return event.value > 0 && BusIdOf(event.subject) >= 0;

@@ -69,11 +69,11 @@ std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
     if (event.kind != EventKind::desync_report && event.kind != EventKind::monitored_barrier_failed) continue;
     const bool barrier = event.kind == EventKind::monitored_barrier_failed;
     for (const Rank rank : event.ranks)
-      behind.try_emplace(
-          rank, ToldLaggard{
-                    rank, event.source,
-                    barrier ? "did not reach the monitored barrier" : "is named as lagging by PyTorch's desync report",
-                    event.rank.known() && event.rank != rank ? std::vector<Rank>{event.rank} : std::vector<Rank>{}});
+      behind.try_emplace(rank, ToldLaggard{rank, event.source,
+                                           barrier ? "did not reach the monitored barrier"
+                                                   : "is named as lagging by a report of the framework",
+                                           event.rank.known() && event.rank != rank ? std::vector<Rank>{event.rank}
+                                                                                    : std::vector<Rank>{}});
   }
   for (ToldLaggard& laggard : FindWatchdogLaggards(incident)) behind.try_emplace(laggard.rank, std::move(laggard));
   std::vector<ToldLaggard> out;

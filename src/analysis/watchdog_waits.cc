@@ -97,6 +97,24 @@ void AddLeftBehind(const Incident& incident, const WatchdogGroup& group, std::ve
                  others, GroupIndex::none});
 }
 
+// A wait whose line about the group was lost belongs to the only group there is, where both count the same operation.
+// Small numbers meet by chance.
+constexpr int64_t kTellingNumber = 100;
+
+void GiveGroups(std::map<std::string, WatchdogGroup>& groups) {
+  const auto nameless = groups.find("");
+  if (nameless == groups.end() || groups.size() != 2) return;
+  WatchdogGroup& named = std::next(groups.begin())->second;  // "" sorts first
+  if (!named.whole_job) return;
+  std::set<int64_t> numbers;
+  for (const auto& [rank, wait] : named.waits) numbers.insert(wait->seq);
+  std::erase_if(nameless->second.waits, [&](const auto& one) {
+    const auto& [rank, wait] = one;
+    return wait->seq >= kTellingNumber && numbers.contains(wait->seq) && named.waits.try_emplace(rank, wait).second;
+  });
+  if (nameless->second.waits.empty() && nameless->second.enqueued.empty()) groups.erase(nameless);
+}
+
 }  // namespace
 
 int64_t WatchdogGroup::LastEnqueued(Rank rank) const {
@@ -119,6 +137,7 @@ std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident) {
       if (!known || known->value < event.value) known = &event;
     }
   }
+  GiveGroups(groups);
   std::vector<WatchdogGroup> out;
   for (auto& [name, group] : groups) {
     group.name = name;

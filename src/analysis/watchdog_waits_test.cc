@@ -109,5 +109,20 @@ TEST(WatchdogWaits, GroupsOfOneNameAreNotCompared) {
   EXPECT_EQ(found[0].odd->group_name, "tp");
 }
 
+TEST(WatchdogWaits, AWaitWhoseGroupWasLostIsComparedWithTheOnlyGroup) {
+  JobSketch job(8);
+  WaitIn(job, 7, 71044, OpKind::broadcast);
+  WaitIn(job, 3, 71044, OpKind::all_reduce, 1000, "");
+  EXPECT_EQ(FindWatchdogDifferences(job.Finish()).size(), 1u);
+}
+
+// Small numbers are alike in many groups.
+TEST(WatchdogWaits, ASmallNumberDoesNotTellTheGroup) {
+  JobSketch job(8);
+  WaitIn(job, 7, 5, OpKind::broadcast);
+  WaitIn(job, 3, 5, OpKind::all_reduce, 1000, "");
+  EXPECT_TRUE(FindWatchdogDifferences(job.Finish()).empty());
+}
+
 }  // namespace
 }  // namespace tacet

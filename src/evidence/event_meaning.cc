@@ -44,6 +44,10 @@ bool SpeaksOfNoInterface(const Event& event) {
                                   "Unable to find address for: "});  // gloo, of GLOO_SOCKET_IFNAME
 }
 
+// An assertion in a kernel is the program's own check, as an exception is: neither the device nor its driver failed.
+// "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions." stands below every error of CUDA.
+bool IsDeviceAssert(std::string_view words) { return Contains(words, "device-side assert triggered"); }
+
 void ReadException(Event& event) {
   const bool others = SpeaksOfOthers(event);
   event.Set(Meaning::consequence, others);
@@ -52,6 +56,7 @@ void ReadException(Event& event) {
     event.Set(Contains(event.text, "Timed out waiting") ? Meaning::gloo_timeout : Meaning::gloo_loss);
   // torch.AcceleratorError: CUDA error: an illegal memory access was encountered
   event.Set(Meaning::cuda_failed, Contains(event.text, "CUDA error") || Contains(event.subject, "AcceleratorError"));
+  event.Set(Meaning::device_assert, event.Means(Meaning::cuda_failed) && IsDeviceAssert(event.text));
   event.Set(Meaning::nccl_failed, Contains(event.text, "NCCL error in"));
   event.Set(Meaning::calls_differ, Contains(event.text, "Detected mismatch between collectives"));
   event.Set(Meaning::setup_failed,
@@ -60,7 +65,13 @@ void ReadException(Event& event) {
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
 }
 
+void ReadDeviceAssert(Event& event) {
+  event.kind = EventKind::exception;
+  event.Set(Meaning::device_assert);
+}
+
 void ReadCudaError(Event& event) {
+  if (IsDeviceAssert(event.subject)) return ReadDeviceAssert(event);
   constexpr std::string_view kIllegal = "an illegal memory access";
   const bool illegal = Contains(event.subject, "illegal memory access");
   const bool mps = Contains(event.subject, "MPS");
@@ -98,6 +109,13 @@ void ReadMeaning(Event& event) {
     case EventKind::exception: ReadException(event); break;
     case EventKind::cuda_error: ReadCudaError(event); break;
     case EventKind::nccl_error: ReadNcclError(event); break;
+    // "Since `find_unused_parameters=True` is enabled, this likely means that not all `forward` outputs participate
+    // ..."
+    case EventKind::ddp_unused_parameters:
+      if (ContainsAny(event.text,
+                      {"`find_unused_parameters=True` is enabled", "find_unused_parameters=True is enabled"}))
+        event.object = "find_unused_parameters";
+      break;
     case EventKind::nccl_warning:
       event.Set(Meaning::host_memory, event.subject == "host-memory-exhausted");
       event.Set(Meaning::no_interface,

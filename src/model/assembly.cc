@@ -369,6 +369,7 @@ std::vector<Incident> Assemble(std::vector<Fragment> fragments, const Patience& 
   RankRoom room(bytes);
   ForgetLonelyNumbers(fragments);
   ShiftLocalRanks(fragments);
+  NameLocalRanks(fragments);
   for (JobPart& part : SplitJobs(fragments)) {
     Incident& incident = incidents.emplace_back();
     incident.label = part.label;

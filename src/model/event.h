@@ -18,7 +18,7 @@ enum class EventKind : uint8_t {
   process_started,      // pid, world_size in value where told
   progress,             // a line the job itself prints as it advances (step, iteration): value = number, -1 if none
   process_finished,     // the job says that this rank ended normally, or its communicators were destroyed in order
-  process_exited,       // exit code or signal in value (negative = signal), subject = signal name or ""; from a launcher or shell
+  process_exited,       // exit code or signal in value (negative = signal), subject = signal name or ""; from a launcher or shell; group_rank = rank on its node
   process_killed,       // killed by the launcher or a scheduler after the fact (SIGTERM, time limit): a consequence
   // PyTorch
   watchdog_timeout,     // group_name, op, seq, value = timeout ms, value2 = elapsed ms, count = NumelIn
@@ -118,6 +118,7 @@ enum class Meaning : uint8_t {
   gpu_direct,        // transport: ... with GPUDirect RDMA
   of_service,        // kernel: the process is a service of the host, no part of a job
   timed_out,         // a dump was asked for because a collective timed out
+  device_assert,     // CUDA: an assertion in a kernel of the program failed; object = the assertion where it is told
 };
 
 struct Event {

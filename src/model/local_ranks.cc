@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/local_ranks.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +16,7 @@ namespace tacet {
 namespace {
 
 constexpr size_t kEnoughRanks = 2;
+constexpr int32_t kUsualNode = 8;  // GPUs of a node: more ranks than that are on several
 
 struct Offsets {
   std::set<int32_t> values;
@@ -36,7 +40,76 @@ std::string Numbered(std::string_view path) {
   return std::string(place ? place->attempt : FolderOf(path));
 }
 
+// An end that is told by the local rank alone.
+bool HasOnlyLocalRank(const Event& event) {
+  return event.kind == EventKind::process_exited && !event.rank.known() && event.group_rank.known();
+}
+
+bool TellsOfSeveralNodes(const Event& event) {
+  if (event.kind == EventKind::node_count) return event.value > 1;
+  if (event.kind == EventKind::node_failed) return true;
+  return event.kind == EventKind::process_exited && event.rank.known() && event.group_rank.known() &&
+         event.rank.value != event.group_rank.value;
+}
+
+// Gives the ends of one file their ranks.
+class LocalRankNames {
+ public:
+  explicit LocalRankNames(Fragment& fragment) : fragment_(fragment) {
+    for (size_t i = 0; i < fragment.speakers.size(); ++i)
+      if (fragment.speakers[i].rank.known()) speaker_of_.emplace(fragment.speakers[i].rank, i);
+    for (const Event& event : fragment.events)
+      if (event.kind == EventKind::connection_lost && !event.rank.known())
+        first_loss_ = std::min(first_loss_, event.source.line);
+  }
+
+  // Whoever exits by itself after somebody lost a connection may be the one who lost it.
+  bool MayBeVictim(const Event& end) const { return end.value > 0 && first_loss_ < end.source.line; }
+
+  // The pid goes with the rank, so that what the kernel says of it is said of the rank.
+  void Give(Event& event) {
+    event.rank = Rank{event.group_rank.value};
+    const auto [known, is_new] = speaker_of_.emplace(event.rank, fragment_.speakers.size());
+    if (is_new) {
+      Speaker& speaker = fragment_.speakers.emplace_back();
+      speaker.rank = event.rank;
+      speaker.rank_certainty = Certainty::assumed;
+    }
+    Speaker& speaker = fragment_.speakers[known->second];
+    if (speaker.pid < 0) speaker.pid = event.pid;
+    event.speaker = static_cast<uint32_t>(known->second);
+  }
+
+ private:
+  Fragment& fragment_;
+  std::map<Rank, size_t> speaker_of_;
+  uint32_t first_loss_ = UINT32_MAX;
+};
+
 }  // namespace
+
+void NameLocalRanks(std::vector<Fragment>& fragments) {
+  std::set<std::string> hosts;
+  size_t launchers = 0;
+  for (const Fragment& fragment : fragments) {
+    bool local = false;
+    for (const Event& event : fragment.events) {
+      if (TellsOfSeveralNodes(event) || event.rank.value >= kUsualNode) return;
+      local |= HasOnlyLocalRank(event);
+    }
+    launchers += local;
+    for (const Speaker& speaker : fragment.speakers) {
+      if (speaker.rank.value >= kUsualNode || speaker.world_size > kUsualNode) return;
+      if (!speaker.host.empty()) hosts.insert(speaker.host);
+    }
+  }
+  if (launchers != 1 || hosts.size() > 1) return;
+  for (Fragment& fragment : fragments) {
+    LocalRankNames names(fragment);
+    for (Event& event : fragment.events)
+      if (HasOnlyLocalRank(event) && !names.MayBeVictim(event)) names.Give(event);
+  }
+}
 
 void ForgetLonelyNumbers(std::vector<Fragment>& fragments) {
   std::map<std::string, size_t> family;

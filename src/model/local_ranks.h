@@ -14,4 +14,8 @@ void ForgetLonelyNumbers(std::vector<Fragment>& fragments);
 // that state their rank all lie off their names by the same number, the names of the others are off by it too.
 void ShiftLocalRanks(std::vector<Fragment>& fragments);
 
+// torchrun and torch.multiprocessing.spawn number the processes of their own node: "local_rank: 3", "process 3". Where
+// nothing tells of a second node, that is the rank.
+void NameLocalRanks(std::vector<Fragment>& fragments);
+
 }  // namespace tacet

@@ -77,5 +77,58 @@ TEST(LonelyNumbers, FilesOfOneKindAreNumberedByRank) {
   EXPECT_EQ(files[1].speakers[0].rank, Rank{1});
 }
 
+// failed (exitcode: -9) local_rank: 3 (pid: 813)
+Fragment Launcher(int32_t local_rank, int64_t code = -9) {
+  Fragment fragment;
+  fragment.path = "train.log";
+  Event& event = fragment.events.emplace_back();
+  event.kind = EventKind::process_exited;
+  event.speaker = kNobody;
+  event.value = code;
+  event.pid = 813;
+  event.group_rank = GroupRank{local_rank};
+  event.source.line = 9;
+  return fragment;
+}
+
+TEST(LocalRanks, OnOneNodeTheLocalRankIsTheRank) {
+  std::vector<Fragment> files;
+  files.push_back(Launcher(3));
+  NameLocalRanks(files);
+  EXPECT_EQ(files[0].events[0].rank, Rank{3});
+  ASSERT_EQ(files[0].speakers.size(), 1u);
+  EXPECT_EQ(files[0].speakers[0].pid, 813);
+}
+
+TEST(LocalRanks, WhereAnythingTellsOfASecondNodeItIsNot) {
+  std::vector<Fragment> told, two, high, hosts;
+  told.push_back(Launcher(3));
+  told[0].events.emplace_back().kind = EventKind::node_count;
+  told[0].events.back().value = 2;
+  two.push_back(Launcher(3));
+  two.push_back(Launcher(0));
+  high.push_back(Launcher(3));
+  high[0].speakers.push_back({.rank = {11}, .rank_certainty = Certainty::stated});
+  hosts.push_back(Launcher(3));
+  hosts[0].speakers.push_back({.host = "a"});
+  hosts[0].speakers.push_back({.host = "b"});
+  for (std::vector<Fragment>* files : {&told, &two, &high, &hosts}) {
+    NameLocalRanks(*files);
+    EXPECT_FALSE((*files)[0].events[0].rank.known());
+  }
+}
+
+TEST(LocalRanks, WhoExitsByItselfAfterAConnectionWasLostIsNotNamed) {
+  std::vector<Fragment> files;
+  files.push_back(Launcher(4, 17));
+  Event lost;
+  lost.kind = EventKind::connection_lost;
+  lost.speaker = kNobody;
+  lost.source.line = 5;
+  files[0].events.push_back(lost);
+  NameLocalRanks(files);
+  EXPECT_FALSE(files[0].events[0].rank.known());
+}
+
 }  // namespace
 }  // namespace tacet

@@ -101,7 +101,8 @@ NcclWarningNumbers ParseWarningNumbers(const NcclWarning& warning, std::string_v
   const std::string_view id = warning.id;
   if (id == "ib-completion-error") return {CompletionStatus(message), -1};
   if (id == "cuda-failure") return {IntAfter(message, "Cuda failure ").value_or(-1), -1};
-  if (id == "nvls-bind-failed") return {IntAfter(message, "CUDA error ").value_or(-1), -1};
+  if (id == "nvls-bind-failed")
+    return {IntAfter(message, "CUDA error ").value_or(IntAfter(message, "Cuda failure ").value_or(-1)), -1};
   if (id == "ib-modify-qp-failed" || id == "ib-modify-qp-retry")
     return {IntAfter(message, "failed with ").value_or(-1), -1};
   if (id == "ib-register-failed" || id == "ib-open-failed") return {SystemError(message), -1};
@@ -157,6 +158,11 @@ std::string_view ParseWarningObject(const NcclWarning& warning, std::string_view
     path = TakeWord(path);
     while (path.ends_with(',') || path.ends_with(':')) path.remove_suffix(1);
     return path;
+  }
+  // NET/OFI Request 0x7f14cc5b60c0 completed with error. RC: 113: something sent to a peer, whom it does not name.
+  if (id == "net-plugin-failed") {
+    const size_t at = message.find("Request 0x");
+    return at == std::string_view::npos ? std::string_view() : message.substr(at, message.find(' ', at + 8) - at);
   }
   // NET/IB : Unable to open device mlx5_3
   if (id == "ib-open-failed") {

@@ -37,9 +37,17 @@ bool IsVirtualInterface(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+// An adapter of InfiniBand, of Slingshot, or several in one: no bridge for containers has such a name.
+static bool IsFabricInterface(std::string_view name) {
+  static constexpr std::string_view kPrefixes[] = {"ib", "bond", "hsn", "opa"};
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
 bool IsOnlyLocal(std::string_view interface, std::string_view address) {
   if (interface == "lo" || IsVirtualInterface(interface)) return true;
   const AddressScope scope = ScopeOf(address);
+  if (scope == AddressScope::container && IsFabricInterface(interface)) return false;
   return scope != AddressScope::unknown;
 }
 

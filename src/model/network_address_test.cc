@@ -41,5 +41,13 @@ TEST(NetworkAddress, AnOrdinaryInterfaceWithAnAddressOfItsOwnWireIsLocalToo) {
   EXPECT_FALSE(IsOnlyLocal("eth0", "10.0.3.4"));
 }
 
+// A site may use 172.17.0.0/16 for its InfiniBand; Docker's bridge is never called ib0.
+TEST(NetworkAddress, AnAdapterOfTheFabricIsNotLocalWhateverItsAddress) {
+  EXPECT_FALSE(IsOnlyLocal("ib0", "172.17.120.71<0>"));
+  EXPECT_FALSE(IsOnlyLocal("bond0", "172.17.120.71<0>"));
+  EXPECT_TRUE(IsOnlyLocal("eth0", "172.17.0.2<0>"));
+  EXPECT_TRUE(IsOnlyLocal("ib0", "169.254.3.1<0>"));
+}
+
 }  // namespace
 }  // namespace tacet

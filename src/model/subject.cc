@@ -7,7 +7,7 @@ namespace tacet {
 namespace {
 
 Subject SubjectOfProcess(const Process& process) {
-  return {process.rank, process.host, process.pid, process.device};
+  return {process.rank, process.host, process.pid, process.device, -1};
 }
 
 }  // namespace
@@ -15,7 +15,7 @@ Subject SubjectOfProcess(const Process& process) {
 Subject SubjectOf(const Incident& incident, Rank rank) {
   if (const auto found = incident.process_of.find(rank); found != incident.process_of.end())
     return SubjectOfProcess(incident.processes[found->second]);
-  return {rank, "", -1, -1};
+  return {rank, "", -1, -1, -1};
 }
 
 Subject SubjectOf(const Incident& incident, const Event& event) {
@@ -26,6 +26,7 @@ Subject SubjectOf(const Incident& incident, const Event& event) {
     subject = SubjectOfProcess(incident.processes[event.speaker]);
   // A kernel or launcher speaks of another process than itself.
   if (event.pid >= 0 && event.pid != subject.pid && !subject.rank.known()) subject.pid = event.pid;
+  if (event.kind == EventKind::process_exited && !subject.rank.known()) subject.local_rank = event.group_rank.value;
   return subject;
 }
 
@@ -42,7 +43,10 @@ std::vector<Subject> SubjectsOf(const Incident& incident, const std::vector<cons
 std::string SubjectWords(const Subject& subject) {
   if (subject.rank.known()) return "rank " + std::to_string(subject.rank.value);
   const std::string place = subject.host.empty() ? "" : " on " + subject.host;
-  if (subject.pid >= 0) return "process " + std::to_string(subject.pid) + place;
+  const std::string process = subject.pid >= 0 ? "process " + std::to_string(subject.pid) : "";
+  if (subject.local_rank >= 0)
+    return "local rank " + std::to_string(subject.local_rank) + (process.empty() ? "" : " (" + process + ")") + place;
+  if (!process.empty()) return process + place;
   return "a process" + place;
 }
 

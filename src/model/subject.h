@@ -15,8 +15,9 @@ struct Subject {
   std::string host;
   int64_t pid = -1;
   int32_t device = -1;
+  int32_t local_rank = -1;  // rank on its node, where only that is told
 
-  bool known() const { return rank.known() || pid >= 0 || !host.empty(); }
+  bool known() const { return rank.known() || pid >= 0 || local_rank >= 0 || !host.empty(); }
   friend bool operator==(const Subject&, const Subject&) = default;
 };
 
@@ -26,7 +27,7 @@ Subject SubjectOf(const Incident& incident, Rank rank);
 // Everybody once, in the order in which they come.
 std::vector<Subject> SubjectsOf(const Incident& incident, const std::vector<const Event*>& events);
 
-// "rank 3", "process 4121 on gpu17", "a process on gpu17", "a process".
+// "rank 3", "local rank 3 (process 4121)", "process 4121 on gpu17", "a process on gpu17", "a process".
 std::string SubjectWords(const Subject& subject);
 // The same of several: "ranks 0 and 3", "process 4121 on gpu17 and 2 others".
 std::string SubjectWords(const std::vector<Subject>& subjects);

@@ -151,7 +151,8 @@ void AddExplanation(TextPage& page, const ReportFinding& finding) {
 void AddRanks(TextPage& page, const Report& report, bool verbose) {
   if (report.ranks.empty()) return;
   const int64_t world = report.jobs.empty() ? -1 : report.jobs[0].world_size;
-  const std::string of_all = world > 0 ? " of " + std::to_string(world) : "";
+  const bool known = world >= static_cast<int64_t>(report.ranks.size());  // ranks may have another number in mind
+  const std::string of_all = known && world > 0 ? " of " + std::to_string(world) : "";
   page.Heading("Ranks (" + std::to_string(report.ranks.size()) + of_all + ")");
   page.Table(LayOutRanks(report.ranks, page.width() - 2, verbose), 2, verbose);
 }

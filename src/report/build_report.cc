@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "model/file_rank.h"
 #include "report/rank_table.h"
 #include "rules/why.h"
 
@@ -175,9 +176,16 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
       if (!known) report.cannot_tell.push_back(open);
     }
     for (const Process& process : job->incident->processes) {
-      if (process.rank.known() && process.rank_certainty == Certainty::assumed && report.assumptions.empty())
-        report.assumptions.push_back(
-            "the ranks of some files are taken from their names: the files themselves do not state them");
+      if (!process.rank.known() || process.rank_certainty != Certainty::assumed || !report.assumptions.empty())
+        continue;
+      const bool named = std::any_of(process.files.begin(), process.files.end(), [&](FileId file) {
+        return RankFromPath(job->incident->files[static_cast<uint32_t>(file)].path) == process.rank;
+      });
+      report.assumptions.push_back(
+          named
+              ? "the ranks of some files are taken from their names: the files themselves do not state them"
+              : "some ranks are taken from labels in front of lines, or from local ranks as on a single node: no other "
+                "line confirms them");
     }
   }
   if (jobs.size() > 1)

@@ -59,6 +59,12 @@ std::string LastOperation(const Incident& incident, const std::vector<const Sour
   return "";
 }
 
+std::string EndWords(const Event& event) {
+  if (event.value < 0)
+    return "ended by " + (event.subject.empty() ? "signal " + std::to_string(-event.value) : event.subject);
+  return "exited with code " + std::to_string(event.value);
+}
+
 }  // namespace
 
 std::vector<const SourceAnalysis*> SourcesOfVerdict(const Incident& incident, const Analyses& analyses,
@@ -110,6 +116,11 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
     row.last_operation = LastOperation(incident, sources, rank);
     if (const auto stack = stacks.find(rank); stack != stacks.end()) row.doing = stack->second->where;
+    // Nobody blames it, but well it is not.
+    if (life.exited && row.role == "ok") {
+      row.role.clear();
+      row.doing = EndWords(*life.exited);
+    }
     if (life.exception) row.doing = life.exception->subject;
     row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));

@@ -18,6 +18,31 @@ static std::string LastNcclError(const Case& facts, const Event& exception) {
   return "";
 }
 
+// What the kernel's own lines say of the assertion that failed; they seldom tell whose they are.
+static std::string AssertionWords(const Case& facts) {
+  for (const Event& event : facts.incident.events)
+    if (event.Means(Meaning::device_assert) && !event.object.empty()) return event.object;
+  return "";
+}
+
+// "rank 3 failed an assertion in a GPU kernel: Indexing.cu:1308: ...", and what to do about it.
+static void TellAssertion(const Case& facts, const std::string& who, Finding& finding) {
+  const std::string assertion = AssertionWords(facts);
+  finding.headline = who + " failed an assertion in a GPU kernel of the program" +
+                     (assertion.empty() ? " (device-side assert)" : ": " + assertion);
+  for (const Event& event : facts.incident.events)
+    if (event.Means(Meaning::device_assert) && !event.object.empty() && finding.evidence.size() < 3) {
+      finding.evidence.push_back(CiteEvent(event, "the assertion that failed"));
+      break;
+    }
+  finding.fix = {
+      "Check that indices, token ids and labels are in range: the size of the vocabulary, the number of "
+      "classes.",
+      "Run again with CUDA_LAUNCH_BLOCKING=1, so that the traceback shows the call; on the CPU the same "
+      "call raises an error with the value.",
+      "The GPU is not at fault: the node can be used again."};
+}
+
 // An error of whom is not told: the output of all ranks in one file, without names.
 static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
   for (const auto& [rank, life] : facts.analyses.life.ranks)
@@ -40,6 +65,11 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.headline =
         "a rank raised " + event.subject + (text.empty() ? "" : ": " + text) + "; the output does not show which one";
     finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
+    if (event.Means(Meaning::device_assert)) {
+      finding.evidence.clear();
+      TellAssertion(facts, "a rank", finding);
+      if (finding.evidence.empty()) finding.evidence.push_back(CiteEvent(event, "a CUDA error without a rank"));
+    }
     answer.open.push_back(
         {"Which rank raised it?", "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
     answer.findings.push_back(std::move(finding));
@@ -55,7 +85,8 @@ static RuleAnswer JudgeException(const Case& facts) {
       continue;  // better causes
     // PyTorch's own check of what ranks issue; where its words are cut short nothing more can be read from it.
     if (life.exception->Means(Meaning::calls_differ)) continue;
-    by_type[life.exception->subject].push_back(life.exception);
+    const bool asserted = life.exception->Means(Meaning::device_assert);
+    by_type[asserted ? "device-side assert" : life.exception->subject].push_back(life.exception);
   }
   if (by_type.empty()) {
     JudgeOwnerlessExceptions(facts, answer);
@@ -97,6 +128,7 @@ static RuleAnswer JudgeException(const Case& facts) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(CiteEvent(*event, "the exception of " + RankWords({event->rank})));
   }
+  if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
   finding.affected_ranks = facts.standstill.waiters;
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
   answer.findings.push_back(std::move(finding));

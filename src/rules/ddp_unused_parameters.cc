@@ -41,9 +41,20 @@ static RuleAnswer JudgeUnused(const Case& facts) {
                                " without a gradient: DDP raises an error there and the others wait";
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
-    finding.evidence.push_back(CiteEvent(
-        *event,
-        "DDP names the parameters" + std::string(event->rank.known() ? " on " + RankWords({event->rank}) : "")));
+    finding.evidence.push_back(
+        CiteEvent(*event, (event->subject.empty() ? "DDP's error" : "DDP names the parameters") +
+                              std::string(event->rank.known() ? " on " + RankWords({event->rank}) : "")));
+  }
+  const bool switched_on = events[0]->object == "find_unused_parameters";
+  if (which.empty() || switched_on) {
+    finding.fix = {
+        "Find the parameters: TORCH_DISTRIBUTED_DEBUG=DETAIL prints their names; or list after backward() "
+        "those whose .grad is None.",
+        "Make the branch the same on all ranks, or add a zero-weighted term so that every parameter gets a "
+        "gradient."};
+    if (!switched_on)
+      finding.fix.push_back(
+          "DistributedDataParallel(find_unused_parameters=True) as a stopgap: it costs one graph traversal per step.");
   }
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);

@@ -3,8 +3,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
+#include <functional>
 #include <map>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "rules/benchmark_verdict.h"
 #include "rules/open_verdict.h"
@@ -49,6 +55,17 @@ Status StatusOf(const Case& facts, const Finding& finding) {
   }
 }
 
+// What a weaker finding says of nothing but the lines that the verdict cites is the same error told twice.
+bool RepeatsVerdict(const Finding& verdict, const Finding& other) {
+  if (other.evidence.empty() || verdict.severity != Severity::critical || other.cause == verdict.cause) return false;
+  return std::all_of(other.evidence.begin(), other.evidence.end(), [&](const EvidenceItem& item) {
+    return item.source.line > 0 &&
+           std::any_of(verdict.evidence.begin(), verdict.evidence.end(), [&](const EvidenceItem& cited) {
+             return cited.source.file == item.source.file && cited.source.line == item.source.line;
+           });
+  });
+}
+
 std::string Capitalised(std::string sentence) {
   if (!sentence.empty()) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
   return sentence;
@@ -71,19 +88,28 @@ void AskWhichCameFirst(Diagnosis& diagnosis) {
 Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const StandstillView& standstill) {
   const Case facts{incident, analyses, standstill};
   Diagnosis diagnosis;
+  std::vector<std::pair<std::string_view, CannotTell>> asked;  // which rule asks what
   for (const Rule* rule : AllRules()) {
     RuleAnswer answer = rule->judge(facts);
     for (Finding& finding : answer.findings) {
       FillTexts(*rule, incident, finding);
       diagnosis.findings.push_back(std::move(finding));
     }
-    std::move(answer.open.begin(), answer.open.end(), std::back_inserter(diagnosis.open));
+    for (CannotTell& open : answer.open) asked.emplace_back(rule->id, std::move(open));
   }
   if (auto failed = FindFailedBenchmark(incident)) diagnosis.findings.push_back(std::move(*failed));
   std::map<std::pair<FileId, uint32_t>, const Event*> by_line;
   for (const Event& event : incident.events) by_line.try_emplace({event.source.file, event.source.line}, &event);
   for (Finding& finding : diagnosis.findings) FillSubjects(incident, by_line, finding);
   OrderByPrecedence(diagnosis.findings);
+  std::set<std::string, std::less<>> repeated;
+  for (size_t i = diagnosis.findings.size(); i-- > 1;) {
+    if (!RepeatsVerdict(diagnosis.findings[0], diagnosis.findings[i])) continue;
+    repeated.insert(diagnosis.findings[i].cause);
+    diagnosis.findings.erase(diagnosis.findings.begin() + static_cast<ptrdiff_t>(i));
+  }
+  for (auto& [rule, open] : asked)
+    if (!repeated.contains(rule)) diagnosis.open.push_back(std::move(open));
   const bool proven = !diagnosis.findings.empty() && diagnosis.findings[0].severity != Severity::note;
   const bool critical = proven && diagnosis.findings[0].severity == Severity::critical;
   // A slow rank holds its peers up at most moments: that it is behind when the records end is no more than that.

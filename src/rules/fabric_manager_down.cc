@@ -14,7 +14,8 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
   Finding finding = ToldFinding(facts, "fabric-manager-down", told, "the NVSwitch fabric is not ready");
   const std::string who = " (" + TellerWords(told) + ")" + RankUnknownWords(told);
   if (lead.subject == "nvls-bind-failed") {
-    finding.confidence = Confidence::likely;
+    // 1, invalid argument, has other reasons, too.
+    finding.confidence = lead.value == 1 ? Confidence::possible : Confidence::likely;
     finding.headline =
         "NVLink multicast memory could not be bound: the fabric manager or an NVSwitch has a fault" + who;
     finding.fix = {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/xid.h"
 #include "rules/rule.h"
@@ -25,6 +28,33 @@ bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
     if (!facts.analyses.life.Of(rank)->gpu_error->Means(Meaning::illegal_access)) return false;
   return std::any_of(facts.analyses.sources.begin(), facts.analyses.sources.end(),
                      [](const SourceAnalysis& source) { return !source.differences.empty(); });
+}
+
+// What helps depends on what failed: an Xid has advice of its own, an illegal access is mostly the program's.
+std::vector<std::string> GpuAdvice(const Event& lead) {
+  if (lead.kind == EventKind::xid && lead.value <= 0)
+    return {"Look at the kernel log before the reset (dmesg -T | grep amdgpu) and at rocm-smi --showras.",
+            "Drain the node and reboot it; if it comes back, have the GPU checked.",
+            "If one program always ends like this: update ROCm and the GPU's firmware, and find the kernel with "
+            "AMD_SERIALIZE_KERNEL=3."};
+  if (lead.kind == EventKind::xid) {
+    const XidMeaning* entry = FindXid(lead.value);
+    if (!entry || entry->advice.empty()) return {};
+    std::vector<std::string> advice = {std::string(entry->advice)};
+    if (entry->origin == XidOrigin::hardware) advice.push_back("Restart the job without that node.");
+    return advice;
+  }
+  const bool by_nccl = lead.kind == EventKind::nccl_warning;
+  if (lead.kind != EventKind::cuda_error && !by_nccl) return {};
+  const std::string& words = by_nccl ? lead.object : lead.subject;
+  for (const std::string_view hardware : {"ECC", "NVLink", "GPU is lost", "hardware", "Contained"})
+    if (words.find(hardware) != std::string::npos) return {};
+  return {
+      "Run again with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel: mostly it is a bug of "
+      "the program, or of a library that it uses.",
+      "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13 and 31 are the program's, others "
+      "the hardware's.",
+      "If different programs fail on the same GPU: drain the node and run dcgmi diag -r 3."};
 }
 
 }  // namespace
@@ -114,6 +144,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   else if (finding.ranks.empty())
     who = "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead));
   finding.headline = who + " reports " + what + (finding.ranks.empty() ? "; the log does not say on which rank" : "");
+  finding.fix = GpuAdvice(*lead);
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;

@@ -1,14 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rules/told_finding.h"
 #include "rules/topology_words.h"
+#include "rules/words.h"
 
 namespace tacet {
 namespace {
+
+// NCCL's word alone, without the graphs that a log of INIT and GRAPH lines shows.
+void JudgeWarning(const Case& facts, RuleAnswer& answer) {
+  const ToldEvents told = CollectTold(facts, [](const Event& event) {
+    return event.kind == EventKind::nccl_warning && event.subject == "graph-search-failed";
+  });
+  if (!told) return;
+  Finding finding = DegradedFinding("graph-search-failed");
+  finding.confidence = Confidence::likely;
+  finding.affected_ranks = told.ranks;
+  finding.headline =
+      "NCCL found no path between the GPUs of " + TellerWords(told) + " and fell back to the plain order of devices";
+  for (const Event* event : told.events)
+    if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "NCCL's warning"));
+  answer.findings.push_back(std::move(finding));
+}
 
 RuleAnswer JudgeSearch(const Case& facts) {
   RuleAnswer answer;
   const TopologyView& view = facts.analyses.topology;
   const TopologyChecks& checks = facts.analyses.topology_checks;
-  if (checks.failed_searches.empty()) return answer;
+  if (checks.failed_searches.empty()) {
+    JudgeWarning(facts, answer);
+    return answer;
+  }
   std::vector<uint32_t> nodes;
   for (const FailedSearch& failed : checks.failed_searches) nodes.push_back(failed.node);
   const FailedSearch& first = checks.failed_searches.front();

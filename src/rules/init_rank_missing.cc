@@ -101,16 +101,27 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   finding.confidence = told && !missing.empty() ? Confidence::certain
                        : missing.empty()        ? Confidence::possible
                                                 : Confidence::likely;
+  // Still waiting: nobody has given up, and whoever is missing may yet come.
+  const bool waiting = told && told->subject == "waiting";
+  if (waiting) {
+    finding.status = Status::hang;
+    finding.confidence = missing.empty() ? Confidence::possible : Confidence::likely;
+  }
   // Who waited is known of those that left a word.
   for (const auto& [rank, life] : facts.analyses.life.ranks)
     if (std::find(missing.begin(), missing.end(), rank) == missing.end() &&
         (!missing.empty() || life.any() || init.failed.contains(rank)))
       finding.affected_ranks.push_back(rank);
-  finding.headline =
-      (missing.empty() ? std::string("a rank") : RankWords(missing)) + " never joined process-group setup" +
-      (finding.affected_ranks.empty()
-           ? ""
-           : "; " + RankWords(finding.affected_ranks) + " waited for " + (missing.size() > 1 ? "them" : "it"));
+  finding.headline = (missing.empty() ? std::string("a rank") : RankWords(missing)) +
+                     (!waiting             ? " never joined process-group setup"
+                      : missing.size() > 1 ? " have not joined process-group setup yet"
+                                           : " has not joined process-group setup yet") +
+                     (finding.affected_ranks.empty() ? ""
+                                                     : "; " + RankWords(finding.affected_ranks) +
+                                                           (!waiting                            ? " waited for "
+                                                            : finding.affected_ranks.size() > 1 ? " wait for "
+                                                                                                : " waits for ") +
+                                                           (missing.size() > 1 ? "them" : "it"));
   if (told && told->value >= 0 && told->value2 > 0)
     finding.headline += " (" + std::to_string(told->value) + " of " + std::to_string(told->value2) + " joined)";
   if (told) finding.evidence.push_back(CiteEvent(*told, "the rendezvous counts the ranks that joined"));

@@ -45,6 +45,15 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   }
   finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) +
                      " during setup: " + (alone ? "its own network is unreachable" : "the address does not answer");
+  // Gloo has an interface of its own to choose.
+  const bool gloo = std::any_of(events.begin(), events.end(),
+                                [](const Event* event) { return event->kind == EventKind::connect_failed; });
+  if (gloo)
+    finding.fix = {
+        "From the host that reports it: ping and nc -zv to the address in the message.",
+        "Set GLOO_SOCKET_IFNAME to the interface that connects the hosts (NCCL_SOCKET_IFNAME is NCCL's own); "
+        "see that /etc/hosts does not give the host's own name 127.0.0.1 or 127.0.1.1.",
+        "Open the ports between the nodes (gloo uses ephemeral ports)."};
   answer.findings.push_back(std::move(finding));
   return answer;
 }

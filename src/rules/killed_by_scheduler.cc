@@ -62,7 +62,9 @@ std::string KillWords(const Event& kill) {
              (kill.object.empty() ? std::string() : ": its node was low on " + kill.object);
     case SchedulerKill::reclaimed:
       return "the cloud provider took back a machine of the job (spot, preemptible, or a node shutdown)";
-    case SchedulerKill::cancelled: return "the job was cancelled (scancel, qdel, bkill, or an administrator)";
+    case SchedulerKill::cancelled:
+      return kill.object == "step" ? "Slurm ended the step: it was cancelled, or one of its tasks had failed"
+                                   : "the job was cancelled (scancel, qdel, bkill, or an administrator)";
     case SchedulerKill::signal: break;
   }
   if (kill.object == "SIGHUP")

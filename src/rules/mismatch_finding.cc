@@ -180,13 +180,15 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
     if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
   finding.operation = OperationRef{sample->op, sample->seq, -1};
   finding.headline = (finding.ranks.empty() && finding.affected_ranks.empty() ? "ranks disagree"
+                      : finding.ranks.empty() && finding.affected_ranks.size() == 1
+                          ? RankWords(finding.affected_ranks) + " and its peers disagree"
                       : finding.ranks.empty() ? RankWords(finding.affected_ranks) + " disagree"
                                               : RankWords(finding.ranks) + " disagrees with its peers") +
                      " about the " +
                      std::string(aspect == CallAspect::size   ? "shape"
                                  : aspect == CallAspect::type ? "data type"
                                                               : "operation") +
-                     " of " + std::string(Name(sample->op)) +
+                     (sample->op == OpKind::unknown ? std::string() : " of " + std::string(Name(sample->op))) +
                      (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") +
                      "; PyTorch's DETAIL check stopped the job";
   // Horovod only reports that ranks wait in different tensors.

@@ -43,8 +43,20 @@ static RuleAnswer JudgeModelDiffers(const Case& facts) {
                        (lead.group_rank.known() ? " on rank " + std::to_string(lead.group_rank.value) : "") +
                        ", not that of rank " + std::to_string(lead.peer_group_rank.value) + odd;
   }
+  // A rank without a single parameter built no other model: it sent nothing.
+  const bool nothing = lead.value < 0 && lead.object.ends_with(" against 0");
+  if (nothing) {
+    finding.headline =
+        (lead.peer_group_rank.known() ? "rank " + std::to_string(lead.peer_group_rank.value) + " of the group"
+                                      : std::string("a rank")) +
+        " sent no parameters when DDP compared the models (" + lead.object +
+        "): it failed before that, or it runs another program, another launch command or another model";
+    finding.fix = {"Look at the output of that rank for an earlier error.",
+                   "Check that all nodes run the same command with the same number of processes, and the same versions "
+                   "of PyTorch and of the program."};
+  }
   if (finding.ranks.empty()) {
-    finding.confidence = Confidence::certain;
+    finding.confidence = nothing ? Confidence::likely : Confidence::certain;
     answer.open.push_back({"Which rank has the wrong model?",
                            "the output of all ranks, and the model's configuration as each rank printed it"});
   }

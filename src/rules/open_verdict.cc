@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
@@ -77,6 +80,26 @@ std::string FirstLine(const std::string& text) {
   return line;
 }
 
+// All whose time was up in that same operation: nobody of them is special.
+std::string TimedOutWords(const Case& facts, const Event& first, const std::string& who) {
+  std::set<Rank> ranks;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::watchdog_timeout && event.rank.known() && event.op == first.op &&
+        event.seq == first.seq && event.group_name == first.group_name)
+      ranks.insert(event.rank);
+  if (!first.rank.known() || first.seq < 0 || ranks.size() < 2) return who;
+  return RankWords({ranks.begin(), ranks.end()});
+}
+
+// What its watchdog found, where it tells: "(#716 of 747 issued)".
+std::string UnfinishedWords(const Case& facts, Rank rank) {
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::watchdog_status && event.rank == rank && event.seq >= 0)
+      return " (#" + std::to_string(event.seq) +
+             (event.value > 0 ? " of " + std::to_string(event.value) + " issued)" : ")");
+  return " and asked for flight records";
+}
+
 // "rank 3 timed out in all_reduce #812", "process 4121 on gpu17 exited with code 1".
 std::string EndSentence(const Case& facts, const Event& event) {
   const std::string who = SubjectWords(SubjectOf(facts.incident, event));
@@ -84,15 +107,16 @@ std::string EndSentence(const Case& facts, const Event& event) {
   if (!operation.empty() && event.seq >= 0) operation += " #" + std::to_string(event.seq);
   switch (event.kind) {
     case EventKind::watchdog_timeout:
-      return who + " timed out" + (operation.empty() ? "" : " in " + operation) +
+      return TimedOutWords(facts, event, who) + " timed out" + (operation.empty() ? "" : " in " + operation) +
              (event.value2 > 0  ? " after " + DurationWords(event.value2 * 1'000'000)
               : event.value > 0 ? " after " + DurationWords(event.value * 1'000'000)
                                 : "");
     case EventKind::watchdog_status:
       return who + "'s watchdog found that operation #" + std::to_string(event.seq) + " does not finish";
     case EventKind::dump_signal:
-      return event.peer.known() ? RankWords({event.peer}) + " timed out in a collective and asked for flight records"
-                                : "a collective timed out, and flight records were asked for";
+      return event.peer.known()
+                 ? RankWords({event.peer}) + " timed out in a collective" + UnfinishedWords(facts, event.peer)
+                 : "a collective timed out, and flight records were asked for";
     case EventKind::heartbeat_stuck: return who + "'s watchdog thread made no progress";
     case EventKind::gil_blocked: return who + " could not take the GIL";
     case EventKind::desync_report: return "ranks are reported to be out of step";
@@ -103,10 +127,12 @@ std::string EndSentence(const Case& facts, const Event& event) {
                                           (event.subject.empty() ? "" : " (" + event.subject + ")")
                     : event.value == 255 && !event.subject.empty()
                         ? " ended: " + event.subject
-                        : " exited with code " + std::to_string(event.value));
+                        : " exited with code " + std::to_string(event.value) +
+                              (event.value == 1 ? ", as Python does after an uncaught exception or sys.exit" : ""));
     case EventKind::abort_signal: return who + " aborted";
     case EventKind::process_killed:
-      return who + " was ended from outside" + (event.subject.empty() ? "" : " (" + event.subject + ")");
+      return who + " was ended by its launcher or scheduler" +
+             (event.subject.empty() ? "" : " (" + event.subject + ")");
     case EventKind::exception:
       return who + " raised " + event.subject + (event.text.empty() ? "" : ": " + FirstLine(event.text));
     case EventKind::connection_lost: return who + " lost the connection to a peer";
@@ -114,6 +140,9 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::nccl_error:
       return "NCCL failed in " + who + (event.subject.empty() ? "" : " with " + event.subject);
     case EventKind::nccl_warning: {
+      if (event.subject == "cuda-failure" && !event.object.empty())
+        return "a CUDA call of NCCL failed in " + who + " with '" + event.object + "'" +
+               (event.file.empty() ? "" : " (" + event.file + ":" + std::to_string(event.code_line) + ")");
       const NcclWarning* known = FindNcclWarning(event.subject);
       return "NCCL gave up in " + who + ": " + std::string(known ? known->meaning : FirstLine(event.text));
     }

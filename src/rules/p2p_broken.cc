@@ -41,6 +41,10 @@ static RuleAnswer JudgeP2pBroken(const Case& facts) {
                    (told.events.front()->subject.starts_with("p2p-") ? "" : ": " + told.events.front()->subject)
              : "the IOMMU stops the GPU of " + who + " from reaching other devices";
   finding.headline += RankUnknownWords(told);
+  // CUDA's error 1 alone (invalid argument), where NCCL opens a peer's memory.
+  if (std::all_of(told.events.begin(), told.events.end(),
+                  [](const Event* event) { return event->kind == EventKind::nccl_warning && event->value == 1; }))
+    finding.confidence = Confidence::possible;
   if (!said) {
     // The kernel names one of the two devices, and neither is at fault.
     finding.confidence = Confidence::likely;

@@ -31,6 +31,11 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
       "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, or "
       "--rdzv-endpoint=HOST:0 on one node.",
       "Two jobs on one host need two ports: derive it from the job's id."};
+  // Below 1024 it is a service of the host, and only root may listen there.
+  if (port > 0 && port < 1024)
+    finding.fix = {
+        "Choose another port (--master-port, MASTER_PORT): those below 1024 belong to services of the host, "
+        "such as sshd on 22."};
   AskWhichRank(told, answer);
   answer.findings.push_back(std::move(finding));
   return answer;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "analysis/stopped_heart.h"
+#include "model/nccl_warnings.h"
 #include "rules/rule.h"
 #include "rules/silence_words.h"
 #include "rules/standstill_finding.h"
@@ -120,7 +121,7 @@ void JudgeLostNode(const Case& facts, RuleAnswer& answer) {
     finding.ranks = event.ranks;
     const std::string node = event.subject.empty() ? "a node of the job" : "node " + event.subject;
     finding.headline = node + " failed" + (event.ranks.empty() ? "" : ", and " + RankWords(event.ranks) + " with it");
-    finding.evidence.push_back(CiteEvent(event, "reported by the scheduler"));
+    finding.evidence.push_back(CiteEvent(event, "reported by the scheduler or the launcher"));
     finding.fix = {"Take the node out of service and start again without it.",
                    "Look at its console, its power and its kernel log of the time before."};
     answer.findings.push_back(std::move(finding));
@@ -180,13 +181,22 @@ const Event* FirstEndWithoutRank(const Case& facts) {
   return ended ? ended : lost;
 }
 
+// A call of NCCL's own failed before the connection closed: whoever gives up closes its connections, also those between
+// its own threads.
+bool FailedBefore(const Case& facts, const Event& lost) {
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::nccl_warning && event.value2 == static_cast<int64_t>(NcclWarningRole::cause) &&
+           CameBefore(event, lost);
+  });
+}
+
 void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
   if (facts.analyses.end.kind != JobEnding::crashed || facts.analyses.outcome.first_timeout ||
       facts.analyses.outcome.first_failure || facts.analyses.outcome.ended_in_order ||
       facts.analyses.outcome.unfinished_calls)
     return;
   const Event* event = FirstEndWithoutRank(facts);
-  if (!event) return;
+  if (!event || (event->kind == EventKind::connection_lost && FailedBefore(facts, *event))) return;
   Finding finding;
   finding.cause = "rank-dead";
   finding.status = Status::crash;
@@ -199,6 +209,11 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
                        (event->subject.empty() ? "" : " at " + event->subject) +
                        ": that process is gone, or the network failed";
     if (event->rank.known()) finding.affected_ranks.push_back(event->rank);
+    const std::string peer = event->subject.empty() ? "the peer" : event->subject;
+    finding.fix = {"Look at the output of " + peer + " of the same time: what it wrote last, and how it ended.",
+                   "The launcher's output tells how each process ended; dmesg -T on that host shows kills for lack of "
+                   "memory, segfaults and Xid lines.",
+                   "If no process ended: look at the network between the two (ibstat, ip -s link, the switch)."};
   } else {
     finding.headline =
         SubjectWords(subject) + " ended with " + EndWords(*event) + "; the log does not say which rank it was";

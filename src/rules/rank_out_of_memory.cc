@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -27,13 +33,36 @@ static const Event* FindOnlyKilled(const Case& facts) {
   return only;
 }
 
+// A line about memory that nobody raised, and later a rank that raised something else: the batch was skipped, or tried
+// again in smaller pieces.
+class MentionedMemory {
+ public:
+  explicit MentionedMemory(const Incident& incident) {
+    for (const Event& event : incident.events) {
+      if (event.kind != EventKind::exception) continue;
+      raised_.emplace(event.source.file, event.source.line);
+      const bool own = event.rank.known() && !IsConsequence(event);
+      if (own && (!last_ || CameBefore(*last_, event))) last_ = &event;
+    }
+  }
+  bool Holds(const Event& memory) const {
+    return last_ && !raised_.contains({memory.source.file, memory.source.line}) && CameBefore(memory, *last_);
+  }
+
+ private:
+  std::set<std::pair<FileId, uint32_t>> raised_;
+  const Event* last_ = nullptr;
+};
+
 // The output of all ranks in one file, without names: somebody ran out of memory.
 static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
   if (facts.analyses.outcome.ended_in_order) return false;
+  const MentionedMemory mentioned(facts.incident);
   for (const Event& event : facts.incident.events) {
     const bool gpu = event.kind == EventKind::cuda_error && event.subject == "out of memory";
     const bool told = IsSchedulersKill(event);
     if (event.rank.known() || (!gpu && !told && !IsHostMemoryShortage(event))) continue;
+    if (gpu && mentioned.Holds(event)) continue;
     Finding finding;
     finding.cause = "rank-out-of-memory";
     finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
@@ -44,7 +73,8 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     if (gpu) finding.fix = GpuMemoryFix();
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
-    finding.evidence.push_back(CiteEvent(event, told ? "reported by the scheduler" : "an error without a rank"));
+    finding.evidence.push_back(
+        CiteEvent(event, told ? "reported by whoever watches the job's memory" : "an error without a rank"));
     if (const Event* killed = told ? FindOnlyKilled(facts) : nullptr) {
       finding.ranks = {killed->rank};
       finding.headline = RankWords(finding.ranks) + " was killed for lack of memory";
@@ -95,7 +125,10 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
     cgroup |= life.oom_killed && life.oom_killed->value == 1;
     gpu |= event == life.cuda_oom;
     own |= event == life.host_memory;
-    if (finding.evidence.size() < 3)
+    const bool cited = std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
+      return item.source.file == event->source.file && item.source.line == event->source.line;
+    });
+    if (finding.evidence.size() < 3 && !cited)
       finding.evidence.push_back(CiteEvent(
           *event, life.oom_killed
                       ? "the kernel killed the process of " + RankWords({rank})
@@ -119,9 +152,11 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
-  finding.headline = host ? "the kernel killed " + RankWords(finding.ranks) + " for lack of " +
-                                (cgroup ? "memory in its cgroup" : "host memory")
-                          : RankWords(finding.ranks) + (gpu ? " ran out of GPU memory" : " ran out of host memory");
+  finding.headline =
+      host ? "the kernel killed " + RankWords(finding.ranks) + " for lack of " +
+                 (cgroup ? "memory in " + std::string(finding.ranks.size() > 1 ? "their" : "its") + " cgroup"
+                         : std::string("host memory"))
+           : RankWords(finding.ranks) + (gpu ? " ran out of GPU memory" : " ran out of host memory");
   if (own && !host && !gpu) {
     finding.confidence = Confidence::likely;
     finding.fix = {

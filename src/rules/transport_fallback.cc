@@ -121,7 +121,9 @@ Finding StagedFinding(const Case& facts, const ToldEvents& told) {
   finding.ranks.assign(ranks.begin(), ranks.end());
   const std::string who = finding.ranks.empty() ? UseWords(told, "use")
                                                 : RankWords(finding.ranks) + (ranks.size() == 1 ? " uses" : " use");
-  finding.headline = who + " InfiniBand without GPUDirect RDMA: data is staged through host memory";
+  // The pairs of the topology may use another network: EFA, or that of a plugin.
+  finding.headline =
+      who + (told ? " InfiniBand" : " the network") + " without GPUDirect RDMA: data is staged through host memory";
   constexpr std::string_view kSays = "the connection lacks /GDRDMA";
   finding.evidence.push_back(
       told ? CiteEvent(*told.events.front(), std::string(kSays))

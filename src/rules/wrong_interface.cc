@@ -29,6 +29,19 @@ struct SetupNetwork {
   bool called = false;               // collectives were issued
 };
 
+// A bridge of Docker or libvirt has the same address on every host; so has the loopback. Hosts that each have an
+// address of their own may share a network that only looks like one.
+bool SharesAddress(const Case& facts, const ToldEvents& told) {
+  std::map<std::string, std::string> host_of;
+  for (const Event* event : told.events) {
+    const Process* process = ProcessOf(facts.incident, *event);
+    if (!process || process->host.empty()) continue;
+    const auto [known, is_new] = host_of.emplace(std::string(HostPart(event->text)), process->host);
+    if (!is_new && known->second != process->host) return true;
+  }
+  return false;
+}
+
 SetupNetwork ReadSetupNetwork(const Case& facts) {
   SetupNetwork network;
   for (const Event& event : facts.incident.events) {
@@ -133,7 +146,8 @@ static RuleAnswer JudgeWrongInterface(const Case& facts) {
   const Event* target = FindLocalTarget(network);
   const bool several = NodesOf(facts.incident) > 1;
   // A communicator that was set up proves that its members reach each other; of one process alone it may be its own.
-  const bool troubled = !network.failed.empty() || (!network.completed && several) || facts.analyses.outcome.hangs();
+  const bool alike = !network.completed && several && SharesAddress(facts, network.local);
+  const bool troubled = !network.failed.empty() || alike || facts.analyses.outcome.hangs();
   if (!troubled || (!network.local && !target)) return answer;
   // On one host everybody reaches the loopback. Who shares the host with whom must be known before it is called wrong.
   const bool loopback = target ? ScopeOf(TargetOf(*target)) == AddressScope::loopback
@@ -153,6 +167,8 @@ static RuleAnswer JudgeWrongInterface(const Case& facts) {
     if (!network.failed.empty())
       finding.evidence.push_back(CiteEvent(*network.failed.front(), "a connection that failed"));
   }
+  // A log that ends within the set-up shows no failure yet.
+  if (network.failed.empty() && !facts.analyses.outcome.hangs()) finding.status = Status::undetermined;
   if (finding.ranks.empty()) AskWhichRank({}, answer);
   answer.findings.push_back(std::move(finding));
   return answer;

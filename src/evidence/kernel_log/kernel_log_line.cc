@@ -184,11 +184,18 @@ bool TakeHostAndTag(std::string_view& text, KernelLine* line) {
   return true;
 }
 
+// "kvě", "Okt", "août": journalctl writes the month in the language of the machine.
+bool IsForeignMonth(std::string_view word) {
+  return word.size() >= 3 && word.size() <= 12 &&
+         std::none_of(word.begin(), word.end(), [](char c) { return c > 0 && c < 'A' && c != '.'; });
+}
+
 // "Nov 15 00:15:37 ", "Nov  5 00:15:37.123456 ": no year, so no wall time.
 bool TakeSyslogTime(std::string_view& text) {
   std::string_view rest = text;
   Moment at;
-  if (TakeMonth(rest) == 0 || !TakeLiteral(rest, " ")) return false;
+  if (TakeMonth(rest) == 0 && !IsForeignMonth(TakeWord(rest))) return false;
+  if (!TakeLiteral(rest, " ")) return false;
   SkipBlanks(rest);
   if (!TakeNumber(rest, &at.day) || !TakeLiteral(rest, " ") || !TakeClock(rest, &at) || !TakeLiteral(rest, " "))
     return false;

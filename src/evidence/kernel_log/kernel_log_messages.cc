@@ -94,7 +94,8 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
   out->text = message;
   out->kind = Kind::pcie_error;
   out->value = 2;
-  if (message.starts_with("Unable to determine the device handle for") && Contains(message, "is lost")) {
+  if (message.starts_with("Unable to determine the device handle for") &&
+      (Contains(message, "is lost") || Contains(message, ": Unknown Error"))) {
     // What nvidia-smi says of a GPU that the kernel reports with Xid 79.
     out->kind = Kind::xid;
     out->value = 79;
@@ -109,7 +110,10 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
   const bool reset =
       message.starts_with("amdgpu ") && (message.ends_with(": GPU reset") || Contains(message, ": GPU reset begin"));
   const bool fault = message.starts_with("amdgpu ") && Contains(message, "page fault (src_id");
-  const bool ring = Contains(message, "amdgpu_job_timedout") && Contains(message, " timeout");
+  // amdgpu 0000:01:00.0: ring sdma0 timeout, signaled seq=309, emitted seq=313
+  const bool ring =
+      (Contains(message, "amdgpu_job_timedout") && Contains(message, " timeout")) ||
+      (message.starts_with("amdgpu ") && Contains(message, ": ring ") && Contains(message, " timeout, signaled seq="));
   if (!reset && !fault && !ring) return KernelMessage::nothing;
   out->kind = Kind::xid;  // the nearest that AMD's driver has: no number, but its own words
   out->value = 0;
@@ -135,6 +139,8 @@ KernelMessage ParseNvidia(std::string_view message, KernelRecord* out) {
     if (const auto first = IntAfter(*rest, "caused by previous Xid "); !fabric && first && *first > 0)
       out->value = *first;
     if (const auto pid = IntAfter(*rest, ", pid="); pid && *pid > 0) out->pid = *pid;
+    // NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 05 (0x00000004 ...): the driver's own word.
+    if (!fabric && Contains(rest->substr(0, 60), " Nonfatal ")) out->value2 = 0;
     return KernelMessage::record;
   }
   // NVRM: The NVIDIA GPU 0000:b3:00.0

@@ -8,7 +8,9 @@ namespace {
 // Sure where NCCL's lines make up a good part of the text. A job's output with a few of them among many others is a
 // maybe: another reader of line logs may be surer, and both can read it.
 Recognition Recognise(std::string_view prefix, std::string_view) {
-  if (prefix.find("NCCL ") == std::string_view::npos) return Recognition::no;
+  // NCCL before 2.3 does not write its name.
+  if (prefix.find("NCCL ") == std::string_view::npos && prefix.find(" WARN ") == std::string_view::npos)
+    return Recognition::no;
   NcclLogWalker walker(prefix);
   size_t messages = 0, named = 0, versions = 0, others = 0;
   while (const NcclLogLine* next = walker.Next()) {

@@ -247,10 +247,17 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   const std::string_view message = line.message;
   const NcclWarning* warning = at_info_level ? ClassifyInfoWarning(message) : &ClassifyWarning(message);
   if (!warning) return Use::ignored;
+  if (warning->id == "graph-search-failed") ReadGraph(line);  // what newer releases say at INFO
   // Multicast memory in a state that does not allow it: the fabric manager has not set the NVSwitches up.
+  // The same call refuses its arguments where the fabric manager was started again under running GPUs.
   if (warning->id == "cuda-failure" && line.source.starts_with("transport/nvls.cc") &&
-      message.starts_with("Cuda failure 401"))
+      (message.starts_with("Cuda failure 401") || message.starts_with("Cuda failure 1 ")))
     if (const NcclWarning* bind = FindNcclWarning("nvls-bind-failed")) warning = bind;
+  // Opening a peer's memory is nearly all that CUDA is asked for there; it may have other reasons to refuse.
+  const bool perhaps_p2p = warning->id == "cuda-failure" && Contains(line.source, "transport/p2p.cc") &&
+                           Contains(message, "'invalid argument'");
+  if (perhaps_p2p)
+    if (const NcclWarning* peering = FindNcclWarning("p2p-peering-failed")) warning = peering;
   // "... connect returned No route to host, retrying (34/34) after sleep for 3400 msec": the last try.
   if (warning->id == "connect-retry" && IsLastTry(message))
     if (const NcclWarning* failed = FindNcclWarning("connect-failed")) warning = failed;
@@ -264,7 +271,7 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   if (!event) return Use::understood;
   event->subject = warning->id;
   event->text = Capped(Trim(message));
-  event->value = numbers.value;
+  event->value = perhaps_p2p ? 1 : numbers.value;
   event->value2 = static_cast<int64_t>(RoleOf(*warning, numbers, at_info_level));
   event->count = 1;
   event->object = Capped(ParseWarningObject(*warning, message));

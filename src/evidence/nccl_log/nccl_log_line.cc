@@ -23,6 +23,10 @@ struct LevelWord {
 constexpr LevelWord kLevels[] = {
     {"INFO ", NcclLevel::info}, {"WARN ", NcclLevel::warn}, {"TRACE ", NcclLevel::trace}, {"CALL ", NcclLevel::call}};
 
+bool IsSourcePlace(std::string_view text);
+// Other programs have files of C++, too; these folders together are NCCL's.
+bool IsPlaceInNccl(std::string_view text);
+
 // Where "NCCL INFO " starts, and its length.
 struct LevelPlace {
   size_t at = std::string_view::npos;
@@ -40,6 +44,9 @@ LevelPlace FindLevel(std::string_view text) {
   }
   // host:18553:18553 [0] INFO NET : Using interface enp3s0:192.168.144.103<0>
   // host:18553:18611 [0] include/socket.h:360 WARN Call to connect failed : Connection timed out
+  // include/socket.h:344 WARN Socket creation failed : Address family not supported by protocol
+  if (const size_t warn = text.find(" WARN "); warn != std::string_view::npos && IsPlaceInNccl(text.substr(0, warn)))
+    return {warn + 1, 5, NcclLevel::warn, true};
   const size_t close = text.find("] ");
   if (close == std::string_view::npos || close == 0 || !IsDigit(text[close - 1])) return {};
   if (text.substr(close + 2).starts_with("INFO ")) return {close + 2, 5, NcclLevel::info, true};
@@ -73,7 +80,15 @@ bool IsSourcePlace(std::string_view text) {
     return false;
   if (text.substr(colon + 1).find_first_not_of("0123456789") != std::string_view::npos) return false;
   const std::string_view file = text.substr(0, colon);
-  return file.ends_with(".cc") || file.ends_with(".cu") || file.ends_with(".h");
+  return file.ends_with(".cc") || file.ends_with(".cu") || file.ends_with(".h") || file.ends_with(".c");
+}
+
+bool IsPlaceInNccl(std::string_view text) {
+  if (!IsSourcePlace(text)) return false;
+  for (const std::string_view folder :
+       {"include/", "transport/", "misc/", "graph/", "bootstrap.c", "init.c", "proxy.c"})
+    if (text.starts_with(folder)) return true;
+  return false;
 }
 
 bool IsMatrixRow(std::string_view text) {
@@ -191,9 +206,13 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
     line.device = static_cast<int32_t>(std::min<int64_t>(device, INT32_MAX));
   } else {
     // Nothing but a label, or a label and a time, may stand before a line without prefix.
-    if (place.bare) return false;  // it might be anybody's
+    // A place in NCCL's own code makes it NCCL's, whatever became of host and pid ("node-1:XXXX [5] ibvwrap.c:262").
+    const bool placed = place.level == NcclLevel::warn && IsSourcePlace(line.source.substr(0, line.source.find(' ')));
+    if (place.bare && !IsPlaceInNccl(line.source)) return false;  // it might be anybody's
     const std::string_view lead = before.substr(std::min(before.size(), std::max(label.length, EscapesLength(before))));
-    if (lead.size() > 40 || lead.find_first_not_of("[]0123456789-/:.,TZ +") != std::string_view::npos) return false;
+    if (!placed && (lead.size() > 40 || lead.find_first_not_of("[]0123456789-/:.,TZ +") != std::string_view::npos))
+      return false;
+    if (lead.size() > 160) return false;
     // "[3] NCCL INFO ...": the bracket is NCCL's own, a device, and no label of MPICH's.
     const bool own = label.kind == LauncherLabel::Kind::task && Trim(before).starts_with('[') &&
                      Trim(before).find(']') + 1 == Trim(before).size();

@@ -92,6 +92,27 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
   return LineUse::not_understood;
 }
 
+// /pytorch/aten/src/ATen/native/cuda/Indexing.cu:1308: indexSelectLargeIndex: block: [3,0,0], thread: [64,0,0]
+// Assertion `srcIndex < srcSelectDimSize` failed. Every thread of the kernel prints it: the place and the assertion
+// count, not who.
+LineUse ReadDeviceAssert(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  const size_t block = text.find(": block: ["), thread = text.find(" thread: ["), tick = text.find("] Assertion `");
+  if (block == std::string_view::npos || thread == std::string_view::npos || tick == std::string_view::npos)
+    return LineUse::not_understood;
+  const std::string_view place = text.substr(0, block);
+  const std::string_view assertion = text.substr(tick + 2, text.find('`', tick + 13) - tick - 1);
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, assertion);
+  if (!is_new) return LineUse::understood;
+  const size_t slash = place.substr(0, place.find(':')).rfind('/');
+  record->subject = "device-side assert triggered";
+  record->object =
+      Capped(place.substr(slash == std::string_view::npos ? 0 : slash + 1), 160) + ": " + Capped(assertion, 160);
+  record->text = Capped(text, 600);
+  record->value2 = out.highest_step();
+  return LineUse::understood;
+}
+
 // RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This error
 // indicates ... Parameter indices which did not receive grad for rank 0: 8 9 Parameters which did not receive grad for
 // rank 0: head.weight, head.bias
@@ -207,9 +228,10 @@ LineUse ReadFatalPython(const LogLine& line, RecordList& out) {
 }
 
 // *** SIGSEGV (@0x0) received by PID 26955 (TID 0x7f3b...) from PID 0; stack trace: ***
+// *** SIGABRT received at time=1720159248 on cpu 5 ***
 LineUse ReadFatalSignal(const LogLine& line, RecordList& out) {
   const auto name = After(line.text, "*** SIG");
-  if (!name || !Contains(line.text, "received by PID ")) return LineUse::not_understood;
+  if (!name || !ContainsAny(line.text, {"received by PID ", " received at time="})) return LineUse::not_understood;
   const std::string_view word = name->substr(0, name->find(' '));
   const int64_t signal = SignalNumber("SIG" + std::string(word));
   if (signal <= 0) return LineUse::not_understood;
@@ -219,6 +241,18 @@ LineUse ReadFatalSignal(const LogLine& line, RecordList& out) {
   record->value = -signal;
   record->subject = "SIG" + std::string(word);
   record->pid = IntAfter(line.text, "received by PID ").value_or(-1);
+  record->text = Capped(line.text, 600);
+  return LineUse::understood;
+}
+
+// (EngineCore_DP1 pid=1455) INFO 05-28 14:44:28 [shm_broadcast.py:681] No available shared memory broadcast block found
+// in 60 seconds. This typically happens when some processes are hanging or doing some time-consuming work ...
+// vLLM's engine waits for its workers. Once is common while they compile; again and again nobody takes anything.
+LineUse ReadIdleEngine(const LogLine& line, FailureState& state, RecordList& out) {
+  if (++state.idle_engine < 2) return LineUse::ignored;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::heartbeat_stuck, line, "engine");
+  if (!is_new) return LineUse::understood;
+  record->subject = "its workers take no work";
   record->text = Capped(line.text, 600);
   return LineUse::understood;
 }
@@ -257,6 +291,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   const auto keep = [&use](LineUse next) { use = std::max(use, next); };
   if (line.has(Keyword::cuda_error) || line.has(Keyword::out_of_memory) || line.has(Keyword::cuda_failure))
     keep(ReadCudaError(line, out));
+  if (line.has(Keyword::device_assert)) keep(ReadDeviceAssert(line, out));
   if (line.has(Keyword::mismatch)) keep(ReadMismatch(line, out));
   if (line.has(Keyword::prior_iteration) || line.has(Keyword::no_grad)) keep(ReadUnusedParameters(line, state, out));
   if (line.has(Keyword::ready_once) || line.has(Keyword::ready_twice)) keep(ReadMarkedTwice(line, state, out));
@@ -266,6 +301,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
     keep(ReadAbort(line, out));
   if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
   if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
+  if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
   if (line.has(Keyword::other_library)) keep(ReadOtherLibrary(line, out));
   if (line.has(Keyword::kernel_kill)) keep(ReadQuotedKill(line, out));
   keep(ReadToldCause(line, out));

@@ -12,6 +12,7 @@ struct FailureState {
   TorchLogRecord* nccl_error = nullptr;  // its name and "Last error:" follow
   bool last_error_next = false;          // the next line is the text of "Last error:"
   TorchLogRecord* ddp = nullptr;         // the parameters follow
+  int idle_engine = 0;                   // how often an engine has said that its workers take nothing
 };
 
 // Texts of errors, in a log line, in the message of an exception or by themselves: CUDA, DDP, barriers, aborts.

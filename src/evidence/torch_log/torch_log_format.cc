@@ -48,6 +48,10 @@ bool HasProof(const KeywordSet& found) {
                                 Keyword::nccl_error,
                                 Keyword::waiting_clients,
                                 Keyword::nccl_reason,
+                                Keyword::spawn_ended,
+                                Keyword::idle_engine,
+                                Keyword::closing_signal,
+                                Keyword::device_assert,
                                 Keyword::fatal_signal})
     if (found.has(keyword)) return true;
   return false;

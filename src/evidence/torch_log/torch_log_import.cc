@@ -19,6 +19,7 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::process_started: return EventKind::process_started;
     case TorchLogKind::progress: return EventKind::progress;
     case TorchLogKind::process_finished: return EventKind::process_finished;
+    case TorchLogKind::node_count: return EventKind::node_count;
     case TorchLogKind::process_exited: return EventKind::process_exited;
     case TorchLogKind::process_killed: return EventKind::process_killed;
     case TorchLogKind::watchdog_timeout: return EventKind::watchdog_timeout;
@@ -129,6 +130,8 @@ class Importer {
       return;
     }
     Event event = Convert(record);
+    if (record.kind == TorchLogKind::process_exited && record.local_rank >= 0)
+      event.group_rank = GroupRank{record.local_rank};
     if (record.kind == TorchLogKind::process_exited && record.rank >= 0) NameWorker(record, event);
     if (ended && !event.rank.known())
       if (const auto known = rank_of_pid_.find(record.pid); known != rank_of_pid_.end())
@@ -278,6 +281,7 @@ class Importer {
     if (steps.size() < 2 || last_end > 0) return 0;
     std::sort(steps.begin(), steps.end());
     const int64_t needed = steps.back().second - (finished > steps.back().first ? 1 : kManySteps);
+    if (steps.front().second > needed) return 0;  // the file does not show so many
     const auto first = std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.second > needed; });
     return first == steps.end() ? 0 : first->first;
   }

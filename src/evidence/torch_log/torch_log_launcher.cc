@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/torch_log/torch_log_launcher.h"
 
+#include <algorithm>
+
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
@@ -63,7 +65,10 @@ LineUse ReadWorkerFailure(const LogLine& line, RecordList& out) {
 LineUse ReadKill(const LogLine& line, RecordList& out) {
   if (line.has(Keyword::closing_signal)) {
     auto signal = After(line.text, "closing signal ");
-    AddKill(line, IntAfter(line.text, "Sending process ").value_or(-1), TakeWord(*signal), out);
+    const std::string_view name = TakeWord(*signal);
+    AddKill(line, IntAfter(line.text, "Sending process ").value_or(-1), name, out);
+    // After a failure torchrun sends SIGTERM; any other signal is one that it received and passes on.
+    if (name != "SIGTERM" && name != "SIGKILL") AddSchedulerKill(line, SchedulerKill::signal, name, out);
   } else if (line.has(Keyword::death_signal)) {
     auto name = After(line.text, "Received Signals.");
     AddKill(line, -1, name ? TakeWord(*name) : SignalName(IntAfter(line.text, "Received ").value_or(-1)), out);
@@ -78,8 +83,9 @@ LineUse ReadKill(const LogLine& line, RecordList& out) {
 
 // torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL
 // torch.multiprocessing.spawn.ProcessExitedException: process 0 terminated with exit code 1
+// Exception: process 3 terminated with signal SIGKILL      (before 1.6)
 LineUse ReadSpawnFailure(const LogLine& line, RecordList& out) {
-  if (!Contains(line.text, "ProcessExitedException")) return LineUse::not_understood;
+  if (!ContainsAny(line.text, {"ProcessExitedException", "Exception: process "})) return LineUse::not_understood;
   int64_t code = IntAfter(line.text, "terminated with exit code ").value_or(0);
   if (auto name = After(line.text, "terminated with signal ")) code = -SignalNumber(TakeWord(*name));
   TorchLogRecord& record = AddExit(line, code, out);
@@ -123,6 +129,27 @@ int SignalNumber(std::string_view name) {
   for (const Signal& signal : kSignals)
     if (name.starts_with(signal.name) || name.starts_with(signal.shell)) return signal.number;
   return 0;
+}
+
+void ReadNodeCount(const LogLine& line, RecordList& out) {
+  // A rank of a node that is not the first: there are at least so many.
+  struct Word {
+    std::string_view name;
+    int64_t more;
+  };
+  for (const auto& [name, more] : {Word{"nnodes", 0}, Word{"num_machines", 0}, Word{"node_rank", 1},
+                                   Word{"node-rank", 1}, Word{"machine_rank", 1}}) {
+    auto rest = After(line.text, name);
+    if (!rest) continue;
+    rest->remove_prefix(std::min(rest->find_first_not_of(" =:'\"\t"), rest->size()));
+    int64_t count = 0;
+    if (!TakeNumber(*rest, &count)) continue;
+    if (more == 0 && TakeLiteral(*rest, ":")) TakeNumber(*rest, &count);  // "--nnodes=1:4", at least and at most
+    if (count + more < 2 || count > 100'000) continue;
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::node_count, line, "");
+    record->value = std::max(record->value, count + more);
+    if (is_new) record->text = Capped(line.text, 300);
+  }
 }
 
 LineUse ReadLauncherLine(const LogLine& line, RecordList& out) {

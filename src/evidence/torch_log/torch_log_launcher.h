@@ -15,6 +15,8 @@ int SignalNumber(std::string_view name);
 
 // A launcher's or a shell's line about a process that ended or was ended.
 LineUse ReadLauncherLine(const LogLine& line, RecordList& out);
+// "--nnodes=2", "node_rank: 1", "num_machines: 4": the job has several nodes.
+void ReadNodeCount(const LogLine& line, RecordList& out);
 // The same from srun and slurmstepd.
 LineUse ReadBatchLine(const LogLine& line, RecordList& out);
 LineUse ReadSlurmLine(const LogLine& line, RecordList& out);

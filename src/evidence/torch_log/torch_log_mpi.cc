@@ -65,7 +65,41 @@ LineUse MpiNoticeReader::ReadEnd(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+LineUse MpiNoticeReader::ReadLoss(const LogLine& line, RecordList& out) {
+  const std::string_view text = Trim(line.text);
+  if (line.has(Keyword::mpi_noticed)) {
+    if (Contains(text, "was unable to reliably start one or more daemons")) {
+      const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "daemons");
+      if (is_new) record->text = Capped(text, 600);
+      return LineUse::understood;
+    }
+    if (!ContainsAny(text, {"has lost communication with ", "peer process has unexpectedly"}))
+      return LineUse::not_understood;
+    loss_ = &out.Add(TorchLogKind::connection_lost, line);
+    loss_->text = Capped(text, 600);
+    loss_lines_ = 14;
+    return LineUse::understood;
+  }
+  if (loss_ == nullptr || loss_lines_-- <= 0) return LineUse::not_understood;
+  std::string_view host;
+  if (text.starts_with("Remote daemon:"))
+    host = After(text, " on node ").value_or("");
+  else if (text.starts_with("hostname:"))
+    host = text.substr(9);
+  else if (text.starts_with("Peer host:"))
+    host = text.substr(10);
+  else
+    return LineUse::not_understood;
+  loss_->subject = Capped(TakeWord(host), 200);
+  AppendCapped(loss_->text, " ", 600);
+  AppendCapped(loss_->text, text, 600);
+  loss_ = nullptr;
+  return LineUse::understood;
+}
+
 LineUse MpiNoticeReader::Read(const LogLine& line, RecordList& out) {
+  if (loss_ != nullptr || line.has(Keyword::mpi_noticed))
+    if (const LineUse use = ReadLoss(line, out); use != LineUse::not_understood) return use;
   if (lines_left_ > 0)
     if (const LineUse use = ReadEnd(line, out); use != LineUse::not_understood) return use;
   const std::string_view text = Trim(line.text);

@@ -15,6 +15,11 @@ namespace tacet {
 //     Exit code:    3
 //   =   RANK 6 PID 2447372 RUNNING AT node0009
 //   =   KILLED BY SIGNAL: 9 (Killed)
+// And of a node or a peer whose connection broke:
+//   ORTE has lost communication with a remote daemon.
+//     Remote daemon: [[43015,0],20] on node node20
+//   An MPI communication peer process has unexpectedly disconnected.
+//     Peer host:  node316
 class MpiNoticeReader {
  public:
   LineUse Read(const LogLine& line, RecordList& out);
@@ -32,6 +37,10 @@ class MpiNoticeReader {
   LineUse Begin(const LogLine& line, Notice notice);
   static void Add(const Notice& notice, RecordList& out);
 
+  LineUse ReadLoss(const LogLine& line, RecordList& out);
+
+  TorchLogRecord* loss_ = nullptr;  // whose host has yet to be told
+  int loss_lines_ = 0;              // in which it must be
   Notice open_;
   int lines_left_ = 0;  // in which the end must be told
   bool hydra_ = false;  // the open notice is one of Hydra's

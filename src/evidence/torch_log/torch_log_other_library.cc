@@ -35,12 +35,15 @@ LineUse ReadHcclPort(const LogLine& line, RecordList& out) {
 // libfabric:451707:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid address My EFA ...
 LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
-  const bool plugin = Contains(text, "NET/OFI ") && Contains(text, "RC: -");
+  const bool plugin =
+      Contains(text, "NET/OFI ") && (Contains(text, "RC: -") || Contains(text, " completed with error. RC: "));
   const bool fabric = Contains(text, "libfabric:") && Contains(text, "<warn>") && Contains(text, "err: ");
   // [host:21064:0:21064] dc_verbs.c:633  UCX  ERROR Send completion with error on qp 0x226c3: transport retry counter
   // ...
-  const bool ucx = Contains(text, "UCX  ERROR") &&
-                   (Contains(text, "completion with error") || Contains(text, "retry counter exceeded"));
+  // [node1:19546:0:19546] ib_mlx5_log.c:139  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15 vend 0x81 ...)
+  const bool ucx = (Contains(text, "UCX  ERROR") &&
+                    (Contains(text, "completion with error") || Contains(text, "retry counter exceeded"))) ||
+                   (Contains(text, "Transport retry count exceeded") && Contains(text, "_log.c:"));
   if (!plugin && !fabric && !ucx) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line,
                                             plugin   ? "ofi"
@@ -48,8 +51,57 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
                                                      : "ucx");
   if (!is_new) return LineUse::understood;
   record->subject = "net-plugin-failed";
+  if (const NcclWarning* known = FindNcclWarning("net-plugin-failed"))
+    record->object = Capped(ParseWarningObject(*known, text), 200);
   record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
   record->text = Capped(text);
+  return LineUse::understood;
+}
+
+// NET/IB: Got completion from peer 10.6.13.83<36315> with status=12 opcode=32698 len=32696 vendor err 129 (Send)
+// NCCL's warning, of which nothing but the message was kept.
+LineUse ReadBareWarning(const LogLine& line, RecordList& out) {
+  const std::string_view text = Trim(line.text);
+  if (!text.starts_with("NET/IB") || !Contains(text, "Got completion ")) return LineUse::not_understood;
+  const NcclWarning& warning = ClassifyWarning(text);
+  const NcclWarningNumbers numbers = ParseWarningNumbers(warning, text);
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line, warning.id);
+  if (!is_new) return LineUse::understood;
+  record->subject = warning.id;
+  record->value = numbers.value;
+  record->value2 = static_cast<int64_t>(RoleOf(warning, numbers, false));
+  record->object = Capped(ParseWarningObject(warning, text), 200);
+  record->text = Capped(text);
+  return LineUse::understood;
+}
+
+// Failed to modify QP to RTR: Connection timed out
+// Programs that speak verbs themselves (perftest, transfer engines); NCCL says it in other words.
+LineUse ReadQueuePair(const LogLine& line, RecordList& out) {
+  if (!Contains(line.text, "ailed to modify QP to RT")) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line, "qp");
+  if (!is_new) return LineUse::understood;
+  record->subject = "ib-modify-qp-failed";
+  record->value = Contains(line.text, "Connection timed out") ? 110 : -1;
+  record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
+// node7: Test NCCL failure common.cu:1285 'internal error - please report this issue to the NCCL developers / '
+// node7: Test CUDA failure common.cu:1045 'out of memory'
+// nccl-tests, where the table above it was not kept.
+LineUse ReadTestFailure(const LogLine& line, RecordList& out) {
+  const bool nccl = Contains(line.text, ": Test NCCL failure ");
+  auto quoted = After(line.text, nccl ? ": Test NCCL failure " : ": Test CUDA failure ");
+  if (quoted) quoted = After(*quoted, "'");
+  if (!quoted) return LineUse::not_understood;
+  const std::string_view words = quoted->substr(0, quoted->find('\''));
+  const auto [record, is_new] = out.AddOnce(nccl ? TorchLogKind::nccl_error : TorchLogKind::cuda_error, line, words);
+  if (!is_new) return LineUse::understood;
+  record->subject = Capped(words.substr(0, words.find(" - ")), 200);
+  if (nccl) record->value = 3;
+  record->text = Capped(line.text, 600);
   return LineUse::understood;
 }
 
@@ -76,6 +128,9 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
     return AddWords(TorchLogKind::rendezvous_incomplete, line, "ccom", out);
   if (const LineUse use = ReadHcclPort(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadNetworkPlugin(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadBareWarning(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadQueuePair(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadTestFailure(line, out); use != LineUse::not_understood) return use;
   if (Contains(text, "CollectiveExecutor::StartAbort") && Contains(text, "Unavailable"))
     return AddWords(TorchLogKind::connection_lost, line, "tensorflow", out);
   // XLA: "Failed to meet rendezvous 'torch_xla.init': Socket closed (14)"

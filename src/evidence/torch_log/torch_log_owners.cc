@@ -28,6 +28,10 @@ std::string Gist(const Event& event) {
   return event.subject + '/' + event.text.substr(0, std::min(event.text.find_first_of("0123456789\n"), size_t{200}));
 }
 
+// "-- Process 3 terminated with the following error:" what the process raised follows under its name; what stands above
+// was printed by any of them.
+bool IsQuotedBelow(const Event& event) { return Contains(event.text, "terminated with the following error"); }
+
 void Give(Event& event, Rank rank) { event.rank = rank; }
 
 // "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 5; 15.78 GiB total capacity" and "GPU 5 has a total capacity".
@@ -42,7 +46,8 @@ int32_t DeviceOf(const Event& event) {
 void GiveOwners(Fragment& fragment) {
   std::set<Rank> raised;
   for (const Event& event : fragment.events)
-    if (event.kind == EventKind::process_exited && event.rank.known() && event.value > 0) raised.insert(event.rank);
+    if (event.kind == EventKind::process_exited && event.rank.known() && event.value > 0 && !IsQuotedBelow(event))
+      raised.insert(event.rank);
   std::vector<size_t> errors, exceptions;
   std::set<std::string> gists;
   for (size_t i = 0; i < fragment.events.size(); ++i) {
@@ -53,6 +58,13 @@ void GiveOwners(Fragment& fragment) {
     gists.insert(Gist(fragment.events[i]));
   }
   if (raised.empty() || errors.empty()) return;
+  // Who has told its own error under its name did not also print those that stand without one.
+  const bool told = std::any_of(fragment.events.begin(), fragment.events.end(), [&](const Event& event) {
+    return IsError(event) && event.kind != EventKind::nccl_warning &&
+           (raised.contains(event.rank) ||
+            (event.speaker < fragment.speakers.size() && raised.contains(fragment.speakers[event.speaker].rank)));
+  });
+  if (told && raised.size() == 1) return;
   if (raised.size() == 1) {
     for (const size_t i : errors) Give(fragment.events[i], *raised.begin());
     return;

@@ -131,5 +131,12 @@ TEST(TorchLogOwners, KnowsTheWordsOfLibraries) {
             "an illegal memory access was encountered");
 }
 
+// What stands above the marker was printed by any of the processes.
+TEST(TorchLogOwners, SpawnsMarkerOwnsOnlyWhatFollowsIt) {
+  const Fragment fragment = ReadText(
+      kMemory + "-- Process 3 terminated with the following error:\n" + kTraceback + "KeyError: 'x'\n", "a.out");
+  EXPECT_FALSE(OneEvent(fragment, EventKind::cuda_error).rank.known());
+}
+
 }  // namespace
 }  // namespace tacet

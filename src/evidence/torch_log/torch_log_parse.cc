@@ -153,15 +153,23 @@ class LogReader {
     line.tagged = prefix.rank >= 0;
     // C++ frames are many and long, and their names are full of words.
     if (!prefix.text.starts_with("frame #")) line.keywords = FindKeywords(prefix.text);
+    if (line.has(Keyword::nodes)) ReadNodeCount(line, out_);
     int32_t rank = prefix.rank >= 0 ? prefix.rank : QuotedRank(prefix.text);
-    // Before the default group is up there is no "[rank3]:", but its own lines tell the rank in it.
-    if (rank < 0 && prefix.severity != 0 && prefix.text.starts_with("[PG "))
+    // Before the default group is up there is no "[rank3]:", but its own lines tell the rank in it; so does what the
+    // process says as it ends: "  what():  [PG ID 0 PG GUID 0(default_pg) Rank 2] Process group watchdog thread ...".
+    if (rank < 0 && (prefix.severity != 0 ? prefix.text.starts_with("[PG ") : IsLastWord(prefix.text)))
       if (const GroupPrefix group = FindGroupPrefix(prefix.text); group.is_default) rank = group.group_rank;
     // Before 2.2 there is no "[rank3]:" at all; later "[Rank 3]" is a static string and may be another group's.
     if (rank < 0 && prefix.severity != 0 && prefix.time.month_day == 0)
       line.work_rank = IntAfter<int32_t>(prefix.text, "[Rank ").value_or(-1);
     line.voice = VoiceOf(label, rank);
     return prefix.severity != 0 ? ReadLogLine(line, *labels_[label]) : ReadPlainLine(line, label);
+  }
+
+  static bool IsLastWord(std::string_view text) {
+    text = Trim(text);
+    if (!TakeLiteral(text, "what():")) return false;
+    return Trim(text).starts_with("[PG ");
   }
 
   // ----------Begin global rank 9 STDERR----------
@@ -231,14 +239,20 @@ class LogReader {
       case 'L': return text.starts_with("Last error:") ? logger : line.voice;
       case 'E': return text.starts_with("Exception raised from ") ? logger : line.voice;
       case 't': return text.starts_with("terminate called ") ? logger : line.voice;
-      case ' ': return Trim(text).starts_with("what():") ? logger : line.voice;
+      case ' ': return Trim(text).starts_with("what():") && !IsLastWord(text) ? logger : line.voice;
       default: return line.voice;
     }
   }
 
+  // What a launcher says of the processes it watches and ends: never a part of what one of them says.
+  static bool IsLaunchersAct(const LogLine& line) {
+    return line.has(Keyword::closing_signal) || line.has(Keyword::exit_code) || line.has(Keyword::death_signal) ||
+           line.has(Keyword::unable_to_shutdown) || line.has(Keyword::killing_subprocess) ||
+           line.has(Keyword::return_code);
+  }
+
   bool EndsLooseMessage(const LogLine& line) const {
-    return line.time.known() || line.has(Keyword::srun) || line.has(Keyword::slurmstepd) ||
-           line.has(Keyword::closing_signal) || line.has(Keyword::exit_code) ||
+    return line.time.known() || line.has(Keyword::srun) || line.has(Keyword::slurmstepd) || IsLaunchersAct(line) ||
            (line.has(Keyword::may_progress) && FindProgress(line.text).has_value());
   }
 

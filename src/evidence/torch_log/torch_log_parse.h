@@ -54,6 +54,7 @@ enum class TorchLogKind : uint8_t {
   model_mismatch,
   connect_failed,
   nccl_warning,  // a network plugin's own words, where it speaks without NCCL
+  node_count,    // the job's command or settings: it has more than one node
 };
 
 // A time as written. PyTorch's own lines have no year; the import finds it from other lines of the file.

@@ -83,6 +83,40 @@ void TakeTime(LinePrefix& prefix) {
   prefix.text = rest;
 }
 
+// "10:00:01.123 text", "[10:00:01] text", "01/02/2025 10:00:01 text": a time whose day is not told, or told in an order
+// that nobody can know. It orders nothing, but the line begins behind it.
+void TakeBareClock(LinePrefix& prefix) {
+  std::string_view rest = prefix.text;
+  const bool bracket = TakeLiteral(rest, "[");
+  const size_t slash = rest.substr(0, 5).find('/');
+  if (slash == 2 || slash == 4) {
+    const std::string_view date = TakeUntil(rest, ' ');
+    if (date.size() < 8 || date.size() > 10 || date.find_first_not_of("0123456789/") != std::string_view::npos) return;
+    TakeLiteral(rest, " ");
+  }
+  int32_t second_of_day = 0;
+  if (!TakeClockTime(rest, &second_of_day)) return;
+  if (bracket && !TakeLiteral(rest, "]")) return;
+  if (!TakeLiteral(rest, " ")) return;
+  prefix.text = rest;
+}
+
+// "[rank3]:" behind whatever a collector, a shell or a test runner put before the line: "stderr: ", "[gpu-node-3] ",
+// "Jan  2 10:00:01 gpu1 ", "E    ".
+void TakeRankMark(LinePrefix& prefix) {
+  constexpr size_t kFarthest = 80;
+  const std::string_view head = prefix.text.substr(0, kFarthest + 8);
+  for (size_t at = head.find("[rank"); at != std::string_view::npos && at <= kFarthest;
+       at = head.find("[rank", at + 5)) {
+    std::string_view rest = prefix.text.substr(at);
+    const LauncherPrefix found = TakeLauncherPrefix(rest);
+    if (found.kind != LauncherPrefix::Kind::rank) continue;
+    prefix.rank = static_cast<int32_t>(std::min<int64_t>(found.number, INT32_MAX));
+    prefix.text = rest;
+    return;
+  }
+}
+
 // A step number in brackets is the job's own: "[step10]: loss 0.3".
 bool IsStepWord(std::string_view label) {
   for (const std::string_view word : {"[step", "[epoch", "[iter", "[batch", "[Step", "[Epoch", "[Iter", "[Batch"})
@@ -165,6 +199,8 @@ LinePrefix SplitPrefix(std::string_view line, LabelStyle style) {
     TakeTime(prefix);
     if (outer.known()) prefix.time = outer;
   }
+  TakeBareClock(prefix);
+  if (prefix.rank < 0) TakeRankMark(prefix);
   TakeLogPrefix(prefix);
   return prefix;
 }

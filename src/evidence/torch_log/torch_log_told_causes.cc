@@ -41,6 +41,10 @@ bool TellsFullSharedMemory(std::string_view text) {
   if (ContainsAny(text, {"killed by signal: Bus error", "workers are out of shared memory",
                          "insufficient shared memory (shm)", "not enough space in /dev/shm"}))
     return true;
+  // NCCL, without a reason in older versions: "Error while creating shared memory segment /dev/shm/nccl-x (size
+  // 9637892)"
+  if (const auto segment = After(text, "Error while creating shared memory segment /dev/shm/nccl-"))
+    return !Contains(*segment, "error: ") || Contains(*segment, "No space left");
   const bool place = ContainsAny(text, {"</torch_", "shared memory object", "shared memory(shm)", "/dev/shm"});
   return place && ContainsAny(text, {"No space left on device", "no space left on device", "Cannot allocate memory"});
 }
@@ -142,6 +146,12 @@ LineUse ReadGpuPath(const LogLine& line, RecordList& out) {
       if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, word, out)) record->subject = word;
       return LineUse::understood;
     }
+  // DeepEP writes the reason below the error, by itself and in quotes.
+  if (Trim(text) == "'peer access is not supported between these two devices'") {
+    if (TorchLogRecord* record = AddTold(TorchLogKind::peer_access_failed, line, "", out))
+      record->subject = "peer access is not supported between these two devices";
+    return LineUse::understood;
+  }
   if (!ContainsAny(text, {"CUDA", "Cuda", "cuda", "HIP", "hip"})) return LineUse::not_understood;
   for (const std::string_view word : {"peer access is not supported between these two devices",
                                       "peer mapping resources exhausted", "cudaIpcOpenMemHandle"})

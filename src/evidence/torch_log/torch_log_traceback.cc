@@ -44,11 +44,19 @@ std::string_view TypeOf(std::string_view body) {
   return body.substr(0, end);
 }
 
+// "process 3 terminated with signal SIGKILL": torch.multiprocessing.spawn before 1.6.
+bool IsSpawnsMessage(std::string_view message) {
+  int64_t process = 0;
+  return TakeLiteral(message, "process ") && TakeNumber(message, &process) &&
+         (message.starts_with(" terminated with signal SIG") || message.starts_with(" terminated with exit code "));
+}
+
 // The launcher raises when a worker failed; what the worker raised is told elsewhere.
 bool IsLaunchersOwn(const RaisedException& raised) {
   return raised.type.ends_with("ChildFailedError") || raised.type.ends_with("ProcessRaisedException") ||
          raised.type.ends_with("ProcessExitedException") || raised.type.ends_with("api.SignalException") ||
          (raised.type.ends_with("CalledProcessError") && raised.file.empty()) ||
+         (raised.type == "Exception" && (raised.in_spawn || IsSpawnsMessage(raised.message))) ||
          (raised.type == "RuntimeError" && raised.message.starts_with("Engine core initialization failed"));
 }
 
@@ -119,6 +127,7 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
   const auto number = IntAfter<uint32_t>(rest.substr(quote), ", line ");
   if (!number) return LineUse::not_understood;
   raised_.in_rendezvous = raised_.in_rendezvous || file.ends_with("torch/distributed/rendezvous.py");
+  raised_.in_spawn = file.ends_with("torch/multiprocessing/spawn.py");  // the innermost frame counts
   if (!IsUserFile(file)) return LineUse::understood;
   const auto function = After(rest.substr(quote), ", in ");
   raised_.file = Capped(file, 500);

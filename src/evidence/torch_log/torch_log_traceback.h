@@ -21,6 +21,7 @@ struct RaisedException {
   std::string type, message;
   std::string function, file;  // innermost frame in the user's own code
   uint32_t code_line = 0;
+  bool in_spawn = false;       // raised by torch.multiprocessing.spawn for a process of its own
   bool in_rendezvous = false;  // raised while the job's store was being set up
   LogLine line;                // where its type and message stand; its text is not valid any more
 };

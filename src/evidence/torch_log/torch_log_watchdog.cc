@@ -25,6 +25,20 @@ void SetWork(const LoggedWork& work, TorchLogRecord& record) {
   record.value = work.timeout_ms;
 }
 
+// Failed to retrieve NCCL_DESYNC_DEBUG report. Please file an issue. Error: ... Timeout rank [0] last trace item must
+// be kEventStart. thisSeq = 0, col = RECV The report could not be made; that somebody's time was up is told all the
+// same.
+LineUse ReadBrokenReport(const LogLine& line, RecordList& out) {
+  const auto rank = IntAfter<int32_t>(line.text, "Timeout rank [");
+  if (!rank) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, "report" + std::to_string(*rank));
+  if (!is_new) return LineUse::understood;
+  record->rank = *rank;
+  if (auto op = After(line.text, "col = ")) record->op = Capped(TakeWord(*op), 60);
+  record->text = Capped(line.text, 600);
+  return LineUse::understood;
+}
+
 // [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(...) ran for 600042 milliseconds before timing out.
 // [Rank 3] Caught collective operation timeout: WorkNCCL(...) ran for 1803000 milliseconds before timing out.
 // Work WorkNCCL(...) timed out in blocking wait.
@@ -232,6 +246,7 @@ bool FindWork(std::string_view text, LoggedWork* work) {
 
 LineUse ReadWatchdogLine(const LogLine& line, WatchdogState& state, RecordList& out) {
   if (!line.keywords.any()) return LineUse::ignored;
+  if (line.has(Keyword::broken_report)) return ReadBrokenReport(line, out);
   if (line.has(Keyword::failed_work)) return ReadStatus(line, state, out);
   if (line.has(Keyword::received_signal)) return ReadDumpSignal(line, out);
   if (line.has(Keyword::prepare_dump) || line.has(Keyword::dump_to) || line.has(Keyword::finished_writing))

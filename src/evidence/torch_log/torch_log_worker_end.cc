@@ -103,6 +103,20 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   if (Contains(text, "Workers (tasks / actors) killed due to memory pressure") ||
       Contains(text, "killed due to the node running low on memory"))
     return AddMemoryKill(line, out);
+  if (Contains(text, "container init was OOM-killed")) return AddMemoryKill(line, out);
+  // Ray: "The node with node id: 8f20... and ip: 10.0.0.3 has been marked dead because the detector has missed too many
+  // heartbeats from it."
+  if (auto address = After(text, " and ip: "); address && Contains(text, "has been marked dead because the detector")) {
+    const std::string_view ip = TakeWord(*address);
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::node_failed, line, ip);
+    if (is_new) record->subject = Capped(ip, 200), record->text = Capped(text, 600);
+    return LineUse::understood;
+  }
+  if (Contains(text, "*** Your MPI job will now abort")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::abort_signal, line, "mpi");
+    if (is_new) record->subject = "MPI", record->text = Capped(text, 600);
+    return LineUse::understood;
+  }
   // RuntimeError: DataLoader worker (pid 4161) is killed by signal: Killed.
   if (Contains(text, "DataLoader worker") && Contains(text, "is killed by signal: Killed"))
     return AddEnd(line, -9, IntAfter(text, "(pid ").value_or(-1), -1, out);
