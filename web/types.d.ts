@@ -191,6 +191,8 @@ interface BandwidthPageBetterItem {
   ranks: number;
   nodes: number;
   ways: number;
+  /** What two runs of the same algorithm and protocol differ by, as a share; 0 where nothing was measured twice. */
+  run_noise: number;
   cells: BandwidthPageBetterItemCell[];
 }
 

@@ -163,9 +163,23 @@ void AddMatrix(const PairMatrixView& view, const BandwidthTextOptions&, TextPage
                    Ink::yellow);
 }
 
+static void AddRunNoise(const BetterWay& way, TextPage& page) {
+  constexpr double kWorthSaying = 0.05;
+  if (way.run_noise < kWorthSaying) return;
+  const TwinRuns& worst = way.worst_twin;
+  page.Paragraph("  ",
+                 "Two runs of the same algorithm and protocol differ by " + PercentWords(way.run_noise) +
+                     " (median of " + Count(way.twin_sizes, "size") + "; " + CleanLine(worst.way) + " at " +
+                     MessageSizeWords(worst.bytes) + " took " + TimeWords(worst.chosen_us) + " as NCCL's choice and " +
+                     TimeWords(worst.forced_us) + " when forced): only gains of three times that count. Measure " +
+                     "again on a quiet machine.",
+                 Ink::yellow);
+}
+
 void AddBetterWays(const BandwidthView& view, TextPage& page) {
   for (const BetterWay& way : view.better) {
     page.Heading("Chosen against best: " + CleanLine(SweepWords(view.sweeps[way.sweep])));
+    AddRunNoise(way, page);
     if (way.cells.empty()) {
       page.Paragraph(
           "  ", "Of " + Count(way.ways, "forced choice") + " none is faster than NCCL's choice by more than the noise.",

@@ -16,11 +16,13 @@ std::string Rate(double gbs) {
 }
 std::string Time(double us) {
   char text[32];
-  std::snprintf(text, sizeof text,
-                us >= 1e4   ? "%.1f ms"
-                : us >= 100 ? "%.0f µs"
-                            : "%.1f µs",
-                us >= 1e4 ? us / 1e3 : us);
+  const bool in_ms = us >= 1e3;
+  const double shown = in_ms ? us / 1e3 : us;
+  std::snprintf(text, sizeof text, "%.*f %s",
+                shown >= 100            ? 0
+                : shown >= 10 || !in_ms ? 1
+                                        : 2,
+                shown, in_ms ? "ms" : "µs");
   return text;
 }
 std::string Percent(double share) {
