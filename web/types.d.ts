@@ -184,6 +184,8 @@ interface BandwidthPageBetterItemCell {
   gain: number | null;
   noise: number | null;
   calls: number;
+  /** Calls of about this size in a training step, from traces among the files; 0 where none tells. */
+  calls_per_step: number;
 }
 
 interface BandwidthPageBetterItem {

@@ -234,6 +234,8 @@ std::string RenderBandwidthJson(const BandwidthAnswer& answer) {
           .Double(cell.noise)
           .Key("calls")
           .Int(static_cast<int64_t>(cell.calls))
+          .Key("calls_per_step")
+          .Double(cell.calls_per_step)
           .EndObject();
     }
     out.EndArray().EndObject();

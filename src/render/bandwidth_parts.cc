@@ -186,8 +186,15 @@ void AddBetterWays(const BandwidthView& view, TextPage& page) {
           Ink::green);
       continue;
     }
-    std::vector<TextRow> rows = {
-        {{"size"}, {"NCCL chooses"}, {"its time"}, {"faster"}, {"its time"}, {"gain"}, {"noise"}, {"calls"}}};
+    std::vector<TextRow> rows = {{{"size"},
+                                  {"NCCL chooses"},
+                                  {"its time"},
+                                  {"faster"},
+                                  {"its time"},
+                                  {"gain"},
+                                  {"noise"},
+                                  {"calls"},
+                                  {"per step"}}};
     for (const BetterCell& cell : way.cells)
       rows.push_back({{MessageSizeWords(cell.bytes)},
                       {cell.chosen.empty() ? "unknown" : cell.chosen},
@@ -196,7 +203,8 @@ void AddBetterWays(const BandwidthView& view, TextPage& page) {
                       {TimeWords(cell.better_us)},
                       {PercentWords(cell.Gain()), Ink::yellow},
                       {PercentWords(cell.noise)},
-                      {cell.calls > 0 ? std::to_string(cell.calls) : ""}});
+                      {cell.calls > 0 ? std::to_string(cell.calls) : ""},
+                      {cell.calls_per_step > 0 ? FixedWords(cell.calls_per_step, 1) : ""}});
     page.Table(rows, 2, false);
     page.Paragraph(
         "  ",

@@ -123,6 +123,7 @@ BandwidthView MeasureBandwidth(const std::vector<BandwidthSource>& sources) {
     if (!check.points.empty()) view.checks.push_back(std::move(check));
   }
   view.better = FindBetterWays(view.sweeps, view.checks);
+  CountCallsPerStep(incidents, view.sweeps, view.better);
   return view;
 }
 
