@@ -26,6 +26,8 @@ class RankLog {
         "ncclCommInitRankConfig comm 0x55d0c0a0 rank %d nranks %d cudaDev %d nvmlDev %d busId %s commId "
         "0x5069d6244cb80784 - Init %s";
     Line("NCCL version 2.27.7+cuda12.9");
+    Line("NCCL_DEBUG_SUBSYS set by environment to INIT,ENV,NET,GRAPH,TUNING");
+    Line("NCCL_SOCKET_IFNAME set by environment to eth0");
     std::string devices;
     for (int i = 0; i < kGpus; ++i) devices += "[" + std::to_string(i) + "]mlx5_" + std::to_string(i) + ":1/IB ";
     Line("NET/IB : Using %s[RO]; OOB eth0:10.0.%d.%d<0>", devices.c_str(), node_ / 250, node_ % 250 + 1);
@@ -48,6 +50,7 @@ class RankLog {
                std::to_string(up);
     }
     Line("%s", trees.c_str());
+    Line("threadThresholds 8/8/64 | %d/8/64 | 512 | 512", 8 * nodes_ * kGpus);
     Line("%d coll channels, 0 collnet channels, 16 nvls channels, 32 p2p channels, 2 p2p channels per peer", kChannels);
     Line(who, rank_, nodes_ * kGpus, gpu_, gpu_, kBuses[gpu_], "COMPLETE");
     WriteConnections();

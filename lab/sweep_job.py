@@ -3,8 +3,8 @@
 """Times collectives over sizes and writes tables in the form of nccl-tests: sweep_job.py OUT all_reduce,all_gather
 
 Started once per rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set; lab/sweep.sh does that. Rank 0 writes
-OUT/OPERATION.txt. LAB_GATE names a file to wait for before the first call, so that the next job can load PyTorch while
-this one measures. LAB_BACKEND=gloo tries it without a GPU.
+OUT/OPERATION.txt. What ranks agree on (pids, times, when to start) goes over gloo, so that NCCL does nothing but what is
+measured: with NCCL_ALGO=PAT it has no all_reduce at all. LAB_BACKEND=gloo tries it without a GPU.
 """
 import os
 import sys
@@ -17,6 +17,7 @@ out, operations = sys.argv[1], sys.argv[2].split(",")
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 smallest, largest = int(os.environ.get("LAB_SMALLEST", 1 << 10)), int(os.environ.get("LAB_LARGEST", 1 << 26))
 backend = os.environ.get("LAB_BACKEND", "nccl")
+side = None  # the group over gloo
 device = torch.device("cuda", 0) if backend == "nccl" else torch.device("cpu")
 
 
@@ -47,14 +48,13 @@ def measure(call, size):
     for _ in range(3 if size <= 1 << 20 else 1):
         call()
     wait_for_gpu()
-    dist.barrier()
-    wait_for_gpu()
+    dist.barrier(group=side)
     begin = time.perf_counter()
     for _ in range(iterations):
         call()
     wait_for_gpu()
-    mine = torch.tensor([(time.perf_counter() - begin) / iterations], dtype=torch.float64, device=device)
-    dist.all_reduce(mine)
+    mine = torch.tensor([(time.perf_counter() - begin) / iterations], dtype=torch.float64)
+    dist.all_reduce(mine, group=side)
     return mine.item() / world * 1e6  # the mean over ranks, in µs
 
 
@@ -86,20 +86,18 @@ def table(operation, pids):
 
 
 def main():
+    global side
     if device.type == "cuda":
         torch.cuda.init()
-    gate = os.environ.get("LAB_GATE")
-    while gate and not os.path.exists(gate):
-        time.sleep(0.02)
-    if device.type == "cuda":
         torch.cuda.set_device(device)
     dist.init_process_group(backend)
-    pids = torch.zeros(world, dtype=torch.int64, device=device)
+    side = dist.new_group(backend="gloo")
+    pids = torch.zeros(world, dtype=torch.int64)
     pids[rank] = os.getpid()
-    dist.all_reduce(pids)
+    dist.all_reduce(pids, group=side)
     for operation in operations:
         table(operation, pids.tolist())
-    dist.barrier()
+    dist.barrier(group=side)
     if rank == 0:
         print(f"{out}: done", flush=True)
     dist.destroy_process_group()

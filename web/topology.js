@@ -64,22 +64,23 @@ function commsSection(topology, nodeOf, rankPlace, guiltyRanks) {
 /** @param {ReportTopology} topology */
 function gpusSection(topology) {
   const rows = [];
-  const names = (node, nics) => nics.map((index) => ((node.nics || []).find((nic) => nic.index === index) || {}).name || "NIC " + index).join(", ");
+  const names = (node, nics) => nics.map((index) => ((node.nics || []).find((nic) => nic.index === index) || {}).name || "NIC " + index);
+  const few = (list) => (list.length > 3 ? list[0] + ", " + list[1] + " and " + (list.length - 2) + " more" : list.join(", "));
   for (const {first, nodes} of nodeClasses(topology))
     for (const node of nodes)
       (first.gpus || []).forEach((gpu, i) => rows.push({rank: node.gpu_ranks[i] ?? null, host: node.name, bus: gpu.bus, nearest: gpu.nearest || "", near: names(first, gpu.nics),
         uses: names(first, gpu.uses), nvlink: gpu.nvlink_gbs, pci: gpu.pci_gbs}));
-  if (!rows.some((row) => row.near || row.uses)) return null;
+  if (!rows.some((row) => row.near.length > 0 || row.uses.length > 0)) return null;
   const table = dataTable([
     {label: "Rank", value: (row) => row.rank, numeric: true},
-    {label: "Host", value: (row) => row.host},
+    {label: "Host", value: (row) => row.host, cell: (row) => h("span.whole", row.host)},
     {label: "Bus", value: (row) => row.bus, cell: (row) => h("code", row.bus)},
-    {label: "Nearest NIC", value: (row) => row.near},
+    {label: "Nearest NIC", value: (row) => few(row.near)},
     {label: "Path", value: (row) => row.nearest},
-    {label: "Sends through", value: (row) => row.uses},
+    {label: "Sends through", value: (row) => few(row.uses)},
     {label: "NVLink GB/s", value: (row) => row.nvlink, cell: (row) => (row.nvlink ? plainNumber(row.nvlink) : ""), numeric: true},
     {label: "PCIe GB/s", value: (row) => row.pci, cell: (row) => (row.pci ? plainNumber(row.pci) : ""), numeric: true},
-  ], rows, {name: "GPU", sort: 0, search: (row) => ["rank " + row.rank + ".", row.host, row.near, row.uses, row.nearest].join("\n")});
+  ], rows, {name: "GPU", sort: 0, search: (row) => ["rank " + row.rank + ".", row.host, row.near.join(", "), row.uses.join(", "), row.nearest].join("\n")});
   return section("gpus", "NIC of each GPU", null, table.node);
 }
 

@@ -184,6 +184,8 @@ interface BandwidthPageBetterItemCell {
   gain: number | null;
   noise: number | null;
   calls: number;
+  /** Calls of about this size in a training step, from traces among the files; 0 where none tells. */
+  calls_per_step: number;
 }
 
 interface BandwidthPageBetterItem {
@@ -191,6 +193,8 @@ interface BandwidthPageBetterItem {
   ranks: number;
   nodes: number;
   ways: number;
+  /** What two runs of the same algorithm and protocol differ by, as a share; 0 where nothing was measured twice. */
+  run_noise: number;
   cells: BandwidthPageBetterItemCell[];
 }
 

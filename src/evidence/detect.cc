@@ -33,7 +33,14 @@ std::vector<size_t> LaterParts(size_t size) {
 
 }  // namespace
 
+const Format* OwnerOfAll(std::string_view text) {
+  for (const Format* format : AllFormats())
+    if (format->owns_all && format->owns_all(text)) return format;
+  return nullptr;
+}
+
 Detection Detect(std::string_view prefix, std::string_view filename) {
+  if (const Format* owner = OwnerOfAll(prefix)) return {{owner}, {}, true};
   std::vector<const Format*> sure, perhaps;
   const bool binary = IsBinary(prefix);
   for (const Format* format : AllFormats()) {

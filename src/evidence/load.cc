@@ -102,8 +102,12 @@ void AskAboutLaterParts(std::string_view path, std::string_view bytes, Detection
     const size_t newline = bytes.find('\n', from);
     if (newline == std::string_view::npos) continue;
     const std::string_view window = bytes.substr(newline + 1, kPrefixBytes);
+    const auto reads = [&](const Format* format) {
+      return std::count(detection.readers.begin(), detection.readers.end(), format) > 0;
+    };
+    if (reads(OwnerOfAll(window))) continue;
     for (const Format* format : AllFormats()) {
-      if (!format->shares_lines || std::count(detection.readers.begin(), detection.readers.end(), format) > 0) continue;
+      if (!format->shares_lines || reads(format)) continue;
       if (format->recognise(window, path) != Recognition::no) detection.readers.push_back(format);
     }
   }
@@ -183,7 +187,8 @@ Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool
   Fragment fragment;
   Detection detection = Detect(bytes.substr(0, kPrefixBytes), path);
   const auto shares = [](const Format* format) { return format->shares_lines; };
-  if (layer < kMostLayers && std::all_of(detection.readers.begin(), detection.readers.end(), shares))
+  if (layer < kMostLayers && !detection.certain &&
+      std::all_of(detection.readers.begin(), detection.readers.end(), shares))
     if (auto unwrapped = ReadUnwrapped(path, bytes, cut, layer)) return std::move(*unwrapped);
   AskAboutLaterParts(path, bytes, detection);
   if (detection.readers.empty()) {

@@ -376,6 +376,9 @@ std::vector<Incident> Assemble(std::vector<Fragment> fragments, const Patience& 
     incident.patience = patience;
     const SpeakerMap speakers = JoinSpeakers(fragments, part.members, incident);
     JobBuilder builder(incident, room);
+    size_t events = 0;
+    for (const size_t member : part.members) events += fragments[member].events.size();
+    incident.events.reserve(events);
     for (size_t m = 0; m < part.members.size(); ++m) builder.Take(fragments[part.members[m]], speakers[m]);
     builder.Finish();
   }

@@ -212,7 +212,8 @@ std::string RenderBandwidthJson(const BandwidthAnswer& answer) {
   out.EndArray().Key("better").BeginArray();
   for (const BetterWay& way : answer.view.better) {
     out.BeginObject().Key("operation").String(way.operation).Key("ranks").Int(way.ranks).Key("nodes").Int(way.nodes);
-    out.Key("ways").Int(static_cast<int64_t>(way.ways)).Key("cells").BeginArray();
+    out.Key("ways").Int(static_cast<int64_t>(way.ways)).Key("run_noise").Double(way.run_noise);
+    out.Key("cells").BeginArray();
     for (const BetterCell& cell : way.cells) {
       out.BeginObject()
           .Key("bytes")
@@ -233,6 +234,8 @@ std::string RenderBandwidthJson(const BandwidthAnswer& answer) {
           .Double(cell.noise)
           .Key("calls")
           .Int(static_cast<int64_t>(cell.calls))
+          .Key("calls_per_step")
+          .Double(cell.calls_per_step)
           .EndObject();
     }
     out.EndArray().EndObject();

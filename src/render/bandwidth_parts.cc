@@ -163,17 +163,38 @@ void AddMatrix(const PairMatrixView& view, const BandwidthTextOptions&, TextPage
                    Ink::yellow);
 }
 
+static void AddRunNoise(const BetterWay& way, TextPage& page) {
+  constexpr double kWorthSaying = 0.05;
+  if (way.run_noise < kWorthSaying) return;
+  const TwinRuns& worst = way.worst_twin;
+  page.Paragraph("  ",
+                 "Two runs of the same algorithm and protocol differ by " + PercentWords(way.run_noise) +
+                     " (median of " + Count(way.twin_sizes, "size") + "; " + CleanLine(worst.way) + " at " +
+                     MessageSizeWords(worst.bytes) + " took " + TimeWords(worst.chosen_us) + " as NCCL's choice and " +
+                     TimeWords(worst.forced_us) + " when forced): only gains of three times that count. Measure " +
+                     "again on a quiet machine.",
+                 Ink::yellow);
+}
+
 void AddBetterWays(const BandwidthView& view, TextPage& page) {
   for (const BetterWay& way : view.better) {
     page.Heading("Chosen against best: " + CleanLine(SweepWords(view.sweeps[way.sweep])));
+    AddRunNoise(way, page);
     if (way.cells.empty()) {
       page.Paragraph(
           "  ", "Of " + Count(way.ways, "forced choice") + " none is faster than NCCL's choice by more than the noise.",
           Ink::green);
       continue;
     }
-    std::vector<TextRow> rows = {
-        {{"size"}, {"NCCL chooses"}, {"its time"}, {"faster"}, {"its time"}, {"gain"}, {"noise"}, {"calls"}}};
+    std::vector<TextRow> rows = {{{"size"},
+                                  {"NCCL chooses"},
+                                  {"its time"},
+                                  {"faster"},
+                                  {"its time"},
+                                  {"gain"},
+                                  {"noise"},
+                                  {"calls"},
+                                  {"per step"}}};
     for (const BetterCell& cell : way.cells)
       rows.push_back({{MessageSizeWords(cell.bytes)},
                       {cell.chosen.empty() ? "unknown" : cell.chosen},
@@ -182,7 +203,8 @@ void AddBetterWays(const BandwidthView& view, TextPage& page) {
                       {TimeWords(cell.better_us)},
                       {PercentWords(cell.Gain()), Ink::yellow},
                       {PercentWords(cell.noise)},
-                      {cell.calls > 0 ? std::to_string(cell.calls) : ""}});
+                      {cell.calls > 0 ? std::to_string(cell.calls) : ""},
+                      {cell.calls_per_step > 0 ? FixedWords(cell.calls_per_step, 1) : ""}});
     page.Table(rows, 2, false);
     page.Paragraph(
         "  ",

@@ -38,6 +38,10 @@ std::string TimeWords(double us) {
   return us >= 1e3 ? Digits(us / 1e3, "ms") : Digits(us, "µs");
 }
 
-std::string SpeedWords(double gbps) { return Digits(gbps, "GB/s"); }
+// Small messages get megabytes a second: "0.00 GB/s" tells nothing.
+std::string SpeedWords(double gbps) {
+  if (gbps > 0 && gbps < 0.001) return Digits(gbps * 1e6, "kB/s");
+  return gbps > 0 && gbps < 0.1 ? Digits(gbps * 1e3, "MB/s") : Digits(gbps, "GB/s");
+}
 
 }  // namespace tacet

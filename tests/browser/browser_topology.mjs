@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // node browser_topology.mjs CHROMIUM FOLDER: what the page of topology draws.
 import assert from "node:assert/strict";
+import {statSync} from "node:fs";
+import {join} from "node:path";
 import {openChecks} from "./page_checks.mjs";
 
 const [program, folder] = process.argv.slice(2);
@@ -51,7 +53,9 @@ await check("pointing at a hop tells about it", "topology2", {}, async (page) =>
 
 await check("2,048 ranks are folded and stay quick", "topology256", {}, async (page) => {
   console.log("      topology256 opened in " + Math.round(await page.evaluate(opened)) + " ms, " + (await page.evaluate(howMany("*"))) + " elements");
-  assert.ok(await page.evaluate(howMany("*")) < 6000, "nodes that are alike are drawn once");
+  assert.ok(await page.evaluate(howMany("*")) < 2500, "nodes that are alike are drawn once");
+  assert.ok(statSync(join(folder, "topology256.html")).size < 1e6, "what is alike is written once");
+  assert.ok(await page.evaluate(howMany("svg.ring .hop")) < 60, "hops inside a fold are not drawn over each other");
   assert.equal(await page.evaluate(howMany("svg.ring .arc.folded")), 1);
   assert.ok((await page.evaluate(`document.querySelector("svg.ring .label.folded").textContent`)).includes("252 nodes alike"));
   assert.equal(await page.evaluate(howMany("svg.ring .hop.slow")), 1, "the slow hop is not folded away");

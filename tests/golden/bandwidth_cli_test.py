@@ -228,6 +228,65 @@ class ChosenAgainstBest(Scratch):
         self.assertIn("no tuner file was written", ran.stderr)
 
 
+RECORDED = pathlib.Path(__file__).resolve().parent / "sweep_of_four_ranks"
+
+
+class RecordedSweep(unittest.TestCase):
+    """Four ranks that share an H200 and pass for four nodes, over loopback sockets: lab/sweep.sh, NCCL's log reduced."""
+
+    def setUp(self):
+        self.report = report(RECORDED)
+
+    def sweep(self, operation, way):
+        found = [one for one in self.report["sweeps"] if one["operation"] == operation and one["algorithm"] + one["protocol"] == way]
+        self.assertEqual(len(found), 1, (operation, way))
+        return found[0]
+
+    def test_operations_ranks_and_forced_ways_are_told_apart_by_the_log_of_the_same_processes(self):
+        ways = sorted((one["operation"], one["algorithm"] + " " + one["protocol"]) for one in self.report["sweeps"])
+        self.assertEqual(ways, [("all_gather", " "), ("all_gather", "Ring Simple"), ("all_reduce", " "), ("all_reduce", "Ring Simple"),
+                                ("all_reduce", "Tree Simple"), ("reduce_scatter", " "), ("reduce_scatter", "Ring Simple")])
+        self.assertEqual({one["ranks"] for one in self.report["sweeps"]}, {4})
+
+    def test_every_sweep_has_the_model_of_its_own_communicator(self):
+        for one in self.report["sweeps"]:
+            self.assertIsNotNone(one["model"], one["operation"])
+            self.assertEqual(len(one["model"]["points"]), 17)
+        forced = self.sweep("all_reduce", "TreeSimple")["model"]["points"]
+        self.assertEqual({(point["algorithm"], point["protocol"]) for point in forced}, {("Tree", "Simple")})
+        largest = self.sweep("all_reduce", "RingSimple")["model"]["points"][-1]
+        self.assertEqual(largest["bytes"], 64 << 20)
+        self.assertAlmostEqual(largest["predicted_gbs"], 1.2, delta=0.01)
+
+    def test_the_steps_of_each_waterfall_sum_to_the_difference(self):
+        for one in self.report["sweeps"]:
+            fall = one["model"]["waterfall"]
+            lost = sum(step["lost_gbs"] for step in fall["steps"])
+            self.assertAlmostEqual(lost, fall["line_gbs"] - fall["measured_gbs"], places=6)
+            self.assertAlmostEqual(fall["line_gbs"], 1.25, places=6)
+
+    def test_bandwidth_of_small_sizes_has_digits(self):
+        first = self.sweep("all_reduce", "")["points"][0]
+        self.assertAlmostEqual(first["algorithm_gbs"], 1024 / 673.92 / 1000, places=9)
+        text = run(RECORDED).stdout
+        self.assertNotIn("0.00 GB/s", text)
+        self.assertIn("1.52 MB/s", text)
+
+    def test_a_run_that_was_disturbed_is_no_bad_choice(self):
+        # NCCL's own run chose Ring Simple at 64 MiB and took four times as long as the run with Ring Simple forced.
+        for one in self.report["better"]:
+            self.assertGreater(one["run_noise"], 0.5, one["operation"])
+            self.assertEqual(one["cells"], [], one["operation"])
+        self.assertNotIn("algorithm-misfit", [one["cause"] for one in self.report["findings"]])
+        self.assertIn("Measure again on a quiet machine", " ".join(run(RECORDED).stdout.split()))
+
+    def test_logged_choices_are_predicted(self):
+        told = subprocess.run([TACET, "predict", str(RECORDED / "default")], capture_output=True, text=True, timeout=60)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertRegex(told.stdout, r"(\d+) of \1 logged choices are the predicted ones")
+        self.assertRegex(told.stdout, r"(\d+) of \1 rows of the printed tuning table are reproduced")
+
+
 FAKE_IPERF = """#!/bin/sh
 case "$*" in *-s*) sleep 0.1; exit 0;; esac
 to=$2; from=$FAKE_FROM; rate=11.7

@@ -2,6 +2,7 @@
 #include "analysis/bandwidth/bandwidth_faults.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "analysis/timing/statistics.h"
@@ -16,11 +17,18 @@ std::string Rate(double gbs) {
 }
 std::string Time(double us) {
   char text[32];
-  std::snprintf(text, sizeof text,
-                us >= 1e4   ? "%.1f ms"
-                : us >= 100 ? "%.0f µs"
-                            : "%.1f µs",
-                us >= 1e4 ? us / 1e3 : us);
+  const bool in_ms = us >= 1e3;
+  const double shown = in_ms ? us / 1e3 : us;
+  std::snprintf(text, sizeof text, "%.*f %s",
+                shown >= 100            ? 0
+                : shown >= 10 || !in_ms ? 1
+                                        : 2,
+                shown, in_ms ? "ms" : "µs");
+  return text;
+}
+std::string Number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, value < 10 && value != std::floor(value) ? "%.1f" : "%.0f", value);
   return text;
 }
 std::string Percent(double share) {
@@ -103,7 +111,14 @@ BandwidthFault Misfit(const BandwidthView& view, const BetterWay& way) {
                    (best.chosen.empty() ? "NCCL's choice" : best.chosen + ", which NCCL chooses,") + " takes " +
                    Time(best.chosen_us) + ": " + Percent(best.Gain()) + " of each call is lost, in " +
                    std::to_string(way.cells.size()) + (way.cells.size() == 1 ? " size" : " sizes");
-  if (calls > 0) fault.headline += "; over the " + std::to_string(calls) + " calls on record that is " + Time(lost_us);
+  double per_step = 0, step_lost_us = 0;
+  for (const BetterCell& cell : way.cells)
+    per_step += cell.calls_per_step, step_lost_us += cell.calls_per_step * (cell.chosen_us - cell.better_us);
+  if (per_step > 0)
+    fault.headline += "; a training step makes " + Number(per_step) + " such calls and loses " + Time(step_lost_us) +
+                      " of " + Time(way.step_us);
+  else if (calls > 0)
+    fault.headline += "; over the " + std::to_string(calls) + " calls on record that is " + Time(lost_us);
   fault.says = "the run in which NCCL chose for itself";
   fault.severity = best.Gain();
   return fault;

@@ -44,17 +44,20 @@ const Modelled* ModelFor(const Sweep& sweep, const std::vector<Modelled>& models
                          const std::vector<BandwidthSource>& sources) {
   const Modelled* best = nullptr;
   int best_worth = -1;
-  std::set<int64_t> pids;
+  std::set<std::pair<std::string_view, int64_t>> processes_of_sweep;
   for (const BenchmarkRun* run : sweep.runs)
-    for (const BenchmarkDevice& device : run->devices) pids.insert(device.pid);
+    for (const BenchmarkDevice& device : run->devices)
+      if (device.pid > 0) processes_of_sweep.emplace(device.host, device.pid);
   for (const Modelled& one : models) {
     const NcclCommunicator& c = one.model->communicator;
     if (c.ranks != sweep.ranks || !one.model->told_by) continue;
-    if (sweep.Nodes() > 0 && c.nodes != sweep.Nodes() && sweep.Nodes() != c.ranks) continue;
-    int worth = one.model->is_modelled ? 2 : 1;
     const uint32_t speaker = one.model->told_by->speaker;
     const auto& processes = sources[one.source].incident->processes;
-    if (speaker < processes.size() && pids.contains(processes[speaker].pid)) worth += 4;
+    const bool same =
+        speaker < processes.size() && processes_of_sweep.contains({processes[speaker].host, processes[speaker].pid});
+    // NCCL_HOSTID makes nodes of the processes of one host: the log of these very processes counts them as NCCL does.
+    if (!same && sweep.Nodes() > 0 && c.nodes != sweep.Nodes() && sweep.Nodes() != c.ranks) continue;
+    int worth = (one.model->is_modelled ? 2 : 1) + (same ? 4 : 0);
     if (one.source == sweep.incident) worth += 1;
     if (worth > best_worth) best = &one, best_worth = worth;
   }
@@ -120,6 +123,7 @@ BandwidthView MeasureBandwidth(const std::vector<BandwidthSource>& sources) {
     if (!check.points.empty()) view.checks.push_back(std::move(check));
   }
   view.better = FindBetterWays(view.sweeps, view.checks);
+  CountCallsPerStep(incidents, view.sweeps, view.better);
   return view;
 }
 

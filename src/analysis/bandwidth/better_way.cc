@@ -8,6 +8,8 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/timing/statistics.h"
+
 namespace tacet {
 namespace {
 
@@ -15,6 +17,8 @@ namespace {
 constexpr double kLeastGain = 0.05, kDeviations = 3;
 // Where nothing was measured twice: what repeated runs of nccl-tests differ by on a quiet machine.
 constexpr double kUsualNoise = 0.02;
+// Fewer sizes that were measured twice say nothing of the rest.
+constexpr size_t kLeastTwins = 3;
 
 using Family = std::tuple<std::string, std::string, int32_t, std::vector<std::string>, DataType, std::string>;
 
@@ -101,6 +105,67 @@ bool IsOneWay(const Sweep& sweep) {
   return algorithm && protocol;
 }
 
+// The sweep in which what NCCL takes by itself was forced; its time where it is known.
+Timing TwinOf(const std::vector<Sweep>& sweeps, const std::vector<size_t>& members, const std::string& chosen,
+              int64_t bytes) {
+  for (const size_t i : members)
+    if (!chosen.empty() && !sweeps[i].algorithm.empty() && !sweeps[i].protocol.empty() &&
+        WayOf(sweeps[i].algorithm, sweeps[i].protocol) == chosen)
+      return TimingOf(sweeps[i], bytes);
+  return {};
+}
+
+// How far two runs of one way are apart on this machine: a run that something else slowed must not look like a bad
+// choice.
+void MeasureRunNoise(const std::vector<Sweep>& sweeps, const std::vector<size_t>& members, const ModelCheck* base_check,
+                     BetterWay& way) {
+  const Sweep& base = sweeps[way.sweep];
+  std::vector<double> apart;
+  int64_t last = -1;
+  for (const SweepPoint& point : base.points) {
+    if (point.bytes == last) continue;
+    last = point.bytes;
+    BetterCell cell;
+    cell.bytes = point.bytes;
+    NameChosen(base_check, base.kind, cell);
+    const Timing chosen = TimingOf(base, point.bytes), forced = TwinOf(sweeps, members, cell.chosen, point.bytes);
+    if (!chosen.known || !forced.known) continue;
+    const TwinRuns twin{point.bytes, cell.chosen, chosen.us, forced.us};
+    if (apart.empty() || twin.Apart() > way.worst_twin.Apart()) way.worst_twin = twin;
+    apart.push_back(twin.Apart());
+  }
+  way.twin_sizes = apart.size();
+  if (apart.size() >= kLeastTwins) way.run_noise = Median(apart);
+}
+
+// One size: the fastest forced way, if it beats what NCCL chooses by more than the noise. Of two runs of what NCCL
+// chooses, by itself and forced, the faster one counts.
+void CompareAt(const std::vector<Sweep>& sweeps, const std::vector<size_t>& members,
+               const std::vector<ModelCheck>& checks, const ModelCheck* base_check, int64_t bytes, BetterWay& way) {
+  const Sweep& base = sweeps[way.sweep];
+  Timing chosen = TimingOf(base, bytes);
+  if (!chosen.known) return;
+  BetterCell best;
+  best.bytes = bytes;
+  NameChosen(base_check, base.kind, best);
+  if (const Timing twin = TwinOf(sweeps, members, best.chosen, bytes); twin.known && twin.us < chosen.us) chosen = twin;
+  for (const size_t i : members) {
+    if (i == way.sweep || !IsOneWay(sweeps[i])) continue;
+    const Timing other = TimingOf(sweeps[i], bytes);
+    if (!other.known) continue;
+    const double noise = std::hypot(chosen.error, other.error, way.run_noise);
+    if (1 - other.us / chosen.us <= std::max(kLeastGain, kDeviations * noise)) continue;
+    if (best.better_us > 0 && other.us >= best.better_us) continue;
+    best.chosen_us = chosen.us, best.better_us = other.us, best.noise = noise;
+    const ModelCheck* check = CheckOf(checks, i);
+    best.algorithm = sweeps[i].algorithm.empty() ? AlgorithmAt(check, bytes) : sweeps[i].algorithm;
+    best.protocol = sweeps[i].protocol.empty() ? ProtocolAt(check, bytes) : sweeps[i].protocol;
+  }
+  // The same way measured again is noise that the limits let pass.
+  const bool same = !best.chosen.empty() && best.chosen == WayOf(best.algorithm, best.protocol);
+  if (best.better_us > 0 && !same) way.cells.push_back(std::move(best));
+}
+
 }  // namespace
 
 std::vector<BetterWay> FindBetterWays(const std::vector<Sweep>& sweeps, const std::vector<ModelCheck>& checks) {
@@ -120,31 +185,13 @@ std::vector<BetterWay> FindBetterWays(const std::vector<Sweep>& sweeps, const st
     way.operation = base.operation;
     way.ranks = base.ranks;
     const ModelCheck* base_check = CheckOf(checks, *plain);
-    way.nodes = base.Nodes() > 0 ? base.Nodes() : base_check ? base_check->forced.nodes : -1;
+    way.nodes = base_check ? base_check->forced.nodes : base.Nodes();  // as NCCL counts them, which its tuner sees
+    MeasureRunNoise(sweeps, members, base_check, way);
     int64_t last = -1;
     for (const SweepPoint& point : base.points) {
       if (point.bytes == last) continue;
       last = point.bytes;
-      const Timing chosen = TimingOf(base, point.bytes);
-      BetterCell best;
-      for (const size_t i : members) {
-        if (i == *plain || !IsOneWay(sweeps[i])) continue;
-        const Timing other = TimingOf(sweeps[i], point.bytes);
-        if (!other.known || !chosen.known) continue;
-        const double noise = std::hypot(chosen.error, other.error);
-        if (1 - other.us / chosen.us <= std::max(kLeastGain, kDeviations * noise)) continue;
-        if (best.better_us > 0 && other.us >= best.better_us) continue;
-        best.bytes = point.bytes;
-        best.chosen_us = chosen.us, best.better_us = other.us, best.noise = noise;
-        const ModelCheck* check = CheckOf(checks, i);
-        best.algorithm = sweeps[i].algorithm.empty() ? AlgorithmAt(check, point.bytes) : sweeps[i].algorithm;
-        best.protocol = sweeps[i].protocol.empty() ? ProtocolAt(check, point.bytes) : sweeps[i].protocol;
-      }
-      if (best.better_us <= 0) continue;
-      NameChosen(base_check, base.kind, best);
-      // The same way measured again is noise that the limits let pass.
-      if (!best.chosen.empty() && best.chosen == WayOf(best.algorithm, best.protocol)) continue;
-      way.cells.push_back(std::move(best));
+      CompareAt(sweeps, members, checks, base_check, point.bytes, way);
     }
     way.ways = members.size() - 1;
     ways.push_back(std::move(way));

@@ -92,6 +92,18 @@ double SpreadOf(const std::vector<double>& values) {
   return values.size() >= 2 && mean > 0 ? std::sqrt(Variance(values)) / mean : -1;
 }
 
+// Tables have two decimals: of a few kB nothing is left but "0.00" or "0.01". Where the time gives the same figure with
+// more digits, those are taken.
+void TakeRoundingBack(SweepPoint& point, double bus_factor) {
+  constexpr double kHalfDigit = 0.0051;
+  if (point.time_us <= 0 || point.bytes <= 0) return;
+  const double exact = static_cast<double>(point.bytes) / point.time_us / kBytesPerUsOfOneGbs;
+  if (point.algorithm_gbs < 0 || std::fabs(exact - point.algorithm_gbs) > kHalfDigit) return;
+  if (point.bus_gbs >= 0 && std::fabs(exact * bus_factor - point.bus_gbs) > kHalfDigit) return;
+  point.algorithm_gbs = exact;
+  if (point.bus_gbs >= 0) point.bus_gbs = exact * bus_factor;
+}
+
 // Figures stay those of the file; only what it does not tell is worked out.
 SweepPoint PointOf(PointKey key, const Gathered& gathered, double bus_factor) {
   SweepPoint point;
@@ -106,6 +118,7 @@ SweepPoint PointOf(PointKey key, const Gathered& gathered, double bus_factor) {
   point.time_us = point.times_us.empty() ? -1 : Mean(point.times_us);
   point.algorithm_gbs = MeanOf(gathered.figures, &BenchmarkFigure::algorithm_gbs);
   point.bus_gbs = MeanOf(gathered.figures, &BenchmarkFigure::bus_gbs);
+  TakeRoundingBack(point, bus_factor);
   const auto bytes = static_cast<double>(point.bytes);
   if (point.time_us > 0 && point.algorithm_gbs < 0 && point.bus_gbs < 0 && bytes > 0)
     point.algorithm_gbs = bytes / point.time_us / kBytesPerUsOfOneGbs;

@@ -56,11 +56,15 @@ class WayCheck {
     // Where anybody relays, PXN is on: who does not relay has its reasons.
     relayed_ = std::any_of(incident_.transports.begin(), incident_.transports.end(),
                            [](const Transport& transport) { return transport.proxy_rank >= 0; });
+    for (const Transport& transport : incident_.transports) kinds_.push_back(KindOf(transport));
     for (const CommView& comm : view_.comms) {
       FindNodes(comm);
       if (!relayed_) CollectReceives(comm);
-      for (const uint32_t record : comm.records)
-        for (const ChannelUse& use : incident_.rank_channels[record].uses) Take(comm, record, use);
+      for (const uint32_t record : comm.records) {
+        own_ways_ = nullptr;
+        for (const ChannelUse& use : incident_.rank_channels[record].uses)
+          if (kinds_[use.transport] != Kind::of_no_interest) Take(comm, record, use);
+      }
     }
     for (const auto& [process, ways] : by_process_)
       if (ways.staged && !ways.direct) checks_.staged.push_back(PairOf(*ways.staged, ways.node, ways.record));
@@ -90,8 +94,6 @@ class WayCheck {
   }
 
   void Take(const CommView& comm, uint32_t record, const ChannelUse& use) {
-    const Transport& transport = incident_.transports[use.transport];
-    if (transport.kind == TransportKind::p2p || transport.kind == TransportKind::collnet) return;
     const uint32_t from = NodeAt(use.from), to = NodeAt(use.to);
     const uint32_t own = use.direction == ChannelUse::Direction::receive ? to : from;
     if (own == kNoIndex) return;
@@ -101,14 +103,16 @@ class WayCheck {
         checks_.slow_pairs.push_back(PairOf(use, from, record));
       return;
     }
-    if (!transport.fast_net()) return;
-    RankWays& ways = by_process_[incident_.rank_channels[record].speaker];
+    const Kind kind = kinds_[use.transport];
+    if (kind == Kind::slow) return;
+    if (!own_ways_) own_ways_ = &by_process_[incident_.rank_channels[record].speaker];
+    RankWays& ways = *own_ways_;
     ways.record = record;
     ways.node = own;
-    ways.direct |= transport.gdr;
-    if (!transport.gdr && !ways.staged) ways.staged = &use;
+    ways.direct |= kind == Kind::direct;
+    if (kind == Kind::staged && !ways.staged) ways.staged = &use;
     if (!relayed_ && use.point_to_point && use.direction == ChannelUse::Direction::send)
-      TakeUnrelayed(record, own, use, transport);
+      TakeUnrelayed(record, own, use, incident_.transports[use.transport]);
   }
 
   void TakeUnrelayed(uint32_t record, uint32_t node, const ChannelUse& use, const Transport& transport) {
@@ -123,10 +127,19 @@ class WayCheck {
     return static_cast<uint64_t>(static_cast<uint32_t>(use.from)) << 32 | static_cast<uint32_t>(use.to);
   }
 
+  enum class Kind : uint8_t { of_no_interest, slow, direct, staged };
+  static Kind KindOf(const Transport& transport) {
+    if (transport.kind == TransportKind::p2p || transport.kind == TransportKind::collnet) return Kind::of_no_interest;
+    if (!transport.fast_net()) return Kind::slow;
+    return transport.gdr ? Kind::direct : Kind::staged;
+  }
+
   const Incident& incident_;
   const TopologyView& view_;
   TopologyChecks& checks_;
-  std::vector<uint32_t> nodes_;  // of the communicator looked at, by group rank
+  std::vector<Kind> kinds_;       // of transports: looked at once, not for each of millions of connections
+  RankWays* own_ways_ = nullptr;  // of the record looked at
+  std::vector<uint32_t> nodes_;   // of the communicator looked at, by group rank
   std::map<uint32_t, RankWays> by_process_;
   std::unordered_map<uint64_t, int32_t> receives_;
   std::set<uint32_t> unrelayed_ranks_;

@@ -2,6 +2,7 @@
 #include "evidence/nccl_log/nccl_log_channels.h"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 
 #include "base/text_scan.h"
@@ -24,6 +25,16 @@ uint64_t AddressAtEnd(std::string_view& message) {
   if (!TakeAddress(rest, &address)) return 0;
   message = message.substr(0, at);
   return address;
+}
+
+// Where a text is looked for among the known ones. Device and relay, which differ, stand in the first bytes.
+size_t SpreadOf(std::string_view text) {
+  uint64_t front = 0, back = 0;
+  const size_t part = std::min(text.size(), sizeof front);
+  const size_t from = std::min<size_t>(6, text.size() - part);
+  std::memcpy(&front, text.data() + from, part);
+  std::memcpy(&back, text.data() + text.size() - part, part);
+  return static_cast<size_t>((front * 0x9e3779b97f4a7c15u ^ back * 0xbf58476d1ce4e5b9u ^ text.size()) >> 40);
 }
 
 bool IsSameWay(const ChannelUse& a, const ChannelUse& b) {
@@ -144,8 +155,17 @@ void NcclLogChannels::TakeInit(const NcclLogLine& line, uint32_t comm, bool comp
   }
 }
 
+const NcclLogChannels::KnownWay& NcclLogChannels::WayOf(std::string_view via) {
+  KnownWay& known = known_ways_[SpreadOf(via) % kKnownWays];
+  if (known.via == via && !via.empty()) return known;
+  known.via = via;
+  known.kind = HashViaClass(via);
+  known.address = AddressAtEnd(via);
+  known.transport = TransportOf(via);
+  return known;
+}
+
 uint32_t NcclLogChannels::TransportOf(std::string_view via) {
-  if (via == last_via_ && !via.empty()) return last_transport_;
   const auto [place, is_new] = transports_.try_emplace(via, static_cast<uint32_t>(out_.transports.size()));
   if (is_new) {
     if (out_.transports.size() >= kMostTransports)
@@ -153,25 +173,24 @@ uint32_t NcclLogChannels::TransportOf(std::string_view via) {
     else
       out_.transports.push_back(ParseTransport(via));
   }
-  last_via_ = via;
-  return last_transport_ = place->second;
+  return place->second;
 }
 
-void NcclLogChannels::TakeConnection(const NcclLogLine& line, const NcclConnection& connection, uint32_t current) {
-  std::string_view via = connection.via;
-  const uint64_t address = AddressAtEnd(via);
+void NcclLogChannels::TakeConnection(const NcclLogLine& line, const NcclConnection& connection,
+                                     const ChannelSet& channels, uint32_t current) {
+  const KnownWay& way = WayOf(connection.via);
   ChannelUse use;
   use.from = connection.from;
   use.to = connection.is_collnet ? -1 : connection.to;
   use.direction = static_cast<ChannelUse::Direction>(connection.direction);
   use.point_to_point = connection.index > 0;
-  use.transport = TransportOf(via);
+  use.transport = way.transport;
   use.line = line.number;
   use.offset = line.offset;
-  use.channels.Add(connection.channel);
+  use.channels = channels;
   const bool receives = use.direction == ChannelUse::Direction::receive && !connection.is_collnet;
   const int32_t own = receives ? use.to : use.from;
-  RankChannels& record = RecordOf(line, own, std::max(use.from, use.to), address, current);
+  RankChannels& record = RecordOf(line, own, std::max(use.from, use.to), way.address, current);
   if (!record.group_rank.known()) record.group_rank = GroupRank{own};
   for (size_t i = record.uses.size(); i-- > 0 && i + 3 >= record.uses.size();)
     if (IsSameWay(record.uses[i], use)) {

@@ -22,7 +22,10 @@ class NcclLogChannels {
   // An init line was read. Releases before 2.18 print only the one that completes it, below all that belongs to it.
   void TakeInit(const NcclLogLine& line, uint32_t comm, bool complete, bool told_start);
   // `current` is the communicator that the process's last call was on.
-  void TakeConnection(const NcclLogLine& line, const NcclConnection& connection, uint32_t current);
+  void TakeConnection(const NcclLogLine& line, const NcclConnection& connection, const ChannelSet& channels,
+                      uint32_t current);
+  // HashViaClass, remembered.
+  uint64_t ClassOf(std::string_view via) { return WayOf(via).kind; }
   // Rings, trees, orders of channels, what is connected. False where the line is none of these.
   bool TakePlace(const NcclLogLine& line, uint32_t current);
   // "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>", and what later lines add to it.
@@ -38,6 +41,14 @@ class NcclLogChannels {
   RankChannels& PendingRecord(const NcclLogLine& line);
   bool Fits(uint32_t comm, uint32_t writer, int32_t own_rank, int32_t largest) const;
   uint32_t AnyThatFits(uint32_t writer, int32_t own_rank, int32_t largest) const;
+  // What stands behind "via", read once: a process has few of them and uses each thousands of times.
+  struct KnownWay {
+    std::string_view via;  // a view into the file
+    uint64_t address = 0;  // of the communicator, where RCCL names it there
+    uint64_t kind = 0;     // HashViaClass
+    uint32_t transport = 0;
+  };
+  const KnownWay& WayOf(std::string_view via);
   uint32_t TransportOf(std::string_view via);
   NetDevices& DevicesOf(uint32_t writer);
 
@@ -56,8 +67,8 @@ class NcclLogChannels {
   std::unordered_map<uint32_t, bool> tells_start_;
   std::unordered_map<std::string_view, uint32_t> transports_;  // views into the file
   std::unordered_map<uint32_t, uint32_t> devices_of_writer_;
-  std::string_view last_via_;
-  uint32_t last_transport_ = 0;
+  static constexpr size_t kKnownWays = 64;
+  KnownWay known_ways_[kKnownWays];
   uint64_t last_thread_ = 0;
   uint32_t last_record_ = CommunicatorTable::kNone;  // of last_thread_; kNone: look it up
 };

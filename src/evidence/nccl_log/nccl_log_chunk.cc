@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/nccl_log/nccl_log_chunk.h"
 
+#include <algorithm>
+
 namespace tacet {
 
 void NcclLogChunk::Read(std::string_view text) {
   lines.clear();
+  connections.clear();
   bytes = text.size();
   ignored_bytes = foreign_bytes = perhaps_continued_bytes = 0;
   has_messages = false;
@@ -36,8 +39,37 @@ bool NcclLogChunk::ChangesNothing(const NcclLogLine& line, NcclTopic topic) cons
          before.line.wall_ns == line.wall_ns && before.topic != NcclTopic::propagation;
 }
 
+// Adds the line to one of the last ones where it differs in its channel only: a rank's two neighbours take turns.
+bool NcclLogChunk::KeepConnection(const NcclLogLine& line) {
+  constexpr size_t kLookedBack = 3;  // as far as NcclLogChannels::TakeConnection does
+  NcclConnection connection;
+  if (!ParseChannelConnection(line.message, &connection)) return false;
+  const size_t from = lines.size() - std::min(lines.size(), kLookedBack);
+  for (size_t i = lines.size(); i-- > from;) {
+    NcclChunkLine& before = lines[i];
+    if (before.connection == NcclChunkLine::kNoConnection || before.line.writer != line.writer ||
+        before.line.tid != line.tid || before.line.wall_ns != line.wall_ns)
+      break;
+    NcclConnectionLines& known = connections[before.connection];
+    if (!IsSameWay(known.connection, connection)) continue;
+    known.channels.Add(connection.channel);
+    ++known.lines;
+    before.line.bytes += line.bytes;
+    return true;
+  }
+  NcclChunkLine& kept = lines.emplace_back();
+  kept.line = line;
+  kept.topic = NcclTopic::connection;
+  kept.connection = static_cast<uint32_t>(connections.size());
+  NcclConnectionLines& added = connections.emplace_back();
+  added.connection = connection;
+  added.channels.Add(connection.channel);
+  return true;
+}
+
 void NcclLogChunk::Keep(const NcclLogLine& line, NcclCallReader& call_reader) {
   NcclTopic topic = NcclTopic::perhaps;
+  if (line.kind == NcclLineKind::message && line.level == NcclLevel::info && KeepConnection(line)) return;
   if (line.kind == NcclLineKind::message && line.level != NcclLevel::warn) {
     topic = line.level == NcclLevel::info ? ClassifyInfo(line.message) : ClassifyCall(line.message);
     if (ChangesNothing(line, topic)) {

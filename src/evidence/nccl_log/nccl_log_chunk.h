@@ -8,6 +8,7 @@
 #include "evidence/nccl_log/nccl_log_line.h"
 #include "evidence/nccl_log/nccl_log_parse.h"
 #include "evidence/nccl_log/nccl_log_topic.h"
+#include "model/topology.h"
 
 namespace tacet {
 
@@ -16,7 +17,18 @@ struct NcclChunkLine {
   NcclLogLine line;  // number, offset and writer count from the chunk's start
   NcclTopic topic = NcclTopic::ignored;
   bool call_fits = false;
-  NcclCall call;  // for the topics call and api_call
+  uint32_t connection = kNoConnection;  // for the topic connection: index into NcclLogChunk::connections
+  NcclCall call;                        // for the topics call and api_call
+
+  static constexpr uint32_t kNoConnection = 0xffffffffu;
+};
+
+// Lines that differ in nothing but their channel, as NCCL prints them for one way between two ranks. Set-up logs of
+// large jobs consist of these. The line kept is the first of them; its `bytes` are those of all.
+struct NcclConnectionLines {
+  NcclConnection connection;  // of the first
+  ChannelSet channels;
+  uint32_t lines = 1;
 };
 
 // A part of a log, read without knowing the rest of it: several cores read several parts at once. Lines that change
@@ -25,6 +37,7 @@ struct NcclLogChunk {
   void Read(std::string_view text);
 
   std::vector<NcclChunkLine> lines;  // kinds message and version
+  std::vector<NcclConnectionLines> connections;
   std::vector<NcclWriter> writers;
   uint32_t line_count = 0;
   uint64_t bytes = 0;
@@ -35,6 +48,7 @@ struct NcclLogChunk {
  private:
   bool ChangesNothing(const NcclLogLine& line, NcclTopic topic) const;
   void Keep(const NcclLogLine& line, NcclCallReader& call_reader);
+  bool KeepConnection(const NcclLogLine& line);
 };
 
 // Parts of about `part_bytes`, each of whole lines.

@@ -47,6 +47,64 @@ TEST(SplitLines, GivesWholeLinesThatAddUp) {
   EXPECT_TRUE(SplitLines("", 10).empty());
 }
 
+std::string Hop(int channel, const char* ends) {
+  char number[16];
+  std::snprintf(number, sizeof number, "%02d/1", channel);
+  return Prefix(0) + "Channel " + number + " : " + ends + "\n";
+}
+
+TEST(NcclLogChunk, KeepsConnectionsThatDifferInTheirChannelAsOne) {
+  constexpr const char* kSend = "0[0] -> 1[1] [send] via NET/IB/0/GDRDMA";
+  constexpr const char* kReceive = "1[1] -> 0[0] [receive] via NET/IB/0/GDRDMA";
+  const std::string text = Hop(0, kReceive) + Hop(0, kSend) + Hop(1, kReceive) + Hop(1, kSend) +
+                           Hop(2, "0[0] -> 1[1] [send] via NET/IB/1/GDRDMA");
+  NcclLogChunk chunk;
+  chunk.Read(text);
+  ASSERT_EQ(chunk.lines.size(), 3u);
+  uint64_t bytes = 0;
+  for (const NcclChunkLine& line : chunk.lines) bytes += line.line.bytes;
+  EXPECT_EQ(bytes, text.size());
+  EXPECT_EQ(chunk.line_count, 5u);
+  ASSERT_EQ(chunk.connections.size(), 3u);
+  EXPECT_EQ(chunk.connections[1].lines, 2u);
+  EXPECT_TRUE(chunk.connections[1].channels.Has(0) && chunk.connections[1].channels.Has(1));
+  EXPECT_EQ(chunk.connections[1].connection.from, 0);
+  EXPECT_EQ(chunk.lines[1].line.number, 2u);
+  EXPECT_EQ(chunk.connections[2].channels.Count(), 1);
+}
+
+TEST(NcclLogChunk, DoesNotJoinConnectionsAcrossOtherLinesOrThreads) {
+  constexpr const char* kSend = "0[0] -> 1[1] [send] via NET/IB/0/GDRDMA";
+  const std::string other_thread = "vm:100:101 [0] NCCL INFO Channel 01/1 : " + std::string(kSend) + "\n";
+  NcclLogChunk chunk;
+  chunk.Read(Hop(0, kSend) + InitLine(0, "COMPLETE") + Hop(1, kSend) + other_thread);
+  EXPECT_EQ(chunk.lines.size(), 4u);
+  EXPECT_EQ(chunk.connections.size(), 3u);
+}
+
+TEST(NcclLogImport, CountsConnectionsAndTheirChannelsHoweverTheFileIsCut) {
+  std::string text = InitLine(0, "START") + InitLine(0, "COMPLETE");
+  const size_t head = text.size();
+  for (int channel = 0; channel < 8; ++channel) text += Hop(channel, "0[0] -> 1[1] [send] via NET/IB/0/GDRDMA");
+  for (const size_t filler : {size_t{0}, kPart - head - 200}) {
+    // Lines of nobody, so that the connections stand on both sides of a cut.
+    std::string file = text.substr(0, head);
+    while (file.size() < head + filler) file += "\n";
+    file += text.substr(head);
+    Fragment out;
+    ReadNcclLog({"rank0.log", file}, out);
+    ASSERT_EQ(out.rank_channels.size(), 1u);
+    ASSERT_EQ(out.rank_channels[0].uses.size(), 1u);
+    EXPECT_EQ(out.rank_channels[0].uses[0].channels.Count(), 8);
+    int64_t told = 0;
+    for (const Event& event : out.events)
+      if (event.kind == EventKind::transport) told += event.count;
+    EXPECT_EQ(told, 8);
+    EXPECT_EQ(out.bytes.understood + out.bytes.ignored + out.bytes.not_understood, file.size());
+    EXPECT_EQ(out.bytes.not_understood, 0u);
+  }
+}
+
 TEST(NcclLogChunk, CountsLinesThatChangeNothing) {
   const std::string text = CallLine(0, 1) + Prefix(0) + "Connected all rings, use ring PXN 0 GDR 0\n" + CallLine(1, 1) +
                            Prefix(0) + "Connected all rings, use ring PXN 0 GDR 0\nhello\n\n";

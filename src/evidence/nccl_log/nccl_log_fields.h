@@ -66,6 +66,14 @@ class FieldCursor {
     *value = number;
     return at_ != from && at_ - from < 17;
   }
+  // "[0]" or "[c8000]", whatever it holds.
+  [[gnu::always_inline]] bool Bracket() {
+    if (at_ == end_ || *at_ != '[') return false;
+    while (at_ != end_ && *at_ != ']') ++at_;
+    if (at_ == end_) return false;
+    ++at_;
+    return true;
+  }
   // "0x7f10", "(nil)", "7f10".
   [[gnu::always_inline]] bool Address(uint64_t* value) {
     *value = 0;

@@ -80,7 +80,7 @@ void NcclLogImport::TakeChunk(NcclLogChunk& chunk) {
     NcclLogLine& line = read.line;
     line.number += lines_before_;
     line.offset += offset_before_;
-    switch (ReadLine(read)) {
+    switch (ReadLine(read, chunk)) {
       case Use::understood: out_.bytes.understood += line.bytes; break;
       case Use::ignored: out_.bytes.ignored += line.bytes; break;
       case Use::not_understood: out_.bytes.not_understood += line.bytes; break;
@@ -90,7 +90,7 @@ void NcclLogImport::TakeChunk(NcclLogChunk& chunk) {
   offset_before_ += chunk.bytes;
 }
 
-NcclLogImport::Use NcclLogImport::ReadLine(NcclChunkLine& read) {
+NcclLogImport::Use NcclLogImport::ReadLine(NcclChunkLine& read, const NcclLogChunk& chunk) {
   NcclLogLine& line = read.line;
   if (line.kind == NcclLineKind::version) return ReadVersion(line, kNobody);
   line.writer = writer_of_chunk_[line.writer];
@@ -107,6 +107,7 @@ NcclLogImport::Use NcclLogImport::ReadLine(NcclChunkLine& read) {
                 topic == NcclTopic::net_fallback || topic == NcclTopic::interfaces || topic == NcclTopic::network);
   if (topic == NcclTopic::call || topic == NcclTopic::api_call)
     return read.call_fits ? ReadCall(line, read.call, topic == NcclTopic::api_call) : Use::not_understood;
+  if (read.connection != NcclChunkLine::kNoConnection) return TakeConnection(line, chunk.connections[read.connection]);
   return ReadMessage(line, topic);
 }
 

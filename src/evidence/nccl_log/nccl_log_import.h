@@ -69,7 +69,7 @@ class NcclLogImport {
   };
 
   void TakeChunk(NcclLogChunk& chunk);
-  Use ReadLine(NcclChunkLine& read);
+  Use ReadLine(NcclChunkLine& read, const NcclLogChunk& chunk);
   Use ReadMessage(const NcclLogLine& line, NcclTopic topic);
   Use ReadCall(const NcclLogLine& line, const NcclCall& record, bool from_api);
   static uint8_t ThreadOf(Process& process, int64_t tid);
@@ -90,6 +90,7 @@ class NcclLogImport {
   Use ReadDriver(const NcclLogLine& line);
   Use ReadGpuDirect(const NcclLogLine& line);
   Use ReadConnection(const NcclLogLine& line);
+  Use TakeConnection(const NcclLogLine& line, const NcclConnectionLines& lines);
   Use ReadPropagation(const NcclLogLine& line);
   Use ReadWarning(const NcclLogLine& line, bool at_info_level);
   void SettleError(Process& process, bool harmless);

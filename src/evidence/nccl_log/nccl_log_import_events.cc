@@ -159,22 +159,28 @@ NcclLogImport::Use NcclLogImport::ReadGpuDirect(const NcclLogLine& line) {
   return Use::understood;
 }
 
-// One event for each kind of connection between two ranks, not one for each channel.
 NcclLogImport::Use NcclLogImport::ReadConnection(const NcclLogLine& line) {
-  NcclConnection connection;
-  if (!ParseConnection(line.message, &connection)) return Use::not_understood;
+  NcclConnectionLines lines;
+  if (!ParseConnection(line.message, &lines.connection)) return Use::not_understood;
+  lines.channels.Add(lines.connection.channel);
+  return TakeConnection(line, lines);
+}
+
+// One event for each kind of connection between two ranks, not one for each channel.
+NcclLogImport::Use NcclLogImport::TakeConnection(const NcclLogLine& line, const NcclConnectionLines& lines) {
+  const NcclConnection& connection = lines.connection;
   Process& process = ProcessOf(line);
   const uint32_t index = process.comm;
-  channels_.TakeConnection(line, connection, index);
+  channels_.TakeConnection(line, connection, lines.channels, index);
   // The channels hold every connection; as events a few of each kind are enough.
   const bool each_pair = process.transports_told < kTransportsTold;
-  uint64_t key = MixHash(HashViaClass(connection.via),
+  uint64_t key = MixHash(channels_.ClassOf(connection.via),
                          MixHash(uint64_t{line.writer} << 32 | index, static_cast<uint64_t>(connection.direction)));
   if (each_pair)
     key = MixHash(key, static_cast<uint64_t>(connection.from) << 32 | static_cast<uint32_t>(connection.to));
   const auto [place, is_new] = transport_event_.try_emplace(key, static_cast<uint32_t>(out_.events.size()));
   if (!is_new) {
-    if (place->second < out_.events.size()) ++out_.events[place->second].count;
+    if (place->second < out_.events.size()) out_.events[place->second].count += lines.lines;
     return Use::understood;
   }
   ++process.transports_told;
@@ -187,7 +193,7 @@ NcclLogImport::Use NcclLogImport::ReadConnection(const NcclLogLine& line) {
   if (!process.tells_init_start && process.loose_transports.size() < kMaxLoose)
     process.loose_transports.emplace_back(line.tid, place->second);
   event->subject = Capped(connection.via);
-  event->count = 1;
+  event->count = lines.lines;
   if (connection.direction != NcclConnection::Direction::both)
     event->value = connection.direction == NcclConnection::Direction::send ? 0 : 1;
   return Use::understood;

@@ -176,6 +176,31 @@ bool ParseConnection(std::string_view message, NcclConnection* connection) {
   return true;
 }
 
+// Channel 00/0 : 1[0] -> 2[0] [send] via NET/Socket/0/Shared
+// Channel 03/1 : 0[c8000] -> 1[cb000] via P2P/IPC/read
+bool ParseChannelConnection(std::string_view message, NcclConnection* connection) {
+  FieldCursor at(message);
+  if (!at.Literal("Channel ") || !at.Small(&connection->channel) || !at.Literal("/") || !at.Small(&connection->index) ||
+      !at.Literal(" : ") || !at.Small(&connection->from) || !at.Bracket() || !at.Literal(" -> ") ||
+      !at.Small(&connection->to) || !at.Bracket())
+    return false;
+  if (at.Literal(" via "))
+    connection->direction = NcclConnection::Direction::both;
+  else if (at.Literal(" [send] via "))
+    connection->direction = NcclConnection::Direction::send;
+  else if (at.Literal(" [receive] via "))
+    connection->direction = NcclConnection::Direction::receive;
+  else
+    return false;
+  connection->via = at.rest();
+  return !connection->via.empty() && !IsSpace(connection->via.front()) && !IsSpace(connection->via.back());
+}
+
+bool IsSameWay(const NcclConnection& a, const NcclConnection& b) {
+  return a.from == b.from && a.to == b.to && a.direction == b.direction && (a.index > 0) == (b.index > 0) &&
+         a.is_collnet == b.is_collnet && a.via == b.via;
+}
+
 uint64_t HashViaClass(std::string_view via) {
   if (via.ends_with("/Shared")) via.remove_suffix(7);
   const bool by_device = via.starts_with("NET/") || via.starts_with("COLLNET/") || via.starts_with("P2P/indirect/");

@@ -321,6 +321,27 @@ TEST(NcclLogConnection, ReadsTheFormsOfAllReleases) {
   }
 }
 
+TEST(NcclLogConnection, IsReadAlikeByHandAndByWords) {
+  for (const std::string_view line :
+       {"Channel 00/0 : 1[0] -> 2[0] [send] via NET/Socket/0/Shared",
+        "Channel 03/1 : 0[c8000] -> 1[cb000] via P2P/IPC/read",
+        "Channel 127/1 : 2047[7] -> 0[0] [receive] via NET/IB/7(2040)/GDRDMA/Shared",
+        "Channel 01/0 : 3[c1000] -> 0[c8000] via P2P/direct pointer comm 0x55d0c0a0 nRanks 08 busId c1000"}) {
+    NcclConnection quick, full;
+    ASSERT_TRUE(ParseChannelConnection(line, &quick)) << line;
+    ASSERT_TRUE(ParseConnection(line, &full)) << line;
+    EXPECT_TRUE(IsSameWay(quick, full)) << line;
+    EXPECT_EQ(quick.channel, full.channel) << line;
+    EXPECT_EQ(quick.index, full.index) << line;
+  }
+  NcclConnection unused;
+  for (const std::string_view line :
+       {"Channel 00/02 : 0 1 2 3", "Channel 02 : 3[1b000] -> 0[1c000] via direct shared memory",
+        "Channel 00/0 : 1[0] -> 2[0] [send] via ", "Channel 00/0 : 1[0 -> 2[0] via P2P", "Channel 00/0 : 1[0] -> 2[0]",
+        "Channel 99999999999/0 : 1[0] -> 2[0] via P2P", "Channel ", ""})
+    EXPECT_FALSE(ParseChannelConnection(line, &unused)) << line;
+}
+
 TEST(NcclLogConnection, TellsKindsApartButNotDevices) {
   EXPECT_EQ(HashViaClass("NET/IB/0/GDRDMA"), HashViaClass("NET/IB/7(3)/GDRDMA/Shared"));
   EXPECT_NE(HashViaClass("NET/IB/0/GDRDMA"), HashViaClass("NET/IB/0"));
