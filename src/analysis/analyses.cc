@@ -67,8 +67,9 @@ bool BoxesTellTheAftermath(const Incident& incident, const Outcome& outcome) {
   for (const CallStream& stream : incident.streams) {
     dumped |= stream.source == CallSource::flight_recorder && !stream.stub;
     if (stream.source != CallSource::black_box || went_on) continue;
-    went_on = std::any_of(stream.calls.begin(), stream.calls.end(),
-                          [&](const Call& call) { return call.enter_wall_ns != kNoTime && call.enter_wall_ns > later_ns; });
+    went_on = std::any_of(stream.calls.begin(), stream.calls.end(), [&](const Call& call) {
+      return call.enter_wall_ns != kNoTime && call.enter_wall_ns > later_ns;
+    });
   }
   return dumped && went_on;
 }

@@ -130,8 +130,8 @@ void StateShares(const TraceView* traces, StragglerReport& report) {
   for (RankLateness& one : report.ranks) one.share = share(one.mean_ns);
 }
 
-// Traces show kernels and host. Who is late there by neither was made late by something else: a device that ranks share,
-// an operation of another group. Nothing of its own is to be found, so it is not named.
+// Traces show kernels and host. Who is late there by neither was made late by something else: a device that ranks
+// share, an operation of another group. Nothing of its own is to be found, so it is not named.
 void DropUnexplained(const TraceView& traces, StragglerReport& report) {
   if (!HasStepMarks(traces.timelines) || traces.pipeline.found) return;
   std::erase_if(report.stragglers, [](const Straggler& one) {
