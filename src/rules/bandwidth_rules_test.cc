@@ -124,7 +124,8 @@ TEST(AlgorithmMisfit, FiresWhereAForcedWayIsFasterAndNamesBoth) {
   forced.algorithm = "Tree", forced.protocol = "LL128";
   forced.lines.clear();
   for (const BenchmarkLine& line : plain.lines)
-    AddLine(forced, line.bytes, line.out_of_place.time_us * (line.bytes == 64 << 20 ? 0.6 : 1.3));
+    // Where NCCL chooses the same way the two runs must agree, or the difference counts as noise.
+    AddLine(forced, line.bytes, line.out_of_place.time_us * (line.bytes == 64 << 20 ? 0.6 : 1.0));
   incident.benchmark_runs = {plain, forced};
   const JudgedCase judged(std::move(incident));
   const Finding finding = judged.Only("algorithm-misfit");
