@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "analysis/timing/pace.h"
-#include "analysis/timing/statistics.h"
 
 namespace tacet {
 namespace {
@@ -19,10 +18,12 @@ struct HostLag {
   double late = 0, told = 0;  // all lateness of its operations, and as much of it as the host's own explains
 };
 
-// The median without the i-th: of two, one is as late as the other is early.
-double MedianOfOthers(std::vector<double> values, size_t i) {
-  values.erase(values.begin() + static_cast<ptrdiff_t>(i));
-  return Median(std::move(values));
+// The median without one of the values: of two, one is as late as the other is early. `sorted` holds `own`.
+double MedianOfOthers(const std::vector<double>& sorted, double own) {
+  const auto place = static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), own) - sorted.begin());
+  const auto other = [&](size_t k) { return sorted[k < place ? k : k + 1]; };
+  const size_t others = sorted.size() - 1;
+  return others % 2 == 1 ? other(others / 2) : (other(others / 2 - 1) + other(others / 2)) / 2;
 }
 
 using Lags = std::map<std::pair<Rank, int64_t>, HostLag>;  // by rank and step
@@ -36,12 +37,15 @@ void TakeRound(const CollectiveRound& round, Lags& lags) {
     durations.push_back(static_cast<double>(m.duration_ns >= 0 ? m.duration_ns : m.end_ns - m.start_ns));
   }
   if (round.members.size() < 2) return;
+  std::vector<double> sorted_enters = enters, sorted_durations = durations;
+  std::sort(sorted_enters.begin(), sorted_enters.end());
+  std::sort(sorted_durations.begin(), sorted_durations.end());
   for (size_t i = 0; i < round.members.size(); ++i) {
     HostLag& lag = lags[{round.members[i].rank, round.step}];
-    const double behind = enters[i] - MedianOfOthers(enters, i);
+    const double behind = enters[i] - MedianOfOthers(sorted_enters, enters[i]);
     lag.most = std::max(lag.most, behind);
     // By what it waited less: clocks that were set by these very operations may hide who is always late.
-    const double late = MedianOfOthers(durations, i) - durations[i];
+    const double late = MedianOfOthers(sorted_durations, durations[i]) - durations[i];
     if (late <= 0) continue;
     lag.late += late;
     lag.told += std::clamp(behind, 0.0, late);

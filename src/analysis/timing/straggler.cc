@@ -128,8 +128,8 @@ class Decision {
   size_t FindGap() const {
     size_t best = 0;
     double widest = 0;
-    for (size_t k = 1; k == 1 || k * kMostLateShare <= joint_.size(); ++k) {
-      if (k >= joint_.size()) break;
+    const size_t most = std::max<size_t>(1, joint_.size() / kMostLateShare);
+    for (size_t k = 1; k <= most && k < joint_.size(); ++k) {
       const double gap = joint_[k - 1].mean - joint_[k].mean;
       if (gap > widest) widest = gap, best = k;
     }
