@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "analysis/gloo_waits.h"
@@ -37,6 +38,18 @@ bool IsOwed(const Analyses& analyses, Rank rank) {
     if (waits && !std::all_of(operation.missing.begin(), operation.missing.end(), is_it)) return false;
   }
   return owed;
+}
+
+// Somebody has begun what is not finished, and its process was not seen to go.
+bool SomebodyIsLeftWaiting(const Incident& incident, const std::vector<Silence>& silences) {
+  std::set<Rank> gone;
+  for (const Silence& silence : silences)
+    if (silence.dead()) gone.insert(silence.rank);
+  return std::any_of(incident.streams.begin(), incident.streams.end(), [&](const CallStream& stream) {
+    return stream.knows_finish && !stream.stub && !gone.contains(stream.rank) &&
+           std::any_of(stream.calls.begin(), stream.calls.end(),
+                       [](const Call& call) { return !IsFinished(call) && !call.has(kCoalescedMember); });
+  });
 }
 
 // Of several timelines the first in which somebody is late.
@@ -105,8 +118,10 @@ Analyses Analyse(const Incident& incident) {
     out.sources.push_back(std::move(analysis));
   }
   // Who waits for a process that was seen dead or stopped, or that ended, waits for ever, however young the wait is.
-  for (const Silence& silence : out.silences)
-    out.outcome.aged |= silence.sight != nullptr || (silence.exited && IsOwed(out, silence.rank));
+  // Where all are gone nobody waits: that job crashed.
+  if (!out.silences.empty() && SomebodyIsLeftWaiting(incident, out.silences))
+    for (const Silence& silence : out.silences)
+      out.outcome.aged |= silence.sight != nullptr || (silence.exited && IsOwed(out, silence.rank));
   out.end = ReadJobEnd(incident, out.life, out.outcome);
   FindLateRanks(incident, out);
   out.topology = ReadTopology(incident);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/standstill.h"
+#include "analysis/stopped_heart.h"
 #include "analysis/testing/job_sketch.h"
 
 namespace tacet {
@@ -134,6 +135,21 @@ TEST(Silence, AYoungWaitForADeadProcessIsAHang) {
   job.PulseOf(2).last_beat_wall_ns = job.fault_ns;
   job.See(0, 2, ProcessState::gone, job.fault_ns + 4 * kSecondNs);
   EXPECT_EQ(job.Named(), (Hospital::Names{{2, StandstillKind::dead}}));
+}
+
+TEST(Silence, WhereAllWereSeenToGoNobodyWaitsAndNothingHangs) {
+  Hospital job(kSecondNs);  // killed in the middle of an operation
+  for (uint32_t rank = 0; rank < 8; ++rank)
+    job.See(rank, static_cast<int32_t>(rank), ProcessState::gone, job.end_ns + 4 * kSecondNs);
+  const Analyses analyses = Analyse(job.incident);
+  EXPECT_TRUE(analyses.outcome.unfinished_calls);
+  EXPECT_FALSE(analyses.outcome.hangs());
+  const std::optional<Collapse> collapse = FindCollapse(job.incident, analyses);
+  ASSERT_TRUE(collapse);
+  EXPECT_EQ(collapse->lost.size(), 8u);
+  // One that lives on waits for ever.
+  job.incident.sights.pop_back();
+  EXPECT_TRUE(Analyse(job.incident).outcome.hangs());
 }
 
 TEST(Silence, WhoWasKilledFirstOfAHungJobIsNotToBlame) {
