@@ -9,7 +9,7 @@ export CCACHE_NOHASHDIR := 1
 DEMO := tests/golden/rank_stuck_in_data_loader/input
 DEMO_TRACES := tests/corpus/straggler
 
-.PHONY: help demo hang build test check asan bench fuzz format tidy install docs deb dist wheel image clean
+.PHONY: help demo hang build test sanitize check bench fuzz format tidy install docs deb dist wheel image clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -34,14 +34,17 @@ hang: ## make a real hang with 4 processes of PyTorch (no GPU needed), catch it 
 	wait $$torch || { cat build/torch.log; exit 1; }
 	@build/tacet lab run stuck-lock --python /usr/bin/python3 --backend gloo --out build/hang
 
-test: ## every test: units, contracts, golden cases, fuzz corpora under ASan and UBSan; the program itself as users have it
+test: ## every test, on the optimised build: units, contracts, golden cases, the program itself, live and launched jobs
 	@scripts/bootstrap.sh test
 	@cmake --preset release -DTACET_TESTS=ON >/dev/null
-	@cmake --build --preset release -j $(JOBS) --target optimised_tests
+	@cmake --build --preset release -j $(JOBS)
+	@ctest --test-dir build --output-on-failure -j $(JOBS)
+
+sanitize: ## the same tests under ASan and UBSan, but for those that mostly wait or start the program hundreds of times
+	@scripts/bootstrap.sh test
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
-	@ctest --test-dir build -L optimised --output-on-failure -j $(JOBS); first=$$?; \
-	ctest --preset asan -j $(JOBS) && exit $$first
+	@ctest --preset asan -j $(JOBS)
 
 check: ## what the gate wants beside the tests: format, clang-tidy, clang with both standard libraries, web lint, fuzz smoke
 	@scripts/bootstrap.sh check

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# A room of the house is one CMake target: tacet_room(name DEPENDS room...). Sources are the folder's *.cc files;
-# *_test.cc become one test program, *_fuzz.cc one fuzz target each. The DEPENDS lines are the allowed includes.
+# A room of the house is one CMake target: tacet_room(name [HOT|WARM] DEPENDS room...). Sources are the folder's *.cc files;
+# *_test.cc become one test program, *_fuzz.cc one fuzz target each. The DEPENDS lines are the allowed includes. HOT are
+# the rooms that see every byte of the input, WARM those that see every call or event.
 
 add_library(tacet_warnings INTERFACE)
 target_compile_options(tacet_warnings INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
@@ -19,20 +20,46 @@ endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/tacet_hardening.cmake)
 
-# With CMAKE_UNITY_BUILD (the presets release, deb and asan) the sources of a room are compiled a dozen at a time, on top of
+# With CMAKE_UNITY_BUILD (the presets release, deb and asan) the sources of a room are compiled thirty at a time, on top of
 # one precompiled header for all rooms: a cold build is what newcomers and gates wait for. The preset dev has neither, so
 # that each source stands on its own includes and ccache serves every checkout.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 30)
 if(CMAKE_UNITY_BUILD)
   file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
   add_library(tacet_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
   target_precompile_headers(tacet_precompiled PRIVATE <algorithm> <array> <charconv> <cstdint> <cstdio> <cstring> <functional>
     <map> <memory> <optional> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector>)
   target_link_libraries(tacet_precompiled PRIVATE tacet_warnings)
+  if(TACET_TESTS)
+    add_library(tacet_precompiled_tests OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+    target_precompile_headers(tacet_precompiled_tests PRIVATE <gtest/gtest.h> <algorithm> <cstdint> <functional> <map> <memory>
+      <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
+    target_compile_options(tacet_precompiled_tests PRIVATE -O0)
+    target_link_libraries(tacet_precompiled_tests PRIVATE tacet_warnings GTest::gtest)
+  endif()
 endif()
+# Three quarters of a release build's time goes into optimising. What runs once per report gains nothing from it:
+# -Og there, and GCC's collector of garbage held back, halve the build and cost no time that can be measured
+# (docs/measurements.md). Tests are not optimised at all.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options("SHELL:--param ggc-min-expand=500" "SHELL:--param ggc-min-heapsize=524288")
+endif()
+function(tacet_optimise_little target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
+endfunction()
+
 function(tacet_reuse_precompiled target)
   if(CMAKE_UNITY_BUILD)
     target_precompile_headers(${target} REUSE_FROM tacet_precompiled)
+  endif()
+endfunction()
+
+# Test programs of a room: they check and do not measure.
+function(tacet_leave_unoptimised target)
+  target_compile_options(${target} PRIVATE -O0)
+  if(CMAKE_UNITY_BUILD)
+    target_precompile_headers(${target} REUSE_FROM tacet_precompiled_tests)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 12)  # more would share their helpers' names
   endif()
 endfunction()
 
@@ -52,7 +79,7 @@ if(TACET_CCACHE)
 endif()
 
 function(tacet_room name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "HOT;WARM" "" "DEPENDS;LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
   set(fuzzers ${sources})
@@ -63,6 +90,14 @@ function(tacet_room name)
   if(sources)
     add_library(tacet_${name} STATIC ${sources})
     tacet_reuse_precompiled(tacet_${name})
+    if(ARG_WARM)
+      target_compile_options(tacet_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
+    endif()
+    if(ARG_HOT OR ARG_WARM)
+      set_property(GLOBAL APPEND PROPERTY TACET_HOT_OBJECTS $<TARGET_OBJECTS:tacet_${name}>)
+    else()
+      tacet_optimise_little(tacet_${name})
+    endif()
   else()
     add_library(tacet_${name} INTERFACE)
     set(scope INTERFACE)
@@ -74,7 +109,7 @@ function(tacet_room name)
   target_link_libraries(tacet_${name} ${scope} ${ARG_LINK})
   if(TACET_TESTS AND tests)
     add_executable(tacet_${name}_test ${tests})
-    tacet_reuse_precompiled(tacet_${name}_test)
+    tacet_leave_unoptimised(tacet_${name}_test)
     target_link_libraries(tacet_${name}_test PRIVATE tacet_${name} GTest::gtest_main)
     target_compile_definitions(tacet_${name}_test PRIVATE TACET_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     add_test(NAME ${name} COMMAND tacet_${name}_test)
@@ -103,5 +138,6 @@ function(tacet_fuzzer room source)
   else()
     return()
   endif()
+  tacet_optimise_little(${target})
   target_link_libraries(${target} PRIVATE tacet_${room})
 endfunction()

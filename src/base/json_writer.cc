@@ -52,6 +52,12 @@ JsonWriter& JsonWriter::Int(int64_t value) {
   return *this;
 }
 
+JsonWriter& JsonWriter::Ints(const std::vector<int>& values) {
+  BeginArray();
+  for (const int value : values) Int(value);
+  return EndArray();
+}
+
 JsonWriter& JsonWriter::Double(double value) {
   if (!std::isfinite(value)) return Null();
   Separate();

@@ -18,7 +18,8 @@ class JsonWriter {
   JsonWriter& Key(std::string_view key);
   JsonWriter& String(std::string_view value);
   JsonWriter& Int(int64_t value);
-  JsonWriter& Double(double value);  // null for NaN and infinities
+  JsonWriter& Ints(const std::vector<int>& values);  // an array
+  JsonWriter& Double(double value);                  // null for NaN and infinities
   JsonWriter& Bool(bool value) { return Raw(value ? "true" : "false"); }
   JsonWriter& Null() { return Raw("null"); }
   JsonWriter& Raw(std::string_view json);

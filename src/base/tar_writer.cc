@@ -10,7 +10,7 @@ namespace tacet {
 namespace {
 
 constexpr size_t kBlock = 512;
-constexpr size_t kLongestName = 100;
+constexpr size_t kLongestTarName = 100;
 
 void PutOctal(char* field, size_t width, uint64_t value) {
   std::snprintf(field, width, "%0*llo", static_cast<int>(width - 1), static_cast<unsigned long long>(value));
@@ -33,7 +33,7 @@ bool TarWriter::Put(std::string_view bytes) {
 
 bool TarWriter::Header(const std::string& name, uint64_t size, int64_t modified_s, char type) {
   std::array<char, kBlock> block{};
-  std::memcpy(block.data(), name.data(), std::min(name.size(), kLongestName));
+  std::memcpy(block.data(), name.data(), std::min(name.size(), kLongestTarName));
   PutOctal(block.data() + 100, 8, 0644);
   PutOctal(block.data() + 108, 8, 0);
   PutOctal(block.data() + 116, 8, 0);
@@ -55,7 +55,7 @@ bool TarWriter::Header(const std::string& name, uint64_t size, int64_t modified_
 bool TarWriter::Add(const std::string& name, std::string_view bytes, int64_t modified_s) {
   static constexpr char kZeros[kBlock] = {};
   const auto pad = [&](size_t size) { return Put({kZeros, (kBlock - size % kBlock) % kBlock}); };
-  if (name.size() > kLongestName) {
+  if (name.size() > kLongestTarName) {
     const std::string record = PaxRecord("path", name);
     Header("long-name", record.size(), modified_s, 'x');
     Put(record);

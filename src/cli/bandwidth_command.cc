@@ -58,7 +58,9 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   if (!loaded) return Complain(loaded.error());
   const std::vector<std::string> missing = std::move(loaded->missing);
   std::vector<Incident> jobs = Assemble(std::move(loaded->fragments));
-  for (Incident& job : jobs) RedactBenchmarks(job.benchmark_runs);
+  const bool redact = !options.Has("--no-redact");
+  for (Incident& job : jobs)
+    if (redact) RedactBenchmarks(job.benchmark_runs);
   std::vector<TopologyView> topologies;
   std::vector<TopologyChecks> checks;
   topologies.reserve(jobs.size());  // checks point into them
@@ -74,7 +76,8 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   answer.view = MeasureBandwidth(sources);
   answer.faults = FindBandwidthFaults(answer.view);
   TakeRemarks(jobs, answer);
-  RedactAnswer(answer);
+  answer.redacted = redact;
+  if (redact) RedactAnswer(answer);
   if (const auto tuner = options.Value("--tuner"); tuner && !WriteTuner(*tuner, answer.view)) return kUsage;
   // A page that cannot be written costs the page, not the report.
   const bool page_written = output->page.empty() || WriteOutput(output->page, RenderBandwidthHtml(answer));
@@ -132,6 +135,7 @@ line rate down to what was measured. Runs with different ranks, hosts, types or 
   -v, --verbose       every size
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N unpack at most this much of a file (default 512)
+      --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
 Measure, save and read at once:

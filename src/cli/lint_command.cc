@@ -81,7 +81,7 @@ int RunLint(const std::vector<std::string>& arguments) {
       format == "json"
           ? RenderLintJson(report)
           : RenderLintText(report, {.colour = output.empty() && StandardOutputTakesColour(), .width = TerminalWidth()});
-  if (!WriteOutput(output, RedactSecrets(text).text)) return kUsage;
+  if (!WriteOutput(output, options->Has("--no-redact") ? text : RedactSecrets(text).text)) return kUsage;
   if (!sources->understood)
     return Complain({"nothing in these files sets a variable",
                      "lint reads NCCL logs, the output of env, scripts, nccl.conf and run folders"});
@@ -114,6 +114,7 @@ folders: NCCL logs, the output of env, job scripts, Dockerfiles, YAML, Python, n
       --json            the same as --format json
   -o, --output FILE     write there instead of to standard output
   -j, --threads N       files read at the same time (default: one per core)
+      --no-redact       keep passwords, tokens and keys found in the files; by default they are removed
       --max-file-mb N   unpack at most this much of a file (default 512)
 
 Exit code: 0 nothing to report, 1 warnings (with --strict also notes), 2 wrong usage, or nothing was

@@ -153,7 +153,7 @@ int RunPredict(const std::vector<std::string>& arguments) {
   if (inputs->plain) PredictPlain(*inputs, prediction);
   if (inputs->train) PredictStep(*inputs, prediction);
 
-  RedactPrediction(prediction);
+  if (!options->Has("--no-redact")) RedactPrediction(prediction);
   PredictionTextOptions text;
   text.width = static_cast<size_t>(TerminalWidth());
   text.colour = output->colour;
@@ -167,9 +167,9 @@ int RunPredict(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kPredictCommand = {"predict",
-                                 "What bandwidth to expect, which algorithm NCCL chooses and why, what a change would gain",
-                                 R"(tacet predict [options] [PATH...]
+const Command kPredictCommand = {
+    "predict", "What bandwidth to expect, which algorithm NCCL chooses and why, what a change would gain",
+    R"(tacet predict [options] [PATH...]
 
 NCCL's own cost model, exact for releases 2.12 to 2.30: time and bus bandwidth by operation, size,
 algorithm and protocol, which one wins where, and why the others lose. The inputs come from NCCL logs
@@ -213,6 +213,7 @@ The training step of a transformer: volumes, times, memory, MFU and HFU, bubble,
   -o, --output FILE   write there instead of standard output
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N unpack at most this much of a file (default 512)
+      --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
 Exit code: 0 done, 2 wrong usage or nothing to predict, 3 internal error.
@@ -226,6 +227,6 @@ Examples:
   tacet predict --gpus 8xH100 --nodes 8 --nics 8x400G --step-time 4.2s --explain \
     --model layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=128256,seq=8192 --layout dp=8,tp=8,micro=8
 )",
-                                 RunPredict};
+    RunPredict};
 
 }  // namespace tacet

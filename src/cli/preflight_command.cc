@@ -54,6 +54,7 @@ Result<PreflightOptions> ReadPreflightOptions(const Options& options) {
   preflight.member.place = *place;
   preflight.wait_ms = preflight.member.meet_ms = wait.value() * 1000;
   preflight.measure = !options.Has("--quick");
+  preflight.redact = !options.Has("--no-redact");
   preflight.member.facts.version = TACET_VERSION;
   preflight.member.facts.python = options.Value("--python").value_or("python3");
   if (preflight.member.facts.python == "none") preflight.member.facts.python.clear();
@@ -71,10 +72,9 @@ int ShowPreflight(const PreflightOptions& options, const std::string& format, co
     return outcome.exit_code;
   }
   const bool colour = path.empty() && !to_error && StandardOutputTakesColour();
-  const std::string text =
-      RedactSecrets(format == "json" ? RenderPreflightJson(*outcome.report)
-                                     : RenderPreflightText(*outcome.report, colour, TerminalWidth()))
-          .text;
+  std::string text = format == "json" ? RenderPreflightJson(*outcome.report)
+                                      : RenderPreflightText(*outcome.report, colour, TerminalWidth());
+  if (options.redact) text = RedactSecrets(text).text;
   if (to_error)
     std::fputs(text.c_str(), stderr);
   else if (!WriteOutput(path, text))
@@ -105,6 +105,7 @@ and MASTER_PORT or the list of nodes.
   -f, --format FORMAT     text (default) or json
       --json              the same as --format json
   -o, --output FILE       write there instead of to standard output
+      --no-redact         keep passwords, tokens and keys in the report; by default they are removed
 
 Only rank 0 writes the report; a rank that cannot reach it says so on standard error.
 

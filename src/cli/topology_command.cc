@@ -50,7 +50,8 @@ int RunTopology(const std::vector<std::string>& arguments) {
   CitedLines lines(options->rest());
   Report report = MakeTopologyReport(
       std::move(loaded->fragments),
-      [&](const auto& file, uint32_t line, uint64_t offset) { return lines.Read(file, line, offset); });
+      [&](const auto& file, uint32_t line, uint64_t offset) { return lines.Read(file, line, offset); },
+      !options->Has("--no-redact"));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   // A page that cannot be written costs the page, not the report.
   const bool page_written = output->page.empty() || WriteOutput(output->page, RenderTopologyHtml(report));
@@ -70,7 +71,8 @@ int RunTopology(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kTopologyCommand = {"topology", "Which rings, trees and transports NCCL uses, and what is wrong with them",
+const Command kTopologyCommand = {"topology",
+                                  "Which rings, trees and transports NCCL uses, and what is wrong with them",
                                   R"(tacet topology [options] PATH...
 
 Reads NCCL logs of any subset of ranks (2.4 to 2.32, and RCCL), topology and graph files and the output of
@@ -85,6 +87,7 @@ a node that lowers the bandwidth of all, idle or missing network devices, crosse
   -v, --verbose       all rings, trees and GPUs, nothing folded
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N unpack at most this much of a file (default 512)
+      --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
 Capture it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING NCCL_DEBUG_FILE=nccl_%h_%p.log.

@@ -15,6 +15,7 @@ struct PreflightOptions {
   MemberOptions member;      // with the place of this process
   int64_t wait_ms = 20'000;  // for all ranks to come
   bool measure = true;
+  bool redact = true;  // in the report
   std::function<void(const std::string&)> progress;
 };
 

@@ -16,6 +16,7 @@ struct BandwidthAnswer {
   std::vector<BandwidthFault> faults;
   std::vector<const Incident*> jobs;  // in the order of BandwidthFault::incident and Sweep::incident
   std::vector<ReportDiagnostic> remarks;
+  bool redacted = true;                                           // names of files, too
   std::string PathOf(size_t job, const SourceRef& source) const;  // "file:line"; empty where nothing is cited
 };
 

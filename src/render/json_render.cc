@@ -21,12 +21,6 @@ void WriteSize(JsonWriter& json, uint64_t value) {
   json.Int(static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max())));
 }
 
-void WriteRanks(JsonWriter& json, const std::vector<int>& ranks) {
-  json.BeginArray();
-  for (const int rank : ranks) json.Int(rank);
-  json.EndArray();
-}
-
 void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings) {
   json.BeginArray();
   for (const std::string& text : strings) json.String(text);
@@ -50,7 +44,7 @@ void WriteGroup(JsonWriter& json, const ReportGroup& group) {
   json.BeginObject();
   json.Key("name").String(group.name);
   json.Key("description").String(group.description);
-  WriteRanks(json.Key("ranks"), group.ranks);
+  json.Key("ranks").Ints(group.ranks);
   json.EndObject();
 }
 
@@ -81,8 +75,8 @@ void WriteFinding(JsonWriter& json, const ReportFinding& finding) {
   json.Key("status").String(Name(finding.status));
   json.Key("severity").String(Name(finding.severity));
   json.Key("confidence").String(Name(finding.confidence));
-  WriteRanks(json.Key("ranks"), finding.ranks);
-  WriteRanks(json.Key("affected_ranks"), finding.affected_ranks);
+  json.Key("ranks").Ints(finding.ranks);
+  json.Key("affected_ranks").Ints(finding.affected_ranks);
   WriteSubjects(json.Key("subjects"), finding.subjects);
   WriteKnown(json.Key("explained_by"), finding.explained_by);
   json.Key("group");
@@ -104,7 +98,7 @@ void WriteVerdict(JsonWriter& json, const ReportVerdict& verdict) {
   json.BeginObject();
   json.Key("status").String(Name(verdict.status));
   WriteKnown(json.Key("cause"), verdict.cause);
-  WriteRanks(json.Key("ranks"), verdict.ranks);
+  json.Key("ranks").Ints(verdict.ranks);
   WriteSubjects(json.Key("subjects"), verdict.subjects);
   json.Key("confidence").String(Name(verdict.confidence));
   json.Key("headline").String(verdict.headline);
@@ -127,7 +121,7 @@ void WriteJob(JsonWriter& json, const ReportJob& job) {
   json.BeginObject();
   WriteKnown(json.Key("label"), job.label);
   WriteKnown(json.Key("world_size"), job.world_size);
-  WriteRanks(json.Key("ranks_seen"), job.ranks_seen);
+  json.Key("ranks_seen").Ints(job.ranks_seen);
   WriteStrings(json.Key("hosts"), job.hosts);
   json.Key("groups").BeginArray();
   for (const ReportGroup& group : job.groups) WriteGroup(json, group);
@@ -205,7 +199,7 @@ void WriteClaim(JsonWriter& json, const ReportClaim& claim) {
 void WriteRival(JsonWriter& json, const ReportRival& rival) {
   json.BeginObject();
   json.Key("cause").String(rival.cause);
-  WriteRanks(json.Key("ranks"), rival.ranks);
+  json.Key("ranks").Ints(rival.ranks);
   json.Key("found").Bool(rival.found);
   json.Key("because").String(rival.because);
   json.EndObject();

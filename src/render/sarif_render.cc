@@ -68,12 +68,6 @@ void WriteLocation(JsonWriter& json, const CitedEvidence& evidence) {
   json.EndObject();
 }
 
-void WriteRanks(JsonWriter& json, const std::vector<int>& ranks) {
-  json.BeginArray();
-  for (const int rank : ranks) json.Int(rank);
-  json.EndArray();
-}
-
 constexpr std::string_view kUnknownCause = "cause-unknown";
 
 std::string HelpOf(const ReportFinding& finding) {
@@ -121,8 +115,8 @@ void WriteResult(JsonWriter& json, const ReportFinding& finding, size_t rule_ind
   json.Key("properties").BeginObject();
   json.Key("status").String(Name(finding.status));
   json.Key("confidence").String(Name(finding.confidence));
-  WriteRanks(json.Key("ranks"), finding.ranks);
-  WriteRanks(json.Key("affectedRanks"), finding.affected_ranks);
+  json.Key("ranks").Ints(finding.ranks);
+  json.Key("affectedRanks").Ints(finding.affected_ranks);
   if (const std::string place = DescribePlace(finding); !place.empty()) json.Key("operation").String(CleanLine(place));
   json.EndObject().EndObject();
 }

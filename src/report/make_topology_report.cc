@@ -91,7 +91,7 @@ void KeepTopology(const Incident& incident, const Analyses& analyses, Diagnosis&
 
 }  // namespace
 
-Report MakeTopologyReport(std::vector<Fragment> fragments, const CitedLineReader& read_line) {
+Report MakeTopologyReport(std::vector<Fragment> fragments, const CitedLineReader& read_line, bool redact) {
   const std::vector<Incident> incidents = Assemble(std::move(fragments));
   std::vector<Analyses> analyses;
   std::vector<StandstillView> standstills;
@@ -120,7 +120,7 @@ Report MakeTopologyReport(std::vector<Fragment> fragments, const CitedLineReader
     if (one.comms.size() > report.topology->comms.size() || one.nodes.size() > report.topology->nodes.size())
       report.topology = std::move(one);
   }
-  RedactReport(report);
+  if (redact) RedactReport(report);
   return report;
 }
 

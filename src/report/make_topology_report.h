@@ -11,7 +11,7 @@
 namespace tacet {
 
 // Rings, trees, transports and network devices of a job, with the findings that speak of them and no others.
-Report MakeTopologyReport(std::vector<Fragment> fragments, const CitedLineReader& read_line = {});
+Report MakeTopologyReport(std::vector<Fragment> fragments, const CitedLineReader& read_line = {}, bool redact = true);
 
 // The picture of one job. `guilty` are the ranks that findings name.
 TopologyReport DescribeTopology(const Incident& incident, const Analyses& analyses, const std::vector<int>& guilty);

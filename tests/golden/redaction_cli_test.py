@@ -109,7 +109,10 @@ class Redaction(unittest.TestCase):
                 out = self.run_tacet(command, "--format", form, *([copy] * (2 if command == "compare" else 1)))
                 if leak_of(kind, out):
                     leaks.append(f"{kind} for {word} of {path}, {command} --format {form}")
-                shown += "[redacted" in out
+                if "[redacted" in out:
+                    shown += 1
+                    kept = self.run_tacet(command, "--format", form, "--no-redact", *([copy] * (2 if command == "compare" else 1)))
+                    self.assertNotIn("[redacted", kept, f"{command} --no-redact, {kind} for {word} of {path}")
                 os.remove(copy)
         self.assertFalse(leaks, "\n".join(leaks))
         self.assertGreater(shown, PLANTINGS // 50, "what is planted would be seen")

@@ -11,7 +11,7 @@ bool EndsWithInit(std::string_view message) {
 }
 
 // "misc/socket.cc:845 -> 6": a source file, a colon and a line number.
-bool IsSourcePlace(std::string_view message) {
+bool BeginsWithSourcePlace(std::string_view message) {
   const size_t colon = message.substr(0, 80).find(':');
   if (colon == std::string_view::npos || colon + 1 >= message.size() || !IsDigit(message[colon + 1])) return false;
   const std::string_view file = message.substr(0, colon);
@@ -100,7 +100,7 @@ NcclTopic ClassifyLowerCase(std::string_view message) {
   if (message.ends_with("abort called")) return NcclTopic::abort_called;
   if (message.starts_with("threadThresholds ")) return NcclTopic::graph;
   if (message.starts_with("cudaDriverVersion ")) return NcclTopic::driver;
-  return IsSourcePlace(message) ? NcclTopic::propagation : NcclTopic::perhaps;
+  return BeginsWithSourcePlace(message) ? NcclTopic::propagation : NcclTopic::perhaps;
 }
 
 }  // namespace
