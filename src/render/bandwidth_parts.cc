@@ -27,7 +27,7 @@ std::string FixedWords(double value, int decimals) {
 
 std::string BandwidthAnswer::PathOf(size_t job, const SourceRef& source) const {
   if (job >= jobs.size() || static_cast<uint32_t>(source.file) >= jobs[job]->files.size()) return "";
-  std::string path = jobs[job]->PathOf(source.file);
+  std::string path(jobs[job]->PathOf(source.file));
   if (redacted) path = RedactSecrets(path).text;
   return source.line > 0 ? path + ":" + std::to_string(source.line) : path;
 }
