@@ -119,6 +119,8 @@ enum class Meaning : uint8_t {
   of_service,        // kernel: the process is a service of the host, no part of a job
   timed_out,         // a dump was asked for because a collective timed out
   device_assert,     // CUDA: an assertion in a kernel of the program failed; object = the assertion where it is told
+  loader_worker,     // exception: a data loader's worker, a child of the rank, ended: object = pid, value = -signal or 0
+  owner_inferred,    // an error without a name: the launcher tells of one failed rank, and it is given to that one
 };
 
 struct Event {

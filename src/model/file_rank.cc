@@ -165,20 +165,25 @@ std::optional<Rank> RankFromPath(std::string_view path) {
 }
 
 std::optional<std::string> DoubtfulStem(std::string_view path) {
-  static constexpr std::string_view kTelling[] = {"worker",  "trainer", "task", "proc",  "process",
-                                                  "replica", "log",     "out",  "err",   "stdout",
-                                                  "stderr",  "trace",   "dump", "stack", "profile"};
+  // A worker's number is its own, and a dump or a trace is named by the program that wrote it.
+  static constexpr std::string_view kTelling[] = {"worker", "trainer", "replica", "trace", "dump"};
   const std::string lower = Lower(path);
   std::string_view folders = lower;
   const std::string_view name = TakeLastPart(folders);
   if (AfterRankWord(name)) return std::nullopt;
   for (std::string_view rest = folders; !rest.empty();)
     if (AfterRankWord(TakeLastPart(rest))) return std::nullopt;
-  if (!LoneNumber(name)) return std::nullopt;
+  std::string stem;
+  if (!LoneNumber(name)) {
+    // "3/stderr.log"; torchrun's own tree needs no neighbours.
+    if (!FromNumberedFolder(name, folders) || TorchrunPlaceOf(lower)) return std::nullopt;
+    TakeLastPart(folders);
+    stem = std::string(folders) + "/#/";
+    return stem.append(name);
+  }
   for (const NamedNumber& number : NumbersIn(name))
-    if (number.word.empty() || IsOneOf(number.word, kTelling)) return std::nullopt;
-  std::string stem(folders);
-  stem += '/';
+    if (IsOneOf(number.word, kTelling)) return std::nullopt;
+  stem = std::string(folders) + '/';
   for (const char c : name)
     if (!IsDigit(c))
       stem += c;

@@ -14,8 +14,8 @@ namespace tacet {
 // first, then at its nearest folders; a number right after "rank" wins over any other.
 std::optional<Rank> RankFromPath(std::string_view path);
 
-// The name without its number, where nothing but that number behind a word of the user's own tells the rank:
-// "train_#.log" of "train_3.log". One such file alone may just as well be the third attempt, or a ticket.
+// The name without its number, where nothing but that number tells the rank: "train_#.log" of "train_3.log", "#.log" of
+// "3.log". One such file alone may just as well be the third attempt, or a ticket.
 std::optional<std::string> DoubtfulStem(std::string_view path);
 
 // Where a file lies in the tree that torchrun's --log-dir makes: RUN/attempt_0/LOCAL_RANK/stdout.log.

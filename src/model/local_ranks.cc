@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/file_rank.h"
 
@@ -40,6 +41,34 @@ std::string Numbered(std::string_view path) {
   return std::string(place ? place->attempt : FolderOf(path));
 }
 
+// Files of one folder whose names differ in a number and nothing else.
+class NumberedFiles {
+ public:
+  void Add(const Fragment& fragment) {
+    const auto named = RankFromPath(fragment.path);
+    if (!named) return;
+    numbers_.insert(named->value);
+    records_ |= !fragment.streams.empty() || !fragment.timelines.empty();
+    std::set<int32_t> stated;
+    for (const Speaker& speaker : fragment.speakers)
+      if (speaker.rank.known() && speaker.rank_certainty == Certainty::stated) stated.insert(speaker.rank.value);
+    if (stated.size() > 1) contradicted_ = true;  // one of them holds what several ranks said
+    if (stated.size() == 1) offsets_.insert(*stated.begin() - named->value);
+  }
+
+  // Attempts and tickets are numbered, too, but seldom from 0 on, and a set with more gaps than files is none. What a
+  // recorder writes it names by rank itself, so that any two of these will do.
+  bool AreRanks() const {
+    if (contradicted_ || offsets_.size() > 1 || numbers_.size() < 2) return false;
+    const size_t range = static_cast<size_t>(*numbers_.rbegin()) + 1;
+    return records_ || 2 * numbers_.size() > range;
+  }
+
+ private:
+  std::set<int32_t> numbers_, offsets_;
+  bool contradicted_ = false, records_ = false;
+};
+
 // An end that is told by the local rank alone.
 bool HasOnlyLocalRank(const Event& event) {
   return event.kind == EventKind::process_exited && !event.rank.known() && event.group_rank.known();
@@ -66,6 +95,30 @@ class LocalRankNames {
   // Whoever exits by itself after somebody lost a connection may be the one who lost it.
   bool MayBeVictim(const Event& end) const { return end.value > 0 && first_loss_ < end.source.line; }
 
+  // One failed rank, and one exception above it that nobody's name stands before: it is likely that rank's own.
+  void GiveOnlyError() {
+    std::set<Rank> failed;
+    uint32_t last = 0;
+    std::vector<Event*> errors;
+    size_t exceptions = 0;
+    for (Event& event : fragment_.events) {
+      if (event.kind == EventKind::process_exited && event.group_rank.known() && event.value > 0) {
+        failed.insert(event.rank);
+        last = std::max(last, event.source.line);
+      }
+      if (!IsError(event)) continue;
+      if (event.rank.known() || HasRank(event)) return;
+      errors.push_back(&event);
+      exceptions += event.kind == EventKind::exception;
+    }
+    if (failed.size() != 1 || !failed.begin()->known() || exceptions != 1) return;
+    for (Event* error : errors) {
+      if (error->source.line > last) continue;
+      error->rank = *failed.begin();
+      error->Set(Meaning::owner_inferred);
+    }
+  }
+
   // The pid goes with the rank, so that what the kernel says of it is said of the rank.
   void Give(Event& event) {
     event.rank = Rank{event.group_rank.value};
@@ -81,6 +134,14 @@ class LocalRankNames {
   }
 
  private:
+  static bool IsError(const Event& event) {
+    return event.kind == EventKind::exception || event.kind == EventKind::cuda_error ||
+           event.kind == EventKind::nccl_error;
+  }
+  bool HasRank(const Event& event) const {
+    return event.speaker < fragment_.speakers.size() && fragment_.speakers[event.speaker].rank.known();
+  }
+
   Fragment& fragment_;
   std::map<Rank, size_t> speaker_of_;
   uint32_t first_loss_ = UINT32_MAX;
@@ -108,16 +169,17 @@ void NameLocalRanks(std::vector<Fragment>& fragments) {
     LocalRankNames names(fragment);
     for (Event& event : fragment.events)
       if (HasOnlyLocalRank(event) && !names.MayBeVictim(event)) names.Give(event);
+    names.GiveOnlyError();
   }
 }
 
 void ForgetLonelyNumbers(std::vector<Fragment>& fragments) {
-  std::map<std::string, size_t> family;
+  std::map<std::string, NumberedFiles> family;
   for (const Fragment& fragment : fragments)
-    if (const auto stem = DoubtfulStem(fragment.path)) ++family[*stem];
+    if (const auto stem = DoubtfulStem(fragment.path)) family[*stem].Add(fragment);
   for (Fragment& fragment : fragments) {
     const auto stem = DoubtfulStem(fragment.path);
-    if (!stem || family[*stem] > 1) continue;
+    if (!stem || family[*stem].AreRanks()) continue;
     const auto named = RankFromPath(fragment.path);
     for (Speaker& speaker : fragment.speakers) {
       if (!named || speaker.rank_certainty != Certainty::assumed || speaker.rank != *named) continue;

@@ -7,7 +7,8 @@
 
 namespace tacet {
 
-// A number behind a word of the user's own ("run_7.log") tells a rank only where the folder holds others of the kind.
+// A mere number ("034.log", "run_7.log") tells a rank only where the folder holds others of the kind, their numbers
+// count from 0 with few missing, and what the files state does not contradict them.
 void ForgetLonelyNumbers(std::vector<Fragment>& fragments);
 
 // Files of a node are often named by local rank: node3/rank5.log is rank 21 of the job. Where the files of a folder

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "model/file_rank.h"
+
 namespace tacet {
 namespace {
 
@@ -75,6 +80,70 @@ TEST(LonelyNumbers, FilesOfOneKindAreNumberedByRank) {
   }
   ForgetLonelyNumbers(files);
   EXPECT_EQ(files[1].speakers[0].rank, Rank{1});
+}
+
+// The files of these names, none of which states its rank.
+std::vector<Fragment> NumberedPaths(const std::vector<std::string>& paths) {
+  std::vector<Fragment> files;
+  for (const std::string& path : paths) files.push_back(File(path, RankFromPath(path)->value, Certainty::assumed));
+  return files;
+}
+
+TEST(LonelyNumbers, ANumberAloneIsNoRank) {
+  for (const char* path : {"034.log", "7.txt", "err4.txt", "out_3.log", "task_12.log", "5/stderr.log"}) {
+    auto files = NumberedPaths({path});
+    ForgetLonelyNumbers(files);
+    EXPECT_FALSE(files[0].speakers[0].rank.known()) << path;
+  }
+}
+
+TEST(LonelyNumbers, WordsAndTreesThatTellARankNeedNoNeighbours) {
+  for (const char* path : {"rank_3.log", "rank3/stderr.log", "none_8a/attempt_0/3/stderr.log", "worker3.out",
+                           "nccl_dump_3", "trace_3.json"}) {
+    auto files = NumberedPaths({path});
+    ForgetLonelyNumbers(files);
+    EXPECT_EQ(files[0].speakers[0].rank, Rank{3}) << path;
+  }
+}
+
+TEST(LonelyNumbers, NumbersThatCountFromZeroAreRanksEvenIfAFewAreMissing) {
+  auto files = NumberedPaths({"0.log", "1.log", "3.log"});
+  ForgetLonelyNumbers(files);
+  EXPECT_EQ(files[2].speakers[0].rank, Rank{3});
+  files = NumberedPaths({"0/stderr.log", "1/stderr.log", "2/stderr.log"});
+  ForgetLonelyNumbers(files);
+  EXPECT_EQ(files[2].speakers[0].rank, Rank{2});
+}
+
+TEST(LonelyNumbers, NumbersOfTicketsAreNotRanks) {
+  auto files = NumberedPaths({"1042.log", "1043.log"});
+  ForgetLonelyNumbers(files);
+  EXPECT_FALSE(files[0].speakers[0].rank.known());
+  files = NumberedPaths({"0.log", "7.log"});
+  ForgetLonelyNumbers(files);
+  EXPECT_FALSE(files[1].speakers[0].rank.known());
+}
+
+TEST(LonelyNumbers, AFileThatHoldsSeveralRanksSpeaksAgainstAllOfItsKind) {
+  auto files = NumberedPaths({"0.log", "1.log", "2.log"});
+  files[0].speakers = {{.rank = Rank{4}, .rank_certainty = Certainty::stated},
+                       {.rank = Rank{5}, .rank_certainty = Certainty::stated}};
+  ForgetLonelyNumbers(files);
+  EXPECT_FALSE(files[2].speakers[0].rank.known());
+}
+
+TEST(LonelyNumbers, FilesThatStateTheirRanksWithoutOrderSpeakAgainstTheNumbers) {
+  auto files = NumberedPaths({"0.log", "1.log", "2.log"});
+  files[0] = File("0.log", 6, Certainty::stated);
+  files[1] = File("1.log", 2, Certainty::stated);
+  ForgetLonelyNumbers(files);
+  EXPECT_FALSE(files[2].speakers[0].rank.known());
+  // A second node's files: all lie off by the same number.
+  files = NumberedPaths({"0.log", "1.log", "2.log"});
+  files[0] = File("0.log", 8, Certainty::stated);
+  files[1] = File("1.log", 9, Certainty::stated);
+  ForgetLonelyNumbers(files);
+  EXPECT_TRUE(files[2].speakers[0].rank.known());
 }
 
 // failed (exitcode: -9) local_rank: 3 (pid: 813)
