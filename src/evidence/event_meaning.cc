@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/event_meaning.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <string>
@@ -27,13 +28,46 @@ bool SpeaksOfOthers(const Event& exception) {
                      {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
                       "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
                       "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo", "function error: Hccl",
-                      "HCCL error in", "unhandled system error", "DataLoader worker (pid", "Failed to meet rendezvous",
-                      "stream synchronize failed", "Stream synchronize failed"});
+                      "HCCL error in", "unhandled system error", "Failed to meet rendezvous",
+                      "stream synchronize failed", "Stream synchronize failed",
+                      // vLLM and SGLang: who reports that a worker failed, or that the others did not come so far.
+                      "EngineCore encountered an issue", "Worker failed with erro",
+                      "could finish the model loading, but there are other ranks", "Horovod has been shut down"}) ||
+         exception.text.substr(0, exception.text.find('\n')) == "Wait timeout";
+}
+
+// DataLoader worker (pid 4161) is killed by signal: Killed.
+// DataLoader worker (pid(s) 4161, 4162) exited unexpectedly
+// (Fatal) DataLoader process (pid 1104) exited is killed by signal: Killed. (at ...data_loader.cc:181)
+// The worker is a child of the rank, and the rank lives to tell of it.
+void ReadLoaderWorker(Event& event) {
+  struct Signal {
+    std::string_view words;
+    int number;
+  };
+  constexpr Signal kSignals[] = {{"Killed", 9},      {"Segmentation fault", 11}, {"Aborted", 6},
+                                 {"Bus error", 7},   {"Illegal instruction", 4}, {"Floating point exception", 8},
+                                 {"Terminated", 15}, {"Interrupt", 2},           {"Hangup", 1}};
+  std::string_view rest;
+  for (const std::string_view word : {"DataLoader worker (pid", "DataLoader process (pid"})
+    if (const auto found = After(event.text, word)) rest = *found;
+  if (rest.empty()) return;
+  TakeLiteral(rest, "(s)");
+  const size_t close = std::min(rest.find(')'), rest.size());
+  event.Set(Meaning::loader_worker);
+  event.object = Trim(rest.substr(0, close));
+  event.value = 0;
+  const auto signal = After(rest, "killed by signal: ");
+  for (const Signal& one : kSignals)
+    if (signal && signal->starts_with(one.words)) event.value = -one.number;
+  // Whoever ends the job ends the children too.
+  event.Set(Meaning::consequence, event.value == -15 || event.value == -2 || event.value == -1);
+  event.Set(Meaning::host_memory, event.value == -9);
 }
 
 bool SpeaksOfHostMemory(const Event& exception) {
   if (exception.subject.ends_with("MemoryError") && !exception.subject.ends_with("OutOfMemoryError")) return true;
-  // A data loader's worker that was killed may have been killed by anybody, and /dev/shm is a limit of its own.
+  // /dev/shm is a limit of its own.
   return ContainsAny(exception.text, {"can't allocate memory", "not enough memory: you tried to allocate",
                                       "[Errno 12] Cannot allocate memory", "std::bad_alloc"}) &&
          !Contains(exception.text, "shared memory");
@@ -63,6 +97,11 @@ void ReadException(Event& event) {
             ContainsAny(event.subject, {"DistStoreError", "DistNetworkError", "DistBackendError"}));
   event.Set(Meaning::store_unreachable, Contains(event.subject, "DistNetworkError") && Contains(event.text, "connect"));
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
+  ReadLoaderWorker(event);
+  // "This was caused by an exception on one of the ranks or an attempt to allreduce, allgather or broadcast a tensor
+  // after one of the ranks finished execution."
+  if (Contains(event.text, "Horovod has been shut down"))
+    event.object = "Horovod was shut down because a rank failed, or ended before the others";
 }
 
 void ReadDeviceAssert(Event& event) {

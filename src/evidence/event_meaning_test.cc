@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 namespace tacet {
 namespace {
@@ -34,6 +35,22 @@ TEST(EventMeaning, MemoryOfTheHostIsNotThatOfTheGpu) {
   EXPECT_TRUE(Read(EventKind::cuda_error, "out of memory").Means(Meaning::gpu_memory));
 }
 
+TEST(EventMeaning, ALoaderWorkerIsAChildOfTheRank) {
+  const auto read = [](std::string text) { return Read(EventKind::exception, "RuntimeError", std::move(text)); };
+  const Event killed = read("DataLoader worker (pid 4161) is killed by signal: Killed. ");
+  EXPECT_TRUE(killed.Means(Meaning::loader_worker));
+  EXPECT_TRUE(killed.Means(Meaning::host_memory));
+  EXPECT_FALSE(killed.Means(Meaning::consequence));
+  EXPECT_EQ(killed.object, "4161");
+  EXPECT_EQ(killed.value, -9);
+  const Event crashed = read("DataLoader worker (pid 8) is killed by signal: Segmentation fault. ");
+  EXPECT_FALSE(crashed.Means(Meaning::host_memory));
+  EXPECT_EQ(crashed.value, -11);
+  EXPECT_TRUE(read("DataLoader worker (pid 8) is killed by signal: Terminated. ").Means(Meaning::consequence));
+  EXPECT_EQ(read("DataLoader worker (pid(s) 7, 8) exited unexpectedly").object, "7, 8");
+  EXPECT_FALSE(read("DataLoader timed out after 5 seconds").Means(Meaning::loader_worker));
+}
+
 TEST(EventMeaning, AnErrorThatSpreadsIsKnownEvenWhereTheFileEndsInIt) {
   EXPECT_TRUE(Read(EventKind::cuda_error, "an illegal memory").Means(Meaning::spreads));
   EXPECT_TRUE(Read(EventKind::cuda_error, "an illegal memory access was encountered").Means(Meaning::illegal_access));
@@ -41,7 +58,8 @@ TEST(EventMeaning, AnErrorThatSpreadsIsKnownEvenWhereTheFileEndsInIt) {
 }
 
 TEST(EventMeaning, NcclsReasonIsTakenOutOfItsError) {
-  const Event event = Read(EventKind::nccl_error, "ncclInvalidUsage", "invalid usage\nLast error: Duplicate GPU detected");
+  const Event event =
+      Read(EventKind::nccl_error, "ncclInvalidUsage", "invalid usage\nLast error: Duplicate GPU detected");
   EXPECT_EQ(event.object, "Duplicate GPU detected");
   EXPECT_TRUE(event.Means(Meaning::duplicate_gpu));
 }

@@ -259,10 +259,11 @@ class JobBuilder {
       size = std::max<int64_t>({size, static_cast<int64_t>(group.members.size()), group.size});
       for (const Rank rank : group.members) size = std::max<int64_t>(size, rank.value + 1);
     }
+    incident_.world_told = size > 0;
     for (const auto& [rank, process] : incident_.process_of) size = std::max<int64_t>(size, rank.value + 1);
     for (const Event& event : incident_.events)
       if (event.kind == EventKind::rendezvous_incomplete && event.value2 < (1 << 24))
-        size = std::max(size, event.value2);
+        size = std::max(size, event.value2), incident_.world_told |= event.value2 > 0;
     // A report may name ranks of which no file is here.
     for (const Event& event : incident_.events)
       if (event.kind == EventKind::monitored_barrier_failed || event.kind == EventKind::desync_report)

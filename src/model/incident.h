@@ -37,6 +37,7 @@ struct Process {
 struct Incident {
   std::string label;        // tells jobs apart when a folder holds several; empty for one
   int64_t world_size = -1;  // -1 unknown
+  bool world_told = false;  // false: the size is no more than the highest rank that was seen, and one
   bool lists_world = true;  // false: the claimed size is out of proportion to the input, see rank_room.h
   std::vector<InputFile> files;
   StringTable strings;

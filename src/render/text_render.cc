@@ -152,8 +152,9 @@ void AddRanks(TextPage& page, const Report& report, bool verbose) {
   if (report.ranks.empty()) return;
   const int64_t world = report.jobs.empty() ? -1 : report.jobs[0].world_size;
   const bool known = world >= static_cast<int64_t>(report.ranks.size());  // ranks may have another number in mind
-  const std::string of_all = known && world > 0 ? " of " + std::to_string(world) : "";
-  page.Heading("Ranks (" + std::to_string(report.ranks.size()) + of_all + ")");
+  const bool told = report.jobs.empty() || report.jobs[0].world_told;
+  const std::string of_all = known && told && world > 0 ? " of " + std::to_string(world) : "";
+  page.Heading(std::string("Ranks (") + (told ? "" : "at least ") + std::to_string(report.ranks.size()) + of_all + ")");
   page.Table(LayOutRanks(report.ranks, page.width() - 2, verbose), 2, verbose);
 }
 

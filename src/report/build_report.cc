@@ -69,6 +69,7 @@ ReportJob JobOf(const Incident& incident) {
   ReportJob job;
   job.label = incident.label;
   job.world_size = incident.world_size;
+  job.world_told = incident.world_told;
   job.ranks_seen = Numbers(incident.RanksSeen());
   std::set<std::string> hosts;
   for (const Process& process : incident.processes)

@@ -96,6 +96,7 @@ struct ReportVerdict {
 struct ReportJob {
   std::string label;
   int64_t world_size = -1;
+  bool world_told = true;  // false: no line tells it, and it is at least this
   std::vector<int> ranks_seen;
   std::vector<std::string> hosts;
   std::vector<ReportGroup> groups;

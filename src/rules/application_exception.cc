@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "rules/message_words.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -43,6 +44,18 @@ static void TellAssertion(const Case& facts, const std::string& who, Finding& fi
       "The GPU is not at fault: the node can be used again."};
 }
 
+// A child of the rank ended, and the rank tells of it.
+static void TellLoaderWorker(const Event& event, const std::string& who, Finding& finding) {
+  finding.headline = LoaderWorkerWords(event, who) + ", and " + who + " raised " + event.subject;
+  finding.fix = {
+      "Run with num_workers=0: the same code then raises, or crashes, in the rank itself, where the traceback shows "
+      "the line.",
+      "A segmentation fault or an abort comes from a native library of the data code (decoders, OpenCV, HDF5): set "
+      "PYTHONFAULTHANDLER=1, and start the workers with multiprocessing_context='spawn' if the library is not safe "
+      "to fork.",
+      "An exit without a signal is an error or sys.exit in the worker; its own output, above the traceback, tells it."};
+}
+
 // An error of whom is not told: the output of all ranks in one file, without names.
 static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
   for (const auto& [rank, life] : facts.analyses.life.ranks)
@@ -60,11 +73,14 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.status = Status::crash;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
-    std::string text = event.text.substr(0, std::min<size_t>(120, event.text.find('\n')));
-    while (text.ends_with('.') || text.ends_with(' ')) text.pop_back();
+    const std::string text = MessageWords(event.text);
     finding.headline =
         "a rank raised " + event.subject + (text.empty() ? "" : ": " + text) + "; the output does not show which one";
     finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
+    if (event.Means(Meaning::loader_worker)) {
+      TellLoaderWorker(event, "a rank", finding);
+      finding.headline += "; the output does not show which one";
+    }
     if (event.Means(Meaning::device_assert)) {
       finding.evidence.clear();
       TellAssertion(facts, "a rank", finding);
@@ -119,8 +135,7 @@ static RuleAnswer JudgeException(const Case& facts) {
                                 std::to_string(sample.code_line) + ")";
   std::string message = LastNcclError(facts, sample);
   const bool by_nccl = !message.empty();
-  if (message.empty()) message = sample.text.substr(0, sample.text.find('\n'));
-  if (message.size() > 120) message = message.substr(0, 120) + "...";
+  message = MessageWords(by_nccl ? message : sample.text);
   finding.headline = RankWords(finding.ranks) + (many ? " raise " : " raised ") + sample.subject + where +
                      (message.empty() ? "" : ": " + message) +
                      (many && !by_nccl ? "; communication is not the cause" : "");
@@ -128,6 +143,10 @@ static RuleAnswer JudgeException(const Case& facts) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(CiteEvent(*event, "the exception of " + RankWords({event->rank})));
   }
+  // The launcher's list of failures is the only one to name it.
+  if (std::any_of(chosen->begin(), chosen->end(), [](const Event* e) { return e->Means(Meaning::owner_inferred); }))
+    finding.confidence = Confidence::likely;
+  if (sample.Means(Meaning::loader_worker)) TellLoaderWorker(sample, RankWords(finding.ranks), finding);
   if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
   finding.affected_ranks = facts.standstill.waiters;
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);

@@ -43,7 +43,7 @@ std::string SizeWords(int64_t bytes) {
 }
 
 std::string BenchmarkWords(const BenchmarkRun& run) {
-  std::string out = run.operation.empty() ? "an unnamed operation" : run.operation;
+  std::string out = run.operation.empty() ? "an operation whose name is not shown" : run.operation;
   if (run.ranks > 0) out += " of " + std::to_string(run.ranks) + (run.ranks == 1 ? " rank" : " ranks");
   return out;
 }

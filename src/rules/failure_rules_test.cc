@@ -73,8 +73,32 @@ TEST(RankOutOfMemory, MemoryOfTheHostCountsByTheWordsOfTheError) {
     EXPECT_EQ(raises(type, text).ranks, Ranks({2})) << text;
   }
   EXPECT_EQ(raises("OSError", "[Errno 28] No space left on device: '/ckpt/step_9'").cause, "application-exception");
-  // Somebody killed the worker: the error names no cause. The reader of the output tells of the kill.
-  EXPECT_EQ(raises("RuntimeError", "DataLoader worker (pid 7) is killed by signal: Killed. ").cause, "");
+}
+
+TEST(RankOutOfMemory, AKilledLoaderWorkerIsNotTheRank) {
+  const auto raises = [](std::string_view text, bool after_another) {
+    JobSketch job(4);
+    job.Rounds(10);
+    if (after_another) {
+      Event& first = job.Say(1, EventKind::exception);
+      first.subject = "KeyError", first.text = "'labels'";
+    }
+    Event& raised = job.Say(2, EventKind::exception);
+    raised.subject = "RuntimeError";
+    raised.text = text;
+    return JudgedCase(job).Verdict();
+  };
+  const Diagnosis killed = raises("DataLoader worker (pid 7041) is killed by signal: Killed. ", false);
+  EXPECT_EQ(killed.cause, "rank-out-of-memory");
+  EXPECT_EQ(killed.ranks, Ranks({2}));
+  EXPECT_NE(killed.headline.find("data loader worker of rank 2 (pid 7041) was killed (SIGKILL)"), std::string::npos)
+      << killed.headline;
+  const Diagnosis crashed = raises("DataLoader worker (pid 7041) is killed by signal: Segmentation fault. ", false);
+  EXPECT_EQ(crashed.cause, "application-exception");
+  EXPECT_NE(crashed.headline.find("segmentation fault"), std::string::npos) << crashed.headline;
+  // The launcher ends a job's children by SIGTERM.
+  EXPECT_EQ(raises("DataLoader worker (pid 7041) is killed by signal: Terminated. ", false).cause, "");
+  EXPECT_EQ(raises("DataLoader worker (pid 7041) is killed by signal: Killed. ", true).ranks, Ranks({1}));
 }
 
 TEST(RankOutOfMemory, AnErrorWithoutOwnerNamesNobody) {

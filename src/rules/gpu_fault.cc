@@ -30,6 +30,12 @@ bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
                      [](const SourceAnalysis& source) { return !source.differences.empty(); });
 }
 
+// An access out of bounds is a kernel's, and so mostly the program's: the device only tells of it.
+bool IsOfAKernel(const Event& lead) {
+  return lead.kind == EventKind::cuda_error &&
+         (lead.Means(Meaning::illegal_access) || lead.subject == "memory access fault");
+}
+
 // What helps depends on what failed: an Xid has advice of its own, an illegal access is mostly the program's.
 std::vector<std::string> GpuAdvice(const Event& lead) {
   if (lead.kind == EventKind::xid && lead.value <= 0)
@@ -144,6 +150,14 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   else if (finding.ranks.empty())
     who = "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead));
   finding.headline = who + " reports " + what + (finding.ranks.empty() ? "; the log does not say on which rank" : "");
+  if (IsOfAKernel(*lead)) {
+    const std::string program =
+        finding.ranks.empty() ? SubjectWords(SubjectOf(facts.incident, *lead)) : RankWords(finding.ranks);
+    finding.headline = program +
+                       (finding.ranks.size() > 1 ? " made illegal memory accesses on their GPUs"
+                                                 : " made an illegal memory access on its GPU") +
+                       (finding.ranks.empty() ? "; the log does not say which rank it is" : "");
+  }
   finding.fix = GpuAdvice(*lead);
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);

@@ -6,6 +6,25 @@
 
 namespace tacet {
 
+// DeepSpeed's and other launchers start the processes of another node over ssh: neither NCCL nor its ports have a part
+// in it.
+static void TellSsh(const std::vector<const Event*>& events, Finding& finding) {
+  const auto ssh = std::find_if(events.begin(), events.end(), [](const Event* event) {
+    return event->kind == EventKind::store_unreachable && event->object.starts_with("ssh");
+  });
+  if (ssh == events.end()) return;
+  const std::string host = (*ssh)->subject.empty() ? "another node" : (*ssh)->subject;
+  const bool unknown = (*ssh)->object.ends_with("unknown-host");
+  finding.headline = unknown ? "the launcher cannot start processes on " + host + ": ssh cannot resolve the name"
+                             : "the launcher cannot start processes on " + host + ": ssh to it fails";
+  finding.fix = {
+      unknown ? "On the node that starts the job: getent hosts " + host +
+                    "; correct the name in the hostfile, or add it to DNS or /etc/hosts."
+              : "On the node that starts the job: ssh " + host + " hostname; it must work without a password.",
+      "In containers the host's names and keys are not known: use addresses, or mount ~/.ssh and /etc/hosts.",
+      "On a single node leave the hostfile out, so that the launcher needs no ssh."};
+}
+
 static RuleAnswer JudgeUnreachable(const Case& facts) {
   RuleAnswer answer;
   const InitView init = ReadInit(facts);
@@ -45,6 +64,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   }
   finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) +
                      " during setup: " + (alone ? "its own network is unreachable" : "the address does not answer");
+  TellSsh(events, finding);
   // Gloo has an interface of its own to choose.
   const bool gloo = std::any_of(events.begin(), events.end(),
                                 [](const Event* event) { return event->kind == EventKind::connect_failed; });

@@ -9,6 +9,7 @@
 
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
+#include "rules/message_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -73,13 +74,6 @@ const Event* FirstUnexplainedWarning(const Case& facts) {
   return nullptr;
 }
 
-std::string FirstLine(const std::string& text) {
-  constexpr size_t kMost = 140;
-  std::string line = text.substr(0, text.find('\n'));
-  if (line.size() > kMost) line = line.substr(0, kMost) + "...";
-  return line;
-}
-
 // All whose time was up in that same operation: nobody of them is special.
 std::string TimedOutWords(const Case& facts, const Event& first, const std::string& who) {
   std::set<Rank> ranks;
@@ -129,12 +123,15 @@ std::string EndSentence(const Case& facts, const Event& event) {
                         ? " ended: " + event.subject
                         : " exited with code " + std::to_string(event.value) +
                               (event.value == 1 ? ", as Python does after an uncaught exception or sys.exit" : ""));
-    case EventKind::abort_signal: return who + " aborted";
+    case EventKind::abort_signal: return event.object.empty() ? who + " aborted" : event.object;
     case EventKind::process_killed:
       return who + " was ended by its launcher or scheduler" +
              (event.subject.empty() ? "" : " (" + event.subject + ")");
     case EventKind::exception:
-      return who + " raised " + event.subject + (event.text.empty() ? "" : ": " + FirstLine(event.text));
+      if (IsConsequence(event) && !event.object.empty() && !event.Means(Meaning::loader_worker)) return event.object;
+      // Who only tells of another's failure is a messenger, and its process id would be taken for the culprit's.
+      return (IsConsequence(event) && !event.rank.known() ? "a process" : who) + " raised " + event.subject +
+             (event.text.empty() ? "" : ": " + MessageWords(event.text));
     case EventKind::connection_lost: return who + " lost the connection to a peer";
     case EventKind::store_lost: return who + " lost the connection to the store of rank 0";
     case EventKind::nccl_error:
@@ -144,11 +141,11 @@ std::string EndSentence(const Case& facts, const Event& event) {
         return "a CUDA call of NCCL failed in " + who + " with '" + event.object + "'" +
                (event.file.empty() ? "" : " (" + event.file + ":" + std::to_string(event.code_line) + ")");
       const NcclWarning* known = FindNcclWarning(event.subject);
-      return "NCCL gave up in " + who + ": " + std::string(known ? known->meaning : FirstLine(event.text));
+      return "NCCL gave up in " + who + ": " + (known ? std::string(known->meaning) : MessageWords(event.text));
     }
     case EventKind::job_time_limit: return "the scheduler ended the job at its time limit";
     case EventKind::node_failed: return "a node failed";
-    default: return who + " failed" + (event.text.empty() ? "" : ": " + FirstLine(event.text));
+    default: return who + " failed" + (event.text.empty() ? "" : ": " + MessageWords(event.text));
   }
 }
 
@@ -188,15 +185,23 @@ void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   const Event* told = end.told ? end.told : facts.analyses.outcome.first_failure;
   if (const Event* warning = FirstUnexplainedWarning(facts)) told = warning;
   diagnosis.headline = "the job crashed";
+  bool stopped = false;
   if (told) {
     const size_t alike = CountAlike(facts, *told);
     const bool ended = told->kind == EventKind::process_exited && told->value < 0;
-    diagnosis.headline += ": " + (alike > 1 && ended ? std::to_string(alike) + " processes were ended by signal " +
-                                                           std::to_string(-told->value) +
-                                                           (told->subject.empty() ? "" : " (" + told->subject + ")")
-                                                     : EndSentence(facts, *told));
+    const std::string signal = told->subject.empty() ? "" : " (" + told->subject + ")";
+    stopped = told->kind == EventKind::process_killed;
+    diagnosis.headline += ": ";
+    if (alike > 1 && ended)
+      diagnosis.headline +=
+          std::to_string(alike) + " processes were ended by signal " + std::to_string(-told->value) + signal;
+    else if (alike > 1 && stopped)
+      diagnosis.headline += "the launcher stopped " + std::to_string(alike) + " processes" + signal;
+    else
+      diagnosis.headline += EndSentence(facts, *told);
   }
-  diagnosis.headline += "; the first error is not in these files";
+  diagnosis.headline +=
+      stopped ? "; the one that failed before is not in these files" : "; the first error is not in these files";
   const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);
   diagnosis.open.push_back(
       {"What ended the job first?",
@@ -241,6 +246,26 @@ static std::string StackWords(const Case& facts) {
          "; stacks alone do not show whether the job is stalled";
 }
 
+// Steps that rise line by line up to the end of what was pasted, and no sign of an error anywhere. That says that it
+// trained as far as the text goes; not that every rank did right.
+static std::string TrainingWords(const Case& facts) {
+  constexpr int64_t kEnoughSteps = 8;     // fewer may be a start-up that stalls soon after
+  constexpr uint64_t kLinesBehind = 600;  // bytes: a line or two of other output
+  const Event* last = nullptr;
+  for (const Event& event : facts.incident.events) {
+    if (IsSignOfCrash(event) || IsSignOfHang(event)) return "";
+    if (event.kind == EventKind::progress && event.value2 >= kEnoughSteps && (!last || event.value2 > last->value2))
+      last = &event;
+  }
+  if (!last || facts.analyses.end.kind != JobEnding::open) return "";
+  const auto file = static_cast<size_t>(last->source.file);
+  if (file >= facts.incident.files.size()) return "";
+  const uint64_t total = facts.incident.files[file].bytes.total;
+  if (total > last->source.offset && total - last->source.offset > kLinesBehind) return "";
+  return "training goes on: " + std::to_string(last->value2) + " progress lines up to step " +
+         std::to_string(last->value) + ", and no error in this text; it does not show how the job ended";
+}
+
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const Outcome& outcome = facts.analyses.outcome;
   const JobEnd& end = facts.analyses.end;
@@ -268,6 +293,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   diagnosis.headline = PipelineWords(facts);
   if (diagnosis.headline.empty()) diagnosis.headline = StackWords(facts);
+  if (diagnosis.headline.empty()) diagnosis.headline = TrainingWords(facts);
   if (diagnosis.headline.empty())
     diagnosis.headline = "No fault found, but the evidence is too incomplete to call the job healthy";
   if (!outcome.ended_in_order)

@@ -105,6 +105,9 @@ class Importer {
       if (record.local_rank >= 0) has_agent_ = true;
       if (record.kind == TorchLogKind::process_exited && record.rank >= 0 && record.pid > 0)
         rank_of_pid_[record.pid] = record.rank;
+      // Ray lists the lost actor's pid below the first line of its error.
+      if (record.kind == TorchLogKind::exception && record.subject.ends_with("ActorDiedError"))
+        if (const auto pid = IntAfter(record.text, "\tpid: "); pid && *pid > 0) actor_pids_[record.source.line] = *pid;
     }
   }
 
@@ -130,6 +133,8 @@ class Importer {
       return;
     }
     Event event = Convert(record);
+    if (const auto actor = actor_pids_.find(record.source.line); ended && event.pid < 0 && actor != actor_pids_.end())
+      event.pid = actor->second;
     if (record.kind == TorchLogKind::process_exited && record.local_rank >= 0)
       event.group_rank = GroupRank{record.local_rank};
     if (record.kind == TorchLogKind::process_exited && record.rank >= 0) NameWorker(record, event);
@@ -247,8 +252,9 @@ class Importer {
   }
 
   // What a program may catch, and go on: a checkpoint that could not be written, a port that was tried and given up.
-  static bool IsSurvivable(EventKind kind) {
-    switch (kind) {
+  static bool IsSurvivable(const Event& event) {
+    switch (event.kind) {
+      case EventKind::store_unreachable: return event.object.starts_with("ssh");
       case EventKind::exception:
       case EventKind::cuda_error:
       case EventKind::shared_memory_full:
@@ -303,7 +309,7 @@ class Importer {
     const uint32_t all_went_on = LineUpToWhichAllWentOn();
     std::erase_if(out_.events, [&](Event& event) {
       // In a file of all ranks nobody's steps are everybody's.
-      const bool error = IsSurvivable(event.kind);
+      const bool error = IsSurvivable(event);
       if (!Speaks(event) && !error) return false;
       if (event.kind == EventKind::process_finished) return later(last_step, event) || later(last_trouble, event);
       if (event.kind == EventKind::rendezvous_incomplete && event.subject == "waiting") return later(last_step, event);
@@ -324,7 +330,8 @@ class Importer {
   SpeakerTable speakers_;
   bool has_agent_ = false;
   std::map<int64_t, int32_t> rank_of_pid_;
-  size_t tasks_left_, listed_tasks_left_;  // "tasks 0-65535" is ten bytes of text, and an event is hundreds
+  std::map<uint32_t, int64_t> actor_pids_;  // by the line of Ray's error
+  size_t tasks_left_, listed_tasks_left_;   // "tasks 0-65535" is ten bytes of text, and an event is hundreds
 };
 
 }  // namespace

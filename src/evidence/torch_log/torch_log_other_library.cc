@@ -122,7 +122,11 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
       record->subject = "memory access fault", record->text = Capped(text), record->value2 = out.highest_step();
     return LineUse::understood;
   }
-  if (Contains(text, "Horovod has been shut down")) return AddWords(TorchLogKind::connection_lost, line, "", out);
+  if (const size_t at = text.find("Horovod has been shut down"); at != std::string_view::npos) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, "horovod");
+    if (is_new) record->subject = "HorovodInternalError", record->text = Capped(text.substr(at), 600);
+    return LineUse::understood;
+  }
   // AWS Neuron's NCCL: "... [4] bootstrap.cc:89 CCOM WARN Timeout waiting for incoming connection (waited 120 sec)"
   if (Contains(text, "CCOM WARN Timeout waiting for"))
     return AddWords(TorchLogKind::rendezvous_incomplete, line, "ccom", out);

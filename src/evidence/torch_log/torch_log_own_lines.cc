@@ -46,6 +46,8 @@ void OwnLineReader::NoteProgress(const LogLine& line, int64_t number, RecordList
   ++steps_;
   finished_ = false;
   out.NoteStep(number);
+  rising_ = number > last_number_ ? rising_ + 1 : number == last_number_ ? rising_ : 1;
+  last_number_ = number;
   TorchLogRecord* record = last_step_;
   if (first_step_ == nullptr) {
     record = first_step_ = &out.Add(TorchLogKind::progress, line);
@@ -56,6 +58,7 @@ void OwnLineReader::NoteProgress(const LogLine& line, int64_t number, RecordList
   record->time = line.time;
   record->value = number;
   record->count = steps_;
+  record->value2 = rising_;
   record->text.assign(line.text.substr(0, 300));
 }
 

@@ -17,6 +17,7 @@ class OwnLineReader {
   TorchLogRecord* first_step_ = nullptr;
   TorchLogRecord* last_step_ = nullptr;
   int64_t steps_ = 0;
+  int64_t rising_ = 0, last_number_ = -1;  // lines on end, each with a higher step than the one before
   bool finished_ = false, finished_for_sure_ = false;
   LogLine finish_line_;
   std::string finish_text_;

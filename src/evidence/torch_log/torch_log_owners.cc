@@ -2,6 +2,7 @@
 #include "evidence/torch_log/torch_log_owners.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,6 +35,38 @@ bool IsQuotedBelow(const Event& event) { return Contains(event.text, "terminated
 
 void Give(Event& event, Rank rank) { event.rank = rank; }
 
+Rank OwnerOf(const Fragment& fragment, const Event& event) {
+  if (event.rank.known() || event.speaker >= fragment.speakers.size()) return event.rank;
+  return fragment.speakers[event.speaker].rank;
+}
+
+// A traceback without a name, and then a watchdog's line with one that repeats the error: "[Rank 1] NCCL watchdog
+// thread terminated with exception: CUDA error: uncorrectable ECC error encountered". Where one rank alone tells it
+// under its name, the other line is the same rank's.
+void JoinRepeatedErrors(Fragment& fragment) {
+  std::map<std::string, std::set<Rank>> owners;
+  bool nameless = false;
+  for (const Event& event : fragment.events) {
+    if (event.kind != EventKind::cuda_error) continue;
+    const Rank rank = OwnerOf(fragment, event);
+    nameless |= !rank.known();
+    if (rank.known()) owners[event.subject].insert(rank);
+  }
+  if (!nameless || owners.empty()) return;
+  std::map<uint32_t, Rank> lines;
+  for (Event& event : fragment.events) {
+    if (event.kind != EventKind::cuda_error || OwnerOf(fragment, event).known()) continue;
+    const auto found = owners.find(event.subject);
+    if (found == owners.end() || found->second.size() != 1) continue;
+    Give(event, *found->second.begin());
+    lines.emplace(event.source.line, event.rank);
+  }
+  for (Event& event : fragment.events)
+    if (const auto found = lines.find(event.source.line);
+        found != lines.end() && IsError(event) && !OwnerOf(fragment, event).known())
+      Give(event, found->second);
+}
+
 // "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 5; 15.78 GiB total capacity" and "GPU 5 has a total capacity".
 int32_t DeviceOf(const Event& event) {
   for (const std::string_view key : {"(GPU ", ". GPU "})
@@ -44,6 +77,7 @@ int32_t DeviceOf(const Event& event) {
 }  // namespace
 
 void GiveOwners(Fragment& fragment) {
+  JoinRepeatedErrors(fragment);
   std::set<Rank> raised;
   for (const Event& event : fragment.events)
     if (event.kind == EventKind::process_exited && event.rank.known() && event.value > 0 && !IsQuotedBelow(event))

@@ -154,7 +154,9 @@ class LogReader {
     // C++ frames are many and long, and their names are full of words.
     if (!prefix.text.starts_with("frame #")) line.keywords = FindKeywords(prefix.text);
     if (line.has(Keyword::nodes)) ReadNodeCount(line, out_);
+    if (!prefix.bar.empty()) ReadBar(prefix.bar, line, label);
     int32_t rank = prefix.rank >= 0 ? prefix.rank : QuotedRank(prefix.text);
+    if (rank < 0 && prefix.launcher.kind == LauncherPrefix::Kind::process) rank = RankInLabel(prefix.launcher.label);
     // Before the default group is up there is no "[rank3]:", but its own lines tell the rank in it; so does what the
     // process says as it ends: "  what():  [PG ID 0 PG GUID 0(default_pg) Rank 2] Process group watchdog thread ...".
     if (rank < 0 && (prefix.severity != 0 ? prefix.text.starts_with("[PG ") : IsLastWord(prefix.text)))
@@ -162,8 +164,31 @@ class LogReader {
     // Before 2.2 there is no "[rank3]:" at all; later "[Rank 3]" is a static string and may be another group's.
     if (rank < 0 && prefix.severity != 0 && prefix.time.month_day == 0)
       line.work_rank = IntAfter<int32_t>(prefix.text, "[Rank ").value_or(-1);
+    // RuntimeError: NCCL communicator was aborted on rank 3.  Original reason for failure was: [Rank 3] Watchdog caught
+    if (rank < 0 && prefix.severity == 0 && line.has(Keyword::work))
+      for (const std::string_view mark : {"communicator was aborted on rank ", "[Rank "})
+        if (line.work_rank < 0) line.work_rank = IntAfter<int32_t>(prefix.text, mark).value_or(-1);
     line.voice = VoiceOf(label, rank);
     return prefix.severity != 0 ? ReadLogLine(line, *labels_[label]) : ReadPlainLine(line, label);
+  }
+
+  // The bar before a text is a line of its own, and nobody's in particular.
+  void ReadBar(std::string_view bar, const LogLine& line, uint32_t label) {
+    LogLine own = line;
+    own.text = bar;
+    own.severity = 0;
+    own.tagged = false;
+    own.keywords = FindKeywords(bar);
+    own.voice = VoiceOf(label, -1);
+    voices_[own.voice]->own.Read(own, log_.voices[own.voice], out_);
+  }
+
+  // "(VllmWorker rank=1 pid=2445)", "(Worker_TP3 pid=812)". With stages or replicas beside them ("Worker_DP1_TP3") the
+  // number is one within a part of the job.
+  static int32_t RankInLabel(std::string_view label) {
+    if (const auto rank = IntAfter<int32_t>(label, "Worker rank=")) return *rank;
+    if (!label.starts_with("(Worker_TP")) return -1;
+    return IntAfter<int32_t>(label, "(Worker_TP").value_or(-1);
   }
 
   static bool IsLastWord(std::string_view text) {

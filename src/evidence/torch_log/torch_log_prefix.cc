@@ -117,6 +117,35 @@ void TakeRankMark(LinePrefix& prefix) {
   }
 }
 
+// " 94%|█████▉ | 837/888 [9:42:50<34:08, 40.17s/it][rank7]:[E ProcessGroupNCCL.cpp:1182] ...": a bar does not end its
+// line, so what is printed next stands behind it. With its blocks of three bytes each it is hundreds of bytes long.
+void TakeBar(LinePrefix& prefix) {
+  constexpr size_t kFarthest = 80;  // what a user may write before the bar
+  constexpr size_t kLongest = 2000;
+  const size_t begin = prefix.text.substr(0, kFarthest).find("%|");
+  if (begin == std::string_view::npos) return;
+  std::string_view rest = prefix.text.substr(begin + 2, kLongest);
+  const size_t close = rest.find("| ");
+  if (close == std::string_view::npos) return;
+  rest.remove_prefix(close + 2);
+  const size_t open = rest.find(" [");
+  if (open == std::string_view::npos || rest.substr(0, open).find('/') == std::string_view::npos) return;
+  rest.remove_prefix(open);
+  const size_t end = rest.find(']');
+  if (end == std::string_view::npos) return;
+  const size_t length = static_cast<size_t>(rest.data() - prefix.text.data()) + end + 1;
+  if (Trim(prefix.text.substr(length)).empty()) return;  // the bar itself
+  prefix.bar = prefix.text.substr(0, length);
+  prefix.text.remove_prefix(length);
+  while (prefix.text.starts_with(' ')) prefix.text.remove_prefix(1);
+  if (!prefix.time.known()) TakeTime(prefix);
+}
+
+// "[stderr]Traceback (most recent call last):", as some cloud services write it.
+void TakeStreamName(LinePrefix& prefix) {
+  if (!TakeLiteral(prefix.text, "[stderr]")) TakeLiteral(prefix.text, "[stdout]");
+}
+
 // A step number in brackets is the job's own: "[step10]: loss 0.3".
 bool IsStepWord(std::string_view label) {
   for (const std::string_view word : {"[step", "[epoch", "[iter", "[batch", "[Step", "[Epoch", "[Iter", "[Batch"})
@@ -200,6 +229,8 @@ LinePrefix SplitPrefix(std::string_view line, LabelStyle style) {
     if (outer.known()) prefix.time = outer;
   }
   TakeBareClock(prefix);
+  if (prefix.text.starts_with("[std")) TakeStreamName(prefix);
+  TakeBar(prefix);
   if (prefix.rank < 0) TakeRankMark(prefix);
   TakeLogPrefix(prefix);
   return prefix;

@@ -22,6 +22,7 @@ struct LinePrefix {
   char severity = 0;           // I, W, E, F of a C++ or Python log line of PyTorch; 0: no such line
   std::string_view code_file;  // "ProcessGroupNCCL.cpp"
   LogMoment time;
+  std::string_view bar;  // an open progress bar that stands before the text
   std::string_view text;
 };
 LinePrefix SplitPrefix(std::string_view line, LabelStyle style);

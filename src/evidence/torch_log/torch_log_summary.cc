@@ -34,12 +34,13 @@ bool IsNumberLine(std::string_view text) {
   return TakeLiteral(text, "[") && TakeNumber(text, &number) && text == "]:";
 }
 
-// "  time      : 2026-01-02_03:04:05" -> "time", "2026-01-02_03:04:05"
+// "  time      : 2026-01-02_03:04:05" -> "time", "2026-01-02_03:04:05". Where people paste it the two blanks get lost.
 bool SplitField(std::string_view text, std::string_view* name, std::string_view* value) {
-  if (!text.starts_with("  ") || text.size() < 13 || text[2] == ' ') return false;
+  TakeLiteral(text, "  ");
+  if (text.size() < 11 || text[0] == ' ') return false;
   const size_t colon = text.find(':');
-  if (colon != 12) return false;
-  *name = Trim(text.substr(2, colon - 2));
+  if (colon != 10) return false;
+  *name = Trim(text.substr(0, colon));
   *value = Trim(text.substr(colon + 1));
   return true;
 }
@@ -112,6 +113,8 @@ LineUse SummaryReader::Read(const LogLine& line, const std::function<uint32_t(in
   std::string_view name, value;
   if (!open_ && !line.has(Keyword::summary_field)) return LineUse::not_understood;
   if (!SplitField(line.text, &name, &value)) return LineUse::not_understood;
+  // A table of settings may have a line "rank      : 3" of its own.
+  if (!open_ && name == "rank" && !Contains(value, "(local_rank: ")) return LineUse::not_understood;
   open_ = true;
   const LineUse use = ReadField(line, name, value);
   if (name == "traceback" && line.has(Keyword::traceback)) {

@@ -70,6 +70,7 @@ bool IsUserFile(std::string_view file) {
 }
 
 std::string_view FindBareError(std::string_view text) {
+  TakeLiteral(text, "*** ");  // pdb, where the program stopped
   if (text.starts_with("ERROR ") || text.starts_with("(")) {
     const size_t close = text.substr(0, 160).rfind("] ");
     if (close == std::string_view::npos) return {};
@@ -117,7 +118,8 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
     // A logger may put its own prefix before every line: "2024-08-22 ERROR [worker.py:148]   File ...".
     indent_known_ = true;
     indent_ = at >= 2 ? at - 2 : 0;
-  } else if (at != indent_ + 2) {
+    frame_at_ = at;
+  } else if (at != frame_at_) {
     return LineUse::not_understood;
   }
   std::string_view rest = line.text.substr(at + 6);
@@ -183,12 +185,17 @@ static bool IsNameOfException(std::string_view type) {
 }
 
 bool TracebackReader::TakeType(std::string_view body, const LogLine& line) {
+  TakeLiteral(body, "*** ");
   const std::string_view type = TypeOf(body);
   if (type.empty() || !IsNameOfException(type)) return false;
   if (line.unfinished && type.size() == body.size()) return false;  // "Runtim": the rest of the name may be lost
-  raised_.type = std::string(type);
+  // Two processes print the same at the same moment: "ValueErrorValueError: : bad shape".
+  const std::string_view half = type.substr(0, type.size() / 2);
+  const bool twice = half.size() * 2 == type.size() && type.substr(half.size()) == half;
+  raised_.type = std::string(twice ? half : type);
   std::string_view message = body.substr(type.size());
   TakeLiteral(message, ":");
+  if (twice) TakeLiteral(message, " : ");
   raised_.message = Capped(Trim(message));
   raised_.line = line;
   phase_ = Phase::message;
@@ -250,7 +257,9 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
     }
     const bool told_elsewhere = std::any_of(std::begin(kToldElsewhere), std::end(kToldElsewhere),
                                             [&](Keyword keyword) { return line.has(keyword); });
-    const bool may_be_bare = line.severity == 0 && !chained_ && !told_elsewhere;
+    if (line.text.starts_with("(Pdb)") || line.text.starts_with("ipdb>")) in_debugger_ = true;
+    const bool answer = in_debugger_ && line.text.starts_with("*** ");
+    const bool may_be_bare = line.severity == 0 && !chained_ && !told_elsewhere && !answer;
     const std::string_view error = may_be_bare ? FindBareError(line.text) : std::string_view();
     if (error.empty()) return LineUse::not_understood;
     End(out);
@@ -295,12 +304,31 @@ bool IsStoreOutOfReach(const RaisedException& raised) {
          message.starts_with("connect() timed out") || message.starts_with("No route to host");
 }
 
+// RuntimeError: Wait timeout
+// What torch's stores said before 1.5 where a key never came: the rank that should have set it did not join.
+bool IsStoreWait(const RaisedException& raised) {
+  return raised.type == "RuntimeError" && raised.message.substr(0, raised.message.find('\n')) == "Wait timeout";
+}
+
+// AssertionError: Rank 11: found NaN in local grad norm ...
+// RuntimeError: Rank 12, node n-041, device 4, iteration 80122: Unexpected result nan ...
+// RuntimeError: [Rank:6] FATAL ERROR :: MODULE:PT_BRIDGE ...
+int32_t RankInMessage(std::string_view message) {
+  const bool bracket = TakeLiteral(message, "[Rank:");
+  if (!bracket && !TakeLiteral(message, "Rank ") && !TakeLiteral(message, "rank ")) return -1;
+  int32_t rank = -1;
+  if (!TakeNumber(message, &rank) || rank < 0) return -1;
+  return message.starts_with(bracket ? "]" : ":") || message.starts_with(", node ") ? rank : -1;
+}
+
 }  // namespace
 
 void TracebackReader::Write(RecordList& out) {
   if (disregard_ || IsLaunchersOwn(raised_)) return;
   if (IsStoreOutOfReach(raised_)) out.Add(TorchLogKind::store_unreachable, raised_.line).text = raised_.message;
+  if (IsStoreWait(raised_)) out.Add(TorchLogKind::store_wait_timeout, raised_.line).text = raised_.message;
   TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
+  if (!raised_.line.tagged) record.rank = RankInMessage(raised_.message);
   record.subject = raised_.type;
   record.value2 = step_;
   if (!thread_.empty()) record.text = "in thread " + thread_ + " ";

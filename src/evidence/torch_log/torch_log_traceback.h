@@ -53,7 +53,9 @@ class TracebackReader {
   bool disregard_next_ = false;
   bool indent_known_ = false;
   bool frame_closed_ = false;  // the frame that rich draws around it
+  bool in_debugger_ = false;   // pdb answers a wrong command with "*** NameError: ..."
   size_t indent_ = 0;          // what stands before "File" in a frame, less its own two blanks
+  size_t frame_at_ = 2;        // the column of "File" in the frames; 0 where the paste lost all indentation
   int message_lines_ = 0;
   int strange_lines_ = 0;
   int64_t step_ = -1;  // the highest step before it

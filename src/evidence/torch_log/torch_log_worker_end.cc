@@ -42,6 +42,39 @@ bool IsPodState(std::string_view text) {
   return ready.find('/') != std::string_view::npos && TakeWord(rest) == "OOMKilled";
 }
 
+// ssh -o PasswordAuthentication=no 10.0.3.4 hostname
+std::string_view HostOfSsh(std::string_view arguments) {
+  for (std::string_view word = TakeWord(arguments); !word.empty(); word = TakeWord(arguments)) {
+    if (word == "-o" || word == "-p" || word == "-i" || word == "-l")
+      TakeWord(arguments);
+    else if (!word.starts_with('-'))
+      return word.substr(0, word.find_first_of("',"));
+  }
+  return {};
+}
+
+// The launcher's ssh to another node failed. What ssh itself says of the reason comes before what its caller says.
+void AddSshFailure(const LogLine& line, std::string_view host, std::string_view reason, RecordList& out) {
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, "ssh");
+  if (!is_new) return;
+  record->subject = Capped(host, 200);
+  record->object = "ssh";
+  if (!reason.empty()) record->object += std::string(" ") + std::string(reason);
+  record->text = Capped(line.text, 600);
+}
+
+// vLLM: "Worker proc VllmWorker-3 died unexpectedly, shutting down executor." The engine tells it of its worker, whose
+// number is its rank; how the worker ended nobody printed.
+LineUse ReadDeadWorker(const LogLine& line, std::string_view worker, RecordList& out) {
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, worker);
+  if (!is_new) return LineUse::understood;
+  record->value = 255;
+  record->rank = IntAfter<int32_t>(worker, "VllmWorker-").value_or(-1);
+  record->subject = "vLLM's " + Capped(worker, 60) + " died unexpectedly, and nobody printed how";
+  record->text = Capped(line.text, 600);
+  return LineUse::understood;
+}
+
 }  // namespace
 
 // [rank: 0] Child process with PID 20114 terminated with code -11. Forcefully terminating all other processes ...
@@ -70,19 +103,7 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     const bool ssh = program.starts_with("ssh ") || program.starts_with("ssh'");
     const auto code = IntAfter(text, " returned non-zero exit status ");
     if (code && *code == 255 && ssh) {
-      const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, "ssh");
-      if (!is_new) return LineUse::understood;
-      std::string_view rest = program.substr(4), host;
-      for (std::string_view word = TakeWord(rest); !word.empty(); word = TakeWord(rest)) {
-        if (word == "-o" || word == "-p" || word == "-i" || word == "-l") {
-          TakeWord(rest);
-        } else if (!word.starts_with('-')) {
-          host = word;
-          break;
-        }
-      }
-      record->subject = Capped(host.substr(0, host.find_first_of("',")), 200);
-      record->text = Capped(text, 600);
+      AddSshFailure(line, HostOfSsh(program.substr(4)), "", out);
       return LineUse::understood;
     }
     if (code) return AddEnd(line, *code, -1, -1, out);
@@ -97,8 +118,17 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   // horovodrun: "Process 1 exit with status code 1."
   if (const auto code = IntAfter(text, " exit with status code "); code && *code != 0 && text.starts_with("Process "))
     return AddEnd(line, *code, -1, IntAfter<int32_t>(text, "Process ").value_or(-1), out);
-  // vLLM: "Worker proc VllmWorker-3 died unexpectedly, shutting down executor."
-  if (Contains(text, "Worker proc ") && Contains(text, " died unexpectedly")) return AddEnd(line, 1, -1, -1, out);
+  if (auto worker = After(text, "Worker proc "); worker && Contains(*worker, " died unexpectedly"))
+    return ReadDeadWorker(line, TakeWord(*worker), out);
+  if (Contains(text, "EngineCore failed to start")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::abort_signal, line, "engine");
+    if (is_new) record->object = "vLLM's EngineCore failed to start", record->text = Capped(text, 600);
+    return LineUse::understood;
+  }
+  if (const auto host = After(text, "ssh: Could not resolve hostname ")) {
+    AddSshFailure(line, host->substr(0, host->find_first_of(": ")), "unknown-host", out);
+    return LineUse::understood;
+  }
   // Ray: its words are many lines, and only these two tell that a worker is gone for good, or for want of memory.
   if (Contains(text, "Workers (tasks / actors) killed due to memory pressure") ||
       Contains(text, "killed due to the node running low on memory"))
@@ -117,9 +147,6 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     if (is_new) record->subject = "MPI", record->text = Capped(text, 600);
     return LineUse::understood;
   }
-  // RuntimeError: DataLoader worker (pid 4161) is killed by signal: Killed.
-  if (Contains(text, "DataLoader worker") && Contains(text, "is killed by signal: Killed"))
-    return AddEnd(line, -9, IntAfter(text, "(pid ").value_or(-1), -1, out);
   if (const auto pid = IntAfter(text, "spawn: [WARNING] Terminating process ")) return AddEnd(line, -15, *pid, -1, out);
   // torch.multiprocessing.spawn: "-- Process 8 terminated with the following error:"
   if (const auto rank = IntAfter<int32_t>(text, "-- Process "); rank && Contains(text, "terminated with the following"))

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/message_words.h"
+
+#include <algorithm>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+void DropEndMarks(std::string& text) {
+  while (!text.empty() && std::string_view(" .,:;").find(text.back()) != std::string_view::npos) text.pop_back();
+}
+
+// "DataLoader worker" ends by a signal: what that looks like from outside.
+std::string_view LoaderEndWords(int64_t value) {
+  switch (value) {
+    case -9: return "was killed (SIGKILL)";
+    case -11: return "ended with a segmentation fault (SIGSEGV)";
+    case -6: return "aborted (SIGABRT)";
+    case -7: return "ended with a bus error (SIGBUS)";
+    case -4: return "ended with an illegal instruction (SIGILL)";
+    case -8: return "ended with a floating point exception (SIGFPE)";
+    default: return "exited unexpectedly";
+  }
+}
+
+}  // namespace
+
+std::string MessageWords(std::string_view text, size_t limit) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  std::string words(Trim(text.substr(0, end)));
+  if (words.ends_with(':') && end < text.size()) {
+    const std::string_view next = text.substr(end + 1);
+    words += ' ';
+    words += Trim(next.substr(0, next.find('\n')));
+  }
+  if (words.size() <= limit) {
+    // An ellipsis of the message itself stays.
+    if (!words.ends_with("...")) DropEndMarks(words);
+    return words;
+  }
+  // At a word, unless the word is half of it: a path, a mangled name. Never inside a character of several bytes.
+  size_t cut = words.rfind(' ', limit);
+  if (cut == std::string::npos || cut < limit / 2) cut = limit;
+  while (cut > 0 && (static_cast<unsigned char>(words[cut]) & 0xC0) == 0x80) --cut;
+  words.resize(cut);
+  DropEndMarks(words);
+  return words + "...";
+}
+
+std::string LoaderWorkerWords(const Event& exception, const std::string& who) {
+  const bool several = exception.object.find(',') != std::string::npos;
+  const std::string pids = exception.object.empty() ? "" : (several ? " (pids " : " (pid ") + exception.object + ")";
+  return (several ? "data loader workers of " : "a data loader worker of ") + who + pids + " " +
+         std::string(LoaderEndWords(exception.value));
+}
+
+}  // namespace tacet

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "model/event.h"
+
+namespace tacet {
+
+// What a message says, for a headline: its first line, and the second where the first only announces it ("Error(s) in
+// loading state_dict for Net:"). Cut at a word, without the marks at its end, so that a sentence can go on behind it.
+std::string MessageWords(std::string_view text, size_t limit = 140);
+
+// "a data loader worker of rank 3 (pid 4161) was killed (SIGKILL)"; `who` is the process whose child it is.
+std::string LoaderWorkerWords(const Event& exception, const std::string& who);
+
+}  // namespace tacet
