@@ -107,7 +107,7 @@ class Importer {
         rank_of_pid_[record.pid] = record.rank;
       // Ray lists the lost actor's pid below the first line of its error.
       if (record.kind == TorchLogKind::exception && record.subject.ends_with("ActorDiedError"))
-        if (const auto pid = IntAfter(record.text, "\tpid: "); pid && *pid > 0) actor_pids_[record.source.line] = *pid;
+        if (const auto pid = IntAfter(record.text, "pid: "); pid && *pid > 0) actor_pids_[record.source.line] = *pid;
     }
   }
 

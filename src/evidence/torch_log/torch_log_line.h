@@ -16,6 +16,7 @@ namespace tacet {
 // A line on its way through the readers, all prefixes taken off.
 struct LogLine {
   std::string_view text;
+  std::string_view label;  // the launcher's, before all other prefixes
   SourceRef source;
   uint32_t voice = 0;
   LogMoment time;
@@ -61,7 +62,8 @@ class RecordList {
   // The record and whether it is new: what the same voice says again with the same key is only counted.
   std::pair<TorchLogRecord*, bool> AddOnce(TorchLogKind kind, const LogLine& line, std::string_view key) {
     std::string name(1, static_cast<char>(kind));
-    name.append(reinterpret_cast<const char*>(&line.voice), sizeof line.voice).append(key.substr(0, 300));
+    name.append(reinterpret_cast<const char*>(&line.voice), sizeof line.voice);
+    name.append(reinterpret_cast<const char*>(&line.work_rank), sizeof line.work_rank).append(key.substr(0, 300));
     if (auto known = seen_.find(name); known != seen_.end()) {
       ++known->second->repeats;
       return {known->second, false};

@@ -144,6 +144,7 @@ class LogReader {
     const uint32_t label = LabelOf(prefix.launcher);
     LogLine line;
     line.text = prefix.text;
+    line.label = prefix.launcher.label;
     line.unfinished = unfinished;
     line.source = source;
     line.time = prefix.time;

@@ -326,7 +326,7 @@ int32_t RankInMessage(std::string_view message) {
 void TracebackReader::Write(RecordList& out) {
   if (disregard_ || IsLaunchersOwn(raised_)) return;
   if (IsStoreOutOfReach(raised_)) out.Add(TorchLogKind::store_unreachable, raised_.line).text = raised_.message;
-  if (IsStoreWait(raised_)) out.Add(TorchLogKind::store_wait_timeout, raised_.line).text = raised_.message;
+  if (IsStoreWait(raised_)) out.Add(TorchLogKind::rendezvous_incomplete, raised_.line).text = raised_.message;
   TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
   if (!raised_.line.tagged) record.rank = RankInMessage(raised_.message);
   record.subject = raised_.type;

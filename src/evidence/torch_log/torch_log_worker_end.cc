@@ -69,7 +69,9 @@ LineUse ReadDeadWorker(const LogLine& line, std::string_view worker, RecordList&
   const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, worker);
   if (!is_new) return LineUse::understood;
   record->value = 255;
-  record->rank = IntAfter<int32_t>(worker, "VllmWorker-").value_or(-1);
+  // An engine beside others ("EngineCore_DP1") counts its own workers only.
+  if (IntAfter(line.label, "_DP").value_or(0) == 0)
+    record->rank = IntAfter<int32_t>(worker, "VllmWorker-").value_or(-1);
   record->subject = "vLLM's " + Capped(worker, 60) + " died unexpectedly, and nobody printed how";
   record->text = Capped(line.text, 600);
   return LineUse::understood;

@@ -20,6 +20,16 @@ TEST(WorkerEnd, IsToldByManyLaunchers) {
   EXPECT_EQ(EndOf("MPI_ABORT was invoked on rank 12 in communicator MPI_COMM_WORLD").rank.value, 12);
 }
 
+TEST(WorkerEnd, OfAVllmWorkerIsToldByItsEngine) {
+  const Event end = EndOf(
+      "(EngineCore pid=511) ERROR 10-02 [multiproc_executor.py:154] Worker proc VllmWorker-3 died "
+      "unexpectedly, shutting down executor.");
+  EXPECT_EQ(end.rank.value, 3);
+  EXPECT_EQ(end.pid, -1) << "511 is the engine";
+  EXPECT_EQ(EndOf("(EngineCore_DP1 pid=511) Worker proc VllmWorker-3 died unexpectedly, shutting down executor.").rank,
+            Rank{});
+}
+
 TEST(WorkerEnd, BySigtermIsTheLaunchersDoing) {
   const Fragment fragment = ReadText("Global rank 0 (PID 511) exited with code -15\n", "out.txt");
   EXPECT_TRUE(EventsOf(fragment, EventKind::process_exited).empty());
