@@ -146,6 +146,37 @@ TEST(LonelyNumbers, FilesThatStateTheirRanksWithoutOrderSpeakAgainstTheNumbers) 
   EXPECT_TRUE(files[2].speakers[0].rank.known());
 }
 
+// A file of torchrun's in which so many exceptions stand without a name, and then one failed local rank.
+Fragment WithOneFailure(int exceptions) {
+  Fragment file;
+  file.path = "out.txt";
+  for (int i = 0; i < exceptions; ++i) {
+    Event& raised = file.events.emplace_back();
+    raised.kind = EventKind::exception;
+    raised.speaker = kNobody;
+    raised.source.line = static_cast<uint32_t>(i + 1);
+  }
+  Event& end = file.events.emplace_back();
+  end.kind = EventKind::process_exited;
+  end.speaker = kNobody;
+  end.value = 1;
+  end.group_rank = GroupRank{2};
+  end.source.line = 9;
+  return file;
+}
+
+TEST(LocalRanks, TheOnlyExceptionIsTheOnlyFailedRanks) {
+  std::vector<Fragment> files(1);
+  files[0] = WithOneFailure(1);
+  NameLocalRanks(files);
+  EXPECT_EQ(files[0].events[0].rank, Rank{2});
+  EXPECT_TRUE(files[0].events[0].Means(Meaning::owner_inferred));
+  files[0] = WithOneFailure(2);
+  NameLocalRanks(files);
+  EXPECT_FALSE(files[0].events[0].rank.known());
+  EXPECT_FALSE(files[0].events[1].rank.known());
+}
+
 // failed (exitcode: -9) local_rank: 3 (pid: 813)
 Fragment Launcher(int32_t local_rank, int64_t code = -9) {
   Fragment fragment;

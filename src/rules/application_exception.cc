@@ -46,7 +46,7 @@ static void TellAssertion(const Case& facts, const std::string& who, Finding& fi
 
 // A child of the rank ended, and the rank tells of it.
 static void TellLoaderWorker(const Event& event, const std::string& who, Finding& finding) {
-  finding.headline = LoaderWorkerWords(event, who) + ", and " + who + " raised " + event.subject;
+  finding.headline = LoaderWorkerWords(event, who);
   finding.fix = {
       "Run with num_workers=0: the same code then raises, or crashes, in the rank itself, where the traceback shows "
       "the line.",
@@ -79,7 +79,7 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
     if (event.Means(Meaning::loader_worker)) {
       TellLoaderWorker(event, "a rank", finding);
-      finding.headline += "; the output does not show which one";
+      finding.headline += "; the output does not show which rank it is";
     }
     if (event.Means(Meaning::device_assert)) {
       finding.evidence.clear();

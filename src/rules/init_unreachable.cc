@@ -15,6 +15,7 @@ static void TellSsh(const std::vector<const Event*>& events, Finding& finding) {
   if (ssh == events.end()) return;
   const std::string host = (*ssh)->subject.empty() ? "another node" : (*ssh)->subject;
   const bool unknown = (*ssh)->object.ends_with("unknown-host");
+  finding.confidence = Confidence::likely;  // ssh itself tells it
   finding.headline = unknown ? "the launcher cannot start processes on " + host + ": ssh cannot resolve the name"
                              : "the launcher cannot start processes on " + host + ": ssh to it fails";
   finding.fix = {
