@@ -82,6 +82,7 @@ TEST(RankOutOfMemory, AKilledLoaderWorkerIsNotTheRank) {
     if (after_another) {
       Event& first = job.Say(1, EventKind::exception);
       first.subject = "KeyError", first.text = "'labels'";
+      first.wall_ns -= 1'000'000'000;
     }
     Event& raised = job.Say(2, EventKind::exception);
     raised.subject = "RuntimeError";

@@ -37,7 +37,7 @@ static bool IsKilledLater(const Case& facts, const Event& event) {
   if (!event.Means(Meaning::loader_worker)) return false;
   const Outcome& outcome = facts.analyses.outcome;
   for (const Event* first : {outcome.first_failure, outcome.first_timeout, outcome.first_end})
-    if (first && first->source.line != event.source.line && first->rank != event.rank && CameBefore(*first, event))
+    if (first && first != &event && (first->rank != event.rank || !event.rank.known()) && CameBefore(*first, event))
       return true;
   return false;
 }
