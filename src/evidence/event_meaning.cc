@@ -62,7 +62,6 @@ void ReadLoaderWorker(Event& event) {
     if (signal && signal->starts_with(one.words)) event.value = -one.number;
   // Whoever ends the job ends the children too.
   event.Set(Meaning::consequence, event.value == -15 || event.value == -2 || event.value == -1);
-  event.Set(Meaning::host_memory, event.value == -9);
 }
 
 bool SpeaksOfHostMemory(const Event& exception) {

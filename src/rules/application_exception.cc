@@ -66,7 +66,8 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
       better.insert(event.source.line);
   for (const Event& event : facts.incident.events) {
     if (event.kind != EventKind::exception || event.rank.known() || IsConsequence(event) ||
-        IsHostMemoryShortage(event) || better.contains(event.source.line) || event.Means(Meaning::calls_differ))
+        IsHostMemoryShortage(event) || IsKilledLoaderWorker(event) || better.contains(event.source.line) ||
+        event.Means(Meaning::calls_differ))
       continue;
     Finding finding;
     finding.cause = "application-exception";
@@ -100,7 +101,7 @@ static RuleAnswer JudgeException(const Case& facts) {
     if (!life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.gpu_error)
       continue;  // better causes
     // PyTorch's own check of what ranks issue; where its words are cut short nothing more can be read from it.
-    if (life.exception->Means(Meaning::calls_differ)) continue;
+    if (life.exception->Means(Meaning::calls_differ) || IsKilledLoaderWorker(*life.exception)) continue;
     const bool asserted = life.exception->Means(Meaning::device_assert);
     by_type[asserted ? "device-side assert" : life.exception->subject].push_back(life.exception);
   }

@@ -75,7 +75,7 @@ TEST(RankOutOfMemory, MemoryOfTheHostCountsByTheWordsOfTheError) {
   EXPECT_EQ(raises("OSError", "[Errno 28] No space left on device: '/ckpt/step_9'").cause, "application-exception");
 }
 
-TEST(RankOutOfMemory, AKilledLoaderWorkerIsNotTheRank) {
+TEST(RankDead, AKilledLoaderWorkerIsNotTheRank) {
   const auto raises = [](std::string_view text, bool after_another) {
     JobSketch job(4);
     job.Rounds(10);
@@ -90,7 +90,7 @@ TEST(RankOutOfMemory, AKilledLoaderWorkerIsNotTheRank) {
     return JudgedCase(job).Verdict();
   };
   const Diagnosis killed = raises("DataLoader worker (pid 7041) is killed by signal: Killed. ", false);
-  EXPECT_EQ(killed.cause, "rank-out-of-memory");
+  EXPECT_EQ(killed.cause, "rank-dead");
   EXPECT_EQ(killed.ranks, Ranks({2}));
   EXPECT_NE(killed.headline.find("data loader worker of rank 2 (pid 7041) was killed (SIGKILL)"), std::string::npos)
       << killed.headline;

@@ -49,6 +49,8 @@ std::string MessageWords(std::string_view text, size_t limit) {
   return words + "...";
 }
 
+bool IsKilledLoaderWorker(const Event& event) { return event.Means(Meaning::loader_worker) && event.value == -9; }
+
 std::string LoaderWorkerWords(const Event& exception, const std::string& who) {
   const bool several = exception.object.find(',') != std::string::npos;
   const std::string pids = exception.object.empty() ? "" : (several ? " (pids " : " (pid ") + exception.object + ")";

@@ -13,6 +13,9 @@ namespace tacet {
 // loading state_dict for Net:"). Cut at a word, without the marks at its end, so that a sentence can go on behind it.
 std::string MessageWords(std::string_view text, size_t limit = 140);
 
+// A data loader's worker that somebody killed: rank-dead tells of it.
+bool IsKilledLoaderWorker(const Event& event);
+
 // "a data loader worker of rank 3 (pid 4161) was killed (SIGKILL)"; `who` is the process whose child it is.
 std::string LoaderWorkerWords(const Event& exception, const std::string& who);
 

@@ -5,6 +5,7 @@
 
 #include "analysis/stopped_heart.h"
 #include "model/nccl_warnings.h"
+#include "rules/loader_worker_finding.h"
 #include "rules/rule.h"
 #include "rules/silence_words.h"
 #include "rules/standstill_finding.h"
@@ -276,6 +277,8 @@ static RuleAnswer JudgeDead(const Case& facts) {
   JudgeLostNode(facts, answer);
   if (!answer.findings.empty()) return answer;
   JudgeToldEnds(facts, answer);
+  if (!answer.findings.empty()) return answer;
+  JudgeKilledLoaderWorker(facts, answer);
   if (!answer.findings.empty()) return answer;
   auto finding = StandstillFinding(facts, StandstillKind::dead, "rank-dead");
   if (!finding) {

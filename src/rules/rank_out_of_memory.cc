@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "rules/message_words.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -21,25 +20,6 @@ static std::vector<std::string> GpuMemoryFix() {
   return {"Lower the batch or sequence length, or recompute activations (torch.utils.checkpoint).",
           "If only this rank runs out: its stage or its data is larger; balance it.",
           "Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."};
-}
-
-static std::vector<std::string> LoaderMemoryFix() {
-  return {
-      "See whether the kernel killed it for lack of memory: dmesg -T | grep -i 'killed process', or the memory limit "
-      "of the container or job.",
-      "Lower num_workers, prefetch_factor and what each worker caches, or raise the job's memory limit; worker "
-      "memory counts once for each worker of each rank.",
-      "Check /dev/shm (df -h /dev/shm): batches travel through it, and it counts as memory of the container."};
-}
-
-// Who ends the job kills the children, too: a worker that was killed after somebody else had failed says nothing.
-static bool IsKilledLater(const Case& facts, const Event& event) {
-  if (!event.Means(Meaning::loader_worker)) return false;
-  const Outcome& outcome = facts.analyses.outcome;
-  for (const Event* first : {outcome.first_failure, outcome.first_timeout, outcome.first_end})
-    if (first && first != &event && (first->rank != event.rank || !event.rank.known()) && CameBefore(*first, event))
-      return true;
-  return false;
 }
 
 // The only rank that ended by SIGKILL is the one that the scheduler speaks of.
@@ -83,7 +63,6 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     const bool told = IsSchedulersKill(event);
     if (event.rank.known() || (!gpu && !told && !IsHostMemoryShortage(event))) continue;
     if (gpu && mentioned.Holds(event)) continue;
-    if (IsKilledLater(facts, event)) continue;
     Finding finding;
     finding.cause = "rank-out-of-memory";
     finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
@@ -92,11 +71,6 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     finding.headline = SubjectWords(SubjectOf(facts.incident, event)) + " ran out of " +
                        (gpu ? "GPU memory" : "host memory") + "; the log does not say on which rank";
     if (gpu) finding.fix = GpuMemoryFix();
-    if (event.Means(Meaning::loader_worker)) {
-      finding.headline = LoaderWorkerWords(event, "a rank") +
-                         ", most often for lack of host memory; the log does not say of which rank";
-      finding.fix = LoaderMemoryFix();
-    }
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
     finding.evidence.push_back(
@@ -143,12 +117,9 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
   bool host = false, gpu = false, cgroup = false, own = false;
-  const Event* loader = nullptr;
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
     const Event* event = life.oom_killed ? life.oom_killed : life.cuda_oom ? life.cuda_oom : life.host_memory;
     if (!event || (event == life.host_memory && facts.analyses.outcome.ended_in_order)) continue;
-    if (IsKilledLater(facts, *event)) continue;
-    loader = event->Means(Meaning::loader_worker) ? event : nullptr;
     finding.ranks.push_back(rank);
     host |= life.oom_killed != nullptr;
     cgroup |= life.oom_killed && life.oom_killed->value == 1;
@@ -191,10 +162,6 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
     finding.fix = {
         "Look at what grew on that host: data loader workers, cached datasets, pinned buffers, checkpoint copies.",
         "Raise the memory limit of the job, or use less."};
-    if (loader) {
-      finding.headline = LoaderWorkerWords(*loader, RankWords(finding.ranks)) + ", most often for lack of host memory";
-      finding.fix = LoaderMemoryFix();
-    }
   }
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
@@ -205,7 +172,8 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
                                         "a peer waits in this operation"));
     finding.affected_ranks = facts.standstill.waiters;
   }
-  if (gpu && !host) finding.fix = GpuMemoryFix();
+  if (gpu && !host)
+    finding.fix = GpuMemoryFix();
   answer.findings.push_back(std::move(finding));
   return answer;
 }
