@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/event_meaning.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/text_scan.h"
 
@@ -23,12 +26,33 @@ bool SpeaksOfOthers(const Event& exception) {
     return true;
   // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
   if (Contains(exception.subject, "EOFError") && exception.text.empty()) return true;
-  return ContainsAny(exception.text,
-                     {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
-                      "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
-                      "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo", "function error: Hccl",
-                      "HCCL error in", "unhandled system error", "DataLoader worker (pid", "Failed to meet rendezvous",
-                      "stream synchronize failed", "Stream synchronize failed"});
+  return ContainsAny(exception.text, {"Watchdog caught",
+                                      "Connection closed by peer",
+                                      "Connection reset by peer",
+                                      "NCCL error in",
+                                      "NCCL communicator was aborted",
+                                      "Broken pipe",
+                                      "Timed out waiting",
+                                      "wait timeout after",
+                                      "monitoredBarrier",
+                                      "Socket Timeout",
+                                      "recvValue failed",
+                                      "Gloo",
+                                      "function error: Hccl",
+                                      "HCCL error in",
+                                      "unhandled system error",
+                                      "DataLoader worker (pid",
+                                      "Failed to meet rendezvous",
+                                      "stream synchronize failed",
+                                      "Stream synchronize failed",
+                                      "GetKeyValue() timed out",
+                                      "collective operation timeout",
+                                      "operations have failed or timed out",
+                                      "UNAVAILABLE: failed to connect to all",
+                                      "Coordination service agent in error",
+                                      "MPI_ERR_OTHER",
+                                      "Other MPI error",
+                                      "MPI_ERR_PROC_FAILED"});
 }
 
 bool SpeaksOfHostMemory(const Event& exception) {
@@ -50,6 +74,7 @@ bool IsDeviceAssert(std::string_view words) { return Contains(words, "device-sid
 
 void ReadException(Event& event) {
   const bool others = SpeaksOfOthers(event);
+  event.Set(Meaning::reported, Contains(event.subject, " "));  // no type has a blank in it
   event.Set(Meaning::consequence, others);
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
   if (others && Contains(event.text, "gloo/transport/"))
@@ -70,8 +95,18 @@ void ReadDeviceAssert(Event& event) {
   event.Set(Meaning::device_assert);
 }
 
+// "CUDA driver version is insufficient for CUDA runtime version" is of the program and its host, as an exception is.
+void ReadSetupError(Event& event) {
+  event.kind = EventKind::exception;
+  event.Set(Meaning::reported);
+  event.Set(Meaning::cuda_failed);
+  event.text = std::move(event.subject);
+  event.subject = Contains(event.text, "hip") || Contains(event.text, "HIP") ? "a HIP error" : "a CUDA error";
+}
+
 void ReadCudaError(Event& event) {
   if (IsDeviceAssert(event.subject)) return ReadDeviceAssert(event);
+  if (!IsOfTheDevice(event.subject)) return ReadSetupError(event);
   constexpr std::string_view kIllegal = "an illegal memory access";
   const bool illegal = Contains(event.subject, "illegal memory access");
   const bool mps = Contains(event.subject, "MPS");
@@ -88,6 +123,7 @@ void ReadCudaError(Event& event) {
 void ReadNcclError(Event& event) {
   constexpr std::string_view kReason = "Last error: ";
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
+  event.Set(Meaning::reported, event.subject.starts_with("an error of "));  // of another library
   event.Set(Meaning::duplicate_gpu, Contains(event.text, "Duplicate GPU detected"));
   if (const size_t at = event.text.find(kReason); at != std::string::npos)
     event.object = event.text.substr(at + kReason.size());
@@ -103,6 +139,42 @@ bool IsService(std::string_view process) {
 }
 
 }  // namespace
+
+//   CUDA error: operation not permitted when stream is capturing
+//   CUDA error: driver shutting down
+bool IsOfTheDevice(std::string_view cuda_error) {
+  static constexpr std::string_view kOfTheCall[] = {"driver shutting down",
+                                                    "captur",
+                                                    "invalid argument",
+                                                    "invalid configuration",
+                                                    "invalid resource handle",
+                                                    "invalid device",
+                                                    "hipErrorInvalidDevice",
+                                                    "no kernel image",
+                                                    "hipErrorNoBinaryForGpu",
+                                                    "no CUDA-capable device",
+                                                    "no ROCm-capable device",
+                                                    "hipErrorNoDevice",
+                                                    "not supported",
+                                                    "PTX",
+                                                    "not permitted",
+                                                    "initialization error",
+                                                    "not initialized",
+                                                    "hipErrorNotInitialized",
+                                                    "peer access",
+                                                    "peer mapping",
+                                                    "busy or unavailable",
+                                                    "system not yet initialized",
+                                                    "named symbol",
+                                                    "_NOT_INITIALIZED",
+                                                    "_INVALID_VALUE",
+                                                    "_NOT_SUPPORTED",
+                                                    "hipErrorInsufficientDriver",
+                                                    "driver is a stub",
+                                                    "version is insufficient"};
+  return std::none_of(std::begin(kOfTheCall), std::end(kOfTheCall),
+                      [&](std::string_view words) { return Contains(cuda_error, words); });
+}
 
 void ReadMeaning(Event& event) {
   switch (event.kind) {
@@ -131,6 +203,9 @@ void ReadMeaning(Event& event) {
       if (const auto peer = After(event.text, "peer ");
           peer && event.object.empty() && event.subject.starts_with("ib-"))
         event.object = peer->substr(0, peer->find_first_of("<: ,"));
+      break;
+    case EventKind::process_exited:
+      event.Set(Meaning::by_python, ContainsAny(event.text, {"python", "Python", ".py"}));
       break;
     case EventKind::oom_kill:
     case EventKind::segfault: event.Set(Meaning::of_service, IsService(event.subject)); break;

@@ -18,7 +18,8 @@ enum class EventKind : uint8_t {
   process_started,      // pid, world_size in value where told
   progress,             // a line the job itself prints as it advances (step, iteration): value = number, -1 if none
   process_finished,     // the job says that this rank ended normally, or its communicators were destroyed in order
-  process_exited,       // exit code or signal in value (negative = signal), subject = signal name or ""; from a launcher or shell; group_rank = rank on its node
+  process_exited,       // exit code or signal in value (negative = signal), subject = signal name, "MPI_Abort" (object = its error code), what else
+                        // is told of the end, or ""; from a launcher or shell; group_rank = rank on its node
   process_killed,       // killed by the launcher or a scheduler after the fact (SIGTERM, time limit): a consequence
   // PyTorch
   watchdog_timeout,     // group_name, op, seq, value = timeout ms, value2 = elapsed ms, count = NumelIn
@@ -95,6 +96,7 @@ enum class RdmaFault : uint8_t {
   gpu_memory,     // the adapter cannot register memory of the GPU: no nvidia_peermem, no DMA-BUF
   protection,     // the adapter's access was refused: ACS, IOMMU, a wrong key
   no_device,      // the device file cannot be opened
+  queues,         // a queue pair, a completion queue or a protection domain cannot be created
 };
 
 // What the words of an event mean, beyond its kind: evidence/event_meaning.h decides it when the file is read.
@@ -119,6 +121,9 @@ enum class Meaning : uint8_t {
   of_service,        // kernel: the process is a service of the host, no part of a job
   timed_out,         // a dump was asked for because a collective timed out
   device_assert,     // CUDA: an assertion in a kernel of the program failed; object = the assertion where it is told
+  reported,          // exception: no exception of Python but an error that a program or a library prints; subject = "an
+                     // MPI error in MPI_Recv", "a CUDA error"
+  by_python,         // end of a process: it ran Python
 };
 
 struct Event {

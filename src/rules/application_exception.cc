@@ -62,8 +62,8 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::likely;
     std::string text = event.text.substr(0, std::min<size_t>(120, event.text.find('\n')));
     while (text.ends_with('.') || text.ends_with(' ')) text.pop_back();
-    finding.headline =
-        "a rank raised " + event.subject + (text.empty() ? "" : ": " + text) + "; the output does not show which one";
+    finding.headline = (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") + event.subject +
+                       (text.empty() ? "" : ": " + text) + "; the output does not show which one";
     finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
     if (event.Means(Meaning::device_assert)) {
       finding.evidence.clear();
@@ -121,8 +121,11 @@ static RuleAnswer JudgeException(const Case& facts) {
   const bool by_nccl = !message.empty();
   if (message.empty()) message = sample.text.substr(0, sample.text.find('\n'));
   if (message.size() > 120) message = message.substr(0, 120) + "...";
-  finding.headline = RankWords(finding.ranks) + (many ? " raise " : " raised ") + sample.subject + where +
-                     (message.empty() ? "" : ": " + message) +
+  finding.headline = RankWords(finding.ranks) +
+                     (sample.Means(Meaning::reported) ? (many ? " report " : " reports ")
+                      : many                          ? " raise "
+                                                      : " raised ") +
+                     sample.subject + where + (message.empty() ? "" : ": " + message) +
                      (many && !by_nccl ? "; communication is not the cause" : "");
   for (const Event* event : *chosen) {
     if (finding.evidence.size() == 3) break;

@@ -109,7 +109,10 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
   // ... [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring page1 timeout, signaled seq=2216, emitted seq=2218
   const bool reset =
       message.starts_with("amdgpu ") && (message.ends_with(": GPU reset") || Contains(message, ": GPU reset begin"));
-  const bool fault = message.starts_with("amdgpu ") && Contains(message, "page fault (src_id");
+  // The register by itself, where the line above it was cut off; a status of zero tells of no fault.
+  const auto status = After(message, "PROTECTION_FAULT_STATUS:0x");
+  const bool register_told = status && status->find_first_not_of('0') == 0;
+  const bool fault = message.starts_with("amdgpu ") && (Contains(message, "page fault (src_id") || register_told);
   // amdgpu 0000:01:00.0: ring sdma0 timeout, signaled seq=309, emitted seq=313
   const bool ring =
       (Contains(message, "amdgpu_job_timedout") && Contains(message, " timeout")) ||
