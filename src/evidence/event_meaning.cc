@@ -41,6 +41,7 @@ bool SpeaksOfOthers(const Event& exception) {
                                       "function error: Hccl",
                                       "HCCL error in",
                                       "unhandled system error",
+                                      "unhandled cuda error",
                                       "DataLoader worker (pid",
                                       "Failed to meet rendezvous",
                                       "stream synchronize failed",
@@ -75,7 +76,9 @@ bool IsDeviceAssert(std::string_view words) { return Contains(words, "device-sid
 void ReadException(Event& event) {
   const bool others = SpeaksOfOthers(event);
   event.Set(Meaning::reported, Contains(event.subject, " "));  // no type has a blank in it
-  event.Set(Meaning::consequence, others);
+  // Open MPI without its reason: "*** An error occurred in MPI_Init", and no more.
+  const bool no_reason = event.text.empty() && event.subject.starts_with("an MPI error");
+  event.Set(Meaning::consequence, others || no_reason);
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
   if (others && Contains(event.text, "gloo/transport/"))
     event.Set(Contains(event.text, "Timed out waiting") ? Meaning::gloo_timeout : Meaning::gloo_loss);
@@ -100,6 +103,8 @@ void ReadSetupError(Event& event) {
   event.kind = EventKind::exception;
   event.Set(Meaning::reported);
   event.Set(Meaning::cuda_failed);
+  // CUDA did not start, and this does not say why: it may be the driver, the fabric manager or a fork.
+  event.Set(Meaning::consequence, Contains(event.subject, "initialization error"));
   event.text = std::move(event.subject);
   event.subject = Contains(event.text, "hip") || Contains(event.text, "HIP") ? "a HIP error" : "a CUDA error";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of errors that stand in a log line, in the message of an exception, or by themselves.
 #include <algorithm>
+#include <utility>
 
 #include "base/text_scan.h"
 #include "evidence/event_meaning.h"
@@ -286,6 +287,11 @@ LineUse ReadQuotedKill(const LogLine& line, RecordList& out) {
 
 LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out) {
   LineUse use = ReadNcclErrorText(line, state, out);
+  if (TorchLogRecord* failed = std::exchange(state.condition, nullptr);
+      failed != nullptr && line.severity == 0 && !line.dated && !line.keywords.any()) {
+    failed->object = Capped(Trim(line.text), 300);
+    return LineUse::understood;
+  }
   if (!line.keywords.any()) {
     if (!state.thrown.empty() && use == LineUse::not_understood) use = ReadThrown(line, state, out);
     return use;
@@ -304,7 +310,11 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
   if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
-  if (line.has(Keyword::other_library)) keep(ReadOtherLibrary(line, out));
+  if (line.has(Keyword::other_library)) {
+    keep(ReadOtherLibrary(line, out));
+    if (Contains(line.text, "|CCL_ERROR|") && Trim(line.text).ends_with(" failed"))
+      state.condition = out.AddOnce(TorchLogKind::nccl_error, line, "other library").first;
+  }
   if (line.has(Keyword::kernel_kill)) keep(ReadQuotedKill(line, out));
   keep(ReadToldCause(line, out));
   keep(ReadStoreText(line, out));

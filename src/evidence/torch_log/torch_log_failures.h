@@ -14,6 +14,7 @@ struct FailureState {
   bool last_error_next = false;          // the next line is the text of "Last error:"
   TorchLogRecord* ddp = nullptr;         // the parameters follow
   std::string thrown;                    // type of the C++ exception that ends the process: its words follow
+  TorchLogRecord* condition = nullptr;   // of oneCCL, that failed: what to do about it stands on the next line
   int idle_engine = 0;                   // how often an engine has said that its workers take nothing
 };
 

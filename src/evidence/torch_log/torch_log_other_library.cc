@@ -75,8 +75,11 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
 LineUse ReadBareWarning(const LogLine& line, RecordList& out) {
   std::string_view text = Trim(line.text);
   // ibvwrap.cc: NCCL WARN Call to ibv_modify_qp failed with error Connection timed out
-  if (const auto message = After(text, "NCCL WARN "))
-    text = Trim(*message);
+  // Nothing but the place in NCCL's source may stand before it: people quote warnings in sentences.
+  const size_t warn = text.find("NCCL WARN ");
+  const std::string_view place = Trim(text.substr(0, warn == std::string_view::npos ? 0 : warn));
+  if (place.find(' ') == std::string_view::npos && ContainsAny(place, {".cc:", ".h:", ".cu:"}))
+    text = Trim(text.substr(warn + 10));
   else if (!text.starts_with("NET/IB") || !Contains(text, "Got completion "))
     return LineUse::not_understood;
   const NcclWarning& warning = ClassifyWarning(text);
@@ -140,7 +143,7 @@ LineUse ReadLibraryFailure(const LogLine& line, RecordList& out) {
   if (is_new) {
     record->value = 2;
     record->subject = oneccl ? "an error of oneCCL" : hccl ? "an error of HCCL" : "an error of HCL";
-    record->object = Capped(Trim(oneccl ? *oneccl : text), 300);
+    record->object = Capped(Trim(oneccl ? *oneccl : init ? text.substr(text.find("HcclCommInit")) : text), 300);
     record->text = Capped(text);
   } else {
     AppendCapped(record->text, "\n");
