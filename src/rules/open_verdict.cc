@@ -110,22 +110,23 @@ bool RanPython(const Case& facts, const Event& end) {
   });
 }
 
-// "ranks 1, 3 called MPI_Abort (error code 7)"
-std::string AbortCallWords(const Case& facts, const Event& first, const std::string& who) {
+// All of whom the same is said: "ranks 1, 3".
+std::string EndedAlikeWords(const Case& facts, const Event& first, const std::string& who) {
   std::set<Rank> ranks;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::process_exited && event.subject == first.subject && event.rank.known())
       ranks.insert(event.rank);
-  return (ranks.empty() ? who : RankWords({ranks.begin(), ranks.end()})) + " called MPI_Abort" +
-         (first.object.empty() ? "" : " (error code " + first.object + ")");
+  return ranks.empty() ? who : RankWords({ranks.begin(), ranks.end()});
 }
 
 std::string ExitWords(const Case& facts, const Event& event, const std::string& who) {
-  if (event.subject == "MPI_Abort") return AbortCallWords(facts, event, who);
+  if (event.subject == "MPI_Abort")
+    return EndedAlikeWords(facts, event, who) + " called MPI_Abort" +
+           (event.object.empty() ? "" : " (error code " + event.object + ")");
   if (event.value < 0)
     return who + " was ended by signal " + std::to_string(-event.value) +
            (event.subject.empty() ? "" : " (" + event.subject + ")");
-  if (!event.subject.empty()) return who + " ended: " + event.subject;
+  if (!event.subject.empty()) return EndedAlikeWords(facts, event, who) + " ended: " + event.subject;
   return who + " exited with code " + std::to_string(event.value) +
          (event.value == 1 && RanPython(facts, event) ? ", as Python does after an uncaught exception or sys.exit"
                                                       : "");

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "base/text_scan.h"
-#include "evidence/event_meaning.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_mismatch.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
+#include "model/device_error.h"
 
 namespace tacet {
 namespace {

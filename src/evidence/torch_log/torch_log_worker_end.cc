@@ -55,7 +55,7 @@ LineUse ReadAbortedTrainers(const LogLine& line, std::string_view list, RecordLi
   const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "trainers");
   if (ranks.empty() || !is_new) return LineUse::understood;
   record->value = ranks.size() == 1 ? 255 : 1;
-  record->subject = "Paddle's launcher says that it was aborted";
+  record->subject = "Paddle's launcher reports an abort";
   record->text = Capped(line.text, 600);
   if (ranks.size() == 1)
     record->rank = ranks.front();
