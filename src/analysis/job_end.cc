@@ -14,8 +14,10 @@ bool IsSignOfHang(const Event& event) {
     case EventKind::heartbeat_stuck:
     case EventKind::gil_blocked:
     case EventKind::desync_report:
-    case EventKind::monitored_barrier_failed:
     case EventKind::hung_task: return true;
+    // Whose connection broke in the barrier was left by its peer; only who waited until its time was up tells of a
+    // hang.
+    case EventKind::monitored_barrier_failed: return !event.peer.known();
     default: return false;
   }
 }
@@ -48,6 +50,7 @@ bool IsSignOfCrash(const Event& event) {
     case EventKind::process_killed: return true;
     case EventKind::process_exited: return event.value != 0;
     case EventKind::rendezvous_incomplete: return event.subject != "waiting";
+    case EventKind::monitored_barrier_failed: return event.peer.known();
     case EventKind::xid:
     case EventKind::ecc_error:
     case EventKind::nvlink_error: return IsDeviceFault(event);

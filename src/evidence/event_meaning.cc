@@ -6,8 +6,10 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/text_scan.h"
+#include "model/device_error.h"
 
 namespace tacet {
 namespace {
@@ -28,8 +30,11 @@ bool SpeaksOfOthers(const Event& exception) {
                      {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
                       "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
                       "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo", "function error: Hccl",
-                      "HCCL error in", "unhandled system error", "Failed to meet rendezvous",
-                      "stream synchronize failed", "Stream synchronize failed",
+                      "HCCL error in", "unhandled system error", "unhandled cuda error", "Failed to meet rendezvous",
+                      "stream synchronize failed", "Stream synchronize failed", "GetKeyValue() timed out",
+                      "collective operation timeout", "operations have failed or timed out",
+                      "UNAVAILABLE: failed to connect to all", "Coordination service agent in error", "MPI_ERR_OTHER",
+                      "Other MPI error", "MPI_ERR_PROC_FAILED",
                       // vLLM and SGLang: who reports that a worker failed, or that the others did not come so far.
                       "EngineCore encountered an issue", "Worker failed with erro",
                       "could finish the model loading, but there are other ranks", "Horovod has been shut down"}) ||
@@ -83,7 +88,10 @@ bool IsDeviceAssert(std::string_view words) { return Contains(words, "device-sid
 
 void ReadException(Event& event) {
   const bool others = SpeaksOfOthers(event);
-  event.Set(Meaning::consequence, others);
+  event.Set(Meaning::reported, Contains(event.subject, " "));  // no type has a blank in it
+  // Open MPI without its reason: "*** An error occurred in MPI_Init", and no more.
+  const bool no_reason = event.text.empty() && event.subject.starts_with("an MPI error");
+  event.Set(Meaning::consequence, others || no_reason);
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
   if (others && Contains(event.text, "gloo/transport/"))
     event.Set(Contains(event.text, "Timed out waiting") ? Meaning::gloo_timeout : Meaning::gloo_loss);
@@ -108,8 +116,20 @@ void ReadDeviceAssert(Event& event) {
   event.Set(Meaning::device_assert);
 }
 
+// "CUDA driver version is insufficient for CUDA runtime version" is of the program and its host, as an exception is.
+void ReadSetupError(Event& event) {
+  event.kind = EventKind::exception;
+  event.Set(Meaning::reported);
+  event.Set(Meaning::cuda_failed);
+  // CUDA did not start, and this does not say why: it may be the driver, the fabric manager or a fork.
+  event.Set(Meaning::consequence, Contains(event.subject, "initialization error"));
+  event.text = std::move(event.subject);
+  event.subject = Contains(event.text, "hip") || Contains(event.text, "HIP") ? "a HIP error" : "a CUDA error";
+}
+
 void ReadCudaError(Event& event) {
   if (IsDeviceAssert(event.subject)) return ReadDeviceAssert(event);
+  if (!IsOfTheDevice(event.subject)) return ReadSetupError(event);
   constexpr std::string_view kIllegal = "an illegal memory access";
   const bool illegal = Contains(event.subject, "illegal memory access");
   const bool mps = Contains(event.subject, "MPS");
@@ -126,6 +146,7 @@ void ReadCudaError(Event& event) {
 void ReadNcclError(Event& event) {
   constexpr std::string_view kReason = "Last error: ";
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
+  event.Set(Meaning::reported, event.subject.starts_with("an error of "));  // of another library
   event.Set(Meaning::duplicate_gpu, Contains(event.text, "Duplicate GPU detected"));
   if (const size_t at = event.text.find(kReason); at != std::string::npos)
     event.object = event.text.substr(at + kReason.size());
@@ -169,6 +190,9 @@ void ReadMeaning(Event& event) {
       if (const auto peer = After(event.text, "peer ");
           peer && event.object.empty() && event.subject.starts_with("ib-"))
         event.object = peer->substr(0, peer->find_first_of("<: ,"));
+      break;
+    case EventKind::process_exited:
+      event.Set(Meaning::by_python, ContainsAny(event.text, {"python", "Python", ".py"}));
       break;
     case EventKind::oom_kill:
     case EventKind::segfault: event.Set(Meaning::of_service, IsService(event.subject)); break;

@@ -5,8 +5,8 @@
 
 namespace tacet {
 
-// What the words of an event mean, decided once, here: nobody above this room looks into a message. Sets `Event::means`,
-// and `Event::object` of an NCCL error to the reason that NCCL gives for it.
+// What the words of an event mean, decided once, here: nobody above this room looks into a message. Sets
+// `Event::means`, and `Event::object` of an NCCL error to the reason that NCCL gives for it.
 void ReadMeaning(Event& event);
 
 }  // namespace tacet

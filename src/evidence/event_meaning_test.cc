@@ -50,6 +50,25 @@ TEST(EventMeaning, ALoaderWorkerIsAChildOfTheRank) {
   EXPECT_FALSE(read("DataLoader timed out after 5 seconds").Means(Meaning::loader_worker));
 }
 
+TEST(EventMeaning, AnErrorOfSetUpIsNoFaultOfTheGpu) {
+  for (const char* words :
+       {"no CUDA-capable device is detected", "CUDA driver version is insufficient for CUDA runtime version",
+        "invalid device ordinal", "no kernel image is available for execution on the device", "initialization error",
+        "hipErrorNoDevice", "CUBLAS_STATUS_NOT_INITIALIZED"}) {
+    const Event event = Read(EventKind::cuda_error, words);
+    EXPECT_EQ(event.kind, EventKind::exception) << words;
+    EXPECT_TRUE(event.Means(Meaning::reported)) << words;
+    EXPECT_EQ(event.text, words);
+  }
+  for (const char* words : {"uncorrectable ECC error encountered", "an illegal memory access was encountered"})
+    EXPECT_EQ(Read(EventKind::cuda_error, words).kind, EventKind::cuda_error) << words;
+}
+
+TEST(EventMeaning, OnlyALauncherThatNamesItTellsOfPython) {
+  EXPECT_TRUE(Read(EventKind::process_exited, "", "of binary: /usr/bin/python3").Means(Meaning::by_python));
+  EXPECT_FALSE(Read(EventKind::process_exited, "", "task 3: Exited with exit code 1").Means(Meaning::by_python));
+}
+
 TEST(EventMeaning, AnErrorThatSpreadsIsKnownEvenWhereTheFileEndsInIt) {
   EXPECT_TRUE(Read(EventKind::cuda_error, "an illegal memory").Means(Meaning::spreads));
   EXPECT_TRUE(Read(EventKind::cuda_error, "an illegal memory access was encountered").Means(Meaning::illegal_access));

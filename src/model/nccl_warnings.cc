@@ -105,7 +105,8 @@ NcclWarningNumbers ParseWarningNumbers(const NcclWarning& warning, std::string_v
     return {IntAfter(message, "CUDA error ").value_or(IntAfter(message, "Cuda failure ").value_or(-1)), -1};
   if (id == "ib-modify-qp-failed" || id == "ib-modify-qp-retry")
     return {IntAfter(message, "failed with ").value_or(-1), -1};
-  if (id == "ib-register-failed" || id == "ib-open-failed") return {SystemError(message), -1};
+  if (id == "ib-register-failed" || id == "ib-queue-failed" || id == "ib-open-failed")
+    return {SystemError(message), -1};
   if (id == "network-type-mismatch") return TwoNumbers(message, "wrong type ", "!= ");
   if (id == "fabric-not-ready") return {802, -1};
   if (id == "shm-extend-failed" || id == "shm-open-failed") return {NumberInLastParentheses(message), -1};

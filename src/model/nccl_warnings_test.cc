@@ -119,6 +119,11 @@ TEST(NcclWarnings, KnowsTheNetworkTexts) {
            Case{"NET/IB : Attempted to connect incompatible devices: [0]mlx5_0:1/IB and [1]mlx5_1:1/RoCE.",
                 "ib-link-types-mixed"},
            Case{"NET/IB : Unable to open device mlx5_0", "ib-open-failed"},
+           Case{"Call to ibv_open_device failed", "ib-open-failed"},
+           Case{"Call to ibv_create_qp failed with error Invalid argument", "ib-queue-failed"},
+           Case{"Call to ibv_alloc_pd failed", "ib-queue-failed"},
+           Case{"Broadcast : invalid root 0 (root should be in the 0..-1 range)", "comm-corrupted"},
+           Case{"Broadcast : invalid root 9 (root should be in the 0..7 range)", "invalid-argument"},
            Case{"NET/IB: Device 0 marked as failed. Initiating recovery? yes", "ib-device-failed"},
            Case{"Could not find real path of /sys/class/infiniband/mlx5_0/device", "sysfs-missing"},
        })

@@ -75,8 +75,8 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
     const std::string text = MessageWords(event.text);
-    finding.headline =
-        "a rank raised " + event.subject + (text.empty() ? "" : ": " + text) + "; the output does not show which one";
+    finding.headline = (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") + event.subject +
+                       (text.empty() ? "" : ": " + text) + "; the output does not show which one";
     finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
     if (event.Means(Meaning::loader_worker)) {
       TellLoaderWorker(event, "a rank", finding);
@@ -137,8 +137,11 @@ static RuleAnswer JudgeException(const Case& facts) {
   std::string message = LastNcclError(facts, sample);
   const bool by_nccl = !message.empty();
   message = MessageWords(by_nccl ? message : sample.text);
-  finding.headline = RankWords(finding.ranks) + (many ? " raise " : " raised ") + sample.subject + where +
-                     (message.empty() ? "" : ": " + message) +
+  finding.headline = RankWords(finding.ranks) +
+                     (sample.Means(Meaning::reported) ? (many ? " report " : " reports ")
+                      : many                          ? " raise "
+                                                      : " raised ") +
+                     sample.subject + where + (message.empty() ? "" : ": " + message) +
                      (many && !by_nccl ? "; communication is not the cause" : "");
   for (const Event* event : *chosen) {
     if (finding.evidence.size() == 3) break;

@@ -94,6 +94,49 @@ std::string UnfinishedWords(const Case& facts, Rank rank) {
   return " and asked for flight records";
 }
 
+// Nothing but Python leaves these events behind, or the launcher says what it started.
+bool RanPython(const Case& facts, const Event& end) {
+  if (end.Means(Meaning::by_python) || end.group_rank.known()) return true;
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
+    return event.Means(Meaning::by_python) || event.kind == EventKind::watchdog_timeout ||
+           event.kind == EventKind::store_lost ||
+           (event.kind == EventKind::exception && !event.Means(Meaning::reported));
+  });
+}
+
+// All of whom the same is said: "ranks 1, 3".
+std::string EndedAlikeWords(const Case& facts, const Event& first, const std::string& who) {
+  std::set<Rank> ranks;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::process_exited && event.subject == first.subject && event.rank.known())
+      ranks.insert(event.rank);
+  return ranks.empty() ? who : RankWords({ranks.begin(), ranks.end()});
+}
+
+std::string ExitWords(const Case& facts, const Event& event, const std::string& who) {
+  if (event.subject == "MPI_Abort")
+    return EndedAlikeWords(facts, event, who) + " called MPI_Abort" +
+           (event.object.empty() ? "" : " (error code " + event.object + ")");
+  if (event.value < 0)
+    return who + " was ended by signal " + std::to_string(-event.value) +
+           (event.subject.empty() ? "" : " (" + event.subject + ")");
+  if (!event.subject.empty()) return EndedAlikeWords(facts, event, who) + " ended: " + event.subject;
+  return who + " exited with code " + std::to_string(event.value) +
+         (event.value == 1 && RanPython(facts, event) ? ", as Python does after an uncaught exception or sys.exit"
+                                                      : "");
+}
+
+// The last warning of the process before NCCL gave up, which this tool has no word of its own for.
+const Event* WarningBehind(const Case& facts, const Event& error) {
+  const Event* last = nullptr;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::nccl_warning && event.subject == "other" && event.speaker == error.speaker &&
+        event.source.file == error.source.file && event.source.line <= error.source.line &&
+        (!last || event.source.line > last->source.line))
+      last = &event;
+  return last;
+}
+
 // "rank 3 timed out in all_reduce #812", "process 4121 on gpu17 exited with code 1".
 std::string EndSentence(const Case& facts, const Event& event) {
   const std::string who = SubjectWords(SubjectOf(facts.incident, event));
@@ -114,15 +157,13 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::heartbeat_stuck: return who + "'s watchdog thread made no progress";
     case EventKind::gil_blocked: return who + " could not take the GIL";
     case EventKind::desync_report: return "ranks are reported to be out of step";
-    case EventKind::monitored_barrier_failed: return "not every rank reached a monitored barrier";
+    case EventKind::monitored_barrier_failed:
+      return event.peer.known()
+                 ? who + " was in a monitored barrier when its connection to " + RankWords({event.peer}) +
+                       " failed: look at the output of " + RankWords({event.peer})
+                 : "not every rank reached a monitored barrier";
     case EventKind::hung_task: return "the kernel reports " + who + " as blocked";
-    case EventKind::process_exited:
-      return who + (event.value < 0 ? " was ended by signal " + std::to_string(-event.value) +
-                                          (event.subject.empty() ? "" : " (" + event.subject + ")")
-                    : event.value == 255 && !event.subject.empty()
-                        ? " ended: " + event.subject
-                        : " exited with code " + std::to_string(event.value) +
-                              (event.value == 1 ? ", as Python does after an uncaught exception or sys.exit" : ""));
+    case EventKind::process_exited: return ExitWords(facts, event, who);
     case EventKind::abort_signal: return event.object.empty() ? who + " aborted" : event.object;
     case EventKind::process_killed:
       return who + " was ended by its launcher or scheduler" +
@@ -130,12 +171,17 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::exception:
       if (IsConsequence(event) && !event.object.empty() && !event.Means(Meaning::loader_worker)) return event.object;
       // Who only tells of another's failure is a messenger, and its process id would be taken for the culprit's.
-      return (IsConsequence(event) && !event.rank.known() ? "a process" : who) + " raised " + event.subject +
+      return (IsConsequence(event) && !event.rank.known() ? "a process" : who) +
+             (event.Means(Meaning::reported) ? " reports " : " raised ") + event.subject +
              (event.text.empty() ? "" : ": " + MessageWords(event.text));
     case EventKind::connection_lost: return who + " lost the connection to a peer";
     case EventKind::store_lost: return who + " lost the connection to the store of rank 0";
-    case EventKind::nccl_error:
-      return "NCCL failed in " + who + (event.subject.empty() ? "" : " with " + event.subject);
+    case EventKind::nccl_error: {
+      if (event.Means(Meaning::reported)) return who + " reports " + event.subject + ": " + MessageWords(event.object);
+      const Event* warning = WarningBehind(facts, event);
+      return "NCCL failed in " + who + (event.subject.empty() ? "" : " with " + event.subject) +
+             (warning ? " after its warning '" + MessageWords(warning->text) + "'" : "");
+    }
     case EventKind::nccl_warning: {
       if (event.subject == "cuda-failure" && !event.object.empty())
         return "a CUDA call of NCCL failed in " + who + " with '" + event.object + "'" +
@@ -200,8 +246,12 @@ void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
     else
       diagnosis.headline += EndSentence(facts, *told);
   }
-  diagnosis.headline +=
-      stopped ? "; the one that failed before is not in these files" : "; the first error is not in these files";
+  const bool told_why =
+      told && told->kind == EventKind::nccl_error && (told->Means(Meaning::reported) || WarningBehind(facts, *told));
+  if (stopped)
+    diagnosis.headline += "; the one that failed before is not in these files";
+  else if (!told_why)
+    diagnosis.headline += "; the first error is not in these files";
   const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);
   diagnosis.open.push_back(
       {"What ended the job first?",

@@ -14,7 +14,7 @@ bool IsLimitWarning(const Event& event) { return event.kind == EventKind::rdma_f
 bool TellsRdma(const Event& event) {
   if (event.kind == EventKind::rdma_failed) return !IsLimitWarning(event);
   if (IsFatalWarning(event, {"ib-completion-error"})) return event.value == kLocalProtection;
-  return IsFatalWarning(event, {"ib-register-failed", "ib-open-failed"});
+  return IsFatalWarning(event, {"ib-register-failed", "ib-queue-failed", "ib-open-failed"});
 }
 
 RdmaFault RdmaFaultOf(const Event& event) {
@@ -26,7 +26,7 @@ RdmaFault RdmaFaultOf(const Event& event) {
     case kBadAddress: return RdmaFault::gpu_memory;
     case kNotPermitted:
     case kDenied: return RdmaFault::no_device;
-    default: return RdmaFault::unknown;
+    default: return event.subject == "ib-queue-failed" ? RdmaFault::queues : RdmaFault::unknown;
   }
 }
 
@@ -42,9 +42,19 @@ std::string RdmaFaultWords(RdmaFault fault, const Event& event) {
              "nvidia_peermem";
     case RdmaFault::no_device:
       return "the InfiniBand adapter " + (event.object.empty() ? "" : event.object + " ") + "cannot be opened";
+    case RdmaFault::queues: return "the InfiniBand adapter cannot create a queue pair or a completion queue";
     case RdmaFault::unknown: break;
   }
   return "memory cannot be registered with the InfiniBand adapter";
+}
+
+// What each cited line proves.
+std::string_view RdmaProof(const Event& event) {
+  switch (RdmaFaultOf(event)) {
+    case RdmaFault::no_device: return "the adapter cannot be opened";
+    case RdmaFault::queues: return "the adapter refuses a queue";
+    default: return "the adapter cannot use the memory it is given";
+  }
 }
 
 std::vector<std::string> RdmaAdvice(RdmaFault fault) {
@@ -71,6 +81,11 @@ std::vector<std::string> RdmaAdvice(RdmaFault fault) {
           "Give the container /dev/infiniband (--device=/dev/infiniband, or the RDMA device plugin) and the right "
           "permissions.",
           "On that host: ls -l /dev/infiniband; ibv_devinfo."};
+    case RdmaFault::queues:
+      return {
+          "On that host: ulimit -l inside the job (queues take locked memory); ibv_devinfo -v shows max_qp and max_cq.",
+          "Look for other jobs or left-over processes that hold the adapter's queues: rdma resource show.",
+          "Look at the adapter's driver in the kernel log: dmesg -T | grep -iE 'mlx5|infiniband'."};
     case RdmaFault::unknown: break;
   }
   return {};
@@ -86,7 +101,8 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   for (const Event* event : told.events)
     if (RdmaFaultOf(*lead) == RdmaFault::unknown && RdmaFaultOf(*event) != RdmaFault::unknown) lead = event;
   const RdmaFault fault = RdmaFaultOf(*lead);
-  Finding finding = ToldFinding(facts, "rdma-broken", told, "the adapter cannot use the memory it is given");
+  Finding finding = ToldFinding(facts, "rdma-broken", told, "");
+  for (size_t i = 0; i < finding.evidence.size(); ++i) finding.evidence[i].says = RdmaProof(*told.events[i]);
   for (const Event& event : facts.incident.events)
     if (IsLimitWarning(event)) {
       finding.evidence.push_back({event.source, event.text, "the limit of locked memory"});

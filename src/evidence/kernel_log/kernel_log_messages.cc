@@ -84,6 +84,11 @@ std::string_view GpuAddress(std::string_view text) {
   return dot == std::string_view::npos ? text : text.substr(0, dot);
 }
 
+uint64_t TakeHexStatus(std::string_view text) {
+  uint64_t status = 0;
+  return TakeNumber(text, &status, 16) ? status : 0;
+}
+
 // NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
 // NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout after 6s of waiting for RPC response from GPU4
 // GSP! NVRM: Xid (0000:01:00): 31, Ch 0000000b, engmask 00000120, intr 10000000 nvidia-nvswitch0: SXid
@@ -109,7 +114,10 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
   // ... [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring page1 timeout, signaled seq=2216, emitted seq=2218
   const bool reset =
       message.starts_with("amdgpu ") && (message.ends_with(": GPU reset") || Contains(message, ": GPU reset begin"));
-  const bool fault = message.starts_with("amdgpu ") && Contains(message, "page fault (src_id");
+  // The register by itself, where the line above it was cut off; a status of zero tells of no fault.
+  const auto status = After(message, "PROTECTION_FAULT_STATUS:0x");
+  const bool register_told = status && TakeHexStatus(*status) != 0;
+  const bool fault = message.starts_with("amdgpu ") && (Contains(message, "page fault (src_id") || register_told);
   // amdgpu 0000:01:00.0: ring sdma0 timeout, signaled seq=309, emitted seq=313
   const bool ring =
       (Contains(message, "amdgpu_job_timedout") && Contains(message, " timeout")) ||

@@ -84,6 +84,7 @@ class NcclLogImport {
   Use ReadEnvironment(const NcclLogLine& line);
   Use ReadNetwork(const NcclLogLine& line);
   Use ReadDevices(const NcclLogLine& line, bool are_interfaces);
+  void ExcuseUnopened(uint32_t speaker);
   void TellDevices(const NcclLogLine& line, EventKind kind, std::string_view list, int64_t role);
   Use ReadNoDevice(const NcclLogLine& line);
   Use ReadNodes(const NcclLogLine& line);
@@ -142,6 +143,7 @@ class NcclLogImport {
   std::unordered_multimap<uint64_t, GroupIndex> group_by_id_;
   std::unordered_map<uint64_t, uint32_t> transport_event_;
   std::unordered_map<uint64_t, Repeated> warnings_;
+  std::vector<uint32_t> unopened_;  // events: adapters that could not be opened by processes that have none so far
   std::unordered_set<uint64_t> told_;
   std::vector<Event> late_events_;
   std::unordered_map<uint64_t, OpenSetup> open_setups_;  // by process and thread

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
 #include "base/text_scan.h"
 #include "evidence/nccl_log/nccl_log_import.h"
 
@@ -83,10 +85,21 @@ NcclLogImport::Use NcclLogImport::ReadDevices(const NcclLogLine& line, bool are_
     return Use::understood;
   }
   const size_t out_of_band = list.find("; OOB ");
+  ExcuseUnopened(SpeakerOf(line));
   TellDevices(line, EventKind::device_found, list.substr(0, out_of_band), -1);
   if (out_of_band != std::string_view::npos)
     TellDevices(line, EventKind::interface_used, list.substr(out_of_band + 6), 2);
   return Use::understood;
+}
+
+// An adapter that cannot be opened may belong to another container; this process goes on with those that can.
+void NcclLogImport::ExcuseUnopened(uint32_t speaker) {
+  std::erase_if(unopened_, [&](uint32_t index) {
+    Event& warning = out_.events[index];
+    if (warning.speaker != speaker) return false;
+    warning.value2 = static_cast<int64_t>(NcclWarningRole::notice);
+    return true;
+  });
 }
 
 // `role` tells what an interface is for: 0 bootstrap, 1 the data of NET/Socket, 2 setup of NET/IB.
@@ -264,6 +277,9 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
                            Contains(message, "'invalid argument'");
   if (perhaps_p2p)
     if (const NcclWarning* peering = FindNcclWarning("p2p-peering-failed")) warning = peering;
+  // RAS, NCCL's monitor, has sockets of its own; without them everything else works as before.
+  if (line.source.starts_with("ras/") && warning->role == NcclWarningRole::cause && !warning->id.starts_with("ras-"))
+    if (const NcclWarning* ras = FindNcclWarning("ras-socket-failed")) warning = ras;
   // "... connect returned No route to host, retrying (34/34) after sleep for 3400 msec": the last try.
   if (warning->id == "connect-retry" && IsLastTry(message))
     if (const NcclWarning* failed = FindNcclWarning("connect-failed")) warning = failed;
@@ -280,6 +296,8 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   event->value = perhaps_p2p ? 1 : numbers.value;
   event->value2 = static_cast<int64_t>(RoleOf(*warning, numbers, at_info_level));
   event->count = 1;
+  if (warning->id == "ib-open-failed" && unopened_.size() < kMaxLoose)
+    unopened_.push_back(static_cast<uint32_t>(out_.events.size() - 1));
   event->object = Capped(ParseWarningObject(*warning, message));
   SetPlace(line.source, event);
   if (warning->id == "duplicate-gpu" && numbers.other >= 0 && numbers.value < INT32_MAX && numbers.other < INT32_MAX) {

@@ -61,7 +61,13 @@ bool ParseDevice(std::string_view line, NcclTestsDevice* out) {
 // host: Test NCCL failure common.cu:958 'unhandled system error / socketStartConnect: ...'
 // host: Test CUDA failure common.cu:892 'out of memory'
 // host: Test timeout (30s) common.cu:316
+// Cuda failure common.cu:734 'invalid device ordinal'      before 2.10; NCCL's own warnings say no more than the words
 std::string_view FailureIn(std::string_view line) {
+  if (Trim(line).starts_with("Cuda failure common.cu:")) {
+    std::string_view text = line;
+    TakeUntil(text, '\'');
+    if (TakeLiteral(text, "'")) return text.substr(0, text.rfind('\''));
+  }
   for (const std::string_view key : {": Test NCCL failure ", ": Test CUDA failure ", ": Test timeout "}) {
     const auto rest = After(line, key);
     if (!rest) continue;

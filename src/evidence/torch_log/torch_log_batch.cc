@@ -14,6 +14,20 @@ namespace tacet {
 LineUse ReadBatchLine(const LogLine& line, RecordList& out) {
   if (!line.has(Keyword::batch_killed)) return LineUse::not_understood;
   const std::string_view text = Trim(line.text);
+  // MOAB_INFO:  job exceeded wallclock limit
+  // Job exceeded its walltime limit. Job was aborted
+  // job preempted (node failure)
+  const bool moab = Contains(text, "job exceeded wallclock limit");
+  if (moab || text.starts_with("Job exceeded its walltime limit")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::job_time_limit, line, "batch");
+    if (is_new) record->subject = moab ? "Moab" : "PBS", record->text = Capped(text, 300);
+    AddSchedulerKill(line, SchedulerKill::time_limit, moab ? "Moab" : "PBS", out);
+    return LineUse::understood;
+  }
+  if (text.starts_with("job preempted")) {
+    AddSchedulerKill(line, SchedulerKill::preempted, "PBS", out);
+    return LineUse::understood;
+  }
   const bool pbs = text.starts_with("=>> PBS: job killed: ");
   if (!pbs && !text.starts_with("TERM_")) return LineUse::not_understood;
   TorchLogKind kind = TorchLogKind::process_killed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of errors that stand in a log line, in the message of an exception, or by themselves.
 #include <algorithm>
+#include <utility>
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
@@ -8,6 +9,7 @@
 #include "evidence/torch_log/torch_log_mismatch.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
+#include "model/device_error.h"
 
 namespace tacet {
 namespace {
@@ -29,35 +31,6 @@ LineUse ReadLibraryError(const LogLine& line, std::string_view status, RecordLis
   for (const std::string_view fault : {"_EXECUTION_FAILED", "_INTERNAL_ERROR", "_MAPPING_ERROR"})
     if (Contains(status.substr(0, 60), fault)) return AddCudaError(line, status, out);
   return LineUse::not_understood;
-}
-
-// What CUDA answers to a call that was wrong, or that came when the process was already ending, tells nothing about the
-// device; the exception that carries it does the telling.
-//   CUDA error: operation not permitted when stream is capturing
-//   CUDA error: driver shutting down
-bool IsOfTheDevice(std::string_view reason) {
-  static constexpr std::string_view kOfTheCall[] = {"driver shutting down",
-                                                    "captur",
-                                                    "invalid argument",
-                                                    "invalid configuration",
-                                                    "invalid resource handle",
-                                                    "invalid device",
-                                                    "no kernel image",
-                                                    "not supported",
-                                                    "PTX",
-                                                    "not permitted",
-                                                    "initialization error",
-                                                    "peer access",
-                                                    "peer mapping",
-                                                    "busy or unavailable",
-                                                    "system not yet initialized",
-                                                    "named symbol",
-                                                    "_NOT_INITIALIZED",
-                                                    "_INVALID_VALUE",
-                                                    "_NOT_SUPPORTED",
-                                                    "version is insufficient"};
-  return std::none_of(std::begin(kOfTheCall), std::end(kOfTheCall),
-                      [&](std::string_view words) { return Contains(reason, words); });
 }
 
 // RuntimeError: CUDA error: an illegal memory access was encountered
@@ -83,8 +56,12 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
   if (const auto status = After(line.text, "CUDA error: CUBLAS"); status && status->starts_with("_STATUS_ALLOC_FAILED"))
     return ReadLibraryError(line, *status, out);
   for (const std::string_view context : {"CUDA error: ", "HIP error: ", "Triton Error [CUDA]: ", "CUDA driver error: "})
-    if (const auto reason = After(line.text, context))
-      return IsOfTheDevice(*reason) ? AddCudaError(line, Trim(*reason), out) : LineUse::understood;
+    if (const auto reason = After(line.text, context)) {
+      // An exception that carries it does the telling.
+      const bool tells_itself = Trim(line.text).starts_with("what():") && !line.has(Keyword::gpu_path);
+      if (!IsOfTheDevice(*reason) && !tells_itself) return LineUse::understood;
+      return AddCudaError(line, Trim(*reason), out);
+    }
   if (const auto reason = After(line.text, "Cuda failure ")) {
     const auto quoted = After(*reason, "'");
     return AddCudaError(line, quoted ? quoted->substr(0, quoted->find('\'')) : *reason, out);
@@ -95,19 +72,25 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
 // /pytorch/aten/src/ATen/native/cuda/Indexing.cu:1308: indexSelectLargeIndex: block: [3,0,0], thread: [64,0,0]
 // Assertion `srcIndex < srcSelectDimSize` failed. Every thread of the kernel prints it: the place and the assertion
 // count, not who.
+//   .../native/hip/Indexing.hip:1292: indexSelectLargeIndex: Device-side assertion `srcIndex < srcSelectDimSize'
+//   failed.
 LineUse ReadDeviceAssert(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
   const size_t block = text.find(": block: ["), thread = text.find(" thread: ["), tick = text.find("] Assertion `");
-  if (block == std::string_view::npos || thread == std::string_view::npos || tick == std::string_view::npos)
-    return LineUse::not_understood;
-  const std::string_view place = text.substr(0, block);
-  const std::string_view assertion = text.substr(tick + 2, text.find('`', tick + 13) - tick - 1);
+  const size_t hip = text.find(": Device-side assertion `");
+  const bool cuda = block != std::string_view::npos && thread != std::string_view::npos;
+  if (hip == std::string_view::npos && (!cuda || tick == std::string_view::npos)) return LineUse::not_understood;
+  const std::string_view place = text.substr(0, hip == std::string_view::npos ? block : hip);
+  const size_t open = text.find('`', hip == std::string_view::npos ? tick : hip);
+  const size_t close = text.find(hip == std::string_view::npos ? '`' : '\'', open + 1);
+  const std::string assertion =
+      "Assertion `" + Capped(text.substr(open + 1, close == std::string_view::npos ? close : close - open - 1), 150) +
+      '`';
   const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, assertion);
   if (!is_new) return LineUse::understood;
   const size_t slash = place.substr(0, place.find(':')).rfind('/');
   record->subject = "device-side assert triggered";
-  record->object =
-      Capped(place.substr(slash == std::string_view::npos ? 0 : slash + 1), 160) + ": " + Capped(assertion, 160);
+  record->object = Capped(place.substr(slash == std::string_view::npos ? 0 : slash + 1), 160) + ": " + assertion;
   record->text = Capped(text, 600);
   record->value2 = out.highest_step();
   return LineUse::understood;
@@ -201,15 +184,32 @@ LineUse AddAbort(const LogLine& line, std::string_view subject, int32_t peer, Re
 // Found key in store: NCCLABORTEDCOMM:... from rank: 3. This means that rank has aborted its NCCL communicators
 // previously ...
 //  remote error detected from rank: 3
-LineUse ReadAbort(const LogLine& line, RecordList& out) {
+LineUse ReadAbort(const LogLine& line, FailureState& state, RecordList& out) {
   if (line.has(Keyword::terminate_called)) {
     const auto type = After(line.text, "instance of '");
+    state.thrown = type ? Capped(type->substr(0, type->find('\'')), 160) : "";
     return AddAbort(line, type ? type->substr(0, type->find('\'')) : "terminate", -1, out);
   }
   const int32_t peer = IntAfter<int32_t>(line.text, "from rank: ").value_or(-1);
   if (line.has(Keyword::aborted_comm)) return AddAbort(line, "a peer aborted its communicators", peer, out);
   if (line.has(Keyword::remote_error)) return AddAbort(line, "remote error", peer, out);
   return AddAbort(line, "the watchdog ends the process", -1, out);
+}
+
+//   what():  could not open file model.bin
+// The error itself, below "terminate called". What PyTorch's watchdog throws only says that somebody else failed.
+LineUse ReadThrown(const LogLine& line, FailureState& state, RecordList& out) {
+  std::string_view words = Trim(line.text);
+  if (!TakeLiteral(words, "what():")) return LineUse::not_understood;
+  const std::string type = std::move(state.thrown);
+  state.thrown.clear();
+  if (type.starts_with("c10::Dist") || line.has(Keyword::work)) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, type);
+  if (!is_new) return LineUse::understood;
+  record->subject = type;
+  record->text = Capped(Trim(words), 600);
+  record->value2 = out.highest_step();
+  return LineUse::understood;
 }
 
 // Fatal Python error: Segmentation fault
@@ -287,7 +287,15 @@ LineUse ReadQuotedKill(const LogLine& line, RecordList& out) {
 
 LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out) {
   LineUse use = ReadNcclErrorText(line, state, out);
-  if (!line.keywords.any()) return use;
+  if (TorchLogRecord* failed = std::exchange(state.condition, nullptr);
+      failed != nullptr && line.severity == 0 && !line.dated && !line.keywords.any()) {
+    failed->object = Capped(Trim(line.text), 300);
+    return LineUse::understood;
+  }
+  if (!line.keywords.any()) {
+    if (!state.thrown.empty() && use == LineUse::not_understood) use = ReadThrown(line, state, out);
+    return use;
+  }
   const auto keep = [&use](LineUse next) { use = std::max(use, next); };
   if (line.has(Keyword::cuda_error) || line.has(Keyword::out_of_memory) || line.has(Keyword::cuda_failure))
     keep(ReadCudaError(line, out));
@@ -298,14 +306,20 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::monitored_barrier)) keep(ReadMonitoredBarrier(line, out));
   if (line.has(Keyword::terminate_called) || line.has(Keyword::taken_down) || line.has(Keyword::aborted_comm) ||
       line.has(Keyword::remote_error))
-    keep(ReadAbort(line, out));
+    keep(ReadAbort(line, state, out));
   if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
   if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
-  if (line.has(Keyword::other_library)) keep(ReadOtherLibrary(line, out));
+  if (line.has(Keyword::other_library)) {
+    keep(ReadOtherLibrary(line, out));
+    if (Contains(line.text, "|CCL_ERROR|") && Trim(line.text).ends_with(" failed"))
+      state.condition = out.AddOnce(TorchLogKind::nccl_error, line, "other library").first;
+  }
   if (line.has(Keyword::kernel_kill)) keep(ReadQuotedKill(line, out));
   keep(ReadToldCause(line, out));
   keep(ReadStoreText(line, out));
+  if (!state.thrown.empty() && !line.has(Keyword::terminate_called) && use == LineUse::not_understood)
+    keep(ReadThrown(line, state, out));
   return use;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "evidence/torch_log/torch_log_line.h"
@@ -12,6 +13,8 @@ struct FailureState {
   TorchLogRecord* nccl_error = nullptr;  // its name and "Last error:" follow
   bool last_error_next = false;          // the next line is the text of "Last error:"
   TorchLogRecord* ddp = nullptr;         // the parameters follow
+  std::string thrown;                    // type of the C++ exception that ends the process: its words follow
+  TorchLogRecord* condition = nullptr;   // of oneCCL, that failed: what to do about it stands on the next line
   int idle_engine = 0;                   // how often an engine has said that its workers take nothing
 };
 

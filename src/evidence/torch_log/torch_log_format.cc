@@ -40,6 +40,8 @@ bool HasProof(const KeywordSet& found) {
                                 Keyword::store_barrier_wait,
                                 Keyword::return_code,
                                 Keyword::mpi_noticed,
+                                Keyword::mpi_error,
+                                Keyword::tried_to_allocate,
                                 Keyword::batch_killed,
                                 Keyword::desync,
                                 Keyword::worker_ended,

@@ -43,7 +43,8 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::oom_kill: return EventKind::oom_kill;
     case TorchLogKind::job_time_limit: return EventKind::job_time_limit;
     case TorchLogKind::node_failed: return EventKind::node_failed;
-    case TorchLogKind::restarted: break;  // taken before
+    case TorchLogKind::restarted:
+    case TorchLogKind::barrier_passed: break;  // taken before
     case TorchLogKind::store_wait_timeout: return EventKind::store_wait_timeout;
     case TorchLogKind::rendezvous_incomplete: return EventKind::rendezvous_incomplete;
     case TorchLogKind::store_unreachable: return EventKind::store_unreachable;
@@ -77,6 +78,7 @@ class Importer {
     std::stable_sort(records.begin(), records.end(),
                      [](const auto* a, const auto* b) { return a->source.line < b->source.line; });
     DropEarlierAttempts(records);
+    DropPassedBarriers(records);
     for (const TorchLogRecord* record : records) Take(*record);
     GiveOwners(out_);
     DropSuperseded();
@@ -97,6 +99,19 @@ class Importer {
               (*restart)->source);
     records.erase(records.begin(), restart.base());
     std::erase_if(records, [](const TorchLogRecord* r) { return r->kind == TorchLogKind::restarted; });
+  }
+
+  // Nobody passes before all have come: one who is through speaks for those who still said that they wait.
+  static void DropPassedBarriers(std::vector<const TorchLogRecord*>& records) {
+    std::map<std::string, uint32_t> passed;  // by key, the last line
+    for (const TorchLogRecord* record : records)
+      if (record->kind == TorchLogKind::barrier_passed) passed[record->subject] = record->source.line;
+    std::erase_if(records, [&](const TorchLogRecord* record) {
+      if (record->kind == TorchLogKind::barrier_passed) return true;
+      if (record->kind != TorchLogKind::rendezvous_incomplete || record->subject != "waiting") return false;
+      const auto found = passed.find(record->object);
+      return found != passed.end() && found->second > record->source.line;
+    });
   }
 
   // An agent's line knows a pid, its summary the rank of that pid.

@@ -53,6 +53,10 @@ LineUse MpiNoticeReader::ReadEnd(const LogLine& line, RecordList& out) {
     code = *exit;
   else if (auto padded = After(text, "Exit code:"))
     SkipBlanks(*padded), TakeNumber(*padded, &code);
+  // Hydra prints the status as the system gives it: the signal, or 256 times the code.
+  if (hydra_ && (code == 4 || code == 6 || code == 7 || code == 8 || code == 9 || code == 11 || code == 15))
+    code = -code;
+  if (hydra_ && code > 255 && code % 256 == 0) code /= 256;
   if (code == 0 || code < -64 || code > 255) return LineUse::not_understood;
   open_.code = code > 128 && code < 160 ? 128 - code : code;
   AppendCapped(open_.text, " ", 600);
@@ -130,6 +134,7 @@ LineUse MpiNoticeReader::Read(const LogLine& line, RecordList& out) {
     return Begin(line, std::move(notice));
   }
   if (text.starts_with('=')) {
+    // =   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES; the older releases tell no more but the code.
     notice.rank = IntAfter<int32_t>(text, "RANK ").value_or(-1);
     notice.pid = IntAfter(text, "PID ").value_or(-1);
     if (auto host = After(text, "RUNNING AT ")) notice.host = Capped(TakeWord(*host), 200);

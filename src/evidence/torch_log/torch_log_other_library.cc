@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_jax.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
 #include "model/nccl_warnings.h"
 
@@ -31,6 +32,22 @@ LineUse ReadHcclPort(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// [host:21064:0:21064] dc_verbs.c:633  UCX  ERROR Send completion with error on qp 0x226c3: transport retry counter ...
+// [node1:19546:0:19546] ib_mlx5_log.c:139  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15 vend 0x81 ...)
+// [node1:19546:0] sock.c:116  UCX  ERROR connect(fd=34, dest_addr=10.0.3.7:35892) failed: Connection timed out
+// [node1:19546] pml_ucx.c:383  Error: ucp_ep_create(proc=95) failed: Destination is unreachable
+// ... UCX  ERROR ibv_create_ah(dlid=49152 ... dgid=::ffff:10.0.3.7) for UD mlx5 connect on mlx5_1 failed: Connection
+// timed out
+bool TellsUcxFailure(std::string_view text) {
+  if (Contains(text, "Transport retry count exceeded") && Contains(text, "_log.c:")) return true;
+  if (ContainsAny(text, {"UCX Fatal: transport error", "Failed to resolve UCX endpoint for rank "})) return true;
+  if (Contains(text, "ucp_ep_create(") && Contains(text, "failed: ")) return true;
+  if (!Contains(text, "UCX  ERROR")) return false;
+  if (ContainsAny(text, {"connect(fd=", "ibv_create_ah("})) return Contains(text, "failed: ");
+  return ContainsAny(
+      text, {"completion with error", "retry counter exceeded", "Endpoint timeout", "estination is unreachable"});
+}
+
 // WARN: Function: create_nccl_ofi_component Line: 459: NET/OFI Couldn't open AV. RC: -22, ERROR: Invalid argument
 // libfabric:451707:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid address My EFA ...
 LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
@@ -38,12 +55,7 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
   const bool plugin =
       Contains(text, "NET/OFI ") && (Contains(text, "RC: -") || Contains(text, " completed with error. RC: "));
   const bool fabric = Contains(text, "libfabric:") && Contains(text, "<warn>") && Contains(text, "err: ");
-  // [host:21064:0:21064] dc_verbs.c:633  UCX  ERROR Send completion with error on qp 0x226c3: transport retry counter
-  // ...
-  // [node1:19546:0:19546] ib_mlx5_log.c:139  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15 vend 0x81 ...)
-  const bool ucx = (Contains(text, "UCX  ERROR") &&
-                    (Contains(text, "completion with error") || Contains(text, "retry counter exceeded"))) ||
-                   (Contains(text, "Transport retry count exceeded") && Contains(text, "_log.c:"));
+  const bool ucx = TellsUcxFailure(text);
   if (!plugin && !fabric && !ucx) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line,
                                             plugin   ? "ofi"
@@ -61,9 +73,18 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
 // NET/IB: Got completion from peer 10.6.13.83<36315> with status=12 opcode=32698 len=32696 vendor err 129 (Send)
 // NCCL's warning, of which nothing but the message was kept.
 LineUse ReadBareWarning(const LogLine& line, RecordList& out) {
-  const std::string_view text = Trim(line.text);
-  if (!text.starts_with("NET/IB") || !Contains(text, "Got completion ")) return LineUse::not_understood;
+  std::string_view text = Trim(line.text);
+  // ibvwrap.cc: NCCL WARN Call to ibv_modify_qp failed with error Connection timed out
+  // Nothing but the place in NCCL's source may stand before it: people quote warnings in sentences.
+  const size_t warn = text.find("NCCL WARN ");
+  const std::string_view place = Trim(text.substr(0, warn == std::string_view::npos ? 0 : warn));
+  if (place.find(' ') == std::string_view::npos && ContainsAny(place, {".cc:", ".h:", ".cu:"}))
+    text = Trim(text.substr(warn + 10));
+  else if (!text.starts_with("NET/IB") || !Contains(text, "Got completion "))
+    return LineUse::not_understood;
   const NcclWarning& warning = ClassifyWarning(text);
+  if (warning.id == "other" || (Contains(line.text, "ras/") && !warning.id.starts_with("ras-")))
+    return LineUse::not_understood;
   const NcclWarningNumbers numbers = ParseWarningNumbers(warning, text);
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line, warning.id);
   if (!is_new) return LineUse::understood;
@@ -105,6 +126,32 @@ LineUse ReadTestFailure(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// [ERROR] HCCL(4123,python):... [op_base.cc:974] errNo[0x0000000005000002]HcclCommInitRootInfo failed.
+// [hccl_runner.cpp:132] HcclCommInitRootInfo fail, error:2, rank:1, rankSize:4
+// 2025:01:20-10:20:30:( 4123) |CCL_ERROR| atl_ofi.cpp:214 init: EXCEPTION: no ofi providers found
+LineUse ReadLibraryFailure(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  const bool init = Contains(text, "HcclCommInit") && Contains(text, " fail");
+  const bool hccl = init || ContainsAny(text, {"HCCL error in", "function error: Hccl"}) ||
+                    ((text.starts_with("EI00") || text.starts_with("EJ00")) && Contains(text.substr(0, 8), ":"));
+  const bool hcl = Contains(text, "[HCL ") && Contains(text, "[error]");
+  const auto oneccl = After(text, "|CCL_ERROR|");
+  if (!hccl && !hcl && !oneccl) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "other library");
+  if (init && record->rank < 0)
+    if (const auto rank = IntAfter<int32_t>(text, ", rank:"); rank && *rank >= 0) record->rank = *rank;
+  if (is_new) {
+    record->value = 2;
+    record->subject = oneccl ? "an error of oneCCL" : hccl ? "an error of HCCL" : "an error of HCL";
+    record->object = Capped(Trim(oneccl ? *oneccl : init ? text.substr(text.find("HcclCommInit")) : text), 300);
+    record->text = Capped(text);
+  } else {
+    AppendCapped(record->text, "\n");
+    AppendCapped(record->text, text);
+  }
+  return LineUse::understood;
+}
+
 }  // namespace
 
 // [ERROR] 2025-04-08-18:37:21 (PID:92011, Device:3, RankID:3) ERR02200 DIST call hccl api failed.
@@ -130,6 +177,7 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   // AWS Neuron's NCCL: "... [4] bootstrap.cc:89 CCOM WARN Timeout waiting for incoming connection (waited 120 sec)"
   if (Contains(text, "CCOM WARN Timeout waiting for"))
     return AddWords(TorchLogKind::rendezvous_incomplete, line, "ccom", out);
+  if (const LineUse use = ReadJax(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadHcclPort(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadNetworkPlugin(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadBareWarning(line, out); use != LineUse::not_understood) return use;
@@ -197,20 +245,7 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   }
   // Which call it was that failed follows, and tells more.
   if (Contains(text, "hccl api failed") || Contains(text, "acl api failed")) return LineUse::understood;
-  const bool named = Contains(text, "HCCL error in") || Contains(text, "function error: Hccl") ||
-                     Contains(text, "|CCL_ERROR|") || (Contains(text, "[HCL ") && Contains(text, "[error]")) ||
-                     ((text.starts_with("EI00") || text.starts_with("EJ00")) && Contains(text.substr(0, 8), ":"));
-  if (!named) return LineUse::not_understood;
-  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "other library");
-  if (is_new) {
-    record->value = 2;
-    record->subject = "ncclSystemError";
-    record->text = Capped(text);
-  } else {
-    AppendCapped(record->text, "\n");
-    AppendCapped(record->text, text);
-  }
-  return LineUse::understood;
+  return ReadLibraryFailure(line, out);
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_mpi.h"
+#include "evidence/torch_log/torch_log_mpi_error.h"
 #include "evidence/torch_log/torch_log_own_lines.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
@@ -40,6 +41,7 @@ struct LabelState {
   LogMoment last_time;              // and when
   SummaryReader summary;
   MpiNoticeReader mpi;
+  MpiErrorReader mpi_error;
 };
 
 class LogReader {
@@ -300,6 +302,7 @@ class LogReader {
     if (!line.tagged) {
       const auto voice_of = [&](int32_t rank) { return VoiceOf(label, rank); };
       LineUse use = label_state.mpi.Read(line, out_);
+      if (use == LineUse::not_understood) use = label_state.mpi_error.Read(line, out_);
       if (use == LineUse::not_understood) use = label_state.summary.Read(line, voice_of, out_);
       if (use == LineUse::understood) log_.has_launcher = true;
       // torchrun's summary quotes what the rank raised.

@@ -113,6 +113,15 @@ LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
     record.text = Capped(line.text, 600);
     return LineUse::understood;
   }
+  // slurmstepd: error: execve(): /opt/run/train.sh: No such file or directory
+  if (const auto program = After(text, "execve(): ")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "execve");
+    if (!is_new) return LineUse::understood;
+    record->value = 1;
+    record->subject = "slurmstepd cannot start " + Capped(Trim(*program), 160);
+    record->text = Capped(line.text, 600);
+    return LineUse::understood;
+  }
   // srun: error: Node failure on node7
   if (auto node = After(text, "Node failure on ")) {
     TorchLogRecord& record = out.Add(TorchLogKind::node_failed, line);

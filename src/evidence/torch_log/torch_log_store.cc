@@ -78,9 +78,14 @@ LineUse ReadMissingClients(const LogLine& line, RecordList& out) {
 //   worker_count=1, timeout=0:30:00)
 LineUse ReadStoreBarrier(const LogLine& line, RecordList& out) {
   const bool waits = line.has(Keyword::store_barrier_wait);
-  auto key = After(line.text, "store_based_barrier_key:");
-  const auto [record, is_new] =
-      out.AddOnce(TorchLogKind::rendezvous_incomplete, line, key ? key->substr(0, key->find(' ')) : std::string_view());
+  const auto after_key = After(line.text, "store_based_barrier_key:");
+  const std::string_view key = after_key ? after_key->substr(0, after_key->find(' ')) : std::string_view();
+  if (line.has(Keyword::store_barrier_passed)) {
+    out.AddOnce(TorchLogKind::barrier_passed, line, key).first->subject = Capped(key, 60);
+    return LineUse::understood;
+  }
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, key);
+  record->object = Capped(key, 60);
   // A rank that still waits may yet get through; the import forgets it when the rank goes on.
   if (waits && !is_new && !record->subject.empty()) record->source = line.source;
   if (is_new || !waits) record->subject = waits ? "waiting" : "";
@@ -140,7 +145,9 @@ LineUse ReadStoreText(const LogLine& line, RecordList& out) {
   if (line.has(Keyword::wait_timeout) || line.has(Keyword::socket_timeout)) return ReadWaitTimeout(line, out);
   if (line.has(Keyword::client_timeout)) return ReadUnreachable(line, out);
   if (line.has(Keyword::waiting_clients)) return ReadMissingClients(line, out);
-  if (line.has(Keyword::store_barrier) || line.has(Keyword::store_barrier_wait)) return ReadStoreBarrier(line, out);
+  if (line.has(Keyword::store_barrier) || line.has(Keyword::store_barrier_wait) ||
+      line.has(Keyword::store_barrier_passed))
+    return ReadStoreBarrier(line, out);
   if (line.has(Keyword::rendezvous_timeout) || line.has(Keyword::rendezvous_connection))
     return ReadRendezvousError(line, out);
   // torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote

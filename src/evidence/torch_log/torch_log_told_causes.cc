@@ -94,6 +94,8 @@ int64_t FindPort(std::string_view text) {
 }
 
 LineUse ReadPortTaken(const LogLine& line, RecordList& out) {
+  // NCCL's monitor, whose line lost its beginning: "ras/client_support.cc:160 NCCL WARN Call to bind failed: ..."
+  if (Contains(line.text, "ras/") && Contains(line.text, "NCCL WARN")) return LineUse::ignored;
   const int64_t port = FindPort(line.text);
   if (TorchLogRecord* record = AddTold(TorchLogKind::port_in_use, line, std::to_string(port), out))
     record->value = port > 0 && port < 65536 ? port : -1;
@@ -174,6 +176,10 @@ LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
   if (!limit && !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) &&
                   ContainsAny(text, {"failed", "Failed", "error"})))
     return LineUse::not_understood;
+  // UCX  ERROR ibv_create_ah(dlid=0 ... dgid=::ffff:10.1.0.9) for UD mlx5 connect on mlx5_1 failed: Connection timed
+  // out: a peer's address, which is no matter of memory.
+  if (!limit && Contains(text, "ibv_create_ah")) return LineUse::not_understood;
+  if (Contains(text, "ibv_create_")) fault = RdmaFault::queues;
   if (limit || Contains(text, "Cannot allocate memory")) fault = RdmaFault::locked_memory;
   if (Contains(text, "Bad address")) fault = RdmaFault::gpu_memory;
   if (TorchLogRecord* record = AddTold(TorchLogKind::rdma_failed, line, limit ? "limit" : "failed", out)) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_launcher.h"
@@ -77,6 +78,27 @@ LineUse ReadDeadWorker(const LogLine& line, std::string_view worker, RecordList&
   return LineUse::understood;
 }
 
+// Paddle: "ABORT!!! Out of all 4 trainers, the trainer process with rank=[3] was aborted. Please check its log."
+// One alone came to its end first; of several nobody can say who did.
+LineUse ReadAbortedTrainers(const LogLine& line, std::string_view list, RecordList& out) {
+  std::vector<int32_t> ranks;
+  for (int32_t rank = 0; TakeNumber(list, &rank) && rank >= 0 && ranks.size() < 65536;) {
+    ranks.push_back(rank);
+    if (!TakeLiteral(list, ",")) break;
+    SkipBlanks(list);
+  }
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "trainers");
+  if (ranks.empty() || !is_new) return LineUse::understood;
+  record->value = ranks.size() == 1 ? 255 : 1;
+  record->subject = "Paddle's launcher reports an abort";
+  record->text = Capped(line.text, 600);
+  if (ranks.size() == 1)
+    record->rank = ranks.front();
+  else
+    out.KeepRanks(*record, ranks);
+  return LineUse::understood;
+}
+
 }  // namespace
 
 // [rank: 0] Child process with PID 20114 terminated with code -11. Forcefully terminating all other processes ...
@@ -84,7 +106,6 @@ LineUse ReadDeadWorker(const LogLine& line, std::string_view worker, RecordList&
 // ERROR:composer.cli.launcher:Rank 9 crashed with exit code 1.
 // subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: 9>.
 // subprocess.CalledProcessError: Command '['python', 'train.py']' returned non-zero exit status 1.
-// MPI_ABORT was invoked on rank 12 in communicator MPI_COMM_WORLD
 // x3006c0s13b1n0.hsn: rank 2 died from signal 15
 LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
@@ -113,8 +134,8 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   // Paddle: "Container rank 0 status failed cmd ['/usr/bin/python', ...] code 1 log log/workerlog.0"
   if (const auto rank = IntAfter<int32_t>(text, "Container rank "); rank && Contains(text, " status failed "))
     if (const auto code = IntAfter(text, "] code "); code && *code != 0) return AddEnd(line, *code, -1, *rank, out);
-  if (const auto rank = IntAfter<int32_t>(text, "MPI_ABORT was invoked on rank "))
-    return AddEnd(line, 1, -1, *rank, out);
+  if (const auto ranks = After(text, "the trainer process with rank=["); ranks && Contains(*ranks, "aborted"))
+    return ReadAbortedTrainers(line, *ranks, out);
   if (const auto signal = IntAfter(text, " died from signal "); signal && *signal > 0 && *signal <= 64)
     return AddEnd(line, -*signal, -1, IntAfter<int32_t>(text, "rank ").value_or(-1), out);
   // horovodrun: "Process 1 exit with status code 1."
@@ -133,7 +154,8 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   }
   // Ray: its words are many lines, and only these two tell that a worker is gone for good, or for want of memory.
   if (Contains(text, "Workers (tasks / actors) killed due to memory pressure") ||
-      Contains(text, "killed due to the node running low on memory"))
+      Contains(text, "killed due to the node running low on memory") ||
+      (Contains(text, "Killing worker") && Contains(text, "to free up memory")))
     return AddMemoryKill(line, out);
   if (Contains(text, "container init was OOM-killed")) return AddMemoryKill(line, out);
   // Ray: "The node with node id: 8f20... and ip: 10.0.0.3 has been marked dead because the detector has missed too many
