@@ -96,11 +96,11 @@ struct ReportVerdict {
 struct ReportJob {
   std::string label;
   int64_t world_size = -1;
-  bool world_told = true;  // false: no line tells it, and it is at least this
   std::vector<int> ranks_seen;
   std::vector<std::string> hosts;
   std::vector<ReportGroup> groups;
   std::vector<std::pair<std::string, std::string>> versions;  // {"nccl", "2.28.9"}
+  bool world_told = true;  // of world_size: false where no line tells it, and it is at least this
 };
 
 // An edge of the wait graph for the picture: `from` waits for `to`.
