@@ -313,7 +313,7 @@ static std::string TrainingWords(const Case& facts) {
   const uint64_t total = facts.incident.files[file].bytes.total;
   if (total > last->source.offset && total - last->source.offset > kLinesBehind) return "";
   return "training goes on: " + std::to_string(last->value2) + " progress lines up to step " +
-         std::to_string(last->value) + ", and no error in this text; it does not show how the job ended";
+         std::to_string(last->value) + ", and nothing in this text stopped it; it does not show how the job ended";
 }
 
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
