@@ -246,8 +246,10 @@ void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
     else
       diagnosis.headline += EndSentence(facts, *told);
   }
-  const bool told_why =
-      told && told->kind == EventKind::nccl_error && (told->Means(Meaning::reported) || WarningBehind(facts, *told));
+  // A failed CUDA call of NCCL often comes from a kernel that failed before it.
+  const bool nccl_tells = told && told->kind == EventKind::nccl_warning && told->subject != "cuda-failure";
+  const bool told_why = nccl_tells || (told && told->kind == EventKind::nccl_error &&
+                                       (told->Means(Meaning::reported) || WarningBehind(facts, *told)));
   if (stopped)
     diagnosis.headline += "; the one that failed before is not in these files";
   else if (!told_why)

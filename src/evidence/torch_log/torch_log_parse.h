@@ -40,7 +40,7 @@ enum class TorchLogKind : uint8_t {
   oom_kill,
   job_time_limit,
   node_failed,
-  restarted,  // torchrun starts all its workers anew: what was said before is of an earlier attempt
+  restarted,       // torchrun starts all its workers anew: what was said before is of an earlier attempt
   barrier_passed,  // everybody has joined, and so nobody waits any longer: subject = key of the barrier
   store_wait_timeout,
   rendezvous_incomplete,
