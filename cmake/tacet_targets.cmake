@@ -39,7 +39,7 @@ if(CMAKE_UNITY_BUILD)
   endif()
 endif()
 # Three quarters of a release build's time goes into optimising. What runs once per report gains nothing from it:
-# -Og there, and GCC's collector of garbage held back, halve the build and cost no time that can be measured
+# -Og there, -O1 in the warm rooms, and GCC's collector of garbage held back, halve the build for a few percent of speed
 # (docs/measurements.md). Tests are not optimised at all.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options("SHELL:--param ggc-min-expand=500" "SHELL:--param ggc-min-heapsize=524288")
@@ -91,7 +91,7 @@ function(tacet_room name)
     add_library(tacet_${name} STATIC ${sources})
     tacet_reuse_precompiled(tacet_${name})
     if(ARG_WARM)
-      target_compile_options(tacet_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
+      target_compile_options(tacet_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     endif()
     if(ARG_HOT OR ARG_WARM)
       set_property(GLOBAL APPEND PROPERTY TACET_HOT_OBJECTS $<TARGET_OBJECTS:tacet_${name}>)
