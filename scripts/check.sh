@@ -56,7 +56,7 @@ checked_web() {
 
 smoked() {
   local programs; programs=$(find build-asan/src -name '*_fuzz' -type f -perm -u+x 2>/dev/null)
-  [ -n "$programs" ] || { echo "no fuzz targets in build-asan: make test builds them"; return 1; }
+  [ -n "$programs" ] || { echo "no fuzz targets in build-asan: make sanitize builds them"; return 1; }
   xargs -P "$jobs" -I{} bash -c '
     folder=$(dirname "${1#build-asan/}"); log=$(mktemp)
     seeds=(); for one in "$folder/samples" "$folder/fuzz_corpus"; do [ -d "$one" ] && seeds+=("$one"); done
