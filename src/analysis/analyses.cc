@@ -45,11 +45,8 @@ bool SomebodyIsLeftWaiting(const Incident& incident, const std::vector<Silence>&
   std::set<Rank> gone;
   for (const Silence& silence : silences)
     if (silence.dead()) gone.insert(silence.rank);
-  return std::any_of(incident.streams.begin(), incident.streams.end(), [&](const CallStream& stream) {
-    return stream.knows_finish && !stream.stub && !gone.contains(stream.rank) &&
-           std::any_of(stream.calls.begin(), stream.calls.end(),
-                       [](const Call& call) { return !IsFinished(call) && !call.has(kCoalescedMember); });
-  });
+  return std::any_of(incident.streams.begin(), incident.streams.end(),
+                     [&](const CallStream& stream) { return !gone.contains(stream.rank) && FirstUnfinished(stream); });
 }
 
 // Of several timelines the first in which somebody is late.

@@ -10,6 +10,13 @@ namespace tacet {
 
 bool IsFinished(const Call& call) { return call.state == CallState::completed && !call.has(kEndedByAbort); }
 
+const Call* FirstUnfinished(const CallStream& stream) {
+  if (!stream.knows_finish || stream.stub) return nullptr;
+  for (const Call& call : stream.calls)
+    if (!IsFinished(call) && !call.has(kCoalescedMember)) return &call;
+  return nullptr;
+}
+
 const Call* MemberCalls::Find(uint32_t seq) const {
   if (!stream) return nullptr;
   const auto found = std::lower_bound(calls.begin(), calls.end(), seq,

@@ -32,6 +32,9 @@ struct GroupCalls {
 // Reads completed, and not merely because an abort ended the kernel.
 bool IsFinished(const Call& call);
 
+// The first call that has not finished, where the stream tells of ends; null where there is none.
+const Call* FirstUnfinished(const CallStream& stream);
+
 // One entry for every group that at least one rank used for collectives in this source.
 std::vector<GroupCalls> CollectGroupCalls(const Incident& incident, CallSource source);
 

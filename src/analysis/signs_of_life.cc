@@ -216,13 +216,10 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
     if (end && event.rank.known() && earlier(event, outcome.first_end)) outcome.first_end = &event;
   }
   for (const CallStream& stream : incident.streams) {
-    if (!stream.knows_finish || stream.stub) continue;
-    for (const Call& call : stream.calls) {
-      if (IsFinished(call) || call.has(kCoalescedMember)) continue;
-      outcome.unfinished_calls = true;
-      outcome.aged |= IsAged(incident, stream, call);
-      break;
-    }
+    const Call* open = FirstUnfinished(stream);
+    if (!open) continue;
+    outcome.unfinished_calls = true;
+    outcome.aged |= IsAged(incident, stream, *open);
   }
   outcome.overdue = outcome.unfinished_calls && IsOverdue(incident);
   // A watchdog has waited already for as long as is normal.

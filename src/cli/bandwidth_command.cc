@@ -59,8 +59,8 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   const std::vector<std::string> missing = std::move(loaded->missing);
   std::vector<Incident> jobs = Assemble(std::move(loaded->fragments));
   const bool redact = !options.Has("--no-redact");
-  for (Incident& job : jobs)
-    if (redact) RedactBenchmarks(job.benchmark_runs);
+  if (redact)
+    for (Incident& job : jobs) RedactBenchmarks(job.benchmark_runs);
   std::vector<TopologyView> topologies;
   std::vector<TopologyChecks> checks;
   topologies.reserve(jobs.size());  // checks point into them

@@ -84,9 +84,7 @@ std::string RenderManifest(const RunManifest& manifest) {
     json.Null();
   } else {
     json.BeginObject().Key("status").String(manifest.status).Key("cause").String(manifest.cause);
-    json.Key("ranks").BeginArray();
-    for (const int rank : manifest.ranks) json.Int(rank);
-    json.EndArray().Key("headline").String(manifest.headline).EndObject();
+    json.Key("ranks").Ints(manifest.ranks).Key("headline").String(manifest.headline).EndObject();
   }
   return json.EndObject().Take() + "\n";
 }

@@ -67,9 +67,8 @@ std::string DescribeForWebhook(const Report& report, const std::string& run, con
     json.Null();
   else
     json.String(report.verdict.cause);
-  json.Key("confidence").String(Name(report.verdict.confidence)).Key("ranks").BeginArray();
-  for (const int rank : report.verdict.ranks) json.Int(rank);
-  json.EndArray().Key("headline").String(headline).Key("host").String(host).Key("run").String(run);
+  json.Key("confidence").String(Name(report.verdict.confidence)).Key("ranks").Ints(report.verdict.ranks);
+  json.Key("headline").String(headline).Key("host").String(host).Key("run").String(run);
   return json.EndObject().Take();
 }
 

@@ -98,9 +98,7 @@ std::string WriteJudged(const JudgedReport& report) {
   json.Key("cause").String(report.cause);
   json.Key("headline").String(report.headline);
   json.Key("wrong").Bool(report.wrong);
-  json.Key("ranks").BeginArray();
-  for (const int rank : report.ranks) json.Int(rank);
-  json.EndArray();
+  json.Key("ranks").Ints(report.ranks);
   WriteSize(json, "json", report.json.size());
   WriteSize(json, "text", report.text.size());
   json.EndObject();

@@ -27,9 +27,7 @@ void WriteHosts(JsonWriter& json, const PreflightEvidence& evidence) {
         .String(host.address)
         .Key("interface")
         .String(host.interface);
-    json.Key("ranks").BeginArray();
-    for (const int rank : host.ranks) json.Int(rank);
-    json.EndArray().Key("clock_ms");
+    json.Key("ranks").Ints(host.ranks).Key("clock_ms");
     if (host.clock_ms)
       json.Double(*host.clock_ms);
     else
@@ -84,9 +82,7 @@ std::string RenderPreflightJson(const PreflightReport& report) {
     WriteNames(json, check.hosts);
     json.Key("says").String(check.says).Key("advice").String(check.advice).EndObject();
   }
-  json.EndArray().Key("missing_ranks").BeginArray();
-  for (const int rank : report.evidence.missing_ranks) json.Int(rank);
-  json.EndArray();
+  json.EndArray().Key("missing_ranks").Ints(report.evidence.missing_ranks);
   WriteHosts(json, report.evidence);
   WriteMeasurements(json, report.evidence);
   json.Key("lint").BeginArray();

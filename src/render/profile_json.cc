@@ -192,9 +192,7 @@ void WriteJob(JsonWriter& json, const ProfileReport& profile) {
   json.Key("job").String(profile.job);
   json.Key("source").String(profile.source);
   json.Key("world_size").Int(profile.world_size);
-  json.Key("ranks_seen").BeginArray();
-  for (const int rank : profile.ranks) json.Int(rank);
-  json.EndArray();
+  json.Key("ranks_seen").Ints(profile.ranks);
   json.Key("steps").Int(static_cast<int64_t>(profile.steps));
   json.Key("step_ns").Int(profile.step_ns);
   WriteVerdict(json, profile);

@@ -4,12 +4,6 @@
 namespace tacet {
 namespace {
 
-void WriteInts(JsonWriter& json, const std::vector<int>& numbers) {
-  json.BeginArray();
-  for (const int number : numbers) json.Int(number);
-  json.EndArray();
-}
-
 // Pairs as one flat list, which is half as long: [rank, parent, rank, parent, ...].
 void WritePairs(JsonWriter& json, const std::vector<std::pair<int, int>>& pairs) {
   json.BeginArray();
@@ -29,8 +23,8 @@ void WriteGpu(JsonWriter& json, const TopologyGpu& gpu) {
   WriteGbs(json.Key("nvlink_gbs"), gpu.nvlink_gbs);
   WriteGbs(json.Key("pci_gbs"), gpu.pci_gbs);
   WriteWord(json.Key("nearest"), gpu.nearest);
-  WriteInts(json.Key("nics"), gpu.nics);
-  WriteInts(json.Key("uses"), gpu.uses);
+  json.Key("nics").Ints(gpu.nics);
+  json.Key("uses").Ints(gpu.uses);
   json.Key("place").Int(gpu.place);
   json.Key("cpu").Int(gpu.cpu);
   json.EndObject();
@@ -55,7 +49,7 @@ void WriteNic(JsonWriter& json, const TopologyNic& nic) {
 void WriteNode(JsonWriter& json, const TopologyNode& node, bool is_first) {
   json.BeginObject();
   json.Key("name").String(node.name);
-  WriteInts(json.Key("ranks"), node.ranks);
+  json.Key("ranks").Ints(node.ranks);
   json.Key("gpu_ranks").BeginArray();  // in the order of the GPUs
   for (const TopologyGpu& gpu : node.gpus) WriteCount(json, gpu.rank);
   json.EndArray();
@@ -81,10 +75,10 @@ void WriteRing(JsonWriter& json, const TopologyRing& ring) {
   json.Key("whole").Bool(ring.whole);
   WriteCount(json.Key("same_as"), ring.same_as);
   if (ring.same_as < 0) {
-    WriteInts(json.Key("order"), ring.order);
+    json.Key("order").Ints(ring.order);
     WritePairs(json.Key("hops"), ring.hops);
-    WriteInts(json.Key("ways"), ring.ways);
-    WriteInts(json.Key("slow"), ring.slow);
+    json.Key("ways").Ints(ring.ways);
+    json.Key("slow").Ints(ring.slow);
     json.Key("breaks").BeginArray();
     for (const std::string& one : ring.breaks) json.String(one);
     json.EndArray();
