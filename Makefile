@@ -67,7 +67,7 @@ format: ## clang-format over all sources
 
 tidy: ## clang-tidy over the sources of the release build
 	@cmake --preset release -DTACET_TESTS=OFF >/dev/null
-	@find src -name '*.cc' ! -name '*_test.cc' ! -name '*_fuzz.cc' | xargs -P $(JOBS) -n 4 clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p build
+	@find src -name '*.cc' ! -name '*_test.cc' ! -name '*_fuzz.cc' | xargs -P $(JOBS) -n 4 clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unused-command-line-argument -p build
 
 docs: build ## the documents that are written from the code
 	@build/tacet explain --markdown > docs/causes.md

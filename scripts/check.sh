@@ -29,7 +29,7 @@ formatted() {
 tidied() {
   cmake --preset dev >/dev/null && ninja -C build-dev tacet_commit >/dev/null &&
     changed 'src/*.cc' | sed -E '/_(test|fuzz)\.cc$|^src\/portable\//d' | head -12 |
-    xargs -r -P "$jobs" -n 2 clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p build-dev 2>/dev/null
+    xargs -r -P "$jobs" -n 2 clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unused-command-line-argument -p build-dev 2>/dev/null
 }
 
 # Every source of the program under clang with libc++, in the batches of the build; with libstdc++ GCC compiles all of them
