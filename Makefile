@@ -38,7 +38,7 @@ test: ## every test, on the optimised build: units, contracts, golden cases, the
 	@scripts/bootstrap.sh test
 	@cmake --preset release -DTACET_TESTS=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
-	@ctest --test-dir build --output-on-failure -j $(JOBS)
+	@ctest --test-dir build --output-on-failure -j $$(( $(JOBS) + 1 )) # tests wait more than they compute
 
 sanitize: ## the same tests under ASan and UBSan, but for those that mostly wait or start the program hundreds of times
 	@scripts/bootstrap.sh test
@@ -93,6 +93,7 @@ image: ## a container image from the tarballs in build-dist/out, with podman or 
 	@test -e build-dist/out/SHA256SUMS || $(MAKE) dist
 	@$(or $(shell command -v podman docker | head -1),$(error neither podman nor docker is here)) build \
 	  -t tacet:$$(sed -nE 's/^project\(tacet VERSION ([0-9.]+).*/\1/p' CMakeLists.txt) -f deploy/kubernetes/Containerfile build-dist/out
+	@echo 'Push it, and put the digest that the push prints into deploy/kubernetes/*.yaml: image: REGISTRY/tacet@sha256:...'
 
 clean: ## remove all build folders
 	@rm -rf build build-*

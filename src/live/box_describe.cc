@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/redact.h"
 #include "evidence/black_box/black_box_import.h"
 #include "live/box_watch.h"
 
@@ -60,11 +61,14 @@ OperationState DescribeOperation(const Fragment& fragment, const InFlight& fligh
   return state;
 }
 
+// Names that users choose leave the node: as labels of metrics, in pages and messages.
+std::string ShownName(std::string name) { return name.empty() ? name : RedactSecrets(name).text; }
+
 void DescribeHeader(const BlackBox& box, int64_t wall_ns, BoxState& state) {
   const box::Header& header = box.header;
-  state.job = CleanText(header.job);
+  state.job = ShownName(CleanText(header.job));
   state.host = CleanText(header.host);
-  state.program = CleanText(header.program);
+  state.program = ShownName(CleanText(header.program));
   state.rank = header.rank;
   state.world_size = header.world_size;
   state.local_rank = header.local_rank;
@@ -81,7 +85,7 @@ void DescribeHeader(const BlackBox& box, int64_t wall_ns, BoxState& state) {
 CommState DescribeComm(const BlackBox& box, const box::Comm& comm, int64_t wall_ns) {
   CommState state;
   state.id = comm.comm_id;
-  state.name = CleanText(comm.name);
+  state.name = ShownName(CleanText(comm.name));
   state.rank = comm.rank;
   state.size = comm.size;
   state.issued = comm.collectives + comm.transfers;

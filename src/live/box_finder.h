@@ -17,6 +17,8 @@ struct FoundBox {
   // The folder below the root that it is in, where root made that folder: the mount of a pod. Boxes of one place share
   // one quota, in turns, whatever users they are of: root in a pod can give its files to anybody.
   std::string place;
+  // The pod's namespace, by that folder's name ("NAMESPACE_POD" or "NAMESPACE/POD"); empty outside of pods.
+  std::string name_space;
   size_t turn = 0;  // among the boxes of its user in its place, the newest first
 };
 

@@ -123,6 +123,24 @@ TEST(BoxFinder, ADeepTreeCostsNoMoreThanItsFirstFolders) {
   EXPECT_EQ(NamesIn(listing), Names{"pod/job/good.box"});
 }
 
+// All pods of a node may run as one user, and name their jobs alike: by chance, or to be taken for another's.
+TEST(BoxFinder, JobsOfTwoNamespacesAreTwoJobs) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root makes folders of pods";
+  const BoxTree tree;
+  for (const char* name : {"4711/node-1.box", "my_job/node-1.box", "team-a_train-0/train/node-1.box",
+                           "team-a_train-1/train/node-1.box", "team-b/train-0/train/node-1.box"})
+    tree.Put(name);
+  BoxWatch watch({.root = tree.path()});
+  const HostState state = watch.Look(1'000'000'000, [](const FinishedOperation&) {});
+  ASSERT_EQ(state.boxes.size(), 5u);
+  const std::string own = state.boxes[0].job;
+  EXPECT_EQ(own.find('/'), std::string::npos);
+  EXPECT_EQ(state.boxes[1].job, own);
+  EXPECT_EQ(state.boxes[2].job, "team-a/" + own);
+  EXPECT_TRUE(JobOf(state.boxes[2]) == JobOf(state.boxes[3]));
+  EXPECT_EQ(state.boxes[4].job, "team-b/" + own);
+}
+
 TEST(BoxFinder, APodThatFillsItsFolderHidesNoOtherPod) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root makes folders of pods";
   const BoxTree tree;

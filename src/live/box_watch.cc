@@ -50,7 +50,8 @@ struct BoxWatch::Watched {
   std::unique_ptr<BoxFileReader> reader;  // null: it cannot be opened
   std::string error;
   int64_t uid = -1;
-  std::string pod;  // FoundBox::place
+  std::string pod;         // FoundBox::place
+  std::string name_space;  // of Kubernetes
   size_t turn = 0;
   BoxFileReader::RingPlace place;
   bool owner_checked = false;    // its process was seen to be its owner's
@@ -99,6 +100,7 @@ void BoxWatch::Open(const FoundBox& found) {
   watched = std::make_unique<Watched>();
   watched->uid = found.uid;
   watched->pod = found.place;
+  watched->name_space = found.name_space;
   watched->turn = found.turn;
   watched->error = std::string("cannot open: ") + ::strerror(error);
   if (folder < 0) return;  // tried again every time
@@ -154,6 +156,10 @@ BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wal
   state.name = name;
   state.uid = watched.uid;
   if (!state.trouble.empty()) return state;
+  // Pods of two namespaces may run as one user and call their jobs alike: the folder, which a pod cannot choose, tells
+  // them apart. The plugin writes no slash into a name, so nobody can claim to be of a namespace.
+  std::replace(state.job.begin(), state.job.end(), '/', '_');
+  if (!watched.name_space.empty()) state.job = watched.name_space + "/" + state.job;
   state.same_boot = same_boot;
   const ProcessName process{header.pid, header.process_start_jiffies, TextIn(header.boot_id), header.pid_namespace};
   state.sight = processes_.Look(process);

@@ -194,6 +194,40 @@ TEST(OperationMetrics, OneUserCannotMakeMoreThanItsShareOfSeries) {
   EXPECT_EQ(RenderPrometheus(families).find("planted"), std::string::npos);
 }
 
+// A box with another job in its header.
+std::string BoxOfJob(const std::string& job) {
+  std::string bytes = SampleBox();
+  box::Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  std::memset(header.job, 0, sizeof header.job);
+  job.copy(header.job, sizeof header.job - 1);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes;
+}
+
+TEST(BoxWatch, NobodyCanClaimToBeOfANamespace) {
+  const Folder folder;
+  folder.Write("job/x.box", BoxOfJob("team-a/train"));
+  const HostState state = LookOnce(folder.path());
+  ASSERT_EQ(state.boxes.size(), 1u);
+  EXPECT_EQ(state.boxes[0].job, "team-a_train");
+}
+
+TEST(BoxWatch, ASecretInAJobsNameReachesNoLabel) {
+  const std::string secret = "hf_" + std::string("abcdefghijklmnopqrstuvwxyzABCDEFGH");
+  const Folder folder;
+  folder.Write("job/x.box", BoxOfJob("train " + secret));
+  AgentState state;
+  state.host = LookOnce(folder.path());
+  ASSERT_EQ(state.host.boxes.size(), 1u);
+  EXPECT_EQ(state.host.boxes[0].trouble, "");
+  std::vector<MetricFamily> families;
+  AppendStateMetrics(state, {.sees_all = true}, families);
+  const std::string text = RenderPrometheus(families);
+  EXPECT_NE(text.find("job_id=\"train"), std::string::npos);
+  EXPECT_EQ(text.find(secret), std::string::npos);
+}
+
 TEST(HangWatch, JobsOfTwoUsersAreTwoJobs) {
   HangWatch watch;
   BoxState stuck, moving;

@@ -93,6 +93,12 @@ class Deploy(unittest.TestCase):
         kinds = {volume["name"]: volume.get("hostPath", {}).get("type") for volume in spec["volumes"]}
         self.assertEqual(kinds["tacet-boxes"], "DirectoryOrCreate")
 
+    def test_the_image_is_built_on_a_base_of_known_content(self):
+        with open(os.path.join(DEPLOY, "kubernetes", "Containerfile"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertRegex(text, r"(?m)^ARG BASE=debian:bookworm-slim@sha256:[0-9a-f]{64}$")
+        self.assertEqual(re.findall(r"(?m)^FROM (.*)$", text), ["${BASE}"])
+
     def test_a_pod_mounts_its_own_boxes_only(self):
         spec = self.documents("job-part.yaml")[0]["spec"]
         mounts = 0

@@ -30,9 +30,9 @@ class Pods(unittest.TestCase):
         said = wait_for("the server's address", lambda: re.search(r"http://\S+", self.stage.log_of("server")))
         self.server = said[0]
 
-    def mount(self, rank):
+    def mount(self, rank, namespace="default"):
         """A folder of the pod's own below the node's, as subPathExpr in deploy/kubernetes/job-part.yaml makes it."""
-        folder = self.stage.path("boxes", f"default_train-{rank}")
+        folder = self.stage.path("boxes", f"{namespace}_train-{rank}")
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o1777)
         return folder
@@ -50,7 +50,7 @@ class Pods(unittest.TestCase):
 
     def verdict(self, cause):
         def wanted():
-            verdict = fetch_json(self.server + "/api/v1/verdict?job=pods")["verdict"]
+            verdict = fetch_json(self.server + "/api/v1/verdict?job=default/pods")["verdict"]
             return verdict["cause"] == cause and verdict
 
         return wait_for(cause, wanted)
@@ -59,8 +59,21 @@ class Pods(unittest.TestCase):
         self.start_pods("dead")
         everybody = {str(rank) for rank in range(RANKS)}
         wait_for("metrics of all ranks", lambda: set(
-            re.findall(r'tacet_operations_issued_total\{job_id="pods",uid="\d+",rank="(\d)",pid="2"\}', fetch(self.agent + "/metrics"))) == everybody)
+            re.findall(r'tacet_operations_issued_total\{job_id="default/pods",uid="\d+",rank="(\d)",pid="2"\}', fetch(self.agent + "/metrics"))) == everybody)
         self.assertEqual(self.verdict("rank-dead")["ranks"], [GUILTY])
+
+    def test_a_pod_of_another_namespace_changes_nothing(self):
+        """The same user, the same name of the job, and counters that move: its peers here still stand."""
+        self.start_pods("frozen")
+        forger = self.stage.start(
+            "forger", [*POD, "sh", "-c", '"$@" & wait', "pod", HOST, "--plugin", PLUGIN, "--join", self.stage.path("other"), "--network",
+                       "--steps", "1000000", "--pause-us", "20000"],
+            OMPI_COMM_WORLD_RANK="0", OMPI_COMM_WORLD_SIZE="1", TACET_JOB="pods", TACET_BOX_MB="1", TACET_BOX_DIR=self.mount(0, "evil"))
+        self.addCleanup(lambda: self.stage.end(forger, signal.SIGKILL))
+        wait_for("the forger's box", lambda: 'job_id="evil/pods"' in fetch(self.agent + "/metrics"))
+        self.assertEqual(self.verdict("rank-frozen")["ranks"], [GUILTY])
+        other = fetch_json(self.server + "/api/v1/verdict?job=evil/pods")["verdict"]
+        self.assertNotIn(other["status"], ("hang", "crash"), other)
 
     def test_a_stopped_one_is_seen_to_be_stopped(self):
         self.start_pods("frozen")
