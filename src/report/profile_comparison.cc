@@ -85,14 +85,19 @@ ComparisonLine CompareSeries(const ProfileSeries& a, const ProfileSeries& b, con
   }
   if (line.count_a < 2 || line.count_b < 2) return line;
   line.kind = ChangeKind::none;
-  line.p = TestWelch(a.values, b.values).p;
+  const WelchTest test = TestWelch(a.values, b.values);
+  line.p = test.p;
   if (line.mean_a > 0) {
     const size_t resamples =
         std::clamp(kResampledValues / (line.count_a + line.count_b), kLeastResamples, kMostResamples);
     const auto interval =
         BootstrapRelativeDifference(a.values, b.values, 1 - options.alpha, static_cast<int>(resamples));
-    line.low = interval.low;
-    line.high = interval.high;
+    // A bootstrap of few values is too narrow: the interval would exclude zero where the test finds nothing. It holds
+    // that of the test as well.
+    const double error = test.t != 0 ? test.difference / test.t / line.mean_a : 0;
+    const double reach = error > 0 ? TailPointOfT(options.alpha, test.degrees_of_freedom) * error : 0;
+    line.low = std::min(interval.low, line.change - reach);
+    line.high = std::max(interval.high, line.change + reach);
   }
   return line;
 }

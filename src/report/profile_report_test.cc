@@ -359,6 +359,12 @@ TEST(ProfileComparison, CallsNoiseNoise) {
   const auto noise = CompareProfiles(WithSteps({100, 104, 98, 101, 97}), WithSteps({102, 99, 103, 98, 101}), {});
   EXPECT_EQ(noise.StepTime()->kind, ChangeKind::none);
   EXPECT_FALSE(noise.Regressed(false));
+  // Few and far apart: a bootstrap alone would give an interval from 3 to 31 % beside "no significant difference".
+  const auto few = CompareProfiles(WithSteps({100, 112, 103}), WithSteps({121, 109, 138}), {});
+  ASSERT_NE(few.StepTime(), nullptr);
+  EXPECT_EQ(few.StepTime()->kind, ChangeKind::none);
+  EXPECT_LT(few.StepTime()->low, 0);
+  EXPECT_GT(few.StepTime()->high, 0.3);
   const auto tiny = CompareProfiles(WithSteps({100, 100.01, 99.99}), WithSteps({100.5, 100.51, 100.49}), {});
   EXPECT_LT(tiny.StepTime()->adjusted_p, 0.05);
   EXPECT_EQ(tiny.StepTime()->kind, ChangeKind::none);  // half a per cent matters to nobody
