@@ -91,14 +91,31 @@ bool MayBeForeign(const Incident& incident, const Event& event) {
                      [](const Process& process) { return process.rank.known(); });
 }
 
-// The last line of each file that shows the job going on or coming to its end.
+// The last line of each file behind which the job went on or came to its end. One step behind an error shows nothing: a
+// progress bar is drawn once more when its process dies, and who asks for help tells at which step it happened.
 std::map<FileId, uint32_t> LastSteps(const Incident& incident) {
   std::map<FileId, uint32_t> last;
-  for (const Event& event : incident.events)
-    if (event.kind == EventKind::progress || event.kind == EventKind::process_finished ||
-        event.kind == EventKind::init_completed)
-      last[event.source.file] = std::max(last[event.source.file], event.source.line);
+  for (const Event& event : incident.events) {
+    const bool ended = event.kind == EventKind::process_finished || event.kind == EventKind::init_completed;
+    if (!ended && event.kind != EventKind::progress) continue;
+    last[event.source.file] = std::max(last[event.source.file], ended ? event.source.line : event.code_line);
+  }
   return last;
+}
+
+// The first line of each file that says that the job came to its end.
+std::map<FileId, uint32_t> FirstFinishes(const Incident& incident) {
+  std::map<FileId, uint32_t> first;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::process_finished)
+      if (const auto [at, is_new] = first.emplace(event.source.file, event.source.line); !is_new)
+        at->second = std::min(at->second, event.source.line);
+  return first;
+}
+
+// Rank 0, which runs the store, may leave first when all are done.
+bool IsFarewell(const Event& event) {
+  return event.kind == EventKind::store_lost || event.kind == EventKind::connection_lost;
 }
 
 // Progress lines came at a steady rhythm, then for many times that long there were none until something ended the job.
@@ -131,7 +148,7 @@ bool EndsFromOutside(const Event& event) {
 
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome) {
   JobEnd end;
-  const std::map<FileId, uint32_t> steps = LastSteps(incident);
+  const std::map<FileId, uint32_t> steps = LastSteps(incident), finishes = FirstFinishes(incident);
   const Event *crash = nullptr, *clean_up = nullptr, *hang = nullptr, *outside = nullptr;
   const auto earlier = [](const Event& a, const Event* b) { return !b || CameBefore(a, *b); };
   // A timeout is reported by somebody else, or the watchdog only says that it found a failure. PyTorch speaks of a
@@ -146,6 +163,9 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     const auto step = steps.find(event.source.file);
     const bool went_on = step != steps.end() && step->second > event.source.line;
     if (went_on && !IsLastWord(event)) continue;
+    if (const auto done = finishes.find(event.source.file);
+        IsFarewell(event) && done != finishes.end() && done->second < event.source.line)
+      continue;
     if (hangs && earlier(event, hang)) hang = &event;
     if (const Event*& slot = IsCleanUp(event) ? clean_up : crash; crashes && earlier(event, slot)) slot = &event;
     if (EndsFromOutside(event) && earlier(event, outside)) outside = &event;

@@ -44,6 +44,9 @@ TEST(JobEnd, AnErrorAfterWhichTheJobGoesOnIsNoEnd) {
   Incident incident = OneFile();
   AddEvent(incident, EventKind::exception, 7).subject = "ValueError";
   AddEvent(incident, EventKind::progress, 8).value = 12;
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed) << "a bar is drawn once more when its process dies";
+  AddEvent(incident, EventKind::progress, 9).value = 13;
+  incident.events.back().code_line = 8;
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::open);
 }
 

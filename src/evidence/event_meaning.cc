@@ -90,7 +90,8 @@ void ReadException(Event& event) {
   const bool others = SpeaksOfOthers(event);
   event.Set(Meaning::reported, Contains(event.subject, " "));  // no type has a blank in it
   // Open MPI without its reason: "*** An error occurred in MPI_Init", and no more.
-  const bool no_reason = event.text.empty() && event.subject.starts_with("an MPI error");
+  // A traceback that the file ends in tells that its process failed, and not of what.
+  const bool no_reason = event.text.empty() && ContainsAny(event.subject, {"an MPI error", "whose name is cut off"});
   event.Set(Meaning::consequence, others || no_reason);
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
   if (others && Contains(event.text, "gloo/transport/"))
@@ -104,6 +105,14 @@ void ReadException(Event& event) {
             ContainsAny(event.subject, {"DistStoreError", "DistNetworkError", "DistBackendError"}));
   event.Set(Meaning::store_unreachable, Contains(event.subject, "DistNetworkError") && Contains(event.text, "connect"));
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
+  // ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but
+  // not set
+  event.Set(Meaning::no_launcher,
+            (Contains(event.text, "environment variable ") && Contains(event.text, " expected, but not set")) ||
+                (event.subject == "KeyError" && ContainsAny(event.text, {"'RANK'", "'LOCAL_RANK'", "'WORLD_SIZE'"})));
+  event.Set(Meaning::diverged,
+            event.subject.ends_with("FloatingPointError") ||
+                (ContainsAny(event.text, {"oss became infinite or NaN", "oss is NaN", "oss is nan", "NaN loss"})));
   ReadLoaderWorker(event);
   // "This was caused by an exception on one of the ranks or an attempt to allreduce, allgather or broadcast a tensor
   // after one of the ranks finished execution."
@@ -161,6 +170,13 @@ bool IsService(std::string_view process) {
   return false;
 }
 
+// INFO: task kworker/u256:1:8812 blocked for more than 120 seconds: threads of the kernel and daemons of file systems
+// wait too, for reasons of their own.
+bool MayTrain(std::string_view process) {
+  return ContainsAny(process, {"python", "torch", "train", "nccl", "_perf", "mpirun", "orterun"}) ||
+         process.starts_with("pt_") || process.starts_with("ray:");
+}
+
 }  // namespace
 
 void ReadMeaning(Event& event) {
@@ -186,14 +202,20 @@ void ReadMeaning(Event& event) {
         if (const auto quoted = After(event.text, "'"); quoted && event.object.empty())
           event.object = quoted->substr(0, quoted->find('\''));
       }
+      event.Set(Meaning::refused, event.subject == "connect-failed" && Contains(event.text, "refused"));
       // "... from peer 10.0.0.5<34567> with status=12"
       if (const auto peer = After(event.text, "peer ");
           peer && event.object.empty() && event.subject.starts_with("ib-"))
         event.object = peer->substr(0, peer->find_first_of("<: ,"));
       break;
+    case EventKind::connect_failed:
+    case EventKind::store_unreachable: event.Set(Meaning::refused, Contains(event.text, "refused")); break;
     case EventKind::process_exited:
+      // "slurmstepd cannot start ...", "the shell cannot find torchrun": that is the reason
+      event.Set(Meaning::reported, Contains(event.subject, " cannot "));
       event.Set(Meaning::by_python, ContainsAny(event.text, {"python", "Python", ".py"}));
       break;
+    case EventKind::hung_task: event.Set(Meaning::of_service, !MayTrain(event.subject)); break;
     case EventKind::oom_kill:
     case EventKind::segfault: event.Set(Meaning::of_service, IsService(event.subject)); break;
     case EventKind::dump_signal:

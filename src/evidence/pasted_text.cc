@@ -9,6 +9,7 @@
 
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/pasted_sentence.h"
 #include "evidence/pasted_wrap.h"
 
 namespace tacet {
@@ -99,7 +100,7 @@ std::string Unescaped(std::string_view line) {
   return text;
 }
 
-// "| `text` |", "`text`" and "```text"
+// "| `text` |", "`text`", "**text**" and "```text"
 std::string_view WithoutCell(std::string_view line) {
   std::string_view text = Trim(line);
   // A fence that somebody typed on the line itself; "```console" alone is a fence with its language.
@@ -114,6 +115,8 @@ std::string_view WithoutCell(std::string_view line) {
     text = Trim(text);
     if (text.ends_with('|')) text = Trim(text.substr(0, text.size() - 1));
   }
+  if (text.size() > 4 && text.starts_with("**") && text.ends_with("**") && text[2] != '*')
+    return text.substr(2, text.size() - 4);
   if (text.size() < 2 || !text.starts_with('`') || !text.ends_with('`') || text.starts_with("``")) return line;
   return text.substr(1, text.size() - 2);
 }
@@ -208,6 +211,7 @@ std::string_view Name(Paste paste) {
     case Paste::indented: return "Markdown";
     case Paste::coloured: return "colour codes that lost their escape character";
     case Paste::numbered: return "numbered lines";
+    case Paste::told: return "sentences around a line";
     case Paste::wrapped: return "lines that were cut at one width";
   }
   return "";
@@ -226,7 +230,8 @@ Paste FindPaste(std::string_view bytes) {
   if (HasLostColours(bytes)) return Paste::coloured;
   if (IsNumbered(lines)) return Paste::numbered;
   if (IsIndented(lines)) return Paste::indented;
-  return IsWrapped(lines) ? Paste::wrapped : Paste::none;
+  if (IsWrapped(lines)) return Paste::wrapped;
+  return IsTold(lines) ? Paste::told : Paste::none;
 }
 
 std::string UndoPaste(std::string_view bytes, Paste paste) {
@@ -239,6 +244,7 @@ std::string UndoPaste(std::string_view bytes, Paste paste) {
     if (paste == Paste::quoted) text += WithoutQuoteMarks(line);
     if (paste == Paste::escaped) text += Unescaped(line);
     if (paste == Paste::indented) text += WithoutCell(line.substr(blocks.Indent(line)));
+    if (paste == Paste::told) text += LineInSentence(line);
     if (paste == Paste::coloured) text += WithoutLostColours(line);
     if (paste == Paste::numbered) {
       std::string_view rest = line;

@@ -17,6 +17,7 @@ enum class Paste : uint8_t {
   indented,  // four blanks before a block of lines, as Markdown has it; "| `text` |" in a table
   coloured,  // "[36m(worker)[0m text", "\\x1b[36m...": colours whose escape character was lost or written out
   numbered,  // "   12<tab>text", "12 | text"
+  told,      // a line inside a sentence, in a text that holds no other line of a log
   wrapped,   // cut at one width, and gone on with on the next line
 };
 

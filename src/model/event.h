@@ -134,9 +134,12 @@ enum class Meaning : uint8_t {
   device_assert,      // CUDA: an assertion in a kernel of the program failed; object = the assertion where it is told
   loader_worker,   // exception: a data loader's worker, a child of the rank, ended: object = pid, value = -signal or 0
   owner_inferred,  // an error without a name: the launcher tells of one failed rank, and it is given to that one
-  reported,        // exception: no exception of Python but an error that a program or a library prints; subject = "an
-                   // MPI error in MPI_Recv", "a CUDA error"
-  by_python,       // end of a process: it ran Python
+  reported,  // exception or end of a process: no exception of Python but an error that a program or a library prints;
+             // subject = "an MPI error in MPI_Recv", "a CUDA error"
+  by_python,    // end of a process: it ran Python
+  refused,      // a connection: the host answers, and nothing listens there
+  no_launcher,  // exception: what a launcher sets (RANK, MASTER_ADDR) is not there
+  diverged,     // exception: the loss, or a gradient, became NaN or infinite
 };
 
 struct Event {

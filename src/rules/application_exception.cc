@@ -44,6 +44,23 @@ static void TellAssertion(const Case& facts, const std::string& who, Finding& fi
       "The GPU is not at fault: the node can be used again."};
 }
 
+// Where the error has a better answer than to look at its line.
+static void TellAdvice(const Event& event, Finding& finding) {
+  if (event.Means(Meaning::no_launcher))
+    finding.fix = {
+        "Start the program with a launcher that sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT: "
+        "torchrun --nproc-per-node N script.py, or srun with these set from SLURM_PROCID and SLURM_NTASKS.",
+        "For a single process: do not call init_process_group, or set RANK=0 WORLD_SIZE=1 MASTER_ADDR=localhost "
+        "MASTER_PORT=29500."};
+  if (event.Means(Meaning::diverged))
+    finding.fix = {
+        "Lower the learning rate or lengthen its warm-up; clip gradients; with fp16 look at the loss scale, or use "
+        "bf16.",
+        "Look at the batch in which it happens: empty targets, zero denominators, log of zero. "
+        "torch.autograd.set_detect_anomaly(True) shows the operation.",
+        "If it happens on one rank or one node only: compare its results with another GPU's before trusting that GPU."};
+}
+
 // A child of the rank ended, and the rank tells of it.
 static void TellLoaderWorker(const Event& event, const std::string& who, Finding& finding) {
   finding.headline = LoaderWorkerWords(event, who);
@@ -78,6 +95,7 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.headline = (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") + event.subject +
                        (text.empty() ? "" : ": " + text) + "; the output does not show which one";
     finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
+    TellAdvice(event, finding);
     if (event.Means(Meaning::loader_worker)) {
       TellLoaderWorker(event, "a rank", finding);
       finding.headline += "; the output does not show which rank it is";
@@ -150,6 +168,7 @@ static RuleAnswer JudgeException(const Case& facts) {
   // The launcher's list of failures is the only one to name it.
   if (std::any_of(chosen->begin(), chosen->end(), [](const Event* e) { return e->Means(Meaning::owner_inferred); }))
     finding.confidence = Confidence::likely;
+  TellAdvice(sample, finding);
   if (sample.Means(Meaning::loader_worker)) TellLoaderWorker(sample, RankWords(finding.ranks), finding);
   if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
   finding.affected_ranks = facts.standstill.waiters;

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "rules/rule.h"
 #include "rules/words.h"
 
 namespace tacet {
+
+// Each rank prints its own number. Of those whose output is not here nothing is known: they may have raised the same.
+static bool OthersGoOn(const Case& facts) {
+  if (facts.standstill.operation || facts.analyses.outcome.first_timeout) return true;
+  const auto& ranks = facts.analyses.life.ranks;
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const auto& one) { return one.second.any() && !one.second.unused_parameters; });
+}
 
 static RuleAnswer JudgeUnused(const Case& facts) {
   RuleAnswer answer;
@@ -26,6 +36,8 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   if (nameless > 0) finding.ranks.clear();
   const auto world = static_cast<size_t>(facts.incident.world_size > 0 ? facts.incident.world_size : 0);
   const bool all = world > 0 && finding.ranks.size() == world;
+  const std::vector<Rank> told = finding.ranks;
+  if (!all && !OthersGoOn(facts)) finding.ranks.clear();
   finding.cause = "ddp-unused-parameters";
   finding.status = facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
@@ -33,6 +45,9 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   const std::string which = events[0]->subject.empty() ? "" : " " + events[0]->subject;
   finding.headline = all ? "DDP waits for gradients that never arrive on all ranks: parameters" + which +
                                " do not contribute to the loss"
+                     : finding.ranks.empty() && !told.empty()
+                         ? "Parameters" + which + " get no gradient, as DDP says of " + RankWords(told) +
+                               ": they do not contribute to the loss, on all ranks or in a branch that only some take"
                      : finding.ranks.empty()
                          ? "DDP waits for gradients that never arrive" +
                                (which.empty() ? "" : " (parameters" + which + ")") +

@@ -63,8 +63,18 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
       break;
     }
   }
-  finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) +
-                     " during setup: " + (alone ? "its own network is unreachable" : "the address does not answer");
+  const bool refused =
+      std::any_of(events.begin(), events.end(), [](const Event* event) { return event->Means(Meaning::refused); });
+  finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) + " during setup: " +
+                     (refused ? "the connection is refused, so nothing listens there"
+                      : alone ? "its own network is unreachable"
+                              : "the address does not answer");
+  if (refused)
+    finding.fix = {
+        "Look at the process that should listen there: its output and its exit status; it has ended, or not begun.",
+        "See that the address is of this run: a file of file:// initialisation, a port or a hostfile may be left from "
+        "an earlier one.",
+        "If it listens on another interface: set NCCL_SOCKET_IFNAME to the one that connects the hosts."};
   TellSsh(events, finding);
   // Gloo has an interface of its own to choose.
   const bool gloo = std::any_of(events.begin(), events.end(),

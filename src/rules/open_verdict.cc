@@ -137,6 +137,13 @@ const Event* WarningBehind(const Case& facts, const Event& error) {
   return last;
 }
 
+// " with ncclInternalError"; the two that say what kind of call failed are told in NCCL's own words.
+std::string ResultWords(const Event& error) {
+  if (error.value == 1) return ": unhandled cuda error (a CUDA call of NCCL's own failed)";
+  if (error.value == 2) return ": unhandled system error (a socket, memory or file operation failed)";
+  return error.subject.empty() ? "" : " with " + error.subject;
+}
+
 // "rank 3 timed out in all_reduce #812", "process 4121 on gpu17 exited with code 1".
 std::string EndSentence(const Case& facts, const Event& event) {
   const std::string who = SubjectWords(SubjectOf(facts.incident, event));
@@ -166,6 +173,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::process_exited: return ExitWords(facts, event, who);
     case EventKind::abort_signal: return event.object.empty() ? who + " aborted" : event.object;
     case EventKind::process_killed:
+      if (!event.object.empty()) return event.object;
       return who + " was ended by its launcher or scheduler" +
              (event.subject.empty() ? "" : " (" + event.subject + ")");
     case EventKind::exception:
@@ -179,8 +187,10 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::nccl_error: {
       if (event.Means(Meaning::reported)) return who + " reports " + event.subject + ": " + MessageWords(event.object);
       const Event* warning = WarningBehind(facts, event);
-      return "NCCL failed in " + who + (event.subject.empty() ? "" : " with " + event.subject) +
-             (warning ? " after its warning '" + MessageWords(warning->text) + "'" : "");
+      return "NCCL failed in " + who + ResultWords(event) +
+             (warning                 ? " after its warning '" + MessageWords(warning->text) + "'"
+              : !event.object.empty() ? ": " + MessageWords(event.object)
+                                      : "");
     }
     case EventKind::nccl_warning: {
       if (event.subject == "cuda-failure" && !event.object.empty())
@@ -225,6 +235,12 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
                             "stacks (py-spy dump --pid PID) and NCCL logs (NCCL_DEBUG=INFO)"});
 }
 
+// An error in its own words, after which nothing else is missing but its reason.
+bool QuotesError(const Event* told) {
+  return told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning ||
+                  (told->kind == EventKind::exception && !IsConsequence(*told)));
+}
+
 void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   diagnosis.status = Status::crash;
   diagnosis.confidence = Confidence::likely;
@@ -248,12 +264,21 @@ void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   }
   // A failed CUDA call of NCCL often comes from a kernel that failed before it.
   const bool nccl_tells = told && told->kind == EventKind::nccl_warning && told->subject != "cuda-failure";
-  const bool told_why = nccl_tells || (told && told->kind == EventKind::nccl_error &&
-                                       (told->Means(Meaning::reported) || WarningBehind(facts, *told)));
+  const bool told_why =
+      nccl_tells || (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) ||
+      (told && told->kind == EventKind::nccl_error && (told->Means(Meaning::reported) || WarningBehind(facts, *told)));
   if (stopped)
     diagnosis.headline += "; the one that failed before is not in these files";
   else if (!told_why)
-    diagnosis.headline += "; the first error is not in these files";
+    diagnosis.headline +=
+        QuotesError(told) ? "; why it did is not in these files" : "; the first error is not in these files";
+  if (told && told->kind == EventKind::nccl_warning && told->subject == "cuda-failure") {
+    diagnosis.open.push_back(
+        {"Why does the driver refuse NCCL's call?",
+         "the driver's version (nvidia-smi) beside the CUDA version that NCCL prints; NCCL's log from the start "
+         "(NCCL_DEBUG=INFO); whether NCCL_CUMEM_ENABLE=0 or NCCL_P2P_DISABLE=1 make a difference"});
+    return;
+  }
   const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);
   diagnosis.open.push_back(
       {"What ended the job first?",

@@ -151,6 +151,14 @@ KernelMessage ParseNvidia(std::string_view message, KernelRecord* out) {
     if (!fabric && Contains(rest->substr(0, 60), " Nonfatal ")) out->value2 = 0;
     return KernelMessage::record;
   }
+  // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)
+  if (driver && Contains(message, ": RmInitAdapter failed!")) {
+    const auto address = After(message, "NVRM: GPU ");
+    out->kind = Kind::xid;  // without a number: the driver's own words
+    out->value = 0;
+    out->subject = address ? GpuAddress(address->substr(0, address->find(": "))) : std::string_view();
+    return KernelMessage::record;
+  }
   // NVRM: The NVIDIA GPU 0000:b3:00.0
   // NVRM: (PCI ID: 10de:26b5) installed in this system has
   // NVRM: fallen off the bus and is not responding to commands.

@@ -10,6 +10,7 @@
 #include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
 #include "model/device_error.h"
+#include "model/nccl_warnings.h"
 
 namespace tacet {
 namespace {
@@ -64,7 +65,16 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
     }
   if (const auto reason = After(line.text, "Cuda failure ")) {
     const auto quoted = After(*reason, "'");
-    return AddCudaError(line, quoted ? quoted->substr(0, quoted->find('\'')) : *reason, out);
+    const std::string_view words = quoted ? quoted->substr(0, quoted->find('\'')) : *reason;
+    if (IsOfTheDevice(words) && words != "unknown error") return AddCudaError(line, words, out);
+    // A call of NCCL's own that the driver refuses: neither the program's fault nor the device's.
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line, words);
+    if (!is_new) return LineUse::understood;
+    record->subject = "cuda-failure";
+    record->object = Capped(words, 200);
+    record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
+    record->text = Capped(line.text);
+    return LineUse::understood;
   }
   return LineUse::not_understood;
 }

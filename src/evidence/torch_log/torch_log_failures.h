@@ -24,6 +24,8 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
 LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& out);
 // The store, the rendezvous and connections between processes.
 LineUse ReadStoreText(const LogLine& line, RecordList& out);
+// Connections that were tried only a few times: the store was not up yet.
+void DropFewRetries(TorchLog& log);
 // "Connection closed by peer [10.0.1.17]:22780"; `certain` when the context is communication for sure.
 LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out);
 

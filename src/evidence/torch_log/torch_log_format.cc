@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/format.h"
 #include "evidence/torch_log/torch_log_import.h"
 #include "evidence/torch_log/torch_log_keywords.h"
+#include "evidence/torch_log/torch_log_parse.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
@@ -171,6 +174,15 @@ bool IsErrorFile(std::string_view prefix) {
   return Contains(prefix, "\"py_callstack\"") || Contains(prefix, "\"extraInfo\"") || Contains(prefix, "\"timestamp\"");
 }
 
+// Whatever else a file may be: the reader finds the end of a process or an error in it.
+bool TellsFailure(std::string_view bytes) {
+  const TorchLog log = ParseTorchLog(bytes);
+  return std::any_of(log.records.begin(), log.records.end(), [](const TorchLogRecord& record) {
+    return record.kind != TorchLogKind::progress && record.kind != TorchLogKind::process_started &&
+           record.kind != TorchLogKind::process_finished;
+  });
+}
+
 Recognition RecogniseTorchLog(std::string_view prefix, std::string_view filename) {
   if (prefix.empty()) return IsOutputName(filename) ? Recognition::maybe : Recognition::no;
   if (IsErrorFile(prefix)) return Recognition::yes;
@@ -182,7 +194,7 @@ Recognition RecogniseTorchLog(std::string_view prefix, std::string_view filename
   if (counts.alien > counts.progress) return Recognition::no;
   if (counts.progress > 0 && counts.progress * 20 >= counts.lines) return Recognition::maybe;
   const bool few = counts.lines <= kFewLines && prefix.size() <= kFewBytes && counts.alien == 0;
-  return few && IsJobOutputName(filename) ? Recognition::maybe : Recognition::no;
+  return few && (IsJobOutputName(filename) || TellsFailure(prefix)) ? Recognition::maybe : Recognition::no;
 }
 
 }  // namespace

@@ -88,12 +88,27 @@ class Importer {
   }
 
  private:
-  // What torchrun's workers said before it started them anew is over.
+  // torchrun ends the old workers, and its agents meet again, before the new ones say anything.
+  static bool IsOfTheAgent(const TorchLogRecord& record) {
+    return record.kind == TorchLogKind::process_killed || record.kind == TorchLogKind::restarted ||
+           (record.kind == TorchLogKind::exception && Contains(record.subject, "Rendezvous"));
+  }
+
+  // What torchrun's workers said before it started them anew is over; but not where the file ends before the new ones
+  // come to say anything: then it tells of the failed attempt.
   void DropEarlierAttempts(std::vector<const TorchLogRecord*>& records) {
-    const auto restart = std::find_if(records.rbegin(), records.rend(), [](const TorchLogRecord* record) {
-      return record->kind == TorchLogKind::restarted;
-    });
+    constexpr uint32_t kLinesOfTheAgent = 12;
+    const auto is_restart = [](const TorchLogRecord* record) { return record->kind == TorchLogKind::restarted; };
+    auto restart = std::find_if(records.rbegin(), records.rend(), is_restart);
     if (restart == records.rend()) return;
+    const bool goes_on =
+        log_.lines > (*restart)->source.line + kLinesOfTheAgent ||
+        std::any_of(restart.base(), records.end(), [](const TorchLogRecord* record) { return !IsOfTheAgent(*record); });
+    if (!goes_on) {
+      records.erase(restart.base() - 1, records.end());
+      restart = std::find_if(records.rbegin(), records.rend(), is_restart);
+      if (restart == records.rend()) return;
+    }
     out_.Note(DiagnosticSeverity::note, "earlier-attempt",
               "torchrun restarted all workers here: earlier output belongs to an earlier attempt and is not used",
               (*restart)->source);
@@ -121,7 +136,8 @@ class Importer {
       if (record.kind == TorchLogKind::process_exited && record.rank >= 0 && record.pid > 0)
         rank_of_pid_[record.pid] = record.rank;
       // Ray lists the lost actor's pid below the first line of its error.
-      if (record.kind == TorchLogKind::exception && record.subject.ends_with("ActorDiedError"))
+      if (record.kind == TorchLogKind::exception &&
+          (record.subject.ends_with("ActorDiedError") || record.subject.ends_with("RayActorError")))
         if (const auto pid = IntAfter(record.text, "pid: "); pid && *pid > 0) actor_pids_[record.source.line] = *pid;
     }
   }
@@ -241,7 +257,7 @@ class Importer {
     event.object = record.object;
     event.function = record.function;
     event.file = record.file;
-    event.code_line = record.code_line;
+    event.code_line = record.kind == TorchLogKind::progress ? record.line_before : record.code_line;
     for (const int32_t rank : record.ranks) event.ranks.push_back(Rank{rank});
     if (record.repeats > 1) event.text += " (" + std::to_string(record.repeats) + " times)";
     SetRanks(record, event);
@@ -292,7 +308,9 @@ class Importer {
     std::vector<std::pair<uint32_t, int64_t>> steps;  // by line
     uint32_t last_end = 0, finished = 0;
     for (const Event& event : out_.events) {
-      if (event.kind == EventKind::progress) steps.emplace_back(event.source.line, event.value);
+      // A bar is drawn once more when its process dies: a step counts from the one before it on.
+      if (event.kind == EventKind::progress)
+        steps.emplace_back(event.code_line > 0 ? event.code_line : event.source.line, event.value);
       if (event.kind == EventKind::process_finished) finished = std::max(finished, event.source.line);
       const bool end = event.kind == EventKind::process_exited || event.kind == EventKind::process_killed ||
                        event.kind == EventKind::abort_signal || event.kind == EventKind::watchdog_timeout ||
@@ -310,10 +328,13 @@ class Importer {
   // "finished" before more steps, a traceback that the job survived, a barrier that was passed in the end.
   void DropSuperseded() {
     std::map<uint32_t, uint32_t> last_step, last_trouble;
+    std::map<uint32_t, uint32_t>
+        last_rise;  // the line before the last step: two steps behind an error show more than one
     std::map<uint32_t, int64_t> highest;
     for (const Event& event : out_.events) {
       if (event.kind == EventKind::progress)
-        last_step[event.speaker] = event.source.line, highest[event.speaker] = event.value;
+        last_step[event.speaker] = event.source.line, highest[event.speaker] = event.value,
+        last_rise[event.speaker] = event.code_line;
       if (event.kind == EventKind::exception || event.kind == EventKind::process_exited)
         last_trouble[event.speaker] = event.source.line;
     }
@@ -329,7 +350,7 @@ class Importer {
       if (event.kind == EventKind::process_finished) return later(last_step, event) || later(last_trouble, event);
       if (event.kind == EventKind::rendezvous_incomplete && event.subject == "waiting") return later(last_step, event);
       // A summary at the end may name the last step again; only a higher one is progress.
-      const bool itself = later(last_step, event) && highest[event.speaker] > event.value2;
+      const bool itself = later(last_rise, event) && (highest[event.speaker] > event.value2 || event.value2 < 0);
       const bool went_on = error && (itself || event.source.line < all_went_on);
       if (error) event.value2 = -1;
       if (went_on && event.kind == EventKind::exception)

@@ -54,6 +54,12 @@ LineUse ReadJax(const LogLine& line, RecordList& out) {
     if (is_new) record->text = Capped(text);
     return LineUse::understood;
   }
+  // ... failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error encountered
+  if (Contains(text, "CUDA_ERROR_ECC_UNCORRECTABLE")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, "ecc");
+    if (is_new) record->subject = "uncorrectable ECC error encountered", record->text = Capped(text);
+    return LineUse::understood;
+  }
   // ... cuda_blas.cc:459] failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED
   if (const auto status = After(text, "failed to create cublas handle: ")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, "cublas");

@@ -46,8 +46,14 @@ void OwnLineReader::NoteProgress(const LogLine& line, int64_t number, RecordList
   ++steps_;
   finished_ = false;
   out.NoteStep(number);
+  const bool rises = number > last_number_ || (number == -1 && last_number_ == -1);
   rising_ = number > last_number_ ? rising_ + 1 : number == last_number_ ? rising_ : 1;
+  if (rises)
+    line_before_ = last_line_;
+  else if (number < last_number_)
+    line_before_ = 0;
   last_number_ = number;
+  last_line_ = line.source.line;
   TorchLogRecord* record = last_step_;
   if (first_step_ == nullptr) {
     record = first_step_ = &out.Add(TorchLogKind::progress, line);
@@ -59,6 +65,7 @@ void OwnLineReader::NoteProgress(const LogLine& line, int64_t number, RecordList
   record->value = number;
   record->count = steps_;
   record->value2 = rising_;
+  record->line_before = line_before_;
   record->text.assign(line.text.substr(0, 300));
 }
 

@@ -17,7 +17,8 @@ class OwnLineReader {
   TorchLogRecord* first_step_ = nullptr;
   TorchLogRecord* last_step_ = nullptr;
   int64_t steps_ = 0;
-  int64_t rising_ = 0, last_number_ = -1;  // lines on end, each with a higher step than the one before
+  int64_t rising_ = 0, last_number_ = -1;     // lines on end, each with a higher step than the one before
+  uint32_t last_line_ = 0, line_before_ = 0;  // of the last step, and of the last one that was lower than it
   bool finished_ = false, finished_for_sure_ = false;
   LogLine finish_line_;
   std::string finish_text_;

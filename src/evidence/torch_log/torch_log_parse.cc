@@ -55,6 +55,7 @@ class LogReader {
     std::string_view line;
     while (reader.Next(&line)) {
       const SourceRef source{FileId{}, reader.number(), reader.offset()};
+      log_.lines = reader.number();
       LineUse use = LineUse::not_understood;
       if (line.find('\r') == std::string_view::npos) {
         use = ReadLine(line, source);
@@ -80,6 +81,8 @@ class LogReader {
       voice->traceback.Finish(out_);
       voice->own.Finish(out_);
     }
+    DropFewRetries(log_);
+    DropToldSpawns(log_);
     return std::move(log_);
   }
 
@@ -140,6 +143,8 @@ class LogReader {
       plain_ = DropTerminalCodes(raw);
       raw = plain_;
     }
+    // pytest repeats an error of its test behind "E       ".
+    if (raw.starts_with("E   ")) raw.remove_prefix(raw.starts_with("E       ") ? 8 : 4);
     const LinePrefix prefix = SplitPrefix(raw, style_);
     if (Trim(prefix.text).empty()) return LineUse::ignored;
     if (log_.dated_wall_ns == LogMoment::kNone) log_.dated_wall_ns = prefix.time.wall_ns;

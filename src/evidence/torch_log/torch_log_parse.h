@@ -79,8 +79,9 @@ struct TorchLogRecord {
   int32_t local_rank = -1;
   int32_t group_rank = -1, peer_group_rank = -1;
   int64_t seq = -1, pid = -1, value = -1, value2 = -1,
-          count = -1;    // value2 of an exception: the highest step before it
-  uint32_t repeats = 1;  // how often the same was said
+          count = -1;        // value2 of an exception: the highest step before it
+  uint32_t line_before = 0;  // of progress: the line before it that told a lower step, 0 where there is none
+  uint32_t repeats = 1;      // how often the same was said
   uint32_t code_line = 0;
   std::string op, group_name, group_description, subject, text, object, function, file, host;
   std::vector<int32_t> ranks;
@@ -107,6 +108,7 @@ struct TorchLog {
   std::vector<TorchLogLabel> labels;
   std::vector<TorchLogVoice> voices;
   uint64_t understood = 0, ignored = 0, not_understood = 0;
+  uint32_t lines = 0;
   uint64_t dropped_records = 0;              // over the limit
   int64_t dated_wall_ns = LogMoment::kNone;  // some time of the file with its year
   bool has_launcher = false;                 // torchrun, srun or mpirun speak in it

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store, the rendezvous and the connections between processes.
+#include <algorithm>
+
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
 
 namespace tacet {
 namespace {
+
+// So often nobody tries to connect in a start that succeeds: the pauses between tries grow to half a minute.
+constexpr int64_t kManyTries = 5;
+// Where the line does not count them, all processes of a file may have written them together.
+constexpr uint32_t kManyLines = 20;
+constexpr std::string_view kRetriedWord = "retried";
 
 // "(172.17.0.9, 46229)" -> "172.17.0.9:46229"
 std::string AddressInParentheses(std::string_view text) {
@@ -40,9 +48,34 @@ LineUse ReadWaitTimeout(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// [c10d] TCP client failed to connect/validate to host 10.0.0.1:29500 - retrying (try=11, timeout=1800000ms,
+// delay=36371ms): Connection reset by peer
+// [c10d] The client socket has failed to connect to [node0]:29500 (errno: 111 - Connection refused).
+// Every start has some of these while rank 0 is not up yet; a peer that hangs up then has not died.
+LineUse ReadConnectRetry(const LogLine& line, RecordList& out) {
+  auto host = After(line.text, "TCP client failed to connect/validate to host ");
+  const bool counted = host.has_value();
+  if (!host) host = After(line.text, "The client socket has failed to connect to ");
+  if (!host || (!counted && !host->starts_with('['))) return LineUse::not_understood;
+  // No IPv6, or Windows' name of the host itself: the next address of the list is tried, and answers.
+  if (ContainsAny(line.text, {"errno: 97 ", "system error: 10049 "})) return LineUse::ignored;
+  std::string address = Capped(TakeWord(*host), 200);
+  if (address.starts_with('[') && address.find("]:") != std::string::npos)
+    address = address.substr(1, address.find(']') - 1) + address.substr(address.find(']') + 1);
+  const bool gave_up = Contains(line.text, " - timed out ");
+  if (counted && !gave_up && IntAfter(line.text, "(try=").value_or(0) < kManyTries) return LineUse::ignored;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, address + " again");
+  if (!is_new) return LineUse::understood;
+  record->subject = std::move(address);
+  record->object = counted ? "" : kRetriedWord;
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
 // [c10d] The client socket has timed out after 60000ms while trying to connect to (node1, 29500).
 // [c10d] The client socket has failed to connect to any network address of (node1, 29500).
 LineUse ReadUnreachable(const LogLine& line, RecordList& out) {
+  if (const LineUse use = ReadConnectRetry(line, out); use != LineUse::not_understood) return use;
   // RuntimeError: connect() timed out. Original timeout was 60000 ms.
   const auto place = After(line.text, "socket has ");
   std::string address = place ? AddressInParentheses(*place) : "";
@@ -57,7 +90,7 @@ LineUse ReadUnreachable(const LogLine& line, RecordList& out) {
 
 // torch.distributed.DistStoreError: Timed out after 61 seconds waiting for clients. 3/4 clients joined.
 LineUse ReadMissingClients(const LogLine& line, RecordList& out) {
-  const size_t end = line.text.find(" clients joined");
+  const size_t end = std::min(line.text.find(" clients joined"), line.text.find(" workers joined"));
   const size_t blank = line.text.rfind(' ', end == 0 ? 0 : end - 1);
   std::string_view counts = line.text.substr(blank == std::string_view::npos ? 0 : blank + 1);
   int64_t joined = 0, expected = 0;
@@ -130,6 +163,7 @@ std::string_view PeerAddress(std::string_view text) {
 // [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:535] Read error [10.1.3.122]:42916: Connection reset by peer
 LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out) {
   if (!line.has(Keyword::peer_gone)) return LineUse::not_understood;
+  if (Contains(line.text, "TCP client failed to connect")) return LineUse::ignored;
   // A data loader or a web client may lose its connection too: that is not ours.
   if (!certain && line.severity == 0 && !Contains(line.text, "gloo") && !Contains(line.text, "torch.distributed.Dist"))
     return LineUse::not_understood;
@@ -139,6 +173,14 @@ LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out) {
   record->subject = Capped(address, 200);
   record->text = Capped(line.text);
   return LineUse::understood;
+}
+
+void DropFewRetries(TorchLog& log) {
+  std::erase_if(log.records, [](TorchLogRecord& record) {
+    if (record.kind != TorchLogKind::store_unreachable || record.object != kRetriedWord) return false;
+    record.object.clear();
+    return record.repeats < kManyLines;
+  });
 }
 
 LineUse ReadStoreText(const LogLine& line, RecordList& out) {

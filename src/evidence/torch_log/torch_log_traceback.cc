@@ -31,6 +31,8 @@ constexpr Keyword kToldElsewhere[] = {Keyword::work,
                                       Keyword::rendezvous_connection,
                                       Keyword::on_socket};
 
+constexpr std::string_view kCutException = "an exception whose name is cut off";
+
 bool IsNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
 // "torch.distributed.DistBackendError: text", "KeyboardInterrupt". A name without a capital letter or a dot is no type.
@@ -69,13 +71,30 @@ bool IsUserFile(std::string_view file) {
   return !Contains(file, "/bin/") || file.ends_with(".py");  // /usr/bin/torchrun
 }
 
+// "[ERROR]  RuntimeError: ...", "root - ERROR - ValueError: ...", "ERROR | __main__:72 - KeyError: ...", as loggers of
+// Python print what was caught, and pytest with its "E   ".
+static std::string_view WithoutLogHead(std::string_view text) {
+  if (text.starts_with("E   ")) return Trim(text.substr(1));
+  const size_t at = text.substr(0, 80).find("ERROR");
+  if (at == std::string_view::npos || (at > 0 && std::string_view("[ |").find(text[at - 1]) == std::string_view::npos))
+    return text;
+  std::string_view rest = text.substr(at + 5);
+  if (rest.empty() || std::string_view("] :-|").find(rest[0]) == std::string_view::npos) return text;
+  rest = rest.substr(std::min(rest.find_first_not_of("] :-|"), rest.size()));
+  if (const size_t place = rest.find(" - "); place < 60) rest = rest.substr(place + 3);  // the place of the call
+  return rest;
+}
+
 std::string_view FindBareError(std::string_view text) {
   TakeLiteral(text, "*** ");  // pdb, where the program stopped
+  if (const std::string_view rest = WithoutLogHead(text); rest.data() != text.data() && !TypeOf(rest).empty())
+    text = rest;
   if (text.starts_with("ERROR ") || text.starts_with("(")) {
     const size_t close = text.substr(0, 160).rfind("] ");
     if (close == std::string_view::npos) return {};
     text = text.substr(close + 2);
   }
+  if (Contains(text, "Call to CUDA function failed")) return {};  // what NCCL's result means, cut at its front
   const std::string_view type = TypeOf(text);
   if (type.starts_with("nccl")) return {};  // "ncclRemoteError: ...", a part of PyTorch's message
   if (type.size() == text.size() || !text.substr(type.size()).starts_with(": ")) return {};
@@ -289,8 +308,17 @@ void TracebackReader::End(RecordList& out) {
 }
 
 void TracebackReader::Finish(RecordList& out) {
+  const bool cut = (phase_ == Phase::frames || phase_ == Phase::framed) && !raised_.file.empty() && !disregard_ &&
+                   root_.type.empty();
   if (phase_ == Phase::frames || phase_ == Phase::framed) phase_ = Phase::idle;
   End(out);
+  if (!cut) return;
+  TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
+  record.subject = kCutException;
+  record.function = raised_.function;
+  record.file = raised_.file;
+  record.code_line = raised_.code_line;
+  record.value2 = step_;
 }
 
 namespace {

@@ -99,7 +99,60 @@ LineUse ReadAbortedTrainers(const LogLine& line, std::string_view list, RecordLi
   return LineUse::understood;
 }
 
+// PyCharm: "Process finished with exit code 139 (interrupted by signal 11: SIGSEGV)", "... exit code 137 (interrupted
+// by signal 9:SIGKILL)". An exit code by itself is Python's, which has said why.
+LineUse ReadFinishOfIde(const LogLine& line, int64_t code, RecordList& out) {
+  if (const auto signal = IntAfter(line.text, "interrupted by signal "); signal && *signal > 0 && *signal < 65)
+    return AddEnd(line, -*signal, -1, -1, out);
+  if (code > 128 && code < 160) return AddEnd(line, 128 - code, -1, -1, out);
+  return code == 0 ? LineUse::ignored : AddEnd(line, code, -1, -1, out);
+}
+
+// "/bin/sh: 1: torchrun: not found", "bash: torchrun: command not found": the job never began.
+LineUse ReadMissingProgram(const LogLine& line, RecordList& out) {
+  constexpr std::string_view kLaunchers[] = {"torchrun", "deepspeed", "accelerate", "mpirun",
+                                             "srun",     "python",    "python3",    "horovodrun"};
+  for (const std::string_view name : kLaunchers) {
+    const std::string program = ": " + std::string(name) + ": ";
+    if (!Contains(line.text, program + "not found") && !Contains(line.text, program + "command not found")) continue;
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, name);
+    if (!is_new) return LineUse::understood;
+    record->value = 1;
+    record->subject = "the shell cannot find " + std::string(name);
+    record->text = Capped(line.text, 300);
+    return LineUse::understood;
+  }
+  return LineUse::not_understood;
+}
+
+// What an editor, a shell or a server says of a process that it started.
+LineUse ReadToolsWord(const LogLine& line, RecordList& out) {
+  if (const auto code = IntAfter(line.text, "Process finished with exit code "))
+    return ReadFinishOfIde(line, *code, out);
+  if (ContainsAny(line.text, {": command not found", "torchrun: not found"})) return ReadMissingProgram(line, out);
+  // SGLang: "Received sigquit from a child process. It usually means the child failed."
+  if (Contains(line.text, "Received sigquit from a child proces")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_killed, line, "sigquit");
+    if (is_new) record->object = "a child process of the server failed", record->text = Capped(line.text, 600);
+    return LineUse::understood;
+  }
+  return LineUse::not_understood;
+}
+
+constexpr std::string_view kSpawnRepeats = "an error that is cut off";
+
 }  // namespace
+
+void DropToldSpawns(TorchLog& log) {
+  uint32_t last = 0;
+  for (const TorchLogRecord& record : log.records)
+    if (record.kind == TorchLogKind::exception || record.kind == TorchLogKind::nccl_error ||
+        record.kind == TorchLogKind::cuda_error || record.kind == TorchLogKind::nccl_warning)
+      last = std::max(last, record.source.line);
+  std::erase_if(log.records, [&](const TorchLogRecord& record) {
+    return record.kind == TorchLogKind::process_exited && record.subject == kSpawnRepeats && record.source.line < last;
+  });
+}
 
 // [rank: 0] Child process with PID 20114 terminated with code -11. Forcefully terminating all other processes ...
 // Global rank 9 (PID 1822) exited with code 1
@@ -117,8 +170,9 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
       return AddEnd(line, *code, IntAfter(text, "(PID ").value_or(-1), *rank, out);
   if (const auto code = IntAfter(text, " crashed with exit code "); code && *code != 0)
     if (const auto rank = IntAfter<int32_t>(text, "Rank ")) return AddEnd(line, *code, -1, *rank, out);
+  // The command before it may fill many lines.
+  if (const auto name = After(text, " died with <Signals.")) return AddEnd(line, -SignalNumber(*name), -1, -1, out);
   if (Contains(text, "CalledProcessError")) {
-    if (const auto name = After(text, " died with <Signals.")) return AddEnd(line, -SignalNumber(*name), -1, -1, out);
     // Command 'ssh -o PasswordAuthentication=no 10.0.3.4 hostname' returned non-zero exit status 255.
     const auto command = After(text, "Command ");
     const std::string_view program =
@@ -143,6 +197,7 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     return AddEnd(line, *code, -1, IntAfter<int32_t>(text, "Process ").value_or(-1), out);
   if (auto worker = After(text, "Worker proc "); worker && Contains(*worker, " died unexpectedly"))
     return ReadDeadWorker(line, TakeWord(*worker), out);
+  if (const LineUse use = ReadToolsWord(line, out); use != LineUse::not_understood) return use;
   if (Contains(text, "EngineCore failed to start")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::abort_signal, line, "engine");
     if (is_new) record->object = "vLLM's EngineCore failed to start", record->text = Capped(text, 600);
@@ -173,8 +228,16 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   }
   if (const auto pid = IntAfter(text, "spawn: [WARNING] Terminating process ")) return AddEnd(line, -15, *pid, -1, out);
   // torch.multiprocessing.spawn: "-- Process 8 terminated with the following error:"
-  if (const auto rank = IntAfter<int32_t>(text, "-- Process "); rank && Contains(text, "terminated with the following"))
-    return AddEnd(line, 1, -1, *rank, out);
+  if (const auto rank = IntAfter<int32_t>(text, "-- Process ");
+      rank && Contains(text, "terminated with the following")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "spawn " + std::to_string(*rank));
+    if (!is_new) return LineUse::understood;
+    record->value = 1;
+    record->rank = *rank;
+    record->subject = kSpawnRepeats;
+    record->text = Capped(text, 300);
+    return LineUse::understood;
+  }
   // kubectl describe: "      Exit Code:    137"
   if (Trim(text).starts_with("Exit Code:")) {
     std::string_view digits = Trim(Trim(text).substr(10));
@@ -188,7 +251,10 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     return AddEnd(line, -*signal, -1, -1, out);
   // Ray knows only that the connection broke; it lists what may be the reason.
   // ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.
-  if (ContainsAny(text, {"Worker exit type: SYSTEM_ERROR", "ActorDiedError: The actor died unexpectedly"})) {
+  // A worker died or was killed while executing a task by an unexpected system error. ... Worker PID: 8537
+  if (ContainsAny(text, {"Worker exit type: SYSTEM_ERROR", "ActorDiedError: The actor died unexpectedly",
+                         "RayActorError: The actor died unexpectedly",
+                         "died or was killed while executing a task by an unexpected system error"})) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "ray");
     const int64_t pid = IntAfter(text, "Worker PID: ").value_or(-1);
     if (record->pid < 0) record->pid = pid;

@@ -24,4 +24,7 @@ class StallReader {
   TorchLogRecord* tasks_ = nullptr;
 };
 
+// torch.multiprocessing.spawn announces the error of a process, and no exit code: where the error follows, that tells.
+void DropToldSpawns(TorchLog& log);
+
 }  // namespace tacet

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/pasted_sentence.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/text_scan.h"
+#include "evidence/pasted_wrap.h"
+
+namespace tacet {
+namespace {
+
+// Sentences are short; what is longer than this is a log whose lines nobody knows.
+constexpr size_t kMostLines = 60;
+
+struct Quotation {
+  std::string_view open, close;  // no close: to the end of the line
+};
+constexpr std::array<Quotation, 9> kQuotations{{{"`", "`"},
+                                                {"\"", "\""},
+                                                {"\xe2\x80\x9c", "\xe2\x80\x9d"},  // “ ”
+                                                {"(", ")"},
+                                                {"\xef\xbc\x88", "\xef\xbc\x89"},  // （ ）
+                                                {": ", ""},
+                                                {"\xef\xbc\x9a", ""},  // ：
+                                                {"\xef\xbc\x8c", ""},  // ，
+                                                {"with ", ""}}};
+
+// Whoever writes so speaks of what might happen, or of what is over.
+constexpr std::array<std::string_view, 14> kHedges{"if you",     "If you",     "may ",    "might ",    "could ",
+                                                   "would ",     "to avoid",   "solved",  "resolved",  "fixed",
+                                                   "no longer ", "instead of", "not get", "will raise"};
+
+// "RuntimeError: ", "torch.cuda.OutOfMemoryError: "
+bool IsErrorOfPython(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  if (name.size() + 2 >= text.size() || !text.substr(name.size()).starts_with(": ")) return false;
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+  });
+  return plain && name.size() > 5 && (name.ends_with("Error") || name.ends_with("Exception"));
+}
+
+// [W1210 11:08:45.455238000 TCPStore.cpp:347], [E ProcessGroupNCCL.cpp:828]
+bool IsLoggersHead(std::string_view text) {
+  if (text.size() < 12 || text[0] != '[' || (text[1] != 'W' && text[1] != 'E')) return false;
+  const std::string_view head = text.substr(0, text.find(']'));
+  return head.size() < 80 && (Contains(head, ".cpp:") || Contains(head, ".py:"));
+}
+
+bool BeginsLine(std::string_view text) {
+  for (const std::string_view begin :
+       {"slurmstepd: ", "srun: error: ", "[rank", "NVRM: ", "CUDA error: ", "NCCL error ", "terminate called ",
+        "ncclSystemError", "ncclInternalError", "ncclRemoteError", "ncclUnhandledCudaError"})
+    if (text.starts_with(begin)) return true;
+  return IsErrorOfPython(text) || IsLoggersHead(text);
+}
+
+std::string_view PartBehind(std::string_view sentence, const Quotation& marks) {
+  for (size_t at = sentence.find(marks.open); at != std::string_view::npos; at = sentence.find(marks.open, at + 1)) {
+    std::string_view part = sentence.substr(at + marks.open.size());
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    if (!BeginsLine(part)) continue;
+    if (!marks.close.empty()) part = part.substr(0, part.rfind(marks.close));
+    return Trim(part);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view LineInSentence(std::string_view sentence) {
+  if (BeginsLine(sentence)) return sentence;
+  for (const std::string_view hedge : kHedges)
+    if (Contains(sentence, hedge)) return sentence;
+  for (const Quotation& marks : kQuotations)
+    if (const std::string_view part = PartBehind(sentence, marks); part.size() > 12) return part;
+  // A word in another script may stand before it without a blank.
+  for (size_t at = sentence.find('['); at != std::string_view::npos; at = sentence.find('[', at + 1))
+    if (at > 0 && static_cast<unsigned char>(sentence[at - 1]) >= 0x80 && IsLoggersHead(sentence.substr(at)))
+      return sentence.substr(at);
+  return sentence;
+}
+
+bool IsTold(const std::vector<std::string_view>& lines) {
+  if (lines.size() > kMostLines) return false;
+  const bool has_log = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    return LooksLikeLineBegin(line) || BeginsLine(line) || Contains(line, "Traceback (most recent call last)") ||
+           (Contains(line, "File \"") && Contains(line, "\", line "));
+  });
+  return !has_log && std::any_of(lines.begin(), lines.end(),
+                                 [](std::string_view line) { return LineInSentence(line).data() != line.data(); });
+}
+
+}  // namespace tacet
