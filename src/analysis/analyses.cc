@@ -93,7 +93,7 @@ Analyses Analyse(const Incident& incident) {
   out.outcome = ReadOutcome(incident, out.life);
   out.stacks = ReadStacks(incident);
   out.told = FindToldLaggards(incident);
-  if (out.told.empty()) out.told = FindGlooLaggards(out.life);
+  if (out.told.empty()) out.told = FindGlooLaggards(out.life, out.stacks);
   std::array<CallSource, 3> order = {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log};
   if (BoxesTellTheAftermath(incident, out.outcome)) std::swap(order[0], order[1]);
   for (const CallSource source : order) {

@@ -14,20 +14,25 @@ bool GoesAsFarAsOthers(const SignsOfLife& life, const RankLife& one) {
 }
 
 bool SaysNothingOfItsEnd(const RankLife& one) {
-  return one.has_output && !one.exception && !one.consequence && !one.exited && !one.finished && !one.segfault &&
+  return !one.exception && !one.consequence && !one.exited && !one.finished && !one.segfault &&
          !one.oom_killed && !one.cuda_oom && !one.host_memory && !one.gpu_error && !one.timeout && !one.lost_peer &&
          !one.aborted;
 }
 
 }  // namespace
 
-std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life) {
+std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::vector<StackReading>& stacks) {
+  const auto is_elsewhere = [&](Rank rank) {
+    return std::any_of(stacks.begin(), stacks.end(), [&](const StackReading& one) {
+      return one.rank == rank && one.place == StackReading::Place::host;
+    });
+  };
   std::vector<ToldLaggard> out;
   std::vector<Rank> waiters;
   const Event* first = nullptr;
   const RankLife* silent = nullptr;
   for (const auto& [rank, one] : life.ranks) {
-    if (SaysNothingOfItsEnd(one)) {
+    if ((one.has_output || is_elsewhere(rank)) && SaysNothingOfItsEnd(one)) {
       if (silent) return out;
       silent = &one;
     } else if (!one.gloo_timeout && !one.gloo_loss) {
@@ -36,14 +41,14 @@ std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life) {
     if (one.gloo_timeout) waiters.push_back(rank);
     if (one.gloo_timeout && !first) first = one.gloo_timeout;
   }
-  if (silent && first && GoesAsFarAsOthers(life, *silent))
+  if (silent && first && (GoesAsFarAsOthers(life, *silent) || is_elsewhere(silent->rank)))
     out.push_back({silent->rank, first->source,
                    "says nothing, while all others raised an error because a peer did not arrive", waiters});
   return out;
 }
 
 bool IsMissedByGloo(const SignsOfLife& life, const RankLife& rank) {
-  if (!SaysNothingOfItsEnd(rank) || !GoesAsFarAsOthers(life, rank)) return false;
+  if (!rank.has_output || !SaysNothingOfItsEnd(rank) || !GoesAsFarAsOthers(life, rank)) return false;
   return life.ranks.size() > 1 && std::all_of(life.ranks.begin(), life.ranks.end(), [&](const auto& other) {
            return other.first == rank.rank || (other.second.gloo_loss && !other.second.gloo_timeout);
          });
