@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/advice.h"
 #include "base/text_scan.h"
 #include "evidence/pasted_wrap.h"
 
@@ -72,6 +73,7 @@ std::string_view PartBehind(std::string_view sentence, const Quotation& marks) {
 
 std::string_view LineInSentence(std::string_view sentence) {
   if (BeginsLine(sentence)) return sentence;
+  if (IsAdvice(sentence)) return sentence;
   for (const std::string_view hedge : kHedges)
     if (Contains(sentence, hedge)) return sentence;
   for (const Quotation& marks : kQuotations)

@@ -118,5 +118,17 @@ TEST(PastedText, WhatIsReadCitesTheFileItself) {
   EXPECT_EQ(fragment.bytes.total, log.size());
 }
 
+TEST(PastedText, FindsTheLineInASentence) {
+  const std::string line = "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT ***";
+  EXPECT_EQ(Clean("It stopped with \"" + line + "\" after two days.\n"), line + "\n");
+  EXPECT_EQ(Clean("second: it failed ( RuntimeError: Timed out waiting 600000ms ) again\n"),
+            "RuntimeError: Timed out waiting 600000ms\n");
+  const std::string advice = "To avoid \"" + line + "\" ask for more time.\n";
+  EXPECT_EQ(Clean(advice), advice);
+  // Where the log itself is there, sentences around it are left alone.
+  const std::string with_log = "It said \"" + line + "\":\n" + line + "\n";
+  EXPECT_EQ(Clean(with_log), with_log);
+}
+
 }  // namespace
 }  // namespace tacet

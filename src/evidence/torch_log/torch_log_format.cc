@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/advice.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/format.h"
@@ -129,6 +130,7 @@ LineCounts CountLines(std::string_view prefix) {
     const LinePrefix line = SplitPrefix(plain.empty() ? raw.substr(0, 2000) : std::string_view(plain), style);
     const bool logged = line.severity != 0 && (line.code_file.ends_with(".cpp") || line.code_file.ends_with(".hpp") ||
                                                line.code_file.ends_with(".py") || line.code_file.ends_with(".h"));
+    if (IsAdvice(line.text)) continue;
     const KeywordSet found = FindKeywords(line.text);
     if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
         IsShellsWord(line.text) || IsSlurmLine(line.text) || HasProof(found) || TellsCause(line.text, found) ||

@@ -73,7 +73,10 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
   const bool under_warning = in_warning_ && line.text.starts_with("  ");
   in_warning_ = false;
   if (under_warning || IsNoise(line.text)) return LineUse::ignored;
-  if (const auto number = line.has(Keyword::may_progress) ? FindProgress(line.text) : std::nullopt) {
+  const FinishSign sign = line.has(Keyword::may_finish) ? FindFinishSign(line.text) : FinishSign::none;
+  // {'train_runtime': 5121.4, ..., 'epoch': 3.0}
+  const bool may_progress = line.has(Keyword::may_progress) && sign != FinishSign::strong;
+  if (const auto number = may_progress ? FindProgress(line.text) : std::nullopt) {
     NoteProgress(line, *number, out);
     return LineUse::understood;
   }
@@ -81,7 +84,6 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
     in_warning_ = true;
     return LineUse::ignored;
   }
-  const FinishSign sign = line.has(Keyword::may_finish) ? FindFinishSign(line.text) : FinishSign::none;
   if (sign != FinishSign::none) {
     finished_ = true;
     finished_for_sure_ = sign == FinishSign::strong;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "base/advice.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_desync.h"
@@ -304,6 +305,8 @@ class LogReader {
       if (line.text.empty()) return LineUse::ignored;
     }
     VoiceState& state = *voices_[line.voice];
+    // What stands below an error may begin so as well, and belongs to it.
+    if (!line.tagged && !state.traceback.in_message() && IsAdvice(line.text)) return LineUse::ignored;
     if (!line.tagged) {
       const auto voice_of = [&](int32_t rank) { return VoiceOf(label, rank); };
       LineUse use = label_state.mpi.Read(line, out_);
