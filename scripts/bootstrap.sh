@@ -10,7 +10,8 @@ build_packages=(g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-c
 test_packages=(libgtest-dev:/usr/include/gtest/gtest.h python3:python3 nodejs:node chromium:chromium
                prometheus:promtool prometheus-node-exporter:prometheus-node-exporter clickhouse-server:clickhouse-server
                python3-yaml:/usr/lib/python3/dist-packages/yaml/__init__.py dpkg-dev:dpkg-shlibdeps file:file openssl:openssl
-               munge:munged slurm-client:srun slurmctld:slurmctld slurmd:slurmd openmpi-bin:mpirun)
+               munge:munged slurm-client:srun slurmctld:slurmctld slurmd:slurmd openmpi-bin:mpirun
+               iproute2:ip openssh-client:ssh openssh-server:/usr/sbin/sshd)
 bench_packages=(libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 zstd:zstd time:/usr/bin/time)
 fuzz_packages=(clang-16:clang++-16)
 dist_packages=(clang-16:clang++-16 lld-16:ld.lld-16 debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg python3:python3)
@@ -55,7 +56,7 @@ export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -qq
 # Tests start servers themselves: the packages' own services stay off.
 policy=/usr/sbin/policy-rc.d
-if [[ " ${missing[*]} " =~ \ (prometheus|clickhouse|munge|slurm) ]] && [ ! -e $policy ]; then
+if [[ " ${missing[*]} " =~ \ (prometheus|clickhouse|munge|slurm|openssh-server) ]] && [ ! -e $policy ]; then
   printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
   "${as_root[@]}" chmod 755 $policy
   trap '"${as_root[@]}" rm -f $policy' EXIT
@@ -64,7 +65,7 @@ for package in "${missing[@]}"; do
   # Some are only there for extra tests: Ubuntu has chromium as a snap, for instance. What needs them skips and says so.
   if ! "${as_root[@]}" apt-get install -y -qq --no-install-recommends "$package" >/tmp/tacet-apt.$$ 2>&1; then
     case "$package" in
-      chromium|nodejs|npm|ccache|clickhouse-server|munge|slurm*|openmpi-bin) echo "tacet: $package could not be installed; going on without it" ;;
+      chromium|nodejs|npm|ccache|clickhouse-server|munge|slurm*|openmpi-bin|iproute2|openssh-*) echo "tacet: $package could not be installed; going on without it" ;;
       *) cat /tmp/tacet-apt.$$ >&2; rm -f /tmp/tacet-apt.$$; exit 1 ;;
     esac
   fi

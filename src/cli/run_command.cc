@@ -97,7 +97,8 @@ gets no comment. Output passes through unchanged; variables that are already set
 
       --light           only what costs nothing: NCCL's setup log, the flight recorder
       --full            everything: a line per call, shapes checked, C++ stacks; slow
-  -d, --dir FOLDER      the run folder (default: tacet-runs/<time>-<name>)
+  -d, --dir FOLDER      the run folder (default: tacet-runs/<time>-<name>); where srun or mpirun starts several
+                        runs, each has FOLDER/<host>
   -n, --name NAME       name of the run (default: that of the script)
       --hang-after S    report a hang after this long without progress while a rank waits (default 45)
       --on-hang WHAT    wait (default), kill (SIGTERM, after 30 s SIGKILL), or a command for sh, which finds

@@ -8,6 +8,7 @@
 #include "base/redact.h"
 #include "base/redact_span.h"
 #include "base/text_scan.h"
+#include "base/utf8.h"
 
 namespace tacet {
 namespace {
@@ -39,6 +40,30 @@ void Overwrite(BundleEntry& entry) {
   }
 }
 
+// One part of a path.
+void AppendSafely(std::string_view part, bool keep_percent, std::string& safe) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  for (size_t i = 0; i < part.size();) {
+    const auto first = static_cast<unsigned char>(part[i]);
+    const size_t length = Utf8SequenceLength(part, i);
+    // A folder that begins with a dot is passed over by readers, and a dash begins an option.
+    const bool leading = i == 0 && (first == '-' || first == '.');
+    const bool special = std::string_view("\\\"'`$%*?<>|:;&").find(part[i]) != std::string_view::npos;
+    const bool plain = first >= 0x20 && first != 0x7f && !leading && (!special || (first == '%' && keep_percent)) &&
+                       length > 0 && InvisibleCharacter(part, i, length) == 0;
+    for (const char c : part.substr(i, std::max<size_t>(length, 1))) {
+      if (plain) {
+        safe += c;
+        continue;
+      }
+      safe += '%';
+      safe += kDigits[static_cast<unsigned char>(c) >> 4];
+      safe += kDigits[static_cast<unsigned char>(c) & 15];
+    }
+    i += std::max<size_t>(length, 1);
+  }
+}
+
 std::string WithoutSuffix(const std::string& name) {
   for (const std::string_view suffix : {".gz", ".zst", ".zstd"})
     if (name.ends_with(suffix) && name.size() > suffix.size()) return name.substr(0, name.size() - suffix.size());
@@ -48,34 +73,16 @@ std::string WithoutSuffix(const std::string& name) {
 }  // namespace
 
 std::string SafeName(std::string_view path, bool keep_percent) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
   std::string safe;
-  const auto escape = [&](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    safe += '%';
-    safe += kDigits[byte >> 4];
-    safe += kDigits[byte & 15];
-  };
   while (!path.empty()) {
     const std::string_view part = TakeUntil(path, '/');
     if (!path.empty()) path.remove_prefix(1);
     if (part.empty() || part == ".") continue;
     if (!safe.empty()) safe += '/';
-    if (part == "..") {
+    if (part == "..")
       safe += "%2E%2E";
-      continue;
-    }
-    for (size_t i = 0; i < part.size(); ++i) {
-      const char c = part[i];
-      const auto byte = static_cast<unsigned char>(c);
-      // A folder that begins with a dot is passed over by readers, and a dash begins an option.
-      const bool leading = i == 0 && (c == '-' || c == '.');
-      const bool special = std::string_view("\\\"'`$%*?<>|:;&").find(c) != std::string_view::npos;
-      if (byte < 0x20 || byte == 0x7f || leading || (special && !(c == '%' && keep_percent)))
-        escape(c);
-      else
-        safe += c;
-    }
+    else
+      AppendSafely(part, keep_percent, safe);
   }
   return safe.empty() ? "unnamed" : safe;
 }

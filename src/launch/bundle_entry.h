@@ -19,8 +19,8 @@ struct BundleEntry {
 };
 
 // A name that neither leaves the folder it is unpacked in nor tricks a terminal: "../" and a leading "/" are gone,
-// control characters, quotes and backslashes stand as %0A. Different names stay different. `keep_percent`: the name was
-// made safe before, and its escapes stay.
+// control characters, quotes, backslashes, bytes that are no UTF-8 and characters that cannot be seen stand as %0A.
+// Different names stay different. `keep_percent`: the name was made safe before, and its escapes stay.
 std::string SafeName(std::string_view path, bool keep_percent = false);
 
 // Takes secrets out. Text is shortened where a secret was; in binary files (records, black boxes, tables) it is

@@ -13,6 +13,12 @@ TEST(BundleEntry, NamesNeitherLeaveTheFolderNorTrickATerminal) {
   EXPECT_EQ(SafeName("logs/-rf \"x\" 'y'"), "logs/%2Drf %22x%22 %27y%27");
   EXPECT_EQ(SafeName(".hidden/x"), "%2Ehidden/x");
   EXPECT_EQ(SafeName(""), "unnamed");
+  EXPECT_EQ(SafeName("Übung/訓練.log"), "Übung/訓練.log");
+  EXPECT_EQ(SafeName("a\xff\x9b"
+                     "31m\xc2\x9b"
+                     "b\xe2\x80\xae"
+                     "c"),
+            "a%FF%9B31m%C2%9Bb%E2%80%AEc");
   EXPECT_NE(SafeName("a%0Ab"), SafeName("a\nb"));
   EXPECT_EQ(SafeName(SafeName("a\nb"), true), SafeName("a\nb"));
 }

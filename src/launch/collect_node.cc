@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/redact.h"
 #include "base/text_scan.h"
 #include "launch/host_state.h"
 #include "launch/run_folder.h"
@@ -83,7 +84,7 @@ class NodeCollection {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0) return notes_.push_back({path, std::strerror(errno)});
     BundleEntry entry;
-    entry.name = "files/" + SafeName(fs::absolute(path).lexically_normal().string());
+    entry.name = "files/" + SafeName(RedactSecrets(fs::absolute(path).lexically_normal().string()).text);
     entry.modified_s = modified_s;
     entry.original_bytes = size;
     const uint64_t most = wish_.most_file_bytes;

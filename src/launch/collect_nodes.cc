@@ -9,9 +9,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <set>
+#include <string_view>
 
-#include "base/json_reader.h"
 #include "base/json_writer.h"
 #include "base/packed_file.h"
 #include "base/parallel.h"
@@ -19,70 +20,52 @@
 #include "base/sha256.h"
 #include "base/tar_reader.h"
 #include "base/tar_writer.h"
+#include "base/utf8.h"
 #include "launch/command_run.h"
 #include "launch/node_call.h"
+#include "launch/node_notes.h"
 
 namespace tacet {
 namespace {
 
-constexpr const char* kNotesName = "tacet-node.json";
-
-// What a node says of its part, besides the files themselves.
-struct NodeNotes {
-  std::vector<CaptureNote> missing;
-  std::vector<CollectedFile> files;  // those that were changed or redacted there
-};
-
-void WriteFile(JsonWriter& json, const CollectedFile& file) {
-  json.BeginObject().Key("name").String(file.name).Key("bytes").Int(static_cast<int64_t>(file.bytes));
-  json.Key("original_bytes").Int(static_cast<int64_t>(file.original_bytes)).Key("sha256").String(file.sha256);
-  if (!file.changed.empty()) json.Key("changed").String(file.changed);
-  if (!file.redacted.empty()) {
-    json.Key("redacted").BeginObject();
-    for (const auto& [kind, count] : file.redacted) json.Key(kind).Int(static_cast<int64_t>(count));
-    json.EndObject();
-  }
-  json.EndObject();
-}
-
-std::string DescribeNotes(const NodeNotes& notes) {
-  JsonWriter json;
-  json.BeginObject().Key("schema").String("tacet.node.v1").Key("missing").BeginArray();
-  for (const CaptureNote& note : notes.missing)
-    json.BeginObject().Key("what").String(note.what).Key("why").String(note.why).EndObject();
-  json.EndArray().Key("files").BeginArray();
-  for (const CollectedFile& file : notes.files) WriteFile(json, file);
-  return json.EndArray().EndObject().Take();
-}
-
-NodeNotes ParseNotes(std::string_view text) {
-  NodeNotes notes;
-  JsonValue root;
-  bool cut = false;
-  if (!ParseJson(text, &root, &cut) || !root.is_object()) return notes;
-  const auto text_of = [](const JsonValue& item, std::string_view key) {
-    const JsonValue* value = item.Find(key);
-    return value != nullptr ? value->text : std::string();
-  };
-  if (const JsonValue* missing = root.Find("missing"))
-    for (const JsonValue& item : missing->items) notes.missing.push_back({text_of(item, "what"), text_of(item, "why")});
-  if (const JsonValue* files = root.Find("files"))
-    for (const JsonValue& item : files->items) {
-      CollectedFile& file = notes.files.emplace_back();
-      file.name = text_of(item, "name");
-      file.changed = text_of(item, "changed");
-      if (const JsonValue* size = item.Find("original_bytes")) file.original_bytes = static_cast<uint64_t>(size->Int());
-      if (const JsonValue* redacted = item.Find("redacted"))
-        for (const JsonMember& kind : redacted->members)
-          file.redacted[kind.name] = static_cast<uint64_t>(std::max<int64_t>(kind.value.Int(), 0));
-    }
-  return notes;
-}
+constexpr size_t kLongestGreeting = 1 << 16;
 
 // One node's answer while it waits for its turn: bundles are in the order of names, nodes answer when they can.
 struct NodeAnswer {
   std::string spool;  // file; empty: nothing came
   std::string problem;
+};
+
+// An answer from its tar on: a login shell may greet before it runs what it was asked to run.
+class AnswerReader {
+ public:
+  explicit AnswerReader(int file) : file_(file) {
+    head_.resize(kLongestGreeting);
+    size_t got = 0;
+    for (size_t part = 1; part > 0 && got < head_.size(); got += part)
+      part = ReadFile(head_.data() + got, head_.size() - got);
+    head_.resize(got);
+    if (const size_t mark = head_.find(kPartMark); mark != std::string::npos) at_ = mark + kPartMark.size();
+  }
+  size_t Read(char* buffer, size_t size) {
+    if (at_ == head_.size()) return ReadFile(buffer, size);
+    const size_t part = head_.copy(buffer, size, at_);
+    at_ += part;
+    return part;
+  }
+
+ private:
+  size_t ReadFile(char* buffer, size_t size) const {
+    ssize_t got = -1;
+    do {
+      got = ::read(file_, buffer, size);
+    } while (got < 0 && errno == EINTR);
+    return got > 0 ? static_cast<size_t>(got) : size_t{0};
+  }
+
+  int file_;
+  std::string head_;
+  size_t at_ = 0;
 };
 
 class Bundle {
@@ -93,7 +76,11 @@ class Bundle {
     // Two names may become one when they are unpacked or made safe.
     const std::string base = SafeName(node) + "/" + entry.name;
     std::string name = base;
-    for (int copy = 2; !names_.insert(name).second; ++copy) name = base + "." + std::to_string(copy);
+    while (!names_.insert(name).second) {
+      uint64_t& last = copies_[base];
+      last = std::max<uint64_t>(last + 1, 2);
+      name = base + "." + std::to_string(last);
+    }
     CollectedFile& file = out.files.emplace_back();
     file.name = name;
     file.bytes = entry.bytes.size();
@@ -111,6 +98,7 @@ class Bundle {
  private:
   TarWriter tar_;
   std::set<std::string> names_;
+  std::map<std::string, uint64_t> copies_;  // of a name that came again: thousands of them cost one step each
 };
 
 std::string DescribeBundle(const Collected& collected) {
@@ -120,7 +108,7 @@ std::string DescribeBundle(const Collected& collected) {
   json.EndArray().Key("silent_nodes").BeginArray();
   for (const std::string& node : collected.silent) json.String(node);
   json.EndArray().Key("files").BeginArray();
-  for (const CollectedFile& file : collected.files) WriteFile(json, file);
+  for (const CollectedFile& file : collected.files) WriteCollectedFile(json, file);
   json.EndArray().Key("missing").BeginArray();
   for (const MissingPart& part : collected.missing)
     json.BeginObject()
@@ -160,7 +148,10 @@ class NodeCollector {
         AddAnswer(call.node, answers_[i], bundle);
       if (out_.files.size() == before) out_.silent.push_back(call.node);
     }
-    for (MissingPart& part : out_.missing) part.why = RedactSecrets(part.why).text;
+    for (MissingPart& part : out_.missing) {
+      part.what = RedactSecrets(part.what).text;
+      part.why = RedactSecrets(part.why).text;
+    }
     bundle.Finish(DescribeBundle(out_));
     auto written = (*file)->Finish();
     if (!written) return written.error();
@@ -206,17 +197,17 @@ class NodeCollector {
     const int file = answer.spool.empty() ? -1 : ::open(answer.spool.c_str(), O_RDONLY | O_CLOEXEC);
     if (file >= 0) {
       ::unlink(answer.spool.c_str());
-      TarReader reader(
-          [file](char* buffer, size_t size) {
-            const ssize_t got = ::read(file, buffer, size);
-            return got > 0 ? static_cast<size_t>(got) : size_t{0};
-          },
-          options_.node.most_file_bytes * 2);
+      AnswerReader bytes(file);
+      TarReader reader([&](char* buffer, size_t size) { return bytes.Read(buffer, size); },
+                       options_.node.most_file_bytes * 2);
+      const size_t first = out_.files.size();
       size_t members = 0;
+      bool noted = false;
       for (TarMember member; reader.Next(&member);) {
         ++members;
         if (member.name == kNotesName) {
-          TakeNotes(node, ParseNotes(member.bytes));
+          if (!noted) TakeNotes(node, first, ParseNotes(member.bytes));
+          noted = true;
         } else if (member.plain) {
           AddMember(node, std::move(member), bundle);
         }
@@ -228,23 +219,28 @@ class NodeCollector {
     if (!answer.problem.empty()) out_.missing.push_back({node, "everything that is not in the bundle", answer.problem});
   }
 
-  void TakeNotes(const std::string& node, const NodeNotes& notes) {
+  // `first`: where the files of this node begin.
+  void TakeNotes(const std::string& node, size_t first, const NodeNotes& notes) {
     for (const CaptureNote& note : notes.missing) out_.missing.push_back({node, note.what, note.why});
+    std::map<std::string_view, CollectedFile*> by_name;
+    for (size_t i = first; i < out_.files.size(); ++i) by_name.emplace(out_.files[i].name, &out_.files[i]);
     const std::string folder = SafeName(node) + "/";
-    for (const CollectedFile& told : notes.files)
-      for (CollectedFile& file : out_.files) {
-        if (file.name != folder + told.name) continue;
-        file.original_bytes = told.original_bytes;
-        if (file.changed.empty()) file.changed = told.changed;
-        for (const auto& [kind, count] : told.redacted) file.redacted[kind] += count;
-      }
+    for (const CollectedFile& told : notes.files) {
+      const auto found = by_name.find(folder + told.name);
+      if (found == by_name.end()) continue;
+      CollectedFile& file = *found->second;
+      file.original_bytes = told.original_bytes;
+      if (file.changed.empty()) file.changed = told.changed;
+      for (const auto& [kind, count] : told.redacted) file.redacted[kind] += count;
+    }
   }
 
   void AddMember(const std::string& node, TarMember member, Bundle& bundle) {
     BundleEntry entry;
     const bool ours =
         member.name.starts_with("files/") || member.name.starts_with("host/") || member.name.starts_with("capture/");
-    entry.name = ours ? SafeName(member.name, true) : "files/" + SafeName(member.name);
+    const std::string name = RedactSecrets(member.name).text;
+    entry.name = ours ? SafeName(name, true) : "files/" + SafeName(name);
     entry.bytes = std::move(member.bytes);
     entry.modified_s = member.modified_s;
     entry.original_bytes = member.size;
@@ -270,7 +266,8 @@ bool StreamNode(const NodeWish& wish) {
   notes.missing = CollectNode(wish, [&](BundleEntry entry) {
     if (!entry.changed.empty() || !entry.redacted.empty())
       notes.files.push_back({entry.name, "", entry.changed, entry.bytes.size(), entry.original_bytes, entry.redacted});
-    return tar.Add(entry.name, entry.bytes, entry.modified_s);
+    // At once: whoever is ended as too slow while it reads the next file has given this one.
+    return tar.Add(entry.name, entry.bytes, entry.modified_s) && std::fflush(stdout) == 0;
   });
   tar.Add(kNotesName, DescribeNotes(notes), 0);
   return tar.Finish() && std::fflush(stdout) == 0;
@@ -286,9 +283,10 @@ std::string DescribeCollected(const Collected& collected) {
                      std::to_string(collected.nodes.size()) + (collected.nodes.size() == 1 ? " node" : " nodes") +
                      ", " + std::to_string(collected.bundle_bytes) + " bytes\n";
   for (const auto& [kind, count] : kinds)
-    text += "tacet: redacted: " + kind + ", " + std::to_string(count) + (count == 1 ? " time\n" : " times\n");
+    text += "tacet: redacted: " + EscapeForTerminal(kind) + ", " + std::to_string(count) +
+            (count == 1 ? " time\n" : " times\n");
   for (const MissingPart& part : collected.missing)
-    text += "tacet: missing: " + part.node + ": " + part.what + ": " + part.why + "\n";
+    text += "tacet: missing: " + EscapeForTerminal(part.node + ": " + part.what + ": " + part.why) + "\n";
   return text;
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kErrorTail = 4096;
+constexpr int64_t kSilenceMs = 1000;
 
 struct ChildPipes {
   int out[2] = {-1, -1}, error[2] = {-1, -1}, failure[2] = {-1, -1};
@@ -68,15 +69,25 @@ bool ReadSome(int fd, const std::function<void(std::string_view)>& take) {
   return got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-// Both streams until they end or the time is up. Who holds a stream open after the program has ended is not waited for
-// beyond the time either.
-bool ReadStreams(ChildPipes& pipes, Clock::time_point until, const std::function<void(std::string_view)>& on_out,
+// It stays a child that can be waited for.
+bool HasEnded(pid_t pid) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+// Both streams until they end or the time is up. Who holds a stream open after the program has ended and says nothing
+// (the connection that ssh keeps for its next call) is not waited for.
+bool ReadStreams(ChildPipes& pipes, pid_t pid, Clock::time_point until,
+                 const std::function<void(std::string_view)>& on_out,
                  const std::function<void(std::string_view)>& on_error) {
   pollfd streams[2] = {{pipes.out[0], POLLIN, 0}, {pipes.error[0], POLLIN, 0}};
   while (streams[0].fd >= 0 || streams[1].fd >= 0) {
     const int64_t left = LeftMs(until);
     if (left == 0) return false;
-    if (::poll(streams, 2, static_cast<int>(std::min<int64_t>(left, 1000))) < 0 && errno != EINTR) return false;
+    const int ready = ::poll(streams, 2, static_cast<int>(std::min(left, kSilenceMs)));
+    if (ready < 0 && errno != EINTR) return false;
+    if (ready == 0 && HasEnded(pid)) return true;
+    if (ready <= 0) continue;
     if (streams[0].fd >= 0 && streams[0].revents != 0 && !ReadSome(streams[0].fd, on_out)) streams[0].fd = -1;
     if (streams[1].fd >= 0 && streams[1].revents != 0 && !ReadSome(streams[1].fd, on_error)) streams[1].fd = -1;
   }
@@ -151,7 +162,7 @@ CommandOutcome RunCommand(const std::vector<std::string>& command, const Command
     outcome.error.append(bytes);
     if (outcome.error.size() > kErrorTail) outcome.error.erase(0, outcome.error.size() - kErrorTail);
   };
-  const bool read_all = ReadStreams(pipes, until, on_out, on_error);
+  const bool read_all = ReadStreams(pipes, pid, until, on_out, on_error);
   int status = 0;
   outcome.timed_out = !WaitForEnd(pid, until, !read_all, &status) && outcome.started;
   outcome.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

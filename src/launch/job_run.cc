@@ -69,12 +69,14 @@ class JobRun {
 
   Result<RunEnd> Do(int* exit_code) {
     const HeldSignals signals;
-    auto places = MakeRunFolder(options_.folder, options_.command, WallNs());
+    const Environment inherited = OwnEnvironment();
+    RunFolderWish wish = options_.folder;
+    wish.part = PartOfJob(inherited, wish.host);
+    auto places = MakeRunFolder(wish, options_.command, WallNs());
     if (!places) return places.error();
     places_ = *places;
     places_.per_rank_output = options_.per_rank_output;
     places_.profile_steps = options_.profile_steps;
-    const Environment inherited = OwnEnvironment();
     settings_ = ChooseSettings(options_.level, places_, inherited);
     BeginManifest(inherited);
     Announce();

@@ -57,6 +57,19 @@ std::vector<std::string> SrunFor(const CollectOptions& options, const std::strin
   return command;
 }
 
+// sshd hands its command to the user's login shell, which may be csh or fish. In fish a backslash means something
+// inside single quotes too, so that it stands outside of them.
+std::string QuoteForAnyShell(std::string_view word) {
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'' || c == '\\')
+      quoted.append("'\\").append(1, c).append("'");
+    else
+      quoted += c;
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 std::string RemoteScript(const CollectOptions& options, bool pod) {
@@ -72,9 +85,9 @@ std::string RemoteScript(const CollectOptions& options, bool pod) {
   std::string paths;
   for (const std::string& path : node.paths) paths += " " + QuoteForShell(path);
   const std::string own = options.remote_tacet.empty() ? OwnProgram() : options.remote_tacet;
-  std::string script = "for t in " + QuoteForShell(own) +
-                       " tacet; do if command -v \"$t\" >/dev/null 2>&1; then exec \"$t\"" + words + " --" + paths +
-                       "; fi; done; ";
+  std::string script = "echo " + QuoteForShell(kPartMark.substr(0, kPartMark.size() - 1)) + "; for t in " +
+                       QuoteForShell(own) + " tacet; do if command -v \"$t\" >/dev/null 2>&1; then exec \"$t\"" +
+                       words + " --" + paths + "; fi; done; ";
   if (paths.empty()) return script + "echo 'tacet is not installed there' >&2; exit 127";
   return script + "exec tar -cf - --" + paths;
 }
@@ -89,7 +102,7 @@ Result<std::vector<NodeCall>> ListNodeCalls(const CollectOptions& options) {
   for (const std::string& host : options.hosts) {
     if (host.starts_with("-")) return Error{"'" + host + "' is not a host name", ""};
     std::vector<std::string> command = options.ssh;
-    command.insert(command.end(), {host, RemoteScript(options)});
+    command.insert(command.end(), {host, "exec sh -c " + QuoteForAnyShell(RemoteScript(options))});
     calls.push_back({host, std::move(command)});
   }
   for (const std::string& pod : options.pods) {

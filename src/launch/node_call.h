@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -14,6 +15,9 @@ struct NodeCall {
   std::string node;
   std::vector<std::string> command;  // empty: this node itself
 };
+
+// Written by the other side before its tar: what a login shell says of its own accord ends there.
+inline constexpr std::string_view kPartMark = "tacet: the tar of this node begins here\n";
 
 // Who is to be asked, and how.
 Result<std::vector<NodeCall>> ListNodeCalls(const CollectOptions& options);

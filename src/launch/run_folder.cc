@@ -13,7 +13,9 @@
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
+#include "base/text_scan.h"
 #include "launch/python_hook.h"
 
 namespace tacet {
@@ -45,11 +47,12 @@ std::string CleanName(std::string_view text) {
 Result<std::string> TakeFolder(const RunFolderWish& wish, const std::vector<std::string>& command, int64_t wall_ns) {
   std::error_code error;
   if (!wish.folder.empty()) {
-    fs::create_directories(wish.folder, error);
-    if (!error && !fs::is_empty(wish.folder, error))
-      return Error{"'" + wish.folder + "' is not empty", "a run needs a folder of its own: choose a new one"};
-    if (error) return Error{"cannot create the run folder '" + wish.folder + "': " + error.message(), ""};
-    return fs::absolute(wish.folder).lexically_normal().string();
+    const std::string folder = wish.folder + (wish.part.empty() ? "" : "/" + wish.part);
+    fs::create_directories(folder, error);
+    if (!error && !fs::is_empty(folder, error))
+      return Error{"'" + folder + "' is not empty", "a run needs a folder of its own: choose a new one"};
+    if (error) return Error{"cannot create the run folder '" + folder + "': " + error.message(), ""};
+    return fs::absolute(folder).lexically_normal().string();
   }
   fs::create_directories(wish.parent, error);
   if (error)
@@ -67,6 +70,15 @@ Result<std::string> TakeFolder(const RunFolderWish& wish, const std::vector<std:
                    "choose another with --dir FOLDER"};
   }
   return Error{"cannot find a free name for the run folder below '" + wish.parent + "'", ""};
+}
+
+int NumberIn(const Environment& variables, std::string_view name) {
+  for (const auto& [found, value] : variables) {
+    std::string_view rest = value;
+    int number = -1;
+    if (found == name && TakeNumber(rest, &number) && rest.empty()) return number;
+  }
+  return -1;
 }
 
 // PyTorch ends the job when it cannot make its pipe, so this tries first: some network file systems have none.
@@ -90,6 +102,20 @@ void MoveBoxes(const RunPlaces& places) {
 }
 
 }  // namespace
+
+std::string PartOfJob(const Environment& variables, std::string_view host) {
+  // Slurm's number of tasks is that of the step: a batch script is alone, however many tasks its job may start.
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kLaunchers = {
+      {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+       {"SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+       {"PMI_SIZE", "MPI_LOCALRANKID"}}};
+  for (const auto& [size, local] : kLaunchers) {
+    if (NumberIn(variables, size) < 2) continue;
+    const int number = NumberIn(variables, local);
+    return CleanName(host) + (number > 0 ? "-" + std::to_string(number) : "");
+  }
+  return "";
+}
 
 std::string NameOfCommand(const std::vector<std::string>& command) {
   for (size_t i = 0; i < command.size(); ++i)

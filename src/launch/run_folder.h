@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -13,6 +14,7 @@ namespace tacet {
 // What a run may be told about its folder.
 struct RunFolderWish {
   std::string folder;  // exactly this one; empty: `parent`/<time>-<name>
+  std::string part;    // of `folder`, where several runs of a job were given the same one
   std::string parent = "tacet-runs";
   std::string name;  // empty: taken from the command
   std::string host;
@@ -21,6 +23,10 @@ struct RunFolderWish {
 // Makes the run's folder with what belongs in it. Two runs that start in the same second get different folders, also on
 // a file system that several nodes share.
 Result<RunPlaces> MakeRunFolder(const RunFolderWish& wish, const std::vector<std::string>& command, int64_t wall_ns);
+
+// The part of a run among several that srun or mpirun has started: "node7", "node7-1" for the second on that node.
+// Empty where it is the only one.
+std::string PartOfJob(const Environment& variables, std::string_view host);
 
 // "train" of "torchrun --nproc-per-node 8 train.py --lr 3", "python3 -m pkg.train", "mpirun -n 4 ./solver".
 std::string NameOfCommand(const std::vector<std::string>& command);
