@@ -13,12 +13,12 @@ constexpr const char* kTimeUp =
 constexpr const char* kPeerGone = "[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:24774";
 
 void Steps(JobSketch& job, int32_t world, int64_t last) {
-  for (int32_t rank = 0; rank < world; ++rank) job.Say(rank, EventKind::progress).value = last;
+  for (int32_t rank = 0; rank < world; ++rank) job.Say(rank, EventKind::progress).Make<Progress>().step = last;
 }
 
 void Raise(JobSketch& job, int32_t rank, const char* text) {
   Event& event = job.Say(rank, EventKind::exception);
-  event.subject = "RuntimeError";
+  event.Make<Raised>().type = "RuntimeError";
   event.text = text;
   if (text == kPeerGone) job.Say(rank, EventKind::connection_lost);
 }
@@ -54,9 +54,9 @@ TEST(GlooWaits, TheSilentRankIsGoneWhenAllOthersLostAPeer) {
 TEST(GlooWaits, AnOutputThatEndsEarlyMakesNobodySuspect) {
   JobSketch late(4, {}), gone(4, {});
   for (JobSketch* job : {&late, &gone})
-    for (const int32_t rank : {0, 1, 3}) job->Say(rank, EventKind::progress).value = 15;
-  late.Say(2, EventKind::progress).value = 5;
-  gone.Say(2, EventKind::progress).value = 5;
+    for (const int32_t rank : {0, 1, 3}) job->Say(rank, EventKind::progress).Make<Progress>().step = 15;
+  late.Say(2, EventKind::progress).Make<Progress>().step = 5;
+  gone.Say(2, EventKind::progress).Make<Progress>().step = 5;
   for (const int32_t rank : {0, 1, 3}) Raise(late, rank, kTimeUp), Raise(gone, rank, kPeerGone);
   EXPECT_TRUE(Laggards(late).empty());
   EXPECT_FALSE(IsGone(gone, 2));

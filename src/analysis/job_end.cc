@@ -48,16 +48,18 @@ bool IsSignOfCrash(const Event& event) {
     case EventKind::model_mismatch:
     case EventKind::connect_failed:
     case EventKind::process_killed: return true;
-    case EventKind::process_exited: return event.value != 0;
-    case EventKind::rendezvous_incomplete: return event.subject != "waiting";
+    case EventKind::process_exited: return event.As<ProcessEnd>().code != 0;
+    case EventKind::rendezvous_incomplete: return !event.As<Rendezvous>().waiting;
     case EventKind::monitored_barrier_failed: return event.peer.known();
     case EventKind::xid:
     case EventKind::ecc_error:
     case EventKind::nvlink_error: return IsDeviceFault(event);
     // What a local peer should have left in /dev/shm is not there: the peer's fault, but NCCL does not go on without
     // it.
-    case EventKind::nccl_warning:
-      return event.value2 == static_cast<int64_t>(NcclWarningRole::cause) || event.subject == "shm-open-failed";
+    case EventKind::nccl_warning: {
+      const auto& warning = event.As<Warning>();
+      return warning.role == NcclWarningRole::cause || warning.id == "shm-open-failed";
+    }
     default: return false;
   }
 }
@@ -98,7 +100,8 @@ std::map<FileId, uint32_t> LastSteps(const Incident& incident) {
   for (const Event& event : incident.events) {
     const bool ended = event.kind == EventKind::process_finished || event.kind == EventKind::init_completed;
     if (!ended && event.kind != EventKind::progress) continue;
-    last[event.source.file] = std::max(last[event.source.file], ended ? event.source.line : event.code_line);
+    last[event.source.file] =
+        std::max(last[event.source.file], ended ? event.source.line : event.As<Progress>().line_before);
   }
   return last;
 }
@@ -139,9 +142,10 @@ int64_t QuietBefore(const Incident& incident, const Event& end) {
 bool IsCleanUp(const Event& event) { return event.kind == EventKind::process_killed; }
 
 bool EndsFromOutside(const Event& event) {
+  const int64_t code = event.As<ProcessEnd>().code;
   return event.kind == EventKind::process_killed || event.kind == EventKind::job_time_limit ||
          event.kind == EventKind::scheduler_kill ||
-         (event.kind == EventKind::process_exited && (event.value == -15 || event.value == -9 || event.value == -2));
+         (event.kind == EventKind::process_exited && (code == -15 || code == -9 || code == -2));
 }
 
 }  // namespace
@@ -156,7 +160,8 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   const Event* weak = nullptr;
   for (const Event& event : incident.events) {
     const bool crashes = IsSignOfCrash(event), hangs = IsSignOfHang(event);
-    const bool asked = event.kind == EventKind::dump_signal && event.Means(Meaning::timed_out) && event.value > 0;
+    const bool asked = event.kind == EventKind::dump_signal && event.Means(Meaning::timed_out) &&
+                       event.As<WorkCounters>().last_enqueued > 0;
     const bool found = event.kind == EventKind::watchdog_status && event.seq >= 0;
     if ((asked || found) && (!weak || (asked && weak->kind != event.kind))) weak = &event;
     if ((!crashes && !hangs) || MayBeForeign(incident, event)) continue;
@@ -174,8 +179,8 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   // torchrun tells which of several ends it saw first.
   if (crash && crash->kind == EventKind::process_exited)
     for (const Event& event : incident.events)
-      if (event.kind == EventKind::process_exited && event.value2 == 1 && event.source.file == crash->source.file &&
-          !IsBefore(*crash, event))
+      if (event.kind == EventKind::process_exited && event.As<ProcessEnd>().first_failure == true &&
+          event.source.file == crash->source.file && !IsBefore(*crash, event))
         crash = &event;
   // Where nothing else tells why processes ended.
   if (!hang && weak && (!crash || crash->kind == EventKind::abort_signal)) hang = weak;

@@ -36,24 +36,25 @@ TEST(JobEnd, AWatchdogThatNoRankOwnsTellsOfAHang) {
 
 TEST(JobEnd, AnExitCodeThatNoRankOwnsTellsOfACrash) {
   Incident incident = OneFile();
-  AddEvent(incident, EventKind::process_exited, 7).value = 1;
+  AddEvent(incident, EventKind::process_exited, 7).Make<ProcessEnd>().code = 1;
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
 }
 
 TEST(JobEnd, AnErrorAfterWhichTheJobGoesOnIsNoEnd) {
   Incident incident = OneFile();
-  AddEvent(incident, EventKind::exception, 7).subject = "ValueError";
-  AddEvent(incident, EventKind::progress, 8).value = 12;
+  AddEvent(incident, EventKind::exception, 7).Make<Raised>().type = "ValueError";
+  AddEvent(incident, EventKind::progress, 8).Make<Progress>().step = 12;
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed) << "a bar is drawn once more when its process dies";
-  AddEvent(incident, EventKind::progress, 9).value = 13;
-  incident.events.back().code_line = 8;
+  auto& progress = AddEvent(incident, EventKind::progress, 9).Make<Progress>();
+  progress.step = 13;
+  progress.line_before = 8;
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::open);
 }
 
 TEST(JobEnd, AbortsAfterATimeoutAreItsConsequence) {
   Incident incident = OneFile();
   AddEvent(incident, EventKind::watchdog_timeout, 7);
-  AddEvent(incident, EventKind::process_exited, 9).value = -6;
+  AddEvent(incident, EventKind::process_exited, 9).Make<ProcessEnd>().code = -6;
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::hung);
 }
 
@@ -93,8 +94,8 @@ TEST(JobEnd, AKernelLineBesideAJobThatItIsNotTiedToTellsNothing) {
 // torchrun ends the other workers before it tells which one failed.
 TEST(JobEnd, TheLaunchersCleanUpNeverStandsBeforeAFailure) {
   Incident incident = OneFile();
-  AddEvent(incident, EventKind::process_killed, 3, 10 * kTick).subject = "SIGTERM";
-  AddEvent(incident, EventKind::process_exited, 5, 13 * kTick).value = 1;
+  AddEvent(incident, EventKind::process_killed, 3, 10 * kTick).Make<ProcessEnd>().how = "SIGTERM";
+  AddEvent(incident, EventKind::process_exited, 5, 13 * kTick).Make<ProcessEnd>().code = 1;
   const JobEnd end = ReadEnd(incident);
   EXPECT_EQ(end.kind, JobEnding::crashed);
   ASSERT_NE(end.told, nullptr);
@@ -103,7 +104,7 @@ TEST(JobEnd, TheLaunchersCleanUpNeverStandsBeforeAFailure) {
 
 TEST(JobEnd, WhoStillWaitsForOthersToJoinHasNotCrashed) {
   Incident incident = OneFile();
-  AddEvent(incident, EventKind::rendezvous_incomplete, 3).subject = "waiting";
+  AddEvent(incident, EventKind::rendezvous_incomplete, 3).Make<Rendezvous>().waiting = true;
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::open);
   AddEvent(incident, EventKind::rendezvous_incomplete, 4);
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);

@@ -158,9 +158,9 @@ bool Scene::LivedOn(Rank rank, const WaitRoot& root) const {
 
 bool Scene::SpokeSinceOthersWait(const RankLife& life, const WaitRoot* root) const {
   int64_t since = root && root->call ? root->call->enter_wall_ns : kNoTime;
-  // A watchdog says how long it has waited (value2, in milliseconds).
+  // A watchdog says how long it has waited.
   if (const Event* timeout = analyses.outcome.first_timeout; timeout && timeout->wall_ns != kNoTime)
-    since = timeout->wall_ns - std::clamp<int64_t>(timeout->value2, 0, INT32_MAX) * 1'000'000;
+    since = timeout->wall_ns - std::clamp<int64_t>(timeout->As<WatchdogTimeout>().elapsed_ms, 0, INT32_MAX) * 1'000'000;
   return since != kNoTime && life.last_wall_ns != kNoTime &&
          life.last_wall_ns > since + incident.patience.stack_margin_ns;
 }

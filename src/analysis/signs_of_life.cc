@@ -14,32 +14,39 @@ namespace tacet {
 bool IsConsequence(const Event& event) { return event.Means(Meaning::consequence); }
 
 bool IsAftermath(const Event& event) {
-  return event.kind == EventKind::xid && (event.value == 43 || event.value == 45);
+  const int64_t number = event.As<Xid>().number;
+  return event.kind == EventKind::xid && (number == 43 || number == 45);
 }
 
 // Errors of the machine's own memory name a controller ("MC0", "memory", "machine check"), those of a GPU its address.
 bool IsDeviceFault(const Event& event) {
   switch (event.kind) {
     case EventKind::xid: {
-      const XidMeaning* entry = FindXid(event.value);
-      const bool told_harmless = event.value2 == 0;  // "Nonfatal" is the driver's own word
+      const XidMeaning* entry = FindXid(event.As<Xid>().number);
+      const bool told_harmless = event.As<Xid>().fatal == false;  // "Nonfatal" is the driver's own word
       return !told_harmless && !IsAftermath(event) && (!entry || entry->ends_process);
     }
-    case EventKind::nvlink_error: return event.value < 0 || event.value2 != 0;  // an SXid says whether it is fatal
-    case EventKind::ecc_error: return event.value > 0 && BusIdOf(event.subject) >= 0;
-    case EventKind::pcie_error: return event.value == 2 && event.rank.known();
+    // An SXid says whether it is fatal.
+    case EventKind::nvlink_error: return event.As<Xid>().number < 0 || event.As<Xid>().fatal != false;
+    case EventKind::ecc_error: {
+      const auto& error = event.As<HardwareError>();
+      return error.severity >= ErrorSeverity::uncorrected && BusIdOf(error.device) >= 0;
+    }
+    case EventKind::pcie_error: return event.As<HardwareError>().severity == ErrorSeverity::fatal && event.rank.known();
     default: return false;
   }
 }
 
 bool IsOfAProgram(const Event& event) {
-  return event.kind == EventKind::xid && (event.value == 13 || event.value == 31);
+  const int64_t number = event.As<Xid>().number;
+  return event.kind == EventKind::xid && (number == 13 || number == 31);
 }
 
 bool IsHostMemoryShortage(const Event& event) { return event.Means(Meaning::host_memory); }
 
 bool IsFirstHandEnd(const Event& event) {
-  return event.kind == EventKind::segfault || (event.value != -6 && event.value != -15 && event.value != 1);
+  const int64_t code = event.As<ProcessEnd>().code;
+  return event.kind == EventKind::segfault || (code != -6 && code != -15 && code != 1);
 }
 
 bool IsBefore(const Event& a, const Event& b) {
@@ -70,10 +77,10 @@ void Keep(const Event*& slot, const Event& event) {
 void TakeEvent(const Event& event, RankLife& life) {
   switch (event.kind) {
     case EventKind::process_finished: life.finished = true; break;
-    case EventKind::progress: life.last_step = std::max(life.last_step, event.value); break;
+    case EventKind::progress: life.last_step = std::max(life.last_step, event.As<Progress>().step); break;
     case EventKind::abort_signal: Keep(life.aborted, event); break;
     case EventKind::process_exited:
-      if (event.value != 0) Keep(life.exited, event);
+      if (event.As<ProcessEnd>().code != 0) Keep(life.exited, event);
       break;
     case EventKind::oom_kill: Keep(life.oom_killed, event); break;
     case EventKind::segfault: Keep(life.segfault, event); break;
@@ -210,9 +217,10 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
         event.kind == EventKind::mismatch_report || event.kind == EventKind::ddp_unused_parameters ||
         // The kernel and launchers speak of other processes too: only a rank of this job counts.
         (event.rank.known() && (event.kind == EventKind::segfault || event.kind == EventKind::oom_kill ||
-                                (event.kind == EventKind::process_exited && event.value != 0)));
+                                (event.kind == EventKind::process_exited && event.As<ProcessEnd>().code != 0)));
     if (failure && earlier(event, outcome.first_failure)) outcome.first_failure = &event;
-    const bool end = event.kind == EventKind::process_exited && event.value != 0 && event.wall_ns != kNoTime;
+    const bool end =
+        event.kind == EventKind::process_exited && event.As<ProcessEnd>().code != 0 && event.wall_ns != kNoTime;
     if (end && event.rank.known() && earlier(event, outcome.first_end)) outcome.first_end = &event;
   }
   for (const CallStream& stream : incident.streams) {

@@ -43,12 +43,12 @@ TEST(SignsOfLife, TellWhatEachRankLeftBehind) {
 
 TEST(SignsOfLife, TheFirstErrorThatIsNoConsequenceCounts) {
   JobSketch job(2);
-  job.Say(0, EventKind::exception).subject = "torch.distributed.DistBackendError";
-  job.Say(0, EventKind::exception).subject = "KeyError";
-  job.Say(0, EventKind::exception).subject = "ValueError";
+  job.Say(0, EventKind::exception).Make<Raised>().type = "torch.distributed.DistBackendError";
+  job.Say(0, EventKind::exception).Make<Raised>().type = "KeyError";
+  job.Say(0, EventKind::exception).Make<Raised>().type = "ValueError";
   const Read read(job);
   ASSERT_NE(read.Of(0).exception, nullptr);
-  EXPECT_EQ(read.Of(0).exception->subject, "KeyError");
+  EXPECT_EQ(read.Of(0).exception->As<Raised>().type, "KeyError");
   ASSERT_NE(read.Of(0).consequence, nullptr);
 }
 
@@ -57,7 +57,7 @@ constexpr char kIllegalAddress[] = "an illegal memory access was encountered";
 TEST(SignsOfLife, ErrorsOfAllRanksBesideASilentOneCameWithItsDeath) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(5);
-  for (const int32_t r : {0, 1, 3}) job.Say(r, EventKind::cuda_error).subject = kIllegalAddress;
+  for (const int32_t r : {0, 1, 3}) job.Say(r, EventKind::cuda_error).Make<CudaError>().words = kIllegalAddress;
   const Read read(job);
   for (const int r : {0, 1, 3}) {
     EXPECT_EQ(read.Of(r).gpu_error, nullptr);
@@ -68,7 +68,7 @@ TEST(SignsOfLife, ErrorsOfAllRanksBesideASilentOneCameWithItsDeath) {
 TEST(SignsOfLife, AnErrorBesideRanksThatTimeOutIsItsOwn) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(5);
-  job.Say(0, EventKind::cuda_error).subject = kIllegalAddress;
+  job.Say(0, EventKind::cuda_error).Make<CudaError>().words = kIllegalAddress;
   for (const int32_t r : {1, 2, 3}) job.Say(r, EventKind::watchdog_timeout);
   EXPECT_NE(Read(job).Of(0).gpu_error, nullptr);
 }
@@ -76,7 +76,7 @@ TEST(SignsOfLife, AnErrorBesideRanksThatTimeOutIsItsOwn) {
 TEST(SignsOfLife, ErrorsOfSeveralRanksButNotOfAllHaveTheirReasonElsewhere) {
   JobSketch job(5, {CallSource::nccl_log});
   job.Rounds(5);
-  for (const int32_t r : {0, 2, 4}) job.Say(r, EventKind::cuda_error).subject = kIllegalAddress;
+  for (const int32_t r : {0, 2, 4}) job.Say(r, EventKind::cuda_error).Make<CudaError>().words = kIllegalAddress;
   for (const int32_t r : {1, 3}) job.Say(r, EventKind::watchdog_timeout);
   const Read read(job);
   for (const int r : {0, 2, 4}) {
@@ -88,13 +88,13 @@ TEST(SignsOfLife, ErrorsOfSeveralRanksButNotOfAllHaveTheirReasonElsewhere) {
 TEST(SignsOfLife, AnErrorThatAllRanksReportIsTheirs) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(5);
-  for (int32_t r = 0; r < 4; ++r) job.Say(r, EventKind::cuda_error).subject = kIllegalAddress;
+  for (int32_t r = 0; r < 4; ++r) job.Say(r, EventKind::cuda_error).Make<CudaError>().words = kIllegalAddress;
   EXPECT_NE(Read(job).Of(2).gpu_error, nullptr);
 }
 
 TEST(SignsOfLife, AnExitWithZeroIsNoEnd) {
   JobSketch job(2);
-  job.Say(0, EventKind::process_exited).value = 0;
+  job.Say(0, EventKind::process_exited).Make<ProcessEnd>().code = 0;
   const Read read(job);
   EXPECT_EQ(read.Of(0).exited, nullptr);
   EXPECT_EQ(read.outcome.first_failure, nullptr);
@@ -102,17 +102,17 @@ TEST(SignsOfLife, AnExitWithZeroIsNoEnd) {
 
 TEST(SignsOfLife, TheLatestWordIsTheOneWithTheLatestTime) {
   JobSketch job(1);
-  job.Say(0, EventKind::progress).value = 5;
+  job.Say(0, EventKind::progress).Make<Progress>().step = 5;
   job.Say(0, EventKind::progress).wall_ns -= kSecondNs;
   const Read read(job);
   ASSERT_NE(read.Of(0).last_event, nullptr);
-  EXPECT_EQ(read.Of(0).last_event->value, 5);
+  EXPECT_EQ(read.Of(0).last_event->As<Progress>().step, 5);
 }
 
 TEST(SignsOfLife, CudaOutOfMemoryIsNoFaultOfTheDevice) {
   JobSketch job(2);
-  job.Say(0, EventKind::cuda_error).subject = "CUDA out of memory";
-  job.Say(1, EventKind::cuda_error).subject = "an illegal memory access was encountered";
+  job.Say(0, EventKind::cuda_error).Make<CudaError>().words = "CUDA out of memory";
+  job.Say(1, EventKind::cuda_error).Make<CudaError>().words = "an illegal memory access was encountered";
   const Read read(job);
   EXPECT_NE(read.Of(0).cuda_oom, nullptr);
   EXPECT_EQ(read.Of(0).gpu_error, nullptr);
@@ -123,7 +123,7 @@ TEST(SignsOfLife, XidsThatFollowAKillAreNoFaultOfTheDevice) {
   for (const int64_t code : {43, 45}) {
     JobSketch job(1);
     Event& xid = job.Tell(EventKind::xid);
-    xid.value = code;
+    xid.Make<Xid>().number = code;
     xid.rank = Rank{0};
     EXPECT_EQ(Read(job).Of(0).gpu_error, nullptr) << code;
   }

@@ -200,7 +200,7 @@ TEST(Standstill, WhereTwoAreSilentNobodyIsNamedForIt) {
 TEST(Standstill, AnErrorOfItsOwnExplainsARank) {
   for (const EventKind kind : {EventKind::exception, EventKind::ddp_unused_parameters, EventKind::oom_kill}) {
     JobSketch job = Missing(8, 2);
-    job.Say(2, kind).subject = "ValueError";
+    job.Say(2, kind);
     EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::explained);
   }
 }

@@ -42,7 +42,7 @@ TEST(Testimony, WordsOfTheProcessItselfComeBeforeItsStack) {
   JobSketch job = StuckJob();
   job.Stack(2, InDataLoader());
   Event& error = job.Say(2, EventKind::exception);
-  error.subject = "ValueError";
+  error.Make<Raised>().type = "ValueError";
   error.text = "bad sample";
   const Heard heard(job.Finish());
   const StandstillView view = FindStandstills(heard.incident, heard.analyses);
@@ -53,7 +53,7 @@ TEST(Testimony, WordsOfTheProcessItselfComeBeforeItsStack) {
   ASSERT_GE(claims.size(), 2u) << "who lost is told, too";
   EXPECT_EQ(claims[0].strength, Strength::proof);
   ASSERT_NE(claims[0].event, nullptr);
-  EXPECT_EQ(claims[0].event->subject, "ValueError");
+  EXPECT_EQ(claims[0].event->As<Raised>().type, "ValueError");
 }
 
 TEST(Testimony, NobodyIsAskedAboutARankThatIsUnknown) {

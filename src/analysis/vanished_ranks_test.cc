@@ -9,9 +9,9 @@ namespace tacet {
 namespace {
 
 void FailOnGpu(JobSketch& job, int32_t rank) {
-  job.Say(rank, EventKind::cuda_error).subject = "an illegal memory access was encountered";
+  job.Say(rank, EventKind::cuda_error).Make<CudaError>().words = "an illegal memory access was encountered";
   Event& raised = job.Say(rank, EventKind::exception);
-  raised.subject = "torch.AcceleratorError";
+  raised.Make<Raised>().type = "torch.AcceleratorError";
   raised.text = "CUDA error: an illegal memory access was encountered";
 }
 
@@ -58,7 +58,7 @@ TEST(VanishedRanks, TheOnlyRankWithoutAWordIsGoneAndItsPeersErrorsAreAftershocks
 
 TEST(VanishedRanks, AToldEndExplainsTheSameErrors) {
   JobSketch job = Gone(4, 2);
-  job.Say(2, EventKind::process_exited).value = -9;
+  job.Say(2, EventKind::process_exited).Make<ProcessEnd>().code = -9;
   const VanishedRead read(job);
   EXPECT_TRUE(read.Faulty().empty());
 }
@@ -91,7 +91,7 @@ TEST(VanishedRanks, AnExceptionOfSomebodyExplainsTheClosedConnections) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(5);
   job.GiveOutputs();
-  job.Say(3, EventKind::exception).subject = "ValueError";
+  job.Say(3, EventKind::exception).Make<Raised>().type = "ValueError";
   for (const int32_t r : {0, 2}) LoseAPeer(job, r);
   EXPECT_TRUE(VanishedRead(job).Vanished().empty());
 }
@@ -212,7 +212,7 @@ TEST(VanishedRanks, AnErrorOfTheProgramComesBeforeTheLossOfItsMemory) {
   JobSketch job(7, {CallSource::nccl_log});
   job.Rounds(5);
   job.GiveOutputs();
-  for (const int32_t r : {0, 3, 4, 5, 6}) job.Say(r, EventKind::exception).subject = "ValueError";
+  for (const int32_t r : {0, 3, 4, 5, 6}) job.Say(r, EventKind::exception).Make<Raised>().type = "ValueError";
   for (const int32_t r : {1, 2}) FailOnGpu(job, r);
   EXPECT_EQ(VanishedRead(job).Faulty(), Ranks({0, 3, 4, 5, 6}));
 }

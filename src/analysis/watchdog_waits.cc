@@ -38,8 +38,7 @@ std::map<FileId, std::set<Rank>> RanksByFile(const Incident& incident) {
   std::map<FileId, std::set<Rank>> ranks;
   for (const Process& process : incident.processes)
     for (const FileId file : process.files)
-      if (process.rank.known() &&
-          IsReadAs(incident.files[static_cast<uint32_t>(file)], "torch_log"))
+      if (process.rank.known() && IsReadAs(incident.files[static_cast<uint32_t>(file)], "torch_log"))
         ranks[file].insert(process.rank);
   return ranks;
 }
@@ -76,8 +75,8 @@ void AddSilentRanks(const Incident& incident, const WatchdogGroup& group, const 
                    waiters, GroupIndex::none});
 }
 
-// One rank alone waits in an operation that all others have completed and left: what it contributed was enough for them,
-// and its own end of it does not finish. Its GPU stands still, or it issued something else than they did.
+// One rank alone waits in an operation that all others have completed and left: what it contributed was enough for
+// them, and its own end of it does not finish. Its GPU stands still, or it issued something else than they did.
 void AddLeftBehind(const Incident& incident, const WatchdogGroup& group, std::vector<ToldLaggard>& out) {
   if (group.waits.size() < 3 || !group.whole_job || group.waits.size() != incident.AllRanks().size()) return;
   const Event* front = nullptr;
@@ -89,12 +88,15 @@ void AddLeftBehind(const Incident& incident, const WatchdogGroup& group, std::ve
   for (const auto& [rank, wait] : group.waits) {
     if (wait == front) continue;
     const auto line = group.enqueued.find(rank);
-    if (wait->seq <= front->seq || line == group.enqueued.end() || line->second->value2 < front->seq) return;
+    if (wait->seq <= front->seq || line == group.enqueued.end() ||
+        line->second->As<WorkCounters>().last_completed < front->seq)
+      return;
     others.push_back(rank);
   }
-  out.push_back({front->rank, front->source,
-                 "waits in " + CallWords(*front) + ", which " + std::to_string(others.size()) + " others have completed",
-                 others, GroupIndex::none});
+  out.push_back(
+      {front->rank, front->source,
+       "waits in " + CallWords(*front) + ", which " + std::to_string(others.size()) + " others have completed", others,
+       GroupIndex::none});
 }
 
 // A wait whose line about the group was lost belongs to the only group there is, where both count the same operation.
@@ -119,22 +121,23 @@ void GiveGroups(std::map<std::string, WatchdogGroup>& groups) {
 
 int64_t WatchdogGroup::LastEnqueued(Rank rank) const {
   const auto found = enqueued.find(rank);
-  return found == enqueued.end() ? -1 : found->second->value;
+  return found == enqueued.end() ? -1 : found->second->As<WorkCounters>().last_enqueued;
 }
 
 std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident) {
   std::map<std::string, WatchdogGroup> groups;
   for (const Event& event : incident.events) {
     const bool wait = event.kind == EventKind::watchdog_timeout && IsComparable(event);
-    const bool status = event.kind == EventKind::watchdog_status && event.value >= 0;
-    const bool signal = event.kind == EventKind::dump_signal && event.value >= 0;
+    const int64_t enqueued = event.As<WorkCounters>().last_enqueued;
+    const bool status = event.kind == EventKind::watchdog_status && enqueued >= 0;
+    const bool signal = event.kind == EventKind::dump_signal && enqueued >= 0;
     if (!event.rank.known() || (!wait && !status && !signal)) continue;
     WatchdogGroup& group = groups[IsDefault(event) ? "0" : event.group_name];
     group.whole_job |= IsDefault(event);
     if (wait) group.waits.try_emplace(event.rank, &event);
     if (status || signal) {
       const Event*& known = group.enqueued[event.rank];
-      if (!known || known->value < event.value) known = &event;
+      if (!known || known->As<WorkCounters>().last_enqueued < enqueued) known = &event;
     }
   }
   GiveGroups(groups);
@@ -153,7 +156,8 @@ std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident
     using Shape = std::tuple<OpKind, int64_t>;
     std::map<int64_t, std::map<Shape, std::vector<Rank>>> by_number;
     for (const auto& [rank, wait] : group.waits)
-      by_number[wait->seq][{wait->op, HasEvenSizes(wait->op) ? wait->count : -1}].push_back(rank);
+      by_number[wait->seq][{wait->op, HasEvenSizes(wait->op) ? wait->As<WatchdogTimeout>().elements : -1}].push_back(
+          rank);
     for (const auto& [number, shapes] : by_number) {
       if (shapes.size() != 2) continue;
       auto usual = shapes.begin(), odd = std::next(usual);
@@ -179,11 +183,13 @@ std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
     std::vector<Rank> waiters;
     for (const auto& [rank, wait] : group.waits) waiters.push_back(rank);
     const size_t before = out.size();
-    for (const auto& [rank, line] : group.enqueued)
-      if (line->value < front->seq && !waiting.contains(rank))
+    for (const auto& [rank, line] : group.enqueued) {
+      const int64_t enqueued = line->As<WorkCounters>().last_enqueued;
+      if (enqueued < front->seq && !waiting.contains(rank))
         out.push_back({rank, line->source,
-                       "has enqueued " + std::to_string(line->value) + " where its peers wait in " + CallWords(*front),
+                       "has enqueued " + std::to_string(enqueued) + " where its peers wait in " + CallWords(*front),
                        waiters, GroupIndex::none});
+    }
     if (out.size() == before) AddSilentRanks(incident, group, waiting, out);
     if (out.size() == before) AddLeftBehind(incident, group, out);
   }

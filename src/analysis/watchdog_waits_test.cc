@@ -13,7 +13,7 @@ void WaitIn(JobSketch& job, int32_t rank, int64_t seq, OpKind op = OpKind::all_r
   Event& event = job.Say(rank, EventKind::watchdog_timeout);
   event.seq = seq;
   event.op = op;
-  event.count = elements;
+  event.Make<WatchdogTimeout>().elements = elements;
   event.group_name = std::move(group);
 }
 
@@ -56,7 +56,8 @@ TEST(WatchdogWaits, TheRankThatHasEnqueuedLessIsWaitedFor) {
   JobSketch job(4);
   job.GiveOutputs();
   for (const int32_t r : {0, 2}) WaitIn(job, r, 51);
-  for (const int32_t r : {0, 1, 2, 3}) job.Say(r, EventKind::dump_signal).value = r == 3 ? 50 : 51;
+  for (const int32_t r : {0, 1, 2, 3})
+    job.Say(r, EventKind::dump_signal).Make<WorkCounters>().last_enqueued = r == 3 ? 50 : 51;
   EXPECT_EQ(Laggards(job), Ranks({3}));
 }
 
@@ -65,7 +66,7 @@ TEST(WatchdogWaits, ARankThatWaitsInAnotherGroupIsAVictim) {
   job.GiveOutputs();
   for (const int32_t r : {0, 1, 2}) WaitIn(job, r, 51);
   WaitIn(job, 3, 7, OpKind::all_gather, 10, "5");
-  job.Say(3, EventKind::dump_signal).value = 50;
+  job.Say(3, EventKind::dump_signal).Make<WorkCounters>().last_enqueued = 50;
   EXPECT_TRUE(Laggards(job).empty());
 }
 
@@ -101,7 +102,7 @@ TEST(WatchdogWaits, GroupsOfOneNameAreNotCompared) {
     event.op = OpKind::all_reduce;
     event.group_name = "dp";
     event.group_rank = GroupRank{r % 2};
-    event.count = r == 3 ? 7 : 1000;
+    event.Make<WatchdogTimeout>().elements = r == 3 ? 7 : 1000;
   }
   const Incident incident = job.Finish();
   const auto found = FindWatchdogDifferences(incident);

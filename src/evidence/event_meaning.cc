@@ -10,6 +10,7 @@
 
 #include "base/text_scan.h"
 #include "model/device_error.h"
+#include "model/event_words.h"
 
 namespace tacet {
 namespace {
@@ -19,13 +20,13 @@ bool SpeaksOfOthers(const Event& exception) {
   // NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details): the call itself is
   // wrong.
   if (ContainsAny(exception.text, {", invalid usage", ", invalid argument"})) return false;
-  if (ContainsAny(exception.subject,
-                  {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
-                   "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
-                   "BrokenPipeError", "ConnectionResetError", "SignalException", "ConnectionRefusedError"}))
+  const std::string& type = exception.As<Raised>().type;
+  if (ContainsAny(type, {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
+                         "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
+                         "BrokenPipeError", "ConnectionResetError", "SignalException", "ConnectionRefusedError"}))
     return true;
   // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
-  if (Contains(exception.subject, "EOFError") && exception.text.empty()) return true;
+  if (Contains(type, "EOFError") && exception.text.empty()) return true;
   return ContainsAny(exception.text,
                      {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
                       "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
@@ -60,17 +61,19 @@ void ReadLoaderWorker(Event& event) {
   TakeLiteral(rest, "(s)");
   const size_t close = std::min(rest.find(')'), rest.size());
   event.Set(Meaning::loader_worker);
-  event.object = Trim(rest.substr(0, close));
-  event.value = 0;
+  LoaderWorkerEnd end;
+  end.pids = Trim(rest.substr(0, close));
   const auto signal = After(rest, "killed by signal: ");
   for (const Signal& one : kSignals)
-    if (signal && signal->starts_with(one.words)) event.value = -one.number;
+    if (signal && signal->starts_with(one.words)) end.signal = one.number;
   // Whoever ends the job ends the children too.
-  event.Set(Meaning::consequence, event.value == -15 || event.value == -2 || event.value == -1);
+  event.Set(Meaning::consequence, end.signal == 15 || end.signal == 2 || end.signal == 1);
+  event.Make<Raised>().about = std::move(end);
 }
 
 bool SpeaksOfHostMemory(const Event& exception) {
-  if (exception.subject.ends_with("MemoryError") && !exception.subject.ends_with("OutOfMemoryError")) return true;
+  const std::string& type = exception.As<Raised>().type;
+  if (type.ends_with("MemoryError") && !type.ends_with("OutOfMemoryError")) return true;
   // /dev/shm is a limit of its own.
   return ContainsAny(exception.text, {"can't allocate memory", "not enough memory: you tried to allocate",
                                       "[Errno 12] Cannot allocate memory", "std::bad_alloc"}) &&
@@ -88,66 +91,71 @@ bool IsDeviceAssert(std::string_view words) { return Contains(words, "device-sid
 
 void ReadException(Event& event) {
   const bool others = SpeaksOfOthers(event);
-  event.Set(Meaning::reported, Contains(event.subject, " "));  // no type has a blank in it
+  const std::string& type = event.As<Raised>().type;
+  event.Set(Meaning::reported, Contains(type, " "));  // no type has a blank in it
   // Open MPI without its reason: "*** An error occurred in MPI_Init", and no more.
   // A traceback that the file ends in tells that its process failed, and not of what.
-  const bool no_reason = event.text.empty() && ContainsAny(event.subject, {"an MPI error", "whose name is cut off"});
+  const bool no_reason = event.text.empty() && ContainsAny(type, {"an MPI error", "whose name is cut off"});
   event.Set(Meaning::consequence, others || no_reason);
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
   if (others && Contains(event.text, "gloo/transport/"))
     event.Set(Contains(event.text, "Timed out waiting") ? Meaning::gloo_timeout : Meaning::gloo_loss);
   // torch.AcceleratorError: CUDA error: an illegal memory access was encountered
-  event.Set(Meaning::cuda_failed, Contains(event.text, "CUDA error") || Contains(event.subject, "AcceleratorError"));
+  event.Set(Meaning::cuda_failed, Contains(event.text, "CUDA error") || Contains(type, "AcceleratorError"));
   event.Set(Meaning::device_assert, event.Means(Meaning::cuda_failed) && IsDeviceAssert(event.text));
   event.Set(Meaning::nccl_failed, Contains(event.text, "NCCL error in"));
   event.Set(Meaning::calls_differ, Contains(event.text, "Detected mismatch between collectives"));
-  event.Set(Meaning::setup_failed,
-            ContainsAny(event.subject, {"DistStoreError", "DistNetworkError", "DistBackendError"}));
-  event.Set(Meaning::store_unreachable, Contains(event.subject, "DistNetworkError") && Contains(event.text, "connect"));
+  event.Set(Meaning::setup_failed, ContainsAny(type, {"DistStoreError", "DistNetworkError", "DistBackendError"}));
+  event.Set(Meaning::store_unreachable, Contains(type, "DistNetworkError") && Contains(event.text, "connect"));
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
   // ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but
   // not set
   event.Set(Meaning::no_launcher,
             (Contains(event.text, "environment variable ") && Contains(event.text, " expected, but not set")) ||
-                (event.subject == "KeyError" && ContainsAny(event.text, {"'RANK'", "'LOCAL_RANK'", "'WORLD_SIZE'"})));
+                (type == "KeyError" && ContainsAny(event.text, {"'RANK'", "'LOCAL_RANK'", "'WORLD_SIZE'"})));
   event.Set(Meaning::diverged,
-            event.subject.ends_with("FloatingPointError") ||
+            type.ends_with("FloatingPointError") ||
                 (ContainsAny(event.text, {"oss became infinite or NaN", "oss is NaN", "oss is nan", "NaN loss"})));
   ReadLoaderWorker(event);
   // "This was caused by an exception on one of the ranks or an attempt to allreduce, allgather or broadcast a tensor
   // after one of the ranks finished execution."
   if (Contains(event.text, "Horovod has been shut down"))
-    event.object = "Horovod was shut down because a rank failed, or ended before the others";
+    event.Make<Raised>().about = ErrorReason{"Horovod was shut down because a rank failed, or ended before the others"};
 }
 
 void ReadDeviceAssert(Event& event) {
+  CudaError error = event.As<CudaError>();
   event.kind = EventKind::exception;
   event.Set(Meaning::device_assert);
+  auto& raised = event.Make<Raised>();
+  raised.type = std::move(error.words);
+  if (!error.assertion.empty()) raised.about = DeviceAssertion{std::move(error.assertion)};
 }
 
 // "CUDA driver version is insufficient for CUDA runtime version" is of the program and its host, as an exception is.
 void ReadSetupError(Event& event) {
+  std::string words = event.As<CudaError>().words;
   event.kind = EventKind::exception;
   event.Set(Meaning::reported);
   event.Set(Meaning::cuda_failed);
   // CUDA did not start, and this does not say why: it may be the driver, the fabric manager or a fork.
-  event.Set(Meaning::consequence, Contains(event.subject, "initialization error"));
-  event.text = std::move(event.subject);
-  event.subject = Contains(event.text, "hip") || Contains(event.text, "HIP") ? "a HIP error" : "a CUDA error";
+  event.Set(Meaning::consequence, Contains(words, "initialization error"));
+  event.Make<Raised>().type = Contains(words, "hip") || Contains(words, "HIP") ? "a HIP error" : "a CUDA error";
+  event.text = std::move(words);
 }
 
 void ReadCudaError(Event& event) {
-  if (IsDeviceAssert(event.subject)) return ReadDeviceAssert(event);
-  if (!IsOfTheDevice(event.subject)) return ReadSetupError(event);
+  const std::string& words = event.As<CudaError>().words;
+  if (IsDeviceAssert(words)) return ReadDeviceAssert(event);
+  if (!IsOfTheDevice(words)) return ReadSetupError(event);
   constexpr std::string_view kIllegal = "an illegal memory access";
-  const bool illegal = Contains(event.subject, "illegal memory access");
-  const bool mps = Contains(event.subject, "MPS");
-  event.Set(Meaning::gpu_memory, Contains(event.subject, "out of memory"));
+  const bool illegal = Contains(words, "illegal memory access");
+  const bool mps = Contains(words, "MPS");
+  event.Set(Meaning::gpu_memory, Contains(words, "out of memory"));
   event.Set(Meaning::illegal_access, illegal);
   event.Set(Meaning::mps_failed, mps);
   // The last: the file ends within the words.
-  event.Set(Meaning::spreads,
-            illegal || mps || Contains(event.subject, "launch failure") || kIllegal.starts_with(event.subject));
+  event.Set(Meaning::spreads, illegal || mps || Contains(words, "launch failure") || kIllegal.starts_with(words));
 }
 
 //   Last error: no algorithm/protocol available for function Broadcast with datatype ncclInt8. NCCL_ALGO was set to
@@ -155,10 +163,27 @@ void ReadCudaError(Event& event) {
 void ReadNcclError(Event& event) {
   constexpr std::string_view kReason = "Last error: ";
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
-  event.Set(Meaning::reported, event.subject.starts_with("an error of "));  // of another library
+  event.Set(Meaning::reported, event.As<NcclError>().result.starts_with("an error of "));  // of another library
   event.Set(Meaning::duplicate_gpu, Contains(event.text, "Duplicate GPU detected"));
   if (const size_t at = event.text.find(kReason); at != std::string::npos)
-    event.object = event.text.substr(at + kReason.size());
+    event.Make<NcclError>().reason = event.text.substr(at + kReason.size());
+}
+
+void ReadNcclWarning(Event& event) {
+  auto& warning = event.Make<Warning>();
+  event.Set(Meaning::host_memory, warning.id == "host-memory-exhausted");
+  event.Set(Meaning::no_interface, warning.id == "socket-no-interface" || warning.id == "peer-address-missing");
+  event.Set(Meaning::duplicate_gpu, warning.id == "duplicate-gpu");
+  // Cuda failure 'an illegal memory access was encountered'
+  if (warning.id == "cuda-failure") {
+    event.Set(Meaning::illegal_access, Contains(event.text, "illegal memory access"));
+    if (const auto quoted = After(event.text, "'"); quoted && warning.object.empty())
+      warning.object = quoted->substr(0, quoted->find('\''));
+  }
+  event.Set(Meaning::refused, warning.id == "connect-failed" && Contains(event.text, "refused"));
+  // "... from peer 10.0.0.5<34567> with status=12"
+  if (const auto peer = After(event.text, "peer "); peer && warning.object.empty() && warning.id.starts_with("ib-"))
+    warning.object = peer->substr(0, peer->find_first_of("<: ,"));
 }
 
 // What runs on hosts beside jobs and trains nothing.
@@ -189,42 +214,26 @@ void ReadMeaning(Event& event) {
     case EventKind::ddp_unused_parameters:
       if (ContainsAny(event.text,
                       {"`find_unused_parameters=True` is enabled", "find_unused_parameters=True is enabled"}))
-        event.object = "find_unused_parameters";
+        event.Make<DdpParameters>().search_is_on = true;
       break;
-    case EventKind::nccl_warning:
-      event.Set(Meaning::host_memory, event.subject == "host-memory-exhausted");
-      event.Set(Meaning::no_interface,
-                event.subject == "socket-no-interface" || event.subject == "peer-address-missing");
-      event.Set(Meaning::duplicate_gpu, event.subject == "duplicate-gpu");
-      // Cuda failure 'an illegal memory access was encountered'
-      if (event.subject == "cuda-failure") {
-        event.Set(Meaning::illegal_access, Contains(event.text, "illegal memory access"));
-        if (const auto quoted = After(event.text, "'"); quoted && event.object.empty())
-          event.object = quoted->substr(0, quoted->find('\''));
-      }
-      event.Set(Meaning::refused, event.subject == "connect-failed" && Contains(event.text, "refused"));
-      // "... from peer 10.0.0.5<34567> with status=12"
-      if (const auto peer = After(event.text, "peer ");
-          peer && event.object.empty() && event.subject.starts_with("ib-"))
-        event.object = peer->substr(0, peer->find_first_of("<: ,"));
-      break;
+    case EventKind::nccl_warning: ReadNcclWarning(event); break;
     case EventKind::connect_failed:
     case EventKind::store_unreachable: event.Set(Meaning::refused, Contains(event.text, "refused")); break;
     case EventKind::process_exited:
       // "slurmstepd cannot start ...", "the shell cannot find torchrun": that is the reason
-      event.Set(Meaning::reported, Contains(event.subject, " cannot "));
+      event.Set(Meaning::reported, Contains(event.As<ProcessEnd>().how, " cannot "));
       event.Set(Meaning::by_python, ContainsAny(event.text, {"python", "Python", ".py"}));
       break;
-    case EventKind::hung_task: event.Set(Meaning::of_service, !MayTrain(event.subject)); break;
+    case EventKind::hung_task: event.Set(Meaning::of_service, !MayTrain(event.As<HungTask>().process)); break;
     case EventKind::oom_kill:
-    case EventKind::segfault: event.Set(Meaning::of_service, IsService(event.subject)); break;
+    case EventKind::segfault: event.Set(Meaning::of_service, IsService(WordOf(event))); break;
     case EventKind::dump_signal:
       event.Set(Meaning::timed_out,
                 Contains(event.text, "timeout signal") || Contains(event.text, "collective timeout"));
       break;
     case EventKind::transport:
-      event.Set(Meaning::over_infiniband, event.subject.starts_with("NET/IB"));
-      event.Set(Meaning::gpu_direct, Contains(event.subject, "GDRDMA"));
+      event.Set(Meaning::over_infiniband, event.As<PairTransport>().via.starts_with("NET/IB"));
+      event.Set(Meaning::gpu_direct, Contains(event.As<PairTransport>().via, "GDRDMA"));
       break;
     default: break;
   }

@@ -122,7 +122,7 @@ TEST(LogEnvelope, AWrappedTracebackIsReadAtItsLine) {
   ASSERT_EQ(fragment.format, "torch_log");
   bool found = false;
   for (const Event& event : fragment.events)
-    if (event.kind == EventKind::exception) found = event.source.line == 3 && event.code_line == 7;
+    if (event.kind == EventKind::exception) found = event.source.line == 3 && event.As<Raised>().place.line == 7;
   EXPECT_TRUE(found);
   EXPECT_EQ(fragment.bytes.total, log.size());
 }

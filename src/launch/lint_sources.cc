@@ -46,14 +46,16 @@ void TakeLogged(const Incident& incident, size_t job, LintedPaths& out) {
   std::map<uint32_t, GivenEnvironment> by_process;
   std::map<uint32_t, ReleaseNumber> releases;
   for (const Event& event : incident.events) {
-    if (event.kind == EventKind::nccl_version) releases.try_emplace(event.speaker, ParseReleaseNumber(event.subject));
+    if (event.kind == EventKind::nccl_version)
+      releases.try_emplace(event.speaker, ParseReleaseNumber(event.As<Version>().number));
     if (event.kind != EventKind::environment) continue;
     GivenEnvironment& environment = by_process[event.speaker];
     environment.source = EnvironmentSource::log;
     environment.job = job;
     const size_t file = static_cast<size_t>(event.source.file);
     if (environment.file.empty() && file < incident.files.size()) environment.file = incident.files[file].path;
-    environment.variables.push_back({event.subject, event.text, event.source.line});
+    const auto& setting = event.As<EnvironmentSetting>();
+    environment.variables.push_back({setting.name, setting.value, event.source.line});
   }
   for (auto& [speaker, environment] : by_process) {
     if (speaker < incident.processes.size()) {

@@ -42,8 +42,9 @@ void AddSight(const FetchedBox& box, Fragment& fragment) {
   const Pulse& pulse = fragment.pulses.front();
   const ProcessState state = StateOf(box.sight);
   const Patience limits;
-  const bool missed = pulse.interval_ns > 0 && pulse.last_beat_wall_ns != kNoTime &&
-                      box.seen_wall_ns - pulse.last_beat_wall_ns > std::max(limits.missed_beats * pulse.interval_ns, limits.silence_ns);
+  const bool missed =
+      pulse.interval_ns > 0 && pulse.last_beat_wall_ns != kNoTime &&
+      box.seen_wall_ns - pulse.last_beat_wall_ns > std::max(limits.missed_beats * pulse.interval_ns, limits.silence_ns);
   if (state == ProcessState::unknown || (!HasEnded(box.sight) && !missed)) return;
   Sight& sight = fragment.sights.emplace_back();
   sight.speaker = pulse.speaker;  // of the same host; its own box stands for the agent that read it
@@ -69,8 +70,9 @@ Fragment SpeakOfHangs(const std::vector<HangSuspicion>& suspicions) {
     event.seq = static_cast<int64_t>(suspicion.seq);
     event.comm = suspicion.comm;
     event.group_description = suspicion.group;
-    event.value = suspicion.limit_ns / 1'000'000;
-    event.value2 = suspicion.still_ns / 1'000'000;
+    auto& timeout = event.Make<WatchdogTimeout>();
+    timeout.timeout_ms = suspicion.limit_ns / 1'000'000;
+    timeout.elapsed_ms = suspicion.still_ns / 1'000'000;
     event.text = Describe(suspicion) + ": no progress for " + Seconds(suspicion.still_ns) + "; " +
                  Seconds(suspicion.limit_ns) + " would have been tolerated";
   }

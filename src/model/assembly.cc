@@ -261,9 +261,10 @@ class JobBuilder {
     }
     incident_.world_told = size > 0;
     for (const auto& [rank, process] : incident_.process_of) size = std::max<int64_t>(size, rank.value + 1);
-    for (const Event& event : incident_.events)
-      if (event.kind == EventKind::rendezvous_incomplete && event.value2 < (1 << 24))
-        size = std::max(size, event.value2), incident_.world_told |= event.value2 > 0;
+    for (const Event& event : incident_.events) {
+      const int64_t expected = event.As<Rendezvous>().expected;
+      if (expected < (1 << 24)) size = std::max(size, expected), incident_.world_told |= expected > 0;
+    }
     // A report may name ranks of which no file is here.
     for (const Event& event : incident_.events)
       if (event.kind == EventKind::monitored_barrier_failed || event.kind == EventKind::desync_report)

@@ -7,16 +7,18 @@
 #include <tuple>
 #include <vector>
 
+#include "model/event_words.h"
+
 namespace tacet {
 namespace {
 
 using EventWords = std::tuple<EventKind, std::string_view, std::string_view>;
 
-EventWords WordsOf(const Event& event) { return {event.kind, event.subject, event.text}; }
+EventWords WordsOf(const Event& event) { return {event.kind, WordOf(event), MessageOf(event)}; }
 
 // MemoryError comes without a message.
 bool HasWords(const Event& event) {
-  return !event.text.empty() || (event.kind == EventKind::exception && !event.subject.empty());
+  return !MessageOf(event).empty() || (event.kind == EventKind::exception && !event.As<Raised>().type.empty());
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 namespace tacet {
 namespace {
 
-void Add(Incident& incident, int32_t rank, uint32_t file, std::string subject, std::string text) {
+void Add(Incident& incident, int32_t rank, uint32_t file, std::string type, std::string text) {
   Event& event = incident.events.emplace_back();
   event.kind = EventKind::exception;
   event.rank = Rank{rank};
-  event.subject = std::move(subject);
+  event.Make<Raised>().type = std::move(type);
   event.text = std::move(text);
   event.source.file = FileId{file};
 }

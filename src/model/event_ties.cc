@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "model/event_words.h"
 #include "model/file_rank.h"
 #include "model/identity.h"
 
@@ -69,7 +70,7 @@ class EventTies {
         event.speaker = process;
         event.rank = incident_.processes[process].rank;
       }
-      if (!event.rank.known() && IsKernels(event)) event.rank = RankOnBus(BusIdOf(event.subject), host);
+      if (!event.rank.known() && IsKernels(event)) event.rank = RankOnBus(BusIdOf(KernelDeviceOf(event)), host);
       if (!event.rank.known()) TieToHost(event);
     }
   }
@@ -80,7 +81,7 @@ class EventTies {
     for (const Event& event : incident_.events) {
       if (event.kind != EventKind::init_started && event.kind != EventKind::init_completed) continue;
       if (!event.rank.known() || event.speaker == kNobody) continue;
-      if (const int64_t bus = ParseHex(event.subject); bus >= 0)
+      if (const int64_t bus = ParseHex(event.As<CommunicatorSetup>().bus_id); bus >= 0)
         on_bus_[bus][incident_.processes[event.speaker].host].insert(event.rank);
     }
   }
@@ -100,7 +101,7 @@ class EventTies {
     const bool node = event.kind == EventKind::node_failed;
     if (!node && (event.pid >= 0 || (event.kind != EventKind::oom_kill && event.kind != EventKind::process_exited)))
       return;
-    const std::string_view host = node                       ? std::string_view(event.subject)
+    const std::string_view host = node                       ? std::string_view(event.As<NodeFailure>().node)
                                   : event.speaker != kNobody ? std::string_view(incident_.processes[event.speaker].host)
                                                              : std::string_view();
     if (host.empty()) return;

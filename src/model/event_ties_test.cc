@@ -23,7 +23,7 @@ Incident TwoHosts() {
     init.speaker = static_cast<uint32_t>(r);
     init.rank = Rank{r};
     init.wall_ns = kBegin;
-    init.subject = std::to_string(1 + r % 4) + "b000";
+    init.Make<CommunicatorSetup>().bus_id = std::to_string(1 + r % 4) + "b000";
     incident.events.push_back(init);
   }
   return incident;
@@ -51,7 +51,7 @@ TEST(EventTies, ReadsBusIdsAsNcclPrintsThem) {
 TEST(EventTies, AnXidWithoutPidIsOfTheRankOnThatBusOfTheHostThatThePathNames) {
   for (const char* path : {"gpu02/dmesg.txt", "dmesg-gpu02.log", "kern_gpu02"}) {
     Incident incident = TwoHosts();
-    AddKernelEvent(incident, EventKind::xid, path, kBegin + 60 * kSecond).subject = "0000:3b:00";
+    AddKernelEvent(incident, EventKind::xid, path, kBegin + 60 * kSecond).Make<Xid>().pci = "0000:3b:00";
     TieEventsToProcesses(incident);
     EXPECT_EQ(incident.events.back().rank, Rank{6}) << path;
   }
@@ -60,7 +60,7 @@ TEST(EventTies, AnXidWithoutPidIsOfTheRankOnThatBusOfTheHostThatThePathNames) {
 TEST(EventTies, ABusThatBothHostsHaveNamesNobodyWhenTheHostIsUnknown) {
   for (const char* path : {"dmesg.txt", "dmesg-gpu021.log"}) {
     Incident incident = TwoHosts();
-    AddKernelEvent(incident, EventKind::xid, path, kBegin + 60 * kSecond).subject = "0000:3b:00";
+    AddKernelEvent(incident, EventKind::xid, path, kBegin + 60 * kSecond).Make<Xid>().pci = "0000:3b:00";
     TieEventsToProcesses(incident);
     EXPECT_FALSE(incident.events.back().rank.known()) << path;
   }
@@ -68,8 +68,8 @@ TEST(EventTies, ABusThatBothHostsHaveNamesNobodyWhenTheHostIsUnknown) {
 
 TEST(EventTies, AGpuThatRanksShareNamesNobody) {
   Incident incident = TwoHosts();
-  for (Event& event : incident.events) event.subject = "60";
-  AddKernelEvent(incident, EventKind::xid, "gpu01/dmesg.txt", kNoTime).subject = "0000:00:06.0";
+  for (Event& event : incident.events) event.Make<CommunicatorSetup>().bus_id = "60";
+  AddKernelEvent(incident, EventKind::xid, "gpu01/dmesg.txt", kNoTime).Make<Xid>().pci = "0000:00:06.0";
   TieEventsToProcesses(incident);
   EXPECT_FALSE(incident.events.back().rank.known());
 }
@@ -84,7 +84,7 @@ TEST(EventTies, TheHostOfTheFilesBesideItTellsWhosePidIsMeant) {
 
 TEST(EventTies, WhatTheKernelSaidBeforeTheJobBeganIsSetAside) {
   Incident incident = TwoHosts();
-  AddKernelEvent(incident, EventKind::xid, "gpu01/dmesg.txt", kBegin - 3600 * kSecond).subject = "0000:1b:00";
+  AddKernelEvent(incident, EventKind::xid, "gpu01/dmesg.txt", kBegin - 3600 * kSecond).Make<Xid>().pci = "0000:1b:00";
   const FileId file = incident.events.back().source.file;
   Event& later = AddKernelEvent(incident, EventKind::link_up, "x", kBegin + 60 * kSecond);
   later.source.file = file;
@@ -96,14 +96,16 @@ TEST(EventTies, WhatTheKernelSaidBeforeTheJobBeganIsSetAside) {
 
 TEST(EventTies, AKernelLogInAnotherZoneIsKept) {
   Incident incident = TwoHosts();
-  AddKernelEvent(incident, EventKind::xid, "gpu01/dmesg.txt", kBegin - 8 * 3600 * kSecond).subject = "0000:1b:00";
+  AddKernelEvent(incident, EventKind::xid, "gpu01/dmesg.txt", kBegin - 8 * 3600 * kSecond).Make<Xid>().pci =
+      "0000:1b:00";
   TieEventsToProcesses(incident);
   EXPECT_EQ(incident.events.back().rank, Rank{0});
 }
 
 TEST(EventTies, YesterdayIsOfNoZone) {
   Incident incident = TwoHosts();
-  AddKernelEvent(incident, EventKind::xid, "gpu01/dmesg.txt", kBegin - 48 * 3600 * kSecond).subject = "0000:1b:00";
+  AddKernelEvent(incident, EventKind::xid, "gpu01/dmesg.txt", kBegin - 48 * 3600 * kSecond).Make<Xid>().pci =
+      "0000:1b:00";
   TieEventsToProcesses(incident);
   EXPECT_EQ(incident.events.back().kind, EventKind::init_completed);
 }

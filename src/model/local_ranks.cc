@@ -71,14 +71,15 @@ class NumberedFiles {
 
 // An end that is told by the local rank alone.
 bool HasOnlyLocalRank(const Event& event) {
-  return event.kind == EventKind::process_exited && !event.rank.known() && event.group_rank.known();
+  return event.kind == EventKind::process_exited && !event.rank.known() && event.As<ProcessEnd>().local_rank >= 0;
 }
 
 bool TellsOfSeveralNodes(const Event& event) {
-  if (event.kind == EventKind::node_count) return event.value > 1;
+  if (event.kind == EventKind::node_count) return event.As<NodeCount>().nodes > 1;
   if (event.kind == EventKind::node_failed) return true;
-  return event.kind == EventKind::process_exited && event.rank.known() && event.group_rank.known() &&
-         event.rank.value != event.group_rank.value;
+  const int32_t local_rank = event.As<ProcessEnd>().local_rank;
+  return event.kind == EventKind::process_exited && event.rank.known() && local_rank >= 0 &&
+         event.rank.value != local_rank;
 }
 
 // Gives the ends of one file their ranks.
@@ -93,7 +94,7 @@ class LocalRankNames {
   }
 
   // Whoever exits by itself after somebody lost a connection may be the one who lost it.
-  bool MayBeVictim(const Event& end) const { return end.value > 0 && first_loss_ < end.source.line; }
+  bool MayBeVictim(const Event& end) const { return end.As<ProcessEnd>().code > 0 && first_loss_ < end.source.line; }
 
   // One failed rank, and one exception above it that nobody's name stands before: it is likely that rank's own.
   void GiveOnlyError() {
@@ -102,7 +103,8 @@ class LocalRankNames {
     std::vector<Event*> errors;
     size_t exceptions = 0;
     for (Event& event : fragment_.events) {
-      if (event.kind == EventKind::process_exited && event.group_rank.known() && event.value > 0) {
+      const auto& end = event.As<ProcessEnd>();
+      if (event.kind == EventKind::process_exited && end.local_rank >= 0 && end.code > 0) {
         failed.insert(event.rank);
         last = std::max(last, event.source.line);
       }
@@ -121,7 +123,7 @@ class LocalRankNames {
 
   // The pid goes with the rank, so that what the kernel says of it is said of the rank.
   void Give(Event& event) {
-    event.rank = Rank{event.group_rank.value};
+    event.rank = Rank{event.As<ProcessEnd>().local_rank};
     const auto [known, is_new] = speaker_of_.emplace(event.rank, fragment_.speakers.size());
     if (is_new) {
       Speaker& speaker = fragment_.speakers.emplace_back();

@@ -159,8 +159,8 @@ Fragment WithOneFailure(int exceptions) {
   Event& end = file.events.emplace_back();
   end.kind = EventKind::process_exited;
   end.speaker = kNobody;
-  end.value = 1;
-  end.group_rank = GroupRank{2};
+  end.Make<ProcessEnd>().code = 1;
+  end.Make<ProcessEnd>().local_rank = 2;
   end.source.line = 9;
   return file;
 }
@@ -184,9 +184,9 @@ Fragment Launcher(int32_t local_rank, int64_t code = -9) {
   Event& event = fragment.events.emplace_back();
   event.kind = EventKind::process_exited;
   event.speaker = kNobody;
-  event.value = code;
+  event.Make<ProcessEnd>().code = code;
   event.pid = 813;
-  event.group_rank = GroupRank{local_rank};
+  event.Make<ProcessEnd>().local_rank = local_rank;
   event.source.line = 9;
   return fragment;
 }
@@ -204,7 +204,7 @@ TEST(LocalRanks, WhereAnythingTellsOfASecondNodeItIsNot) {
   std::vector<Fragment> told, two, high, hosts;
   told.push_back(Launcher(3));
   told[0].events.emplace_back().kind = EventKind::node_count;
-  told[0].events.back().value = 2;
+  told[0].events.back().Make<NodeCount>().nodes = 2;
   two.push_back(Launcher(3));
   two.push_back(Launcher(0));
   high.push_back(Launcher(3));

@@ -20,9 +20,10 @@ std::map<uint32_t, NcclSettings> SettingsByProcess(const Incident& incident) {
   std::map<uint32_t, NcclSettings> all;
   for (const Event& event : incident.events) {
     if (event.kind != EventKind::environment || event.speaker == kNobody) continue;
-    if (!event.subject.starts_with("NCCL_")) continue;
+    const auto& setting = event.As<EnvironmentSetting>();
+    if (!setting.name.starts_with("NCCL_")) continue;
     NcclSettings& set = all[event.speaker];
-    const std::string_view name = event.subject, value = Trim(event.text);
+    const std::string_view name = setting.name, value = Trim(setting.value);
     const auto number = [&](int* out) {
       std::string_view rest = value;
       TakeNumber(rest, out);
@@ -58,7 +59,7 @@ NcclRelease ReleaseOf(const Incident& incident, const Setups& setups) {
       return release;
   for (const Event& event : incident.events)
     if (event.kind == EventKind::nccl_version)
-      if (const NcclRelease release = ParseNcclRelease(event.subject); release.known()) return release;
+      if (const NcclRelease release = ParseNcclRelease(event.As<Version>().number); release.known()) return release;
   return {};
 }
 

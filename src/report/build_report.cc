@@ -83,7 +83,8 @@ ReportJob JobOf(const Incident& incident) {
   }
   std::map<std::string, std::string> versions;
   for (const Event& event : incident.events)
-    if (event.kind == EventKind::nccl_version && !event.subject.empty()) versions.emplace("nccl", event.subject);
+    if (event.kind == EventKind::nccl_version && !event.As<Version>().number.empty())
+      versions.emplace("nccl", event.As<Version>().number);
   job.versions.assign(versions.begin(), versions.end());
   return job;
 }

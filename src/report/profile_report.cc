@@ -296,7 +296,7 @@ ProfileReport BuildProfile(const Incident& incident, const ProfileOptions& optio
   profile.world_size = incident.world_size;
   for (const Rank rank : incident.RanksSeen()) profile.ranks.push_back(rank.value);
   for (const Event& event : incident.events)
-    if (event.kind == EventKind::network && profile.network.empty()) profile.network = event.subject;
+    if (event.kind == EventKind::network && profile.network.empty()) profile.network = event.As<NetworkName>().name;
   const std::vector<RankBudget> budgets = MeasureRanks(incident, options, profile);
   const std::vector<CollectiveRound> rounds = MatchRounds(incident, profile);
   const GroupNames names(incident, rounds);

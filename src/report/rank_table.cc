@@ -60,9 +60,9 @@ std::string LastOperation(const Incident& incident, const std::vector<const Sour
 }
 
 std::string EndWords(const Event& event) {
-  if (event.value < 0)
-    return "ended by " + (event.subject.empty() ? "signal " + std::to_string(-event.value) : event.subject);
-  return "exited with code " + std::to_string(event.value);
+  const auto& end = event.As<ProcessEnd>();
+  if (end.code < 0) return "ended by " + (end.how.empty() ? "signal " + std::to_string(-end.code) : end.how);
+  return "exited with code " + std::to_string(end.code);
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.role.clear();
       row.doing = EndWords(*life.exited);
     }
-    if (life.exception) row.doing = life.exception->subject;
+    if (life.exception) row.doing = life.exception->As<Raised>().type;
     row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));
   }

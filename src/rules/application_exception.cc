@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <variant>
 
 #include "rules/message_words.h"
 #include "rules/rule.h"
@@ -13,29 +15,28 @@ namespace tacet {
 static std::string LastNcclError(const Case& facts, const Event& exception) {
   if (!exception.Means(Meaning::nccl_failed)) return "";
   for (const Event& event : facts.incident.events) {
-    if (event.kind == EventKind::nccl_error && event.rank == exception.rank && !event.object.empty())
-      return "NCCL says " + event.object;
+    const std::string& reason = event.As<NcclError>().reason;
+    if (event.kind == EventKind::nccl_error && event.rank == exception.rank && !reason.empty())
+      return "NCCL says " + reason;
   }
   return "";
 }
 
 // What the kernel's own lines say of the assertion that failed; they seldom tell whose they are.
-static std::string AssertionWords(const Case& facts) {
+static const Event* FindAssertion(const Case& facts) {
   for (const Event& event : facts.incident.events)
-    if (event.Means(Meaning::device_assert) && !event.object.empty()) return event.object;
-  return "";
+    if (std::holds_alternative<DeviceAssertion>(event.As<Raised>().about)) return &event;
+  return nullptr;
 }
 
 // "rank 3 failed an assertion in a GPU kernel: Indexing.cu:1308: ...", and what to do about it.
 static void TellAssertion(const Case& facts, const std::string& who, Finding& finding) {
-  const std::string assertion = AssertionWords(facts);
+  const Event* assertion = FindAssertion(facts);
   finding.headline = who + " failed an assertion in a GPU kernel of the program" +
-                     (assertion.empty() ? " (device-side assert)" : ": " + assertion);
-  for (const Event& event : facts.incident.events)
-    if (event.Means(Meaning::device_assert) && !event.object.empty() && finding.evidence.size() < 3) {
-      finding.evidence.push_back(CiteEvent(event, "the assertion that failed"));
-      break;
-    }
+                     (assertion ? ": " + std::get<DeviceAssertion>(assertion->As<Raised>().about).words
+                                : std::string(" (device-side assert)"));
+  if (assertion && finding.evidence.size() < 3)
+    finding.evidence.push_back(CiteEvent(*assertion, "the assertion that failed"));
   finding.fix = {
       "Check that indices, token ids and labels are in range: the size of the vocabulary, the number of "
       "classes.",
@@ -92,8 +93,9 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
     const std::string text = MessageWords(event.text);
-    finding.headline = (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") + event.subject +
-                       (text.empty() ? "" : ": " + text) + "; the output does not show which one";
+    finding.headline = (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") +
+                       event.As<Raised>().type + (text.empty() ? "" : ": " + text) +
+                       "; the output does not show which one";
     finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
     TellAdvice(event, finding);
     if (event.Means(Meaning::loader_worker)) {
@@ -121,7 +123,7 @@ static RuleAnswer JudgeException(const Case& facts) {
     // PyTorch's own check of what ranks issue; where its words are cut short nothing more can be read from it.
     if (life.exception->Means(Meaning::calls_differ) || IsKilledLoaderWorker(*life.exception)) continue;
     const bool asserted = life.exception->Means(Meaning::device_assert);
-    by_type[asserted ? "device-side assert" : life.exception->subject].push_back(life.exception);
+    by_type[asserted ? "device-side assert" : life.exception->As<Raised>().type].push_back(life.exception);
   }
   if (by_type.empty()) {
     JudgeOwnerlessExceptions(facts, answer);
@@ -148,10 +150,11 @@ static RuleAnswer JudgeException(const Case& facts) {
   finding.confidence = Confidence::certain;
   for (const Event* event : *chosen) finding.ranks.push_back(event->rank);
   const bool many = finding.ranks.size() > 1;
-  std::string where = sample.function.empty()
+  const auto& [type, place, about] = sample.As<Raised>();
+  std::string where = place.function.empty()
                           ? ""
-                          : " in " + sample.function + " (" + sample.file.substr(sample.file.rfind('/') + 1) + ":" +
-                                std::to_string(sample.code_line) + ")";
+                          : " in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
+                                std::to_string(place.line) + ")";
   std::string message = LastNcclError(facts, sample);
   const bool by_nccl = !message.empty();
   message = MessageWords(by_nccl ? message : sample.text);
@@ -159,7 +162,7 @@ static RuleAnswer JudgeException(const Case& facts) {
                      (sample.Means(Meaning::reported) ? (many ? " report " : " reports ")
                       : many                          ? " raise "
                                                       : " raised ") +
-                     sample.subject + where + (message.empty() ? "" : ": " + message) +
+                     type + where + (message.empty() ? "" : ": " + message) +
                      (many && !by_nccl ? "; communication is not the cause" : "");
   for (const Event* event : *chosen) {
     if (finding.evidence.size() == 3) break;

@@ -49,9 +49,10 @@ RuleAnswer JudgeChannels(const Case& facts) {
     finding.headline = "The communicator of " + std::to_string(comm.ranks) + " ranks uses " +
                        std::to_string(comm.coll_channels) + (comm.coll_channels == 1 ? " channel" : " channels") +
                        "; its graphs allow " + std::to_string(graphs);
-    finding.headline += cap ? ": " + cap->subject + "=" + cap->text + " caps them"
-                            : ": the application asks for fewer (maxCTAs of the communicator), or a rank that left no "
-                              "log does";
+    finding.headline +=
+        cap ? ": " + cap->As<EnvironmentSetting>().name + "=" + cap->As<EnvironmentSetting>().value + " caps them"
+            : ": the application asks for fewer (maxCTAs of the communicator), or a rank that left no "
+              "log does";
     if (!cap) finding.confidence = Confidence::likely;
     if (cap) finding.evidence.push_back(CiteEvent(*cap, "the setting that caps the channels"));
     if (const NcclGraphSearch* ring = setup.GraphOf(NcclAlgorithm::ring))

@@ -62,9 +62,8 @@ static void JudgeTruncatedMessages(const Case& facts, RuleAnswer& answer) {
   for (const SourceAnalysis& source : facts.analyses.sources)
     if (!source.differences.empty()) return;
   for (const Event& event : facts.incident.events) {
-    if (event.kind != EventKind::nccl_warning ||
-        (event.subject != "message-truncated" && event.subject != "ib-size-mismatch"))
-      continue;
+    const std::string_view id = event.As<Warning>().id;
+    if (event.kind != EventKind::nccl_warning || (id != "message-truncated" && id != "ib-size-mismatch")) continue;
     Finding finding;
     finding.cause = "collective-mismatch-size";
     finding.status = Status::undetermined;

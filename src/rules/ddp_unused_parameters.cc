@@ -42,7 +42,8 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   finding.status = facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
-  const std::string which = events[0]->subject.empty() ? "" : " " + events[0]->subject;
+  const auto& lead = events[0]->As<DdpParameters>();
+  const std::string which = lead.names.empty() ? "" : " " + lead.names;
   finding.headline = all ? "DDP waits for gradients that never arrive on all ranks: parameters" + which +
                                " do not contribute to the loss"
                      : finding.ranks.empty() && !told.empty()
@@ -57,10 +58,10 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(
-        CiteEvent(*event, (event->subject.empty() ? "DDP's error" : "DDP names the parameters") +
+        CiteEvent(*event, (event->As<DdpParameters>().names.empty() ? "DDP's error" : "DDP names the parameters") +
                               std::string(event->rank.known() ? " on " + RankWords({event->rank}) : "")));
   }
-  const bool switched_on = events[0]->object == "find_unused_parameters";
+  const bool switched_on = lead.search_is_on;
   if (which.empty() || switched_on) {
     finding.fix = {
         "Find the parameters: TORCH_DISTRIBUTED_DEBUG=DETAIL prints their names; or list after backward() "

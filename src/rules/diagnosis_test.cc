@@ -154,7 +154,7 @@ TEST(Verdict, AnExitThatNobodyExplainsIsNotCalledHealthy) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(12);
   job.GiveOutputs();
-  job.Say(2, EventKind::process_exited).value = 1;
+  job.Say(2, EventKind::process_exited).Make<ProcessEnd>().code = 1;
   const Diagnosis verdict = JudgedCase(job).Verdict();
   EXPECT_EQ(verdict.status, Status::crash);
   EXPECT_NE(verdict.headline.find("crashed"), std::string::npos);
@@ -165,8 +165,8 @@ TEST(Verdict, AWarningAboutPaceDoesNotCoverAnUnexplainedHang) {
   job.Rounds(12);
   for (int r = 0; r < 4; ++r) {
     Event& event = job.Log(r, EventKind::environment);
-    event.subject = "NCCL_ALGO";
-    event.text = "Ring";
+    event.Make<EnvironmentSetting>().name = "NCCL_ALGO";
+    event.Make<EnvironmentSetting>().value = "Ring";
   }
   job.TimeOut(0, 13);
   const Diagnosis verdict = JudgedCase(job).Verdict();
@@ -180,7 +180,7 @@ TEST(Verdict, TheWeightiestFindingComesFirstAndTextsAreFilled) {
   job.IssueOn({0, 1, 3}, kStarted);
   job.Wait(600 * kSecondNs);
   job.Stack(2, InDataLoader());
-  job.Log(0, EventKind::network).subject = "Socket";
+  job.Log(0, EventKind::network).Make<NetworkName>().name = "Socket";
   const Diagnosis verdict = JudgedCase(job).Verdict();
   ASSERT_EQ(verdict.findings.size(), 2u);
   EXPECT_EQ(verdict.findings[0].cause, "rank-stuck-on-host");

@@ -9,12 +9,13 @@ static RuleAnswer JudgeDiskFull(const Case& facts) {
   if (!told) return answer;
   const Event* lead = told.events.front();
   for (const Event* event : told.events)  // whoever names the path tells most
-    if (lead->object.empty() && !event->object.empty()) lead = event;
+    if (lead->As<NoSpace>().path.empty() && !event->As<NoSpace>().path.empty()) lead = event;
+  const auto& [full, limit] = lead->As<NoSpace>();
   Finding finding = ToldFinding(facts, "disk-full", told, "the file could not be written");
-  const bool quota = lead->value == 1;
-  const std::string path = lead->object.empty() ? "" : " at " + lead->object;
+  const bool quota = limit == SpaceLimit::quota;
+  const std::string path = full.empty() ? "" : " at " + full;
   const std::string who = TellerWords(told) + (told.ranks.size() > 1 ? " cannot write" : " could not write");
-  if (lead->value < 0) {
+  if (limit == SpaceLimit::not_told) {
     finding.confidence = Confidence::likely;
     finding.headline = "a checkpoint could not be written completely (" + TellerWords(told) +
                        "): the disk is most likely full, or the quota used up" + RankUnknownWords(told);
@@ -23,7 +24,7 @@ static RuleAnswer JudgeDiskFull(const Case& facts) {
         (quota ? "the disk quota is used up" : "the disk is full") + path + ": " + who + RankUnknownWords(told);
   }
   AskWhichRank(told, answer);
-  if (lead->object.empty())
+  if (full.empty())
     answer.open.push_back({"Which file system is full?", "df -h and df -i on that host, quota -s of the user"});
   answer.findings.push_back(std::move(finding));
   return answer;

@@ -17,7 +17,10 @@ using Values = std::map<std::string, Holders>;  // name -> value -> where
 Values CollectValues(const Case& facts) {
   Values values;
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::environment) values[event.subject][event.text].push_back(&event);
+    if (event.kind == EventKind::environment) {
+      const auto& setting = event.As<EnvironmentSetting>();
+      values[setting.name][setting.value].push_back(&event);
+    }
   return values;
 }
 
@@ -62,7 +65,7 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
 // No algorithm/protocol available for function ReduceScatter with datatype ncclBfloat16. NCCL_ALGO was set to tree.
 static void JudgeNothingLeft(const Case& facts, RuleAnswer& answer) {
   const ToldEvents told = CollectTold(facts, [](const Event& event) {
-    return event.kind == EventKind::nccl_warning && event.subject == "no-algorithm";
+    return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "no-algorithm";
   });
   if (!told) return;
   Finding finding = ToldFinding(facts, "environment-cripples", told, "NCCL finds no algorithm that is allowed");

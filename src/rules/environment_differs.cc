@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lint/variable_table.h"
+#include "model/event_words.h"
 #include "rules/odd_holders.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
@@ -44,8 +45,9 @@ Holders Compare(const Case& facts, EventKind kind, std::string_view name) {
   std::set<std::pair<uint32_t, std::string>> seen;
   for (const Event& event : facts.incident.events) {
     if (event.kind != kind || event.speaker == kNobody) continue;
-    if (kind == EventKind::environment && event.subject != name) continue;
-    std::string value = kind == EventKind::environment ? event.text : event.subject;
+    const auto& setting = event.As<EnvironmentSetting>();
+    if (kind == EventKind::environment && setting.name != name) continue;
+    std::string value(kind == EventKind::environment ? std::string_view(setting.value) : WordOf(event));
     if (kind == EventKind::nccl_version) value = value.substr(0, value.find('+'));
     if (seen.emplace(event.speaker, value).second) holders[value].push_back(&event);
   }
@@ -59,7 +61,7 @@ const Event* FindWithout(const Case& facts, std::string_view name) {
     if (event.kind == EventKind::init_completed) done.insert(event.speaker);
     if (event.kind != EventKind::environment) continue;
     tells.insert(event.speaker);
-    if (event.subject == name) has.insert(event.speaker);
+    if (event.As<EnvironmentSetting>().name == name) has.insert(event.speaker);
   }
   if (has.empty()) return nullptr;
   for (const Event& event : facts.incident.events)
@@ -110,13 +112,13 @@ bool JudgeAbsentSettings(const Case& facts, RuleAnswer& answer) {
   for (const std::string_view name : MustAgree()) {
     const Event* without = FindWithout(facts, name);
     if (!without) continue;
-    const ToldEvents with =
-        CollectTold(facts, [&](const Event& e) { return e.kind == EventKind::environment && e.subject == name; });
+    const ToldEvents with = CollectTold(facts, [&](const Event& e) { return e.As<EnvironmentSetting>().name == name; });
     Finding finding = ToldFinding(facts, "environment-differs", with, "the setting of this process");
     finding.confidence = Confidence::possible;
     if (with.ranks.size() * 2 >= facts.analyses.life.ranks.size()) finding.ranks.clear();
-    finding.headline = std::string(name) + "=" + with.events.front()->text + " is set on " + TellerWords(with) +
-                       " but not on " + HolderWords(facts, *without) + ": NCCL settings must be the same on all ranks";
+    finding.headline = std::string(name) + "=" + with.events.front()->As<EnvironmentSetting>().value + " is set on " +
+                       TellerWords(with) + " but not on " + HolderWords(facts, *without) +
+                       ": NCCL settings must be the same on all ranks";
     finding.evidence.push_back(CiteEvent(*without, "this process prints its settings without this one"));
     answer.findings.push_back(std::move(finding));
     return true;
@@ -125,8 +127,8 @@ bool JudgeAbsentSettings(const Case& facts, RuleAnswer& answer) {
 }
 
 bool JudgeNetworks(const Case& facts, RuleAnswer& answer) {
-  const ToldEvents refused = CollectTold(
-      facts, [](const Event& e) { return e.kind == EventKind::nccl_warning && e.subject == "network-type-mismatch"; });
+  const ToldEvents refused =
+      CollectTold(facts, [](const Event& e) { return e.As<Warning>().id == "network-type-mismatch"; });
   const Holders holders = Compare(facts, EventKind::network, "");
   if (!refused && (holders.empty() || !JobFailed(facts))) return false;
   Finding finding = DifferenceFinding(facts, holders, "the network");

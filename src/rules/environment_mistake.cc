@@ -33,10 +33,12 @@ GivenEnvironment CollectLogged(const Incident& incident, Citations& citations) {
   GivenEnvironment logged;
   logged.source = EnvironmentSource::log;
   for (const Event& event : incident.events) {
-    if (event.kind == EventKind::nccl_version && logged.nccl == 0) logged.nccl = ParseReleaseNumber(event.subject);
+    if (event.kind == EventKind::nccl_version && logged.nccl == 0)
+      logged.nccl = ParseReleaseNumber(event.As<Version>().number);
     if (event.kind != EventKind::environment) continue;
-    if (citations.try_emplace({event.subject, event.text}, &event).second)
-      logged.variables.push_back({event.subject, event.text, event.source.line});
+    const auto& [name, value] = event.As<EnvironmentSetting>();
+    if (citations.try_emplace({name, value}, &event).second)
+      logged.variables.push_back({name, value, event.source.line});
   }
   return logged;
 }

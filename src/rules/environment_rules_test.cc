@@ -10,14 +10,14 @@ namespace {
 constexpr SketchedCall kBegun = {.state = CallState::started};
 
 // A sketched job is on one host, unless NCCL counts more.
-void CountTwoHosts(JobSketch& job) { job.Log(0, EventKind::node_count).value = 2; }
+void CountTwoHosts(JobSketch& job) { job.Log(0, EventKind::node_count).Make<NodeCount>().nodes = 2; }
 
 // environment-cripples
 
 void Sets(JobSketch& job, int32_t rank, const char* name, const char* value) {
   Event& event = job.Log(rank, EventKind::environment);
-  event.subject = name;
-  event.text = value;
+  event.Make<EnvironmentSetting>().name = name;
+  event.Make<EnvironmentSetting>().value = value;
 }
 
 class Crippling : public testing::TestWithParam<std::pair<const char*, const char*>> {};
@@ -89,7 +89,7 @@ TEST(EnvironmentDiffers, OfTwoValuesHeldByEquallyManyNoneIsOdd) {
 TEST(EnvironmentCripples, ANetworkThatNobodyUsesCostsNothing) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(5);
-  job.Log(0, EventKind::node_count).value = 1;
+  job.Log(0, EventKind::node_count).Make<NodeCount>().nodes = 1;
   for (int r = 0; r < 4; ++r) Sets(job, r, "NCCL_IB_DISABLE", "1");
   job.GiveOutputs();
   job.FinishAll();
@@ -102,7 +102,7 @@ TEST(EnvironmentCripples, ANetworkThatNobodyUsesCostsNothing) {
 
 TEST(EnvironmentCripples, OnOneHostTheSettingsOfTheGpusStillCost) {
   JobSketch job(4, {CallSource::nccl_log});
-  job.Log(0, EventKind::node_count).value = 1;
+  job.Log(0, EventKind::node_count).Make<NodeCount>().nodes = 1;
   for (int r = 0; r < 4; ++r) {
     Sets(job, r, "NCCL_IB_DISABLE", "1");
     Sets(job, r, "NCCL_P2P_DISABLE", "1");

@@ -13,9 +13,10 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
   const Event& lead = *told.events.front();
   Finding finding = ToldFinding(facts, "fabric-manager-down", told, "the NVSwitch fabric is not ready");
   const std::string who = " (" + TellerWords(told) + ")" + RankUnknownWords(told);
-  if (lead.subject == "nvls-bind-failed") {
+  const auto& warning = lead.As<Warning>();
+  if (warning.id == "nvls-bind-failed") {
     // 1, invalid argument, has other reasons, too.
-    finding.confidence = lead.value == 1 ? Confidence::possible : Confidence::likely;
+    finding.confidence = warning.number == 1 ? Confidence::possible : Confidence::likely;
     finding.headline =
         "NVLink multicast memory could not be bound: the fabric manager or an NVSwitch has a fault" + who;
     finding.fix = {
@@ -23,7 +24,7 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
         "Completed and Success.",
         "NCCL_NVLS_ENABLE=0 works around it, and shows that this is the cause.",
         "Restart the fabric manager and reset the GPUs (nvidia-smi -r) with no job on the host; else drain it."};
-  } else if (lead.subject == "mnnvl-unusable") {
+  } else if (warning.id == "mnnvl-unusable") {
     finding.confidence = Confidence::likely;
     finding.headline = "NVLink between hosts exists but does not work: check the IMEX service and its channels" + who;
     finding.fix = {"nvidia-imex-ctl -N on all hosts of the domain; the service must be up everywhere.",

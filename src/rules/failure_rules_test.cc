@@ -30,7 +30,7 @@ TEST_P(FailedRank, AKillByTheKernelOfARanksProcessIsNamed) {
   Event& kill = job.Tell(EventKind::oom_kill);
   kill.rank = Rank{place.rank};
   kill.pid = 1000 + place.rank;
-  kill.value = 1;
+  kill.Make<OomKill>().limit = MemoryLimit::cgroup;
   const JudgedCase judged(job);
   const Finding finding = judged.Only("rank-out-of-memory");
   EXPECT_EQ(finding.ranks, Ranks({place.rank}));
@@ -44,7 +44,7 @@ TEST_P(FailedRank, AKillByTheKernelOfARanksProcessIsNamed) {
 TEST(RankOutOfMemory, WithoutAHangItIsACrash) {
   JobSketch job(4);
   job.Rounds(10);
-  job.Say(2, EventKind::cuda_error).subject = "CUDA out of memory";
+  job.Say(2, EventKind::cuda_error).Make<CudaError>().words = "CUDA out of memory";
   const JudgedCase judged(job);
   const Finding finding = judged.Only("rank-out-of-memory");
   EXPECT_EQ(finding.status, Status::crash);
@@ -59,7 +59,7 @@ TEST(RankOutOfMemory, MemoryOfTheHostCountsByTheWordsOfTheError) {
     JobSketch job(4);
     job.Rounds(10);
     Event& raised = job.Say(2, EventKind::exception);
-    raised.subject = type;
+    raised.Make<Raised>().type = type;
     raised.text = text;
     return JudgedCase(job).Verdict();
   };
@@ -81,11 +81,11 @@ TEST(RankDead, AKilledLoaderWorkerIsNotTheRank) {
     job.Rounds(10);
     if (after_another) {
       Event& first = job.Say(1, EventKind::exception);
-      first.subject = "KeyError", first.text = "'labels'";
+      first.Make<Raised>().type = "KeyError", first.text = "'labels'";
       first.wall_ns -= 1'000'000'000;
     }
     Event& raised = job.Say(2, EventKind::exception);
-    raised.subject = "RuntimeError";
+    raised.Make<Raised>().type = "RuntimeError";
     raised.text = text;
     return JudgedCase(job).Verdict();
   };
@@ -105,7 +105,7 @@ TEST(RankDead, AKilledLoaderWorkerIsNotTheRank) {
 TEST(RankOutOfMemory, AnErrorWithoutOwnerNamesNobody) {
   JobSketch job(4);
   job.Rounds(10);
-  job.Tell(EventKind::cuda_error).subject = "out of memory";
+  job.Tell(EventKind::cuda_error).Make<CudaError>().words = "out of memory";
   const Diagnosis verdict = JudgedCase(job).Verdict();
   EXPECT_EQ(verdict.cause, "rank-out-of-memory");
   EXPECT_TRUE(verdict.ranks.empty());
@@ -115,7 +115,7 @@ TEST(ApplicationException, AnErrorWithoutOwnerNamesNobody) {
   JobSketch job(4);
   job.Rounds(10);
   Event& raised = job.Tell(EventKind::exception);
-  raised.subject = "KeyError";
+  raised.Make<Raised>().type = "KeyError";
   raised.text = "'labels'";
   const Diagnosis verdict = JudgedCase(job).Verdict();
   EXPECT_EQ(verdict.cause, "application-exception");
@@ -126,7 +126,7 @@ TEST(ApplicationException, AnErrorWithoutOwnerNamesNobody) {
 TEST(RankOutOfMemory, NamesAllRanksThatRanOut) {
   JobSketch job(8);
   job.Rounds(1);
-  for (const int r : {1, 5}) job.Say(r, EventKind::cuda_error).subject = "out of memory";
+  for (const int r : {1, 5}) job.Say(r, EventKind::cuda_error).Make<CudaError>().words = "out of memory";
   EXPECT_EQ(JudgedCase(job).Only("rank-out-of-memory").ranks, Ranks({1, 5}));
 }
 
@@ -136,7 +136,7 @@ TEST(RankOutOfMemory, TheKillOfAForeignProcessIsNothingInAHealthyJob) {
   job.FinishAll();
   Event& kill = job.Tell(EventKind::oom_kill);
   kill.pid = 77777;
-  kill.subject = "chrome";
+  kill.Make<OomKill>().process = "chrome";
   const RuleAnswer answer = JudgedCase(job).Ask("rank-out-of-memory");
   EXPECT_TRUE(answer.findings.empty());
   EXPECT_TRUE(answer.open.empty());
@@ -146,7 +146,7 @@ TEST(RankOutOfMemory, AKillOfAnUnknownProcessIsAQuestionWhenARankIsMissing) {
   JobSketch job = LeftBehind({4, 1, 10});
   Event& kill = job.Tell(EventKind::oom_kill);
   kill.pid = 77777;
-  kill.subject = "python";
+  kill.Make<OomKill>().process = "python";
   const RuleAnswer answer = JudgedCase(job).Ask("rank-out-of-memory");
   EXPECT_TRUE(answer.findings.empty());
   ASSERT_EQ(answer.open.size(), 1u);
@@ -167,11 +167,11 @@ TEST(RankOutOfMemory, AForeignKillDoesNotMakeAHealthyJobACrash) {
 
 void Raise(JobSketch& job, int32_t rank, const std::string& type, const std::string& text = "boom") {
   Event& event = job.Say(rank, EventKind::exception);
-  event.subject = type;
+  event.Make<Raised>().type = type;
   event.text = text;
-  event.function = "encode";
-  event.file = "/srv/job/data.py";
-  event.code_line = 17;
+  event.Make<Raised>().place.function = "encode";
+  event.Make<Raised>().place.file = "/srv/job/data.py";
+  event.Make<Raised>().place.line = 17;
 }
 
 TEST_P(FailedRank, AnExceptionOfOneRankIsNamedWithItsLine) {
@@ -249,9 +249,9 @@ TEST(ApplicationException, AWrongCallOfNcclIsFirstHandAndToldInItsOwnWords) {
 TEST(ApplicationException, LeavesMemoryAndDdpToTheirOwnCauses) {
   JobSketch job(4);
   Raise(job, 1, "torch.OutOfMemoryError", "CUDA out of memory");
-  job.Say(1, EventKind::cuda_error).subject = "out of memory";
+  job.Say(1, EventKind::cuda_error).Make<CudaError>().words = "out of memory";
   Raise(job, 2, "RuntimeError", "Expected to have finished reduction");
-  job.Say(2, EventKind::ddp_unused_parameters).subject = "1 4";
+  job.Say(2, EventKind::ddp_unused_parameters).Make<DdpParameters>().names = "1 4";
   EXPECT_FALSE(JudgedCase(job).Fires("application-exception"));
 }
 
@@ -271,7 +271,7 @@ TEST_P(FailedRank, TheRankThatTookAnotherBranchIsNamedAndTheBucketItsPeersWaitIn
   const FaultPlace& place = GetParam();
   JobSketch job = LeftBehind(place);
   Event& event = job.Say(place.rank, EventKind::ddp_unused_parameters);
-  event.subject = "head.weight";
+  event.Make<DdpParameters>().names = "head.weight";
   for (const int32_t r : job.AllBut({place.rank})) job.TimeOut(r, place.rounds + 1);
   const JudgedCase judged(job);
   const Finding finding = judged.Only("ddp-unused-parameters");
@@ -285,7 +285,7 @@ TEST_P(FailedRank, TheRankThatTookAnotherBranchIsNamedAndTheBucketItsPeersWaitIn
 TEST(DdpUnusedParameters, OnAllRanksItIsACrash) {
   JobSketch job(4);
   job.Rounds(3);
-  for (int r = 0; r < 4; ++r) job.Say(r, EventKind::ddp_unused_parameters).subject = "1 4 7";
+  for (int r = 0; r < 4; ++r) job.Say(r, EventKind::ddp_unused_parameters).Make<DdpParameters>().names = "1 4 7";
   const Finding finding = JudgedCase(job).Only("ddp-unused-parameters");
   EXPECT_EQ(finding.ranks, Ranks({0, 1, 2, 3}));
   EXPECT_EQ(finding.status, Status::crash);
@@ -295,7 +295,7 @@ TEST(DdpUnusedParameters, OnAllRanksItIsACrash) {
 TEST(DdpUnusedParameters, AFileOfAnUnknownRankNamesNobody) {
   JobSketch job(4);
   job.Rounds(3);
-  job.Tell(EventKind::ddp_unused_parameters).subject = "1";
+  job.Tell(EventKind::ddp_unused_parameters).Make<DdpParameters>().names = "1";
   const Finding finding = JudgedCase(job).Only("ddp-unused-parameters");
   EXPECT_TRUE(finding.ranks.empty());
   EXPECT_EQ(finding.headline.find("no rank"), std::string::npos) << finding.headline;

@@ -8,8 +8,8 @@ namespace tacet {
 namespace {
 
 bool IsStranger(const Event& event) {
-  return event.kind == EventKind::nccl_warning &&
-         (event.subject == "socket-stranger" || event.subject == "bootstrap-stranger");
+  const std::string_view id = event.As<Warning>().id;
+  return event.kind == EventKind::nccl_warning && (id == "socket-stranger" || id == "bootstrap-stranger");
 }
 
 // NCCL closes such a connection and goes on waiting. It matters where the set-up does not come to its end.
@@ -38,8 +38,8 @@ static RuleAnswer JudgeForeignConnection(const Case& facts) {
   std::string address;
   for (const Event* event : told.events) {
     fatal |= IsFatalWarning(*event, {"bootstrap-stranger"});
-    times += std::max<int64_t>(event->count, 1);
-    if (address.empty()) address = HostPart(event->object);
+    times += std::max<int64_t>(event->As<Warning>().times, 1);
+    if (address.empty()) address = HostPart(event->As<Warning>().object);
   }
   Finding finding =
       ToldFinding(facts, "foreign-connection", told, "a connection that does not speak this job's protocol");

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/event_words.h"
 #include "model/xid.h"
 #include "rules/rule.h"
 #include "rules/words.h"
@@ -33,18 +34,18 @@ bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
 // An access out of bounds is a kernel's, and so mostly the program's: the device only tells of it.
 bool IsOfAKernel(const Event& lead) {
   return lead.kind == EventKind::cuda_error &&
-         (lead.Means(Meaning::illegal_access) || lead.subject == "memory access fault");
+         (lead.Means(Meaning::illegal_access) || lead.As<CudaError>().words == "memory access fault");
 }
 
 // What helps depends on what failed: an Xid has advice of its own, an illegal access is mostly the program's.
 std::vector<std::string> GpuAdvice(const Event& lead) {
-  if (lead.kind == EventKind::xid && lead.value <= 0)
+  if (lead.kind == EventKind::xid && lead.As<Xid>().number <= 0)
     return {"Look at the kernel log before the reset (dmesg -T | grep amdgpu) and at rocm-smi --showras.",
             "Drain the node and reboot it; if it comes back, have the GPU checked.",
             "If one program always ends like this: update ROCm and the GPU's firmware, and find the kernel with "
             "AMD_SERIALIZE_KERNEL=3."};
   if (lead.kind == EventKind::xid) {
-    const XidMeaning* entry = FindXid(lead.value);
+    const XidMeaning* entry = FindXid(lead.As<Xid>().number);
     if (!entry || entry->advice.empty()) return {};
     std::vector<std::string> advice = {std::string(entry->advice)};
     if (entry->origin == XidOrigin::hardware) advice.push_back("Restart the job without that node.");
@@ -52,7 +53,7 @@ std::vector<std::string> GpuAdvice(const Event& lead) {
   }
   const bool by_nccl = lead.kind == EventKind::nccl_warning;
   if (lead.kind != EventKind::cuda_error && !by_nccl) return {};
-  const std::string& words = by_nccl ? lead.object : lead.subject;
+  const std::string& words = by_nccl ? lead.As<Warning>().object : lead.As<CudaError>().words;
   for (const std::string_view hardware : {"ECC", "NVLink", "GPU is lost", "hardware", "Contained"})
     if (words.find(hardware) != std::string::npos) return {};
   return {
@@ -93,7 +94,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
     for (const Event& event : facts.incident.events) {
       // NCCL's own call fails with the error of an earlier kernel.
       const bool by_nccl = event.kind == EventKind::nccl_warning && event.Means(Meaning::illegal_access);
-      const bool told = (event.kind == EventKind::cuda_error && event.subject != "out of memory") || by_nccl;
+      const bool by_cuda = event.kind == EventKind::cuda_error && event.As<CudaError>().words != "out of memory";
+      const bool told = by_cuda || by_nccl;
       if ((!IsDeviceFault(event) && !told) || event.rank.known()) continue;
       if (IsOfForeignProcess(facts, event)) {
         if (answer.open.empty() && facts.analyses.outcome.hangs())
@@ -130,23 +132,24 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
     finding.status = Status::healthy;
     finding.severity = Severity::note;
   }
-  std::string what = lead->subject;
+  std::string what(WordOf(*lead));
+  const auto& fault = lead->As<Xid>();
   if (lead->kind == EventKind::xid) {
-    what = lead->value > 0 ? "Xid " + std::to_string(lead->value) : "a fault or reset (amdgpu)";
-    if (const XidMeaning* entry = FindXid(lead->value)) what += " (" + std::string(entry->name) + ")";
+    what = fault.number > 0 ? "Xid " + std::to_string(fault.number) : "a fault or reset (amdgpu)";
+    if (const XidMeaning* entry = FindXid(fault.number)) what += " (" + std::string(entry->name) + ")";
   } else if (lead->kind == EventKind::nvlink_error) {
-    what = lead->value >= 0 ? "SXid " + std::to_string(lead->value) + " (NVSwitch error)" : "an NVLink error";
+    what = fault.number >= 0 ? "SXid " + std::to_string(fault.number) + " (NVSwitch error)" : "an NVLink error";
   } else if (lead->kind == EventKind::nccl_warning) {
-    what = lead->object;
+    what = lead->As<Warning>().object;
   } else if (lead->kind == EventKind::ecc_error) {
     what = "an uncorrectable memory error";
   }
   // The driver names the device; the process it names may be a tool that merely asked it.
   const bool placed = lead->kind == EventKind::xid || lead->kind == EventKind::nvlink_error;
   std::string who = "the GPU of " + RankWords(finding.ranks);
-  if (finding.ranks.empty() && placed && !lead->subject.empty())
-    who = (lead->kind == EventKind::nvlink_error && lead->value >= 0 ? "the NVSwitch at PCI " : "the GPU at PCI ") +
-          lead->subject + (lead->pid > 0 ? " (process " + std::to_string(lead->pid) + ")" : "");
+  if (finding.ranks.empty() && placed && !fault.pci.empty())
+    who = (lead->kind == EventKind::nvlink_error && fault.number >= 0 ? "the NVSwitch at PCI " : "the GPU at PCI ") +
+          fault.pci + (lead->pid > 0 ? " (process " + std::to_string(lead->pid) + ")" : "");
   else if (finding.ranks.empty())
     who = "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead));
   finding.headline = who + " reports " + what + (finding.ranks.empty() ? "; the log does not say on which rank" : "");

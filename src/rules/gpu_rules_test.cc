@@ -111,9 +111,9 @@ TEST(GpuStalled, ABroadcastsRootMayRunAhead) {
 
 Event& TellXid(JobSketch& job, int64_t code, int32_t rank) {
   Event& event = job.Tell(EventKind::xid);
-  event.value = code;
+  event.Make<Xid>().number = code;
   event.rank = Rank{rank};
-  event.subject = "0000:3b:00";
+  event.Make<Xid>().pci = "0000:3b:00";
   return event;
 }
 
@@ -136,7 +136,7 @@ TEST_P(FaultyGpu, AnXidOfARanksGpuIsNamed) {
 TEST(GpuFault, ACudaErrorIsACrash) {
   JobSketch job(8);
   job.Rounds(3);
-  job.Say(5, EventKind::cuda_error).subject = "an illegal memory access was encountered";
+  job.Say(5, EventKind::cuda_error).Make<CudaError>().words = "an illegal memory access was encountered";
   const Finding finding = JudgedCase(job).Only("gpu-fault");
   EXPECT_EQ(finding.ranks, Ranks({5}));
   EXPECT_EQ(finding.status, Status::crash);
@@ -166,8 +166,8 @@ TEST(GpuFault, ErrorsOfTheMachinesMemoryAreNotTheGpus) {
     job.IssueOn({0, 1, 2}, kStarted);
     job.Wait(600 * kSecondNs);
     Event& event = job.Tell(EventKind::ecc_error);
-    event.subject = subject;
-    event.value = 1;
+    event.Make<HardwareError>().device = subject;
+    event.Make<HardwareError>().severity = ErrorSeverity::uncorrected;
     EXPECT_FALSE(JudgedCase(job).Fires("gpu-fault")) << subject;
   }
 }
@@ -179,8 +179,8 @@ TEST(GpuFault, APcieDeviceThatIsLostCountsWhereItIsARanksGpu) {
     job.IssueOn({0, 1, 2}, kStarted);
     job.Wait(600 * kSecondNs);
     Event& event = job.Tell(EventKind::pcie_error);
-    event.subject = "0000:4b:00.0";
-    event.value = 2;
+    event.Make<HardwareError>().device = "0000:4b:00.0";
+    event.Make<HardwareError>().severity = ErrorSeverity::fatal;
     event.rank = Rank{rank};
     EXPECT_EQ(JudgedCase(job).Fires("gpu-fault"), rank == 3);
   }
@@ -190,7 +190,7 @@ TEST(GpuFault, XidsThatFollowAKillAreAftermath) {
   for (const int64_t code : {43, 45}) {
     JobSketch job(8);
     job.Rounds(3);
-    job.Say(5, EventKind::process_exited).value = -9;
+    job.Say(5, EventKind::process_exited).Make<ProcessEnd>().code = -9;
     TellXid(job, code, 5);
     TellXid(job, code, -1);
     const JudgedCase judged(job);
@@ -251,7 +251,7 @@ TEST(GpuFault, AnAccessOutOfBoundsAfterBuffersOfDifferentSizesIsTheirConsequence
     job.Rounds(20);
     for (const int32_t r : job.AllBut({3})) job.Issue(r, {.elements = 1 << 18});
     job.Issue(3, {.elements = different ? 1 : 1 << 18});
-    job.Say(2, EventKind::cuda_error).subject = "an illegal memory access was encountered";
+    job.Say(2, EventKind::cuda_error).Make<CudaError>().words = "an illegal memory access was encountered";
     const JudgedCase judged(job);
     EXPECT_TRUE(judged.Fires("gpu-fault"));
     EXPECT_EQ(judged.Verdict().cause, different ? "collective-mismatch-size" : "gpu-fault");

@@ -9,7 +9,7 @@ namespace {
 // NCCL's word alone, without the graphs that a log of INIT and GRAPH lines shows.
 void JudgeWarning(const Case& facts, RuleAnswer& answer) {
   const ToldEvents told = CollectTold(facts, [](const Event& event) {
-    return event.kind == EventKind::nccl_warning && event.subject == "graph-search-failed";
+    return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "graph-search-failed";
   });
   if (!told) return;
   Finding finding = DegradedFinding("graph-search-failed");

@@ -4,8 +4,7 @@
 namespace tacet {
 
 bool IsStoreUnreachable(const Event& event) {
-  return event.kind == EventKind::store_unreachable ||
-         event.Means(Meaning::store_unreachable);
+  return event.kind == EventKind::store_unreachable || event.Means(Meaning::store_unreachable);
 }
 
 InitView ReadInit(const Case& facts) {
@@ -49,9 +48,15 @@ Finding InitFinding(std::string_view cause, std::vector<Rank> ranks) {
   return finding;
 }
 
+std::string_view TargetOf(const Event& event) {
+  if (event.kind == EventKind::store_unreachable) return event.As<StoreUnreachable>().address;
+  if (event.kind == EventKind::connect_failed) return event.As<ConnectFailure>().address;
+  return event.As<Warning>().object;
+}
+
 const Event* FindWarning(const Case& facts, std::string_view id) {
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::nccl_warning && event.subject == id) return &event;
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == id) return &event;
   return nullptr;
 }
 

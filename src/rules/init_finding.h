@@ -2,6 +2,7 @@
 #pragma once
 
 #include <set>
+#include <string_view>
 
 #include "rules/rule.h"
 
@@ -22,6 +23,9 @@ InitView ReadInit(const Case& facts);
 // torch.distributed.DistNetworkError: The client socket has timed out after 60000ms while trying to connect to (h,
 // 29500).
 bool IsStoreUnreachable(const Event& event);
+
+// The address that could not be connected to; empty where it is not told.
+std::string_view TargetOf(const Event& event);
 
 // A finding of the set-up family with what they share.
 Finding InitFinding(std::string_view cause, std::vector<Rank> ranks);

@@ -12,17 +12,18 @@ namespace {
 bool SpansTheJob(const Case& facts, const Event& warning) {
   const int64_t world = facts.incident.world_size;
   return std::none_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
-    return event.kind == EventKind::init_started && event.rank == warning.rank && event.value >= 0 &&
-           event.value != world;
+    const int64_t ranks = event.As<CommunicatorSetup>().ranks;
+    return event.kind == EventKind::init_started && event.rank == warning.rank && ranks >= 0 && ranks != world;
   });
 }
 
 // The ranks that began the set-up of one communicator with another number of ranks than most.
 std::vector<Rank> OddWorlds(const Case& facts) {
   std::map<uint64_t, Holders> comms;
-  for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::init_started && event.value > 0)
-      comms[event.comm][std::to_string(event.value)].push_back(&event);
+  for (const Event& event : facts.incident.events) {
+    const int64_t ranks = event.As<CommunicatorSetup>().ranks;
+    if (event.kind == EventKind::init_started && ranks > 0) comms[event.comm][std::to_string(ranks)].push_back(&event);
+  }
   for (const auto& [comm, sizes] : comms)
     if (sizes.size() > 1) return OddHolders(sizes);
   return {};
@@ -32,7 +33,8 @@ Holders VersionsByRank(const Case& facts) {
   Holders versions;
   for (const Event& event : facts.incident.events) {
     if (event.kind != EventKind::nccl_version || !event.rank.known()) continue;
-    versions[event.subject.substr(0, event.subject.find('+'))].push_back(&event);
+    const std::string& version = event.As<Version>().number;
+    versions[version.substr(0, version.find('+'))].push_back(&event);
   }
   return versions;
 }
@@ -84,12 +86,12 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
 void JudgeCrowd(const Case& facts, RuleAnswer& answer) {
   if (facts.analyses.outcome.ended_in_order) return;
   for (const Event& event : facts.incident.events) {
-    if (event.kind != EventKind::rendezvous_incomplete || event.value2 <= 0 || event.value <= event.value2) continue;
+    const auto& [joined, expected, waiting] = event.As<Rendezvous>();
+    if (event.kind != EventKind::rendezvous_incomplete || expected <= 0 || joined <= expected) continue;
     Finding finding = InitFinding("init-mismatch", {});
     finding.status = facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;
     finding.confidence = Confidence::likely;
-    finding.headline = std::to_string(event.value) + " processes joined a process group of " +
-                       std::to_string(event.value2) +
+    finding.headline = std::to_string(joined) + " processes joined a process group of " + std::to_string(expected) +
                        ": another run uses the same store, or ranks are numbered wrongly";
     finding.evidence.push_back(CiteEvent(event, "the rendezvous counts who came"));
     finding.fix = {"Look for processes of an earlier run on these hosts and end them (pgrep -af train).",

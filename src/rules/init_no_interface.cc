@@ -12,7 +12,7 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
   std::vector<EvidenceItem> evidence;
   for (const Event& event : facts.incident.events) {
     if (!event.Means(Meaning::no_interface)) continue;
-    const bool of_peer = event.subject == "peer-address-missing";  // it complains about another rank
+    const bool of_peer = event.As<Warning>().id == "peer-address-missing";  // it complains about another rank
     if (!of_peer && event.rank.known() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end())
       ranks.push_back(event.rank);
     if (evidence.size() < 3)
@@ -23,9 +23,10 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
   std::sort(ranks.begin(), ranks.end());
   std::string setting;
   for (const Event& event : facts.incident.events) {
-    if (event.kind != EventKind::environment || event.subject != "NCCL_SOCKET_IFNAME") continue;
+    const auto& told = event.As<EnvironmentSetting>();
+    if (told.name != "NCCL_SOCKET_IFNAME") continue;
     if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end()) continue;
-    setting = event.text;
+    setting = told.value;
     evidence.push_back(CiteEvent(event, "the setting that matches no interface there"));
     break;
   }

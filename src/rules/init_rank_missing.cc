@@ -55,7 +55,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   std::vector<Rank> missing;
   const Event* told = init.incomplete;
   // More came than were expected: the count is of another run, or ranks disagree; see init-mismatch.
-  if (told && told->value2 > 0 && told->value > told->value2) return answer;
+  const Rendezvous rendezvous = told ? told->As<Rendezvous>() : Rendezvous{};
+  if (rendezvous.expected > 0 && rendezvous.joined > rendezvous.expected) return answer;
   if (StoreNeverCame(facts, init)) {
     missing = {kStoreRank};
   } else if (told && !told->ranks.empty()) {
@@ -68,7 +69,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     // They came, to another door: init-unreachable speaks of them.
     if (std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return init.unreachable.contains(rank); }))
       return answer;
-    const int64_t expected = told->value2 - told->value;
+    const int64_t expected = rendezvous.expected - rendezvous.joined;
     if (expected > 0 && static_cast<int64_t>(missing.size()) != expected) {
       // Files of ranks that came may be lost too; those of which nothing exists cannot be told apart.
       std::erase_if(missing, [&](Rank rank) { return !LeftFiles(facts, rank); });
@@ -102,7 +103,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
                        : missing.empty()        ? Confidence::possible
                                                 : Confidence::likely;
   // Still waiting: nobody has given up, and whoever is missing may yet come.
-  const bool waiting = told && told->subject == "waiting";
+  const bool waiting = rendezvous.waiting;
   if (waiting) {
     finding.status = Status::hang;
     finding.confidence = missing.empty() ? Confidence::possible : Confidence::likely;
@@ -122,8 +123,9 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
                                                             : finding.affected_ranks.size() > 1 ? " wait for "
                                                                                                 : " waits for ") +
                                                            (missing.size() > 1 ? "them" : "it"));
-  if (told && told->value >= 0 && told->value2 > 0)
-    finding.headline += " (" + std::to_string(told->value) + " of " + std::to_string(told->value2) + " joined)";
+  if (rendezvous.joined >= 0 && rendezvous.expected > 0)
+    finding.headline +=
+        " (" + std::to_string(rendezvous.joined) + " of " + std::to_string(rendezvous.expected) + " joined)";
   if (told) finding.evidence.push_back(CiteEvent(*told, "the rendezvous counts the ranks that joined"));
   if (!told && init.no_store)
     finding.evidence.push_back(CiteEvent(*init.no_store, "the store, which rank 0 runs, does not answer"));

@@ -10,11 +10,12 @@ namespace tacet {
 // in it.
 static void TellSsh(const std::vector<const Event*>& events, Finding& finding) {
   const auto ssh = std::find_if(events.begin(), events.end(), [](const Event* event) {
-    return event->kind == EventKind::store_unreachable && event->object.starts_with("ssh");
+    return event->As<StoreUnreachable>().how != Unreachable::store;
   });
   if (ssh == events.end()) return;
-  const std::string host = (*ssh)->subject.empty() ? "another node" : (*ssh)->subject;
-  const bool unknown = (*ssh)->object.ends_with("unknown-host");
+  const auto& told = (*ssh)->As<StoreUnreachable>();
+  const std::string host = told.address.empty() ? "another node" : told.address;
+  const bool unknown = told.how == Unreachable::ssh_unknown_host;
   finding.confidence = Confidence::likely;  // ssh itself tells it
   finding.headline = unknown ? "the launcher cannot start processes on " + host + ": ssh cannot resolve the name"
                              : "the launcher cannot start processes on " + host + ": ssh to it fails";
@@ -34,7 +35,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   std::vector<EvidenceItem> evidence;
   std::vector<const Event*> events;
   for (const Event& event : facts.incident.events) {
-    const bool warned = event.kind == EventKind::nccl_warning && event.subject == "connect-failed";
+    const bool warned = event.kind == EventKind::nccl_warning && event.As<Warning>().id == "connect-failed";
     if (!warned && !IsStoreUnreachable(event) && event.kind != EventKind::connect_failed) continue;
     events.push_back(&event);
     if (event.rank.known()) complaining.push_back(event.rank);
@@ -56,7 +57,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
       complaining.empty() ? SubjectWords(SubjectsOf(facts.incident, events)) : RankWords(complaining);
   std::string address;
   for (const Event* event : events) {
-    const std::string& told = event->kind == EventKind::store_unreachable ? event->subject : event->object;
+    const std::string_view told = TargetOf(*event);
     if (address.empty()) address = told;
     if (!told.empty() && told != address) {
       address.clear();

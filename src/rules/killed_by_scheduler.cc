@@ -7,19 +7,21 @@
 namespace tacet {
 namespace {
 
-SchedulerKill KillKindOf(const Event& kill) { return static_cast<SchedulerKill>(kill.value); }
+SchedulerKill KillKindOf(const Event& kill) { return kill.As<OutsideEnd>().why; }
+
+const std::string& KillerOf(const Event& kill) { return kill.As<OutsideEnd>().by; }
 
 // A step is cancelled, and torchrun gets SIGTERM, also because a task or another node failed. The other words say why.
 bool GivesReason(const Event& kill) {
   if (KillKindOf(kill) == SchedulerKill::signal) return false;
-  return KillKindOf(kill) != SchedulerKill::cancelled || kill.object != "step";
+  return KillKindOf(kill) != SchedulerKill::cancelled || KillerOf(kill) != "step";
 }
 
 // The reason before the mere fact, the fact before a signal.
 int Rating(const Event& kill) {
   switch (KillKindOf(kill)) {
     case SchedulerKill::signal: return 0;
-    case SchedulerKill::cancelled: return kill.object == "step" ? 1 : 2;
+    case SchedulerKill::cancelled: return KillerOf(kill) == "step" ? 1 : 2;
     default: return 3;
   }
 }
@@ -42,14 +44,17 @@ bool IsOwnFailure(const Event& event) {
     case EventKind::disk_full:
     case EventKind::port_in_use:
     case EventKind::node_failed: return true;
-    case EventKind::process_exited: return event.value != 0 && IsFirstHandEnd(event) && event.value != -9;
+    case EventKind::process_exited: {
+      const int64_t code = event.As<ProcessEnd>().code;
+      return code != 0 && IsFirstHandEnd(event) && code != -9;
+    }
     default: return false;
   }
 }
 
 bool EndedByItself(const Event& event) {
-  return event.kind == EventKind::process_exited && event.value != 0 && event.value != -15 && event.value != -9 &&
-         event.value != -2 && event.value != -1;
+  const int64_t code = event.As<ProcessEnd>().code;
+  return event.kind == EventKind::process_exited && code != 0 && code != -15 && code != -9 && code != -2 && code != -1;
 }
 
 std::string KillWords(const Event& kill) {
@@ -59,18 +64,18 @@ std::string KillWords(const Event& kill) {
     case SchedulerKill::requeued: return "the scheduler stopped the job to requeue it";
     case SchedulerKill::evicted:
       return "Kubernetes evicted a pod of the job" +
-             (kill.object.empty() ? std::string() : ": its node was low on " + kill.object);
+             (KillerOf(kill).empty() ? std::string() : ": its node was low on " + KillerOf(kill));
     case SchedulerKill::reclaimed:
       return "the cloud provider took back a machine of the job (spot, preemptible, or a node shutdown)";
     case SchedulerKill::cancelled:
-      return kill.object == "step" ? "Slurm ended the step: it was cancelled, or one of its tasks had failed"
-                                   : "the job was cancelled (scancel, qdel, bkill, or an administrator)";
+      return KillerOf(kill) == "step" ? "Slurm ended the step: it was cancelled, or one of its tasks had failed"
+                                      : "the job was cancelled (scancel, qdel, bkill, or an administrator)";
     case SchedulerKill::signal: break;
   }
-  if (kill.object == "SIGHUP")
+  if (KillerOf(kill) == "SIGHUP")
     return "the launcher received SIGHUP: the terminal or ssh session that started the job was closed";
-  if (kill.object == "SIGINT") return "the launcher received SIGINT: the job was interrupted (Ctrl-C)";
-  return "the launcher was ended from outside by " + (kill.object.empty() ? "a signal" : kill.object) +
+  if (KillerOf(kill) == "SIGINT") return "the launcher received SIGINT: the job was interrupted (Ctrl-C)";
+  return "the launcher was ended from outside by " + (KillerOf(kill).empty() ? "a signal" : KillerOf(kill)) +
          "; no rank had failed before";
 }
 
@@ -82,14 +87,14 @@ std::vector<std::string> KillAdvice(const Event& kill) {
           "job.",
           "If the job should have been done by then: check its steps per second, and whether it stalled."};
     case SchedulerKill::evicted:
-      return {kill.object == "memory"
+      return {KillerOf(kill) == "memory"
                   ? "Set the pod's memory request to what it uses: kubectl describe pod, kubectl top pod."
-              : kill.object == "ephemeral-storage"
+              : KillerOf(kill) == "ephemeral-storage"
                   ? "Write checkpoints and caches to a volume, or raise the ephemeral-storage request."
                   : "See why: kubectl describe pod POD, kubectl get events --sort-by=.lastTimestamp.",
               "Start again from the last checkpoint."};
     case SchedulerKill::signal:
-      if (kill.object == "SIGHUP")
+      if (KillerOf(kill) == "SIGHUP")
         return {"Start the job in tmux, with nohup or setsid, or through the scheduler.",
                 "Start again from the last checkpoint."};
       break;
@@ -136,7 +141,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
       answer.open.push_back(
           {"Why did the job stall before it was ended?",
            "stacks of all ranks (py-spy dump) and flight records, taken before the scheduler ends it"});
-  } else if (KillKindOf(*kill) == SchedulerKill::signal && kill->object != "SIGHUP") {
+  } else if (KillKindOf(*kill) == SchedulerKill::signal && KillerOf(*kill) != "SIGHUP") {
     answer.open.push_back(
         {"Who sent the signal?",
          "the scheduler's record of the job (sacct -j JOB -o State,Reason; kubectl describe pod), and "

@@ -2,6 +2,7 @@
 #include "rules/message_words.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "base/text_scan.h"
 
@@ -13,14 +14,14 @@ void DropEndMarks(std::string& text) {
 }
 
 // "DataLoader worker" ends by a signal: what that looks like from outside.
-std::string_view LoaderEndWords(int64_t value) {
-  switch (value) {
-    case -9: return "was killed (SIGKILL)";
-    case -11: return "ended with a segmentation fault (SIGSEGV)";
-    case -6: return "aborted (SIGABRT)";
-    case -7: return "ended with a bus error (SIGBUS)";
-    case -4: return "ended with an illegal instruction (SIGILL)";
-    case -8: return "ended with a floating point exception (SIGFPE)";
+std::string_view LoaderEndWords(int64_t signal) {
+  switch (signal) {
+    case 9: return "was killed (SIGKILL)";
+    case 11: return "ended with a segmentation fault (SIGSEGV)";
+    case 6: return "aborted (SIGABRT)";
+    case 7: return "ended with a bus error (SIGBUS)";
+    case 4: return "ended with an illegal instruction (SIGILL)";
+    case 8: return "ended with a floating point exception (SIGFPE)";
     default: return "exited unexpectedly";
   }
 }
@@ -49,13 +50,18 @@ std::string MessageWords(std::string_view text, size_t limit) {
   return words + "...";
 }
 
-bool IsKilledLoaderWorker(const Event& event) { return event.Means(Meaning::loader_worker) && event.value == -9; }
+bool IsKilledLoaderWorker(const Event& event) {
+  const auto* worker = std::get_if<LoaderWorkerEnd>(&event.As<Raised>().about);
+  return worker && worker->signal == 9;
+}
 
 std::string LoaderWorkerWords(const Event& exception, const std::string& who) {
-  const bool several = exception.object.find(',') != std::string::npos;
-  const std::string pids = exception.object.empty() ? "" : (several ? " (pids " : " (pid ") + exception.object + ")";
+  const auto* told = std::get_if<LoaderWorkerEnd>(&exception.As<Raised>().about);
+  const LoaderWorkerEnd worker = told ? *told : LoaderWorkerEnd{};
+  const bool several = worker.pids.find(',') != std::string::npos;
+  const std::string pids = worker.pids.empty() ? "" : (several ? " (pids " : " (pid ") + worker.pids + ")";
   return (several ? "data loader workers of " : "a data loader worker of ") + who + pids + " " +
-         std::string(LoaderEndWords(exception.value));
+         std::string(LoaderEndWords(worker.signal));
 }
 
 }  // namespace tacet

@@ -28,11 +28,9 @@ TEST(MessageWords, CutsAtAWordAndSaysSo) {
 
 TEST(LoaderWorkerWords, TellWhoseChildItWasAndHowItEnded) {
   Event event;
-  event.object = "4161";
-  event.value = -9;
+  event.Make<Raised>().about = LoaderWorkerEnd{"4161", 9};
   EXPECT_EQ(LoaderWorkerWords(event, "rank 3"), "a data loader worker of rank 3 (pid 4161) was killed (SIGKILL)");
-  event.object = "4161, 4162";
-  event.value = 0;
+  event.Make<Raised>().about = LoaderWorkerEnd{"4161, 4162", 0};
   EXPECT_EQ(LoaderWorkerWords(event, "a rank"), "data loader workers of a rank (pids 4161, 4162) exited unexpectedly");
 }
 

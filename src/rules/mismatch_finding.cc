@@ -126,15 +126,16 @@ std::string_view SubjectOf(CallAspect aspect) {
 void JudgeNcclsOwnCheck(const Case& facts, std::string_view cause, RuleAnswer& answer) {
   const Event* last = nullptr;
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::nccl_warning && event.subject == "mismatched-collective") last = &event;
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "mismatched-collective") last = &event;
   if (!last) return;
+  const int64_t rank = last->As<Warning>().number;
   Finding finding;
   finding.cause = cause;
   finding.status = Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::possible;
   finding.headline = "ranks issued different collectives: NCCL's own check stopped the job" +
-                     (last->value >= 0 ? " at and around rank " + std::to_string(last->value) : std::string());
+                     (rank >= 0 ? " at and around rank " + std::to_string(rank) : std::string());
   finding.evidence.push_back(CiteEvent(*last, "NCCL compared the calls"));
   answer.findings.push_back(std::move(finding));
 }
@@ -147,9 +148,9 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   for (const Event& event : facts.incident.events) {
     if (event.kind != EventKind::mismatch_report || SubjectOf(aspect).empty()) continue;
     // Where the report is cut before it says what differs, the operation stands for it.
-    const std::string_view differs = event.subject.empty() || event.subject == "seq" || event.subject == "device"
-                                         ? SubjectOf(CallAspect::operation)
-                                         : std::string_view(event.subject);
+    const std::string_view told = event.As<MismatchReport>().aspect;
+    const std::string_view differs =
+        told.empty() || told == "seq" || told == "device" ? SubjectOf(CallAspect::operation) : told;
     if (differs != SubjectOf(aspect)) continue;
     if (!sample) sample = &event;
     if (event.rank.known() && !reporters.insert(event.rank).second) continue;
@@ -208,7 +209,8 @@ void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause
   for (const WatchdogDifference& difference : FindWatchdogDifferences(facts.incident)) {
     if (difference.size != (aspect == CallAspect::size)) continue;
     const auto words = [&](const Event& event) {
-      return aspect == CallAspect::size ? std::to_string(event.count) + (event.count == 1 ? " element" : " elements")
+      const int64_t elements = event.As<WatchdogTimeout>().elements;
+      return aspect == CallAspect::size ? std::to_string(elements) + (elements == 1 ? " element" : " elements")
                                         : std::string(Name(event.op));
     };
     const auto wait = [](const std::vector<Rank>& ranks) {

@@ -97,7 +97,7 @@ TEST_P(Mismatch, OfAJobThatEndedInOrderMeansWrongNumbers) {
 TEST_P(Mismatch, BeforeAnErrorIsACrash) {
   JobSketch job = Deviate(3);
   Event& error = job.Say(GetParam().place.rank, EventKind::process_exited);
-  error.value = 1;
+  error.Make<ProcessEnd>().code = 1;
   Check(JudgedCase(job).Only(GetParam().deviation.cause), Status::crash);
 }
 
@@ -282,7 +282,7 @@ TEST(MismatchBlame, TheFirstOfTwoDifferencesCounts) {
 
 void Report(JobSketch& job, int32_t reporter, int32_t other, const char* aspect) {
   Event& event = job.Say(reporter, EventKind::mismatch_report);
-  event.subject = aspect;
+  event.Make<MismatchReport>().aspect = aspect;
   event.peer = Rank{other};
   event.ranks = Ranks({reporter, other});
   event.op = OpKind::all_reduce;

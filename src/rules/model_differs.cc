@@ -11,7 +11,8 @@ namespace tacet {
 static std::vector<Rank> OddModels(const Case& facts, const ToldEvents& told) {
   int64_t reference = -1;
   for (const Event* event : told.events)
-    if (event->value >= 0 && event->peer_group_rank.known()) reference = event->peer_group_rank.value;
+    if (event->As<ModelMismatch>().parameter >= 0 && event->peer_group_rank.known())
+      reference = event->peer_group_rank.value;
   if (reference < 0) return {};
   const size_t world = facts.analyses.life.ranks.size();
   const bool all_others = told.ranks.size() > 1 && world > 2 && told.ranks.size() + 1 >= world;
@@ -30,26 +31,27 @@ static RuleAnswer JudgeModelDiffers(const Case& facts) {
   finding.affected_ranks = told.ranks;
   for (const Rank rank : finding.ranks) std::erase(finding.affected_ranks, rank);
   const std::string odd = finding.ranks.empty() ? "" : " (" + RankWords(finding.ranks) + " differs from the rest)";
-  if (lead.value < 0) {
+  const auto& [parameter, aspect, value] = lead.As<ModelMismatch>();
+  if (parameter < 0) {
     finding.headline = "the model has a different number of parameters on some ranks" +
-                       (lead.object.empty() ? std::string() : ": " + lead.object) +
+                       (value.empty() ? std::string() : ": " + value) +
                        (lead.group_rank.known() && lead.peer_group_rank.known()
                             ? " (ranks " + std::to_string(lead.group_rank.value) + " and " +
                                   std::to_string(lead.peer_group_rank.value) + " of the group)"
                             : std::string());
   } else {
-    finding.headline = "the model differs between ranks: parameter " + std::to_string(lead.value) + " has " +
-                       (lead.object.empty() ? "another shape" : lead.subject.substr(4) + " " + lead.object) +
+    finding.headline = "the model differs between ranks: parameter " + std::to_string(parameter) + " has " +
+                       (value.empty() ? "another shape" : aspect.substr(4) + " " + value) +
                        (lead.group_rank.known() ? " on rank " + std::to_string(lead.group_rank.value) : "") +
                        ", not that of rank " + std::to_string(lead.peer_group_rank.value) + odd;
   }
   // A rank without a single parameter built no other model: it sent nothing.
-  const bool nothing = lead.value < 0 && lead.object.ends_with(" against 0");
+  const bool nothing = parameter < 0 && value.ends_with(" against 0");
   if (nothing) {
     finding.headline =
         (lead.peer_group_rank.known() ? "rank " + std::to_string(lead.peer_group_rank.value) + " of the group"
                                       : std::string("a rank")) +
-        " sent no parameters when DDP compared the models (" + lead.object +
+        " sent no parameters when DDP compared the models (" + value +
         "): it failed before that, or it runs another program, another launch command or another model";
     finding.fix = {"Look at the output of that rank for an earlier error.",
                    "Check that all nodes run the same command with the same number of processes, and the same versions "

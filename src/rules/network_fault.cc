@@ -17,19 +17,20 @@ bool IsFirstHandStatus(int64_t status) { return status != 4 && status != 5 && st
 // The adapter speaks of its own port.
 bool IsOwnPort(const Event& event) {
   return event.kind == EventKind::nccl_warning &&
-         (event.subject == "ib-async-fatal" || event.subject == "ib-device-failed");
+         (event.As<Warning>().id == "ib-async-fatal" || event.As<Warning>().id == "ib-device-failed");
 }
 
 bool SpeaksOfNetwork(const Event& event) {
   if (event.kind == EventKind::link_down) return true;
   if (event.kind != EventKind::nccl_warning) return false;
-  if (event.subject == "ib-completion-error") return IsFirstHandStatus(event.value);
-  return IsOwnPort(event) || event.subject == "ib-modify-qp-failed" || event.subject == "net-plugin-failed";
+  const auto& warning = event.As<Warning>();
+  if (warning.id == "ib-completion-error") return IsFirstHandStatus(warning.number);
+  return IsOwnPort(event) || warning.id == "ib-modify-qp-failed" || warning.id == "net-plugin-failed";
 }
 
 // NCCL gives up: the error reaches the program.
 bool IsFatal(const Event& event) {
-  return event.kind == EventKind::nccl_warning && event.value2 == static_cast<int64_t>(NcclWarningRole::cause);
+  return event.kind == EventKind::nccl_warning && event.As<Warning>().role == NcclWarningRole::cause;
 }
 
 // Who is at fault: the one address that several ranks cannot reach, or the one rank that cannot reach several.
@@ -42,7 +43,8 @@ std::vector<Rank> CommonEnd(const Case& facts, const std::vector<const Event*>& 
   for (const Event* event : events) {
     if (!event->rank.known()) continue;
     complaining.insert(event->rank);
-    if (const std::string address = event->object; !address.empty()) complaints[address].insert(event->rank);
+    if (const std::string& address = event->As<Warning>().object; !address.empty())
+      complaints[address].insert(event->rank);
   }
   // One rank that cannot reach a peer it names: either end may be at fault. The same where nobody else has a word.
   if (complaining.size() == 1)
@@ -58,7 +60,7 @@ std::vector<Rank> CommonEnd(const Case& facts, const std::vector<const Event*>& 
   std::set<Rank> owners;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::interface_used && event.rank.known() &&
-        event.text.starts_with(complaints.begin()->first) && !complaining.contains(event.rank))
+        event.As<NetworkDevice>().address.starts_with(complaints.begin()->first) && !complaining.contains(event.rank))
       owners.insert(event.rank);
   return {owners.begin(), owners.end()};
 }
@@ -94,7 +96,7 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   const Event& lead = *events.front();
   finding.headline =
       lead.kind == EventKind::link_down
-          ? "the network link " + lead.subject + " went down"
+          ? "the network link " + lead.As<NetworkLink>().device + " went down"
           : "the network failed between ranks: " +
                 (finding.affected_ranks.empty()       ? "the log does not say which rank reports it"
                  : finding.affected_ranks.size() == 1 ? RankWords(finding.affected_ranks) + " reports transport errors"

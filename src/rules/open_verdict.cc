@@ -68,8 +68,8 @@ std::string PipelineWords(const Case& facts) {
 // NCCL says that something of this process, its host or its arguments is wrong, and no cause covers it.
 const Event* FirstUnexplainedWarning(const Case& facts) {
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::nccl_warning && event.subject != "other" &&
-        event.value2 == static_cast<int64_t>(NcclWarningRole::cause))
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id != "other" &&
+        event.As<Warning>().role == NcclWarningRole::cause)
       return &event;
   return nullptr;
 }
@@ -87,16 +87,17 @@ std::string TimedOutWords(const Case& facts, const Event& first, const std::stri
 
 // What its watchdog found, where it tells: "(#716 of 747 issued)".
 std::string UnfinishedWords(const Case& facts, Rank rank) {
-  for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::watchdog_status && event.rank == rank && event.seq >= 0)
-      return " (#" + std::to_string(event.seq) +
-             (event.value > 0 ? " of " + std::to_string(event.value) + " issued)" : ")");
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::watchdog_status || event.rank != rank || event.seq < 0) continue;
+    const int64_t issued = event.As<WorkCounters>().last_enqueued;
+    return " (#" + std::to_string(event.seq) + (issued > 0 ? " of " + std::to_string(issued) + " issued)" : ")");
+  }
   return " and asked for flight records";
 }
 
 // Nothing but Python leaves these events behind, or the launcher says what it started.
 bool RanPython(const Case& facts, const Event& end) {
-  if (end.Means(Meaning::by_python) || end.group_rank.known()) return true;
+  if (end.Means(Meaning::by_python) || end.As<ProcessEnd>().local_rank >= 0) return true;
   return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
     return event.Means(Meaning::by_python) || event.kind == EventKind::watchdog_timeout ||
            event.kind == EventKind::store_lost ||
@@ -108,29 +109,29 @@ bool RanPython(const Case& facts, const Event& end) {
 std::string EndedAlikeWords(const Case& facts, const Event& first, const std::string& who) {
   std::set<Rank> ranks;
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::process_exited && event.subject == first.subject && event.rank.known())
+    if (event.kind == EventKind::process_exited && event.rank.known() &&
+        event.As<ProcessEnd>().how == first.As<ProcessEnd>().how)
       ranks.insert(event.rank);
   return ranks.empty() ? who : RankWords({ranks.begin(), ranks.end()});
 }
 
 std::string ExitWords(const Case& facts, const Event& event, const std::string& who) {
-  if (event.subject == "MPI_Abort")
+  const auto& end = event.As<ProcessEnd>();
+  if (end.how == "MPI_Abort")
     return EndedAlikeWords(facts, event, who) + " called MPI_Abort" +
-           (event.object.empty() ? "" : " (error code " + event.object + ")");
-  if (event.value < 0)
-    return who + " was ended by signal " + std::to_string(-event.value) +
-           (event.subject.empty() ? "" : " (" + event.subject + ")");
-  if (!event.subject.empty()) return EndedAlikeWords(facts, event, who) + " ended: " + event.subject;
-  return who + " exited with code " + std::to_string(event.value) +
-         (event.value == 1 && RanPython(facts, event) ? ", as Python does after an uncaught exception or sys.exit"
-                                                      : "");
+           (end.mpi_error ? " (error code " + std::to_string(*end.mpi_error) + ")" : "");
+  if (end.code < 0)
+    return who + " was ended by signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")");
+  if (!end.how.empty()) return EndedAlikeWords(facts, event, who) + " ended: " + end.how;
+  return who + " exited with code " + std::to_string(end.code) +
+         (end.code == 1 && RanPython(facts, event) ? ", as Python does after an uncaught exception or sys.exit" : "");
 }
 
 // The last warning of the process before NCCL gave up, which this tool has no word of its own for.
 const Event* WarningBehind(const Case& facts, const Event& error) {
   const Event* last = nullptr;
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::nccl_warning && event.subject == "other" && event.speaker == error.speaker &&
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "other" && event.speaker == error.speaker &&
         event.source.file == error.source.file && event.source.line <= error.source.line &&
         (!last || event.source.line > last->source.line))
       last = &event;
@@ -138,10 +139,10 @@ const Event* WarningBehind(const Case& facts, const Event& error) {
 }
 
 // " with ncclInternalError"; the two that say what kind of call failed are told in NCCL's own words.
-std::string ResultWords(const Event& error) {
-  if (error.value == 1) return ": unhandled cuda error (a CUDA call of NCCL's own failed)";
-  if (error.value == 2) return ": unhandled system error (a socket, memory or file operation failed)";
-  return error.subject.empty() ? "" : " with " + error.subject;
+std::string ResultWords(const NcclError& error) {
+  if (error.code == 1) return ": unhandled cuda error (a CUDA call of NCCL's own failed)";
+  if (error.code == 2) return ": unhandled system error (a socket, memory or file operation failed)";
+  return error.result.empty() ? "" : " with " + error.result;
 }
 
 // "rank 3 timed out in all_reduce #812", "process 4121 on gpu17 exited with code 1".
@@ -150,11 +151,13 @@ std::string EndSentence(const Case& facts, const Event& event) {
   std::string operation = event.op == OpKind::unknown ? "" : std::string(Name(event.op));
   if (!operation.empty() && event.seq >= 0) operation += " #" + std::to_string(event.seq);
   switch (event.kind) {
-    case EventKind::watchdog_timeout:
+    case EventKind::watchdog_timeout: {
+      const auto& timeout = event.As<WatchdogTimeout>();
       return TimedOutWords(facts, event, who) + " timed out" + (operation.empty() ? "" : " in " + operation) +
-             (event.value2 > 0  ? " after " + DurationWords(event.value2 * 1'000'000)
-              : event.value > 0 ? " after " + DurationWords(event.value * 1'000'000)
-                                : "");
+             (timeout.elapsed_ms > 0   ? " after " + DurationWords(timeout.elapsed_ms * 1'000'000)
+              : timeout.timeout_ms > 0 ? " after " + DurationWords(timeout.timeout_ms * 1'000'000)
+                                       : "");
+    }
     case EventKind::watchdog_status:
       return who + "'s watchdog found that operation #" + std::to_string(event.seq) + " does not finish";
     case EventKind::dump_signal:
@@ -171,32 +174,41 @@ std::string EndSentence(const Case& facts, const Event& event) {
                  : "not every rank reached a monitored barrier";
     case EventKind::hung_task: return "the kernel reports " + who + " as blocked";
     case EventKind::process_exited: return ExitWords(facts, event, who);
-    case EventKind::abort_signal: return event.object.empty() ? who + " aborted" : event.object;
-    case EventKind::process_killed:
-      if (!event.object.empty()) return event.object;
-      return who + " was ended by its launcher or scheduler" +
-             (event.subject.empty() ? "" : " (" + event.subject + ")");
-    case EventKind::exception:
-      if (IsConsequence(event) && !event.object.empty() && !event.Means(Meaning::loader_worker)) return event.object;
+    case EventKind::abort_signal: {
+      const std::string& sentence = event.As<Abort>().sentence;
+      return sentence.empty() ? who + " aborted" : sentence;
+    }
+    case EventKind::process_killed: {
+      const auto& end = event.As<ProcessEnd>();
+      if (!end.sentence.empty()) return end.sentence;
+      return who + " was ended by its launcher or scheduler" + (end.how.empty() ? "" : " (" + end.how + ")");
+    }
+    case EventKind::exception: {
+      const auto& raised = event.As<Raised>();
+      if (const auto* reason = std::get_if<ErrorReason>(&raised.about); reason && IsConsequence(event))
+        return reason->sentence;
       // Who only tells of another's failure is a messenger, and its process id would be taken for the culprit's.
       return (IsConsequence(event) && !event.rank.known() ? "a process" : who) +
-             (event.Means(Meaning::reported) ? " reports " : " raised ") + event.subject +
+             (event.Means(Meaning::reported) ? " reports " : " raised ") + raised.type +
              (event.text.empty() ? "" : ": " + MessageWords(event.text));
+    }
     case EventKind::connection_lost: return who + " lost the connection to a peer";
     case EventKind::store_lost: return who + " lost the connection to the store of rank 0";
     case EventKind::nccl_error: {
-      if (event.Means(Meaning::reported)) return who + " reports " + event.subject + ": " + MessageWords(event.object);
+      const auto& error = event.As<NcclError>();
+      if (event.Means(Meaning::reported)) return who + " reports " + error.result + ": " + MessageWords(error.reason);
       const Event* warning = WarningBehind(facts, event);
-      return "NCCL failed in " + who + ResultWords(event) +
+      return "NCCL failed in " + who + ResultWords(error) +
              (warning                 ? " after its warning '" + MessageWords(warning->text) + "'"
-              : !event.object.empty() ? ": " + MessageWords(event.object)
+              : !error.reason.empty() ? ": " + MessageWords(error.reason)
                                       : "");
     }
     case EventKind::nccl_warning: {
-      if (event.subject == "cuda-failure" && !event.object.empty())
-        return "a CUDA call of NCCL failed in " + who + " with '" + event.object + "'" +
-               (event.file.empty() ? "" : " (" + event.file + ":" + std::to_string(event.code_line) + ")");
-      const NcclWarning* known = FindNcclWarning(event.subject);
+      const auto& told = event.As<Warning>();
+      if (told.id == "cuda-failure" && !told.object.empty())
+        return "a CUDA call of NCCL failed in " + who + " with '" + told.object + "'" +
+               (told.place.file.empty() ? "" : " (" + told.place.file + ":" + std::to_string(told.place.line) + ")");
+      const NcclWarning* known = FindNcclWarning(told.id);
       return "NCCL gave up in " + who + ": " + (known ? std::string(known->meaning) : MessageWords(event.text));
     }
     case EventKind::job_time_limit: return "the scheduler ended the job at its time limit";
@@ -208,8 +220,9 @@ std::string EndSentence(const Case& facts, const Event& event) {
 // How many processes the launcher says to have ended in the same way.
 size_t CountAlike(const Case& facts, const Event& first) {
   return static_cast<size_t>(
-      std::count_if(facts.incident.events.begin(), facts.incident.events.end(),
-                    [&](const Event& event) { return event.kind == first.kind && event.value == first.value; }));
+      std::count_if(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+        return event.kind == first.kind && event.As<ProcessEnd>().code == first.As<ProcessEnd>().code;
+      }));
 }
 
 void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
@@ -250,20 +263,21 @@ void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   bool stopped = false;
   if (told) {
     const size_t alike = CountAlike(facts, *told);
-    const bool ended = told->kind == EventKind::process_exited && told->value < 0;
-    const std::string signal = told->subject.empty() ? "" : " (" + told->subject + ")";
+    const auto& how = told->As<ProcessEnd>();
+    const bool ended = told->kind == EventKind::process_exited && how.code < 0;
+    const std::string signal = how.how.empty() ? "" : " (" + how.how + ")";
     stopped = told->kind == EventKind::process_killed;
     diagnosis.headline += ": ";
     if (alike > 1 && ended)
       diagnosis.headline +=
-          std::to_string(alike) + " processes were ended by signal " + std::to_string(-told->value) + signal;
+          std::to_string(alike) + " processes were ended by signal " + std::to_string(-how.code) + signal;
     else if (alike > 1 && stopped)
       diagnosis.headline += "the launcher stopped " + std::to_string(alike) + " processes" + signal;
     else
       diagnosis.headline += EndSentence(facts, *told);
   }
   // A failed CUDA call of NCCL often comes from a kernel that failed before it.
-  const bool nccl_tells = told && told->kind == EventKind::nccl_warning && told->subject != "cuda-failure";
+  const bool nccl_tells = told && told->kind == EventKind::nccl_warning && told->As<Warning>().id != "cuda-failure";
   const bool told_why =
       nccl_tells || (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) ||
       (told && told->kind == EventKind::nccl_error && (told->Means(Meaning::reported) || WarningBehind(facts, *told)));
@@ -272,7 +286,7 @@ void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   else if (!told_why)
     diagnosis.headline +=
         QuotesError(told) ? "; why it did is not in these files" : "; the first error is not in these files";
-  if (told && told->kind == EventKind::nccl_warning && told->subject == "cuda-failure") {
+  if (told && told->kind == EventKind::nccl_warning && !nccl_tells) {
     diagnosis.open.push_back(
         {"Why does the driver refuse NCCL's call?",
          "the driver's version (nvidia-smi) beside the CUDA version that NCCL prints; NCCL's log from the start "
@@ -331,16 +345,17 @@ static std::string TrainingWords(const Case& facts) {
   const Event* last = nullptr;
   for (const Event& event : facts.incident.events) {
     if (IsSignOfCrash(event) || IsSignOfHang(event)) return "";
-    if (event.kind == EventKind::progress && event.value2 >= kEnoughSteps && (!last || event.value2 > last->value2))
-      last = &event;
+    const int64_t rising = event.As<Progress>().rising;
+    if (rising >= kEnoughSteps && (!last || rising > last->As<Progress>().rising)) last = &event;
   }
   if (!last || facts.analyses.end.kind != JobEnding::open) return "";
   const auto file = static_cast<size_t>(last->source.file);
   if (file >= facts.incident.files.size()) return "";
   const uint64_t total = facts.incident.files[file].bytes.total;
   if (total > last->source.offset && total - last->source.offset > kLinesBehind) return "";
-  return "training goes on: " + std::to_string(last->value2) + " progress lines up to step " +
-         std::to_string(last->value) + ", and nothing in this text stopped it; it does not show how the job ended";
+  return "training goes on: " + std::to_string(last->As<Progress>().rising) + " progress lines up to step " +
+         std::to_string(last->As<Progress>().step) +
+         ", and nothing in this text stopped it; it does not show how the job ended";
 }
 
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {

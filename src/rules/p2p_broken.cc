@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "model/event_words.h"
 #include "rules/told_finding.h"
 
 namespace tacet {
@@ -30,20 +31,21 @@ static RuleAnswer JudgeP2pBroken(const Case& facts) {
                                 said ? "a GPU cannot reach the memory of another" : "the IOMMU refused a GPU's access");
   for (const Event* event : refused.events)
     if (said && finding.evidence.size() < 4)
-      finding.evidence.push_back({event->source, event->text, "the IOMMU refused a GPU's access at " + event->subject});
+      finding.evidence.push_back(
+          {event->source, event->text, "the IOMMU refused a GPU's access at " + event->As<IommuFault>().pci});
   const bool nvlink = std::any_of(told.events.begin(), told.events.end(), [](const Event* event) {
-    return event->kind == EventKind::nccl_warning && event->subject == "nvlink-p2p-disabled";
+    return event->kind == EventKind::nccl_warning && event->As<Warning>().id == "nvlink-p2p-disabled";
   });
   const std::string who = TellerWords(told);
-  finding.headline =
-      nvlink ? "GPUs joined by NVLink cannot reach each other's memory (" + who + ")"
-      : said ? "direct access between GPUs fails for " + who +
-                   (told.events.front()->subject.starts_with("p2p-") ? "" : ": " + told.events.front()->subject)
-             : "the IOMMU stops the GPU of " + who + " from reaching other devices";
+  const std::string_view word = WordOf(*told.events.front());
+  finding.headline = nvlink ? "GPUs joined by NVLink cannot reach each other's memory (" + who + ")"
+                     : said ? "direct access between GPUs fails for " + who +
+                                  (word.starts_with("p2p-") ? "" : ": " + std::string(word))
+                            : "the IOMMU stops the GPU of " + who + " from reaching other devices";
   finding.headline += RankUnknownWords(told);
   // CUDA's error 1 alone (invalid argument), where NCCL opens a peer's memory.
   if (std::all_of(told.events.begin(), told.events.end(),
-                  [](const Event* event) { return event->kind == EventKind::nccl_warning && event->value == 1; }))
+                  [](const Event* event) { return event->As<Warning>().number == 1; }))
     finding.confidence = Confidence::possible;
   if (!said) {
     // The kernel names one of the two devices, and neither is at fault.

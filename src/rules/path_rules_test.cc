@@ -10,12 +10,19 @@
 namespace tacet {
 namespace {
 
-Event Warning(std::string id, int64_t value = -1, int64_t role = 2) {
+Event Warned(std::string_view id, int64_t number = -1, NcclWarningRole role = NcclWarningRole::cause) {
   Event event;
   event.kind = EventKind::nccl_warning;
-  event.subject = std::move(id);
-  event.value = value;
-  event.value2 = role;
+  auto& warning = event.Make<Warning>();
+  warning.id = id;
+  warning.number = number;
+  warning.role = role;
+  return event;
+}
+
+Event WarnedOf(std::string_view id, std::string object, NcclWarningRole role = NcclWarningRole::cause) {
+  Event event = Warned(id, -1, role);
+  event.Make<Warning>().object = std::move(object);
   return event;
 }
 
@@ -31,13 +38,10 @@ void Add(Incident& incident, uint32_t process, Event event) {
   incident.events.push_back(std::move(event));
 }
 
-void Add(Incident& incident, uint32_t process, EventKind kind, std::string subject, std::string text = "",
-         int64_t value = -1) {
+void Add(Incident& incident, uint32_t process, EventKind kind, EventDetail detail) {
   Event event;
   event.kind = kind;
-  event.subject = std::move(subject);
-  event.text = std::move(text);
-  event.value = value;
+  event.detail = std::move(detail);
   Add(incident, process, std::move(event));
 }
 
@@ -47,7 +51,7 @@ bool Speaks(const std::string& text, std::string_view part) { return text.find(p
 
 TEST(P2pBroken, AFailedHandleNamesTheProcess) {
   Incident incident = Processes({"gpu3"});
-  Add(incident, 0, Warning("p2p-peering-failed"));
+  Add(incident, 0, Warned("p2p-peering-failed"));
   const JudgedCase judged(std::move(incident));
   EXPECT_TRUE(Speaks(judged.Only("p2p-broken").headline, "process 100 on gpu3"));
   EXPECT_EQ(judged.Verdict().cause, "p2p-broken");
@@ -60,7 +64,7 @@ TEST(P2pBroken, ARefusedGpuUnderAHangBlamesNobody) {
   job.Wait(600 * kSecondNs);
   job.TimeOut(0, 1);
   Event& fault = job.Tell(EventKind::iommu_fault);
-  fault.subject = "0000:21:00.0";
+  fault.Make<IommuFault>().pci = "0000:21:00.0";
   fault.rank = Rank{0};
   const Finding finding = JudgedCase(job).Only("p2p-broken");
   EXPECT_TRUE(finding.ranks.empty());
@@ -69,8 +73,8 @@ TEST(P2pBroken, ARefusedGpuUnderAHangBlamesNobody) {
 
 TEST(P2pBroken, AFaultOfAnotherDeviceAndAChoiceAreNothing) {
   Incident incident = Processes({"gpu3"});
-  Add(incident, 0, EventKind::iommu_fault, "0000:00:1f.2");
-  Add(incident, 0, Warning("p2p-disabled", -1, 0));
+  Add(incident, 0, EventKind::iommu_fault, IommuFault{"0000:00:1f.2"});
+  Add(incident, 0, Warned("p2p-disabled", -1, NcclWarningRole::notice));
   EXPECT_FALSE(JudgedCase(std::move(incident)).Fires("p2p-broken"));
 }
 
@@ -82,7 +86,7 @@ TEST(RdmaBroken, TellsTheKindsOfFailureApart) {
         std::tuple{"ib-completion-error", 4, "local protection"},
         std::tuple{"ib-open-failed", -1, "cannot be opened"}}) {
     Incident incident = Processes({"gpu3"});
-    Add(incident, 0, Warning(id, value));
+    Add(incident, 0, Warned(id, value));
     const JudgedCase judged(std::move(incident));
     EXPECT_TRUE(Speaks(judged.Only("rdma-broken").headline, words)) << judged.Only("rdma-broken").headline;
     EXPECT_EQ(judged.Verdict().cause, "rdma-broken");
@@ -92,7 +96,7 @@ TEST(RdmaBroken, TellsTheKindsOfFailureApart) {
 
 TEST(RdmaBroken, RetriesThatRanOutAreTheNetworks) {
   Incident incident = Processes({"gpu3"});
-  Add(incident, 0, Warning("ib-completion-error", 12));
+  Add(incident, 0, Warned("ib-completion-error", 12));
   const JudgedCase judged(std::move(incident));
   EXPECT_FALSE(judged.Fires("rdma-broken"));
   EXPECT_TRUE(judged.Fires("network-fault"));
@@ -100,13 +104,13 @@ TEST(RdmaBroken, RetriesThatRanOutAreTheNetworks) {
 
 TEST(RdmaBroken, AWarningAboutTheLimitAloneIsNothing) {
   Incident incident = Processes({"gpu3"});
-  Add(incident, 0, EventKind::rdma_failed, "limit", "RLIMIT_MEMLOCK is 65536 bytes", 1);
+  Add(incident, 0, EventKind::rdma_failed, RdmaFailure{RdmaFault::locked_memory, true});
   EXPECT_FALSE(JudgedCase(std::move(incident)).Fires("rdma-broken"));
 }
 
 TEST(RdmaBroken, AsksWhichRank) {
   Incident incident = Processes({"gpu3"});
-  Add(incident, 0, Warning("ib-register-failed", 12));
+  Add(incident, 0, Warned("ib-register-failed", 12));
   EXPECT_EQ(JudgedCase(std::move(incident)).Ask("rdma-broken").open.size(), 1u);
 }
 
@@ -114,7 +118,7 @@ TEST(RdmaBroken, AsksWhichRank) {
 
 TEST(FabricManagerDown, Error802NeedsNoRank) {
   Incident incident = Processes({"dgx-08"});
-  Add(incident, 0, Warning("fabric-not-ready", 802));
+  Add(incident, 0, Warned("fabric-not-ready", 802));
   const JudgedCase judged(std::move(incident));
   EXPECT_TRUE(Speaks(judged.Only("fabric-manager-down").headline, "error 802"));
   EXPECT_EQ(judged.Verdict().status, Status::crash);
@@ -123,7 +127,7 @@ TEST(FabricManagerDown, Error802NeedsNoRank) {
 
 TEST(FabricManagerDown, AFallbackAtInfoLevelIsNothing) {
   Incident incident = Processes({"dgx-08"});
-  Add(incident, 0, Warning("nvls-bind-failed", 401, 0));
+  Add(incident, 0, Warned("nvls-bind-failed", 401, NcclWarningRole::notice));
   EXPECT_FALSE(JudgedCase(std::move(incident)).Fires("fabric-manager-down"));
 }
 
@@ -131,10 +135,9 @@ TEST(FabricManagerDown, AFallbackAtInfoLevelIsNothing) {
 
 TEST(WrongInterface, ABridgeOfDockerBetweenHostsIsNamed) {
   Incident incident = Processes({"node-a", "node-b"});
-  Add(incident, 0, EventKind::interface_used, "docker0", "172.17.0.1", 0);
-  Add(incident, 1, EventKind::interface_used, "eth0", "10.0.3.5", 0);
-  Event failed = Warning("connect-failed");
-  failed.object = "172.17.0.1<41234>";
+  Add(incident, 0, EventKind::interface_used, NetworkDevice{"docker0", "172.17.0.1", DeviceUse::bootstrap});
+  Add(incident, 1, EventKind::interface_used, NetworkDevice{"eth0", "10.0.3.5", DeviceUse::bootstrap});
+  Event failed = WarnedOf("connect-failed", "172.17.0.1<41234>");
   Add(incident, 1, std::move(failed));
   const JudgedCase judged(std::move(incident));
   const Finding finding = judged.Only("wrong-interface");
@@ -145,8 +148,7 @@ TEST(WrongInterface, ABridgeOfDockerBetweenHostsIsNamed) {
 
 TEST(WrongInterface, TheTargetAloneTells) {
   Incident incident = Processes({"node-b"});
-  Event failed = Warning("connect-failed");
-  failed.object = "169.254.3.1<41234>";
+  Event failed = WarnedOf("connect-failed", "169.254.3.1<41234>");
   Add(incident, 0, std::move(failed));
   const Finding finding = JudgedCase(std::move(incident)).Only("wrong-interface");
   EXPECT_TRUE(Speaks(finding.headline, "169.254.3.1, a link-local address")) << finding.headline;
@@ -157,16 +159,15 @@ TEST(WrongInterface, TheLoopbackOnOneHostIsRight) {
   JobSketch job(4, {CallSource::nccl_log});
   for (int r = 0; r < 4; ++r) {
     Event& used = job.Log(r, EventKind::interface_used);
-    used.subject = "lo";
-    used.text = "127.0.0.1";
+    used.Make<NetworkDevice>().name = "lo";
+    used.Make<NetworkDevice>().address = "127.0.0.1";
   }
   EXPECT_FALSE(JudgedCase(job).Fires("wrong-interface"));
 }
 
 TEST(WrongInterface, OfTheLoopbackInOneLogItAsksForTheHosts) {
   Incident incident = Processes({"node-b"});
-  Event failed = Warning("connect-failed");
-  failed.object = "127.0.0.1<41234>";
+  Event failed = WarnedOf("connect-failed", "127.0.0.1<41234>");
   Add(incident, 0, std::move(failed));
   const RuleAnswer answer = JudgedCase(std::move(incident)).Ask("wrong-interface");
   EXPECT_TRUE(answer.findings.empty());
@@ -175,9 +176,8 @@ TEST(WrongInterface, OfTheLoopbackInOneLogItAsksForTheHosts) {
 
 TEST(WrongInterface, AnOrdinaryAddressThatRefusesIsAnotherCause) {
   Incident incident = Processes({"node-a", "node-b"});
-  Add(incident, 0, EventKind::interface_used, "eth0", "10.0.3.4", 0);
-  Event failed = Warning("connect-failed");
-  failed.object = "10.0.3.4<41234>";
+  Add(incident, 0, EventKind::interface_used, NetworkDevice{"eth0", "10.0.3.4", DeviceUse::bootstrap});
+  Event failed = WarnedOf("connect-failed", "10.0.3.4<41234>");
   Add(incident, 1, std::move(failed));
   const JudgedCase judged(std::move(incident));
   EXPECT_FALSE(judged.Fires("wrong-interface"));
@@ -187,9 +187,9 @@ TEST(WrongInterface, AnOrdinaryAddressThatRefusesIsAnotherCause) {
 TEST(WrongInterface, WhatWorksIsNotWrong) {
   Incident incident = Processes({"node-a", "node-b"});
   for (const uint32_t process : {0u, 1u}) {
-    Add(incident, process, EventKind::interface_used, "cni0", "10.244.1.7", 0);
-    Add(incident, process, EventKind::init_started, "1b000", "", 2);
-    Add(incident, process, EventKind::init_completed, "1b000", "", 2);
+    Add(incident, process, EventKind::interface_used, NetworkDevice{"cni0", "10.244.1.7", DeviceUse::bootstrap});
+    Add(incident, process, EventKind::init_started, CommunicatorSetup{2, 0, "1b000"});
+    Add(incident, process, EventKind::init_completed, CommunicatorSetup{2, 0, "1b000"});
   }
   EXPECT_FALSE(JudgedCase(std::move(incident)).Fires("wrong-interface"));
 }
@@ -198,9 +198,9 @@ TEST(WrongInterface, WhatWorksIsNotWrong) {
 
 TEST(EnvironmentDiffers, SocketsThatMeetInfinibandAreNamed) {
   Incident incident = Processes({"node-a", "node-b"});
-  Add(incident, 0, EventKind::network, "IB");
-  Add(incident, 1, EventKind::network, "Socket");
-  Add(incident, 0, Warning("network-type-mismatch", 3));
+  Add(incident, 0, EventKind::network, NetworkName{"IB"});
+  Add(incident, 1, EventKind::network, NetworkName{"Socket"});
+  Add(incident, 0, Warned("network-type-mismatch", 3));
   const JudgedCase judged(std::move(incident));
   const Finding finding = judged.Only("environment-differs");
   EXPECT_TRUE(Speaks(finding.headline, "IB on process 100 on node-a")) << finding.headline;
@@ -210,7 +210,7 @@ TEST(EnvironmentDiffers, SocketsThatMeetInfinibandAreNamed) {
 
 TEST(EnvironmentDiffers, TheRefusalAloneAsksWhoUsesWhat) {
   Incident incident = Processes({"node-a"});
-  Add(incident, 0, Warning("network-type-mismatch", 3));
+  Add(incident, 0, Warned("network-type-mismatch", 3));
   const RuleAnswer answer = JudgedCase(std::move(incident)).Ask("environment-differs");
   EXPECT_EQ(answer.findings.size(), 1u);
   EXPECT_EQ(answer.open.size(), 1u);
@@ -219,9 +219,10 @@ TEST(EnvironmentDiffers, TheRefusalAloneAsksWhoUsesWhat) {
 TEST(EnvironmentDiffers, EqualSettingsAndDifferentDriversAreNoFault) {
   Incident incident = Processes({"node-a", "node-b"});
   for (const uint32_t process : {0u, 1u}) {
-    Add(incident, process, EventKind::environment, "NCCL_ALGO", "Ring");
-    Add(incident, process, EventKind::environment, "NCCL_SOCKET_IFNAME", process == 0 ? "eth0" : "ens5");
-    Add(incident, process, EventKind::driver_version, process == 0 ? "12020" : "12040");
+    Add(incident, process, EventKind::environment, EnvironmentSetting{"NCCL_ALGO", "Ring"});
+    Add(incident, process, EventKind::environment,
+        EnvironmentSetting{"NCCL_SOCKET_IFNAME", process == 0 ? "eth0" : "ens5"});
+    Add(incident, process, EventKind::driver_version, Version{process == 0 ? "12020" : "12040"});
   }
   const Finding finding = JudgedCase(std::move(incident)).Only("environment-differs");
   EXPECT_EQ(finding.severity, Severity::note);
@@ -231,8 +232,7 @@ TEST(EnvironmentDiffers, EqualSettingsAndDifferentDriversAreNoFault) {
 
 TEST(ForeignConnection, OneThatIsRefusedIsANote) {
   Incident incident = Processes({"node-a"});
-  Event stranger = Warning("socket-stranger", -1, 0);
-  stranger.object = "10.0.9.9<33412>";
+  Event stranger = WarnedOf("socket-stranger", "10.0.9.9<33412>", NcclWarningRole::notice);
   Add(incident, 0, std::move(stranger));
   const Finding finding = JudgedCase(std::move(incident)).Only("foreign-connection");
   EXPECT_EQ(finding.severity, Severity::note);
@@ -241,7 +241,7 @@ TEST(ForeignConnection, OneThatIsRefusedIsANote) {
 
 TEST(ForeignConnection, OneThatBreaksTheSetUpIsTheCause) {
   Incident incident = Processes({"node-a"});
-  Add(incident, 0, Warning("bootstrap-stranger"));
+  Add(incident, 0, Warned("bootstrap-stranger"));
   const JudgedCase judged(std::move(incident));
   EXPECT_EQ(judged.Verdict().cause, "foreign-connection");
   EXPECT_EQ(judged.Verdict().status, Status::crash);
@@ -293,7 +293,7 @@ TEST(CommunicatorSharedByThreads, ASkippedCallIsAnotherCause) {
 
 TEST(CommunicatorSharedByThreads, NcclsOwnWarningIsEnough) {
   Incident incident = Processes({"node-a"});
-  Add(incident, 0, Warning("launch-race"));
+  Add(incident, 0, Warned("launch-race"));
   const JudgedCase judged(std::move(incident));
   EXPECT_EQ(judged.Verdict().cause, "communicator-shared-by-threads");
   EXPECT_EQ(judged.Ask("communicator-shared-by-threads").open.size(), 1u);

@@ -15,7 +15,7 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
   // NCCL's word has the port in no field of its own.
   int64_t port = -1;
   for (const Event* event : told.events)
-    if (event->kind == EventKind::port_in_use && port < 0) port = event->value;
+    if (event->kind == EventKind::port_in_use && port < 0) port = event->As<PortTaken>().port;
   Finding finding = ToldFinding(facts, "port-in-use", told, "the port could not be opened");
   // Whoever cannot listen keeps all others from coming together.
   if (!told.ranks.empty()) {

@@ -14,12 +14,14 @@
 namespace tacet {
 namespace {
 
+int64_t CodeOf(const Event& end) { return end.As<ProcessEnd>().code; }
+
 std::string EndWords(const Event& event) {
   if (event.kind == EventKind::segfault) return "a segmentation fault";
-  if (event.value < 0)
-    return "signal " + std::to_string(-event.value) + (event.subject.empty() ? "" : " (" + event.subject + ")");
-  if (!event.subject.empty() && event.value == 255) return event.subject;
-  return "exit code " + std::to_string(event.value);
+  const auto& end = event.As<ProcessEnd>();
+  if (end.code < 0) return "signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")");
+  if (!end.how.empty() && end.code == 255) return end.how;
+  return "exit code " + std::to_string(end.code);
 }
 
 // The launcher names the processes that it ended after the first failure, and this one is none of them.
@@ -38,7 +40,8 @@ bool LauncherEndedOthers(const Event& event, const Case& facts) {
 bool PeersLostItFirst(const Event& event, const Case& facts) {
   const Analyses& analyses = facts.analyses;
   const Outcome& outcome = analyses.outcome;
-  if ((event.value != -6 && event.value != -15) || outcome.first_timeout) return false;
+  const int64_t code = CodeOf(event);
+  if ((code != -6 && code != -15) || outcome.first_timeout) return false;
   const Event* failure = outcome.first_failure;  // ends of processes count as failures
   if (failure && failure->rank != event.rank && failure->kind != EventKind::process_exited) return false;
   if (outcome.first_end && IsBefore(*outcome.first_end, event)) return false;
@@ -48,16 +51,16 @@ bool PeersLostItFirst(const Event& event, const Case& facts) {
   for (const auto& [rank, life] : analyses.life.ranks) {
     if (rank == event.rank) continue;
     ++others;
-    cleaned_up += (!life.exited || life.exited->value == -15) && !life.consequence && !life.lost_peer && life.any();
+    cleaned_up += (!life.exited || CodeOf(*life.exited) == -15) && !life.consequence && !life.lost_peer && life.any();
     // Others that ended by the same signal were cleaned up together with it, or it with them; unless the launcher says
     // whom it ended, and this rank is not among them.
-    const bool same = life.exited && life.exited->value == event.value;
+    const bool same = life.exited && CodeOf(*life.exited) == code;
     if (life.segfault || (life.exited && IsFirstHandEnd(*life.exited)) || (same && !LauncherEndedOthers(event, facts)))
       return false;
     lost += life.gloo_loss || life.lost_peer;
   }
   // It alone aborted, and the launcher ended all others, of whom nobody complains.
-  const bool alone = event.value == -6 && others > 0 && cleaned_up == others;
+  const bool alone = code == -6 && others > 0 && cleaned_up == others;
   return lost > 0 || (alone && std::any_of(facts.incident.events.begin(), facts.incident.events.end(),
                                            [](const Event& one) { return one.kind == EventKind::process_killed; }));
 }
@@ -71,7 +74,8 @@ bool IsCleanUp(const Event& event, const Case& facts) {
   const Outcome& outcome = analyses.outcome;
   for (const Event* first : {outcome.first_failure, outcome.first_timeout, outcome.first_end})
     if (first && first->rank != event.rank && CameBefore(*first, event)) return true;
-  return event.value == -9 && std::any_of(analyses.life.ranks.begin(), analyses.life.ranks.end(), [&](const auto& one) {
+  return CodeOf(event) == -9 &&
+         std::any_of(analyses.life.ranks.begin(), analyses.life.ranks.end(), [&](const auto& one) {
            const RankLife& life = one.second;
            const Event* own = life.exception ? life.exception : life.unused_parameters;
            return own && life.rank != event.rank && !IsBefore(event, *own);
@@ -120,7 +124,8 @@ void JudgeLostNode(const Case& facts, RuleAnswer& answer) {
     finding.severity = Severity::critical;
     finding.confidence = event.ranks.empty() ? Confidence::likely : Confidence::certain;
     finding.ranks = event.ranks;
-    const std::string node = event.subject.empty() ? "a node of the job" : "node " + event.subject;
+    const std::string& name = event.As<NodeFailure>().node;
+    const std::string node = name.empty() ? "a node of the job" : "node " + name;
     finding.headline = node + " failed" + (event.ranks.empty() ? "" : ", and " + RankWords(event.ranks) + " with it");
     finding.evidence.push_back(CiteEvent(event, "reported by the scheduler or the launcher"));
     finding.fix = {"Take the node out of service and start again without it.",
@@ -173,8 +178,8 @@ const Event* FirstEndWithoutRank(const Case& facts) {
   for (const Event& event : facts.incident.events) {
     const bool closed = event.kind == EventKind::connection_lost;
     if (closed ? !one_tells : event.rank.known()) continue;
-    const bool exited = event.kind == EventKind::process_exited && event.value != 0 && IsFirstHandEnd(event) &&
-                        (event.value < 0 || event.value > 2);
+    const bool exited = event.kind == EventKind::process_exited && CodeOf(event) != 0 && IsFirstHandEnd(event) &&
+                        (CodeOf(event) < 0 || CodeOf(event) > 2);
     const bool faulted = event.kind == EventKind::segfault && kernel_alone;
     if ((exited || faulted) && (!ended || CameBefore(event, *ended))) ended = &event;
     if (closed && (!lost || CameBefore(event, *lost))) lost = &event;
@@ -186,7 +191,7 @@ const Event* FirstEndWithoutRank(const Case& facts) {
 // its own threads.
 bool FailedBefore(const Case& facts, const Event& lost) {
   return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
-    return event.kind == EventKind::nccl_warning && event.value2 == static_cast<int64_t>(NcclWarningRole::cause) &&
+    return event.kind == EventKind::nccl_warning && event.As<Warning>().role == NcclWarningRole::cause &&
            CameBefore(event, lost);
   });
 }
@@ -206,11 +211,11 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
   finding.confidence = lost ? Confidence::possible : Confidence::likely;
   const Subject subject = SubjectOf(facts.incident, *event);
   if (lost) {
+    const std::string& address = event->As<LostPeer>().address;
     finding.headline = SubjectWords(subject) + " lost the connection to a peer" +
-                       (event->subject.empty() ? "" : " at " + event->subject) +
-                       ": that process is gone, or the network failed";
+                       (address.empty() ? "" : " at " + address) + ": that process is gone, or the network failed";
     if (event->rank.known()) finding.affected_ranks.push_back(event->rank);
-    const std::string peer = event->subject.empty() ? "the peer" : event->subject;
+    const std::string peer = address.empty() ? "the peer" : address;
     finding.fix = {"Look at the output of " + peer + " of the same time: what it wrote last, and how it ended.",
                    "The launcher's output tells how each process ended; dmesg -T on that host shows kills for lack of "
                    "memory, segfaults and Xid lines.",

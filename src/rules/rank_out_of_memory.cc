@@ -26,7 +26,7 @@ static std::vector<std::string> GpuMemoryFix() {
 static const Event* FindOnlyKilled(const Case& facts) {
   const Event* only = nullptr;
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
-    if (!life.exited || life.exited->value != -9) continue;
+    if (!life.exited || life.exited->As<ProcessEnd>().code != -9) continue;
     if (only) return nullptr;
     only = life.exited;
   }
@@ -59,7 +59,7 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
   if (facts.analyses.outcome.ended_in_order) return false;
   const MentionedMemory mentioned(facts.incident);
   for (const Event& event : facts.incident.events) {
-    const bool gpu = event.kind == EventKind::cuda_error && event.subject == "out of memory";
+    const bool gpu = event.kind == EventKind::cuda_error && event.As<CudaError>().words == "out of memory";
     const bool told = IsSchedulersKill(event);
     if (event.rank.known() || (!gpu && !told && !IsHostMemoryShortage(event))) continue;
     if (gpu && mentioned.Holds(event)) continue;
@@ -95,14 +95,15 @@ static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
   for (const Event& event : facts.incident.events) {
     if (event.kind != EventKind::oom_kill) continue;
     if (event.Means(Meaning::of_service)) continue;
+    const auto& kill = event.As<OomKill>();
     Finding finding;
     finding.cause = "rank-out-of-memory";
     finding.status = Status::crash;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::possible;
     finding.headline = "the kernel killed " + SubjectWords(SubjectOf(facts.incident, event)) +
-                       (event.subject.empty() ? "" : " (" + event.subject + ")") + " for lack of " +
-                       (event.value == 1 ? "memory in its cgroup" : "host memory") +
+                       (kill.process.empty() ? "" : " (" + kill.process + ")") + " for lack of " +
+                       (kill.limit == MemoryLimit::cgroup ? "memory in its cgroup" : "host memory") +
                        "; the log does not say whether it was a rank";
     finding.evidence.push_back(CiteEvent(event, "reported by the kernel"));
     answer.open.push_back(
@@ -122,7 +123,7 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
     if (!event || (event == life.host_memory && facts.analyses.outcome.ended_in_order)) continue;
     finding.ranks.push_back(rank);
     host |= life.oom_killed != nullptr;
-    cgroup |= life.oom_killed && life.oom_killed->value == 1;
+    cgroup |= life.oom_killed && life.oom_killed->As<OomKill>().limit == MemoryLimit::cgroup;
     gpu |= event == life.cuda_oom;
     own |= event == life.host_memory;
     const bool cited = std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
@@ -142,7 +143,7 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
       if (event.kind != EventKind::oom_kill || event.rank.known()) continue;
       if (!facts.standstill.ranks.empty())
         answer.open.push_back({"Was the process that the kernel killed for memory (pid " + std::to_string(event.pid) +
-                                   ", " + event.subject + ") a rank of this job?",
+                                   ", " + event.As<OomKill>().process + ") a rank of this job?",
                                "the pids of the ranks: NCCL logs (host:pid:tid) or the launcher's output"});
       break;
     }
@@ -172,8 +173,7 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
                                         "a peer waits in this operation"));
     finding.affected_ranks = facts.standstill.waiters;
   }
-  if (gpu && !host)
-    finding.fix = GpuMemoryFix();
+  if (gpu && !host) finding.fix = GpuMemoryFix();
   answer.findings.push_back(std::move(finding));
   return answer;
 }

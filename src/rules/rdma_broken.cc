@@ -9,28 +9,30 @@ namespace {
 constexpr int64_t kLocalProtection = 4;                                               // IBV_WC_LOC_PROT_ERR
 constexpr int64_t kNotPermitted = 1, kNoMemory = 12, kDenied = 13, kBadAddress = 14;  // errno
 
-bool IsLimitWarning(const Event& event) { return event.kind == EventKind::rdma_failed && event.subject == "limit"; }
+bool IsLimitWarning(const Event& event) { return event.As<RdmaFailure>().only_warned; }
 
 bool TellsRdma(const Event& event) {
   if (event.kind == EventKind::rdma_failed) return !IsLimitWarning(event);
-  if (IsFatalWarning(event, {"ib-completion-error"})) return event.value == kLocalProtection;
+  if (IsFatalWarning(event, {"ib-completion-error"})) return event.As<Warning>().number == kLocalProtection;
   return IsFatalWarning(event, {"ib-register-failed", "ib-queue-failed", "ib-open-failed"});
 }
 
 RdmaFault RdmaFaultOf(const Event& event) {
-  if (event.kind == EventKind::rdma_failed) return static_cast<RdmaFault>(event.value);
-  if (event.subject == "ib-completion-error") return RdmaFault::protection;
-  if (event.subject == "ib-open-failed") return RdmaFault::no_device;
-  switch (event.value) {
+  if (event.kind == EventKind::rdma_failed) return event.As<RdmaFailure>().fault;
+  const auto& warning = event.As<Warning>();
+  if (warning.id == "ib-completion-error") return RdmaFault::protection;
+  if (warning.id == "ib-open-failed") return RdmaFault::no_device;
+  switch (warning.number) {
     case kNoMemory: return RdmaFault::locked_memory;
     case kBadAddress: return RdmaFault::gpu_memory;
     case kNotPermitted:
     case kDenied: return RdmaFault::no_device;
-    default: return event.subject == "ib-queue-failed" ? RdmaFault::queues : RdmaFault::unknown;
+    default: return warning.id == "ib-queue-failed" ? RdmaFault::queues : RdmaFault::unknown;
   }
 }
 
 std::string RdmaFaultWords(RdmaFault fault, const Event& event) {
+  const std::string& adapter = event.As<Warning>().object;
   switch (fault) {
     case RdmaFault::locked_memory:
       return "memory cannot be locked for the InfiniBand adapter: the memlock limit is too low";
@@ -41,7 +43,7 @@ std::string RdmaFaultWords(RdmaFault fault, const Event& event) {
       return "the InfiniBand adapter was refused access to memory (local protection error): ACS, the IOMMU or "
              "nvidia_peermem";
     case RdmaFault::no_device:
-      return "the InfiniBand adapter " + (event.object.empty() ? "" : event.object + " ") + "cannot be opened";
+      return "the InfiniBand adapter " + (adapter.empty() ? "" : adapter + " ") + "cannot be opened";
     case RdmaFault::queues: return "the InfiniBand adapter cannot create a queue pair or a completion queue";
     case RdmaFault::unknown: break;
   }

@@ -9,29 +9,29 @@ namespace {
 
 JobSketch Talking(int32_t world) {
   JobSketch job(world);
-  for (int32_t rank = 0; rank < world; ++rank) job.Say(rank, EventKind::progress).value = 7;
+  for (int32_t rank = 0; rank < world; ++rank) job.Say(rank, EventKind::progress).Make<Progress>().step = 7;
   return job;
 }
 
 TEST(SchedulerWords, AKillInTheJobsCgroupIsOutOfMemoryOfSomebody) {
   JobSketch job = Talking(4);
-  job.Tell(EventKind::oom_kill).value = 1;
+  job.Tell(EventKind::oom_kill).Make<OomKill>().limit = MemoryLimit::cgroup;
   const Finding finding = JudgedCase(job).Only("rank-out-of-memory");
   EXPECT_TRUE(finding.ranks.empty());
 }
 
 TEST(SchedulerWords, TheOnlyRankThatWasKilledIsMeant) {
   JobSketch job = Talking(4);
-  job.Tell(EventKind::oom_kill).value = 1;
-  job.Say(2, EventKind::process_exited).value = -9;
+  job.Tell(EventKind::oom_kill).Make<OomKill>().limit = MemoryLimit::cgroup;
+  job.Say(2, EventKind::process_exited).Make<ProcessEnd>().code = -9;
   EXPECT_EQ(JudgedCase(job).Only("rank-out-of-memory").ranks, std::vector<Rank>{Rank{2}});
 }
 
 TEST(SchedulerWords, OfSeveralKilledRanksNoneIsNamed) {
   JobSketch job = Talking(4);
-  job.Tell(EventKind::oom_kill).value = 1;
-  job.Say(2, EventKind::process_exited).value = -9;
-  job.Say(3, EventKind::process_exited).value = -9;
+  job.Tell(EventKind::oom_kill).Make<OomKill>().limit = MemoryLimit::cgroup;
+  job.Say(2, EventKind::process_exited).Make<ProcessEnd>().code = -9;
+  job.Say(3, EventKind::process_exited).Make<ProcessEnd>().code = -9;
   EXPECT_TRUE(JudgedCase(job).Only("rank-out-of-memory").ranks.empty());
 }
 
@@ -39,15 +39,15 @@ TEST(SchedulerWords, AKillOfAForeignPidIsNobodys) {
   JobSketch job = Talking(4);
   Event& kill = job.Tell(EventKind::oom_kill);
   kill.pid = 4711;
-  kill.subject = "chrome";
+  kill.Make<OomKill>().process = "chrome";
   EXPECT_FALSE(JudgedCase(job).Fires("rank-out-of-memory"));
 }
 
 TEST(SchedulerWords, AJobThatEndedInOrderLostNobody) {
   JobSketch job = Talking(2);
   for (int32_t rank = 0; rank < 2; ++rank) job.Say(rank, EventKind::process_finished);
-  job.Tell(EventKind::oom_kill).value = 1;
-  job.Tell(EventKind::node_failed).subject = "node7";
+  job.Tell(EventKind::oom_kill).Make<OomKill>().limit = MemoryLimit::cgroup;
+  job.Tell(EventKind::node_failed).Make<NodeFailure>().node = "node7";
   const JudgedCase judged(job);
   EXPECT_FALSE(judged.Fires("rank-out-of-memory"));
   EXPECT_FALSE(judged.Fires("rank-dead"));
@@ -56,7 +56,7 @@ TEST(SchedulerWords, AJobThatEndedInOrderLostNobody) {
 TEST(SchedulerWords, ANodeThatFailedTakesItsRanksWithIt) {
   JobSketch job = Talking(4);
   Event& failed = job.Tell(EventKind::node_failed);
-  failed.subject = "node7";
+  failed.Make<NodeFailure>().node = "node7";
   failed.ranks = {Rank{2}, Rank{3}};
   EXPECT_EQ(JudgedCase(job).Only("rank-dead").ranks, (std::vector<Rank>{Rank{2}, Rank{3}}));
 }

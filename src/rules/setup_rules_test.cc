@@ -17,8 +17,8 @@ INSTANTIATE_TEST_SUITE_P(Places, SetUpOf,
 
 void CountWhoCame(JobSketch& job, int32_t reporter, int64_t came, int64_t expected) {
   Event& event = job.Say(reporter, EventKind::rendezvous_incomplete);
-  event.value = came;
-  event.value2 = expected;
+  event.Make<Rendezvous>().joined = came;
+  event.Make<Rendezvous>().expected = expected;
 }
 
 TEST_P(SetUpOf, TheRankThatDoesNotComplainOfTheRendezvousIsMissing) {
@@ -105,13 +105,13 @@ TEST(InitRankMissing, LeavesAnErrorOfTheSetUpToItsOwnCause) {
                          "connect-failed", "bootstrap-duplicate-rank"}) {
     JobSketch job(4, {});
     for (const int r : {0, 1, 2}) job.Log(r, EventKind::init_started);
-    job.Log(3, EventKind::nccl_warning).subject = id;
+    job.Log(3, EventKind::nccl_warning).Make<Warning>().id = id;
     EXPECT_FALSE(JudgedCase(job).Fires("init-rank-missing")) << id;
   }
 }
 
 void KnockInVain(JobSketch& job, int32_t rank) {
-  job.Say(rank, EventKind::store_unreachable).subject = "10.0.0.1:29500";
+  job.Say(rank, EventKind::store_unreachable).Make<StoreUnreachable>().address = "10.0.0.1:29500";
 }
 
 TEST(InitRankMissing, RankZeroThatNeverCameLeavesAllOthersWithoutAStore) {
@@ -149,9 +149,9 @@ TEST_P(SetUpOf, TheRankWithoutAnInterfaceIsNamedWithTheSetting) {
   const auto [world, rank, rounds] = GetParam();
   JobSketch job(world, {});
   Event& setting = job.Log(rank, EventKind::environment);
-  setting.subject = "NCCL_SOCKET_IFNAME";
-  setting.text = "ens9";
-  job.Log(rank, EventKind::nccl_warning).subject = "socket-no-interface";
+  setting.Make<EnvironmentSetting>().name = "NCCL_SOCKET_IFNAME";
+  setting.Make<EnvironmentSetting>().value = "ens9";
+  job.Log(rank, EventKind::nccl_warning).Make<Warning>().id = "socket-no-interface";
   for (const int32_t r : job.AllBut({rank})) job.Log(r, EventKind::init_started);
   const JudgedCase judged(job);
   const Finding finding = judged.Only("init-no-interface");
@@ -166,16 +166,16 @@ TEST_P(SetUpOf, TheRankWithoutAnInterfaceIsNamedWithTheSetting) {
 TEST(InitNoInterface, IsToldByTheExceptionToo) {
   JobSketch job(4, {});
   Event& error = job.Say(2, EventKind::exception);
-  error.subject = "torch.distributed.DistBackendError";
+  error.Make<Raised>().type = "torch.distributed.DistBackendError";
   error.text = "NCCL error in: x, internal error - Last error: Bootstrap : no socket interface found";
   EXPECT_EQ(JudgedCase(job).Only("init-no-interface").ranks, Ranks({2}));
 }
 
 TEST(InitNoInterface, OtherWarningsAreNoneOfItsBusiness) {
   JobSketch job(4, {});
-  job.Log(1, EventKind::nccl_warning).subject = "connect-failed";
-  job.Log(1, EventKind::no_device).subject = "IB";
-  job.Log(2, EventKind::interface_used).subject = "eth0";
+  job.Log(1, EventKind::nccl_warning).Make<Warning>().id = "connect-failed";
+  job.Log(1, EventKind::no_device).Make<NetworkName>().name = "IB";
+  job.Log(2, EventKind::interface_used).Make<NetworkDevice>().name = "eth0";
   EXPECT_FALSE(JudgedCase(job).Fires("init-no-interface"));
 }
 
@@ -185,7 +185,7 @@ TEST_P(SetUpOf, ARankThatAloneCannotConnectHasABrokenWayOut) {
   const auto [world, rank, rounds] = GetParam();
   JobSketch job(world, {});
   Event& warning = job.Log(rank, EventKind::nccl_warning);
-  warning.subject = "connect-failed";
+  warning.Make<Warning>().id = "connect-failed";
   warning.text = "socketStartConnect: Connect to 10.0.0.1<4> failed : No route to host";
   job.GiveOutputs();
   const JudgedCase judged(job);
@@ -198,7 +198,7 @@ TEST_P(SetUpOf, ARankThatAloneCannotConnectHasABrokenWayOut) {
 
 TEST(InitUnreachable, ManyThatCannotReachOneAddressAreNotBlamed) {
   JobSketch job(8, {});
-  for (const int r : {1, 2, 3, 4}) job.Log(r, EventKind::nccl_warning).subject = "connect-failed";
+  for (const int r : {1, 2, 3, 4}) job.Log(r, EventKind::nccl_warning).Make<Warning>().id = "connect-failed";
   const Finding finding = JudgedCase(job).Only("init-unreachable");
   EXPECT_TRUE(finding.ranks.empty());
   EXPECT_EQ(finding.affected_ranks, Ranks({1, 2, 3, 4}));
@@ -208,15 +208,16 @@ TEST(InitUnreachable, ManyThatCannotReachOneAddressAreNotBlamed) {
 TEST(InitUnreachable, AStoreThatCannotBeReachedCountsAsWell) {
   JobSketch job(4, {});
   Event& store = job.Say(3, EventKind::store_unreachable);
-  store.subject = "10.0.0.1:29500";
+  store.Make<StoreUnreachable>().address = "10.0.0.1:29500";
   job.GiveOutputs();
   EXPECT_EQ(JudgedCase(job).Only("init-unreachable").ranks, Ranks({3}));
 }
 
 TEST(PortInUse, WhoseOwnPortIsTakenIsToBlame) {
   JobSketch job(4, {});
-  job.Say(0, EventKind::port_in_use).value = 29500;
-  for (const int r : {1, 2, 3}) job.Say(r, EventKind::store_unreachable).subject = "10.0.0.1:29500";
+  job.Say(0, EventKind::port_in_use).Make<PortTaken>().port = 29500;
+  for (const int r : {1, 2, 3})
+    job.Say(r, EventKind::store_unreachable).Make<StoreUnreachable>().address = "10.0.0.1:29500";
   job.GiveOutputs();
   const JudgedCase judged(job);
   const Finding finding = judged.Only("port-in-use");
@@ -229,7 +230,7 @@ TEST(PortInUse, WhoseOwnPortIsTakenIsToBlame) {
 
 TEST(InitUnreachable, TheOnlyOneWithFilesIsNotTheOnlyOneThatComplains) {
   JobSketch job(4, {});
-  job.Say(2, EventKind::store_unreachable).subject = "10.0.0.1:29500";
+  job.Say(2, EventKind::store_unreachable).Make<StoreUnreachable>().address = "10.0.0.1:29500";
   const Finding finding = JudgedCase(job).Only("init-unreachable");
   EXPECT_TRUE(finding.ranks.empty());
   EXPECT_EQ(finding.status, Status::undetermined);
@@ -238,13 +239,13 @@ TEST(InitUnreachable, TheOnlyOneWithFilesIsNotTheOnlyOneThatComplains) {
 TEST(InitUnreachable, AfterTheFirstCollectiveAFailedConnectIsAConsequence) {
   JobSketch job(4);
   job.Rounds(2);
-  job.Log(1, EventKind::nccl_warning).subject = "connect-failed";
+  job.Log(1, EventKind::nccl_warning).Make<Warning>().id = "connect-failed";
   EXPECT_FALSE(JudgedCase(job).Fires("init-unreachable"));
 }
 
 TEST(InitUnreachable, ARetriedConnectIsNothing) {
   JobSketch job(4, {});
-  job.Log(1, EventKind::nccl_warning).subject = "connect-retry";
+  job.Log(1, EventKind::nccl_warning).Make<Warning>().id = "connect-retry";
   EXPECT_FALSE(JudgedCase(job).Fires("init-unreachable"));
 }
 
@@ -253,7 +254,7 @@ TEST(InitUnreachable, ARetriedConnectIsNothing) {
 TEST(InitMismatch, TwoRanksOnOneGpuAreBothNamed) {
   JobSketch job(4, {});
   Event& warning = job.Log(2, EventKind::nccl_warning);
-  warning.subject = "duplicate-gpu";
+  warning.Make<Warning>().id = "duplicate-gpu";
   warning.ranks = Ranks({2, 3});
   const JudgedCase judged(job);
   const Finding finding = judged.Only("init-mismatch");
@@ -267,9 +268,9 @@ TEST(InitMismatch, TheRankWithAnotherWorldSizeIsNamedAndNotTheOneThatReportsIt) 
   for (int r = 0; r < 4; ++r) {
     Event& started = job.Log(r, EventKind::init_started);
     started.comm = 77;
-    started.value = r == 3 ? 5 : 4;
+    started.Make<CommunicatorSetup>().ranks = r == 3 ? 5 : 4;
   }
-  job.Log(0, EventKind::nccl_warning).subject = "bootstrap-nranks-mismatch";
+  job.Log(0, EventKind::nccl_warning).Make<Warning>().id = "bootstrap-nranks-mismatch";
   EXPECT_EQ(JudgedCase(job).Only("init-mismatch").ranks, Ranks({3}));
 }
 
@@ -278,36 +279,37 @@ TEST(InitMismatch, OfTwoRanksWithTwoWorldSizesNobodyIsBlamed) {
   for (int r = 0; r < 2; ++r) {
     Event& started = job.Log(r, EventKind::init_started);
     started.comm = 77;
-    started.value = 2 + r;
+    started.Make<CommunicatorSetup>().ranks = 2 + r;
   }
-  job.Log(0, EventKind::nccl_warning).subject = "bootstrap-nranks-mismatch";
+  job.Log(0, EventKind::nccl_warning).Make<Warning>().id = "bootstrap-nranks-mismatch";
   EXPECT_TRUE(JudgedCase(job).Only("init-mismatch").ranks.empty());
 }
 
 TEST(InitMismatch, ATakenNumberIsReported) {
   JobSketch job(4, {});
-  job.Log(1, EventKind::nccl_warning).subject = "bootstrap-duplicate-rank";
+  job.Log(1, EventKind::nccl_warning).Make<Warning>().id = "bootstrap-duplicate-rank";
   EXPECT_TRUE(JudgedCase(job).Fires("init-mismatch"));
 }
 
 TEST(InitMismatch, TheRootThatNoticesAnotherWorldSizeIsNotBlamed) {
   for (const int32_t odd : {0, 3}) {
     JobSketch job(4, {});
-    for (int32_t r = 0; r < 4; ++r) job.Log(r, EventKind::init_started).value = r == odd ? 5 : 4;
-    job.Log(0, EventKind::nccl_warning).subject = "bootstrap-nranks-mismatch";
+    for (int32_t r = 0; r < 4; ++r)
+      job.Log(r, EventKind::init_started).Make<CommunicatorSetup>().ranks = r == odd ? 5 : 4;
+    job.Log(0, EventKind::nccl_warning).Make<Warning>().id = "bootstrap-nranks-mismatch";
     EXPECT_EQ(JudgedCase(job).Only("init-mismatch").ranks, Ranks({odd}));
   }
   JobSketch job(4, {});
-  job.Log(0, EventKind::nccl_warning).subject = "bootstrap-nranks-mismatch";
+  job.Log(0, EventKind::nccl_warning).Make<Warning>().id = "bootstrap-nranks-mismatch";
   EXPECT_TRUE(JudgedCase(job).Only("init-mismatch").ranks.empty());
 }
 
 TEST(InitMismatch, TheTwoNumbersOfAWarningAreRanksOfTheWholeJobsCommunicatorOnly) {
   for (const int64_t size : {4, 2}) {
     JobSketch job(4, {});
-    job.Log(3, EventKind::init_started).value = size;
+    job.Log(3, EventKind::init_started).Make<CommunicatorSetup>().ranks = size;
     Event& warning = job.Log(3, EventKind::nccl_warning);
-    warning.subject = "duplicate-gpu";
+    warning.Make<Warning>().id = "duplicate-gpu";
     warning.group_rank = {1};
     warning.peer_group_rank = {0};
     EXPECT_EQ(JudgedCase(job).Verdict().ranks, size == 4 ? Ranks({0, 1}) : Ranks({}));
@@ -315,7 +317,7 @@ TEST(InitMismatch, TheTwoNumbersOfAWarningAreRanksOfTheWholeJobsCommunicatorOnly
 }
 
 void RunVersion(JobSketch& job, int32_t rank, const char* version) {
-  job.Log(rank, EventKind::nccl_version).subject = version;
+  job.Log(rank, EventKind::nccl_version).Make<Version>().number = version;
 }
 
 TEST(EnvironmentDiffers, ARankWithAnotherVersionIsAWarningAsLongAsTheJobRuns) {

@@ -9,7 +9,8 @@ static bool TellsSharedMemory(const Event& event) {
   if (event.kind == EventKind::shared_memory_full) return true;
   if (!IsFatalWarning(event, {"shm-extend-failed"})) return false;
   constexpr int64_t kNotTold = -1, kNoMemory = 12, kNoSpace = 28;
-  return event.value == kNotTold || event.value == kNoMemory || event.value == kNoSpace;
+  const int64_t error = event.As<Warning>().number;
+  return error == kNotTold || error == kNoMemory || error == kNoSpace;
 }
 
 static RuleAnswer JudgeSharedMemory(const Case& facts) {

@@ -17,8 +17,8 @@ JobSketch Watched(int32_t world) {
   JobSketch job(world);
   for (int32_t rank = 0; rank < world; ++rank) job.LoseRecord(rank);
   Event& event = job.Tell(EventKind::watchdog_timeout);
-  event.value = 30'000;
-  event.value2 = 31'000;
+  event.Make<WatchdogTimeout>().timeout_ms = 30'000;
+  event.Make<WatchdogTimeout>().elapsed_ms = 31'000;
   event.text = "no rank has made progress for 31 s";
   return job;
 }
@@ -95,10 +95,10 @@ JobSketch Ended(int64_t signal) {
   job.GiveOutputs();
   Event& end = job.Tell(EventKind::process_exited);
   end.rank = Rank{1};
-  end.value = signal;
+  end.Make<ProcessEnd>().code = signal;
   for (const int32_t rank : {0, 2, 3}) {
     Event& lost = job.Say(rank, EventKind::exception);
-    lost.subject = "RuntimeError";
+    lost.Make<Raised>().type = "RuntimeError";
     lost.text = "[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:13197";
   }
   return job;

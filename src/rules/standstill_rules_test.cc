@@ -184,7 +184,7 @@ TEST(RankStuckOnHost, DoesNotBlameARankThatLostItsDumpButKeptUpInItsLog) {
 
 TEST(RankStuckOnHost, LeavesARankThatRaisedToItsException) {
   JobSketch job = Missing({4, 1, 9});
-  job.Say(1, EventKind::exception).subject = "ValueError";
+  job.Say(1, EventKind::exception).Make<Raised>().type = "ValueError";
   EXPECT_FALSE(JudgedCase(job).Fires("rank-stuck-on-host"));
 }
 
@@ -205,7 +205,7 @@ TEST(RankStuckOnHost, IsKeptWhenTheDriverLogsTheKillOfTheStuckProcess) {
   job.Stack(3, InDataLoader());
   job.Wait(kSecondNs);
   Event& xid = job.Tell(EventKind::xid);
-  xid.value = 45;
+  xid.Make<Xid>().number = 45;
   xid.rank = Rank{3};
   const JudgedCase judged(job);
   EXPECT_EQ(judged.Only("rank-stuck-on-host").ranks, Ranks({3}));
@@ -233,7 +233,7 @@ JobSketch Frozen(const FaultPlace& place) {
   job.LoseRecord(place.rank);
   Event& last = job.Say(place.rank, EventKind::progress);
   last.wall_ns -= 601 * kSecondNs;
-  last.value = place.rounds;
+  last.Make<Progress>().step = place.rounds;
   return job;
 }
 
@@ -265,7 +265,7 @@ TEST(RankFrozen, AProcessThatTheKernelReportsAsBlockedIsFrozen) {
   for (const int32_t r : job.AllBut({5})) job.TimeOut(r, 21);
   Event& blocked = job.Tell(EventKind::hung_task);
   blocked.rank = Rank{5};
-  blocked.value = 122;
+  blocked.Make<HungTask>().seconds = 122;
   const JudgedCase judged(job);
   EXPECT_EQ(judged.Only("rank-frozen").ranks, Ranks({5}));
   EXPECT_EQ(judged.Only("rank-frozen").confidence, Confidence::certain);
@@ -335,7 +335,7 @@ TEST_P(Signals, AToldEndIsADeath) {
   for (const FaultPlace place : {FaultPlace{2, 1, 3}, FaultPlace{8, 5, 20}, FaultPlace{64, 0, 2}}) {
     JobSketch job = Missing(place);
     job.LoseRecord(place.rank);
-    job.Say(place.rank, EventKind::process_exited).value = GetParam();
+    job.Say(place.rank, EventKind::process_exited).Make<ProcessEnd>().code = GetParam();
     const Finding finding = JudgedCase(job).Only("rank-dead");
     EXPECT_EQ(finding.ranks, Ranks({place.rank}));
     EXPECT_EQ(finding.status, Status::hang);
@@ -350,7 +350,7 @@ INSTANTIATE_TEST_SUITE_P(AfterTheFact, CleanUps, testing::Values(-15, -6, 1));
 TEST_P(CleanUps, TheLaunchersAndTheWatchdogsSignalsAreConsequences) {
   JobSketch job = Missing({8, 3, 20});
   job.Stack(3, InDataLoader());
-  for (int r = 0; r < 8; ++r) job.Say(r, EventKind::process_exited).value = GetParam();
+  for (int r = 0; r < 8; ++r) job.Say(r, EventKind::process_exited).Make<ProcessEnd>().code = GetParam();
   const JudgedCase judged(job);
   EXPECT_FALSE(judged.Fires("rank-dead"));
 }
@@ -360,7 +360,7 @@ TEST(RankDead, ASegmentationFaultIsADeathAndACrashWhenNobodyHangs) {
   job.Rounds(20);
   Event& fault = job.Tell(EventKind::segfault);
   fault.rank = Rank{6};
-  fault.subject = "python";
+  fault.Make<Segfault>().process = "python";
   const Finding finding = JudgedCase(job).Only("rank-dead");
   EXPECT_EQ(finding.ranks, Ranks({6}));
   EXPECT_EQ(finding.status, Status::crash);
@@ -371,9 +371,9 @@ TEST(RankDead, OfSeveralEndsTheFirstIsTheCause) {
   JobSketch job(8);
   job.Rounds(20);
   job.Wait(kSecondNs);
-  job.Say(6, EventKind::process_exited).value = -11;
+  job.Say(6, EventKind::process_exited).Make<ProcessEnd>().code = -11;
   job.Wait(30 * kSecondNs);
-  job.Say(2, EventKind::process_exited).value = -9;
+  job.Say(2, EventKind::process_exited).Make<ProcessEnd>().code = -9;
   EXPECT_EQ(JudgedCase(job).Only("rank-dead").ranks, Ranks({6}));
 }
 
@@ -382,9 +382,9 @@ TEST(RankDead, AKillThatCameAfterAnotherRankFailedIsTheLaunchersCleanUp) {
   JobSketch job(8);
   job.Rounds(20);
   job.Wait(kSecondNs);
-  job.Say(6, EventKind::process_exited).value = 1;
+  job.Say(6, EventKind::process_exited).Make<ProcessEnd>().code = 1;
   job.Wait(30 * kSecondNs);
-  job.Say(2, EventKind::process_exited).value = -9;
+  job.Say(2, EventKind::process_exited).Make<ProcessEnd>().code = -9;
   const JudgedCase judged(job);
   EXPECT_FALSE(judged.Fires("rank-dead"));
   EXPECT_NE(judged.Verdict().ranks, Ranks({2}));
@@ -395,10 +395,10 @@ TEST(RankDead, AKillBesideAnErrorInUserCodeIsTheLaunchersCleanUp) {
   JobSketch job(8);
   job.Rounds(20);
   Event& raised = job.Say(6, EventKind::exception);
-  raised.subject = "ValueError";
+  raised.Make<Raised>().type = "ValueError";
   raised.wall_ns = kNoTime;
   Event& killed = job.Say(2, EventKind::process_exited);
-  killed.value = -9;
+  killed.Make<ProcessEnd>().code = -9;
   killed.wall_ns = kNoTime;
   const Diagnosis verdict = JudgedCase(job).Verdict();
   EXPECT_EQ(verdict.cause, "application-exception");
@@ -412,7 +412,7 @@ TEST(RankDead, ARankGoneWithoutAWordIsNamedAndNotThePeersWhoseGpusFail) {
   job.Wait(kSecondNs);
   job.Log(1, EventKind::connection_lost);
   for (const int32_t r : {0, 1, 2})
-    job.Say(r, EventKind::cuda_error).subject = "an illegal memory access was encountered";
+    job.Say(r, EventKind::cuda_error).Make<CudaError>().words = "an illegal memory access was encountered";
   const JudgedCase judged(job);
   EXPECT_FALSE(judged.Fires("gpu-fault"));
   const Finding finding = judged.Only("rank-dead");
@@ -426,7 +426,7 @@ TEST(RankDead, ExitCodeOneLongBeforeTheTimeoutsIsADeath) {
   job.IssueOn({0, 1, 3}, kStarted);
   job.LoseRecord(2);
   job.Wait(kSecondNs);
-  job.Say(2, EventKind::process_exited).value = 1;
+  job.Say(2, EventKind::process_exited).Make<ProcessEnd>().code = 1;
   job.Wait(600 * kSecondNs);
   for (const int32_t r : {0, 1, 3}) job.TimeOut(r, 11);
   const Diagnosis verdict = JudgedCase(job).Verdict();
@@ -479,7 +479,7 @@ TEST(RankDead, WhoReportsTheClosedConnectionIsAVictim) {
 TEST(RankDead, LeavesAKilledRankToItsBetterCause) {
   JobSketch job = Missing({8, 3, 20});
   job.LoseRecord(3);
-  job.Say(3, EventKind::process_exited).value = -9;
+  job.Say(3, EventKind::process_exited).Make<ProcessEnd>().code = -9;
   Event& kill = job.Tell(EventKind::oom_kill);
   kill.rank = Rank{3};
   const JudgedCase judged(job);

@@ -137,7 +137,7 @@ TEST(Stragglers, ChangingHeavyRanksAreUnevenInput) {
 
 TEST(Stragglers, AJobThatFailedHasOtherWorries) {
   JobSketch job(4, {});
-  job.Say(1, EventKind::process_exited).value = -11;
+  job.Say(1, EventKind::process_exited).Make<ProcessEnd>().code = -11;
   Incident incident = job.Finish();
   Trace(
       job, 12, [](int32_t r, int) { return Before{.compute = (r == 2 ? 60 : 20) * kMs}; }, incident);

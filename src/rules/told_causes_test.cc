@@ -7,8 +7,6 @@
 namespace tacet {
 namespace {
 
-constexpr int64_t kIsCause = 2;  // of a warning, as NCCL's log is read
-
 // One process of a job of which nothing else is known.
 Incident OneProcess(Event event, std::string host = "gpu17", int64_t pid = 4121) {
   Incident incident;
@@ -24,11 +22,11 @@ Event Told(EventKind kind) {
   return event;
 }
 
-Event Warned(std::string id, int64_t value = -1) {
+Event Warned(std::string_view id, int64_t value = -1) {
   Event event = Told(EventKind::nccl_warning);
-  event.subject = std::move(id);
-  event.value = value;
-  event.value2 = kIsCause;
+  event.Make<Warning>().id = id;
+  event.Make<Warning>().number = value;
+  event.Make<Warning>().role = NcclWarningRole::cause;
   return event;
 }
 
@@ -40,7 +38,7 @@ TEST(SharedMemoryFull, NamesTheRankWhoseLoaderRanOut) {
   for (const auto& [world, rank] : {std::pair{2, 1}, std::pair{64, 40}}) {
     JobSketch job(world);
     job.Rounds(5);
-    job.Say(rank, EventKind::shared_memory_full).object = "/dev/shm";
+    job.Say(rank, EventKind::shared_memory_full).Make<NoSpace>().path = "/dev/shm";
     const JudgedCase judged(job);
     const Finding finding = judged.Only("shared-memory-full");
     EXPECT_EQ(finding.ranks, Ranks({rank}));
@@ -67,7 +65,7 @@ TEST(SharedMemoryFull, AFileThatMayNotBeCreatedIsNotAFullOne) {
 
 TEST(SharedMemoryFull, ARetryIsNothing) {
   Event retry = Warned("shm-extend-retry");
-  retry.value2 = 0;
+  retry.Make<Warning>().role = NcclWarningRole::notice;
   EXPECT_FALSE(JudgedCase(OneProcess(std::move(retry))).Fires("shared-memory-full"));
 }
 
@@ -77,8 +75,8 @@ TEST(DiskFull, NamesThePathAndTheRank) {
   JobSketch job(8);
   job.Rounds(5);
   Event& full = job.Say(0, EventKind::disk_full);
-  full.object = "/scratch/ckpt/step_400.pt";
-  full.value = 0;
+  full.Make<NoSpace>().path = "/scratch/ckpt/step_400.pt";
+  full.Make<NoSpace>().limit = SpaceLimit::device;
   const Finding finding = JudgedCase(job).Only("disk-full");
   EXPECT_EQ(finding.ranks, Ranks({0}));
   EXPECT_TRUE(Has(finding.headline, "the disk is full at /scratch/ckpt/step_400.pt")) << finding.headline;
@@ -86,7 +84,7 @@ TEST(DiskFull, NamesThePathAndTheRank) {
 
 TEST(DiskFull, AQuotaIsCalledSo) {
   Event full = Told(EventKind::disk_full);
-  full.value = 1;
+  full.Make<NoSpace>().limit = SpaceLimit::quota;
   const RuleAnswer answer = JudgedCase(OneProcess(std::move(full))).Ask("disk-full");
   ASSERT_EQ(answer.findings.size(), 1u);
   EXPECT_TRUE(Has(answer.findings[0].headline, "quota")) << answer.findings[0].headline;
@@ -98,7 +96,7 @@ TEST(DiskFull, AJobThatEndsInOrderHasOnlySomethingToNote) {
   job.Rounds(5);
   job.GiveOutputs();
   job.FinishAll();
-  job.Say(1, EventKind::disk_full).value = 0;
+  job.Say(1, EventKind::disk_full).Make<NoSpace>().limit = SpaceLimit::device;
   const JudgedCase judged(job);
   EXPECT_EQ(judged.Only("disk-full").severity, Severity::note);
   EXPECT_EQ(judged.Verdict().status, Status::healthy);
@@ -108,7 +106,7 @@ TEST(DiskFull, AJobThatEndsInOrderHasOnlySomethingToNote) {
 
 TEST(PortInUse, NeedsNoRank) {
   Event taken = Told(EventKind::port_in_use);
-  taken.value = 29500;
+  taken.Make<PortTaken>().port = 29500;
   const Finding finding = JudgedCase(OneProcess(std::move(taken))).Only("port-in-use");
   EXPECT_TRUE(Has(finding.headline, "port 29500")) << finding.headline;
   EXPECT_TRUE(finding.ranks.empty());
@@ -116,7 +114,8 @@ TEST(PortInUse, NeedsNoRank) {
 
 TEST(PortInUse, NobodyIsRefusedWhereNobodyListens) {
   JobSketch job(4, {});
-  for (const int r : {1, 2, 3}) job.Say(r, EventKind::store_unreachable).subject = "10.0.0.1:29500";
+  for (const int r : {1, 2, 3})
+    job.Say(r, EventKind::store_unreachable).Make<StoreUnreachable>().address = "10.0.0.1:29500";
   EXPECT_FALSE(JudgedCase(job).Fires("port-in-use"));
 }
 
@@ -124,8 +123,8 @@ TEST(PortInUse, NobodyIsRefusedWhereNobodyListens) {
 
 Event& Kill(JobSketch& job, SchedulerKill why, std::string object = "") {
   Event& kill = job.Tell(EventKind::scheduler_kill);
-  kill.value = static_cast<int64_t>(why);
-  kill.object = std::move(object);
+  kill.Make<OutsideEnd>().why = why;
+  kill.Make<OutsideEnd>().by = std::move(object);
   return kill;
 }
 
@@ -154,14 +153,14 @@ TEST(KilledByScheduler, WhoDiesOfItIsAConsequence) {
   JobSketch job = Running(4);
   Kill(job, SchedulerKill::preempted);
   job.Wait(kSecondNs);
-  for (int r = 0; r < 4; ++r) job.Tell(EventKind::process_exited).value = -15;
+  for (int r = 0; r < 4; ++r) job.Tell(EventKind::process_exited).Make<ProcessEnd>().code = -15;
   EXPECT_EQ(JudgedCase(job).Verdict().cause, "killed-by-scheduler");
 }
 
 TEST(KilledByScheduler, AFailureBeforeItIsTheCause) {
   JobSketch job = Running(4);
   Event& raised = job.Say(2, EventKind::exception);
-  raised.subject = "ValueError";
+  raised.Make<Raised>().type = "ValueError";
   raised.wall_ns = job.now_ns;
   job.Wait(kSecondNs);
   Kill(job, SchedulerKill::cancelled, "step").wall_ns = job.now_ns;
@@ -210,11 +209,11 @@ TEST(KilledByScheduler, AJobThatEndedInOrderWasNotKilled) {
 
 void Differs(JobSketch& job, int32_t rank, int64_t parameter) {
   Event& told = job.Say(rank, EventKind::model_mismatch);
-  told.value = parameter;
+  told.Make<ModelMismatch>().parameter = parameter;
   told.group_rank = GroupRank{rank};
   told.peer_group_rank = GroupRank{0};
-  told.subject = "the shape";
-  told.object = "[50304, 768]";
+  told.Make<ModelMismatch>().aspect = "the shape";
+  told.Make<ModelMismatch>().value = "[50304, 768]";
 }
 
 TEST(ModelDiffers, TheOneThatDiffersFromAllIsNamed) {
@@ -247,7 +246,7 @@ TEST(ModelDiffers, OfTwoNobodyIsBlamedAndTheQuestionIsAsked) {
 
 TEST(ModelDiffers, AParameterWithoutGradientIsAnotherCause) {
   JobSketch job(4, {});
-  job.Say(2, EventKind::ddp_unused_parameters).subject = "head.weight";
+  job.Say(2, EventKind::ddp_unused_parameters).Make<DdpParameters>().names = "head.weight";
   EXPECT_FALSE(JudgedCase(job).Fires("model-differs"));
 }
 

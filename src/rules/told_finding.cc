@@ -9,8 +9,8 @@
 namespace tacet {
 
 bool IsFatalWarning(const Event& event, std::initializer_list<std::string_view> ids) {
-  return event.kind == EventKind::nccl_warning && event.value2 == static_cast<int64_t>(NcclWarningRole::cause) &&
-         std::find(ids.begin(), ids.end(), event.subject) != ids.end();
+  return event.kind == EventKind::nccl_warning && event.As<Warning>().role == NcclWarningRole::cause &&
+         std::find(ids.begin(), ids.end(), event.As<Warning>().id) != ids.end();
 }
 
 const Process* ProcessOf(const Incident& incident, const Event& event) {
@@ -108,8 +108,7 @@ std::set<std::string> HostsSeen(const Incident& incident) {
 
 int64_t NodesOf(const Incident& incident) {
   int64_t nodes = -1;
-  for (const Event& event : incident.events)
-    if (event.kind == EventKind::node_count) nodes = std::max(nodes, event.value);
+  for (const Event& event : incident.events) nodes = std::max(nodes, event.As<NodeCount>().nodes);
   if (nodes > 0) return nodes;
   const auto hosts = static_cast<int64_t>(HostsSeen(incident).size());
   if (hosts > 1) return hosts;

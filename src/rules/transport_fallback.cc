@@ -27,13 +27,13 @@ NetworkChoice ReadChoices(const Case& facts) {
   for (const Event& event : facts.incident.events) {
     if (event.kind == EventKind::device_found)
       TakeTold(facts, event, choice.fast), fast_processes.insert(event.speaker);
-    if (event.kind == EventKind::no_device && event.subject == "IB") TakeTold(facts, event, choice.none);
+    if (event.kind == EventKind::no_device && event.As<NetworkName>().name == "IB") TakeTold(facts, event, choice.none);
     const bool direct = (IsConnectionOverIb(event) && event.Means(Meaning::gpu_direct)) ||
-                        (event.kind == EventKind::gpu_direct && event.value == 1);
+                        (event.kind == EventKind::gpu_direct && event.As<GpuDirect>().on);
     if (direct) direct_processes.insert(event.speaker);
   }
   for (const Event& event : facts.incident.events) {
-    if (event.kind == EventKind::network && event.subject == "Socket") {
+    if (event.kind == EventKind::network && event.As<NetworkName>().name == "Socket") {
       TakeTold(facts, event, choice.socket);
       const Process* process = ProcessOf(facts.incident, event);
       const bool on_host = process && !process->host.empty() && choice.fast.hosts.contains(process->host);
@@ -42,7 +42,7 @@ NetworkChoice ReadChoices(const Case& facts) {
     // A process with GPUDirect on one adapter may do without it on another that is far from its GPU.
     if (direct_processes.contains(event.speaker)) continue;
     if (IsConnectionOverIb(event)) TakeTold(facts, event, choice.staged);
-    if (event.kind == EventKind::gpu_direct && event.value == 0) TakeTold(facts, event, choice.direct_off);
+    if (event.kind == EventKind::gpu_direct && !event.As<GpuDirect>().on) TakeTold(facts, event, choice.direct_off);
   }
   choice.direct_on = !direct_processes.empty();
   return choice;
@@ -119,15 +119,14 @@ Finding StagedFinding(const Case& facts, const ToldEvents& told) {
   for (const SlowPair& pair : facts.analyses.topology_checks.staged)
     if (const Rank rank = facts.incident.rank_channels[pair.record].rank; rank.known()) ranks.insert(rank);
   finding.ranks.assign(ranks.begin(), ranks.end());
-  const std::string who = finding.ranks.empty() ? UseWords(told, "use")
-                                                : RankWords(finding.ranks) + (ranks.size() == 1 ? " uses" : " use");
+  const std::string who =
+      finding.ranks.empty() ? UseWords(told, "use") : RankWords(finding.ranks) + (ranks.size() == 1 ? " uses" : " use");
   // The pairs of the topology may use another network: EFA, or that of a plugin.
   finding.headline =
       who + (told ? " InfiniBand" : " the network") + " without GPUDirect RDMA: data is staged through host memory";
   constexpr std::string_view kSays = "the connection lacks /GDRDMA";
-  finding.evidence.push_back(
-      told ? CiteEvent(*told.events.front(), std::string(kSays))
-           : CitePair(facts, facts.analyses.topology_checks.staged.front(), std::string(kSays)));
+  finding.evidence.push_back(told ? CiteEvent(*told.events.front(), std::string(kSays))
+                                  : CitePair(facts, facts.analyses.topology_checks.staged.front(), std::string(kSays)));
   return finding;
 }
 
@@ -142,7 +141,7 @@ static RuleAnswer JudgeFallback(const Case& facts) {
   if (choice.beside) {
     finding = FallbackFinding(choice.beside);
     finding.headline = UseWords(choice.beside, "use") + " TCP sockets although InfiniBand devices exist (" +
-                       choice.fast.events.front()->subject + ")";
+                       choice.fast.events.front()->As<NetworkDevice>().name + ")";
     finding.evidence.push_back(CiteEvent(*choice.beside.events.front(), "the network NCCL chose"));
     finding.evidence.push_back(CiteEvent(*choice.fast.events.front(), "a faster device of the same host"));
   } else if (choice.socket && choice.fast) {
@@ -158,9 +157,10 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding = StagedFinding(facts, choice.staged);
   } else if (choice.direct_off) {
     const Event& off = *choice.direct_off.events.front();
+    const std::string& adapter = off.As<GpuDirect>().adapter;
     finding = FallbackFinding(choice.direct_off);
     finding.confidence = choice.direct_on ? Confidence::certain : Confidence::likely;
-    finding.headline = "GPUDirect RDMA is off" + (off.subject.empty() ? std::string() : " for " + off.subject) + " (" +
+    finding.headline = "GPUDirect RDMA is off" + (adapter.empty() ? std::string() : " for " + adapter) + " (" +
                        TellerWords(choice.direct_off) + "): data is staged through host memory" +
                        (choice.direct_on ? ", while other ranks have it" : "");
     finding.evidence.push_back(CiteEvent(off, "NCCL says so when it starts"));

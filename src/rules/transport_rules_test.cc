@@ -66,8 +66,8 @@ TEST(TransportStalled, StaysSilentOnASnapshotOfARunningJob) {
 TEST(TransportStalled, YieldsToARecordedNetworkFault) {
   JobSketch job = Stalled(8);
   Event& error = job.Log(2, EventKind::nccl_warning);
-  error.subject = "ib-completion-error";
-  error.value = 12;
+  error.Make<Warning>().id = "ib-completion-error";
+  error.Make<Warning>().number = 12;
   EXPECT_EQ(JudgedCase(job).Verdict().cause, "network-fault");
 }
 
@@ -77,8 +77,8 @@ TEST(NetworkFault, ACompletionErrorOfOneRankNamesItsEnd) {
   for (const auto& [world, rank] : {std::pair{2, 1}, std::pair{8, 0}, std::pair{64, 63}}) {
     JobSketch job = Stalled(world);
     Event& error = job.Log(rank, EventKind::nccl_warning);
-    error.subject = "ib-completion-error";
-    error.value = 12;
+    error.Make<Warning>().id = "ib-completion-error";
+    error.Make<Warning>().number = 12;
     const Finding finding = JudgedCase(job).Only("network-fault");
     EXPECT_EQ(finding.ranks, Ranks({rank}));
     EXPECT_EQ(finding.status, Status::hang);
@@ -91,8 +91,8 @@ TEST(NetworkFault, ErrorsOfManyRanksNameNobody) {
   JobSketch job = Stalled(8);
   for (const int r : {1, 4, 6}) {
     Event& error = job.Log(r, EventKind::nccl_warning);
-    error.subject = "ib-completion-error";
-    error.value = 12;
+    error.Make<Warning>().id = "ib-completion-error";
+    error.Make<Warning>().number = 12;
   }
   const Finding finding = JudgedCase(job).Only("network-fault");
   EXPECT_TRUE(finding.ranks.empty());
@@ -104,8 +104,8 @@ TEST(NetworkFault, AnErrorThatNcclGivesUpOnIsACrashAlsoWithoutTimeouts) {
   JobSketch job(16, {CallSource::nccl_log});
   job.Rounds(10);
   Event& error = job.Log(11, EventKind::nccl_warning);
-  error.subject = "ib-async-fatal";
-  error.value2 = 2;
+  error.Make<Warning>().id = "ib-async-fatal";
+  error.Make<Warning>().role = NcclWarningRole::cause;
   const Finding finding = JudgedCase(job).Only("network-fault");
   EXPECT_EQ(finding.ranks, Ranks({11}));
   EXPECT_EQ(finding.status, Status::crash);
@@ -115,7 +115,7 @@ TEST(NetworkFault, AnErrorThatNcclGivesUpOnIsACrashAlsoWithoutTimeouts) {
 TEST(NetworkFault, AnEventThatIsNotFatalIsNothing) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(10);
-  job.Log(2, EventKind::nccl_warning).subject = "ib-async-event";
+  job.Log(2, EventKind::nccl_warning).Make<Warning>().id = "ib-async-event";
   EXPECT_FALSE(JudgedCase(job).Fires("network-fault"));
 }
 
@@ -125,8 +125,8 @@ TEST(FabricManagerDown, ABrokenFabricNamesThoseWhoSitOnIt) {
     job.Rounds(2);
     for (int32_t r = 0; r < last; ++r) {
       Event& warning = job.Log(r, EventKind::nccl_warning);
-      warning.subject = "nvls-bind-failed";
-      warning.value2 = 2;
+      warning.Make<Warning>().id = "nvls-bind-failed";
+      warning.Make<Warning>().role = NcclWarningRole::cause;
     }
     const Finding finding = JudgedCase(job).Only("fabric-manager-down");
     EXPECT_EQ(finding.ranks, last == 8 ? Ranks({}) : RankRange(0, last));
@@ -137,7 +137,7 @@ TEST(FabricManagerDown, ABrokenFabricNamesThoseWhoSitOnIt) {
 TEST(CollectiveMismatchSize, ATruncatedMessageIsAHintWithoutAName) {
   JobSketch job(8, {CallSource::nccl_log});
   job.Rounds(2);
-  job.Log(3, EventKind::nccl_warning).subject = "message-truncated";
+  job.Log(3, EventKind::nccl_warning).Make<Warning>().id = "message-truncated";
   const Finding finding = JudgedCase(job).Only("collective-mismatch-size");
   EXPECT_TRUE(finding.ranks.empty());
   EXPECT_EQ(finding.confidence, Confidence::possible);
@@ -146,16 +146,16 @@ TEST(CollectiveMismatchSize, ATruncatedMessageIsAHintWithoutAName) {
 TEST(NetworkFault, FlushedWorkAndClosedConnectionsAreSecondary) {
   JobSketch job = Stalled(8);
   Event& flushed = job.Log(2, EventKind::nccl_warning);
-  flushed.subject = "ib-completion-error";
-  flushed.value = 5;
-  job.Log(3, EventKind::nccl_warning).subject = "connection-closed";
+  flushed.Make<Warning>().id = "ib-completion-error";
+  flushed.Make<Warning>().number = 5;
+  job.Log(3, EventKind::nccl_warning).Make<Warning>().id = "connection-closed";
   job.Log(3, EventKind::connection_lost);
   EXPECT_FALSE(JudgedCase(job).Fires("network-fault"));
 }
 
 TEST(NetworkFault, ALinkThatWentDownUnderAHangIsNamed) {
   JobSketch job = Stalled(8);
-  job.Tell(EventKind::link_down).subject = "ib0";
+  job.Tell(EventKind::link_down).Make<NetworkLink>().device = "ib0";
   const Finding finding = JudgedCase(job).Only("network-fault");
   EXPECT_NE(finding.headline.find("ib0"), std::string::npos);
   EXPECT_TRUE(finding.ranks.empty());
@@ -166,7 +166,7 @@ TEST(NetworkFault, ALinkThatWentDownInAFinishedJobIsNoFailure) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(10);
   job.FinishAll();
-  job.Tell(EventKind::link_down).subject = "ib0";
+  job.Tell(EventKind::link_down).Make<NetworkLink>().device = "ib0";
   const Finding finding = JudgedCase(job).Only("network-fault");
   EXPECT_EQ(finding.severity, Severity::warning);
   EXPECT_EQ(finding.status, Status::degraded);
@@ -175,9 +175,9 @@ TEST(NetworkFault, ALinkThatWentDownInAFinishedJobIsNoFailure) {
 TEST(NetworkFault, StaysSilentOnAHealthyLog) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(10);
-  job.Log(0, EventKind::network).subject = "IB";
-  job.Log(0, EventKind::nccl_warning).subject = "connect-retry";
-  job.Tell(EventKind::link_up).subject = "ib0";
+  job.Log(0, EventKind::network).Make<NetworkName>().name = "IB";
+  job.Log(0, EventKind::nccl_warning).Make<Warning>().id = "connect-retry";
+  job.Tell(EventKind::link_up).Make<NetworkLink>().device = "ib0";
   EXPECT_FALSE(JudgedCase(job).Fires("network-fault"));
 }
 
@@ -288,11 +288,17 @@ TEST(TimeoutTooShort, StaysSilentWhenAllCameTogether) {
 // transport-fallback
 
 // A sketched job is on one host, unless NCCL counts more.
-void SpanTwoHosts(JobSketch& job) { job.Log(0, EventKind::node_count).value = 2; }
+void SpanTwoHosts(JobSketch& job) { job.Log(0, EventKind::node_count).Make<NodeCount>().nodes = 2; }
 
-void Device(JobSketch& job, int32_t rank) { job.Log(rank, EventKind::device_found).subject = "mlx5_0:1/IB"; }
-void Uses(JobSketch& job, int32_t rank, const char* network) { job.Log(rank, EventKind::network).subject = network; }
-void Connects(JobSketch& job, int32_t rank, const char* way) { job.Log(rank, EventKind::transport).subject = way; }
+void Device(JobSketch& job, int32_t rank) {
+  job.Log(rank, EventKind::device_found).Make<NetworkDevice>().name = "mlx5_0:1/IB";
+}
+void Uses(JobSketch& job, int32_t rank, const char* network) {
+  job.Log(rank, EventKind::network).Make<NetworkName>().name = network;
+}
+void Connects(JobSketch& job, int32_t rank, const char* way) {
+  job.Log(rank, EventKind::transport).Make<PairTransport>().via = way;
+}
 
 TEST(TransportFallback, SocketsBesideInfinibandDevicesAreAWarning) {
   JobSketch job(4, {CallSource::nccl_log});
@@ -316,7 +322,7 @@ TEST(TransportFallback, SocketsOnHostsThatHaveNothingElseAreANote) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(5);
   for (int r = 0; r < 4; ++r) {
-    job.Log(r, EventKind::no_device).subject = "IB";
+    job.Log(r, EventKind::no_device).Make<NetworkName>().name = "IB";
     Uses(job, r, "Socket");
   }
   job.GiveOutputs();
@@ -366,9 +372,7 @@ TEST(TransportFallback, GpuDirectThatIsOffIsDegradedFromTheSetUpLinesAlone) {
   JobSketch job(2, {CallSource::nccl_log});
   SpanTwoHosts(job);
   for (int r = 0; r < 2; ++r) {
-    Event& state = job.Log(r, EventKind::gpu_direct);
-    state.subject = "mlx5_0";
-    state.value = r;
+    job.Log(r, EventKind::gpu_direct).Make<GpuDirect>() = {"mlx5_0", r == 1};
   }
   const Finding finding = JudgedCase(job).Only("transport-fallback");
   EXPECT_EQ(finding.ranks, Ranks({0}));
@@ -382,7 +386,8 @@ TEST(TransportFallback, NeedsNoRank) {
   for (const EventKind kind : {EventKind::device_found, EventKind::network}) {
     Event event;
     event.kind = kind;
-    event.subject = kind == EventKind::network ? "Socket" : "mlx5_0:1/IB";
+    if (kind == EventKind::network) event.detail = NetworkName{"Socket"};
+    if (kind == EventKind::device_found) event.detail = NetworkDevice{"mlx5_0:1/IB"};
     incident.events.push_back(event);
   }
   const Finding finding = JudgedCase(std::move(incident)).Only("transport-fallback");

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "model/event_words.h"
 
 namespace tacet {
 
@@ -115,8 +119,10 @@ EvidenceItem CiteCall(const Incident& incident, const CallStream& stream, const 
 }
 
 EvidenceItem CiteEvent(const Event& event, std::string says) {
-  std::string excerpt = event.text.empty() ? event.subject : event.text;
-  if (event.kind == EventKind::environment) excerpt = event.subject + "=" + event.text;
+  const std::string_view message = MessageOf(event);
+  std::string excerpt(message.empty() ? WordOf(event) : message);
+  if (const auto& setting = event.As<EnvironmentSetting>(); event.kind == EventKind::environment)
+    excerpt = setting.name + "=" + setting.value;
   if (excerpt.size() > 300) excerpt = excerpt.substr(0, 300) + "...";
   return {event.source, std::move(excerpt), std::move(says)};
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "model/network_address.h"
+#include "rules/init_finding.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
 
@@ -13,13 +14,13 @@ namespace {
 // A connection to this address failed, or is tried again and again.
 bool IsFailedConnect(const Event& event) {
   if (event.kind == EventKind::connect_failed || event.kind == EventKind::store_unreachable) return true;
-  return event.kind == EventKind::nccl_warning &&
-         (event.subject == "connect-failed" || event.subject == "connect-retry");
+  const std::string_view id = event.As<Warning>().id;
+  return event.kind == EventKind::nccl_warning && (id == "connect-failed" || id == "connect-retry");
 }
 
-std::string_view TargetOf(const Event& event) {
-  return event.kind == EventKind::store_unreachable ? std::string_view(event.subject) : std::string_view(event.object);
-}
+const NetworkDevice& DeviceIn(const Event& event) { return event.As<NetworkDevice>(); }
+
+std::string DeviceWords(const NetworkDevice& device) { return device.name + ":" + device.address; }
 
 struct SetupNetwork {
   ToldEvents local;                  // processes that chose an interface which other hosts can hardly reach
@@ -36,7 +37,7 @@ bool SharesAddress(const Case& facts, const ToldEvents& told) {
   for (const Event* event : told.events) {
     const Process* process = ProcessOf(facts.incident, *event);
     if (!process || process->host.empty()) continue;
-    const auto [known, is_new] = host_of.emplace(std::string(HostPart(event->text)), process->host);
+    const auto [known, is_new] = host_of.emplace(std::string(HostPart(DeviceIn(*event).address)), process->host);
     if (!is_new && known->second != process->host) return true;
   }
   return false;
@@ -46,7 +47,8 @@ SetupNetwork ReadSetupNetwork(const Case& facts) {
   SetupNetwork network;
   for (const Event& event : facts.incident.events) {
     if (event.kind == EventKind::interface_used)
-      TakeTold(facts, event, IsOnlyLocal(event.subject, event.text) ? network.local : network.usable);
+      TakeTold(facts, event,
+               IsOnlyLocal(DeviceIn(event).name, DeviceIn(event).address) ? network.local : network.usable);
     if (IsFailedConnect(event)) network.failed.push_back(&event);
     network.completed |= event.kind == EventKind::init_completed;
   }
@@ -70,14 +72,15 @@ bool MaySpanHosts(const Case& facts) {
   if (nodes >= 0) return nodes > 1;
   int64_t ranks = facts.incident.world_size;
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::init_started) ranks = std::max(ranks, event.value);
+    if (event.kind == EventKind::init_started) ranks = std::max(ranks, event.As<CommunicatorSetup>().ranks);
   return ranks < 0 || ranks > static_cast<int64_t>(facts.incident.processes.size());
 }
 
 const Event* FindSetting(const Case& facts, const Event& chosen) {
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::environment && event.speaker == chosen.speaker &&
-        (event.subject == "NCCL_SOCKET_IFNAME" || event.subject == "GLOO_SOCKET_IFNAME"))
+        (event.As<EnvironmentSetting>().name == "NCCL_SOCKET_IFNAME" ||
+         event.As<EnvironmentSetting>().name == "GLOO_SOCKET_IFNAME"))
       return &event;
   return nullptr;
 }
@@ -85,23 +88,25 @@ const Event* FindSetting(const Case& facts, const Event& chosen) {
 // The process that listens at this address, where its log tells.
 const Event* FindOwner(const Case& facts, std::string_view target) {
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::interface_used && HostPart(event.text) == HostPart(target)) return &event;
+    if (event.kind == EventKind::interface_used && HostPart(DeviceIn(event).address) == HostPart(target)) return &event;
   return nullptr;
 }
 
 Finding FromChoice(const Case& facts, const SetupNetwork& network) {
-  const Event& chosen = *network.local.events.front();
+  const Event& choice = *network.local.events.front();
+  const NetworkDevice& chosen = DeviceIn(choice);
   Finding finding = ToldFinding(facts, "wrong-interface", network.local, "the interface that was chosen");
   finding.evidence.resize(std::min<size_t>(finding.evidence.size(), 2));
   finding.headline = TellerWords(network.local) +
                      (std::max(network.local.ranks.size(), network.local.rankless.size()) > 1 ? " use " : " uses ") +
-                     chosen.subject + " (" + std::string(HostPart(chosen.text)) +
-                     ") to reach other hosts: " + std::string(WhyOnlyLocal(chosen.subject, chosen.text)) +
+                     chosen.name + " (" + std::string(HostPart(chosen.address)) +
+                     ") to reach other hosts: " + std::string(WhyOnlyLocal(chosen.name, chosen.address)) +
                      RankUnknownWords(network.local);
-  for (EvidenceItem& item : finding.evidence) item.excerpt = chosen.subject + ":" + chosen.text;
-  if (const Event* setting = FindSetting(facts, chosen)) {
+  for (EvidenceItem& item : finding.evidence) item.excerpt = DeviceWords(chosen);
+  if (const Event* setting = FindSetting(facts, choice)) {
     finding.evidence.push_back(CiteEvent(*setting, "the setting that forces it"));
-    finding.fix = {"Unset " + setting->subject + "=" + setting->text +
+    const auto& [name, value] = setting->As<EnvironmentSetting>();
+    finding.fix = {"Unset " + name + "=" + value +
                    ", or name the interface that connects the hosts "
                    "(ip -br addr; ip route get ADDRESS)."};
   }
@@ -118,11 +123,11 @@ Finding FromTarget(const Case& facts, const SetupNetwork& network, const Event& 
   finding.ranks.clear();
   std::string interface;
   if (const Event* owner = FindOwner(facts, target)) {
-    interface = owner->subject;
+    interface = DeviceIn(*owner).name;
     if (owner->rank.known()) finding.ranks = {owner->rank};
     std::erase(finding.affected_ranks, owner->rank);
     finding.evidence.push_back(CiteEvent(*owner, "what listens at this address"));
-    finding.evidence.back().excerpt = owner->subject + ":" + owner->text;
+    finding.evidence.back().excerpt = DeviceWords(DeviceIn(*owner));
   }
   const bool store = failed.kind == EventKind::store_unreachable;
   finding.confidence = ScopeOf(target) == AddressScope::container ? Confidence::likely : Confidence::certain;
@@ -151,7 +156,7 @@ static RuleAnswer JudgeWrongInterface(const Case& facts) {
   if (!troubled || (!network.local && !target)) return answer;
   // On one host everybody reaches the loopback. Who shares the host with whom must be known before it is called wrong.
   const bool loopback = target ? ScopeOf(TargetOf(*target)) == AddressScope::loopback
-                               : ScopeOf(network.local.events.front()->text) == AddressScope::loopback;
+                               : ScopeOf(DeviceIn(*network.local.events.front()).address) == AddressScope::loopback;
   const bool debian = target && HostPart(TargetOf(*target)).starts_with("127.0.1.");
   if (loopback && !several && !debian) {
     answer.open.push_back({"Does the job span several hosts? The loopback address connects only processes of one.",

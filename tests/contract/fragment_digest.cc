@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fragment_digest.h"
 
+#include <string>
+#include <variant>
+
+#include "model/event_payload.h"
+#include "model/event_words.h"
+
 namespace tacet {
 namespace {
 
@@ -31,6 +37,24 @@ void AddStream(const CallStream& stream, const Fragment& fragment, DigestText& t
               Number(call.type), call.in_elements, call.out_elements, call.enter_wall_ns, call.start_wall_ns,
               call.finish_wall_ns, Number(call.stack), fragment.strings.Get(call.name),
               fragment.strings.Get(call.shape), call.line, call.offset);
+}
+
+// What a payload tells beside its words.
+template <class Detail>
+void AddNumbers(const Detail& one, DigestText& text) {
+  if constexpr (requires { one.code; }) text.Line("code", one.code);
+  if constexpr (requires { one.step; }) text.Line("step", one.step, one.rising, one.lines);
+  if constexpr (requires { one.elapsed_ms; }) text.Line("elapsed", one.elapsed_ms, one.elements);
+  if constexpr (requires { one.timeout_ms; }) text.Line("timeout", one.timeout_ms);
+  if constexpr (requires { one.last_enqueued; }) text.Line("work", one.last_enqueued, one.last_completed);
+  if constexpr (requires { one.expected; }) text.Line("expected", one.expected);
+  if constexpr (requires { one.ranks; }) text.Line("ranks", one.ranks);
+  if constexpr (requires { one.number; }) text.Line("number", one.number);
+  if constexpr (requires { one.role; }) text.Line("role", Number(one.role), one.object);
+  if constexpr (requires { one.place; }) text.Line("place", one.place.function, one.place.file, one.place.line);
+  if constexpr (requires { one.times; }) text.Line("times", one.times);
+  if constexpr (requires { one.nodes; }) text.Line("nodes", one.nodes, one.local_ranks);
+  if constexpr (requires { one.port; }) text.Line("port", one.port);
 }
 
 bool Inside(uint32_t index, size_t size) { return index < size; }
@@ -78,9 +102,11 @@ std::string Digest(const Fragment& fragment) {
   for (const ThreadStack& thread : fragment.threads)
     text.Line("thread", thread.speaker, thread.thread_name, thread.thread_id, thread.state, Number(thread.stack),
               thread.source.line);
-  for (const Event& event : fragment.events)
+  for (const Event& event : fragment.events) {
     text.Line("event", Number(event.kind), event.speaker, event.rank.value, event.wall_ns, event.seq, event.pid,
-              event.value, event.value2, event.comm, event.subject, event.text, event.source.line, event.source.offset);
+              event.comm, WordOf(event), MessageOf(event), event.source.line, event.source.offset);
+    std::visit([&](const auto& detail) { AddNumbers(detail, text); }, event.detail);
+  }
   for (const LaunchCounts& counts : fragment.launch_counts)
     text.Line("launched", counts.comm, counts.group_rank.value, counts.pid, counts.ranks, counts.all_kinds,
               counts.counts[1]);
@@ -126,6 +152,7 @@ std::string FindBrokenReference(const Fragment& fragment, size_t file_bytes) {
   }
   for (const Event& event : fragment.events) {
     if (!IsSpeaker(event.speaker, fragment)) return "an event's speaker";
+    if (!HoldsItsPayload(event)) return "an event's payload is that of another kind";
     if (event.text.size() > Event::kMaxText) return "an event's text is longer than its limit";
     if (std::string broken = FindBrokenSource(event.source, file_bytes, "an event"); !broken.empty()) return broken;
   }

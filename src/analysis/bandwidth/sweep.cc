@@ -35,8 +35,9 @@ void TakeWayFromLog(const Incident& incident, const BenchmarkRun& run, std::stri
   for (const Event& event : incident.events) {
     if (event.kind != EventKind::environment || event.speaker == kNobody) continue;
     if (event.speaker >= incident.processes.size() || !pids.contains(incident.processes[event.speaker].pid)) continue;
-    if (event.subject == "NCCL_ALGO") algorithm = Trim(event.text);
-    if (event.subject == "NCCL_PROTO") protocol = Trim(event.text);
+    const auto& setting = event.As<EnvironmentSetting>();
+    if (setting.name == "NCCL_ALGO") algorithm = Trim(setting.value);
+    if (setting.name == "NCCL_PROTO") protocol = Trim(setting.value);
   }
 }
 

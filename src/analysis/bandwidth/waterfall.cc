@@ -54,7 +54,8 @@ NodeRate RateOf(const TopologyView& view, uint32_t index) {
 
 std::string Setting(const TopologyChecks& checks, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names)
-    if (const Event* setting = checks.Setting(name)) return std::string(name) + "=" + setting->text;
+    if (const Event* setting = checks.Setting(name))
+      return std::string(name) + "=" + setting->As<EnvironmentSetting>().value;
   return "";
 }
 

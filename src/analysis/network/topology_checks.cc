@@ -34,7 +34,7 @@ TopologyChecks CheckTopology(const Incident& incident, const TopologyView& view)
   TopologyChecks checks;
   if (view.empty()) return checks;
   for (const Event& event : incident.events)
-    if (event.kind == EventKind::environment) checks.settings.try_emplace(event.subject, &event);
+    if (event.kind == EventKind::environment) checks.settings.try_emplace(event.As<EnvironmentSetting>().name, &event);
   CheckGraphs(incident, view, checks);
   CheckNics(incident, view, checks);
   CheckWays(incident, view, checks);

@@ -52,7 +52,8 @@ std::set<uint32_t> AloneOnTheirNode(const Incident& incident) {
 std::map<uint32_t, std::string> HostIds(const Incident& incident) {
   std::map<uint32_t, std::string> ids;
   for (const Event& event : incident.events)
-    if (event.kind == EventKind::environment && event.subject == "NCCL_HOSTID") ids[event.speaker] = event.text;
+    if (const auto& setting = event.As<EnvironmentSetting>(); setting.name == "NCCL_HOSTID")
+      ids[event.speaker] = setting.value;
   return ids;
 }
 
@@ -193,7 +194,7 @@ void NameNetworks(const Incident& incident, TopologyView& view) {
   for (const Event& event : incident.events) {
     if (event.kind != EventKind::network) continue;
     const uint32_t node = view.NodeOfProcess(event.speaker);
-    if (node != kNoIndex && view.nodes[node].net.empty()) view.nodes[node].net = event.subject;
+    if (node != kNoIndex && view.nodes[node].net.empty()) view.nodes[node].net = event.As<NetworkName>().name;
   }
 }
 

@@ -64,8 +64,7 @@ ChannelUse* UseOf(Incident& incident, int32_t from, int32_t to, ChannelUse::Dire
 void SetVariable(Incident& incident, const std::string& name, const std::string& value) {
   Event event;
   event.kind = EventKind::environment;
-  event.subject = name;
-  event.text = value;
+  event.Make<EnvironmentSetting>() = {name, value};
   event.speaker = 0;
   event.rank = Rank{0};
   incident.events.push_back(event);

@@ -194,7 +194,7 @@ void JobSketch::Stack(int32_t rank, const std::vector<SketchedFrame>& frames) {
 void JobSketch::TimeOut(int32_t rank, int64_t seq) {
   Event& event = Say(rank, EventKind::watchdog_timeout);
   event.seq = seq;
-  event.value = timeout_ms;
+  event.Make<WatchdogTimeout>().timeout_ms = timeout_ms;
 }
 
 void JobSketch::GiveOutputs() {

@@ -151,6 +151,7 @@ class Importer {
     if (!out_.pulses.back().ended || box_.comms.empty() || !std::ranges::all_of(box_.comms, finalized)) return;
     Event& event = out_.events.emplace_back();
     event.kind = EventKind::process_finished;
+    event.Make<ProcessFinish>();
     event.wall_ns = TimeOf(box_, box_.header.end_ticks);
     event.pid = out_.speakers.back().pid;
     event.text = "the process finalized all communicators and exited by itself";

@@ -136,7 +136,7 @@ TEST(FlightRecorderHostile, SaysAfterHowManyEntriesAFileIsCut) {
   EXPECT_NE(FindDiagnostic(fragment, "truncated")->message.find("after 23 entries"), std::string::npos);
   EXPECT_EQ(fragment.bytes.not_understood, 2u);
   EXPECT_EQ(fragment.groups.size(), 3u) << "what stands before the cut is known";
-  EXPECT_EQ(fragment.events.at(0).subject, "2.28.9");
+  EXPECT_EQ(fragment.events.at(0).As<Version>().number, "2.28.9");
   EXPECT_NE(FindDiagnostic(ReadFlight(""), "truncated")->message.find("empty"), std::string::npos);
 }
 

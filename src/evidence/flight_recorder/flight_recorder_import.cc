@@ -245,7 +245,7 @@ void AddLibraryVersion(const FlightDump& dump, Fragment& out) {
   if (other) return;
   Event event;
   event.kind = EventKind::nccl_version;
-  event.subject = dump.library_version;
+  event.Make<Version>().number = dump.library_version;
   event.text = "NCCL " + dump.library_version;
   out.events.push_back(std::move(event));
 }

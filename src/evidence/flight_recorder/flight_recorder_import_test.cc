@@ -32,7 +32,7 @@ TEST(FlightRecorderImport, ReadsARealHang) {
   EXPECT_EQ(fragment.speakers[0].world_size, 8);
   ASSERT_EQ(fragment.events.size(), 1u);
   EXPECT_EQ(fragment.events[0].kind, EventKind::nccl_version);
-  EXPECT_EQ(fragment.events[0].subject, "2.28.9");
+  EXPECT_EQ(fragment.events[0].As<Version>().number, "2.28.9");
 
   const CallStream& stream = StreamOf(fragment);
   EXPECT_EQ(stream.source, CallSource::flight_recorder);

@@ -35,7 +35,7 @@ TEST(FlightRecorderJson, SaysTheSameAsThePickle) {
     EXPECT_EQ(json.streams[0].progress[1].last_started, -1);
     EXPECT_FALSE(json.streams[0].knows_start);
     EXPECT_EQ(json.groups.at(1).members, (std::vector<Rank>{{2}, {3}}));
-    EXPECT_EQ(json.events.at(0).subject, "2.27.5");
+    EXPECT_EQ(json.events.at(0).As<Version>().number, "2.27.5");
     EXPECT_TRUE(json.diagnostics.empty()) << name;
     EXPECT_EQ(json.speakers[0].rank, Rank{3});
   }

@@ -2,6 +2,8 @@
 #include "evidence/kernel_log/kernel_log_import.h"
 
 #include <map>
+#include <optional>
+#include <string>
 
 namespace tacet {
 namespace {
@@ -20,6 +22,38 @@ EventKind KindOf(KernelRecord::Kind kind) {
     case KernelRecord::Kind::iommu_fault: return EventKind::iommu_fault;
   }
   return EventKind::xid;
+}
+
+ErrorSeverity SeverityOf(int64_t value) {
+  return value == 0   ? ErrorSeverity::corrected
+         : value == 1 ? ErrorSeverity::uncorrected
+         : value == 2 ? ErrorSeverity::fatal
+                      : ErrorSeverity::not_told;
+}
+
+EventDetail DetailOf(const KernelRecord& record) {
+  const std::string subject(record.subject);
+  switch (record.kind) {
+    case KernelRecord::Kind::oom_kill: {
+      const MemoryLimit limit = record.value == 1   ? MemoryLimit::cgroup
+                                : record.value == 0 ? MemoryLimit::host
+                                                    : MemoryLimit::not_told;
+      return OomKill{subject, limit, record.value2, record.count};
+    }
+    case KernelRecord::Kind::xid:
+    case KernelRecord::Kind::nvlink_error: {
+      const auto fatal = record.value2 < 0 ? std::optional<bool>() : std::optional<bool>(record.value2 != 0);
+      return Xid{record.value, fatal, record.count, subject};
+    }
+    case KernelRecord::Kind::ecc_error:
+    case KernelRecord::Kind::pcie_error: return HardwareError{subject, SeverityOf(record.value), record.count};
+    case KernelRecord::Kind::segfault: return Segfault{subject, {}};
+    case KernelRecord::Kind::hung_task: return HungTask{subject, record.value, record.count};
+    case KernelRecord::Kind::link_down:
+    case KernelRecord::Kind::link_up: return NetworkLink{subject, record.count};
+    case KernelRecord::Kind::iommu_fault: return IommuFault{subject, record.count};
+  }
+  return {};
 }
 
 }  // namespace
@@ -58,10 +92,7 @@ void ImportKernelLog(const KernelLog& log, Fragment& out) {
     event.wall_ns = record.wall_ns == kKernelTimeUnknown ? kNoTime : record.wall_ns;
     event.source = {FileId{0}, record.line, record.offset};
     event.pid = record.pid;
-    event.value = record.value;
-    event.value2 = record.value2;
-    event.count = record.count;
-    event.subject = record.subject;
+    event.detail = DetailOf(record);
     event.text = record.text.substr(0, Event::kMaxText);
     if (!record.cgroup.empty() && event.text.find(record.cgroup) == std::string::npos)
       event.text += " (limit of cgroup " + std::string(record.cgroup.substr(0, 200)) + ")";

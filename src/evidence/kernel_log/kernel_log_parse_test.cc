@@ -96,9 +96,9 @@ TEST(KernelLogOom, TheLinesOfOneKillAreOneEvent) {
   const Event& event = fragment.events[0];
   EXPECT_EQ(event.kind, EventKind::oom_kill);
   EXPECT_EQ(event.pid, 1533);
-  EXPECT_EQ(event.subject, "python3");
-  EXPECT_EQ(event.value, 1);
-  EXPECT_EQ(event.value2, int64_t{3041896 + 306440 + 91776} * 1024);
+  EXPECT_EQ(event.As<OomKill>().process, "python3");
+  EXPECT_EQ(event.As<OomKill>().limit, MemoryLimit::cgroup);
+  EXPECT_EQ(event.As<OomKill>().resident_bytes, int64_t{3041896 + 306440 + 91776} * 1024);
   EXPECT_EQ(event.source.line, 5u);
   EXPECT_EQ(event.speaker, kNobody);
   EXPECT_EQ(event.wall_ns, kNoTime);
@@ -111,11 +111,11 @@ TEST(KernelLogOom, OlderKernelsTellTheLimitOnALineBefore) {
   const Fragment fragment = ReadSample("dmesg_host_oom_old.txt");
   ASSERT_EQ(fragment.events.size(), 2u);
   EXPECT_EQ(fragment.events[0].pid, 1533);
-  EXPECT_EQ(fragment.events[0].value, 0);
+  EXPECT_EQ(fragment.events[0].As<OomKill>().limit, MemoryLimit::host);
   EXPECT_EQ(fragment.events[0].source.line, 4u);
   EXPECT_EQ(fragment.events[1].pid, 1702);
-  EXPECT_EQ(fragment.events[1].subject, "python (rank 3)");
-  EXPECT_EQ(fragment.events[1].value, 1);
+  EXPECT_EQ(fragment.events[1].As<OomKill>().process, "python (rank 3)");
+  EXPECT_EQ(fragment.events[1].As<OomKill>().limit, MemoryLimit::cgroup);
   EXPECT_TRUE(fragment.events[1].text.ends_with("(limit of cgroup /slurm/uid_1000/job_77)"));
 }
 
@@ -124,10 +124,10 @@ TEST(KernelLogOom, HostsAreKeptApartEvenWithEqualPids) {
   ASSERT_EQ(fragment.events.size(), 2u);
   ASSERT_EQ(fragment.speakers.size(), 2u);
   EXPECT_EQ(fragment.speakers[fragment.events[0].speaker].host, "node7");
-  EXPECT_EQ(fragment.events[0].value, 0);
-  EXPECT_EQ(fragment.events[0].value2, 23 * 1024);
+  EXPECT_EQ(fragment.events[0].As<OomKill>().limit, MemoryLimit::host);
+  EXPECT_EQ(fragment.events[0].As<OomKill>().resident_bytes, 23 * 1024);
   EXPECT_EQ(fragment.speakers[fragment.events[1].speaker].host, "node8");
-  EXPECT_EQ(fragment.events[1].value, 1);
+  EXPECT_EQ(fragment.events[1].As<OomKill>().limit, MemoryLimit::cgroup);
   EXPECT_FALSE(fragment.speakers[0].rank.known());
 }
 
@@ -156,16 +156,16 @@ TEST(KernelLogGpu, XidsOfEveryForm) {
   for (const Event& event : fragment.events)
     if (event.kind == EventKind::xid) xids.push_back(&event);
   ASSERT_EQ(xids.size(), 4u);
-  EXPECT_EQ(xids[0]->value, 79);
-  EXPECT_EQ(xids[0]->subject, "0000:3b:00");
+  EXPECT_EQ(xids[0]->As<Xid>().number, 79);
+  EXPECT_EQ(xids[0]->As<Xid>().pci, "0000:3b:00");
   EXPECT_EQ(xids[0]->pid, -1);
   EXPECT_EQ(xids[0]->wall_ns, kMoment);
-  EXPECT_EQ(xids[0]->count, 2) << "the driver says it twice";
-  EXPECT_EQ(xids[1]->value, 94);
-  EXPECT_EQ(xids[1]->subject, "0000:86:00");
+  EXPECT_EQ(xids[0]->As<Xid>().times, 2) << "the driver says it twice";
+  EXPECT_EQ(xids[1]->As<Xid>().number, 94);
+  EXPECT_EQ(xids[1]->As<Xid>().pci, "0000:86:00");
   EXPECT_EQ(xids[1]->pid, 7194);
-  EXPECT_EQ(xids[2]->value, 45);
-  EXPECT_EQ(xids[2]->count, 2);
+  EXPECT_EQ(xids[2]->As<Xid>().number, 45);
+  EXPECT_EQ(xids[2]->As<Xid>().times, 2);
   EXPECT_EQ(xids[3]->pid, 7201) << "another process of the same GPU is another event";
   EXPECT_EQ(fragment.bytes.not_understood, 0u);
 }
@@ -174,8 +174,8 @@ TEST(KernelLogGpu, OldXidLinesWithoutPciPrefix) {
   const Fragment fragment = ReadSample("kmsg_raw.txt");
   ASSERT_EQ(fragment.events.size(), 2u);
   EXPECT_EQ(fragment.events[1].kind, EventKind::xid);
-  EXPECT_EQ(fragment.events[1].value, 31);
-  EXPECT_EQ(fragment.events[1].subject, "0000:01:00");
+  EXPECT_EQ(fragment.events[1].As<Xid>().number, 31);
+  EXPECT_EQ(fragment.events[1].As<Xid>().pci, "0000:01:00");
 }
 
 TEST(KernelLogGpu, SwitchErrorsAreNvlinkErrors) {
@@ -184,11 +184,11 @@ TEST(KernelLogGpu, SwitchErrorsAreNvlinkErrors) {
   for (const Event& event : fragment.events)
     if (event.kind == EventKind::nvlink_error) found.push_back(&event);
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0]->value, 20034);
-  EXPECT_EQ(found[0]->subject, "0000:c2:00");
-  EXPECT_EQ(found[0]->value2, 1);
-  EXPECT_EQ(found[1]->value, 19084);
-  EXPECT_EQ(found[1]->value2, 0);
+  EXPECT_EQ(found[0]->As<Xid>().number, 20034);
+  EXPECT_EQ(found[0]->As<Xid>().pci, "0000:c2:00");
+  EXPECT_EQ(found[0]->As<Xid>().fatal, true);
+  EXPECT_EQ(found[1]->As<Xid>().number, 19084);
+  EXPECT_EQ(found[1]->As<Xid>().fatal, false);
 }
 
 TEST(KernelLogGpu, ADriverThatOnlySpeaksOfNvlinkReportsNoError) {
@@ -206,13 +206,13 @@ TEST(KernelLogHardware, PcieErrorsByDeviceAndSeverity) {
   for (const Event& event : fragment.events)
     if (event.kind == EventKind::pcie_error) found.push_back(&event);
   ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[0]->subject, "0000:3b:00.0");
-  EXPECT_EQ(found[0]->value, 2);
-  EXPECT_EQ(found[1]->subject, "0000:3a:00.0");
-  EXPECT_EQ(found[1]->value, 2);
-  EXPECT_EQ(found[2]->subject, "0000:5e:00.0");
-  EXPECT_EQ(found[2]->value, 0);
-  EXPECT_EQ(found[2]->count, 2);
+  EXPECT_EQ(found[0]->As<HardwareError>().device, "0000:3b:00.0");
+  EXPECT_EQ(found[0]->As<HardwareError>().severity, ErrorSeverity::fatal);
+  EXPECT_EQ(found[1]->As<HardwareError>().device, "0000:3a:00.0");
+  EXPECT_EQ(found[1]->As<HardwareError>().severity, ErrorSeverity::fatal);
+  EXPECT_EQ(found[2]->As<HardwareError>().device, "0000:5e:00.0");
+  EXPECT_EQ(found[2]->As<HardwareError>().severity, ErrorSeverity::corrected);
+  EXPECT_EQ(found[2]->As<HardwareError>().times, 2);
 }
 
 TEST(KernelLogHardware, MemoryErrors) {
@@ -221,9 +221,9 @@ TEST(KernelLogHardware, MemoryErrors) {
   for (const Event& event : fragment.events)
     if (event.kind == EventKind::ecc_error) found.push_back(&event);
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0]->subject, "MC0");
-  EXPECT_EQ(found[0]->value, 0);
-  EXPECT_EQ(found[0]->count, 3);
+  EXPECT_EQ(found[0]->As<HardwareError>().device, "MC0");
+  EXPECT_EQ(found[0]->As<HardwareError>().severity, ErrorSeverity::corrected);
+  EXPECT_EQ(found[0]->As<HardwareError>().times, 3);
   KernelRecord record;
   ASSERT_EQ(ParseHardwareMessage(
                 "Memory failure: 0x1f2b7: Sending SIGBUS to python:4711 due to hardware memory corruption", &record),
@@ -242,26 +242,26 @@ TEST(KernelLogFaults, SegfaultsTrapsAndHungTasksWithTheirHosts) {
   const Fragment fragment = ReadSample("journal_faults.txt");
   ASSERT_EQ(fragment.events.size(), 6u);
   EXPECT_EQ(fragment.events[0].kind, EventKind::segfault);
-  EXPECT_EQ(fragment.events[0].subject, "pt_main_thread");
+  EXPECT_EQ(fragment.events[0].As<Segfault>().process, "pt_main_thread");
   EXPECT_EQ(fragment.events[0].pid, 48210);
   EXPECT_EQ(fragment.speakers[fragment.events[0].speaker].host, "node7");
   EXPECT_EQ(fragment.events[1].kind, EventKind::segfault);
-  EXPECT_EQ(fragment.events[1].subject, "python3");
+  EXPECT_EQ(fragment.events[1].As<Segfault>().process, "python3");
   EXPECT_EQ(fragment.speakers[fragment.events[1].speaker].host, "node8");
   EXPECT_EQ(fragment.events[2].kind, EventKind::hung_task);
   EXPECT_EQ(fragment.events[2].pid, 4711);
-  EXPECT_EQ(fragment.events[2].value, 120);
-  EXPECT_EQ(fragment.events[3].value, 241);
-  EXPECT_EQ(fragment.events[4].subject, "kworker/13:2");
+  EXPECT_EQ(fragment.events[2].As<HungTask>().seconds, 120);
+  EXPECT_EQ(fragment.events[3].As<HungTask>().seconds, 241);
+  EXPECT_EQ(fragment.events[4].As<HungTask>().process, "kworker/13:2");
   EXPECT_EQ(fragment.events[4].pid, 4055883);
   EXPECT_EQ(fragment.events[5].pid, 4799);
-  EXPECT_EQ(fragment.events[5].value, 22);
+  EXPECT_EQ(fragment.events[5].As<HungTask>().seconds, 22);
 }
 
 TEST(KernelLogFaults, Arm64FaultsAndLinesWithoutTime) {
   const Fragment fragment = ReadSample("dmesg_no_time.txt");
   ASSERT_EQ(fragment.events.size(), 2u);
-  EXPECT_EQ(fragment.events[0].value, 119);
+  EXPECT_EQ(fragment.events[0].As<Xid>().number, 119);
   EXPECT_EQ(fragment.events[0].pid, 2024380);
   EXPECT_EQ(fragment.events[1].kind, EventKind::segfault);
   EXPECT_EQ(fragment.events[1].pid, 4242);
@@ -278,7 +278,7 @@ TEST(KernelLogLinks, EveryFormNamesItsDeviceAndOnlyChangesCount) {
   ASSERT_EQ(fragment.events.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(int(fragment.events[i].kind), int(expected[i].first)) << i;
-    EXPECT_EQ(fragment.events[i].subject, expected[i].second) << i;
+    EXPECT_EQ(fragment.events[i].As<NetworkLink>().device, expected[i].second) << i;
   }
   EXPECT_EQ(fragment.events[0].wall_ns, kMoment + 123'456'000);
 }
@@ -287,7 +287,7 @@ TEST(KernelLogLinks, ALinkThatIsDownTwiceIsToldOnce) {
   const Fragment fragment =
       Read("[    1.000000] eth0: Link is Down\n[    2.000000] eth0: Link is Down\n[    3.000000] eth1: Link is Down\n");
   ASSERT_EQ(fragment.events.size(), 2u);
-  EXPECT_EQ(fragment.events[0].count, 2);
+  EXPECT_EQ(fragment.events[0].As<NetworkLink>().times, 2);
 }
 
 TEST(KernelLogLinks, WordsAboutLinksInOtherLogsAreNoLinkEvents) {
@@ -299,10 +299,10 @@ TEST(KernelLogLinks, WordsAboutLinksInOtherLogsAreNoLinkEvents) {
 TEST(KernelLogLevels, RawPrioritiesColoursAndCallersAreTakenOff) {
   const Fragment fragment = ReadSample("dmesg_raw_levels.txt");
   ASSERT_EQ(fragment.events.size(), 3u);
-  EXPECT_EQ(fragment.events[0].value, 13);
+  EXPECT_EQ(fragment.events[0].As<Xid>().number, 13);
   EXPECT_EQ(fragment.events[1].kind, EventKind::link_down);
-  EXPECT_EQ(fragment.events[1].subject, "eth0");
-  EXPECT_EQ(fragment.events[2].value, 43);
+  EXPECT_EQ(fragment.events[1].As<NetworkLink>().device, "eth0");
+  EXPECT_EQ(fragment.events[2].As<Xid>().number, 43);
 }
 
 TEST(KernelLogRecognise, EverySampleIsRecognised) {
@@ -360,7 +360,7 @@ TEST(KernelLogHostile, NumbersBeyondBoundsAreLeftOut) {
       "file-rss:9223372036854775807kB\n");
   ASSERT_EQ(fragment.events.size(), 1u);
   EXPECT_EQ(fragment.events[0].pid, 5);
-  EXPECT_EQ(fragment.events[0].value2, -1);
+  EXPECT_EQ(fragment.events[0].As<OomKill>().resident_bytes, -1);
 }
 
 TEST(KernelLogHostile, AMillionRepeatsAreOneEvent) {
@@ -368,7 +368,7 @@ TEST(KernelLogHostile, AMillionRepeatsAreOneEvent) {
   for (int i = 0; i < 10000; ++i) text += "[    1.000000] NVRM: Xid (PCI:0000:3b:00): 119, pid=7, name=x, Timeout\n";
   const Fragment fragment = Read(text);
   ASSERT_EQ(fragment.events.size(), 1u);
-  EXPECT_EQ(fragment.events[0].count, 10000);
+  EXPECT_EQ(fragment.events[0].As<Xid>().times, 10000);
   EXPECT_EQ(fragment.events[0].source.line, 1u);
 }
 
@@ -379,10 +379,10 @@ TEST(KernelLogPublic, ARecordedLogOfAnotherProjectIsRead) {
   ASSERT_EQ(fragment.events.size(), 3u);  // three processes met it
   for (const Event& event : fragment.events) {
     EXPECT_EQ(event.kind, EventKind::xid);
-    EXPECT_EQ(event.value, 119);
-    EXPECT_EQ(event.subject, "0000:9b:00");
+    EXPECT_EQ(event.As<Xid>().number, 119);
+    EXPECT_EQ(event.As<Xid>().pci, "0000:9b:00");
   }
-  EXPECT_EQ(fragment.events[0].count, 3);
+  EXPECT_EQ(fragment.events[0].As<Xid>().times, 3);
   EXPECT_EQ(fragment.bytes.not_understood, 0u);
 }
 
@@ -397,7 +397,7 @@ TEST(KernelLogParse, TellsTheDeviceThatTheIommuRefused) {
     const Fragment out = Read(line);
     ASSERT_EQ(out.events.size(), 1u) << line;
     EXPECT_EQ(out.events[0].kind, EventKind::iommu_fault);
-    EXPECT_TRUE(out.events[0].subject.ends_with("21:00.0")) << out.events[0].subject;
+    EXPECT_TRUE(out.events[0].As<IommuFault>().pci.ends_with("21:00.0")) << out.events[0].As<IommuFault>().pci;
   }
   EXPECT_TRUE(Read("[    0.5] DMAR: IOMMU enabled\n[    0.6] AMD-Vi: Interrupt remapping enabled\n").events.empty());
 }

@@ -98,7 +98,7 @@ TEST(NcclLogImport, CountsConnectionsAndTheirChannelsHoweverTheFileIsCut) {
     EXPECT_EQ(out.rank_channels[0].uses[0].channels.Count(), 8);
     int64_t told = 0;
     for (const Event& event : out.events)
-      if (event.kind == EventKind::transport) told += event.count;
+      if (event.kind == EventKind::transport) told += event.As<PairTransport>().lines;
     EXPECT_EQ(told, 8);
     EXPECT_EQ(out.bytes.understood + out.bytes.ignored + out.bytes.not_understood, file.size());
     EXPECT_EQ(out.bytes.not_understood, 0u);

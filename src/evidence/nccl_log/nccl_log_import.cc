@@ -318,10 +318,8 @@ NcclLogImport::Use NcclLogImport::ReadInit(const NcclLogLine& line, bool from_ap
   comm.destroyed = false;
   if (Event* event = AddEvent(init.complete ? EventKind::init_completed : EventKind::init_started, line, speaker)) {
     event->comm = comm.id != 0 ? comm.id : comm.address;
-    event->value = comm.nranks;
-    event->value2 = comm.device;
     event->group_rank = GroupRank{comm.rank};
-    event->subject = comm.bus_id;
+    event->Make<CommunicatorSetup>() = {comm.nranks, comm.device, comm.bus_id};
     if (!init.complete) comm.start_event = static_cast<uint32_t>(out_.events.size() - 1);
   }
   return Use::understood;
@@ -361,9 +359,9 @@ NcclLogImport::Use NcclLogImport::ReadCommEnd(const NcclLogLine& line) {
   if (!first) return Use::understood;  // START has told it
   if (Event* event = AddEvent(destroy ? EventKind::comm_destroyed : EventKind::comm_aborted, line, comm.speaker)) {
     event->comm = comm.id != 0 ? comm.id : comm.address;
-    event->value = comm.nranks;
     event->group_rank = GroupRank{comm.rank};
-    event->subject = destroy ? "destroy" : end.kind == NcclCommEnd::Kind::abort ? "abort" : "revoke";
+    const bool abort = end.kind == NcclCommEnd::Kind::abort;
+    event->Make<CommunicatorEnd>() = {comm.nranks, destroy ? "destroy" : abort ? "abort" : "revoke"};
   }
   return Use::understood;
 }

@@ -85,7 +85,7 @@ class NcclLogImport {
   Use ReadNetwork(const NcclLogLine& line);
   Use ReadDevices(const NcclLogLine& line, bool are_interfaces);
   void ExcuseUnopened(uint32_t speaker);
-  void TellDevices(const NcclLogLine& line, EventKind kind, std::string_view list, int64_t role);
+  void TellDevices(const NcclLogLine& line, EventKind kind, std::string_view list, DeviceUse use);
   Use ReadNoDevice(const NcclLogLine& line);
   Use ReadNodes(const NcclLogLine& line);
   Use ReadDriver(const NcclLogLine& line);

@@ -15,13 +15,15 @@ constexpr uint32_t kTransportsTold = 64;  // pairs of ranks, by one process
 std::string Capped(std::string_view text) { return std::string(text.substr(0, Event::kMaxText)); }
 
 // "misc/socket.cc:72 (socketProgress)"
-void SetPlace(std::string_view source, Event* event) {
+CodePlace PlaceOf(std::string_view source) {
+  CodePlace place;
   const size_t colon = source.find(':');
-  event->file = source.substr(0, colon);
-  if (colon == std::string_view::npos) return;
+  place.file = source.substr(0, colon);
+  if (colon == std::string_view::npos) return place;
   source.remove_prefix(colon + 1);
-  TakeNumber(source, &event->code_line);
-  if (TakeLiteral(source, " (") && source.ends_with(")")) event->function = source.substr(0, source.size() - 1);
+  TakeNumber(source, &place.line);
+  if (TakeLiteral(source, " (") && source.ends_with(")")) place.function = source.substr(0, source.size() - 1);
+  return place;
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ NcclLogImport::Use NcclLogImport::ReadVersion(const NcclLogLine& line, uint32_t 
     ProcessOf(line).version = named;
   }
   if (!IsNew(EventKind::nccl_version, speaker, version, {})) return Use::understood;
-  if (Event* event = AddEvent(EventKind::nccl_version, line, speaker)) event->subject = Capped(version);
+  if (Event* event = AddEvent(EventKind::nccl_version, line, speaker)) event->Make<Version>().number = Capped(version);
   return Use::understood;
 }
 
@@ -59,8 +61,9 @@ NcclLogImport::Use NcclLogImport::ReadEnvironment(const NcclLogLine& line) {
   const uint32_t speaker = SpeakerOf(line);
   if (!IsNew(EventKind::environment, speaker, setting.name, setting.value)) return Use::understood;
   if (Event* event = AddEvent(EventKind::environment, line, speaker)) {
-    event->subject = Capped(setting.name);
-    event->text = Capped(setting.value);
+    auto& told = event->Make<EnvironmentSetting>();
+    told.name = Capped(setting.name);
+    told.value = Capped(setting.value);
   }
   return Use::understood;
 }
@@ -71,7 +74,7 @@ NcclLogImport::Use NcclLogImport::ReadNetwork(const NcclLogLine& line) {
   const uint32_t speaker = SpeakerOf(line);
   if (name.empty()) return Use::not_understood;
   if (!IsNew(EventKind::network, speaker, name, {})) return Use::understood;
-  if (Event* event = AddEvent(EventKind::network, line, speaker)) event->subject = Capped(name);
+  if (Event* event = AddEvent(EventKind::network, line, speaker)) event->Make<NetworkName>().name = Capped(name);
   return Use::understood;
 }
 
@@ -81,14 +84,15 @@ NcclLogImport::Use NcclLogImport::ReadDevices(const NcclLogLine& line, bool are_
   const std::string_view list = line.message.substr(using_at + 6);
   channels_.TakeDevices(line);
   if (are_interfaces) {
-    TellDevices(line, EventKind::interface_used, list, line.message.starts_with("Bootstrap") ? 0 : 1);
+    TellDevices(line, EventKind::interface_used, list,
+                line.message.starts_with("Bootstrap") ? DeviceUse::bootstrap : DeviceUse::data);
     return Use::understood;
   }
   const size_t out_of_band = list.find("; OOB ");
   ExcuseUnopened(SpeakerOf(line));
-  TellDevices(line, EventKind::device_found, list.substr(0, out_of_band), -1);
+  TellDevices(line, EventKind::device_found, list.substr(0, out_of_band), DeviceUse::data);
   if (out_of_band != std::string_view::npos)
-    TellDevices(line, EventKind::interface_used, list.substr(out_of_band + 6), 2);
+    TellDevices(line, EventKind::interface_used, list.substr(out_of_band + 6), DeviceUse::setup);
   return Use::understood;
 }
 
@@ -97,22 +101,22 @@ void NcclLogImport::ExcuseUnopened(uint32_t speaker) {
   std::erase_if(unopened_, [&](uint32_t index) {
     Event& warning = out_.events[index];
     if (warning.speaker != speaker) return false;
-    warning.value2 = static_cast<int64_t>(NcclWarningRole::notice);
+    warning.Make<Warning>().role = NcclWarningRole::notice;
     return true;
   });
 }
 
-// `role` tells what an interface is for: 0 bootstrap, 1 the data of NET/Socket, 2 setup of NET/IB.
-void NcclLogImport::TellDevices(const NcclLogLine& line, EventKind kind, std::string_view list, int64_t role) {
+void NcclLogImport::TellDevices(const NcclLogLine& line, EventKind kind, std::string_view list, DeviceUse use) {
   const uint32_t speaker = SpeakerOf(line);
   NcclDevice device;
   while (TakeDevice(list, &device)) {
     if (!IsNew(kind, speaker, device.name, device.address)) continue;
     Event* event = AddEvent(kind, line, speaker);
     if (!event) return;
-    event->subject = Capped(device.name);
-    event->text = Capped(device.address);
-    event->value = role;
+    auto& told = event->Make<NetworkDevice>();
+    told.name = Capped(device.name);
+    told.address = Capped(device.address);
+    told.use = use;
   }
 }
 
@@ -123,7 +127,7 @@ NcclLogImport::Use NcclLogImport::ReadNoDevice(const NcclLogLine& line) {
   name = Trim(TakeUntil(name, ':'));
   const uint32_t speaker = SpeakerOf(line);
   if (!IsNew(EventKind::no_device, speaker, name, {})) return Use::understood;
-  if (Event* event = AddEvent(EventKind::no_device, line, speaker)) event->subject = Capped(name);
+  if (Event* event = AddEvent(EventKind::no_device, line, speaker)) event->Make<NetworkName>().name = Capped(name);
   return Use::understood;
 }
 
@@ -133,8 +137,7 @@ NcclLogImport::Use NcclLogImport::ReadNodes(const NcclLogLine& line) {
   const uint32_t speaker = SpeakerOf(line);
   if (nodes < 1 || !IsNew(EventKind::node_count, speaker, std::to_string(nodes), {})) return Use::understood;
   if (Event* event = AddEvent(EventKind::node_count, line, speaker)) {
-    event->value = nodes;
-    event->value2 = IntAfter(line.message, " localRanks ").value_or(-1);
+    event->Make<NodeCount>() = {nodes, IntAfter(line.message, " localRanks ").value_or(-1)};
   }
   return Use::understood;
 }
@@ -148,7 +151,8 @@ NcclLogImport::Use NcclLogImport::ReadDriver(const NcclLogLine& line) {
   const uint32_t speaker = SpeakerOf(line);
   if (version.empty()) return Use::not_understood;
   if (!IsNew(EventKind::driver_version, speaker, version, {})) return Use::understood;
-  if (Event* event = AddEvent(EventKind::driver_version, line, speaker)) event->subject = Capped(version);
+  if (Event* event = AddEvent(EventKind::driver_version, line, speaker))
+    event->Make<Version>().number = Capped(version);
   return Use::understood;
 }
 
@@ -165,8 +169,7 @@ NcclLogImport::Use NcclLogImport::ReadGpuDirect(const NcclLogLine& line) {
   const uint32_t speaker = SpeakerOf(line);
   if (!IsNew(EventKind::gpu_direct, speaker, adapter, on ? "on" : "off")) return Use::understood;
   if (Event* event = AddEvent(EventKind::gpu_direct, line, speaker)) {
-    event->subject = Capped(adapter);
-    event->value = on ? 1 : 0;
+    event->Make<GpuDirect>() = {Capped(adapter), on};
     event->text = Capped(Trim(line.message));
   }
   return Use::understood;
@@ -193,7 +196,7 @@ NcclLogImport::Use NcclLogImport::TakeConnection(const NcclLogLine& line, const 
     key = MixHash(key, static_cast<uint64_t>(connection.from) << 32 | static_cast<uint32_t>(connection.to));
   const auto [place, is_new] = transport_event_.try_emplace(key, static_cast<uint32_t>(out_.events.size()));
   if (!is_new) {
-    if (place->second < out_.events.size()) out_.events[place->second].count += lines.lines;
+    if (place->second < out_.events.size()) out_.events[place->second].Make<PairTransport>().lines += lines.lines;
     return Use::understood;
   }
   ++process.transports_told;
@@ -205,10 +208,12 @@ NcclLogImport::Use NcclLogImport::TakeConnection(const NcclLogLine& line, const 
   event->peer_group_rank = GroupRank{connection.to};
   if (!process.tells_init_start && process.loose_transports.size() < kMaxLoose)
     process.loose_transports.emplace_back(line.tid, place->second);
-  event->subject = Capped(connection.via);
-  event->count = lines.lines;
+  auto& transport = event->Make<PairTransport>();
+  transport.via = Capped(connection.via);
+  transport.lines = lines.lines;
   if (connection.direction != NcclConnection::Direction::both)
-    event->value = connection.direction == NcclConnection::Direction::send ? 0 : 1;
+    transport.direction = connection.direction == NcclConnection::Direction::send ? TransportDirection::send
+                                                                                  : TransportDirection::receive;
   return Use::understood;
 }
 
@@ -249,8 +254,9 @@ void NcclLogImport::SettleError(Process& process, bool harmless) {
                                                   "remote process exited or there was a network error",
                                                   "operation in progress",
                                                   "timeout"};
-    event->value = code;
-    event->subject = code < static_cast<int64_t>(std::size(kCodes)) ? kCodes[code] : "unknown error";
+    auto& error = event->Make<NcclError>();
+    error.code = code;
+    error.result = code < static_cast<int64_t>(std::size(kCodes)) ? kCodes[code] : "unknown error";
     event->text = Capped(process.error_line.message);
   }
 }
@@ -285,21 +291,23 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
     if (const NcclWarning* failed = FindNcclWarning("connect-failed")) warning = failed;
   const uint32_t speaker = SpeakerOf(line);
   Repeated& repeated = warnings_[MixHash(reinterpret_cast<uintptr_t>(warning), speaker)];
-  if (repeated.kept > 0 && repeated.first_event < out_.events.size()) ++out_.events[repeated.first_event].count;
+  if (repeated.kept > 0 && repeated.first_event < out_.events.size())
+    ++out_.events[repeated.first_event].Make<Warning>().times;
   if (repeated.kept >= kWarningsKept) return Use::understood;
   if (repeated.kept++ == 0) repeated.first_event = static_cast<uint32_t>(out_.events.size());
   const NcclWarningNumbers numbers = ParseWarningNumbers(*warning, message);
   Event* event = AddEvent(EventKind::nccl_warning, line, speaker);
   if (!event) return Use::understood;
-  event->subject = warning->id;
   event->text = Capped(Trim(message));
-  event->value = perhaps_p2p ? 1 : numbers.value;
-  event->value2 = static_cast<int64_t>(RoleOf(*warning, numbers, at_info_level));
-  event->count = 1;
+  auto& told = event->Make<Warning>();
+  told.id = warning->id;
+  told.number = perhaps_p2p ? 1 : numbers.value;
+  told.role = RoleOf(*warning, numbers, at_info_level);
+  told.times = 1;
   if (warning->id == "ib-open-failed" && unopened_.size() < kMaxLoose)
     unopened_.push_back(static_cast<uint32_t>(out_.events.size() - 1));
-  event->object = Capped(ParseWarningObject(*warning, message));
-  SetPlace(line.source, event);
+  told.object = Capped(ParseWarningObject(*warning, message));
+  told.place = PlaceOf(line.source);
   if (warning->id == "duplicate-gpu" && numbers.other >= 0 && numbers.value < INT32_MAX && numbers.other < INT32_MAX) {
     event->group_rank = GroupRank{static_cast<int32_t>(numbers.value)};
     event->peer_group_rank = GroupRank{static_cast<int32_t>(numbers.other)};
@@ -307,7 +315,7 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   const std::string_view fault = at_info_level ? std::string_view() : FatalCudaError(*warning, message);
   if (!fault.empty() && IsNew(EventKind::cuda_error, speaker, fault, {})) {
     if (Event* error = AddEvent(EventKind::cuda_error, line, speaker)) {
-      error->subject = Capped(fault);
+      error->Make<CudaError>().words = Capped(fault);
       error->text = Capped(Trim(message));
     }
   }
@@ -315,7 +323,7 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   const std::string_view peer = ParsePeerAddress(message);
   if (!IsNew(EventKind::connection_lost, speaker, peer, {})) return Use::understood;
   if (Event* lost = AddEvent(EventKind::connection_lost, line, speaker)) {
-    lost->subject = Capped(peer);
+    lost->Make<LostPeer>().address = Capped(peer);
     lost->text = Capped(Trim(message));
   }
   return Use::understood;

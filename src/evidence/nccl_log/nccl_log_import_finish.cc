@@ -162,7 +162,7 @@ void NcclLogImport::TellFinishedProcesses() {
     Event* event = AddEvent(EventKind::process_finished, line, s, &late_events_);
     if (!event) return;
     event->source = voices_[s].last_end;
-    event->subject = "communicators destroyed";
+    event->Make<ProcessFinish>().how = "communicators destroyed";
   }
 }
 

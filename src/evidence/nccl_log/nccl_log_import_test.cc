@@ -194,10 +194,10 @@ TEST(NcclLogImport, TellsTheStagesOfACommunicator) {
   const auto started = EventsOf(fragment, EventKind::init_started);
   ASSERT_EQ(started.size(), 1u);
   EXPECT_EQ(started[0]->comm, 0x74c2u);
-  EXPECT_EQ(started[0]->value, 8);
-  EXPECT_EQ(started[0]->value2, 3);
+  EXPECT_EQ(started[0]->As<CommunicatorSetup>().ranks, 8);
+  EXPECT_EQ(started[0]->As<CommunicatorSetup>().device, 3);
   EXPECT_EQ(started[0]->group_rank, GroupRank{3});
-  EXPECT_EQ(started[0]->subject, "c8000");
+  EXPECT_EQ(started[0]->As<CommunicatorSetup>().bus_id, "c8000");
   EXPECT_EQ(EventsOf(fragment, EventKind::init_completed).size(), 1u);
   ASSERT_EQ(EventsOf(fragment, EventKind::comm_destroyed).size(), 1u);
   const auto finished = EventsOf(fragment, EventKind::process_finished);
@@ -212,7 +212,7 @@ TEST(NcclLogImport, AnAbortOrAnOpenCommunicatorIsNoGoodEnd) {
   const Fragment aborted = Read(std::string(kInit) + abort);
   ASSERT_EQ(EventsOf(aborted, EventKind::comm_aborted).size(), 1u);
   EXPECT_EQ(EventsOf(aborted, EventKind::comm_aborted)[0]->source.line, 3u);
-  EXPECT_EQ(EventsOf(aborted, EventKind::comm_aborted)[0]->subject, "abort");
+  EXPECT_EQ(EventsOf(aborted, EventKind::comm_aborted)[0]->As<CommunicatorEnd>().how, "abort");
   EXPECT_TRUE(EventsOf(aborted, EventKind::process_finished).empty());
   const std::string other =
       Line("ncclCommInitRank comm 0xb2 rank 0 nranks 2 cudaDev 3 nvmlDev 3 busId c8000 commId 0x75 - Init START");
@@ -276,7 +276,7 @@ TEST(NcclLogImport, TakesThePluginsHashAndNameWhereTheyDiffer) {
   EXPECT_EQ(fragment.groups[1].comm_id, 4660u);
   EXPECT_EQ(fragment.groups[1].description, "tp_group");
   for (const Event* event : EventsOf(fragment, EventKind::init_started))
-    EXPECT_EQ(event->comm, event->value == 4 ? 4660u : 0x74c2u);
+    EXPECT_EQ(event->comm, event->As<CommunicatorSetup>().ranks == 4 ? 4660u : 0x74c2u);
 }
 
 TEST(NcclLogImport, ASplitOfAnUnknownParentHasNoId) {
@@ -427,21 +427,21 @@ TEST(NcclLogEvents, TellsSettingsOnce) {
            Line("NCCL_IB_DISABLE set by environment to 1."));
   const auto settings = EventsOf(fragment, EventKind::environment);
   ASSERT_EQ(settings.size(), 2u);
-  EXPECT_EQ(settings[0]->subject, "NCCL_SOCKET_IFNAME");
-  EXPECT_EQ(settings[0]->text, "ib7");
-  EXPECT_EQ(settings[1]->text, "1");
+  EXPECT_EQ(settings[0]->As<EnvironmentSetting>().name, "NCCL_SOCKET_IFNAME");
+  EXPECT_EQ(settings[0]->As<EnvironmentSetting>().value, "ib7");
+  EXPECT_EQ(settings[1]->As<EnvironmentSetting>().value, "1");
 }
 
 TEST(NcclLogEvents, TellsInterfacesAndDevices) {
   const Fragment fragment = ReadSample("release_2.12_ib.log");
   const auto devices = EventsOf(fragment, EventKind::device_found);
   ASSERT_EQ(devices.size(), 2u);
-  EXPECT_EQ(devices[1]->subject, "mlx5_1:1/RoCE");
+  EXPECT_EQ(devices[1]->As<NetworkDevice>().name, "mlx5_1:1/RoCE");
   const auto interfaces = EventsOf(fragment, EventKind::interface_used);
   ASSERT_EQ(interfaces.size(), 1u) << "the same interface serves bootstrap and out of band";
-  EXPECT_EQ(interfaces[0]->subject, "bond0");
-  EXPECT_EQ(interfaces[0]->text, "10.20.0.7");
-  EXPECT_EQ(EventsOf(fragment, EventKind::network)[0]->subject, "IB");
+  EXPECT_EQ(interfaces[0]->As<NetworkDevice>().name, "bond0");
+  EXPECT_EQ(interfaces[0]->As<NetworkDevice>().address, "10.20.0.7");
+  EXPECT_EQ(EventsOf(fragment, EventKind::network)[0]->As<NetworkName>().name, "IB");
 }
 
 TEST(NcclLogEvents, AnEmptyListOfAdaptersIsNoDevice) {
@@ -449,7 +449,7 @@ TEST(NcclLogEvents, AnEmptyListOfAdaptersIsNoDevice) {
       Read(Line("NET/IB : No device found.") + Line("NET/IB : Using [RO]; OOB eth0:192.0.2.2<0>"));
   EXPECT_TRUE(EventsOf(fragment, EventKind::device_found).empty());
   ASSERT_EQ(EventsOf(fragment, EventKind::no_device).size(), 1u);
-  EXPECT_EQ(EventsOf(fragment, EventKind::no_device)[0]->subject, "IB");
+  EXPECT_EQ(EventsOf(fragment, EventKind::no_device)[0]->As<NetworkName>().name, "IB");
   EXPECT_EQ(EventsOf(fragment, EventKind::interface_used).size(), 1u);
 }
 
@@ -463,13 +463,13 @@ TEST(NcclLogEvents, FoldsTheChannelsOfAConnection) {
   const Fragment fragment = Read(text);
   const auto transports = EventsOf(fragment, EventKind::transport);
   ASSERT_EQ(transports.size(), 3u);
-  EXPECT_EQ(transports[0]->subject, "NET/IB/0/GDRDMA");
-  EXPECT_EQ(transports[0]->count, 16);
-  EXPECT_EQ(transports[0]->value, 0);
+  EXPECT_EQ(transports[0]->As<PairTransport>().via, "NET/IB/0/GDRDMA");
+  EXPECT_EQ(transports[0]->As<PairTransport>().lines, 16);
+  EXPECT_EQ(transports[0]->As<PairTransport>().direction, TransportDirection::send);
   EXPECT_EQ(transports[0]->comm, 0x74c2u);
   EXPECT_EQ(transports[0]->group_rank, GroupRank{3});
   EXPECT_EQ(transports[0]->peer_group_rank, GroupRank{4});
-  EXPECT_EQ(transports[1]->value, 1);
+  EXPECT_EQ(transports[1]->As<PairTransport>().direction, TransportDirection::receive);
 }
 
 TEST(NcclLogEvents, GivesEarlyConnectionsToTheInitLineThatFollows) {
@@ -486,15 +486,15 @@ TEST(NcclLogEvents, TellsAPeersDeath) {
   const Fragment fragment = ReadSample("release_2.28_peer_died_rank0.log");
   const auto warnings = EventsOf(fragment, EventKind::nccl_warning);
   ASSERT_EQ(warnings.size(), 2u);
-  EXPECT_EQ(warnings[0]->subject, "connection-closed");
-  EXPECT_EQ(warnings[0]->value2, static_cast<int64_t>(NcclWarningRole::secondary));
-  EXPECT_EQ(warnings[0]->count, 2);
-  EXPECT_EQ(warnings[0]->file, "misc/socket.cc");
-  EXPECT_EQ(warnings[0]->code_line, 72u);
+  EXPECT_EQ(warnings[0]->As<Warning>().id, "connection-closed");
+  EXPECT_EQ(warnings[0]->As<Warning>().role, NcclWarningRole::secondary);
+  EXPECT_EQ(warnings[0]->As<Warning>().times, 2);
+  EXPECT_EQ(warnings[0]->As<Warning>().place.file, "misc/socket.cc");
+  EXPECT_EQ(warnings[0]->As<Warning>().place.line, 72u);
   EXPECT_EQ(EventsOf(fragment, EventKind::connection_lost).size(), 1u);
   const auto errors = EventsOf(fragment, EventKind::nccl_error);
   ASSERT_EQ(errors.size(), 1u);
-  EXPECT_EQ(errors[0]->value, 6);
+  EXPECT_EQ(errors[0]->As<NcclError>().code, 6);
   EXPECT_LT(warnings[0]->source.offset, errors[0]->source.offset);
   EXPECT_TRUE(EventsOf(fragment, EventKind::process_finished).empty());
 }
@@ -503,9 +503,9 @@ TEST(NcclLogEvents, TellsAMissingInterface) {
   const Fragment fragment = ReadSample("release_2.28_no_interface_rank1.log");
   const auto warnings = EventsOf(fragment, EventKind::nccl_warning);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0]->subject, "socket-no-interface");
-  EXPECT_EQ(warnings[0]->value2, static_cast<int64_t>(NcclWarningRole::cause));
-  EXPECT_EQ(EventsOf(fragment, EventKind::nccl_error)[0]->value, 5);
+  EXPECT_EQ(warnings[0]->As<Warning>().id, "socket-no-interface");
+  EXPECT_EQ(warnings[0]->As<Warning>().role, NcclWarningRole::cause);
+  EXPECT_EQ(EventsOf(fragment, EventKind::nccl_error)[0]->As<NcclError>().code, 5);
   EXPECT_EQ(fragment.speakers[0].rank, Rank{1});
   EXPECT_EQ(fragment.speakers[0].rank_certainty, Certainty::assumed);
 }
@@ -528,12 +528,12 @@ TEST(NcclLogEvents, TellsCompletionErrorsAndTheirHint) {
   const Fragment fragment = ReadSample("release_2.30_shrink.log");
   const auto warnings = EventsOf(fragment, EventKind::nccl_warning);
   ASSERT_EQ(warnings.size(), 3u);
-  EXPECT_EQ(warnings[0]->subject, "ib-completion-error");
-  EXPECT_EQ(warnings[0]->value, 12);
-  EXPECT_EQ(warnings[0]->function, "ncclIbTest");
-  EXPECT_EQ(warnings[1]->subject, "ib-hint");
-  EXPECT_EQ(warnings[1]->value2, static_cast<int64_t>(NcclWarningRole::notice));
-  EXPECT_EQ(warnings[2]->subject, "nvls-bind-failed");
+  EXPECT_EQ(warnings[0]->As<Warning>().id, "ib-completion-error");
+  EXPECT_EQ(warnings[0]->As<Warning>().number, 12);
+  EXPECT_EQ(warnings[0]->As<Warning>().place.function, "ncclIbTest");
+  EXPECT_EQ(warnings[1]->As<Warning>().id, "ib-hint");
+  EXPECT_EQ(warnings[1]->As<Warning>().role, NcclWarningRole::notice);
+  EXPECT_EQ(warnings[2]->As<Warning>().id, "nvls-bind-failed");
   EXPECT_EQ(fragment.bytes.not_understood, 0u);
   ASSERT_EQ(fragment.streams[0].calls.size(), 1u) << "one-sided operations have no place in the order";
   EXPECT_EQ(fragment.streams[0].calls[0].kind, OpKind::all_to_all);
@@ -545,7 +545,7 @@ TEST(NcclLogEvents, KeepsAFloodOfWarningsShort) {
   const Fragment fragment = Read(text);
   const auto warnings = EventsOf(fragment, EventKind::nccl_warning);
   EXPECT_EQ(warnings.size(), 32u);
-  EXPECT_EQ(warnings[0]->count, 1000);
+  EXPECT_EQ(warnings[0]->As<Warning>().times, 1000);
 }
 
 TEST(NcclLogEvents, NamesTheTwoRanksOfADuplicateGpu) {
@@ -560,17 +560,17 @@ TEST(NcclLogEvents, ReadsACudaErrorThatWasNotPassedOn) {
   const Fragment fragment = Read(Line("init.cc:1020 Cuda failure 'out of memory'"));
   const auto warnings = EventsOf(fragment, EventKind::nccl_warning);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0]->subject, "cuda-failure");
-  EXPECT_EQ(warnings[0]->file, "init.cc");
-  EXPECT_EQ(warnings[0]->code_line, 1020u);
-  EXPECT_EQ(warnings[0]->value2, static_cast<int64_t>(NcclWarningRole::notice));
+  EXPECT_EQ(warnings[0]->As<Warning>().id, "cuda-failure");
+  EXPECT_EQ(warnings[0]->As<Warning>().place.file, "init.cc");
+  EXPECT_EQ(warnings[0]->As<Warning>().place.line, 1020u);
+  EXPECT_EQ(warnings[0]->As<Warning>().role, NcclWarningRole::notice);
 }
 
 TEST(NcclLogEvents, AnUnprefixedVersionBelongsToTheOnlySpeaker) {
   const Fragment one = Read("NCCL version 2.27.7+cuda12.9\n" + std::string(kInit));
   ASSERT_EQ(EventsOf(one, EventKind::nccl_version).size(), 1u);
   EXPECT_EQ(EventsOf(one, EventKind::nccl_version)[0]->speaker, 0u);
-  EXPECT_EQ(EventsOf(one, EventKind::nccl_version)[0]->subject, "2.27.7+cuda12.9");
+  EXPECT_EQ(EventsOf(one, EventKind::nccl_version)[0]->As<Version>().number, "2.27.7+cuda12.9");
   EXPECT_EQ(EventsOf(ReadSample("release_2.4_ring.log"), EventKind::nccl_version)[0]->speaker, kNobody);
 }
 
@@ -632,12 +632,12 @@ TEST(NcclLogImport, TellsDriverNodesAndGpuDirect) {
            Line("NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'") +
            Line("comm 0x2ad6a510 rank 1 nRanks 4 nNodes 2 localRanks 2 localRank 1 MNNVL 0"));
   ASSERT_EQ(EventsOf(fragment, EventKind::driver_version).size(), 1u);
-  EXPECT_EQ(EventsOf(fragment, EventKind::driver_version)[0]->subject, "12040");
+  EXPECT_EQ(EventsOf(fragment, EventKind::driver_version)[0]->As<Version>().number, "12040");
   ASSERT_EQ(EventsOf(fragment, EventKind::gpu_direct).size(), 1u) << "sockets never have it";
-  EXPECT_EQ(EventsOf(fragment, EventKind::gpu_direct)[0]->subject, "mlx5_0");
-  EXPECT_EQ(EventsOf(fragment, EventKind::gpu_direct)[0]->value, 0);
+  EXPECT_EQ(EventsOf(fragment, EventKind::gpu_direct)[0]->As<GpuDirect>().adapter, "mlx5_0");
+  EXPECT_EQ(EventsOf(fragment, EventKind::gpu_direct)[0]->As<GpuDirect>().on, false);
   ASSERT_EQ(EventsOf(fragment, EventKind::node_count).size(), 1u);
-  EXPECT_EQ(EventsOf(fragment, EventKind::node_count)[0]->value, 2);
+  EXPECT_EQ(EventsOf(fragment, EventKind::node_count)[0]->As<NodeCount>().nodes, 2);
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ class Importer {
   uint32_t SpeakerOf(const RasRecord& record);
   LaunchCounts& CountsOf(const RasRecord& record);
   Event& AddEvent(EventKind kind, const RasRecord& record);
+  Event& AddReport(EventKind kind, const RasRecord& record);  // what RAS says of a rank
   int32_t SizeOf(const RasRecord& record) const;
   void KnowGroup(const RasRecord& record);
 
@@ -152,7 +153,13 @@ Event& Importer::AddEvent(EventKind kind, const RasRecord& record) {
   event.comm = record.comm;
   event.group_rank = {record.rank};
   event.pid = record.pid;
-  if (record.kind != RasKind::answer) event.count = record.count;
+  return event;
+}
+
+Event& Importer::AddReport(EventKind kind, const RasRecord& record) {
+  Event& event = AddEvent(kind, record);
+  auto& report = event.Make<RasReport>();
+  if (record.kind != RasKind::answer) report.times = record.count;
   return event;
 }
 
@@ -168,7 +175,7 @@ void Importer::ImportCounts(const RasRecord& record) {
   // 0 is success and 7 in progress; anything else is an error code.
   for (const int64_t code : {record.value, record.value2})
     if (code > 0 && code != 7) ImportError(record, code, ResultWords(code));
-  if (record.status == "ABORT") AddEvent(EventKind::comm_aborted, record);
+  if (record.status == "ABORT") AddEvent(EventKind::comm_aborted, record).Make<CommunicatorEnd>();
 }
 
 void Importer::ImportAbsent(const RasRecord& record) {
@@ -180,7 +187,7 @@ void Importer::ImportAbsent(const RasRecord& record) {
                          : counts.responsive ? EventKind::ras_rank_missing
                          : record.pid >= 0   ? EventKind::ras_rank_unresponsive
                                              : EventKind::ras_rank_missing;
-  Event& event = AddEvent(kind, record);
+  Event& event = AddReport(kind, record);
   event.text = kind == EventKind::ras_rank_dead           ? "RAS considers the process of this rank dead"
                : kind == EventKind::ras_rank_unresponsive ? "the process of this rank does not answer RAS"
                : counts.responsive ? "the process of this rank answers, but does not have this communicator"
@@ -205,19 +212,18 @@ void Importer::ImportStatus(const RasRecord& record) {
   if (record.count > 1) counts.ranks = static_cast<int32_t>(std::min<int64_t>(record.count, INT32_MAX));
   SpeakerOf(record);
   counts.status = record.status;
-  if (record.status == "ABORT" && record.rank >= 0) AddEvent(EventKind::comm_aborted, record);
+  if (record.status == "ABORT" && record.rank >= 0) AddEvent(EventKind::comm_aborted, record).Make<CommunicatorEnd>();
 }
 
 void Importer::ImportError(const RasRecord& record, int64_t code, std::string_view words) {
   Event& event = AddEvent(EventKind::nccl_error, record);
-  event.value = code;
-  event.subject = words;
+  event.Make<NcclError>() = {code, std::string(words), ""};
   event.text = "NCCL RAS: this rank reported " + std::string(words);
 }
 
 void Importer::ImportProcess(const RasRecord& record) {
   const bool dead = record.kind == RasKind::process_dead;
-  Event& event = AddEvent(dead ? EventKind::ras_rank_dead : EventKind::ras_rank_unresponsive, record);
+  Event& event = AddReport(dead ? EventKind::ras_rank_dead : EventKind::ras_rank_unresponsive, record);
   event.text = dead ? "RAS considers the process dead (unreachable via the RAS network)"
                     : "no communicator data from the process";
 }
@@ -235,8 +241,8 @@ void Importer::ImportPeerEvent(const RasRecord& record) {
   }
   if (!dead && !silent) return;
   if (silent && speaker != kNobody) silences_[speaker].push_back(out_.events.size());
-  Event& event = AddEvent(dead ? EventKind::ras_rank_dead : EventKind::ras_rank_unresponsive, record);
-  event.subject = record.text;
+  Event& event = AddReport(dead ? EventKind::ras_rank_dead : EventKind::ras_rank_unresponsive, record);
+  event.Make<RasReport>().event = record.text;
   event.text = JsonReader::Unescape(record.status.substr(0, Event::kMaxText));
   if (record.pid < 0) event.text = JsonReader::Unescape(record.host.substr(0, 100)) + ": " + event.text;
 }
@@ -293,7 +299,8 @@ void Importer::ImportRecord(const RasRecord& record, bool listed_below) {
   KnowGroup(record);
   switch (record.kind) {
     case RasKind::answer:
-      if (!record.text.empty()) AddEvent(EventKind::nccl_version, record).subject = JsonReader::Unescape(record.text);
+      if (!record.text.empty())
+        AddEvent(EventKind::nccl_version, record).Make<Version>().number = JsonReader::Unescape(record.text);
       break;
     case RasKind::rank_counts: ImportCounts(record); break;
     case RasKind::rank_absent: ImportAbsent(record); break;

@@ -147,8 +147,8 @@ TEST(RasJson, TellsDeadSilentAndDepartedRanksApart) {
   EXPECT_EQ(Count(*Find(out, kComm, 2), OpKind::all_reduce), -1);
   const auto errors = EventsOf(out, EventKind::nccl_error);
   ASSERT_EQ(errors.size(), 1u);
-  EXPECT_EQ(errors[0]->value, 6);
-  EXPECT_EQ(errors[0]->subject, "Remote process error");
+  EXPECT_EQ(errors[0]->As<NcclError>().code, 6);
+  EXPECT_EQ(errors[0]->As<NcclError>().result, "Remote process error");
   EXPECT_TRUE(HasNote(out, "ras-timeouts"));
   EXPECT_EQ(out.speakers.size(), 4u);
   EXPECT_EQ(out.speakers[2].rank.value, 2)
@@ -205,7 +205,7 @@ TEST(RasText, ReadsMismatchedCountsByKind) {
   EXPECT_EQ(out.bytes.not_understood, 0u);
   for (const Speaker& speaker : out.speakers) EXPECT_FALSE(speaker.rank.known()) << "communicators of 2 in a job of 4";
   ASSERT_EQ(EventsOf(out, EventKind::nccl_version).size(), 1u);
-  EXPECT_EQ(EventsOf(out, EventKind::nccl_version)[0]->subject, "2.28.9");
+  EXPECT_EQ(EventsOf(out, EventKind::nccl_version)[0]->As<Version>().number, "2.28.9");
 }
 
 TEST(RasText, KeepsTheMajorityThatIsOnlyCounted) {
@@ -251,8 +251,8 @@ TEST(RasText, ReadsDeadProcessesErrorsAndStatus) {
   const auto errors = EventsOf(out, EventKind::nccl_error);
   ASSERT_EQ(errors.size(), 3u);
   EXPECT_EQ(errors[0]->group_rank.value, 13);
-  EXPECT_EQ(errors[0]->value, 6);
-  EXPECT_EQ(errors[2]->subject, "System error");
+  EXPECT_EQ(errors[0]->As<NcclError>().code, 6);
+  EXPECT_EQ(errors[2]->As<NcclError>().result, "System error");
   EXPECT_EQ(Find(out, kComm, 3)->status, "ABORT");
   ASSERT_EQ(EventsOf(out, EventKind::comm_aborted).size(), 1u);
   const auto missing = EventsOf(out, EventKind::ras_rank_missing);
@@ -272,7 +272,7 @@ TEST(RasText, CountsProcessesThatAreNotNamed) {
       "considered dead (unreachable via the RAS network)\n\n");
   const auto dead = EventsOf(out, EventKind::ras_rank_dead);
   ASSERT_EQ(dead.size(), 1u);
-  EXPECT_EQ(dead[0]->count, 24);
+  EXPECT_EQ(dead[0]->As<RasReport>().times, 24);
   EXPECT_EQ(dead[0]->pid, -1);
   EXPECT_EQ(dead[0]->speaker, kNobody);
 }

@@ -67,11 +67,12 @@ void AddStandstill(const WatchRecord& record, Fragment& out) {
   event.kind = EventKind::watchdog_timeout;
   event.speaker = kNobody;
   event.wall_ns = record.looked_wall_ns > 0 ? record.looked_wall_ns : kNoTime;
-  event.value = std::max<int64_t>(record.limit_ms, 0);
-  event.value2 = record.still_ms;
+  auto& timeout = event.Make<WatchdogTimeout>();
+  timeout.timeout_ms = std::max<int64_t>(record.limit_ms, 0);
+  timeout.elapsed_ms = record.still_ms;
   event.source = PlaceIn({}, 0);
   event.text = "no rank has made progress for " + std::to_string(record.still_ms / 1000) + " s; " +
-               std::to_string(event.value / 1000) + " s would have been tolerated";
+               std::to_string(timeout.timeout_ms / 1000) + " s would have been tolerated";
 }
 
 }  // namespace

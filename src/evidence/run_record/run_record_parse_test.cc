@@ -42,7 +42,7 @@ TEST(RunRecord, MakesAStandstillTheEventOfAWatchdog) {
   const Fragment out = Read(ReadSample("watch.json"));
   ASSERT_EQ(out.events.size(), 1u);
   EXPECT_EQ(out.events[0].kind, EventKind::watchdog_timeout);
-  EXPECT_EQ(out.events[0].value, 30000);
+  EXPECT_EQ(out.events[0].As<WatchdogTimeout>().timeout_ms, 30000);
 }
 
 TEST(RunRecord, ALookThatDecidedNothingIsNoEvent) {

@@ -203,9 +203,9 @@ class StackImport {
     event.kind = fault ? EventKind::segfault : EventKind::abort_signal;
     event.speaker = SpeakerOfFatal(fatal.section);
     event.source = {FileId{0}, fatal.line, fatal.offset};
-    event.subject = "python";
     event.text = "Fatal Python error: " + std::string(reason.substr(0, Event::kMaxText - 20));
     event.pid = event.speaker == kNobody ? -1 : out_.speakers[event.speaker].pid;
+    CodePlace place;
     const auto found = by_section_.find(fatal.section);
     if (found != by_section_.end()) {
       for (const uint32_t i : found->second) {
@@ -213,13 +213,15 @@ class StackImport {
         if (!thread.current || thread.frames.empty()) continue;
         for (const StackFrameRecord& frame : thread.frames) {
           if (ClassifyFrame(frame.function, frame.file) != FrameKind::user) continue;
-          event.function = frame.function;
-          event.file = frame.file;
-          event.code_line = frame.code_line;
+          place = {std::string(frame.function), std::string(frame.file), frame.code_line};
           break;
         }
       }
     }
+    if (fault)
+      event.Make<Segfault>() = {"python", std::move(place)};
+    else
+      event.Make<Abort>() = {"python", "", std::move(place)};
     out_.events.push_back(std::move(event));
   }
 

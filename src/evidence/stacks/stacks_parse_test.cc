@@ -151,9 +151,9 @@ TEST(StacksFaulthandler, ASegmentationFaultIsAnEventWithItsPlace) {
   EXPECT_EQ(event.kind, EventKind::segfault);
   EXPECT_EQ(event.source.line, 1u);
   EXPECT_EQ(event.text, "Fatal Python error: Segmentation fault");
-  EXPECT_EQ(event.function, "bad");
-  EXPECT_EQ(event.file, "/srv/train/crash.py");
-  EXPECT_EQ(event.code_line, 4u);
+  EXPECT_EQ(event.As<Segfault>().place.function, "bad");
+  EXPECT_EQ(event.As<Segfault>().place.file, "/srv/train/crash.py");
+  EXPECT_EQ(event.As<Segfault>().place.line, 4u);
   ASSERT_LT(event.speaker, fragment.speakers.size());
   EXPECT_EQ(fragment.speakers[event.speaker].rank, Rank{1});
   EXPECT_EQ(fragment.threads.back().state, "current");
@@ -176,7 +176,7 @@ TEST(StacksFaulthandler, ReadsThreadNamesAndTheCStackOfPython314) {
   EXPECT_FALSE(fragment.threads[2].has_python);
   EXPECT_EQ(Show(fragment, fragment.threads[2], 2),
             "fr_decode_block /opt/venv/lib/python3.14/site-packages/fastread/_io.so:0");
-  EXPECT_EQ(fragment.events[0].function, "read");
+  EXPECT_EQ(fragment.events[0].As<Segfault>().place.function, "read");
   EXPECT_EQ(fragment.bytes.not_understood, 0u);
 }
 

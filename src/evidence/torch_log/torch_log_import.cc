@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_detail.h"
 #include "evidence/torch_log/torch_log_owners.h"
 #include "evidence/torch_log/torch_log_speakers.h"
 #include "evidence/torch_log/torch_log_time.h"
@@ -68,6 +69,7 @@ class Importer {
       : log_(log),
         out_(out),
         speakers_(log, path, out.speakers),
+        step_before_(out.events.size(), -1),
         tasks_left_(16 + out.bytes.total / 16),
         listed_tasks_left_(4096 + out.bytes.total / 4) {}
 
@@ -166,19 +168,17 @@ class Importer {
     Event event = Convert(record);
     if (const auto actor = actor_pids_.find(record.source.line); ended && event.pid < 0 && actor != actor_pids_.end())
       event.pid = actor->second;
-    if (record.kind == TorchLogKind::process_exited && record.local_rank >= 0)
-      event.group_rank = GroupRank{record.local_rank};
     if (record.kind == TorchLogKind::process_exited && record.rank >= 0) NameWorker(record, event);
     if (ended && !event.rank.known())
       if (const auto known = rank_of_pid_.find(record.pid); known != rank_of_pid_.end())
         event.rank = Rank{known->second};
     const Event told = event;
-    out_.events.push_back(std::move(event));
-    if (record.kind == TorchLogKind::nccl_error) TakeLastError(told);
+    Push(std::move(event), record);
+    if (record.kind == TorchLogKind::nccl_error) TakeLastError(told, record);
   }
 
   // NCCL's last warning, quoted by PyTorch: the NCCL log itself is often not there.
-  void TakeLastError(const Event& error) {
+  void TakeLastError(const Event& error, const TorchLogRecord& record) {
     const auto quoted = After(error.text, "Last error: ");
     if (!quoted) return;
     const std::string_view message = Trim(*quoted);
@@ -187,17 +187,23 @@ class Importer {
     const NcclWarningNumbers numbers = ParseWarningNumbers(warning, message);
     Event event = error;
     event.kind = EventKind::nccl_warning;
-    event.subject = warning.id;
     event.text = message;
-    event.value = numbers.value;
-    event.value2 = static_cast<int64_t>(RoleOf(warning, numbers, false));
-    event.object = ParseWarningObject(warning, message);
+    auto& told = event.Make<Warning>();
+    told.id = warning.id;
+    told.number = numbers.value;
+    told.role = RoleOf(warning, numbers, false);
+    told.object = ParseWarningObject(warning, message);
     if (warning.id == "duplicate-gpu" && numbers.value >= 0 && numbers.value < INT32_MAX && numbers.other >= 0 &&
         numbers.other < INT32_MAX) {
       event.group_rank = GroupRank{static_cast<int32_t>(numbers.value)};
       event.peer_group_rank = GroupRank{static_cast<int32_t>(numbers.other)};
     }
+    Push(std::move(event), record);
+  }
+
+  void Push(Event event, const TorchLogRecord& record) {
     out_.events.push_back(std::move(event));
+    step_before_.push_back(record.value2);
   }
 
   // srun counts tasks. A task is a rank, unless each task is an agent that starts the ranks of its node.
@@ -205,7 +211,7 @@ class Importer {
     Event event = Convert(record);
     event.ranks = std::vector<Rank>();  // clear() would keep the memory of 65,536
     if (has_agent_) {
-      out_.events.push_back(std::move(event));
+      Push(std::move(event), record);
       return;
     }
     // An event each, as long as that is in proportion to the text; the assembly writes the rest out where there is
@@ -213,12 +219,12 @@ class Importer {
     size_t next = 0;
     for (; next < record.ranks.size() && tasks_left_ > 0 && out_.events.size() < kMaxEvents; ++next, --tasks_left_) {
       event.rank = Rank{record.ranks[next]};
-      out_.events.push_back(event);
+      Push(event, record);
     }
     event.rank = Rank{};
     for (; next < record.ranks.size() && listed_tasks_left_ > 0; ++next, --listed_tasks_left_)
       event.ranks.push_back(Rank{record.ranks[next]});
-    if (!event.ranks.empty()) out_.events.push_back(std::move(event));
+    if (!event.ranks.empty()) Push(std::move(event), record);
   }
 
   void NameWorker(const TorchLogRecord& record, Event& event) {
@@ -245,19 +251,12 @@ class Importer {
     event.op = ParseOpKind(record.op);
     event.seq = record.seq;
     event.pid = record.pid;
-    event.value = record.value;
-    event.value2 = record.value2;
-    event.count = record.count;
     event.group_rank = GroupRank{record.group_rank};
     event.peer_group_rank = GroupRank{record.peer_group_rank};
     event.group_name = record.group_name;
     event.group_description = record.group_description;
-    event.subject = record.subject;
     event.text = record.text;
-    event.object = record.object;
-    event.function = record.function;
-    event.file = record.file;
-    event.code_line = record.kind == TorchLogKind::progress ? record.line_before : record.code_line;
+    event.detail = DetailOf(record);
     for (const int32_t rank : record.ranks) event.ranks.push_back(Rank{rank});
     if (record.repeats > 1) event.text += " (" + std::to_string(record.repeats) + " times)";
     SetRanks(record, event);
@@ -285,7 +284,7 @@ class Importer {
   // What a program may catch, and go on: a checkpoint that could not be written, a port that was tried and given up.
   static bool IsSurvivable(const Event& event) {
     switch (event.kind) {
-      case EventKind::store_unreachable: return event.object.starts_with("ssh");
+      case EventKind::store_unreachable: return event.As<StoreUnreachable>().how != Unreachable::store;
       case EventKind::exception:
       case EventKind::cuda_error:
       case EventKind::shared_memory_full:
@@ -309,8 +308,10 @@ class Importer {
     uint32_t last_end = 0, finished = 0;
     for (const Event& event : out_.events) {
       // A bar is drawn once more when its process dies: a step counts from the one before it on.
-      if (event.kind == EventKind::progress)
-        steps.emplace_back(event.code_line > 0 ? event.code_line : event.source.line, event.value);
+      if (event.kind == EventKind::progress) {
+        const auto& progress = event.As<Progress>();
+        steps.emplace_back(progress.line_before > 0 ? progress.line_before : event.source.line, progress.step);
+      }
       if (event.kind == EventKind::process_finished) finished = std::max(finished, event.source.line);
       const bool end = event.kind == EventKind::process_exited || event.kind == EventKind::process_killed ||
                        event.kind == EventKind::abort_signal || event.kind == EventKind::watchdog_timeout ||
@@ -333,8 +334,8 @@ class Importer {
     std::map<uint32_t, int64_t> highest;
     for (const Event& event : out_.events) {
       if (event.kind == EventKind::progress)
-        last_step[event.speaker] = event.source.line, highest[event.speaker] = event.value,
-        last_rise[event.speaker] = event.code_line;
+        last_step[event.speaker] = event.source.line, highest[event.speaker] = event.As<Progress>().step,
+        last_rise[event.speaker] = event.As<Progress>().line_before;
       if (event.kind == EventKind::exception || event.kind == EventKind::process_exited)
         last_trouble[event.speaker] = event.source.line;
     }
@@ -343,19 +344,21 @@ class Importer {
       return found != lines.end() && found->second > event.source.line;
     };
     const uint32_t all_went_on = LineUpToWhichAllWentOn();
-    std::erase_if(out_.events, [&](Event& event) {
+    size_t index = 0;
+    std::erase_if(out_.events, [&](const Event& event) {
+      const int64_t step_before = step_before_[index++];
       // In a file of all ranks nobody's steps are everybody's.
       const bool error = IsSurvivable(event);
       if (!Speaks(event) && !error) return false;
       if (event.kind == EventKind::process_finished) return later(last_step, event) || later(last_trouble, event);
-      if (event.kind == EventKind::rendezvous_incomplete && event.subject == "waiting") return later(last_step, event);
+      if (event.kind == EventKind::rendezvous_incomplete && event.As<Rendezvous>().waiting)
+        return later(last_step, event);
       // A summary at the end may name the last step again; only a higher one is progress.
-      const bool itself = later(last_rise, event) && (highest[event.speaker] > event.value2 || event.value2 < 0);
+      const bool itself = later(last_rise, event) && (highest[event.speaker] > step_before || step_before < 0);
       const bool went_on = error && (itself || event.source.line < all_went_on);
-      if (error) event.value2 = -1;
       if (went_on && event.kind == EventKind::exception)
-        out_.Note(DiagnosticSeverity::note, "exception-survived", event.subject + " was printed, and the job continued",
-                  event.source);
+        out_.Note(DiagnosticSeverity::note, "exception-survived",
+                  event.As<Raised>().type + " was printed, and the job continued", event.source);
       return went_on;
     });
   }
@@ -364,6 +367,7 @@ class Importer {
   const TorchLog& log_;
   Fragment& out_;
   SpeakerTable speakers_;
+  std::vector<int64_t> step_before_;  // by event; of an error: the highest step before it
   bool has_agent_ = false;
   std::map<int64_t, int32_t> rank_of_pid_;
   std::map<uint32_t, int64_t> actor_pids_;  // by the line of Ray's error

@@ -15,33 +15,33 @@ TEST(TorchLogImport, ReadsATimeoutInASubGroup) {
   const Event timeout = OneEvent(fragment, EventKind::watchdog_timeout);
   EXPECT_EQ(timeout.seq, 13);
   EXPECT_EQ(timeout.op, OpKind::all_reduce);
-  EXPECT_EQ(timeout.value, 20000);
-  EXPECT_EQ(timeout.value2, 20020);
-  EXPECT_EQ(timeout.count, 1048576);
+  EXPECT_EQ(timeout.As<WatchdogTimeout>().timeout_ms, 20000);
+  EXPECT_EQ(timeout.As<WatchdogTimeout>().elapsed_ms, 20020);
+  EXPECT_EQ(timeout.As<WatchdogTimeout>().elements, 1048576);
   // The group is told by the next line only; "[Rank 1]" is the rank in it.
   EXPECT_EQ(timeout.group_name, "1187ab66aa1922bc98611a123d3eaaa45aa6040e");
   EXPECT_EQ(timeout.group_rank, GroupRank{1});
   const Event status = OneEvent(fragment, EventKind::watchdog_status);
   EXPECT_EQ(status.seq, 13);
-  EXPECT_EQ(status.value, 13);
-  EXPECT_EQ(status.value2, 12);
+  EXPECT_EQ(status.As<WorkCounters>().last_enqueued, 13);
+  EXPECT_EQ(status.As<WorkCounters>().last_completed, 12);
   const Event signal = OneEvent(fragment, EventKind::dump_signal);
   EXPECT_EQ(signal.peer, Rank{1});
-  EXPECT_EQ(signal.value, -1);
+  EXPECT_EQ(signal.As<WorkCounters>().last_enqueued, -1);
   // Whole seconds only: the written fraction is of another clock.
   EXPECT_EQ(timeout.wall_ns, 1794702508LL * 1'000'000'000);
   const auto steps = EventsOf(fragment, EventKind::progress);
   ASSERT_EQ(steps.size(), 2u);
-  EXPECT_EQ(steps[1]->value, 10);
-  EXPECT_EQ(steps[1]->count, 3);
+  EXPECT_EQ(steps[1]->As<Progress>().step, 10);
+  EXPECT_EQ(steps[1]->As<Progress>().lines, 3);
 }
 
 TEST(TorchLogImport, ReadsTimeoutsOfOlderVersions) {
   const Fragment old = ReadSample("torch_1_13_timeout_mixed.log");
   const auto timeouts = EventsOf(old, EventKind::watchdog_timeout);
   ASSERT_EQ(timeouts.size(), 2u);  // the words of what() repeat the first
-  EXPECT_EQ(timeouts[0]->count, 200);
-  EXPECT_EQ(timeouts[1]->count, -1);
+  EXPECT_EQ(timeouts[0]->As<WatchdogTimeout>().elements, 200);
+  EXPECT_EQ(timeouts[1]->As<WatchdogTimeout>().elements, -1);
   EXPECT_EQ(RankOf(old, *timeouts[0]), Rank{3});
   EXPECT_EQ(old.speakers[timeouts[0]->speaker].rank_certainty, Certainty::assumed);
   EXPECT_EQ(timeouts[0]->wall_ns, kNoTime);
@@ -49,12 +49,12 @@ TEST(TorchLogImport, ReadsTimeoutsOfOlderVersions) {
   const Fragment v23 = ReadSample("torch_2_3_timeout_mixed.log");
   const Event timeout = OneEvent(v23, EventKind::watchdog_timeout);
   EXPECT_EQ(timeout.group_name, "0");
-  EXPECT_EQ(OneEvent(v23, EventKind::watchdog_status).value, 7489);
+  EXPECT_EQ(OneEvent(v23, EventKind::watchdog_status).As<WorkCounters>().last_enqueued, 7489);
   const auto signals = EventsOf(v23, EventKind::dump_signal);
   ASSERT_EQ(signals.size(), 2u);
   EXPECT_FALSE(signals[0]->peer.known());
   EXPECT_EQ(signals[1]->peer, Rank{2});
-  EXPECT_EQ(OneEvent(v23, EventKind::heartbeat_stuck).value, 600);
+  EXPECT_EQ(OneEvent(v23, EventKind::heartbeat_stuck).As<HeartbeatStuck>().seconds, 600);
 
   const Fragment v24 = ReadSample("torch_2_4_timeout_mixed.log");
   const Event sharded = OneEvent(v24, EventKind::watchdog_timeout);
@@ -69,9 +69,9 @@ TEST(TorchLogImport, ReadsTimeoutsOfOlderVersions) {
 TEST(TorchLogImport, ReadsGlogBuilds) {
   const Fragment fragment = ReadSample("torch_glog_build_rank1.log");
   EXPECT_EQ(fragment.speakers[0].world_size, 8);
-  EXPECT_EQ(OneEvent(fragment, EventKind::process_started).value, 8);
+  EXPECT_EQ(OneEvent(fragment, EventKind::process_started).As<ProcessStart>().world_size, 8);
   const Event status = OneEvent(fragment, EventKind::watchdog_status);  // only the newest of the periodic ones
-  EXPECT_EQ(status.value, 9);
+  EXPECT_EQ(status.As<WorkCounters>().last_enqueued, 9);
   EXPECT_EQ(status.seq, -1);
   EXPECT_EQ(OneEvent(fragment, EventKind::watchdog_timeout).seq, 5);
 }
@@ -88,18 +88,18 @@ TEST(TorchLogImport, AddsTheUsersFrameToATimeout) {
       "#2 <module> from /srv/train/train.py:224\n";
   const Fragment fragment = ReadText(text, "stdout_rank0.log");
   const Event timeout = OneEvent(fragment, EventKind::watchdog_timeout);
-  EXPECT_EQ(timeout.function, "train_step");
-  EXPECT_EQ(timeout.code_line, 69u);
+  EXPECT_EQ(timeout.As<WatchdogTimeout>().place.function, "train_step");
+  EXPECT_EQ(timeout.As<WatchdogTimeout>().place.line, 69u);
   EXPECT_EQ(fragment.bytes.not_understood, 0u);
 }
 
 TEST(TorchLogImport, ReadsUnusedParameters) {
   const Fragment fragment = ReadSample("torch_2_11_ddp_unused_rank0.log");
-  EXPECT_EQ(OneEvent(fragment, EventKind::ddp_unused_parameters).subject, "8 9");
+  EXPECT_EQ(OneEvent(fragment, EventKind::ddp_unused_parameters).As<DdpParameters>().names, "8 9");
   const Event exception = OneEvent(fragment, EventKind::exception);
-  EXPECT_EQ(exception.subject, "RuntimeError");
-  EXPECT_EQ(exception.file, "/srv/train/train.py");
-  EXPECT_EQ(exception.code_line, 191u);
+  EXPECT_EQ(exception.As<Raised>().type, "RuntimeError");
+  EXPECT_EQ(exception.As<Raised>().place.file, "/srv/train/train.py");
+  EXPECT_EQ(exception.As<Raised>().place.line, 191u);
   EXPECT_NE(exception.text.find("did not receive grad"), std::string::npos);
   EXPECT_EQ(exception.source.line, OneEvent(fragment, EventKind::ddp_unused_parameters).source.line);
   // The dump at the end of a program speaks of a timeout that never was.
@@ -113,7 +113,7 @@ TEST(TorchLogImport, PrefersNamesOfUnusedParameters) {
       "[rank2]: Parameters which did not receive grad for rank 2: head.weight, head.bias\n"
       "[rank2]: Parameter indices which did not receive grad for rank 2: 4 5\n",
       "x.log");
-  EXPECT_EQ(OneEvent(fragment, EventKind::ddp_unused_parameters).subject, "head.weight, head.bias");
+  EXPECT_EQ(OneEvent(fragment, EventKind::ddp_unused_parameters).As<DdpParameters>().names, "head.weight, head.bias");
 }
 
 TEST(TorchLogImport, ReadsAParameterMarkedTwice) {
@@ -123,28 +123,28 @@ TEST(TorchLogImport, ReadsAParameterMarkedTwice) {
       "[rank1]: Parameter at index 695 with name layers.35.down_proj.weight has been marked as ready twice. This means "
       "that\n",
       "x.log");
-  EXPECT_EQ(OneEvent(fragment, EventKind::ddp_marked_twice).subject, "layers.35.down_proj.weight");
+  EXPECT_EQ(OneEvent(fragment, EventKind::ddp_marked_twice).As<DdpParameters>().names, "layers.35.down_proj.weight");
 }
 
 TEST(TorchLogImport, ReadsAMismatchInDetail) {
   const Fragment fragment = ReadSample("torch_2_11_mismatch_rank1.log");
   const Event report = OneEvent(fragment, EventKind::mismatch_report);
-  EXPECT_EQ(report.subject, "shape");
+  EXPECT_EQ(report.As<MismatchReport>().aspect, "shape");
   EXPECT_EQ(report.seq, 17);
   EXPECT_EQ(report.op, OpKind::all_reduce);
   EXPECT_EQ(report.rank, Rank{1});
   EXPECT_EQ(report.peer, Rank{0});
   EXPECT_EQ(report.ranks, (std::vector<Rank>{Rank{1}, Rank{0}}));
-  EXPECT_EQ(report.count, 8388608);
-  EXPECT_EQ(report.value, 8388608);
-  EXPECT_EQ(report.value2, 262144);
+  EXPECT_EQ(report.As<MismatchReport>().elements, 8388608);
+  EXPECT_EQ(report.As<MismatchReport>().elements, 8388608);
+  EXPECT_EQ(report.As<MismatchReport>().expected, 262144);
   EXPECT_EQ(report.text, "shape: [8388608] vs [262144]");
 }
 
 TEST(TorchLogImport, BlamesNoShapeThatWasNotPrinted) {
   const Event report = OneEvent(ReadSample("torch_2_0_mismatch_rank1.log"), EventKind::mismatch_report);
-  EXPECT_EQ(report.subject, "op");
-  EXPECT_EQ(report.value2, -1);
+  EXPECT_EQ(report.As<MismatchReport>().aspect, "op");
+  EXPECT_EQ(report.As<MismatchReport>().expected, -1);
   EXPECT_EQ(report.text, "op: ALLGATHER vs _ALLGATHER_BASE");
 }
 
@@ -159,7 +159,7 @@ TEST(TorchLogImport, NamesTheAspectThatDiffers) {
       "SequenceNumber=3, OpType=ALLREDUCE, TensorShape=[4], TensorDtypes=Float, "
       "TensorDeviceTypes=TensorOptions(device=cuda)";
   const auto aspect = [&](const std::string& other) {
-    return OneEvent(ReadText(Mismatch(base, other), "x.log"), EventKind::mismatch_report).subject;
+    return OneEvent(ReadText(Mismatch(base, other), "x.log"), EventKind::mismatch_report).As<MismatchReport>().aspect;
   };
   EXPECT_EQ(aspect("SequenceNumber=3, OpType=ALLREDUCE, TensorShape=[4], TensorDtypes=Double, "
                    "TensorDeviceTypes=TensorOptions(device=cuda)"),
@@ -188,8 +188,8 @@ TEST(TorchLogImport, KeepsGroupRanksOfAMismatchApartFromGlobalOnes) {
 TEST(TorchLogImport, ReadsARemoteErrorWithItsLastError) {
   const Fragment fragment = ReadSample("torch_2_11_remote_error_rank2.log");
   const Event error = OneEvent(fragment, EventKind::nccl_error);
-  EXPECT_EQ(error.value, 6);
-  EXPECT_EQ(error.subject, "ncclRemoteError");
+  EXPECT_EQ(error.As<NcclError>().code, 6);
+  EXPECT_EQ(error.As<NcclError>().result, "ncclRemoteError");
   EXPECT_EQ(error.seq, 24);
   EXPECT_EQ(error.op, OpKind::all_reduce);
   EXPECT_EQ(error.group_description, "default_pg");
@@ -204,8 +204,8 @@ TEST(TorchLogImport, ReadsNcclErrorsByWordsAlone) {
                "error, NCCL version 2.14.3\n",
                "x.log"),
       EventKind::nccl_error);
-  EXPECT_EQ(error.value, 1);
-  EXPECT_EQ(error.subject, "ncclUnhandledCudaError");
+  EXPECT_EQ(error.As<NcclError>().code, 1);
+  EXPECT_EQ(error.As<NcclError>().result, "ncclUnhandledCudaError");
 }
 
 TEST(TorchLogImport, TakesADatedLineForNoLastError) {
@@ -213,7 +213,7 @@ TEST(TorchLogImport, TakesADatedLineForNoLastError) {
       "RuntimeError: NCCL error in: a.cpp:1, unhandled system error, NCCL version 2.14.3\nLast "
       "error:\n[2026-11-15T00:28:55] step 7\n",
       "rank0.log");
-  EXPECT_EQ(OneEvent(fragment, EventKind::progress).value, 7);
+  EXPECT_EQ(OneEvent(fragment, EventKind::progress).As<Progress>().step, 7);
   EXPECT_EQ(OneEvent(fragment, EventKind::nccl_error).text.find("step"), std::string::npos);
 }
 
@@ -221,14 +221,14 @@ TEST(TorchLogImport, LeavesNcclsOwnLinesToItsReader) {
   const Fragment fragment = ReadSample("nccl_and_torch_rank0.log");
   EXPECT_EQ(EventsOf(fragment, EventKind::connection_lost).size(), 1u);  // PyTorch's, not NCCL's
   EXPECT_EQ(OneEvent(fragment, EventKind::connection_lost).source.line, 9u);
-  EXPECT_EQ(OneEvent(fragment, EventKind::connection_lost).subject, "node7<41234>");
+  EXPECT_EQ(OneEvent(fragment, EventKind::connection_lost).As<LostPeer>().address, "node7<41234>");
   EXPECT_GT(fragment.bytes.ignored, 150u);
 }
 
 TEST(TorchLogImport, CountsARepeatedComplaintOnce) {
   const Fragment fragment = ReadSample("torch_2_11_store_lost_rank1.log");
   const Event lost = OneEvent(fragment, EventKind::store_lost);
-  EXPECT_EQ(lost.subject, "[localhost]:29621");
+  EXPECT_EQ(lost.As<LostPeer>().address, "[localhost]:29621");
   EXPECT_NE(lost.text.find(" times)"), std::string::npos);
   EXPECT_EQ(EventsOf(fragment, EventKind::connection_lost).size(), 1u);
 }
@@ -236,23 +236,23 @@ TEST(TorchLogImport, CountsARepeatedComplaintOnce) {
 TEST(TorchLogImport, ReadsAnAbort) {
   const Fragment fragment = ReadSample("torch_2_11_abort_rank0.log");
   const Event abort = OneEvent(fragment, EventKind::abort_signal);
-  EXPECT_EQ(abort.subject, "c10::DistBackendError");
+  EXPECT_EQ(abort.As<Abort>().reason, "c10::DistBackendError");
   EXPECT_EQ(RankOf(fragment, abort), Rank{0});
 }
 
 TEST(TorchLogImport, ReadsFailuresOfTheRendezvous) {
   const Event missing = OneEvent(ReadSample("torch_2_11_init_missing_rank0.log"), EventKind::rendezvous_incomplete);
-  EXPECT_EQ(missing.value, 3);
-  EXPECT_EQ(missing.value2, 4);
+  EXPECT_EQ(missing.As<Rendezvous>().joined, 3);
+  EXPECT_EQ(missing.As<Rendezvous>().expected, 4);
   const Fragment waiting = ReadSample("torch_2_11_init_missing_rank1.log");
   const Event wait = OneEvent(waiting, EventKind::store_wait_timeout);
-  EXPECT_EQ(wait.subject, "/default_pg/0//cuda//0");
-  EXPECT_EQ(wait.value, 20000);
+  EXPECT_EQ(wait.As<StoreWait>().keys, "/default_pg/0//cuda//0");
+  EXPECT_EQ(wait.As<StoreWait>().timeout_ms, 20000);
   EXPECT_EQ(wait.group_rank, GroupRank{1});
   EXPECT_EQ(wait.peer_group_rank, GroupRank{0});
   // No "[rank1]:" yet, but its line about the default group says the rank.
   EXPECT_EQ(waiting.speakers[0].rank_certainty, Certainty::stated);
-  EXPECT_EQ(OneEvent(waiting, EventKind::exception).function, "init");
+  EXPECT_EQ(OneEvent(waiting, EventKind::exception).As<Raised>().place.function, "init");
 
   const Event barrier = OneEvent(ReadText("RuntimeError: Timed out initializing process group in store based barrier "
                                           "on rank: 7, for key: store_based_barrier_key:32 "
@@ -260,12 +260,12 @@ TEST(TorchLogImport, ReadsFailuresOfTheRendezvous) {
                                           "x.log"),
                                  EventKind::rendezvous_incomplete);
   EXPECT_EQ(barrier.rank, Rank{7});
-  EXPECT_EQ(barrier.value, 4);
-  EXPECT_EQ(barrier.value2, 8);
+  EXPECT_EQ(barrier.As<Rendezvous>().joined, 4);
+  EXPECT_EQ(barrier.As<Rendezvous>().expected, 8);
 
   const Event unreachable = OneEvent(ReadSample("pods.log"), EventKind::store_unreachable);
-  EXPECT_EQ(unreachable.subject, "172.18.21.4:37907");
-  EXPECT_EQ(unreachable.value, 600000);
+  EXPECT_EQ(unreachable.As<StoreUnreachable>().address, "172.18.21.4:37907");
+  EXPECT_EQ(unreachable.As<StoreUnreachable>().timeout_ms, 600000);
 }
 
 TEST(TorchLogImport, ForgetsABarrierThatWasPassed) {
@@ -279,17 +279,17 @@ TEST(TorchLogImport, ForgetsABarrierThatWasPassed) {
 
 TEST(TorchLogImport, ReadsWrongInterface) {
   const Event error = OneEvent(ReadSample("torch_2_11_init_ifname_rank1.log"), EventKind::nccl_error);
-  EXPECT_EQ(error.subject, "ncclInvalidUsage");
+  EXPECT_EQ(error.As<NcclError>().result, "ncclInvalidUsage");
   EXPECT_NE(error.text.find("no socket interface found"), std::string::npos);
 }
 
 TEST(TorchLogImport, ReadsCudaErrors) {
   const Fragment ray = ReadSample("ray_workers.log");
-  EXPECT_EQ(OneEvent(ray, EventKind::cuda_error).subject, "an illegal memory access was encountered");
+  EXPECT_EQ(OneEvent(ray, EventKind::cuda_error).As<CudaError>().words, "an illegal memory access was encountered");
   EXPECT_EQ(ray.speakers[0].host, "10.0.0.7");
   EXPECT_EQ(ray.speakers[0].pid, 7046);
   const Fragment summary = ReadSample("torchrun_summary.log");
-  EXPECT_EQ(OneEvent(summary, EventKind::cuda_error).subject, "out of memory");
+  EXPECT_EQ(OneEvent(summary, EventKind::cuda_error).As<CudaError>().words, "out of memory");
   EXPECT_EQ(RankOf(summary, OneEvent(summary, EventKind::cuda_error)), Rank{9});
   // Nobody's CUDA memory:
   EXPECT_TRUE(EventsOf(ReadText("the cache is out of memory, evicting\n", "rank0.log"), EventKind::cuda_error).empty());
@@ -309,7 +309,7 @@ TEST(TorchLogImport, ReadsTheDesyncReport) {
 TEST(TorchLogImport, ReadsTheMonitoredBarrier) {
   const Event failed = OneEvent(ReadSample("torch_monitored_barrier_rank0.log"), EventKind::monitored_barrier_failed);
   EXPECT_EQ(failed.ranks, (std::vector<Rank>{Rank{1}, Rank{3}}));
-  EXPECT_EQ(failed.value, 30000);
+  EXPECT_EQ(failed.As<BarrierFailure>().timeout_ms, 30000);
   const Event one =
       OneEvent(ReadText("RuntimeError: [Rank 0]: Rank 3 failed to pass monitoredBarrier in 30000 ms\n", "x.log"),
                EventKind::monitored_barrier_failed);
@@ -324,7 +324,7 @@ TEST(TorchLogImport, ReadsTheMonitoredBarrier) {
 }
 
 TEST(TorchLogImport, ReadsALostConnectionOfGloo) {
-  EXPECT_EQ(OneEvent(ReadSample("pods.log"), EventKind::connection_lost).subject, "[10.1.3.122]:42916");
+  EXPECT_EQ(OneEvent(ReadSample("pods.log"), EventKind::connection_lost).As<LostPeer>().address, "[10.1.3.122]:42916");
   // A web client's broken pipe is none of ours.
   EXPECT_TRUE(
       EventsOf(ReadText("requests: Connection reset by peer, retrying\n", "rank0.log"), EventKind::connection_lost)
@@ -334,7 +334,7 @@ TEST(TorchLogImport, ReadsALostConnectionOfGloo) {
 TEST(TorchLogImport, ReadsAHealthyJob) {
   const Fragment fragment = ReadSample("torch_2_11_clean_rank0.log");
   EXPECT_EQ(EventsOf(fragment, EventKind::process_finished).size(), 1u);
-  EXPECT_EQ(EventsOf(fragment, EventKind::progress)[1]->value, 25);
+  EXPECT_EQ(EventsOf(fragment, EventKind::progress)[1]->As<Progress>().step, 25);
   EXPECT_EQ(fragment.events.size(), 4u);
   EXPECT_EQ(fragment.bytes.not_understood, 0u);
 }
@@ -358,7 +358,7 @@ TEST(TorchLogImport, ReadsColouredLines) {
       "\x1b[32m[rank0]: \x1b[0mTraceback (most recent call last):\n[rank0]:   File \"a.py\", line 1, in f\n"
       "[rank0]: \x1b[1;31mValueError\x1b[0m: x\n",
       "job.log");
-  EXPECT_EQ(OneEvent(fragment, EventKind::exception).subject, "ValueError");
+  EXPECT_EQ(OneEvent(fragment, EventKind::exception).As<Raised>().type, "ValueError");
 }
 
 TEST(TorchLogImport, AccountsForEveryByteOfEverySample) {

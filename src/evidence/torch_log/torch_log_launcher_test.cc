@@ -12,14 +12,14 @@ TEST(TorchLogLauncher, ReadsTorchrunsSummary) {
   const auto exits = EventsOf(fragment, EventKind::process_exited);
   ASSERT_EQ(exits.size(), 3u);  // the agent's own line repeats one of them
   EXPECT_EQ(exits[0]->rank, Rank{12});
-  EXPECT_EQ(exits[0]->value, -6);
-  EXPECT_EQ(exits[0]->subject, "SIGABRT");
+  EXPECT_EQ(exits[0]->As<ProcessEnd>().code, -6);
+  EXPECT_EQ(exits[0]->As<ProcessEnd>().how, "SIGABRT");
   EXPECT_EQ(exits[0]->pid, 2633);
-  EXPECT_EQ(exits[0]->value2, 0);
+  EXPECT_EQ(exits[0]->As<ProcessEnd>().first_failure, false);
   EXPECT_EQ(fragment.speakers[exits[0]->speaker].host, "node7.cluster");
   EXPECT_EQ(fragment.speakers[exits[0]->speaker].pid, 2633);
   EXPECT_EQ(exits[2]->rank, Rank{9});
-  EXPECT_EQ(exits[2]->value2, 1);  // the first observed failure
+  EXPECT_EQ(exits[2]->As<ProcessEnd>().first_failure, true);  // the first observed failure
   EXPECT_EQ(exits[2]->wall_ns, 1774472244LL * 1'000'000'000);
   const Event killed = OneEvent(fragment, EventKind::process_killed);
   EXPECT_EQ(killed.pid, 2629);
@@ -28,24 +28,24 @@ TEST(TorchLogLauncher, ReadsTorchrunsSummary) {
   const auto exceptions = EventsOf(fragment, EventKind::exception);
   ASSERT_EQ(exceptions.size(), 2u);
   EXPECT_EQ(RankOf(fragment, *exceptions[0]), Rank{9});
-  EXPECT_EQ(exceptions[1]->subject, "ValueError");
+  EXPECT_EQ(exceptions[1]->As<Raised>().type, "ValueError");
   EXPECT_EQ(RankOf(fragment, *exceptions[1]), Rank{13});
-  EXPECT_EQ(exceptions[1]->function, "load");
+  EXPECT_EQ(exceptions[1]->As<Raised>().place.function, "load");
 }
 
 TEST(TorchLogLauncher, ReadsTorchrunsErrorFile) {
   const Fragment fragment = ReadSample("attempt_0/5/error.json");
   const Event exception = OneEvent(fragment, EventKind::exception);
-  EXPECT_EQ(exception.subject, "ValueError");
-  EXPECT_EQ(exception.function, "load");
+  EXPECT_EQ(exception.As<Raised>().type, "ValueError");
+  EXPECT_EQ(exception.As<Raised>().place.function, "load");
   EXPECT_EQ(exception.wall_ns, 1774472246LL * 1'000'000'000);
   EXPECT_EQ(RankOf(fragment, exception), Rank{5});
   EXPECT_EQ(fragment.bytes.understood, fragment.bytes.total);
   const Fragment bare =
       ReadText("{\"message\": \"RuntimeError: CUDA error: device-side assert triggered\", \"timestamp\": 1700000000}",
                "error.json");
-  EXPECT_EQ(OneEvent(bare, EventKind::exception).subject, "RuntimeError");
-  EXPECT_EQ(OneEvent(bare, EventKind::cuda_error).subject, "device-side assert triggered");
+  EXPECT_EQ(OneEvent(bare, EventKind::exception).As<Raised>().type, "RuntimeError");
+  EXPECT_EQ(OneEvent(bare, EventKind::cuda_error).As<CudaError>().words, "device-side assert triggered");
   const Fragment strange = ReadText("{\"message\": 5}", "error.json");
   EXPECT_TRUE(strange.events.empty());
 }
@@ -59,10 +59,10 @@ TEST(TorchLogLauncher, ReadsSlurm) {
   EXPECT_EQ(ooms[1]->rank, Rank{3});
   const auto exits = EventsOf(fragment, EventKind::process_exited);
   ASSERT_EQ(exits.size(), 3u);
-  EXPECT_EQ(exits[0]->subject, "Out Of Memory");
+  EXPECT_EQ(exits[0]->As<ProcessEnd>().how, "Out Of Memory");
   EXPECT_EQ(exits[1]->rank, Rank{6});
-  EXPECT_EQ(exits[1]->value, -9);  // 137
-  EXPECT_EQ(exits[2]->value, -11);
+  EXPECT_EQ(exits[1]->As<ProcessEnd>().code, -9);  // 137
+  EXPECT_EQ(exits[2]->As<ProcessEnd>().code, -11);
   const auto killed = EventsOf(fragment, EventKind::process_killed);
   ASSERT_EQ(killed.size(), 3u);
   EXPECT_EQ(killed[0]->rank, Rank{4});
@@ -78,14 +78,14 @@ TEST(TorchLogLauncher, TellsPreemptionAndNodeFailureFromATimeLimit) {
       "FOR DETAILS ***\n"
       "srun: error: tasks 0-999999999999: Terminated\n",
       "slurm-37.out");
-  EXPECT_EQ(OneEvent(fragment, EventKind::process_killed).subject, "PREEMPTION");
-  EXPECT_EQ(OneEvent(fragment, EventKind::node_failed).subject, "");  // n5146 only prints it
+  EXPECT_EQ(OneEvent(fragment, EventKind::process_killed).As<ProcessEnd>().how, "PREEMPTION");
+  EXPECT_EQ(OneEvent(fragment, EventKind::node_failed).As<NodeFailure>().node, "");  // n5146 only prints it
   EXPECT_TRUE(EventsOf(fragment, EventKind::job_time_limit).empty());
 }
 
 TEST(TorchLogLauncher, TellsTheNodeThatFailed) {
   const Fragment fragment = ReadText("srun: error: Node failure on node7\n", "slurm-37.out");
-  EXPECT_EQ(OneEvent(fragment, EventKind::node_failed).subject, "node7");
+  EXPECT_EQ(OneEvent(fragment, EventKind::node_failed).As<NodeFailure>().node, "node7");
 }
 
 TEST(TorchLogLauncher, ReadsNoticesOfMpiThatTakeSeveralLines) {
@@ -94,7 +94,7 @@ TEST(TorchLogLauncher, ReadsNoticesOfMpiThatTakeSeveralLines) {
       "mpiexec noticed that process rank 3 with PID 10313 on node proton exited on \n"
       "signal 6 (Aborted).\n",
       "job.out");
-  EXPECT_EQ(OneEvent(wrapped, EventKind::process_exited).value, -6);
+  EXPECT_EQ(OneEvent(wrapped, EventKind::process_exited).As<ProcessEnd>().code, -6);
   EXPECT_EQ(OneEvent(wrapped, EventKind::process_exited).rank, Rank{3});
   for (const char* name : {"[[56171,1],6]", "[prterun-node7-1234@1,6]"}) {
     const Fragment code = ReadText(
@@ -102,7 +102,7 @@ TEST(TorchLogLauncher, ReadsNoticesOfMpiThatTakeSeveralLines) {
         "the job to be terminated. The first process to do so was:\n\n  Process name: " +
             std::string(name) + "\n  Exit code:    3\n",
         "job.out");
-    EXPECT_EQ(OneEvent(code, EventKind::process_exited).value, 3) << name;
+    EXPECT_EQ(OneEvent(code, EventKind::process_exited).As<ProcessEnd>().code, 3) << name;
     EXPECT_EQ(OneEvent(code, EventKind::process_exited).rank, Rank{6}) << name;
   }
 }
@@ -113,12 +113,12 @@ TEST(TorchLogLauncher, TellsHydrasOwnKillsFromTheFirstEnd) {
            " PID 244737 RUNNING AT node0009\n=   " + end + "\n====\n\n";
   };
   const Fragment one = ReadText(block(2, "KILLED BY SIGNAL: 9 (Killed)"), "job.out");
-  EXPECT_EQ(OneEvent(one, EventKind::process_exited).value, -9);
+  EXPECT_EQ(OneEvent(one, EventKind::process_exited).As<ProcessEnd>().code, -9);
   const Fragment several =
       ReadText(block(1, "KILLED BY SIGNAL: 9 (Killed)") + block(2, "KILLED BY SIGNAL: 11 (Segmentation fault)") +
                    block(3, "KILLED BY SIGNAL: 9 (Killed)"),
                "job.out");
-  EXPECT_EQ(OneEvent(several, EventKind::process_exited).value, -11);
+  EXPECT_EQ(OneEvent(several, EventKind::process_exited).As<ProcessEnd>().code, -11);
   EXPECT_EQ(OneEvent(several, EventKind::process_exited).rank, Rank{2});
   const Fragment alike =
       ReadText(block(1, "KILLED BY SIGNAL: 9 (Killed)") + block(2, "KILLED BY SIGNAL: 9 (Killed)"), "job.out");
@@ -128,7 +128,7 @@ TEST(TorchLogLauncher, TellsHydrasOwnKillsFromTheFirstEnd) {
       "=   EXIT CODE: 9\n=   CLEANING UP REMAINING PROCESSES\n"
       "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n",
       "job.out");
-  EXPECT_EQ(OneEvent(mpich, EventKind::process_exited).value, -9);
+  EXPECT_EQ(OneEvent(mpich, EventKind::process_exited).As<ProcessEnd>().code, -9);
 }
 
 TEST(TorchLogLauncher, ReadsHowPbsAndLsfEndAJob) {
@@ -183,7 +183,7 @@ TEST(TorchLogLauncher, ReadsLabelsOfSrunAsRanks) {
   EXPECT_EQ(fragment.speakers[1].pid, 412);
   const Event exception = OneEvent(fragment, EventKind::exception);
   EXPECT_EQ(RankOf(fragment, exception), Rank{1});
-  EXPECT_EQ(exception.function, "step");
+  EXPECT_EQ(exception.As<Raised>().place.function, "step");
   EXPECT_EQ(OneEvent(fragment, EventKind::process_exited).rank, Rank{1});
 }
 
@@ -200,7 +200,7 @@ TEST(TorchLogLauncher, ReadsTagsOfMpi) {
   const Fragment fragment = ReadSample("mpi_tagged.log");
   const Event exited = OneEvent(fragment, EventKind::process_exited);
   EXPECT_EQ(exited.rank, Rank{1});
-  EXPECT_EQ(exited.value, -9);
+  EXPECT_EQ(exited.As<ProcessEnd>().code, -9);
   EXPECT_EQ(exited.pid, 10313);
   EXPECT_EQ(fragment.speakers[exited.speaker].host, "proton");
   EXPECT_EQ(RankOf(fragment, OneEvent(fragment, EventKind::exception)), Rank{1});
@@ -208,12 +208,12 @@ TEST(TorchLogLauncher, ReadsTagsOfMpi) {
 
 TEST(TorchLogLauncher, ReadsShellNotices) {
   const Event killed = OneEvent(ReadText("step 1\nKilled\n", "stdout_rank2.log"), EventKind::process_exited);
-  EXPECT_EQ(killed.value, -9);
-  EXPECT_EQ(killed.subject, "SIGKILL");
+  EXPECT_EQ(killed.As<ProcessEnd>().code, -9);
+  EXPECT_EQ(killed.As<ProcessEnd>().how, "SIGKILL");
   const Fragment fragment =
       ReadText("/opt/run.sh: line 12: 12345 Segmentation fault      (core dumped) python train.py\n", "stderr.log");
   EXPECT_EQ(OneEvent(fragment, EventKind::process_exited).pid, 12345);
-  EXPECT_EQ(OneEvent(fragment, EventKind::process_exited).value, -11);
+  EXPECT_EQ(OneEvent(fragment, EventKind::process_exited).As<ProcessEnd>().code, -11);
   EXPECT_TRUE(EventsOf(ReadText("Killed two birds with one stone\n", "stderr.log"), EventKind::process_exited).empty());
 }
 

@@ -35,8 +35,8 @@ TEST(RankMarks, TheBarBeforeAnErrorIsProgress) {
   const Fragment fragment = ReadText(Bar(40) + "Traceback (most recent call last):\n" +
                                          "  File \"/a/train.py\", line 3, in main\n" + "ValueError: no\n",
                                      "out.txt");
-  EXPECT_EQ(OneEvent(fragment, EventKind::progress).value, 470);
-  EXPECT_EQ(OneEvent(fragment, EventKind::exception).subject, "ValueError");
+  EXPECT_EQ(OneEvent(fragment, EventKind::progress).As<Progress>().step, 470);
+  EXPECT_EQ(OneEvent(fragment, EventKind::exception).As<Raised>().type, "ValueError");
 }
 
 TEST(RankMarks, AMessageThatBeginsWithARankIsThatRanks) {
@@ -85,7 +85,7 @@ TEST(RankMarks, AnErrorToldTwiceIsOneRanksIfOnlyOneGivesItsName) {
 }
 
 TEST(Debugger, ItsAnswersAreNoErrorsOfTheProgram) {
-  EXPECT_EQ(OneEvent(ReadText("*** RuntimeError: bad archive\n", "out.txt"), EventKind::exception).subject,
+  EXPECT_EQ(OneEvent(ReadText("*** RuntimeError: bad archive\n", "out.txt"), EventKind::exception).As<Raised>().type,
             "RuntimeError");
   const Fragment session = ReadText("(Pdb) p lsos\n*** NameError: name 'lsos' is not defined\n(Pdb) c\n", "out.txt");
   EXPECT_TRUE(EventsOf(session, EventKind::exception).empty());
@@ -93,7 +93,7 @@ TEST(Debugger, ItsAnswersAreNoErrorsOfTheProgram) {
 
 TEST(Traceback, TwoProcessesThatPrintAtOnceRaiseOneType) {
   const Event event = OneEvent(ReadText("ValueErrorValueError: : bad shape\n", "out.txt"), EventKind::exception);
-  EXPECT_EQ(event.subject, "ValueError");
+  EXPECT_EQ(event.As<Raised>().type, "ValueError");
   EXPECT_EQ(event.text, "bad shape");
 }
 
@@ -102,7 +102,7 @@ TEST(Summary, IsReadWithoutItsIndentation) {
       OneEvent(ReadText("host      : gn-4\nrank      : 5 (local_rank: 1)\nexitcode  : -11 (pid: 66)\n", "o"),
                EventKind::process_exited);
   EXPECT_EQ(end.rank.value, 5);
-  EXPECT_EQ(end.value, -11);
+  EXPECT_EQ(end.As<ProcessEnd>().code, -11);
   const Fragment settings = ReadText("backend   : nccl\nrank      : 3\nworld     : 8\n", "train.log");
   EXPECT_TRUE(EventsOf(settings, EventKind::process_exited).empty());
 }

@@ -11,11 +11,11 @@ TEST(MpiError, AbortTellsItsRankAndItsCode) {
       ReadText("MPI_ABORT was invoked on rank 12 in communicator MPI_COMM_WORLD\nwith errorcode -77.\n", "out.txt"),
       EventKind::process_exited);
   EXPECT_EQ(open_mpi.rank.value, 12);
-  EXPECT_EQ(open_mpi.subject, "MPI_Abort");
-  EXPECT_EQ(open_mpi.object, "-77");
+  EXPECT_EQ(open_mpi.As<ProcessEnd>().how, "MPI_Abort");
+  EXPECT_EQ(open_mpi.As<ProcessEnd>().mpi_error, -77);
   const auto mpich = ReadText("application called MPI_Abort(MPI_COMM_WORLD, 0) - process 3\n", "out.txt");
   EXPECT_EQ(OneEvent(mpich, EventKind::process_exited).rank.value, 3);
-  EXPECT_EQ(OneEvent(mpich, EventKind::process_exited).object, "0");
+  EXPECT_EQ(OneEvent(mpich, EventKind::process_exited).As<ProcessEnd>().mpi_error, 0);
 }
 
 TEST(MpiError, AnErrorTellsItsCallItsReasonAndTheRankInTheWorld) {
@@ -23,13 +23,13 @@ TEST(MpiError, AnErrorTellsItsCallItsReasonAndTheRankInTheWorld) {
       ReadText("Abort(7) on node 1 (rank 5 in comm 0): Fatal error in PMPI_Bcast: Invalid root, error stack:\n", "o"),
       EventKind::exception);
   EXPECT_EQ(world.rank.value, 5);
-  EXPECT_EQ(world.subject, "an MPI error in MPI_Bcast");
+  EXPECT_EQ(world.As<Raised>().type, "an MPI error in MPI_Bcast");
   EXPECT_EQ(world.text, "Invalid root");
   const Event other = OneEvent(
       ReadText("Abort(7) on node 1 (rank 5 in comm 336): Fatal error in internal_Recv: Other MPI error\n", "o"),
       EventKind::exception);
   EXPECT_FALSE(other.rank.known());
-  EXPECT_EQ(other.subject, "an MPI error in MPI_Recv");
+  EXPECT_EQ(other.As<Raised>().type, "an MPI error in MPI_Recv");
 }
 
 TEST(MpiError, BlocksOfTwoProcessesThatMixAreToldApart) {
@@ -52,7 +52,7 @@ TEST(MpiError, BlocksOfTwoProcessesThatMixAreToldApart) {
 TEST(MpiError, ASignalIsTheProcesssOwnAndNoneThatOthersSend) {
   const Event ucx = OneEvent(ReadText("[cn7:88:0:88] Caught signal 11 (Segmentation fault: at address 0x8)\n", "o"),
                              EventKind::process_exited);
-  EXPECT_EQ(ucx.value, -11);
+  EXPECT_EQ(ucx.As<ProcessEnd>().code, -11);
   EXPECT_EQ(ucx.pid, 88);
   const Event mpt =
       OneEvent(ReadText("MPT ERROR: Rank 2(g:0) received signal SIGSEGV(11).\n", "o"), EventKind::process_exited);
@@ -75,7 +75,7 @@ TEST(ThrownError, IsItsTypeAndItsWords) {
                                          "  what():  map::at\n",
                                          "o"),
                                 EventKind::exception);
-  EXPECT_EQ(thrown.subject, "std::out_of_range");
+  EXPECT_EQ(thrown.As<Raised>().type, "std::out_of_range");
   EXPECT_EQ(thrown.text, "map::at");
   EXPECT_TRUE(EventsOf(ReadText("terminate called after throwing an instance of 'c10::DistBackendError'\n"
                                 "  what():  [PG 0 Rank 1] stopped\n",

@@ -26,7 +26,8 @@ bool IsOwnerless(const Event& event) { return event.speaker == kNobody && !event
 
 // What ranks that fail alike have in common: the kind of error and its first line up to the first number.
 std::string Gist(const Event& event) {
-  return event.subject + '/' + event.text.substr(0, std::min(event.text.find_first_of("0123456789\n"), size_t{200}));
+  return event.As<Raised>().type + '/' +
+         event.text.substr(0, std::min(event.text.find_first_of("0123456789\n"), size_t{200}));
 }
 
 // "-- Process 3 terminated with the following error:" what the process raised follows under its name; what stands above
@@ -50,13 +51,13 @@ void JoinRepeatedErrors(Fragment& fragment) {
     if (event.kind != EventKind::cuda_error) continue;
     const Rank rank = OwnerOf(fragment, event);
     nameless |= !rank.known();
-    if (rank.known()) owners[event.subject].insert(rank);
+    if (rank.known()) owners[event.As<CudaError>().words].insert(rank);
   }
   if (!nameless || owners.empty()) return;
   std::map<uint32_t, Rank> lines;
   for (Event& event : fragment.events) {
     if (event.kind != EventKind::cuda_error || OwnerOf(fragment, event).known()) continue;
-    const auto found = owners.find(event.subject);
+    const auto found = owners.find(event.As<CudaError>().words);
     if (found == owners.end() || found->second.size() != 1) continue;
     Give(event, *found->second.begin());
     lines.emplace(event.source.line, event.rank);
@@ -80,7 +81,8 @@ void GiveOwners(Fragment& fragment) {
   JoinRepeatedErrors(fragment);
   std::set<Rank> raised;
   for (const Event& event : fragment.events)
-    if (event.kind == EventKind::process_exited && event.rank.known() && event.value > 0 && !IsQuotedBelow(event))
+    if (event.kind == EventKind::process_exited && event.rank.known() && event.As<ProcessEnd>().code > 0 &&
+        !IsQuotedBelow(event))
       raised.insert(event.rank);
   std::vector<size_t> errors, exceptions;
   std::set<std::string> gists;

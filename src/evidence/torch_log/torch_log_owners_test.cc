@@ -40,7 +40,7 @@ TEST(TorchLogOwners, OfSeveralThatRaisedTheDeviceTells) {
                                      "slurm-1.out");
   EXPECT_EQ(OneEvent(fragment, EventKind::cuda_error).rank, Rank{5});
   for (const Event* event : EventsOf(fragment, EventKind::exception)) {
-    if (event->subject == "ValueError") {
+    if (event->As<Raised>().type == "ValueError") {
       EXPECT_FALSE(event->rank.known());
     }
   }
@@ -73,7 +73,7 @@ TEST(TorchLogOwners, WhatWasSaidBeforeARestartIsOver) {
           "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"/a/fit.py\", line 1, in fit\n"
           "[rank0]: RuntimeError: CUDA error: device-side assert triggered\n",
       "train.log");
-  EXPECT_EQ(OneEvent(fragment, EventKind::cuda_error).subject, "device-side assert triggered");
+  EXPECT_EQ(OneEvent(fragment, EventKind::cuda_error).As<CudaError>().words, "device-side assert triggered");
   EXPECT_EQ(fragment.diagnostics.size(), 1u);
 }
 
@@ -96,9 +96,9 @@ TEST(TorchLogOwners, ReadsATracebackInAFrame) {
       "KeyError: 'labels'\n",
       "rank1.log");
   const Event raised = OneEvent(fragment, EventKind::exception);
-  EXPECT_EQ(raised.subject, "KeyError");
-  EXPECT_EQ(raised.function, "fit");
-  EXPECT_EQ(raised.code_line, 71u);
+  EXPECT_EQ(raised.As<Raised>().type, "KeyError");
+  EXPECT_EQ(raised.As<Raised>().place.function, "fit");
+  EXPECT_EQ(raised.As<Raised>().place.line, 71u);
   EXPECT_EQ(RankOf(fragment, raised), Rank{1});
 }
 
@@ -110,7 +110,7 @@ TEST(TorchLogOwners, TheLastErrorOfNcclIsAWarning) {
       "[rank1]: Error: failed to extend /dev/shm/nccl-Mz0Kxy to 33030532 bytes\n",
       "train.log");
   const Event warning = OneEvent(fragment, EventKind::nccl_warning);
-  EXPECT_EQ(warning.subject, "shm-extend-failed");
+  EXPECT_EQ(warning.As<Warning>().id, "shm-extend-failed");
   EXPECT_EQ(RankOf(fragment, warning), Rank{1});
 }
 
@@ -118,7 +118,7 @@ TEST(TorchLogOwners, KnowsTheWordsOfLibraries) {
   const auto subject = [](const std::string& error) {
     const Fragment fragment = ReadText("RuntimeError: " + error + "\n", "rank1.log");
     const auto events = EventsOf(fragment, EventKind::cuda_error);
-    return events.empty() ? std::string() : events.front()->subject;
+    return events.empty() ? std::string() : events.front()->As<CudaError>().words;
   };
   EXPECT_EQ(subject("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "out of memory");
   EXPECT_EQ(subject("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"), "CUDNN_STATUS_EXECUTION_FAILED");

@@ -78,8 +78,10 @@ struct TorchLogRecord {
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
   int32_t local_rank = -1;
   int32_t group_rank = -1, peer_group_rank = -1;
-  int64_t seq = -1, pid = -1, value = -1, value2 = -1,
-          count = -1;        // value2 of an exception: the highest step before it
+  int64_t seq = -1, pid = -1;
+  // As the readers find them. What each is of which kind of record DetailOf says (torch_log_detail.h), and nobody
+  // behind it sees them. Of an error that a program may survive value2 is the highest step before it.
+  int64_t value = -1, value2 = -1, count = -1;
   uint32_t line_before = 0;  // of progress: the line before it that told a lower step, 0 where there is none
   uint32_t repeats = 1;      // how often the same was said
   uint32_t code_line = 0;

@@ -35,9 +35,12 @@ TEST(TorchLogToldCauses, ReadsAFullDiskAndItsPath) {
   const Fragment fragment =
       ReadText("OSError: [Errno 28] No space left on device: '/scratch/ckpt/step_400.pt'\n", "stdout_rank2.log");
   const Event full = OneEvent(fragment, EventKind::disk_full);
-  EXPECT_EQ(full.object, "/scratch/ckpt/step_400.pt");
-  EXPECT_EQ(full.value, 0);
-  EXPECT_EQ(OneEvent(ReadText("OSError: [Errno 122] Disk quota exceeded\n", "a.out"), EventKind::disk_full).value, 1);
+  EXPECT_EQ(full.As<NoSpace>().path, "/scratch/ckpt/step_400.pt");
+  EXPECT_EQ(full.As<NoSpace>().limit, SpaceLimit::device);
+  EXPECT_EQ(OneEvent(ReadText("OSError: [Errno 122] Disk quota exceeded\n", "a.out"), EventKind::disk_full)
+                .As<NoSpace>()
+                .limit,
+            SpaceLimit::quota);
   EXPECT_EQ(Count("RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 640 vs 534",
                   EventKind::disk_full),
             1u);
@@ -65,9 +68,12 @@ TEST(TorchLogToldCauses, ReadsThePortThatIsTaken) {
         "OSError: [Errno 98] error while attempting to bind on address ('0.0.0.0', 29500): address already in use"}) {
     const Fragment fragment = ReadText(std::string(line) + "\n", "job.out");
     ASSERT_EQ(EventsOf(fragment, EventKind::port_in_use).size(), 1u) << line;
-    EXPECT_EQ(OneEvent(fragment, EventKind::port_in_use).value, 29500) << line;
+    EXPECT_EQ(OneEvent(fragment, EventKind::port_in_use).As<PortTaken>().port, 29500) << line;
   }
-  EXPECT_EQ(OneEvent(ReadText("RuntimeError: Address already in use\n", "job.out"), EventKind::port_in_use).value, -1);
+  EXPECT_EQ(OneEvent(ReadText("RuntimeError: Address already in use\n", "job.out"), EventKind::port_in_use)
+                .As<PortTaken>()
+                .port,
+            -1);
   EXPECT_EQ(
       Count("[W socket.cpp:464] [c10d] The server socket cannot be initialized on [::]:29500 (errno: 97 - Address "
             "family not supported by protocol).",
@@ -83,14 +89,14 @@ TEST(TorchLogToldCauses, ReadsDdpsCheckOfTheModel) {
                EventKind::model_mismatch);
   EXPECT_EQ(shape.group_rank, GroupRank{3});
   EXPECT_EQ(shape.peer_group_rank, GroupRank{0});
-  EXPECT_EQ(shape.value, 7);
-  EXPECT_EQ(shape.object, "[10, 5]");
+  EXPECT_EQ(shape.As<ModelMismatch>().parameter, 7);
+  EXPECT_EQ(shape.As<ModelMismatch>().value, "[10, 5]");
   const Event number = OneEvent(ReadText("RuntimeError: DDP expects same model across all ranks, but Rank 0 has 10 "
                                          "params, while rank 1 has inconsistent 8 params.\n",
                                          "job.out"),
                                 EventKind::model_mismatch);
-  EXPECT_EQ(number.value, -1);
-  EXPECT_EQ(number.object, "10 against 8");
+  EXPECT_EQ(number.As<ModelMismatch>().parameter, -1);
+  EXPECT_EQ(number.As<ModelMismatch>().value, "10 against 8");
 }
 
 TEST(TorchLogToldCauses, ReadsPathsThatAreBroken) {
@@ -103,18 +109,17 @@ TEST(TorchLogToldCauses, ReadsPathsThatAreBroken) {
             1u);
   const Event limit =
       OneEvent(ReadText("libibverbs: Warning: RLIMIT_MEMLOCK is 65536 bytes.\n", "job.out"), EventKind::rdma_failed);
-  EXPECT_EQ(limit.subject, "limit");
+  EXPECT_TRUE(limit.As<RdmaFailure>().only_warned);
   const Event refused =
       OneEvent(ReadText("RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:799] connect [127.0.1.1]:22780: "
                         "Connection refused\n",
                         "job.out"),
                EventKind::connect_failed);
-  EXPECT_EQ(refused.object, "127.0.1.1");
+  EXPECT_EQ(refused.As<ConnectFailure>().address, "127.0.1.1");
 }
 
 SchedulerKill KillOf(std::string_view line) {
-  return static_cast<SchedulerKill>(
-      OneEvent(ReadText(std::string(line) + "\n", "job.out"), EventKind::scheduler_kill).value);
+  return OneEvent(ReadText(std::string(line) + "\n", "job.out"), EventKind::scheduler_kill).As<OutsideEnd>().why;
 }
 
 TEST(TorchLogToldCauses, ReadsWhoEndedTheJob) {

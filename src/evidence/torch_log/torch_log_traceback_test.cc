@@ -6,14 +6,14 @@ namespace {
 
 TEST(TorchLogTraceback, FindsTheUsersOwnFrame) {
   const Event exception = OneEvent(ReadSample("torch_2_11_exception_rank2.log"), EventKind::exception);
-  EXPECT_EQ(exception.function, "gpt_steps");
-  EXPECT_EQ(exception.code_line, 246u);
+  EXPECT_EQ(exception.As<Raised>().place.function, "gpt_steps");
+  EXPECT_EQ(exception.As<Raised>().place.line, 246u);
 }
 
 TEST(TorchLogTraceback, KeepsTheRootOfAChain) {
   const Event exception = OneEvent(ReadSample("chained_rank4.log"), EventKind::exception);
-  EXPECT_EQ(exception.subject, "__main__.DataError");
-  EXPECT_EQ(exception.code_line, 19u);
+  EXPECT_EQ(exception.As<Raised>().type, "__main__.DataError");
+  EXPECT_EQ(exception.As<Raised>().place.line, 19u);
   EXPECT_NE(exception.text.find("while handling KeyError: 'tokens'"), std::string::npos);
 }
 
@@ -23,15 +23,16 @@ TEST(TorchLogTraceback, KeepsTheRootWhenTheChainIsCut) {
       "During handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  "
       "File \"a.py\", line 2",
       "rank0.log");
-  EXPECT_EQ(OneEvent(fragment, EventKind::exception).subject, "KeyError");
+  EXPECT_EQ(OneEvent(fragment, EventKind::exception).As<Raised>().type, "KeyError");
 }
 
 TEST(TorchLogTraceback, TakesNoHalfNameForATypeWhereTheFileEnds) {
   const std::string frames = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\n";
   const Fragment cut = ReadText(frames + "Runtim", "rank0.log");
-  EXPECT_EQ(OneEvent(cut, EventKind::exception).subject, "an exception whose name is cut off");
+  EXPECT_EQ(OneEvent(cut, EventKind::exception).As<Raised>().type, "an exception whose name is cut off");
   for (const char* whole : {"RuntimeError\n", "RuntimeError: no", "RuntimeError: no\n"})
-    EXPECT_EQ(OneEvent(ReadText(frames + whole, "rank0.log"), EventKind::exception).subject, "RuntimeError") << whole;
+    EXPECT_EQ(OneEvent(ReadText(frames + whole, "rank0.log"), EventKind::exception).As<Raised>().type, "RuntimeError")
+        << whole;
 }
 
 TEST(TorchLogTraceback, DropsATracebackThatTheJobSurvived) {
@@ -62,9 +63,9 @@ TEST(TorchLogTraceback, ReadsATracebackBehindALoggersPrefix) {
       "ERROR 08-22 13:50:25 worker.py:148] RuntimeError: boom\n",
       "rank0.log");
   const Event exception = OneEvent(fragment, EventKind::exception);
-  EXPECT_EQ(exception.subject, "RuntimeError");
+  EXPECT_EQ(exception.As<Raised>().type, "RuntimeError");
   EXPECT_EQ(exception.text, "boom");
-  EXPECT_EQ(exception.function, "run");
+  EXPECT_EQ(exception.As<Raised>().place.function, "run");
 }
 
 TEST(TorchLogTraceback, ReadsInterleavedTracebacksOfTwoRanks) {
@@ -76,9 +77,9 @@ TEST(TorchLogTraceback, ReadsInterleavedTracebacksOfTwoRanks) {
   const auto exceptions = EventsOf(fragment, EventKind::exception);
   ASSERT_EQ(exceptions.size(), 2u);
   EXPECT_EQ(RankOf(fragment, *exceptions[0]), Rank{1});
-  EXPECT_EQ(exceptions[0]->function, "g");
+  EXPECT_EQ(exceptions[0]->As<Raised>().place.function, "g");
   EXPECT_EQ(RankOf(fragment, *exceptions[1]), Rank{0});
-  EXPECT_EQ(exceptions[1]->function, "f");
+  EXPECT_EQ(exceptions[1]->As<Raised>().place.function, "f");
 }
 
 }  // namespace

@@ -12,11 +12,17 @@ Event EndOf(std::string_view line) {
 
 TEST(WorkerEnd, IsToldByManyLaunchers) {
   EXPECT_EQ(EndOf("Global rank 9 (PID 1822) exited with code 1").rank.value, 9);
-  EXPECT_EQ(EndOf("ERROR:composer.cli.launcher:Rank 4 crashed with exit code -9.").value, -9);
+  EXPECT_EQ(EndOf("ERROR:composer.cli.launcher:Rank 4 crashed with exit code -9.").As<ProcessEnd>().code, -9);
   EXPECT_EQ(EndOf("[rank: 0] Child process with PID 20114 terminated with code -11. Forcefully terminating").pid,
             20114);
-  EXPECT_EQ(EndOf("subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.").value, -9);
-  EXPECT_EQ(EndOf("subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 3.").value, 3);
+  EXPECT_EQ(EndOf("subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.")
+                .As<ProcessEnd>()
+                .code,
+            -9);
+  EXPECT_EQ(EndOf("subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 3.")
+                .As<ProcessEnd>()
+                .code,
+            3);
   EXPECT_EQ(EndOf("MPI_ABORT was invoked on rank 12 in communicator MPI_COMM_WORLD").rank.value, 12);
 }
 
@@ -84,17 +90,19 @@ TEST(OtherLibraries, TellErrorsInTheirOwnWords) {
     EXPECT_EQ(EventsOf(ReadText(line, "a"), EventKind::nccl_error).size(), 1u) << line;
   EXPECT_EQ(OneEvent(ReadText("Memory access fault by GPU node-4 (Agent handle: 0x9c) on address 0x7f.\n", "a"),
                      EventKind::cuda_error)
-                .subject,
+                .As<CudaError>()
+                .words,
             "memory access fault");
 }
 
 TEST(BareErrors, AreTakenWithoutTheirTraceback) {
   const Fragment tail = ReadText("  File \"/a/train.py\", line 3, in main\n    run()\nValueError: no\n", "a");
-  EXPECT_EQ(OneEvent(tail, EventKind::exception).code_line, 3u);
+  EXPECT_EQ(OneEvent(tail, EventKind::exception).As<Raised>().place.line, 3u);
   EXPECT_EQ(OneEvent(ReadText("ValueError: no\n", "a"), EventKind::exception).text, "no");
   EXPECT_EQ(OneEvent(ReadText("ERROR 05-30 08:11:40 [core.py:515] ValueError: No available memory\n", "a"),
                      EventKind::exception)
-                .subject,
+                .As<Raised>()
+                .type,
             "ValueError");
   for (const char* line : {"Error: x\n", "no ValueError: here\n", "what is a ValueError:\n", "ValueErrors: 3\n"})
     EXPECT_TRUE(EventsOf(ReadText(line, "a"), EventKind::exception).empty()) << line;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_detail.h"
+
+#include <optional>
+#include <string>
+
+#include "base/text_scan.h"
+#include "model/nccl_warnings.h"
+
+namespace tacet {
+namespace {
+
+CodePlace PlaceOf(const TorchLogRecord& record) { return {record.function, record.file, record.code_line}; }
+
+ProcessEnd EndOf(const TorchLogRecord& record) {
+  ProcessEnd end;
+  end.code = record.value;
+  end.how = record.subject;
+  if (record.kind == TorchLogKind::process_killed) {
+    end.sentence = record.object;
+    return end;
+  }
+  std::string_view digits = record.object;
+  if (int64_t code = 0; TakeNumber(digits, &code)) end.mpi_error = code;
+  if (record.value2 >= 0) end.first_failure = record.value2 == 1;
+  end.local_rank = record.local_rank;
+  return end;
+}
+
+StoreUnreachable UnreachableOf(const TorchLogRecord& record) {
+  const bool ssh = record.object.starts_with("ssh");
+  const Unreachable how = !ssh                                      ? Unreachable::store
+                          : record.object.ends_with("unknown-host") ? Unreachable::ssh_unknown_host
+                                                                    : Unreachable::ssh;
+  return {record.subject, record.value, how};
+}
+
+Warning WarningOf(const TorchLogRecord& record) {
+  Warning warning;
+  // The table's own text outlives the record.
+  if (const NcclWarning* known = FindNcclWarning(record.subject)) warning.id = known->id;
+  warning.object = record.object;
+  warning.number = record.value;
+  warning.role = static_cast<NcclWarningRole>(record.value2);
+  return warning;
+}
+
+MemoryLimit MemoryLimitOf(int64_t value) {
+  return value == 1 ? MemoryLimit::cgroup : value == 0 ? MemoryLimit::host : MemoryLimit::not_told;
+}
+
+SpaceLimit SpaceLimitOf(int64_t value) {
+  return value == 1 ? SpaceLimit::quota : value == 0 ? SpaceLimit::device : SpaceLimit::not_told;
+}
+
+}  // namespace
+
+EventDetail DetailOf(const TorchLogRecord& record) {
+  switch (record.kind) {
+    case TorchLogKind::process_started: return ProcessStart{record.value};
+    case TorchLogKind::progress: return Progress{record.value, record.value2, record.count, record.line_before};
+    case TorchLogKind::process_finished: return ProcessFinish{record.subject};
+    case TorchLogKind::process_exited:
+    case TorchLogKind::process_killed: return EndOf(record);
+    case TorchLogKind::watchdog_timeout:
+      return WatchdogTimeout{record.value, record.value2, record.count, PlaceOf(record)};
+    case TorchLogKind::watchdog_status:
+    case TorchLogKind::dump_signal: return WorkCounters{record.value, record.value2};
+    case TorchLogKind::dump_started:
+    case TorchLogKind::dump_written: return FilePath{record.subject};
+    case TorchLogKind::heartbeat_stuck: return HeartbeatStuck{record.value, record.subject};
+    case TorchLogKind::store_lost:
+    case TorchLogKind::connection_lost: return LostPeer{record.subject};
+    case TorchLogKind::mismatch_report: return MismatchReport{record.subject, record.count, record.value2};
+    case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value};
+    case TorchLogKind::ddp_unused_parameters:
+    case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};
+    case TorchLogKind::exception: return Raised{record.subject, PlaceOf(record), {}};
+    case TorchLogKind::cuda_error: return CudaError{record.subject, record.object};
+    case TorchLogKind::nccl_error: return NcclError{record.value, record.subject, record.object};
+    case TorchLogKind::abort_signal: return Abort{record.subject, record.object, {}};
+    case TorchLogKind::oom_kill: return OomKill{record.subject, MemoryLimitOf(record.value), -1, record.count};
+    case TorchLogKind::job_time_limit: return TimeLimit{record.subject};
+    case TorchLogKind::node_failed: return NodeFailure{record.subject};
+    case TorchLogKind::store_wait_timeout: return StoreWait{record.subject, record.value};
+    case TorchLogKind::rendezvous_incomplete:
+      return Rendezvous{record.value, record.value2, record.subject == "waiting"};
+    case TorchLogKind::store_unreachable: return UnreachableOf(record);
+    case TorchLogKind::shared_memory_full:
+    case TorchLogKind::disk_full: return NoSpace{record.object, SpaceLimitOf(record.value)};
+    case TorchLogKind::port_in_use: return PortTaken{record.value};
+    case TorchLogKind::scheduler_kill: return OutsideEnd{static_cast<SchedulerKill>(record.value), record.object};
+    case TorchLogKind::peer_access_failed:
+    case TorchLogKind::fabric_down: return CudaRefusal{record.subject};
+    case TorchLogKind::rdma_failed: return RdmaFailure{static_cast<RdmaFault>(record.value), record.subject == "limit"};
+    case TorchLogKind::model_mismatch: return ModelMismatch{record.value, record.subject, record.object};
+    case TorchLogKind::connect_failed: return ConnectFailure{record.object, record.subject};
+    case TorchLogKind::nccl_warning: return WarningOf(record);
+    case TorchLogKind::node_count: return NodeCount{record.value, -1};
+    case TorchLogKind::gil_blocked:
+    case TorchLogKind::desync_report:
+    case TorchLogKind::restarted:
+    case TorchLogKind::barrier_passed: break;
+  }
+  return {};
+}
+
+}  // namespace tacet

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "model/nccl_warnings.h"
+
+namespace tacet {
+
+// What an event tells beyond who, when and where: one struct for each kind of content, held by Event::detail. Which
+// kind of event has which is said by PayloadOf of model/event_payload.h.
+// In all of them -1 is a number that was not told, and an empty string words that were not told.
+
+// A place in code: of a user's Python, or of NCCL's sources.
+struct CodePlace {
+  std::string function, file;
+  uint32_t line = 0;
+};
+
+// ---- life of a process ----
+
+struct ProcessStart {
+  int64_t world_size = -1;
+};
+
+struct Progress {
+  int64_t step = -1;
+  int64_t rising = -1;       // how many lines up to this one have each told a higher step
+  int64_t lines = -1;        // how many lines of progress up to this one
+  uint32_t line_before = 0;  // the line of the file before it that told a lower step; 0: there is none
+};
+
+struct ProcessFinish {
+  std::string how;
+};
+
+// How a process ended, from a launcher, a scheduler or a shell.
+struct ProcessEnd {
+  int64_t code = -1;  // the exit code; negative: the signal
+  std::optional<int64_t> mpi_error;
+  std::optional<bool> first_failure;  // torchrun's "first observed failure", and its other failures
+  int32_t local_rank = -1;            // the rank on its node
+  std::string how;                    // the signal's name, "MPI_Abort", or what else is told of the end
+  std::string sentence;               // what happened, where the words of the message say it
+};
+
+// A process that ended itself: terminate called, a fatal error of Python.
+struct Abort {
+  std::string reason;
+  std::string sentence;  // what happened, where the words of the message say it
+  CodePlace place;
+};
+
+struct Segfault {
+  std::string process;
+  CodePlace place;
+};
+
+// ---- PyTorch ----
+
+struct WatchdogTimeout {
+  int64_t timeout_ms = -1, elapsed_ms = -1;
+  int64_t elements = -1;  // NumelIn
+  CodePlace place;        // the caller, of the stack that follows
+};
+
+// The numbers of the last operation enqueued and completed in a group.
+struct WorkCounters {
+  int64_t last_enqueued = -1, last_completed = -1;
+};
+
+struct FilePath {
+  std::string path;
+};
+
+struct HeartbeatStuck {
+  int64_t seconds = -1;
+  std::string reason;
+};
+
+struct LostPeer {
+  std::string address;
+};
+
+struct MismatchReport {
+  std::string aspect;     // "shape", "dtype", "op", "seq", "device"
+  int64_t elements = -1;  // of the rank that is named first
+  int64_t expected = -1;  // of the other one, where the shapes differ
+};
+
+struct BarrierFailure {
+  int64_t timeout_ms = -1;
+};
+
+struct DdpParameters {
+  std::string names;
+  bool search_is_on = false;  // find_unused_parameters=True
+};
+
+// An assertion in a kernel of the program: "Indexing.cu:1289: Assertion `index < size`".
+struct DeviceAssertion {
+  std::string words;
+};
+
+// A data loader's worker, a child of the rank, ended.
+struct LoaderWorkerEnd {
+  std::string pids;    // as they are listed
+  int64_t signal = 0;  // 0: not told
+};
+
+// What an error means, in a sentence.
+struct ErrorReason {
+  std::string sentence;
+};
+
+// An uncaught exception of Python, or an error that a program or a library prints.
+struct Raised {
+  std::string type;  // "ValueError", "an MPI error in MPI_Recv"
+  CodePlace place;   // the innermost user frame
+  std::variant<std::monostate, DeviceAssertion, LoaderWorkerEnd, ErrorReason> about;
+};
+
+struct CudaError {
+  std::string words;      // "out of memory", "an illegal memory access was encountered"
+  std::string assertion;  // the one that failed, where it is told
+};
+
+struct NcclError {
+  int64_t code = -1;   // ncclResult_t, 1 to 8
+  std::string result;  // its name
+  std::string reason;  // what NCCL says of it
+};
+
+struct StoreWait {
+  std::string keys;
+  int64_t timeout_ms = -1;
+};
+
+struct Rendezvous {
+  int64_t joined = -1, expected = -1;
+  bool waiting = false;  // nobody has given up yet
+};
+
+// Who cannot be reached: the store, or another node by ssh.
+enum class Unreachable : uint8_t { store, ssh, ssh_unknown_host };
+
+struct StoreUnreachable {
+  std::string address;
+  int64_t timeout_ms = -1;
+  Unreachable how = Unreachable::store;
+};
+
+// DDP compares the models of all ranks before it starts.
+struct ModelMismatch {
+  int64_t parameter = -1;  // -1: their number differs
+  std::string aspect;      // "the shape", "the strides", "the number of parameters"
+  std::string value;       // the shape or the numbers, where they are told
+};
+
+struct ConnectFailure {
+  std::string address;
+  std::string words;  // the system's: "Connection refused"
+};
+
+// ---- NCCL ----
+
+struct Version {
+  std::string number;  // "2.28.9+cuda13.0", and of the CUDA driver "12040"
+};
+
+struct CommunicatorSetup {
+  int64_t ranks = -1, device = -1;
+  std::string bus_id;
+};
+
+struct CommunicatorEnd {
+  int64_t ranks = -1;
+  std::string how;  // "destroy", "abort", "revoke"
+};
+
+struct EnvironmentSetting {
+  std::string name, value;
+};
+
+struct NetworkName {
+  std::string name;  // "Socket", "IB"
+};
+
+enum class DeviceUse : uint8_t { data, bootstrap, setup };  // setup: the sockets beside InfiniBand
+
+struct NetworkDevice {
+  std::string name;     // "eth0", "mlx5_0:1/IB"
+  std::string address;  // of an interface
+  DeviceUse use = DeviceUse::data;
+};
+
+enum class TransportDirection : uint8_t { both, send, receive };
+
+// The connections of one kind between two ranks.
+struct PairTransport {
+  std::string via;     // "P2P/CUMEM", "SHM/direct/direct", "NET/IB/0/GDRDMA"
+  int64_t lines = -1;  // how many say so
+  TransportDirection direction = TransportDirection::both;
+};
+
+struct Warning {
+  std::string_view id;  // of the table of model/nccl_warnings.h, which lives forever
+  std::string object;   // the path, address or device that the message names
+  CodePlace place;      // in NCCL's sources
+  NcclWarningRole role = NcclWarningRole::notice;
+  int64_t number = -1;  // see NcclWarningNumbers::value
+  int64_t times = -1;
+};
+
+struct NodeCount {
+  int64_t nodes = -1, local_ranks = -1;
+};
+
+struct GpuDirect {
+  std::string adapter;
+  bool on = false;
+};
+
+struct RasReport {
+  std::string event;  // "PEER_DEAD"
+  int64_t times = -1;
+};
+
+// ---- kernel, scheduler and host ----
+
+enum class MemoryLimit : uint8_t { not_told, host, cgroup };
+
+struct OomKill {
+  std::string process;  // or the scheduler that tells it
+  MemoryLimit limit = MemoryLimit::not_told;
+  int64_t resident_bytes = -1, times = -1;
+};
+
+struct Xid {
+  int64_t number = -1;        // Xid of a GPU, SXid of an NVSwitch; 0 for a fault of an AMD GPU
+  std::optional<bool> fatal;  // where the driver says so
+  int64_t times = -1;
+  std::string pci;
+};
+
+enum class ErrorSeverity : uint8_t { not_told, corrected, uncorrected, fatal };  // fatal: or the device is gone
+
+// ECC and PCIe.
+struct HardwareError {
+  std::string device;  // the PCI address, or the memory controller
+  ErrorSeverity severity = ErrorSeverity::not_told;
+  int64_t times = -1;
+};
+
+struct HungTask {
+  std::string process;
+  int64_t seconds = -1, times = -1;
+};
+
+struct NetworkLink {
+  std::string device;  // interface or HCA
+  int64_t times = -1;
+};
+
+struct IommuFault {
+  std::string pci;
+  int64_t times = -1;
+};
+
+struct TimeLimit {
+  std::string scheduler;  // or the reason that it gives
+};
+
+struct NodeFailure {
+  std::string node;
+};
+
+// Why somebody outside ended the job. The names are those of the schedulers' own states.
+enum class SchedulerKill : uint8_t { cancelled, time_limit, preempted, requeued, evicted, reclaimed, signal };
+
+struct OutsideEnd {
+  SchedulerKill why = SchedulerKill::cancelled;
+  std::string by;  // who, or what for: "Slurm", "step", "SIGTERM", the resource that ran out
+};
+
+enum class SpaceLimit : uint8_t { not_told, device, quota };
+
+struct NoSpace {
+  std::string path;
+  SpaceLimit limit = SpaceLimit::not_told;
+};
+
+struct PortTaken {
+  int64_t port = -1;
+};
+
+// CUDA refuses to set something up: access to a peer's memory, the NVSwitch fabric.
+struct CudaRefusal {
+  std::string words;
+};
+
+// What is wrong between the adapter and the memory.
+enum class RdmaFault : uint8_t {
+  unknown,
+  locked_memory,  // the limit of locked memory is too small
+  gpu_memory,     // the adapter cannot register memory of the GPU: no nvidia_peermem, no DMA-BUF
+  protection,     // the adapter's access was refused: ACS, IOMMU, a wrong key
+  no_device,      // the device file cannot be opened
+  queues,         // a queue pair, a completion queue or a protection domain cannot be created
+};
+
+struct RdmaFailure {
+  RdmaFault fault = RdmaFault::unknown;
+  bool only_warned = false;  // of a small limit: the library goes on
+};
+
+using EventDetail =
+    std::variant<std::monostate, ProcessStart, Progress, ProcessFinish, ProcessEnd, Abort, Segfault, WatchdogTimeout,
+                 WorkCounters, FilePath, HeartbeatStuck, LostPeer, MismatchReport, BarrierFailure, DdpParameters,
+                 Raised, CudaError, NcclError, StoreWait, Rendezvous, StoreUnreachable, ModelMismatch, ConnectFailure,
+                 Version, CommunicatorSetup, CommunicatorEnd, EnvironmentSetting, NetworkName, NetworkDevice,
+                 PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError, HungTask,
+                 NetworkLink, IommuFault, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken, CudaRefusal,
+                 RdmaFailure>;
+
+}  // namespace tacet
