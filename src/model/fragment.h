@@ -60,6 +60,7 @@ struct Fragment {
   std::vector<Measurement> measurements;
   std::vector<Diagnostic> diagnostics;
   bool stub = false;            // the file says that nothing was recorded
+  bool tops_a_run = false;      // its folder, with all below it, holds one run of one job
   std::vector<Timeline> timelines;
   std::vector<PipelineTrace> pipeline_traces;
   std::vector<BenchmarkRun> benchmark_runs;

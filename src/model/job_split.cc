@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -27,6 +28,8 @@ struct Folder {
   // (format, rank), and whether the name of a file that claims it tells a rank: that of a launcher's output does not.
   std::map<std::pair<std::string, Rank>, bool> claims;
   std::optional<std::string> torchrun;  // of a folder in the tree of torchrun's --log-dir: where the run's part begins
+  std::string run;                      // the folder of `tacet run` that it lies in; empty: none
+  bool in_run = false;
   std::set<uint64_t> comms;
   size_t job = SIZE_MAX;
 };
@@ -53,6 +56,7 @@ bool ShareCommunicator(const Folder& a, const Folder& b) {
 // The launcher's own output tells of the ranks whose files lie in its tree, and a restart leaves one attempt beside the
 // other: neither is a second job.
 bool AreOneRun(const Folder& a, bool a_named, const Folder& b, bool b_named) {
+  if (a.in_run && b.in_run && a.run == b.run) return true;  // looks at one job, one after the other
   if (a.torchrun && b.torchrun) return a.torchrun == b.torchrun;
   return (a.torchrun && !b_named) || (b.torchrun && !a_named);
 }
@@ -107,6 +111,18 @@ class FoundJobs {
   std::map<std::pair<std::string, Rank>, std::vector<Claimant>> claimants_;
   std::unordered_map<std::string, size_t> jobs_of_;  // by name of a folder
 };
+
+// The nearest folder above, or the folder itself, in which a run wrote down what it is.
+void FindRun(const std::set<std::string, std::less<>>& runs, Folder& folder) {
+  for (std::string_view name = folder.name;; name = FolderAbove(name)) {
+    if (runs.contains(name)) {
+      folder.run = std::string(name);
+      folder.in_run = true;
+      return;
+    }
+    if (name.empty()) return;
+  }
+}
 
 // Black boxes of one folder that are tied together by communicators, and the time they tell of.
 struct Circle {
@@ -187,6 +203,11 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
     folder.members.push_back(i);
     Claim(fragments[i], folder);
   }
+  std::set<std::string, std::less<>> runs;
+  for (const Fragment& fragment : fragments)
+    if (fragment.tops_a_run) runs.emplace(FolderOf(fragment.path));
+  if (!runs.empty())
+    for (auto& [name, folder] : folders) FindRun(runs, folder);
   // A folder without ranks joins the nearest folder above it, else the first job.
   FoundJobs found;
   std::vector<Folder*> homeless;

@@ -61,6 +61,17 @@ TEST(JobSplit, TwoRunsInTwoFoldersAreTwoJobs) {
   ExpectEachFileOnce(parts, 8);
 }
 
+TEST(JobSplit, LooksAtOneRunAreOneJob) {
+  const auto looks = [](bool run) {
+    Fragment manifest = File("a/manifest.json", -1, "run_record");
+    manifest.tops_a_run = run;
+    return Split(std::move(manifest), File("a/hang-1/stack_rank_0.txt", 0, "stacks"),
+                 File("a/last-look/stack_rank_0.txt", 0, "stacks"), File("b/stack_rank_0.txt", 0, "stacks"));
+  };
+  EXPECT_EQ(looks(true).size(), 2u) << "a, and b beside it";
+  EXPECT_EQ(looks(false).size(), 3u);
+}
+
 TEST(JobSplit, FoldersOfSeveralNodesAreOneJob) {
   std::vector<Fragment> files;
   for (int r = 0; r < 16; ++r)

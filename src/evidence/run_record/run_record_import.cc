@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text_scan.h"
 #include "evidence/run_record/run_record_parse.h"
 
 namespace tacet {
@@ -79,6 +80,8 @@ void AddStandstill(const WatchRecord& record, Fragment& out) {
 
 void ImportRunRecord(const FileView& file, Fragment& out) {
   out.bytes.total = file.bytes.size();
+  if (SchemaOf(file.bytes) == "tacet.manifest.v1")
+    out.tops_a_run = Contains(file.bytes.substr(0, 200), "\"kind\":\"run\"");
   if (SchemaOf(file.bytes) != "tacet.watch.v1") {
     out.bytes.ignored = file.bytes.size();
     return;
