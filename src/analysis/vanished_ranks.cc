@@ -39,12 +39,19 @@ bool HasAWord(const RankLife& life) {
          life.has_dump || life.init_error || life.store_lost;
 }
 
+// A traceback without its end: what it would have said is lost.
+bool HasCutWords(const RankLife& life) {
+  return life.consequence && life.consequence->kind == EventKind::exception &&
+         life.consequence->Means(Meaning::reported) && life.consequence->text.empty();
+}
+
 struct Census {
   std::vector<RankLife*> silent, shaken;
   const Event* closing = nullptr;  // the first connection that somebody saw close
   const Event* timeout = nullptr;  // the first watchdog
   size_t shaken_by_close = 0;      // shaken ranks that lost a peer as well
   size_t absent = 0, told = 0;     // without any file; whose end the launcher or the kernel tells
+  size_t cut = 0;                  // who began to say something
   size_t raised = 0;               // whose program raised an error of its own, while its GPU reports nothing
   bool explained = false;
 };
@@ -60,6 +67,7 @@ Census Count(SignsOfLife& signs) {
     census.absent += !life.any();
     census.told += !life.gpu_error && (life.segfault || (life.exited && IsFirstHandEnd(*life.exited)));
     census.raised += !life.gpu_error && life.exception;
+    census.cut += HasCutWords(life) ? 1 : 0;
     if (life.any() && !HasAWord(life)) census.silent.push_back(&life);
     if (HasContagiousError(life) && !life.oom_killed && !life.cuda_oom) {
       census.shaken.push_back(&life);
@@ -88,6 +96,7 @@ bool LooksShared(const Census& census) {
 // came first. The same where what others said was cut off.
 bool IsContested(const Census& census) {
   if (census.shaken.size() != 1 || LooksShared(census)) return false;
+  if (census.cut > 0) return true;
   if (std::any_of(census.silent.begin(), census.silent.end(), [](const RankLife* life) { return life->has_cut_file; }))
     return true;
   return census.silent.size() == 1 && census.closing && !IsBefore(*census.shaken[0]->gpu_error, *census.closing);

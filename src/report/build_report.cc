@@ -121,12 +121,18 @@ void AddWaits(const JudgedJob& job, Report& report) {
   if (job.diagnosis.status == Status::healthy) return;
   for (const SourceAnalysis* source : SourcesOfVerdict(*job.incident, *job.analyses, job.diagnosis)) {
     for (const BlockedOperation& operation : source->waits.operations) {
-      const std::string where = std::string(Name(operation.call->kind)) + " #" + std::to_string(operation.call->seq) +
-                                " on " + job.incident->groups[static_cast<uint32_t>(operation.group)].Label();
-      for (const Rank from : operation.waiters)
+      const std::string group = " on " + job.incident->groups[static_cast<uint32_t>(operation.group)].Label();
+      for (const Rank from : operation.waiters) {
+        // Of several that a host issued ahead it waits in the first; the missing rank may have issued some of them.
+        const auto first = source->waits.blocked_in.find(from);
+        const bool ahead = first != source->waits.blocked_in.end() && first->second->group == operation.group &&
+                           first->second->kind == operation.call->kind && first->second->seq < operation.call->seq;
+        const Call& call = ahead ? *first->second : *operation.call;
+        const std::string where = std::string(Name(call.kind)) + " #" + std::to_string(call.seq) + group;
         for (const Missing& missing : operation.missing)
           if (from != missing.rank && report.waits.size() < kMost)
             report.waits.push_back({from.value, missing.rank.value, where});
+      }
     }
     if (!report.waits.empty()) return;
   }
