@@ -62,6 +62,24 @@ TEST(GlooWaits, AnOutputThatEndsEarlyMakesNobodySuspect) {
   EXPECT_FALSE(IsGone(gone, 2));
 }
 
+// Its output may be buffered, or not be there at all: a stack in its own code is better than that.
+TEST(GlooWaits, AStackShowsWhoIsElsewhere) {
+  JobSketch job(4, {});
+  for (const int32_t rank : {0, 1, 3}) job.Say(rank, EventKind::progress).Make<Progress>().step = 15;
+  job.Say(2, EventKind::progress).Make<Progress>().step = 5;
+  for (const int32_t rank : {0, 1, 3}) Raise(job, rank, kTimeUp);
+  const Incident incident = job.Finish();
+  const SignsOfLife life = ReadSignsOfLife(incident);
+  const auto named = [&](StackReading::Place place) {
+    StackReading stack;
+    stack.rank = Rank{2};
+    stack.place = place;
+    return FindGlooLaggards(life, {stack}).size();
+  };
+  EXPECT_EQ(named(StackReading::Place::host), 1u);
+  EXPECT_EQ(named(StackReading::Place::communication), 0u);
+}
+
 TEST(GlooWaits, WhereAllRaiseOrTwoAreSilentNobodyIsNamed) {
   JobSketch all(3, {}), two(4, {});
   Steps(all, 3, 15);

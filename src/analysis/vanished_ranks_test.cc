@@ -165,6 +165,21 @@ TEST(VanishedRanks, AnErrorBesideFilesThatEndEarlyMayBeAnAftershock) {
   }
 }
 
+TEST(VanishedRanks, AnErrorBesideATracebackThatIsCutMayBeAnAftershock) {
+  for (const bool cut : {true, false}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    job.Rounds(5);
+    job.GiveOutputs();
+    FailOnGpu(job, 0);
+    Event& began = job.Say(3, EventKind::exception);
+    began.Make<Raised>().type = "an exception whose name is cut off";
+    if (!cut) began.text = "and these are its words";
+    began.Set(Meaning::reported);
+    began.Set(Meaning::consequence);
+    EXPECT_EQ(VanishedRead(job).Faulty(), cut ? Ranks({}) : Ranks({0}));
+  }
+}
+
 TEST(VanishedRanks, ErrorsOfSeveralAreAftershocksThoughWhoWentCannotBeTold) {
   // Two of four say nothing: the files of one of them may have lost their end.
   JobSketch job(4, {CallSource::nccl_log});
