@@ -224,6 +224,8 @@ void ReadMeaning(Event& event) {
       event.Set(Meaning::reported, Contains(event.As<ProcessEnd>().how, " cannot "));
       event.Set(Meaning::by_python, ContainsAny(event.text, {"python", "Python", ".py"}));
       break;
+    // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)
+    case EventKind::xid: event.Set(Meaning::setup_failed, Contains(event.text, "RmInitAdapter failed")); break;
     case EventKind::hung_task: event.Set(Meaning::of_service, !MayTrain(event.As<HungTask>().process)); break;
     case EventKind::oom_kill:
     case EventKind::segfault: event.Set(Meaning::of_service, IsService(WordOf(event))); break;

@@ -39,6 +39,11 @@ bool IsOfAKernel(const Event& lead) {
 
 // What helps depends on what failed: an Xid has advice of its own, an illegal access is mostly the program's.
 std::vector<std::string> GpuAdvice(const Event& lead) {
+  if (lead.kind == EventKind::xid && lead.Means(Meaning::setup_failed))
+    return {"Reboot the node, or reset the GPU (nvidia-smi --gpu-reset); if it does not come back, have it checked.",
+            "Compare the driver's version with that of a healthy node: one that does not fit the card or the kernel "
+            "fails in the same way.",
+            "Restart the job without that node."};
   if (lead.kind == EventKind::xid && lead.As<Xid>().number <= 0)
     return {"Look at the kernel log before the reset (dmesg -T | grep amdgpu) and at rocm-smi --showras.",
             "Drain the node and reboot it; if it comes back, have the GPU checked.",
@@ -161,6 +166,9 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                                                  : " made an illegal memory access on its GPU") +
                        (finding.ranks.empty() ? "; the log does not say which rank it is" : "");
   }
+  if (lead->kind == EventKind::xid && lead->Means(Meaning::setup_failed))
+    finding.headline = who + " does not start: the driver cannot initialise it" +
+                       (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   finding.fix = GpuAdvice(*lead);
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/end_sentence.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "model/nccl_warnings.h"
+#include "rules/message_words.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// All whose time was up in that same operation: nobody of them is special.
+std::string TimedOutWords(const Case& facts, const Event& first, const std::string& who) {
+  std::set<Rank> ranks;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::watchdog_timeout && event.rank.known() && event.op == first.op &&
+        event.seq == first.seq && event.group_name == first.group_name)
+      ranks.insert(event.rank);
+  if (!first.rank.known() || first.seq < 0 || ranks.size() < 2) return who;
+  return RankWords({ranks.begin(), ranks.end()});
+}
+
+// What its watchdog found, where it tells: "(#716 of 747 issued)".
+std::string UnfinishedWords(const Case& facts, Rank rank) {
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::watchdog_status || event.rank != rank || event.seq < 0) continue;
+    const int64_t issued = event.As<WorkCounters>().last_enqueued;
+    return " (#" + std::to_string(event.seq) + (issued > 0 ? " of " + std::to_string(issued) + " issued)" : ")");
+  }
+  return " and asked for flight records";
+}
+
+// Nothing but Python leaves these events behind, or the launcher says what it started.
+bool RanPython(const Case& facts, const Event& end) {
+  if (end.Means(Meaning::by_python) || end.As<ProcessEnd>().local_rank >= 0) return true;
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
+    return event.Means(Meaning::by_python) || event.kind == EventKind::watchdog_timeout ||
+           event.kind == EventKind::store_lost ||
+           (event.kind == EventKind::exception && !event.Means(Meaning::reported));
+  });
+}
+
+// All of whom the same is said: "ranks 1, 3".
+std::string EndedAlikeWords(const Case& facts, const Event& first, const std::string& who) {
+  std::set<Rank> ranks;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::process_exited && event.rank.known() &&
+        event.As<ProcessEnd>().how == first.As<ProcessEnd>().how)
+      ranks.insert(event.rank);
+  return ranks.empty() ? who : RankWords({ranks.begin(), ranks.end()});
+}
+
+std::string ExitWords(const Case& facts, const Event& event, const std::string& who) {
+  const auto& end = event.As<ProcessEnd>();
+  if (end.how == "MPI_Abort")
+    return EndedAlikeWords(facts, event, who) + " called MPI_Abort" +
+           (end.mpi_error ? " (error code " + std::to_string(*end.mpi_error) + ")" : "");
+  if (end.code < 0)
+    return who + " was ended by signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")");
+  if (!end.how.empty()) return EndedAlikeWords(facts, event, who) + " ended: " + end.how;
+  return who + " exited with code " + std::to_string(end.code) +
+         (end.code == 1 && RanPython(facts, event) ? ", as Python does after an uncaught exception or sys.exit" : "");
+}
+
+// " with ncclInternalError"; the two that say what kind of call failed are told in NCCL's own words.
+std::string ResultWords(const NcclError& error) {
+  if (error.code == 1) return ": unhandled cuda error (a CUDA call of NCCL's own failed)";
+  if (error.code == 2) return ": unhandled system error (a socket, memory or file operation failed)";
+  return error.result.empty() ? "" : " with " + error.result;
+}
+
+}  // namespace
+
+const Event* WarningBehind(const Case& facts, const Event& error) {
+  const Event* last = nullptr;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "other" && event.speaker == error.speaker &&
+        event.source.file == error.source.file && event.source.line <= error.source.line &&
+        (!last || event.source.line > last->source.line))
+      last = &event;
+  return last;
+}
+
+std::string EndSentence(const Case& facts, const Event& event) {
+  const std::string who = SubjectWords(SubjectOf(facts.incident, event));
+  std::string operation = event.op == OpKind::unknown ? "" : std::string(Name(event.op));
+  if (!operation.empty() && event.seq >= 0) operation += " #" + std::to_string(event.seq);
+  switch (event.kind) {
+    case EventKind::watchdog_timeout: {
+      const auto& timeout = event.As<WatchdogTimeout>();
+      return TimedOutWords(facts, event, who) + " timed out" + (operation.empty() ? "" : " in " + operation) +
+             (timeout.elapsed_ms > 0   ? " after " + DurationWords(timeout.elapsed_ms * 1'000'000)
+              : timeout.timeout_ms > 0 ? " after " + DurationWords(timeout.timeout_ms * 1'000'000)
+                                       : "");
+    }
+    case EventKind::watchdog_status:
+      return who + "'s watchdog found that operation #" + std::to_string(event.seq) + " does not finish";
+    case EventKind::dump_signal:
+      return event.peer.known()
+                 ? RankWords({event.peer}) + " timed out in a collective" + UnfinishedWords(facts, event.peer)
+                 : "a collective timed out, and flight records were asked for";
+    case EventKind::heartbeat_stuck: return who + "'s watchdog thread made no progress";
+    case EventKind::gil_blocked: return who + " could not take the GIL";
+    case EventKind::desync_report: return "ranks are reported to be out of step";
+    case EventKind::monitored_barrier_failed:
+      return event.peer.known()
+                 ? who + " was in a monitored barrier when its connection to " + RankWords({event.peer}) +
+                       " failed: look at the output of " + RankWords({event.peer})
+                 : "not every rank reached a monitored barrier";
+    case EventKind::hung_task: return "the kernel reports " + who + " as blocked";
+    case EventKind::process_exited: return ExitWords(facts, event, who);
+    case EventKind::abort_signal: {
+      const std::string& sentence = event.As<Abort>().sentence;
+      return sentence.empty() ? who + " aborted" : sentence;
+    }
+    case EventKind::process_killed: {
+      const auto& end = event.As<ProcessEnd>();
+      if (!end.sentence.empty()) return end.sentence;
+      return who + " was ended by its launcher or scheduler" + (end.how.empty() ? "" : " (" + end.how + ")");
+    }
+    case EventKind::exception: {
+      const auto& raised = event.As<Raised>();
+      if (const auto* reason = std::get_if<ErrorReason>(&raised.about); reason && IsConsequence(event))
+        return reason->sentence;
+      // Who only tells of another's failure is a messenger, and its process id would be taken for the culprit's.
+      return (IsConsequence(event) && !event.rank.known() ? "a process" : who) +
+             (event.Means(Meaning::reported) ? " reports " : " raised ") + raised.type +
+             (event.text.empty() ? "" : ": " + MessageWords(event.text));
+    }
+    case EventKind::connection_lost: return who + " lost the connection to a peer";
+    case EventKind::store_lost: return who + " lost the connection to the store of rank 0";
+    case EventKind::nccl_error: {
+      const auto& error = event.As<NcclError>();
+      if (event.Means(Meaning::reported)) return who + " reports " + error.result + ": " + MessageWords(error.reason);
+      const Event* warning = WarningBehind(facts, event);
+      return "NCCL failed in " + who + ResultWords(error) +
+             (warning                 ? " after its warning '" + MessageWords(warning->text) + "'"
+              : !error.reason.empty() ? ": " + MessageWords(error.reason)
+                                      : "");
+    }
+    case EventKind::nccl_warning: {
+      const auto& told = event.As<Warning>();
+      if (told.id == "cuda-failure" && !told.object.empty())
+        return "a CUDA call of NCCL failed in " + who + " with '" + told.object + "'" +
+               (told.place.file.empty() ? "" : " (" + told.place.file + ":" + std::to_string(told.place.line) + ")");
+      const NcclWarning* known = FindNcclWarning(told.id);
+      return "NCCL gave up in " + who + ": " + (known ? std::string(known->meaning) : MessageWords(event.text));
+    }
+    case EventKind::job_time_limit: return "the scheduler ended the job at its time limit";
+    case EventKind::node_failed: return "a node failed";
+    default: return who + " failed" + (event.text.empty() ? "" : ": " + MessageWords(event.text));
+  }
+}
+
+}  // namespace tacet
