@@ -18,6 +18,8 @@ constexpr double kOthersWait = 0.3, kManyTimes = 3, kManyTimesShare = 0.2;
 // Fewer steps do not show whether it is always the same rank; still fewer than these not whether the heavy one changes.
 constexpr size_t kMinStepsForHeavy = 2, kMinStepsForChange = 3;
 
+constexpr int64_t kFarMore = 2;
+
 // Of one rank in one step.
 struct Work {
   double compute = 0, communication = 0, length = 0;
@@ -101,13 +103,19 @@ void AddHeavyRank(Rank rank, const RankWork& work, StragglerReport& report) {
     known->explained = 1;
     return;
   }
+  // While another is late by far more, what this one computes more costs nobody anything.
+  const int64_t late_ns = std::llround(work.more_compute / static_cast<double>(work.steps));
+  if (std::any_of(report.stragglers.begin(), report.stragglers.end(), [&](const Straggler& one) {
+        return one.pattern == StragglerPattern::persistent && one.late_ns > kFarMore * late_ns;
+      }))
+    return;
   const double waited = std::clamp(work.less_waiting / work.length, 0.0, work.share());
   report.stragglers.push_back({.rank = rank,
                                .pattern = StragglerPattern::persistent,
                                .origin = StragglerOrigin::gpu_work,
                                .trust = work.steps >= 3 ? Trust::likely : Trust::possible,
                                .share = work.share(),
-                               .late_ns = std::llround(work.more_compute / static_cast<double>(work.steps)),
+                               .late_ns = late_ns,
                                .late_steps = work.heavy_steps,
                                .steps = work.steps,
                                .explained = 1,
