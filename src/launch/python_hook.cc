@@ -160,6 +160,27 @@ def _tacet_profile():
     sys.meta_path.insert(0, Finder())
 
 
+def _tacet_names():
+    """PyTorch 2.8 renamed two settings, and warns about the old names: of those set here it sees the new ones only."""
+    import os
+    import sys
+    renamed = {"TORCH_NCCL_TRACE_BUFFER_SIZE": "TORCH_FR_BUFFER_SIZE",
+               "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": "TORCH_FR_DUMP_TEMP_FILE"}
+    both = [old for old, new in renamed.items() if old in os.environ and os.environ[old] == os.environ.get(new)]
+    if not both or "TACET_RUN_DIR" not in os.environ:
+        return
+    for entry in sys.path:
+        path = os.path.join(entry or ".", "torch", "version.py")
+        if not os.path.exists(path):
+            continue
+        with open(path) as file:
+            number = file.read().split("__version__ = '")[1].split(".")
+        if (int(number[0]), int(number[1])) >= (2, 8):
+            for old in both:
+                del os.environ[old]
+        return
+
+
 def _tacet_hand_on():
     """The sitecustomize that this one stands in front of."""
     import os
@@ -177,7 +198,7 @@ def _tacet_hand_on():
             sys.modules["sitecustomize"] = own
 
 
-for _tacet_part in (_tacet_stacks, _tacet_errors, _tacet_profile):
+for _tacet_part in (_tacet_names, _tacet_stacks, _tacet_errors, _tacet_profile):
     try:
         _tacet_part()
     except Exception:

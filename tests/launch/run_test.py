@@ -230,6 +230,16 @@ class Settings(RunTest):
         self.assertNotIn("NCCL_DEBUG_FILE", seen)  # the user's lines stay in the output
         self.assertEqual(self.stage.manifest()["environment"]["kept"]["NCCL_DEBUG"], "WARN")
 
+    def test_of_two_names_of_a_setting_pytorch_sees_the_one_it_knows(self):
+        os.makedirs(self.stage.path("torch"), exist_ok=True)
+        asked = "import os; print(*sorted(name for name in os.environ if 'BUFFER_SIZE' in name))"
+        for number, (version, wanted) in enumerate((("2.9.1+cu128", ["TORCH_FR_BUFFER_SIZE"]),
+                                                    ("2.10.0", ["TORCH_FR_BUFFER_SIZE"]),
+                                                    ("2.7.1", ["TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"]))):
+            self.stage.write("torch/version.py", f"__all__ = ['__version__']\n__version__ = '{version}'\n")
+            done = self.python(asked, options=["--quiet"], name=f"run{number}")
+            self.assertEqual(done.stdout.decode().split(), wanted, version)
+
     def test_it_says_what_it_sets_and_what_that_costs(self):
         done = self.stage.run("true", environment={"NCCL_DEBUG": "WARN"})
         said = done.stderr.decode()
