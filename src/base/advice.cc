@@ -7,8 +7,8 @@ namespace tacet {
 
 bool IsAdvice(std::string_view sentence) {
   sentence = Trim(sentence);
-  for (const std::string_view begin : {"If you ", "If this ", "To avoid ", "To fix ", "In case ", "When you ",
-                                       "You may ", "You might ", "Note that ", "Try ", "Otherwise "})
+  for (const std::string_view begin :
+       {"If you ", "If this ", "To avoid ", "To fix ", "In case ", "When you ", "You may ", "You might ", "Note that "})
     if (sentence.starts_with(begin)) return true;
   return false;
 }
