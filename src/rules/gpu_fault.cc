@@ -40,7 +40,7 @@ bool IsOfAKernel(const Event& lead) {
 // What helps depends on what failed: an Xid has advice of its own, an illegal access is mostly the program's.
 std::vector<std::string> GpuAdvice(const Event& lead) {
   if (lead.kind == EventKind::xid && lead.Means(Meaning::setup_failed))
-    return {"Reboot the node, or reset the GPU (nvidia-smi --gpu-reset); if it does not come back, have it checked.",
+    return {"Reboot the node, or reset the GPU (nvidia-smi --gpu-reset); if that does not help, have it checked.",
             "Compare the driver's version with that of a healthy node: one that does not fit the card or the kernel "
             "fails in the same way.",
             "Restart the job without that node."};
