@@ -20,13 +20,6 @@ constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | 
 
 using PlaceAndUser = std::pair<std::string, int64_t>;
 
-// A pod's mount holds at least the folder of a job, so "job/x.box" of root's own jobs is not one. No name of a
-// namespace has an underscore.
-std::string NamespaceOf(const FoundBox& box) {
-  const bool in_pod = !box.place.empty() && std::count(box.name.begin(), box.name.end(), '/') > 1;
-  return in_pod ? box.place.substr(0, box.place.find('_')) : "";
-}
-
 class BoxLister {
  public:
   explicit BoxLister(const BoxFindLimits& limits) : limits_(limits) {}
@@ -71,9 +64,7 @@ class BoxLister {
     }
     if (box) {
       const int64_t changed = int64_t{seen.st_ctim.tv_sec} * 1'000'000'000 + seen.st_ctim.tv_nsec;
-      FoundBox found{.name = prefix + name, .uid = uid, .changed_ns = changed, .place = place};
-      found.name_space = NamespaceOf(found);
-      of_owner[{place, uid}].push_back(std::move(found));
+      of_owner[{place, uid}].push_back({prefix + name, uid, changed, place});
       return;
     }
     const int inner = ::openat(folder, name.c_str(), kFolderFlags);
@@ -118,6 +109,13 @@ void TakeTurns(std::map<PlaceAndUser, std::vector<FoundBox>>& of_owner, size_t m
 }
 
 }  // namespace
+
+// A pod's mount holds at least the folder of a job, so "job/x.box" of root's own jobs is not one. No name of a
+// namespace has an underscore.
+std::string NamespaceOf(const std::string& name, const std::string& place) {
+  const bool in_pod = !place.empty() && std::count(name.begin(), name.end(), '/') > 1;
+  return in_pod ? place.substr(0, place.find('_')) : "";
+}
 
 int OpenBoxRoot(const std::string& root, bool* foreign_link) {
   struct stat link {};

@@ -17,8 +17,6 @@ struct FoundBox {
   // The folder below the root that it is in, where root made that folder: the mount of a pod. Boxes of one place share
   // one quota, in turns, whatever users they are of: root in a pod can give its files to anybody.
   std::string place;
-  // The pod's namespace, by that folder's name ("NAMESPACE_POD" or "NAMESPACE/POD"); empty outside of pods.
-  std::string name_space;
   size_t turn = 0;  // among the boxes of its user in its place, the newest first
 };
 
@@ -43,6 +41,10 @@ struct BoxFindLimits {
 // its own) and "namespace/pod/job/x.box". No link is followed; whose a file is, is what the file itself says. The root
 // itself may be a link of root's or of the user who runs this.
 BoxListing ListBoxes(const std::string& root, const BoxFindLimits& limits);
+
+// The namespace of the pod that a box is of, by FoundBox's name and place ("NAMESPACE_POD" or "NAMESPACE/POD"); empty
+// outside of pods.
+std::string NamespaceOf(const std::string& name, const std::string& place);
 
 // The root, or -1 with errno.
 int OpenBoxRoot(const std::string& root, bool* foreign_link = nullptr);

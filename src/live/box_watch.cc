@@ -50,8 +50,7 @@ struct BoxWatch::Watched {
   std::unique_ptr<BoxFileReader> reader;  // null: it cannot be opened
   std::string error;
   int64_t uid = -1;
-  std::string pod;         // FoundBox::place
-  std::string name_space;  // of Kubernetes
+  std::string pod;  // FoundBox::place
   size_t turn = 0;
   BoxFileReader::RingPlace place;
   bool owner_checked = false;    // its process was seen to be its owner's
@@ -100,7 +99,6 @@ void BoxWatch::Open(const FoundBox& found) {
   watched = std::make_unique<Watched>();
   watched->uid = found.uid;
   watched->pod = found.place;
-  watched->name_space = found.name_space;
   watched->turn = found.turn;
   watched->error = std::string("cannot open: ") + ::strerror(error);
   if (folder < 0) return;  // tried again every time
@@ -159,7 +157,7 @@ BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wal
   // Pods of two namespaces may run as one user and call their jobs alike: the folder, which a pod cannot choose, tells
   // them apart. The plugin writes no slash into a name, so nobody can claim to be of a namespace.
   std::replace(state.job.begin(), state.job.end(), '/', '_');
-  if (!watched.name_space.empty()) state.job = watched.name_space + "/" + state.job;
+  if (const std::string space = NamespaceOf(name, watched.pod); !space.empty()) state.job = space + "/" + state.job;
   state.same_boot = same_boot;
   const ProcessName process{header.pid, header.process_start_jiffies, TextIn(header.boot_id), header.pid_namespace};
   state.sight = processes_.Look(process);

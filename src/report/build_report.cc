@@ -123,6 +123,7 @@ void AddWaits(const JudgedJob& job, Report& report) {
     for (const BlockedOperation& operation : source->waits.operations) {
       const std::string group = " on " + job.incident->groups[static_cast<uint32_t>(operation.group)].Label();
       for (const Rank from : operation.waiters) {
+        if (report.waits.size() >= kMost) return;
         // Of several that a host issued ahead it waits in the first; the missing rank may have issued some of them.
         const auto first = source->waits.blocked_in.find(from);
         const bool ahead = first != source->waits.blocked_in.end() && first->second->group == operation.group &&
