@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/text_scan.h"
 #include "launch/job_streams.h"
 
 namespace tacet {
@@ -178,7 +179,9 @@ bool JobProcess::ReadFrom(Stream& stream, OutputLog& log, JobActivity& activity)
   }
   stream.waiting.assign(buffer, static_cast<size_t>(got));
   activity.output_bytes += static_cast<uint64_t>(got);
-  activity.last_output_ns = MonotonicNs();
+  if (stream.sense.ShowsWork(stream.waiting)) activity.last_output_ns = MonotonicNs();
+  // Every rank that waits says it, so that one line cut in two between reads does not matter.
+  if (Contains(stream.waiting, kWatchdogTimeoutWords)) activity.watchdog_spoke = true;
   log.Add(stream.name, stream.waiting, WallNs());
   return true;
 }

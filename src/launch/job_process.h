@@ -12,14 +12,16 @@
 
 #include "base/result.h"
 #include "launch/output_log.h"
+#include "launch/output_sense.h"
 #include "launch/run_settings.h"
 
 namespace tacet {
 
 // What the watch may know of a job's output, from another thread.
 struct JobActivity {
-  std::atomic<int64_t> last_output_ns{0};  // monotonic
+  std::atomic<int64_t> last_output_ns{0};  // monotonic; of output that shows work (OutputSense)
   std::atomic<uint64_t> output_bytes{0};
+  std::atomic<bool> watchdog_spoke{false};  // PyTorch's watchdog gave up waiting
 };
 
 // How a job ended.
@@ -62,6 +64,7 @@ class JobProcess {
     bool terminal = false;  // the source is our side of a pseudo-terminal
     size_t most_at_once = 0;
     std::string waiting;  // read, not yet passed on
+    OutputSense sense{};
   };
   JobProcess() = default;
   bool ReadFrom(Stream& stream, OutputLog& log, JobActivity& activity);

@@ -191,8 +191,9 @@ class JobRun {
     // The watch has seen that nothing moves, whatever the rules make of it.
     if (report->verdict.status == Status::healthy || report->verdict.status == Status::undetermined) {
       report->verdict.status = Status::hang;
-      char text[128];
-      std::snprintf(text, sizeof text, "No progress for %.0f s while ranks wait; ", hang.still_s);
+      char text[128] = "PyTorch's watchdog gave up waiting; ";
+      if (hang.still_s > 0)
+        std::snprintf(text, sizeof text, "No progress for %.0f s while ranks wait; ", hang.still_s);
       report->verdict.headline =
           text + (report->verdict.headline.empty() ? "the cause is not known yet" : report->verdict.headline);
     }
@@ -260,7 +261,8 @@ class JobRun {
     }
   }
 
-  // A job that ended well and never hung needs no verdict.
+  // A job that ended well and never hung needs no verdict, unless its calls were recorded (--full): results that are
+  // wrong on all ranks alike end well, too.
   void Finish(const RunEnd& end) {
     manifest_.ended_wall_ns = WallNs();
     manifest_.exit_code = end.exit_code;
@@ -271,7 +273,15 @@ class JobRun {
       if (manifest_.hangs.empty()) KeepHostAtTheEnd();
       SpeakOfTheEnd(end);
     }
+    if (pid_ > 0 && end.exit_code == 0 && manifest_.hangs.empty() && options_.level == RunLevel::full)
+      SpeakOfWrongResults();
     KeepManifest();
+  }
+
+  void SpeakOfWrongResults() {
+    auto report = DiagnoseFolder(places_.folder);
+    if (!report) return Tell("the records of the job could not be read: " + report.error().message);
+    if (report->verdict.status == Status::corrupt) Speak(*report, places_.folder);
   }
 
   // What was said during the hang is not said again.

@@ -61,6 +61,12 @@ void JobWatch::Work() {
   bool told = false;
   while (Wait(std::min(kTickNs, patience.run_look_ns))) {
     const int64_t now_ns = MonotonicNs();
+    if (WatchdogSpokeFirst(told)) {
+      told = true;
+      looker_.Look(WallNs(), true);
+      HandleHang({});
+      continue;
+    }
     if (!IsSuspicious(now_ns)) {
       pause_ns = patience.run_look_ns;
       told = false;
@@ -78,6 +84,14 @@ void JobWatch::Work() {
     told = true;
     HandleHang(*still);
   }
+}
+
+// PyTorch gave up waiting where this watch saw somebody run: a loop without end, or a step longer than the timeout. Its
+// processes end soon, so that whatever can be captured is captured now.
+bool JobWatch::WatchdogSpokeFirst(bool told) {
+  if (watchdog_heard_ || !activity_.watchdog_spoke) return false;
+  watchdog_heard_ = true;
+  return !told;
 }
 
 // Some wait, and those they wait for are busy in the same functions as before: an evaluation, or a loop without end.

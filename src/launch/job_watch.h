@@ -41,6 +41,7 @@ class JobWatch {
   bool Wait(int64_t ns);  // false: it is time to end
   bool IsSuspicious(int64_t now_ns);
   void HandleHang(const StillVerdict& still);
+  bool WatchdogSpokeFirst(bool told);
   bool StandsWhereItStood(int64_t now_ns);
   void KeepLook();
 
@@ -51,6 +52,7 @@ class JobWatch {
   int64_t idle_since_ns_ = -1, cpu_seen_ns_ = 0, cpu_looked_ns_ = -1;
   std::map<int64_t, uint64_t> places_;  // by pid, at the last look
   int64_t places_since_ns_ = -1, look_kept_ns_ = -1;
+  bool watchdog_heard_ = false;
   std::vector<SeenHang> hangs_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -48,10 +48,14 @@ int WorldSizeOf(const std::string& environ_bytes) {
 
 // While a group is made, ranks wait for others that may still be starting.
 bool IsSetUp(std::string_view function) {
-  static constexpr std::array<std::string_view, 7> kNames = {
-      "init_process_group",       "rendezvous",       "new_group",
-      "_store_based_barrier",     "init_distributed", "_env_rendezvous_handler",
-      "_new_process_group_helper"};
+  static constexpr std::array<std::string_view, 8> kNames = {"init_process_group",
+                                                             "rendezvous",
+                                                             "new_group",
+                                                             "_store_based_barrier",
+                                                             "init_distributed",
+                                                             "_env_rendezvous_handler",
+                                                             "_new_process_group_helper",
+                                                             "_verify_param_shape_across_processes"};
   return std::find(kNames.begin(), kNames.end(), function) != kNames.end();
 }
 
