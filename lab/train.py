@@ -282,7 +282,8 @@ def reduce_metrics(step, loss):
 
 def exchange(step):
     """Neighbours pass activations on, as pipelines do."""
-    block = torch.ones(1 << 20 if FAULT == "send-cycle" else 1 << 14, device=DEVICE)
+    # More than the buffers of the transport hold, or all sends would end before anybody receives.
+    block = torch.ones((1 << 24 if NCCL else 1 << 20) if FAULT == "send-cycle" else 1 << 14, device=DEVICE)
     right, left = (RANK + 1) % WORLD, (RANK - 1) % WORLD
     if now("send-cycle", step=step):
         dist.send(block, right)

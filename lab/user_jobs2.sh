@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Records the second set of jobs with mistakes that users make, in ten styles of program (user_job2.py):
+# Records the second set of jobs with mistakes that users make, in ten styles of program (user_job2.py; user_job3.py where MISTAKE begins with new_):
 #   lab/user_jobs2.sh OUT [AT_ONCE] [LIST]
 # A line of LIST: NAME MISTAKE RANKS GUILTY WAY [TIMEOUT] [STEPS] [VARIABLE=VALUE ...]. WAY is how it is started and what is left:
 #   output, info, warn, redirects, tee, ranks, files, records, limit   as in user_jobs.sh
@@ -32,7 +32,7 @@ ranks_of() { # the processes of this job that have a rank, in the order of ranks
   for environment in $(grep -lsz "^LAB_JOB=$1$" /proc/[0-9]*/environ); do
     pid=$(cut -d/ -f3 <<<"$environment")
     cat "$environment" 2>/dev/null | tr '\0' '\n' | sed -n "s/^RANK=/$pid /p" | while read -r p r; do
-      cat "/proc/$p/cmdline" 2>/dev/null | grep -qa "user_job2.py" && ! cat "/proc/$(awk '{print $4}' "/proc/$p/stat" 2>/dev/null)/environ" 2>/dev/null | tr '\0' '\n' | grep -q '^RANK=' && echo "$p $r"
+      cat "/proc/$p/cmdline" 2>/dev/null | grep -qa "user_job[23].py" && ! cat "/proc/$(awk '{print $4}' "/proc/$p/stat" 2>/dev/null)/environ" 2>/dev/null | tr '\0' '\n' | grep -q '^RANK=' && echo "$p $r"
     done
   done | sort -k2n
 }
@@ -45,7 +45,8 @@ one() { timeout -s KILL 75 "$@" >"$folder/train.log" 2>&1; }
 record() {
   local name=$1 mistake=$2 ranks=$3 guilty=$4 way=$5 timeout=$6 steps=$7 folder=$out/$1 begin=$SECONDS code=0
   local variables=${*:8}
-  local port=$((20000 + RANDOM % 12000)) job=("$here/user_job2.py" "$mistake" --guilty "$guilty" --timeout "$timeout" --steps "$steps")
+  local program=user_job2.py; case $mistake in new_*) program=user_job3.py ;; esac
+  local port=$((20000 + RANDOM % 12000)) job=("$here/$program" "$mistake" --guilty "$guilty" --timeout "$timeout" --steps "$steps")
   rm -rf "$folder" "/tmp/lab-scratch-$name"
   mkdir -p "$folder" "/tmp/mps2-$name"
   export LAB_JOB=$name LAB_SCRATCH=/tmp/lab-scratch-$name
