@@ -168,6 +168,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     const auto step = steps.find(event.source.file);
     const bool went_on = step != steps.end() && step->second > event.source.line;
     if (went_on && !IsLastWord(event)) continue;
+    if (event.kind == EventKind::store_lost && event.As<LostPeer>().ends_itself) continue;
     if (const auto done = finishes.find(event.source.file);
         IsFarewell(event) && done != finishes.end() && done->second < event.source.line)
       continue;

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "analysis/stopped_heart.h"
+#include "analysis/stopped_heartbeat.h"
 
 namespace tacet {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/overdue.h"
-#include "analysis/stopped_heart.h"
+#include "analysis/stopped_heartbeat.h"
 
 namespace tacet {
 

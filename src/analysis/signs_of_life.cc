@@ -106,6 +106,7 @@ void TakeEvent(const Event& event, RankLife& life) {
     case EventKind::watchdog_timeout: Keep(life.timeout, event); break;
     case EventKind::connection_lost: Keep(life.lost_peer, event); break;
     case EventKind::store_lost: Keep(life.store_lost, event); break;
+    case EventKind::program_left: Keep(life.left, event); break;
     case EventKind::dump_signal:
     case EventKind::dump_started: life.asked_to_dump = true; break;
     case EventKind::rendezvous_incomplete:

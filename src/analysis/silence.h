@@ -7,7 +7,7 @@
 
 namespace tacet {
 
-// A process whose heart stopped while others of the job beat on: it is not merely busy, nothing in it runs any more.
+// A process whose heartbeat stopped while those of others went on: it is not merely busy, nothing in it runs any more.
 struct Silence {
   Rank rank;
   const Pulse* pulse = nullptr;
@@ -18,7 +18,7 @@ struct Silence {
   bool frozen() const { return state == ProcessState::stopped || state == ProcessState::uninterruptible; }
 };
 
-// Sorted by rank. Late beats of a busy machine, hearts that never beat, and copies of living boxes are none.
+// Sorted by rank. Late beats of a busy machine, processes that never had one, and copies of living boxes are none.
 std::vector<Silence> FindSilences(const Incident& incident);
 
 }  // namespace tacet

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "analysis/standstill.h"
-#include "analysis/stopped_heart.h"
+#include "analysis/stopped_heartbeat.h"
 #include "analysis/testing/job_sketch.h"
 
 namespace tacet {
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kIntervalNs = 500 * kMillisecondNs;
 
-// A job with boxes, in which rank 2 never comes to the eleventh collective. All hearts beat to the end until told
+// A job with boxes, in which rank 2 never comes to the eleventh collective. All heartbeats go on to the end until told
 // otherwise.
 struct Hospital {
   explicit Hospital(int64_t wait_ns = 60 * kSecondNs) {

@@ -262,6 +262,21 @@ std::vector<StackReading> ReadStacks(const Incident& incident) {
   return readings;
 }
 
+std::vector<StackReading> ReadNamelessStacks(const Incident& incident) {
+  const StackReader reader(incident);
+  std::map<uint32_t, std::pair<uint32_t, Snapshot>> latest;  // by process: the number of its dump, and the threads
+  for (const ThreadStack& thread : incident.threads) {
+    if (thread.rank.known()) continue;
+    auto& [dump, threads] = latest[thread.speaker];
+    if (thread.dump > dump) threads.clear();
+    dump = std::max(dump, thread.dump);
+    if (thread.dump == dump) threads.push_back(&thread);
+  }
+  std::vector<StackReading> readings;
+  for (const auto& [process, snapshot] : latest) readings.push_back(ReadSnapshot(reader, snapshot.second));
+  return readings;
+}
+
 std::vector<StackGroup> GroupStacks(const Incident& incident, const std::vector<StackReading>& readings) {
   const StackReader reader(incident);
   using Key = std::pair<Place, std::vector<std::pair<StringId, StringId>>>;

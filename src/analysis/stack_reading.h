@@ -46,6 +46,9 @@ std::string_view Name(
 // where the main thread only waits for threads (Ray and other launchers train in a second thread).
 std::vector<StackReading> ReadStacks(const Incident& incident);
 
+// One for each process whose rank nothing tells.
+std::vector<StackReading> ReadNamelessStacks(const Incident& incident);
+
 // Ranks whose stacks are equal: same functions of the user in the same files, and the same kind of place. Lines differ
 // in a loop and do not count.
 struct StackGroup {

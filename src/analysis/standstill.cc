@@ -8,7 +8,7 @@
 
 #include "analysis/lone_witness.h"
 #include "analysis/scene.h"
-#include "analysis/stopped_heart.h"
+#include "analysis/stopped_heartbeat.h"
 #include "analysis/testimony.h"
 #include "analysis/wait_ends.h"
 
@@ -72,7 +72,7 @@ void ChooseOperation(const Scene& scene, StandstillView& view) {
     view.stream = root->stream;
     view.group = root->group;
   }
-  ChooseOperationOfStoppedHearts(scene.incident, scene.analyses, view, waiters);
+  ChooseOperationOfStoppedHeartbeats(scene.incident, scene.analyses, view, waiters);
   waiters.insert(view.waiters.begin(), view.waiters.end());
   view.waiters.clear();
   for (const Rank rank : waiters)
@@ -115,7 +115,7 @@ StandstillView FindStandstills(const Incident& incident, const Analyses& analyse
   });
   DropAbsentCrowd(scene, view);
   DropLaggingCrowd(scene, view);
-  ReadStoppedHearts(scene.incident, scene.analyses, scene.closing, view);
+  ReadStoppedHeartbeats(scene.incident, scene.analyses, scene.closing, view);
   if (view.ranks.empty()) FindByLoneWitness(scene, view);
   ChooseOperation(scene, view);
   return view;

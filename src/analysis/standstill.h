@@ -40,7 +40,7 @@ struct Standstill {
   const StackReading* stack = nullptr;  // when it decided
   const ToldLaggard* told = nullptr;    // when only a report of somebody else names the rank
   const Event* closing = nullptr;       // a peer saw its connection close
-  const Silence* silence = nullptr;     // its heart stopped
+  const Silence* silence = nullptr;     // its heartbeat stopped
   const Event* hung_task = nullptr;     // the kernel says that the process is blocked in it
   const InFlight* inside = nullptr;     // its host is inside NCCL with the operation and does not come out
   bool by_stack_alone = false;

@@ -334,5 +334,18 @@ TEST(Standstill, AGpuThatNeverBeganIsNotMadeAVictimByARecordWithoutTimes) {
   EXPECT_EQ(Standing(job).Named(), Ranks({2}));
 }
 
+TEST(Standstill, TheRankThatAllNameAndThatWaitsForNobodyIsWaitedFor) {
+  const auto named = [](std::vector<std::pair<int32_t, int32_t>> waits) {
+    JobSketch job(4, {});
+    for (const auto& [rank, peer] : waits) job.Say(rank, EventKind::watchdog_timeout).peer = Rank{peer};
+    return Standing(job).Named();
+  };
+  EXPECT_EQ(named({{0, 3}, {1, 3}, {2, 3}}), Ranks({3}));
+  EXPECT_EQ(named({{0, 3}, {1, 0}, {2, 1}}), Ranks({3})) << "a ring, in which each waits for its neighbour";
+  EXPECT_EQ(named({{0, 3}, {1, 0}, {2, 1}, {3, 2}}), Ranks({})) << "all wait";
+  EXPECT_EQ(named({{2, 3}}), Ranks({})) << "one rank alone says so";
+  EXPECT_EQ(named({{0, 2}, {1, 3}}), Ranks({})) << "two are named";
+}
+
 }  // namespace
 }  // namespace tacet

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/stopped_heart.h"
+#include "analysis/stopped_heartbeat.h"
 
 namespace tacet {
 namespace {

@@ -59,6 +59,28 @@ void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind
   }
 }
 
+// HCCL tells which rank a wait was for: "has not received the Notify record from remote rank: [3]". In a ring each
+// names its neighbour, who waits as well: only one who is waited for and does not wait itself made the others wait.
+void AddFromRemoteRanks(const Incident& incident, std::map<Rank, ToldLaggard>& behind) {
+  std::set<Rank> waiting, named;
+  const Event* first = nullptr;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::watchdog_timeout || !event.rank.known()) continue;
+    waiting.insert(event.rank);
+    if (!event.peer.known()) continue;
+    named.insert(event.peer);
+    if (!first) first = &event;
+  }
+  for (const Rank rank : waiting) named.erase(rank);
+  // What one rank says alone may be of a neighbour whose output is not here.
+  if (named.size() != 1 || waiting.size() < 2) return;
+  const Rank rank = *named.begin();
+  behind.try_emplace(rank, ToldLaggard{rank, first->source,
+                                       "is named as the one that " + std::to_string(waiting.size()) +
+                                           " ranks wait for, and reports no timeout itself",
+                                       std::vector<Rank>(waiting.begin(), waiting.end())});
+}
+
 }  // namespace
 
 std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
@@ -75,6 +97,7 @@ std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
                                            event.rank.known() && event.rank != rank ? std::vector<Rank>{event.rank}
                                                                                     : std::vector<Rank>{}});
   }
+  AddFromRemoteRanks(incident, behind);
   for (ToldLaggard& laggard : FindWatchdogLaggards(incident)) behind.try_emplace(laggard.rank, std::move(laggard));
   std::vector<ToldLaggard> out;
   for (auto& [rank, laggard] : behind)

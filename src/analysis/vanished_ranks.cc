@@ -120,6 +120,15 @@ bool SomebodyLeft(const SignsOfLife& signs, const Census& census) {
 void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_left) {
   for (RankLife* life : census.silent) life->vanished = life->has_output && life->has_nccl_log;
   if (!somebody_left) return;
+  // PyTorch says when a program ends that has not left its groups. Whoever ended before anybody lost a peer is the one
+  // that was lost.
+  const auto left_first = [&](const RankLife& life) {
+    return life.left && IsBefore(*life.left, *census.closing) &&
+           std::all_of(signs.ranks.begin(), signs.ranks.end(), [&](const auto& other) {
+             return &other.second == &life || !other.second.left || IsBefore(*life.left, *other.second.left);
+           });
+  };
+  for (RankLife* life : census.silent) life->vanished |= left_first(*life);
   for (RankLife* life : census.silent) {
     if (life->has_voice() || !(life->has_nccl_log || life->has_output)) continue;
     const auto all_others = [&](auto has) {

@@ -13,6 +13,21 @@ bool IsDefault(const Event& event) {
          (event.kind == EventKind::dump_signal && event.group_name.empty());
 }
 
+// PyTorch sorts the members of a group: where rank 7 is number 7, ranks 0 to 6 are members, too. That holds only where
+// the line tells its global rank beside its number in the group.
+bool ReachesTheLastRank(const Incident& incident, const WatchdogGroup& group) {
+  const std::vector<Rank> all = incident.AllRanks();
+  if (all.empty()) return false;
+  const auto process = incident.process_of.find(all.back());
+  if (process == incident.process_of.end() || incident.processes[process->second].rank_certainty != Certainty::stated)
+    return false;
+  const auto is_last = [&](const auto& lines) {
+    const auto line = lines.find(all.back());
+    return line != lines.end() && line->second->group_rank.value == all.back().value;
+  };
+  return is_last(group.waits) || is_last(group.enqueued);
+}
+
 bool SharesItsName(const std::map<Rank, const Event*>& waits) {
   std::set<GroupRank> seen;
   return std::any_of(waits.begin(), waits.end(), [&](const auto& one) {
@@ -140,6 +155,7 @@ std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident) {
       if (!known || known->As<WorkCounters>().last_enqueued < enqueued) known = &event;
     }
   }
+  for (auto& [name, group] : groups) group.whole_job |= ReachesTheLastRank(incident, group);
   GiveGroups(groups);
   std::vector<WatchdogGroup> out;
   for (auto& [name, group] : groups) {

@@ -61,6 +61,27 @@ TEST(WatchdogWaits, TheRankThatHasEnqueuedLessIsWaitedFor) {
   EXPECT_EQ(Laggards(job), Ranks({3}));
 }
 
+// [rank7]: ... [PG ID 1 PG GUID 1 Rank 7]: members are sorted, so ranks 0 to 6 are in it, too.
+TEST(WatchdogWaits, AGroupInWhichTheLastRankHasItsOwnNumberIsTheWholeJob) {
+  for (const int32_t number : {7, 3}) {
+    JobSketch job(8);
+    job.GiveOutputs();
+    for (const int32_t r : job.AllBut({5})) {
+      WaitIn(job, r, 51, OpKind::all_reduce, 1000, "1");
+      job.Say(r, EventKind::watchdog_status).group_name = "1";
+    }
+    Incident incident = job.Finish();
+    for (Process& process : incident.processes) process.rank_certainty = Certainty::stated;
+    for (Event& event : incident.events)
+      if (event.rank == Rank{7}) event.group_rank = GroupRank{number};
+    const auto laggards = FindWatchdogLaggards(incident);
+    EXPECT_EQ(laggards.size(), number == 7 ? 1u : 0u);
+    if (!laggards.empty()) {
+      EXPECT_EQ(laggards[0].rank, Rank{5});
+    }
+  }
+}
+
 TEST(WatchdogWaits, ARankThatWaitsInAnotherGroupIsAVictim) {
   JobSketch job(4);
   job.GiveOutputs();

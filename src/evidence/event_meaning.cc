@@ -15,6 +15,41 @@
 namespace tacet {
 namespace {
 
+bool TellsTimeout(std::string_view text) {
+  return ContainsAny(text, {"timed out", "times out", "time out", "imeout", "TIMEOUT"});
+}
+
+bool TellsCollective(std::string_view text) {
+  return ContainsAny(text, {"all_reduce",     "allreduce",       "AllReduce",
+                            "Allreduce",      "ALLREDUCE",       "all_gather",
+                            "allgather",      "AllGather",       "Allgather",
+                            "ALLGATHER",      "reduce_scatter",  "ReduceScatter",
+                            "REDUCE_SCATTER", "all_to_all",      "alltoall",
+                            "AllToAll",       "ALLTOALL",        "BatchSendRecv",
+                            "Broadcast_",     "collective comm", "collective operation"});
+}
+
+bool TellsOtherRank(std::string_view text) {
+  return ContainsAny(text, {"remote rank", "Remote Rank", "Remote rank", "remote peer", "other ranks"});
+}
+
+// EI0002: ... The wait execution of the Notify register times out. ... from remote rank: [3]. ... tag[AllReduce_...
+// Whatever library says so: who waited for others in a collective until its time was up is not who made it wait.
+bool TellsWaitForOthers(std::string_view text) {
+  return TellsTimeout(text) && (TellsOtherRank(text) || TellsCollective(text));
+}
+
+bool IsOfAscend(std::string_view text) {
+  return ContainsAny(text, {"NPU function error", "NPU error, error code", "HCCL", "EI0002", "EI0006", "Hccl",
+                            "Notify register", " acl api failed", "aicore", "AI core", "vector core"});
+}
+
+// A call of Ascend's that was not done in time, by its code: a stream, an event, a task of communication.
+bool IsAscendTimeout(std::string_view text) {
+  return ContainsAny(text,
+                     {"error code is 107020", "error code is 507046", "error code is 507047", "error code is 507048"});
+}
+
 // An error that only says that somebody else failed: a timeout, a lost peer, a store that is gone.
 bool SpeaksOfOthers(const Event& exception) {
   // NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details): the call itself is
@@ -23,7 +58,12 @@ bool SpeaksOfOthers(const Event& exception) {
   const std::string& type = exception.As<Raised>().type;
   if (ContainsAny(type, {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
                          "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
-                         "BrokenPipeError", "ConnectionResetError", "SignalException", "ConnectionRefusedError"}))
+                         "SignalException"}))
+    return true;
+  // The system's own words: a pipe or socket to a process that is gone. A program that raises one of these with words
+  // of its own speaks of something else, such as its data server.
+  if (ContainsAny(type, {"BrokenPipeError", "ConnectionResetError", "ConnectionRefusedError"}) &&
+      (exception.text.empty() || Contains(exception.text, "[Errno ")))
     return true;
   // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
   if (Contains(type, "EOFError") && exception.text.empty()) return true;
@@ -39,7 +79,9 @@ bool SpeaksOfOthers(const Event& exception) {
                       // vLLM and SGLang: who reports that a worker failed, or that the others did not come so far.
                       "EngineCore encountered an issue", "Worker failed with erro",
                       "could finish the model loading, but there are other ranks", "Horovod has been shut down"}) ||
-         exception.text.substr(0, exception.text.find('\n')) == "Wait timeout";
+         exception.text.substr(0, exception.text.find('\n')) == "Wait timeout" ||
+         Contains(exception.text, "watchdog thread terminated with exception") || IsAscendTimeout(exception.text) ||
+         TellsWaitForOthers(exception.text);
 }
 
 // DataLoader worker (pid 4161) is killed by signal: Killed.
@@ -97,6 +139,8 @@ void ReadException(Event& event) {
   // A traceback that the file ends in tells that its process failed, and not of what.
   const bool no_reason = event.text.empty() && ContainsAny(type, {"an MPI error", "whose name is cut off"});
   event.Set(Meaning::consequence, others || no_reason);
+  event.Set(Meaning::of_communication,
+            TellsTimeout(event.text) || TellsCollective(event.text) || TellsOtherRank(event.text));
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
   if (others && Contains(event.text, "gloo/transport/"))
     event.Set(Contains(event.text, "Timed out waiting") ? Meaning::gloo_timeout : Meaning::gloo_loss);
@@ -113,9 +157,9 @@ void ReadException(Event& event) {
   event.Set(Meaning::no_launcher,
             (Contains(event.text, "environment variable ") && Contains(event.text, " expected, but not set")) ||
                 (type == "KeyError" && ContainsAny(event.text, {"'RANK'", "'LOCAL_RANK'", "'WORLD_SIZE'"})));
-  event.Set(Meaning::diverged,
-            type.ends_with("FloatingPointError") ||
-                (ContainsAny(event.text, {"oss became infinite or NaN", "oss is NaN", "oss is nan", "NaN loss"})));
+  event.Set(Meaning::diverged, type.ends_with("FloatingPointError") ||
+                                   (ContainsAny(event.text, {"oss became infinite or NaN", "oss is NaN", "oss is nan",
+                                                             "NaN loss", "found NaN in ", "found Inf in "})));
   ReadLoaderWorker(event);
   // "This was caused by an exception on one of the ranks or an attempt to allreduce, allgather or broadcast a tensor
   // after one of the ranks finished execution."
@@ -205,6 +249,9 @@ bool MayTrain(std::string_view process) {
 }  // namespace
 
 void ReadMeaning(Event& event) {
+  if (event.kind == EventKind::watchdog_timeout || event.kind == EventKind::exception ||
+      event.kind == EventKind::cuda_error || event.kind == EventKind::nccl_error)
+    event.Set(Meaning::of_ascend, IsOfAscend(event.text));
   switch (event.kind) {
     case EventKind::exception: ReadException(event); break;
     case EventKind::cuda_error: ReadCudaError(event); break;
@@ -223,6 +270,8 @@ void ReadMeaning(Event& event) {
       // "slurmstepd cannot start ...", "the shell cannot find torchrun": that is the reason
       event.Set(Meaning::reported, Contains(event.As<ProcessEnd>().how, " cannot "));
       event.Set(Meaning::by_python, ContainsAny(event.text, {"python", "Python", ".py"}));
+      // JAX: nobody saw it end, its sign of life did not come in time
+      event.Set(Meaning::timed_out, Contains(event.text, "heartbeat timeout"));
       break;
     // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)
     case EventKind::xid: event.Set(Meaning::setup_failed, Contains(event.text, "RmInitAdapter failed")); break;

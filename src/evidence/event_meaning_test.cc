@@ -29,6 +29,12 @@ Event ReadCudaError(std::string words) { return Read(EventKind::cuda_error, Cuda
 
 Event ReadOomKill(std::string process) { return Read(EventKind::oom_kill, OomKill{std::move(process)}, ""); }
 
+TEST(EventMeaning, AnErrorOfTheNetworkWithWordsOfTheProgramIsItsOwn) {
+  EXPECT_TRUE(ReadRaised("ConnectionResetError", "[Errno 104] Connection reset by peer").Means(Meaning::consequence));
+  EXPECT_TRUE(ReadRaised("BrokenPipeError").Means(Meaning::consequence));
+  EXPECT_FALSE(ReadRaised("ConnectionResetError", "the tokenizer server hung up").Means(Meaning::consequence));
+}
+
 TEST(EventMeaning, ALostPeerIsAConsequenceAndAWrongCallIsNot) {
   EXPECT_TRUE(ReadRaised("RuntimeError", "Connection reset by peer").Means(Meaning::consequence));
   EXPECT_TRUE(ReadRaised("torch.distributed.DistBackendError", "x").Means(Meaning::consequence));
@@ -109,6 +115,20 @@ TEST(EventMeaning, AnErrorThatBecomesAnExceptionHoldsItsPayload) {
 TEST(EventMeaning, ServicesOfAHostAreNoRanks) {
   EXPECT_TRUE(ReadOomKill("mysqld").Means(Meaning::of_service));
   EXPECT_FALSE(ReadOomKill("python3").Means(Meaning::of_service));
+}
+
+TEST(EventMeaning, WhoWaitedForOthersUntilItsTimeWasUpIsNotTheCause) {
+  for (const char* text :
+       {"NPU function error: AclrtSynchronizeDeviceWithTimeout, error code is 507048",
+        "[Rank 7] HCCL watchdog thread terminated with exception:",
+        "EI0002: The wait execution of the Notify register times out. ... from remote rank: [3]. tag[AllReduce_g]",
+        "allreduce timed out after 30 s"})
+    EXPECT_TRUE(ReadRaised("RuntimeError", text).Means(Meaning::consequence)) << text;
+  for (const char* text : {"shard server timed out after 30 s", "all_reduce got a tensor of the wrong type"}) {
+    EXPECT_FALSE(ReadRaised("RuntimeError", text).Means(Meaning::consequence)) << text;
+    EXPECT_TRUE(ReadRaised("RuntimeError", text).Means(Meaning::of_communication)) << text;
+  }
+  EXPECT_FALSE(ReadRaised("KeyError", "'labels'").Means(Meaning::of_communication));
 }
 
 }  // namespace

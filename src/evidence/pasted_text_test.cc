@@ -130,5 +130,34 @@ TEST(PastedText, FindsTheLineInASentence) {
   EXPECT_EQ(Clean(with_log), with_log);
 }
 
+TEST(PastedText, JoinsWhatIsWrappedInABlockOfCode) {
+  const std::string before =
+      "Describe the bug, as it happens to me every day when I start the second job on this host\n";
+  const std::string after =
+      "I set `--master_port 29600` and tried it again with another one, which did not help at all.\n";
+  const std::string block =
+      "RuntimeError: The server socket has failed to listen on any local network\n"
+      "address. The server socket has failed to bind to [::]:29600 (errno: 98 - Address\n"
+      "already in use). The server socket has failed to bind to 0.0.0.0:29600 (errno:\n"
+      "98 - Address already in use).\n";
+  const std::string text = Clean(before + "```\n" + block + "```\n\n" + after);
+  EXPECT_NE(text.find("bind to [::]:29600 (errno: 98 - Address already in use)"), std::string::npos) << text;
+  EXPECT_NE(text.find(before), std::string::npos) << "what stands around it stays as it is";
+}
+
+TEST(PastedText, JoinsMessagesThatEndInTheirMiddle) {
+  const std::string head =
+      "[rank9]:[E711 03:22:50.307629539 P.cpp:607] [Rank 9] Watchdog caught collective operation timeout:";
+  const std::string work = "WorkNCCL(SeqNum=880, OpType=ALLREDUCE, NumelIn=64, Timeout(ms)=600000) ran for 600071";
+  EXPECT_EQ(Clean(head + "\n" + work + "\nnext\n"), head + " " + work + "\n\nnext\n");
+  EXPECT_EQ(Clean(head + "\n[rank9]: " + work + "\n"), head + " " + work + "\n\n");
+  const std::string other = head + "\nstep 3 loss 2\n";
+  EXPECT_EQ(Clean(other), other) << "nothing of the message follows";
+  EXPECT_EQ(
+      Clean(
+          "Rank 0 is running collective: A(1),\n\nbut Rank 1 is running collective:\nCollectiveFingerPrint(x,\n y)\n"),
+      "Rank 0 is running collective: A(1), but Rank 1 is running collective: CollectiveFingerPrint(x, y)\n\n\n\n\n");
+}
+
 }  // namespace
 }  // namespace tacet

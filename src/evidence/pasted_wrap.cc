@@ -2,6 +2,7 @@
 #include "evidence/pasted_wrap.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 
@@ -19,13 +20,16 @@ bool IsRuler(std::string_view line) { return line.find_first_not_of(line.substr(
 
 std::string_view FirstWord(std::string_view line) { return line.substr(0, line.find(' ')); }
 
+// Around a block of code in Markdown: nothing goes on over it.
+bool IsFence(std::string_view line) { return line.starts_with("```") || line.starts_with("~~~"); }
+
 // Is `next` the rest of `line`, as far as the two of them show it?
 bool MayGoOn(std::string_view line, std::string_view next) {
   if (line.empty() || IsEmptyLine(next) || IsRuler(line) || next.starts_with("  ") || next.starts_with('\t'))
     return false;
   // Lines of one kind begin alike: "step 10 ..." and "step 20 ...".
   if (line.size() >= 3 && next.starts_with(line.substr(0, 3))) return false;
-  return !LooksLikeLineBegin(next);
+  return !LooksLikeLineBegin(next) && !IsFence(line) && !IsFence(next);
 }
 
 // A terminal cuts at one width: every line that goes on has exactly that many characters.
@@ -72,7 +76,8 @@ Wrap FindWrap(const std::vector<std::string_view>& lines) {
     before_blank = before_blank || (at_width && lines[i + 1].starts_with(' '));
     if (GoesOnAtWord(lines[i], lines[i + 1], width))
       ++by_word;
-    else if (!IsEmptyLine(lines[i + 1]) && !LooksLikeLineBegin(lines[i + 1]))
+    else if (!IsEmptyLine(lines[i + 1]) && !LooksLikeLineBegin(lines[i + 1]) && !IsFence(lines[i]) &&
+             !IsFence(lines[i + 1]))
       ++loose;
   }
   const bool of_a_log = std::any_of(lines.begin(), lines.end(), [](auto line) { return LooksLikeLineBegin(line); });
@@ -86,8 +91,77 @@ Wrap FindWrap(const std::vector<std::string_view>& lines) {
   return {};
 }
 
+// How each line is wrapped. Where the text as a whole is not, blocks of code in it may be: whoever writes around them
+// wraps nothing, or otherwise.
+std::vector<Wrap> FindWraps(const std::vector<std::string_view>& lines) {
+  const Wrap whole = FindWrap(lines);
+  std::vector<Wrap> wraps(lines.size(), whole);
+  if (whole.width > 0) return wraps;
+  for (size_t open = 0; open < lines.size(); ++open) {
+    if (!IsFence(lines[open])) continue;
+    const auto from = lines.begin() + static_cast<std::ptrdiff_t>(open) + 1;
+    const auto to = std::find_if(from, lines.end(), IsFence);
+    const Wrap wrap = FindWrap(std::vector<std::string_view>(from, to));
+    const auto end = static_cast<size_t>(to - lines.begin());
+    std::fill(wraps.begin() + static_cast<std::ptrdiff_t>(open) + 1, wraps.begin() + (to - lines.begin()), wrap);
+    open = end;
+  }
+  return wraps;
+}
+
 bool EndsInError(std::string_view word) {
   return word.ends_with("Error") || word.ends_with("Exception") || word.ends_with("Interrupt");
+}
+
+// "[rank3]: text"
+std::string_view WithoutRankLabel(std::string_view line) {
+  if (!line.starts_with("[rank")) return Trim(line);
+  const size_t end = line.find("]:");
+  return Trim(end == std::string_view::npos ? line : line.substr(end + 2));
+}
+
+// The last operation that the line describes is not closed: "CollectiveFingerPrint(OpType=ALLREDUCE, TensorShape=[20,"
+bool EndsInsideWork(std::string_view line) {
+  constexpr size_t kLongestMessage = 4000;
+  size_t begin = std::string_view::npos;
+  for (const std::string_view open : {"CollectiveFingerPrint(", "CL(SeqNum=", "CL(OpType="})
+    if (const size_t at = line.rfind(open);
+        at != std::string_view::npos && (begin == std::string_view::npos || at > begin))
+      begin = at;
+  if (begin == std::string_view::npos || line.size() > kLongestMessage) return false;
+  const std::string_view inside = line.substr(begin);
+  return std::count(inside.begin(), inside.end(), '(') > std::count(inside.begin(), inside.end(), ')');
+}
+
+// PyTorch's messages that have one known middle: whatever width a page has, one that ends there goes on.
+//   [Rank 14] Watchdog caught collective operation timeout:
+//   WorkNCCL(SeqNum=2070, OpType=REDUCE, ...
+//   ... Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, ...),
+//   but Rank 1 is running collective: CollectiveFingerPrint(...
+bool GoesOnInMessage(std::string_view line, std::string_view next) {
+  line = Trim(line);
+  if (EndsInsideWork(line)) return !IsEmptyLine(next) && !LooksLikeLineBegin(next) && !IsFence(next);
+  next = WithoutRankLabel(next);
+  if (line.ends_with("timeout) detected")) return next.starts_with("by watchdog at work");
+  if (line.ends_with("collective operation timeout:")) return next.starts_with("Work") && Contains(next, "CL(");
+  if (line.ends_with("is running collective:")) return next.starts_with("Collective") || next.starts_with("Op");
+  return (next.starts_with("but Rank ") || next.starts_with(", but Rank ")) && Contains(line, "is running collective:");
+}
+
+// How many lines further the rest of this one stands, perhaps behind an empty line; 0 where it has none.
+size_t LinesToRest(std::string_view line, const std::vector<std::string_view>& lines, size_t at) {
+  for (const size_t ahead : {size_t{1}, size_t{2}}) {
+    if (at + ahead >= lines.size()) return 0;
+    if (GoesOnInMessage(line, lines[at + ahead])) return ahead;
+    if (!IsEmptyLine(lines[at + ahead])) return 0;
+  }
+  return 0;
+}
+
+bool HasTornMessage(const std::vector<std::string_view>& lines) {
+  for (size_t i = 0; i + 1 < lines.size(); ++i)
+    if (LinesToRest(lines[i], lines, i) > 0) return true;
+  return false;
 }
 
 }  // namespace
@@ -137,22 +211,36 @@ bool LooksLikeLineBegin(std::string_view line) {
          line.substr(0, colon).find(' ') == std::string_view::npos;
 }
 
-bool IsWrapped(const std::vector<std::string_view>& lines) { return FindWrap(lines).width > 0; }
+bool IsWrapped(const std::vector<std::string_view>& lines) {
+  const std::vector<Wrap> wraps = FindWraps(lines);
+  return std::any_of(wraps.begin(), wraps.end(), [](const Wrap& wrap) { return wrap.width > 0; }) ||
+         HasTornMessage(lines);
+}
 
 std::string JoinWrapped(const std::vector<std::string_view>& lines) {
-  const Wrap wrap = FindWrap(lines);
-  std::string text;
-  size_t owed = 0;  // newlines of the lines that were joined: what follows keeps its number
+  const std::vector<Wrap> wraps = FindWraps(lines);
+  std::string text, joined;  // `joined`: the line so far, which the rest of a message may follow
+  size_t owed = 0;           // newlines of the lines that were joined: what follows keeps its number
   for (size_t i = 0; i < lines.size(); ++i) {
-    text += lines[i];
+    const Wrap& wrap = wraps[i];
+    const bool by_width = wrap.width > 0;
+    joined += joined.empty() || by_width ? lines[i] : WithoutRankLabel(lines[i]);
     const bool more = i + 1 < lines.size();
-    const bool goes_on = more && (wrap.at_words ? GoesOnAtWord(lines[i], lines[i + 1], wrap.width)
-                                                : GoesOnAtWidth(lines[i], lines[i + 1], wrap.width));
-    if (goes_on) {
-      if (wrap.at_words && !lines[i].ends_with(' ')) text += ' ';
+    if (by_width && more &&
+        (wrap.at_words ? GoesOnAtWord(lines[i], lines[i + 1], wrap.width)
+                       : GoesOnAtWidth(lines[i], lines[i + 1], wrap.width))) {
+      if (wrap.at_words && !lines[i].ends_with(' ')) joined += ' ';
       ++owed;
       continue;
     }
+    if (const size_t ahead = by_width ? 0 : LinesToRest(joined, lines, i); ahead > 0) {
+      if (!joined.ends_with(' ')) joined += ' ';
+      owed += ahead;
+      i += ahead - 1;
+      continue;
+    }
+    text += joined;
+    joined.clear();
     text.append(owed + 1, '\n');
     owed = 0;
   }

@@ -36,7 +36,7 @@ ProcessState StateOf(ProcessSight sight) {
 }
 
 // What the agent saw of the process counts like what a sibling saw; where a rank has its host to itself it is the only
-// witness. One look cannot tell a stopped process from one that stops for a moment; a heart that has missed beats can.
+// witness. One look cannot tell a stopped process from one that stops for a moment; a heartbeat that is missing can.
 void AddSight(const FetchedBox& box, Fragment& fragment) {
   if (fragment.pulses.empty() || box.seen_wall_ns == 0) return;
   const Pulse& pulse = fragment.pulses.front();

@@ -32,6 +32,7 @@ enum class EventKind : uint8_t {
   dump_written,
   heartbeat_stuck,           // the watchdog itself makes no progress
   gil_blocked,               // the GIL could not be taken
+  program_left,              // the program came to its end, without or with an error, and left its groups behind
   store_lost,                // the TCPStore is gone: rank 0's process is away
   desync_report,             // ranks = lagging ranks, seq, op
   mismatch_report,           // DETAIL: peer = other rank; text = both sides
@@ -116,7 +117,8 @@ enum class Meaning : uint8_t {
   over_infiniband,    // transport: a connection over InfiniBand or RoCE
   gpu_direct,         // transport: ... with GPUDirect RDMA
   of_service,         // kernel: the process is a service of the host, no part of a job
-  timed_out,          // a dump was asked for because a collective timed out
+  timed_out,          // a dump was asked for because a collective timed out; end of a process: nobody saw it, its sign
+                      // of life did not come in time
   device_assert,      // CUDA: an assertion in a kernel of the program failed
   loader_worker,      // exception: a data loader's worker, a child of the rank, ended
   owner_inferred,     // an error without a name: the launcher tells of one failed rank, and it is given to that one
@@ -126,6 +128,8 @@ enum class Meaning : uint8_t {
   refused,            // a connection: the host answers, and nothing listens there
   no_launcher,        // exception: what a launcher sets (RANK, MASTER_ADDR) is not there
   diverged,           // exception: the loss, or a gradient, became NaN or infinite
+  of_communication,   // exception: its words tell of a collective, of a timeout or of another rank
+  of_ascend,          // it comes from Ascend's libraries (HCCL, CANN)
 };
 
 // What As() answers where another payload is held.

@@ -84,12 +84,13 @@ struct HeartbeatStuck {
 
 struct LostPeer {
   std::string address;
+  bool ends_itself = false;  // the process that tells it came to the end of its program later
 };
 
 struct MismatchReport {
-  std::string aspect;     // "shape", "dtype", "op", "seq", "device"
+  std::string aspect;     // "shape", "dtype", "op", "seq", "device"; "tensor" of Horovod's warning about a stall
   int64_t elements = -1;  // of the rank that is named first
-  int64_t expected = -1;  // of the other one, where the shapes differ
+  int64_t expected = -1;  // of the other one, where the shapes differ; its number where only the numbers differ
 };
 
 struct BarrierFailure {
@@ -138,6 +139,7 @@ struct NcclError {
 struct StoreWait {
   std::string keys;
   int64_t timeout_ms = -1;
+  bool pair = false;  // the communicator of one send or receive; otherwise that of a whole group
 };
 
 struct Rendezvous {
@@ -280,11 +282,20 @@ struct NodeFailure {
 };
 
 // Why somebody outside ended the job. The names are those of the schedulers' own states.
-enum class SchedulerKill : uint8_t { cancelled, time_limit, preempted, requeued, evicted, reclaimed, signal };
+enum class SchedulerKill : uint8_t {
+  cancelled,
+  time_limit,
+  preempted,
+  requeued,
+  evicted,
+  reclaimed,
+  signal,
+  unkillable,  // its processes did not end when they were killed
+};
 
 struct OutsideEnd {
   SchedulerKill why = SchedulerKill::cancelled;
-  std::string by;  // who, or what for: "Slurm", "step", "SIGTERM", the resource that ran out
+  std::string by;  // who, or what for: "Slurm", "step", "SIGTERM", the resource that ran out, the host
 };
 
 enum class SpaceLimit : uint8_t { not_told, device, quota };

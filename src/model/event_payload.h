@@ -36,6 +36,7 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::dump_written: return kPayload<FilePath>;
     case EventKind::heartbeat_stuck: return kPayload<HeartbeatStuck>;
     case EventKind::gil_blocked:
+    case EventKind::program_left:
     case EventKind::desync_report:
     case EventKind::mixed_setting: return kPayload<std::monostate>;
     case EventKind::store_lost:

@@ -50,6 +50,7 @@ class NumberedFiles {
     numbers_.insert(named->value);
     records_ |= !fragment.streams.empty() || !fragment.timelines.empty();
     std::set<int32_t> stated;
+    for (const Speaker& speaker : fragment.speakers) pids_ |= speaker.pid == named->value;
     for (const Speaker& speaker : fragment.speakers)
       if (speaker.rank.known() && speaker.rank_certainty == Certainty::stated) stated.insert(speaker.rank.value);
     if (stated.size() > 1) contradicted_ = true;  // one of them holds what several ranks said
@@ -57,16 +58,17 @@ class NumberedFiles {
   }
 
   // Attempts and tickets are numbered, too, but seldom from 0 on, and a set with more gaps than files is none. What a
-  // recorder writes it names by rank itself, so that any two of these will do.
+  // recorder writes it names by rank itself, so that any two of these will do, unless the numbers are process ids:
+  // NCCL_DEBUG_FILE=nccl.%p.log.
   bool AreRanks() const {
-    if (contradicted_ || offsets_.size() > 1 || numbers_.size() < 2) return false;
+    if (contradicted_ || pids_ || offsets_.size() > 1 || numbers_.size() < 2) return false;
     const size_t range = static_cast<size_t>(*numbers_.rbegin()) + 1;
     return records_ || 2 * numbers_.size() > range;
   }
 
  private:
   std::set<int32_t> numbers_, offsets_;
-  bool contradicted_ = false, records_ = false;
+  bool contradicted_ = false, records_ = false, pids_ = false;
 };
 
 // An end that is told by the local rank alone.

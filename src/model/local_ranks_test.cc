@@ -124,6 +124,16 @@ TEST(LonelyNumbers, NumbersOfTicketsAreNotRanks) {
   EXPECT_FALSE(files[1].speakers[0].rank.known());
 }
 
+// NCCL_DEBUG_FILE=nccl.%h.%p.log
+TEST(LonelyNumbers, NumbersThatAreProcessIdsAreNotRanks) {
+  for (const bool pids : {true, false}) {
+    auto files = NumberedPaths({"nccl.vm.2.log", "nccl.vm.1.log", "nccl.vm.0.log"});
+    if (pids) files[0].speakers[0].pid = 2;
+    ForgetLonelyNumbers(files);
+    EXPECT_EQ(files[0].speakers[0].rank.known(), !pids);
+  }
+}
+
 TEST(LonelyNumbers, AFileThatHoldsSeveralRanksSpeaksAgainstAllOfItsKind) {
   auto files = NumberedPaths({"0.log", "1.log", "2.log"});
   files[0].speakers = {{.rank = Rank{4}, .rank_certainty = Certainty::stated},

@@ -83,6 +83,8 @@ bool IsCommunicationModule(std::string_view function, std::string_view file) {
     return true;
   const auto below = After(file, "torch/distributed/");
   if (!below) return false;
+  // What DDP and FSDP do first: NCCL connects in there, and waits for the other ranks.
+  if (*below == "utils.py") return function.starts_with("_verify_param") || function.starts_with("_sync_");
   if (*below == "distributed_c10d.py")
     return !(function.starts_with("get_") || function.starts_with("is_") || function.starts_with("_get_") ||
              function.starts_with("_check"));

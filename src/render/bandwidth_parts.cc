@@ -54,6 +54,11 @@ std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_
          " of what NCCL's model predicts for this machine's own graph (" + Count(check->large_points, "size") + ")";
   if (check->latency_ratio > 0)
     out += "; small sizes take " + FixedWords(check->latency_ratio, 1) + " times as long as it says";
+  constexpr double kAboveModel = 1.2;
+  if (check->share > kAboveModel)
+    out +=
+        ". More than 100 %: NCCL rates a network device whose speed it cannot read (lo, many virtual ones) at 10 "
+        "Gbit/s";
   return out + ".";
 }
 

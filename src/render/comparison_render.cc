@@ -34,7 +34,10 @@ std::string Bandwidth(double gbs) {
   return text;
 }
 
-bool Differs(const ComparisonLine& line) { return line.kind == ChangeKind::slower || line.kind == ChangeKind::faster; }
+bool Differs(const ComparisonLine& line) {
+  return line.kind == ChangeKind::slower || line.kind == ChangeKind::faster || line.kind == ChangeKind::more_overlap ||
+         line.kind == ChangeKind::less_overlap;
+}
 bool OnOneSide(const ComparisonLine& line) {
   return line.kind == ChangeKind::only_a || line.kind == ChangeKind::only_b;
 }

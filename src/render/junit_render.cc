@@ -40,19 +40,19 @@ std::string DescribeFinding(const ReportFinding& finding) {
   return out;
 }
 
+std::string DescribeQuestions(const Report& report) {
+  std::string out;
+  for (const CannotTell& question : report.cannot_tell) out += "- " + question.question + " " + question.missing + "\n";
+  return out;
+}
+
 // What happened is known, the cause is not: a gate must not pass on it.
 void AddOpenVerdict(const Report& report, std::vector<TestCase>* cases) {
   if (!FailedForUnknownCause(report)) return;
   const ReportVerdict& verdict = report.verdict;
-  TestCase open{"tacet." + std::string(Name(verdict.status)),
-                "cause unknown",
-                "failure",
-                std::string(Name(verdict.status)),
-                verdict.headline,
-                verdict.headline + "\n"};
-  for (const CannotTell& question : report.cannot_tell)
-    open.body += "- " + question.question + " " + question.missing + "\n";
-  cases->push_back(std::move(open));
+  cases->push_back({"tacet." + std::string(Name(verdict.status)), "cause unknown", "failure",
+                    std::string(Name(verdict.status)), verdict.headline,
+                    verdict.headline + "\n" + DescribeQuestions(report)});
 }
 
 void AddFindings(const Report& report, std::vector<TestCase>* cases) {
@@ -64,7 +64,9 @@ void AddFindings(const Report& report, std::vector<TestCase>* cases) {
         {"tacet." + std::string(Name(finding.status)),
          (finding.cause.empty() ? "cause unknown" : finding.cause) + (ranks.empty() ? "" : " (" + ranks + ")"),
          "failure", finding.cause.empty() ? std::string(Name(finding.status)) : finding.cause, finding.headline,
-         DescribeFinding(finding)});
+         DescribeFinding(finding) + (finding.cause.empty() && !report.cannot_tell.empty()
+                                         ? "\nCannot tell\n" + DescribeQuestions(report)
+                                         : "")});
   }
   if (!cases->empty()) return;
   TestCase verdict{"tacet", "diagnosis", "", "", report.verdict.headline, report.verdict.headline};

@@ -153,8 +153,12 @@ void WriteInvocation(JsonWriter& json, const Report& report) {
 std::string RenderSarif(const Report& report) {
   // What happened without a known cause is a result too, or a gate would pass on it.
   std::vector<ReportFinding> findings = report.findings;
-  for (ReportFinding& finding : findings)
-    if (finding.cause.empty()) finding.cause = kUnknownCause;
+  for (ReportFinding& finding : findings) {
+    if (!finding.cause.empty()) continue;
+    finding.cause = kUnknownCause;
+    for (const CannotTell& question : report.cannot_tell)
+      finding.fix.push_back(question.question + " " + question.missing);
+  }
   if (FailedForUnknownCause(report)) {
     ReportFinding& open = *findings.emplace(findings.begin());
     open.cause = kUnknownCause;

@@ -88,7 +88,7 @@ void AddVerdict(TextPage& page, const Report& report, bool verbose) {
   }
   if (report.jobs.size() > 1)
     AddFact(page, "job",
-            CleanLine(report.jobs[0].label) + " (the first of " + Count(report.jobs.size(), "job") + " in this input)");
+            CleanLine(report.jobs[0].label) + " (the worst of " + Count(report.jobs.size(), "job") + " in this input)");
 }
 
 // What it says first, then the quoted line in dim ink.

@@ -209,7 +209,7 @@ TEST(TextRender, SaysWhichOfSeveralJobsIsMeant) {
   Report report = SampleHang();
   report.jobs.push_back(report.jobs[0]);
   report.jobs[0].label = "run of 00:15";
-  EXPECT_TRUE(HasText(RenderText(report, {}), "  job     run of 00:15 (the first of 2 jobs in this input)\n"));
+  EXPECT_TRUE(HasText(RenderText(report, {}), "  job     run of 00:15 (the worst of 2 jobs in this input)\n"));
 }
 
 TEST(TextLayout, WrapsAtBlanksAndBreaksOnlyLongWords) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/timing/statistics.h"
+#include "report/profile_series.h"
 
 namespace tacet {
 namespace {
@@ -25,7 +26,10 @@ void Judge(const ComparisonOptions& options, ComparisonLine& line) {
     if (std::fabs(line.change) < options.min_change) return;
     if (line.low <= 0 && line.high >= 0) return;
   }
-  line.kind = grew ? ChangeKind::slower : ChangeKind::faster;
+  if (line.name == kHiddenCommunication)
+    line.kind = grew ? ChangeKind::more_overlap : ChangeKind::less_overlap;
+  else
+    line.kind = grew ? ChangeKind::slower : ChangeKind::faster;
 }
 
 void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileComparison& out) {
@@ -50,6 +54,8 @@ std::string_view Name(ChangeKind kind) {
     case ChangeKind::none: return "no significant difference";
     case ChangeKind::slower: return "slower";
     case ChangeKind::faster: return "faster";
+    case ChangeKind::more_overlap: return "more overlap";
+    case ChangeKind::less_overlap: return "less overlap";
     case ChangeKind::untested: return "too few values";
     case ChangeKind::other_amount: return "different amounts of data";
     case ChangeKind::only_a: return "only in A";
@@ -96,7 +102,7 @@ ComparisonLine CompareSeries(const ProfileSeries& a, const ProfileSeries& b, con
     // that of the test as well.
     const double error = test.t != 0 ? test.difference / test.t / line.mean_a : 0;
     const double reach = error > 0 ? TailPointOfT(options.alpha, test.degrees_of_freedom) * error : 0;
-    line.low = std::min(interval.low, line.change - reach);
+    line.low = std::max(-1.0, std::min(interval.low, line.change - reach));  // nothing takes less than no time
     line.high = std::max(interval.high, line.change + reach);
   }
   return line;

@@ -12,6 +12,8 @@ enum class ChangeKind : uint8_t {
   none,          // no significant difference
   slower,        // b takes longer
   faster,        // b takes less
+  more_overlap,  // of communication that computing hides: more of it is no loss
+  less_overlap,
   untested,      // fewer than two values on a side
   other_amount,  // the runs move different amounts there: times say nothing, times per MB do
   only_a,        // the line exists in one run only

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -312,6 +313,15 @@ ProfileReport WithSteps(std::vector<double> values) {
   ProfileReport profile;
   profile.series.push_back({"step time", std::move(values)});
   return profile;
+}
+
+TEST(ProfileComparison, LostOverlapIsNotFaster) {
+  const ProfileComparison comparison = CompareProfiles(ProfileCase("gpt_ddp_b1"), ProfileCase("gpt_ddp_b250"), {});
+  const auto line = std::find_if(comparison.lines.begin(), comparison.lines.end(),
+                                 [](const ComparisonLine& one) { return one.name == kHiddenCommunication; });
+  ASSERT_NE(line, comparison.lines.end());
+  EXPECT_EQ(line->kind, ChangeKind::less_overlap);
+  EXPECT_GE(line->low, -1.0);
 }
 
 TEST(ProfileComparison, FindsNothingInARunAgainstItself) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr BudgetPart kParts[] = {
     {"compute without communication", &TimeBudget::compute_only_ns},
-    {"hidden communication", &TimeBudget::hidden_ns},
+    {kHiddenCommunication, &TimeBudget::hidden_ns},
     {"exposed communication", &TimeBudget::exposed_ns},
     {"copies", &TimeBudget::copies_ns},
     {"idle: host wait", &TimeBudget::host_wait_ns},

@@ -13,6 +13,8 @@ std::string DescribeSizeClass(int64_t size_class);
 // "all_reduce on default_pg, up to 32 MiB".
 std::string DescribeTableLine(OpKind kind, std::string_view group, int64_t size_class);
 
+inline constexpr std::string_view kHiddenCommunication = "hidden communication";
+
 // The parts of a budget in the order in which they are shown; they sum to the step.
 struct BudgetPart {
   std::string_view name;  // of its series

@@ -7,6 +7,9 @@
 #include <map>
 #include <set>
 
+#include "analysis/timeout_census.h"
+#include "rules/timeout_words.h"
+
 namespace tacet {
 namespace {
 
@@ -65,6 +68,26 @@ std::string EndWords(const Event& event) {
   return "exited with code " + std::to_string(end.code);
 }
 
+// Nobody blames it, but well it is not: how it ended, that its time was up, that its watchdog stood still.
+void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* stuck, ReportRank& row) {
+  const TimedOutCall* call = census.Of(life.rank);
+  const bool failed = row.role == "ok" || row.role == "waits";
+  if (call && failed) {
+    row.role = "waits";
+    if (row.doing.empty()) row.doing = "timed out";
+    if (row.last_operation.empty() && call->op != OpKind::unknown) row.last_operation = TimedOutCallWords(*call);
+  }
+  if (stuck && failed && row.doing.empty()) {
+    if (row.role == "ok") row.role.clear();
+    row.doing = "watchdog stuck";
+  }
+  if (life.exited && row.role == "ok") {
+    row.role.clear();
+    row.doing = EndWords(*life.exited);
+  }
+  if (life.exception) row.doing = life.exception->As<Raised>().type;
+}
+
 }  // namespace
 
 std::vector<const SourceAnalysis*> SourcesOfVerdict(const Incident& incident, const Analyses& analyses,
@@ -97,6 +120,11 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   if (diagnosis.status == Status::healthy) waiting.clear();  // who was in an operation when it was looked at
   std::map<Rank, const StackReading*> stacks;
   for (const StackReading& reading : analyses.stacks) stacks.emplace(reading.rank, &reading);
+  const bool failed = IsFailure(diagnosis.status);
+  const TimeoutCensus census = failed ? CountTimeouts(incident) : TimeoutCensus{};
+  std::map<Rank, const Event*> stuck;
+  for (const Event& event : incident.events)
+    if (failed && event.kind == EventKind::heartbeat_stuck && event.rank.known()) stuck.emplace(event.rank, &event);
   std::vector<ReportRank> rows;
   for (const auto& [rank, life] : analyses.life.ranks) {
     ReportRank row;
@@ -116,12 +144,8 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
     row.last_operation = LastOperation(incident, sources, rank);
     if (const auto stack = stacks.find(rank); stack != stacks.end()) row.doing = stack->second->where;
-    // Nobody blames it, but well it is not.
-    if (life.exited && row.role == "ok") {
-      row.role.clear();
-      row.doing = EndWords(*life.exited);
-    }
-    if (life.exception) row.doing = life.exception->As<Raised>().type;
+    const auto found = stuck.find(rank);
+    FillFate(life, census, found == stuck.end() ? nullptr : found->second, row);
     row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));
   }

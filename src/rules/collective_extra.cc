@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/order_finding.h"
+#include "rules/sequence_report.h"
 
 namespace tacet {
 
@@ -7,6 +8,8 @@ static RuleAnswer JudgeExtra(const Case& facts) {
   RuleAnswer answer;
   if (auto finding = OrderFinding(facts, Divergence::Kind::extra, CallDifference::Reading::extra, "collective-extra"))
     answer.findings.push_back(std::move(*finding));
+  else
+    JudgeSequenceReports(facts, false, "collective-extra", answer);
   return answer;
 }
 

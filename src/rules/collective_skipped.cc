@@ -2,6 +2,7 @@
 #include "analysis/left_replay.h"
 #include "rules/hang_finding.h"
 #include "rules/order_finding.h"
+#include "rules/sequence_report.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -31,6 +32,7 @@ static RuleAnswer JudgeSkipped(const Case& facts) {
     answer.findings.push_back(std::move(*finding));
   else
     JudgeReplays(facts, answer);
+  if (answer.findings.empty()) JudgeSequenceReports(facts, true, "collective-skipped", answer);
   return answer;
 }
 

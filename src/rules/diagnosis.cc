@@ -79,8 +79,8 @@ void AskWhichCameFirst(Diagnosis& diagnosis) {
       first.cause.empty() || second.cause.empty() || first.cause == second.cause ||
       AreIndependent(first.cause, second.cause))
     return;
-  diagnosis.open.push_back({"Which came first: " + first.cause + " or " + second.cause + "?",
-                            "logs with times of the processes concerned"});
+  diagnosis.open.push_back(
+      {"Which came first: " + first.cause + " or " + second.cause + "?", "logs with times of the processes concerned"});
 }
 
 }  // namespace
@@ -124,6 +124,8 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   if ((!proven && !suspects) || (unseen && !suspects) || (!critical && !suspects && ended_badly)) {
     SettleWithoutFinding(facts, diagnosis);
     diagnosis.headline = Capitalised(std::move(diagnosis.headline));
+    if (!diagnosis.findings.empty() && diagnosis.findings[0].cause.empty())
+      diagnosis.findings[0].headline = diagnosis.headline;
     return diagnosis;
   }
   Finding& first = diagnosis.findings[0];

@@ -235,5 +235,15 @@ TEST(Verdict, ATimeoutMakesNoSuspectOfWhoseLogMayHaveBeenCut) {
   EXPECT_NE(verdict.headline.find("All others wait for rank 5"), std::string::npos) << verdict.headline;
 }
 
+TEST(Verdict, AWarningOfNcclThatNobodyKnowsIsQuoted) {
+  JobSketch job(2);
+  Event& warning = job.Say(1, EventKind::nccl_warning);
+  warning.Make<Warning>().id = "other";
+  warning.text = "NET/Zeta endpoint table is smaller than the job";
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_NE(verdict.headline.find("endpoint table is smaller"), std::string::npos) << verdict.headline;
+}
+
 }  // namespace
 }  // namespace tacet

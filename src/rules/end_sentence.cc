@@ -5,23 +5,14 @@
 #include <set>
 #include <vector>
 
+#include "analysis/timeout_census.h"
 #include "model/nccl_warnings.h"
 #include "rules/message_words.h"
+#include "rules/timeout_words.h"
 #include "rules/words.h"
 
 namespace tacet {
 namespace {
-
-// All whose time was up in that same operation: nobody of them is special.
-std::string TimedOutWords(const Case& facts, const Event& first, const std::string& who) {
-  std::set<Rank> ranks;
-  for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::watchdog_timeout && event.rank.known() && event.op == first.op &&
-        event.seq == first.seq && event.group_name == first.group_name)
-      ranks.insert(event.rank);
-  if (!first.rank.known() || first.seq < 0 || ranks.size() < 2) return who;
-  return RankWords({ranks.begin(), ranks.end()});
-}
 
 // What its watchdog found, where it tells: "(#716 of 747 issued)".
 std::string UnfinishedWords(const Case& facts, Rank rank) {
@@ -31,6 +22,32 @@ std::string UnfinishedWords(const Case& facts, Rank rank) {
     return " (#" + std::to_string(event.seq) + (issued > 0 ? " of " + std::to_string(issued) + " issued)" : ")");
   }
   return " and asked for flight records";
+}
+
+// All whose watchdog stood still: which of them was first nobody knows.
+std::string StuckWords(const Case& facts, const std::string& who) {
+  std::set<Rank> ranks;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::heartbeat_stuck && event.rank.known()) ranks.insert(event.rank);
+  if (ranks.size() < 2) return who + "'s watchdog thread made no progress";
+  return "the watchdog threads of " + RankWords({ranks.begin(), ranks.end()}) + " made no progress";
+}
+
+// A report names those who have not joined. Where they are most of the job nobody of them is to blame, but who they are
+// is worth knowing.
+std::string OutOfStepWords(const Case& facts, const Event& report) {
+  if (report.ranks.empty()) return "ranks are reported to be out of step";
+  std::vector<Rank> joined = facts.incident.AllRanks();
+  std::erase_if(joined, [&](Rank rank) {
+    return std::find(report.ranks.begin(), report.ranks.end(), rank) != report.ranks.end();
+  });
+  std::string call = report.op == OpKind::unknown ? "collective" : std::string(Name(report.op));
+  call += report.seq >= 0 ? " #" + std::to_string(report.seq) : "";
+  const std::string missing =
+      RankWords(report.ranks) + (report.ranks.size() == 1 ? " has not joined" : " have not joined");
+  if (joined.empty()) return missing + (report.seq >= 0 ? " " + call : " a collective");
+  return RankWords(joined) + (joined.size() == 1 ? " waits" : " wait") + " in " + (report.seq >= 0 ? "" : "a ") + call +
+         ", which " + missing;
 }
 
 // Nothing but Python leaves these events behind, or the launcher says what it started.
@@ -90,11 +107,15 @@ std::string EndSentence(const Case& facts, const Event& event) {
   if (!operation.empty() && event.seq >= 0) operation += " #" + std::to_string(event.seq);
   switch (event.kind) {
     case EventKind::watchdog_timeout: {
+      // All whose time was up, and where: nobody of them is special.
+      if (const TimeoutCensus census = CountTimeouts(facts.incident); census && event.rank.known())
+        return TimeoutWords(census);
       const auto& timeout = event.As<WatchdogTimeout>();
-      return TimedOutWords(facts, event, who) + " timed out" + (operation.empty() ? "" : " in " + operation) +
+      return who + " timed out" + (operation.empty() ? "" : " in " + operation) +
              (timeout.elapsed_ms > 0   ? " after " + DurationWords(timeout.elapsed_ms * 1'000'000)
               : timeout.timeout_ms > 0 ? " after " + DurationWords(timeout.timeout_ms * 1'000'000)
-                                       : "");
+                                       : "") +
+             (event.peer.known() ? ", waiting for " + RankWords({event.peer}) : "");
     }
     case EventKind::watchdog_status:
       return who + "'s watchdog found that operation #" + std::to_string(event.seq) + " does not finish";
@@ -102,9 +123,9 @@ std::string EndSentence(const Case& facts, const Event& event) {
       return event.peer.known()
                  ? RankWords({event.peer}) + " timed out in a collective" + UnfinishedWords(facts, event.peer)
                  : "a collective timed out, and flight records were asked for";
-    case EventKind::heartbeat_stuck: return who + "'s watchdog thread made no progress";
+    case EventKind::heartbeat_stuck: return StuckWords(facts, who);
     case EventKind::gil_blocked: return who + " could not take the GIL";
-    case EventKind::desync_report: return "ranks are reported to be out of step";
+    case EventKind::desync_report: return OutOfStepWords(facts, event);
     case EventKind::monitored_barrier_failed:
       return event.peer.known()
                  ? who + " was in a monitored barrier when its connection to " + RankWords({event.peer}) +

@@ -319,5 +319,19 @@ TEST(DdpUnusedParameters, WithoutTheOutputItLooksLikeARankStuckOnItsHost) {
   EXPECT_FALSE(answer.open.empty());
 }
 
+TEST(ApplicationException, CommunicationIsNotRuledOutWhereTheErrorSpeaksOfIt) {
+  const auto headline = [](const char* text) {
+    JobSketch job(3);
+    for (int32_t r = 0; r < 3; ++r) {
+      Event& raised = job.Say(r, EventKind::exception);
+      raised.Make<Raised>().type = "RuntimeError";
+      raised.text = text;
+    }
+    return JudgedCase(job).Verdict().headline;
+  };
+  EXPECT_NE(headline("bad shape").find("communication is not the cause"), std::string::npos);
+  EXPECT_EQ(headline("shard server timed out after 30 s").find("communication"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tacet

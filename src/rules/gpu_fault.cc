@@ -58,6 +58,12 @@ std::vector<std::string> GpuAdvice(const Event& lead) {
   }
   const bool by_nccl = lead.kind == EventKind::nccl_warning;
   if (lead.kind != EventKind::cuda_error && !by_nccl) return {};
+  if (lead.Means(Meaning::of_ascend))
+    return {
+        "Look at the device's log (ascend/log/debug/plog and device-*) and at npu-smi info for its state and for "
+        "memory errors.",
+        "A timeout or an exception of a core is mostly of the operator that ran there: ASCEND_LAUNCH_BLOCKING=1 shows "
+        "which; if different programs fail on the same device, drain the node."};
   const std::string& words = by_nccl ? lead.As<Warning>().object : lead.As<CudaError>().words;
   for (const std::string_view hardware : {"ECC", "NVLink", "GPU is lost", "hardware", "Contained"})
     if (words.find(hardware) != std::string::npos) return {};
@@ -67,6 +73,23 @@ std::vector<std::string> GpuAdvice(const Event& lead) {
       "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13 and 31 are the program's, others "
       "the hardware's.",
       "If different programs fail on the same GPU: drain the node and run dcgmi diag -r 3."};
+}
+
+// One fault of a GPU gives several lines, of which not all name the device: those that stand close together in one log
+// are of one incident, unless they name different devices.
+std::string PciOfIncident(const Case& facts, const Event& lead) {
+  constexpr uint32_t kCloseLines = 20;
+  std::string pci = lead.As<Xid>().pci;
+  if (!pci.empty()) return pci;
+  for (const Event& event : facts.incident.events) {
+    const std::string& other = event.As<Xid>().pci;
+    if (event.kind != lead.kind || other.empty() || event.source.file != lead.source.file ||
+        event.source.line < lead.source.line || event.source.line > lead.source.line + kCloseLines)
+      continue;
+    if (!pci.empty() && pci != other) return "";
+    pci = other;
+  }
+  return pci;
 }
 
 }  // namespace
@@ -118,8 +141,11 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
     }
     if (!lead) return answer;
     finding.confidence = Confidence::possible;
-    answer.open.push_back({"Which rank ran on the faulty GPU?",
-                           "NCCL logs with INIT lines (busId) of that host, or the pid in the kernel line"});
+    answer.open.push_back(lead->pid > 0 ? CannotTell{"Which rank was process " + std::to_string(lead->pid) + "?",
+                                                     "the launcher's list of ranks and pids, or NCCL logs of that host "
+                                                     "with INIT lines (pid, busId)"}
+                                        : CannotTell{"Which rank ran on the faulty GPU?",
+                                                     "NCCL logs of that host with INIT lines (busId)"});
   } else {
     finding.confidence = Confidence::certain;
     // Buffers of different sizes make NCCL's own kernels run over their ends.
@@ -152,9 +178,11 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   // The driver names the device; the process it names may be a tool that merely asked it.
   const bool placed = lead->kind == EventKind::xid || lead->kind == EventKind::nvlink_error;
   std::string who = "the GPU of " + RankWords(finding.ranks);
-  if (finding.ranks.empty() && placed && !fault.pci.empty())
+  const std::string pci = placed ? PciOfIncident(facts, *lead) : std::string();
+  if (const std::string host = SubjectOf(facts.incident, *lead).host; finding.ranks.empty() && !pci.empty())
     who = (lead->kind == EventKind::nvlink_error && fault.number >= 0 ? "the NVSwitch at PCI " : "the GPU at PCI ") +
-          fault.pci + (lead->pid > 0 ? " (process " + std::to_string(lead->pid) + ")" : "");
+          pci + (host.empty() ? "" : " on " + host) +
+          (lead->pid > 0 ? " (process " + std::to_string(lead->pid) + ")" : "");
   else if (finding.ranks.empty())
     who = "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead));
   finding.headline = who + " reports " + what + (finding.ranks.empty() ? "; the log does not say on which rank" : "");
@@ -181,7 +209,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
 
 extern const Rule kGpuFaultRule;
 const Rule kGpuFaultRule = {"gpu-fault",
-                            "A GPU has a fault",
+                            "A GPU, or a kernel on it, failed",
                             "kernel log (Xid, NVLink, ECC), the rank's CUDA errors",
                             "The driver or CUDA reports a device error: a memory error, a broken NVLink, a "
                             "device that fell off the bus, or an illegal access by some kernel. The rank's "

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "rules/init_finding.h"
 #include "rules/odd_holders.h"
@@ -39,6 +45,47 @@ Holders VersionsByRank(const Case& facts) {
   return versions;
 }
 
+bool TellsDuplicateGpu(const Event& event) {
+  return (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "duplicate-gpu") ||
+         (event.kind == EventKind::nccl_error && event.Means(Meaning::duplicate_gpu));
+}
+
+// NCCL names two ranks per line: who shares a rank shares the GPU. The largest such set shows the mistake best.
+std::vector<std::vector<Rank>> RanksOnOneGpu(const Case& facts) {
+  std::vector<std::set<Rank>> sets;
+  for (const Event& event : facts.incident.events) {
+    if (!TellsDuplicateGpu(event)) continue;
+    std::set<Rank> pair(event.ranks.begin(), event.ranks.end());
+    if (pair.empty() && event.group_rank.known() && event.peer_group_rank.known() && SpansTheJob(facts, event))
+      pair = {Rank{event.group_rank.value}, Rank{event.peer_group_rank.value}};
+    if (pair.empty()) continue;
+    std::erase_if(sets, [&](const std::set<Rank>& other) {
+      const bool shares = std::any_of(other.begin(), other.end(), [&](Rank rank) { return pair.contains(rank); });
+      if (shares) pair.insert(other.begin(), other.end());
+      return shares;
+    });
+    sets.push_back(std::move(pair));
+    if (sets.size() > 64) break;  // more GPUs than a host has: enough is told
+  }
+  std::vector<std::vector<Rank>> out;
+  for (const std::set<Rank>& one : sets) out.emplace_back(one.begin(), one.end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// "4 ranks use the same GPU: ranks 0, 1, 2 and 4"; "ranks share GPUs: ranks 0 and 1, ranks 2 and 3".
+std::string SharedGpuWords(const std::vector<std::vector<Rank>>& sets) {
+  if (sets.size() > 1) {
+    constexpr size_t kMost = 4;
+    std::string words = "ranks share GPUs: ";
+    for (size_t i = 0; i < std::min(sets.size(), kMost); ++i) words += (i > 0 ? ", " : "") + RankWords(sets[i]);
+    return words + (sets.size() > kMost ? ", ..." : "");
+  }
+  const size_t count = sets.empty() ? 2 : sets[0].size();
+  return (count == 2 ? "two" : std::to_string(count)) + " ranks use the same GPU" +
+         (sets.empty() ? "" : ": " + RankWords(sets[0]));
+}
+
 // Last error: Duplicate GPU detected : rank 1 and rank 2 both on CUDA device 60
 // in a rank's output, where NCCL's own log is missing. The numbers are those of a communicator that is not told.
 const Event* FindDuplicateGpuError(const Case& facts) {
@@ -59,9 +106,11 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
     if (!event && id == "duplicate-gpu") event = FindDuplicateGpuError(facts);
     if (!event) continue;
     Finding finding = InitFinding("init-mismatch", event->ranks);
-    if (finding.ranks.empty() && id == "duplicate-gpu" && event->group_rank.known() && event->peer_group_rank.known() &&
-        SpansTheJob(facts, *event)) {
-      finding.ranks = {Rank{event->group_rank.value}, Rank{event->peer_group_rank.value}};
+    std::vector<std::vector<Rank>> shared;
+    if (id == "duplicate-gpu") {
+      shared = RanksOnOneGpu(facts);
+      finding.ranks.clear();
+      for (const auto& set : shared) finding.ranks.insert(finding.ranks.end(), set.begin(), set.end());
       std::sort(finding.ranks.begin(), finding.ranks.end());
     }
     // Whoever collects the answers reports the disagreement; that makes it no party to it.
@@ -73,7 +122,9 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
       answer.open.push_back({"Which rank disagrees?", "the NCCL logs (INFO) of all ranks"});
     }
     finding.headline =
-        std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks)) + "; the setup fails";
+        (id == "duplicate-gpu" ? SharedGpuWords(shared)
+                               : std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks))) +
+        "; the setup fails";
     finding.evidence.push_back(CiteEvent(*event, "NCCL refuses the setup"));
     answer.findings.push_back(std::move(finding));
     return;

@@ -6,18 +6,31 @@
 
 namespace tacet {
 
+static bool HasCommunicated(const Case& facts) {
+  const auto& streams = facts.incident.streams;
+  return facts.analyses.outcome.ended_in_order ||
+         std::any_of(streams.begin(), streams.end(), [](const CallStream& stream) { return !stream.calls.empty(); }) ||
+         std::any_of(facts.incident.events.begin(), facts.incident.events.end(),
+                     [](const Event& event) { return event.kind == EventKind::progress; });
+}
+
 static RuleAnswer JudgeNoInterface(const Case& facts) {
   RuleAnswer answer;
   std::vector<Rank> ranks;
   std::vector<EvidenceItem> evidence;
+  bool only_of_peers = true;
   for (const Event& event : facts.incident.events) {
     if (!event.Means(Meaning::no_interface)) continue;
     const bool of_peer = event.As<Warning>().id == "peer-address-missing";  // it complains about another rank
+    // Who has communicated has an interface: two ranks that both send get each other's data for an address.
+    if (of_peer && HasCommunicated(facts)) continue;
+    only_of_peers &= of_peer;
     if (!of_peer && event.rank.known() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end())
       ranks.push_back(event.rank);
     if (evidence.size() < 3)
-      evidence.push_back(
-          CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " finds no network interface to use"));
+      evidence.push_back(CiteEvent(
+          event, SubjectWords(SubjectOf(facts.incident, event)) +
+                     (of_peer ? " got no usable address from a peer" : " finds no network interface to use")));
   }
   if (evidence.empty()) return answer;
   std::sort(ranks.begin(), ranks.end());
@@ -27,15 +40,18 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
     if (told.name != "NCCL_SOCKET_IFNAME") continue;
     if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end()) continue;
     setting = told.value;
-    evidence.push_back(CiteEvent(event, "the setting that matches no interface there"));
+    evidence.push_back(CiteEvent(event, "the setting that leaves no interface there"));
     break;
   }
   Finding finding = InitFinding("init-no-interface", ranks);
   finding.evidence = std::move(evidence);
   for (const auto& [rank, life] : facts.analyses.life.ranks)
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) finding.affected_ranks.push_back(rank);
+  if (only_of_peers) finding.confidence = Confidence::likely;
   finding.headline = "no network interface" +
-                     (setting.empty() ? " is usable" : " matches NCCL_SOCKET_IFNAME=" + setting) +
+                     (setting.empty()            ? " is usable"
+                      : setting.starts_with('^') ? " is left: NCCL_SOCKET_IFNAME=" + setting + " excludes all"
+                                                 : " matches NCCL_SOCKET_IFNAME=" + setting) +
                      (ranks.empty() ? "; the log does not say on which rank"
                                     : " on " + RankWords(ranks) + "; process-group setup fails");
   answer.findings.push_back(std::move(finding));

@@ -29,6 +29,27 @@ bool LeftFiles(const Case& facts, Rank rank) {
   return life && life->any();
 }
 
+// torchrun's agent runs the store, so that rank 0 waits for nobody before its first collective: where others wait for
+// the communicator that it creates there, it has not come so far. Started otherwise it may itself wait in the store.
+const Event* WaitsForCreator(const Case& facts) {
+  const auto& events = facts.incident.events;
+  const bool agent = std::any_of(events.begin(), events.end(), [](const Event& event) {
+    return event.kind == EventKind::process_exited && event.As<ProcessEnd>().first_failure;
+  });
+  if (!agent) return nullptr;
+  const Event* found = nullptr;
+  for (const Event& event : events) {
+    if (event.kind != EventKind::store_wait_timeout || event.As<StoreWait>().pair || !event.peer.known()) continue;
+    const RankLife* creator = facts.analyses.life.Of(event.peer);
+    if (creator &&
+        (creator->exception || creator->consequence || creator->init_error || creator->vanished || creator->cuda_oom ||
+         creator->oom_killed || creator->segfault || creator->lost_peer || creator->timeout))
+      return nullptr;  // it failed, or waits in another group itself
+    if (!found) found = &event;
+  }
+  return found;
+}
+
 // By PyTorch's convention rank 0 runs the store.
 constexpr Rank kStoreRank{0};
 
@@ -57,8 +78,11 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   // More came than were expected: the count is of another run, or ranks disagree; see init-mismatch.
   const Rendezvous rendezvous = told ? told->As<Rendezvous>() : Rendezvous{};
   if (rendezvous.expected > 0 && rendezvous.joined > rendezvous.expected) return answer;
+  const Event* creator = told ? nullptr : WaitsForCreator(facts);
   if (StoreNeverCame(facts, init)) {
     missing = {kStoreRank};
+  } else if (creator) {
+    missing = {creator->peer};
   } else if (told && !told->ranks.empty()) {
     missing = told->ranks;
   } else if (told) {
@@ -88,7 +112,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   // Of a rank without any file nobody can say whether it never came or came and failed, unless the rendezvous counted.
   const bool all_absent =
       std::all_of(missing.begin(), missing.end(), [&](Rank rank) { return !LeftFiles(facts, rank); });
-  const bool unsure = missing.empty() || (all_absent && !told);
+  const bool unsure = missing.empty() || (all_absent && !told && !creator);
   if (unsure && missing.size() * 4 > facts.analyses.life.ranks.size()) missing.clear();
   const CannotTell who{"Which rank never joined?",
                        "the output of every rank, or the launcher's list of processes and hosts"};
@@ -123,6 +147,14 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
                                                             : finding.affected_ranks.size() > 1 ? " wait for "
                                                                                                 : " waits for ") +
                                                            (missing.size() > 1 ? "them" : "it"));
+  if (creator) {
+    finding.affected_ranks = {creator->rank};
+    const int64_t limit = creator->As<StoreWait>().timeout_ms;
+    finding.headline = RankWords(missing) + " had not reached the job's first collective when " +
+                       RankWords({creator->rank}) + " gave up waiting for it" +
+                       (limit > 0 ? " after " + DurationWords(limit * 1'000'000) : "");
+    finding.evidence.push_back(CiteEvent(*creator, "it waits for the communicator that the other rank creates"));
+  }
   if (rendezvous.joined >= 0 && rendezvous.expected > 0)
     finding.headline +=
         " (" + std::to_string(rendezvous.joined) + " of " + std::to_string(rendezvous.expected) + " joined)";

@@ -70,6 +70,9 @@ std::string KillWords(const Event& kill) {
     case SchedulerKill::cancelled:
       return KillerOf(kill) == "step" ? "Slurm ended the step: it was cancelled, or one of its tasks had failed"
                                       : "the job was cancelled (scancel, qdel, bkill, or an administrator)";
+    case SchedulerKill::unkillable:
+      return "Slurm could not end the step" + (KillerOf(kill).empty() ? std::string() : " on " + KillerOf(kill)) +
+             ": its processes did not react to SIGKILL, so they are blocked inside the kernel";
     case SchedulerKill::signal: break;
   }
   if (KillerOf(kill) == "SIGHUP")
@@ -86,6 +89,12 @@ std::vector<std::string> KillAdvice(const Event& kill) {
           "Ask for more time (--time, walltime, activeDeadlineSeconds), or save checkpoints and continue in a new "
           "job.",
           "If the job should have been done by then: check its steps per second, and whether it stalled."};
+    case SchedulerKill::unkillable:
+      return {
+          "Look at the node's kernel log for tasks that are blocked (dmesg -T | grep 'blocked for more than') and "
+          "for errors of the GPU, the file system or the network adapter: a driver or a storage call does not "
+          "return.",
+          "Slurm usually drains such a node: check sinfo -R, and reboot it before jobs run there again."};
     case SchedulerKill::evicted:
       return {KillerOf(kill) == "memory"
                   ? "Set the pod's memory request to what it uses: kubectl describe pod, kubectl top pod."

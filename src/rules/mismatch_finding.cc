@@ -149,8 +149,9 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
     if (event.kind != EventKind::mismatch_report || SubjectOf(aspect).empty()) continue;
     // Where the report is cut before it says what differs, the operation stands for it.
     const std::string_view told = event.As<MismatchReport>().aspect;
+    if (told == "seq") continue;  // the calls are alike: see sequence_report
     const std::string_view differs =
-        told.empty() || told == "seq" || told == "device" ? SubjectOf(CallAspect::operation) : told;
+        told.empty() || told == "tensor" || told == "device" ? SubjectOf(CallAspect::operation) : told;
     if (differs != SubjectOf(aspect)) continue;
     if (!sample) sample = &event;
     if (event.rank.known() && !reporters.insert(event.rank).second) continue;
@@ -192,14 +193,20 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
                      (sample->op == OpKind::unknown ? std::string() : " of " + std::string(Name(sample->op))) +
                      (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") +
                      "; PyTorch's DETAIL check stopped the job";
+  const bool horovod = sample->As<MismatchReport>().aspect == "tensor";
+  finding.fix = {
+      "Find the branch that makes ranks call different things: compare what each rank does at this point (its "
+      "traceback, or py-spy dump --pid PID).",
+      "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
   // Horovod only reports that ranks wait in different tensors.
-  if (facts.analyses.end.kind == JobEnding::hung) {
+  if (horovod || facts.analyses.end.kind == JobEnding::hung) {
     finding.status = Status::hang;
     finding.headline = (finding.ranks.empty() ? "ranks submit" : RankWords(finding.ranks) + " submits") +
                        " different operations from " +
                        (finding.ranks.empty() ? "each other" : RankWords(finding.affected_ranks)) + ", and all wait";
   }
-  finding.evidence.push_back(CiteEvent(*sample, "PyTorch compared the calls of all ranks and reports this"));
+  finding.evidence.push_back(CiteEvent(*sample, horovod ? "Horovod reports which ranks wait in which tensors"
+                                                        : "PyTorch compared the calls of all ranks and reports this"));
   answer.findings.push_back(std::move(finding));
 }
 
@@ -233,6 +240,10 @@ void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause
                        (aspect == CallAspect::size ? " with " : " in ") + words(*difference.usual);
     finding.evidence.push_back(CiteEvent(*difference.odd, wait(difference.odd_ranks) + " in this"));
     finding.evidence.push_back(CiteEvent(*difference.usual, wait(difference.usual_ranks) + " in this"));
+    finding.fix = {
+        "Find the branch that makes ranks call different things: take the stack of one rank of each side (py-spy dump "
+        "--pid PID), or flight records with stacks.",
+        "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
     answer.open.push_back({"Is this the first difference, or did an earlier call differ?",
                            "flight records or NCCL logs (NCCL_DEBUG_SUBSYS=INIT,COLL) of all ranks"});
     answer.findings.push_back(std::move(finding));

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/nccl_warnings.h"
-#include "rules/rule.h"
+#include "rules/told_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -65,6 +69,62 @@ std::vector<Rank> CommonEnd(const Case& facts, const std::vector<const Event*>& 
   return {owners.begin(), owners.end()};
 }
 
+bool IsWarning(const Event& event, std::string_view id) {
+  return event.kind == EventKind::nccl_warning && event.As<Warning>().id == id;
+}
+
+// " (peer 10.0.3.7)": those that cannot be reached. A name that somebody blanked out (xxx.xxx.xxx.xxx) tells nothing.
+std::string PeerWords(const std::vector<const Event*>& events) {
+  std::set<std::string> peers;
+  for (const Event* event : events) {
+    std::string address = event->As<Warning>().object;
+    address.resize(std::min(address.size(), address.find('<')));  // "10.0.3.7<54862>": the port tells nothing
+    const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+    if (IsWarning(*event, "ib-completion-error") && std::any_of(address.begin(), address.end(), is_digit))
+      peers.insert(address);
+  }
+  constexpr size_t kMost = 3;
+  if (peers.empty()) return "";
+  if (peers.size() > kMost) return ", of " + std::to_string(peers.size()) + " peers";
+  std::string list;
+  for (const std::string& peer : peers) list += (list.empty() ? "" : ", ") + peer;
+  return (peers.size() == 1 ? ", peer " : ", peers ") + list;
+}
+
+// "rank 3 reports transport errors, peer 10.0.3.7"; "process 4121 on gpu17 reports ..."; by whom it is not told.
+std::string ReportWords(const std::vector<const Event*>& events, const ToldEvents& told) {
+  const size_t tellers = told.ranks.empty() ? told.rankless.size() : told.ranks.size();
+  const std::string peers = PeerWords(events);
+  if (tellers == 0 && told.hosts.empty()) return "the log does not say which rank reports it" + peers;
+  return TellerWords(told) + (tellers > 1 ? " report" : " reports") + " transport errors" + peers +
+         (told.ranks.empty() ? "; the log does not say which rank" : "");
+}
+
+// Two adapters cannot be connected: the set-up fails, before any data flows.
+std::string ConnectWords(const ToldEvents& told) {
+  return "two network adapters cannot be connected: ibv_modify_qp fails in " + TellerWords(told) +
+         RankUnknownWords(told);
+}
+
+// What helps depends on who reports: an adapter's port, a connection that cannot be set up, or libfabric.
+std::vector<std::string> NetworkAdvice(const Event& lead) {
+  if (IsWarning(lead, "ib-modify-qp-failed"))
+    return {
+        "Compare the GIDs of both ends (show_gids, or ibv_devinfo -v) and NCCL_IB_GID_INDEX: the index must name a "
+        "RoCE v2 address of the same kind on every host.",
+        "Check that the two subnets reach each other: ping -I INTERFACE from one adapter's address to the other's. "
+        "Where every rail is a network of its own, set NCCL_CROSS_NIC=0.",
+        "No such device: the port is down or the container does not see it: ibstat, rdma link, ls "
+        "/dev/infiniband."};
+  if (IsWarning(lead, "net-plugin-failed"))
+    return {"EFA: the security group must allow all traffic to and from itself, in both directions.",
+            "On both hosts and inside the container: fi_info -p efa, ls /dev/infiniband; then fi_pingpong -p efa "
+            "between them.",
+            "Look at the peer's output: a process that has ended gives the same error on its peers.",
+            "Use versions of libfabric and of the NCCL plugin that go together (EFA installer)."};
+  return {};
+}
+
 }  // namespace
 
 static RuleAnswer JudgeNetworkFault(const Case& facts) {
@@ -94,13 +154,14 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   finding.confidence = finding.ranks.empty() || only_links ? Confidence::possible : Confidence::likely;
   for (const auto& [rank, list] : by_rank) finding.affected_ranks.push_back(rank);
   const Event& lead = *events.front();
+  ToldEvents told;
+  for (const Event* event : events) TakeTold(facts, *event, told);
   finding.headline =
-      lead.kind == EventKind::link_down
-          ? "the network link " + lead.As<NetworkLink>().device + " went down"
-          : "the network failed between ranks: " +
-                (finding.affected_ranks.empty()       ? "the log does not say which rank reports it"
-                 : finding.affected_ranks.size() == 1 ? RankWords(finding.affected_ranks) + " reports transport errors"
-                                                      : RankWords(finding.affected_ranks) + " report transport errors");
+      lead.kind == EventKind::link_down ? "the network link " + lead.As<NetworkLink>().device + " went down" +
+                                              (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "")
+      : IsWarning(lead, "ib-modify-qp-failed") ? ConnectWords(told)
+                                               : "the network failed between ranks: " + ReportWords(events, told);
+  finding.fix = NetworkAdvice(lead);
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(CiteEvent(

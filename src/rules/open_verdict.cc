@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "analysis/stack_reading.h"
 #include "model/nccl_warnings.h"
+#include "model/subject.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/end_sentence.h"
+#include "rules/open_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -99,6 +104,14 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   else if (end.told)
     diagnosis.headline += ": " + EndSentence(facts, *end.told);
   diagnosis.headline += "; the evidence does not show which rank is responsible";
+  if (end.told && end.told->Means(Meaning::of_ascend)) {
+    diagnosis.open.push_back(
+        {"Which rank makes the others wait?",
+         "the output of all ranks, their plogs (ascend/log/debug/plog) and stacks (py-spy dump --pid "
+         "PID): the rank that reports no timeout, or the first one; HCCL_EXEC_TIMEOUT and "
+         "HCCL_CONNECT_TIMEOUT set how long the others wait"});
+    return;
+  }
   diagnosis.open.push_back({"Which rank makes the others wait?",
                             "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000, TORCH_NCCL_ENABLE_TIMING=1), "
                             "stacks (py-spy dump --pid PID) and NCCL logs (NCCL_DEBUG=INFO)"});
@@ -110,11 +123,15 @@ bool QuotesError(const Event* told) {
                   (told->kind == EventKind::exception && !IsConsequence(*told)));
 }
 
-void SettleCrash(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
+const Event* DecidingEvent(const Case& facts, const JobEnd& end) {
+  if (end.kind == JobEnding::hung) return end.told;
+  if (const Event* warning = FirstUnexplainedWarning(facts)) return warning;
+  return end.told ? end.told : facts.analyses.outcome.first_failure;
+}
+
+void SettleCrash(const Case& facts, const Event* told, Diagnosis& diagnosis) {
   diagnosis.status = Status::crash;
   diagnosis.confidence = Confidence::likely;
-  const Event* told = end.told ? end.told : facts.analyses.outcome.first_failure;
-  if (const Event* warning = FirstUnexplainedWarning(facts)) told = warning;
   diagnosis.headline = "the job crashed";
   bool stopped = false;
   if (told) {
@@ -181,22 +198,47 @@ bool SawAllToTheEnd(const Case& facts) {
          std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
 }
 
+static Subject SubjectOfStack(const Incident& incident, const ThreadStack& thread) {
+  if (thread.rank.known()) return SubjectOf(incident, thread.rank);
+  Subject subject;
+  if (thread.speaker >= incident.processes.size()) return subject;
+  subject.pid = incident.processes[thread.speaker].pid;
+  subject.host = incident.processes[thread.speaker].host;
+  return subject;
+}
+
+static std::string WhoWords(const std::vector<Subject>& subjects) {
+  std::vector<Rank> ranks;
+  for (const Subject& subject : subjects)
+    if (subject.rank.known()) ranks.push_back(subject.rank);
+  return ranks.size() == subjects.size() ? RankWords(ranks) : SubjectWords(subjects);
+}
+
 // Stacks and nothing else: somebody took them for a reason, and they at least show where the processes are.
 static std::string StackWords(const Case& facts) {
-  const auto& readings = facts.analyses.stacks;
+  std::vector<StackReading> readings = facts.analyses.stacks;
   const auto is_stack = [](const InputFile& file) { return IsReadAs(file, "stacks"); };
+  if (readings.empty()) readings = ReadNamelessStacks(facts.incident);
   if (readings.empty() || !std::all_of(facts.incident.files.begin(), facts.incident.files.end(), is_stack)) return "";
+  // Those who are at one place together, most of them first: who is elsewhere is what a reader looks for.
+  std::map<std::string, std::vector<Subject>> by_place;
+  for (const StackReading& one : readings) {
+    if (one.where.empty() && one.call.empty()) continue;
+    std::string place = one.where.empty() ? one.call : one.where;
+    if (!one.call.empty() && place != one.call) place += ", inside " + one.call;
+    if (one.place != StackReading::Place::unknown) place += " (" + std::string(Name(one.place)) + ")";
+    by_place[place].push_back(SubjectOfStack(facts.incident, *one.thread));
+  }
+  std::vector<std::pair<std::string, std::vector<Subject>>> places(by_place.begin(), by_place.end());
+  std::stable_sort(places.begin(), places.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   constexpr size_t kMost = 3;
   std::string words;
-  for (size_t i = 0; i < std::min(readings.size(), kMost); ++i) {
-    const StackReading& one = readings[i];
-    if (one.where.empty() && one.call.empty()) continue;
-    words += (words.empty() ? "" : "; ") + (one.rank.known() ? RankWords({one.rank}) : std::string("a process")) +
-             " is in " + (one.where.empty() ? one.call : one.where) + " (" + std::string(Name(one.place)) + ")";
-  }
+  for (size_t i = 0; i < std::min(places.size(), kMost); ++i)
+    words += (words.empty() ? "" : "; ") + WhoWords(places[i].second) +
+             (places[i].second.size() == 1 ? " is in " : " are in ") + places[i].first;
   if (words.empty()) return "";
-  return words + (readings.size() > kMost ? "; and so on" : "") +
-         "; stacks alone do not show whether the job is stalled";
+  return words + (places.size() > kMost ? "; and so on" : "") + "; stacks alone do not show whether the job is stalled";
 }
 
 // Steps that rise line by line up to the end of what was pasted, and no sign of an error anywhere. That says that it
@@ -215,18 +257,25 @@ static std::string TrainingWords(const Case& facts) {
   if (file >= facts.incident.files.size()) return "";
   const uint64_t total = facts.incident.files[file].bytes.total;
   if (total > last->source.offset && total - last->source.offset > kLinesBehind) return "";
-  return "training goes on: " + std::to_string(last->As<Progress>().rising) + " progress lines up to step " +
-         std::to_string(last->As<Progress>().step) +
-         ", and nothing in this text stopped it; it does not show how the job ended";
+  return "training made progress up to step " + std::to_string(last->As<Progress>().step) + " (" +
+         std::to_string(last->As<Progress>().rising) +
+         " lines), and no later line reports a fault; the text does not show how the job ended";
 }
 
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const Outcome& outcome = facts.analyses.outcome;
   const JobEnd& end = facts.analyses.end;
   const size_t ranks = facts.analyses.life.ranks.size();
-  if (end.kind == JobEnding::hung) return SettleHang(facts, end, diagnosis);
+  const Event* told = DecidingEvent(facts, end);
+  if (end.kind == JobEnding::hung) {
+    SettleHang(facts, end, diagnosis);
+    return AddOpenFinding(facts, told, diagnosis);
+  }
   if (SettleBenchmarks(facts.incident, diagnosis)) return;
-  if (end.kind == JobEnding::crashed && !outcome.ended_in_order) return SettleCrash(facts, end, diagnosis);
+  if (end.kind == JobEnding::crashed && !outcome.ended_in_order) {
+    SettleCrash(facts, told, diagnosis);
+    return AddOpenFinding(facts, told, diagnosis);
+  }
   if (facts.incident.files.empty() || (ranks == 0 && !HasWordsOfAJob(facts.incident))) {
     diagnosis.headline = PipelineWords(facts);
     if (diagnosis.headline.empty()) diagnosis.headline = "No recognizable job data found";
@@ -248,7 +297,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.headline = PipelineWords(facts);
   if (diagnosis.headline.empty()) diagnosis.headline = StackWords(facts);
   if (diagnosis.headline.empty()) diagnosis.headline = TrainingWords(facts);
-  if (diagnosis.headline.empty())
+  if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis))
     diagnosis.headline = "No fault found, but the evidence is too incomplete to call the job healthy";
   if (!outcome.ended_in_order)
     missing.push_back(

@@ -167,6 +167,22 @@ TEST(P2pUnmatched, WhoFinishedWaitsForNoMessage) {
   }
 }
 
+TEST(P2pUnmatched, ACommunicatorForTwoThatThePeerNeverMakesTellsOfAMissingHalf) {
+  for (const bool peer_failed : {false, true}) {
+    JobSketch job(4, {});
+    Event& wait = job.Say(3, EventKind::store_wait_timeout);
+    wait.peer = Rank{0};
+    wait.Make<StoreWait>() = {"/default_pg/0//cuda//0:3", 12'000, true};
+    if (peer_failed) job.Say(0, EventKind::exception).Make<Raised>().type = "ValueError";
+    const JudgedCase judged(job);
+    EXPECT_EQ(judged.Fires("p2p-unmatched"), !peer_failed);
+    if (peer_failed) continue;
+    EXPECT_TRUE(judged.Only("p2p-unmatched").ranks.empty());
+    EXPECT_EQ(judged.Only("p2p-unmatched").headline,
+              "rank 3 gave up its first send or receive with rank 0 after 12 s: rank 0 had made no matching call");
+  }
+}
+
 TEST(P2pUnmatched, APeerThatIsStuckOnItsHostIsNoUnmatchedReceive) {
   JobSketch job(4);
   Pipeline(job, 4, 8);

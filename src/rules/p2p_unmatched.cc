@@ -124,6 +124,33 @@ bool Failed(const RankLife& life) {
   return life.exception || life.cuda_oom || life.oom_killed || life.host_memory || life.segfault || life.vanished;
 }
 
+// No record is needed: PyTorch makes a communicator for each pair of ranks at their first message, and one of the two
+// waited for the other in vain.
+void JudgePairSetup(const Case& facts, RuleAnswer& answer) {
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::store_wait_timeout || !event.As<StoreWait>().pair) continue;
+    if (!event.rank.known() || !event.peer.known()) continue;
+    const RankLife* peer = facts.analyses.life.Of(event.peer);
+    if (peer && Failed(*peer)) continue;
+    Finding finding;
+    finding.cause = "p2p-unmatched";
+    finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::likely;
+    finding.affected_ranks = {event.rank};
+    const int64_t limit = event.As<StoreWait>().timeout_ms;
+    finding.headline = RankWords({event.rank}) + " gave up its first send or receive with " + RankWords({event.peer}) +
+                       (limit > 0 ? " after " + DurationWords(limit * 1'000'000) : "") + ": " +
+                       RankWords({event.peer}) + " had made no matching call";
+    finding.evidence.push_back(CiteEvent(event, "it waits for the communicator that its peer would create"));
+    answer.findings.push_back(std::move(finding));
+    answer.open.push_back({"Did " + RankWords({event.rank}) + " post one message too many, or " +
+                               RankWords({event.peer}) + " one too few?",
+                           "flight records of both ranks (TORCH_FR_BUFFER_SIZE=20000)"});
+    return;
+  }
+}
+
 }  // namespace
 
 static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
@@ -181,6 +208,7 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
   }
   JudgeShortExchange(facts, answer);
   if (answer.findings.empty()) JudgeUnmatchedByStacks(facts, answer);
+  if (answer.findings.empty()) JudgePairSetup(facts, answer);
   return answer;
 }
 

@@ -165,6 +165,20 @@ TEST(WrongInterface, TheLoopbackOnOneHostIsRight) {
   EXPECT_FALSE(JudgedCase(job).Fires("wrong-interface"));
 }
 
+TEST(WrongInterface, TheLoopbackOnOneHostIsRightWhateverNcclTakesForNodes) {
+  for (const bool all_seen : {true, false}) {
+    Incident incident = Processes({"node-a", "node-a"});
+    for (const uint32_t process : {0u, 1u}) {
+      incident.processes[process].rank = Rank{static_cast<int32_t>(process)};
+      Add(incident, process, EventKind::interface_used, NetworkDevice{"lo", "127.0.0.1", DeviceUse::bootstrap});
+      Add(incident, process, EventKind::init_started, CommunicatorSetup{all_seen ? 2 : 4, 0, "1b000"});
+      Add(incident, process, EventKind::node_count, NodeCount{2});
+      Add(incident, process, EventKind::watchdog_timeout, WatchdogTimeout{});
+    }
+    EXPECT_EQ(JudgedCase(std::move(incident)).Fires("wrong-interface"), !all_seen);
+  }
+}
+
 TEST(WrongInterface, OfTheLoopbackInOneLogItAsksForTheHosts) {
   Incident incident = Processes({"node-b"});
   Event failed = WarnedOf("connect-failed", "127.0.0.1<41234>");

@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "analysis/stopped_heart.h"
+#include "analysis/stopped_heartbeat.h"
 #include "model/nccl_warnings.h"
+#include "rules/end_advice.h"
 #include "rules/loader_worker_finding.h"
 #include "rules/rule.h"
 #include "rules/silence_words.h"
@@ -98,11 +99,14 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
   finding.cause = "rank-dead";
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
-  finding.confidence = Confidence::certain;
+  const bool presumed = first->Means(Meaning::timed_out);
+  finding.confidence = presumed ? Confidence::likely : Confidence::certain;
   finding.ranks = {first->rank};
   finding.affected_ranks = facts.standstill.waiters;
   std::erase(finding.affected_ranks, first->rank);
-  finding.headline = RankWords(finding.ranks) + "'s process is gone: " + EndWords(*first);
+  finding.headline = RankWords(finding.ranks) + (presumed ? " sends no heartbeat: it is dead, preempted or blocked"
+                                                          : "'s process is gone: " + EndWords(*first));
+  finding.fix = EndAdvice(*first);
   finding.evidence.push_back(CiteEvent(*first, "how the process ended"));
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
@@ -221,9 +225,12 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
                    "memory, segfaults and Xid lines.",
                    "If no process ended: look at the network between the two (ibstat, ip -s link, the switch)."};
   } else {
-    finding.headline =
-        SubjectWords(subject) + " ended with " + EndWords(*event) + "; the log does not say which rank it was";
+    finding.headline = SubjectWords(subject) +
+                       (event->Means(Meaning::timed_out) ? " sends no heartbeat: it is dead, preempted or blocked"
+                                                         : " ended with " + EndWords(*event)) +
+                       "; the log does not say which rank it was";
     finding.subjects = {subject};
+    finding.fix = EndAdvice(*event);
   }
   finding.evidence.push_back(CiteEvent(*event, lost ? "a peer's connection closed" : "how the process ended"));
   answer.open.push_back({"Which process failed first, and why?",

@@ -114,6 +114,13 @@ static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
   return false;
 }
 
+// The one host of these ranks; empty where it is not told, or where they are on several.
+static std::string HostOfAll(const Incident& incident, const std::vector<Rank>& ranks) {
+  std::set<std::string> hosts;
+  for (const Rank rank : ranks) hosts.insert(SubjectOf(incident, rank).host);
+  return hosts.size() == 1 ? *hosts.begin() : "";
+}
+
 static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
@@ -158,6 +165,9 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
                  (cgroup ? "memory in " + std::string(finding.ranks.size() > 1 ? "their" : "its") + " cgroup"
                          : std::string("host memory"))
            : RankWords(finding.ranks) + (gpu ? " ran out of GPU memory" : " ran out of host memory");
+  // The host on which the kernel log was taken, or which the rank names itself.
+  if (const std::string place = HostOfAll(facts.incident, finding.ranks); host && !place.empty())
+    finding.headline += " on " + place;
   if (own && !host && !gpu) {
     finding.confidence = Confidence::likely;
     finding.fix = {

@@ -125,6 +125,33 @@ TEST(InitRankMissing, RankZeroThatNeverCameLeavesAllOthersWithoutAStore) {
   }
 }
 
+// Rank 1 waits for the communicator that rank 0 makes at its first collective.
+JobSketch WaitForCreator(bool with_agent) {
+  JobSketch job(4, {});
+  Event& wait = job.Say(1, EventKind::store_wait_timeout);
+  wait.peer = Rank{0};
+  wait.Make<StoreWait>().timeout_ms = 12'000;
+  for (int32_t r = 0; r < 4; ++r) {
+    Event& end = job.Say(r, EventKind::process_exited);
+    end.Make<ProcessEnd>().code = r == 1 ? 1 : -15;
+    if (with_agent) end.Make<ProcessEnd>().first_failure = r == 1;
+  }
+  return job;
+}
+
+TEST(InitRankMissing, WhoCreatesNoCommunicatorUnderTorchrunHasNotComeSoFar) {
+  JobSketch job = WaitForCreator(true), alone = WaitForCreator(false), failed = WaitForCreator(true);
+  const Finding finding = JudgedCase(job).Only("init-rank-missing");
+  EXPECT_EQ(finding.ranks, Ranks({0}));
+  EXPECT_EQ(finding.affected_ranks, Ranks({1}));
+  EXPECT_EQ(finding.confidence, Confidence::likely);
+  // Started otherwise rank 0 runs the store and may itself wait for somebody in there.
+  EXPECT_FALSE(JudgedCase(alone).Fires("init-rank-missing"));
+  // It failed: why, it says itself.
+  failed.Say(0, EventKind::exception).Make<Raised>().type = "ValueError";
+  EXPECT_FALSE(JudgedCase(failed).Fires("init-rank-missing"));
+}
+
 TEST(InitRankMissing, AStoreThatNobodyReachesIsNoMissingRankWithoutAFileOfRankZero) {
   JobSketch job(4, {});
   for (const int32_t r : {1, 2, 3}) KnockInVain(job, r);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+
 #include "rules/told_finding.h"
 
 namespace tacet {
@@ -13,15 +16,33 @@ static bool TellsSharedMemory(const Event& event) {
   return error == kNotTold || error == kNoMemory || error == kNoSpace;
 }
 
+// The system says that there is no space, in that line or in one close to it: "Call to posix_fallocate failed: No space
+// left on device". "Error while creating shared memory segment" alone has other reasons, too.
+static bool ProvesNoSpace(const Case& facts, const Event& told) {
+  if (told.kind == EventKind::shared_memory_full || told.As<Warning>().number > 0) return true;
+  constexpr uint32_t kCloseLines = 6;
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+    const uint32_t a = event.source.line, b = told.source.line;
+    return event.kind == EventKind::disk_full && event.source.file == told.source.file &&
+           std::max(a, b) - std::min(a, b) <= kCloseLines;
+  });
+}
+
 static RuleAnswer JudgeSharedMemory(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents told = CollectTold(facts, TellsSharedMemory);
   if (!told) return answer;
-  Finding finding = ToldFinding(facts, "shared-memory-full", told, "/dev/shm has no space left");
+  const bool proven = std::any_of(told.events.begin(), told.events.end(),
+                                  [&](const Event* event) { return ProvesNoSpace(facts, *event); });
+  Finding finding = ToldFinding(facts, "shared-memory-full", told,
+                                proven ? "/dev/shm has no space left" : "shared memory could not be created");
   const bool nccl = told.events.front()->kind == EventKind::nccl_warning;
-  finding.headline = "/dev/shm is full for " + TellerWords(told) + ": " +
-                     (nccl ? "NCCL could not get shared memory" : "shared memory could not be allocated") +
+  finding.headline = (proven ? "/dev/shm is full for " + TellerWords(told) + ": " +
+                                   (nccl ? "NCCL could not get shared memory" : "shared memory could not be allocated")
+                             : "NCCL could not create shared memory for " + TellerWords(told) +
+                                   ": /dev/shm is probably full, but the log does not give the reason") +
                      RankUnknownWords(told);
+  if (!proven && finding.confidence == Confidence::certain) finding.confidence = Confidence::likely;
   AskWhichRank(told, answer);
   answer.findings.push_back(std::move(finding));
   return answer;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kC10d = "/v/dist-packages/torch/distributed/distributed_c10d.py";
 const SketchedFrame kMain{"<module>", "/srv/train.py", 90};
 const SketchedFrame kBackward{"backward", "/v/dist-packages/torch/autograd/__init__.py", 197};
-const SketchedFrame kStep{"train", "/srv/train.py", 40};
+const SketchedFrame kTrain{"train", "/srv/train.py", 40};
 const SketchedFrame kExchange{"exchange", "/srv/train.py", 60};
 
 JobSketch Watched(int32_t world) {
@@ -22,13 +22,13 @@ JobSketch Watched(int32_t world) {
   event.text = "no rank has made progress for 31 s";
   return job;
 }
-std::vector<SketchedFrame> InBackward() { return {kBackward, kStep, kMain}; }
+std::vector<SketchedFrame> InBackward() { return {kBackward, kTrain, kMain}; }
 std::vector<SketchedFrame> In(std::string_view call) { return {{call, kC10d, 1159}, kExchange, kMain}; }
 
 TEST(StackOnly, ARankOutsideWhileOthersWaitInBackwardIsStuck) {
   JobSketch job = Watched(4);
   for (const int32_t rank : {0, 1, 3}) job.Stack(rank, InBackward());
-  job.Stack(2, {{"count_samples", "/srv/data.py", 97}, kStep, kMain});
+  job.Stack(2, {{"count_samples", "/srv/data.py", 97}, kTrain, kMain});
   const JudgedCase judged(job);
   EXPECT_EQ(judged.Verdict().cause, "rank-stuck-on-host");
   EXPECT_EQ(judged.Only("rank-stuck-on-host").ranks, Ranks({2}));

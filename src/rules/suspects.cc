@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "analysis/timeout_census.h"
 #include "rules/silence_words.h"
+#include "rules/timeout_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -38,6 +40,18 @@ bool OnlyLogsEnd(const Case& facts) {
     return still.root && still.root->stream && still.root->stream->source == CallSource::nccl_log && !still.silence &&
            !still.told && life && life->has_nccl_log;
   });
+}
+
+// Where no call is recorded a report or the watchdogs may still tell the operation.
+std::string ToldOperationWords(const Case& facts) {
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::desync_report && event.seq >= 0 && !event.ranks.empty())
+      return (event.op == OpKind::unknown ? "collective" : std::string(Name(event.op))) + " #" +
+             std::to_string(event.seq);
+  const TimeoutCensus census = CountTimeouts(facts.incident);
+  return census && census.calls.size() == 1 && census.calls[0].op != OpKind::unknown
+             ? TimedOutCallWords(census.calls[0])
+             : "the next operation";
 }
 
 }  // namespace
@@ -77,8 +91,8 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
           CiteAbsence(RankWords({still.rank}) + " left no file of any kind while its peers did"));
   CiteSilences(facts, StandstillKind::unclear, finding.evidence);
   const Silence* silence = FirstSilence(facts, StandstillKind::unclear);
-  const std::string where =
-      facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation) : "the next operation";
+  const std::string where = facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation)
+                                                       : ToldOperationWords(facts);
   finding.headline = "All others wait for " + who + " in " + where + "; the cause is unknown" +
                      (absent    ? ": no file of " + std::string(finding.ranks.size() == 1 ? "it" : "them") + " is here"
                       : silence ? ": " + SilenceWords(facts, *silence) + ", so it is dead or frozen"

@@ -136,8 +136,9 @@ JobSketch Running(int32_t world) {
 }
 
 TEST(KilledByScheduler, EachReasonEndsTheJobAndBlamesNobody) {
-  for (const SchedulerKill why : {SchedulerKill::cancelled, SchedulerKill::time_limit, SchedulerKill::preempted,
-                                  SchedulerKill::requeued, SchedulerKill::evicted, SchedulerKill::reclaimed}) {
+  for (const SchedulerKill why :
+       {SchedulerKill::cancelled, SchedulerKill::time_limit, SchedulerKill::preempted, SchedulerKill::requeued,
+        SchedulerKill::evicted, SchedulerKill::reclaimed, SchedulerKill::unkillable}) {
     JobSketch job = Running(4);
     Kill(job, why, "Slurm");
     const JudgedCase judged(job);

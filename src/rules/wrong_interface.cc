@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include "model/network_address.h"
 #include "rules/init_finding.h"
@@ -66,13 +68,27 @@ const Event* FindLocalTarget(const SetupNetwork& network) {
   return nullptr;
 }
 
+// Every rank is seen, and all under the name of one host: NCCL counts nodes by NCCL_HOSTID, which may be set otherwise.
+bool AllOnOneHost(const Incident& incident, int64_t ranks) {
+  std::set<Rank> seen;
+  std::string_view host;
+  for (const Process& process : incident.processes) {
+    if (!process.rank.known()) continue;
+    if (process.host.empty() || (!host.empty() && process.host != host)) return false;
+    host = process.host;
+    seen.insert(process.rank);
+  }
+  return ranks > 0 && static_cast<int64_t>(seen.size()) >= ranks;
+}
+
 // More hosts than one, or more ranks than the processes that are seen here: there may be others elsewhere.
 bool MaySpanHosts(const Case& facts) {
-  const int64_t nodes = NodesOf(facts.incident);
-  if (nodes >= 0) return nodes > 1;
   int64_t ranks = facts.incident.world_size;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::init_started) ranks = std::max(ranks, event.As<CommunicatorSetup>().ranks);
+  if (AllOnOneHost(facts.incident, ranks)) return false;
+  const int64_t nodes = NodesOf(facts.incident);
+  if (nodes >= 0) return nodes > 1;
   return ranks < 0 || ranks > static_cast<int64_t>(facts.incident.processes.size());
 }
 

@@ -59,6 +59,36 @@ dist.all_reduce(5)
         again = json.loads(later.stdout)["verdict"]
         self.assertEqual((again["status"], again["ranks"]), ("hang", [2]))
 
+    # The fake group has no watchdog: rank 0 prints what PyTorch's would, and lives on as it does while it writes records.
+    BUSY = '''
+def resample():
+    while True:
+        sum(range(1000))
+
+for step in range(5):
+    dist.all_reduce(step)
+    print("step", step, flush=True)
+if RANK == 2:
+    resample()
+if RANK == 0:
+    import threading
+    def give_up():
+        time.sleep(4)
+        print("[rank0]:[E1116 19:20:01.271913268 ProcessGroupNCCL.cpp:689] [Rank 0] Watchdog caught collective operation "
+              "timeout: WorkNCCL(SeqNum=6, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=4000) ran for 4012 "
+              "milliseconds before timing out.", flush=True)
+    threading.Thread(target=give_up, daemon=True).start()
+dist.all_reduce(5)
+'''
+
+    def test_a_busy_rank_is_captured_as_soon_as_pytorch_gives_up_waiting_for_it(self):
+        done = self.run_job(4, self.BUSY, "--on-hang", "kill")
+        self.assertNotEqual(done.returncode, 0)
+        verdict = self.stage.verdict()
+        self.assertEqual((verdict["status"], verdict["cause"], verdict["ranks"]), ("hang", "rank-stuck-on-host", [2]), verdict)
+        self.assertIn(b"resample", done.stderr)
+        self.assertEqual(self.stage.manifest()["hangs"][0]["folder"], "hang-1")
+
     def test_a_stopped_rank_is_named(self):
         self.run_job(3, '''
 for step in range(5):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the keeper notes of siblings whose hearts stopped. The siblings are boxes made from the test's own, with real
+// What the keeper notes of siblings whose heartbeats stopped. The siblings are boxes made from the test's own, with real
 // processes behind them.
 #include <gtest/gtest.h>
 #include <signal.h>

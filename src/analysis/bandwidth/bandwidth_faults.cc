@@ -70,18 +70,29 @@ BandwidthFault BelowModel(const BandwidthView& view, const ModelCheck& check) {
   fault.op = sweep.kind;
   fault.bytes = check.waterfall.bytes;
   fault.incident = sweep.incident;
-  const SweepPoint* peak = sweep.Peak();
-  if (peak) fault.source = peak->source;
-  const ModelPoint* at = nullptr;
-  for (const ModelPoint& point : check.points)
-    if (point.bytes == check.waterfall.bytes) at = &point;
-  fault.headline = SweepWords(sweep) + " reaches " + Percent(check.share) +
+  // The size that stands for the large ones: the lower of the two in the middle. The best may lie far above it.
+  const ModelPoint *at = nullptr, *best = nullptr;
+  for (const ModelPoint& point : check.points) {
+    if (!point.bandwidth_bound) continue;
+    const bool lower_half = point.Share() <= check.share;
+    if (lower_half && (!at || point.Share() > at->Share())) at = &point;
+    if (!best || point.Share() > best->Share()) best = &point;
+  }
+  fault.headline = SweepWords(sweep) + " reaches " + Percent(at ? at->Share() : check.share) +
                    " of the bus bandwidth that NCCL's model predicts for this machine's own graph";
   if (at)
     fault.headline += " (" + Rate(at->measured_gbs) + " instead of " + Rate(at->predicted_gbs) + " at " +
                       BenchmarkSizeWords(at->bytes) + ")";
-  fault.excerpt = peak ? BenchmarkSizeWords(peak->bytes) + ": " + Time(peak->time_us) + ", " + Rate(peak->bus_gbs) : "";
-  fault.says = "the highest bus bandwidth of the sweep";
+  constexpr double kMuchBetter = 1.5;
+  if (best && at && best->Share() > kMuchBetter * at->Share())
+    fault.headline +=
+        "; the sizes differ widely: it reaches " + Percent(best->Share()) + " at " + BenchmarkSizeWords(best->bytes);
+  for (const SweepPoint& point : sweep.points) {
+    if (!at || point.in_place || point.bytes != at->bytes) continue;
+    fault.source = point.source;
+    fault.excerpt = BenchmarkSizeWords(point.bytes) + ": " + Time(point.time_us) + ", " + Rate(point.bus_gbs);
+  }
+  fault.says = "a size that stands for the large ones of the sweep";
   fault.severity = 1 - check.share;
   return fault;
 }

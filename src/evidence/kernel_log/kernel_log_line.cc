@@ -126,7 +126,7 @@ bool IsSecondsSinceBoot(std::string_view text, size_t* decimals) {
   while (n < text.size() && IsDigit(text[n])) ++n;
   *decimals = difference ? std::max<size_t>(n, 6) : n;
   text = Trim(text.substr(n));
-  return n >= 3 && (text.empty() || (text.starts_with('<') && text.ends_with('>')));
+  return n >= 2 && (text.empty() || (text.starts_with('<') && text.ends_with('>')));
 }
 
 // "[  146.183052] ", "[Tue Nov 15 00:15:37 2026] ", "[Nov15 00:15] ", "[   12.345678][  T123] "

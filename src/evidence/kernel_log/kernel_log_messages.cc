@@ -112,8 +112,14 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
   // amdgpu 0000:2b:00.0: amdgpu: GPU reset begin!
   // amdgpu 0000:83:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:88 vmid:6 pasid:32809, for process python3 pid 164
   // ... [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring page1 timeout, signaled seq=2216, emitted seq=2218
+  // "GPU mode1 reset" by itself is also what the driver does as it loads; that one failed, or lost the memory, is not.
+  const bool lost = message.starts_with("[drm] VRAM is lost due to GPU reset");
   const bool reset =
-      message.starts_with("amdgpu ") && (message.ends_with(": GPU reset") || Contains(message, ": GPU reset begin"));
+      lost || (message.starts_with("amdgpu ") &&
+               (message.ends_with(": GPU reset") ||
+                ContainsAny(message, {": GPU reset begin", " reset failed", ": GPU reset succeeded", "VRAM is lost due",
+                                      ": GPU reset end with ret = -"}) ||
+                (Contains(message, ": GPU reset(") && ContainsAny(message, {") succeeded", ") failed"}))));
   // The register by itself, where the line above it was cut off; a status of zero tells of no fault.
   const auto status = After(message, "PROTECTION_FAULT_STATUS:0x");
   const bool register_told = status && TakeHexStatus(*status) != 0;
@@ -162,6 +168,10 @@ KernelMessage ParseNvidia(std::string_view message, KernelRecord* out) {
   // NVRM: The NVIDIA GPU 0000:b3:00.0
   // NVRM: (PCI ID: 10de:26b5) installed in this system has
   // NVRM: fallen off the bus and is not responding to commands.
+  if (const auto named = After(message, "NVRM: The NVIDIA GPU "); named && named->starts_with("0000:")) {
+    out->subject = GpuAddress(named->substr(0, named->find(' ')));
+    return KernelMessage::context;
+  }
   if (driver && Contains(message, "fallen off the bus")) {
     const auto address = After(message, "NVRM: GPU ");
     out->kind = Kind::xid;

@@ -23,7 +23,9 @@ class KernelLogBuilder {
 
   void Take(KernelMessage answer, KernelRecord record) {
     if (record.kind == Kind::oom_kill) return TakeOom(answer, record);
-    if (answer != KernelMessage::record) return;
+    if (answer != KernelMessage::record) return KeepDevice(record);
+    // The driver tells over three lines that a GPU is lost, and names it in the first of them.
+    if (record.kind == Kind::xid && record.subject.empty() && record.line <= device_line_ + 3) record.subject = device_;
     // The same fault over and over is one record with a count; a link is told again only when it changed.
     if (record.kind == Kind::segfault) return Keep(record), void();
     std::string key(record.host);
@@ -48,6 +50,12 @@ class KernelLogBuilder {
   }
 
  private:
+  void KeepDevice(const KernelRecord& record) {
+    if (record.kind != Kind::xid || record.subject.empty()) return;
+    device_ = record.subject;
+    device_line_ = record.line;
+  }
+
   struct OomContext {
     int64_t value = -1;  // said by "Task in … killed as a result of limit of …"
     std::string_view cgroup;
@@ -92,6 +100,8 @@ class KernelLogBuilder {
   }
 
   KernelLog& log_;
+  std::string_view device_;  // that a line which is no record named
+  uint32_t device_line_ = 0;
   struct Kill {
     size_t record = 0;
     uint32_t invocation = 0;

@@ -402,5 +402,25 @@ TEST(KernelLogParse, TellsTheDeviceThatTheIommuRefused) {
   EXPECT_TRUE(Read("[    0.5] DMAR: IOMMU enabled\n[    0.6] AMD-Vi: Interrupt remapping enabled\n").events.empty());
 }
 
+TEST(KernelLogGpu, AResetOfAmdgpuThatFailsOrLosesMemoryIsAFault) {
+  for (const char* line :
+       {"[22344.295194] amdgpu 0000:03:00.0: amdgpu: GPU mode1 reset failed\n",
+        "[22344.456139] amdgpu 0000:03:00.0: amdgpu: ASIC reset failed with error, -121 for drm dev, x\n",
+        "[22348.746284] amdgpu 0000:03:00.0: amdgpu: GPU reset succeeded, trying to resume\n",
+        "[22348.746525] [drm] VRAM is lost due to GPU reset!\n"}) {
+    const Fragment fragment = Read(line);
+    ASSERT_EQ(fragment.events.size(), 1u) << line;
+    EXPECT_EQ(fragment.events[0].kind, EventKind::xid) << line;
+  }
+  EXPECT_TRUE(Read("[    8.105518] amdgpu 0000:03:00.0: amdgpu: GPU mode1 reset\n").events.empty())
+      << "the driver resets the GPU as it loads";
+}
+
+TEST(KernelLogGpu, TheBusLineAloneIsEnough) {
+  const Fragment fragment = Read("[ 1843.30] NVRM: GPU 0000:b3:00.0: GPU has fallen off the bus.\n");
+  ASSERT_EQ(fragment.events.size(), 1u);
+  EXPECT_EQ(fragment.events[0].As<Xid>().pci, "0000:b3:00");
+}
+
 }  // namespace
 }  // namespace tacet

@@ -74,6 +74,15 @@ class StackImport {
   }
 
  private:
+  // Two nodes both have a local rank 0.
+  static bool CommandsClash(const StackDump& dump) {
+    std::map<int64_t, int64_t> pid_of;
+    return std::any_of(dump.sections.begin(), dump.sections.end(), [&](const StackSection& section) {
+      return section.command_rank >= 0 &&
+             pid_of.try_emplace(section.command_rank, section.pid).first->second != section.pid;
+    });
+  }
+
   // Who a section speaks of: by rank, else by pid, else by the launcher's label.
   uint32_t SpeakerOf(uint32_t index) {
     const StackSection& section = dump_.sections[index];
@@ -88,6 +97,8 @@ class StackImport {
     };
     if (section.rank >= 0) {
       set(section.rank, Certainty::stated);
+    } else if (section.command_rank >= 0 && !commands_clash_ && launcher.kind == Kind::none) {
+      set(section.command_rank, Certainty::assumed);
     } else if (launcher.kind == Kind::rank) {
       set(launcher.number, Certainty::stated);
     } else if (launcher.kind == Kind::task || launcher.kind == Kind::local) {
@@ -233,6 +244,7 @@ class StackImport {
 
   const StackDump& dump_;
   PathRank path_rank_;
+  bool commands_clash_ = CommandsClash(dump_);
   Fragment& out_;
   std::map<uint32_t, std::vector<uint32_t>> by_section_;
   std::vector<uint32_t> main_of_;

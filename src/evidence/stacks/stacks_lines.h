@@ -44,4 +44,10 @@ struct SectionLine {
 };
 bool ParseSectionLine(std::string_view line, SectionLine* out);
 
+// "The stack for rank0:", "rank 3 hangs here:": whose the stack below is, in somebody's own words. -1 where it is no
+// such line.
+int64_t RankInHeading(std::string_view line);
+// "python train.py --local_rank=2", "env RANK=2 python train.py"; -1 where the command does not tell.
+int64_t RankInCommand(std::string_view command);
+
 }  // namespace tacet

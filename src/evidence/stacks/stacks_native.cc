@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines that gdb and torch's C++ backtraces write, and the lines that collectors put between the stacks of processes.
+#include <initializer_list>
+
 #include "base/text_scan.h"
 #include "evidence/stacks/stacks_lines.h"
 
@@ -177,6 +179,34 @@ bool ParseSectionLine(std::string_view line, SectionLine* out) {
   while (!rest.empty() && (rest.front() == ' ' || rest.front() == ':' || rest.front() == '(')) rest.remove_prefix(1);
   if (Contains(rest, "://") || Contains(rest, ":")) out->host = HostOf(rest);
   return true;
+}
+
+int64_t RankInHeading(std::string_view line) {
+  constexpr size_t kLongest = 80;
+  line = Trim(line);
+  if (line.size() > kLongest || !line.ends_with(':')) return -1;
+  const size_t word = FindRankWord(line);
+  if (word == std::string_view::npos || (word > 0 && line[word - 1] != ' ' && line[word - 1] != '*')) return -1;
+  std::string_view rest = line.substr(word + 4);
+  if (FindRankWord(rest) != std::string_view::npos) return -1;  // of several
+  SkipBlanks(rest);
+  int32_t rank = -1;
+  if (!TakeNumber(rest, &rank) || rank < 0 || rest.empty()) return -1;
+  return rest[0] == ':' || rest[0] == ' ' || rest[0] == '*' || rest[0] == '\'' ? rank : -1;
+}
+
+int64_t RankInCommand(std::string_view command) {
+  const auto number = [&](std::initializer_list<std::string_view> keys) -> int64_t {
+    for (const std::string_view key : keys)
+      if (const auto value = IntAfter<int32_t>(command, key); value && *value >= 0) return *value;
+    return -1;
+  };
+  if (const int64_t rank = number({" RANK=", "--rank=", "--rank "}); rank >= 0) return rank;
+  // The rank on its node is the rank of the job on the first node only.
+  if (number({"--node_rank=", "--node-rank=", "--node_rank ", "--node-rank ", "--machine_rank ", "--machine_rank="}) >
+      0)
+    return -1;
+  return number({"--local_rank=", "--local-rank=", "--local_rank ", "--local-rank ", "LOCAL_RANK="});
 }
 
 }  // namespace tacet

@@ -26,6 +26,8 @@ struct Lane {
   bool in_py_bt = false;    // python-gdb's own traceback
   uint32_t gdb_thread = 0;  // number of the thread before; gdb counts down to 1
   uint32_t last_frame_number = 0;
+  int64_t heading_rank = -1;  // somebody's words above a stack, and where they stand
+  uint32_t heading_line = 0;
   std::unordered_set<std::string_view> thread_ids;  // of the current dump
 };
 
@@ -43,6 +45,12 @@ class StackLines {
     const LauncherPrefix prefix = TakeLauncherPrefix(text);
     const Reading reading = Understand(LaneOf(prefix), text, place);
     if (reading != Reading::unknown) return reading;
+    if (const int64_t rank = RankInHeading(text); rank >= 0) {
+      Lane& lane = LaneOf(prefix);
+      lane.heading_rank = rank;
+      lane.heading_line = place.line;
+      return reading;
+    }
     // "trainer-3 main Thread 12 (idle)": the pod, then the container.
     std::string_view rest = text, pod;
     if (!TakePodWord(rest, &pod)) return reading;
@@ -87,18 +95,33 @@ class StackLines {
     section.rank = before.rank;
     section.host = before.host;
     section.path = before.path;
+    section.command_rank = -1;
+    if (const int64_t rank = TakeHeading(lane, place); rank >= 0) section.rank = rank;
     return section;
   }
 
+  // A heading counts for what follows at once; further down it was about something else.
+  static int64_t TakeHeading(Lane& lane, Place place) {
+    constexpr uint32_t kLinesBetween = 4;
+    const int64_t rank = place.line <= lane.heading_line + kLinesBetween ? lane.heading_rank : -1;
+    lane.heading_rank = -1;
+    return rank;
+  }
+
   Reading BeginThread(Lane& lane, StackTool tool, const ThreadLine& line, Place place) {
-    // A thread takes half a kilobyte, and forty characters are enough for one. Real dumps have more to say of each; in a
-    // file of nothing but beginnings the last one kept stands for the rest.
+    // A thread takes half a kilobyte, and forty characters are enough for one. Real dumps have more to say of each; in
+    // a file of nothing but beginnings the last one kept stands for the rest.
     constexpr size_t kFreeThreads = 16384, kBytesPerThread = 128;
     if (dump_.threads.size() >= kFreeThreads + place.offset / kBytesPerThread) {
       lane.thread = static_cast<uint32_t>(dump_.threads.size() - 1);
       dump_.threads.back().cut = true;
       return Reading::header;
     }
+    if (lane.heading_rank >= 0)
+      if (const int64_t rank = TakeHeading(lane, place); rank >= 0) {
+        lane.section = kNone;
+        BeginSection(lane, place).rank = rank;
+      }
     // SIGUSR1 dumps have no heading: a thread that comes again begins the next one.
     if (lane.section == kNone || (!line.id.empty() && lane.thread_ids.contains(line.id))) BeginSection(lane, place);
     if (!line.id.empty()) lane.thread_ids.insert(line.id);
@@ -205,7 +228,9 @@ class StackLines {
   Reading Process(Lane& lane, std::string_view line, Place place) {
     ProcessLine process;
     if (ParsePySpyProcess(line, &process)) {
-      BeginProcess(lane, place).pid = process.pid;
+      StackSection& section = BeginProcess(lane, place);
+      section.pid = process.pid;
+      section.command_rank = RankInCommand(process.command);
       return Reading::known;
     }
     if (TakeLiteral(line, "Parent ") && ParsePySpyProcess(line, &process)) {

@@ -69,7 +69,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::dump_started:
     case TorchLogKind::dump_written: return FilePath{record.subject};
     case TorchLogKind::heartbeat_stuck: return HeartbeatStuck{record.value, record.subject};
-    case TorchLogKind::store_lost:
+    case TorchLogKind::store_lost: return LostPeer{record.subject, record.value2 == 1};
     case TorchLogKind::connection_lost: return LostPeer{record.subject};
     case TorchLogKind::mismatch_report: return MismatchReport{record.subject, record.count, record.value2};
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value};
@@ -82,7 +82,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::oom_kill: return OomKill{record.subject, MemoryLimitOf(record.value), -1, record.count};
     case TorchLogKind::job_time_limit: return TimeLimit{record.subject};
     case TorchLogKind::node_failed: return NodeFailure{record.subject};
-    case TorchLogKind::store_wait_timeout: return StoreWait{record.subject, record.value};
+    case TorchLogKind::store_wait_timeout: return StoreWait{record.subject, record.value, record.value2 == 1};
     case TorchLogKind::rendezvous_incomplete:
       return Rendezvous{record.value, record.value2, record.subject == "waiting"};
     case TorchLogKind::store_unreachable: return UnreachableOf(record);
@@ -98,6 +98,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::nccl_warning: return WarningOf(record);
     case TorchLogKind::node_count: return NodeCount{record.value, -1};
     case TorchLogKind::gil_blocked:
+    case TorchLogKind::program_left:
     case TorchLogKind::desync_report:
     case TorchLogKind::restarted:
     case TorchLogKind::barrier_passed: break;

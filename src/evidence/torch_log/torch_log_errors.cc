@@ -321,7 +321,8 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
   if (line.has(Keyword::other_library)) {
-    keep(ReadOtherLibrary(line, out));
+    const LineUse ascend = ReadAscend(line, state.ascend, out);
+    keep(ascend == LineUse::understood ? ascend : ReadOtherLibrary(line, out));
     if (Contains(line.text, "|CCL_ERROR|") && Trim(line.text).ends_with(" failed"))
       state.condition = out.AddOnce(TorchLogKind::nccl_error, line, "other library").first;
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "evidence/torch_log/torch_log_ascend.h"
 #include "evidence/torch_log/torch_log_line.h"
 
 namespace tacet {
@@ -15,7 +16,8 @@ struct FailureState {
   TorchLogRecord* ddp = nullptr;         // the parameters follow
   std::string thrown;                    // type of the C++ exception that ends the process: its words follow
   TorchLogRecord* condition = nullptr;   // of oneCCL, that failed: what to do about it stands on the next line
-  int idle_engine = 0;                   // how often an engine has said that its workers take nothing
+  AscendBlock ascend;
+  int idle_engine = 0;  // how often an engine has said that its workers take nothing
 };
 
 // Texts of errors, in a log line, in the message of an exception or by themselves: CUDA, DDP, barriers, aborts.

@@ -10,6 +10,7 @@
 #include "evidence/torch_log/torch_log_parse.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
+#include "evidence/torch_log/torch_log_sacct.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_traceback.h"
 
@@ -64,6 +65,8 @@ bool HasProof(const KeywordSet& found) {
 }
 
 bool IsSlurmLine(std::string_view text) {
+  if (Contains(text.substr(0, 120), "error: *** ") && ContainsAny(text, {" CANCELLED AT ", " STEPD TERMINATED "}))
+    return true;
   return text.starts_with("srun: ") || (text.starts_with("slurmstepd") && Contains(text.substr(0, 80), "error: "));
 }
 
@@ -133,8 +136,8 @@ LineCounts CountLines(std::string_view prefix) {
     if (IsAdvice(line.text)) continue;
     const KeywordSet found = FindKeywords(line.text);
     if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
-        IsShellsWord(line.text) || IsSlurmLine(line.text) || HasProof(found) || TellsCause(line.text, found) ||
-        (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)))
+        IsShellsWord(line.text) || IsSlurmLine(line.text) || (found.has(Keyword::sacct) && IsSacctRow(line.text)) ||
+        HasProof(found) || TellsCause(line.text, found) || (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)))
       ++counts.torch;
     else if (LooksAlien(raw, line.text))
       ++counts.alien;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_ascend.h"
 #include "evidence/torch_log/torch_log_detail.h"
 #include "evidence/torch_log/torch_log_owners.h"
 #include "evidence/torch_log/torch_log_speakers.h"
@@ -30,6 +31,7 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::dump_written: return EventKind::dump_written;
     case TorchLogKind::heartbeat_stuck: return EventKind::heartbeat_stuck;
     case TorchLogKind::gil_blocked: return EventKind::gil_blocked;
+    case TorchLogKind::program_left: return EventKind::program_left;
     case TorchLogKind::store_lost: return EventKind::store_lost;
     case TorchLogKind::desync_report: return EventKind::desync_report;
     case TorchLogKind::mismatch_report: return EventKind::mismatch_report;
@@ -152,7 +154,8 @@ class Importer {
       case TorchLogKind::scheduler_kill:
       case TorchLogKind::node_failed: return true;
       // A shell's "Killed" in a rank's own file is about that rank.
-      case TorchLogKind::process_exited: return record.local_rank >= 0 || !record.host.empty() || !record.ranks.empty();
+      case TorchLogKind::process_exited:
+        return !record.of_itself && (record.local_rank >= 0 || !record.host.empty() || !record.ranks.empty());
       default: return false;
     }
   }
@@ -276,6 +279,11 @@ class Importer {
         if (rank >= 0) event.ranks.push_back(Rank{rank});
       return;
     }
+    // The same of the communicator that a rank waits for.
+    if (record.kind == TorchLogKind::store_wait_timeout && own.known() && own.value != record.rank) {
+      event.peer = Rank{};
+      return;
+    }
     // DDP's "for rank 1" is a rank of its group, too: whoever prints is surer.
     if (record.rank >= 0 && (!own.known() || record.kind != TorchLogKind::ddp_unused_parameters))
       event.rank = Rank{record.rank};
@@ -285,6 +293,7 @@ class Importer {
   static bool IsSurvivable(const Event& event) {
     switch (event.kind) {
       case EventKind::store_unreachable: return event.As<StoreUnreachable>().how != Unreachable::store;
+      case EventKind::watchdog_timeout: return IsAscendWait(event.text);
       case EventKind::exception:
       case EventKind::cuda_error:
       case EventKind::shared_memory_full:
@@ -314,7 +323,8 @@ class Importer {
       }
       if (event.kind == EventKind::process_finished) finished = std::max(finished, event.source.line);
       const bool end = event.kind == EventKind::process_exited || event.kind == EventKind::process_killed ||
-                       event.kind == EventKind::abort_signal || event.kind == EventKind::watchdog_timeout ||
+                       event.kind == EventKind::abort_signal ||
+                       (event.kind == EventKind::watchdog_timeout && !IsAscendWait(event.text)) ||
                        event.kind == EventKind::connection_lost;
       if (end) last_end = std::max(last_end, event.source.line);
     }

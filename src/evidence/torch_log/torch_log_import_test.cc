@@ -240,6 +240,36 @@ TEST(TorchLogImport, ReadsAnAbort) {
   EXPECT_EQ(RankOf(fragment, abort), Rank{0});
 }
 
+TEST(TorchLogImport, TheLowerRankOfAPairCreatesItsCommunicator) {
+  const auto wait = [](std::string_view from, std::string_view key, std::string_view group) {
+    const std::string name(key);
+    return OneEvent(
+        ReadText("[rank5]: torch.distributed.DistBackendError: [5] is setting up NCCL communicator and "
+                 "retrieving ncclUniqueId from [" +
+                     std::string(from) + "] via c10d key-value store by key '" + name + "', but store->get('" + name +
+                     "') got error: wait timeout after 9000ms, keys: /" + std::string(group) + "//cuda//" + name + "\n",
+                 "x.log"),
+        EventKind::store_wait_timeout);
+  };
+  EXPECT_TRUE(wait("0", "2:5", "default_pg/0").As<StoreWait>().pair);
+  EXPECT_EQ(wait("0", "2:5", "default_pg/0").peer, Rank{2});
+  EXPECT_FALSE(wait("0", "0", "default_pg/0").As<StoreWait>().pair);
+  EXPECT_EQ(wait("0", "0", "default_pg/0").peer, Rank{0});
+  EXPECT_FALSE(wait("0", "0", "default_pg/0//7").peer.known());  // the first rank of that group, whichever it is
+}
+
+TEST(TorchLogImport, AProcessThatComesToItsEndHasOnlyBeenLeftByTheStore) {
+  const std::string lost =
+      "[rank3]:[W1116 18:46:52.705353815 ProcessGroupNCCL.cpp:1826] [PG ID 0 PG GUID 0(default_pg) Rank 3] Failed to "
+      "check the \"should dump\" flag on TCPStore, (maybe TCPStore server has shut down too early), with error: "
+      "Broken pipe\n";
+  const std::string left =
+      "[rank3]:[W1116 18:46:56.710852944 ProcessGroupNCCL.cpp:1575] Warning: WARNING: destroy_process_group() was not "
+      "called before program exit, which can leak resources.\n";
+  EXPECT_FALSE(OneEvent(ReadText(lost, "x.log"), EventKind::store_lost).As<LostPeer>().ends_itself);
+  EXPECT_TRUE(OneEvent(ReadText(lost + left, "x.log"), EventKind::store_lost).As<LostPeer>().ends_itself);
+}
+
 TEST(TorchLogImport, ReadsFailuresOfTheRendezvous) {
   const Event missing = OneEvent(ReadSample("torch_2_11_init_missing_rank0.log"), EventKind::rendezvous_incomplete);
   EXPECT_EQ(missing.As<Rendezvous>().joined, 3);

@@ -28,6 +28,7 @@ enum class Keyword : uint8_t {
   should_dump,
   broadcast_failed,
   store_down,
+  group_left,
   on_socket,
   remote_error,
   aborted_comm,
@@ -80,6 +81,8 @@ enum class Keyword : uint8_t {
   spawn_ended,
   srun,
   slurmstepd,
+  slurmd,  // what slurmstepd says, in the log of its daemon
+  sacct,
   summary_field,
   worker_ended,
   stalled_tensors,

@@ -166,7 +166,10 @@ LineUse ReadLauncherLine(const LogLine& line, RecordList& out) {
   // [2023-04-14 13:11:27,885] [ERROR] [launch.py:434:sigkill_handler] ['/usr/bin/python3', '-u', 'main.py'] exits with
   // return code = -9
   if (line.has(Keyword::return_code)) {
-    AddExit(line, IntAfter(line.text, "exits with return code = ").value_or(1), out);
+    TorchLogRecord& record = AddExit(line, IntAfter(line.text, "exits with return code = ").value_or(1), out);
+    // The launcher puts nothing but the command before it, as a list.
+    const std::string_view before = Trim(line.text.substr(0, line.text.find("exits with return code = ")));
+    record.in_sentence = !before.empty() && !before.ends_with(']');
     return LineUse::understood;
   }
   if (line.has(Keyword::batch_killed)) return ReadBatchLine(line, out);

@@ -61,9 +61,7 @@ class RecordList {
 
   // The record and whether it is new: what the same voice says again with the same key is only counted.
   std::pair<TorchLogRecord*, bool> AddOnce(TorchLogKind kind, const LogLine& line, std::string_view key) {
-    std::string name(1, static_cast<char>(kind));
-    name.append(reinterpret_cast<const char*>(&line.voice), sizeof line.voice);
-    name.append(reinterpret_cast<const char*>(&line.work_rank), sizeof line.work_rank).append(key.substr(0, 300));
+    std::string name = NameOf(kind, line, key);
     if (auto known = seen_.find(name); known != seen_.end()) {
       ++known->second->repeats;
       return {known->second, false};
@@ -71,6 +69,12 @@ class RecordList {
     TorchLogRecord& record = Add(kind, line);
     if (&record != &spare_) seen_.emplace(std::move(name), &record);
     return {&record, true};
+  }
+
+  // What the same voice said before, if it did.
+  TorchLogRecord* Said(TorchLogKind kind, const LogLine& line, std::string_view key) {
+    const auto known = seen_.find(NameOf(kind, line, key));
+    return known == seen_.end() ? nullptr : known->second;
   }
 
   // Lists of ranks are short to write ("0-65535") and long to keep: all of a file together have a limit.
@@ -85,6 +89,13 @@ class RecordList {
   int64_t highest_step() const { return highest_step_; }
 
  private:
+  static std::string NameOf(TorchLogKind kind, const LogLine& line, std::string_view key) {
+    std::string name(1, static_cast<char>(kind));
+    name.append(reinterpret_cast<const char*>(&line.voice), sizeof line.voice);
+    return name.append(reinterpret_cast<const char*>(&line.work_rank), sizeof line.work_rank)
+        .append(key.substr(0, 300));
+  }
+
   static TorchLogRecord& Fill(TorchLogRecord& record, TorchLogKind kind, const LogLine& line) {
     record.kind = kind;
     record.voice = line.voice;

@@ -116,6 +116,7 @@ LineUse ReadMismatch(const LogLine& line, RecordList& out) {
     record->value = first.print.Elements();
     record->value2 = second.print.Elements();
   }
+  if (record->subject == "seq") record->value2 = second.print.seq;
   if (record->text.empty()) record->text = Capped(line.text);
   return LineUse::understood;
 }

@@ -43,7 +43,7 @@ TorchLogRecord* AddAbortCall(const LogLine& line, int32_t rank, RecordList& out)
 }
 
 // Signals that a process receives for what it did itself; SIGTERM and SIGINT come from others.
-bool IsOwnSignal(int64_t signal) { return signal == 4 || signal == 7 || signal == 8 || signal == 11; }
+bool IsOwnSignal(int64_t signal) { return signal == 4 || signal == 6 || signal == 7 || signal == 8 || signal == 11; }
 
 LineUse AddSignal(const LogLine& line, int64_t signal, std::string_view host, int64_t pid, int32_t rank,
                   RecordList& out) {
@@ -54,6 +54,7 @@ LineUse AddSignal(const LogLine& line, int64_t signal, std::string_view host, in
   record->value = -signal;
   record->subject = std::string(SignalName(signal));
   record->host = Capped(host, 200);
+  record->of_itself = true;
   record->pid = pid > 0 ? pid : -1;
   record->rank = rank;
   record->text = Capped(Trim(line.text), 600);
@@ -202,12 +203,15 @@ LineUse MpiErrorReader::Read(const LogLine& line, RecordList& out) {
   }
   // [node7:4121] Signal: Segmentation fault (11)
   const size_t at = line.text.find("Signal: ");
-  if (signal_lines_-- > 0 && at != std::string_view::npos) {
+  if (at != std::string_view::npos) {
     const size_t open = line.text.substr(0, at).rfind('[');
     std::string_view host;
     int64_t pid = -1;
     if (open != std::string_view::npos) SplitHostPid(line.text.substr(open), &host, &pid);
-    return AddSignal(line, IntAfter(line.text.substr(at), "(").value_or(-1), host, pid, -1, out);
+    // Where the line above was not pasted, host and pid show whose words these are.
+    const bool by_itself = line.has(Keyword::mpi_error) && pid > 0;
+    if (signal_lines_-- > 0 || by_itself)
+      return AddSignal(line, IntAfter(line.text.substr(at), "(").value_or(-1), host, pid, -1, out);
   }
   if (!line.has(Keyword::mpi_error)) return LineUse::not_understood;
   if (const LineUse use = ReadCaughtSignal(line, out); use != LineUse::not_understood) return use;

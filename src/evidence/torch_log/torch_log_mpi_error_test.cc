@@ -103,5 +103,25 @@ TEST(StoreBarrier, OnceOneIsThroughNobodyWaits) {
             1u);
 }
 
+TEST(MpiError, TheTagOfMpirunTellsWhoseSignalItIs) {
+  const Fragment tagged = ReadText(
+      "[1,12]<stderr>:[n16:17086] *** Process received signal ***\n"
+      "[1,12]<stderr>:[n16:17086] Signal: Segmentation fault (11)\n",
+      "out.txt");
+  const Event end = OneEvent(tagged, EventKind::process_exited);
+  EXPECT_EQ(RankOf(tagged, end), Rank{12});
+  EXPECT_EQ(end.pid, 17086);
+  const Fragment untagged =
+      ReadText("[n16:17086] *** Process received signal ***\n[n16:17086] Signal: Aborted (6)\n", "o");
+  EXPECT_EQ(OneEvent(untagged, EventKind::process_exited).As<ProcessEnd>().code, -6);
+  EXPECT_FALSE(RankOf(untagged, OneEvent(untagged, EventKind::process_exited)).known());
+}
+
+TEST(MpiError, TheLineOfTheSignalIsEnough) {
+  EXPECT_EQ(OneEvent(ReadText("    [n16:17086] Signal: Bus error (7)\n", "o"), EventKind::process_exited).pid, 17086);
+  for (const char* text : {"Signal: Bus error (7)\n", "[n16] Signal: Bus error (7)\n", "[n16:1] Signal: strong\n"})
+    EXPECT_TRUE(EventsOf(ReadText(text, "o"), EventKind::process_exited).empty()) << text;
+}
+
 }  // namespace
 }  // namespace tacet

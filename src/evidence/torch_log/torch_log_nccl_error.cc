@@ -91,6 +91,15 @@ LineUse ReadLastError(const LogLine& line, std::string_view text, FailureState& 
   if (record != nullptr && !Contains(record->text, "Last error: ")) {
     AppendCapped(record->text, "\nLast error: ");
     AppendCapped(record->text, text);
+  } else if (record != nullptr && !Contains(record->text, text)) {
+    // The same error of another process, for a reason of its own: "rank 7 and rank 0 both on CUDA device f000".
+    TorchLogRecord again = *record;
+    const auto [other, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "reason/" + Capped(text, 200));
+    if (is_new) {
+      other->value = again.value;
+      other->subject = again.subject;
+      other->text = "Last error: " + Capped(text, 600);
+    }
   }
   state.nccl_error = nullptr;
   ReadLostConnection(line, true, out);
@@ -106,7 +115,8 @@ LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& 
   }
   // NCCL's reason by itself: the lines were cut out, or pasted in another order.
   if (line.has(Keyword::nccl_reason) && line.severity == 0) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "reason");
+    const std::string_view reason = Trim(line.text);
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "reason/" + Capped(reason, 200));
     if (is_new) {
       SetResult(kResults[4], *record);
       record->text = "Last error: " + Capped(Trim(line.text), 600);

@@ -66,6 +66,7 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
   if (const NcclWarning* known = FindNcclWarning("net-plugin-failed"))
     record->object = Capped(ParseWarningObject(*known, text), 200);
   record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
+  if (const auto pid = IntAfter(text, "libfabric:"); fabric && pid && *pid > 0) record->pid = *pid;
   record->text = Capped(text);
   return LineUse::understood;
 }
@@ -80,7 +81,8 @@ LineUse ReadBareWarning(const LogLine& line, RecordList& out) {
   const std::string_view place = Trim(text.substr(0, warn == std::string_view::npos ? 0 : warn));
   if (place.find(' ') == std::string_view::npos && ContainsAny(place, {".cc:", ".h:", ".cu:"}))
     text = Trim(text.substr(warn + 10));
-  else if (!text.starts_with("NET/IB") || !Contains(text, "Got completion "))
+  else if (!text.starts_with("Failed to bind NVLink SHARP (NVLS) Multicast") &&
+           (!text.starts_with("NET/IB") || !Contains(text, "Got completion ")))
     return LineUse::not_understood;
   const NcclWarning& warning = ClassifyWarning(text);
   if (warning.id == "other" || (Contains(line.text, "ras/") && !warning.id.starts_with("ras-")))
@@ -154,8 +156,6 @@ LineUse ReadLibraryFailure(const LogLine& line, RecordList& out) {
 
 }  // namespace
 
-// [ERROR] 2025-04-08-18:37:21 (PID:92011, Device:3, RankID:3) ERR02200 DIST call hccl api failed.
-// EI0002: [PID: 92011] ... The wait execution of the Notify register times out. ... from remote rank: [5]. ...
 // RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64
 // 2025:01:20-10:20:30:( 4123) |CCL_ERROR| atl_ofi.cpp:214 init: EXCEPTION: no ofi providers found
 // Memory access fault by GPU node-4 (Agent handle: 0x9cf1d0) on address 0x7fd7e8200000. Reason: Unknown.
@@ -233,18 +233,6 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
     record->text = Capped(text, 600);
     return LineUse::understood;
   }
-  if (Contains(text, "EI0002") || Contains(text, "EI0006") || Contains(text, "Notify register times out") ||
-      Contains(text, "hccl fftsplus task timeout") || Contains(text, "tream synchronize timeout") ||
-      Contains(text, "tream sync timeout")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, "notify");
-    if (!is_new) return LineUse::understood;
-    if (const auto tag = After(text, "tag[")) record->op = Capped(tag->substr(0, tag->find_first_of("_]")), 60);
-    record->peer = IntAfter<int32_t>(text, "remote rank: [").value_or(-1);
-    record->text = Capped(text);
-    return LineUse::understood;
-  }
-  // Which call it was that failed follows, and tells more.
-  if (Contains(text, "hccl api failed") || Contains(text, "acl api failed")) return LineUse::understood;
   return ReadLibraryFailure(line, out);
 }
 
@@ -294,7 +282,7 @@ void StallReader::TakeReady(const LogLine& line, RecordList& out) {
   for (const int32_t other : many) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::mismatch_report, line, std::to_string(other));
     if (!is_new) continue;
-    record->subject = "op";
+    record->subject = "tensor";
     record->group_rank = other;
     record->peer_group_rank = *few.begin();
     record->text = Capped(line.text);

@@ -68,6 +68,25 @@ void JoinRepeatedErrors(Fragment& fragment) {
       Give(event, found->second);
 }
 
+// A program that ends while all others still train, right behind an error without a name: it is its own.
+const Event* FirstToLeave(const Fragment& fragment) {
+  const Event* first = nullptr;
+  for (const Event& event : fragment.events)
+    if (event.kind == EventKind::program_left && OwnerOf(fragment, event).known() &&
+        (!first || event.source.line < first->source.line))
+      first = &event;
+  if (!first) return nullptr;
+  const bool others_failed = std::any_of(fragment.events.begin(), fragment.events.end(), [&](const Event& event) {
+    const bool fails = IsError(event) || event.kind == EventKind::connection_lost ||
+                       event.kind == EventKind::store_lost || event.kind == EventKind::watchdog_timeout;
+    return fails && event.source.line < first->source.line && OwnerOf(fragment, event).known();
+  });
+  const bool others_fail_later = std::any_of(fragment.events.begin(), fragment.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::connection_lost && event.source.line > first->source.line;
+  });
+  return !others_failed && others_fail_later ? first : nullptr;
+}
+
 // "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 5; 15.78 GiB total capacity" and "GPU 5 has a total capacity".
 int32_t DeviceOf(const Event& event) {
   for (const std::string_view key : {"(GPU ", ". GPU "})
@@ -92,6 +111,12 @@ void GiveOwners(Fragment& fragment) {
     if (fragment.events[i].kind != EventKind::exception) continue;
     exceptions.push_back(i);
     gists.insert(Gist(fragment.events[i]));
+  }
+  if (const Event* first = raised.empty() && !errors.empty() ? FirstToLeave(fragment) : nullptr) {
+    const Rank rank = OwnerOf(fragment, *first);
+    const uint32_t line = first->source.line;
+    for (const size_t i : errors)
+      if (fragment.events[i].source.line < line) Give(fragment.events[i], rank);
   }
   if (raised.empty() || errors.empty()) return;
   // Who has told its own error under its name did not also print those that stand without one.

@@ -27,6 +27,26 @@ std::string Summary(const std::string& failures) {
          failures + "============================================================\n";
 }
 
+TEST(TorchLogOwners, AnErrorIsOfTheProgramThatEndsBehindItBeforeAnyPeerIsLost) {
+  const auto left = [](int rank) {
+    return "[rank" + std::to_string(rank) +
+           "]:[W1116 18:48:11.340851590 ProcessGroupNCCL.cpp:1575] Warning: WARNING: destroy_process_group() was not "
+           "called before program exit, which can leak resources.\n";
+  };
+  const std::string lost =
+      "[rank3]:[E1116 18:48:12.897443909 ProcessGroupNCCL.cpp:612] [Rank 3] Collective WorkNCCL(SeqNum=18, "
+      "OpType=ALLREDUCE, NumelIn=8, NumelOut=8, Timeout(ms)=12000) raised the following async exception: NCCL error: "
+      "remote process exited or there was a network error, NCCL version 2.28.9\nncclRemoteError: A call failed "
+      "possibly due "
+      "to a network error or a remote process exiting prematurely.\nLast error:\nsocketProgress: Connection closed by "
+      "remote peer localhost<47944>\n";
+  const std::string error = kTraceback + "ValueError: bad batch\n";
+  EXPECT_EQ(OneEvent(ReadText(error + left(2) + lost, "out.log"), EventKind::exception).rank, Rank{2});
+  // Nobody else failed, or somebody had failed before: whose error it is stays open.
+  EXPECT_FALSE(OneEvent(ReadText(error + left(2), "out.log"), EventKind::exception).rank.known());
+  EXPECT_FALSE(OneEvent(ReadText(lost + error + left(2) + lost, "out.log"), EventKind::exception).rank.known());
+}
+
 TEST(TorchLogOwners, AnErrorIsOfTheOnlyRankThatRaised) {
   const Fragment fragment =
       ReadText("step 3 loss 2.5\n" + kTraceback + kMemory + Summary(Failure(5, 1, 77, true)), "slurm-1.out");

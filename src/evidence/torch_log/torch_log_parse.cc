@@ -16,6 +16,7 @@
 #include "evidence/torch_log/torch_log_own_lines.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
+#include "evidence/torch_log/torch_log_sacct.h"
 #include "evidence/torch_log/torch_log_traceback.h"
 #include "evidence/torch_log/torch_log_watchdog.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
@@ -43,6 +44,7 @@ struct LabelState {
   SummaryReader summary;
   MpiNoticeReader mpi;
   MpiErrorReader mpi_error;
+  SacctReader sacct;
 };
 
 class LogReader {
@@ -77,6 +79,7 @@ class LogReader {
     for (auto& label : labels_) {
       label->summary.Finish(out_);
       label->mpi.Finish(out_);
+      label->sacct.Finish(out_);
     }
     for (auto& voice : voices_) {
       voice->traceback.Finish(out_);
@@ -84,6 +87,7 @@ class LogReader {
     }
     DropFewRetries(log_);
     DropToldSpawns(log_);
+    DropHearsay(log_);
     return std::move(log_);
   }
 
@@ -151,7 +155,7 @@ class LogReader {
     if (log_.dated_wall_ns == LogMoment::kNone) log_.dated_wall_ns = prefix.time.wall_ns;
     const uint32_t label = LabelOf(prefix.launcher);
     LogLine line;
-    line.text = prefix.text;
+    line.text = WithoutGluedWords(prefix.text);
     line.label = prefix.launcher.label;
     line.unfinished = unfinished;
     line.source = source;
@@ -161,7 +165,7 @@ class LogReader {
     line.code_file = prefix.code_file;
     line.tagged = prefix.rank >= 0;
     // C++ frames are many and long, and their names are full of words.
-    if (!prefix.text.starts_with("frame #")) line.keywords = FindKeywords(prefix.text);
+    if (!prefix.text.starts_with("frame #")) line.keywords = FindKeywords(line.text);
     if (line.has(Keyword::nodes)) ReadNodeCount(line, out_);
     if (!prefix.bar.empty()) ReadBar(prefix.bar, line, label);
     int32_t rank = prefix.rank >= 0 ? prefix.rank : QuotedRank(prefix.text);
@@ -312,6 +316,7 @@ class LogReader {
       LineUse use = label_state.mpi.Read(line, out_);
       if (use == LineUse::not_understood) use = label_state.mpi_error.Read(line, out_);
       if (use == LineUse::not_understood) use = label_state.summary.Read(line, voice_of, out_);
+      if (use == LineUse::not_understood && line.has(Keyword::sacct)) use = label_state.sacct.Read(line);
       if (use == LineUse::understood) log_.has_launcher = true;
       // torchrun's summary quotes what the rank raised.
       if (use != LineUse::not_understood && line.has(Keyword::mismatch)) ReadErrorText(line, state.failure, out_);

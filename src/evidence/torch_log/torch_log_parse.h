@@ -26,6 +26,7 @@ enum class TorchLogKind : uint8_t {
   dump_written,
   heartbeat_stuck,
   gil_blocked,
+  program_left,
   store_lost,
   desync_report,
   mismatch_report,
@@ -75,6 +76,8 @@ struct TorchLogRecord {
   int32_t rank = -1;  // the rank that the text is about, where it names one
   int32_t peer = -1;
   bool peer_is_self = false;  // "from this local rank"
+  bool of_itself = false;     // end of a process: its own words, whoever may have told the host before
+  bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
   int32_t local_rank = -1;
   int32_t group_rank = -1, peer_group_rank = -1;

@@ -94,10 +94,34 @@ LineUse ReadCancelled(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// slurmstepd: error: *** STEP 63532.0 STEPD TERMINATED ON cn106 AT 2020-12-14T09:44:56 DUE TO JOB NOT ENDING WITH
+// SIGNALS ***
+LineUse ReadUnkillable(const LogLine& line, RecordList& out) {
+  auto host = After(line.text, "TERMINATED ON ");
+  AddSchedulerKill(line, SchedulerKill::unkillable, host ? TakeWord(*host) : std::string_view(), out);
+  return LineUse::understood;
+}
+
+// [2020-12-14T09:43:55.500] [63532.0] error: *** STEP 63532.0 ON cn106 CANCELLED AT 2020-12-14T09:43:55 ***
+// The same as slurmstepd prints, in the log of slurmd; nothing but its own heads may stand before it.
+LineUse ReadDaemonLine(const LogLine& line, RecordList& out) {
+  std::string_view before = Trim(line.text.substr(0, line.text.find("error: *** ")));
+  while (before.starts_with('[')) {
+    const size_t close = before.find(']');
+    if (close == std::string_view::npos) return LineUse::not_understood;
+    before = Trim(before.substr(close + 1));
+  }
+  if (!before.empty()) return LineUse::not_understood;
+  if (Contains(line.text, "CANCELLED AT ")) return ReadCancelled(line, out);
+  if (Contains(line.text, "STEPD TERMINATED ")) return ReadUnkillable(line, out);
+  return LineUse::not_understood;
+}
+
 }  // namespace
 
 LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
-  if (!line.has(Keyword::srun) && !line.has(Keyword::slurmstepd)) return LineUse::not_understood;
+  if (!line.has(Keyword::srun) && !line.has(Keyword::slurmstepd))
+    return line.has(Keyword::slurmd) ? ReadDaemonLine(line, out) : LineUse::not_understood;
   // A progress bar may stand before it on the same line; a mention in the middle of a sentence is not it.
   const size_t at = std::min(line.text.find("srun: "), line.text.find("slurmstepd"));
   auto error = After(line.text.substr(at), "error: ");
@@ -106,6 +130,7 @@ LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
   if (!error) return at == 0 ? LineUse::ignored : LineUse::not_understood;
   const std::string_view text = *error;
   if (Contains(text, "CANCELLED AT ")) return ReadCancelled(line, out);
+  if (Contains(text, "STEPD TERMINATED ")) return ReadUnkillable(line, out);
   if (Contains(text, ": task")) return ReadTaskEnd(line, text, out);
   // slurmstepd: error: Detected 1 oom_kill event in StepId=1234.0. Some of the step tasks have been OOM Killed.
   if (Contains(text, "oom_kill event") || Contains(text, "oom-kill event")) {

@@ -30,6 +30,25 @@ std::string AddressInParentheses(std::string_view text) {
 // RuntimeError: [1] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value store by
 // key '0',
 //   but store->get('0') got error: Socket Timeout
+//   ... from [0] via c10d key-value store by key '1:3', but store->get('1:3') got error: ...
+// The last is a communicator of two ranks for their sends and receives; the lower one creates it, whatever the "[0]"
+// says. Where the keys show the default group, its numbers are global ranks.
+void ReadCreator(const LogLine& line, std::string_view keys, TorchLogRecord& record) {
+  record.group_rank = IntAfter<int32_t>(line.text, "[").value_or(-1);
+  record.peer_group_rank = IntAfter<int32_t>(line.text, "ncclUniqueId from [").value_or(-1);
+  if (const auto key = After(line.text, "by key '")) {
+    std::string_view pair = key->substr(0, key->find('\''));
+    int32_t low = -1;
+    if (TakeNumber(pair, &low) && low >= 0 && TakeLiteral(pair, ":")) {
+      record.peer_group_rank = low;
+      record.value2 = 1;
+    }
+  }
+  if (!Contains(keys, "default_pg/0//cuda//") || record.group_rank == record.peer_group_rank) return;
+  record.rank = record.group_rank;
+  record.peer = record.peer_group_rank;
+}
+
 LineUse ReadWaitTimeout(const LogLine& line, RecordList& out) {
   std::string_view keys;
   if (const auto rest = After(line.text, "ms, keys: "))
@@ -40,10 +59,7 @@ LineUse ReadWaitTimeout(const LogLine& line, RecordList& out) {
   if (!is_new) return LineUse::understood;
   record->subject = Capped(keys, 500);
   record->value = IntAfter(line.text, "wait timeout after ").value_or(-1);
-  if (Contains(line.text, "is setting up NCCL communicator")) {
-    record->group_rank = IntAfter<int32_t>(line.text, "[").value_or(-1);
-    record->peer_group_rank = IntAfter<int32_t>(line.text, "ncclUniqueId from [").value_or(-1);
-  }
+  if (Contains(line.text, "is setting up NCCL communicator")) ReadCreator(line, keys, *record);
   record->text = Capped(line.text);
   return LineUse::understood;
 }

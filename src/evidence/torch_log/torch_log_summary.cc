@@ -51,7 +51,8 @@ LineUse SummaryReader::ReadField(const LogLine& line, std::string_view name, std
   if (name == "time") {
     TakeDatedTime(value, &failure_.time);
   } else if (name == "host") {
-    failure_.host = Capped(value, 200);
+    // Containers often have no better name; it joins nobody, and keeps apart what a log of the host calls otherwise.
+    if (value != "localhost" && !value.starts_with("localhost.")) failure_.host = Capped(value, 200);
   } else if (name == "rank") {
     failure_.local_rank = IntAfter<int32_t>(value, "local_rank: ").value_or(-1);
     TakeNumber(value, &failure_.rank);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/torch_log/torch_log_told_causes.h"
 
+#include <set>
+#include <string>
+#include <utility>
+
 #include "evidence/torch_log/torch_log_test_file.h"
 
 namespace tacet {
@@ -154,6 +158,53 @@ TEST(TorchLogToldCauses, WordsOfCachesAndEnginesAreNotAKill) {
         "slurmstepd: error: *** JOB 608 ON n7 CANCELLED AT 2022-08-12T02:06:12 DUE TO NODE FAILURE, SEE SLURMCTLD LOG "
         "FOR DETAILS ***"})
     EXPECT_EQ(Count(line, EventKind::scheduler_kill), 0u) << line;
+}
+
+TEST(TorchLogToldCauses, EveryPairOfRanksOnOneGpuIsRead) {
+  const std::string error =
+      "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.hpp:275, invalid "
+      "usage, NCCL version 2.20.5\nncclInvalidUsage: This usually reflects invalid usage of NCCL library.\nLast "
+      "error:\n";
+  const Fragment fragment =
+      ReadText(error + "Duplicate GPU detected : rank 2 and rank 0 both on CUDA device 4e000\n" + error +
+                   "Duplicate GPU detected : rank 5 and rank 0 both on CUDA device 4e000\n",
+               "job.out");
+  std::set<std::pair<int32_t, int32_t>> pairs;
+  for (const Event* event : EventsOf(fragment, EventKind::nccl_warning))
+    pairs.emplace(event->group_rank.value, event->peer_group_rank.value);
+  EXPECT_EQ(pairs, (std::set<std::pair<int32_t, int32_t>>{{2, 0}, {5, 0}}));
+}
+
+TEST(TorchLogToldCauses, ATimeoutWhoseSentenceIsCutIsATimeout) {
+  const std::string line =
+      "[rank2]:[E705 11:02:33.101 ProcessGroupNCCL.cpp:616] [Rank 2] Watchdog caught collective operation timeout: "
+      "WorkNCCL(SeqNum=733, OpType=ALLREDUCE, NumelIn=50, NumelOut=50, Timeout(ms)=600000)";
+  for (const std::string_view rest : {" ran for 600012 milliseconds before timing out.", " ran fo", ""}) {
+    const Fragment fragment = ReadText(line + std::string(rest) + "\n", "job.out");
+    const Event timeout = OneEvent(fragment, EventKind::watchdog_timeout);
+    EXPECT_EQ(timeout.seq, 733) << rest;
+    EXPECT_EQ(RankOf(fragment, timeout), Rank{2}) << rest;
+  }
+}
+
+TEST(TorchLogToldCauses, LibfabricTellsItsProcess) {
+  const Fragment fragment = ReadText(
+      "libfabric:70812:1731000000::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid address\n",
+      "job.out");
+  EXPECT_EQ(OneEvent(fragment, EventKind::nccl_warning).pid, 70812);
+}
+
+TEST(TorchLogToldCauses, TheNumbersOfAMismatchAreRead) {
+  const Fragment fragment = ReadText(
+      "RuntimeError: Detected mismatch between collectives on ranks. Rank 3 is running collective: "
+      "CollectiveFingerPrint(SequenceNumber=12OpType=BARRIER), but Rank 1 is running collective: "
+      "CollectiveFingerPrint(SequenceNumber=11OpType=BARRIER).Collectives differ in the following aspects: Sequence "
+      "number: 12vs 11\n",
+      "job.out");
+  const Event report = OneEvent(fragment, EventKind::mismatch_report);
+  EXPECT_EQ(report.As<MismatchReport>().aspect, "seq");
+  EXPECT_EQ(report.seq, 12);
+  EXPECT_EQ(report.As<MismatchReport>().expected, 11);
 }
 
 }  // namespace

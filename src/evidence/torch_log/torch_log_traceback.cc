@@ -103,6 +103,17 @@ std::string_view FindBareError(std::string_view text) {
   return {};
 }
 
+std::string_view WithoutGluedWords(std::string_view text) {
+  for (const std::string_view end : {"Error: ", "Exception: "}) {
+    const size_t at = text.find(end);
+    if (at == std::string_view::npos) continue;
+    size_t begin = at;
+    while (begin > 0 && IsNameCharacter(text[begin - 1])) --begin;
+    if (begin > 0 && begin < at && static_cast<unsigned char>(text[begin - 1]) >= 0x80) return text.substr(begin);
+  }
+  return text;
+}
+
 bool IsTracebackFrame(std::string_view text) {
   const size_t at = text.find_first_not_of(' ');
   if (at == std::string_view::npos || !text.substr(at).starts_with("File \"")) return false;
@@ -117,7 +128,7 @@ void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   phase_ = Phase::frames;
   chained_ = false;
   indent_known_ = false;
-  frame_closed_ = false;
+  frame_closed_ = of_backward_ = false;
   indent_ = 0;
   message_lines_ = strange_lines_ = 0;
   disregard_ = disregard_next_;
@@ -286,6 +297,11 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
     return TakeType(error, line) ? LineUse::understood : LineUse::not_understood;
   }
   if (ReadFrame(line) == LineUse::understood) return LineUse::understood;
+  // autograd's anomaly mode shows the forward call of what fails in backward(); the error itself comes behind it.
+  if (Contains(line.text, "python_anomaly_mode.cpp")) {
+    of_backward_ = true;
+    return LineUse::understood;
+  }
   const std::string_view body = line.text.size() > indent_ ? line.text.substr(indent_) : std::string_view();
   if (body.starts_with(' ') || body.empty()) return LineUse::understood;  // a line of code, or marks under it
   if (indent_known_ && TakeType(body, line)) return LineUse::understood;
@@ -314,7 +330,8 @@ void TracebackReader::Finish(RecordList& out) {
   End(out);
   if (!cut) return;
   TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
-  record.subject = kCutException;
+  record.subject = of_backward_ ? "RuntimeError" : kCutException;
+  if (of_backward_) record.text = "the backward pass of this call failed";
   record.function = raised_.function;
   record.file = raised_.file;
   record.code_line = raised_.code_line;

@@ -15,6 +15,9 @@ bool IsUserFile(std::string_view file);
 // of an exception whose traceback was not pasted. Empty where the line is nothing of the kind.
 std::string_view FindBareError(std::string_view text);
 // "  File "/srv/train.py", line 286, in <module>"
+// What stands behind words of another script that nothing parts from the error: "总是报错RuntimeError: ...".
+std::string_view WithoutGluedWords(std::string_view text);
+
 bool IsTracebackFrame(std::string_view text);
 
 struct RaisedException {
@@ -53,6 +56,7 @@ class TracebackReader {
   bool disregard_next_ = false;
   bool indent_known_ = false;
   bool frame_closed_ = false;  // the frame that rich draws around it
+  bool of_backward_ = false;   // the frames are those of a forward call
   bool in_debugger_ = false;   // pdb answers a wrong command with "*** NameError: ..."
   size_t indent_ = 0;          // what stands before "File" in a frame, less its own two blanks
   size_t frame_at_ = 2;        // the column of "File" in the frames; 0 where the paste lost all indentation

@@ -26,6 +26,23 @@ TEST(TorchLogTraceback, KeepsTheRootWhenTheChainIsCut) {
   EXPECT_EQ(OneEvent(fragment, EventKind::exception).As<Raised>().type, "KeyError");
 }
 
+TEST(TorchLogTraceback, TheForwardCallThatAnomalyModeCitesIsAnErrorWhereNoneFollows) {
+  const std::string warning =
+      "/v/site-packages/torch/autograd/graph.py:869: UserWarning: Error detected in PowBackward0. Traceback of forward "
+      "call that caused the error:\n  File \"/home/li/pairs.py\", line 31, in distance\n    return (a - b).norm()\n"
+      " (Triggered internally at /pytorch/torch/csrc/autograd/python_anomaly_mode.cpp:122.)\n";
+  const Event alone = OneEvent(ReadText(warning, "rank0.log"), EventKind::exception);
+  EXPECT_EQ(alone.As<Raised>().type, "RuntimeError");
+  EXPECT_EQ(alone.As<Raised>().place.function, "distance");
+  const Event followed = OneEvent(
+      ReadText(warning + "Traceback (most recent call last):\n  File \"/home/li/pairs.py\", line 60, in step\n    "
+                         "loss.backward()\nRuntimeError: Function 'PowBackward0' returned nan values in its 0th "
+                         "output.\n",
+               "rank0.log"),
+      EventKind::exception);
+  EXPECT_EQ(followed.As<Raised>().place.function, "step");
+}
+
 TEST(TorchLogTraceback, TakesNoHalfNameForATypeWhereTheFileEnds) {
   const std::string frames = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\n";
   const Fragment cut = ReadText(frames + "Runtim", "rank0.log");

@@ -56,7 +56,8 @@ LineUse ReadTimeout(const LogLine& line, WatchdogState& state, RecordList& out) 
     return LineUse::understood;
   }
   if (!whole) return LineUse::not_understood;
-  const bool ran = work.rest.starts_with(" ran for ");
+  // A paste that ends within the sentence has said it all the same.
+  const bool ran = work.rest.starts_with(" ran for ") || Contains(line.text, "aught collective operation timeout");
   if (!ran && !work.rest.starts_with(" timed out")) return LineUse::ignored;
   const int64_t elapsed_ms = IntAfter(work.rest, " ran for ").value_or(-1);
   const GroupPrefix group = FindGroupPrefix(line.text);
@@ -174,6 +175,15 @@ LineUse ReadStoreLost(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// WARNING: destroy_process_group() was not called before program exit, which can leak resources.
+// The process comes to its own end: a store that was gone before had been left behind by those who were done.
+LineUse ReadGroupLeft(const LogLine& line, RecordList& out) {
+  if (TorchLogRecord* lost = out.Said(TorchLogKind::store_lost, line, "")) lost->value2 = 1;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::program_left, line, "");
+  if (is_new) record->text = Capped(line.text, 300);
+  return LineUse::understood;
+}
+
 // ProcessGroupNCCL initialization options: size: 8, global rank: 3, TIMEOUT(ms): 600000, ..., PG Name: 0
 LineUse ReadInitOptions(const LogLine& line, RecordList& out) {
   const GroupPrefix group = FindGroupPrefix(line.text);
@@ -261,6 +271,7 @@ LineUse ReadWatchdogLine(const LogLine& line, WatchdogState& state, RecordList& 
   if (line.has(Keyword::should_dump) || line.has(Keyword::on_socket) || line.has(Keyword::broadcast_failed) ||
       line.has(Keyword::store_down))
     return ReadStoreLost(line, out);
+  if (line.has(Keyword::group_left)) return ReadGroupLeft(line, out);
   if (line.has(Keyword::init_options)) return ReadInitOptions(line, out);
   if (line.has(Keyword::new_comms)) return ReadNewComms(line, state, out);
   if (line.has(Keyword::enqueued_work)) return ReadPeriodicStatus(line, out);

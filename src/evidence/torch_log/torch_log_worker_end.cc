@@ -154,6 +154,13 @@ void DropToldSpawns(TorchLog& log) {
   });
 }
 
+void DropHearsay(TorchLog& log) {
+  const auto is_end = [](const TorchLogRecord& record) { return record.kind == TorchLogKind::process_exited; };
+  if (std::any_of(log.records.begin(), log.records.end(),
+                  [&](const TorchLogRecord& record) { return is_end(record) && !record.in_sentence; }))
+    std::erase_if(log.records, [&](const TorchLogRecord& record) { return is_end(record) && record.in_sentence; });
+}
+
 // [rank: 0] Child process with PID 20114 terminated with code -11. Forcefully terminating all other processes ...
 // Global rank 9 (PID 1822) exited with code 1
 // ERROR:composer.cli.launcher:Rank 9 crashed with exit code 1.

@@ -27,4 +27,7 @@ class StallReader {
 // torch.multiprocessing.spawn announces the error of a process, and no exit code: where the error follows, that tells.
 void DropToldSpawns(TorchLog& log);
 
+// Where a launcher's own line tells how a process ended, what somebody writes of it in a sentence is of no use.
+void DropHearsay(TorchLog& log);
+
 }  // namespace tacet

@@ -2,6 +2,7 @@
 #include "evidence/torch_log/torch_log_worker_end.h"
 
 #include "evidence/torch_log/torch_log_test_file.h"
+#include "evidence/torch_log/torch_log_traceback.h"
 
 namespace tacet {
 namespace {
@@ -111,6 +112,26 @@ TEST(BareErrors, AreTakenWithoutTheirTraceback) {
 TEST(BareErrors, ThatTheJobSurvivedAreDropped) {
   const Fragment fragment = ReadText("step 10 loss 3\nValueError: bad sample\nstep 11 loss 3\nstep 12 loss 3\n", "a");
   EXPECT_TRUE(EventsOf(fragment, EventKind::exception).empty());
+}
+
+TEST(WorkerEnd, TheLaunchersLineComesBeforeASentenceAboutIt) {
+  const std::string told = "In the end, exits with return code = -11 is prompted.\n";
+  const std::string line =
+      "[2023-07-20 15:45:13,982] [ERROR] [launch.py:321:sigkill_handler] ['python3', '-u', 'main.py'] exits with "
+      "return "
+      "code = -7\n";
+  for (const std::string& text : {told + line, line + told})
+    EXPECT_EQ(OneEvent(ReadText(text, "a"), EventKind::process_exited).As<ProcessEnd>().code, -7);
+  EXPECT_EQ(OneEvent(ReadText(told, "a"), EventKind::process_exited).As<ProcessEnd>().code, -11);
+}
+
+TEST(BareErrors, BeginWhereWordsOfAnotherScriptEnd) {
+  const Event glued = OneEvent(ReadText("总是报错KeyError: 'input_ids'\n", "a"), EventKind::exception);
+  EXPECT_EQ(glued.As<Raised>().type, "KeyError");
+  EXPECT_EQ(glued.text, "'input_ids'");
+  EXPECT_EQ(WithoutGluedWords("报错torch.distributed.DistStoreError: x"), "torch.distributed.DistStoreError: x");
+  for (const char* whole : {"the ValueError: no", "ValueError: 错", "错Error: no", "模型加载完成"})
+    EXPECT_EQ(WithoutGluedWords(whole), whole);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ bool IsExplained(const RankLife& life);
 // A process that is dead or stopped holds up everybody, even in an operation that it had issued before; whatever else
 // seems to hold them up is a consequence. Not so one that fell silent long after the others began to wait. `closing` is
 // the first connection that somebody saw close, null when none did.
-void ReadStoppedHearts(const Incident& incident, const Analyses& analyses, const Event* closing, StandstillView& view);
+void ReadStoppedHeartbeats(const Incident& incident, const Analyses& analyses, const Event* closing,
+                           StandstillView& view);
 
 // Every process that left a box is gone, and not all of them in order.
 struct Collapse {
@@ -31,7 +32,7 @@ struct Collapse {
 std::optional<Collapse> FindCollapse(const Incident& incident, const Analyses& analyses);
 
 // Where silence tells who, the operation is the one somebody else has been in for longest.
-void ChooseOperationOfStoppedHearts(const Incident& incident, const Analyses& analyses, StandstillView& view,
-                                    std::set<Rank>& waiters);
+void ChooseOperationOfStoppedHeartbeats(const Incident& incident, const Analyses& analyses, StandstillView& view,
+                                        std::set<Rank>& waiters);
 
 }  // namespace tacet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/stopped_heart.h"
+#include "analysis/stopped_heartbeat.h"
 
 #include <algorithm>
 #include <map>
@@ -18,7 +18,7 @@ bool IsEarlier(const Call& call, const Call* other) {
   return call.enter_wall_ns != kNoTime && other->enter_wall_ns != kNoTime && call.enter_wall_ns < other->enter_wall_ns;
 }
 
-// Those whose hearts beat on and that wait. Who ended by itself waits no more.
+// Those whose heartbeats go on and that wait. Who ended by itself waits no more.
 struct Survivors {
   const Call* wait = nullptr;           // the first operation that one of them began to wait in and never left
   int64_t last_beat_wall_ns = kNoTime;  // the last one of any
@@ -37,7 +37,7 @@ Survivors FindSurvivors(const Incident& incident, const Analyses& analyses, cons
   return survivors;
 }
 
-// A job that is ended as a whole, or that breaks down at once, leaves hearts that stop in any order.
+// A job that is ended as a whole, or that breaks down at once, leaves heartbeats that stop in any order.
 bool IsOutlived(const Patience& limits, const SourceAnalysis& boxes, const Silence& silence,
                 const Survivors& survivors) {
   const bool owes = silence.exited && !boxes.waits.blocked_in.contains(silence.rank);
@@ -142,7 +142,8 @@ bool IsExplained(const RankLife& life) {
          life.gpu_error;
 }
 
-void ReadStoppedHearts(const Incident& incident, const Analyses& analyses, const Event* closing, StandstillView& view) {
+void ReadStoppedHeartbeats(const Incident& incident, const Analyses& analyses, const Event* closing,
+                           StandstillView& view) {
   const SourceAnalysis* boxes = analyses.Of(CallSource::black_box);
   if (!boxes || analyses.silences.empty() || !analyses.outcome.hangs()) return;
   const Survivors survivors = FindSurvivors(incident, analyses, *boxes);
@@ -206,8 +207,8 @@ std::optional<Collapse> FindCollapse(const Incident& incident, const Analyses& a
   return collapse;
 }
 
-void ChooseOperationOfStoppedHearts(const Incident& incident, const Analyses& analyses, StandstillView& view,
-                                    std::set<Rank>& waiters) {
+void ChooseOperationOfStoppedHeartbeats(const Incident& incident, const Analyses& analyses, StandstillView& view,
+                                        std::set<Rank>& waiters) {
   const SourceAnalysis* boxes = analyses.Of(CallSource::black_box);
   const bool silent = std::any_of(view.ranks.begin(), view.ranks.end(), [](const auto& s) { return s.silence; });
   if (!boxes || !silent) return;

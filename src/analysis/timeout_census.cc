@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/timeout_census.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <tuple>
+
+namespace tacet {
+namespace {
+
+using CallKey = std::tuple<std::string, OpKind, int64_t>;  // group, operation, number
+using Holdings = std::map<CallKey, std::map<Rank, const Event*>>;
+
+void Hold(Holdings& calls, CallKey key, const Event& event) {
+  const Event*& held = calls[std::move(key)][event.rank];
+  if (!held || (held->kind != EventKind::watchdog_timeout && event.kind == EventKind::watchdog_timeout)) held = &event;
+}
+
+// A line tells less than others do: no group, no operation, no number. It is of the one call that fits.
+bool FitsInto(const CallKey& vague, const CallKey& full) {
+  const auto& [group, op, seq] = vague;
+  if (!group.empty() && group != std::get<0>(full)) return false;
+  if (op == OpKind::unknown) return std::get<1>(full) != OpKind::unknown && (seq < 0 || seq == std::get<2>(full));
+  return group.empty() && !std::get<0>(full).empty() && op == std::get<1>(full) && seq == std::get<2>(full);
+}
+
+void JoinVagueLines(Holdings& calls) {
+  constexpr size_t kMostCalls = 2000;  // each is compared with all others
+  if (calls.size() > kMostCalls) return;
+  for (auto it = calls.begin(); it != calls.end();) {
+    std::vector<Holdings::value_type*> into;
+    for (auto& full : calls)
+      if (&full != &*it && FitsInto(it->first, full.first)) into.push_back(&full);
+    if (into.size() != 1) {
+      ++it;
+      continue;
+    }
+    for (const auto& [rank, event] : it->second) into.front()->second.try_emplace(rank, event);
+    it = calls.erase(it);
+  }
+}
+
+std::vector<Rank> UnheardRanks(const Incident& incident) {
+  std::set<Rank> heard;
+  for (const Event& event : incident.events)
+    if (event.rank.known()) heard.insert(event.rank);
+  for (const auto& [rank, process] : incident.process_of)
+    if (!incident.processes[process].files.empty()) heard.insert(rank);
+  std::vector<Rank> all = incident.AllRanks();
+  std::erase_if(all, [&](Rank rank) { return heard.contains(rank); });
+  return all;
+}
+
+// Of equal ones that of the rank whose line is the first, and of that rank's the one that it issued first.
+const Holdings::value_type& MostCommon(const Holdings& calls, Rank first) {
+  return *std::max_element(calls.begin(), calls.end(), [&](const auto& a, const auto& b) {
+    return std::tuple(a.second.size(), a.second.contains(first), -std::get<2>(a.first)) <
+           std::tuple(b.second.size(), b.second.contains(first), -std::get<2>(b.first));
+  });
+}
+
+// Work that was issued ahead times out as well: a rank stands where its lowest number is, unless most stand elsewhere.
+std::map<Rank, const Holdings::value_type*> PlaceRanks(const Holdings& calls, const Holdings::value_type& common) {
+  std::map<Rank, const Holdings::value_type*> places;
+  for (const auto& [rank, event] : common.second) places.emplace(rank, &common);
+  for (const auto& call : calls)
+    for (const auto& [rank, event] : call.second) {
+      const auto [place, is_new] = places.emplace(rank, &call);
+      const int64_t seq = std::get<2>(call.first), known = std::get<2>(place->second->first);
+      if (!is_new && place->second != &common && seq >= 0 && (known < 0 || seq < known)) place->second = &call;
+    }
+  return places;
+}
+
+}  // namespace
+
+const TimedOutCall* TimeoutCensus::Of(Rank rank) const {
+  for (const TimedOutCall& call : calls)
+    if (std::binary_search(call.ranks.begin(), call.ranks.end(), rank)) return &call;
+  return nullptr;
+}
+
+TimeoutCensus CountTimeouts(const Incident& incident) {
+  Holdings calls;
+  Rank first;
+  for (const Event& event : incident.events) {
+    const bool told = event.kind == EventKind::watchdog_timeout;
+    // PyTorch: "Exception (either an error or timeout) detected by watchdog at work: 1580".
+    const bool found = event.kind == EventKind::watchdog_status && event.seq >= 0;
+    if (!event.rank.known() || (!told && !found)) continue;
+    if (told && !first.known()) first = event.rank;
+    Hold(calls, {event.group_name, event.op, event.seq}, event);
+  }
+  TimeoutCensus census;
+  if (!first.known()) return census;  // nobody says that it was a timeout
+  JoinVagueLines(calls);
+  const auto& common = MostCommon(calls, first);
+  std::map<const Holdings::value_type*, size_t> index;
+  for (const auto& [rank, call] : PlaceRanks(calls, common)) {
+    const auto [at, is_new] = index.emplace(call, census.calls.size());
+    if (is_new) {
+      const auto& [group, op, seq] = call->first;
+      census.calls.push_back({group, op, seq, {}, nullptr});
+    }
+    TimedOutCall& one = census.calls[at->second];
+    const Event* event = call->second.at(rank);
+    one.ranks.push_back(rank);
+    if (!one.first || (one.first->kind != EventKind::watchdog_timeout && event->kind == EventKind::watchdog_timeout))
+      one.first = event;
+  }
+  std::stable_sort(census.calls.begin(), census.calls.end(),
+                   [](const TimedOutCall& a, const TimedOutCall& b) { return a.ranks.size() > b.ranks.size(); });
+  const auto front = std::find_if(census.calls.begin(), census.calls.end(), [&](const TimedOutCall& call) {
+    return std::tuple(call.group, call.op, call.seq) == common.first;
+  });
+  std::rotate(census.calls.begin(), front, std::next(front));
+  census.unheard = UnheardRanks(incident);
+  return census;
+}
+
+}  // namespace tacet

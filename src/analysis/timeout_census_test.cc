@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/timeout_census.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "analysis/testing/job_sketch.h"
+
+namespace tacet {
+namespace {
+
+void TimesOut(JobSketch& job, int32_t rank, int64_t seq, std::string group = "", OpKind op = OpKind::all_reduce) {
+  Event& event = job.Say(rank, EventKind::watchdog_timeout);
+  event.seq = seq;
+  event.op = op;
+  event.group_name = std::move(group);
+}
+
+void Finds(JobSketch& job, int32_t rank, int64_t seq, std::string group) {
+  Event& event = job.Say(rank, EventKind::watchdog_status);
+  event.seq = seq;
+  event.group_name = std::move(group);
+}
+
+TEST(TimeoutCensus, EveryRankCountsWhicheverLineItHas) {
+  JobSketch job(5);
+  TimesOut(job, 0, 1580, "1");
+  TimesOut(job, 4, 1580);
+  Finds(job, 0, 1580, "1");
+  Finds(job, 3, 1580, "1");
+  TimesOut(job, 2, 1580);
+  const Incident incident = job.Finish();
+  const TimeoutCensus census = CountTimeouts(incident);
+  ASSERT_EQ(census.calls.size(), 1u);
+  EXPECT_EQ(census.calls[0].ranks, Ranks({0, 2, 3, 4}));
+  EXPECT_EQ(census.calls[0].op, OpKind::all_reduce);
+  EXPECT_EQ(census.calls[0].first->kind, EventKind::watchdog_timeout);
+}
+
+TEST(TimeoutCensus, ARankAtAnotherNumberIsListedByItself) {
+  JobSketch job(8);
+  for (const int64_t seq : {96120, 96117, 96125}) TimesOut(job, 0, seq);
+  TimesOut(job, 7, 64088);
+  const Incident incident = job.Finish();
+  const TimeoutCensus census = CountTimeouts(incident);
+  ASSERT_EQ(census.calls.size(), 2u);
+  EXPECT_EQ(census.calls[0].seq, 96117);
+  EXPECT_EQ(census.calls[0].ranks, Ranks({0}));
+  EXPECT_EQ(census.Of(Rank{7})->seq, 64088);
+  EXPECT_EQ(census.Of(Rank{3}), nullptr);
+}
+
+TEST(TimeoutCensus, TheSameNumberOfTwoNamedGroupsIsTwoCalls) {
+  JobSketch job(4);
+  for (const int32_t r : {0, 1}) TimesOut(job, r, 5, "12");
+  for (const int32_t r : {2, 3}) TimesOut(job, r, 5, "13");
+  const Incident incident = job.Finish();
+  EXPECT_EQ(CountTimeouts(incident).calls.size(), 2u);
+}
+
+TEST(TimeoutCensus, ALineThatIsCutBeforeTheNumberIsOfTheOnlyCall) {
+  JobSketch job(3);
+  for (const int32_t r : {0, 1}) TimesOut(job, r, 1580);
+  TimesOut(job, 2, -1, "", OpKind::unknown);
+  const Incident incident = job.Finish();
+  const TimeoutCensus census = CountTimeouts(incident);
+  ASSERT_EQ(census.calls.size(), 1u);
+  EXPECT_EQ(census.calls[0].ranks, Ranks({0, 1, 2}));
+}
+
+TEST(TimeoutCensus, ALineThatEndsWithinTheNumberIsNotOfAnotherCall) {
+  JobSketch job(3);
+  for (const int32_t r : {0, 1}) TimesOut(job, r, 1580);
+  TimesOut(job, 2, 15, "", OpKind::unknown);
+  const Incident incident = job.Finish();
+  EXPECT_EQ(CountTimeouts(incident).Of(Rank{0})->ranks, Ranks({0, 1}));
+}
+
+TEST(TimeoutCensus, WatchdogsThatFoundAnErrorAreNoTimeouts) {
+  JobSketch job(2);
+  for (const int32_t r : {0, 1}) Finds(job, r, 12, "0");
+  const Incident incident = job.Finish();
+  EXPECT_FALSE(CountTimeouts(incident));
+}
+
+}  // namespace
+}  // namespace tacet

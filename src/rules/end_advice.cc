@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/end_advice.h"
+
+#include <cstdint>
+
+namespace tacet {
+
+std::vector<std::string> EndAdvice(const Event& end) {
+  if (end.Means(Meaning::timed_out))
+    return {
+        "Look at its own output: did it end, or was it busy for long (compilation, a large allocation, a checkpoint)?",
+        "If it ended: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log.",
+        "If it was only busy: raise the limit of the heartbeat (heartbeat_timeout_seconds of "
+        "jax.distributed.initialize, where the release has it)."};
+  std::vector<std::string> advice = {
+      "Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log, the "
+      "core dump."};
+  const int64_t code = end.kind == EventKind::segfault ? -11 : end.As<ProcessEnd>().code;
+  switch (code) {
+    case -11: advice.push_back("Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps."); break;
+    case -7:
+      advice.push_back(
+          "SIGBUS: most often /dev/shm is full (df -h /dev/shm); otherwise a file was truncated while it was mapped.");
+      break;
+    case -9:
+    case 137:
+    case 255:  // not told: a kill leaves no word
+      advice.push_back(
+          "SIGKILL without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption, "
+          "memory limit of the container).");
+      break;
+    case -6:
+      advice.push_back("SIGABRT: read the lines before it: an assertion, an uncaught C++ exception, or a watchdog.");
+      break;
+    case -15:
+      advice.push_back("SIGTERM: a person, the scheduler or the launcher ended it; their log tells why.");
+      break;
+    default:
+      if (code > 0)
+        advice.push_back("Exit code " + std::to_string(code) + " is the program's own: read what it wrote last.");
+  }
+  return advice;
+}
+
+}  // namespace tacet

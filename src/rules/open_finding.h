@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rules/diagnosis.h"
+
+namespace tacet {
+
+// What is known of a hang or crash whose cause no rule names: the deciding line, and where to begin. Puts that finding
+// first; without a line that tells it there is none. It blames nobody.
+void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis);
+
+// A warning of NCCL's for which no rule has a word, in a log that does not tell how the job ended: it is quoted, as a
+// note. False where there is none.
+bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis);
+
+}  // namespace tacet

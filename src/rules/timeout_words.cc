@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/timeout_words.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+std::string AfterWords(const Event& event) {
+  const auto& timeout = event.As<WatchdogTimeout>();
+  const int64_t ms = timeout.elapsed_ms > 0 ? timeout.elapsed_ms : timeout.timeout_ms;
+  return ms > 0 ? " after " + DurationWords(ms * 1'000'000) : "";
+}
+
+// Numbers of one group can be compared. Where the lines name none, they may be of several.
+std::string BehindWords(const TimeoutCensus& census) {
+  const TimedOutCall *lowest = nullptr, *highest = nullptr;
+  const std::string& group = census.calls.front().group;
+  for (const TimedOutCall& call : census.calls) {
+    if (call.seq < 0 || call.op == OpKind::unknown) continue;
+    if (call.group != group && !call.group.empty() && !group.empty()) return "";
+    if (!lowest || call.seq < lowest->seq) lowest = &call;
+    if (!highest || call.seq > highest->seq) highest = &call;
+  }
+  if (!lowest || lowest->seq == highest->seq) return "";
+  const std::string behind = RankWords(lowest->ranks) + (lowest->ranks.size() == 1 ? " is" : " are") + " behind";
+  return group.empty() || lowest->group != highest->group ? ": different groups, or " + behind : ": " + behind;
+}
+
+}  // namespace
+
+std::string TimedOutCallWords(const TimedOutCall& call) {
+  if (call.op == OpKind::unknown) return "an operation that the log does not name";
+  return std::string(Name(call.op)) + (call.seq >= 0 ? " #" + std::to_string(call.seq) : "");
+}
+
+std::string TimeoutWords(const TimeoutCensus& census) {
+  constexpr size_t kMostCalls = 3, kMostUnheard = 3;
+  const TimedOutCall& common = census.calls.front();
+  std::string words = RankWords(common.ranks) + " timed out" +
+                      (common.op == OpKind::unknown ? "" : " in " + TimedOutCallWords(common)) +
+                      AfterWords(*common.first);
+  std::vector<Rank> more;
+  for (size_t i = 1; i < census.calls.size(); ++i) {
+    const TimedOutCall& call = census.calls[i];
+    if (i < kMostCalls)
+      words += ", " + RankWords(call.ranks) + " in " + TimedOutCallWords(call) +
+               (call.group != common.group && !call.group.empty() && !common.group.empty() ? " of another group" : "");
+    else
+      more.insert(more.end(), call.ranks.begin(), call.ranks.end());
+  }
+  if (!more.empty())
+    words += ", " + std::to_string(more.size()) + (more.size() == 1 ? " more rank" : " more ranks") + " in others";
+  words += BehindWords(census);
+  // Where many are missing, their output was not collected.
+  const auto& unheard = census.unheard;
+  if (!unheard.empty() && unheard.size() <= kMostUnheard && unheard.size() < common.ranks.size())
+    words += "; no line is from " + RankWords(unheard);
+  return words;
+}
+
+}  // namespace tacet
