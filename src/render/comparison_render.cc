@@ -121,6 +121,20 @@ std::string Sentence(const ComparisonLine& line) {
   return out + ", adjusted p " + Probability(line.adjusted_p);
 }
 
+std::string TestedLines(const ProfileComparison& comparison) {
+  std::string out = Count(comparison.tested, "line") + " tested: " + std::to_string(comparison.slower) + " slower, " +
+                    std::to_string(comparison.faster) + " faster";
+  size_t same = comparison.tested - comparison.slower - comparison.faster;
+  for (const ChangeKind kind : {ChangeKind::more_overlap, ChangeKind::less_overlap}) {
+    const auto count = static_cast<size_t>(
+        std::count_if(comparison.lines.begin(), comparison.lines.end(),
+                      [kind](const ComparisonLine& line) { return line.kind == kind; }));
+    same -= count;
+    if (count > 0) out += ", " + std::to_string(count) + " with " + std::string(Name(kind));
+  }
+  return out + ", " + std::to_string(same) + " without a significant difference";
+}
+
 }  // namespace
 
 std::string RenderComparisonText(const ProfileComparison& comparison, int width, bool colour, bool verbose) {
@@ -128,10 +142,7 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   page.Paragraph("", Headline(comparison), Ink::strong);
   page.Line("  A " + CleanLine(comparison.name_a));
   page.Line("  B " + CleanLine(comparison.name_b));
-  if (comparison.tested > 0)
-    page.Paragraph("  ", Count(comparison.tested, "line") + " tested: " + std::to_string(comparison.slower) +
-                             " slower, " + std::to_string(comparison.faster) +
-                             " faster, the others show no significant difference");
+  if (comparison.tested > 0) page.Paragraph("  ", TestedLines(comparison));
   for (const std::string& fault : comparison.faults)
     if (fault != comparison.headline) page.Paragraph("  ", CleanText(fault), Ink::red);
   size_t hidden = 0, one_sided = 0;
