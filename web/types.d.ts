@@ -777,6 +777,8 @@ interface ReportWhyClaim {
   /** The state of the process that it speaks of, or the cause. */
   reading: string;
   strength: "proof" | "strong" | "weak" | null;
+  /** Who says it; null for evidence of the finding itself. */
+  witness: "self" | "peer" | "launcher" | "kernel" | "scheduler" | "tool" | null;
   /** Where it is written: file as named on the command line, line from 1, offset in bytes. */
   because: ReportFindingEvidenceItem;
 }

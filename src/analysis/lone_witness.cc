@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/stopped_heartbeat.h"
+#include "analysis/testimony.h"
 
 namespace tacet {
 namespace {
@@ -32,12 +33,14 @@ bool CallsTellMore(const Scene& scene) {
 }
 
 // What its own output says of the end of a rank that only others' reports name.
-void ReadEndOf(const Scene& scene, const RankLife& life, Standstill* still) {
-  still->alive = life.asked_to_dump;
-  if (IsExplained(life))
-    still->kind = StandstillKind::explained;
-  else if (life.vanished || scene.EndedFirst(life))
-    still->kind = StandstillKind::dead;
+void ClaimByEnd(const Scene& scene, const RankLife& life, std::vector<Claim>& claims) {
+  ClaimByOwnOutput(life, claims);
+  if (life.vanished)
+    Say(claims, Liveness::gone, Strength::strong,
+        "all its files end without a message, and its peers lost the connection");
+  else if (scene.EndedFirst(life))
+    Say(claims, Liveness::gone, Strength::proof, "its process ended on its own, before any other rank gave up",
+        life.exited);
   // A monitor that still spoke tells of a living process, not of where it is: it may wait in another operation.
 }
 
@@ -53,8 +56,9 @@ void FindBySight(const Scene& scene, StandstillView& view) {
     if (!silence.sight || (!silence.frozen() && !silence.dead()) || (life && IsExplained(*life))) continue;
     Standstill& still = view.ranks.emplace_back();
     still.rank = silence.rank;
-    still.kind = silence.dead() ? StandstillKind::dead : StandstillKind::frozen;
     still.silence = &silence;
+    ClaimByHeartbeat(silence, still.claims);
+    Settle(still);
   }
 }
 
@@ -62,8 +66,15 @@ void FindBySight(const Scene& scene, StandstillView& view) {
 void FindBySilence(const Scene& scene, StandstillView& view) {
   if (!scene.analyses.outcome.hangs()) return;
   if (CallsTellMore(scene)) return;
-  for (const auto& [rank, life] : scene.analyses.life.ranks)
-    if (scene.IsOnlySilentRank(rank)) view.ranks.push_back({.rank = rank, .kind = StandstillKind::frozen});
+  for (const auto& [rank, life] : scene.analyses.life.ranks) {
+    if (!scene.IsOnlySilentRank(rank)) continue;
+    Standstill& still = view.ranks.emplace_back();
+    still.rank = rank;
+    Say(still.claims, Liveness::stopped, Strength::strong,
+        "every other rank wrote a stack, this one did not, and no connection closed")
+        .witness = Witness::peer;
+    Settle(still);
+  }
 }
 
 // Nobody's calls are recorded, but somebody's watchdog fired: the rank that is not waiting while all others are.
@@ -88,9 +99,13 @@ void FindByStackAlone(const Scene& scene, StandstillView& view) {
   if (stale) return;
   if (outside.empty() || outside.size() * 2 > waiting) return;
   for (const StackReading* reading : outside) {
-    Standstill still{.rank = reading->rank, .kind = StandstillKind::host, .stack = reading, .by_stack_alone = true};
+    Standstill& still = view.ranks.emplace_back();
+    still.rank = reading->rank;
+    still.by_stack_alone = true;
     if (const RankLife* life = scene.analyses.life.Of(reading->rank)) still.alive = life->asked_to_dump;
-    view.ranks.push_back(still);
+    SayByStack(still.claims, *reading, HostPlace::own_code, reading->certain ? Strength::proof : Strength::strong,
+               "its stack is outside communication while its peers wait");
+    Settle(still);
   }
 }
 
@@ -99,8 +114,13 @@ void FindByKernel(const Scene& scene, StandstillView& view) {
   if (!scene.analyses.outcome.hangs()) return;
   if (CallsTellMore(scene)) return;
   for (const auto& [rank, life] : scene.analyses.life.ranks)
-    if (life.hung_task && !IsExplained(life) && !life.timeout)
-      view.ranks.push_back({.rank = rank, .kind = StandstillKind::frozen, .hung_task = life.hung_task});
+    if (life.hung_task && !IsExplained(life) && !life.timeout) {
+      Standstill& still = view.ranks.emplace_back();
+      still.rank = rank;
+      Say(still.claims, HostPlace::in_kernel, Strength::strong,
+          "the kernel reports that the process is blocked inside the kernel", life.hung_task);
+      Settle(still);
+    }
   if (view.ranks.size() * 2 > scene.analyses.life.ranks.size()) view.ranks.clear();
 }
 
@@ -125,15 +145,19 @@ void FindByReport(const Scene& scene, StandstillView& view) {
   };
   for (const ToldLaggard& told : scene.analyses.told) {
     if (waits_itself(told.rank)) continue;
-    Standstill still{.rank = told.rank, .told = &told};
+    Standstill& still = view.ranks.emplace_back();
+    still.rank = told.rank;
+    still.told = &told;
     const auto stack = scene.stacks.find(told.rank);
     if (stack != scene.stacks.end() && stack->second->place == StackReading::Place::host &&
         !scene.IsWhereOthersWait(told.rank)) {
-      still.kind = StandstillKind::host;
-      still.stack = stack->second;
+      SayByStack(still.claims, *stack->second, HostPlace::own_code, Strength::strong,
+                 "its stack is outside communication");
+    } else if (const RankLife* life = scene.analyses.life.Of(told.rank)) {
+      still.alive = life->asked_to_dump;
+      ClaimByEnd(scene, *life, still.claims);
     }
-    if (const RankLife* life = scene.analyses.life.Of(told.rank); life && !still.stack) ReadEndOf(scene, *life, &still);
-    view.ranks.push_back(still);
+    Settle(still);
     for (const Rank rank : told.waiters) view.waiters.push_back(rank);
   }
 }

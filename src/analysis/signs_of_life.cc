@@ -7,6 +7,7 @@
 #include "analysis/overdue.h"
 #include "analysis/vanished_ranks.h"
 #include "model/event_ties.h"
+#include "model/event_time.h"
 #include "model/xid.h"
 
 namespace tacet {
@@ -49,12 +50,11 @@ bool IsFirstHandEnd(const Event& event) {
   return event.kind == EventKind::segfault || (code != -6 && code != -15 && code != 1);
 }
 
-bool IsBefore(const Event& a, const Event& b) {
-  return a.wall_ns != kNoTime && b.wall_ns != kNoTime && a.wall_ns < b.wall_ns;
-}
+bool IsBefore(const Event& a, const Event& b) { return OrderOf(a, b) == TimeOrder::before; }
 
 bool CameBefore(const Event& a, const Event& b) {
-  if (a.wall_ns != kNoTime && b.wall_ns != kNoTime) return a.wall_ns < b.wall_ns;
+  // Launchers list the ends of one moment by rank: where both have a time, the order of lines adds nothing.
+  if (a.wall_ns != kNoTime && b.wall_ns != kNoTime) return IsBefore(a, b);
   return a.source.file == b.source.file && a.source.line < b.source.line;
 }
 
@@ -140,6 +140,11 @@ void TakeProgress(const Incident& incident, SignsOfLife& signs) {
 }
 
 }  // namespace
+
+bool IsExplained(const RankLife& life) {
+  return life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.oom_killed ||
+         life.gpu_error;
+}
 
 SignsOfLife ReadSignsOfLife(const Incident& incident) {
   SignsOfLife signs;

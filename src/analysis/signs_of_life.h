@@ -29,7 +29,7 @@ bool IsFirstHandEnd(const Event& event);
 // An exception or NCCL warning that says that memory of the host ran out.
 bool IsHostMemoryShortage(const Event& event);
 
-// True when both times are known and the first is the earlier.
+// True when both times are known and leave no doubt that the first is the earlier.
 bool IsBefore(const Event& a, const Event& b);
 
 // The same, and by the order of lines where times are missing and both stand in one file.
@@ -80,6 +80,9 @@ struct RankLife {
   }
   bool any() const { return has_record || has_stub_record || has_nccl_log || has_output || has_stack; }
 };
+
+// Its own output, or the kernel, says what ended it.
+bool IsExplained(const RankLife& life);
 
 struct SignsOfLife {
   std::map<Rank, RankLife> ranks;                                      // every rank of the job

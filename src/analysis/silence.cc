@@ -13,18 +13,18 @@ std::string_view HostOf(const Incident& incident, const Pulse& pulse) {
   return pulse.speaker < incident.processes.size() ? std::string_view(incident.processes[pulse.speaker].host) : "";
 }
 
-bool Ends(const Sight& sight) { return sight.state == ProcessState::zombie || sight.state == ProcessState::gone; }
+bool Ends(const Sight& sight) { return sight.state == TaskState::zombie || sight.state == TaskState::gone; }
 
 // The first thing anybody saw after its last beat: a stopped process that is killed at the clean-up was stopped.
 const Sight* DecidingSight(const Incident& incident, const Pulse& pulse) {
   const Sight *first = nullptr, *end = nullptr;
   for (const Sight& sight : incident.sights) {
-    if (sight.rank != pulse.rank || sight.since_wall_ns == kNoTime || sight.state == ProcessState::running) continue;
+    if (sight.rank != pulse.rank || sight.since_wall_ns == kNoTime || sight.state == TaskState::running) continue;
     if (pulse.last_beat_wall_ns != kNoTime && sight.since_wall_ns + kSecond < pulse.last_beat_wall_ns) continue;
     if (!first || sight.since_wall_ns < first->since_wall_ns) first = &sight;
     if (Ends(sight) && (!end || sight.since_wall_ns < end->since_wall_ns)) end = &sight;
   }
-  const bool torn_down = first && end && first->state == ProcessState::uninterruptible &&
+  const bool torn_down = first && end && first->state == TaskState::uninterruptible &&
                          end->since_wall_ns - first->since_wall_ns < incident.patience.tear_down_ns;
   return torn_down ? end : first;
 }

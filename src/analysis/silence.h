@@ -12,10 +12,10 @@ struct Silence {
   Rank rank;
   const Pulse* pulse = nullptr;
   const Sight* sight = nullptr;  // what a sibling saw of it; null when nobody looked
-  ProcessState state = ProcessState::unknown;
+  TaskState state = TaskState::unknown;
   bool exited = false;  // it ended by itself
-  bool dead() const { return exited || state == ProcessState::zombie || state == ProcessState::gone; }
-  bool frozen() const { return state == ProcessState::stopped || state == ProcessState::uninterruptible; }
+  bool dead() const { return exited || state == TaskState::zombie || state == TaskState::gone; }
+  bool frozen() const { return state == TaskState::stopped || state == TaskState::uninterruptible; }
 };
 
 // Sorted by rank. Late beats of a busy machine, processes that never had one, and copies of living boxes are none.

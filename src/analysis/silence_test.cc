@@ -42,7 +42,7 @@ struct Hospital {
     return *std::find_if(incident.streams.begin(), incident.streams.end(),
                          [&](const CallStream& stream) { return stream.rank == Rank{rank}; });
   }
-  void See(uint32_t witness, int32_t rank, ProcessState state, int64_t since_ns) {
+  void See(uint32_t witness, int32_t rank, TaskState state, int64_t since_ns) {
     Sight sight;
     sight.speaker = witness;
     sight.rank = {rank};
@@ -88,7 +88,7 @@ TEST(Silence, WithoutAHeartbeatNothingIsSaid) {
 }
 
 TEST(Silence, GoneAndZombieAreDead) {
-  for (const ProcessState state : {ProcessState::gone, ProcessState::zombie}) {
+  for (const TaskState state : {TaskState::gone, TaskState::zombie}) {
     Hospital job;
     job.PulseOf(2).last_beat_wall_ns = job.fault_ns;
     job.See(0, 2, state, job.fault_ns + 4 * kSecondNs);
@@ -99,7 +99,7 @@ TEST(Silence, GoneAndZombieAreDead) {
 }
 
 TEST(Silence, StoppedAndUninterruptibleAreFrozen) {
-  for (const ProcessState state : {ProcessState::stopped, ProcessState::uninterruptible}) {
+  for (const TaskState state : {TaskState::stopped, TaskState::uninterruptible}) {
     Hospital job;
     job.PulseOf(2).last_beat_wall_ns = job.fault_ns;
     job.See(0, 2, state, job.fault_ns + 4 * kSecondNs);
@@ -110,37 +110,37 @@ TEST(Silence, StoppedAndUninterruptibleAreFrozen) {
 TEST(Silence, AStoppedProcessThatIsKilledAtTheEndWasStopped) {
   Hospital job;
   job.PulseOf(2).last_beat_wall_ns = job.fault_ns;
-  job.See(0, 2, ProcessState::stopped, job.fault_ns + 4 * kSecondNs);
-  job.See(0, 2, ProcessState::gone, job.fault_ns + 50 * kSecondNs);
+  job.See(0, 2, TaskState::stopped, job.fault_ns + 4 * kSecondNs);
+  job.See(0, 2, TaskState::gone, job.fault_ns + 50 * kSecondNs);
   EXPECT_EQ(job.Named(), (Hospital::Names{{2, StandstillKind::frozen}}));
 }
 
 TEST(Silence, AKilledProcessMayLingerInTheKernel) {
   Hospital job;
   job.PulseOf(2).last_beat_wall_ns = job.fault_ns;
-  job.See(0, 2, ProcessState::uninterruptible, job.fault_ns + 4 * kSecondNs);
-  job.See(0, 2, ProcessState::gone, job.fault_ns + 9 * kSecondNs);
+  job.See(0, 2, TaskState::uninterruptible, job.fault_ns + 4 * kSecondNs);
+  job.See(0, 2, TaskState::gone, job.fault_ns + 9 * kSecondNs);
   EXPECT_EQ(job.Named(), (Hospital::Names{{2, StandstillKind::dead}}));
 }
 
 TEST(Silence, AProcessThatWasContinuedIsAlive) {
   Hospital job;
-  job.See(0, 2, ProcessState::stopped, job.fault_ns + 4 * kSecondNs);
-  job.See(0, 2, ProcessState::running, job.fault_ns + 20 * kSecondNs);
+  job.See(0, 2, TaskState::stopped, job.fault_ns + 4 * kSecondNs);
+  job.See(0, 2, TaskState::running, job.fault_ns + 20 * kSecondNs);
   EXPECT_TRUE(job.Silences().empty());  // it beat to the end
 }
 
 TEST(Silence, AYoungWaitForADeadProcessIsAHang) {
   Hospital job(5 * kSecondNs);
   job.PulseOf(2).last_beat_wall_ns = job.fault_ns;
-  job.See(0, 2, ProcessState::gone, job.fault_ns + 4 * kSecondNs);
+  job.See(0, 2, TaskState::gone, job.fault_ns + 4 * kSecondNs);
   EXPECT_EQ(job.Named(), (Hospital::Names{{2, StandstillKind::dead}}));
 }
 
 TEST(Silence, WhereAllWereSeenToGoNobodyWaitsAndNothingHangs) {
   Hospital job(kSecondNs);  // killed in the middle of an operation
   for (uint32_t rank = 0; rank < 8; ++rank)
-    job.See(rank, static_cast<int32_t>(rank), ProcessState::gone, job.end_ns + 4 * kSecondNs);
+    job.See(rank, static_cast<int32_t>(rank), TaskState::gone, job.end_ns + 4 * kSecondNs);
   const Analyses analyses = Analyse(job.incident);
   EXPECT_TRUE(analyses.outcome.unfinished_calls);
   EXPECT_FALSE(analyses.outcome.hangs());
@@ -155,18 +155,18 @@ TEST(Silence, WhereAllWereSeenToGoNobodyWaitsAndNothingHangs) {
 TEST(Silence, WhoWasKilledFirstOfAHungJobIsNotToBlame) {
   Hospital job(600 * kSecondNs);
   job.PulseOf(5).last_beat_wall_ns = job.end_ns - 20 * kSecondNs;
-  job.See(0, 5, ProcessState::gone, job.end_ns - 16 * kSecondNs);
+  job.See(0, 5, TaskState::gone, job.end_ns - 16 * kSecondNs);
   EXPECT_EQ(job.Named(), (Hospital::Names{{2, StandstillKind::host}}));
   // Nor is the one that held it up a dead rank, if it lived on for long while they waited.
   job.PulseOf(2).last_beat_wall_ns = job.end_ns - 20 * kSecondNs;
-  job.See(0, 2, ProcessState::gone, job.end_ns - 16 * kSecondNs);
+  job.See(0, 2, TaskState::gone, job.end_ns - 16 * kSecondNs);
   EXPECT_EQ(job.Named(), (Hospital::Names{{2, StandstillKind::host}}));
 }
 
 TEST(Silence, ADeadRankThatHadIssuedTheOperationIsFound) {
   Hospital job;
   job.PulseOf(5).last_beat_wall_ns = job.fault_ns;
-  job.See(0, 5, ProcessState::gone, job.fault_ns + 4 * kSecondNs);
+  job.See(0, 5, TaskState::gone, job.fault_ns + 4 * kSecondNs);
   EXPECT_EQ(job.Named(), (Hospital::Names{{5, StandstillKind::dead}}));
 }
 
@@ -174,7 +174,7 @@ TEST(Silence, OfSeveralDeadTheFirstCount) {
   Hospital job;
   for (const size_t rank : {3, 4, 6}) job.PulseOf(rank).last_beat_wall_ns = job.fault_ns;
   job.PulseOf(6).last_beat_wall_ns += 8 * kSecondNs;
-  for (const int32_t rank : {3, 4, 6}) job.See(0, rank, ProcessState::gone, job.fault_ns + 20 * kSecondNs);
+  for (const int32_t rank : {3, 4, 6}) job.See(0, rank, TaskState::gone, job.fault_ns + 20 * kSecondNs);
   EXPECT_EQ(job.Named(), (Hospital::Names{{3, StandstillKind::dead}, {4, StandstillKind::dead}}));
 }
 
@@ -250,7 +250,7 @@ TEST(Silence, AJobThatBreaksDownAsAWholeBlamesNobody) {
     job.PulseOf(rank).last_beat_wall_ns = job.fault_ns + static_cast<int64_t>(rank) * kSecondNs / 2;
     job.PulseOf(rank).ended = rank != 3 && rank != 5;
   }
-  job.See(7, 3, ProcessState::gone, job.fault_ns + 5 * kSecondNs);
+  job.See(7, 3, TaskState::gone, job.fault_ns + 5 * kSecondNs);
   for (const auto& [rank, kind] : job.Named()) EXPECT_EQ(kind, StandstillKind::unclear) << rank;
 }
 
@@ -258,7 +258,7 @@ TEST(Silence, AJobThatBreaksDownAsAWholeBlamesNobody) {
 struct TwoDeaths : Hospital {
   TwoDeaths() {
     for (const size_t rank : {3, 6}) PulseOf(rank).last_beat_wall_ns = fault_ns;
-    for (const int32_t rank : {3, 6}) See(0, rank, ProcessState::gone, fault_ns + 4 * kSecondNs);
+    for (const int32_t rank : {3, 6}) See(0, rank, TaskState::gone, fault_ns + 4 * kSecondNs);
     for (const int32_t rank : {3, 6}) StreamOf(rank).captured_wall_ns = fault_ns;
   }
 };

@@ -81,6 +81,42 @@ void ChooseOperation(const Scene& scene, StandstillView& view) {
 
 }  // namespace
 
+void Settle(Standstill& still) {
+  still.state = JoinClaims(still.claims);
+  const bool issued = still.root && HasIssued(still.root->kind);
+  const ProcessState& state = still.state;
+  size_t by = SIZE_MAX;
+  const auto decide = [&](StandstillKind kind, size_t claim) {
+    still.kind = kind;
+    by = claim;
+  };
+  if (state.process.value == Liveness::gone)
+    decide(still.claims[state.process.by].told_why ? StandstillKind::explained : StandstillKind::dead,
+           state.process.by);
+  else if (state.process.value == Liveness::stopped)
+    decide(StandstillKind::frozen, state.process.by);
+  else if (state.host.value == HostPlace::inside_nccl)
+    decide(StandstillKind::host, state.host.by);
+  else if (issued && state.gpu.value != GpuPlace::unknown)
+    decide(StandstillKind::gpu, state.gpu.by);
+  else if (!issued && state.host.value == HostPlace::own_code)
+    decide(StandstillKind::host, state.host.by);
+  else if (!issued && state.host.value == HostPlace::waiting_for_gpu)
+    decide(StandstillKind::gpu, state.host.by);
+  else if (!issued && state.host.value == HostPlace::in_kernel)
+    decide(StandstillKind::frozen, state.host.by);
+  else if (state.process.value == Liveness::unseen)
+    decide(StandstillKind::absent, state.process.by);
+  else
+    still.kind = StandstillKind::unclear;
+  const Claim none{};
+  const Claim& decisive = by == SIZE_MAX ? none : still.claims[by];
+  still.stack = decisive.stack;
+  still.closing = decisive.closing;
+  still.inside = decisive.inside;
+  still.hung_task = state.host.value == HostPlace::in_kernel ? decisive.event : nullptr;
+}
+
 StandstillView FindStandstills(const Incident& incident, const Analyses& analyses) {
   const Scene scene(incident, analyses);
   StandstillView view;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "analysis/analyses.h"
+#include "analysis/process_state.h"
 
 namespace tacet {
 
@@ -19,24 +19,12 @@ enum class StandstillKind {
   unclear,    // it lags, but nothing tells why
 };
 
-enum class Strength { proof, strong, weak };
-
-// What one witness says about why a rank does not go on, and because of what.
-struct Claim {
-  StandstillKind says = StandstillKind::unclear;
-  Strength strength = Strength::weak;
-  std::string_view because;        // "its stack is outside communication while its peers wait"
-  const Event* event = nullptr;    // the line that says it, where one does
-  const Event* closing = nullptr;  // as in Standstill
-  const Event* hung_task = nullptr;
-  const StackReading* stack = nullptr;
-  const InFlight* inside = nullptr;
-};
-
 struct Standstill {
   Rank rank;
-  StandstillKind kind = StandstillKind::unclear;
   const WaitRoot* root = nullptr;       // null when only stacks point at the rank
+  std::vector<Claim> claims;            // all that was said of its state
+  ProcessState state;                   // what they add up to
+  StandstillKind kind = StandstillKind::unclear;
   const StackReading* stack = nullptr;  // when it decided
   const ToldLaggard* told = nullptr;    // when only a report of somebody else names the rank
   const Event* closing = nullptr;       // a peer saw its connection close
@@ -44,8 +32,12 @@ struct Standstill {
   const Event* hung_task = nullptr;     // the kernel says that the process is blocked in it
   const InFlight* inside = nullptr;     // its host is inside NCCL with the operation and does not come out
   bool by_stack_alone = false;
-  bool alive = false;         // it wrote a dump or saw the dump signal
+  bool alive = false;  // it wrote a dump or saw the dump signal
 };
+
+// Joins the claims into one state, and reads from it why the rank does not go on. A rank that issued the operation is not
+// held up by what its host does afterwards.
+void Settle(Standstill& still);
 
 struct StandstillView {
   std::vector<Standstill> ranks;       // sorted by rank

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+
+#include "analysis/testimony.h"
 
 namespace tacet {
 namespace {
@@ -106,12 +109,13 @@ void KeepTheFirst(const Incident& incident, const SourceAnalysis& boxes, std::ve
 }
 
 Standstill ReadKnown(const Analyses& analyses, const Silence& silence, const StandstillView& view) {
-  Standstill still{.rank = silence.rank, .kind = silence.dead() ? StandstillKind::dead : StandstillKind::frozen};
+  Standstill still{.rank = silence.rank};
   for (const Standstill& before : view.ranks)
     if (before.rank == silence.rank) still.root = before.root;
-  if (const RankLife* life = analyses.life.Of(silence.rank); life && IsExplained(*life))
-    still.kind = StandstillKind::explained;
+  if (const RankLife* life = analyses.life.Of(silence.rank)) ClaimByOwnOutput(*life, still.claims);
+  ClaimByHeartbeat(silence, still.claims);
   still.silence = &silence;
+  Settle(still);
   return still;
 }
 
@@ -129,17 +133,29 @@ void ReadUnseen(const Analyses& analyses, const std::vector<const Silence*>& ear
     const bool closed = closing && life && !life->lost_peer && !life->asked_to_dump;
     still.silence = silence;
     still.alive = false;
-    still.kind = closed ? StandstillKind::dead : StandstillKind::unclear;
-    if (closed) still.closing = closing;
+    // Wherever its host was before, nothing in it runs any more.
+    still.claims.clear();
+    ClaimByHeartbeat(*silence, still.claims);
+    if (closed)
+      Say(still.claims, Liveness::gone, Strength::strong, "a peer saw its connection close", closing).closing = closing;
+    Settle(still);
   }
   std::sort(view.ranks.begin(), view.ranks.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
 }
 
 }  // namespace
 
-bool IsExplained(const RankLife& life) {
-  return life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.oom_killed ||
-         life.gpu_error;
+void ClaimByHeartbeat(const Silence& silence, std::vector<Claim>& claims) {
+  constexpr std::string_view kSeen = "its heartbeat stopped, and another process saw it in this state";
+  if (silence.exited)
+    Say(claims, Liveness::gone, Strength::proof, "its record ends with its own exit");
+  else if (silence.dead())
+    Say(claims, Liveness::gone, Strength::proof, kSeen).witness = Witness::peer;
+  else if (silence.frozen())
+    Say(claims, Liveness::stopped, Strength::proof, kSeen).witness = Witness::peer;
+  else
+    Say(claims, Liveness::running, Strength::strong, "its heartbeat stopped before the others began to wait").holds =
+        false;
 }
 
 void ReadStoppedHeartbeats(const Incident& incident, const Analyses& analyses, const Event* closing,

@@ -10,8 +10,8 @@
 
 namespace tacet {
 
-// Its own output, or the kernel, says what ended it.
-bool IsExplained(const RankLife& life);
+// What a heartbeat that stopped says of its process.
+void ClaimByHeartbeat(const Silence& silence, std::vector<Claim>& claims);
 
 // A process that is dead or stopped holds up everybody, even in an operation that it had issued before; whatever else
 // seems to hold them up is a consequence. Not so one that fell silent long after the others began to wait. `closing` is

@@ -5,11 +5,13 @@
 
 namespace tacet {
 
-// What every witness says about a rank at which the waiting ends. The first claim decides what state the process is in;
-// the others agree with it, or lost against it.
+// What every witness says about the state of a rank at which the waiting ends.
 std::vector<Claim> ClaimsAbout(const Scene& scene, Rank rank, const WaitRoot& root);
 
 // The standstill that the claims add up to.
 Standstill ReadStandstill(const Scene& scene, Rank rank, const WaitRoot& root);
+
+// Where its own words, or the kernel's, say what ended it.
+void ClaimByOwnOutput(const RankLife& life, std::vector<Claim>& claims);
 
 }  // namespace tacet

@@ -22,23 +22,23 @@ JobSketch StuckJob() {
   return job;
 }
 
-TEST(Testimony, TheFirstWitnessThatKnowsDecides) {
+TEST(Testimony, AStackOutsideCommunicationTellsWhereTheHostIs) {
   JobSketch job = StuckJob();
   job.Stack(2, InDataLoader());
   const Heard heard(job.Finish());
   const StandstillView view = FindStandstills(heard.incident, heard.analyses);
   ASSERT_EQ(view.ranks.size(), 1u);
-  EXPECT_EQ(view.ranks[0].rank, Rank{2});
-  EXPECT_EQ(view.ranks[0].kind, StandstillKind::host);
-  const Scene scene(heard.incident, heard.analyses);
-  const std::vector<Claim> claims = ClaimsAbout(scene, Rank{2}, *view.ranks[0].root);
-  ASSERT_FALSE(claims.empty());
-  EXPECT_EQ(claims[0].says, view.ranks[0].kind) << "the first claim is the one that decided";
-  EXPECT_NE(claims[0].stack, nullptr);
-  for (const Claim& claim : claims) EXPECT_FALSE(claim.because.empty());
+  const Standstill& still = view.ranks[0];
+  EXPECT_EQ(still.rank, Rank{2});
+  EXPECT_EQ(still.kind, StandstillKind::host);
+  EXPECT_EQ(still.state.host.value, HostPlace::own_code);
+  EXPECT_EQ(still.state.process.value, Liveness::running);
+  ASSERT_LT(still.state.host.by, still.claims.size());
+  EXPECT_NE(still.claims[still.state.host.by].stack, nullptr);
+  for (const Claim& claim : still.claims) EXPECT_FALSE(claim.because.empty());
 }
 
-TEST(Testimony, WordsOfTheProcessItselfComeBeforeItsStack) {
+TEST(Testimony, WhoEndedByItselfIsNotWhereItsStackWas) {
   JobSketch job = StuckJob();
   job.Stack(2, InDataLoader());
   Event& error = job.Say(2, EventKind::exception);
@@ -47,13 +47,15 @@ TEST(Testimony, WordsOfTheProcessItselfComeBeforeItsStack) {
   const Heard heard(job.Finish());
   const StandstillView view = FindStandstills(heard.incident, heard.analyses);
   ASSERT_EQ(view.ranks.size(), 1u);
-  EXPECT_EQ(view.ranks[0].kind, StandstillKind::explained);
-  const Scene scene(heard.incident, heard.analyses);
-  const std::vector<Claim> claims = ClaimsAbout(scene, Rank{2}, *view.ranks[0].root);
-  ASSERT_GE(claims.size(), 2u) << "who lost is told, too";
-  EXPECT_EQ(claims[0].strength, Strength::proof);
-  ASSERT_NE(claims[0].event, nullptr);
-  EXPECT_EQ(claims[0].event->As<Raised>().type, "ValueError");
+  const Standstill& still = view.ranks[0];
+  EXPECT_EQ(still.kind, StandstillKind::explained);
+  EXPECT_EQ(still.state.process.value, Liveness::gone);
+  EXPECT_EQ(still.state.host.value, HostPlace::own_code) << "what lost is kept, too";
+  ASSERT_LT(still.state.process.by, still.claims.size());
+  const Claim& decisive = still.claims[still.state.process.by];
+  EXPECT_EQ(decisive.strength, Strength::proof);
+  ASSERT_NE(decisive.event, nullptr);
+  EXPECT_EQ(decisive.event->As<Raised>().type, "ValueError");
 }
 
 TEST(Testimony, NobodyIsAskedAboutARankThatIsUnknown) {

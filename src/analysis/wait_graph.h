@@ -44,6 +44,9 @@ enum class RootKind : uint8_t {
   silent,      // left no record of this kind
 };
 
+// Its host did its part: what does not come is its GPU.
+inline bool HasIssued(RootKind kind) { return kind == RootKind::gpu_not_started || kind == RootKind::gpu_behind; }
+
 struct WaitRoot {
   Rank rank;
   RootKind kind{};

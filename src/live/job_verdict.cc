@@ -25,13 +25,13 @@ std::string Describe(const HangSuspicion& suspicion) {
   return out;
 }
 
-ProcessState StateOf(ProcessSight sight) {
+TaskState StateOf(ProcessSight sight) {
   switch (sight) {
-    case ProcessSight::stopped: return ProcessState::stopped;
-    case ProcessSight::uninterruptible: return ProcessState::uninterruptible;
-    case ProcessSight::zombie: return ProcessState::zombie;
-    case ProcessSight::gone: return ProcessState::gone;
-    default: return ProcessState::unknown;
+    case ProcessSight::stopped: return TaskState::stopped;
+    case ProcessSight::uninterruptible: return TaskState::uninterruptible;
+    case ProcessSight::zombie: return TaskState::zombie;
+    case ProcessSight::gone: return TaskState::gone;
+    default: return TaskState::unknown;
   }
 }
 
@@ -40,12 +40,12 @@ ProcessState StateOf(ProcessSight sight) {
 void AddSight(const FetchedBox& box, Fragment& fragment) {
   if (fragment.pulses.empty() || box.seen_wall_ns == 0) return;
   const Pulse& pulse = fragment.pulses.front();
-  const ProcessState state = StateOf(box.sight);
+  const TaskState state = StateOf(box.sight);
   const Patience limits;
   const bool missed =
       pulse.interval_ns > 0 && pulse.last_beat_wall_ns != kNoTime &&
       box.seen_wall_ns - pulse.last_beat_wall_ns > std::max(limits.missed_beats * pulse.interval_ns, limits.silence_ns);
-  if (state == ProcessState::unknown || (!HasEnded(box.sight) && !missed)) return;
+  if (state == TaskState::unknown || (!HasEnded(box.sight) && !missed)) return;
   Sight& sight = fragment.sights.emplace_back();
   sight.speaker = pulse.speaker;  // of the same host; its own box stands for the agent that read it
   if (pulse.speaker < fragment.speakers.size()) sight.rank = fragment.speakers[pulse.speaker].rank;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "model/event_witness.h"
 #include "model/event_words.h"
 #include "model/file_rank.h"
 #include "model/identity.h"
@@ -18,21 +19,7 @@ namespace {
 constexpr int64_t kDriftNs = int64_t{15} * 60 * 1'000'000'000;
 constexpr int64_t kZonesNs = int64_t{26} * 3600 * 1'000'000'000;
 
-bool IsKernels(const Event& event) {
-  switch (event.kind) {
-    case EventKind::oom_kill:
-    case EventKind::xid:
-    case EventKind::nvlink_error:
-    case EventKind::ecc_error:
-    case EventKind::segfault:
-    case EventKind::hung_task:
-    case EventKind::pcie_error:
-    case EventKind::iommu_fault:
-    case EventKind::link_down:
-    case EventKind::link_up: return true;
-    default: return false;
-  }
-}
+bool IsKernels(const Event& event) { return WitnessOf(event) == Witness::kernel; }
 
 bool IsWordCharacter(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 

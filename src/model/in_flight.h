@@ -62,7 +62,7 @@ struct Pulse {
   SourceRef source;
 };
 
-enum class ProcessState : uint8_t { unknown, running, stopped, uninterruptible, zombie, gone };
+enum class TaskState : uint8_t { unknown, running, stopped, uninterruptible, zombie, gone };
 
 // What another process of the same host saw of a process that had fallen silent. The entries of one process by one
 // witness tell how its state changed, in order.
@@ -71,7 +71,7 @@ struct Sight {
   Rank rank;             // of the process looked at: as told, settled by the assembly
   int64_t pid = -1;
   uint64_t start_jiffies = 0;
-  ProcessState state = ProcessState::unknown;
+  TaskState state = TaskState::unknown;
   int64_t since_wall_ns = kNoTime;  // the first look that showed it
   int64_t seen_wall_ns = kNoTime;   // the latest
   SourceRef source;

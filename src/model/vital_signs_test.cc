@@ -48,7 +48,7 @@ void See(Fragment& witness, int64_t pid, uint64_t start) {
   Sight& sight = witness.sights.emplace_back();
   sight.pid = pid;
   sight.start_jiffies = start;
-  sight.state = ProcessState::gone;
+  sight.state = TaskState::gone;
 }
 
 // Pods on the host's network: one host name, the same pid in each, started in the same moment.

@@ -192,6 +192,7 @@ void WriteClaim(JsonWriter& json, const ReportClaim& claim) {
   json.Key("supports").Bool(claim.supports);
   json.Key("reading").String(claim.reading);
   WriteKnown(json.Key("strength"), claim.strength);
+  WriteKnown(json.Key("witness"), claim.witness);
   WriteEvidence(json.Key("because"), claim.because);
   json.EndObject();
 }

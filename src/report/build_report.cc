@@ -144,7 +144,7 @@ ReportWhy WhyOf(const JudgedJob& job) {
   ReportWhy out;
   out.status = Cite(*job.incident, why.status);
   for (const WhyClaim& claim : why.claims)
-    out.claims.push_back({claim.rank.known() ? claim.rank.value : -1, claim.supports, claim.reading, claim.strength,
+    out.claims.push_back({claim.rank.known() ? claim.rank.value : -1, claim.supports, claim.reading, claim.strength, claim.witness,
                           Cite(*job.incident, claim.because)});
   for (const Rival& rival : why.rivals)
     out.rivals.push_back({rival.cause, Numbers(rival.ranks), rival.found, rival.because});

@@ -8,13 +8,13 @@
 namespace tacet {
 namespace {
 
-std::string StateWords(ProcessState state) {
+std::string StateWords(TaskState state) {
   switch (state) {
-    case ProcessState::stopped: return "stopped (state T)";
-    case ProcessState::uninterruptible: return "stuck in the kernel (state D)";
-    case ProcessState::zombie: return "dead and not yet collected by its parent (state Z)";
-    case ProcessState::gone: return "gone";
-    case ProcessState::running: return "running";
+    case TaskState::stopped: return "stopped (state T)";
+    case TaskState::uninterruptible: return "stuck in the kernel (state D)";
+    case TaskState::zombie: return "dead and not yet collected by its parent (state Z)";
+    case TaskState::gone: return "gone";
+    case TaskState::running: return "running";
     default: return "in an unknown state";
   }
 }

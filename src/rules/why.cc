@@ -6,8 +6,9 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <variant>
 
-#include "analysis/testimony.h"
+#include "analysis/standstill.h"
 #include "rules/diagnosis.h"
 #include "rules/precedence.h"
 #include "rules/words.h"
@@ -17,18 +18,29 @@ namespace {
 
 constexpr size_t kMostRanks = 4, kMostRivals = 12;
 
-std::string_view ReadingWords(StandstillKind kind) {
-  switch (kind) {
-    case StandstillKind::host: return "stuck on the host";
-    case StandstillKind::gpu: return "GPU stalled";
-    case StandstillKind::frozen: return "process stopped";
-    case StandstillKind::dead: return "process gone";
-    case StandstillKind::absent: return "not seen at all";
-    case StandstillKind::explained: return "failed by itself";
-    case StandstillKind::unclear: return "undecided";
+std::string_view Words(Liveness value, bool told_why) {
+  switch (value) {
+    case Liveness::unknown: return "undecided";
+    case Liveness::unseen: return "not seen at all";
+    case Liveness::running: return "process runs";
+    case Liveness::stopped: return "process stopped";
+    case Liveness::gone: return told_why ? "failed by itself" : "process gone";
   }
   return "";
 }
+
+std::string_view Words(HostPlace value, bool) {
+  switch (value) {
+    case HostPlace::unknown: return "undecided";
+    case HostPlace::own_code: return "stuck on the host";
+    case HostPlace::inside_nccl: return "host stuck inside NCCL";
+    case HostPlace::in_kernel: return "blocked in the kernel";
+    case HostPlace::waiting_for_gpu: return "host waits for its GPU";
+  }
+  return "";
+}
+
+std::string_view Words(GpuPlace value, bool) { return value == GpuPlace::unknown ? "undecided" : "GPU stalled"; }
 
 std::string_view StrengthWords(Strength strength) {
   switch (strength) {
@@ -37,6 +49,12 @@ std::string_view StrengthWords(Strength strength) {
     case Strength::weak: return "weak";
   }
   return "";
+}
+
+bool Holds(const ProcessState& state, const std::variant<Liveness, HostPlace, GpuPlace>& says) {
+  if (const Liveness* process = std::get_if<Liveness>(&says)) return state.process.value == *process;
+  if (const HostPlace* host = std::get_if<HostPlace>(&says)) return state.host.value == *host;
+  return state.gpu.value == std::get<GpuPlace>(says);
 }
 
 EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
@@ -60,12 +78,14 @@ EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
   return {};
 }
 
-WhyClaim ClaimOf(const Incident& incident, Rank rank, const Claim& claim, bool supports) {
+WhyClaim ClaimOf(const Incident& incident, const Standstill& still, const Claim& claim) {
   WhyClaim out;
-  out.rank = rank;
-  out.supports = supports;
-  out.reading = ReadingWords(claim.says);
+  out.rank = still.rank;
+  out.supports = !claim.knows() || claim.holds == Holds(still.state, claim.says);
+  out.reading = (claim.holds ? "" : "not: ") +
+                std::string(std::visit([&](auto value) { return Words(value, claim.told_why); }, claim.says));
   out.strength = StrengthWords(claim.strength);
+  out.witness = Name(claim.witness);
   if (claim.event)
     out.because = CiteEvent(*claim.event, std::string(claim.because));
   else if (claim.stack && claim.stack->thread)
@@ -75,45 +95,14 @@ WhyClaim ClaimOf(const Incident& incident, Rank rank, const Claim& claim, bool s
   return out;
 }
 
-// Signs of life speak against a process that is gone or stopped.
-void AddSignsOfLife(const RankLife& life, StandstillKind kind, std::vector<WhyClaim>& claims) {
-  const bool against = kind == StandstillKind::dead || kind == StandstillKind::frozen;
-  const auto add = [&](bool holds, std::string_view says, const Event* event = nullptr) {
-    if (!holds) return;
-    WhyClaim claim;
-    claim.rank = life.rank;
-    claim.supports = !against;
-    claim.reading = "process runs";
-    claim.strength = StrengthWords(Strength::strong);
-    claim.because = event ? CiteEvent(*event, std::string(says)) : CiteAbsence(std::string(says));
-    claims.push_back(std::move(claim));
-  };
-  add(life.has_dump, "it wrote a flight record while its peers were already waiting");
-  add(life.asked_to_dump && !life.has_dump, "its output says that it saw the dump signal");
-  add(life.has_stack, "its stack was captured");
-  add(life.timeout != nullptr, "its own watchdog fired", life.timeout);
-  add(life.lost_peer != nullptr, "it reports a lost peer", life.lost_peer);
-}
-
 void AddStandstillClaims(const Case& facts, const std::set<Rank>& named, Why& why) {
-  const Scene scene(facts.incident, facts.analyses);
   size_t shown = 0;
   for (const Standstill& still : facts.standstill.ranks) {
     if (!named.contains(still.rank) || shown++ == kMostRanks) continue;
-    if (still.root)
-      for (const Claim& claim : ClaimsAbout(scene, still.rank, *still.root))
-        why.claims.push_back(ClaimOf(facts.incident, still.rank, claim, claim.says == still.kind));
-    if (still.silence) {
-      WhyClaim claim;
-      claim.rank = still.rank;
-      claim.reading = ReadingWords(still.kind);
-      claim.strength = StrengthWords(still.silence->sight ? Strength::proof : Strength::strong);
-      claim.because =
-          CiteAbsence(still.silence->sight ? "its heartbeat stopped, and another process saw it in this state"
-                                           : "its heartbeat stopped before the others began to wait");
-      why.claims.push_back(std::move(claim));
-    }
-    if (const RankLife* life = facts.analyses.life.Of(still.rank)) AddSignsOfLife(*life, still.kind, why.claims);
+    for (const Claim& claim : still.claims)
+      // Beside an answer, who cannot give one adds nothing.
+      if (claim.knows() || still.kind == StandstillKind::unclear)
+        why.claims.push_back(ClaimOf(facts.incident, still, claim));
   }
 }
 

@@ -16,6 +16,7 @@ struct WhyClaim {
   bool supports = true;  // the verdict
   std::string reading;   // "stuck on the host", "process gone"
   std::string strength;  // "proof", "strong", "weak"
+  std::string witness;   // by Witness; empty for evidence of the finding itself
   EvidenceItem because;  // `says` holds the reason; the source may be unknown
 };
 

@@ -47,15 +47,15 @@ DataType TypeOf(box::Type type) {
   }
 }
 
-ProcessState StateOf(box::SightState state) {
+TaskState StateOf(box::SightState state) {
   using box::SightState;
   switch (state) {
-    case SightState::running: return ProcessState::running;
-    case SightState::stopped: return ProcessState::stopped;
-    case SightState::uninterruptible: return ProcessState::uninterruptible;
-    case SightState::zombie: return ProcessState::zombie;
-    case SightState::gone: return ProcessState::gone;
-    default: return ProcessState::unknown;
+    case SightState::running: return TaskState::running;
+    case SightState::stopped: return TaskState::stopped;
+    case SightState::uninterruptible: return TaskState::uninterruptible;
+    case SightState::zombie: return TaskState::zombie;
+    case SightState::gone: return TaskState::gone;
+    default: return TaskState::unknown;
   }
 }
 
@@ -130,8 +130,8 @@ class Importer {
 
   void NoteSights() {
     for (const box::Sight& seen : box_.header.sights) {
-      const ProcessState state = StateOf(seen.state);
-      if (state == ProcessState::unknown || seen.pid <= 0) continue;
+      const TaskState state = StateOf(seen.state);
+      if (state == TaskState::unknown || seen.pid <= 0) continue;
       Sight& sight = out_.sights.emplace_back();
       sight.rank = {seen.rank >= 0 ? seen.rank : -1};
       sight.pid = seen.pid;

@@ -12,13 +12,13 @@ namespace {
 // No job has more; a larger number in the file is not believed.
 constexpr int64_t kLargestRank = 10'000'000;
 
-ProcessState StateFrom(std::string_view name) {
-  if (name == "running") return ProcessState::running;
-  if (name == "stopped") return ProcessState::stopped;
-  if (name == "uninterruptible") return ProcessState::uninterruptible;
-  if (name == "zombie") return ProcessState::zombie;
-  if (name == "gone") return ProcessState::gone;
-  return ProcessState::unknown;
+TaskState StateFrom(std::string_view name) {
+  if (name == "running") return TaskState::running;
+  if (name == "stopped") return TaskState::stopped;
+  if (name == "uninterruptible") return TaskState::uninterruptible;
+  if (name == "zombie") return TaskState::zombie;
+  if (name == "gone") return TaskState::gone;
+  return TaskState::unknown;
 }
 
 SourceRef PlaceIn(std::string_view text, size_t offset) {
@@ -38,7 +38,7 @@ void AddProcess(const WatchRecord& record, const WatchedProcess& process, Source
     who.rank_certainty = Certainty::stated;
   }
   if (record.world_size > 0 && record.world_size <= kLargestRank) who.world_size = record.world_size;
-  const ProcessState state = StateFrom(process.state);
+  const TaskState state = StateFrom(process.state);
   // A black box has a pulse of its own, finer than this one.
   if (!process.has_box && process.running_until_wall_ns > 0) {
     Pulse& pulse = out.pulses.emplace_back();
@@ -49,7 +49,7 @@ void AddProcess(const WatchRecord& record, const WatchedProcess& process, Source
     pulse.interval_ns = 1'000'000'000;
     pulse.source = source;
   }
-  if (state == ProcessState::unknown || state == ProcessState::running || record.looked_wall_ns <= 0) return;
+  if (state == TaskState::unknown || state == TaskState::running || record.looked_wall_ns <= 0) return;
   Sight& sight = out.sights.emplace_back();
   sight.speaker = speaker;
   sight.rank = who.rank;

@@ -31,7 +31,7 @@ TEST(RunRecord, TellsWhoWasStoppedAndSinceWhen) {
   EXPECT_EQ(out.speakers[2].world_size, 4);
   ASSERT_EQ(out.sights.size(), 1u);
   EXPECT_EQ(out.sights[0].rank, Rank{2});
-  EXPECT_EQ(out.sights[0].state, ProcessState::stopped);
+  EXPECT_EQ(out.sights[0].state, TaskState::stopped);
   EXPECT_EQ(out.sights[0].source.line, 4u);
   EXPECT_EQ(out.sights[0].since_wall_ns, 1794771301000000000);
   EXPECT_EQ(out.pulses.size(), 4u);

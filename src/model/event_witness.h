@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "model/event.h"
+
+namespace tacet {
+
+// Who tells it. The process itself knows most of what it did and nothing of its own end; peers know only that it does
+// not answer; the kernel, the launcher and the scheduler saw it end.
+enum class Witness : uint8_t { self, peer, launcher, kernel, scheduler, tool };
+
+std::string_view Name(Witness witness);
+
+Witness WitnessOf(const Event& event);
+
+}  // namespace tacet
