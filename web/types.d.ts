@@ -778,7 +778,7 @@ interface ReportWhyClaim {
   reading: string;
   strength: "proof" | "strong" | "weak" | null;
   /** Who says it; null for evidence of the finding itself. */
-  witness: "self" | "peer" | "launcher" | "kernel" | "scheduler" | "tool" | null;
+  witness: "self" | "peer" | "launcher" | "kernel" | "scheduler" | "tool" | "reporter" | null;
   /** Where it is written: file as named on the command line, line from 1, offset in bytes. */
   because: ReportFindingEvidenceItem;
 }

@@ -203,6 +203,12 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     end.told = crash;
   } else if (outcome.ended_in_order || outcome.somebody_finished) {
     end.kind = JobEnding::finished;
+  } else if (const auto told = std::find_if(incident.events.begin(), incident.events.end(),
+                                            [](const Event& event) { return event.kind == EventKind::told_hang; });
+             told != incident.events.end()) {
+    // Nothing in the log tells it: whoever pasted it was there.
+    end.kind = JobEnding::hung;
+    end.told = &*told;
   }
   return end;
 }

@@ -21,6 +21,7 @@
 #include "evidence/load_archive.h"
 #include "evidence/registry.h"
 #include "evidence/text_layers.h"
+#include "evidence/told_words.h"
 #include "evidence/zero_bytes.h"
 
 namespace tacet {
@@ -68,6 +69,7 @@ void JoinSharedReading(Fragment& whole, Fragment&& part) {
     whole.threads.push_back(std::move(thread));
   }
   std::move(part.benchmark_runs.begin(), part.benchmark_runs.end(), std::back_inserter(whole.benchmark_runs));
+  std::move(part.training.begin(), part.training.end(), std::back_inserter(whole.training));
   std::move(part.speakers.begin(), part.speakers.end(), std::back_inserter(whole.speakers));
   std::move(part.groups.begin(), part.groups.end(), std::back_inserter(whole.groups));
   std::move(part.diagnostics.begin(), part.diagnostics.end(), std::back_inserter(whole.diagnostics));
@@ -256,7 +258,11 @@ std::vector<std::string> MissingPaths(const std::vector<std::string>& paths) {
 Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, const LoadOptions& options,
                    bool cut = false) {
   const Compression compression = DetectCompression(bytes);
-  if (compression == Compression::none) return ReadPlain(path, bytes, cut, mapped);
+  if (compression == Compression::none) {
+    Fragment plain = ReadPlain(path, bytes, cut, mapped);
+    AddToldWords(bytes, plain);
+    return plain;
+  }
   // Look before unpacking: an unknown format is not worth the memory.
   std::string text;
   Decompress(bytes, compression, kPrefixBytes, [&](std::string_view chunk) {

@@ -135,6 +135,12 @@ class JobBuilder {
       for (BenchmarkLine& line : run.lines) line.source.file = file;
       for (BenchmarkMatrix& matrix : run.matrices) matrix.source.file = file;
     }
+    for (TrainingRecord& training : fragment.training) {
+      for (SourceRef* place : {&training.source, &training.loss.run_source, &training.gradient.run_source,
+                               &training.scale.first, &training.scale.last})
+        place->file = file;
+      for (StepTime& time : training.times) time.source.file = file;
+    }
     for (InFlight& flight : fragment.in_flight) {
       flight.speaker = who(flight.speaker);
       flight.rank = rank_of(flight.speaker);
@@ -184,6 +190,7 @@ class JobBuilder {
     MoveAll(fragment.timelines, incident_.timelines);
     MoveAll(fragment.pipeline_traces, incident_.pipeline_traces);
     MoveAll(fragment.benchmark_runs, incident_.benchmark_runs);
+    MoveAll(fragment.training, incident_.training);
     MoveAll(fragment.in_flight, incident_.in_flight);
     MoveAll(fragment.pulses, incident_.pulses);
     MoveAll(fragment.sights, incident_.sights);

@@ -95,6 +95,9 @@ enum class EventKind : uint8_t {
   driver_version,  // of the CUDA driver
   node_count,      // the nodes that a communicator of this process, or the job, spans
   gpu_direct,      // GPUDirect RDMA of an adapter
+  // What a text says that no reader understands
+  told_hang,     // whoever pasted the log says that the job stands still
+  unread_error,  // a line reports an error
 };
 
 // What the words of an event mean, beyond its kind: evidence/event_meaning.h decides it when the file is read.

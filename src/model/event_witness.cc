@@ -11,6 +11,7 @@ std::string_view Name(Witness witness) {
     case Witness::kernel: return "kernel";
     case Witness::scheduler: return "scheduler";
     case Witness::tool: return "tool";
+    case Witness::reporter: return "reporter";
   }
   return "";
 }
@@ -39,6 +40,7 @@ Witness WitnessOf(const Event& event) {
     case EventKind::ras_rank_dead:
     case EventKind::ras_rank_unresponsive:
     case EventKind::ras_rank_missing: return Witness::tool;
+    case EventKind::told_hang: return Witness::reporter;
     default: return Witness::self;
   }
 }

@@ -21,14 +21,15 @@ TEST(EventWitness, WhoTellsOfAnEndIsNotWhoEnded) {
   EXPECT_EQ(OfKind(EventKind::oom_kill), Witness::kernel);
   EXPECT_EQ(OfKind(EventKind::scheduler_kill), Witness::scheduler);
   EXPECT_EQ(OfKind(EventKind::ras_rank_dead), Witness::tool);
+  EXPECT_EQ(OfKind(EventKind::told_hang), Witness::reporter);
 }
 
 TEST(EventWitness, EveryWitnessHasAName) {
   std::set<std::string_view> names;
   for (const Witness witness : {Witness::self, Witness::peer, Witness::launcher, Witness::kernel, Witness::scheduler,
-                                Witness::tool})
+                                Witness::tool, Witness::reporter})
     names.insert(Name(witness));
-  EXPECT_EQ(names.size(), 6u);
+  EXPECT_EQ(names.size(), 7u);
   EXPECT_FALSE(names.contains(""));
 }
 

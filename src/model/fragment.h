@@ -7,6 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "base/string_table.h"
+#include "base/training_record.h"
 #include "model/benchmark_run.h"
 #include "model/call.h"
 #include "model/event.h"
@@ -24,8 +25,8 @@ namespace tacet {
 // How sure a reader is of a rank.
 enum class Certainty : uint8_t { none, assumed, stated };
 
-// Somebody who speaks in a file: a process as that file knows it. A file of one rank has one speaker; a mixed log has one
-// for each process. What a file does not say stays empty; the assembly joins speakers of all files into processes.
+// Somebody who speaks in a file: a process as that file knows it. A file of one rank has one speaker; a mixed log has
+// one for each process. What a file does not say stays empty; the assembly joins speakers of all files into processes.
 struct Speaker {
   Rank rank;
   Certainty rank_certainty = Certainty::none;  // assumed: from a file name; stated: the content says so
@@ -43,27 +44,29 @@ struct Accounting {
   uint64_t not_understood = 0;  // the rest
 };
 
-// All that one file says, in that file's own terms: ids are local to the fragment, nothing is compared with other files.
+// All that one file says, in that file's own terms: ids are local to the fragment, nothing is compared with other
+// files.
 struct Fragment {
-  std::string path;             // relative to the argument
+  std::string path;  // relative to the argument
   std::string format;
   int64_t modified_wall_ns = kNoTime;
   Accounting bytes;
   StringTable strings;
   StackTable stacks;
   std::vector<Speaker> speakers;
-  std::vector<Group> groups;    // CallStream and GroupProgress point here
+  std::vector<Group> groups;  // CallStream and GroupProgress point here
   std::vector<CallStream> streams;
   std::vector<ThreadStack> threads;
   std::vector<Event> events;
   std::vector<LaunchCounts> launch_counts;
   std::vector<Measurement> measurements;
   std::vector<Diagnostic> diagnostics;
-  bool stub = false;            // the file says that nothing was recorded
-  bool tops_a_run = false;      // its folder, with all below it, holds one run of one job
+  bool stub = false;        // the file says that nothing was recorded
+  bool tops_a_run = false;  // its folder, with all below it, holds one run of one job
   std::vector<Timeline> timelines;
   std::vector<PipelineTrace> pipeline_traces;
   std::vector<BenchmarkRun> benchmark_runs;
+  std::vector<TrainingRecord> training;
   std::vector<InFlight> in_flight;
   std::vector<Pulse> pulses;
   std::vector<Sight> sights;

@@ -54,15 +54,16 @@ struct Incident {
   std::vector<Timeline> timelines;  // sorted by rank
   std::vector<PipelineTrace> pipeline_traces;
   std::vector<BenchmarkRun> benchmark_runs;
-  std::vector<InFlight> in_flight;      // of the streams above
-  std::vector<Pulse> pulses;            // at most one a rank, sorted by rank
-  std::vector<NcclSetup> nccl_setups;   // one a communicator and process that its log tells of, in file order
-  std::vector<Transport> transports;  // RankChannels point here; each text once
+  std::vector<TrainingRecord> training;  // one a process that prints figures of its steps
+  std::vector<InFlight> in_flight;       // of the streams above
+  std::vector<Pulse> pulses;             // at most one a rank, sorted by rank
+  std::vector<NcclSetup> nccl_setups;    // one a communicator and process that its log tells of, in file order
+  std::vector<Transport> transports;     // RankChannels point here; each text once
   std::vector<RankChannels> rank_channels;
   std::vector<NetDevices> net_devices;
   std::vector<Hardware> hardware;
-  std::vector<Sight> sights;            // of processes that have a pulse, by rank, witness and time
-  Patience patience;                    // the limits by which this job is judged
+  std::vector<Sight> sights;  // of processes that have a pulse, by rank, witness and time
+  Patience patience;          // the limits by which this job is judged
 
   std::vector<Rank> RanksSeen() const;  // ranks that some file speaks of, sorted
   std::vector<Rank> AllRanks() const;   // 0..world_size-1, or those seen where that is too many

@@ -55,6 +55,15 @@ struct Patience {
   // Dumps so much older than the newest are of another run: recorders overwrite one file per rank.
   int64_t stale_ns = int64_t{2} * 3600 * kSecond;  // guess
 
+  // Times of steps that make a trend: where the job prints how long a step took ...
+  size_t few_exact_steps = 3;  // guess
+  // ... and where it prints a rate, which a progress bar smooths.
+  size_t few_steps = 6;  // guess
+  // Growing from line to line, by so many times from the first to the last.
+  double growing_steps = 1.5;  // guess
+  // Slower for good: the last third takes so many times as long as the first half.
+  double slower_steps = 2;  // guess
+
   // A rank this many operations behind all others is not merely late.
   size_t far_behind = 64;  // measured
   // Missing files of at most one in so many ranks are suspicious; of more, they were probably not collected.
@@ -91,8 +100,8 @@ struct Patience {
   int64_t run_pause_times = 2;  // guess
   // Of one core; a rank that uses less is idle.
   int64_t run_busy_percent = 5;  // guess
-  // What a process reads and writes per second without getting on: connections that are kept alive. NCCL's and PyTorch's
-  // own threads do a few hundred bytes, and not all of them can be told by their names.
+  // What a process reads and writes per second without getting on: connections that are kept alive. NCCL's and
+  // PyTorch's own threads do a few hundred bytes, and not all of them can be told by their names.
   int64_t run_chatter_bytes = 4096;  // guess
 };
 

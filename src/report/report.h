@@ -115,7 +115,8 @@ struct ReportClaim {
   bool supports = true;
   std::string reading;   // "stuck on the host"; or the cause
   std::string strength;  // "proof", "strong", "weak"; empty for evidence of the finding itself
-  std::string witness;   // who says it: "self", "peer", "launcher", "kernel", "scheduler", "tool"; empty likewise
+  std::string witness;   // who says it: "self", "peer", "launcher", "kernel", "scheduler", "tool",
+                         // "reporter"; empty likewise
   CitedEvidence because;
 };
 

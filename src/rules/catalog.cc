@@ -15,7 +15,8 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kForeignConnectionRule, kModelDiffersRule, kCommunicatorSharedByThreadsRule, kRingBrokenRule,
     kGraphSearchFailedRule, kNicCountUnequalRule, kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule,
     kNicUnbalancedRule, kRailsCrossedRule, kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule,
-    kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule;
+    kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule,
+    kTrainingNotFiniteRule, kStepsSlowDownRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -38,6 +39,7 @@ std::span<const Rule* const> AllRules() {
       &kP2pUnmatchedRule,
       &kDdpUnusedParametersRule,
       &kWrongResultsRule,
+      &kTrainingNotFiniteRule,
       &kInitRankMissingRule,
       &kInitNoInterfaceRule,
       &kInitUnreachableRule,
@@ -50,6 +52,7 @@ std::span<const Rule* const> AllRules() {
       &kStragglerIntermittentRule,
       &kStragglerStageRule,
       &kStragglerDataRule,
+      &kStepsSlowDownRule,
       &kTransportFallbackRule,
       &kRingBrokenRule,
       &kGraphSearchFailedRule,

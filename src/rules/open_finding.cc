@@ -28,6 +28,7 @@ std::string OpenProof(const Event& told) {
     case EventKind::dump_signal: return "an operation did not finish";
     case EventKind::connection_lost:
     case EventKind::store_lost: return "the process lost a peer";
+    case EventKind::told_hang: return "whoever pasted the log says so";
     case EventKind::process_killed: return "the launcher ended the process";
     case EventKind::process_exited:
     case EventKind::abort_signal: return "the process ended";

@@ -14,6 +14,7 @@
 #include "rules/benchmark_verdict.h"
 #include "rules/end_sentence.h"
 #include "rules/open_finding.h"
+#include "rules/training_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -184,7 +185,11 @@ void SettleCrash(const Case& facts, const Event* told, Diagnosis& diagnosis) {
 
 // Something of a job was read, even if no line tells a rank.
 bool HasWordsOfAJob(const Incident& incident) {
-  return !incident.events.empty() || !incident.streams.empty() || !incident.threads.empty() ||
+  const auto is_read = [](const Event& event) {
+    return event.kind != EventKind::unread_error && event.kind != EventKind::told_hang;
+  };
+  return std::any_of(incident.events.begin(), incident.events.end(), is_read) || !incident.streams.empty() ||
+         !incident.threads.empty() ||
          std::any_of(incident.files.begin(), incident.files.end(),
                      [](const InputFile& file) { return file.bytes.understood > 0; });
 }
@@ -238,28 +243,43 @@ static std::string StackWords(const Case& facts) {
     words += (words.empty() ? "" : "; ") + WhoWords(places[i].second) +
              (places[i].second.size() == 1 ? " is in " : " are in ") + places[i].first;
   if (words.empty()) return "";
-  return words + (places.size() > kMost ? "; and so on" : "") + "; stacks alone do not show whether the job is stalled";
+  return words + (places.size() > kMost ? "; and so on" : "");
 }
 
-// Steps that rise line by line up to the end of what was pasted, and no sign of an error anywhere. That says that it
-// trained as far as the text goes; not that every rank did right.
-static std::string TrainingWords(const Case& facts) {
-  constexpr int64_t kEnoughSteps = 8;     // fewer may be a start-up that stalls soon after
-  constexpr uint64_t kLinesBehind = 600;  // bytes: a line or two of other output
-  const Event* last = nullptr;
+// The log shows no standstill; whoever pasted it says so.
+static void SettleToldHang(const Case& facts, Diagnosis& diagnosis) {
+  diagnosis.confidence = Confidence::possible;
+  const std::string where = StackWords(facts);
+  diagnosis.headline = "the text says that the job hangs; " +
+                       (where.empty() ? "these lines do not show where, nor which rank is responsible" : where);
+}
+
+// The job made progress behind the line: whatever it is, it was survived.
+static bool WentOnAfter(const Incident& incident, const Event& error) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::progress && event.source.file == error.source.file &&
+           event.source.line > error.source.line;
+  });
+}
+
+// Better than to say that nothing was found: what reports an error, although nobody knows what it means.
+static bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
   for (const Event& event : facts.incident.events) {
-    if (IsSignOfCrash(event) || IsSignOfHang(event)) return "";
-    const int64_t rising = event.As<Progress>().rising;
-    if (rising >= kEnoughSteps && (!last || rising > last->As<Progress>().rising)) last = &event;
+    if (event.kind != EventKind::unread_error || WentOnAfter(facts.incident, event)) continue;
+    Finding finding;
+    finding.severity = Severity::warning;
+    finding.headline = diagnosis.headline =
+        "no known fault was found, but a line reports an error that is not understood: '" + event.text.substr(0, 160) +
+        "'";
+    finding.evidence.push_back(CiteEvent(event, "the first such line"));
+    finding.fix = {
+        "Read the lines around the cited one; search for its words in the documentation of the program that "
+        "prints it.",
+        "Add the output of every rank from the start, and diagnose again."};
+    diagnosis.findings.push_back(std::move(finding));
+    return true;
   }
-  if (!last || facts.analyses.end.kind != JobEnding::open) return "";
-  const auto file = static_cast<size_t>(last->source.file);
-  if (file >= facts.incident.files.size()) return "";
-  const uint64_t total = facts.incident.files[file].bytes.total;
-  if (total > last->source.offset && total - last->source.offset > kLinesBehind) return "";
-  return "training made progress up to step " + std::to_string(last->As<Progress>().step) + " (" +
-         std::to_string(last->As<Progress>().rising) +
-         " lines), and no later line reports a fault; the text does not show how the job ended";
+  return false;
 }
 
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
@@ -269,6 +289,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const Event* told = DecidingEvent(facts, end);
   if (end.kind == JobEnding::hung) {
     SettleHang(facts, end, diagnosis);
+    if (told && told->kind == EventKind::told_hang) SettleToldHang(facts, diagnosis);
     return AddOpenFinding(facts, told, diagnosis);
   }
   if (SettleBenchmarks(facts.incident, diagnosis)) return;
@@ -278,7 +299,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   if (facts.incident.files.empty() || (ranks == 0 && !HasWordsOfAJob(facts.incident))) {
     diagnosis.headline = PipelineWords(facts);
-    if (diagnosis.headline.empty()) diagnosis.headline = "No recognizable job data found";
+    if (diagnosis.headline.empty() && !QuoteUnreadError(facts, diagnosis))
+      diagnosis.headline = "No recognizable job data found";
     diagnosis.open.push_back(
         {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
     return;
@@ -296,8 +318,15 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   diagnosis.headline = PipelineWords(facts);
   if (diagnosis.headline.empty()) diagnosis.headline = StackWords(facts);
+  if (!diagnosis.headline.empty() && facts.incident.pipeline_traces.empty())
+    diagnosis.headline += "; stacks alone do not show whether the job is stalled";
   if (diagnosis.headline.empty()) diagnosis.headline = TrainingWords(facts);
-  if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis))
+  if (diagnosis.headline.empty() && end.kind == JobEnding::open) {
+    // Too few lines to say that it trains, but what they show is worth saying.
+    const std::string figures = TrainingFigures(facts.incident);
+    if (!figures.empty()) diagnosis.headline = "no fault in these lines: " + figures;
+  }
+  if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis))
     diagnosis.headline = "No fault found, but the evidence is too incomplete to call the job healthy";
   if (!outcome.ended_in_order)
     missing.push_back(

@@ -18,18 +18,25 @@ Ids operator+(Ids a, const Ids& b) {
 // What a job looks like that stands still, whoever holds it up.
 const Ids kStandstills = {"rank-stuck-on-host", "gpu-stalled", "rank-frozen", "transport-stalled", "timeout-too-short"};
 // What ranks issued differs. A rank that is gone or never came issued less, too.
-const Ids kOrders = {"collective-skipped", "collective-extra",      "collective-mismatch-operation",
-                     "collective-mismatch-size", "collective-mismatch-dtype", "collective-mismatch-reduction",
-                     "collective-mismatch-root", "group-order-inversion", "p2p-cycle", "p2p-unmatched"};
+const Ids kOrders = {"collective-skipped",
+                     "collective-extra",
+                     "collective-mismatch-operation",
+                     "collective-mismatch-size",
+                     "collective-mismatch-dtype",
+                     "collective-mismatch-reduction",
+                     "collective-mismatch-root",
+                     "group-order-inversion",
+                     "p2p-cycle",
+                     "p2p-unmatched"};
 // How processes end once something else went wrong.
 const Ids kEnds = {"rank-dead", "application-exception", "network-fault"};
 // What slows a job that goes on: no answer where it stands still or ended.
-const Ids kPace = {"straggler-compute",  "straggler-host", "straggler-intermittent", "straggler-stage", "straggler-data",
-                   "transport-fallback", "environment-cripples",
+const Ids kPace = {"straggler-compute", "straggler-host", "straggler-intermittent", "straggler-stage", "straggler-data",
+                   "steps-slow-down", "transport-fallback", "environment-cripples",
                    // How ranks are connected.
-                   "ring-broken", "graph-search-failed", "nic-count-unequal", "node-lowers-graph", "nic-path-through-cpu",
-                   "ring-reenters-node", "nic-unbalanced", "rails-crossed", "pxn-off", "nvls-not-connected",
-                   "channels-limited", "rank-order-scattered", "rank-unlike-others", "ll128-lost",
+                   "ring-broken", "graph-search-failed", "nic-count-unequal", "node-lowers-graph",
+                   "nic-path-through-cpu", "ring-reenters-node", "nic-unbalanced", "rails-crossed", "pxn-off",
+                   "nvls-not-connected", "channels-limited", "rank-order-scattered", "rank-unlike-others", "ll128-lost",
                    // What benchmarks measure.
                    "slow-link", "bandwidth-below-model", "algorithm-misfit"};
 const Ids kSetUps = {"init-rank-missing", "init-no-interface", "init-unreachable", "init-mismatch"};
@@ -48,9 +55,8 @@ const std::vector<Explanation>& Table() {
       {"p2p-broken", Ids{"gpu-fault"} + kEnds + kStandstills + kPace},
       {"rdma-broken", Ids{"network-fault", "gpu-fault"} + kEnds + kStandstills + kSetUps + kPace},
       // Hosts name their interfaces differently; that alone breaks nothing.
-      {"wrong-interface",
-       Ids{"init-unreachable", "init-rank-missing", "init-no-interface", "environment-differs"} + kEnds + kStandstills +
-           kPace},
+      {"wrong-interface", Ids{"init-unreachable", "init-rank-missing", "init-no-interface", "environment-differs"} +
+                              kEnds + kStandstills + kPace},
       {"environment-differs",
        kOrders + Ids{"init-mismatch", "init-unreachable", "init-rank-missing"} + kEnds + kStandstills + kPace},
       {"foreign-connection", kSetUps + kEnds + kStandstills},
@@ -63,12 +69,14 @@ const std::vector<Explanation>& Table() {
       {"init-unreachable", kEnds + kStandstills + kPace},
       // The program itself.
       {"ddp-unused-parameters", kOrders + kEnds + kStandstills + kPace},
-      {"group-order-inversion",
-       Ids{"collective-skipped", "collective-extra", "collective-mismatch-operation", "collective-mismatch-size", "p2p-unmatched"} +
-           kEnds + kStandstills + kPace},
+      {"group-order-inversion", Ids{"collective-skipped", "collective-extra", "collective-mismatch-operation",
+                                    "collective-mismatch-size", "p2p-unmatched"} +
+                                    kEnds + kStandstills + kPace},
       {"p2p-cycle", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
-      {"collective-skipped", Ids{"p2p-unmatched", "collective-mismatch-operation", "collective-mismatch-size"} + kEnds + kStandstills + kPace},
-      {"collective-extra", Ids{"p2p-unmatched", "collective-mismatch-operation", "collective-mismatch-size"} + kEnds + kStandstills + kPace},
+      {"collective-skipped", Ids{"p2p-unmatched", "collective-mismatch-operation", "collective-mismatch-size"} + kEnds +
+                                 kStandstills + kPace},
+      {"collective-extra", Ids{"p2p-unmatched", "collective-mismatch-operation", "collective-mismatch-size"} + kEnds +
+                               kStandstills + kPace},
       {"collective-mismatch-operation", Ids{"gpu-fault"}, true},
       {"collective-mismatch-size", Ids{"gpu-fault"}, true},
       {"collective-mismatch-dtype", Ids{"gpu-fault"}, true},
@@ -97,14 +105,10 @@ const std::vector<Explanation>& Table() {
 }
 
 constexpr IndependentPair kIndependent[] = {
-    {"gpu-stalled", "rank-stuck-on-host"},
-    {"rank-frozen", "rank-stuck-on-host"},
-    {"straggler-compute", "straggler-host"},
-    {"environment-cripples", "straggler-host"},
-    {"environment-cripples", "straggler-compute"},
-    {"environment-cripples", "straggler-intermittent"},
-    {"transport-fallback", "straggler-host"},
-    {"transport-fallback", "straggler-compute"},
+    {"gpu-stalled", "rank-stuck-on-host"},         {"rank-frozen", "rank-stuck-on-host"},
+    {"straggler-compute", "straggler-host"},       {"environment-cripples", "straggler-host"},
+    {"environment-cripples", "straggler-compute"}, {"environment-cripples", "straggler-intermittent"},
+    {"transport-fallback", "straggler-host"},      {"transport-fallback", "straggler-compute"},
 };
 
 bool Holds(const Explanation& line, const Finding& a, const Finding& b) {

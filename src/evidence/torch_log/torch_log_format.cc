@@ -139,7 +139,7 @@ LineCounts CountLines(std::string_view prefix) {
         IsShellsWord(line.text) || IsSlurmLine(line.text) || (found.has(Keyword::sacct) && IsSacctRow(line.text)) ||
         HasProof(found) || TellsCause(line.text, found) || (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)))
       ++counts.torch;
-    else if (LooksAlien(raw, line.text))
+    else if (!Contains(line.text, "%|") && LooksAlien(raw, line.text))  // a bar is digits for the most part
       ++counts.alien;
     else if (FindProgress(line.text))
       ++counts.progress;

@@ -390,6 +390,7 @@ void ImportTorchLog(const TorchLog& log, std::string_view path, Fragment& out) {
   out.bytes.understood = log.understood;
   out.bytes.ignored = log.ignored;
   out.bytes.not_understood = log.not_understood;
+  out.training = log.training;
   Importer(log, path, out).Run();
 }
 

@@ -271,6 +271,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::summary_field, "time      : 2"},
     {Keyword::summary_field, "rank      : "},
     {Keyword::summary_field, "exitcode  : "},
+    {Keyword::loss_scale, "oss scale"},
     {Keyword::may_progress, "step"},
     {Keyword::may_progress, "Step"},
     {Keyword::may_progress, "STEP"},

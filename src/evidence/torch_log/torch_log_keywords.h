@@ -91,6 +91,7 @@ enum class Keyword : uint8_t {
   kernel_kill,
   // Words that a job's own lines may carry; a closer look decides.
   may_progress,
+  loss_scale,
   may_finish,
   may_tell_pid,
   python_warning,

@@ -42,9 +42,10 @@ bool IsNoise(std::string_view text) {
   }
 }
 
-void OwnLineReader::NoteProgress(const LogLine& line, int64_t number, RecordList& out) {
+void OwnLineReader::NoteProgress(const LogLine& line, int64_t number, bool of_epoch, RecordList& out) {
   ++steps_;
   finished_ = false;
+  training_.ReadStep(line, of_epoch ? -1 : number);
   out.NoteStep(number);
   const bool rises = number > last_number_ || (number == -1 && last_number_ == -1);
   rising_ = number > last_number_ ? rising_ + 1 : number == last_number_ ? rising_ : 1;
@@ -73,11 +74,22 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
   const bool under_warning = in_warning_ && line.text.starts_with("  ");
   in_warning_ = false;
   if (under_warning || IsNoise(line.text)) return LineUse::ignored;
+  // A bar that is still open may stand before it on the same line.
+  if (line.has(Keyword::loss_scale))
+    if (const auto change = FindScaleDrop(line.text)) {
+      bool of_epoch = false;
+      if (const auto number = line.has(Keyword::may_progress) ? FindProgress(line.text, &of_epoch) : std::nullopt;
+          number && *number >= 0)
+        NoteProgress(line, *number, of_epoch, out);
+      training_.ReadScale(line, *change);
+      return LineUse::understood;
+    }
   const FinishSign sign = line.has(Keyword::may_finish) ? FindFinishSign(line.text) : FinishSign::none;
   // {'train_runtime': 5121.4, ..., 'epoch': 3.0}
   const bool may_progress = line.has(Keyword::may_progress) && sign != FinishSign::strong;
-  if (const auto number = may_progress ? FindProgress(line.text) : std::nullopt) {
-    NoteProgress(line, *number, out);
+  bool of_epoch = false;
+  if (const auto number = may_progress ? FindProgress(line.text, &of_epoch) : std::nullopt) {
+    NoteProgress(line, *number, of_epoch, out);
     return LineUse::understood;
   }
   if (line.has(Keyword::python_warning) && IsPythonWarning(line.text)) {

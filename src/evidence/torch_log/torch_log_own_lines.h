@@ -2,6 +2,7 @@
 #pragma once
 
 #include "evidence/torch_log/torch_log_line.h"
+#include "evidence/torch_log/torch_log_values.h"
 
 namespace tacet {
 
@@ -10,10 +11,12 @@ class OwnLineReader {
  public:
   LineUse Read(const LogLine& line, TorchLogVoice& voice, RecordList& out);
   void Finish(RecordList& out);
+  TrainingReader& training() { return training_; }
 
  private:
-  void NoteProgress(const LogLine& line, int64_t number, RecordList& out);
+  void NoteProgress(const LogLine& line, int64_t number, bool of_epoch, RecordList& out);
 
+  TrainingReader training_;
   TorchLogRecord* first_step_ = nullptr;
   TorchLogRecord* last_step_ = nullptr;
   int64_t steps_ = 0;

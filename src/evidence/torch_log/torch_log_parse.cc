@@ -84,6 +84,7 @@ class LogReader {
     for (auto& voice : voices_) {
       voice->traceback.Finish(out_);
       voice->own.Finish(out_);
+      voice->own.training().Finish(log_);
     }
     DropFewRetries(log_);
     DropToldSpawns(log_);

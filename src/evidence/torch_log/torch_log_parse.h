@@ -9,6 +9,7 @@
 
 #include "base/launcher_prefix.h"
 #include "base/source_ref.h"
+#include "base/training_record.h"
 
 namespace tacet {
 
@@ -112,6 +113,7 @@ struct TorchLog {
   std::deque<TorchLogRecord> records;
   std::vector<TorchLogLabel> labels;
   std::vector<TorchLogVoice> voices;
+  std::vector<TrainingRecord> training;  // one a voice that tells figures of its steps
   uint64_t understood = 0, ignored = 0, not_understood = 0;
   uint32_t lines = 0;
   uint64_t dropped_records = 0;              // over the limit

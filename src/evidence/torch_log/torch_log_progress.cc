@@ -103,8 +103,9 @@ void TryWord(std::string_view text, size_t at, ProgressWords& found) {
       if (found.epoch) found.step = PlaceInEpoch(rest);
       break;
     case 'b':
-      // "batch 32" is a size, "batch 10/500" a place.
-      if (!found.step && StartsWithWord(rest, "batch") && Contains(rest.substr(0, 24), "/"))
+      // "batch 32" is a size, "batch 10/500" and "Batch [2400]" are places.
+      if (!found.step && StartsWithWord(rest, "batch") &&
+          (Contains(rest.substr(0, 24), "/") || rest.substr(5).starts_with(" [")))
         found.step = number_behind("batch");
       break;
     case 'l':
@@ -120,7 +121,7 @@ bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> word
 
 }  // namespace
 
-std::optional<int64_t> FindProgress(std::string_view text) {
+std::optional<int64_t> FindProgress(std::string_view text, bool* of_epoch) {
   text = text.substr(0, kLookAhead);
   ProgressWords found;
   bool in_word = false;
@@ -131,7 +132,10 @@ std::optional<int64_t> FindProgress(std::string_view text) {
     in_word = letter;
   }
   if (const auto count = FindBarCount(text)) return count;
-  if (found.epoch) return found.epoch;
+  if (found.epoch) {
+    if (of_epoch) *of_epoch = true;
+    return found.epoch;
+  }
   return found.loss ? std::optional<int64_t>(-1) : std::nullopt;
 }
 

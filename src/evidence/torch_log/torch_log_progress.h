@@ -9,7 +9,8 @@ namespace tacet {
 
 // The number of the step, iteration or epoch that a job's own line tells; -1 for a line that shows progress without a
 // number ("loss 0.31"); nothing for any other line.
-std::optional<int64_t> FindProgress(std::string_view text);
+// `of_epoch`: set where it is the number of an epoch.
+std::optional<int64_t> FindProgress(std::string_view text, bool* of_epoch = nullptr);
 
 // weak: the whole line says no more than "rank 3 finished"; strong: a phrase that trainers print at the very end.
 enum class FinishSign : uint8_t { none, weak, strong };

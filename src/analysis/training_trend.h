@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "model/incident.h"
+
+namespace tacet {
+
+// A job whose numbers are no longer finite. One NaN that finite values follow is none: mixed precision tries scales
+// that overflow, and skips those steps.
+struct NonFiniteTraining {
+  const TrainingRecord* record = nullptr;
+  const TrainingValue* value = nullptr;  // null: no step gives finite gradients, the scale of the loss tells it
+  std::string_view name;                 // "loss", "gradient norm"
+};
+std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident);
+
+// Steps that take longer and longer, or that became slower at some moment and stayed so.
+struct SlowingSteps {
+  const TrainingRecord* record = nullptr;
+  const StepTime *before = nullptr, *after = nullptr;  // typical ones
+  bool grows = false;                                  // from each line to the next
+  double factor() const { return after->seconds / before->seconds; }
+};
+std::optional<SlowingSteps> FindSlowingSteps(const Incident& incident);
+
+}  // namespace tacet

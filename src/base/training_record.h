@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/source_ref.h"
+
+namespace tacet {
+
+// One value that a job prints with its steps, over all lines that tell it.
+struct TrainingValue {
+  int64_t lines = 0;         // that tell it
+  int64_t run = 0;           // of those the last ones on end that are NaN or infinite
+  int64_t finite_since = 0;  // lines with a number behind the last NaN or infinity; 0: there was none, or none follows
+  int64_t run_step = -1;     // the step of the first of the run; -1: not told
+  int64_t finite_step = -1;  // the last step with a number before the run
+  double first = 0, last = 0;  // the first and the last number, where lines > run
+  SourceRef run_source;        // the first line of the run
+  std::string word;            // of the run, as written: "nan", "-inf"
+};
+
+// How long the work of one line of progress took: a step, or what the line counts.
+struct StepTime {
+  int64_t step = -1;
+  double seconds = 0;
+  SourceRef source;
+};
+
+// A scaler of gradients that lowers the scale time after time, since no step gives finite gradients.
+struct LossScaleDrop {
+  int64_t drops = 0;          // on end, up to the last line of the text
+  int64_t values_before = 0;  // lines with a finite loss before them
+  int64_t first_step = -1;    // the step before the first
+  double from = 0, to = 0;
+  SourceRef first, last;
+};
+
+// What one process prints of its training: the figures of all its lines of progress. Of long ones an even sample of the
+// times is kept.
+struct TrainingRecord {
+  int64_t lines = 0;  // of progress
+  int64_t first_step = -1, last_step = -1;
+  TrainingValue loss, gradient;
+  LossScaleDrop scale;
+  std::vector<StepTime> times;
+  bool exact_times = false;  // told by the job for a step; else a rate
+  std::string unit;          // of what is counted in `times`: "step", "sample", "token"
+  SourceRef source;          // the last line of progress
+};
+
+}  // namespace tacet

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "model/fragment.h"
+
+namespace tacet {
+
+// A line of a program that reports an error, by its shape alone: "ERROR: ...", "Assertion failed", "exited with code
+// 3". Not a line that says itself that it is less ("INFO", "WARNING"), and not a sentence.
+bool ReportsError(std::string_view line);
+
+// A sentence of whoever pasted the text, saying that the job stands still: "it hangs after two epochs". Not one that
+// asks, supposes or denies it.
+bool SaysItHangs(std::string_view line);
+
+// Adds what a pasted text says beside the lines that its readers understood: that the job hangs, and the first line
+// that reports an error and that nobody read.
+void AddToldWords(std::string_view bytes, Fragment& fragment);
+
+}  // namespace tacet

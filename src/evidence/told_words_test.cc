@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/told_words.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tacet {
+namespace {
+
+TEST(ToldWords, ALineOfAProgramReportsAnError) {
+  for (const char* line :
+       {"2024-05-01 10:00:00 ERROR scheduler: no free slot", "node3:rank1: Assertion failure at psm3/ptl.c:196: n == m",
+        "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", "job-master-0   0/2   CrashLoopBackOff   8   2m41s",
+        "Pod: team.job-worker-0 exited with code 1", "[c10d] read: socket timed out after 1800000ms",
+        "E0101 agent.cc:12] Failed to open /dev/infiniband/uverbs0"})
+    EXPECT_TRUE(ReportsError(line)) << line;
+}
+
+TEST(ToldWords, ALessOrASentenceIsNoError) {
+  for (const char* line :
+       {"NCCL INFO NET/Plugin: Failed to find ncclCollNetPlugin_v8 symbol.", "export TORCH_NCCL_ASYNC_ERROR_HANDLING=1",
+        "worker exited with code 0", "WARNING: 3 samples failed to decode and were skipped", "errors: 0, warnings: 0",
+        "[W1210 11:04:01.455238000 TCPStore.cpp:347] [c10d] TCP client failed to connect/validate to host a:1 - "
+        "retrying",
+        "I get an error: what does it mean and how can it be avoided", "step 10 loss 2.1"})
+    EXPECT_FALSE(ReportsError(line)) << line;
+}
+
+TEST(ToldWords, ASentenceSaysThatTheJobHangs) {
+  for (const char* line : {"After two epochs it hangs and nothing is printed any more.",
+                           "stays like this for ever, GPUs at 100 %", "The job gets stuck at the first barrier",
+                           "4 nodes, 32 GPUs. Freezes after 1 to 3 epochs, always: rank0 sits in the loader"})
+    EXPECT_TRUE(SaysItHangs(line)) << line;
+}
+
+TEST(ToldWords, AQuestionASuppositionOrALineOfALogDoesNot) {
+  for (const char* line :
+       {"Why does it hang with two nodes?", "It no longer hangs since the update of the driver",
+        "This can potentially cause a hang if this rank to GPU mapping is incorrect",
+        "[rank1]:[W522 11:40:10 ProcessGroupNCCL.cpp:4561] using GPU 1; the job hangs if that is wrong",
+        "With that setting it does not get stuck any more", "hangs", "loss=2.1 | stuck=0 | hang=0 | step=10"})
+    EXPECT_FALSE(SaysItHangs(line)) << line;
+}
+
+TEST(ToldWords, WhatReadersUnderstoodIsNotToldAgain) {
+  const std::string text = "ERROR one\nERROR two\n";
+  Fragment fragment;
+  Event& read = fragment.events.emplace_back();
+  read.kind = EventKind::exception;
+  read.source.line = 1;
+  AddToldWords(text, fragment);
+  ASSERT_EQ(fragment.events.size(), 2u);
+  EXPECT_EQ(fragment.events[1].kind, EventKind::unread_error);
+  EXPECT_EQ(fragment.events[1].source.line, 2u);
+  EXPECT_EQ(fragment.events[1].text, "ERROR two");
+}
+
+TEST(ToldWords, InsideAFenceAreNoSentencesOfTheReporter) {
+  Fragment fragment;
+  AddToldWords("```\nThe warning says that the job hangs in this case\n```\n", fragment);
+  EXPECT_TRUE(fragment.events.empty());
+  AddToldWords("It is what it is: the job hangs in this case\n```\nstep 1\n```\n", fragment);
+  ASSERT_EQ(fragment.events.size(), 1u);
+  EXPECT_EQ(fragment.events[0].kind, EventKind::told_hang);
+}
+
+TEST(ToldWords, BinaryAndHugeTextsAreLeftAlone) {
+  Fragment fragment;
+  AddToldWords(std::string("ERROR\0x", 7), fragment);
+  AddToldWords("ERROR one\n" + std::string(300 << 10, 'x'), fragment);
+  EXPECT_TRUE(fragment.events.empty());
+}
+
+}  // namespace
+}  // namespace tacet

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_values.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kValuesLookAhead = 4000;  // Megatron's and verl's lines are long
+constexpr size_t kMostTimes = 96;          // of one voice; an even sample of longer ones
+constexpr size_t kMostTrainings = 4096;    // of one file
+
+char SmallLetter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool IsNameCharacter(char c) {
+  return IsDigit(c) || (SmallLetter(c) >= 'a' && SmallLetter(c) <= 'z') || c == '_' || c == '/';
+}
+
+// Whether `word` (small letters) stands at `at`, in any case.
+bool StandsAt(std::string_view text, size_t at, std::string_view word) {
+  if (text.size() - at < word.size()) return false;
+  for (size_t i = 0; i < word.size(); ++i)
+    if (SmallLetter(text[at + i]) != word[i]) return false;
+  return true;
+}
+
+// The value behind a name: ": 5.51", "=nan", "': 2.3E+00", " 0.31", ":  5,851".
+struct FoundValue {
+  double value = 0;
+  std::string_view word;
+};
+
+std::optional<FoundValue> ValueBehind(std::string_view text) {
+  size_t at = 0, marks = 0;
+  while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == ':' || text[at] == '=' ||
+                              text[at] == '\'' || text[at] == '"')) {
+    marks += text[at] != ' ' && text[at] != '\t';
+    if (++at > 12 || marks > 3) return std::nullopt;
+  }
+  if (at == 0) return std::nullopt;
+  // tensor(nan, device='cuda:0')
+  if (text.substr(at).starts_with("tensor(")) at += 7;
+  const size_t begin = at;
+  std::string_view rest = text.substr(at);
+  std::string_view bare = rest;
+  if (bare.starts_with('-') || bare.starts_with('+')) bare.remove_prefix(1);
+  for (const std::string_view word : {"nan", "inf"}) {
+    if (!StandsAt(bare, 0, word)) continue;
+    size_t length = 3;
+    if (word == "inf" && StandsAt(bare, 0, "infinity")) length = 8;
+    if (bare.size() > length && IsNameCharacter(bare[length])) return std::nullopt;  // "info"
+    const double value =
+        word == "nan" ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+    return FoundValue{value, text.substr(begin, static_cast<size_t>(bare.data() - rest.data()) + length)};
+  }
+  std::array<char, 40> digits;
+  size_t size = 0;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    const char c = rest[i];
+    if (c == ',' && size > 0 && IsDigit(digits[size - 1])) {
+      // "5,851" is one number, "5, 851" are two; what follows a comma of thousands are three digits.
+      const size_t next = i + 1;
+      const bool thousands = rest.size() >= next + 3 && IsDigit(rest[next]) && IsDigit(rest[next + 1]) &&
+                             IsDigit(rest[next + 2]) && (rest.size() == next + 3 || !IsDigit(rest[next + 3]));
+      if (!thousands) break;
+      continue;
+    }
+    if (!IsDigit(c) && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E') break;
+    if (size == digits.size()) return std::nullopt;
+    digits[size++] = c;
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + size, value);
+  if (error != std::errc() || end == digits.data()) return std::nullopt;
+  return FoundValue{value, rest.substr(0, size)};
+}
+
+// The value of the first of these names. A name may be the end of a longer one ("train_loss", "lm loss"), but not its
+// beginning ("loss_scale", "loss scale").
+std::optional<FoundValue> ValueOf(std::string_view text, std::string_view name) {
+  std::optional<FoundValue> of_part;
+  for (size_t at = 0; at + name.size() < text.size(); ++at) {
+    if (SmallLetter(text[at]) != name[0] || !StandsAt(text, at, name)) continue;
+    const char before = at == 0 ? ' ' : SmallLetter(text[at - 1]);
+    if (before >= 'a' && before <= 'z') continue;  // "gloss"
+    const auto value = ValueBehind(text.substr(at + name.size()));
+    if (!value) continue;
+    if (!IsNameCharacter(before)) return value;  // the sum, not one of its parts
+    if (!of_part) of_part = value;
+  }
+  return of_part;
+}
+
+// The number that stands before a unit: "36.1it/s", "355.87 samples/sec", "131.88s/it".
+double NumberBefore(std::string_view text, std::string_view unit) {
+  const size_t at = text.rfind(unit);
+  if (at == std::string_view::npos) return 0;
+  size_t end = at;
+  while (end > 0 && text[end - 1] == ' ') --end;
+  size_t begin = end;
+  while (begin > 0 && (IsDigit(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+  double value = 0;
+  const auto [last, error] = std::from_chars(text.data() + begin, text.data() + end, value);
+  return error == std::errc() && last == text.data() + end ? value : 0;
+}
+
+void FindTime(std::string_view text, LineValues& found) {
+  const auto take = [&](double seconds, std::string_view unit) {
+    if (!std::isfinite(seconds) || seconds <= 0 || seconds > 1e9) return false;
+    found.seconds = seconds;
+    found.unit = unit;
+    return true;
+  };
+  const auto named = [&](std::string_view name) {
+    const auto value = ValueOf(text, name);
+    return value ? value->value : 0;
+  };
+  const auto rate = [&](double each, std::string_view unit) { return each > 0 && take(1 / each, unit); };
+  if (Contains(text, "elapsed time per iteration (ms)") &&
+      take(named("elapsed time per iteration (ms)") / 1000, "step")) {
+    found.exact = true;
+    return;
+  }
+  if (rate(NumberBefore(text, "samples/s"), "sample") || rate(named("samples per second"), "sample")) return;
+  if (rate(NumberBefore(text, "tokens/s"), "token") || (Contains(text, "tps") && rate(named("tps"), "token"))) return;
+  if (take(NumberBefore(text, "s/it"), "step") || rate(NumberBefore(text, "it/s"), "step")) return;
+  for (const std::string_view name : {"step_time", "step time", "iter_time", "time/step", "batch_time"})
+    if (take(named(name), "step")) {
+      found.exact = true;
+      return;
+    }
+}
+
+void AddValue(TrainingValue& value, double number, std::string_view word, int64_t step, const SourceRef& source) {
+  if (std::isfinite(number)) {
+    if (value.lines == value.run) value.first = number;  // the first number of all
+    value.last = number;
+    value.finite_since = value.run > 0 || value.finite_since > 0 ? value.finite_since + 1 : 0;
+    value.run = 0;
+    value.finite_step = step;
+    ++value.lines;
+    return;
+  }
+  if (value.run == 0) {
+    value.run_step = step;
+    value.run_source = source;
+    value.word = word;
+  }
+  ++value.run;
+  ++value.lines;
+  value.finite_since = 0;
+}
+
+}  // namespace
+
+LineValues FindValues(std::string_view text) {
+  text = text.substr(0, kValuesLookAhead);
+  LineValues found;
+  if (const auto loss = ValueOf(text, "loss")) found.loss = loss->value, found.loss_word = loss->word;
+  for (const std::string_view name : {"grad norm", "grad_norm", "gradient norm", "gnorm"}) {
+    if (const auto norm = found.gradient ? std::nullopt : ValueOf(text, name))
+      found.gradient = norm->value, found.gradient_word = norm->word;
+  }
+  const auto skipped = Contains(text, "skipped") ? ValueOf(text, "skipped iterations") : std::nullopt;
+  found.skipped = skipped && skipped->value > 0;
+  FindTime(text, found);
+  return found;
+}
+
+std::optional<ScaleChange> FindScaleDrop(std::string_view text) {
+  // DeepSpeed: Attempted loss scale: 64, reducing to 32. apex: reducing loss scale to 32768.0
+  ScaleChange change;
+  if (const auto from = After(text, "ttempted loss scale")) {
+    const auto to = After(*from, "reducing to");
+    const auto first = ValueBehind(*from), second = to ? ValueBehind(*to) : std::nullopt;
+    if (!first || !second) return std::nullopt;
+    change = {first->value, second->value};
+  } else if (const auto apex = After(text, "reducing loss scale to")) {
+    const auto value = ValueBehind(*apex);
+    if (!value) return std::nullopt;
+    change = {2 * value->value, value->value};
+  } else {
+    return std::nullopt;
+  }
+  if (!std::isfinite(change.from) || !std::isfinite(change.to) || change.to >= change.from) return std::nullopt;
+  return change;
+}
+
+void TrainingReader::AddTime(const StepTime& time) {
+  last_time_ = time;
+  if (skipped_++ % stride_ != 0) return;
+  record_.times.push_back(time);
+  if (record_.times.size() < kMostTimes) return;
+  size_t kept = 0;
+  for (size_t i = 0; i < record_.times.size(); i += 2) record_.times[kept++] = record_.times[i];
+  record_.times.resize(kept);
+  stride_ *= 2;
+}
+
+void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
+  ++record_.lines;
+  if (record_.first_step < 0) record_.first_step = step;
+  record_.last_step = step;
+  record_.source = line.source;
+  const LineValues values = FindValues(line.text);
+  if (values.loss) {
+    AddValue(record_.loss, *values.loss, values.loss_word, step, line.source);
+  }
+  if (values.gradient && !values.skipped)
+    AddValue(record_.gradient, *values.gradient, values.gradient_word, step, line.source);
+  if (values.seconds <= 0) return;
+  // Another bar begins: of an epoch, of an evaluation, of files that are loaded.
+  const bool begins_anew = step >= 0 && step <= last_time_.step;
+  if (record_.unit != values.unit || begins_anew) {
+    record_.times.clear();
+    stride_ = 1;
+    skipped_ = 0;
+    record_.unit = values.unit;
+  }
+  record_.exact_times = values.exact;
+  AddTime({step, values.seconds, line.source});
+}
+
+void TrainingReader::ReadScale(const LogLine& line, const ScaleChange& change) {
+  LossScaleDrop& scale = record_.scale;
+  if (change.from > scale.to) scale = {};  // it has grown again: there were good steps
+  if (scale.drops == 0) {
+    scale.from = change.from;
+    scale.first = line.source;
+    scale.first_step = record_.last_step;
+    scale.values_before = record_.loss.lines - record_.loss.run;
+  }
+  // Every rank may print it: only a scale that is lower than the last one is another drop.
+  if (scale.drops == 0 || change.to < scale.to) ++scale.drops;
+  scale.to = change.to;
+  scale.last = line.source;
+}
+
+void TrainingReader::Finish(TorchLog& log) {
+  if (!record_.times.empty() && record_.times.back().source.offset != last_time_.source.offset)
+    record_.times.push_back(last_time_);
+  const bool tells = record_.loss.lines + record_.gradient.lines + record_.scale.drops > 0 || record_.times.size() > 1;
+  if (tells && log.training.size() < kMostTrainings) log.training.push_back(std::move(record_));
+}
+
+}  // namespace tacet

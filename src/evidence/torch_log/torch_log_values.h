@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "base/training_record.h"
+#include "evidence/torch_log/torch_log_line.h"
+
+namespace tacet {
+
+// The figures in one line of progress: "iteration 10/600 | elapsed time per iteration (ms): 81220.4 | lm loss: nan".
+struct LineValues {
+  std::optional<double> loss, gradient;
+  std::string_view loss_word, gradient_word;  // as written
+  double seconds = 0;                         // that one of `unit` took; 0: not told
+  std::string_view unit;
+  bool exact = false;    // told as a time, not as a rate
+  bool skipped = false;  // the line itself says that the step was skipped: its gradients are not used
+};
+LineValues FindValues(std::string_view text);
+
+// "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 64, reducing to 32"
+struct ScaleChange {
+  double from = 0, to = 0;
+};
+std::optional<ScaleChange> FindScaleDrop(std::string_view text);
+
+// Follows the figures of one voice from line to line.
+class TrainingReader {
+ public:
+  void ReadStep(const LogLine& line, int64_t step);
+  void ReadScale(const LogLine& line, const ScaleChange& change);
+  // Moves what was read to the log.
+  void Finish(TorchLog& log);
+
+ private:
+  void AddTime(const StepTime& time);
+
+  TrainingRecord record_;
+  size_t stride_ = 1, skipped_ = 0;  // of the sample of times
+  StepTime last_time_;
+};
+
+}  // namespace tacet

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_values.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+namespace tacet {
+namespace {
+
+TorchLog Parsed(const std::string& text) { return ParseTorchLog(text); }
+
+TEST(TrainingValues, NamesAndValuesOfUsualLines) {
+  const LineValues megatron = FindValues(
+      " iteration       10/     600 | consumed samples:          640 | elapsed time per iteration (ms): 81220.4 | lm "
+      "loss: "
+      "2.371E+00 | loss scale: 1.0 | grad norm: nan | number of skipped iterations:   0 |");
+  ASSERT_TRUE(megatron.loss && megatron.gradient);
+  EXPECT_DOUBLE_EQ(*megatron.loss, 2.371);
+  EXPECT_TRUE(std::isnan(*megatron.gradient));
+  EXPECT_DOUBLE_EQ(megatron.seconds, 81.2204);
+  EXPECT_TRUE(megatron.exact);
+  EXPECT_FALSE(megatron.skipped);
+
+  const LineValues trainer = FindValues("{'loss': nan, 'grad_norm': 1.5, 'learning_rate': 2.9e-07, 'epoch': 0.01}");
+  EXPECT_TRUE(trainer.loss && std::isnan(*trainer.loss));
+  EXPECT_EQ(trainer.loss_word, "nan");
+
+  const LineValues titan = FindValues("step: 300  loss:  5.5120  memory: 49.66GiB(52.28%)  tps: 5,851  mfu: 34.26%");
+  EXPECT_DOUBLE_EQ(titan.loss.value_or(0), 5.512);
+  EXPECT_DOUBLE_EQ(titan.seconds, 1.0 / 5851);
+  EXPECT_EQ(titan.unit, "token");
+
+  const LineValues bar = FindValues(" 16%|xx  | 406/2610 [14:48:58<80:44:30, 131.88s/it, loss=0.31]");
+  EXPECT_DOUBLE_EQ(bar.seconds, 131.88);
+  EXPECT_DOUBLE_EQ(bar.loss.value_or(0), 0.31);
+  EXPECT_FALSE(bar.exact);
+}
+
+TEST(TrainingValues, TheSumComesBeforeItsParts) {
+  EXPECT_DOUBLE_EQ(FindValues("Epoch [1][100/582] bbox_loss: 0.29, cls_loss: 0.35, loss: 1.94").loss.value_or(0), 1.94);
+  EXPECT_DOUBLE_EQ(FindValues("step 3 train_loss=0.7").loss.value_or(0), 0.7);
+}
+
+TEST(TrainingValues, ANameThatGoesOnIsAnother) {
+  EXPECT_FALSE(FindValues("step 3 loss_scale: 65536").loss);
+  EXPECT_FALSE(FindValues("step 3 loss scale: 65536").loss);
+  EXPECT_FALSE(FindValues("step 3 loss: info about nothing").loss);
+  EXPECT_FALSE(FindValues("step 3 gloss: 5").loss);
+}
+
+TEST(TrainingValues, ScalesFall) {
+  const auto deepspeed = FindScaleDrop("OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 64, reducing to 32");
+  ASSERT_TRUE(deepspeed);
+  EXPECT_EQ(deepspeed->from, 64);
+  EXPECT_EQ(deepspeed->to, 32);
+  EXPECT_TRUE(FindScaleDrop("Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0"));
+  EXPECT_FALSE(FindScaleDrop("Attempted loss scale: 65536, but hysteresis is 2. Reducing hysteresis to 1"));
+  EXPECT_FALSE(FindScaleDrop("loss scale: 65536"));
+}
+
+TEST(TrainingRecord, ARunOfNanToTheEnd) {
+  const TorchLog log = Parsed("step 1 loss 2.0\nstep 2 loss 1.5\nstep 3 loss nan\nstep 4 loss nan\n");
+  ASSERT_EQ(log.training.size(), 1u);
+  const TrainingValue& loss = log.training[0].loss;
+  EXPECT_EQ(loss.lines, 4);
+  EXPECT_EQ(loss.run, 2);
+  EXPECT_EQ(loss.run_step, 3);
+  EXPECT_EQ(loss.finite_step, 2);
+  EXPECT_EQ(loss.first, 2.0);
+  EXPECT_EQ(loss.last, 1.5);
+  EXPECT_EQ(loss.run_source.line, 3u);
+}
+
+TEST(TrainingRecord, OneNanThatNumbersFollow) {
+  const TorchLog log = Parsed("step 1 loss nan\nstep 2 loss 1.5\nstep 3 loss 1.4\n");
+  ASSERT_EQ(log.training.size(), 1u);
+  EXPECT_EQ(log.training[0].loss.run, 0);
+  EXPECT_EQ(log.training[0].loss.finite_since, 2);
+}
+
+TEST(TrainingRecord, TimesOfAnotherBarAreNotGoneOnWith) {
+  std::string text;
+  for (int i = 1; i <= 4; ++i) text += "load: 50%|x | " + std::to_string(i) + "/4 [00:01<00:02, 0.10s/it]\n";
+  for (int i = 1; i <= 4; ++i) text += "train: 1%|x | " + std::to_string(i) + "/900 [00:01<00:02, 8.00s/it]\n";
+  const TorchLog log = Parsed(text);
+  ASSERT_EQ(log.training.size(), 1u);
+  ASSERT_EQ(log.training[0].times.size(), 4u);
+  for (const StepTime& time : log.training[0].times) EXPECT_DOUBLE_EQ(time.seconds, 8);
+}
+
+TEST(TrainingRecord, LongRunsAreSampled) {
+  std::string text;
+  for (int i = 1; i <= 5000; ++i) text += "step " + std::to_string(i) + " loss 1.0 step_time: 0.5\n";
+  const TorchLog log = Parsed(text);
+  ASSERT_EQ(log.training.size(), 1u);
+  EXPECT_LE(log.training[0].times.size(), 97u);
+  EXPECT_GE(log.training[0].times.size(), 40u);
+  EXPECT_EQ(log.training[0].times.back().step, 5000);
+  EXPECT_EQ(log.training[0].lines, 5000);
+}
+
+}  // namespace
+}  // namespace tacet

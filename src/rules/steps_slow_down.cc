@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "analysis/training_trend.h"
+#include "rules/rule.h"
+
+namespace tacet {
+namespace {
+
+// "199 s per step", "41 samples per second"
+std::string PaceWords(const TrainingRecord& record, const StepTime& time) {
+  char text[64];
+  if (record.unit == "step") {
+    std::snprintf(text, sizeof text, time.seconds < 1 ? "%.3g ms per step" : "%.4g s per step",
+                  time.seconds < 1 ? time.seconds * 1e3 : time.seconds);
+    return text;
+  }
+  std::snprintf(text, sizeof text, "%.4g %ss per second", 1 / time.seconds, record.unit.c_str());
+  return text;
+}
+
+std::string AtStep(const StepTime& time) { return time.step >= 0 ? " at step " + std::to_string(time.step) : ""; }
+
+RuleAnswer JudgeStepsSlowDown(const Case& facts) {
+  RuleAnswer answer;
+  const auto found = FindSlowingSteps(facts.incident);
+  if (!found) return answer;
+  char factor[32];
+  std::snprintf(factor, sizeof factor, "%.1f", found->factor());
+  Finding finding;
+  finding.cause = "steps-slow-down";
+  finding.status = Status::slow;
+  finding.severity = Severity::warning;
+  finding.confidence = found->grows && found->record->times.size() < facts.incident.patience.few_steps
+                           ? Confidence::possible
+                           : Confidence::likely;
+  finding.headline =
+      std::string(found->grows ? "Steps take longer and longer: " : "Steps became slower and stay so: ") +
+      PaceWords(*found->record, *found->before) + AtStep(*found->before) + ", " +
+      PaceWords(*found->record, *found->after) + AtStep(*found->after) + " (" + factor + " times as long)";
+  finding.evidence.push_back(
+      {found->after->source, PaceWords(*found->record, *found->after), "how long a step takes now"});
+  finding.evidence.push_back(
+      {found->before->source, PaceWords(*found->record, *found->before), "how long it took before"});
+  answer.findings.push_back(std::move(finding));
+  answer.open.push_back({"What takes the time?",
+                         "traces of some slow steps from two or more ranks (tacet run --profile-steps 100-110), and "
+                         "memory and CPU time of the processes over time"});
+  return answer;
+}
+
+}  // namespace
+
+extern const Rule kStepsSlowDownRule;
+const Rule kStepsSlowDownRule = {
+    "steps-slow-down",
+    "Steps become slower while the job runs",
+    "the job's own lines of progress with times or rates",
+    "The same job took less time for a step before. If it grows from line to line, something accumulates: a list of "
+    "tensors with their graphs, a cache, host memory that swaps, a log that is read again and again. If it became "
+    "slower at one moment, something changed there: clocks of a GPU (heat, power), another job on host or network, "
+    "storage that no longer keeps up, a link that fell back.",
+    "A slow line beside an evaluation, a checkpoint or a profiler does not count; the times before and after decide. "
+    "Longer sequences or larger batches later in the run make steps longer, too.",
+    {"See whether it is one rank or all: traces of a few slow steps (tacet profile names who makes the others wait).",
+     "Look at host memory and CPU time of the processes over time; a straight line upwards is a leak.",
+     "Look at clocks, temperature and throttling (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE), at the storage and "
+     "at other jobs since the moment at which it began."},
+    {"Log the time of every step and alert on it; keep no tensors that need gradients across steps (use .item() or "
+     ".detach())."},
+    JudgeStepsSlowDown};
+
+}  // namespace tacet

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdio>
+
+#include "analysis/training_trend.h"
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+std::string FigureWords(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::string SinceWords(int64_t step) { return step >= 0 ? " since step " + std::to_string(step) : ""; }
+
+Finding ScaleFinding(const TrainingRecord& record) {
+  const LossScaleDrop& scale = record.scale;
+  Finding finding;
+  finding.confidence = scale.values_before > 0 ? Confidence::certain : Confidence::likely;
+  finding.headline = "No step gives finite gradients" + SinceWords(scale.first_step) + ": the loss scale fell " +
+                     std::to_string(scale.drops) + " times in a row, from " + FigureWords(scale.from) + " to " +
+                     FigureWords(scale.to) + ", and every one of these steps was skipped";
+  finding.evidence.push_back({scale.last, "loss scale reduced to " + FigureWords(scale.to), "the last of the drops"});
+  finding.evidence.push_back({scale.first, "loss scale " + FigureWords(scale.from), "the first of them"});
+  return finding;
+}
+
+Finding ValueFinding(const NonFiniteTraining& found) {
+  const TrainingValue& value = *found.value;
+  const std::string name(found.name);
+  Finding finding;
+  finding.confidence = value.run >= 3   ? Confidence::certain
+                       : value.run == 2 ? Confidence::likely
+                                        : Confidence::possible;
+  finding.headline = "The " + name + " is " + value.word;
+  if (value.run == value.lines)
+    finding.headline += value.run_step >= 0
+                            ? " in all " + std::to_string(value.lines) + " lines that show it, from step " +
+                                  std::to_string(value.run_step) + " on"
+                            : " in all " + std::to_string(value.lines) + " lines that show it";
+  else if (value.run == 1)
+    finding.headline +=
+        " in the last line" + (value.run_step >= 0 ? " (step " + std::to_string(value.run_step) + ")" : "");
+  else
+    finding.headline +=
+        (value.run_step >= 0 ? SinceWords(value.run_step) : " up to the end of the text") + " (" +
+        std::to_string(value.run) + " lines); before that it was " + FigureWords(value.last) +
+        (value.finite_step >= 0 && value.finite_step != value.run_step ? " at step " + std::to_string(value.finite_step)
+                                                                       : "");
+  finding.evidence.push_back({value.run_source, name + " " + value.word, "the first of these lines"});
+  if (found.record->source.offset != value.run_source.offset)
+    finding.evidence.push_back({found.record->source, "", "the last line of progress"});
+  return finding;
+}
+
+RuleAnswer JudgeTrainingNotFinite(const Case& facts) {
+  RuleAnswer answer;
+  const auto found = FindNonFiniteTraining(facts.incident);
+  if (!found) return answer;
+  Finding finding = found->value ? ValueFinding(*found) : ScaleFinding(*found->record);
+  finding.cause = "training-not-finite";
+  finding.status = Status::corrupt;
+  // A job that ended or stands still has another fault, which this may or may not have to do with.
+  const JobEnding end = facts.analyses.end.kind;
+  finding.severity = end == JobEnding::crashed || end == JobEnding::hung ? Severity::warning : Severity::critical;
+  answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+}  // namespace
+
+extern const Rule kTrainingNotFiniteRule;
+const Rule kTrainingNotFiniteRule = {
+    "training-not-finite",
+    "The loss or the gradients are NaN or infinite",
+    "the job's own lines of progress with loss, gradient norm or loss scale",
+    "The job runs on, but what it computes is lost: a NaN in the loss or in the gradients gets into every weight with "
+    "the next update. Usual reasons: a learning rate that is too high, float16 where bfloat16 is needed, a bad sample, "
+    "a division by zero or a logarithm of zero in the model or the loss, damaged data from a GPU or a link.",
+    "One NaN or infinite gradient norm that finite values follow, above all in the first steps, is mixed precision "
+    "looking for its loss scale: it skips those steps. So is a loss scale that falls from 65536 to some thousands at "
+    "the start.",
+    {"Stop the job and go back to the last checkpoint before the first NaN; later ones hold it.",
+     "Find the first NaN: torch.autograd.set_detect_anomaly(True) for a few steps, or check loss and gradients after "
+     "each backward pass. Compare the ranks: if one alone has it first, suspect its data or its GPU.",
+     "Lower the learning rate, clip gradients, use bfloat16; leave out the samples of that step and see if it recurs."},
+    {"End the job, or skip the update, when the loss or the gradient norm is not finite.",
+     "Log loss, gradient norm and skipped steps for every step."},
+    JudgeTrainingNotFinite};
+
+}  // namespace tacet

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "rules/rule.h"
+
+namespace tacet {
+
+// The figures that a job prints with its steps: loss, pace, values that were not finite. Empty where it prints none.
+std::string TrainingFigures(const Incident& incident);
+
+// Steps that rise line by line up to the end of what was pasted, and no sign of an error anywhere. That says that it
+// trained as far as the text goes; not that every rank did right.
+// Empty where they do not.
+std::string TrainingWords(const Case& facts);
+
+}  // namespace tacet
