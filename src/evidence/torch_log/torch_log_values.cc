@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kValuesLookAhead = 4000;  // Megatron's and verl's lines are long
 constexpr size_t kMostTimes = 96;          // of one voice; an even sample of longer ones
-constexpr size_t kMostTrainings = 4096;    // of one file
+constexpr int64_t kAllOfFirst = 256, kOneIn = 16;
+constexpr size_t kMostTrainings = 4096;  // of one file
 
 char SmallLetter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -85,8 +86,10 @@ std::optional<FoundValue> ValueBehind(std::string_view text) {
 // beginning ("loss_scale", "loss scale").
 std::optional<FoundValue> ValueOf(std::string_view text, std::string_view name) {
   std::optional<FoundValue> of_part;
-  for (size_t at = 0; at + name.size() < text.size(); ++at) {
-    if (SmallLetter(text[at]) != name[0] || !StandsAt(text, at, name)) continue;
+  const std::string_view tail = name.substr(1);  // the first letter may be a capital
+  for (size_t found = text.find(tail); found != std::string_view::npos; found = text.find(tail, found + 1)) {
+    if (found == 0 || SmallLetter(text[found - 1]) != name[0]) continue;
+    const size_t at = found - 1;
     const char before = at == 0 ? ' ' : SmallLetter(text[at - 1]);
     if (before >= 'a' && before <= 'z') continue;  // "gloss"
     const auto value = ValueBehind(text.substr(at + name.size()));
@@ -127,9 +130,12 @@ void FindTime(std::string_view text, LineValues& found) {
     found.exact = true;
     return;
   }
-  if (rate(NumberBefore(text, "samples/s"), "sample") || rate(named("samples per second"), "sample")) return;
-  if (rate(NumberBefore(text, "tokens/s"), "token") || (Contains(text, "tps") && rate(named("tps"), "token"))) return;
+  if (Contains(text, "samples") &&
+      (rate(NumberBefore(text, "samples/s"), "sample") || rate(named("samples per second"), "sample")))
+    return;
+  if (rate(NumberBefore(text, "tokens/s"), "token") || rate(named("tps"), "token")) return;
   if (take(NumberBefore(text, "s/it"), "step") || rate(NumberBefore(text, "it/s"), "step")) return;
+  if (!Contains(text, "time")) return;
   for (const std::string_view name : {"step_time", "step time", "iter_time", "time/step", "batch_time"})
     if (take(named(name), "step")) {
       found.exact = true;
@@ -163,7 +169,9 @@ LineValues FindValues(std::string_view text) {
   text = text.substr(0, kValuesLookAhead);
   LineValues found;
   if (const auto loss = ValueOf(text, "loss")) found.loss = loss->value, found.loss_word = loss->word;
+  const bool has_norm = Contains(text, "norm");
   for (const std::string_view name : {"grad norm", "grad_norm", "gradient norm", "gnorm"}) {
+    if (!has_norm) break;
     if (const auto norm = found.gradient ? std::nullopt : ValueOf(text, name))
       found.gradient = norm->value, found.gradient_word = norm->word;
   }
@@ -203,11 +211,18 @@ void TrainingReader::AddTime(const StepTime& time) {
   stride_ *= 2;
 }
 
+// Of a long run some lines are enough, as long as its figures are finite.
+bool TrainingReader::IsWorthALook(std::string_view text) const {
+  return record_.lines <= kAllOfFirst || record_.lines % kOneIn == 0 || record_.loss.run > 0 ||
+         record_.gradient.run > 0 || Contains(text, "nan") || Contains(text, "NaN") || Contains(text, "inf");
+}
+
 void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
   ++record_.lines;
   if (record_.first_step < 0) record_.first_step = step;
   record_.last_step = step;
   record_.source = line.source;
+  if (!IsWorthALook(line.text)) return;
   const LineValues values = FindValues(line.text);
   if (values.loss) {
     AddValue(record_.loss, *values.loss, values.loss_word, step, line.source);

@@ -27,7 +27,8 @@ struct ScaleChange {
 };
 std::optional<ScaleChange> FindScaleDrop(std::string_view text);
 
-// Follows the figures of one voice from line to line.
+// Follows the figures of one voice from line to line. Of runs with many lines one in some is read, and all that are not
+// finite.
 class TrainingReader {
  public:
   void ReadStep(const LogLine& line, int64_t step);
@@ -36,6 +37,7 @@ class TrainingReader {
   void Finish(TorchLog& log);
 
  private:
+  bool IsWorthALook(std::string_view text) const;
   void AddTime(const StepTime& time);
 
   TrainingRecord record_;
