@@ -6,6 +6,21 @@
 
 namespace tacet {
 
+// Before the store is reached no worker has started, and NCCL has no part in it.
+static bool IsOfTheStore(const Event* event) {
+  return IsStoreUnreachable(*event) && event->As<StoreUnreachable>().how == Unreachable::store;
+}
+
+static std::vector<std::string> StoreAdvice(const std::string& address) {
+  const std::string there = address.empty() ? "the address that --rdzv-endpoint or MASTER_ADDR gives" : address;
+  return {"On the host of " + there +
+              ": has torchrun, or rank 0, been started there, and does it listen on that port (ss -ltn)?",
+          "See that the address is that host's own, and not of another network or of an earlier run "
+          "(--rdzv-endpoint, MASTER_ADDR, MASTER_PORT).",
+          "From the host that reports it: getent hosts (does the name resolve?), ping, and nc -zv to that port; open it "
+          "in the firewall."};
+}
+
 // DeepSpeed's and other launchers start the processes of another node over ssh: neither NCCL nor its ports have a part
 // in it.
 static void TellSsh(const std::vector<const Event*>& events, Finding& finding) {
@@ -76,6 +91,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
         "See that the address is of this run: a file of file:// initialisation, a port or a hostfile may be left from "
         "an earlier one.",
         "If it listens on another interface: set NCCL_SOCKET_IFNAME to the one that connects the hosts."};
+  else if (std::all_of(events.begin(), events.end(), IsOfTheStore))
+    finding.fix = StoreAdvice(address);
   TellSsh(events, finding);
   // Gloo has an interface of its own to choose.
   const bool gloo = std::any_of(events.begin(), events.end(),
