@@ -27,8 +27,8 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
     if (life.exited && IsFaultOfItsOwn(life.exited->As<ProcessEnd>().code))
       ends[life.exited->As<ProcessEnd>().code].push_back(life.exited);
   }
-  const auto most = std::max_element(
-      ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  const auto most = std::max_element(ends.begin(), ends.end(),
+                                     [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
   if (most == ends.end() || most->second.size() < kSeveral) return;
   const std::vector<const Event*>& alike = most->second;
   // One that is certainly before all others brought them down.
@@ -47,8 +47,8 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
   std::vector<Rank> ranks;
   for (const Event* one : alike) ranks.push_back(one->rank);
   const auto& end = first->As<ProcessEnd>();
-  finding.headline = "the processes of " + RankWords(ranks) + " all ended with signal " +
-                     std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
+  finding.headline = "the processes of " + RankWords(ranks) + " all ended with signal " + std::to_string(-end.code) +
+                     (end.how.empty() ? "" : " (" + end.how + ")") +
                      ": a fault that they have in common, not one of a single rank";
   finding.evidence.push_back(CiteEvent(*first, "how the first of them on record ended"));
   finding.fix = EndAdvice(*first);

@@ -66,10 +66,11 @@ std::vector<std::string> GpuAdvice(const Event& lead) {
         "which; if different programs fail on the same device, drain the node."};
   const std::string& words = by_nccl ? lead.As<Warning>().object : lead.As<CudaError>().words;
   if (words.find("ECC") != std::string::npos)
-    return {"Drain the node: nvidia-smi -q -d ECC,ROW_REMAPPER shows the memory errors of its GPUs, dmesg -T | grep Xid "
-            "the GPU (48, 63, 64, 94, 95).",
-            "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if the errors come back, replace it.",
-            "Restart the job without that node; the line of code at which the error appears is not its reason."};
+    return {
+        "Drain the node: nvidia-smi -q -d ECC,ROW_REMAPPER shows the memory errors of its GPUs, dmesg -T | grep Xid "
+        "the GPU (48, 63, 64, 94, 95).",
+        "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if the errors come back, replace it.",
+        "Restart the job without that node; the line of code at which the error appears is not its reason."};
   for (const std::string_view hardware : {"NVLink", "GPU is lost", "hardware", "Contained"})
     if (words.find(hardware) != std::string::npos) return {};
   return {
@@ -98,8 +99,7 @@ std::string PciOfIncident(const Case& facts, const Event& lead) {
 }
 
 bool IsNamed(const Case& facts, const Event& event) {
-  return event.speaker < facts.incident.processes.size() &&
-         facts.incident.processes[event.speaker].rank == event.rank;
+  return event.speaker < facts.incident.processes.size() && facts.incident.processes[event.speaker].rank == event.rank;
 }
 
 // A traceback without a name was given to the rank whose watchdog repeats it: that line is the proof.

@@ -122,6 +122,9 @@ std::vector<std::string> StepsOfACrash(const Event& told) {
     case EventKind::connection_lost:
     case EventKind::monitored_barrier_failed: return {elsewhere};
     case EventKind::exception:
+      // Of a traceback that is cut nothing but its frames is known.
+      if (told.text.empty() && told.Means(Meaning::reported) && !told.As<Raised>().place.file.empty())
+        return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
       if (IsConsequence(told)) return {elsewhere};
       return {"Read the traceback that ends in the cited line: its last frame is where the program failed."};
     case EventKind::process_exited:

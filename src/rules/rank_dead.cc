@@ -218,12 +218,11 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
   if (lost) {
     const std::string& address = event->As<LostPeer>().address;
     const bool daemon = event->As<LostPeer>().kind == PeerKind::daemon;
-    finding.headline = daemon ? "the launcher lost the connection to its daemon on " +
-                                    (address.empty() ? "another node" : address) +
-                                    ": the daemon or its node is gone, or the network failed"
-                              : SubjectWords(subject) + " lost the connection to a peer" +
-                                    (address.empty() ? "" : " at " + address) +
-                                    ": that process is gone, or the network failed";
+    finding.headline =
+        daemon ? "the launcher lost the connection to its daemon on " + (address.empty() ? "another node" : address) +
+                     ": the daemon or its node is gone, or the network failed"
+               : SubjectWords(subject) + " lost the connection to a peer" + (address.empty() ? "" : " at " + address) +
+                     ": that process is gone, or the network failed";
     if (event->rank.known()) finding.affected_ranks.push_back(event->rank);
     const std::string peer = address.empty() ? "the peer" : address;
     finding.fix = {"Look at the output of " + peer + " of the same time: what it wrote last, and how it ended.",
@@ -231,8 +230,9 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
                    "memory, segfaults and Xid lines.",
                    "If no process ended: look at the network between the two (ibstat, ip -s link, the switch)."};
     if (daemon)
-      finding.fix = {"Look at " + peer + " at that time: is the node up, what do dmesg -T and the log of the "
-                     "scheduler's daemon there (slurmd) say?",
+      finding.fix = {"Look at " + peer +
+                         " at that time: is the node up, what do dmesg -T and the log of the "
+                         "scheduler's daemon there (slurmd) say?",
                      "The daemons talk over TCP: look at the network that the launcher uses between the nodes (mpirun "
                      "--mca oob_tcp_if_include NET chooses it)."};
   } else {

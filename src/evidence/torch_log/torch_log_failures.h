@@ -19,7 +19,7 @@ struct FailureState {
   AscendBlock ascend;
   std::string bar;                  // the last progress bar before one of its lines
   uint32_t running_agent_line = 0;  // where a traceback last showed an agent of torchrun whose workers run
-  int idle_engine = 0;  // how often an engine has said that its workers take nothing
+  int idle_engine = 0;              // how often an engine has said that its workers take nothing
 };
 
 // Texts of errors, in a log line, in the message of an exception or by themselves: CUDA, DDP, barriers, aborts.
@@ -28,7 +28,8 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
 LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& out);
 // The store, the rendezvous and connections between processes.
 LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out);
-// Connections that were tried only a few times: the store was not up yet; and waits that are told again in better words.
+// Connections that were tried only a few times: the store was not up yet; and waits that are told again in better
+// words.
 void DropFewRetries(TorchLog& log);
 // "Connection closed by peer [10.0.1.17]:22780"; `certain` when the context is communication for sure.
 LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out);

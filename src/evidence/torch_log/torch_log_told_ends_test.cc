@@ -89,7 +89,8 @@ TEST(TorchLogToldEnds, AWaitInTheStoreThatReachesItsLimitNamesTheBarBesideIt) {
   EXPECT_EQ(event.As<StoreWait>().timeout_ms, 1'800'000);
   EXPECT_EQ(event.As<StoreWait>().bar, "Tokenizing (num_proc=64):  90%");
   // The exception behind it tells the same in better words.
-  const std::string raised = text + "[rank1]: torch.distributed.DistStoreError: wait timeout after 1800000ms, keys: /k\n";
+  const std::string raised =
+      text + "[rank1]: torch.distributed.DistStoreError: wait timeout after 1800000ms, keys: /k\n";
   const Event told = OneEvent(ReadText(raised, "a.log"), EventKind::store_wait_timeout);
   EXPECT_EQ(told.As<StoreWait>().keys, "/k");
   // Who trains on has survived it.
