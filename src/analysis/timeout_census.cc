@@ -41,15 +41,20 @@ void JoinVagueLines(Holdings& calls) {
   }
 }
 
-std::vector<Rank> UnheardRanks(const Incident& incident) {
+std::set<Rank> HeardRanks(const Incident& incident) {
   std::set<Rank> heard;
   for (const Event& event : incident.events)
     if (event.rank.known()) heard.insert(event.rank);
   for (const auto& [rank, process] : incident.process_of)
     if (!incident.processes[process].files.empty()) heard.insert(rank);
-  std::vector<Rank> all = incident.AllRanks();
-  std::erase_if(all, [&](Rank rank) { return heard.contains(rank); });
-  return all;
+  return heard;
+}
+
+// Of a rank whose line tells nothing of the elements another's line of the same call does.
+int64_t GroupSizeOf(const Holdings::value_type& call) {
+  for (const auto& [rank, event] : call.second)
+    if (const int64_t size = tacet::GroupSizeOf(*event); size > 0) return size;
+  return -1;
 }
 
 // Of equal ones that of the rank whose line is the first, and of that rank's the one that it issued first.
@@ -74,6 +79,25 @@ std::map<Rank, const Holdings::value_type*> PlaceRanks(const Holdings& calls, co
 }
 
 }  // namespace
+
+int64_t GroupSizeOf(const Event& timeout) {
+  const auto& told = timeout.As<WatchdogTimeout>();
+  const bool gathers = timeout.op == OpKind::all_gather;
+  if (!gathers && timeout.op != OpKind::reduce_scatter) return -1;
+  const int64_t part = gathers ? told.elements : told.elements_out, whole = gathers ? told.elements_out : told.elements;
+  return part > 0 && whole > part && whole % part == 0 ? whole / part : -1;
+}
+
+bool IsLikeABarrier(const Event& timeout) {
+  return timeout.op == OpKind::all_reduce && timeout.As<WatchdogTimeout>().elements == 1;
+}
+
+bool IsFoundLate(const Event& timeout) {
+  constexpr int64_t kMinuteMs = 60'000;
+  const auto& told = timeout.As<WatchdogTimeout>();
+  return told.timeout_ms > 0 && told.elapsed_ms - told.timeout_ms > kMinuteMs &&
+         told.elapsed_ms / 3 > told.timeout_ms / 2;
+}
 
 const TimedOutCall* TimeoutCensus::Of(Rank rank) const {
   for (const TimedOutCall& call : calls)
@@ -101,7 +125,7 @@ TimeoutCensus CountTimeouts(const Incident& incident) {
     const auto [at, is_new] = index.emplace(call, census.calls.size());
     if (is_new) {
       const auto& [group, op, seq] = call->first;
-      census.calls.push_back({group, op, seq, {}, nullptr});
+      census.calls.push_back({group, op, seq, {}, nullptr, GroupSizeOf(*call)});
     }
     TimedOutCall& one = census.calls[at->second];
     const Event* event = call->second.at(rank);
@@ -115,7 +139,10 @@ TimeoutCensus CountTimeouts(const Incident& incident) {
     return std::tuple(call.group, call.op, call.seq) == common.first;
   });
   std::rotate(census.calls.begin(), front, std::next(front));
-  census.unheard = UnheardRanks(incident);
+  const std::set<Rank> heard = HeardRanks(incident);
+  census.heard = heard.size();
+  census.unheard = incident.AllRanks();
+  std::erase_if(census.unheard, [&](Rank rank) { return heard.contains(rank); });
   return census;
 }
 

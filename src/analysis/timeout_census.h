@@ -16,13 +16,26 @@ struct TimedOutCall {
   int64_t seq = -1;
   std::vector<Rank> ranks;       // sorted
   const Event* first = nullptr;  // a line that tells it, the watchdog's own timeout before any other
+  int64_t group_size = -1;       // as the numbers of elements tell it
 };
+
+// How many ranks take part, by the elements that go in and come out of an all_gather or a reduce_scatter; -1 where they
+// do not tell it.
+int64_t GroupSizeOf(const Event& timeout);
+
+// An all_reduce of one element: PyTorch's barrier is one, and little else.
+bool IsLikeABarrier(const Event& timeout);
+
+// The watchdog looks at its operations every second or so. One that it finds overdue long after the limit shows that
+// it stood still itself.
+bool IsFoundLate(const Event& timeout);
 
 // Who timed out where, by the watchdogs' words. One rank may print "Watchdog caught collective operation timeout" and
 // nothing more, another only "detected by watchdog at work: 1580": both waited in #1580.
 struct TimeoutCensus {
   std::vector<TimedOutCall> calls;  // that of the most ranks first; each rank is in one of them
   std::vector<Rank> unheard;        // no line of any kind is from them
+  size_t heard = 0;                 // of how many ranks there are lines
 
   explicit operator bool() const { return !calls.empty(); }
   const TimedOutCall* Of(Rank rank) const;

@@ -85,5 +85,44 @@ TEST(TimeoutCensus, WatchdogsThatFoundAnErrorAreNoTimeouts) {
   EXPECT_FALSE(CountTimeouts(incident));
 }
 
+Event TimeoutOf(OpKind op, int64_t in, int64_t out, int64_t limit_ms = 600'000, int64_t ran_ms = 600'050) {
+  Event event;
+  event.kind = EventKind::watchdog_timeout;
+  event.op = op;
+  auto& told = event.Make<WatchdogTimeout>();
+  told.elements = in;
+  told.elements_out = out;
+  told.timeout_ms = limit_ms;
+  told.elapsed_ms = ran_ms;
+  return event;
+}
+
+TEST(TimeoutCensus, TheElementsOfAGatherTellHowManyTakePart) {
+  EXPECT_EQ(GroupSizeOf(TimeoutOf(OpKind::all_gather, 1366, 4098)), 3);
+  EXPECT_EQ(GroupSizeOf(TimeoutOf(OpKind::reduce_scatter, 4098, 1366)), 3);
+  EXPECT_EQ(GroupSizeOf(TimeoutOf(OpKind::all_reduce, 1366, 1366)), -1);
+  EXPECT_EQ(GroupSizeOf(TimeoutOf(OpKind::all_gather, 1366, 4099)), -1) << "parts of different sizes";
+  EXPECT_EQ(GroupSizeOf(TimeoutOf(OpKind::all_gather, 0, 4096)), -1);
+  EXPECT_EQ(GroupSizeOf(TimeoutOf(OpKind::all_gather, 4096, -1)), -1);
+}
+
+TEST(TimeoutCensus, AnAllReduceOfOneElementIsLikeABarrier) {
+  EXPECT_TRUE(IsLikeABarrier(TimeoutOf(OpKind::all_reduce, 1, 1)));
+  EXPECT_FALSE(IsLikeABarrier(TimeoutOf(OpKind::all_reduce, 2, 2)));
+  EXPECT_FALSE(IsLikeABarrier(TimeoutOf(OpKind::broadcast, 1, 1)));
+}
+
+TEST(TimeoutCensus, AWatchdogThatReportsLongAfterTheLimitMadeNoProgressItself) {
+  const auto late = [](int64_t limit_ms, int64_t ran_ms) {
+    return IsFoundLate(TimeoutOf(OpKind::all_reduce, 8, 8, limit_ms, ran_ms));
+  };
+  EXPECT_TRUE(late(1'800'000, 24'411'902));
+  EXPECT_TRUE(late(1'800'000, 2'711'840));
+  EXPECT_FALSE(late(1'800'000, 1'803'000)) << "it looks every few seconds";
+  EXPECT_FALSE(late(12'000, 40'000)) << "less than a minute";
+  EXPECT_FALSE(late(1'800'000, 2'400'000)) << "a host under load";
+  EXPECT_FALSE(late(-1, 2'400'000));
+}
+
 }  // namespace
 }  // namespace tacet

@@ -58,7 +58,7 @@ bool SpeaksOfOthers(const Event& exception) {
   const std::string& type = exception.As<Raised>().type;
   if (ContainsAny(type, {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
                          "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
-                         "SignalException"}))
+                         "SignalException", "RendezvousConnectionError"}))
     return true;
   // The system's own words: a pipe or socket to a process that is gone. A program that raises one of these with words
   // of its own speaks of something else, such as its data server.

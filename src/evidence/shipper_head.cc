@@ -114,6 +114,18 @@ bool TakeCompose(std::string_view line, ShippedLine* out) {
   return true;
 }
 
+bool TakeBars(std::string_view line, ShippedLine* out) {
+  const size_t bars = line.substr(0, 80).find(" ||");
+  if (bars == std::string_view::npos || bars == 0) return false;
+  const std::string_view name = line.substr(0, bars);
+  if (name.find_first_of(" \t[](){}=:,\"'<>&|") != std::string_view::npos) return false;
+  line.remove_prefix(bars + 3);
+  if (!line.empty() && !TakeLiteral(line, " ")) return false;
+  out->source = name;
+  out->text = line;
+  return true;
+}
+
 // A host has a number somewhere; "srun: ", "wandb: " and "INFO: " have none, and "3: " is a task.
 bool TakePdsh(std::string_view line, ShippedLine* out) {
   const size_t colon = line.substr(0, 80).find(": ");
@@ -198,6 +210,7 @@ std::string_view Name(ShipperHead head) {
     case ShipperHead::hydra: return "the output of several tasks";
     case ShipperHead::logfmt: return "lines of keys and values";
     case ShipperHead::clock: return "lines with a time in front";
+    case ShipperHead::bars: return "lines with a name in front";
     case ShipperHead::splunk: return "Splunk's output";
   }
   return "";
@@ -216,6 +229,7 @@ bool TakeShippedLine(std::string_view line, ShipperHead head, ShippedLine* out) 
     case ShipperHead::hydra: return TakeHydra(line, out);
     case ShipperHead::logfmt: return TakeLogfmt(line, out);
     case ShipperHead::clock: return TakeClockLine(line, out);
+    case ShipperHead::bars: return TakeBars(line, out);
     case ShipperHead::splunk: return TakeSplunk(line, out);
   }
   return false;
@@ -224,7 +238,7 @@ bool TakeShippedLine(std::string_view line, ShipperHead head, ShippedLine* out) 
 ShipperHead FindShipperHead(std::string_view prefix) {
   constexpr std::array kHeads{ShipperHead::rfc5424, ShipperHead::fluentd, ShipperHead::loki,    ShipperHead::splunk,
                               ShipperHead::logfmt,  ShipperHead::stream,  ShipperHead::compose, ShipperHead::pdsh,
-                              ShipperHead::hydra,   ShipperHead::clock};
+                              ShipperHead::hydra,   ShipperHead::bars,    ShipperHead::clock};
   std::array<size_t, kHeads.size()> counts{};
   std::array<std::set<std::string>, kHeads.size()> sources;
   size_t lines = 0;
@@ -245,7 +259,7 @@ ShipperHead FindShipperHead(std::string_view prefix) {
     if (counts[i] == 0 || counts[i] * 10 < lines * 8) continue;
     // A name in front returns; what differs from line to line is the text.
     const bool by_name = kHeads[i] == ShipperHead::stream || kHeads[i] == ShipperHead::compose ||
-                         kHeads[i] == ShipperHead::pdsh || kHeads[i] == ShipperHead::hydra;
+                         kHeads[i] == ShipperHead::pdsh || kHeads[i] == ShipperHead::hydra || kHeads[i] == ShipperHead::bars;
     if (by_name && (counts[i] < 2 || sources[i].size() * 2 > counts[i])) continue;
     return kHeads[i];
   }

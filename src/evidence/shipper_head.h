@@ -19,6 +19,7 @@ enum class ShipperHead : uint8_t {
   hydra,    // [3] text, as mpiexec -l of MPICH and Intel MPI writes it
   logfmt,   // time="2026-11-15T00:20:00Z" level=info msg="text"
   clock,    // Nov 15 00:20:00 text, as ts writes it
+  bars,     // 5b7e90d1-11aa || text, a job's name before every line
   splunk,   // 11/15/2026 00:20:00.000 -0800 host=node7 sourcetype=torch _raw="text"
 };
 

@@ -66,6 +66,7 @@ struct WatchdogTimeout {
   int64_t timeout_ms = -1, elapsed_ms = -1;
   int64_t elements = -1;  // NumelIn
   CodePlace place;        // the caller, of the stack that follows
+  int64_t elements_out = -1;
 };
 
 // The numbers of the last operation enqueued and completed in a group.
@@ -82,9 +83,13 @@ struct HeartbeatStuck {
   std::string reason;
 };
 
+// Who is gone: a process of the job, the store of torchrun's rendezvous, a launcher's daemon on another node.
+enum class PeerKind : uint8_t { process, rendezvous, daemon };
+
 struct LostPeer {
   std::string address;
   bool ends_itself = false;  // the process that tells it came to the end of its program later
+  PeerKind kind = PeerKind::process;
 };
 
 struct MismatchReport {
@@ -140,6 +145,7 @@ struct StoreWait {
   std::string keys;
   int64_t timeout_ms = -1;
   bool pair = false;  // the communicator of one send or receive; otherwise that of a whole group
+  std::string bar;    // a progress bar that somebody drew into the same output at that time: "Tokenizing: 90%"
 };
 
 struct Rendezvous {

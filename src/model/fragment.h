@@ -34,6 +34,7 @@ struct Speaker {
   int64_t pid = -1;
   int32_t device = -1;
   int64_t world_size = -1;
+  bool fails = false;  // a line of its own tells of an error, whatever else that line says
 };
 
 // Bytes of a file: understood + ignored + not_understood == total, always.

@@ -31,6 +31,7 @@ struct Process {
   int64_t pid = -1;
   int32_t device = -1;
   std::vector<FileId> files;  // that speak of it
+  bool fails = false;         // see Speaker
 };
 
 // The whole: everything known of one job, in one set of ids.

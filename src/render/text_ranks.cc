@@ -69,6 +69,7 @@ template <typename Get>
 std::string Shared(const std::vector<const ReportRank*>& ranks, Get get, std::string_view noun) {
   std::set<std::string_view> values;
   for (const ReportRank* rank : ranks) values.insert(get(*rank));
+  if (!noun.empty() && values.size() > 1) values.erase("");  // an unknown host is not another one
   if (values.size() == 1) return CleanLine(*values.begin());
   return noun.empty() ? "(differ)" : Count(values.size(), noun);
 }

@@ -229,5 +229,13 @@ TEST(TextLayout, CutsNeverInsideACharacter) {
   EXPECT_EQ(Cut("abc", 3), "abc");
 }
 
+TEST(TextRender, AnUnknownHostIsNotAnotherOne) {
+  Report report = SampleHang();
+  for (ReportRank& rank : report.ranks)
+    if (rank.rank < 4) rank.host = rank.rank == 1 ? "" : "node-a";
+  const std::string text = RenderText(report, {.width = 200});
+  EXPECT_EQ(text.find("2 hosts"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace tacet

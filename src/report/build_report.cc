@@ -193,8 +193,8 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
       report.assumptions.push_back(
           named
               ? "the ranks of some files are taken from their names: the files themselves do not state them"
-              : "some ranks are taken from labels in front of lines, or from local ranks as on a single node: no other "
-                "line confirms them");
+              : "some ranks are taken from labels in front of lines, from [Rank N] in a message (which may count within "
+                "a group), or from local ranks as on a single node: no other line confirms them");
     }
   }
   if (jobs.size() > 1)

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/job_end.h"
 #include "analysis/timeout_census.h"
 #include "rules/timeout_words.h"
 
@@ -68,6 +69,26 @@ std::string EndWords(const Event& event) {
   return "exited with code " + std::to_string(end.code);
 }
 
+// What a rank itself says of an error; what a launcher or the kernel says of it RankLife holds. Connections close at the
+// end of any job, and so tell something only of one that failed.
+bool IsOwnError(const Event& event, Status status) {
+  if (event.kind == EventKind::connection_lost || event.kind == EventKind::store_lost)
+    return (status == Status::crash || status == Status::hang) && !event.As<LostPeer>().ends_itself;
+  return IsSignOfCrash(event) && event.kind != EventKind::process_exited && event.kind != EventKind::process_killed &&
+         event.kind != EventKind::oom_kill && event.kind != EventKind::nccl_warning;
+}
+
+std::string ErrorWords(const Event* error) {
+  if (error && error->kind == EventKind::exception) return error->As<Raised>().type;
+  if (error && error->kind == EventKind::nccl_error) return "an NCCL error";
+  if (error && error->kind == EventKind::cuda_error) return "a CUDA error";
+  if (error && error->kind == EventKind::abort_signal) return "aborted";
+  if (error && (error->kind == EventKind::connection_lost || error->kind == EventKind::store_lost))
+    return "lost a connection";
+  if (error && error->kind == EventKind::store_wait_timeout) return "timed out";
+  return "reports an error";
+}
+
 // Nobody blames it, but well it is not: how it ended, that its time was up, that its watchdog stood still.
 void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* stuck, ReportRank& row) {
   const TimedOutCall* call = census.Of(life.rank);
@@ -81,7 +102,7 @@ void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* st
     if (row.role == "ok") row.role.clear();
     row.doing = "watchdog stuck";
   }
-  if (life.exited && row.role == "ok") {
+  if (life.exited && (row.role == "ok" || row.role == "silent")) {
     row.role.clear();
     row.doing = EndWords(*life.exited);
   }
@@ -125,6 +146,17 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   std::map<Rank, const Event*> stuck;
   for (const Event& event : incident.events)
     if (failed && event.kind == EventKind::heartbeat_stuck && event.rank.known()) stuck.emplace(event.rank, &event);
+  std::map<Rank, const Event*> errors;  // null: a line of its own is an error's, and no reader knows which
+  if (diagnosis.status != Status::healthy) {
+    for (const Event& event : incident.events) {
+      if (!IsOwnError(event, diagnosis.status)) continue;
+      if (event.rank.known()) errors.emplace(event.rank, &event);
+      // Whoever passes on what another one raised does not go on, either.
+      if (event.speaker < incident.processes.size()) errors.emplace(incident.processes[event.speaker].rank, nullptr);
+    }
+    for (const auto& [rank, process] : incident.process_of)
+      if (incident.processes[process].fails) errors.emplace(rank, nullptr);
+  }
   std::vector<ReportRank> rows;
   for (const auto& [rank, life] : analyses.life.ranks) {
     ReportRank row;
@@ -146,6 +178,10 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     if (const auto stack = stacks.find(rank); stack != stacks.end()) row.doing = stack->second->where;
     const auto found = stuck.find(rank);
     FillFate(life, census, found == stuck.end() ? nullptr : found->second, row);
+    if (const auto error = errors.find(rank); error != errors.end() && (row.role == "ok" || row.role == "silent")) {
+      row.role.clear();
+      if (row.doing.empty()) row.doing = ErrorWords(error->second);
+    }
     row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));
   }

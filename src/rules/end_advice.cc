@@ -12,10 +12,13 @@ std::vector<std::string> EndAdvice(const Event& end) {
         "If it ended: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log.",
         "If it was only busy: raise the limit of the heartbeat (heartbeat_timeout_seconds of "
         "jax.distributed.initialize, where the release has it)."};
-  std::vector<std::string> advice = {
-      "Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log, the "
-      "core dump."};
   const int64_t code = end.kind == EventKind::segfault ? -11 : end.As<ProcessEnd>().code;
+  // SIGKILL leaves no core dump.
+  const bool killed = code == -9 || code == 137;
+  std::vector<std::string> advice = {
+      std::string("Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's "
+                  "log") +
+      (killed ? "." : ", the core dump.")};
   switch (code) {
     case -11: advice.push_back("Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps."); break;
     case -7:

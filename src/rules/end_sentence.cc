@@ -89,6 +89,41 @@ std::string ResultWords(const NcclError& error) {
   return error.result.empty() ? "" : " with " + error.result;
 }
 
+// A traceback that is cut before its name still tells where the program was.
+std::string CutPlaceWords(const CodePlace& place) {
+  if (place.function.empty() || place.function.starts_with('<')) return "";
+  return " in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
+         std::to_string(place.line) + ")";
+}
+
+std::string StoreWaitWords(const Event& event, const std::string& who) {
+  const auto& wait = event.As<StoreWait>();
+  const std::string limit = wait.timeout_ms > 0 ? " " + DurationWords(wait.timeout_ms * 1'000'000) : "";
+  std::string what = wait.keys.empty() ? "an answer of the store" : "the key " + wait.keys + " in the store";
+  if (event.peer_group_rank.known())
+    what = "the NCCL communicator that " +
+           (event.peer.known() ? RankWords({event.peer})
+                               : "rank " + std::to_string(event.peer_group_rank.value) + " of the group") +
+           " creates";
+  return who + " waited" + limit + " for " + what + ", until its time was up" +
+         (wait.bar.empty() ? ""
+                           : ", while a progress bar in the same output still ran ('" + wait.bar +
+                                 "'): the rank that draws it may be the one that is waited for");
+}
+
+// Of several overdue operations of one process and group the lowest number is the one that does not finish: the others
+// were issued behind it.
+const Event& LowestOverdue(const Case& facts, const Event& timeout) {
+  const Event* lowest = &timeout;
+  if (timeout.speaker == kNobody) return timeout;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == timeout.kind && event.speaker == timeout.speaker && event.rank == timeout.rank &&
+        event.source.file == timeout.source.file && event.group_name == timeout.group_name && event.seq >= 0 &&
+        event.seq < lowest->seq)
+      lowest = &event;
+  return *lowest;
+}
+
 }  // namespace
 
 const Event* WarningBehind(const Case& facts, const Event& error) {
@@ -110,6 +145,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
       // All whose time was up, and where: nobody of them is special.
       if (const TimeoutCensus census = CountTimeouts(facts.incident); census && event.rank.known())
         return TimeoutWords(census);
+      const Event& lowest = LowestOverdue(facts, event);
+      if (&lowest != &event) return EndSentence(facts, lowest);
       const auto& timeout = event.As<WatchdogTimeout>();
       return who + " timed out" + (operation.empty() ? "" : " in " + operation) +
              (timeout.elapsed_ms > 0   ? " after " + DurationWords(timeout.elapsed_ms * 1'000'000)
@@ -149,10 +186,15 @@ std::string EndSentence(const Case& facts, const Event& event) {
       // Who only tells of another's failure is a messenger, and its process id would be taken for the culprit's.
       return (IsConsequence(event) && !event.rank.known() ? "a process" : who) +
              (event.Means(Meaning::reported) ? " reports " : " raised ") + raised.type +
-             (event.text.empty() ? "" : ": " + MessageWords(event.text));
+             (event.text.empty() ? CutPlaceWords(raised.place) : ": " + MessageWords(event.text));
     }
     case EventKind::connection_lost: return who + " lost the connection to a peer";
-    case EventKind::store_lost: return who + " lost the connection to the store of rank 0";
+    case EventKind::store_lost:
+      return event.As<LostPeer>().kind == PeerKind::rendezvous
+                 ? "a running agent of torchrun lost the store of the rendezvous: the agent that hosts it (mostly that "
+                   "of node 0) has ended, or its host cannot be reached any more"
+                 : who + " lost the connection to the store of rank 0";
+    case EventKind::store_wait_timeout: return StoreWaitWords(event, who);
     case EventKind::nccl_error: {
       const auto& error = event.As<NcclError>();
       if (event.Means(Meaning::reported)) return who + " reports " + error.result + ": " + MessageWords(error.reason);

@@ -333,5 +333,30 @@ TEST(ApplicationException, CommunicationIsNotRuledOutWhereTheErrorSpeaksOfIt) {
   EXPECT_EQ(headline("shard server timed out after 30 s").find("communication"), std::string::npos);
 }
 
+// Several processes with one fault
+
+JobSketch EndedBySignal(int32_t world, const std::vector<int32_t>& ranks, int64_t code) {
+  JobSketch job(world);
+  for (const int32_t rank : ranks) {
+    Event& end = job.Tell(EventKind::process_exited);
+    end.rank = Rank{rank};
+    end.source.line = static_cast<uint32_t>(10 + rank);
+    end.Make<ProcessEnd>().code = code;
+  }
+  return job;
+}
+
+TEST(CommonEnd, ManyThatEndBySegmentationFaultNameNobody) {
+  JobSketch job = EndedBySignal(7, {2, 0, 3, 6}, -11);
+  const Finding finding = JudgedCase(job).Only("rank-dead");
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_NE(finding.headline.find("in common"), std::string::npos) << finding.headline;
+}
+
+TEST(CommonEnd, OneOrTwoAreNamedAsBefore) {
+  JobSketch job = EndedBySignal(4, {2}, -11);
+  EXPECT_EQ(JudgedCase(job).Only("rank-dead").ranks, Ranks({2}));
+}
+
 }  // namespace
 }  // namespace tacet

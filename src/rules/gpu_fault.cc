@@ -65,7 +65,13 @@ std::vector<std::string> GpuAdvice(const Event& lead) {
         "A timeout or an exception of a core is mostly of the operator that ran there: ASCEND_LAUNCH_BLOCKING=1 shows "
         "which; if different programs fail on the same device, drain the node."};
   const std::string& words = by_nccl ? lead.As<Warning>().object : lead.As<CudaError>().words;
-  for (const std::string_view hardware : {"ECC", "NVLink", "GPU is lost", "hardware", "Contained"})
+  if (words.find("ECC") != std::string::npos)
+    return {
+        "Drain the node: nvidia-smi -q -d ECC,ROW_REMAPPER shows the memory errors of its GPUs, dmesg -T | grep Xid "
+        "the GPU (48, 63, 64, 94, 95).",
+        "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if the errors come back, replace it.",
+        "Restart the job without that node; the line of code at which the error appears is not its reason."};
+  for (const std::string_view hardware : {"NVLink", "GPU is lost", "hardware", "Contained"})
     if (words.find(hardware) != std::string::npos) return {};
   return {
       "Run again with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel: mostly it is a bug of "
@@ -92,6 +98,18 @@ std::string PciOfIncident(const Case& facts, const Event& lead) {
   return pci;
 }
 
+bool IsNamed(const Case& facts, const Event& event) {
+  return event.speaker < facts.incident.processes.size() && facts.incident.processes[event.speaker].rank == event.rank;
+}
+
+// A traceback without a name was given to the rank whose watchdog repeats it: that line is the proof.
+const Event* LineThatNames(const Case& facts, const Event& error) {
+  if (error.kind != EventKind::cuda_error || IsNamed(facts, error)) return nullptr;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == error.kind && event.rank == error.rank && IsNamed(facts, event)) return &event;
+  return nullptr;
+}
+
 }  // namespace
 
 static RuleAnswer JudgeGpuFault(const Case& facts) {
@@ -104,6 +122,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
     if (!lead) lead = life.gpu_error;
     if (finding.evidence.size() < 3)
       finding.evidence.push_back(CiteEvent(*life.gpu_error, "the GPU error of " + RankWords({rank})));
+    if (const Event* named = LineThatNames(facts, *life.gpu_error); named && finding.evidence.size() < 3)
+      finding.evidence.push_back(CiteEvent(*named, "this line names the rank"));
   }
   // An Xid that programs survive is a hint only where everybody waits for that very rank and nothing else tells why.
   for (const Standstill& still : facts.standstill.ranks) {

@@ -6,6 +6,22 @@
 
 namespace tacet {
 
+// Before the store is reached no worker has started, and NCCL has no part in it.
+static bool IsOfTheStore(const Event* event) {
+  return IsStoreUnreachable(*event) && event->As<StoreUnreachable>().how == Unreachable::store;
+}
+
+static std::vector<std::string> StoreAdvice(const std::string& address) {
+  const std::string there = address.empty() ? "the address that --rdzv-endpoint or MASTER_ADDR gives" : address;
+  return {
+      "On the host of " + there +
+          ": has torchrun, or rank 0, been started there, and does it listen on that port (ss -ltn)?",
+      "See that the address is that host's own, and not of another network or of an earlier run "
+      "(--rdzv-endpoint, MASTER_ADDR, MASTER_PORT).",
+      "From the host that reports it: getent hosts (does the name resolve?), ping, and nc -zv to that port; open it "
+      "in the firewall."};
+}
+
 // DeepSpeed's and other launchers start the processes of another node over ssh: neither NCCL nor its ports have a part
 // in it.
 static void TellSsh(const std::vector<const Event*>& events, Finding& finding) {
@@ -39,7 +55,9 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
     if (!warned && !IsStoreUnreachable(event) && event.kind != EventKind::connect_failed) continue;
     events.push_back(&event);
     if (event.rank.known()) complaining.push_back(event.rank);
-    if (evidence.size() < 3)
+    // torchrun's exception repeats, without the address, what the socket's line has told.
+    const bool repeats = !evidence.empty() && TargetOf(event).empty() && !event.rank.known();
+    if (evidence.size() < 3 && !repeats)
       evidence.push_back(CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " cannot reach its peer"));
   }
   if (evidence.empty()) return answer;
@@ -76,6 +94,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
         "See that the address is of this run: a file of file:// initialisation, a port or a hostfile may be left from "
         "an earlier one.",
         "If it listens on another interface: set NCCL_SOCKET_IFNAME to the one that connects the hosts."};
+  else if (std::all_of(events.begin(), events.end(), IsOfTheStore))
+    finding.fix = StoreAdvice(address);
   TellSsh(events, finding);
   // Gloo has an interface of its own to choose.
   const bool gloo = std::any_of(events.begin(), events.end(),

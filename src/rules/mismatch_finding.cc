@@ -205,6 +205,8 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
                        " different operations from " +
                        (finding.ranks.empty() ? "each other" : RankWords(finding.affected_ranks)) + ", and all wait";
   }
+  // The check raised on them: they do not wait.
+  if (finding.ranks.empty() && finding.status != Status::hang) finding.affected_ranks.clear();
   finding.evidence.push_back(CiteEvent(*sample, horovod ? "Horovod reports which ranks wait in which tensors"
                                                         : "PyTorch compared the calls of all ranks and reports this"));
   answer.findings.push_back(std::move(finding));

@@ -29,6 +29,7 @@ std::string OpenProof(const Event& told) {
     case EventKind::connection_lost:
     case EventKind::store_lost: return "the process lost a peer";
     case EventKind::told_hang: return "whoever pasted the log says so";
+    case EventKind::store_wait_timeout: return "a wait in the store reached its limit";
     case EventKind::process_killed: return "the launcher ended the process";
     case EventKind::process_exited:
     case EventKind::abort_signal: return "the process ended";
@@ -38,13 +39,33 @@ std::string OpenProof(const Event& told) {
   }
 }
 
-std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& told) {
+// The group is larger than the number of ranks whose output is here: it must be asked for, whoever they are.
+std::string MissingOutputStep(const TimeoutCensus& census) {
+  if (!census) return "";
+  const int64_t size = census.calls.front().group_size, heard = static_cast<int64_t>(census.heard);
+  if (size <= heard || size - heard <= static_cast<int64_t>(census.unheard.size())) return "";
+  return "The group has " + std::to_string(size) + " ranks, and the output of " + std::to_string(size - heard) +
+         " of them is not in these files: add it, and run the diagnosis again.";
+}
+
+std::string LateWatchdogStep(const Event& timeout) {
+  const auto& told = timeout.As<WatchdogTimeout>();
+  return "Find out why the watchdog reported " + DurationWords((told.elapsed_ms - told.timeout_ms) * 1'000'000) +
+         " after the limit: it made no progress itself, so the process or its host was suspended or starved of CPU, a "
+         "CUDA call blocked, or the clock jumped (dmesg -T, journalctl).";
+}
+
+std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& told, bool gone) {
   std::vector<std::string> steps;
   constexpr size_t kFew = 8;
+  const Event& timeout = census ? *census.calls.front().first : told;
+  if (IsFoundLate(timeout)) steps.push_back(LateWatchdogStep(timeout));
+  const std::string missing = MissingOutputStep(census);
+  if (!missing.empty()) steps.push_back(missing);
   // Fewer than those that speak: they may be what is waited for. Otherwise a part of the output was pasted.
   size_t heard = 0;
   for (const TimedOutCall& call : census.calls) heard += call.ranks.size();
-  if (census && !census.unheard.empty() && census.unheard.size() <= kFew) {
+  if (missing.empty() && census && !census.unheard.empty() && census.unheard.size() <= kFew) {
     const bool one = census.unheard.size() == 1;
     steps.push_back(census.unheard.size() < heard
                         ? "Look at " + RankWords(census.unheard) + ": no line is from " + (one ? "it. " : "them. ") +
@@ -63,10 +84,15 @@ std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& 
     steps.push_back("Look at what the process waits for in the kernel: cat /proc/PID/stack, and dmesg -T before it.");
   else
     steps.push_back(
-        "While the job hangs, take the stack of every rank (py-spy dump --pid PID): the rank whose main thread is not "
+        std::string(gone ? "When it hangs again" : "While the job hangs") +
+        ", take the stack of every rank (py-spy dump --pid PID): the rank whose main thread is not "
         "in communication is the one that the others wait for.");
-  steps.push_back(
-      "If the job is gone: restart it with tacet run, or with the settings below, and diagnose what it leaves.");
+  const std::string restart = "estart it with tacet run, or with the settings below, and diagnose what it leaves.";
+  // Of a job that is gone no stack can be taken.
+  if (gone)
+    steps.insert(steps.end() - 1, "The job is gone: r" + restart);
+  else
+    steps.push_back("If the job is gone: r" + restart);
   return steps;
 }
 
@@ -82,10 +108,24 @@ std::vector<std::string> StepsOfACrash(const Event& told) {
                 "Look at the output of the peers for an earlier error."};
       return {"Read NCCL's warnings above the cited line; where there are none, run again with NCCL_DEBUG=INFO.",
               "Look at the output of the peers for an earlier error."};
-    case EventKind::connection_lost:
     case EventKind::store_lost:
+      if (told.As<LostPeer>().kind == PeerKind::rendezvous)
+        return {"Read the output of the node that hosts the store (--rdzv-endpoint, mostly node 0) for the first error: "
+                "this node only notices that the store is gone.",
+                "Look there at dmesg -T and the scheduler's log: was the agent ended, or the node lost?",
+                "If that agent still ran at that time: look at the network between the two nodes."};
+      return {elsewhere};
+    case EventKind::store_wait_timeout:
+      return {"Look at what the rank that is waited for, mostly rank 0, did in that time: downloads, preprocessing or "
+              "compilation on one rank make all others wait in the store.",
+              "Do such work before the job starts, or raise the limit: init_process_group(timeout=...).",
+              elsewhere};
+    case EventKind::connection_lost:
     case EventKind::monitored_barrier_failed: return {elsewhere};
     case EventKind::exception:
+      // Of a traceback that is cut nothing but its frames is known.
+      if (told.text.empty() && told.Means(Meaning::reported) && !told.As<Raised>().place.file.empty())
+        return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
       if (IsConsequence(told)) return {elsewhere};
       return {"Read the traceback that ends in the cited line: its last frame is where the program failed."};
     case EventKind::process_exited:
@@ -101,6 +141,14 @@ std::vector<std::string> StepsOfACrash(const Event& told) {
 }
 
 }  // namespace
+
+bool IsGone(const Case& facts) {
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
+    const bool ended = event.kind == EventKind::process_exited || event.kind == EventKind::process_killed ||
+                       event.kind == EventKind::abort_signal;
+    return ended && !event.Means(Meaning::of_service);
+  });
+}
 
 void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis) {
   if (!told) return;
@@ -128,7 +176,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis) 
     if (const Event* warning = told->kind == EventKind::nccl_error ? WarningBehind(facts, *told) : nullptr)
       finding.evidence.push_back(CiteEvent(*warning, "the last warning before it"));
   }
-  finding.fix = hangs ? StepsOfAHang(census, *told) : StepsOfACrash(*told);
+  finding.fix = hangs ? StepsOfAHang(census, *told, IsGone(facts)) : StepsOfACrash(*told);
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
 }
 

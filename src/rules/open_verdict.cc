@@ -20,6 +20,8 @@
 namespace tacet {
 namespace {
 
+std::string MoreRanks(int count) { return std::to_string(count) + (count == 1 ? " more rank" : " more ranks"); }
+
 // What must be on record before a job may be called healthy: every rank's calls with their reductions, and every rank's
 // output. Anything less leaves room for a fault that leaves no trace in what is here.
 bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
@@ -29,14 +31,13 @@ bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
   if (life.outputs < world) {
     enough = false;
     open.push_back({"Did every rank exit without an error?",
-                    "the output (stdout and stderr) of " + std::to_string(world - life.outputs) + " more ranks"});
+                    "the output (stdout and stderr) of " + MoreRanks(world - life.outputs)});
   }
   // Stacks are taken of a job that is suspected to hang: whose is missing could not be asked, or did not answer.
   if (!facts.analyses.outcome.ended_in_order && life.stacks > 0 && life.stacks < world) {
     enough = false;
-    open.push_back({"Do all ranks make progress?", "the stacks (py-spy dump) of " +
-                                                       std::to_string(world - life.stacks) +
-                                                       " more ranks, or anything recorded later"});
+    open.push_back({"Do all ranks make progress?", "the stacks (py-spy dump) of " + MoreRanks(world - life.stacks) +
+                                                       ", or anything recorded later"});
   }
   int compared = 0;
   for (const CallStream& stream : facts.incident.streams)
@@ -99,7 +100,7 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
                               "NCCL logs of these ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET"});
     return;
   }
-  diagnosis.headline = "the job hangs";
+  diagnosis.headline = IsGone(facts) ? "the job hung" : "the job hangs";
   if (end.quiet_ns > 0)
     diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
   else if (end.told)

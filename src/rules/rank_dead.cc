@@ -5,6 +5,7 @@
 
 #include "analysis/stopped_heartbeat.h"
 #include "model/nccl_warnings.h"
+#include "rules/common_end.h"
 #include "rules/end_advice.h"
 #include "rules/loader_worker_finding.h"
 #include "rules/rule.h"
@@ -216,14 +217,24 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
   const Subject subject = SubjectOf(facts.incident, *event);
   if (lost) {
     const std::string& address = event->As<LostPeer>().address;
-    finding.headline = SubjectWords(subject) + " lost the connection to a peer" +
-                       (address.empty() ? "" : " at " + address) + ": that process is gone, or the network failed";
+    const bool daemon = event->As<LostPeer>().kind == PeerKind::daemon;
+    finding.headline =
+        daemon ? "the launcher lost the connection to its daemon on " + (address.empty() ? "another node" : address) +
+                     ": the daemon or its node is gone, or the network failed"
+               : SubjectWords(subject) + " lost the connection to a peer" + (address.empty() ? "" : " at " + address) +
+                     ": that process is gone, or the network failed";
     if (event->rank.known()) finding.affected_ranks.push_back(event->rank);
     const std::string peer = address.empty() ? "the peer" : address;
     finding.fix = {"Look at the output of " + peer + " of the same time: what it wrote last, and how it ended.",
                    "The launcher's output tells how each process ended; dmesg -T on that host shows kills for lack of "
                    "memory, segfaults and Xid lines.",
                    "If no process ended: look at the network between the two (ibstat, ip -s link, the switch)."};
+    if (daemon)
+      finding.fix = {"Look at " + peer +
+                         " at that time: is the node up, what do dmesg -T and the log of the "
+                         "scheduler's daemon there (slurmd) say?",
+                     "The daemons talk over TCP: look at the network that the launcher uses between the nodes (mpirun "
+                     "--mca oob_tcp_if_include NET chooses it)."};
   } else {
     finding.headline = SubjectWords(subject) +
                        (event->Means(Meaning::timed_out) ? " sends no heartbeat: it is dead, preempted or blocked"
@@ -288,7 +299,8 @@ static RuleAnswer JudgeDead(const Case& facts) {
   RuleAnswer answer;
   JudgeLostNode(facts, answer);
   if (!answer.findings.empty()) return answer;
-  JudgeToldEnds(facts, answer);
+  JudgeCommonEnd(facts, answer);
+  if (answer.findings.empty()) JudgeToldEnds(facts, answer);
   if (!answer.findings.empty()) return answer;
   JudgeKilledLoaderWorker(facts, answer);
   if (!answer.findings.empty()) return answer;

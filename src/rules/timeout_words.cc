@@ -9,10 +9,19 @@
 namespace tacet {
 namespace {
 
+// "in all_reduce #7 (one element: most likely a barrier) after 30 min"
+std::string SizeWords(const TimedOutCall& call) {
+  if (IsLikeABarrier(*call.first)) return " (one element: most likely a barrier)";
+  if (call.group_size <= static_cast<int64_t>(call.ranks.size())) return "";
+  return " (a group of " + std::to_string(call.group_size) + " ranks)";
+}
+
 std::string AfterWords(const Event& event) {
   const auto& timeout = event.As<WatchdogTimeout>();
   const int64_t ms = timeout.elapsed_ms > 0 ? timeout.elapsed_ms : timeout.timeout_ms;
-  return ms > 0 ? " after " + DurationWords(ms * 1'000'000) : "";
+  if (ms <= 0) return "";
+  return " after " + DurationWords(ms * 1'000'000) +
+         (IsFoundLate(event) ? " (limit: " + DurationWords(timeout.timeout_ms * 1'000'000) + ")" : "");
 }
 
 // Numbers of one group can be compared. Where the lines name none, they may be of several.
@@ -41,7 +50,7 @@ std::string TimeoutWords(const TimeoutCensus& census) {
   constexpr size_t kMostCalls = 3, kMostUnheard = 3;
   const TimedOutCall& common = census.calls.front();
   std::string words = RankWords(common.ranks) + " timed out" +
-                      (common.op == OpKind::unknown ? "" : " in " + TimedOutCallWords(common)) +
+                      (common.op == OpKind::unknown ? "" : " in " + TimedOutCallWords(common)) + SizeWords(common) +
                       AfterWords(*common.first);
   std::vector<Rank> more;
   for (size_t i = 1; i < census.calls.size(); ++i) {

@@ -27,6 +27,13 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
   return end;
 }
 
+LostPeer LostPeerOf(const TorchLogRecord& record) {
+  const PeerKind kind = record.object == kRendezvousStore ? PeerKind::rendezvous
+                        : record.object == kRemoteDaemon  ? PeerKind::daemon
+                                                          : PeerKind::process;
+  return {record.subject, record.kind == TorchLogKind::store_lost && record.value2 == 1, kind};
+}
+
 StoreUnreachable UnreachableOf(const TorchLogRecord& record) {
   const bool ssh = record.object.starts_with("ssh");
   const Unreachable how = !ssh                                      ? Unreachable::store
@@ -63,14 +70,14 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::process_exited:
     case TorchLogKind::process_killed: return EndOf(record);
     case TorchLogKind::watchdog_timeout:
-      return WatchdogTimeout{record.value, record.value2, record.count, PlaceOf(record)};
+      return WatchdogTimeout{record.value, record.value2, record.count, PlaceOf(record), record.count_out};
     case TorchLogKind::watchdog_status:
     case TorchLogKind::dump_signal: return WorkCounters{record.value, record.value2};
     case TorchLogKind::dump_started:
     case TorchLogKind::dump_written: return FilePath{record.subject};
     case TorchLogKind::heartbeat_stuck: return HeartbeatStuck{record.value, record.subject};
-    case TorchLogKind::store_lost: return LostPeer{record.subject, record.value2 == 1};
-    case TorchLogKind::connection_lost: return LostPeer{record.subject};
+    case TorchLogKind::store_lost:
+    case TorchLogKind::connection_lost: return LostPeerOf(record);
     case TorchLogKind::mismatch_report: return MismatchReport{record.subject, record.count, record.value2};
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value};
     case TorchLogKind::ddp_unused_parameters:
@@ -82,7 +89,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::oom_kill: return OomKill{record.subject, MemoryLimitOf(record.value), -1, record.count};
     case TorchLogKind::job_time_limit: return TimeLimit{record.subject};
     case TorchLogKind::node_failed: return NodeFailure{record.subject};
-    case TorchLogKind::store_wait_timeout: return StoreWait{record.subject, record.value, record.value2 == 1};
+    case TorchLogKind::store_wait_timeout: return StoreWait{record.subject, record.value, record.value2 == 1, record.object};
     case TorchLogKind::rendezvous_incomplete:
       return Rendezvous{record.value, record.value2, record.subject == "waiting"};
     case TorchLogKind::store_unreachable: return UnreachableOf(record);

@@ -328,7 +328,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   }
   if (line.has(Keyword::kernel_kill)) keep(ReadQuotedKill(line, out));
   keep(ReadToldCause(line, out));
-  keep(ReadStoreText(line, out));
+  keep(ReadStoreText(line, state, out));
   if (!state.thrown.empty() && !line.has(Keyword::terminate_called) && use == LineUse::not_understood)
     keep(ReadThrown(line, state, out));
   return use;

@@ -17,7 +17,9 @@ struct FailureState {
   std::string thrown;                    // type of the C++ exception that ends the process: its words follow
   TorchLogRecord* condition = nullptr;   // of oneCCL, that failed: what to do about it stands on the next line
   AscendBlock ascend;
-  int idle_engine = 0;  // how often an engine has said that its workers take nothing
+  std::string bar;                  // the last progress bar before one of its lines
+  uint32_t running_agent_line = 0;  // where a traceback last showed an agent of torchrun whose workers run
+  int idle_engine = 0;              // how often an engine has said that its workers take nothing
 };
 
 // Texts of errors, in a log line, in the message of an exception or by themselves: CUDA, DDP, barriers, aborts.
@@ -25,8 +27,9 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
 // NCCL's errors as PyTorch tells them, several lines long.
 LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& out);
 // The store, the rendezvous and connections between processes.
-LineUse ReadStoreText(const LogLine& line, RecordList& out);
-// Connections that were tried only a few times: the store was not up yet.
+LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out);
+// Connections that were tried only a few times: the store was not up yet; and waits that are told again in better
+// words.
 void DropFewRetries(TorchLog& log);
 // "Connection closed by peer [10.0.1.17]:22780"; `certain` when the context is communication for sure.
 LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out);

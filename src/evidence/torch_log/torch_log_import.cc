@@ -175,6 +175,8 @@ class Importer {
     if (ended && !event.rank.known())
       if (const auto known = rank_of_pid_.find(record.pid); known != rank_of_pid_.end())
         event.rank = Rank{known->second};
+    if (ended && !event.rank.known() && event.pid < 0 && record.local_rank < 0 && !record.host.empty())
+      event.speaker = speakers_.OfHost(record.host);
     const Event told = event;
     Push(std::move(event), record);
     if (record.kind == TorchLogKind::nccl_error) TakeLastError(told, record);
@@ -294,6 +296,7 @@ class Importer {
     switch (event.kind) {
       case EventKind::store_unreachable: return event.As<StoreUnreachable>().how != Unreachable::store;
       case EventKind::watchdog_timeout: return IsAscendWait(event.text);
+      case EventKind::store_wait_timeout: return event.As<StoreWait>().keys.empty();  // a thread of PyTorch's own asked
       case EventKind::exception:
       case EventKind::cuda_error:
       case EventKind::shared_memory_full:

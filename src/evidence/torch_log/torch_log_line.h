@@ -17,6 +17,7 @@ namespace tacet {
 struct LogLine {
   std::string_view text;
   std::string_view label;  // the launcher's, before all other prefixes
+  std::string_view bar;    // a progress bar that stood before the text on the same line
   SourceRef source;
   uint32_t voice = 0;
   LogMoment time;

@@ -11,8 +11,9 @@ namespace {
 
 constexpr size_t kMostNotices = 65536;
 
-// "[[56171,1],6]" and "[prterun-node7-12345@1,6]": the rank stands last.
+// "[[56171,1],6]" and "[prterun-node7-12345@1,6]": the rank stands last. "[[56171,0],6]" is a daemon of the launcher.
 int32_t RankOfName(std::string_view name) {
+  if (ContainsAny(name, {",0],", "@0,"})) return -1;
   const size_t end = name.rfind(']'), comma = name.rfind(',');
   if (end == std::string_view::npos || comma == std::string_view::npos || comma > end) return -1;
   std::string_view digits = name.substr(comma + 1, end - comma - 1);
@@ -69,6 +70,23 @@ LineUse MpiNoticeReader::ReadEnd(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// "worker-2[0]", the host and the number there, of horovodrun's elastic jobs; "3", the rank, of all others.
+LineUse MpiNoticeReader::ReadHorovodName(std::string_view name, const LogLine& line) {
+  Notice notice;
+  std::string_view digits = name;
+  int32_t rank = -1;
+  const size_t open = name.rfind('[');
+  if (TakeNumber(digits, &rank) && digits.empty() && rank >= 0)
+    notice.rank = rank;
+  else if (open != std::string_view::npos && open > 0 && name.ends_with(']') &&
+           name.find(' ') == std::string_view::npos)
+    notice.host = Capped(name.substr(0, open), 200);
+  else
+    return LineUse::not_understood;
+  hydra_ = false;
+  return Begin(line, std::move(notice));
+}
+
 LineUse MpiNoticeReader::ReadLoss(const LogLine& line, RecordList& out) {
   const std::string_view text = Trim(line.text);
   if (line.has(Keyword::mpi_noticed)) {
@@ -81,6 +99,7 @@ LineUse MpiNoticeReader::ReadLoss(const LogLine& line, RecordList& out) {
       return LineUse::not_understood;
     loss_ = &out.Add(TorchLogKind::connection_lost, line);
     loss_->text = Capped(text, 600);
+    if (Contains(text, "remote daemon")) loss_->object = kRemoteDaemon;
     loss_lines_ = 14;
     return LineUse::understood;
   }
@@ -127,7 +146,9 @@ LineUse MpiNoticeReader::Read(const LogLine& line, RecordList& out) {
     }
     return begun;
   }
-  if (text.starts_with("Process name: [")) {
+  if (text.starts_with("Process name: ")) {
+    const std::string_view name = Trim(text.substr(14));
+    if (!name.starts_with('[')) return ReadHorovodName(name, line);
     notice.rank = RankOfName(text);
     if (notice.rank < 0) return LineUse::not_understood;
     hydra_ = false;

@@ -13,11 +13,13 @@ namespace tacet {
 //   signal 6 (Aborted).
 //     Process name: [[56171,1],6]
 //     Exit code:    3
+//     Process name: worker-2[0]      (horovodrun)
+//     Exit code: 137
 //   =   RANK 6 PID 2447372 RUNNING AT node0009
 //   =   KILLED BY SIGNAL: 9 (Killed)
 // And of a node or a peer whose connection broke:
 //   ORTE has lost communication with a remote daemon.
-//     Remote daemon: [[43015,0],20] on node node20
+//     Remote daemon: [[43015,0],20] on node node20      ([[job,0],n] is a daemon of the launcher, and no rank)
 //   An MPI communication peer process has unexpectedly disconnected.
 //     Peer host:  node316
 class MpiNoticeReader {
@@ -38,6 +40,7 @@ class MpiNoticeReader {
   static void Add(const Notice& notice, RecordList& out);
 
   LineUse ReadLoss(const LogLine& line, RecordList& out);
+  LineUse ReadHorovodName(std::string_view name, const LogLine& line);
 
   TorchLogRecord* loss_ = nullptr;  // whose host has yet to be told
   int loss_lines_ = 0;              // in which it must be

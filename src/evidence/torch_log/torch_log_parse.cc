@@ -136,7 +136,7 @@ class LogReader {
     if (known != voice_ids_.end()) return last_voice_ = known->second;
     last_voice_ = static_cast<uint32_t>(voices_.size());
     voice_ids_.emplace(key, last_voice_);
-    log_.voices.push_back({label, rank, -1, -1});
+    log_.voices.push_back({label, rank, -1, -1, 0});
     voices_.push_back(std::make_unique<VoiceState>());
     return last_voice_;
   }
@@ -158,6 +158,7 @@ class LogReader {
     LogLine line;
     line.text = WithoutGluedWords(prefix.text);
     line.label = prefix.launcher.label;
+    line.bar = prefix.bar;
     line.unfinished = unfinished;
     line.source = source;
     line.time = prefix.time;
@@ -170,19 +171,23 @@ class LogReader {
     if (line.has(Keyword::nodes)) ReadNodeCount(line, out_);
     if (!prefix.bar.empty()) ReadBar(prefix.bar, line, label);
     int32_t rank = prefix.rank >= 0 ? prefix.rank : QuotedRank(prefix.text);
+    if (rank < 0) rank = RankInHead(prefix.text);
     if (rank < 0 && prefix.launcher.kind == LauncherPrefix::Kind::process) rank = RankInLabel(prefix.launcher.label);
     // Before the default group is up there is no "[rank3]:", but its own lines tell the rank in it; so does what the
     // process says as it ends: "  what():  [PG ID 0 PG GUID 0(default_pg) Rank 2] Process group watchdog thread ...".
-    if (rank < 0 && (prefix.severity != 0 ? prefix.text.starts_with("[PG ") : IsLastWord(prefix.text)))
+    if (rank < 0 && (prefix.severity != 0 ? prefix.text.starts_with("[PG ") : IsLastWord(prefix.text, "[PG ")))
       if (const GroupPrefix group = FindGroupPrefix(prefix.text); group.is_default) rank = group.group_rank;
-    // Before 2.2 there is no "[rank3]:" at all; later "[Rank 3]" is a static string and may be another group's.
-    if (rank < 0 && prefix.severity != 0 && prefix.time.month_day == 0)
+    // Before 2.2 there is no "[rank3]:" at all, and later somebody may have cut it off. "[Rank 3]" is a static string of
+    // the first group that timed out or failed: mostly the default one's, but it may be another's.
+    if (rank < 0 && prefix.severity != 0)
       line.work_rank = IntAfter<int32_t>(prefix.text, "[Rank ").value_or(-1);
     // RuntimeError: NCCL communicator was aborted on rank 3.  Original reason for failure was: [Rank 3] Watchdog caught
-    if (rank < 0 && prefix.severity == 0 && line.has(Keyword::work))
+    //   what():  [Rank 4] NCCL watchdog thread terminated with exception: CUDA error: ...
+    if (rank < 0 && prefix.severity == 0 && (line.has(Keyword::work) || IsLastWord(prefix.text, "[Rank ")))
       for (const std::string_view mark : {"communicator was aborted on rank ", "[Rank "})
         if (line.work_rank < 0) line.work_rank = IntAfter<int32_t>(prefix.text, mark).value_or(-1);
     line.voice = VoiceOf(label, rank);
+    if (IsErrorLine(prefix)) log_.voices[line.voice].error_line = source.line;
     return prefix.severity != 0 ? ReadLogLine(line, *labels_[label]) : ReadPlainLine(line, label);
   }
 
@@ -205,10 +210,10 @@ class LogReader {
     return IntAfter<int32_t>(label, "(Worker_TP").value_or(-1);
   }
 
-  static bool IsLastWord(std::string_view text) {
+  static bool IsLastWord(std::string_view text, std::string_view begin) {
     text = Trim(text);
     if (!TakeLiteral(text, "what():")) return false;
-    return Trim(text).starts_with("[PG ");
+    return Trim(text).starts_with(begin);
   }
 
   // ----------Begin global rank 9 STDERR----------
@@ -278,7 +283,7 @@ class LogReader {
       case 'L': return text.starts_with("Last error:") ? logger : line.voice;
       case 'E': return text.starts_with("Exception raised from ") ? logger : line.voice;
       case 't': return text.starts_with("terminate called ") ? logger : line.voice;
-      case ' ': return Trim(text).starts_with("what():") && !IsLastWord(text) ? logger : line.voice;
+      case ' ': return Trim(text).starts_with("what():") && !IsLastWord(text, "[PG ") ? logger : line.voice;
       default: return line.voice;
     }
   }

@@ -69,6 +69,9 @@ struct LogMoment {
   bool known() const { return wall_ns != kNone || month_day != 0; }
 };
 
+// Words of TorchLogRecord::object that say who was lost.
+inline constexpr std::string_view kRendezvousStore = "rendezvous", kRemoteDaemon = "daemon";
+
 struct TorchLogRecord {
   TorchLogKind kind{};
   uint32_t voice = 0;  // index into TorchLog::voices: who printed it
@@ -85,7 +88,7 @@ struct TorchLogRecord {
   int64_t seq = -1, pid = -1;
   // As the readers find them. What each is of which kind of record DetailOf says (torch_log_detail.h), and nobody
   // behind it sees them. Of an error that a program may survive value2 is the highest step before it.
-  int64_t value = -1, value2 = -1, count = -1;
+  int64_t value = -1, value2 = -1, count = -1, count_out = -1;
   uint32_t line_before = 0;  // of progress: the line before it that told a lower step, 0 where there is none
   uint32_t repeats = 1;      // how often the same was said
   uint32_t code_line = 0;
@@ -107,6 +110,7 @@ struct TorchLogVoice {
   int32_t rank = -1;  // as the lines themselves state it: "[rank3]:", or the rank in the default group
   int64_t pid = -1;   // -2: several
   int64_t world_size = -1;
+  uint32_t error_line = 0;  // the last line that PyTorch's logger marks as an error (E, F), 0 where there is none
 };
 
 struct TorchLog {

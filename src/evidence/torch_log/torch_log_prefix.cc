@@ -70,6 +70,17 @@ void TakeLogPrefix(LinePrefix& prefix) {
   prefix.text = rest;
 }
 
+// "Thu Jan 23 09:12:31 2020[4]<stderr>:text": horovodrun puts the time before its label, as asctime() writes it.
+void TakeHorovodTime(LinePrefix& prefix) {
+  constexpr size_t kLength = 24;
+  const std::string_view text = prefix.text;
+  if (text.size() <= kLength || text[kLength] != '[' || text[3] != ' ' || text[7] != ' ' || text[13] != ':' ||
+      text[16] != ':' || text[19] != ' ' || !IsDigit(text[23]))
+    return;
+  std::string_view label = text.substr(kLength);
+  if (TakeLauncherPrefix(label).kind == LauncherPrefix::Kind::task) prefix.text.remove_prefix(kLength);
+}
+
 // "[2026-11-15T00:39:15.621349] text", "2024-04-10 04:59:03 | text"; one blank behind it belongs to it.
 void TakeTime(LinePrefix& prefix) {
   std::string_view rest = prefix.text;
@@ -222,6 +233,7 @@ LinePrefix SplitPrefix(std::string_view line, LabelStyle style) {
   prefix.text = line;
   // A collector may put its time before the label or behind it, the job its own behind that; the first one counts.
   TakeTime(prefix);
+  TakeHorovodTime(prefix);
   TakeLabels(prefix, style);
   for (int i = 0; i < 2; ++i) {
     const LogMoment outer = prefix.time;
@@ -234,6 +246,25 @@ LinePrefix SplitPrefix(std::string_view line, LabelStyle style) {
   if (prefix.rank < 0) TakeRankMark(prefix);
   TakeLogPrefix(prefix);
   return prefix;
+}
+
+bool IsErrorLine(const LinePrefix& prefix) {
+  if (prefix.severity != 0) return prefix.severity == 'E' || prefix.severity == 'F';
+  std::string_view rest = prefix.text;
+  if (!TakeLiteral(rest, "[E") && !TakeLiteral(rest, "[F")) return false;
+  int32_t month_day = 0, second_of_day = 0;
+  return TakeMonthDay(rest, &month_day) && TakeClockTime(rest, &second_of_day);
+}
+
+int32_t RankInHead(std::string_view text) {
+  constexpr size_t kFarthest = 160;
+  if (!text.starts_with('[')) return -1;
+  const size_t at = text.substr(0, kFarthest).find("[RANK:");
+  // Nothing but other marks stands before it.
+  if (at == std::string_view::npos || (at > 0 && !text.substr(0, at).ends_with("] "))) return -1;
+  std::string_view digits = text.substr(at + 6);
+  int32_t rank = -1;
+  return TakeNumber(digits, &rank) && rank >= 0 && digits.starts_with("] ") ? rank : -1;
 }
 
 GroupPrefix FindGroupPrefix(std::string_view text) {

@@ -27,6 +27,12 @@ struct LinePrefix {
 };
 LinePrefix SplitPrefix(std::string_view line, LabelStyle style);
 
+// A line of PyTorch's logger that is an error's, also one that is cut within its head: "[E427 21:06:40.340571148 Proc".
+bool IsErrorLine(const LinePrefix& prefix);
+
+// "[INFO] [axolotl.train:483] [PID:41207] [RANK:0] text": a logger names the rank among other things before the text.
+int32_t RankInHead(std::string_view text);
+
 // "[PG ID 1 PG GUID 1187ab66(mesh_dp) Rank 1] ", "[PG 0 (default_pg) Rank 2] ", "[PG 0 Rank 2] ".
 struct GroupPrefix {
   std::string_view name, description;

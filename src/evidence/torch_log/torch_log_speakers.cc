@@ -17,10 +17,18 @@ std::string_view FileName(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
+// "[Rank 4]" within a message of ProcessGroupNCCL tells who reports. Where it is another than the number of the file,
+// that one counts something else ("007.txt", "node1/0.log"), unless the name itself says that it is a rank.
+bool ReportsAnotherRank(const TorchLog& log, std::string_view path, int32_t rank) {
+  return DoubtfulStem(path) && std::any_of(log.records.begin(), log.records.end(), [&](const TorchLogRecord& record) {
+           return record.work_rank >= 0 && record.work_rank != rank;
+         });
+}
+
 // The rank that the file's name tells, where that can be believed. "slurm-88123.out" and "train_2024.log" name no rank.
 std::optional<int32_t> RankOfFile(const TorchLog& log, std::string_view path) {
   const auto rank = RankFromPath(path);
-  if (!rank) return std::nullopt;
+  if (!rank || ReportsAnotherRank(log, path, rank->value)) return std::nullopt;
   if (Contains(path, "rank") || Contains(path, "attempt_")) return rank->value;
   const bool like_year = rank->value >= 1990 && rank->value <= 2100;
   if (log.has_launcher || FileName(path).starts_with("slurm") || like_year || rank->value >= 20'000)
@@ -34,6 +42,11 @@ bool IsNumbered(const TorchLogLabel& label) { return label.kind == Kind::task ||
 
 SpeakerTable::SpeakerTable(const TorchLog& log, std::string_view path, std::vector<Speaker>& speakers)
     : speakers_(speakers), of_voice_(log.voices.size(), kNobody) {
+  // Who trains on after an error has survived it.
+  std::vector<uint32_t> last_step(log.voices.size(), 0);
+  for (const TorchLogRecord& record : log.records)
+    if (record.kind == TorchLogKind::progress && record.voice < last_step.size())
+      last_step[record.voice] = std::max(last_step[record.voice], record.source.line);
   for (size_t v = 0; v < log.voices.size(); ++v) {
     const TorchLogVoice& voice = log.voices[v];
     if (voice.rank < 0) continue;
@@ -46,6 +59,8 @@ SpeakerTable::SpeakerTable(const TorchLog& log, std::string_view path, std::vect
     speaker.world_size = std::max(speaker.world_size, voice.world_size);
   }
   SettleUnstated(log, path);
+  for (size_t v = 0; v < log.voices.size(); ++v)
+    if (of_voice_[v] != kNobody) speakers_[of_voice_[v]].fails |= log.voices[v].error_line > last_step[v];
 }
 
 void SpeakerTable::SettleUnstated(const TorchLog& log, std::string_view path) {
@@ -118,6 +133,12 @@ uint32_t SpeakerTable::OfRank(int32_t rank, Certainty certainty) {
   Speaker& speaker = speakers_[entry->second];
   speaker.rank_certainty = std::max(speaker.rank_certainty, certainty);
   return entry->second;
+}
+
+uint32_t SpeakerTable::OfHost(const std::string& host) {
+  Speaker speaker;
+  speaker.host = host;
+  return Add(std::move(speaker));
 }
 
 uint32_t SpeakerTable::Add(Speaker speaker) {

@@ -19,6 +19,8 @@ class SpeakerTable {
   uint32_t Of(uint32_t voice) const { return of_voice_[voice]; }
   // For a rank that a launcher or an old log line names.
   uint32_t OfRank(int32_t rank, Certainty certainty);
+  // For a process of which a launcher tells no more than the host.
+  uint32_t OfHost(const std::string& host);
   Speaker* Get(uint32_t speaker) { return speaker == kNobody ? nullptr : &speakers_[speaker]; }
 
  private:

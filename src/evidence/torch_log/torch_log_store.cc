@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store, the rendezvous and the connections between processes.
 #include <algorithm>
+#include <utility>
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
@@ -13,6 +14,8 @@ constexpr int64_t kManyTries = 5;
 // Where the line does not count them, all processes of a file may have written them together.
 constexpr uint32_t kManyLines = 20;
 constexpr std::string_view kRetriedWord = "retried";
+// The socket's time was up; the exception that follows says for which key.
+constexpr std::string_view kToldAgain = "told again";
 
 // "(172.17.0.9, 46229)" -> "172.17.0.9:46229"
 std::string AddressInParentheses(std::string_view text) {
@@ -49,14 +52,35 @@ void ReadCreator(const LogLine& line, std::string_view keys, TorchLogRecord& rec
   record.peer = record.peer_group_rank;
 }
 
-LineUse ReadWaitTimeout(const LogLine& line, RecordList& out) {
+// [c10d] waitForInput: poll for socket SocketImpl(fd=79, addr=[localhost]:38812, remote=[localhost]:29500) returned 0,
+// likely a timeout
+// [c10d] waitForInput: socket SocketImpl(fd=79, addr=[localhost]:38812, remote=[localhost]:29500) timed out after
+// 1800000ms
+// A bar before it on the same line is of work that goes on, mostly another rank's.
+LineUse ReadSocketWait(const LogLine& line, FailureState& state, RecordList& out) {
+  if (const size_t end = line.bar.find('|'); end != std::string_view::npos)
+    state.bar = Capped(Trim(line.bar.substr(0, end)), 80);
+  const auto limit = IntAfter(line.text, "timed out after ");
+  if (!limit) return LineUse::ignored;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::store_wait_timeout, line, "socket");
+  if (!is_new) return LineUse::understood;
+  record->value = *limit;
+  if (!state.bar.empty() && !state.bar.ends_with("100%")) record->object = state.bar;
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
+LineUse ReadWaitTimeout(const LogLine& line, FailureState& state, RecordList& out) {
+  if (Contains(line.text, "waitForInput: ")) return ReadSocketWait(line, state, out);
   std::string_view keys;
   if (const auto rest = After(line.text, "ms, keys: "))
     keys = Trim(*rest);
   else if (const auto key = After(line.text, "by key '"))
     keys = key->substr(0, key->find('\''));
+  TorchLogRecord* socket = out.Said(TorchLogKind::store_wait_timeout, line, "socket");
   const auto [record, is_new] = out.AddOnce(TorchLogKind::store_wait_timeout, line, keys);
   if (!is_new) return LineUse::understood;
+  if (socket != nullptr) record->object = std::exchange(socket->object, std::string(kToldAgain));
   record->subject = Capped(keys, 500);
   record->value = IntAfter(line.text, "wait timeout after ").value_or(-1);
   if (Contains(line.text, "is setting up NCCL communicator")) ReadCreator(line, keys, *record);
@@ -95,10 +119,16 @@ LineUse ReadUnreachable(const LogLine& line, RecordList& out) {
   // RuntimeError: connect() timed out. Original timeout was 60000 ms.
   const auto place = After(line.text, "socket has ");
   std::string address = place ? AddressInParentheses(*place) : "";
+  // Releases before 1.13: "... while trying to connect to 10.0.0.1:29400"
+  if (auto bare = After(line.text, "while trying to connect to "); address.empty() && bare) {
+    address = Capped(TakeWord(*bare), 200);
+    while (address.ends_with('.') || address.ends_with(',')) address.pop_back();
+  }
   const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, address);
   if (!is_new) return LineUse::understood;
   record->subject = std::move(address);
-  record->value = IntAfter(line.text, "timed out after ").value_or(-1);
+  if (auto limit = After(line.text, "timed out after "); limit && TakeNumber(*limit, &record->value))
+    if (limit->starts_with("s ")) record->value *= 1000;
   if (const auto limit = IntAfter(line.text, "Original timeout was ")) record->value = *limit;
   record->text = Capped(line.text);
   return LineUse::understood;
@@ -150,9 +180,18 @@ LineUse ReadStoreBarrier(const LogLine& line, RecordList& out) {
 // torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError
 // torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store has failed. See
 // inner ...
-LineUse ReadRendezvousError(const LogLine& line, RecordList& out) {
+// Below num_nodes_waiting(), which an agent asks again and again while its workers run, the store was there and went;
+// below next_rendezvous() it could not be reached in the first place.
+LineUse ReadRendezvousError(const LogLine& line, const FailureState& state, RecordList& out) {
+  constexpr uint32_t kFramesOfATraceback = 60;
   const std::string_view type = line.text.substr(0, line.text.find(':'));
   if (type.find(' ') != std::string_view::npos) return LineUse::not_understood;  // a line of code that names it
+  if (line.has(Keyword::rendezvous_connection) && state.running_agent_line > 0 &&
+      line.source.line - state.running_agent_line <= kFramesOfATraceback) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::store_lost, line, kRendezvousStore);
+    if (is_new) record->object = kRendezvousStore, record->text = Capped(line.text);
+    return LineUse::understood;
+  }
   const auto kind =
       line.has(Keyword::rendezvous_timeout) ? TorchLogKind::rendezvous_incomplete : TorchLogKind::store_unreachable;
   const auto [record, is_new] = out.AddOnce(kind, line, "elastic");
@@ -193,21 +232,23 @@ LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out) {
 
 void DropFewRetries(TorchLog& log) {
   std::erase_if(log.records, [](TorchLogRecord& record) {
+    if (record.kind == TorchLogKind::store_wait_timeout) return record.object == kToldAgain;
     if (record.kind != TorchLogKind::store_unreachable || record.object != kRetriedWord) return false;
     record.object.clear();
     return record.repeats < kManyLines;
   });
 }
 
-LineUse ReadStoreText(const LogLine& line, RecordList& out) {
-  if (line.has(Keyword::wait_timeout) || line.has(Keyword::socket_timeout)) return ReadWaitTimeout(line, out);
+LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out) {
+  if (line.has(Keyword::agent_runs)) state.running_agent_line = line.source.line;
+  if (line.has(Keyword::wait_timeout) || line.has(Keyword::socket_timeout)) return ReadWaitTimeout(line, state, out);
   if (line.has(Keyword::client_timeout)) return ReadUnreachable(line, out);
   if (line.has(Keyword::waiting_clients)) return ReadMissingClients(line, out);
   if (line.has(Keyword::store_barrier) || line.has(Keyword::store_barrier_wait) ||
       line.has(Keyword::store_barrier_passed))
     return ReadStoreBarrier(line, out);
   if (line.has(Keyword::rendezvous_timeout) || line.has(Keyword::rendezvous_connection))
-    return ReadRendezvousError(line, out);
+    return ReadRendezvousError(line, state, out);
   // torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote
   // server ...
   const bool of_store =

@@ -53,8 +53,17 @@ bool IsSpawnsMessage(std::string_view message) {
          (message.starts_with(" terminated with signal SIG") || message.starts_with(" terminated with exit code "));
 }
 
+// horovodrun, torchrun, deepspeed and accelerate launch: what they raise tells of a process that they watch.
+bool IsLaunchersFile(std::string_view file) {
+  return ContainsAny(file, {"/horovod/run/", "/horovod/runner/", "/bin/horovodrun", "/torch/distributed/run.py",
+                            "/torch/distributed/launcher/", "/deepspeed/launcher/", "/accelerate/commands/launch.py"});
+}
+
 // The launcher raises when a worker failed; what the worker raised is told elsewhere.
 bool IsLaunchersOwn(const RaisedException& raised) {
+  // RuntimeError: Horovod detected that one or more processes exited with non-zero status, ...
+  if (raised.type == "RuntimeError" && raised.message.starts_with("Horovod detected that one or more processes exited"))
+    return true;
   return raised.type.ends_with("ChildFailedError") || raised.type.ends_with("ProcessRaisedException") ||
          raised.type.ends_with("ProcessExitedException") || raised.type.ends_with("api.SignalException") ||
          (raised.type.ends_with("CalledProcessError") && raised.file.empty()) ||
@@ -128,7 +137,7 @@ void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   phase_ = Phase::frames;
   chained_ = false;
   indent_known_ = false;
-  frame_closed_ = of_backward_ = false;
+  frame_closed_ = of_backward_ = in_launcher_ = false;
   indent_ = 0;
   message_lines_ = strange_lines_ = 0;
   disregard_ = disregard_next_;
@@ -137,6 +146,8 @@ void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   disregard_next_ = false;
   raised_ = RaisedException();
   raised_.line = line;
+  // "[rank3]: Traceback (most recent call last): (RANK 2)": torch.distributed.checkpoint passes on what rank 2 raised.
+  raised_.origin = IntAfter<int32_t>(line.text, "(most recent call last): (RANK ").value_or(-1);
   step_ = highest_step;
 }
 
@@ -160,6 +171,7 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
   if (!number) return LineUse::not_understood;
   raised_.in_rendezvous = raised_.in_rendezvous || file.ends_with("torch/distributed/rendezvous.py");
   raised_.in_spawn = file.ends_with("torch/multiprocessing/spawn.py");  // the innermost frame counts
+  in_launcher_ = IsLaunchersFile(file);
   if (!IsUserFile(file)) return LineUse::understood;
   const auto function = After(rest.substr(quote), ", in ");
   raised_.file = Capped(file, 500);
@@ -324,12 +336,13 @@ void TracebackReader::End(RecordList& out) {
 }
 
 void TracebackReader::Finish(RecordList& out) {
-  const bool cut = (phase_ == Phase::frames || phase_ == Phase::framed) && !raised_.file.empty() && !disregard_ &&
-                   root_.type.empty();
+  const bool cut = (phase_ == Phase::frames || phase_ == Phase::framed) && (indent_known_ || !raised_.file.empty()) &&
+                   !disregard_ && !in_launcher_ && root_.type.empty();
   if (phase_ == Phase::frames || phase_ == Phase::framed) phase_ = Phase::idle;
   End(out);
   if (!cut) return;
   TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
+  record.rank = raised_.origin;
   record.subject = of_backward_ ? "RuntimeError" : kCutException;
   if (of_backward_) record.text = "the backward pass of this call failed";
   record.function = raised_.function;
@@ -374,6 +387,7 @@ void TracebackReader::Write(RecordList& out) {
   if (IsStoreWait(raised_)) out.Add(TorchLogKind::rendezvous_incomplete, raised_.line).text = raised_.message;
   TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
   if (!raised_.line.tagged) record.rank = RankInMessage(raised_.message);
+  if (raised_.origin >= 0) record.rank = raised_.origin;
   record.subject = raised_.type;
   record.value2 = step_;
   if (!thread_.empty()) record.text = "in thread " + thread_ + " ";

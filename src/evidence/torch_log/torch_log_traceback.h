@@ -26,6 +26,7 @@ struct RaisedException {
   uint32_t code_line = 0;
   bool in_spawn = false;       // raised by torch.multiprocessing.spawn for a process of its own
   bool in_rendezvous = false;  // raised while the job's store was being set up
+  int32_t origin = -1;         // the rank that raised it, where another one prints it
   LogLine line;                // where its type and message stand; its text is not valid any more
 };
 
@@ -57,6 +58,7 @@ class TracebackReader {
   bool indent_known_ = false;
   bool frame_closed_ = false;  // the frame that rich draws around it
   bool of_backward_ = false;   // the frames are those of a forward call
+  bool in_launcher_ = false;   // the innermost frame is of horovodrun, torchrun or their like
   bool in_debugger_ = false;   // pdb answers a wrong command with "*** NameError: ..."
   size_t indent_ = 0;          // what stands before "File" in a frame, less its own two blanks
   size_t frame_at_ = 2;        // the column of "File" in the frames; 0 where the paste lost all indentation

@@ -22,6 +22,7 @@ void SetWork(const LoggedWork& work, TorchLogRecord& record) {
   record.seq = work.seq;
   record.op = Capped(work.op, 60);
   record.count = work.elements;
+  record.count_out = work.elements_out;
   record.value = work.timeout_ms;
 }
 
@@ -240,6 +241,7 @@ bool FindWork(std::string_view text, LoggedWork* work) {
   work->seq = IntAfter(inside, "SeqNum=").value_or(-1);
   if (const auto op = After(inside, "OpType=")) work->op = op->substr(0, op->find(','));
   if (const auto elements = IntAfter(inside, "NumelIn=")) work->elements = *elements;
+  if (const auto elements = IntAfter(inside, "NumelOut=")) work->elements_out = *elements;
   // Before 2.1: the shape of the first tensor.
   if (const auto shape = After(inside, "TensorShape=[")) {
     std::string_view sizes = shape->substr(0, shape->find(']'));

@@ -12,7 +12,7 @@ namespace tacet {
 struct LoggedWork {
   int64_t seq = -1;
   std::string_view op;
-  int64_t elements = -1;
+  int64_t elements = -1, elements_out = -1;
   int64_t timeout_ms = -1;
   std::string_view rest;  // what follows it
 };

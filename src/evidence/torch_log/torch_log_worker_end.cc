@@ -201,7 +201,8 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     return AddEnd(line, -*signal, -1, IntAfter<int32_t>(text, "rank ").value_or(-1), out);
   // horovodrun: "Process 1 exit with status code 1."
   if (const auto code = IntAfter(text, " exit with status code "); code && *code != 0 && text.starts_with("Process "))
-    return AddEnd(line, *code, -1, IntAfter<int32_t>(text, "Process ").value_or(-1), out);
+    return AddEnd(line, *code > 128 && *code < 160 ? 128 - *code : *code, -1,
+                  IntAfter<int32_t>(text, "Process ").value_or(-1), out);
   if (auto worker = After(text, "Worker proc "); worker && Contains(*worker, " died unexpectedly"))
     return ReadDeadWorker(line, TakeWord(*worker), out);
   if (const LineUse use = ReadToolsWord(line, out); use != LineUse::not_understood) return use;

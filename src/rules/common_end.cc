@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/common_end.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/signs_of_life.h"
+#include "rules/end_advice.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kSeveral = 3;  // two may be a rank and the peer that it tore down
+
+bool IsFaultOfItsOwn(int64_t code) { return code == -4 || code == -7 || code == -8 || code == -11; }
+
+}  // namespace
+
+void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
+  std::map<int64_t, std::vector<const Event*>> ends;  // by code
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (life.oom_killed || life.exception || life.cuda_oom || life.gpu_error || life.unused_parameters) return;
+    if (life.exited && IsFaultOfItsOwn(life.exited->As<ProcessEnd>().code))
+      ends[life.exited->As<ProcessEnd>().code].push_back(life.exited);
+  }
+  const auto most = std::max_element(ends.begin(), ends.end(),
+                                     [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  if (most == ends.end() || most->second.size() < kSeveral) return;
+  const std::vector<const Event*>& alike = most->second;
+  // One that is certainly before all others brought them down.
+  for (const Event* one : alike)
+    if (std::all_of(alike.begin(), alike.end(),
+                    [&](const Event* other) { return other == one || IsBefore(*one, *other); }))
+      return;
+  const Event* first = *std::min_element(alike.begin(), alike.end(), [](const Event* a, const Event* b) {
+    return a->source.file == b->source.file && a->source.line < b->source.line;
+  });
+  Finding finding;
+  finding.cause = "rank-dead";
+  finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  std::vector<Rank> ranks;
+  for (const Event* one : alike) ranks.push_back(one->rank);
+  const auto& end = first->As<ProcessEnd>();
+  finding.headline = "the processes of " + RankWords(ranks) + " all ended with signal " + std::to_string(-end.code) +
+                     (end.how.empty() ? "" : " (" + end.how + ")") +
+                     ": a fault that they have in common, not one of a single rank";
+  finding.evidence.push_back(CiteEvent(*first, "how the first of them on record ended"));
+  finding.fix = EndAdvice(*first);
+  finding.fix.insert(finding.fix.begin(),
+                     "Look for what all of them share: the versions of the framework and of the libraries that it was "
+                     "built against, the container, the driver; does the same program run on one process?");
+  answer.open.push_back({"Where in the program did they fail?",
+                         "a core dump or PYTHONFAULTHANDLER=1: the stack of one of these processes"});
+  answer.findings.push_back(std::move(finding));
+}
+
+}  // namespace tacet
