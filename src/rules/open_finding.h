@@ -9,6 +9,9 @@ namespace tacet {
 // first; without a line that tells it there is none. It blames nobody.
 void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis);
 
+// Lines at INFO level of NCCL's log are among the files: nobody need be told to ask for them.
+bool HasNcclInfo(const Incident& incident);
+
 // A warning of NCCL's for which no rule has a word, in a log that does not tell how the job ended: it is quoted, as a
 // note. False where there is none.
 bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis);
