@@ -33,6 +33,7 @@ class StackReader {
       break;
     }
     FindPlace(frames, reading);
+    reading.errand = FindErrand(incident_, frames);
     reading.in_library = reading.place == Place::unknown && Kind(reading.innermost) == FrameKind::framework &&
                          Contains(File(reading.innermost), "/torch/");
     reading.where = Show(Known(reading.innermost_user) ? reading.innermost_user : reading.innermost);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/stack_errand.h"
 #include "model/incident.h"
 
 namespace tacet {
@@ -34,6 +35,7 @@ struct StackReading {
       call;  // decisive for people: "barrier (distributed_c10d.py:5030)"; empty where the user's own frame decided
   bool whole =
       true;  // the outermost frame is one that begins a program or a thread: the dump was not cut in the middle
+  StackErrand errand;  // what it waits for there
   bool holds_gil = false;
   bool waits_for_gil = false;
 };

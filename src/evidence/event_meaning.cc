@@ -274,7 +274,12 @@ void ReadMeaning(Event& event) {
       event.Set(Meaning::timed_out, Contains(event.text, "heartbeat timeout"));
       break;
     // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)
-    case EventKind::xid: event.Set(Meaning::setup_failed, Contains(event.text, "RmInitAdapter failed")); break;
+    case EventKind::xid:
+      event.Set(Meaning::setup_failed, Contains(event.text, "RmInitAdapter failed"));
+      // nvidia-smi, or the driver as it loads: no Xid is printed.
+      event.Set(Meaning::reported, ContainsAny(event.text, {"Unable to determine the device handle", "fallen off"}) &&
+                                       !Contains(event.text, "Xid"));
+      break;
     case EventKind::hung_task: event.Set(Meaning::of_service, !MayTrain(event.As<HungTask>().process)); break;
     case EventKind::oom_kill:
     case EventKind::segfault: event.Set(Meaning::of_service, IsService(WordOf(event))); break;

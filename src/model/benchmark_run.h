@@ -35,6 +35,7 @@ struct BenchmarkDevice {
   std::string host, name;  // name: "NVIDIA H200"
   int64_t pid = -1;
   int32_t device = -1;
+  SourceRef source;
 };
 
 // What passed in one interval of a test that runs for a time.
@@ -63,6 +64,7 @@ struct BenchmarkRun {
   std::string operation;           // "all_reduce", "sendrecv", "alltoallv"; empty where nothing tells it
   bool operation_assumed = false;  // told by the file's name or the figures, not by the benchmark
   int32_t ranks = -1;
+  bool ranks_assumed = false;  // told by the figures, not by the benchmark
   std::vector<BenchmarkDevice> devices;
   std::vector<BenchmarkLine> lines;
   int64_t failed_checks = -1;  // the benchmark's own count of lines with wrong values; -1 where it did not end
@@ -70,6 +72,9 @@ struct BenchmarkRun {
   bool average_too_low = false;  // below what the benchmark was told to expect
   bool host_times = false;       // times until the call came back, not until the data was there
   bool concluded = false;        // the closing lines were seen
+  int64_t largest_bytes = -1;    // the last size it was asked for
+  bool reached_largest = false;  // its table has that size: nothing but closing lines can be missing
+  int32_t separate_runs = 0;     // so many processes ran it, each by itself; 0: one run, as it should be
   std::string failure;           // "unhandled system error": why it stopped; empty where it did not
   bool checks_results = true;    // the tool can check what arrives; most only measure
   // The way that the run was made to take: "Ring", "LL128". Empty where NCCL chose for itself, as far as it is told.

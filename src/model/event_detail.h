@@ -41,11 +41,13 @@ struct ProcessFinish {
 // How a process ended, from a launcher, a scheduler or a shell.
 struct ProcessEnd {
   int64_t code = -1;  // the exit code; negative: the signal
-  std::optional<int64_t> mpi_error;
+  std::optional<int32_t> mpi_error;
   std::optional<bool> first_failure;  // torchrun's "first observed failure", and its other failures
   int32_t local_rank = -1;            // the rank on its node
   std::string how;                    // the signal's name, "MPI_Abort", or what else is told of the end
   std::string sentence;               // what happened, where the words of the message say it
+  std::string host;                   // of the process, where the line tells it
+  std::string inside;                 // the library or function of the innermost frame below the signal handler
 };
 
 // A process that ended itself: terminate called, a fatal error of Python.

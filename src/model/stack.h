@@ -58,6 +58,7 @@ struct ThreadStack {
   bool has_python = false;     // Python frames are known
   StackId stack{};
   uint32_t first_line = 0;     // line of the innermost frame
+  int32_t group_rank = -1, group_ranks = -1;  // of the communicator that it sets up, where a frame's arguments tell
   uint32_t dump = 0;           // which dump of its speaker in this file, from 0: the highest is the latest
 };
 

@@ -26,8 +26,10 @@ Subject SubjectOf(const Incident& incident, const Event& event) {
     subject = SubjectOfProcess(incident.processes[event.speaker]);
   // A kernel or launcher speaks of another process than itself.
   if (event.pid >= 0 && event.pid != subject.pid && !subject.rank.known()) subject.pid = event.pid;
-  if (event.kind == EventKind::process_exited && !subject.rank.known())
+  if (event.kind == EventKind::process_exited && !subject.rank.known()) {
     subject.local_rank = event.As<ProcessEnd>().local_rank;
+    if (const std::string& host = event.As<ProcessEnd>().host; !host.empty()) subject.host = host;
+  }
   return subject;
 }
 

@@ -69,9 +69,11 @@ TEST(BenchmarkVerdict, UncheckedResultsAreAnOpenQuestion) {
 TEST(BenchmarkVerdict, ARunWithoutItsEndIsNotHealthy) {
   BenchmarkRun run = Clean();
   run.concluded = false;
+  run.largest_bytes = 16 << 20;
   const Diagnosis verdict = Judged(std::move(run)).Verdict();
   EXPECT_EQ(verdict.status, Status::undetermined);
   EXPECT_NE(verdict.headline.find("did not finish"), std::string::npos);
+  EXPECT_NE(verdict.headline.find("the last size is 8 MiB of 16 MiB"), std::string::npos) << verdict.headline;
 }
 
 TEST(BenchmarkVerdict, AnErrorIsACrash) {
@@ -89,6 +91,44 @@ TEST(BenchmarkVerdict, ACleanBenchmarkProvesNothingAboutAJobBesideIt) {
   Incident incident = job.Finish();
   incident.benchmark_runs.push_back(Clean());
   EXPECT_EQ(JudgedCase(std::move(incident)).Verdict().status, Status::undetermined);
+}
+
+TEST(BenchmarkVerdict, ATableThatReachedItsLargestSizeIsComplete) {
+  BenchmarkRun run = Clean();
+  run.concluded = false;
+  run.reached_largest = true;
+  const Diagnosis verdict = Judged(std::move(run)).Verdict();
+  EXPECT_EQ(verdict.status, Status::healthy);
+  EXPECT_EQ(verdict.confidence, Confidence::likely);
+  EXPECT_NE(verdict.headline.find("levels off at 9.00 GB/s from 1 MiB on"), std::string::npos) << verdict.headline;
+}
+
+TEST(BenchmarkVerdict, SaysThatABandwidthStillRises) {
+  BenchmarkRun run = Clean();
+  for (size_t i = 0; i < run.lines.size(); ++i) run.lines[i].out_of_place.bus_gbs = 9 + 4.0 * static_cast<double>(i);
+  const Diagnosis verdict = Judged(std::move(run)).Verdict();
+  EXPECT_NE(verdict.headline.find("21.0 GB/s at 8 MiB, the largest size shown, and still rising"), std::string::npos)
+      << verdict.headline;
+}
+
+TEST(BenchmarkVerdict, OneRankHasNoBusBandwidth) {
+  BenchmarkRun run = Clean();
+  run.ranks = 1;
+  for (BenchmarkLine& line : run.lines) line.out_of_place.bus_gbs = line.in_place.bus_gbs = 0;
+  EXPECT_NE(Judged(std::move(run)).Verdict().headline.find("0 by definition"), std::string::npos);
+}
+
+TEST(BenchmarkVerdict, ProcessesThatRanAloneMeasuredNothing) {
+  BenchmarkRun run = Clean();
+  run.ranks = 1;
+  run.separate_runs = 2;
+  run.concluded = false;
+  run.devices = {{Rank{0}, "hx-1", "V100", 71, 0, {}}, {Rank{0}, "hx-2", "V100", 93, 0, {}}};
+  const Diagnosis verdict = Judged(std::move(run)).Verdict();
+  EXPECT_EQ(verdict.status, Status::degraded);
+  ASSERT_FALSE(verdict.findings.empty());
+  EXPECT_EQ(verdict.findings[0].evidence.size(), 2u);
+  EXPECT_NE(verdict.headline.find("2 runs of 1 rank"), std::string::npos) << verdict.headline;
 }
 
 }  // namespace

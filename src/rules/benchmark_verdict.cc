@@ -2,6 +2,7 @@
 #include "rules/benchmark_verdict.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <set>
 
@@ -30,6 +31,25 @@ double BestBusBandwidth(const BenchmarkRun& run) {
   return std::max(best, run.received_gbs);
 }
 
+// All sizes are there, whether or not somebody kept the lines behind them.
+bool IsComplete(const BenchmarkRun& run) { return run.concluded || (run.reached_largest && run.failure.empty()); }
+
+double BusBandwidth(const BenchmarkLine& line) { return std::max(line.out_of_place.bus_gbs, line.in_place.bus_gbs); }
+
+}  // namespace
+
+namespace {
+
+// ": the last size is 32 MiB of 16 GiB; bus bandwidth ...; results so far are correct"
+std::string ProgressWords(const BenchmarkRun& run) {
+  if (run.lines.empty()) return "";
+  std::string out = ": the last size is " + SizeWords(run.lines.back().bytes);
+  if (run.largest_bytes > run.lines.back().bytes) out += " of " + SizeWords(run.largest_bytes);
+  out += LevelWords(run);
+  if (run.checks_results && IsChecked(run) && CountWrongLines(run) == 0) out += "; the results so far are correct";
+  return out;
+}
+
 }  // namespace
 
 std::string SizeWords(int64_t bytes) {
@@ -43,9 +63,10 @@ std::string SizeWords(int64_t bytes) {
 }
 
 std::string BenchmarkWords(const BenchmarkRun& run) {
-  std::string out = run.operation.empty() ? "an operation whose name is not shown" : run.operation;
-  if (run.ranks > 0) out += " of " + std::to_string(run.ranks) + (run.ranks == 1 ? " rank" : " ranks");
-  return out;
+  const std::string ranks =
+      run.ranks > 0 ? std::to_string(run.ranks) + (run.ranks == 1 ? " rank" : " ranks") : std::string();
+  if (run.operation.empty()) return ranks.empty() ? "operation not shown" : ranks + ", operation not shown";
+  return ranks.empty() ? run.operation : run.operation + " of " + ranks;
 }
 
 bool IsChecked(const BenchmarkRun& run) {
@@ -79,12 +100,78 @@ std::optional<Finding> FindFailedBenchmark(const Incident& incident) {
   return std::nullopt;
 }
 
+std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
+  for (const BenchmarkRun& run : incident.benchmark_runs) {
+    if (run.separate_runs < 2) continue;
+    const std::string count = std::to_string(run.separate_runs);
+    Finding finding;
+    finding.status = Status::degraded;
+    finding.severity = Severity::warning;
+    finding.confidence = Confidence::likely;
+    finding.headline = count + " processes ran the benchmark each by itself, as " + count + " runs of " +
+                       (run.ranks == 1 ? "1 rank" : std::to_string(run.ranks) + " ranks") +
+                       " instead of one run of all: nothing was sent between the processes";
+    finding.explanation =
+        "Each process calls itself rank 0. The tests take their rank and the number of ranks from MPI; built without "
+        "MPI, or against a different MPI than the launcher's, every process starts a run of its own." +
+        std::string(run.ranks == 1 ? " With 1 rank the bus bandwidth is 0 by definition, and the other figures only "
+                                     "measure a copy within one GPU."
+                                   : "");
+    for (const BenchmarkRun& one : incident.benchmark_runs)
+      for (const BenchmarkDevice& device : one.devices)
+        if (one.separate_runs > 1 && device.rank == Rank{0} && finding.evidence.size() < 3)
+          finding.evidence.push_back({device.source,
+                                      "Rank 0, process " + std::to_string(device.pid) + " on " + device.host,
+                                      "a process calls itself rank 0"});
+    finding.fix = {
+        "Build the tests with MPI, against the MPI whose mpirun or srun starts them: make MPI=1 "
+        "MPI_HOME=/path/to/mpi.",
+        "Check that the list of devices then shows one Rank 0 and as many ranks as were started."};
+    return finding;
+  }
+  return std::nullopt;
+}
+
+std::string LevelWords(const BenchmarkRun& run) {
+  if (run.ranks == 1) return "; with 1 rank the bus bandwidth is 0 by definition";
+  const double best = BestBusBandwidth(run);
+  if (best <= 0) return "";
+  const std::string plain = "; best bus bandwidth " + Figure(best) + " GB/s";
+  const size_t count = run.lines.size();
+  if (count < 3 || run.lines[count - 1].bytes <= run.lines[count - 2].bytes) return plain;
+  // Level: within 5 % of the last size, and less than 2 % for each doubling of the size: in the middle of a sweep the
+  // bandwidth rises by 4 % and more from one size to the next.
+  const double last = BusBandwidth(run.lines.back());
+  const auto is_level = [&](const BenchmarkLine& line) {
+    const double off = std::fabs(BusBandwidth(line) - last) / last;
+    const double doublings = std::log2(static_cast<double>(run.lines.back().bytes) / static_cast<double>(line.bytes));
+    return off < 0.05 && off < 0.02 * doublings;
+  };
+  size_t from = count - 1;
+  while (from > 0 && run.lines[from - 1].bytes > 0 && run.lines[from - 1].bytes < run.lines[from].bytes &&
+         is_level(run.lines[from - 1]))
+    --from;
+  if (from + 1 < count)
+    return "; bus bandwidth levels off at " + Figure(last) + " GB/s from " + SizeWords(run.lines[from].bytes) + " on";
+  return last < best ? plain
+                     : "; bus bandwidth " + Figure(last) + " GB/s at " + SizeWords(run.lines.back().bytes) +
+                           ", the largest size shown, and still rising";
+}
+
 bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
   if (!HoldsBenchmarksOnly(incident)) return false;
   const std::vector<BenchmarkRun>& runs = incident.benchmark_runs;
-  const auto open = std::find_if(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return !run.concluded; });
-  if (open != runs.end()) {
-    diagnosis.headline = "The benchmark (" + BenchmarkWords(*open) + ") did not finish, or its output is cut";
+  const bool separate =
+      std::any_of(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return run.separate_runs > 1; });
+  const auto open = std::find_if(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return !IsComplete(run); });
+  if (open != runs.end() && !separate) {
+    if (open->devices.empty() && open->largest_bytes < 0 && !open->lines.empty()) {
+      diagnosis.headline = "Part of a benchmark's table (" + BenchmarkWords(*open) + ")" + ProgressWords(*open);
+      diagnosis.open.push_back({"Did the benchmark finish?", "its whole output, from the command line to the summary"});
+      return true;
+    }
+    diagnosis.headline =
+        "The benchmark (" + BenchmarkWords(*open) + ") did not finish, or its output is cut" + ProgressWords(*open);
     diagnosis.open.push_back({"Why did the benchmark not finish?",
                               "the rest of its output, with NCCL_DEBUG=INFO, and stacks of its processes if it hangs"});
     return true;
@@ -106,13 +193,16 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
   double best = -1;
   for (const BenchmarkRun& run : runs) best = std::max(best, BestBusBandwidth(run));
   diagnosis.status = Status::healthy;
-  diagnosis.confidence = blind == 0 ? Confidence::certain : Confidence::likely;
+  const bool closed = std::all_of(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return run.concluded; });
+  diagnosis.confidence = blind == 0 && closed ? Confidence::certain : Confidence::likely;
   diagnosis.headline = (runs.size() == 1 ? "The benchmark (" + BenchmarkWords(runs[0]) + ") completed"
                                          : std::to_string(runs.size()) + " benchmark runs completed") +
                        (blind > 0   ? ", not all results were checked"
                         : checkable ? " and all results are correct"
                                     : "") +
-                       (best > 0 ? "; best bus bandwidth " + Figure(best) + " GB/s" : "");
+                       (runs.size() == 1 ? LevelWords(runs[0])
+                        : best > 0       ? "; best bus bandwidth " + Figure(best) + " GB/s"
+                                         : "");
   if (blind > 0)
     diagnosis.open.push_back(
         {"Were all results correct?",

@@ -22,6 +22,12 @@ size_t CountWrongLines(const BenchmarkRun& run);
 // A benchmark that stopped with an error: no cause is known for it, but nobody may call it healthy.
 std::optional<Finding> FindFailedBenchmark(const Incident& incident);
 
+// Processes that were started together and ran the benchmark each by itself: nothing crossed the network.
+std::optional<Finding> FindSeparateBenchmarks(const Incident& incident);
+
+// "; bus bandwidth levels off at 49.7 GB/s from 256 MiB on"; empty where nothing was measured.
+std::string LevelWords(const BenchmarkRun& run);
+
 // Where the evidence is of benchmarks and of nothing else, settles the verdict; false where it is not.
 bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis);
 

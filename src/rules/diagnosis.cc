@@ -98,6 +98,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
     for (CannotTell& open : answer.open) asked.emplace_back(rule->id, std::move(open));
   }
   if (auto failed = FindFailedBenchmark(incident)) diagnosis.findings.push_back(std::move(*failed));
+  if (auto alone = FindSeparateBenchmarks(incident)) diagnosis.findings.push_back(std::move(*alone));
   std::map<std::pair<FileId, uint32_t>, const Event*> by_line;
   for (const Event& event : incident.events) by_line.try_emplace({event.source.file, event.source.line}, &event);
   for (Finding& finding : diagnosis.findings) FillSubjects(incident, by_line, finding);

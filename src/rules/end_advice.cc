@@ -12,13 +12,24 @@ std::vector<std::string> EndAdvice(const Event& end) {
         "If it ended: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log.",
         "If it was only busy: raise the limit of the heartbeat (heartbeat_timeout_seconds of "
         "jax.distributed.initialize, where the release has it)."};
+  // Kubernetes: only the pod is known, and its state.
+  if (const auto& told = end.As<ProcessEnd>(); told.code == 255 && !told.host.empty() && told.inside.empty() &&
+                                               (told.how.ends_with("CrashLoopBackOff") || told.how.ends_with("Error")))
+    return {"Read what its last attempt wrote: kubectl logs --previous " + told.host + " (with -c for each container).",
+            "kubectl describe pod " + told.host + " shows the exit code, the reason and the events.",
+            "Pods in Init or ContainerCreating only wait, mostly for this one."};
   const int64_t code = end.kind == EventKind::segfault ? -11 : end.As<ProcessEnd>().code;
-  // SIGKILL leaves no core dump.
+  // A kill leaves no core dump.
   const bool killed = code == -9 || code == 137;
   std::vector<std::string> advice = {
-      std::string("Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's "
-                  "log") +
-      (killed ? "." : ", the core dump.")};
+      "Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log" +
+      std::string(killed ? "." : ", the core dump.")};
+  if (const std::string& library = end.As<ProcessEnd>().inside; !library.empty() && code == -11) {
+    advice.push_back("The fault is inside " + library +
+                     ": try another release of that library. A core dump (ulimit -c unlimited) read with gdb shows "
+                     "the function, with the library's debug symbols.");
+    return advice;
+  }
   switch (code) {
     case -11: advice.push_back("Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps."); break;
     case -7:

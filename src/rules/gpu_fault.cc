@@ -156,8 +156,10 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       // The program's own faults (13, 31) matter less than those of the hardware.
       if (!lead || (IsOfAProgram(*lead) && !IsOfAProgram(event))) lead = &event;
       if (finding.evidence.size() < 3)
-        finding.evidence.push_back(CiteEvent(
-            event, told ? "a CUDA error without a rank" : "the kernel reports this GPU error without a rank"));
+        finding.evidence.push_back(CiteEvent(event, told ? "a CUDA error without a rank"
+                                                    : event.Means(Meaning::reported)
+                                                        ? "the driver cannot reach this GPU"
+                                                        : "the kernel reports this GPU error without a rank"));
     }
     if (!lead) return answer;
     finding.confidence = Confidence::possible;
@@ -214,6 +216,10 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                                                  : " made an illegal memory access on its GPU") +
                        (finding.ranks.empty() ? "; the log does not say which rank it is" : "");
   }
+  if (lead->kind == EventKind::xid && lead->Means(Meaning::reported))
+    finding.headline = "the driver cannot reach " + who + ", as after a GPU has fallen off the bus (Xid " +
+                       std::to_string(fault.number) + ")" +
+                       (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   if (lead->kind == EventKind::xid && lead->Means(Meaning::setup_failed))
     finding.headline = who + " does not start: the driver cannot initialise it" +
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");

@@ -29,7 +29,15 @@ bool SpeaksOfNetwork(const Event& event) {
   if (event.kind != EventKind::nccl_warning) return false;
   const auto& warning = event.As<Warning>();
   if (warning.id == "ib-completion-error") return IsFirstHandStatus(warning.number);
-  return IsOwnPort(event) || warning.id == "ib-modify-qp-failed" || warning.id == "net-plugin-failed";
+  return IsOwnPort(event) || warning.id == "ib-modify-qp-failed" || warning.id == "net-plugin-failed" ||
+         warning.id == "net-device-setup-failed";
+}
+
+// "No answer" (12): either the path failed or the peer is gone, and this end cannot tell which.
+bool IsNoAnswer(const Event& event) {
+  constexpr int64_t kRetriesExceeded = 12;
+  return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "ib-completion-error" &&
+         event.As<Warning>().number == kRetriesExceeded;
 }
 
 // NCCL gives up: the error reaches the program.
@@ -106,6 +114,19 @@ std::string ConnectWords(const ToldEvents& told) {
          RankUnknownWords(told);
 }
 
+// A call on the host itself fails, before anything is sent.
+std::string DeviceSetupWords(const ToldEvents& told) {
+  return "the network device cannot be set up in " + TellerWords(told) +
+         ": a call to libfabric on its own host fails, before anything is sent" + RankUnknownWords(told);
+}
+
+std::string NoAnswerWords(const std::vector<const Event*>& events, const ToldEvents& told) {
+  const std::string peers = PeerWords(events);
+  return TellerWords(told) + " got no answer" +
+         (peers.empty() ? " from a peer" : " from " + peers.substr(peers.starts_with(", of ") ? 5 : 2)) +
+         ": the network between them failed, or the peer's process is gone" + RankUnknownWords(told);
+}
+
 // What helps depends on who reports: an adapter's port, a connection that cannot be set up, or libfabric.
 std::vector<std::string> NetworkAdvice(const Event& lead) {
   if (IsWarning(lead, "ib-modify-qp-failed"))
@@ -116,6 +137,20 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "Where every rail is a network of its own, set NCCL_CROSS_NIC=0.",
         "No such device: the port is down or the container does not see it: ibstat, rdma link, ls "
         "/dev/infiniband."};
+  if (IsWarning(lead, "net-device-setup-failed"))
+    return {
+        "Use versions of libfabric, of the NCCL plugin and of the adapter's driver that go together (EFA installer).",
+        "On that host and inside the container: fi_info -p efa, ls /dev/infiniband, ulimit -l, and dmesg -T | grep "
+        "-iE 'efa|infiniband'.",
+        "Look for other processes that hold the device: an adapter has a limited number of domains and queues."};
+  if (IsNoAnswer(lead))
+    return {
+        "Look at the peer first: whether its process still runs, and what it wrote last. A process that has ended "
+        "gives the same error.",
+        "If it runs: check the adapters and switch ports of both ends (ibstat, perfquery, mlxlink), cable and "
+        "transceiver.",
+        "On RoCE: a wrong GID index, VLAN, or a class without flow control; compare with a pair that works.",
+        "Drain the node if the port's error counters rise."};
   if (IsWarning(lead, "net-plugin-failed"))
     return {"EFA: the security group must allow all traffic to and from itself, in both directions.",
             "On both hosts and inside the container: fi_info -p efa, ls /dev/infiniband; then fi_pingpong -p efa "
@@ -156,11 +191,14 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   const Event& lead = *events.front();
   ToldEvents told;
   for (const Event* event : events) TakeTold(facts, *event, told);
-  finding.headline =
-      lead.kind == EventKind::link_down ? "the network link " + lead.As<NetworkLink>().device + " went down" +
-                                              (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "")
-      : IsWarning(lead, "ib-modify-qp-failed") ? ConnectWords(told)
-                                               : "the network failed between ranks: " + ReportWords(events, told);
+  finding.headline = lead.kind == EventKind::link_down
+                         ? "the network link " + lead.As<NetworkLink>().device + " went down" +
+                               (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "")
+                     : IsWarning(lead, "ib-modify-qp-failed")     ? ConnectWords(told)
+                     : IsWarning(lead, "net-device-setup-failed") ? DeviceSetupWords(told)
+                     : std::all_of(events.begin(), events.end(), [](const Event* event) { return IsNoAnswer(*event); })
+                         ? NoAnswerWords(events, told)
+                         : "the network failed between ranks: " + ReportWords(events, told);
   finding.fix = NetworkAdvice(lead);
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
@@ -181,7 +219,7 @@ const Rule kNetworkFaultRule = {
     "asynchronous port errors, a link that went down.",
     "Status 5 (flushed) and 'connection closed by remote peer' are secondary: look for the first error, or for a rank "
     "that died. A stall without any recorded error is a transport stall.",
-    {"Check the named HCA and its switch port: ibstat, perfquery, mlxlink; cable and transceiver.",
+    {"Check the adapter and its switch port: ibstat, perfquery, mlxlink; cable and transceiver.",
      "Status 12 on RoCE: wrong GID index, VLAN, or a class without flow control; compare with a working host.",
      "Drain the node if the port's error counters rise."},
     {"Watch link_downed, symbol errors and retransmits of every port.",

@@ -96,7 +96,7 @@ std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& 
   return steps;
 }
 
-std::vector<std::string> StepsOfACrash(const Event& told) {
+std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& told) {
   const std::string elsewhere =
       "Look for the rank that ended first: the output of every other rank, and the kernel log (dmesg -T) of their "
       "hosts.";
@@ -106,7 +106,10 @@ std::vector<std::string> StepsOfACrash(const Event& told) {
       if (told.Means(Meaning::of_ascend))
         return {"Read the plogs of this process and of its peers (ascend/log/debug/plog).",
                 "Look at the output of the peers for an earlier error."};
-      return {"Read NCCL's warnings above the cited line; where there are none, run again with NCCL_DEBUG=INFO.",
+      return {told.kind == EventKind::nccl_warning || HasNcclInfo(incident)
+                  ? "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results "
+                    "of its calls."
+                  : "Read NCCL's warnings above the cited line; where there are none, run again with NCCL_DEBUG=INFO.",
               "Look at the output of the peers for an earlier error."};
     case EventKind::store_lost:
       if (told.As<LostPeer>().kind == PeerKind::rendezvous)
@@ -176,14 +179,44 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis) 
     if (const Event* warning = told->kind == EventKind::nccl_error ? WarningBehind(facts, *told) : nullptr)
       finding.evidence.push_back(CiteEvent(*warning, "the last warning before it"));
   }
-  finding.fix = hangs ? StepsOfAHang(census, *told, IsGone(facts)) : StepsOfACrash(*told);
+  finding.fix = hangs ? StepsOfAHang(census, *told, IsGone(facts)) : StepsOfACrash(facts.incident, *told);
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
+}
+
+namespace {
+
+bool IsStepOfSetup(const Event& event) {
+  switch (event.kind) {
+    case EventKind::network:
+    case EventKind::interface_used:
+    case EventKind::device_found:
+    case EventKind::transport:
+    case EventKind::init_started:
+    case EventKind::init_completed:
+    case EventKind::comm_destroyed: return true;
+    default: return false;
+  }
+}
+
+// The same process goes on with its set-up: nothing followed from the warning.
+bool WentOn(const Incident& incident, const Event& warning) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    return IsStepOfSetup(event) && event.speaker == warning.speaker && event.source.file == warning.source.file &&
+           event.source.line > warning.source.line;
+  });
+}
+
+}  // namespace
+
+bool HasNcclInfo(const Incident& incident) {
+  return !incident.rank_channels.empty() || std::any_of(incident.events.begin(), incident.events.end(), IsStepOfSetup);
 }
 
 bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis) {
   const auto& events = facts.incident.events;
-  const auto warning = std::find_if(events.begin(), events.end(), [](const Event& event) {
-    return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "other" && !event.text.empty();
+  const auto warning = std::find_if(events.begin(), events.end(), [&](const Event& event) {
+    return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "other" && !event.text.empty() &&
+           !WentOn(facts.incident, event);
   });
   if (warning == events.end()) return false;
   Finding finding;
@@ -193,7 +226,9 @@ bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis) {
   finding.explanation = "No rule knows this warning, and nothing tells how the job ended.";
   finding.evidence.push_back(CiteEvent(*warning, "a warning that no rule knows"));
   finding.fix = {"Look at what follows in the log: an error of NCCL's names the call that failed ('-> 2', '-> 3').",
-                 "Run again with NCCL_DEBUG=INFO and keep the output of every rank from the start."};
+                 HasNcclInfo(facts.incident)
+                     ? "Keep the output of every rank from the start to the end."
+                     : "Run again with NCCL_DEBUG=INFO and keep the output of every rank from the start."};
   diagnosis.headline = finding.headline;
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
   return true;

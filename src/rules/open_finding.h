@@ -12,6 +12,9 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis);
 // Some line tells that a process of the job has ended.
 bool IsGone(const Case& facts);
 
+// Lines at INFO level of NCCL's log are among the files: nobody need be told to ask for them.
+bool HasNcclInfo(const Incident& incident);
+
 // A warning of NCCL's for which no rule has a word, in a log that does not tell how the job ended: it is quoted, as a
 // note. False where there is none.
 bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis);

@@ -220,6 +220,26 @@ static std::string WhoWords(const std::vector<Subject>& subjects) {
   return ranks.size() == subjects.size() ? RankWords(ranks) : SubjectWords(subjects);
 }
 
+// ", waiting for the next batch of its data loader": what the innermost frames show beyond the call.
+static std::string ErrandWords(const StackReading& one) {
+  using Kind = StackErrand::Kind;
+  switch (one.errand.kind) {
+    case Kind::none: return "";
+    case Kind::next_batch: return ", waiting for the next batch of its data loader";
+    case Kind::kernel_launch:
+      return ", waiting in the driver to launch a kernel (" + one.errand.call +
+             "), as happens when the launch queue is full because the GPU does not finish earlier kernels";
+    case Kind::mpi_call: return ", waiting for other ranks in " + one.errand.call;
+    case Kind::communicator_setup:
+      return ", waiting for other ranks to join an NCCL communicator" +
+             (one.thread->group_ranks > 0 && one.thread->group_rank >= 0
+                  ? " (of which it is rank " + std::to_string(one.thread->group_rank) + " of " +
+                        std::to_string(one.thread->group_ranks) + ")"
+                  : "");
+  }
+  return "";
+}
+
 // Stacks and nothing else: somebody took them for a reason, and they at least show where the processes are.
 static std::string StackWords(const Case& facts) {
   std::vector<StackReading> readings = facts.analyses.stacks;
@@ -231,8 +251,9 @@ static std::string StackWords(const Case& facts) {
   for (const StackReading& one : readings) {
     if (one.where.empty() && one.call.empty()) continue;
     std::string place = one.where.empty() ? one.call : one.where;
-    if (!one.call.empty() && place != one.call) place += ", inside " + one.call;
+    if (!one.call.empty() && place != one.call && !one.call.starts_with("??")) place += ", inside " + one.call;
     if (one.place != StackReading::Place::unknown) place += " (" + std::string(Name(one.place)) + ")";
+    place += ErrandWords(one);
     by_place[place].push_back(SubjectOfStack(facts.incident, *one.thread));
   }
   std::vector<std::pair<std::string, std::vector<Subject>>> places(by_place.begin(), by_place.end());
@@ -318,9 +339,14 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     return;
   }
   diagnosis.headline = PipelineWords(facts);
-  if (diagnosis.headline.empty()) diagnosis.headline = StackWords(facts);
-  if (!diagnosis.headline.empty() && facts.incident.pipeline_traces.empty())
-    diagnosis.headline += "; stacks alone do not show whether the job is stalled";
+  if (diagnosis.headline.empty()) {
+    diagnosis.headline = StackWords(facts);
+    if (!diagnosis.headline.empty()) diagnosis.headline += "; stacks alone do not show whether the job is stalled";
+    if (!diagnosis.headline.empty() && ranks == 0)
+      missing.push_back({"What do the other ranks do at the same time?",
+                         "stacks of all processes of the job (py-spy dump --native --pid PID), twice, a minute apart; "
+                         "nvidia-smi, and dmesg -T | grep -i xid on this host"});
+  }
   if (diagnosis.headline.empty()) diagnosis.headline = TrainingWords(facts);
   if (diagnosis.headline.empty() && end.kind == JobEnding::open) {
     // Too few lines to say that it trains, but what they show is worth saying.

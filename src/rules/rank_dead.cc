@@ -21,7 +21,10 @@ int64_t CodeOf(const Event& end) { return end.As<ProcessEnd>().code; }
 std::string EndWords(const Event& event) {
   if (event.kind == EventKind::segfault) return "a segmentation fault";
   const auto& end = event.As<ProcessEnd>();
-  if (end.code < 0) return "signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")");
+  if (end.code < 0) {
+    return "signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
+           (end.inside.empty() ? "" : " inside " + end.inside);
+  }
   if (!end.how.empty() && end.code == 255) return end.how;
   return "exit code " + std::to_string(end.code);
 }
@@ -244,6 +247,12 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
     finding.fix = EndAdvice(*event);
   }
   finding.evidence.push_back(CiteEvent(*event, lost ? "a peer's connection closed" : "how the process ended"));
+  // Others of whom the same is told are no less concerned.
+  for (const Event& other : facts.incident.events)
+    if (!lost && &other != event && other.kind == event->kind && !other.rank.known() && finding.evidence.size() < 3 &&
+        CodeOf(other) == CodeOf(*event) && other.As<ProcessEnd>().how == event->As<ProcessEnd>().how &&
+        SubjectOf(facts.incident, other) != subject)
+      finding.evidence.push_back(CiteEvent(other, SubjectWords(SubjectOf(facts.incident, other)) + " ended alike"));
   answer.open.push_back({"Which process failed first, and why?",
                          "the launcher's output with exit codes, and the kernel log of the hosts (dmesg -T)"});
   answer.findings.push_back(std::move(finding));

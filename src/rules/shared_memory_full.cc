@@ -28,9 +28,27 @@ static bool ProvesNoSpace(const Case& facts, const Event& told) {
   });
 }
 
+// misc/shmutils.cc:103 NCCL WARN Cuda failure 'invalid argument'
+// misc/shmutils.cc:114 NCCL WARN Error while creating shared memory segment /dev/shm/nccl-k2 (size 9637888)
+// The segment is there, and CUDA refuses to register it; so it is where the whole call ends as an error of CUDA, not of
+// the system.
+static bool IsRefusedByCuda(const Case& facts, const Event& told) {
+  if (told.kind != EventKind::nccl_warning || told.As<Warning>().number > 0) return false;
+  constexpr uint32_t kLinesBefore = 3;
+  constexpr int64_t kUnhandledCudaError = 1;
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+    if (event.source.file != told.source.file || event.speaker != told.speaker) return false;
+    const uint32_t line = event.source.line, own = told.source.line;
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "cuda-failure")
+      return line < own && own - line <= kLinesBefore;
+    return event.kind == EventKind::nccl_error && line == own && event.As<NcclError>().code == kUnhandledCudaError;
+  });
+}
+
 static RuleAnswer JudgeSharedMemory(const Case& facts) {
   RuleAnswer answer;
-  const ToldEvents told = CollectTold(facts, TellsSharedMemory);
+  const ToldEvents told = CollectTold(
+      facts, [&](const Event& event) { return TellsSharedMemory(event) && !IsRefusedByCuda(facts, event); });
   if (!told) return answer;
   const bool proven = std::any_of(told.events.begin(), told.events.end(),
                                   [&](const Event* event) { return ProvesNoSpace(facts, *event); });

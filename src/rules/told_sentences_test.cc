@@ -129,7 +129,7 @@ TEST(NetworkSentence, NamesTheProcessAndItsPeer) {
   warning.number = 12;
   warning.object = "10.2.3.4<54862>";
   const std::string headline = JudgedCase(job).Only("network-fault").headline;
-  EXPECT_TRUE(SaysSo(headline, "process 3468 reports transport errors, peer 10.2.3.4;")) << headline;
+  EXPECT_TRUE(SaysSo(headline, "process 3468 got no answer from peer 10.2.3.4:")) << headline;
 }
 
 TEST(NetworkSentence, AdviceFitsWhoReports) {
@@ -143,6 +143,45 @@ TEST(NetworkSentence, AdviceFitsWhoReports) {
     EXPECT_TRUE(SaysSo(finding.fix[0], part)) << finding.fix[0];
     for (const std::string& step : finding.fix) EXPECT_FALSE(SaysSo(step, "perfquery")) << step;
   }
+}
+
+TEST(NetworkSentence, ADeviceThatCannotBeSetUpIsNoFaultBetweenRanks) {
+  JobSketch job(2, {});
+  auto& warning = job.Tell(EventKind::nccl_warning).Make<Warning>();
+  warning.id = "net-device-setup-failed";
+  warning.role = NcclWarningRole::cause;
+  const Finding finding = JudgedCase(job).Only("network-fault");
+  EXPECT_TRUE(SaysSo(finding.headline, "cannot be set up")) << finding.headline;
+  EXPECT_FALSE(SaysSo(finding.headline, "between ranks")) << finding.headline;
+}
+
+TEST(SharedMemorySentence, ASegmentThatCudaRefusesIsNotFull) {
+  for (const bool refused : {true, false}) {
+    JobSketch job(2, {});
+    if (refused) {
+      Event& cuda = job.Tell(EventKind::nccl_warning);
+      cuda.source.line = 5;
+      cuda.Make<Warning>().id = "cuda-failure";
+      cuda.Make<Warning>().role = NcclWarningRole::cause;
+      cuda.Make<Warning>().object = "invalid argument";
+    }
+    Event& shm = job.Tell(EventKind::nccl_warning);
+    shm.source.line = 7;
+    shm.Make<Warning>().id = "shm-extend-failed";
+    shm.Make<Warning>().role = NcclWarningRole::cause;
+    EXPECT_EQ(JudgedCase(job).Fires("shared-memory-full"), !refused);
+  }
+}
+
+TEST(GpuSentence, AGpuThatOnlyAToolMissesReportsNoXid) {
+  JobSketch job(2, {});
+  Event& lost = job.Tell(EventKind::xid);
+  lost.Make<Xid>().number = 79;
+  lost.Make<Xid>().pci = "0000:04:00";
+  lost.Set(Meaning::reported);
+  const std::string headline = JudgedCase(job).Only("gpu-fault").headline;
+  EXPECT_TRUE(SaysSo(headline, "driver cannot reach the GPU at PCI 0000:04:00")) << headline;
+  EXPECT_FALSE(SaysSo(headline, "reports Xid")) << headline;
 }
 
 TEST(SequenceReport, ADifferentNumberIsNoDifferentOperation) {

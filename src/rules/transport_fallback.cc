@@ -12,6 +12,7 @@ namespace {
 struct NetworkChoice {
   ToldEvents fast;        // an InfiniBand or RoCE device was found
   ToldEvents none;        // ... was sought and not found
+  ToldEvents no_library;  // ... was not sought: libibverbs is not installed
   ToldEvents socket;      // sockets were chosen
   ToldEvents beside;      // ... although the same process, or its host, has a fast device
   ToldEvents staged;      // a connection over InfiniBand without GPUDirect
@@ -28,6 +29,8 @@ NetworkChoice ReadChoices(const Case& facts) {
     if (event.kind == EventKind::device_found)
       TakeTold(facts, event, choice.fast), fast_processes.insert(event.speaker);
     if (event.kind == EventKind::no_device && event.As<NetworkName>().name == "IB") TakeTold(facts, event, choice.none);
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "ibverbs-missing")
+      TakeTold(facts, event, choice.no_library);
     const bool direct = (IsConnectionOverIb(event) && event.Means(Meaning::gpu_direct)) ||
                         (event.kind == EventKind::gpu_direct && event.As<GpuDirect>().on);
     if (direct) direct_processes.insert(event.speaker);
@@ -169,8 +172,17 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding = FallbackFinding({});
     finding.severity = Severity::note;
     finding.affected_ranks = choice.socket.ranks;
-    finding.headline = "NCCL uses TCP sockets; no faster network device was found on these hosts";
+    finding.headline = choice.no_library ? "NCCL uses TCP sockets because libibverbs is not installed: InfiniBand and "
+                                           "RoCE devices were not looked for"
+                                         : "NCCL uses TCP sockets; no faster network device was found on these hosts";
     finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
+    if (choice.no_library) {
+      finding.evidence.push_back(CiteEvent(*choice.no_library.events.front(), "the library cannot be opened"));
+      finding.fix = {
+          "If the hosts have InfiniBand or RoCE adapters (lspci, ibv_devinfo): install rdma-core "
+          "(libibverbs) in the image.",
+          "If they have Ethernet alone: nothing is wrong; `ethtool INTERFACE` shows its speed."};
+    }
     if (choice.none)
       finding.evidence.push_back(CiteEvent(*choice.none.events.front(), "there is no InfiniBand device"));
   } else {

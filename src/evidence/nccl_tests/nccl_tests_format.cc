@@ -13,11 +13,12 @@ Recognition Recognise(std::string_view prefix, std::string_view) {
   LineReader lines(prefix);
   for (std::string_view line; lines.Next(&line);) {
     if (line.size() > 1000) continue;
-    if (line.find('#') == std::string_view::npos && line.find("FAILED") == std::string_view::npos) continue;
+    const auto has = [&](std::string_view word) { return line.find(word) != std::string_view::npos; };
+    if (!has("#") && !has("FAILED") && !has("minBytes") && !has("bus bandwidth") && !has("busbw")) continue;
     const std::string plain = HasTerminalCodes(line) ? DropTerminalCodes(line) : std::string();
     if (IsNcclTestsLine(plain.empty() ? line : std::string_view(plain))) return Recognition::yes;
   }
-  return Recognition::no;
+  return HasNcclTestsRows(prefix) ? Recognition::yes : Recognition::no;
 }
 
 }  // namespace

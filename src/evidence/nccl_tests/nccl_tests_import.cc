@@ -54,15 +54,35 @@ int32_t RanksOf(const NcclTestsTable& table) {
   return ranks.empty() ? -1 : ToInt32(static_cast<int64_t>(ranks.size()));
 }
 
+// The figures of the fastest size, which have most digits.
+const NcclTestsFigure* BestFigure(const NcclTestsTable& table) {
+  const NcclTestsFigure* best = nullptr;
+  for (const NcclTestsRow& row : table.rows)
+    if (row.out_of_place.algorithm_gbs > (best ? best->algorithm_gbs : 0)) best = &row.out_of_place;
+  return best;
+}
+
 // Bus over algorithm bandwidth, where the figures have digits enough.
 double FactorOf(const NcclTestsTable& table) {
-  double best = 0, factor = 0;
-  for (const NcclTestsRow& row : table.rows) {
-    if (row.out_of_place.algorithm_gbs <= best) continue;
-    best = row.out_of_place.algorithm_gbs;
-    factor = row.out_of_place.bus_gbs / best;
-  }
-  return best >= 0.5 ? factor : 0;
+  const NcclTestsFigure* best = BestFigure(table);
+  return best && best->algorithm_gbs >= 0.5 ? best->bus_gbs / best->algorithm_gbs : 0;
+}
+
+// No list of devices: the bandwidths tell one rank (whose bus bandwidth is 0) from several, the command how many.
+void CountRanks(const NcclTestsTable& table, BenchmarkRun& run) {
+  if (run.ranks > 0) return;
+  const NcclTestsFigure* best = BestFigure(table);
+  if (!best || best->algorithm_gbs < 0.5) return;
+  const double factor = FactorOf(table);
+  const auto asked = table.settings.ranks();
+  const std::string operation = OperationOfProgram(table.program);
+  if (best->bus_gbs == 0)
+    run.ranks = 1;
+  else if (asked > 1 && asked < INT32_MAX && FitsFactor(operation, ToInt32(asked), factor))
+    run.ranks = ToInt32(asked);
+  else if (operation == "all_reduce" || (operation.empty() && factor > 1.1))
+    run.ranks = RanksOfFactor(best->algorithm_gbs, best->bus_gbs);
+  run.ranks_assumed = run.ranks > 0;
 }
 
 void NameOperation(const NcclTestsTable& table, std::string_view path, BenchmarkRun& run) {
@@ -119,10 +139,18 @@ BenchmarkRun RunOf(NcclTestsTable&& table, std::string_view path) {
   run.algorithm = table.algorithm.substr(0, kMaxWords);
   run.protocol = table.protocol.substr(0, kMaxWords);
   NameWayByPath(path, run);
+  CountRanks(table, run);
+  run.separate_runs = table.separate_runs;
+  run.largest_bytes = table.settings.max_bytes;
+  run.reached_largest = !table.rows.empty() && IsLastSize(table.settings, table.rows.back().bytes);
   NameOperation(table, path, run);
   for (const NcclTestsDevice& device : table.devices)
-    run.devices.push_back({Rank{ToInt32(device.rank)}, std::string(device.host.substr(0, kMaxWords)),
-                           std::string(device.name.substr(0, kMaxWords)), device.pid, ToInt32(device.device)});
+    run.devices.push_back({Rank{ToInt32(device.rank)},
+                           std::string(device.host.substr(0, kMaxWords)),
+                           std::string(device.name.substr(0, kMaxWords)),
+                           device.pid,
+                           ToInt32(device.device),
+                           {FileId{}, device.line, device.offset}});
   run.lines.reserve(table.rows.size());
   for (NcclTestsRow& row : table.rows) {
     BenchmarkLine& line = run.lines.emplace_back();
@@ -138,7 +166,10 @@ BenchmarkRun RunOf(NcclTestsTable&& table, std::string_view path) {
 }
 
 void AddRemarks(const BenchmarkRun& run, Fragment& out) {
-  if (!run.concluded && run.failure.empty())
+  if (run.reached_largest && !run.concluded && run.failure.empty())
+    out.Note(DiagnosticSeverity::note, "closing-lines-missing",
+             "the table reaches its largest size, only the closing lines are missing", run.source);
+  else if (!run.concluded && run.failure.empty())
     out.Note(
         DiagnosticSeverity::warning, "truncated",
         "the benchmark's closing lines are missing: it was stopped, or the file is cut; the lines before were read",
@@ -149,6 +180,11 @@ void AddRemarks(const BenchmarkRun& run, Fragment& out) {
   else if (run.operation_assumed)
     out.Note(DiagnosticSeverity::note, "operation-assumed",
              "taken for " + run.operation + ", by the file's name or the figures", run.source);
+  if (run.ranks_assumed)
+    out.Note(DiagnosticSeverity::note, "ranks-assumed",
+             "taken for a run of " + std::to_string(run.ranks) + (run.ranks == 1 ? " rank" : " ranks") +
+                 ", by the figures or the command line",
+             run.source);
   if (run.average_too_low)
     out.Note(DiagnosticSeverity::warning, "bandwidth-below-minimum",
              "the benchmark calls its average bus bandwidth too low: it was set to expect more", run.summary);

@@ -72,6 +72,17 @@ std::string OperationOfFactor(int32_t ranks, double factor) {
   return std::fabs(factor / FactorFor(Factor::twice, ranks) - 1) < kTolerance ? "all_reduce" : "";
 }
 
+int32_t RanksOfFactor(double algorithm_gbs, double bus_gbs) {
+  if (algorithm_gbs < 0.5 || bus_gbs <= 0) return -1;
+  // Two digits behind the point: each bandwidth is off by up to 0.005.
+  const double factor = bus_gbs / algorithm_gbs, off = factor * (0.005 / algorithm_gbs + 0.005 / bus_gbs);
+  if (factor + off >= 2) return -1;
+  const double least = 2 / (2 - factor + off), most = 2 / (2 - factor - off);
+  const double ranks = std::round((least + most) / 2);
+  const bool alone = least > ranks - 1 && most < ranks + 1;
+  return ranks >= 2 && ranks < 4096 && alone && least <= ranks && ranks <= most ? static_cast<int32_t>(ranks) : -1;
+}
+
 bool FitsFactor(std::string_view operation, int32_t ranks, double factor) {
   if (ranks < 2 || factor <= 0) return true;
   for (const KnownOperation& one : kOperations)

@@ -1,36 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/nccl_tests/nccl_tests_parse.h"
 
+#include <cmath>
 #include <map>
 
 #include "base/launcher_prefix.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/nccl_tests/nccl_tests_row.h"
+#include "evidence/nccl_tests/nccl_tests_separate.h"
 
 namespace tacet {
 namespace {
-
-// "/opt/nccl-tests/build/all_reduce_perf" -> "all_reduce_perf"; nothing where the word is no program of the tests.
-std::string_view ProgramIn(std::string_view word) {
-  while (!word.empty() && (word.back() == '"' || word.back() == '\'' || word.back() == ',')) word.remove_suffix(1);
-  if (const size_t slash = word.rfind('/'); slash != std::string_view::npos) word.remove_prefix(slash + 1);
-  for (std::string_view end : {"_perf", "_perf_mpi", "_perf.exe"})
-    if (word.size() > end.size() && word.ends_with(end)) return word.substr(0, word.size() - end.size() + 5);
-  return {};
-}
-
-// "+ mpirun -np 8 ./build/all_reduce_perf -b 8 -e 8G -f 2 -g 1", as a shell with `set -x` or a job script echoes it.
-std::string_view ProgramOfCommand(std::string_view line) {
-  if (!Contains(line, "_perf") || Contains(line, "] NCCL ")) return {};
-  while (!line.empty()) {
-    std::string_view word = TakeWord(line);
-    const std::string_view program = ProgramIn(word);
-    // Options must follow, else it is talk about the program.
-    if (!program.empty() && (Trim(line).empty() || Trim(line)[0] == '-')) return program;
-  }
-  return {};
-}
 
 // #  Rank  0 Group  0 Pid   4020 on      node0 device  0 [0000:00:06] NVIDIA H200
 // #   Rank  0 Pid 112424 on localhost device  0 [0x00] A100-SXM4-40GB
@@ -85,11 +66,33 @@ struct Announced {
   std::string_view program;
   std::string_view algorithm, protocol;                    // of the newest command line
   std::string_view exported_algorithm, exported_protocol;  // "export NCCL_ALGO=Ring": for all that follow
+  NcclTestsSettings settings;
+  uint32_t command = 0;  // which command line of the text it is, from 1
 };
 
 // "Out of bounds values : 56 FAILED", of which a web page took the mark in front.
 bool IsBareSummary(std::string_view text) {
   return text.starts_with("Out of bounds values ") && text.find("FAILED") != std::string_view::npos;
+}
+
+// Nobody else writes such a line, with or without the mark in front.
+bool IsOwnLine(std::string_view text) {
+  NcclTestsColumns columns;
+  return text.starts_with("nccl-tests version ") || text.starts_with("Collective test starting: ") ||
+         text.starts_with("Collective test concluded: ") ||
+         (text.starts_with("nThread ") && Contains(text, " minBytes ")) || text.starts_with("Avg bus bandwidth ") ||
+         IsBareSummary(text) || ParseNcclTestsHeading(text, &columns);
+}
+
+// A line of the tests that lost the mark in front: pages of Markdown and copied terminals drop it. The lines beside a
+// known one, as "Using devices", are common words, and are read only where a table has begun.
+bool IsBareComment(std::string_view text, bool begun) {
+  if (IsOwnLine(text)) return true;
+  NcclTestsDevice device;
+  if (text.starts_with("Rank ")) return ParseDevice(text, &device);
+  if (!begun) return false;
+  return text.starts_with("Out of bounds values ") || text == "Using devices" || text.starts_with("Blocking Enabled") ||
+         text.starts_with("(B) ") || (text.starts_with("out-of-place") && text.ends_with("in-place"));
 }
 
 // host:42:42 [0] NCCL INFO NCCL_ALGO set by environment to Ring
@@ -117,7 +120,8 @@ bool TakeWay(std::string_view line, NcclTestsOutput& out, Announced& announced) 
 
 class TextReader {
  public:
-  TextReader(NcclTestsOutput& out, Announced& announced) : out_(out), announced_(announced) {}
+  TextReader(NcclTestsOutput& out, Announced& announced, std::string_view label)
+      : out_(out), announced_(announced), label_(label) {}
 
   // True where the line is one of ours.
   bool Take(std::string_view line, uint32_t number, uint64_t offset) {
@@ -134,11 +138,14 @@ class TextReader {
       case NcclTestsRowReader::Answer::nothing: break;
     }
     std::string_view text = Trim(line);
-    if (TakeLiteral(text, "#")) return TakeComment(line, Trim(text));
-    if (IsBareSummary(text)) return TakeComment(line, text);
+    if (TakeLiteral(text, "#")) return TakeComment(Trim(text));
+    if (IsBareComment(text, !empty())) return TakeComment(text);
     if (const std::string_view failure = FailureIn(line); !failure.empty()) return TakeFailure(failure), true;
-    if (const std::string_view program = ProgramOfCommand(line); !program.empty()) {
+    NcclTestsSettings settings;
+    if (const std::string_view program = NcclTestsProgramOfCommand(line, &settings); !program.empty()) {
       announced_.program = program;
+      announced_.settings = settings;
+      ++announced_.command;
       announced_.algorithm = SettingIn(line, "NCCL_ALGO");
       announced_.protocol = SettingIn(line, "NCCL_PROTO");
       return true;
@@ -161,6 +168,9 @@ class TextReader {
     fresh.program = announced_.program;
     fresh.algorithm = announced_.algorithm.empty() ? announced_.exported_algorithm : announced_.algorithm;
     fresh.protocol = announced_.protocol.empty() ? announced_.exported_protocol : announced_.protocol;
+    fresh.settings = announced_.settings;
+    fresh.command = announced_.command;
+    fresh.label = label_;
     begun_ = true;
     rows_.SetColumns({});
   }
@@ -170,9 +180,9 @@ class TextReader {
     if (!begun_ || empty() || !table().devices.empty() || !table().rows.empty()) BeginTable();
   }
 
-  bool TakeComment(std::string_view line, std::string_view text) {
+  bool TakeComment(std::string_view text) {
     NcclTestsColumns columns;
-    if (ParseNcclTestsHeading(Trim(line), &columns)) {
+    if (ParseNcclTestsHeading(text, &columns)) {
       columns.in_place = only_in_place_;
       return TakeHeading(columns), true;
     }
@@ -186,15 +196,28 @@ class TextReader {
     }
     if (TakeLiteral(text, "Collective test starting: ")) {
       BeginUnlessFresh();
-      if (const std::string_view program = ProgramIn(Trim(text)); !program.empty()) table().program = program;
+      if (const std::string_view program = NcclTestsProgramIn(Trim(text)); !program.empty()) table().program = program;
       return true;
     }
-    if (text.starts_with("nThread ")) return BeginUnlessFresh(), true;
+    if (text.starts_with("nThread ")) return TakeSettings(text), true;
     if (text.starts_with("Collective test concluded: ")) return table().concluded = true, true;
     if (text.starts_with("Out of bounds values") || text.starts_with("Avg bus bandwidth")) return TakeSummary(text);
     NcclTestsDevice device;
-    if (ParseDevice(text, &device)) return table().devices.push_back(device), true;
+    if (ParseDevice(text, &device)) {
+      device.line = number_;
+      device.offset = offset_;
+      return table().devices.push_back(device), true;
+    }
     return TakeOther(text);
+  }
+
+  // What the run says of itself is surer than what a command line asked for, which may be another's.
+  void TakeSettings(std::string_view text) {
+    BeginUnlessFresh();
+    const NcclTestsSettings told = NcclTestsSettingsOfHeader(text);
+    const int64_t processes = table().settings.processes;
+    if (told.max_bytes >= 0) table().settings = told;
+    table().settings.processes = processes;
   }
 
   bool TakeOther(std::string_view text) {
@@ -250,11 +273,23 @@ class TextReader {
   size_t table_ = SIZE_MAX;
   NcclTestsRowReader rows_;
   Announced& announced_;
+  std::string_view label_;      // of the launcher
   bool only_in_place_ = false;  // the line above the heading names that side alone
   bool begun_ = false;          // the newest table has not been summed up yet
   uint32_t number_ = 0;
   uint64_t offset_ = 0;
 };
+
+}  // namespace
+
+namespace {
+
+// The bandwidth of a row is its size over its time; both are rounded to a few digits.
+bool AgreesWithItself(int64_t bytes, const NcclTestsFigure& figure) {
+  if (figure.time_us <= 0 || figure.algorithm_gbs < 0) return false;
+  const double gbs = static_cast<double>(bytes) / figure.time_us / 1000;
+  return std::fabs(gbs - figure.algorithm_gbs) <= 0.02 * gbs + 0.01;
+}
 
 }  // namespace
 
@@ -282,15 +317,24 @@ std::string_view SettingIn(std::string_view line, std::string_view name) {
 bool IsNcclTestsLine(std::string_view line) {
   TakeLauncherPrefix(line);
   line = Trim(line);
-  if (IsBareSummary(line)) return true;
-  NcclTestsColumns columns;
-  if (!line.starts_with('#')) return false;
-  if (ParseNcclTestsHeading(line, &columns)) return true;
   TakeLiteral(line, "#");
-  line = Trim(line);
-  return line.starts_with("nccl-tests version ") || line.starts_with("Collective test ") ||
-         (line.starts_with("nThread ") && Contains(line, " minBytes ")) || line.starts_with("Avg bus bandwidth ") ||
-         (line.starts_with("Out of bounds values ") && Contains(line, "FAILED"));
+  return IsOwnLine(Trim(line));
+}
+
+bool HasNcclTestsRows(std::string_view text) {
+  static constexpr int kEnough = 3;  // one row may be of anything, three whose figures agree are not
+  NcclTestsRowReader reader;
+  reader.SetColumns({});
+  LineReader lines(text);
+  int fitting = 0;
+  for (std::string_view line; fitting < kEnough && lines.Next(&line);) {
+    TakeLauncherPrefix(line);
+    NcclTestsRow row;
+    const bool fits = line.size() < 300 && reader.Take(line, &row) == NcclTestsRowReader::Answer::row &&
+                      AgreesWithItself(row.bytes, row.out_of_place) && AgreesWithItself(row.bytes, row.in_place);
+    fitting = fits ? fitting + 1 : 0;
+  }
+  return fitting >= kEnough;
 }
 
 NcclTestsOutput ParseNcclTestsText(std::string_view bytes) {
@@ -303,7 +347,7 @@ NcclTestsOutput ParseNcclTestsText(std::string_view bytes) {
     if (HasTerminalCodes(line)) line = out.owned.emplace_back(DropTerminalCodes(line));
     const LauncherPrefix prefix = TakeLauncherPrefix(line);
     const std::string_view text = Trim(line);
-    TextReader& reader = readers.try_emplace(Trim(prefix.label), out, announced).first->second;
+    TextReader& reader = readers.try_emplace(Trim(prefix.label), out, announced, Trim(prefix.label)).first->second;
     const bool way = TakeWay(line, out, announced);
     if (reader.Take(line, lines.number(), lines.offset()) || way)
       out.understood += lines.line_bytes();
@@ -312,6 +356,7 @@ NcclTestsOutput ParseNcclTestsText(std::string_view bytes) {
     else
       out.not_understood += lines.line_bytes();
   }
+  MarkSeparateRuns(out);
   return out;
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "evidence/nccl_tests/nccl_tests_command.h"
+
 namespace tacet {
 
 // Views point into the bytes that were parsed, or into NcclTestsOutput::owned. Negative numbers: not told.
@@ -30,6 +32,8 @@ struct NcclTestsRow {
 struct NcclTestsDevice {
   int64_t rank = -1, group = -1, pid = -1, device = -1;
   std::string_view host, bus, name;
+  uint32_t line = 0;
+  uint64_t offset = 0;
 };
 
 struct NcclTestsTable {
@@ -45,6 +49,11 @@ struct NcclTestsTable {
   double average_gbs = -1;
   bool average_failed = false;  // below NCCL_TESTS_MIN_BW
   bool concluded = false;
+  NcclTestsSettings settings;
+  std::string_view label;  // of the launcher: "[1,0]<stdout>:"
+  uint32_t command = 0;    // the command line it stands below, from 1
+  // So many processes each ran all of this by itself, as rank 0 of its own; 0: one run, as it should be.
+  int32_t separate_runs = 0;
   std::string_view failure;     // of "Test NCCL failure common.cu:958 'unhandled system error / ...'"
   std::string_view last_error;  // what NCCL warned of last; harmless where the test concluded
   uint32_t line = 0, summary_line = 0, failure_line = 0;
@@ -68,6 +77,9 @@ NcclTestsOutput ParseNcclTestsJson(std::string_view bytes);
 // The value of NAME in "NAME=value", "-x NAME=value", "--export=ALL,NAME=value" or "NAME set by environment to value";
 // nothing where the line does not set it.
 std::string_view SettingIn(std::string_view line, std::string_view name);
+
+// At least three rows in a row whose figures agree with each other: a table without its heading.
+bool HasNcclTestsRows(std::string_view text);
 
 // Some line that only nccl-tests write.
 bool IsNcclTestsLine(std::string_view line);

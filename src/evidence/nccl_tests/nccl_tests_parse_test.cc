@@ -227,9 +227,9 @@ TEST(NcclTests, ARunIsToldHowItWasMadeToGo) {
 TEST(NcclTests, SettingsOfAScriptHoldForTheRunsThatFollow) {
   const std::string head = "#  size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
   const std::string row = " 1024 256 float sum -1 86.70 0.01 0.02 0 68.48 0.01 0.02 0\n# Avg bus bandwidth    : 1.0\n";
-  const std::string text =
-      "+ export NCCL_ALGO=Ring\n+ ./all_reduce_perf -b 1K\n# nThread 1 nGpus 1 minBytes 1024\n" + head + row +
-      "+ NCCL_ALGO=Tree ./all_reduce_perf -b 1K\n# nThread 1 nGpus 1 minBytes 1024\n" + head + row;
+  const std::string text = "+ export NCCL_ALGO=Ring\n+ ./all_reduce_perf -b 1K\n# nThread 1 nGpus 1 minBytes 1024\n" +
+                           head + row +
+                           "+ NCCL_ALGO=Tree ./all_reduce_perf -b 1K\n# nThread 1 nGpus 1 minBytes 1024\n" + head + row;
   const NcclTestsOutput out = ParseNcclTestsText(text);
   ASSERT_EQ(out.tables.size(), 2u);
   EXPECT_EQ(out.tables[0].algorithm, "Ring");
@@ -245,6 +245,86 @@ TEST(NcclTests, ATableMayHaveOneSideOnly) {
   ASSERT_EQ(out.tables[0].rows.size(), 1u);
   EXPECT_DOUBLE_EQ(out.tables[0].rows[0].in_place.time_us, 68.48);
   EXPECT_LT(out.tables[0].rows[0].out_of_place.time_us, 0);
+}
+
+constexpr std::string_view kBareTable =
+    " nThread 1 nGpus 2 minBytes 1048576 maxBytes 4194304 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n"
+    " Using devices\n"
+    "  Rank  0 Group  0 Pid    310 on      bk-4 device  0 [0x10] NVIDIA A40\n"
+    "  Rank  1 Group  0 Pid    310 on      bk-4 device  1 [0x20] NVIDIA A40\n"
+    "       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+    "#wrong\n"
+    "        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
+    "     1048576        262144     float     sum      -1    100.0   10.49   10.49      0    100.0   10.49   10.49  0\n"
+    "     2097152        524288     float     sum      -1    150.0   13.98   13.98      0    150.0   13.98   13.98  0\n"
+    "     4194304       1048576     float     sum      -1    250.0   16.78   16.78      0    250.0   16.78   16.78  "
+    "0\n";
+
+TEST(NcclTests, ReadsATableThatLostItsMarks) {
+  const std::string text = std::string(kBareTable) + " Out of bounds values : 0 OK\n Avg bus bandwidth    : 13.75\n";
+  EXPECT_EQ(kNcclTestsFormat.recognise(text, "a.txt"), Recognition::yes);
+  const Fragment fragment = Read(text);
+  ASSERT_EQ(fragment.benchmark_runs.size(), 1u);
+  EXPECT_EQ(fragment.benchmark_runs[0].ranks, 2);
+  EXPECT_EQ(fragment.benchmark_runs[0].lines.size(), 3u);
+  EXPECT_TRUE(fragment.benchmark_runs[0].concluded);
+  EXPECT_EQ(fragment.bytes.not_understood, 0u);
+}
+
+TEST(NcclTests, ATableThatReachesItsLargestSizeLacksOnlyItsEnd) {
+  const Fragment whole = Read(kBareTable);
+  EXPECT_FALSE(whole.benchmark_runs.at(0).concluded);
+  EXPECT_TRUE(whole.benchmark_runs.at(0).reached_largest);
+  std::string longer(kBareTable);
+  longer.replace(longer.find("maxBytes 4194304"), 16, "maxBytes 8388608");
+  EXPECT_FALSE(Read(longer).benchmark_runs.at(0).reached_largest);
+  EXPECT_EQ(Read(longer).benchmark_runs.at(0).largest_bytes, 8388608);
+}
+
+TEST(NcclTests, KnowsRowsWithoutAnyHeadByTheirFigures) {
+  const std::string rows =
+      "     1048576        262144     float     sum      -1     27.8   37.72   66.01       0    27.6   37.99   66.49  "
+      "0\n"
+      "     2097152        524288     float     sum      -1     40.7   51.53   90.17       0    40.4   51.91   90.84  "
+      "0\n"
+      "     4194304       1048576     float     sum      -1     53.4   78.55  137.45       0    53.0   79.14  138.49  "
+      "0\n";
+  EXPECT_EQ(kNcclTestsFormat.recognise(rows, "a.txt"), Recognition::yes);
+  const Fragment fragment = Read(rows);
+  EXPECT_EQ(fragment.benchmark_runs.at(0).ranks, 8);
+  EXPECT_TRUE(fragment.benchmark_runs.at(0).ranks_assumed);
+  EXPECT_EQ(fragment.benchmark_runs.at(0).operation, "all_reduce");
+  // Two rows, or figures that do not agree with each other, may be anything.
+  EXPECT_EQ(kNcclTestsFormat.recognise(rows.substr(0, rows.size() * 2 / 3), "a.txt"), Recognition::no);
+  std::string other = rows;
+  other.replace(other.find("51.53"), 5, "99.53");
+  EXPECT_EQ(kNcclTestsFormat.recognise(other, "a.txt"), Recognition::no);
+}
+
+TEST(NcclTests, TwoFirstRanksAreTwoRuns) {
+  const std::string head =
+      "# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 step: 2(factor) warmup iters: 5 iters: 20\n"
+      "# Using devices\n";
+  const std::string text = head + head +
+                           "#   Rank  0 Pid    71 on hx-1 device  0 [0x00] Tesla V100\n"
+                           "#   Rank  0 Pid    93 on hx-2 device  0 [0x00] Tesla V100\n";
+  EXPECT_EQ(Read(text).benchmark_runs.at(0).separate_runs, 2);
+  EXPECT_EQ(Read(text).benchmark_runs.at(0).ranks, 1);
+  EXPECT_EQ(Read(Sample("all_reduce_2.19.txt")).benchmark_runs.at(0).separate_runs, 0);
+}
+
+TEST(NcclTests, ReadsWhatACommandAsksFor) {
+  NcclTestsSettings settings;
+  EXPECT_EQ(
+      NcclTestsProgramOfCommand("$ mpirun -np 4 -x A=b ./build/all_gather_perf -b 8 -e 8G -f 4 -g 2 -n 10", &settings),
+      "all_gather_perf");
+  EXPECT_EQ(settings.max_bytes, int64_t{8} << 30);
+  EXPECT_EQ(settings.ranks(), 8);
+  EXPECT_TRUE(IsLastSize(settings, int64_t{8} << 30));
+  EXPECT_TRUE(IsLastSize(settings, int64_t{4} << 30));  // the next one would be 16 GiB
+  EXPECT_FALSE(IsLastSize(settings, int64_t{1} << 30));
+  NcclTestsProgramOfCommand("srun --mpi=pmix -N 2 ./all_reduce_perf -e 64M", &settings);
+  EXPECT_EQ(settings.ranks(), -1);
 }
 
 }  // namespace

@@ -62,5 +62,49 @@ TEST(StacksInOneFile, AHeadingTellsWhoseStackFollowsAtOnce) {
     EXPECT_FALSE(ReadDump(above + stack).speakers.at(0).rank.known()) << above;
 }
 
+constexpr std::string_view kBareStack =
+    "(gdb) bt\n"
+    "#0  0x00007f0b1c2233c7 in sched_yield () at ../sysdeps/unix/syscall-template.S:120\n"
+    "#1  0x00007f0ab027b68b in ?? () from /usr/lib/x86_64-linux-gnu/libcuda.so.1\n"
+    "#2  0x00007f0ab02a1498 in ?? ()\n"
+    "   from /opt/env/lib/python3.11/site-packages/nvidia/cuda_runtime/lib/libcudart.so.12\n"
+    "#3  0x00007f0ab026bf5e in cudaLaunchKernel ()\n"
+    "   from /opt/env/lib/python3.11/site-packages/nvidia/cuda_runtime/lib/libcudart.so.12\n";
+
+TEST(StacksWithoutAHead, FramesOfGdbFromZeroOnAreAStack) {
+  EXPECT_EQ(kStacksFormat.recognise(kBareStack, "paste.txt"), Recognition::yes);
+  const Fragment fragment = ReadDump(kBareStack);
+  ASSERT_EQ(fragment.threads.size(), 1u);
+  EXPECT_EQ(fragment.stacks.Get(fragment.threads[0].stack).size(), 4u);
+  EXPECT_EQ(fragment.bytes.not_understood, 0u);
+  // References to issues, and a traceback that torch printed from #4 on, are none.
+  EXPECT_EQ(kStacksFormat.recognise("#0 first (see there)\n#1 second (too)\n#2 third (as well)\nand more\n", "a.txt"),
+            Recognition::no);
+  EXPECT_EQ(kStacksFormat.recognise("an error\n#4 a::b() from x.cpp:2\n#5 c::d() from y.cpp:3\n#6 e() from z.cpp:4\n"
+                                    "more\n",
+                                    "a.txt"),
+            Recognition::no);
+}
+
+TEST(StacksWithoutAHead, ArgumentsTellTheRankInACommunicator) {
+  const Fragment fragment = ReadDump(
+      "#0  0x00007f8920e096a7 in __libc_accept (fd=30) at ../sysdeps/unix/sysv/linux/accept.c:26\n"
+      "#1  0x00007f88a2152565 in bootstrapInit (id=0x7f0, rank=rank@entry=3, nranks=nranks@entry=8) at bootstrap.cc:3\n"
+      "#2  0x00007f88a2116c10 in ncclAsyncThreadMain (args_=0x5b) at group.cc:73\n");
+  ASSERT_EQ(fragment.threads.size(), 1u);
+  EXPECT_EQ(fragment.threads[0].group_rank, 3);
+  EXPECT_EQ(fragment.threads[0].group_ranks, 8);
+}
+
+TEST(StacksWithoutAHead, ASignalIsTheEndOfTheProcessUnlessSomebodyOnlyStoppedIt) {
+  const std::string frames =
+      "#0  0x7f1 in f () from /a/libx.so\n#1  0x7f2 in g () from /a/libx.so\n#2  0x7f3 in h ()\n";
+  const Fragment crash = ReadDump("Thread 1 \"python\" received signal SIGSEGV, Segmentation fault.\n" + frames);
+  ASSERT_EQ(crash.events.size(), 1u);
+  EXPECT_EQ(crash.events[0].kind, EventKind::segfault);
+  EXPECT_EQ(crash.events[0].text, "Segmentation fault");
+  EXPECT_TRUE(ReadDump("Program received signal SIGINT, Interrupt.\n" + frames).events.empty());
+}
+
 }  // namespace
 }  // namespace tacet

@@ -22,6 +22,9 @@ Recognition Recognise(std::string_view prefix, std::string_view) {
   const uint32_t named = signs.headers + signs.frames;
   const uint32_t all = named + signs.unnamed_frames + signs.other_known + signs.unknown;
   // C++ frames without a thread belong to an exception in a log, unless there is nothing else; "#1 (…)" alone is prose.
+  // gdb's own frames from #0 on: "(gdb) bt" of one thread has no more.
+  if (signs.headers == 0 && signs.headless_stacks > 0)
+    return signs.unknown * 2 <= all ? Recognition::yes : Recognition::maybe;
   if (signs.headers == 0)
     return signs.unnamed_frames >= 3 && signs.unnamed_frames * 10 >= all * 9 ? Recognition::yes : Recognition::no;
   if (signs.unknown * 2 <= all) return Recognition::yes;

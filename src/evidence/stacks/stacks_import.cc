@@ -195,6 +195,8 @@ class StackImport {
     thread.thread_id = record.id;
     thread.state = record.state.empty() && record.current ? "current" : std::string(record.state);
     thread.is_main = main_of_[record.section] == index;
+    thread.group_rank = record.group_rank;
+    thread.group_ranks = record.group_ranks;
     std::vector<Frame> frames;
     frames.reserve(record.frames.size());
     for (const StackFrameRecord& frame : record.frames) {
@@ -214,7 +216,7 @@ class StackImport {
     event.kind = fault ? EventKind::segfault : EventKind::abort_signal;
     event.speaker = SpeakerOfFatal(fatal.section);
     event.source = {FileId{0}, fatal.line, fatal.offset};
-    event.text = "Fatal Python error: " + std::string(reason.substr(0, Event::kMaxText - 20));
+    event.text = (fatal.by_gdb ? "" : "Fatal Python error: ") + std::string(reason.substr(0, Event::kMaxText - 20));
     event.pid = event.speaker == kNobody ? -1 : out_.speakers[event.speaker].pid;
     CodePlace place;
     const auto found = by_section_.find(fatal.section);

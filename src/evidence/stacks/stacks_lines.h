@@ -16,7 +16,9 @@ struct ThreadLine {
 struct FrameLine {
   std::string_view function, file;
   uint32_t code_line = 0;
-  uint32_t number = 0;  // gdb and torch count their frames
+  uint32_t number = 0;                        // gdb and torch count their frames
+  bool address = false;                       // "0x00007f6c4a1d27f6 in "
+  int32_t group_rank = -1, group_ranks = -1;  // of "(..., rank=0, nranks=2, ...)"
 };
 
 bool ParseFaulthandlerThread(std::string_view line, ThreadLine* out);
@@ -34,6 +36,9 @@ bool ParsePySpyFrame(std::string_view line, FrameLine* out);
 
 bool ParseGdbThread(std::string_view line, ThreadLine* out);
 bool ParseGdbFrame(std::string_view line, FrameLine* out);
+// "Program received signal SIGSEGV, Segmentation fault.": what a process ended with; empty where the line is another,
+// or where somebody only stopped the process.
+std::string_view ParseGdbSignal(std::string_view line);
 bool ParseGdbContinuation(std::string_view line, FrameLine* frame);
 bool ParseTorchFrame(std::string_view line, FrameLine* out);
 

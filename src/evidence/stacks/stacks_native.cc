@@ -50,6 +50,23 @@ void ParsePlace(std::string_view text, FrameLine* out) {
   }
 }
 
+// The number of "rank=0" or "rank=rank@entry=0" among a frame's arguments; -1 where there is none.
+int32_t NumberArgument(std::string_view text, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names)
+    for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+      if (at == 0 || (text[at - 1] != '(' && text[at - 1] != ' ')) continue;
+      std::string_view rest = text.substr(at + name.size());
+      if (!TakeLiteral(rest, "=")) continue;
+      if (rest.starts_with(name)) {
+        rest.remove_prefix(name.size());
+        if (!TakeLiteral(rest, "@entry=")) continue;
+      }
+      int32_t value = -1;
+      if (TakeNumber(rest, &value) && value >= 0) return value;
+    }
+  return -1;
+}
+
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 size_t FindRankWord(std::string_view line) {
@@ -105,6 +122,7 @@ bool ParseGdbFrame(std::string_view line, FrameLine* out) {
     if (!TakeHex(line, &address)) return false;
     SkipBlanks(line);
     if (!TakeLiteral(line, "in ")) return false;
+    out->address = true;
   }
   if (line.empty()) return false;
   if (line.starts_with("<signal handler called>") || line.starts_with("<function called from gdb>")) {
@@ -121,7 +139,31 @@ bool ParseGdbFrame(std::string_view line, FrameLine* out) {
   }
   out->function = line.substr(0, end);
   ParsePlace(line.substr(end), out);
+  const std::string_view arguments = line.substr(end);
+  out->group_ranks = NumberArgument(arguments, {"nranks", "nRanks"});
+  if (out->group_ranks > 0) out->group_rank = NumberArgument(arguments, {"rank", "myrank"});
   return true;
+}
+
+// Program received signal SIGSEGV, Segmentation fault.
+// Thread 1 "python" received signal SIGSEGV, Segmentation fault.
+// Program terminated with signal SIGABRT, Aborted.          and "with signal 11, Segmentation fault." of old releases
+std::string_view ParseGdbSignal(std::string_view line) {
+  if (!line.starts_with("Program ") && !line.starts_with("Thread ")) return {};
+  for (const std::string_view key : {" received signal SIG", "Program terminated with signal "}) {
+    const auto rest = After(line, key);
+    if (!rest) continue;
+    const size_t comma = rest->find(", ");
+    if (comma == std::string_view::npos) return {};
+    std::string_view words = Trim(rest->substr(comma + 2));
+    if (words.ends_with('.')) words.remove_suffix(1);
+    // Who stops a process to look at it sends SIGINT or SIGSTOP.
+    for (const std::string_view own :
+         {"Segmentation fault", "Bus error", "Illegal instruction", "Aborted", "Arithmetic exception"})
+      if (words.starts_with(own)) return words;
+    return {};
+  }
+  return {};
 }
 
 // gdb wraps long frames when it runs on a terminal:
@@ -129,7 +171,7 @@ bool ParseGdbFrame(std::string_view line, FrameLine* out) {
 //     from /usr/lib/libtorch_cuda.so
 //     closed=0x0) at misc/socket.cc:54
 bool ParseGdbContinuation(std::string_view line, FrameLine* frame) {
-  if (!line.starts_with("    ")) return false;
+  if (!line.starts_with("    ") && !line.starts_with("   from /") && !line.starts_with("   at ")) return false;
   ParsePlace(line.substr(line.find_first_not_of(' ') - 1), frame);
   return true;
 }

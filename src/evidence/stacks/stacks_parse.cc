@@ -26,7 +26,9 @@ struct Lane {
   bool in_py_bt = false;    // python-gdb's own traceback
   uint32_t gdb_thread = 0;  // number of the thread before; gdb counts down to 1
   uint32_t last_frame_number = 0;
-  int64_t heading_rank = -1;  // somebody's words above a stack, and where they stand
+  uint32_t frames_in_row = 0;  // of a stack without a head, from #0 on
+  bool has_address = false;    // some of them "0x... in"
+  int64_t heading_rank = -1;   // somebody's words above a stack, and where they stand
   uint32_t heading_line = 0;
   std::unordered_set<std::string_view> thread_ids;  // of the current dump
 };
@@ -39,6 +41,8 @@ struct Place {
 class StackLines {
  public:
   explicit StackLines(StackDump& dump) : dump_(dump) {}
+
+  uint32_t headless_stacks() const { return headless_stacks_; }
 
   Reading Feed(std::string_view text, Place place) {
     if (HasTerminalCodes(text)) text = dump_.owned.emplace_back(DropTerminalCodes(text));
@@ -207,6 +211,7 @@ class StackLines {
       lane.gdb_thread = thread.number;
       return BeginThread(lane, StackTool::gdb, thread, place);
     }
+    if (const std::string_view signal = ParseGdbSignal(line); !signal.empty()) return Signal(lane, signal, place);
     if (line == "Traceback (most recent call first):") {
       // py-bt prints its Python frames under gdb's own heading of the thread, or alone.
       if (!Has(lane, StackTool::gdb) || !ThreadOf(lane)->frames.empty()) BeginThread(lane, StackTool::gdb, {}, place);
@@ -221,12 +226,19 @@ class StackLines {
     if (!TakeLiteral(line, "Fatal Python error: ")) return Reading::unknown;
     if (lane.thread != kNone || lane.section == kNone) BeginSection(lane, place);
     lane.in_fatal = true;
-    dump_.fatals.push_back({lane.section, line, place.line, place.offset});
+    dump_.fatals.push_back({lane.section, line, false, place.line, place.offset});
     return Reading::header;
+  }
+
+  Reading Signal(Lane& lane, std::string_view words, Place place) {
+    if (lane.thread != kNone || lane.section == kNone) BeginSection(lane, place);
+    dump_.fatals.push_back({lane.section, words, true, place.line, place.offset});
+    return Reading::known;
   }
 
   Reading Process(Lane& lane, std::string_view line, Place place) {
     ProcessLine process;
+    if (const std::string_view signal = ParseGdbSignal(line); !signal.empty()) return Signal(lane, signal, place);
     if (ParsePySpyProcess(line, &process)) {
       StackSection& section = BeginProcess(lane, place);
       section.pid = process.pid;
@@ -252,7 +264,22 @@ class StackLines {
     if (!headed || again) BeginThread(lane, StackTool::gdb, {}, place);
     lane.last_frame_number = frame.number;
     AddFrame(lane, frame, false, place);
+    if (StackThreadRecord& thread = *ThreadOf(lane); thread.group_rank < 0) {
+      thread.group_rank = frame.group_rank;
+      thread.group_ranks = frame.group_ranks;
+    }
+    CountInRow(lane, frame);
     return ThreadOf(lane)->id.empty() ? Reading::unnamed_frame : Reading::frame;
+  }
+
+  // "#0  0x... in f ()", "#1 ...", "#2 ...": three in a row are a stack, "#1 (see above)" is prose.
+  void CountInRow(Lane& lane, const FrameLine& frame) {
+    constexpr uint32_t kEnough = 3;
+    if (frame.number == 0) lane.frames_in_row = 0, lane.has_address = false;
+    if (frame.number != lane.frames_in_row) return;
+    ++lane.frames_in_row;
+    lane.has_address |= frame.address;
+    if (lane.frames_in_row == kEnough && lane.has_address && ThreadOf(lane)->id.empty()) ++headless_stacks_;
   }
 
   Reading TorchFrame(Lane& lane, std::string_view line, Place place) {
@@ -329,6 +356,7 @@ class StackLines {
   }
 
   StackDump& dump_;
+  uint32_t headless_stacks_ = 0;
   Lane plain_;
   Lane* last_ = nullptr;
   std::unordered_map<std::string_view, Lane> lanes_;
@@ -374,6 +402,7 @@ StackSigns CountStackSigns(std::string_view prefix) {
       case Reading::unknown: ++signs.unknown; break;
     }
   }
+  signs.headless_stacks = lines.headless_stacks();
   return signs;
 }
 

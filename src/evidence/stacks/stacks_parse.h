@@ -29,9 +29,10 @@ struct StackThreadRecord {
   std::string_view id;  // pthread or OS id as written
   std::string_view name;
   std::string_view state;
-  bool current = false;  // faulthandler's "Current thread"
-  bool cut = false;      // outer frames are missing ("...")
-  bool c_stack = false;  // Python 3.14's second section: the C frames of the current thread
+  bool current = false;                       // faulthandler's "Current thread"
+  bool cut = false;                           // outer frames are missing ("...")
+  int32_t group_rank = -1, group_ranks = -1;  // as the arguments of a frame tell
+  bool c_stack = false;                       // Python 3.14's second section: the C frames of the current thread
   uint32_t line = 0;
   uint64_t offset = 0;
   std::vector<StackFrameRecord> frames;  // innermost first
@@ -55,6 +56,7 @@ struct StackSection {
 struct StackFatalRecord {
   uint32_t section = 0;
   std::string_view reason;
+  bool by_gdb = false;  // "Program received signal SIGSEGV, Segmentation fault."
   uint32_t line = 0;
   uint64_t offset = 0;
 };
@@ -80,7 +82,8 @@ struct StackSigns {
   uint32_t frames = 0;
   uint32_t other_known = 0;  // around them
   uint32_t unknown = 0;
-  uint32_t unnamed_frames = 0;  // C++ frames without any thread header, as exceptions in a log have them
+  uint32_t headless_stacks = 0;  // of gdb: "#0  0x... in f ()" and what follows, without the head of a thread
+  uint32_t unnamed_frames = 0;   // C++ frames without any thread header, as exceptions in a log have them
 };
 StackSigns CountStackSigns(std::string_view prefix);
 

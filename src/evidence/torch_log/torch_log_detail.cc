@@ -21,9 +21,11 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
     return end;
   }
   std::string_view digits = record.object;
-  if (int64_t code = 0; TakeNumber(digits, &code)) end.mpi_error = code;
+  if (int64_t code = 0; TakeNumber(digits, &code)) end.mpi_error = static_cast<int32_t>(code);
   if (record.value2 >= 0) end.first_failure = record.value2 == 1;
   end.local_rank = record.local_rank;
+  end.host = record.host;
+  if (record.of_itself) end.inside = record.file.empty() ? record.function : record.file;
   return end;
 }
 

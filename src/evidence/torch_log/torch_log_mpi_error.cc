@@ -45,22 +45,6 @@ TorchLogRecord* AddAbortCall(const LogLine& line, int32_t rank, RecordList& out)
 // Signals that a process receives for what it did itself; SIGTERM and SIGINT come from others.
 bool IsOwnSignal(int64_t signal) { return signal == 4 || signal == 6 || signal == 7 || signal == 8 || signal == 11; }
 
-LineUse AddSignal(const LogLine& line, int64_t signal, std::string_view host, int64_t pid, int32_t rank,
-                  RecordList& out) {
-  if (!IsOwnSignal(signal)) return LineUse::ignored;
-  const auto [record, is_new] =
-      out.AddOnce(TorchLogKind::process_exited, line, "signal/" + std::to_string(pid) + '/' + std::to_string(rank));
-  if (!is_new) return LineUse::understood;
-  record->value = -signal;
-  record->subject = std::string(SignalName(signal));
-  record->host = Capped(host, 200);
-  record->of_itself = true;
-  record->pid = pid > 0 ? pid : -1;
-  record->rank = rank;
-  record->text = Capped(Trim(line.text), 600);
-  return LineUse::understood;
-}
-
 // "[node7:4121]", "[node7:4121:0:4121]"
 void SplitHostPid(std::string_view text, std::string_view* host, int64_t* pid) {
   if (!TakeLiteral(text, "[")) return;
@@ -69,23 +53,6 @@ void SplitHostPid(std::string_view text, std::string_view* host, int64_t* pid) {
   std::string_view digits = text.substr(colon + 1);
   SkipBlanks(digits);
   if (TakeNumber(digits, pid)) *host = text.substr(0, colon);
-}
-
-// [node7:4121:0:4121] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)    UCX
-// MPT ERROR: Rank 3(g:0) received signal SIGSEGV(11).                                                    HPE
-LineUse ReadCaughtSignal(const LogLine& line, RecordList& out) {
-  const std::string_view text = line.text;
-  if (const auto rank = IntAfter<int32_t>(text, "MPT ERROR: Rank "); rank && Contains(text, "received signal SIG")) {
-    const auto name = After(text, "received signal ");
-    return AddSignal(line, IntAfter(*name, "(").value_or(SignalNumber(*name)), "", -1, *rank, out);
-  }
-  const size_t at = text.find("] Caught signal ");
-  if (at == std::string_view::npos) return LineUse::not_understood;
-  const size_t open = text.rfind('[', at);
-  std::string_view host;
-  int64_t pid = -1;
-  if (open != std::string_view::npos) SplitHostPid(text.substr(open), &host, &pid);
-  return AddSignal(line, IntAfter(text, "Caught signal ").value_or(-1), host, pid, -1, out);
 }
 
 // Abort(1734410) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Bcast: Message truncated, error stack:
@@ -125,6 +92,40 @@ LineUse ReadErrorOnProc(const LogLine& line, RecordList& out) {
 }
 
 }  // namespace
+
+LineUse MpiErrorReader::AddSignal(const LogLine& line, int64_t signal, std::string_view host, int64_t pid, int32_t rank,
+                                  RecordList& out) {
+  if (!IsOwnSignal(signal)) return LineUse::ignored;
+  const auto [record, is_new] =
+      out.AddOnce(TorchLogKind::process_exited, line, "signal/" + std::to_string(pid) + '/' + std::to_string(rank));
+  if (!is_new) return LineUse::understood;
+  record->value = -signal;
+  record->subject = std::string(SignalName(signal));
+  record->host = Capped(host, 200);
+  record->of_itself = true;
+  record->pid = pid > 0 ? pid : -1;
+  record->rank = rank;
+  record->text = Capped(Trim(line.text), 600);
+  if (signal == 11 || signal == 7) backtrace_.Begin(record);
+  return LineUse::understood;
+}
+
+// [node7:4121:0:4121] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)    UCX
+// MPT ERROR: Rank 3(g:0) received signal SIGSEGV(11).                                                    HPE
+LineUse MpiErrorReader::ReadCaughtSignal(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  if (const auto rank = IntAfter<int32_t>(text, "MPT ERROR: Rank "); rank && Contains(text, "received signal SIG")) {
+    const auto name = After(text, "received signal ");
+    return AddSignal(line, IntAfter(*name, "(").value_or(SignalNumber(*name)), "", -1, *rank, out);
+  }
+  const size_t at = text.find("] Caught signal ");
+  if (at == std::string_view::npos) return LineUse::not_understood;
+  const size_t open = text.rfind('[', at);
+  std::string_view host;
+  int64_t pid = -1;
+  if (open != std::string_view::npos) SplitHostPid(text.substr(open), &host, &pid);
+  return AddSignal(line, IntAfter(text, "Caught signal ").value_or(-1), host, pid, -1, out);
+}
 
 LineUse MpiErrorReader::ReadAbort(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
@@ -194,6 +195,7 @@ LineUse MpiErrorReader::ReadBlock(const LogLine& line, RecordList& out) {
 }
 
 LineUse MpiErrorReader::Read(const LogLine& line, RecordList& out) {
+  if (backtrace_.Read(line.text)) return LineUse::understood;
   if (!line.has(Keyword::mpi_error) && !line.has(Keyword::mpi_detail)) return LineUse::not_understood;
   if (const LineUse use = ReadAbort(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadBlock(line, out); use != LineUse::not_understood) return use;

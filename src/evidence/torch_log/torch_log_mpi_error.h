@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "evidence/torch_log/torch_log_backtrace.h"
 #include "evidence/torch_log/torch_log_line.h"
 
 namespace tacet {
@@ -28,11 +29,15 @@ class MpiErrorReader {
  private:
   LineUse ReadAbort(const LogLine& line, RecordList& out);
   LineUse ReadBlock(const LogLine& line, RecordList& out);
+  LineUse AddSignal(const LogLine& line, int64_t signal, std::string_view host, int64_t pid, int32_t rank,
+                    RecordList& out);
+  LineUse ReadCaughtSignal(const LogLine& line, RecordList& out);
 
   TorchLogRecord* aborted_ = nullptr;                           // whose error code follows
   int abort_lines_ = 0;                                         // in which it must
   std::map<std::string, TorchLogRecord*, std::less<>> blocks_;  // by "[node7:4121]"
   int signal_lines_ = 0;                                        // in which the signal must be told
+  BacktraceReader backtrace_;
 };
 
 }  // namespace tacet

@@ -62,6 +62,37 @@ TEST(MpiError, ASignalIsTheProcesssOwnAndNoneThatOthersSend) {
     EXPECT_TRUE(EventsOf(ReadText(text, "o"), EventKind::process_exited).empty()) << text;
 }
 
+TEST(MpiError, TheFrameBelowTheHandlerTellsTheLibrary) {
+  const std::string head = "[cn7:88:0:91] Caught signal 11 (Segmentation fault: address not mapped to object)\n";
+  const Event ucx = OneEvent(ReadText(head + "==== backtrace (tid:     91) ====\n"
+                                             " 0  /usr/lib/libucs.so.0(ucs_handle_error+0x2d4) [0x7f3ac1a5c274]\n"
+                                             " 1  /usr/lib/x86_64-linux-gnu/libc.so.6(+0x42520) [0x7f3ac1842520]\n"
+                                             " 2  /opt/x/libnccl.so.2(+0x120057) [0x7f3eba0c1057]\n"
+                                             " 3  /opt/x/libother.so(run+0x1) [0x7f3eba0c309d]\n",
+                                      "o"),
+                             EventKind::process_exited);
+  EXPECT_EQ(ucx.As<ProcessEnd>().inside, "libnccl.so.2");
+  EXPECT_EQ(ucx.As<ProcessEnd>().host, "cn7");
+  const Event symbols = OneEvent(ReadText(head + " 0 0x0000000000042520 __sigaction()  ???:0\n"
+                                                 " 1 0x00000000000bde56 pncclReduceScatter()  ???:0\n",
+                                          "o"),
+                                 EventKind::process_exited);
+  EXPECT_EQ(symbols.As<ProcessEnd>().inside, "NCCL");
+  const Event open_mpi = OneEvent(ReadText("[a7:100] *** Process received signal ***\n"
+                                           "[a7:100] Signal: Segmentation fault (11)\n"
+                                           "[a7:100] Signal code: Address not mapped (1)\n"
+                                           "[a7:100] Failing at address: (nil)\n"
+                                           "[a7:100] [ 0] /lib64/libpthread.so.0(+0x12cf0)[0x7f2e1c0cf0]\n"
+                                           "[a7:100] [ 1] /opt/solver/lib/libmesh.so(split+0x1a)[0x7f2e1c0c1a]\n",
+                                           "o"),
+                                  EventKind::process_exited);
+  EXPECT_EQ(open_mpi.As<ProcessEnd>().inside, "libmesh.so");
+  // Numbers at the beginning of other lines are no frames.
+  EXPECT_TRUE(OneEvent(ReadText(head + " 0 /data/part(1) done\n 3 of 4 files\n", "o"), EventKind::process_exited)
+                  .As<ProcessEnd>()
+                  .inside.empty());
+}
+
 TEST(MpiError, HostileNumbersAreNoRanks) {
   const Fragment fragment = ReadText(
       "[a7:100] *** An error occurred in MPI_Send\n[a7:100] *** reported by process [1,140733193388032]\n"

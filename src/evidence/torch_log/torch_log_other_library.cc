@@ -62,7 +62,9 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
                                             : fabric ? "libfabric"
                                                      : "ucx");
   if (!is_new) return LineUse::understood;
-  record->subject = "net-plugin-failed";
+  // What fails to open, create or register something fails on this host; the rest speaks of a peer.
+  record->subject =
+      plugin ? std::string(ClassifyWarning(text.substr(text.find("NET/OFI "))).id) : std::string("net-plugin-failed");
   if (const NcclWarning* known = FindNcclWarning("net-plugin-failed"))
     record->object = Capped(ParseWarningObject(*known, text), 200);
   record->value2 = static_cast<int64_t>(NcclWarningRole::cause);

@@ -7,6 +7,7 @@
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_launcher.h"
+#include "evidence/torch_log/torch_log_pod.h"
 
 namespace tacet {
 namespace {
@@ -275,7 +276,7 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   if (Contains(text, "OOMKilled") && IsPodState(text)) return AddMemoryKill(line, out);
-  return LineUse::not_understood;
+  return ReadPodEnd(line, out);
 }
 
 }  // namespace tacet

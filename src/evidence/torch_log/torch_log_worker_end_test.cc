@@ -134,5 +134,23 @@ TEST(BareErrors, BeginWhereWordsOfAnotherScriptEnd) {
     EXPECT_EQ(WithoutGluedWords(whole), whole);
 }
 
+TEST(PodEnd, ReadsTheStateOfAPodAndTheOperatorsWord) {
+  const Event loop = OneEvent(ReadText("NAME            READY   STATUS             RESTARTS   AGE\n"
+                                       "vit-7-master-0  0/2     CrashLoopBackOff   8          2m41s\n"
+                                       "vit-7-worker-0  0/1     Init:1/2           0          2m40s\n",
+                                       "o"),
+                              EventKind::process_exited);
+  EXPECT_EQ(loop.As<ProcessEnd>().host, "vit-7-master-0");
+  EXPECT_EQ(loop.As<ProcessEnd>().how, "CrashLoopBackOff");
+  const Event killed =
+      OneEvent(ReadText("time=\"2024\" level=info msg=\"Pod: ns.vit-worker-0 exited with code 137\" job=ns.vit\n", "o"),
+               EventKind::process_exited);
+  EXPECT_EQ(killed.As<ProcessEnd>().code, -9);
+  EXPECT_EQ(killed.As<ProcessEnd>().host, "vit-worker-0");
+  for (const char* text : {"msg=\"Pod: ns.vit-worker-0 exited with code 0\"\n",
+                           "what does the status CrashLoopBackOff in 0/2 pods mean\n"})
+    EXPECT_TRUE(EventsOf(ReadText(text, "o"), EventKind::process_exited).empty()) << text;
+}
+
 }  // namespace
 }  // namespace tacet

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_pod.h"
+
+#include <string>
+
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_launcher.h"
+
+namespace tacet {
+namespace {
+
+bool IsPodName(std::string_view word) {
+  return word.size() > 2 && word.size() < 254 &&
+         word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == std::string_view::npos;
+}
+
+// "0/2"
+bool IsReadyCount(std::string_view word) {
+  int64_t ready = -1, all = -1;
+  return TakeNumber(word, &ready) && TakeLiteral(word, "/") && TakeNumber(word, &all) && word.empty() && ready >= 0 &&
+         all > 0;
+}
+
+LineUse AddPodEnd(const LogLine& line, std::string_view pod, int64_t code, std::string_view how, RecordList& out) {
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "pod " + std::string(pod));
+  if (!is_new) return LineUse::understood;
+  record->value = code;
+  record->subject = how;
+  record->host = Capped(pod, 200);
+  record->text = Capped(Trim(line.text), 600);
+  return LineUse::understood;
+}
+
+}  // namespace
+
+// time="..." level=info msg="Pod: team-a.resnet-worker-0 exited with code 1" job=team-a.resnet        Kubeflow's
+// operator NAME                  READY   STATUS             RESTARTS   AGE                                     kubectl
+// get pods resnet-9f2k-master-0  0/2     CrashLoopBackOff   8          2m41s
+LineUse ReadPodEnd(const LogLine& line, RecordList& out) {
+  constexpr int64_t kNotTold = 255;
+  if (auto pod = After(line.text, "msg=\"Pod: ")) {
+    std::string_view name = TakeWord(*pod);
+    const auto code = IntAfter(*pod, "exited with code ");
+    if (!code || !Trim(*pod).starts_with("exited with code ") || *code <= 0 || *code > 255 || !IsPodName(name))
+      return LineUse::not_understood;
+    if (const size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+    return *code > 128 && *code < 160 ? AddPodEnd(line, name, 128 - *code, SignalName(*code - 128), out)
+                                      : AddPodEnd(line, name, *code, "", out);
+  }
+  std::string_view rest = Trim(line.text);
+  const std::string_view name = TakeWord(rest), ready = TakeWord(rest), status = TakeWord(rest);
+  if (!IsPodName(name) || !IsReadyCount(ready)) return LineUse::not_understood;
+  for (const std::string_view failed : {"CrashLoopBackOff", "Error", "RunContainerError", "Init:CrashLoopBackOff",
+                                        "Init:Error", "StartError", "ContainerCannotRun"})
+    if (status == failed) return AddPodEnd(line, name, kNotTold, status, out);
+  return LineUse::not_understood;
+}
+
+}  // namespace tacet
