@@ -2,11 +2,14 @@
 #pragma once
 
 #include "evidence/torch_log/torch_log_parse.h"
-#include "model/event_detail.h"
+#include "model/event.h"
 
 namespace tacet {
 
 // What a record tells, as the payload of its event.
 EventDetail DetailOf(const TorchLogRecord& record);
+
+// The kind of the event that a record becomes.
+EventKind EventKindOf(TorchLogKind kind);
 
 }  // namespace tacet

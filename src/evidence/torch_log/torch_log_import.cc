@@ -16,55 +16,6 @@
 namespace tacet {
 namespace {
 
-EventKind EventKindOf(TorchLogKind kind) {
-  switch (kind) {
-    case TorchLogKind::process_started: return EventKind::process_started;
-    case TorchLogKind::progress: return EventKind::progress;
-    case TorchLogKind::process_finished: return EventKind::process_finished;
-    case TorchLogKind::node_count: return EventKind::node_count;
-    case TorchLogKind::process_exited: return EventKind::process_exited;
-    case TorchLogKind::process_killed: return EventKind::process_killed;
-    case TorchLogKind::watchdog_timeout: return EventKind::watchdog_timeout;
-    case TorchLogKind::watchdog_status: return EventKind::watchdog_status;
-    case TorchLogKind::dump_signal: return EventKind::dump_signal;
-    case TorchLogKind::dump_started: return EventKind::dump_started;
-    case TorchLogKind::dump_written: return EventKind::dump_written;
-    case TorchLogKind::heartbeat_stuck: return EventKind::heartbeat_stuck;
-    case TorchLogKind::gil_blocked: return EventKind::gil_blocked;
-    case TorchLogKind::program_left: return EventKind::program_left;
-    case TorchLogKind::store_lost: return EventKind::store_lost;
-    case TorchLogKind::desync_report: return EventKind::desync_report;
-    case TorchLogKind::mismatch_report: return EventKind::mismatch_report;
-    case TorchLogKind::monitored_barrier_failed: return EventKind::monitored_barrier_failed;
-    case TorchLogKind::ddp_unused_parameters: return EventKind::ddp_unused_parameters;
-    case TorchLogKind::ddp_marked_twice: return EventKind::ddp_marked_twice;
-    case TorchLogKind::exception: return EventKind::exception;
-    case TorchLogKind::cuda_error: return EventKind::cuda_error;
-    case TorchLogKind::nccl_error: return EventKind::nccl_error;
-    case TorchLogKind::connection_lost: return EventKind::connection_lost;
-    case TorchLogKind::abort_signal: return EventKind::abort_signal;
-    case TorchLogKind::oom_kill: return EventKind::oom_kill;
-    case TorchLogKind::job_time_limit: return EventKind::job_time_limit;
-    case TorchLogKind::node_failed: return EventKind::node_failed;
-    case TorchLogKind::restarted:
-    case TorchLogKind::barrier_passed: break;  // taken before
-    case TorchLogKind::store_wait_timeout: return EventKind::store_wait_timeout;
-    case TorchLogKind::rendezvous_incomplete: return EventKind::rendezvous_incomplete;
-    case TorchLogKind::store_unreachable: return EventKind::store_unreachable;
-    case TorchLogKind::shared_memory_full: return EventKind::shared_memory_full;
-    case TorchLogKind::disk_full: return EventKind::disk_full;
-    case TorchLogKind::port_in_use: return EventKind::port_in_use;
-    case TorchLogKind::scheduler_kill: return EventKind::scheduler_kill;
-    case TorchLogKind::peer_access_failed: return EventKind::peer_access_failed;
-    case TorchLogKind::rdma_failed: return EventKind::rdma_failed;
-    case TorchLogKind::fabric_down: return EventKind::fabric_down;
-    case TorchLogKind::model_mismatch: return EventKind::model_mismatch;
-    case TorchLogKind::connect_failed: return EventKind::connect_failed;
-    case TorchLogKind::nccl_warning: return EventKind::nccl_warning;
-  }
-  return EventKind::progress;
-}
-
 class Importer {
  public:
   Importer(const TorchLog& log, std::string_view path, Fragment& out)

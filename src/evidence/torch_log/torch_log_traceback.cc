@@ -53,12 +53,6 @@ bool IsSpawnsMessage(std::string_view message) {
          (message.starts_with(" terminated with signal SIG") || message.starts_with(" terminated with exit code "));
 }
 
-// horovodrun, torchrun, deepspeed and accelerate launch: what they raise tells of a process that they watch.
-bool IsLaunchersFile(std::string_view file) {
-  return ContainsAny(file, {"/horovod/run/", "/horovod/runner/", "/bin/horovodrun", "/torch/distributed/run.py",
-                            "/torch/distributed/launcher/", "/deepspeed/launcher/", "/accelerate/commands/launch.py"});
-}
-
 // The launcher raises when a worker failed; what the worker raised is told elsewhere.
 bool IsLaunchersOwn(const RaisedException& raised) {
   // RuntimeError: Horovod detected that one or more processes exited with non-zero status, ...
@@ -72,13 +66,6 @@ bool IsLaunchersOwn(const RaisedException& raised) {
 }
 
 }  // namespace
-
-bool IsUserFile(std::string_view file) {
-  if (file.empty() || file[0] == '<') return false;
-  for (const std::string_view part : {"/site-packages/", "/dist-packages/", "lib/python", "lib64/python"})
-    if (Contains(file, part)) return false;
-  return !Contains(file, "/bin/") || file.ends_with(".py");  // /usr/bin/torchrun
-}
 
 // "[ERROR]  RuntimeError: ...", "root - ERROR - ValueError: ...", "ERROR | __main__:72 - KeyError: ...", as loggers of
 // Python print what was caught, and pytest with its "E   ".

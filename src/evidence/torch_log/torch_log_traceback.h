@@ -10,6 +10,8 @@ namespace tacet {
 
 // Not Python's own, not an installed package, not a launcher's script.
 bool IsUserFile(std::string_view file);
+// horovodrun, torchrun, deepspeed and accelerate launch: what they raise tells of a process that they watch.
+bool IsLaunchersFile(std::string_view file);
 
 // "RuntimeError: text" at the front, or behind a logger's prefix ("ERROR 04-16 01:01:44 [worker.py:620] "): the message
 // of an exception whose traceback was not pasted. Empty where the line is nothing of the kind.

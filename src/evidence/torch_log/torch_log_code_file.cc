@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose code a frame of a traceback is in.
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_traceback.h"
+
+namespace tacet {
+
+bool IsUserFile(std::string_view file) {
+  if (file.empty() || file[0] == '<') return false;
+  for (const std::string_view part : {"/site-packages/", "/dist-packages/", "lib/python", "lib64/python"})
+    if (Contains(file, part)) return false;
+  return !Contains(file, "/bin/") || file.ends_with(".py");  // /usr/bin/torchrun
+}
+
+bool IsLaunchersFile(std::string_view file) {
+  return ContainsAny(file, {"/horovod/run/", "/horovod/runner/", "/bin/horovodrun", "/torch/distributed/run.py",
+                            "/torch/distributed/launcher/", "/deepspeed/launcher/", "/accelerate/commands/launch.py"});
+}
+
+}  // namespace tacet
