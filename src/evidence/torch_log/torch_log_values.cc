@@ -19,7 +19,7 @@ constexpr size_t kMostTrainings = 4096;  // of one file
 
 char SmallLetter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-bool IsNameCharacter(char c) {
+bool IsPartOfName(char c) {
   return IsDigit(c) || (SmallLetter(c) >= 'a' && SmallLetter(c) <= 'z') || c == '_' || c == '/';
 }
 
@@ -55,7 +55,7 @@ std::optional<FoundValue> ValueBehind(std::string_view text) {
     if (!StandsAt(bare, 0, word)) continue;
     size_t length = 3;
     if (word == "inf" && StandsAt(bare, 0, "infinity")) length = 8;
-    if (bare.size() > length && IsNameCharacter(bare[length])) return std::nullopt;  // "info"
+    if (bare.size() > length && IsPartOfName(bare[length])) return std::nullopt;  // "info"
     const double value =
         word == "nan" ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
     return FoundValue{value, text.substr(begin, static_cast<size_t>(bare.data() - rest.data()) + length)};
@@ -94,7 +94,7 @@ std::optional<FoundValue> ValueOf(std::string_view text, std::string_view name) 
     if (before >= 'a' && before <= 'z') continue;  // "gloss"
     const auto value = ValueBehind(text.substr(at + name.size()));
     if (!value) continue;
-    if (!IsNameCharacter(before)) return value;  // the sum, not one of its parts
+    if (!IsPartOfName(before)) return value;  // the sum, not one of its parts
     if (!of_part) of_part = value;
   }
   return of_part;
