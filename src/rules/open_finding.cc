@@ -206,6 +206,24 @@ bool WentOn(const Incident& incident, const Event& warning) {
   });
 }
 
+// RCCL's advice on the host: worth a note, and no verdict.
+bool QuoteAdvice(const Case& facts, Diagnosis& diagnosis) {
+  Finding finding;
+  finding.severity = Severity::note;
+  finding.headline =
+      "no line reports a fault; RCCL advises settings of the host or of the environment that are missing here";
+  finding.explanation = "The messages name them. They matter for speed and stability on some machines; setup goes on.";
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "rccl-host-setting" &&
+        finding.evidence.size() < kMostCited)
+      finding.evidence.push_back(CiteEvent(event, "RCCL's advice"));
+  if (finding.evidence.empty()) return false;
+  finding.fix = {"Set them at the next opportunity, as the cited messages say."};
+  diagnosis.headline = finding.headline;
+  diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
+  return true;
+}
+
 }  // namespace
 
 bool HasNcclInfo(const Incident& incident) {
@@ -218,7 +236,7 @@ bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis) {
     return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "other" && !event.text.empty() &&
            !WentOn(facts.incident, event);
   });
-  if (warning == events.end()) return false;
+  if (warning == events.end()) return QuoteAdvice(facts, diagnosis);
   Finding finding;
   finding.severity = Severity::note;
   finding.headline = "NCCL warns in " + SubjectWords(SubjectOf(facts.incident, *warning)) + ": '" +

@@ -16,7 +16,7 @@ bool IsGone(const Case& facts);
 bool HasNcclInfo(const Incident& incident);
 
 // A warning of NCCL's for which no rule has a word, in a log that does not tell how the job ended: it is quoted, as a
-// note. False where there is none.
+// note; else RCCL's advice on the host. False where there is none.
 bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis);
 
 }  // namespace tacet

@@ -34,19 +34,47 @@ static bool ProvesNoSpace(const Case& facts, const Event& told) {
 // the system.
 static bool IsRefusedByCuda(const Case& facts, const Event& told) {
   if (told.kind != EventKind::nccl_warning || told.As<Warning>().number > 0) return false;
-  constexpr uint32_t kLinesBefore = 3;
+  constexpr uint32_t kLinesBefore = 3, kLinesOfAnError = 8;
   constexpr int64_t kUnhandledCudaError = 1;
   return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
     if (event.source.file != told.source.file || event.speaker != told.speaker) return false;
     const uint32_t line = event.source.line, own = told.source.line;
     if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "cuda-failure")
       return line < own && own - line <= kLinesBefore;
-    return event.kind == EventKind::nccl_error && line == own && event.As<NcclError>().code == kUnhandledCudaError;
+    return event.kind == EventKind::nccl_error && event.As<NcclError>().code == kUnhandledCudaError && line <= own &&
+           own - line <= kLinesOfAnError;
   });
+}
+
+// No cause of its own: what CUDA refuses has many reasons.
+static Finding RefusedFinding(const Case& facts, const ToldEvents& refused) {
+  Finding finding = ToldFinding(facts, "", refused, "the segment could not be created");
+  finding.confidence = Confidence::likely;
+  const auto answer = std::find_if(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
+    return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "cuda-failure";
+  });
+  std::string words;
+  if (answer != facts.incident.events.end()) {
+    finding.evidence.insert(finding.evidence.begin(), CiteEvent(*answer, "what CUDA answered"));
+    if (const std::string& object = answer->As<Warning>().object; !object.empty()) words = " with '" + object + "'";
+  }
+  finding.headline = "CUDA refuses the shared memory of NCCL in " + TellerWords(refused) +
+                     ": the call that registers it with the GPU fails" + words +
+                     "; no line says that /dev/shm is full" + RankUnknownWords(refused);
+  finding.explanation =
+      "NCCL creates a file in /dev/shm and registers it with CUDA as pinned memory. The file system gave no error; the "
+      "call of CUDA did.";
+  finding.fix = {"NCCL_SHM_DISABLE=1 works around it, if it is only this transport.",
+                 "Check the limits on pinned memory: ulimit -l in the container, and WSL, which allows little.",
+                 "Compare the driver (nvidia-smi) with the CUDA version of NCCL; rule out space with df -h /dev/shm."};
+  return finding;
 }
 
 static RuleAnswer JudgeSharedMemory(const Case& facts) {
   RuleAnswer answer;
+  const ToldEvents refused =
+      CollectTold(facts, [&](const Event& event) { return TellsSharedMemory(event) && IsRefusedByCuda(facts, event); });
+  if (refused) answer.findings.push_back(RefusedFinding(facts, refused));
   const ToldEvents told = CollectTold(
       facts, [&](const Event& event) { return TellsSharedMemory(event) && !IsRefusedByCuda(facts, event); });
   if (!told) return answer;

@@ -169,7 +169,9 @@ TEST(SharedMemorySentence, ASegmentThatCudaRefusesIsNotFull) {
     shm.source.line = 7;
     shm.Make<Warning>().id = "shm-extend-failed";
     shm.Make<Warning>().role = NcclWarningRole::cause;
-    EXPECT_EQ(JudgedCase(job).Fires("shared-memory-full"), !refused);
+    const Finding finding = JudgedCase(job).Only("shared-memory-full");
+    EXPECT_EQ(finding.cause, refused ? "" : "shared-memory-full");
+    EXPECT_EQ(SaysSo(finding.headline, "fails with 'invalid argument'"), refused) << finding.headline;
   }
 }
 

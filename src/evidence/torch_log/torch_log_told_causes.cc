@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "base/text_scan.h"
+#include "model/nccl_warnings.h"
 
 namespace tacet {
 namespace {
@@ -41,10 +42,8 @@ bool TellsFullSharedMemory(std::string_view text) {
   if (ContainsAny(text, {"killed by signal: Bus error", "workers are out of shared memory",
                          "insufficient shared memory (shm)", "not enough space in /dev/shm"}))
     return true;
-  // NCCL, without a reason in older versions: "Error while creating shared memory segment /dev/shm/nccl-x (size
-  // 9637892)"
   if (const auto segment = After(text, "Error while creating shared memory segment /dev/shm/nccl-"))
-    return !Contains(*segment, "error: ") || Contains(*segment, "No space left");
+    return Contains(*segment, "No space left");
   const bool place = ContainsAny(text, {"</torch_", "shared memory object", "shared memory(shm)", "/dev/shm"});
   return place && ContainsAny(text, {"No space left on device", "no space left on device", "Cannot allocate memory"});
 }
@@ -220,6 +219,19 @@ LineUse ReadRefusedConnection(const LogLine& line, RecordList& out) {
 
 }  // namespace
 
+// NCCL, without a reason in older versions: "Error while creating shared memory segment /dev/shm/nccl-x (size
+// 9637892)". It is NCCL's warning, and not yet a full file system.
+static LineUse ReadSegmentWithoutReason(const LogLine& line, RecordList& out) {
+  const auto segment = After(line.text, "Error while creating shared memory segment /dev/shm/nccl-");
+  if (!segment || Contains(*segment, "error: ")) return LineUse::not_understood;
+  if (TorchLogRecord* record = AddTold(TorchLogKind::nccl_warning, line, "segment", out)) {
+    record->subject = "shm-extend-failed";
+    record->object = "/dev/shm";
+    record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
+  }
+  return LineUse::understood;
+}
+
 LineUse ReadToldCause(const LogLine& line, RecordList& out) {
   LineUse use = LineUse::not_understood;
   const auto keep = [&use](LineUse next) { use = std::max(use, next); };
@@ -227,6 +239,7 @@ LineUse ReadToldCause(const LogLine& line, RecordList& out) {
     if (TorchLogRecord* record = AddTold(TorchLogKind::shared_memory_full, line, "", out)) record->object = "/dev/shm";
     return LineUse::understood;
   }
+  if (line.has(Keyword::shared_memory)) keep(ReadSegmentWithoutReason(line, out));
   if (line.has(Keyword::no_space)) keep(ReadFullDisk(line, out));
   if (line.has(Keyword::port_taken)) keep(ReadPortTaken(line, out));
   if (line.has(Keyword::model_check)) keep(ReadModelCheck(line, out));
