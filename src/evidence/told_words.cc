@@ -96,12 +96,18 @@ bool StatesAHang(std::string_view part) {
   return says && !doubts;
 }
 
+// Its program does not go on behind such a line.
+bool EndsItsProgram(std::string_view line) {
+  return HasAnyOf(line, {"BAD TERMINATION", "Assertion fail", "Assertion `", "assertion fail", "FATAL"});
+}
+
 void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fragment& fragment) {
   Event& event = fragment.events.emplace_back();
   event.kind = kind;
   event.speaker = kNobody;
   event.source = source;
   event.text = std::string(Trim(line).substr(0, 400));
+  event.Set(Meaning::reported, kind == EventKind::unread_error && EndsItsProgram(line));
 }
 
 }  // namespace

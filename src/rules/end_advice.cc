@@ -13,8 +13,7 @@ std::vector<std::string> EndAdvice(const Event& end) {
         "If it was only busy: raise the limit of the heartbeat (heartbeat_timeout_seconds of "
         "jax.distributed.initialize, where the release has it)."};
   // Kubernetes: only the pod is known, and its state.
-  if (const auto& told = end.As<ProcessEnd>(); told.code == 255 && !told.host.empty() && told.inside.empty() &&
-                                               (told.how.ends_with("CrashLoopBackOff") || told.how.ends_with("Error")))
+  if (const auto& told = end.As<ProcessEnd>(); told.of_pod && told.code > 0)
     return {"Read what its last attempt wrote: kubectl logs --previous " + told.host + " (with -c for each container).",
             "kubectl describe pod " + told.host + " shows the exit code, the reason and the events.",
             "Pods in Init or ContainerCreating only wait, mostly for this one."};

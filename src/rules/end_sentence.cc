@@ -155,7 +155,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
              (event.peer.known() ? ", waiting for " + RankWords({event.peer}) : "");
     }
     case EventKind::watchdog_status:
-      return who + "'s watchdog found that operation #" + std::to_string(event.seq) + " does not finish";
+      return who + "'s watchdog reports that operation #" + std::to_string(event.seq) +
+             " failed (it timed out, or NCCL returned an error)";
     case EventKind::dump_signal:
       return event.peer.known()
                  ? RankWords({event.peer}) + " timed out in a collective" + UnfinishedWords(facts, event.peer)

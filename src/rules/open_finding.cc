@@ -83,10 +83,9 @@ std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& 
   else if (told.kind == EventKind::hung_task)
     steps.push_back("Look at what the process waits for in the kernel: cat /proc/PID/stack, and dmesg -T before it.");
   else
-    steps.push_back(
-        std::string(gone ? "When it hangs again" : "While the job hangs") +
-        ", take the stack of every rank (py-spy dump --pid PID): the rank whose main thread is not "
-        "in communication is the one that the others wait for.");
+    steps.push_back(std::string(gone ? "When it hangs again" : "While the job hangs") +
+                    ", take the stack of every rank (py-spy dump --pid PID): the rank whose main thread is not "
+                    "in communication is the one that the others wait for.");
   const std::string restart = "estart it with tacet run, or with the settings below, and diagnose what it leaves.";
   // Of a job that is gone no stack can be taken.
   if (gone)
@@ -113,16 +112,17 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
               "Look at the output of the peers for an earlier error."};
     case EventKind::store_lost:
       if (told.As<LostPeer>().kind == PeerKind::rendezvous)
-        return {"Read the output of the node that hosts the store (--rdzv-endpoint, mostly node 0) for the first error: "
-                "this node only notices that the store is gone.",
-                "Look there at dmesg -T and the scheduler's log: was the agent ended, or the node lost?",
-                "If that agent still ran at that time: look at the network between the two nodes."};
+        return {
+            "Read the output of the node that hosts the store (--rdzv-endpoint, mostly node 0) for the first error: "
+            "this node only notices that the store is gone.",
+            "Look there at dmesg -T and the scheduler's log: was the agent ended, or the node lost?",
+            "If that agent still ran at that time: look at the network between the two nodes."};
       return {elsewhere};
     case EventKind::store_wait_timeout:
-      return {"Look at what the rank that is waited for, mostly rank 0, did in that time: downloads, preprocessing or "
-              "compilation on one rank make all others wait in the store.",
-              "Do such work before the job starts, or raise the limit: init_process_group(timeout=...).",
-              elsewhere};
+      return {
+          "Look at what the rank that is waited for, mostly rank 0, did in that time: downloads, preprocessing or "
+          "compilation on one rank make all others wait in the store.",
+          "Do such work before the job starts, or raise the limit: init_process_group(timeout=...).", elsewhere};
     case EventKind::connection_lost:
     case EventKind::monitored_barrier_failed: return {elsewhere};
     case EventKind::exception:
@@ -169,8 +169,9 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis) 
     for (const TimedOutCall& call : census.calls) {
       finding.affected_ranks.insert(finding.affected_ranks.end(), call.ranks.begin(), call.ranks.end());
       if (finding.evidence.size() < kMostCited)
-        finding.evidence.push_back(CiteEvent(
-            *call.first, RankWords(call.ranks) + " waited in " + TimedOutCallWords(call) + " until the limit"));
+        finding.evidence.push_back(
+            CiteEvent(*call.first, RankWords(call.ranks) + " waited in " + TimedOutCallWords(call) +
+                                       (IsFoundLate(*call.first) ? " far beyond the limit" : " until the limit")));
     }
     const TimedOutCall& common = census.calls.front();
     if (common.op != OpKind::unknown) finding.operation = OperationRef{common.op, common.seq, -1};

@@ -36,8 +36,8 @@ bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
   // Stacks are taken of a job that is suspected to hang: whose is missing could not be asked, or did not answer.
   if (!facts.analyses.outcome.ended_in_order && life.stacks > 0 && life.stacks < world) {
     enough = false;
-    open.push_back({"Do all ranks make progress?", "the stacks (py-spy dump) of " + MoreRanks(world - life.stacks) +
-                                                       ", or anything recorded later"});
+    open.push_back({"Do all ranks make progress?",
+                    "the stacks (py-spy dump) of " + MoreRanks(world - life.stacks) + ", or anything recorded later"});
   }
   int compared = 0;
   for (const CallStream& stream : facts.incident.streams)
@@ -154,7 +154,8 @@ void SettleCrash(const Case& facts, const Event* told, Diagnosis& diagnosis) {
   // A failed CUDA call of NCCL often comes from a kernel that failed before it.
   const bool nccl_tells = told && told->kind == EventKind::nccl_warning && told->As<Warning>().id != "cuda-failure";
   const bool told_why =
-      nccl_tells || (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) ||
+      nccl_tells || (told && told->kind == EventKind::store_wait_timeout) ||
+      (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) ||
       (told && told->kind == EventKind::nccl_error && (told->Means(Meaning::reported) || WarningBehind(facts, *told)));
   if (stopped)
     diagnosis.headline += "; the one that failed before is not in these files";
@@ -290,9 +291,17 @@ static bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
     if (event.kind != EventKind::unread_error || WentOnAfter(facts.incident, event)) continue;
     Finding finding;
     finding.severity = Severity::warning;
+    // A failed assertion ends its program, whatever it is about.
+    if (event.Means(Meaning::reported)) {
+      diagnosis.status = finding.status = Status::crash;
+      diagnosis.confidence = finding.confidence;
+      finding.severity = Severity::critical;
+    }
     finding.headline = diagnosis.headline =
-        "no known fault was found, but a line reports an error that is not understood: '" + event.text.substr(0, 160) +
-        "'";
+        event.Means(Meaning::reported)
+            ? "the job crashed: '" + event.text.substr(0, 160) + "'; what this line means is not known here"
+            : "no known fault was found, but a line reports an error that is not understood: '" +
+                  event.text.substr(0, 160) + "'";
     finding.evidence.push_back(CiteEvent(event, "the first such line"));
     finding.fix = {
         "Read the lines around the cited one; search for its words in the documentation of the program that "
@@ -302,6 +311,15 @@ static bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
     return true;
   }
   return false;
+}
+
+// What slows the job down is worth saying, though it answers nothing of how it ended.
+static std::string WordsWithoutFault(const Diagnosis& diagnosis) {
+  const std::string open = "the evidence does not show how the job ended";
+  if (diagnosis.findings.empty() || diagnosis.findings[0].severity == Severity::note ||
+      diagnosis.findings[0].headline.empty())
+    return "no fault found, but " + open;
+  return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + "; " + open;
 }
 
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
@@ -350,11 +368,14 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   if (diagnosis.headline.empty()) diagnosis.headline = TrainingWords(facts);
   if (diagnosis.headline.empty() && end.kind == JobEnding::open) {
     // Too few lines to say that it trains, but what they show is worth saying.
+    const auto tells = [](const TrainingRecord& record) { return record.loss.lines > 0 || record.scale.drops > 0; };
+    const auto& training = facts.incident.training;
     const std::string figures = TrainingFigures(facts.incident);
-    if (!figures.empty()) diagnosis.headline = "no fault in these lines: " + figures;
+    if (!figures.empty() && std::any_of(training.begin(), training.end(), tells))
+      diagnosis.headline = "no fault in these lines: " + figures;
   }
   if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis))
-    diagnosis.headline = "No fault found, but the evidence is too incomplete to call the job healthy";
+    diagnosis.headline = WordsWithoutFault(diagnosis);
   if (!outcome.ended_in_order)
     missing.push_back(
         {"Did the job finish?",

@@ -24,6 +24,13 @@ Finding ScaleFinding(const TrainingRecord& record) {
   finding.headline = "No step gives finite gradients" + SinceWords(scale.first_step) + ": the loss scale fell " +
                      std::to_string(scale.drops) + " times in a row, from " + FigureWords(scale.from) + " to " +
                      FigureWords(scale.to) + ", and every one of these steps was skipped";
+  finding.fix = {
+      "The steps were skipped, so the weights are those of before: stop the job, and go on from the last checkpoint "
+      "with "
+      "a lower learning rate, with gradient clipping, or in bfloat16, which needs no loss scale.",
+      "Find what overflows: torch.autograd.set_detect_anomaly(True) for a few steps; compare the ranks: if one alone "
+      "has "
+      "it, suspect its data or its GPU."};
   finding.evidence.push_back({scale.last, "loss scale reduced to " + FigureWords(scale.to), "the last of the drops"});
   finding.evidence.push_back({scale.first, "loss scale " + FigureWords(scale.from), "the first of them"});
   return finding;

@@ -25,6 +25,7 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
   if (record.value2 >= 0) end.first_failure = record.value2 == 1;
   end.local_rank = record.local_rank;
   end.host = record.host;
+  end.of_pod = record.of_pod;
   if (record.of_itself) end.inside = record.file.empty() ? record.function : record.file;
   return end;
 }

@@ -46,7 +46,8 @@ class Importer {
   // torchrun ends the old workers, and its agents meet again, before the new ones say anything.
   static bool IsOfTheAgent(const TorchLogRecord& record) {
     return record.kind == TorchLogKind::process_killed || record.kind == TorchLogKind::restarted ||
-           (record.kind == TorchLogKind::exception && Contains(record.subject, "Rendezvous"));
+           (record.kind == TorchLogKind::exception &&
+            (Contains(record.subject, "Rendezvous") || Contains(record.subject, "cut off")));
   }
 
   // What torchrun's workers said before it started them anew is over; but not where the file ends before the new ones

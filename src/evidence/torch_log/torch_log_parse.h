@@ -81,6 +81,7 @@ struct TorchLogRecord {
   int32_t peer = -1;
   bool peer_is_self = false;  // "from this local rank"
   bool of_itself = false;     // end of a process: its own words, whoever may have told the host before
+  bool of_pod = false;        // end of a process: a pod's, as Kubernetes tells it
   bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
   int32_t local_rank = -1;

@@ -27,15 +27,15 @@ LineUse AddPodEnd(const LogLine& line, std::string_view pod, int64_t code, std::
   record->value = code;
   record->subject = how;
   record->host = Capped(pod, 200);
+  record->of_pod = true;
   record->text = Capped(Trim(line.text), 600);
   return LineUse::understood;
 }
 
 }  // namespace
 
-// time="..." level=info msg="Pod: team-a.resnet-worker-0 exited with code 1" job=team-a.resnet        Kubeflow's
-// operator NAME                  READY   STATUS             RESTARTS   AGE                                     kubectl
-// get pods resnet-9f2k-master-0  0/2     CrashLoopBackOff   8          2m41s
+// Kubeflow's operator: time="..." level=info msg="Pod: team-a.resnet-worker-0 exited with code 1" job=team-a.resnet
+// kubectl get pods: resnet-9f2k-master-0  0/2     CrashLoopBackOff   8          2m41s
 LineUse ReadPodEnd(const LogLine& line, RecordList& out) {
   constexpr int64_t kNotTold = 255;
   if (auto pod = After(line.text, "msg=\"Pod: ")) {

@@ -186,8 +186,12 @@ LineUse ReadRendezvousError(const LogLine& line, const FailureState& state, Reco
   constexpr uint32_t kFramesOfATraceback = 60;
   const std::string_view type = line.text.substr(0, line.text.find(':'));
   if (type.find(' ') != std::string_view::npos) return LineUse::not_understood;  // a line of code that names it
-  if (line.has(Keyword::rendezvous_connection) && state.running_agent_line > 0 &&
-      line.source.line - state.running_agent_line <= kFramesOfATraceback) {
+  // "The node 'n1_2207_0' has failed to shutdown the rendezvous '77' due to an error of type
+  // RendezvousConnectionError."
+  const bool at_its_end = Contains(line.text, "has failed to shutdown the rendezvous") ||
+                          Contains(line.text, "has failed to send a keep-alive heartbeat");
+  const bool runs = state.running_agent_line > 0 && line.source.line - state.running_agent_line <= kFramesOfATraceback;
+  if (line.has(Keyword::rendezvous_connection) && (at_its_end || runs)) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::store_lost, line, kRendezvousStore);
     if (is_new) record->object = kRendezvousStore, record->text = Capped(line.text);
     return LineUse::understood;
