@@ -2,9 +2,9 @@
 #include "evidence/torch_log/torch_log_values.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "base/text_scan.h"
@@ -77,7 +77,7 @@ std::optional<FoundValue> ValueBehind(std::string_view text) {
     digits[size++] = c;
   }
   double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + size, value);
+  const auto [end, error] = ParseDouble(digits.data(), digits.data() + size, value);
   if (error != std::errc() || end == digits.data()) return std::nullopt;
   return FoundValue{value, rest.substr(0, size)};
 }
@@ -109,7 +109,7 @@ double NumberBefore(std::string_view text, std::string_view unit) {
   size_t begin = end;
   while (begin > 0 && (IsDigit(text[begin - 1]) || text[begin - 1] == '.')) --begin;
   double value = 0;
-  const auto [last, error] = std::from_chars(text.data() + begin, text.data() + end, value);
+  const auto [last, error] = ParseDouble(text.data() + begin, text.data() + end, value);
   return error == std::errc() && last == text.data() + end ? value : 0;
 }
 
