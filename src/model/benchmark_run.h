@@ -63,23 +63,23 @@ struct BenchmarkRun {
   std::string library;             // "2.28.3"; may be empty
   std::string operation;           // "all_reduce", "sendrecv", "alltoallv"; empty where nothing tells it
   bool operation_assumed = false;  // told by the file's name or the figures, not by the benchmark
+  bool ranks_assumed = false;      // told by the figures, not by the benchmark
+  bool checks_results = true;      // the tool can check what arrives; most only measure
+  bool way_assumed = false;        // the way below is told by the file's name alone
   int32_t ranks = -1;
-  bool ranks_assumed = false;  // told by the figures, not by the benchmark
   std::vector<BenchmarkDevice> devices;
   std::vector<BenchmarkLine> lines;
   int64_t failed_checks = -1;  // the benchmark's own count of lines with wrong values; -1 where it did not end
   double average_bus_gbs = -1;
+  int64_t largest_bytes = -1;    // the last size it was asked for
   bool average_too_low = false;  // below what the benchmark was told to expect
   bool host_times = false;       // times until the call came back, not until the data was there
   bool concluded = false;        // the closing lines were seen
-  int64_t largest_bytes = -1;    // the last size it was asked for
   bool reached_largest = false;  // its table has that size: nothing but closing lines can be missing
   int32_t separate_runs = 0;     // so many processes ran it, each by itself; 0: one run, as it should be
   std::string failure;           // "unhandled system error": why it stopped; empty where it did not
-  bool checks_results = true;    // the tool can check what arrives; most only measure
   // The way that the run was made to take: "Ring", "LL128". Empty where NCCL chose for itself, as far as it is told.
   std::string algorithm, protocol;
-  bool way_assumed = false;    // told by the file's name alone
   std::string from, to;        // hosts of a test between two
   std::string network_device;  // "mlx5_0"
   std::string link;            // "IB", "Ethernet", "TCP", "UDP"

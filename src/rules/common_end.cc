@@ -45,6 +45,7 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
   std::vector<Rank> ranks;
+  ranks.reserve(alike.size());
   for (const Event* one : alike) ranks.push_back(one->rank);
   const auto& end = first->As<ProcessEnd>();
   finding.headline = "the processes of " + RankWords(ranks) + " all ended with signal " + std::to_string(-end.code) +
