@@ -276,6 +276,7 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
     fragment.path = path;
     fragment.bytes = {bytes.size(), 0, 0, bytes.size()};
     fragment.Note(DiagnosticSeverity::note, "unknown-format", "no known format inside the compressed file");
+    AddToldWords(text, fragment);
     return fragment;
   }
   if (detection.readers.size() == 1 && detection.readers.front()->read_stream) {
@@ -287,6 +288,7 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
   text.clear();
   const DecompressOutcome outcome = DecompressAll(bytes, compression, options.max_file_bytes, &text);
   fragment = ReadPlain(path, text, outcome.cut || outcome.corrupt || outcome.limited, false);
+  AddToldWords(text, fragment);
   for (Diagnostic& diagnostic : fragment.diagnostics)
     if (text.empty() && diagnostic.code == "empty-file") diagnostic.message = "nothing could be unpacked";
   NoteDecompression(outcome, options.max_file_bytes, fragment);
