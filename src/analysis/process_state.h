@@ -27,10 +27,10 @@ struct Claim {
   std::variant<Liveness, HostPlace, GpuPlace> says;
   Strength strength = Strength::weak;
   Witness witness = Witness::self;
-  std::string_view because;      // "its stack is outside communication while its peers wait"
-  bool told_why = false;         // gone, and its own words or the kernel's say of what
-  bool holds = true;             // false: it speaks against that value
-  const Event* event = nullptr;  // the line that says it, where one does
+  std::string_view because;        // "its stack is outside communication while its peers wait"
+  bool told_why = false;           // gone, and its own words or the kernel's say of what
+  bool holds = true;               // false: it speaks against that value
+  const Event* event = nullptr;    // the line that says it, where one does
   const Event* closing = nullptr;  // a peer saw its connection close
   const StackReading* stack = nullptr;
   const InFlight* inside = nullptr;  // what its host is inside NCCL with
@@ -64,8 +64,8 @@ inline Claim& SayByStack(std::vector<Claim>& claims, const StackReading& stack, 
 template <class Value>
 struct StatePart {
   Value value = Value::unknown;
-  size_t by = SIZE_MAX;    // index of the claim; SIZE_MAX: none
-  bool disputed = false;   // as strong a claim speaks against every value that somebody claims
+  size_t by = SIZE_MAX;   // index of the claim; SIZE_MAX: none
+  bool disputed = false;  // as strong a claim speaks against every value that somebody claims
 };
 
 struct ProcessState {

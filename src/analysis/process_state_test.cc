@@ -67,7 +67,8 @@ TEST(ProcessState, WhatTheOthersWaitForDecidesWhichPartExplains) {
   WaitRoot issued, missing;
   issued.kind = RootKind::gpu_not_started;
   missing.kind = RootKind::not_entered;
-  for (const auto& [root, kind] : {std::pair{&issued, StandstillKind::gpu}, std::pair{&missing, StandstillKind::host}}) {
+  for (const auto& [root, kind] :
+       {std::pair{&issued, StandstillKind::gpu}, std::pair{&missing, StandstillKind::host}}) {
     Standstill still{.rank = Rank{3}, .root = root};
     Say(still.claims, HostPlace::own_code, proof, "its stack");
     Say(still.claims, GpuPlace::before, strong, "its GPU has not started it");

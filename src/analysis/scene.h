@@ -49,8 +49,8 @@ class Scene {
   // NCCL connects a group when it first needs to, inside the first call, and waits there for the other members: who is
   // in there says nothing about who is missing.
   bool IsConnecting(Rank rank, const WaitRoot& root) const;
-  // A GPU stands still only if its process went on living for a while: one whose heartbeat stopped when it had just issued
-  // the operation died or froze. True where nothing beats.
+  // A GPU stands still only if its process went on living for a while: one whose heartbeat stopped when it had just
+  // issued the operation died or froze. True where nothing beats.
   bool LivedOn(Rank rank, const WaitRoot& root) const;
   // It said something when its peers had been waiting for a while already: it runs.
   bool SpokeSinceOthersWait(const RankLife& life, const WaitRoot* root) const;

@@ -35,8 +35,8 @@ struct Standstill {
   bool alive = false;  // it wrote a dump or saw the dump signal
 };
 
-// Joins the claims into one state, and reads from it why the rank does not go on. A rank that issued the operation is not
-// held up by what its host does afterwards.
+// Joins the claims into one state, and reads from it why the rank does not go on. A rank that issued the operation is
+// not held up by what its host does afterwards.
 void Settle(Standstill& still);
 
 struct StandstillView {

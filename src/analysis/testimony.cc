@@ -20,16 +20,12 @@ struct Asked {
   const Outcome& outcome() const { return scene.analyses.outcome; }
   bool issued() const { return HasIssued(root.kind); }
   // Only the end of its log suggests that it has not come, and its stack does not show where it is.
-  bool may_have_come() const {
-    return stack && scene.HasNoCallOfItsOwn(rank, root) && !scene.ShowsWhereItIs(*stack);
-  }
+  bool may_have_come() const { return stack && scene.HasNoCallOfItsOwn(rank, root) && !scene.ShowsWhereItIs(*stack); }
 };
 
 using Claims = std::vector<Claim>;
 
-void CannotSay(Claims& claims, std::string_view because) {
-  Say(claims, Liveness::unknown, Strength::weak, because);
-}
+void CannotSay(Claims& claims, std::string_view because) { Say(claims, Liveness::unknown, Strength::weak, because); }
 
 const Event* FirstOf(std::initializer_list<const Event*> events) {
   for (const Event* event : events)
@@ -105,8 +101,8 @@ void AskGpuStack(const Asked& of, Claims& claims) {
 
 void AskKernel(const Asked& of, Claims& claims) {
   if (!of.life.hung_task || of.issued() || of.may_have_come()) return;
-  Say(claims, HostPlace::in_kernel, Strength::strong, "the kernel reports that the process is blocked inside the kernel",
-      of.life.hung_task);
+  Say(claims, HostPlace::in_kernel, Strength::strong,
+      "the kernel reports that the process is blocked inside the kernel", of.life.hung_task);
 }
 
 void AskRecord(const Asked& of, Claims& claims) {
@@ -179,17 +175,17 @@ void AskSignsOfLife(const Asked& of, Claims& claims) {
   ran(life.lost_peer != nullptr, "it reports a lost peer", life.lost_peer);
 }
 
-constexpr void (*kWitnesses[])(const Asked&, Claims&) = {
-    AskOwnOutput, AskDisappearance, AskEnd,    AskHostInNccl, AskGpuProgress, AskHostStack,
-    AskGpuStack,  AskKernel,        AskRecord, AskFiles,      AskSilence,     AskSignsOfLife};
+constexpr void (*kWitnesses[])(const Asked&, Claims&) = {AskOwnOutput,   AskDisappearance, AskEnd,      AskHostInNccl,
+                                                         AskGpuProgress, AskHostStack,     AskGpuStack, AskKernel,
+                                                         AskRecord,      AskFiles,         AskSilence,  AskSignsOfLife};
 
 }  // namespace
 
 void ClaimByOwnOutput(const RankLife& life, Claims& claims) {
   if (!IsExplained(life)) return;
   Say(claims, Liveness::gone, Strength::proof, "its own output or the kernel says what ended it",
-      FirstOf({life.oom_killed, life.gpu_error, life.cuda_oom, life.host_memory, life.unused_parameters,
-               life.exception}))
+      FirstOf(
+          {life.oom_killed, life.gpu_error, life.cuda_oom, life.host_memory, life.unused_parameters, life.exception}))
       .told_why = true;
 }
 

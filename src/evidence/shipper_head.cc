@@ -259,7 +259,8 @@ ShipperHead FindShipperHead(std::string_view prefix) {
     if (counts[i] == 0 || counts[i] * 10 < lines * 8) continue;
     // A name in front returns; what differs from line to line is the text.
     const bool by_name = kHeads[i] == ShipperHead::stream || kHeads[i] == ShipperHead::compose ||
-                         kHeads[i] == ShipperHead::pdsh || kHeads[i] == ShipperHead::hydra || kHeads[i] == ShipperHead::bars;
+                         kHeads[i] == ShipperHead::pdsh || kHeads[i] == ShipperHead::hydra ||
+                         kHeads[i] == ShipperHead::bars;
     if (by_name && (counts[i] < 2 || sources[i].size() * 2 > counts[i])) continue;
     return kHeads[i];
   }

@@ -89,7 +89,8 @@ TEST(TextLayers, OrdinaryTextHasNone) {
 }
 
 TEST(ShipperHead, AJobsNameBeforeBarsReturns) {
-  EXPECT_EQ(Inner("5b7e-11aa || Process 2 exit\n5b7e-11aa ||   File x\n5b7e-11aa ||\n"), "Process 2 exit\n  File x\n\n");
+  EXPECT_EQ(Inner("5b7e-11aa || Process 2 exit\n5b7e-11aa ||   File x\n5b7e-11aa ||\n"),
+            "Process 2 exit\n  File x\n\n");
   EXPECT_EQ(Inner("make || exit 1\ncd build || exit 1\n"), "none") << "a shell's or";
 }
 

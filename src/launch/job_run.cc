@@ -192,8 +192,7 @@ class JobRun {
     if (report->verdict.status == Status::healthy || report->verdict.status == Status::undetermined) {
       report->verdict.status = Status::hang;
       char text[128] = "PyTorch's watchdog gave up waiting; ";
-      if (hang.still_s > 0)
-        std::snprintf(text, sizeof text, "No progress for %.0f s while ranks wait; ", hang.still_s);
+      if (hang.still_s > 0) std::snprintf(text, sizeof text, "No progress for %.0f s while ranks wait; ", hang.still_s);
       report->verdict.headline =
           text + (report->verdict.headline.empty() ? "the cause is not known yet" : report->verdict.headline);
     }

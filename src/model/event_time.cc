@@ -10,7 +10,8 @@ constexpr int64_t kSecond = 1'000'000'000;
 
 TimeSpan TimeOf(const Event& event) {
   if (event.wall_ns == kNoTime) return {};
-  // One of a thousand times with milliseconds looks like whole seconds, too; it is then told less closely than it could.
+  // One of a thousand times with milliseconds looks like whole seconds, too; it is then told less closely than it
+  // could.
   return {event.wall_ns, event.wall_ns % kSecond == 0 ? event.wall_ns + kSecond - 1 : event.wall_ns};
 }
 

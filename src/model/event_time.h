@@ -7,8 +7,8 @@
 
 namespace tacet {
 
-// When something happened, as closely as its line tells: one that is written with whole seconds may have been printed at
-// any moment of that second. Both are kNoTime where the line has no time.
+// When something happened, as closely as its line tells: one that is written with whole seconds may have been printed
+// at any moment of that second. Both are kNoTime where the line has no time.
 struct TimeSpan {
   int64_t earliest_ns = kNoTime, latest_ns = kNoTime;
   bool known() const { return earliest_ns != kNoTime; }

@@ -126,9 +126,9 @@ std::string TestedLines(const ProfileComparison& comparison) {
                     std::to_string(comparison.faster) + " faster";
   size_t same = comparison.tested - comparison.slower - comparison.faster;
   for (const ChangeKind kind : {ChangeKind::more_overlap, ChangeKind::less_overlap}) {
-    const auto count = static_cast<size_t>(
-        std::count_if(comparison.lines.begin(), comparison.lines.end(),
-                      [kind](const ComparisonLine& line) { return line.kind == kind; }));
+    const auto count =
+        static_cast<size_t>(std::count_if(comparison.lines.begin(), comparison.lines.end(),
+                                          [kind](const ComparisonLine& line) { return line.kind == kind; }));
     same -= count;
     if (count > 0) out += ", " + std::to_string(count) + " with " + std::string(Name(kind));
   }

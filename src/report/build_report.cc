@@ -144,8 +144,8 @@ ReportWhy WhyOf(const JudgedJob& job) {
   ReportWhy out;
   out.status = Cite(*job.incident, why.status);
   for (const WhyClaim& claim : why.claims)
-    out.claims.push_back({claim.rank.known() ? claim.rank.value : -1, claim.supports, claim.reading, claim.strength, claim.witness,
-                          Cite(*job.incident, claim.because)});
+    out.claims.push_back({claim.rank.known() ? claim.rank.value : -1, claim.supports, claim.reading, claim.strength,
+                          claim.witness, Cite(*job.incident, claim.because)});
   for (const Rival& rival : why.rivals)
     out.rivals.push_back({rival.cause, Numbers(rival.ranks), rival.found, rival.because});
   return out;
@@ -191,10 +191,10 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
         return RankFromPath(job->incident->files[static_cast<uint32_t>(file)].path) == process.rank;
       });
       report.assumptions.push_back(
-          named
-              ? "the ranks of some files are taken from their names: the files themselves do not state them"
-              : "some ranks are taken from labels in front of lines, from [Rank N] in a message (which may count within "
-                "a group), or from local ranks as on a single node: no other line confirms them");
+          named ? "the ranks of some files are taken from their names: the files themselves do not state them"
+                : "some ranks are taken from labels in front of lines, from [Rank N] in a message (which may count "
+                  "within "
+                  "a group), or from local ranks as on a single node: no other line confirms them");
     }
   }
   if (jobs.size() > 1)

@@ -69,8 +69,8 @@ std::string EndWords(const Event& event) {
   return "exited with code " + std::to_string(end.code);
 }
 
-// What a rank itself says of an error; what a launcher or the kernel says of it RankLife holds. Connections close at the
-// end of any job, and so tell something only of one that failed.
+// What a rank itself says of an error; what a launcher or the kernel says of it RankLife holds. Connections close at
+// the end of any job, and so tell something only of one that failed.
 bool IsOwnError(const Event& event, Status status) {
   if (event.kind == EventKind::connection_lost || event.kind == EventKind::store_lost)
     return (status == Status::crash || status == Status::hang) && !event.As<LostPeer>().ends_itself;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the keeper notes of siblings whose heartbeats stopped. The siblings are boxes made from the test's own, with real
-// processes behind them.
+// What the keeper notes of siblings whose heartbeats stopped. The siblings are boxes made from the test's own, with
+// real processes behind them.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -141,7 +141,8 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::oom_kill: return OomKill{record.subject, MemoryLimitOf(record.value), -1, record.count};
     case TorchLogKind::job_time_limit: return TimeLimit{record.subject};
     case TorchLogKind::node_failed: return NodeFailure{record.subject};
-    case TorchLogKind::store_wait_timeout: return StoreWait{record.subject, record.value, record.value2 == 1, record.object};
+    case TorchLogKind::store_wait_timeout:
+      return StoreWait{record.subject, record.value, record.value2 == 1, record.object};
     case TorchLogKind::rendezvous_incomplete:
       return Rendezvous{record.value, record.value2, record.subject == "waiting"};
     case TorchLogKind::store_unreachable: return UnreachableOf(record);

@@ -177,10 +177,9 @@ class LogReader {
     // process says as it ends: "  what():  [PG ID 0 PG GUID 0(default_pg) Rank 2] Process group watchdog thread ...".
     if (rank < 0 && (prefix.severity != 0 ? prefix.text.starts_with("[PG ") : IsLastWord(prefix.text, "[PG ")))
       if (const GroupPrefix group = FindGroupPrefix(prefix.text); group.is_default) rank = group.group_rank;
-    // Before 2.2 there is no "[rank3]:" at all, and later somebody may have cut it off. "[Rank 3]" is a static string of
-    // the first group that timed out or failed: mostly the default one's, but it may be another's.
-    if (rank < 0 && prefix.severity != 0)
-      line.work_rank = IntAfter<int32_t>(prefix.text, "[Rank ").value_or(-1);
+    // Before 2.2 there is no "[rank3]:" at all, and later somebody may have cut it off. "[Rank 3]" is a static string
+    // of the first group that timed out or failed: mostly the default one's, but it may be another's.
+    if (rank < 0 && prefix.severity != 0) line.work_rank = IntAfter<int32_t>(prefix.text, "[Rank ").value_or(-1);
     // RuntimeError: NCCL communicator was aborted on rank 3.  Original reason for failure was: [Rank 3] Watchdog caught
     //   what():  [Rank 4] NCCL watchdog thread terminated with exception: CUDA error: ...
     if (rank < 0 && prefix.severity == 0 && (line.has(Keyword::work) || IsLastWord(prefix.text, "[Rank ")))
