@@ -37,6 +37,7 @@ CitedEvidence Cite(const Incident& incident, const EvidenceItem& item) {
 
 std::vector<ReportSubject> SubjectsFor(const std::vector<Subject>& subjects) {
   std::vector<ReportSubject> out;
+  out.reserve(subjects.size());
   for (const Subject& subject : subjects)
     out.push_back({subject.rank.known() ? subject.rank.value : -1, subject.host, subject.pid, subject.device});
   return out;
@@ -162,6 +163,7 @@ auto Badness(const JudgedJob& job) {
 Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
   Report report;
   std::vector<const JudgedJob*> ordered;
+  ordered.reserve(jobs.size());
   for (const JudgedJob& job : jobs) ordered.push_back(&job);
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const auto* a, const auto* b) { return Badness(*a) < Badness(*b); });
