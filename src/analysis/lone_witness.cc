@@ -70,9 +70,7 @@ void FindBySilence(const Scene& scene, StandstillView& view) {
     if (!scene.IsOnlySilentRank(rank)) continue;
     Standstill& still = view.ranks.emplace_back();
     still.rank = rank;
-    Say(still.claims, Liveness::stopped, Strength::strong,
-        "every other rank wrote a stack, this one did not, and no connection closed")
-        .witness = Witness::peer;
+    ClaimByMissingStack(still.claims);
     Settle(still);
   }
 }
@@ -103,8 +101,7 @@ void FindByStackAlone(const Scene& scene, StandstillView& view) {
     still.rank = reading->rank;
     still.by_stack_alone = true;
     if (const RankLife* life = scene.analyses.life.Of(reading->rank)) still.alive = life->asked_to_dump;
-    SayByStack(still.claims, *reading, HostPlace::own_code, reading->certain ? Strength::proof : Strength::strong,
-               "its stack is outside communication while its peers wait");
+    ClaimByHostStack(*reading, still.claims);
     Settle(still);
   }
 }
@@ -117,8 +114,7 @@ void FindByKernel(const Scene& scene, StandstillView& view) {
     if (life.hung_task && !IsExplained(life) && !life.timeout) {
       Standstill& still = view.ranks.emplace_back();
       still.rank = rank;
-      Say(still.claims, HostPlace::in_kernel, Strength::strong,
-          "the kernel reports that the process is blocked inside the kernel", life.hung_task);
+      ClaimByKernel(*life.hung_task, still.claims);
       Settle(still);
     }
   if (view.ranks.size() * 2 > scene.analyses.life.ranks.size()) view.ranks.clear();

@@ -83,8 +83,7 @@ void AskHostStack(const Asked& of, Claims& claims) {
   if (of.stack->place != StackReading::Place::host || of.scene.IsWhereOthersWait(of.rank)) return;
   const bool stands = of.scene.Lasts() || of.scene.OthersWait(of.rank) || of.scene.IsFarBehind(of.root);
   if (stands)
-    SayByStack(claims, *of.stack, HostPlace::own_code, of.stack->certain ? Strength::proof : Strength::strong,
-               "its stack is outside communication while its peers wait");
+    ClaimByHostStack(*of.stack, claims);
   else
     SayByStack(claims, *of.stack, HostPlace::unknown, Strength::weak,
                "its stack is outside communication, but nothing shows that it stays there");
@@ -101,8 +100,7 @@ void AskGpuStack(const Asked& of, Claims& claims) {
 
 void AskKernel(const Asked& of, Claims& claims) {
   if (!of.life.hung_task || of.issued() || of.may_have_come()) return;
-  Say(claims, HostPlace::in_kernel, Strength::strong,
-      "the kernel reports that the process is blocked inside the kernel", of.life.hung_task);
+  ClaimByKernel(*of.life.hung_task, claims);
 }
 
 void AskRecord(const Asked& of, Claims& claims) {
@@ -130,9 +128,7 @@ void AskSilence(const Asked& of, Claims& claims) {
   const Scene& scene = of.scene;
   const SignsOfLife& signs = scene.analyses.life;
   if (scene.IsOnlySilentRank(of.rank)) {
-    Say(claims, Liveness::stopped, Strength::strong,
-        "every other rank wrote a stack, this one did not, and no connection closed")
-        .witness = Witness::peer;
+    ClaimByMissingStack(claims);
     return;
   }
   const auto lost = [&](std::string_view because) {
@@ -187,6 +183,22 @@ void ClaimByOwnOutput(const RankLife& life, Claims& claims) {
       FirstOf(
           {life.oom_killed, life.gpu_error, life.cuda_oom, life.host_memory, life.unused_parameters, life.exception}))
       .told_why = true;
+}
+
+void ClaimByHostStack(const StackReading& stack, Claims& claims) {
+  SayByStack(claims, stack, HostPlace::own_code, stack.certain ? Strength::proof : Strength::strong,
+             "its stack is outside communication while its peers wait");
+}
+
+void ClaimByKernel(const Event& hung_task, Claims& claims) {
+  Say(claims, HostPlace::in_kernel, Strength::strong,
+      "the kernel reports that the process is blocked inside the kernel", &hung_task);
+}
+
+void ClaimByMissingStack(Claims& claims) {
+  Say(claims, Liveness::stopped, Strength::strong,
+      "every other rank wrote a stack, this one did not, and no connection closed")
+      .witness = Witness::peer;
 }
 
 std::vector<Claim> ClaimsAbout(const Scene& scene, Rank rank, const WaitRoot& root) {

@@ -14,4 +14,11 @@ Standstill ReadStandstill(const Scene& scene, Rank rank, const WaitRoot& root);
 // Where its own words, or the kernel's, say what ended it.
 void ClaimByOwnOutput(const RankLife& life, std::vector<Claim>& claims);
 
+// Its stack is in the program's own code while others wait.
+void ClaimByHostStack(const StackReading& stack, std::vector<Claim>& claims);
+// The kernel's report of a blocked task.
+void ClaimByKernel(const Event& hung_task, std::vector<Claim>& claims);
+// Scene::IsOnlySilentRank holds.
+void ClaimByMissingStack(std::vector<Claim>& claims);
+
 }  // namespace tacet

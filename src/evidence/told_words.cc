@@ -17,10 +17,6 @@ constexpr size_t kMostTold = size_t{256} << 10;
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-bool HasAnyOf(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return Contains(text, word); });
-}
-
 // A word by itself: not "TORCH_NCCL_ASYNC_ERROR_HANDLING".
 bool HasBareWord(std::string_view text, std::string_view word) {
   for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
@@ -98,7 +94,7 @@ bool StatesAHang(std::string_view part) {
 
 // Its program does not go on behind such a line.
 bool EndsItsProgram(std::string_view line) {
-  return HasAnyOf(line, {"BAD TERMINATION", "Assertion fail", "Assertion `", "assertion fail", "FATAL"});
+  return ContainsAny(line, {"BAD TERMINATION", "Assertion fail", "Assertion `", "assertion fail", "FATAL"});
 }
 
 void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fragment& fragment) {
@@ -114,17 +110,17 @@ void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fra
 
 bool ReportsError(std::string_view line) {
   line = line.substr(0, 2000);
-  if (HasAnyOf(line, {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug"})) return false;
-  if (IsWarningOfPyTorch(line) || HasAnyOf(line, {"avoid", "If you", "if you"})) return false;
-  if (HasAnyOf(line, {"BAD TERMINATION", "CrashLoopBackOff", "OOMKilled", "Assertion fail", "Assertion `", "ASSERT ",
-                      "assertion fail", "FATAL", "Fatal error", "fatal error"}))
+  if (ContainsAny(line, {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug"})) return false;
+  if (IsWarningOfPyTorch(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
+  if (ContainsAny(line, {"BAD TERMINATION", "CrashLoopBackOff", "OOMKilled", "Assertion fail", "Assertion `", "ASSERT ",
+                         "assertion fail", "FATAL", "Fatal error", "fatal error"}))
     return true;
   if (HasFailedCode(line)) return true;
   if (IsSentence(line)) return false;
   const bool shaped = HasBareWord(line, "ERROR") || HasBareWord(line, "FAILED") ||
-                      HasAnyOf(line, {"Error: ", "error: ", " Error ", "Failed to ", "failed to ",
-                                      "failed: ", "failed with ", "timed out after "});
-  return shaped && !HasAnyOf(line, {"error: 0", "errors: 0", "Error: 0", "error: None", "failed=0"});
+                      ContainsAny(line, {"Error: ", "error: ", " Error ", "Failed to ", "failed to ",
+                                         "failed: ", "failed with ", "timed out after "});
+  return shaped && !ContainsAny(line, {"error: 0", "errors: 0", "Error: 0", "error: None", "failed=0"});
 }
 
 bool SaysItHangs(std::string_view line) {
