@@ -116,5 +116,37 @@ TEST(Overdue, WhoStaysInsideAnOperationThatRanBeforeIsStuckThere) {
   EXPECT_EQ(NamedIn(Inside(3)), (Names{{1, StandstillKind::host}, {2, StandstillKind::host}}));
 }
 
+// Two groups of four train side by side. Rank 6 stays away from the next operation of its group for five seconds; the
+// other group's newest operation, which ranks 0 and 1 have not issued yet, is `age_ns` old.
+Incident TwoGroups(int64_t age_ns) {
+  JobSketch job(8, {CallSource::black_box});
+  const GroupIndex first = job.AddGroup("first", {0, 1, 2, 3}), second = job.AddGroup("second", {4, 5, 6, 7});
+  for (int i = 0; i < 40; ++i) {
+    job.IssueAll({.group = first});
+    job.IssueAll({.group = second});
+  }
+  job.IssueOn({4, 5, 7}, {.group = second, .state = CallState::started});
+  job.Wait(5 * kSecondNs - age_ns);
+  job.IssueOn({2, 3}, {.group = first, .state = CallState::started});
+  job.Wait(age_ns);
+  const int64_t end = job.now_ns;
+  Incident incident = job.Finish();
+  for (CallStream& stream : incident.streams) stream.captured_wall_ns = end;
+  return incident;
+}
+
+TEST(Overdue, AGroupThatStillMovesHasNoPartInTheHangOfAnother) {
+  const Incident incident = TwoGroups(20 * kMillisecondNs);
+  EXPECT_EQ(NamedIn(incident), (Names{{6, StandstillKind::host}}));
+  const Analyses analyses = Analyse(incident);
+  EXPECT_EQ(FindStandstills(incident, analyses).waiters, Ranks({4, 5, 7}));
+}
+
+TEST(Overdue, TwoGroupsThatStandForAsLongAreBothTold) {
+  const Incident incident = TwoGroups(4 * kSecondNs);
+  EXPECT_EQ(NamedIn(incident),
+            (Names{{0, StandstillKind::host}, {1, StandstillKind::host}, {6, StandstillKind::host}}));
+}
+
 }  // namespace
 }  // namespace tacet

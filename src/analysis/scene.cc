@@ -11,12 +11,22 @@
 
 namespace tacet {
 
+// How long a wait has lasted, by the box of the one who waits; -1 where no box tells.
+static int64_t WaitAge(const Call* call, const CallStream* stream) {
+  if (!call || !stream || stream->source != CallSource::black_box) return -1;
+  if (call->enter_wall_ns == kNoTime || stream->captured_wall_ns == kNoTime) return -1;
+  return std::max<int64_t>(stream->captured_wall_ns - call->enter_wall_ns, 0);
+}
+
 Scene::Scene(const Incident& job, const Analyses& answers) : incident(job), analyses(answers) {
   for (const StackReading& reading : analyses.stacks) stacks.emplace(reading.rank, &reading);
   for (const auto& [rank, life] : analyses.life.ranks) {
     if (!life.lost_peer || ClosedByTheEnd(*life.lost_peer)) continue;
     if (!closing || IsBefore(*life.lost_peer, *closing)) closing = life.lost_peer;
   }
+  for (const SourceAnalysis& source : analyses.sources)
+    for (const BlockedOperation& operation : source.waits.operations)
+      longest_wait_ns_ = std::max(longest_wait_ns_, WaitAge(operation.call, operation.stream));
 }
 
 bool Scene::ClosedByTheEnd(const Event& lost) const {
@@ -145,6 +155,11 @@ bool Scene::IsConnecting(Rank rank, const WaitRoot& root) const {
   if (!inside || inside->stream >= incident.streams.size()) return false;
   const CallStream& stream = incident.streams[inside->stream];
   return inside->call < stream.calls.size() && IsFirstOfItsShape(stream, stream.calls[inside->call]);
+}
+
+bool Scene::IsMomentary(const Call* call, const CallStream* stream) const {
+  const int64_t age = WaitAge(call, stream), lasting = incident.patience.overdue_ns;
+  return age >= 0 && age < lasting && longest_wait_ns_ >= lasting && age < longest_wait_ns_ / 2;
 }
 
 bool Scene::LivedOn(Rank rank, const WaitRoot& root) const {

@@ -49,6 +49,9 @@ class Scene {
   // NCCL connects a group when it first needs to, inside the first call, and waits there for the other members: who is
   // in there says nothing about who is missing.
   bool IsConnecting(Rank rank, const WaitRoot& root) const;
+  // Boxes tell when a wait began. One that is young beside a wait that has lasted is the ordinary life of a group that
+  // still moves: at any moment somebody in it is a little late.
+  bool IsMomentary(const Call* call, const CallStream* stream) const;
   // A GPU stands still only if its process went on living for a while: one whose heartbeat stopped when it had just
   // issued the operation died or froze. True where nothing beats.
   bool LivedOn(Rank rank, const WaitRoot& root) const;
@@ -64,6 +67,9 @@ class Scene {
   const Analyses& analyses;
   std::map<Rank, const StackReading*> stacks;
   const Event* closing = nullptr;  // the first connection that somebody saw close while the job ran
+
+ private:
+  int64_t longest_wait_ns_ = 0;  // of those that boxes time
 };
 
 }  // namespace tacet

@@ -60,7 +60,8 @@ void ChooseOperation(const Scene& scene, StandstillView& view) {
   for (const Standstill& still : view.ranks) guilty.insert(still.rank);
   for (const SourceAnalysis& source : scene.analyses.sources)
     for (const BlockedOperation& operation : source.waits.operations)
-      waiters.insert(operation.waiters.begin(), operation.waiters.end());
+      if (!scene.IsMomentary(operation.call, operation.stream))
+        waiters.insert(operation.waiters.begin(), operation.waiters.end());
   for (const Standstill& still : view.ranks) {
     const WaitRoot* root = still.root;
     if (!root || !root->call) continue;
@@ -144,6 +145,13 @@ StandstillView FindStandstills(const Incident& incident, const Analyses& analyse
     else
       view.ranks.push_back(ReadStandstill(scene, rank, *root));
   }
+  // Who is waited for since a moment ago is no reason for a wait that is older; a process that is gone or stopped is
+  // told all the same.
+  std::erase_if(view.ranks, [&](const Standstill& still) {
+    const Liveness process = still.state.process.value;
+    return process != Liveness::gone && process != Liveness::stopped && still.root->kind != RootKind::gpu_behind &&
+           scene.IsMomentary(still.root->call, still.root->stream);
+  });
   // Who crashed over memory that another process took away with it is no reason for anything.
   std::erase_if(view.ranks, [&](const Standstill& still) {
     const RankLife* life = scene.analyses.life.Of(still.rank);
