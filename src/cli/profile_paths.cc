@@ -58,7 +58,7 @@ Result<std::vector<Incident>> LoadAllJobs(const std::vector<std::string>& paths,
   if (!loaded->missing.empty())
     return Error{"'" + loaded->missing.front() + "': no such file or folder", "name folders of traces and dumps"};
   if (loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size())
-    return Error{"none of the files could be read", "check paths and permissions"};
+    return Error{"nothing could be read under these paths", "check that they hold files, and their permissions"};
   return Assemble(std::move(loaded->fragments));
 }
 

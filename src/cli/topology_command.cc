@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -61,12 +62,14 @@ int RunTopology(const std::vector<std::string>& arguments) {
                             : format == "html" ? RenderTopologyHtml(report)
                                                : RenderTopologyText(report, text);
   if (!WriteOutput(output->path, bytes) || !page_written) return kUsage;
-  if (nothing_readable)
-    return Complain({"none of the files could be read", "see the messages above; check paths and permissions"});
+  if (nothing_readable) return Complain({"nothing could be read", "the report says why, file by file"});
   for (const std::string& path : missing)
     Complain({"'" + path + "': no such file or folder", "the other paths were read: see the report"});
   if (fail_on == "warning" && HasFault(report)) return kFindings;
-  return missing.empty() ? kHealthy : kUsage;
+  // A gate must not take "nothing understood" for "nothing wrong".
+  const bool understood = std::any_of(report.inputs.begin(), report.inputs.end(),
+                                      [](const ReportInput& input) { return input.understood > 0; });
+  return missing.empty() && understood ? kHealthy : kUsage;
 }
 
 }  // namespace
@@ -92,7 +95,7 @@ a node that lowers the bandwidth of all, idle or missing network devices, crosse
 
 Capture it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING NCCL_DEBUG_FILE=nccl_%h_%p.log.
 
-Exit code: 0 nothing found, 1 findings, 2 wrong usage, a path that does not exist or nothing readable,
+Exit code: 0 nothing found, 1 findings, 2 wrong usage, a path that does not exist, or nothing readable or understood,
 3 internal error.
 
 Examples:

@@ -124,8 +124,11 @@ void AddFiles(TextPage& page, const Report& report) {
 
 void AddInputLine(TextPage& page, std::string_view first, const Report& report) {
   uint64_t bytes = 0, not_understood = 0;
+  size_t files_read = 0;
   std::map<std::string_view, size_t> formats;
   for (const ReportInput& input : report.inputs) {
+    if (input.format == "unreadable") continue;  // a remark says why
+    ++files_read;
     bytes += input.bytes;
     not_understood += input.not_understood;
     ++formats[input.format];
@@ -135,8 +138,13 @@ void AddInputLine(TextPage& page, std::string_view first, const Report& report) 
     kinds += (kinds.empty() ? ": " : ", ") + std::to_string(files) + ' ';
     kinds += format.empty() ? "unknown format" : CleanLine(format);
   }
-  page.Paragraph(first, "Read " + Count(report.inputs.size(), "file") + ", " + DescribeBytes(bytes) + kinds +
-                            ". Not understood: " + Share(not_understood, bytes) + ".");
+  std::string words = "Read " + Count(files_read, "file") + ", " + DescribeBytes(bytes) + kinds +
+                      ". Not understood: " + Share(not_understood, bytes) + ".";
+  if (files_read == 0)
+    words = "No file was read.";
+  else if (bytes == 0)
+    words = files_read == 1 ? "Read 1 file. It is empty." : "Read " + Count(files_read, "file") + ". All are empty.";
+  page.Paragraph(first, words);
 }
 
 void AddInputs(TextPage& page, const Report& report, bool verbose) {

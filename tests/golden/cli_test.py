@@ -400,7 +400,7 @@ class Hostile(unittest.TestCase):
         report = self.diagnose(timeout=60)
         self.assertTold(report, "pipe.log", "unreadable", "fifo")
         ran = self.alone("pipe.log", 2, timeout=60)
-        self.assertIn("none of the files could be read", ran.message)
+        self.assertIn("nothing could be read", ran.message)
         self.assertIn("fifo", ran.text + ran.message)
 
     def test_devices_are_refused(self):
@@ -440,6 +440,18 @@ class Hostile(unittest.TestCase):
         hollow.mkdir()
         ran = tacet("diagnose", hollow)
         self.assertIn("UNDETERMINED", ran.text)
+        (self.folder / "empty.log").touch()
+        self.assertIn("Read 1 file. It is empty.", self.alone("empty.log", 2).text)
+
+    def test_nothing_understood_is_no_clean_bill(self):
+        (self.folder / "noise.bin").write_bytes(bytes(range(256)) * 16)
+        (self.folder / "hollow").mkdir()
+        for command in ("diagnose", "topology"):
+            noise = tacet(command, self.folder / "noise.bin")
+            self.assertEqual(noise.code, 2, command)
+            hollow = tacet(command, self.folder / "hollow")
+            self.assertEqual(hollow.code, 2, command)
+            self.assertIn("No file was read.", hollow.text)
 
     def test_links_that_loop_and_links_that_lead_outside(self):
         (self.folder / "a.log").symlink_to("b.log")
