@@ -97,13 +97,28 @@ bool EndsItsProgram(std::string_view line) {
   return ContainsAny(line, {"BAD TERMINATION", "Assertion fail", "Assertion `", "assertion fail", "FATAL"});
 }
 
+// How a process ended, and the launcher's own words about it: what follows from an error.
+bool ReportsAnEnd(std::string_view line) {
+  return HasFailedCode(line) || ContainsAny(line, {"exitcode:", "ChildFailedError", "elastic/", "BAD TERMINATION",
+                                                   "CrashLoopBackOff", "FAILED", "srun: error: "});
+}
+
+// "2026-11-16 18:52:17,062 train ERROR: ..." without its time.
+std::string_view WithoutTime(std::string_view line) {
+  size_t end = 0, digits = 0;
+  for (; end < line.size() && (IsDigit(line[end]) || std::string_view("-:/., T[").find(line[end]) < 8); ++end)
+    digits += IsDigit(line[end]);
+  return digits >= 6 && end < line.size() ? line.substr(end) : line;
+}
+
 void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fragment& fragment) {
   Event& event = fragment.events.emplace_back();
   event.kind = kind;
   event.speaker = kNobody;
   event.source = source;
-  event.text = std::string(Trim(line).substr(0, 400));
+  event.text = std::string(WithoutTime(Trim(line)).substr(0, 400));
   event.Set(Meaning::reported, kind == EventKind::unread_error && EndsItsProgram(line));
+  event.Set(Meaning::consequence, kind == EventKind::unread_error && ReportsAnEnd(line));
 }
 
 }  // namespace
@@ -142,7 +157,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   std::set<uint32_t> read;
   for (const Event& event : fragment.events) read.insert(event.source.line);
   const bool fenced = Contains(bytes, "```");
-  bool inside = false, hang = false, error = false;
+  bool inside = false, hang = false, error = false, end = false;
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line) && !(hang && error)) {
@@ -152,8 +167,11 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
       hang = true;
       AddTold(EventKind::told_hang, line, source, fragment);
     } else if (!error && !read.contains(source.line) && ReportsError(line)) {
-      error = true;
-      AddTold(EventKind::unread_error, line, source, fragment);
+      // Of the lines that only tell an end one is enough; the error itself may still come.
+      const bool tells_end = ReportsAnEnd(line);
+      if (!tells_end || !end) AddTold(EventKind::unread_error, line, source, fragment);
+      error |= !tells_end;
+      end |= tells_end;
     }
   }
 }

@@ -102,7 +102,7 @@ enum class EventKind : uint8_t {
 
 // What the words of an event mean, beyond its kind: evidence/event_meaning.h decides it when the file is read.
 enum class Meaning : uint8_t {
-  consequence,        // exception: it only says that somebody else failed
+  consequence,        // exception, unread_error: it only says that somebody else failed, or how it ended
   host_memory,        // memory of the host ran out
   gpu_memory,         // memory of the GPU ran out
   illegal_access,     // CUDA: an illegal memory access

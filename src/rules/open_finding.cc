@@ -20,6 +20,8 @@ constexpr size_t kMostCited = 3;
 std::string OpenProof(const Event& told) {
   switch (told.kind) {
     case EventKind::heartbeat_stuck:
+      if (told.As<HeartbeatStuck>().waits_for_workers) return "the engine waits for its workers";
+      [[fallthrough]];
     case EventKind::gil_blocked: return "the process made no progress";
     case EventKind::desync_report:
     case EventKind::monitored_barrier_failed: return "ranks are not at the same place";
@@ -76,7 +78,11 @@ std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& 
                         : "The output of " + RankWords(census.unheard) +
                               " is not in these files: add it, and run the diagnosis again.");
   }
-  if (told.kind == EventKind::heartbeat_stuck || told.kind == EventKind::gil_blocked)
+  if (told.As<HeartbeatStuck>().waits_for_workers)
+    steps.push_back(
+        "Take the stacks of the engine's worker processes (py-spy dump --native --pid PID): the one that is not where "
+        "the others are holds them up; one that compiles or loads weights is only slow.");
+  else if (told.kind == EventKind::heartbeat_stuck || told.kind == EventKind::gil_blocked)
     steps.push_back(
         "Take the stacks of the cited process with native frames (py-spy dump --native --pid PID, or gdb): a call of "
         "CUDA or NCCL, or a thread that holds the GIL, blocks it.");
@@ -153,7 +159,7 @@ bool IsGone(const Case& facts) {
   });
 }
 
-void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis) {
+void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, const Event* before) {
   if (!told) return;
   Finding finding;
   finding.status = diagnosis.status;
@@ -162,8 +168,9 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis) 
   finding.headline = diagnosis.headline;
   const bool hangs = diagnosis.status == Status::hang;
   finding.explanation =
-      hangs ? "A rank waited until a limit was reached. The line says which rank waited, not for which rank."
-            : "The line says how the job ended. The reason came before it and is not in these files.";
+      hangs    ? "A rank waited until a limit was reached. The line says which rank waited, not for which rank."
+      : before ? "The job ended after it had reported this error itself; Tacet does not know the message."
+               : "The line says how the job ended. The reason came before it and is not in these files.";
   const TimeoutCensus census = hangs ? CountTimeouts(facts.incident) : TimeoutCensus{};
   if (census && told->kind == EventKind::watchdog_timeout) {
     for (const TimedOutCall& call : census.calls) {
@@ -176,11 +183,15 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis) 
     const TimedOutCall& common = census.calls.front();
     if (common.op != OpKind::unknown) finding.operation = OperationRef{common.op, common.seq, -1};
   } else {
+    if (before) finding.evidence.push_back(CiteEvent(*before, "the first line that reports an error"));
     finding.evidence.push_back(CiteEvent(*told, OpenProof(*told)));
     if (const Event* warning = told->kind == EventKind::nccl_error ? WarningBehind(facts, *told) : nullptr)
       finding.evidence.push_back(CiteEvent(*warning, "the last warning before it"));
   }
   finding.fix = hangs ? StepsOfAHang(census, *told, IsGone(facts)) : StepsOfACrash(facts.incident, *told);
+  if (before)
+    finding.fix = {"Read the lines around the first cited one: the program says there why it stops.",
+                   "Search for its words in the program's source: whoever wrote the message knows the condition."};
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
 }
 

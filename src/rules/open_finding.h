@@ -6,8 +6,9 @@
 namespace tacet {
 
 // What is known of a hang or crash whose cause no rule names: the deciding line, and where to begin. Puts that finding
-// first; without a line that tells it there is none. It blames nobody.
-void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis);
+// first; without a line that tells it there is none. It blames nobody. `before`: a line that reports an error no rule
+// knows.
+void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, const Event* before = nullptr);
 
 // Some line tells that a process of the job has ended.
 bool IsGone(const Case& facts);

@@ -15,6 +15,7 @@
 #include "rules/end_sentence.h"
 #include "rules/open_finding.h"
 #include "rules/training_words.h"
+#include "rules/unread_error.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -131,7 +132,8 @@ const Event* DecidingEvent(const Case& facts, const JobEnd& end) {
   return end.told ? end.told : facts.analyses.outcome.first_failure;
 }
 
-void SettleCrash(const Case& facts, const Event* told, Diagnosis& diagnosis) {
+// Returns the line that tells more than how the process ended, if there is one.
+const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagnosis) {
   diagnosis.status = Status::crash;
   diagnosis.confidence = Confidence::likely;
   diagnosis.headline = "the job crashed";
@@ -157,23 +159,27 @@ void SettleCrash(const Case& facts, const Event* told, Diagnosis& diagnosis) {
       nccl_tells || (told && told->kind == EventKind::store_wait_timeout) ||
       (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) ||
       (told && told->kind == EventKind::nccl_error && (told->Means(Meaning::reported) || WarningBehind(facts, *told)));
+  const Event* before = stopped || told_why || QuotesError(told) ? nullptr : UnreadErrorBefore(facts.incident, told);
   if (stopped)
     diagnosis.headline += "; the one that failed before is not in these files";
+  else if (before)
+    diagnosis.headline += "; before that, a line reports: '" + UnreadErrorWords(*before) + "'";
   else if (!told_why)
     diagnosis.headline +=
         QuotesError(told) ? "; why it did is not in these files" : "; the first error is not in these files";
+  if (before) return before;
   if (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) {
     diagnosis.open.push_back({"Why can it not be started?",
                               "the PATH and the environment of the script that starts the job; the program must be on "
                               "every node (for torchrun: python3 -m torch.distributed.run)"});
-    return;
+    return nullptr;
   }
   if (told && told->kind == EventKind::nccl_warning && !nccl_tells) {
     diagnosis.open.push_back(
         {"Why does the driver refuse NCCL's call?",
          "the driver's version (nvidia-smi) beside the CUDA version that NCCL prints; NCCL's log from the start "
          "(NCCL_DEBUG=INFO); whether NCCL_CUMEM_ENABLE=0 or NCCL_P2P_DISABLE=1 make a difference"});
-    return;
+    return nullptr;
   }
   const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);
   diagnosis.open.push_back(
@@ -183,6 +189,7 @@ void SettleCrash(const Case& facts, const Event* told, Diagnosis& diagnosis) {
              "of its peers"
            : "the output of every rank by itself (torchrun --redirects 3 --log-dir DIR, srun --output=%t.log), the "
              "kernel log (dmesg -T) and NCCL logs (NCCL_DEBUG=INFO)"});
+  return nullptr;
 }
 
 // Something of a job was read, even if no line tells a rank.
@@ -277,42 +284,6 @@ static void SettleToldHang(const Case& facts, Diagnosis& diagnosis) {
                        (where.empty() ? "these lines do not show where, nor which rank is responsible" : where);
 }
 
-// The job made progress behind the line: whatever it is, it was survived.
-static bool WentOnAfter(const Incident& incident, const Event& error) {
-  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
-    return event.kind == EventKind::progress && event.source.file == error.source.file &&
-           event.source.line > error.source.line;
-  });
-}
-
-// Better than to say that nothing was found: what reports an error, although nobody knows what it means.
-static bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
-  for (const Event& event : facts.incident.events) {
-    if (event.kind != EventKind::unread_error || WentOnAfter(facts.incident, event)) continue;
-    Finding finding;
-    finding.severity = Severity::warning;
-    // A failed assertion ends its program, whatever it is about.
-    if (event.Means(Meaning::reported)) {
-      diagnosis.status = finding.status = Status::crash;
-      diagnosis.confidence = finding.confidence;
-      finding.severity = Severity::critical;
-    }
-    finding.headline = diagnosis.headline =
-        event.Means(Meaning::reported)
-            ? "the job crashed: '" + event.text.substr(0, 160) + "'; what this line means is not known here"
-            : "no known fault was found, but a line reports an error that is not understood: '" +
-                  event.text.substr(0, 160) + "'";
-    finding.evidence.push_back(CiteEvent(event, "the first such line"));
-    finding.fix = {
-        "Read the lines around the cited one; search for its words in the documentation of the program that "
-        "prints it.",
-        "Add the output of every rank from the start, and diagnose again."};
-    diagnosis.findings.push_back(std::move(finding));
-    return true;
-  }
-  return false;
-}
-
 // What slows the job down is worth saying, though it answers nothing of how it ended.
 static std::string WordsWithoutFault(const Diagnosis& diagnosis) {
   const std::string open = "the evidence does not show how the job ended";
@@ -334,8 +305,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   if (SettleBenchmarks(facts.incident, diagnosis)) return;
   if (end.kind == JobEnding::crashed && !outcome.ended_in_order) {
-    SettleCrash(facts, told, diagnosis);
-    return AddOpenFinding(facts, told, diagnosis);
+    const Event* before = SettleCrash(facts, told, diagnosis);
+    return AddOpenFinding(facts, told, diagnosis, before);
   }
   if (facts.incident.files.empty() || (ranks == 0 && !HasWordsOfAJob(facts.incident))) {
     diagnosis.headline = PipelineWords(facts);

@@ -157,6 +157,12 @@ TEST(TorchLogProgress, FindsTheStepOfManyTrainers) {
   EXPECT_EQ(FindProgress("train loss: 0.31"), -1);
 }
 
+TEST(TorchLogProgress, AnErrorIsNoProgress) {
+  EXPECT_FALSE(FindProgress("train ERROR: gradient norm 5.8e+08 at step 6 is above 1000, stopping"));
+  EXPECT_FALSE(FindProgress("[CRITICAL] loss is inf at step 12"));
+  EXPECT_EQ(FindProgress("epoch 3 step 12 ERROR: 0.21"), 12);
+}
+
 TEST(TorchLogProgress, TakesSettingsForNoProgress) {
   EXPECT_FALSE(FindProgress("max_steps: 1000"));
   EXPECT_FALSE(FindProgress("max_step: 1000"));

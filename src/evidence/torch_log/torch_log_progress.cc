@@ -119,10 +119,25 @@ bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> word
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// "train ERROR: gradient norm 5.8e+08 at step 6 is above 1000": the level of a line, not a figure ("ERROR: 0.12").
+bool IsErrorByItsLevel(std::string_view text) {
+  for (const std::string_view level : {"ERROR", "CRITICAL", "FATAL"}) {
+    const size_t at = text.find(level);
+    if (at == std::string_view::npos || (at > 0 && (IsAlphanumeric(text[at - 1]) || text[at - 1] == '_'))) continue;
+    std::string_view rest = text.substr(at + level.size());
+    if (rest.empty() || (rest[0] != ':' && rest[0] != ']' && rest[0] != '|' && !rest.starts_with(" -"))) continue;
+    rest.remove_prefix(1);
+    rest = rest.substr(std::min(rest.find_first_not_of(" -|"), rest.size()));
+    if (!rest.empty() && !IsDigit(rest[0])) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<int64_t> FindProgress(std::string_view text, bool* of_epoch) {
   text = text.substr(0, kLookAhead);
+  if (IsErrorByItsLevel(text)) return std::nullopt;
   ProgressWords found;
   bool in_word = false;
   for (size_t at = 0; at < text.size(); ++at) {

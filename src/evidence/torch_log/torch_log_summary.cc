@@ -62,7 +62,7 @@ LineUse SummaryReader::ReadField(const LogLine& line, std::string_view name, std
     failure_.pid = IntAfter(value, "(pid: ").value_or(-1);
     has_code_ = TakeNumber(value, &failure_.value);
   } else if (name == "traceback") {
-    failure_.text = Capped(value, 600);
+    if (!value.starts_with("To enable traceback see")) failure_.text = Capped(value, 600);
   } else if (name != "error_file") {
     return LineUse::not_understood;
   }
@@ -82,7 +82,7 @@ void SummaryReader::Write(RecordList& out) {
     record.voice = voice;
     record.value2 = root_ ? 1 : 0;
     if (record.value < 0) record.subject = std::string(SignalName(-record.value));
-    if (root_) record.text = "first observed failure: " + record.text;
+    if (root_) record.text = "torchrun names this failure first" + (record.text.empty() ? "" : ": " + record.text);
   }
   open_ = has_code_ = false;
   failure_ = TorchLogRecord();
