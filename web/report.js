@@ -10,8 +10,8 @@ function rankTable(report) {
     {label: "Role", value: (row) => ROLES.indexOf(roleOf(row)), cell: mark},
     {label: "Host", value: (row) => row.host},
     {label: "Pid", value: (row) => row.pid, numeric: true},
-    {label: "Last operation", value: (row) => row.last_operation},
-    {label: "Doing", value: (row) => row.doing, cell: (row) => (row.doing ? h("code", row.doing) : "")},
+    {label: "Operation", value: (row) => row.last_operation},
+    {label: "State", value: (row) => row.doing, cell: (row) => (row.doing ? h("code", row.doing) : "")},
     {label: "Last seen", value: (row) => row.last_sign, numeric: true},
     {label: "Evidence", value: (row) => row.evidence_kinds.join(", ")},
   ].filter((column) => column.label === "Rank" || report.ranks.some((row) => ![null, ""].includes(column.value(row))));
@@ -41,7 +41,8 @@ function ranksSection(report) {
 /** @param {ReportWhy} why */
 function whySection(why) {
   const claim = (/** @type {ReportWhyClaim} */ one) => {
-    const head = (one.rank === null ? "" : "rank " + one.rank + ", ") + one.reading + (one.strength ? " (" + one.strength + ")" : "");
+    const reading = one.reading && one.reading + (one.strength ? " (" + one.strength + ")" : "");
+    const head = [one.rank === null ? "" : "rank " + one.rank, reading].filter(Boolean).join(", ");
     return evidenceItem({...one.because, says: [head, one.because.says].filter(Boolean).join(": ")});
   };
   const part = (title, items) => (items.length > 0 ? [h("h3.between", title), h("ol.evidence", items)] : null);

@@ -62,8 +62,10 @@ function evidenceItem(evidence) {
   const source = describeSource(evidence);
   // The very line of the file; the record in words goes with what it says, unless the line holds it.
   const line = (evidence.quote || evidence.excerpt).replace(/\n+$/, "");
-  const words = evidence.quote && evidence.excerpt && !evidence.quote.includes(evidence.excerpt) ? evidence.excerpt : "";
-  const says = [evidence.says, words].filter(Boolean).join(": ");
+  const count = (evidence.excerpt.match(/ \(\d+ times\)$/) || [""])[0];
+  const record = evidence.excerpt.slice(0, evidence.excerpt.length - count.length).replace(/(.{18,})\.\.\.$/, "$1");
+  const words = evidence.quote && evidence.excerpt && !evidence.quote.includes(record) ? evidence.excerpt : "";
+  const says = [evidence.says, words].filter(Boolean).join(": ") + (evidence.quote && !words ? count : "");
   const quote = line || source ? h("figure", source ? h("figcaption", source) : null, line ? h("pre", line) : null) : null;
   return h("li", says ? h("p", says) : null, quote);
 }

@@ -93,7 +93,7 @@ std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
     for (const Rank rank : event.ranks)
       behind.try_emplace(rank, ToldLaggard{rank, event.source,
                                            barrier ? "did not reach the monitored barrier"
-                                                   : "is named as lagging by a report of the framework",
+                                                   : "is named as missing by a report of the framework",
                                            event.rank.known() && event.rank != rank ? std::vector<Rank>{event.rank}
                                                                                     : std::vector<Rank>{}});
   }

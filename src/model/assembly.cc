@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "model/cut_logs.h"
@@ -22,6 +23,12 @@
 
 namespace tacet {
 namespace {
+
+// "24 hours", "90 minutes"
+std::string HoursOrMinutes(int64_t ns) {
+  const int64_t minutes = ns / 60'000'000'000;
+  return minutes < 180 ? std::to_string(minutes) + " minutes" : std::to_string((minutes + 30) / 60) + " hours";
+}
 
 template <typename T>
 void MoveAll(std::vector<T>& from, std::vector<T>& to) {
@@ -323,11 +330,11 @@ class JobBuilder {
       if (stream.source != CallSource::flight_recorder || stream.captured_wall_ns == kNoTime) return false;
       if (newest - stream.captured_wall_ns < incident_.patience.stale_ns && stream.captured_wall_ns >= beginning)
         return false;
-      incident_.diagnostics.push_back(
-          {DiagnosticSeverity::warning, "stale-dump",
-           "this dump ends " + std::to_string((newest - stream.captured_wall_ns) / 60'000'000'000) +
-               " minutes before the others: it belongs to another run and is not used",
-           SourceRef{stream.file, 0, 0}, "delete old dumps before a run, or write them to a folder of the job's own"});
+      incident_.diagnostics.push_back({DiagnosticSeverity::warning, "stale-dump",
+                                       "this dump ends " + HoursOrMinutes(newest - stream.captured_wall_ns) +
+                                           " before the others: it belongs to another run and is not used",
+                                       SourceRef{stream.file, 0, 0},
+                                       "delete old dumps before a run, or write them to a folder of the job's own"});
       incident_.files[static_cast<uint32_t>(stream.file)].stub = true;
       return true;
     });

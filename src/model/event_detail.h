@@ -84,6 +84,7 @@ struct FilePath {
 struct HeartbeatStuck {
   int64_t seconds = -1;
   std::string reason;
+  bool waits_for_workers = false;  // an engine whose workers take no work: it is they who stand still
 };
 
 // Who is gone: a process of the job, the store of torchrun's rendezvous, a launcher's daemon on another node.

@@ -129,7 +129,10 @@ inline constexpr NcclWarning kNcclWarnings[] = {
      "see the first warning of this process"},
     {"peer-address-missing", kCause, "a peer sent no usable address: it found no network interface",
      "compare NCCL_SOCKET_IFNAME with ip -br addr on every host"},
-    {"net-plugin-failed", kCause, "the network library (libfabric, UCX) cannot open its device or reach its peer",
+    {"ucx-failed", kCause, "UCX cannot reach its peer",
+     "look at the peer's output first: a process that has ended gives the same error; then at the adapters of both "
+     "hosts (ibstat, rdma link, perfquery)"},
+    {"net-plugin-failed", kCause, "the network library (libfabric) cannot open its device or reach its peer",
      "run fi_info -p efa or fi_pingpong between the hosts; look at the adapter's driver in the kernel log"},
     {"net-device-setup-failed", kCause, "the network library (libfabric) could not set up its device on this host",
      "compare the versions of libfabric, the NCCL plugin and the adapter's driver; look for the adapter in dmesg"},

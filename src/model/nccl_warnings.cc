@@ -161,7 +161,7 @@ std::string_view ParseWarningObject(const NcclWarning& warning, std::string_view
     return path;
   }
   // NET/OFI Request 0x7f14cc5b60c0 completed with error. RC: 113: something sent to a peer, whom it does not name.
-  if (id == "net-plugin-failed") {
+  if (id == "net-plugin-failed" || id == "ucx-failed") {
     const size_t at = message.find("Request 0x");
     return at == std::string_view::npos ? std::string_view() : message.substr(at, message.find(' ', at + 8) - at);
   }

@@ -17,7 +17,7 @@ constexpr std::string_view kDebugKernel =
     "fail on the same GPU, "
     "suspect the GPU and run its diagnostics (dcgmi diag -r 3).";
 constexpr std::string_view kResetGpu =
-    "Drain the node and reset the GPU (nvidia-smi --gpu-reset) or reboot. If it comes back, have the GPU checked.";
+    "Drain the node and reset the GPU (nvidia-smi --gpu-reset) or reboot. If the fault returns, have the GPU checked.";
 constexpr std::string_view kReplace =
     "Take the node out of service, reboot it, run the field diagnostics, and have the GPU replaced if it fails.";
 constexpr std::string_view kReport =
@@ -193,7 +193,7 @@ constexpr XidMeaning kXids[] = {
     {161, "channel retirement failed", "A channel of the GPU's memory could not be retired.", kHardware, true,
      kReplace},
     {167, "PCIe fatal timeout", "The PCIe link of the GPU did not answer in time.", kHardware, true,
-     "Reboot the node and look for PCIe errors in the kernel log. If it comes back, have the GPU and its slot "
+     "Reboot the node and look for PCIe errors in the kernel log. If the fault returns, have the GPU and its slot "
      "checked."},
     {169, "internal microcontroller halt", "The security controller of the GPU stopped.", kHardware, true, kResetGpu},
     {171, "uncorrectable memory error", "Comes with Xid 48 and says that the fault is in the GPU's DRAM.", kHardware,

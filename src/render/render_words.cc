@@ -75,9 +75,15 @@ const std::string& QuoteOf(const CitedEvidence& evidence) {
 }
 
 std::string SaysOf(const CitedEvidence& evidence) {
-  const bool told =
-      evidence.quote.empty() || evidence.excerpt.empty() || evidence.quote.find(evidence.excerpt) != std::string::npos;
-  if (told) return evidence.says;
+  // The quoted line holds the record's words; what was counted (" (3 times)") or cut ("...") is no part of it.
+  std::string_view words = evidence.excerpt, count;
+  if (const size_t at = words.rfind(" ("); at != std::string_view::npos && words.ends_with(" times)")) {
+    count = words.substr(at);
+    words = words.substr(0, at);
+  }
+  if (words.size() > 20 && words.ends_with("...")) words.remove_suffix(3);
+  if (evidence.quote.empty() || evidence.excerpt.empty()) return evidence.says;
+  if (evidence.quote.find(words) != std::string::npos) return evidence.says + std::string(count);
   return evidence.says.empty() ? evidence.excerpt : evidence.says + ": " + evidence.excerpt;
 }
 

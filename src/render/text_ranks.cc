@@ -136,8 +136,8 @@ std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t wi
   table.push_back({{"RANK", Ink::dim, true},
                    {"HOST", Ink::dim},
                    {"ROLE", Ink::dim},
-                   {"LAST OPERATION", Ink::dim},
-                   {"DOING", Ink::dim},
+                   {"OPERATION", Ink::dim},
+                   {"STATE", Ink::dim},
                    {"LAST SEEN", Ink::dim, true}});
   for (const auto* row : rows) {
     const auto& members = row->second;

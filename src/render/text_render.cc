@@ -204,9 +204,10 @@ void AddWhy(TextPage& page, const Report& report, bool verbose) {
   AddEvidence(page, status, "  status   ", verbose);
   for (const ReportClaim& claim : why.claims) {
     CitedEvidence because = claim.because;
-    std::string head = claim.rank < 0 ? "" : "rank " + std::to_string(claim.rank) + ", ";
-    head += claim.reading + (claim.strength.empty() ? "" : " (" + claim.strength + ")");
-    because.says = head + (because.says.empty() ? "" : ": " + because.says);
+    std::string head = claim.rank < 0 ? "" : "rank " + std::to_string(claim.rank);
+    if (!claim.reading.empty())
+      head += (head.empty() ? "" : ", ") + claim.reading + (claim.strength.empty() ? "" : " (" + claim.strength + ")");
+    because.says = head + (head.empty() || because.says.empty() ? "" : ": ") + because.says;
     AddEvidence(page, because, claim.supports ? "  for      " : "  against  ", verbose);
   }
   for (const bool found : {true, false}) {

@@ -106,10 +106,10 @@ static RuleAnswer JudgeSharedCommunicator(const Case& facts) {
   finding.group = swap.group->group;
   finding.operation = RefOf(*swap.first);
   finding.affected_ranks = facts.standstill.waiters;
-  finding.headline = "two threads share a communicator: at place " + std::to_string(swap.first->seq) + " thread " +
-                     std::to_string(swap.first->thread) + " came first on " + RankWords({swap.a->rank}) + " (" +
-                     ShapeWords(*swap.first) + "), thread " + std::to_string(swap.second->thread) + " on " +
-                     RankWords({swap.b->rank}) + " (" + ShapeWords(*swap.second) + ")";
+  finding.headline = "two threads share a communicator: operation #" + std::to_string(swap.first->seq) +
+                     " came from thread " + std::to_string(swap.first->thread) + " on " + RankWords({swap.a->rank}) +
+                     " (" + ShapeWords(*swap.first) + ") and from thread " + std::to_string(swap.second->thread) +
+                     " on " + RankWords({swap.b->rank}) + " (" + ShapeWords(*swap.second) + ")";
   finding.evidence.push_back(
       CiteCall(facts.incident, *swap.a->stream, *swap.first,
                "issued by thread " + std::to_string(swap.first->thread) + " of " + RankWords({swap.a->rank})));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "rules/rule.h"
 #include "rules/words.h"
@@ -12,6 +15,21 @@ static bool OthersGoOn(const Case& facts) {
   const auto& ranks = facts.analyses.life.ranks;
   return std::any_of(ranks.begin(), ranks.end(),
                      [](const auto& one) { return one.second.any() && !one.second.unused_parameters; });
+}
+
+// DDP prints indices with blanks between them ("8 9"), names with commas.
+static std::string ParameterWords(std::string_view names) {
+  std::vector<std::string> parts;
+  while (true) {
+    names = names.substr(std::min(names.find_first_not_of(", "), names.size()));
+    if (names.empty()) break;
+    const size_t end = std::min(names.find_first_of(", "), names.size());
+    parts.emplace_back(names.substr(0, end));
+    names.remove_prefix(end);
+  }
+  std::string out;
+  for (size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return out;
 }
 
 static RuleAnswer JudgeUnused(const Case& facts) {
@@ -43,8 +61,8 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
   const auto& lead = events[0]->As<DdpParameters>();
-  const std::string which = lead.names.empty() ? "" : " " + lead.names;
-  finding.headline = all ? "DDP waits for gradients that never arrive on all ranks: parameters" + which +
+  const std::string which = lead.names.empty() ? "" : " " + ParameterWords(lead.names);
+  finding.headline = all ? "on all ranks DDP waits for gradients that never arrive: parameters" + which +
                                " do not contribute to the loss"
                      : finding.ranks.empty() && !told.empty()
                          ? "Parameters" + which + " get no gradient, as DDP says of " + RankWords(told) +

@@ -25,10 +25,14 @@ std::string UnfinishedWords(const Case& facts, Rank rank) {
 }
 
 // All whose watchdog stood still: which of them was first nobody knows.
-std::string StuckWords(const Case& facts, const std::string& who) {
+std::string StuckWords(const Case& facts, const Event& told_by, const std::string& who) {
   std::set<Rank> ranks;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::heartbeat_stuck && event.rank.known()) ranks.insert(event.rank);
+  const auto& told = told_by.As<HeartbeatStuck>();
+  if (told.waits_for_workers)
+    return who + " waits for its workers, which take no work" +
+           (told.seconds > 0 ? " for " + std::to_string(told.seconds) + " s at a time" : "");
   if (ranks.size() < 2) return who + "'s watchdog thread made no progress";
   return "the watchdog threads of " + RankWords({ranks.begin(), ranks.end()}) + " made no progress";
 }
@@ -99,13 +103,13 @@ std::string CutPlaceWords(const CodePlace& place) {
 std::string StoreWaitWords(const Event& event, const std::string& who) {
   const auto& wait = event.As<StoreWait>();
   const std::string limit = wait.timeout_ms > 0 ? " " + DurationWords(wait.timeout_ms * 1'000'000) : "";
-  std::string what = wait.keys.empty() ? "an answer of the store" : "the key " + wait.keys + " in the store";
+  std::string what = wait.keys.empty() ? "an answer from the store" : "the key " + wait.keys + " in the store";
   if (event.peer_group_rank.known())
     what = "the NCCL communicator that " +
            (event.peer.known() ? RankWords({event.peer})
                                : "rank " + std::to_string(event.peer_group_rank.value) + " of the group") +
            " creates";
-  return who + " waited" + limit + " for " + what + ", until its time was up" +
+  return who + " waited" + limit + " for " + what + " and gave up" +
          (wait.bar.empty() ? ""
                            : ", while a progress bar in the same output still ran ('" + wait.bar +
                                  "'): the rank that draws it may be the one that is waited for");
@@ -161,7 +165,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
       return event.peer.known()
                  ? RankWords({event.peer}) + " timed out in a collective" + UnfinishedWords(facts, event.peer)
                  : "a collective timed out, and flight records were asked for";
-    case EventKind::heartbeat_stuck: return StuckWords(facts, who);
+    case EventKind::heartbeat_stuck: return StuckWords(facts, event, who);
     case EventKind::gil_blocked: return who + " could not take the GIL";
     case EventKind::desync_report: return OutOfStepWords(facts, event);
     case EventKind::monitored_barrier_failed:

@@ -18,7 +18,7 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
     // 1, invalid argument, has other reasons, too.
     finding.confidence = warning.number == 1 ? Confidence::possible : Confidence::likely;
     finding.headline =
-        "NVLink multicast memory could not be bound: the fabric manager or an NVSwitch has a fault" + who;
+        "NVLink multicast memory could not be bound: probably the fabric manager or an NVSwitch has a fault" + who;
     finding.fix = {
         "On that host: systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A3 Fabric must show "
         "Completed and Success.",

@@ -31,11 +31,11 @@ static RuleAnswer JudgeGpuStalled(const Case& facts) {
       facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation) : "the collective";
   const bool one = finding->ranks.size() == 1;
   const std::string gpu = (one ? "the GPU of " : "the GPUs of ") + who;
-  finding->headline =
-      behind ? gpu + (one ? " is stalled: its peers" : " are stalled: their peers") +
-                   " finished collectives of the same group that " + (one ? "it has" : "they have") + " not, from " +
-                   operation + " on"
-             : gpu + " never started " + operation + ", although the host issued it: an earlier kernel does not finish";
+  finding->headline = behind ? gpu + (one ? " is stalled: its peers" : " are stalled: their peers") +
+                                   " finished collectives of the same group that " + (one ? "it has" : "they have") +
+                                   " not, from " + operation + " on"
+                             : gpu + " never started " + operation +
+                                   ", although the host issued it: probably an earlier kernel does not finish";
   answer.findings.push_back(std::move(*finding));
   return answer;
 }

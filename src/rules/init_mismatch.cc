@@ -94,6 +94,16 @@ const Event* FindDuplicateGpuError(const Case& facts) {
   return nullptr;
 }
 
+std::vector<std::string> MismatchAdvice(std::string_view id) {
+  if (id == "duplicate-gpu")
+    return {"Call torch.cuda.set_device(local_rank) before the first collective.",
+            "Check CUDA_VISIBLE_DEVICES and the number of processes per node."};
+  if (id == "version-mismatch") return {"Use the same container or environment on all nodes."};
+  if (id == "bootstrap-nranks-mismatch") return {"Check WORLD_SIZE, --nnodes and --nproc-per-node on every node."};
+  return {"Check how RANK is set: the same --node-rank on two nodes, or RANK fixed in a script or an image.",
+          "Look for processes of an earlier run that still use the same MASTER_PORT (pgrep -af train)."};
+}
+
 void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
       {"duplicate-gpu", "two ranks use the same GPU"},
@@ -117,14 +127,22 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
     if (finding.ranks.empty() && id == "bootstrap-nranks-mismatch") finding.ranks = OddWorlds(facts);
     if (finding.ranks.empty() && id == "version-mismatch") finding.ranks = OddHolders(VersionsByRank(facts));
     finding.confidence = Confidence::certain;
+    const bool same_rank = id == "bootstrap-duplicate-rank";
+    const int64_t number = event->kind == EventKind::nccl_warning ? event->As<Warning>().number : -1;
     if (finding.ranks.empty()) {
       finding.status = Status::undetermined;
-      answer.open.push_back({"Which rank disagrees?", "the NCCL logs (INFO) of all ranks"});
+      if (same_rank)
+        answer.open.push_back(
+            {"Which two processes claim it?", "RANK, host and pid of every process, from its output"});
+      else
+        answer.open.push_back({"Which rank disagrees?", "the NCCL logs (INFO) of all ranks"});
     }
-    finding.headline =
-        (id == "duplicate-gpu" ? SharedGpuWords(shared)
-                               : std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks))) +
-        "; the setup fails";
+    finding.headline = (id == "duplicate-gpu" ? SharedGpuWords(shared)
+                        : same_rank && number >= 0
+                            ? "two processes claim rank " + std::to_string(number)
+                            : std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks))) +
+                       "; the setup fails";
+    finding.fix = MismatchAdvice(id);
     finding.evidence.push_back(CiteEvent(*event, "NCCL refuses the setup"));
     answer.findings.push_back(std::move(finding));
     return;

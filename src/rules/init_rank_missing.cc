@@ -153,12 +153,15 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     finding.headline = RankWords(missing) + " had not reached the job's first collective when " +
                        RankWords({creator->rank}) + " gave up waiting for it" +
                        (limit > 0 ? " after " + DurationWords(limit * 1'000'000) : "");
-    finding.evidence.push_back(CiteEvent(*creator, "it waits for the communicator that the other rank creates"));
+    finding.evidence.push_back(CiteEvent(
+        *creator, RankWords({creator->rank}) + " waited for the communicator that " + RankWords(missing) + " creates"));
   }
   if (rendezvous.joined >= 0 && rendezvous.expected > 0)
     finding.headline +=
         " (" + std::to_string(rendezvous.joined) + " of " + std::to_string(rendezvous.expected) + " joined)";
-  if (told) finding.evidence.push_back(CiteEvent(*told, "the rendezvous counts the ranks that joined"));
+  if (told)
+    finding.evidence.push_back(CiteEvent(*told, rendezvous.joined >= 0 ? "the rendezvous counts the ranks that joined"
+                                                                       : "the rendezvous gave up waiting"));
   if (!told && init.no_store)
     finding.evidence.push_back(CiteEvent(*init.no_store, "the store, which rank 0 runs, does not answer"));
   for (const Rank rank : missing) {

@@ -37,7 +37,7 @@ void JudgeKilledLoaderWorker(const Case& facts, RuleAnswer& answer) {
   finding.affected_ranks = facts.standstill.waiters;
   std::erase(finding.affected_ranks, first->rank);
   finding.headline = LoaderWorkerWords(*first, first->rank.known() ? RankWords(finding.ranks) : "a rank") +
-                     ", most often for lack of host memory" +
+                     "; the usual reason is lack of host memory" +
                      (first->rank.known() ? "" : "; the log does not say of which rank");
   finding.evidence.push_back(CiteEvent(*first, "a child of the rank was killed"));
   finding.fix = {

@@ -72,7 +72,7 @@ void CiteStall(const Case& facts, const CallDifference& difference, Finding& fin
       stream = waits.operations.front().stream;
     }
     if (!stall || (stall->group == difference.group && stall->seq == difference.seq)) continue;
-    finding.evidence.push_back(CiteCall(facts.incident, *stream, *stall, "where it finally stalled: a consequence"));
+    finding.evidence.push_back(CiteCall(facts.incident, *stream, *stall, "where ranks wait as a consequence"));
     return;
   }
 }

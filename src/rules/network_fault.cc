@@ -30,7 +30,7 @@ bool SpeaksOfNetwork(const Event& event) {
   const auto& warning = event.As<Warning>();
   if (warning.id == "ib-completion-error") return IsFirstHandStatus(warning.number);
   return IsOwnPort(event) || warning.id == "ib-modify-qp-failed" || warning.id == "net-plugin-failed" ||
-         warning.id == "net-device-setup-failed";
+         warning.id == "ucx-failed" || warning.id == "net-device-setup-failed";
 }
 
 // "No answer" (12): either the path failed or the peer is gone, and this end cannot tell which.
@@ -151,6 +151,11 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "transceiver.",
         "On RoCE: a wrong GID index, VLAN, or a class without flow control; compare with a pair that works.",
         "Drain the node if the port's error counters rise."};
+  if (IsWarning(lead, "ucx-failed"))
+    return {
+        "Look at the peer's output: a process that has ended gives the same error on its peers.",
+        "Check the adapters of both hosts (ibstat, rdma link, perfquery), then measure between them: ib_write_bw.",
+        "If both are well and the fabric is only slow to answer: UCX_UD_TIMEOUT or UCX_RC_TIMEOUT raise the limit."};
   if (IsWarning(lead, "net-plugin-failed"))
     return {"EFA: the security group must allow all traffic to and from itself, in both directions.",
             "On both hosts and inside the container: fi_info -p efa, ls /dev/infiniband; then fi_pingpong -p efa "

@@ -52,7 +52,7 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
         finding.evidence.push_back(CiteCall(facts.incident, *operation->stream, *operation->call,
                                             RankWords(operation->waiters) + " waits here for " +
                                                 RankWords({operation->missing.front().rank}) +
-                                                ", which has not posted the other half"));
+                                                ", which has not posted the matching call"));
       }
     }
     if (finding.ranks.empty()) continue;
@@ -63,7 +63,7 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
     finding.confidence = Confidence::certain;
     finding.headline = RankWords(finding.ranks) + " wait for each other in " +
                        std::string(Name(finding.operation->kind)) +
-                       ": each posts its own half first and none posts the other half";
+                       ": each has posted its own call, and none the one that its peer waits for";
     answer.findings.push_back(std::move(finding));
     return answer;
   }

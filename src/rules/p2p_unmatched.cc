@@ -151,6 +151,15 @@ void JudgePairSetup(const Case& facts, RuleAnswer& answer) {
   }
 }
 
+// "sent 3 of the 4 messages that rank 1 expects"
+std::string CountOfLink(const P2pLink& link, bool receives, Rank owner) {
+  const size_t here = (receives ? link.recvs : link.sends).size(), there = (receives ? link.sends : link.recvs).size();
+  const std::string did = receives ? "sent " : "received ";
+  if (there == 0) return did + "nothing";
+  return did + std::to_string(there) + " of the " + std::to_string(here) + " messages that " + RankWords({owner}) +
+         (receives ? " expects" : " sends");
+}
+
 }  // namespace
 
 static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
@@ -187,12 +196,11 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       for (const auto& [rank, call] : source.waits.blocked_in)
         if (either || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
       if (either) finding.status = Status::undetermined;
-      finding.headline =
-          RankWords({owner}) + " waits in " + OperationWords(facts.incident, *open) + (receives ? " from " : " to ") +
-          RankWords({peer}) + ", which " + (receives ? "sent " : "received ") +
-          std::to_string((receives ? link.sends : link.recvs).size()) + " and has moved on; " + RankWords({owner}) +
-          (receives ? " expects " : " sends ") + std::to_string((receives ? link.recvs : link.sends).size());
-      if (astray) finding.headline += "; the two exchange nothing else: is it the wrong rank?";
+      finding.headline = RankWords({owner}) + " waits in " + OperationWords(facts.incident, *open) +
+                         (receives ? " from " : " to ") + RankWords({peer}) + ", which has " +
+                         CountOfLink(link, receives, owner) + " and has moved on";
+      if (astray)
+        finding.headline += "; the two exchange nothing else: " + RankWords({peer}) + " may be the wrong peer";
       const CallStream& stream = *(receives ? link.recv_stream : link.send_stream);
       const CallStream& other = *(receives ? link.send_stream : link.recv_stream);
       finding.evidence.push_back(CiteCall(facts.incident, stream, *open, "it has no counterpart"));

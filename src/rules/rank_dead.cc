@@ -108,10 +108,11 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
   finding.ranks = {first->rank};
   finding.affected_ranks = facts.standstill.waiters;
   std::erase(finding.affected_ranks, first->rank);
-  finding.headline = RankWords(finding.ranks) + (presumed ? " sends no heartbeat: it is dead, preempted or blocked"
-                                                          : "'s process is gone: " + EndWords(*first));
+  finding.headline =
+      RankWords(finding.ranks) + (presumed ? " stopped sending heartbeats: it is dead, preempted or blocked"
+                                           : "'s process is gone: " + EndWords(*first));
   finding.fix = EndAdvice(*first);
-  finding.evidence.push_back(CiteEvent(*first, "how the process ended"));
+  finding.evidence.push_back(CiteEvent(*first, presumed ? "who misses its heartbeat" : "how the process ended"));
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;
@@ -151,9 +152,9 @@ void JudgeVanished(const Case& facts, RuleAnswer& answer) {
     if (!life.vanished) finding.affected_ranks.push_back(rank);
     if (const Event* echo = life.lost_peer ? life.lost_peer : life.shared_gpu_error;
         echo && finding.evidence.size() < 3)
-      finding.evidence.push_back(CiteEvent(*echo, life.lost_peer
-                                                      ? RankWords({rank}) + " saw a peer's connection close"
-                                                      : RankWords({rank}) + "'s GPU lost memory of a dead process"));
+      finding.evidence.push_back(
+          CiteEvent(*echo, life.lost_peer ? RankWords({rank}) + " saw a peer's connection close"
+                                          : RankWords({rank}) + "'s GPU used memory of a process that had ended"));
   }
   if (finding.ranks.empty()) return;
   const std::string who = RankWords(finding.ranks);
@@ -239,14 +240,17 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
                      "The daemons talk over TCP: look at the network that the launcher uses between the nodes (mpirun "
                      "--mca oob_tcp_if_include NET chooses it)."};
   } else {
-    finding.headline = SubjectWords(subject) +
-                       (event->Means(Meaning::timed_out) ? " sends no heartbeat: it is dead, preempted or blocked"
-                                                         : " ended with " + EndWords(*event)) +
-                       "; the log does not say which rank it was";
+    finding.headline =
+        SubjectWords(subject) +
+        (event->Means(Meaning::timed_out) ? " stopped sending heartbeats: it is dead, preempted or blocked"
+                                          : " ended with " + EndWords(*event)) +
+        "; the log does not say which rank it was";
     finding.subjects = {subject};
     finding.fix = EndAdvice(*event);
   }
-  finding.evidence.push_back(CiteEvent(*event, lost ? "a peer's connection closed" : "how the process ended"));
+  finding.evidence.push_back(CiteEvent(*event, lost                               ? "a peer's connection closed"
+                                               : event->Means(Meaning::timed_out) ? "who misses its heartbeat"
+                                                                                  : "how the process ended"));
   // Others of whom the same is told are no less concerned.
   for (const Event& other : facts.incident.events)
     if (!lost && &other != event && other.kind == event->kind && !other.rank.known() && finding.evidence.size() < 3 &&

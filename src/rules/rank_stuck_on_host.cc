@@ -73,8 +73,9 @@ const Rule kRankStuckOnHostRule = {
     "rank-stuck-on-host",
     "A rank is stuck on the host",
     "flight records, black boxes or NCCL logs (who has not issued what), stacks (where it is)",
-    "The process is alive, but its Python or C++ code has not reached the collective that all the others are in. It is "
-    "in data loading, evaluation, checkpointing, a lock, file or network I/O, or in a branch that the others did not "
+    "The process is alive, but its Python or C++ code has not reached the collective that all the others are in. It "
+    "loads data, evaluates, writes a checkpoint, waits for a lock or for I/O, or is in a branch that the others did "
+    "not "
     "take. The others "
     "wait until their "
     "watchdog ends the job; the rank that reports the timeout is a victim.",
@@ -85,8 +86,8 @@ const Rule kRankStuckOnHostRule = {
      "another process, user input.",
      "If it loads data: check the storage and the worker processes of that host; DataLoader(timeout=...) "
      "turns the wait into an error.",
-     "If only this rank runs the code (rank 0 evaluation, logging, saving): let all ranks run it, or put a barrier "
-     "with a long enough timeout around it.",
+     "If only this rank runs the code (rank 0 evaluation, logging, saving): let all ranks run it, or let the "
+     "others wait for it at a barrier with a long enough timeout.",
      "Kill and restart the job once the cause is removed; raising the NCCL timeout only hides it."},
     {"Keep work that only one rank does short, or outside the training loop.",
      "Install faulthandler.dump_traceback_later(300, repeat=True), so that the next hang shows the stack by itself.",

@@ -37,11 +37,9 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
   finding.headline =
       std::string(found->grows ? "Steps take longer and longer: " : "Steps became slower and stay so: ") +
       PaceWords(*found->record, *found->before) + AtStep(*found->before) + ", " +
-      PaceWords(*found->record, *found->after) + AtStep(*found->after) + " (" + factor + " times as long)";
-  finding.evidence.push_back(
-      {found->after->source, PaceWords(*found->record, *found->after), "how long a step takes now"});
-  finding.evidence.push_back(
-      {found->before->source, PaceWords(*found->record, *found->before), "how long it took before"});
+      PaceWords(*found->record, *found->after) + AtStep(*found->after) + ": a step takes " + factor + " times as long";
+  finding.evidence.push_back({found->after->source, PaceWords(*found->record, *found->after), "the pace now"});
+  finding.evidence.push_back({found->before->source, PaceWords(*found->record, *found->before), "the pace before"});
   answer.findings.push_back(std::move(finding));
   answer.open.push_back({"What takes the time?",
                          "traces of some slow steps from two or more ranks (tacet run --profile-steps 100-110), and "

@@ -84,7 +84,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   for (const Standstill& still : facts.standstill.ranks)
     if (still.told && still.kind == StandstillKind::unclear)
       finding.evidence.push_back(
-          {still.told->source, RankWords({still.rank}) + " " + still.told->words, "this report names the rank"});
+          {still.told->source, RankWords({still.rank}) + " " + still.told->words, "the report that names it"});
   for (const Standstill& still : facts.standstill.ranks)
     if (still.kind == StandstillKind::absent)
       finding.evidence.push_back(
@@ -103,7 +103,10 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   finding.fix = {
       "Capture what is missing (below) and run the diagnosis again.",
       "Look at " + who +
-          " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"};
+          (finding.ranks.size() == 1
+               ? " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"
+               : " first: are the processes alive (ps), what do they do (py-spy dump --pid PID), what does dmesg "
+                 "say?")};
   finding.fix.back() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.back()));
   diagnosis.open.push_back({(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
                             "the stack (py-spy dump), flight record, output of " + who + ", and the kernel log of " +

@@ -80,10 +80,9 @@ static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
   RuleAnswer answer;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::job_time_limit) {
-      answer.open.push_back(
-          {"Was the job stalled, or was the scheduler's time limit too short for it?",
-           "the scheduler ended it at its limit: stacks of all ranks (py-spy dump) shortly before, or "
-           "flight records"});
+      answer.open.push_back({"Was the job stalled, or was the scheduler's time limit too short for it?",
+                             "stacks of all ranks (py-spy dump), taken shortly before the scheduler's limit, or "
+                             "flight records"});
       break;
     }
   if (!facts.analyses.outcome.first_timeout && !facts.analyses.outcome.unfinished_calls) return answer;

@@ -91,7 +91,7 @@ const Rule kTrainingNotFiniteRule = {
     "One NaN or infinite gradient norm that finite values follow, above all in the first steps, is mixed precision "
     "looking for its loss scale: it skips those steps. So is a loss scale that falls from 65536 to some thousands at "
     "the start.",
-    {"Stop the job and go back to the last checkpoint before the first NaN; later ones hold it.",
+    {"Stop the job and go back to the last checkpoint before the first NaN; later ones contain it.",
      "Find the first NaN: torch.autograd.set_detect_anomaly(True) for a few steps, or check loss and gradients after "
      "each backward pass. Compare the ranks: if one alone has it first, suspect its data or its GPU.",
      "Lower the learning rate, clip gradients, use bfloat16; leave out the samples of that step and see if it recurs."},

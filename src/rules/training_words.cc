@@ -35,8 +35,8 @@ std::string TrainingFigures(const Incident& incident) {
   // A NaN that finite values follow is a question that readers have.
   for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})
     if (value->finite_since > 0)
-      words += (words.empty() ? "" : ", ") +
-               ("the " + std::string(name) + " was " + value->word + " before and is finite in the last " +
+      words += (words.empty() ? "" : "; ") +
+               ("the " + std::string(name) + " was " + value->word + " at first and is finite in the last " +
                 (value->finite_since == 1 ? "line" : std::to_string(value->finite_since) + " lines") +
                 (value == &record.gradient ? ": usual while mixed precision looks for its scale" : ""));
   return words;

@@ -6,6 +6,8 @@
 #include "rules/topology_words.h"
 
 namespace tacet {
+
+extern const Rule kTransportFallbackRule;
 namespace {
 
 // What the set-up lines of each process tell of its network. A process is enough: most logs name no rank.
@@ -51,6 +53,10 @@ NetworkChoice ReadChoices(const Case& facts) {
   return choice;
 }
 
+// The rule's advice, in its order: only what fits is given.
+enum class Slow : uint8_t { sockets, shared_memory, staged };
+std::string Advice(Slow kind) { return std::string(kTransportFallbackRule.fix[static_cast<size_t>(kind)]); }
+
 Finding FallbackFinding(const ToldEvents& told) {
   Finding finding;
   finding.cause = "transport-fallback";
@@ -95,6 +101,7 @@ void JudgePairs(const Case& facts, RuleAnswer& answer) {
                      ListWords({ways.begin(), ways.end()}) + " although NVLink joins their GPUs";
   if (pairs.size() > 1) finding.headline += " (" + std::to_string(pairs.size()) + " pairs)";
   finding.evidence.push_back(CitePair(facts, checks.slow_pairs.front(), "a connection that should be P2P"));
+  finding.fix = {Advice(Slow::shared_memory)};
   answer.findings.push_back(std::move(finding));
 }
 
@@ -133,6 +140,14 @@ Finding StagedFinding(const Case& facts, const ToldEvents& told) {
   return finding;
 }
 
+bool IsToldToUseSockets(const Case& facts) {
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
+    if (event.kind != EventKind::environment) return false;
+    const auto& setting = event.As<EnvironmentSetting>();
+    return (setting.name == "NCCL_IB_DISABLE" && setting.value != "0") || setting.name == "NCCL_NET";
+  });
+}
+
 }  // namespace
 
 static RuleAnswer JudgeFallback(const Case& facts) {
@@ -146,6 +161,7 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding.headline = UseWords(choice.beside, "use") + " TCP sockets although InfiniBand devices exist (" +
                        choice.fast.events.front()->As<NetworkDevice>().name + ")";
     finding.evidence.push_back(CiteEvent(*choice.beside.events.front(), "the network NCCL chose"));
+    finding.fix = {Advice(Slow::sockets)};
     finding.evidence.push_back(CiteEvent(*choice.fast.events.front(), "a faster device of the same host"));
   } else if (choice.socket && choice.fast) {
     // Some hosts have the fast network, others do not: the slowest decides for all.
@@ -156,8 +172,10 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding.evidence.push_back(
         CiteEvent(*(choice.none ? choice.none : choice.socket).events.front(), "no device on this host"));
     finding.evidence.push_back(CiteEvent(*choice.fast.events.front(), "a device on another host"));
+    finding.fix = {Advice(Slow::sockets)};
   } else if ((choice.staged || !facts.analyses.topology_checks.staged.empty()) && !StagingIsExplained(facts)) {
     finding = StagedFinding(facts, choice.staged);
+    finding.fix = {Advice(Slow::staged)};
   } else if (choice.direct_off) {
     const Event& off = *choice.direct_off.events.front();
     const std::string& adapter = off.As<GpuDirect>().adapter;
@@ -167,8 +185,13 @@ static RuleAnswer JudgeFallback(const Case& facts) {
                        TellerWords(choice.direct_off) + "): data is staged through host memory" +
                        (choice.direct_on ? ", while other ranks have it" : "");
     finding.evidence.push_back(CiteEvent(off, "NCCL says so when it starts"));
+    finding.fix = {Advice(Slow::staged)};
   } else if (choice.socket) {
-    // Nothing faster exists here: worth knowing, no fault.
+    // Nothing faster exists here: worth knowing, no fault. Beside a hang or a crash it is no help, and where a setting
+    // forbade to look for faster devices, nothing is known of them.
+    const JobEnding end = facts.analyses.end.kind;
+    if (!choice.no_library && (end == JobEnding::hung || end == JobEnding::crashed || IsToldToUseSockets(facts)))
+      return answer;
     finding = FallbackFinding({});
     finding.severity = Severity::note;
     finding.affected_ranks = choice.socket.ranks;
@@ -176,6 +199,7 @@ static RuleAnswer JudgeFallback(const Case& facts) {
                                            "RoCE devices were not looked for"
                                          : "NCCL uses TCP sockets; no faster network device was found on these hosts";
     finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
+    finding.fix = {"If the hosts have Ethernet alone, nothing is wrong; `ethtool INTERFACE` shows its speed."};
     if (choice.no_library) {
       finding.evidence.push_back(CiteEvent(*choice.no_library.events.front(), "the library cannot be opened"));
       finding.fix = {
@@ -199,7 +223,6 @@ static RuleAnswer JudgeFallback(const Case& facts) {
   return answer;
 }
 
-extern const Rule kTransportFallbackRule;
 const Rule kTransportFallbackRule = {
     "transport-fallback",
     "A fast path exists and is not used",

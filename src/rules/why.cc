@@ -108,7 +108,7 @@ void AddStandstillClaims(const Case& facts, const std::set<Rank>& named, Why& wh
 
 std::string WhyItLost(const Finding& first, const Finding& rival) {
   if (rival.severity > first.severity)
-    return "a " + std::string(Name(rival.severity)) + ": it does not explain how the job ended";
+    return "only a " + std::string(Name(rival.severity)) + "; it does not explain how the job ended";
   if (!rival.explained_by.empty()) return "a consequence of " + rival.explained_by;
   if (first.cause.empty()) return "it does not explain what ended the job";
   if (rival.cause == first.cause) return "the same cause again";

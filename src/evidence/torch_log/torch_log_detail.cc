@@ -127,7 +127,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::dump_signal: return WorkCounters{record.value, record.value2};
     case TorchLogKind::dump_started:
     case TorchLogKind::dump_written: return FilePath{record.subject};
-    case TorchLogKind::heartbeat_stuck: return HeartbeatStuck{record.value, record.subject};
+    case TorchLogKind::heartbeat_stuck: return HeartbeatStuck{record.value, record.subject, record.object == "engine"};
     case TorchLogKind::store_lost:
     case TorchLogKind::connection_lost: return LostPeerOf(record);
     case TorchLogKind::mismatch_report: return MismatchReport{record.subject, record.count, record.value2};

@@ -263,6 +263,8 @@ LineUse ReadIdleEngine(const LogLine& line, FailureState& state, RecordList& out
   const auto [record, is_new] = out.AddOnce(TorchLogKind::heartbeat_stuck, line, "engine");
   if (!is_new) return LineUse::understood;
   record->subject = "its workers take no work";
+  record->object = "engine";
+  record->value = IntAfter(line.text, "block found in ").value_or(-1);
   record->text = Capped(line.text, 600);
   return LineUse::understood;
 }

@@ -63,9 +63,9 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
                                                      : "ucx");
   if (!is_new) return LineUse::understood;
   // What fails to open, create or register something fails on this host; the rest speaks of a peer.
-  record->subject =
-      plugin ? std::string(ClassifyWarning(text.substr(text.find("NET/OFI "))).id) : std::string("net-plugin-failed");
-  if (const NcclWarning* known = FindNcclWarning("net-plugin-failed"))
+  record->subject = plugin ? std::string(ClassifyWarning(text.substr(text.find("NET/OFI "))).id)
+                           : std::string(ucx ? "ucx-failed" : "net-plugin-failed");
+  if (const NcclWarning* known = FindNcclWarning(plugin ? "net-plugin-failed" : record->subject))
     record->object = Capped(ParseWarningObject(*known, text), 200);
   record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
   if (const auto pid = IntAfter(text, "libfabric:"); fabric && pid && *pid > 0) record->pid = *pid;

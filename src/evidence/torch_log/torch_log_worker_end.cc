@@ -271,7 +271,7 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
       record->host = Capped(TakeWord(*host), 200);
     if (!is_new) return LineUse::understood;
     record->value = 255;
-    record->subject = "a lost connection; Ray does not know why";
+    record->subject = "a closed connection, which is all that Ray knows";
     record->text = Capped(text, 600);
     return LineUse::understood;
   }
