@@ -123,7 +123,7 @@ bool SpeaksOfHostMemory(const Event& exception) {
 }
 
 bool SpeaksOfNoInterface(const Event& event) {
-  return ContainsAny(event.text, {"no socket interface found", "no interface found", "unsupported gloo device",
+  return ContainsAny(event.text, {"no socket interface found", "no interface found",
                                   "Unable to find address for: "});  // gloo, of GLOO_SOCKET_IFNAME
 }
 
@@ -160,6 +160,9 @@ void ReadException(Event& event) {
   event.Set(Meaning::diverged, type.ends_with("FloatingPointError") ||
                                    (ContainsAny(event.text, {"oss became infinite or NaN", "oss is NaN", "oss is nan",
                                                              "NaN loss", "found NaN in ", "found Inf in "})));
+  // makeDeviceForHostname(): unsupported gloo device: gloo has no transport of this platform in it.
+  event.Set(Meaning::data_ended, type == "the end of its data");
+  event.Set(Meaning::not_in_build, Contains(event.text, "unsupported gloo device"));
   ReadLoaderWorker(event);
   // "This was caused by an exception on one of the ranks or an attempt to allreduce, allgather or broadcast a tensor
   // after one of the ranks finished execution."

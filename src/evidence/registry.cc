@@ -18,6 +18,7 @@ extern const Format kOsuFormat;
 extern const Format kP2pLatencyFormat;
 extern const Format kPerftestFormat;
 extern const Format kPipelineTraceFormat;
+extern const Format kPortTableFormat;
 extern const Format kRasFormat;
 extern const Format kRunRecordFormat;
 extern const Format kStacksFormat;
@@ -31,7 +32,7 @@ std::span<const Format* const> AllFormats() {
       &kNcclTestsFormat,   &kNsysFormat,           &kRasFormat,       &kStacksFormat,      &kTorchLogFormat,
       &kTorchTraceFormat,  &kPipelineTraceFormat,  &kNvidiaSmiFormat, &kTopologyXmlFormat, &kRunRecordFormat,
       &kNvbandwidthFormat, &kP2pLatencyFormat,     &kIperf3Format,    &kPerftestFormat,    &kOsuFormat,
-      &kBenchTableFormat,
+      &kBenchTableFormat,  &kPortTableFormat,
   };
   return kFormats;
 }

@@ -77,9 +77,10 @@ bool HasWord(std::string_view text, std::string_view word) {
 
 // A part of a sentence, up to its full stop or comma, that says it as a fact.
 bool StatesAHang(std::string_view part) {
-  constexpr std::array kHangs = {"hangs",    "hanging", "hung",    "is stuck",  "gets stuck",  "got stuck",
-                                 "stuck at", "stuck",   "freezes", "is frozen", "deadlocks",   "deadlock",
-                                 "stalls",   "stalled", "hang at", "forever",   "no progress", "stops moving"};
+  constexpr std::array kHangs = {"hangs",     "hanging",     "hung",         "is stuck",    "gets stuck",
+                                 "got stuck", "stuck at",    "stuck",        "freezes",     "is frozen",
+                                 "deadlocks", "deadlock",    "stalls",       "stalled",     "hang at",
+                                 "forever",   "no progress", "stops moving", "then nothing"};
   constexpr std::array kDoubts = {"not",   "no longer", "never",  "without", "fixed", "solved",
                                   "avoid", "avoids",    "if",     "would",   "could", "may",
                                   "might", "can",       "should", "fix",     "why",   "how"};
@@ -125,7 +126,9 @@ void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fra
 
 bool ReportsError(std::string_view line) {
   line = line.substr(0, 2000);
-  if (ContainsAny(line, {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug"})) return false;
+  if (ContainsAny(
+          line, {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Corrected"}))
+    return false;
   if (IsWarningOfPyTorch(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
   if (ContainsAny(line, {"BAD TERMINATION", "CrashLoopBackOff", "OOMKilled", "Assertion fail", "Assertion `", "ASSERT ",
                          "assertion fail", "FATAL", "Fatal error", "fatal error"}))

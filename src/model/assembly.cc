@@ -284,6 +284,9 @@ class JobBuilder {
       if (event.kind == EventKind::monitored_barrier_failed || event.kind == EventKind::desync_report)
         for (const Rank rank : event.ranks)
           if (rank.value < (1 << 24)) size = std::max<int64_t>(size, rank.value + 1);
+    for (const Event& event : incident_.events)
+      for (const Rank rank : event.As<DesyncReport>().ready)
+        if (rank.value < (1 << 24)) size = std::max<int64_t>(size, rank.value + 1);
     incident_.world_size = size;
     const auto seen = static_cast<int64_t>(incident_.process_of.size());
     incident_.lists_world = size <= seen || (size <= INT32_MAX && room_.TakeRanks(size - seen));

@@ -95,6 +95,11 @@ enum class EventKind : uint8_t {
   driver_version,  // of the CUDA driver
   node_count,      // the nodes that a communicator of this process, or the job, spans
   gpu_direct,      // GPUDirect RDMA of an adapter
+  // JAX, TensorFlow
+  xla_wait,  // threads wait for others before an operation
+  // What cluster and host tools list
+  start_pending,  // a scheduler has not started the job, or a part of it
+  port_state,     // a port of a network adapter
   // What a text says that no reader understands
   told_hang,     // whoever pasted the log says that the job stands still
   unread_error,  // a line reports an error
@@ -133,6 +138,8 @@ enum class Meaning : uint8_t {
   diverged,           // exception: the loss, or a gradient, became NaN or infinite
   of_communication,   // exception: its words tell of a collective, of a timeout or of another rank
   of_ascend,          // it comes from Ascend's libraries (HCCL, CANN)
+  not_in_build,       // exception: the library was built without what is asked for
+  data_ended,         // exception: the input ran out while others still had some
 };
 
 // What As() answers where another payload is held.

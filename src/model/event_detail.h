@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
+#include "model/ids.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -81,6 +83,20 @@ struct FilePath {
   std::string path;
 };
 
+// Threads of XLA wait until all of one operation have arrived. XLA says so after some seconds, and says again when the
+// wait ends.
+struct XlaWait {
+  std::string name;  // "initialize clique", "rendezvous of collective-permute"; of a compilation what is compiled
+  int64_t seconds = -1;
+  int64_t expected = -1;    // threads of this process
+  int64_t arrived = -1;     // of them
+  int64_t devices = -1;     // of the whole clique
+  bool gave_up = false;     // XLA ends the process
+  bool passed = false;      // it went on
+  bool compiling = false;   // no wait for others: the compiler is slow
+  bool all_joined = false;  // all have arrived, and the one that works for them does not finish
+};
+
 struct HeartbeatStuck {
   int64_t seconds = -1;
   std::string reason;
@@ -94,6 +110,11 @@ struct LostPeer {
   std::string address;
   bool ends_itself = false;  // the process that tells it came to the end of its program later
   PeerKind kind = PeerKind::process;
+};
+
+// Ranks have not joined a collective that others wait in.
+struct DesyncReport {
+  std::vector<Rank> ready;  // those that have, where the report lists them and leaves the others to be concluded
 };
 
 struct MismatchReport {
@@ -154,11 +175,17 @@ struct StoreWait {
 
 struct Rendezvous {
   int64_t joined = -1, expected = -1;
-  bool waiting = false;  // nobody has given up yet
+  bool waiting = false;      // nobody has given up yet
+  bool by_launcher = false;  // mpirun could not start its daemons, and lists what may be the reason
 };
 
 // Who cannot be reached: the store, or another node by ssh.
-enum class Unreachable : uint8_t { store, ssh, ssh_unknown_host };
+enum class Unreachable : uint8_t {
+  store,
+  ssh,
+  ssh_unknown_host,
+  ssh_slots,  // it got "node7:4", a host with its number of slots, for a name
+};
 
 struct StoreUnreachable {
   std::string address;
@@ -337,15 +364,56 @@ enum class RdmaFault : uint8_t {
 struct RdmaFailure {
   RdmaFault fault = RdmaFault::unknown;
   bool only_warned = false;  // of a small limit: the library goes on
+  std::string device;        // "efa_0", where the kernel tells it
+  int64_t code = 0;          // the system's error, 12 of ENOMEM; 0 where it is not told
+};
+
+// Why a job, or a part of it, is not started yet.
+enum class PendingWhy : uint8_t {
+  not_told,
+  no_resources,  // too little is free, or nothing of that size exists
+  unknown_node,  // it asks for a node by a name that no node has
+  no_match,      // nodes are excluded by a taint, a selector or a constraint
+  nodes_down,    // the nodes it asks for are down or drained
+  dependency,    // it waits for another job
+  limit,         // a limit of the user, the account or the partition
+  priority,      // others come first
+  held,          // somebody holds it
+  begin_time,    // it is to start later
+  volume,        // its storage is not there
+};
+
+struct Pending {
+  std::string by;                     // "Ray", "Kubernetes", "Slurm"
+  std::string who;                    // the pod, the job, or the node that is asked for
+  std::string demand;                 // "{'GPU': 1.0} * 15", as it is written
+  std::string reason;                 // the words of the scheduler
+  int32_t seconds = -1;               // how long it has waited
+  int32_t gpus_used = -1, gpus = -1;  // of the whole cluster
+  int32_t gpus_wanted = -1;
+  PendingWhy why = PendingWhy::not_told;
+};
+
+// A port of a network adapter, as a tool of the host lists it.
+enum class PortHealth : uint8_t { active, down, initializing, disabled };
+
+struct PortState {
+  std::string device;     // "mlx5_0"
+  std::string interface;  // "ib0"
+  std::string host;
+  int64_t port = -1;
+  PortHealth health = PortHealth::active;
+  bool infiniband = false;
+  bool polling = false;  // it looks for a partner and finds none
 };
 
 using EventDetail =
     std::variant<std::monostate, ProcessStart, Progress, ProcessFinish, ProcessEnd, Abort, Segfault, WatchdogTimeout,
-                 WorkCounters, FilePath, HeartbeatStuck, LostPeer, MismatchReport, BarrierFailure, DdpParameters,
-                 Raised, CudaError, NcclError, StoreWait, Rendezvous, StoreUnreachable, ModelMismatch, ConnectFailure,
-                 Version, CommunicatorSetup, CommunicatorEnd, EnvironmentSetting, NetworkName, NetworkDevice,
-                 PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError, HungTask,
-                 NetworkLink, IommuFault, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken, CudaRefusal,
-                 RdmaFailure>;
+                 WorkCounters, FilePath, XlaWait, HeartbeatStuck, LostPeer, MismatchReport, BarrierFailure,
+                 DdpParameters, Raised, CudaError, NcclError, StoreWait, Rendezvous, StoreUnreachable, ModelMismatch,
+                 ConnectFailure, Version, CommunicatorSetup, CommunicatorEnd, EnvironmentSetting, NetworkName,
+                 NetworkDevice, PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError,
+                 HungTask, NetworkLink, IommuFault, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken, CudaRefusal,
+                 RdmaFailure, DesyncReport, Pending, PortState>;
 
 }  // namespace tacet

@@ -37,7 +37,6 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::heartbeat_stuck: return kPayload<HeartbeatStuck>;
     case EventKind::gil_blocked:
     case EventKind::program_left:
-    case EventKind::desync_report:
     case EventKind::told_hang:
     case EventKind::unread_error:
     case EventKind::mixed_setting: return kPayload<std::monostate>;
@@ -92,6 +91,10 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::connect_failed: return kPayload<ConnectFailure>;
     case EventKind::iommu_fault: return kPayload<IommuFault>;
     case EventKind::node_count: return kPayload<NodeCount>;
+    case EventKind::desync_report: return kPayload<DesyncReport>;
+    case EventKind::start_pending: return kPayload<Pending>;
+    case EventKind::port_state: return kPayload<PortState>;
+    case EventKind::xla_wait: return kPayload<XlaWait>;
     case EventKind::gpu_direct: return kPayload<GpuDirect>;
   }
   return kPayload<std::monostate>;

@@ -18,6 +18,9 @@ struct FindWord {
   std::string_view operator()(const Segfault& one) const { return one.process; }
   std::string_view operator()(const FilePath& one) const { return one.path; }
   std::string_view operator()(const HeartbeatStuck& one) const { return one.reason; }
+  std::string_view operator()(const XlaWait& one) const { return one.name; }
+  std::string_view operator()(const Pending& one) const { return one.reason; }
+  std::string_view operator()(const PortState& one) const { return one.device; }
   std::string_view operator()(const LostPeer& one) const { return one.address; }
   std::string_view operator()(const MismatchReport& one) const { return one.aspect; }
   std::string_view operator()(const DdpParameters& one) const { return one.names; }

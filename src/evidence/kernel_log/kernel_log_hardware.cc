@@ -189,10 +189,31 @@ KernelMessage ParseNvlink(std::string_view message, KernelRecord* out) {
   return KernelMessage::record;
 }
 
+// infiniband efa_0: Failed to process command ALLOC_PD (opcode 14) comp_status 1 err -12
+// infiniband efa_0: Failed to allocate pd[-12]
+// The driver refuses what a process asks of the adapter.
+KernelMessage ParseAdapterCommand(std::string_view message, KernelRecord* out) {
+  std::string_view rest = message;
+  if (!TakeLiteral(rest, "infiniband ")) return KernelMessage::nothing;
+  std::string_view device = TakeWord(rest);
+  if (device.size() < 3 || !device.ends_with(':')) return KernelMessage::nothing;
+  device.remove_suffix(1);
+  if (!Trim(rest).starts_with("Failed to ")) return KernelMessage::nothing;
+  int64_t code = 0;
+  for (const std::string_view key : {" err -", "[-", " error -", " ret -"})
+    if (const auto number = IntAfter(rest, key); number && *number > 0 && *number < 4096) code = *number;
+  if (code == 0) return KernelMessage::context;
+  out->kind = Kind::rdma_failed;
+  out->text = message;
+  out->subject = device;
+  out->value = code;
+  return KernelMessage::record;
+}
+
 }  // namespace
 
 KernelMessage ParseHardwareMessage(std::string_view message, KernelRecord* out) {
-  for (const auto parse : {ParseNvlink, ParseEcc, ParsePcie}) {
+  for (const auto parse : {ParseNvlink, ParseEcc, ParsePcie, ParseAdapterCommand}) {
     *out = {};
     if (const KernelMessage answer = parse(message, out); answer != KernelMessage::nothing) return answer;
   }

@@ -20,6 +20,7 @@ EventKind KindOf(KernelRecord::Kind kind) {
     case KernelRecord::Kind::link_up: return EventKind::link_up;
     case KernelRecord::Kind::pcie_error: return EventKind::pcie_error;
     case KernelRecord::Kind::iommu_fault: return EventKind::iommu_fault;
+    case KernelRecord::Kind::rdma_failed: return EventKind::rdma_failed;
   }
   return EventKind::xid;
 }
@@ -52,6 +53,7 @@ EventDetail DetailOf(const KernelRecord& record) {
     case KernelRecord::Kind::link_down:
     case KernelRecord::Kind::link_up: return NetworkLink{subject, record.count};
     case KernelRecord::Kind::iommu_fault: return IommuFault{subject, record.count};
+    case KernelRecord::Kind::rdma_failed: return RdmaFailure{RdmaFault::queues, false, subject, record.value};
   }
   return {};
 }

@@ -38,5 +38,16 @@ TEST(KernelLostGpu, ALaterFaultIsNotGivenTheDeviceOfAnEarlierLine) {
   EXPECT_EQ(later.events[0].As<Xid>().pci, "");
 }
 
+TEST(KernelAdapter, ACommandThatItsDriverRefusesIsReadWithItsDevice) {
+  const Fragment refused = ReadKernel(
+      "[ 9021.440102] infiniband efa_1: Failed to process command ALLOC_PD (opcode 14) comp_status 1 err -12\n"
+      "[ 9021.440108] infiniband efa_1: Failed to allocate pd[-12]\n");
+  ASSERT_EQ(refused.events.size(), 1u);
+  EXPECT_EQ(refused.events[0].kind, EventKind::rdma_failed);
+  EXPECT_EQ(refused.events[0].As<RdmaFailure>().device, "efa_1");
+  EXPECT_EQ(refused.events[0].As<RdmaFailure>().code, 12);
+  EXPECT_TRUE(ReadKernel("[   12.100145] infiniband mlx5_0: set_mtu 4096\n").events.empty());
+}
+
 }  // namespace
 }  // namespace tacet

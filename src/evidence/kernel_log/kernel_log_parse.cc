@@ -168,7 +168,7 @@ KernelSigns CountKernelSigns(std::string_view prefix) {
     signs.kernel += line.shape == Shape::kernel;
     signs.loose += line.shape == Shape::loose;
     signs.other += line.shape == Shape::other;
-    signs.records += line.shape != Shape::other && ParseUnmistakable(line.message, &record) == KernelMessage::record;
+    signs.records += ParseMessage(line, &record) == KernelMessage::record;
   }
   return signs;
 }

@@ -23,7 +23,8 @@ struct KernelRecord {
     link_down,
     link_up,
     pcie_error,
-    iommu_fault
+    iommu_fault,
+    rdma_failed  // value = the system's error
   };
   Kind kind = Kind::xid;
   int64_t wall_ns = kKernelTimeUnknown;

@@ -41,6 +41,7 @@ StoreUnreachable UnreachableOf(const TorchLogRecord& record) {
   const bool ssh = record.object.starts_with("ssh");
   const Unreachable how = !ssh                                      ? Unreachable::store
                           : record.object.ends_with("unknown-host") ? Unreachable::ssh_unknown_host
+                          : record.object.ends_with("slots")        ? Unreachable::ssh_slots
                                                                     : Unreachable::ssh;
   return {record.subject, record.value, how};
 }
@@ -53,6 +54,41 @@ Warning WarningOf(const TorchLogRecord& record) {
   warning.number = record.value;
   warning.role = static_cast<NcclWarningRole>(record.value2);
   return warning;
+}
+
+// Every thread that waits says so, and says again when it goes on.
+XlaWait XlaWaitOf(const TorchLogRecord& record) {
+  XlaWait wait;
+  wait.name = record.subject;
+  wait.seconds = record.value;
+  wait.expected = record.value2;
+  wait.arrived = record.count;
+  wait.devices = record.count_out;
+  wait.gave_up = record.object == "gave up";
+  wait.compiling = record.object == "compiling";
+  wait.all_joined = record.object == "all joined";
+  wait.passed = wait.compiling || (!wait.gave_up && record.line_before >= record.repeats);
+  return wait;
+}
+
+Pending PendingOf(const TorchLogRecord& record) {
+  Pending pending;
+  pending.by = record.host;
+  pending.who = record.object;
+  pending.demand = record.function;
+  pending.reason = record.subject;
+  pending.why = static_cast<PendingWhy>(record.value);
+  pending.seconds = static_cast<int32_t>(record.value2);
+  pending.gpus_used = static_cast<int32_t>(record.count);
+  pending.gpus = static_cast<int32_t>(record.count_out);
+  pending.gpus_wanted = static_cast<int32_t>(record.seq);
+  return pending;
+}
+
+DesyncReport DesyncOf(const TorchLogRecord& record) {
+  DesyncReport report;
+  for (const int32_t rank : record.ready) report.ready.push_back(Rank{rank});
+  return report;
 }
 
 MemoryLimit MemoryLimitOf(int64_t value) {
@@ -110,6 +146,8 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::model_mismatch: return EventKind::model_mismatch;
     case TorchLogKind::connect_failed: return EventKind::connect_failed;
     case TorchLogKind::nccl_warning: return EventKind::nccl_warning;
+    case TorchLogKind::xla_wait: return EventKind::xla_wait;
+    case TorchLogKind::start_pending: return EventKind::start_pending;
   }
   return EventKind::progress;
 }
@@ -144,7 +182,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::store_wait_timeout:
       return StoreWait{record.subject, record.value, record.value2 == 1, record.object};
     case TorchLogKind::rendezvous_incomplete:
-      return Rendezvous{record.value, record.value2, record.subject == "waiting"};
+      return Rendezvous{record.value, record.value2, record.subject == "waiting", record.subject == "launcher"};
     case TorchLogKind::store_unreachable: return UnreachableOf(record);
     case TorchLogKind::shared_memory_full:
     case TorchLogKind::disk_full: return NoSpace{record.object, SpaceLimitOf(record.value)};
@@ -152,14 +190,21 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::scheduler_kill: return OutsideEnd{static_cast<SchedulerKill>(record.value), record.object};
     case TorchLogKind::peer_access_failed:
     case TorchLogKind::fabric_down: return CudaRefusal{record.subject};
-    case TorchLogKind::rdma_failed: return RdmaFailure{static_cast<RdmaFault>(record.value), record.subject == "limit"};
+    case TorchLogKind::rdma_failed: {
+      RdmaFailure failure;
+      failure.fault = static_cast<RdmaFault>(record.value);
+      failure.only_warned = record.subject == "limit";
+      return failure;
+    }
     case TorchLogKind::model_mismatch: return ModelMismatch{record.value, record.subject, record.object};
     case TorchLogKind::connect_failed: return ConnectFailure{record.object, record.subject};
     case TorchLogKind::nccl_warning: return WarningOf(record);
+    case TorchLogKind::xla_wait: return XlaWaitOf(record);
+    case TorchLogKind::start_pending: return PendingOf(record);
+    case TorchLogKind::desync_report: return DesyncOf(record);
     case TorchLogKind::node_count: return NodeCount{record.value, -1};
     case TorchLogKind::gil_blocked:
     case TorchLogKind::program_left:
-    case TorchLogKind::desync_report:
     case TorchLogKind::restarted:
     case TorchLogKind::barrier_passed: break;
   }

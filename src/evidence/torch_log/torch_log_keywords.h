@@ -105,6 +105,7 @@ enum class Keyword : uint8_t {
   gpu_path,
   rdma_path,
   refused,
+  pending,  // words of schedulers, and common ones among them
   count,
 };
 

@@ -92,7 +92,7 @@ LineUse MpiNoticeReader::ReadLoss(const LogLine& line, RecordList& out) {
   if (line.has(Keyword::mpi_noticed)) {
     if (Contains(text, "was unable to reliably start one or more daemons")) {
       const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "daemons");
-      if (is_new) record->text = Capped(text, 600);
+      if (is_new) record->text = Capped(text, 600), record->subject = "launcher";
       return LineUse::understood;
     }
     if (!ContainsAny(text, {"has lost communication with ", "peer process has unexpectedly"}))

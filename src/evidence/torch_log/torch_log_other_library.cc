@@ -7,7 +7,9 @@
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_jax.h"
+#include "evidence/torch_log/torch_log_tensorflow.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
+#include "evidence/torch_log/torch_log_xla.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -46,6 +48,23 @@ bool TellsUcxFailure(std::string_view text) {
   if (ContainsAny(text, {"connect(fd=", "ibv_create_ah("})) return Contains(text, "failed: ");
   return ContainsAny(
       text, {"completion with error", "retry counter exceeded", "Endpoint timeout", "estination is unreachable"});
+}
+
+// libfabric:85:1747242728::core:core:fi_getinfo_():1392<warn> fi_getinfo: provider efa output empty list
+// fi_getinfo: -61 (No data available), as fi_info prints it
+LineUse ReadNoProvider(const LogLine& line, RecordList& out) {
+  const auto list = After(line.text, "fi_getinfo: provider ");
+  const bool empty = list && (Contains(*list, "output empty list") || Contains(*list, "returned -61"));
+  if (!empty && !ContainsAny(line.text, {"fi_getinfo: -61", "fi_getinfo() call failed: No data available"}))
+    return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line, "provider");
+  if (!is_new) return LineUse::understood;
+  record->subject = "libfabric-no-provider";
+  std::string_view name = list.value_or(std::string_view());
+  record->object = Capped(TakeWord(name), 60);
+  record->value2 = static_cast<int64_t>(NcclWarningRole::notice);
+  record->text = Capped(Trim(line.text), 600);
+  return LineUse::understood;
 }
 
 // WARN: Function: create_nccl_ofi_component Line: 459: NET/OFI Couldn't open AV. RC: -22, ERROR: Invalid argument
@@ -181,10 +200,12 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
     return AddWords(TorchLogKind::rendezvous_incomplete, line, "ccom", out);
   if (const LineUse use = ReadJax(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadHcclPort(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadNoProvider(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadNetworkPlugin(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadBareWarning(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadQueuePair(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadTestFailure(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadEndOfData(line, out); use != LineUse::not_understood) return use;
   if (Contains(text, "CollectiveExecutor::StartAbort") && Contains(text, "Unavailable"))
     return AddWords(TorchLogKind::connection_lost, line, "tensorflow", out);
   // XLA: "Failed to meet rendezvous 'torch_xla.init': Socket closed (14)"
@@ -196,14 +217,12 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   // that another task died"
   if (Contains(text, "JAX distributed service detected fatal errors"))
     return AddWords(TorchLogKind::connection_lost, line, "jax", out);
-  // XLA: "This thread has been waiting for `initialize clique for rank 6; ...` for 10 seconds and may be stuck.
-  // Expected 8 threads to join the rendezvous, but not all of them arrived on time." SGLang: "[2026-03-09 00:57:15 TP4]
-  // Watchdog timeout (self.watchdog_timeout=300)"
-  const bool stuck = Contains(text, "and may be stuck. Expected ");
-  if (stuck || Contains(text, "Watchdog timeout (self.watchdog_timeout=")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, stuck ? "clique" : "sglang");
+  if (const LineUse use = ReadXlaWait(line, out); use != LineUse::not_understood) return use;
+  // SGLang: "[2026-03-09 00:57:15 TP4] Watchdog timeout (self.watchdog_timeout=300)"
+  if (Contains(text, "Watchdog timeout (self.watchdog_timeout=")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, "sglang");
     if (!is_new) return LineUse::understood;
-    if (const auto seconds = IntAfter(text, stuck ? "` for " : "watchdog_timeout="); seconds && *seconds < 1'000'000)
+    if (const auto seconds = IntAfter(text, "watchdog_timeout="); seconds && *seconds < 1'000'000)
       record->value = *seconds * 1000;
     record->text = Capped(text);
     return LineUse::understood;
@@ -277,6 +296,7 @@ void StallReader::TakeReady(const LogLine& line, RecordList& out) {
   if (!apart) {
     for (int32_t rank = 0; !all.empty() && rank < *all.rbegin(); ++rank)
       if (!all.contains(rank)) AddRank(report_->ranks, rank);
+    if (report_->ready.size() < all.size()) report_->ready.assign(all.begin(), all.end());
     return;
   }
   const auto& few = sets[0].size() <= sets[1].size() ? sets[0] : sets[1];

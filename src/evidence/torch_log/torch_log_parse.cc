@@ -14,9 +14,11 @@
 #include "evidence/torch_log/torch_log_mpi.h"
 #include "evidence/torch_log/torch_log_mpi_error.h"
 #include "evidence/torch_log/torch_log_own_lines.h"
+#include "evidence/torch_log/torch_log_pending.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
 #include "evidence/torch_log/torch_log_sacct.h"
+#include "evidence/torch_log/torch_log_tensorflow.h"
 #include "evidence/torch_log/torch_log_traceback.h"
 #include "evidence/torch_log/torch_log_watchdog.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
@@ -89,6 +91,8 @@ class LogReader {
     DropFewRetries(log_);
     DropToldSpawns(log_);
     DropHearsay(log_);
+    DropSettledWaits(log_);
+    DropUsualEndsOfData(log_);
     return std::move(log_);
   }
 
@@ -255,6 +259,8 @@ class LogReader {
 
   // Launchers, schedulers, shells: they speak of processes, not as one.
   LineUse ReadOutside(const LogLine& line) {
+    if (line.has(Keyword::pending))
+      if (const LineUse use = ReadPending(line, out_); use != LineUse::not_understood) return use;
     const LineUse slurm = ReadSlurmLine(line, out_);
     if (slurm != LineUse::not_understood) {
       log_.has_launcher = true;

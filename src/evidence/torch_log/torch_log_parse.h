@@ -56,8 +56,10 @@ enum class TorchLogKind : uint8_t {
   fabric_down,
   model_mismatch,
   connect_failed,
-  nccl_warning,  // a network plugin's own words, where it speaks without NCCL
-  node_count,    // the job's command or settings: it has more than one node
+  nccl_warning,   // a network plugin's own words, where it speaks without NCCL
+  xla_wait,       // line_before = how many of its waits have ended
+  start_pending,  // a scheduler's words: see torch_log_pending.h
+  node_count,     // the job's command or settings: it has more than one node
 };
 
 // A time as written. PyTorch's own lines have no year; the import finds it from other lines of the file.
@@ -95,6 +97,7 @@ struct TorchLogRecord {
   uint32_t code_line = 0;
   std::string op, group_name, group_description, subject, text, object, function, file, host;
   std::vector<int32_t> ranks;
+  std::vector<int32_t> ready;  // of a report of ranks that have not joined: those that have
 };
 
 // What stands before a line, and so tells the processes of a mixed file apart. Label 0 is "nothing".

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_pending.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -256,7 +257,8 @@ bool TellsCause(std::string_view text, const KeywordSet& keywords) {
   LogLine line;
   line.text = text;
   line.keywords = keywords;
-  return ReadToldCause(line, out) == LineUse::understood || ReadOutsideKill(line, out) == LineUse::understood;
+  return ReadToldCause(line, out) == LineUse::understood || ReadOutsideKill(line, out) == LineUse::understood ||
+         ReadPending(line, out) == LineUse::understood;
 }
 
 }  // namespace tacet

@@ -55,9 +55,19 @@ std::string_view HostOfSsh(std::string_view arguments) {
   return {};
 }
 
+// "node7:4": horovodrun's and Open MPI's way to write how many processes a host gets. No name has a colon in it.
+bool HasSlots(std::string_view host) {
+  const size_t colon = host.find(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  std::string_view digits = host.substr(colon + 1);
+  int64_t slots = 0;
+  return TakeNumber(digits, &slots) && digits.empty() && slots > 0;
+}
+
 // The launcher's ssh to another node failed. What ssh itself says of the reason comes before what its caller says.
 void AddSshFailure(const LogLine& line, std::string_view host, std::string_view reason, RecordList& out) {
-  const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, "ssh");
+  // Each host by its name; who calls ssh often cuts it short.
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, "ssh " + std::string(host));
   if (!is_new) return;
   record->subject = Capped(host, 200);
   record->object = "ssh";
@@ -213,7 +223,9 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   if (const auto host = After(text, "ssh: Could not resolve hostname ")) {
-    AddSshFailure(line, host->substr(0, host->find_first_of(": ")), "unknown-host", out);
+    // The reason follows behind a colon and a blank; a colon alone is a part of the name.
+    const std::string_view name = host->substr(0, std::min(host->find(": "), host->find(' ')));
+    AddSshFailure(line, name, HasSlots(name) ? "slots" : "unknown-host", out);
     return LineUse::understood;
   }
   // Ray: its words are many lines, and only these two tell that a worker is gone for good, or for want of memory.

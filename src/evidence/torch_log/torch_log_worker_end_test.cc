@@ -152,5 +152,47 @@ TEST(PodEnd, ReadsTheStateOfAPodAndTheOperatorsWord) {
     EXPECT_TRUE(EventsOf(ReadText(text, "o"), EventKind::process_exited).empty()) << text;
 }
 
+TEST(TorchLogWorkerEnd, AHostThatSshCannotResolveKeepsItsWholeName) {
+  const Fragment fragment = ReadText(
+      "ssh: Could not resolve hostname perf-worker-0.perf.lab.svc: Name or service not known\n"
+      "ssh: Could not resolve hostname perf-worker-1.perf.lab.svc: Name or service not known\n"
+      "ssh: Could not resolve hostname localhost:8: Name or service not known\n",
+      "job.out");
+  const auto events = EventsOf(fragment, EventKind::store_unreachable);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[1]->As<StoreUnreachable>().address, "perf-worker-1.perf.lab.svc");
+  EXPECT_EQ(events[1]->As<StoreUnreachable>().how, Unreachable::ssh_unknown_host);
+  EXPECT_EQ(events[2]->As<StoreUnreachable>().address, "localhost:8");
+  EXPECT_EQ(events[2]->As<StoreUnreachable>().how, Unreachable::ssh_slots);
+}
+
+TEST(TorchLogWorkerEnd, MpirunsOwnSummaryIsMarkedAsSuch) {
+  const Event event = OneEvent(ReadText("PRTE was unable to reliably start one or more daemons.\n", "job.out"),
+                               EventKind::rendezvous_incomplete);
+  EXPECT_TRUE(event.As<Rendezvous>().by_launcher);
+}
+
+TEST(TorchLogWorkerEnd, ReadyRanksAreKeptBesideThoseThatAreNot) {
+  const Event event = OneEvent(
+      ReadText("WARNING: One or more tensors were submitted to be reduced, gathered or broadcasted by subset of "
+               "ranks and are waiting for remainder of ranks for more than 60 seconds. Stalled ops: a.weight "
+               "[ready ranks: 3, 1, 4], a.bias [ready ranks: 3, 1, 4]\n",
+               "job.out"),
+      EventKind::desync_report);
+  EXPECT_EQ(event.ranks, (std::vector<Rank>{Rank{0}, Rank{2}}));
+  EXPECT_EQ(event.As<DesyncReport>().ready, (std::vector<Rank>{Rank{1}, Rank{3}, Rank{4}}));
+}
+
+TEST(TorchLogWorkerEnd, LibfabricWithoutAProviderIsANotice) {
+  const Event event =
+      OneEvent(ReadText("libfabric:85:1747242728::core:core:fi_getinfo_():1392<warn> fi_getinfo: provider efa output "
+                        "empty list\n",
+                        "job.out"),
+               EventKind::nccl_warning);
+  EXPECT_EQ(event.As<Warning>().id, "libfabric-no-provider");
+  EXPECT_EQ(event.As<Warning>().object, "efa");
+  EXPECT_EQ(event.As<Warning>().role, NcclWarningRole::notice);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "base/line_reader.h"
+#include "evidence/format.h"
+#include "evidence/port_table/port_table_parse.h"
+
+namespace tacet {
+namespace {
+
+Recognition RecognisePortTable(std::string_view prefix, std::string_view) {
+  if (prefix.find('\0') != std::string_view::npos) return Recognition::no;
+  LineReader lines(prefix);
+  for (std::string_view line; lines.Next(&line);)
+    if (IsPortLine(line)) return Recognition::yes;
+  return Recognition::no;
+}
+
+void ReadPortTable(const FileView& file, Fragment& out) {
+  PortTable table = ParsePortTable(file.bytes);
+  out.bytes = {file.bytes.size(), table.understood, table.ignored, table.not_understood};
+  for (PortRow& row : table.ports) {
+    if (row.line == 0) continue;  // no line tells its state
+    Event& event = out.events.emplace_back();
+    event.kind = EventKind::port_state;
+    event.speaker = kNobody;
+    event.source = {FileId{}, row.line, row.offset};
+    event.text = std::move(row.text);
+    event.detail = std::move(row.port);
+  }
+}
+
+}  // namespace
+
+extern const Format kPortTableFormat;
+const Format kPortTableFormat = {
+    .name = "port_table",
+    .description = "ports of network adapters: ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, ip -br link",
+    .recognise = RecognisePortTable,
+    .read = ReadPortTable,
+    .shares_lines = true,
+};
+
+}  // namespace tacet

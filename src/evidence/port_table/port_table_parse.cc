@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/port_table/port_table_parse.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostPorts = 1024, kLongestLine = 400;
+
+// "mlx5_0", "bnxt_re1", "efa_0", "ens1f0np0": one word of letters, digits and few signs.
+bool IsDeviceName(std::string_view word) {
+  return word.size() > 1 && word.size() < 32 && word[0] >= 'a' && word[0] <= 'z' &&
+         word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") ==
+             std::string_view::npos;
+}
+
+// "PORT_ACTIVE (4)", "4: ACTIVE", "Active", "DOWN"
+std::optional<PortHealth> HealthOf(std::string_view word) {
+  word = Trim(word);
+  if (word.size() > 3 && IsDigit(word[0]) && word[1] == ':') word = Trim(word.substr(2));
+  TakeLiteral(word, "PORT_");
+  word = word.substr(0, word.find_first_of(" \t("));
+  if (word == "ACTIVE" || word == "Active" || word == "Up" || word == "UP") return PortHealth::active;
+  if (word == "DOWN" || word == "Down" || word == "ACTIVE_DEFER") return PortHealth::down;
+  if (word == "INIT" || word == "Initializing" || word == "ARMED" || word == "Armed" || word == "ARM" ||
+      word == "INITIALIZING")
+    return PortHealth::initializing;
+  return std::nullopt;
+}
+
+void TakePhysical(std::string_view word, PortState& port) {
+  word = Trim(word);
+  if (word.size() > 3 && IsDigit(word[0]) && word[1] == ':') word = Trim(word.substr(2));
+  port.polling = word.starts_with("Polling") || word.starts_with("POLLING");
+  if ((word.starts_with("Disabled") || word.starts_with("DISABLED")) && port.health == PortHealth::down)
+    port.health = PortHealth::disabled;
+}
+
+// docker0, veth12ab, virbr0, lo, cni0, tunnels: nothing is plugged into them.
+bool IsVirtual(std::string_view name) {
+  for (const std::string_view begin :
+       {"docker", "veth", "virbr", "lo",  "br-", "cni", "flannel", "cali", "tun",    "tap",
+        "dummy",  "ifb",  "sit",   "ip6", "gre", "wg",  "vxlan",   "lxc",  "cilium", "nerdctl"})
+    if (name.starts_with(begin)) return true;
+  return name.empty() || name == "bonding_masters";
+}
+
+// dev@gpu07:~$ ibstat; [root@gpu07 ~]# rdma link
+std::string_view HostOfPrompt(std::string_view line) {
+  const size_t at = line.substr(0, 60).find('@');
+  if (at == std::string_view::npos || at == 0) return {};
+  std::string_view rest = line.substr(at + 1);
+  const size_t end = rest.find_first_of(": ]~$#");
+  const size_t mark = line.find_first_of("$#%", at);
+  if (end == std::string_view::npos || end == 0 || mark == std::string_view::npos) return {};
+  return rest.substr(0, end);
+}
+
+class PortReader {
+ public:
+  explicit PortReader(std::string_view bytes) : bytes_(bytes) {}
+
+  PortTable Read() {
+    LineReader reader(bytes_);
+    std::string_view line;
+    while (reader.Next(&line)) {
+      number_ = reader.number();
+      offset_ = reader.offset();
+      const bool known = line.size() <= kLongestLine && Take(line);
+      (known ? out_.understood : Trim(line).empty() ? out_.ignored : out_.not_understood) += reader.line_bytes();
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool Take(std::string_view line) {
+    text_ = line;
+    if (const std::string_view host = HostOfPrompt(line);
+        !host.empty() &&
+        ContainsAny(line, {"ibstat", "ibv_devinfo", "ibdev2netdev", "rdma link", "ip -br", "ip link", "ip a"})) {
+      host_ = host;
+      device_.clear();
+      return true;
+    }
+    return TakeRow(Trim(line)) || TakeBlock(line, Trim(line));
+  }
+
+  PortRow& RowOf(std::string_view host, std::string_view device, int64_t port, std::string_view interface) {
+    for (PortRow& row : out_.ports) {
+      if (row.port.host != host) continue;
+      const bool same =
+          device.empty() ? row.port.interface == interface : row.port.device == device && (row.port.port == port || port < 0);
+      if (same && !(device.empty() && interface.empty())) return row;
+    }
+    if (out_.ports.size() >= kMostPorts) {
+      spare_ = PortRow();
+      return spare_;
+    }
+    PortRow& row = out_.ports.emplace_back();
+    row.port.host = host;
+    row.port.device = device;
+    row.port.port = port;
+    row.port.interface = interface;
+    return row;
+  }
+
+  void Set(PortRow& row, PortHealth health, bool by_adapter) {
+    if (row.line > 0 && row.by_adapter && !by_adapter) return;
+    row.port.health = health;
+    row.by_adapter = by_adapter;
+    row.line = number_;
+    row.offset = offset_;
+    row.text = Trim(text_).substr(0, 200);
+  }
+
+  // A row that tells all of a port, maybe with a host before it: "gpu07: mlx5_0 port 1 ==> ib0 (Down)".
+  bool TakeRow(std::string_view text) {
+    std::string_view host = host_;
+    std::string_view rest = text;
+    // "[pod/gpu07/x] mlx5_0 port 1 ==> ib0 (Down)", as the layers below write where a line came from
+    if (std::string_view name = rest; TakeLiteral(name, "[pod/")) {
+      const size_t close = name.find("] ");
+      if (close == std::string_view::npos) return false;
+      host = name.substr(0, name.find_first_of("/]"));
+      text = rest = Trim(name.substr(close + 2));
+    }
+    if (std::string_view head = rest, word = TakeWord(head);
+        word.size() > 2 && word.ends_with(':') && word != "link:" && word.find('/') == std::string_view::npos &&
+        !IsDigit(word[0])) {
+      host = word.substr(0, word.size() - 1);
+      rest = Trim(head);
+    }
+    return TakeNetdev(rest, host) || TakeRdmaLink(rest, host) || TakeInterface(text);
+  }
+
+  // mlx5_0 port 1 ==> ib0 (Down)
+  bool TakeNetdev(std::string_view rest, std::string_view host) {
+    const std::string_view device = TakeWord(rest);
+    if (!IsDeviceName(device) || TakeWord(rest) != "port") return false;
+    SkipBlanks(rest);
+    int64_t port = -1;
+    if (!TakeNumber(rest, &port) || TakeWord(rest) != "==>") return false;
+    const std::string_view interface = TakeWord(rest), state = Trim(rest);
+    if (!state.starts_with('(') || !state.ends_with(')')) return false;
+    const auto health = HealthOf(state.substr(1, state.size() - 2));
+    if (!health) return false;
+    PortRow& row = RowOf(host, device, port, interface);
+    row.port.interface = interface;
+    row.port.infiniband |= interface.starts_with("ib");
+    Set(row, *health, false);
+    return true;
+  }
+
+  // link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ib0
+  // 0/1: mlx5_0/1: state DOWN physical_state DISABLED
+  bool TakeRdmaLink(std::string_view rest, std::string_view host) {
+    std::string_view word = TakeWord(rest);
+    if (word == "link" || (word.ends_with(':') && IsDigit(word[0]))) word = TakeWord(rest);
+    if (word.ends_with(':')) word.remove_suffix(1);
+    const size_t slash = word.find('/');
+    if (slash == std::string_view::npos || !IsDeviceName(word.substr(0, slash))) return false;
+    std::string_view digits = word.substr(slash + 1);
+    int64_t port = -1;
+    if (!TakeNumber(digits, &port) || !digits.empty() || TakeWord(rest) != "state") return false;
+    const auto health = HealthOf(TakeWord(rest));
+    if (!health) return false;
+    PortRow& row = RowOf(host, word.substr(0, slash), port, "");
+    Set(row, *health, true);
+    if (TakeWord(rest) == "physical_state") TakePhysical(TakeWord(rest), row.port);
+    if (TakeWord(rest) == "netdev") {
+      row.port.interface = TakeWord(rest);
+      row.port.infiniband |= row.port.interface.starts_with("ib");
+    }
+    return true;
+  }
+
+  // ib0   DOWN   80:00:02:08 <NO-CARRIER,BROADCAST,MULTICAST,UP>
+  // 4: ib0: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 4092 qdisc mq state DOWN mode DEFAULT group default qlen 256
+  bool TakeInterface(std::string_view text) {
+    const size_t open = text.find('<'), close = text.find('>');
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open) return false;
+    const std::string_view flags = text.substr(open, close - open);
+    if (!Contains(flags, "MULTICAST") && !Contains(flags, "LOOPBACK")) return false;
+    std::string_view rest = text, name = TakeWord(rest), state;
+    if (IsDigit(name[0]) && name.ends_with(':')) {
+      name = TakeWord(rest);
+      if (!name.ends_with(':')) return false;
+      name.remove_suffix(1);
+      auto word = After(text, " state ");
+      if (!word) return false;
+      state = TakeWord(*word);
+    } else {
+      state = TakeWord(rest);
+    }
+    name = name.substr(0, name.find('@'));
+    if (!IsDeviceName(name) || (state != "UP" && state != "DOWN" && state != "UNKNOWN")) return false;
+    if (IsVirtual(name) || state == "UNKNOWN") return true;
+    PortRow& row = RowOf(host_, "", -1, name);
+    row.port.infiniband |= name.starts_with("ib");
+    const bool meant = !Contains(flags, ",UP") && !Contains(flags, "<UP");
+    Set(row, state == "UP" ? PortHealth::active : meant ? PortHealth::disabled : PortHealth::down, false);
+    return true;
+  }
+
+  // The blocks of ibstat, ibstatus and ibv_devinfo: a device, its ports, and a line for each of their properties.
+  bool TakeBlock(std::string_view line, std::string_view text) {
+    if (std::string_view name = text; TakeLiteral(name, "CA '") && name.ends_with('\'')) {
+      device_ = name.substr(0, name.size() - 1);
+      port_ = -1;
+      return true;
+    }
+    if (std::string_view name = text; TakeLiteral(name, "hca_id:")) {
+      device_ = Trim(name);
+      port_ = -1;
+      return IsDeviceName(device_);
+    }
+    if (std::string_view name = text; TakeLiteral(name, "Infiniband device '")) {
+      const size_t quote = name.find('\'');
+      if (quote == std::string_view::npos) return false;
+      device_ = name.substr(0, quote);
+      port_ = IntAfter(name, "port ").value_or(-1);
+      return true;
+    }
+    // All that follows is indented below it.
+    if (device_.empty() || line.empty() || (line[0] != ' ' && line[0] != '\t')) {
+      if (!text.empty()) device_.clear();
+      return false;
+    }
+    const size_t colon = text.find(':');
+    if (colon == std::string_view::npos) return false;
+    const std::string_view key = text.substr(0, colon), value = Trim(text.substr(colon + 1));
+    if (key.starts_with("Port ") && value.empty()) {
+      std::string_view digits = key.substr(5);
+      return TakeNumber(digits, &port_) && digits.empty();
+    }
+    if (key == "port") {
+      std::string_view digits = value;
+      return TakeNumber(digits, &port_);
+    }
+    if (port_ < 0) return true;  // properties of the adapter
+    if (key == "State" || key == "state") {
+      const auto health = HealthOf(value);
+      if (health) Set(RowOf(host_, device_, port_, ""), *health, true);
+      return health.has_value();
+    }
+    PortRow* row = Known();
+    if (key == "Physical state" || key == "phys state" || key == "phys_state") {
+      if (row) TakePhysical(value, row->port);
+    } else if (key == "Link layer" || key == "link_layer") {
+      if (row) row->port.infiniband = value == "InfiniBand";
+    }
+    return true;
+  }
+
+  PortRow* Known() {
+    for (PortRow& row : out_.ports)
+      if (row.port.host == host_ && row.port.device == device_ && row.port.port == port_) return &row;
+    return nullptr;
+  }
+
+  std::string_view bytes_, text_;
+  PortTable out_;
+  PortRow spare_;
+  std::string host_, device_;
+  int64_t port_ = -1;
+  uint32_t number_ = 0;
+  uint64_t offset_ = 0;
+};
+
+}  // namespace
+
+bool IsPortLine(std::string_view line) {
+  line = Trim(line);
+  if (line.size() > kLongestLine) return false;
+  if (Contains(line, " ==> ") && Contains(line, " port ")) return line.ends_with("(Up)") || line.ends_with("(Down)");
+  if (Contains(line, " physical_state ") && Contains(line, " state ")) return true;
+  if (line.starts_with("hca_id:") || line.starts_with("CA '") || line.starts_with("Infiniband device '")) return true;
+  return Contains(line, "MULTICAST") && Contains(line, "<") &&
+         (Contains(line, " state DOWN") || Contains(line, " state UP") || Contains(line, " DOWN ") ||
+          Contains(line, " UP "));
+}
+
+PortTable ParsePortTable(std::string_view bytes) { return PortReader(bytes).Read(); }
+
+}  // namespace tacet

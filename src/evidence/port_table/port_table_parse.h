@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/event_detail.h"
+
+namespace tacet {
+
+struct PortRow {
+  PortState port;
+  bool by_adapter = false;  // the state is the port's own, and not only that of the interface on it
+  uint32_t line = 0;        // that tells the state
+  uint64_t offset = 0;
+  std::string text;
+};
+
+struct PortTable {
+  std::vector<PortRow> ports;
+  uint64_t understood = 0, ignored = 0, not_understood = 0;
+};
+
+// A line that only such a tool writes.
+bool IsPortLine(std::string_view line);
+
+PortTable ParsePortTable(std::string_view bytes);
+
+}  // namespace tacet

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/port_table/port_table_parse.h"
+
+#include <gtest/gtest.h>
+
+namespace tacet {
+namespace {
+
+TEST(PortTable, ADeviceOfIbstatThatLooksForAPartnerIsDown) {
+  const PortTable table = ParsePortTable(
+      "[root@gpu07 ~]# ibstat\nCA 'mlx5_0'\n\tCA type: MT4123\n\tNumber of ports: 1\n\tPort 1:\n\t\tState: Active\n"
+      "\t\tPhysical state: LinkUp\n\t\tLink layer: InfiniBand\nCA 'mlx5_1'\n\tCA type: MT4123\n\tPort 1:\n"
+      "\t\tState: Down\n\t\tPhysical state: Polling\n\t\tLink layer: InfiniBand\n");
+  ASSERT_EQ(table.ports.size(), 2u);
+  EXPECT_EQ(table.ports[0].port.device, "mlx5_0");
+  EXPECT_EQ(table.ports[0].port.host, "gpu07");
+  EXPECT_EQ(table.ports[0].port.health, PortHealth::active);
+  EXPECT_EQ(table.ports[1].port.health, PortHealth::down);
+  EXPECT_TRUE(table.ports[1].port.polling);
+  EXPECT_TRUE(table.ports[1].port.infiniband);
+  EXPECT_EQ(table.ports[1].line, 12u);
+  EXPECT_EQ(table.not_understood, 0u);
+}
+
+TEST(PortTable, ThePortsOwnStateCountsMoreThanThatOfItsInterface) {
+  const PortTable table = ParsePortTable(
+      "mlx5_0 port 1 ==> ib0 (Down)\nmlx5_1 port 1 ==> ib1 (Up)\nhca_id:\tmlx5_0\n\ttransport:\t\tInfiniBand (0)\n"
+      "\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n\t\t\tlink_layer:\t\tInfiniBand\n");
+  ASSERT_EQ(table.ports.size(), 2u);
+  EXPECT_EQ(table.ports[0].port.interface, "ib0");
+  EXPECT_EQ(table.ports[0].port.health, PortHealth::active);
+  EXPECT_EQ(table.ports[1].port.health, PortHealth::active);
+}
+
+TEST(PortTable, RowsOfRdmaLinkAndOfPdsh) {
+  const PortTable table = ParsePortTable(
+      "link mlx5_2/1 state ACTIVE physical_state LINK_UP netdev ib2\n"
+      "link mlx5_3/1 state INIT physical_state LINK_UP netdev ib3\n"
+      "link mlx5_4/1 state DOWN physical_state DISABLED netdev ens6f1\n"
+      "node12: mlx5_5 port 1 ==> ib5 (Down)\n");
+  ASSERT_EQ(table.ports.size(), 4u);
+  EXPECT_EQ(table.ports[0].port.health, PortHealth::active);
+  EXPECT_EQ(table.ports[1].port.health, PortHealth::initializing);
+  EXPECT_EQ(table.ports[2].port.health, PortHealth::disabled);
+  EXPECT_EQ(table.ports[3].port.host, "node12");
+  EXPECT_EQ(table.ports[3].port.device, "mlx5_5");
+}
+
+TEST(PortTable, VirtualInterfacesAreNoPorts) {
+  const PortTable table = ParsePortTable(
+      "lo               UNKNOWN        00:00:00:00:00:00 <LOOPBACK,UP,LOWER_UP>\n"
+      "eno1             UP             3c:ec:ef:00:00:01 <BROADCAST,MULTICAST,UP,LOWER_UP>\n"
+      "eno2             DOWN           3c:ec:ef:00:00:02 <BROADCAST,MULTICAST>\n"
+      "ib0              DOWN           00:00:10:49 <NO-CARRIER,BROADCAST,MULTICAST,UP>\n"
+      "docker0          DOWN           02:42:00:00:00:01 <NO-CARRIER,BROADCAST,MULTICAST,UP>\n");
+  ASSERT_EQ(table.ports.size(), 3u);
+  EXPECT_EQ(table.ports[0].port.health, PortHealth::active);
+  EXPECT_EQ(table.ports[1].port.health, PortHealth::disabled);
+  EXPECT_EQ(table.ports[2].port.health, PortHealth::down);
+  EXPECT_TRUE(table.ports[2].port.infiniband);
+}
+
+TEST(PortTable, OtherLinesAreNone) {
+  for (const char* line : {"the state: Active port of CA is fine", "link down on eth0", "Epoch 3 ==> loss (Up)",
+                           "INFO port 29500 ==> listening (Up)x"}) {
+    EXPECT_FALSE(IsPortLine(line)) << line;
+  }
+  const PortTable table = ParsePortTable("\tState: Down\nrank 3: state DOWN\n");
+  EXPECT_TRUE(table.ports.empty());
+}
+
+}  // namespace
+}  // namespace tacet
