@@ -15,6 +15,7 @@ bool IsSignOfHang(const Event& event) {
     case EventKind::gil_blocked:
     case EventKind::desync_report:
     case EventKind::hung_task: return true;
+    case EventKind::xla_wait: return !event.As<XlaWait>().passed;
     // Whose connection broke in the barrier was left by its peer; only who waited until its time was up tells of a
     // hang.
     case EventKind::monitored_barrier_failed: return !event.peer.known();
@@ -148,6 +149,17 @@ bool EndsFromOutside(const Event& event) {
          (event.kind == EventKind::process_exited && (code == -15 || code == -9 || code == -2));
 }
 
+// What goes wrong with a device or inside NCCL, while no line says that a process came to its end.
+bool EndsNothing(const Event& event) {
+  switch (event.kind) {
+    case EventKind::xid:
+    case EventKind::ecc_error:
+    case EventKind::nvlink_error:
+    case EventKind::nccl_warning: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome) {
@@ -195,7 +207,17 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
                              !(crash->kind == EventKind::exception && IsConsequence(*crash)) &&
                              crash->kind != EventKind::connection_lost && crash->kind != EventKind::store_lost &&
                              crash->kind != EventKind::abort_signal;
-  if (hung && !crashed_first) {
+  // A device that fails, or a call of NCCL, ends no process by itself: whoever pasted it saw what became of the job.
+  const auto told = std::find_if(incident.events.begin(), incident.events.end(),
+                                 [](const Event& event) { return event.kind == EventKind::told_hang; });
+  const bool only_device = crash && EndsNothing(*crash) &&
+                           std::none_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+                             return IsSignOfCrash(event) && !EndsNothing(event);
+                           });
+  if (!hung && only_device && told != incident.events.end()) {
+    end.kind = JobEnding::hung;
+    end.told = crash;
+  } else if (hung && !crashed_first) {
     end.kind = JobEnding::hung;
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
   } else if (crash) {
@@ -203,9 +225,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     end.told = crash;
   } else if (outcome.ended_in_order || outcome.somebody_finished) {
     end.kind = JobEnding::finished;
-  } else if (const auto told = std::find_if(incident.events.begin(), incident.events.end(),
-                                            [](const Event& event) { return event.kind == EventKind::told_hang; });
-             told != incident.events.end()) {
+  } else if (told != incident.events.end()) {
     // Nothing in the log tells it: whoever pasted it was there.
     end.kind = JobEnding::hung;
     end.told = &*told;

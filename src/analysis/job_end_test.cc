@@ -110,5 +110,25 @@ TEST(JobEnd, WhoStillWaitsForOthersToJoinHasNotCrashed) {
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
 }
 
+TEST(JobEnd, ALostDeviceEndsNoProcessAndTheReporterSawAHang) {
+  Incident incident = OneFile();
+  Event& lost = AddEvent(incident, EventKind::xid, 3);
+  lost.Make<Xid>().number = 79;
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
+  AddEvent(incident, EventKind::told_hang, 1);
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::hung);
+  AddEvent(incident, EventKind::process_exited, 5).Make<ProcessEnd>().code = 1;
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
+}
+
+TEST(JobEnd, AWaitOfXlaThatEndedIsNoHang) {
+  Incident incident = OneFile();
+  Event& wait = AddEvent(incident, EventKind::xla_wait, 3);
+  wait.Make<XlaWait>().passed = true;
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::open);
+  wait.Make<XlaWait>().passed = false;
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::hung);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -81,6 +81,18 @@ void AddFromRemoteRanks(const Incident& incident, std::map<Rank, ToldLaggard>& b
                                        std::vector<Rank>(waiting.begin(), waiting.end())});
 }
 
+// Horovod lists those whose tensors are ready, and leaves the others to be concluded.
+std::string ReportWords(const Event& event) {
+  if (event.kind == EventKind::monitored_barrier_failed) return "did not reach the monitored barrier";
+  if (!event.As<DesyncReport>().ready.empty()) return "is not in the list of ranks that are ready";
+  return "is named as missing by a report of the framework";
+}
+
+std::vector<Rank> WaitersOf(const Event& event, Rank laggard) {
+  if (const auto& ready = event.As<DesyncReport>().ready; !ready.empty()) return ready;
+  return event.rank.known() && event.rank != laggard ? std::vector<Rank>{event.rank} : std::vector<Rank>{};
+}
+
 }  // namespace
 
 std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
@@ -89,13 +101,8 @@ std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
   AddFromCounts(incident, behind, ahead);
   for (const Event& event : incident.events) {
     if (event.kind != EventKind::desync_report && event.kind != EventKind::monitored_barrier_failed) continue;
-    const bool barrier = event.kind == EventKind::monitored_barrier_failed;
     for (const Rank rank : event.ranks)
-      behind.try_emplace(rank, ToldLaggard{rank, event.source,
-                                           barrier ? "did not reach the monitored barrier"
-                                                   : "is named as missing by a report of the framework",
-                                           event.rank.known() && event.rank != rank ? std::vector<Rank>{event.rank}
-                                                                                    : std::vector<Rank>{}});
+      behind.try_emplace(rank, ToldLaggard{rank, event.source, ReportWords(event), WaitersOf(event, rank)});
   }
   AddFromRemoteRanks(incident, behind);
   for (ToldLaggard& laggard : FindWatchdogLaggards(incident)) behind.try_emplace(laggard.rank, std::move(laggard));

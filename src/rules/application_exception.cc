@@ -53,6 +53,22 @@ static void TellAdvice(const Event& event, Finding& finding) {
         "torchrun --nproc-per-node N script.py, or srun with these set from SLURM_PROCID and SLURM_NTASKS.",
         "For a single process: do not call init_process_group, or set RANK=0 WORLD_SIZE=1 MASTER_ADDR=localhost "
         "MASTER_PORT=29500."};
+  if (event.Means(Meaning::data_ended))
+    finding.fix = {
+        "Give every replica the same number of batches: dataset.repeat() with steps_per_epoch, or shards of equal size "
+        "(drop_remainder=True).",
+        "What the others report (Cancelled, an error received from a peer) only follows from it: the network is not at "
+        "fault."};
+  if (event.Means(Meaning::not_in_build)) {
+    finding.headline =
+        "process-group setup fails: this build of PyTorch has no gloo transport for the platform ('unsupported gloo "
+        "device')";
+    finding.fix = {
+        "Use another build of PyTorch: this one has no gloo transport for the platform (on Windows some releases lack "
+        "it; others, or Linux under WSL 2, have it).",
+        "A training on one GPU needs no process group: leave init_process_group out where the program allows it.",
+        "Neither the GPU nor the network interface is at fault."};
+  }
   if (event.Means(Meaning::diverged))
     finding.fix = {
         "Lower the learning rate or lengthen its warm-up; clip gradients; with fp16 look at the loss scale, or use "

@@ -16,7 +16,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kGraphSearchFailedRule, kNicCountUnequalRule, kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule,
     kNicUnbalancedRule, kRailsCrossedRule, kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule,
     kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule,
-    kTrainingNotFiniteRule, kStepsSlowDownRule;
+    kTrainingNotFiniteRule, kStepsSlowDownRule, kResourcesPendingRule, kPortNotActiveRule, kPcieFaultRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -27,6 +27,7 @@ std::span<const Rule* const> AllRules() {
       &kApplicationExceptionRule,
       &kGpuStalledRule,
       &kGpuFaultRule,
+      &kPcieFaultRule,
       &kCollectiveMismatchOperationRule,
       &kCollectiveMismatchSizeRule,
       &kCollectiveMismatchDtypeRule,
@@ -53,6 +54,7 @@ std::span<const Rule* const> AllRules() {
       &kStragglerStageRule,
       &kStragglerDataRule,
       &kStepsSlowDownRule,
+      &kPortNotActiveRule,
       &kTransportFallbackRule,
       &kRingBrokenRule,
       &kGraphSearchFailedRule,
@@ -76,6 +78,7 @@ std::span<const Rule* const> AllRules() {
       &kDiskFullRule,
       &kPortInUseRule,
       &kKilledBySchedulerRule,
+      &kResourcesPendingRule,
       &kP2pBrokenRule,
       &kRdmaBrokenRule,
       &kFabricManagerDownRule,

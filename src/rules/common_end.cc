@@ -14,7 +14,10 @@
 namespace tacet {
 namespace {
 
-constexpr size_t kSeveral = 3;  // two may be a rank and the peer that it tore down
+// Two segmentation faults may be a rank and the peer that it tore down. A bus error comes from memory of the host that
+// is not there, and no peer's end gives one.
+size_t SeveralOf(int64_t code) { return code == -11 ? 3 : 2; }
+constexpr int64_t kBusError = -7;
 
 bool IsFaultOfItsOwn(int64_t code) { return code == -4 || code == -7 || code == -8 || code == -11; }
 
@@ -29,7 +32,7 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
   }
   const auto most = std::max_element(ends.begin(), ends.end(),
                                      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  if (most == ends.end() || most->second.size() < kSeveral) return;
+  if (most == ends.end() || most->second.size() < SeveralOf(most->first)) return;
   const std::vector<const Event*>& alike = most->second;
   // One that is certainly before all others brought them down.
   for (const Event* one : alike)
@@ -48,14 +51,23 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
   ranks.reserve(alike.size());
   for (const Event* one : alike) ranks.push_back(one->rank);
   const auto& end = first->As<ProcessEnd>();
-  finding.headline = "the processes of " + RankWords(ranks) + " all ended with signal " + std::to_string(-end.code) +
-                     (end.how.empty() ? "" : " (" + end.how + ")") +
+  finding.headline = "the processes of " + RankWords(ranks) + (ranks.size() == 2 ? " both" : " all") +
+                     " ended with signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
                      ": a fault that they have in common, not one of a single rank";
   finding.evidence.push_back(CiteEvent(*first, "how the first of them on record ended"));
   finding.fix = EndAdvice(*first);
-  finding.fix.insert(finding.fix.begin(),
-                     "Look for what all of them share: the versions of the framework and of the libraries that it was "
-                     "built against, the container, the driver; does the same program run on one process?");
+  if (end.code == kBusError)
+    finding.fix = {
+        "Look at the shared memory of the host and of the container: df -h /dev/shm; raise it (docker --shm-size, an "
+        "emptyDir with medium: Memory), or use fewer loader workers.",
+        "Look at files that the program maps (data sets, checkpoints, shared libraries): one that was truncated or "
+        "replaced while it was mapped, or lies on a file system that failed, gives the same signal.",
+        "dmesg -T shows memory errors of the hardware, the third reason."};
+  else
+    finding.fix.insert(
+        finding.fix.begin(),
+        "Look for what all of them share: the versions of the framework and of the libraries that it was "
+        "built against, the container, the driver; does the same program run on one process?");
   answer.open.push_back({"Where in the program did they fail?",
                          "a core dump or PYTHONFAULTHANDLER=1: the stack of one of these processes"});
   answer.findings.push_back(std::move(finding));

@@ -10,6 +10,7 @@
 #include "rules/message_words.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
+#include "rules/xla_words.h"
 
 namespace tacet {
 namespace {
@@ -167,6 +168,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
                  : "a collective timed out, and flight records were asked for";
     case EventKind::heartbeat_stuck: return StuckWords(facts, event, who);
     case EventKind::gil_blocked: return who + " could not take the GIL";
+    case EventKind::xla_wait: return XlaWaitWords(event);
     case EventKind::desync_report: return OutOfStepWords(facts, event);
     case EventKind::monitored_barrier_failed:
       return event.peer.known()

@@ -175,7 +175,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       finding.confidence = Confidence::possible;
     }
   }
-  const bool hangs = facts.analyses.outcome.hangs();
+  const bool hangs = facts.analyses.outcome.hangs() || facts.analyses.end.kind == JobEnding::hung;
   const bool failed = facts.analyses.outcome.first_failure || facts.analyses.end.kind == JobEnding::crashed;
   finding.cause = "gpu-fault";
   finding.status = hangs ? Status::hang : Status::crash;

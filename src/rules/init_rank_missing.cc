@@ -62,6 +62,18 @@ bool StoreNeverCame(const Case& facts, const InitView& init) {
          !store->consequence;
 }
 
+// mpirun starts a daemon on every node before any rank. Its own list of reasons fits every failure.
+void TellLauncher(Finding& finding) {
+  finding.headline =
+      "no rank was started: mpirun could not start its daemons on one or more nodes; the reason is not in these lines";
+  finding.fix = {
+      "Read the lines above the cited one: what ssh, srun or the daemon itself printed is the reason; the list below "
+      "it "
+      "fits every failure.",
+      "From the node that starts the job: ssh NODE hostname must work without a password for every node.",
+      "See that the same Open MPI is found on all nodes: ssh NODE which prted orted, or mpirun --prefix."};
+}
+
 }  // namespace
 
 static RuleAnswer JudgeRankMissing(const Case& facts) {
@@ -78,6 +90,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   // More came than were expected: the count is of another run, or ranks disagree; see init-mismatch.
   const Rendezvous rendezvous = told ? told->As<Rendezvous>() : Rendezvous{};
   if (rendezvous.expected > 0 && rendezvous.joined > rendezvous.expected) return answer;
+  // mpirun's own summary, below the error that ssh gave.
+  if (rendezvous.by_launcher && init.no_store) return answer;
   const Event* creator = told ? nullptr : WaitsForCreator(facts);
   if (StoreNeverCame(facts, init)) {
     missing = {kStoreRank};
@@ -159,9 +173,11 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   if (rendezvous.joined >= 0 && rendezvous.expected > 0)
     finding.headline +=
         " (" + std::to_string(rendezvous.joined) + " of " + std::to_string(rendezvous.expected) + " joined)";
+  if (rendezvous.by_launcher && missing.empty()) TellLauncher(finding);
   if (told)
-    finding.evidence.push_back(CiteEvent(*told, rendezvous.joined >= 0 ? "the rendezvous counts the ranks that joined"
-                                                                       : "the rendezvous gave up waiting"));
+    finding.evidence.push_back(CiteEvent(*told, rendezvous.by_launcher   ? "mpirun could not start its own daemons"
+                                                : rendezvous.joined >= 0 ? "the rendezvous counts the ranks that joined"
+                                                                         : "the rendezvous gave up waiting"));
   if (!told && init.no_store)
     finding.evidence.push_back(CiteEvent(*init.no_store, "the store, which rank 0 runs, does not answer"));
   for (const Rank rank : missing) {

@@ -184,8 +184,10 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
       std::all_of(events.begin(), events.end(), [](const Event* e) { return e->kind == EventKind::link_down; });
   Finding finding;
   finding.cause = "network-fault";
-  finding.status =
-      (fatal || facts.analyses.outcome.first_failure) && !facts.analyses.outcome.hangs() ? Status::crash : Status::hang;
+  finding.status = (fatal || facts.analyses.outcome.first_failure) && !facts.analyses.outcome.hangs() &&
+                           facts.analyses.end.kind != JobEnding::hung
+                       ? Status::crash
+                       : Status::hang;
   finding.severity = failed ? Severity::critical : Severity::warning;
   if (!failed) finding.status = Status::degraded;
   finding.ranks = CommonEnd(facts, events);
@@ -207,8 +209,10 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   finding.fix = NetworkAdvice(lead);
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
-    finding.evidence.push_back(CiteEvent(
-        *event, event->kind == EventKind::link_down ? "the kernel saw the link go down" : "the first transport error"));
+    finding.evidence.push_back(CiteEvent(*event, event->kind == EventKind::link_down ? "the kernel saw the link go down"
+                                                 : IsWarning(*event, "net-device-setup-failed")
+                                                     ? "the call of its set-up that failed"
+                                                     : "the first transport error"));
   }
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
   answer.findings.push_back(std::move(finding));

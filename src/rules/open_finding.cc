@@ -11,6 +11,7 @@
 #include "rules/message_words.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
+#include "rules/xla_words.h"
 
 namespace tacet {
 namespace {
@@ -30,6 +31,7 @@ std::string OpenProof(const Event& told) {
     case EventKind::dump_signal: return "an operation did not finish";
     case EventKind::connection_lost:
     case EventKind::store_lost: return "the process lost a peer";
+    case EventKind::xla_wait: return XlaProof(told);
     case EventKind::told_hang: return "whoever pasted the log says so";
     case EventKind::store_wait_timeout: return "a wait in the store reached its limit";
     case EventKind::process_killed: return "the launcher ended the process";
@@ -58,6 +60,7 @@ std::string LateWatchdogStep(const Event& timeout) {
 }
 
 std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& told, bool gone) {
+  if (told.kind == EventKind::xla_wait) return XlaSteps(told);
   std::vector<std::string> steps;
   constexpr size_t kFew = 8;
   const Event& timeout = census ? *census.calls.front().first : told;
@@ -78,6 +81,10 @@ std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& 
                         : "The output of " + RankWords(census.unheard) +
                               " is not in these files: add it, and run the diagnosis again.");
   }
+  if (census && census.calls.size() == 1 && census.calls.front().ranks.size() == 1 && timeout.peer.known())
+    steps.push_back("Look at rank " + std::to_string(timeout.peer.value) +
+                    " of that group first (the number counts in the group): does it report an earlier error, a wait "
+                    "of its own, or nothing?");
   if (told.As<HeartbeatStuck>().waits_for_workers)
     steps.push_back(
         "Take the stacks of the engine's worker processes (py-spy dump --native --pid PID): the one that is not where "
@@ -168,7 +175,10 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
   finding.headline = diagnosis.headline;
   const bool hangs = diagnosis.status == Status::hang;
   finding.explanation =
-      hangs    ? "A rank waited until a limit was reached. The line says which rank waited, not for which rank."
+      told->kind == EventKind::xla_wait
+          ? "Before an operation XLA waits until all threads of the process have arrived. The line says who waits, not "
+            "who is missing."
+      : hangs  ? "A rank waited until a limit was reached. The line says which rank waited, not for which rank."
       : before ? "The job ended after it had reported this error itself; Tacet does not know the message."
                : "The line says how the job ended. The reason came before it and is not in these files.";
   const TimeoutCensus census = hangs ? CountTimeouts(facts.incident) : TimeoutCensus{};

@@ -17,6 +17,7 @@
 #include "rules/training_words.h"
 #include "rules/unread_error.h"
 #include "rules/words.h"
+#include "rules/xla_words.h"
 
 namespace tacet {
 namespace {
@@ -106,6 +107,7 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
     diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
   else if (end.told)
     diagnosis.headline += ": " + EndSentence(facts, *end.told);
+  if (end.told && end.told->kind == EventKind::xla_wait) return SettleXlaWait(*end.told, diagnosis);
   diagnosis.headline += "; the evidence does not show which rank is responsible";
   if (end.told && end.told->Means(Meaning::of_ascend)) {
     diagnosis.open.push_back(
@@ -345,12 +347,15 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     if (!figures.empty() && std::any_of(training.begin(), training.end(), tells))
       diagnosis.headline = "no fault in these lines: " + figures;
   }
-  if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis))
+  if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) &&
+      !QuoteUnreadError(facts, diagnosis))
     diagnosis.headline = WordsWithoutFault(diagnosis);
   if (!outcome.ended_in_order)
     missing.push_back(
         {"Did the job finish?",
-         "the complete output of every rank, or NCCL logs that include the destruction of the communicators"});
+         HasNcclInfo(facts.incident)
+             ? "the complete output of every rank, or NCCL logs that include the destruction of the communicators"
+             : "the complete output of every rank"});
   diagnosis.open.insert(diagnosis.open.end(), missing.begin(), missing.end());
 }
 

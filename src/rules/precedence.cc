@@ -32,7 +32,7 @@ const Ids kOrders = {"collective-skipped",
 const Ids kEnds = {"rank-dead", "application-exception", "network-fault"};
 // What slows a job that goes on: no answer where it stands still or ended.
 const Ids kPace = {"straggler-compute", "straggler-host", "straggler-intermittent", "straggler-stage", "straggler-data",
-                   "steps-slow-down", "transport-fallback", "environment-cripples",
+                   "steps-slow-down", "transport-fallback", "environment-cripples", "port-not-active",
                    // How ranks are connected.
                    "ring-broken", "graph-search-failed", "nic-count-unequal", "node-lowers-graph",
                    "nic-path-through-cpu", "ring-reenters-node", "nic-unbalanced", "rails-crossed", "pxn-off",
@@ -49,7 +49,9 @@ const std::vector<Explanation>& Table() {
       {"shared-memory-full", Ids{"rank-out-of-memory"} + kEnds + kStandstills + kOrders + kSetUps + kPace},
       {"disk-full", kEnds + kStandstills + kOrders + kPace},
       {"port-in-use", Ids{"init-unreachable", "init-rank-missing"} + kEnds + kStandstills},
-      {"gpu-fault", kEnds + kStandstills + kOrders + kPace},
+      {"gpu-fault", Ids{"pcie-fault"} + kEnds + kStandstills + kOrders + kPace},
+      {"pcie-fault", kEnds + kStandstills + kPace},
+      {"resources-pending", kEnds + kStandstills + kSetUps + kPace},
       // A path that is set up wrongly.
       {"fabric-manager-down", Ids{"gpu-fault", "p2p-broken"} + kEnds + kStandstills + kSetUps + kPace},
       {"p2p-broken", Ids{"gpu-fault"} + kEnds + kStandstills + kPace},
@@ -99,6 +101,7 @@ const std::vector<Explanation>& Table() {
       // Why it is slow.
       {"environment-cripples", {"transport-fallback", "channels-limited", "bandwidth-below-model", "algorithm-misfit"}},
       {"transport-fallback", {"bandwidth-below-model"}},
+      {"port-not-active", {"transport-fallback", "nic-count-unequal", "bandwidth-below-model"}},
       {"slow-link", {"bandwidth-below-model"}},
   };
   return kTable;

@@ -17,6 +17,8 @@ bool TellsRdma(const Event& event) {
   return IsFatalWarning(event, {"ib-register-failed", "ib-queue-failed", "ib-open-failed"});
 }
 
+bool IsOfDriver(const Event* event) { return !event->As<RdmaFailure>().device.empty(); }
+
 RdmaFault RdmaFaultOf(const Event& event) {
   if (event.kind == EventKind::rdma_failed) return event.As<RdmaFailure>().fault;
   const auto& warning = event.As<Warning>();
@@ -44,7 +46,13 @@ std::string RdmaFaultWords(RdmaFault fault, const Event& event) {
              "nvidia_peermem";
     case RdmaFault::no_device:
       return "the InfiniBand adapter " + (adapter.empty() ? "" : adapter + " ") + "cannot be opened";
-    case RdmaFault::queues: return "the InfiniBand adapter cannot create a queue pair or a completion queue";
+    case RdmaFault::queues: {
+      const auto& told = event.As<RdmaFailure>();
+      if (told.device.empty()) return "the InfiniBand adapter cannot create a queue pair or a completion queue";
+      return "the driver of the adapter " + told.device + " refuses what a process asks of it (error " +
+             std::to_string(told.code) +
+             (told.code == kNoMemory ? ": memory, or a resource of the adapter, is exhausted)" : ")");
+    }
     case RdmaFault::unknown: break;
   }
   return "memory cannot be registered with the InfiniBand adapter";
@@ -113,6 +121,13 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   finding.confidence = fault == RdmaFault::unknown ? Confidence::likely : Confidence::certain;
   finding.headline = RdmaFaultWords(fault, *lead) + " (" + TellerWords(told) + ")" + RankUnknownWords(told);
   finding.fix = RdmaAdvice(fault);
+  // The kernel speaks of no job in particular, and a program may do without what it was refused.
+  if (std::all_of(told.events.begin(), told.events.end(), IsOfDriver)) {
+    finding.confidence = Confidence::likely;
+    finding.headline = RdmaFaultWords(fault, *lead) + (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "");
+    if (facts.analyses.end.kind == JobEnding::open)
+      finding.status = Status::degraded, finding.severity = Severity::warning;
+  }
   // All hosts are set up alike, and all report it: nobody is the odd one.
   if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size() && finding.ranks.size() > 1)
     finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();

@@ -84,7 +84,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   for (const Standstill& still : facts.standstill.ranks)
     if (still.told && still.kind == StandstillKind::unclear)
       finding.evidence.push_back(
-          {still.told->source, RankWords({still.rank}) + " " + still.told->words, "the report that names it"});
+          {still.told->source, RankWords({still.rank}) + " " + still.told->words, "the report that shows it"});
   for (const Standstill& still : facts.standstill.ranks)
     if (still.kind == StandstillKind::absent)
       finding.evidence.push_back(

@@ -24,6 +24,14 @@ std::string AfterWords(const Event& event) {
          (IsFoundLate(event) ? " (limit: " + DurationWords(timeout.timeout_ms * 1'000'000) + ")" : "");
 }
 
+// HCCL tells whom a wait was for. One alone may be waiting for a neighbour that waits as well; the number is one of the
+// group.
+std::string AwaitedWords(const TimeoutCensus& census) {
+  const TimedOutCall& call = census.calls.front();
+  if (census.calls.size() > 1 || call.ranks.size() != 1 || !call.first->peer.known()) return "";
+  return ", waiting for rank " + std::to_string(call.first->peer.value) + " of its group";
+}
+
 // Numbers of one group can be compared. Where the lines name none, they may be of several.
 std::string BehindWords(const TimeoutCensus& census) {
   const TimedOutCall *lowest = nullptr, *highest = nullptr;
@@ -51,7 +59,7 @@ std::string TimeoutWords(const TimeoutCensus& census) {
   const TimedOutCall& common = census.calls.front();
   std::string words = RankWords(common.ranks) + " timed out" +
                       (common.op == OpKind::unknown ? "" : " in " + TimedOutCallWords(common)) + SizeWords(common) +
-                      AfterWords(*common.first);
+                      AfterWords(*common.first) + AwaitedWords(census);
   std::vector<Rank> more;
   for (size_t i = 1; i < census.calls.size(); ++i) {
     const TimedOutCall& call = census.calls[i];

@@ -12,13 +12,14 @@ namespace {
 
 // What the set-up lines of each process tell of its network. A process is enough: most logs name no rank.
 struct NetworkChoice {
-  ToldEvents fast;        // an InfiniBand or RoCE device was found
-  ToldEvents none;        // ... was sought and not found
-  ToldEvents no_library;  // ... was not sought: libibverbs is not installed
-  ToldEvents socket;      // sockets were chosen
-  ToldEvents beside;      // ... although the same process, or its host, has a fast device
-  ToldEvents staged;      // a connection over InfiniBand without GPUDirect
-  ToldEvents direct_off;  // NCCL says that GPUDirect is off for an adapter
+  ToldEvents fast;         // an InfiniBand or RoCE device was found
+  ToldEvents none;         // ... was sought and not found
+  ToldEvents no_library;   // ... was not sought: libibverbs is not installed
+  ToldEvents no_provider;  // libfabric found none
+  ToldEvents socket;       // sockets were chosen
+  ToldEvents beside;       // ... although the same process, or its host, has a fast device
+  ToldEvents staged;       // a connection over InfiniBand without GPUDirect
+  ToldEvents direct_off;   // NCCL says that GPUDirect is off for an adapter
   bool direct_on = false;
 };
 
@@ -33,6 +34,8 @@ NetworkChoice ReadChoices(const Case& facts) {
     if (event.kind == EventKind::no_device && event.As<NetworkName>().name == "IB") TakeTold(facts, event, choice.none);
     if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "ibverbs-missing")
       TakeTold(facts, event, choice.no_library);
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "libfabric-no-provider")
+      TakeTold(facts, event, choice.no_provider);
     const bool direct = (IsConnectionOverIb(event) && event.Means(Meaning::gpu_direct)) ||
                         (event.kind == EventKind::gpu_direct && event.As<GpuDirect>().on);
     if (direct) direct_processes.insert(event.speaker);
@@ -148,6 +151,35 @@ bool IsToldToUseSockets(const Case& facts) {
   });
 }
 
+// libfabric asks each provider several times, and says of each time what it got: where the plugin works in the end, one
+// that found nothing means nothing.
+bool UsesFabric(const Case& facts) {
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
+    return event.kind == EventKind::network && event.As<NetworkName>().name != "Socket" &&
+           event.As<NetworkName>().name != "IB";
+  });
+}
+
+Finding NoProviderFinding(const NetworkChoice& choice) {
+  Finding finding = FallbackFinding(choice.no_provider);
+  finding.confidence = choice.socket ? Confidence::certain : Confidence::likely;
+  const std::string& provider = choice.no_provider.events.front()->As<Warning>().object;
+  finding.headline =
+      "libfabric finds no device" + (provider.empty() ? "" : " of the provider " + provider) + " in " +
+      TellerWords(choice.no_provider) + ": NCCL " +
+      (choice.socket ? "uses TCP sockets instead" : "cannot use that network there, and uses TCP sockets or fails");
+  finding.evidence.push_back(CiteEvent(*choice.no_provider.events.front(), "what libfabric answers"));
+  if (choice.socket) finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
+  finding.fix = {
+      "On that host and inside the container: fi_info -p efa; ls /dev/infiniband. A container needs the devices "
+      "(docker "
+      "--device /dev/infiniband/uverbs0 for each adapter; in Kubernetes the EFA device plugin and "
+      "vpc.amazonaws.com/efa).",
+      "See that the instance has EFA adapters attached, and that libfabric in the image is the one of the EFA "
+      "installer."};
+  return finding;
+}
+
 }  // namespace
 
 static RuleAnswer JudgeFallback(const Case& facts) {
@@ -186,6 +218,8 @@ static RuleAnswer JudgeFallback(const Case& facts) {
                        (choice.direct_on ? ", while other ranks have it" : "");
     finding.evidence.push_back(CiteEvent(off, "NCCL says so when it starts"));
     finding.fix = {Advice(Slow::staged)};
+  } else if (choice.no_provider && !UsesFabric(facts)) {
+    finding = NoProviderFinding(choice);
   } else if (choice.socket) {
     // Nothing faster exists here: worth knowing, no fault. Beside a hang or a crash it is no help, and where a setting
     // forbade to look for faster devices, nothing is known of them.

@@ -35,10 +35,9 @@ bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
   Finding finding;
   finding.severity = Severity::warning;
   const std::string words = "'" + UnreadErrorWords(*event) + "'";
-  finding.headline = diagnosis.headline =
-      event->Means(Meaning::reported)
-          ? "the job crashed: " + words + "; Tacet does not know this message"
-          : "no known fault was found, but a line reports an error that is not understood: " + words;
+  finding.headline = diagnosis.headline = event->Means(Meaning::reported)
+                                              ? "the job crashed: " + words + "; Tacet does not know this message"
+                                              : "a line reports an error that Tacet does not know: " + words;
   // A failed assertion ends its program, whatever it is about.
   if (event->Means(Meaning::reported)) {
     diagnosis.status = finding.status = Status::crash;
@@ -49,7 +48,7 @@ bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
   finding.fix = {
       "Read the lines around the cited one; search for its words in the documentation of the program that "
       "prints it.",
-      "Add the output of every rank from the start, and diagnose again."};
+      "If lines before it are missing here, add them, and diagnose again: the first error counts."};
   diagnosis.findings.push_back(std::move(finding));
   return true;
 }

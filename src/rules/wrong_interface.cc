@@ -15,7 +15,9 @@ namespace {
 
 // A connection to this address failed, or is tried again and again.
 bool IsFailedConnect(const Event& event) {
-  if (event.kind == EventKind::connect_failed || event.kind == EventKind::store_unreachable) return true;
+  if (event.kind == EventKind::connect_failed) return true;
+  // ssh goes by names of its own.
+  if (event.kind == EventKind::store_unreachable) return event.As<StoreUnreachable>().how == Unreachable::store;
   const std::string_view id = event.As<Warning>().id;
   return event.kind == EventKind::nccl_warning && (id == "connect-failed" || id == "connect-retry");
 }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+bool IsBad(const PortState& port) { return port.health != PortHealth::active; }
+
+// "mlx5_0 (ib0)", "mlx5_0 port 2", "ib0"
+std::string PortWords(const PortState& port) {
+  if (port.device.empty()) return port.interface;
+  return port.device + (port.port > 1 ? " port " + std::to_string(port.port) : "") +
+         (port.interface.empty() ? "" : " (" + port.interface + ")");
+}
+
+std::string PortList(const std::vector<const Event*>& ports) {
+  constexpr size_t kMost = 6;
+  std::string list;
+  for (size_t i = 0; i < std::min(ports.size(), kMost); ++i)
+    list += (i == 0 ? "" : i + 1 == ports.size() ? " and " : ", ") + PortWords(ports[i]->As<PortState>());
+  return list + (ports.size() > kMost ? " and " + std::to_string(ports.size() - kMost) + " more" : "");
+}
+
+// What NCCL's own lines say of the devices that the job has, or shall use: "mlx5_0:1/IB", "mlx5_0,mlx5_1".
+struct DeviceUsers {
+  bool listed = false;       // NCCL lists its devices here
+  std::string used, wished;  // each name between commas
+};
+
+DeviceUsers FindDeviceUsers(const Incident& incident) {
+  DeviceUsers users;
+  for (const Event& event : incident.events) {
+    if (event.kind == EventKind::device_found || event.kind == EventKind::interface_used) {
+      const std::string& name = event.As<NetworkDevice>().name;
+      users.listed |= event.kind == EventKind::device_found;
+      users.used += "," + name.substr(0, name.find_first_of(":/")) + ",";
+    }
+    const auto& setting = event.As<EnvironmentSetting>();
+    if (setting.name == "NCCL_IB_HCA" || setting.name == "NCCL_SOCKET_IFNAME" || setting.name == "UCX_NET_DEVICES")
+      if (!setting.value.starts_with('^')) users.wished += "," + setting.value + ",";
+  }
+  for (char& c : users.wished)
+    if (c == ':' || c == '=' || c == ' ') c = ',';
+  return users;
+}
+
+bool Names(const std::string& list, const std::string& name) {
+  return !name.empty() && list.find("," + name + ",") != std::string::npos;
+}
+
+bool NamesPort(const std::string& list, const PortState& port) {
+  return Names(list, port.device) || Names(list, port.interface);
+}
+
+// The ports of one host.
+struct HostPorts {
+  std::vector<const Event*> bad, good;
+};
+
+// Whether somebody should look at it. Adapters have ports that nobody uses, and onboard ones more often than not:
+// only an InfiniBand port, a host without any active one, and one that the job asks for are worth a verdict.
+bool Matters(const PortState& port, const HostPorts& host, const DeviceUsers& users) {
+  if (NamesPort(users.wished, port) || NamesPort(users.used, port)) return true;
+  if (users.listed || port.health == PortHealth::disabled) return false;
+  return port.infiniband || port.health == PortHealth::initializing || host.good.empty();
+}
+
+std::string_view HealthWord(PortHealth health) {
+  switch (health) {
+    case PortHealth::initializing: return "initializing";
+    case PortHealth::disabled: return "disabled";
+    default: return "down";
+  }
+}
+
+// "mlx5_1 is down, mlx5_3 is initializing"
+std::string BadWords(const std::vector<const Event*>& bad) {
+  std::map<PortHealth, std::vector<const Event*>> by_health;
+  for (const Event* event : bad) by_health[event->As<PortState>().health].push_back(event);
+  std::string words;
+  for (const auto& [health, ports] : by_health)
+    words += (words.empty() ? "" : ", ") + PortList(ports) + (ports.size() == 1 ? " is " : " are ") +
+             std::string(HealthWord(health));
+  return words;
+}
+
+std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const HostPorts& host) {
+  std::vector<std::string> steps;
+  const auto any = [&](auto test) {
+    return std::any_of(bad.begin(), bad.end(), [&](const Event* event) { return test(event->As<PortState>()); });
+  };
+  if (any([](const PortState& port) { return port.health == PortHealth::initializing; }))
+    steps.push_back(
+        "Initializing: the link is up, and no subnet manager has set the port up. Look at the subnet manager (sminfo, "
+        "opensm, or the one of the switches).");
+  if (any([](const PortState& port) { return port.health == PortHealth::down; }))
+    steps.push_back(
+        "Down: look at cable, transceiver and switch port (mlxlink -d DEVICE -m, iblinkinfo); Polling means that the "
+        "port finds no partner.");
+  if (!host.good.empty())
+    steps.push_back("If the port is not meant to be used, name those that are: NCCL_IB_HCA=" +
+                    host.good.front()->As<PortState>().device + " (UCX: UCX_NET_DEVICES).");
+  return steps;
+}
+
+}  // namespace
+
+static RuleAnswer JudgePortNotActive(const Case& facts) {
+  RuleAnswer answer;
+  std::map<std::string, HostPorts> hosts;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::port_state) {
+      HostPorts& host = hosts[event.As<PortState>().host];
+      (IsBad(event.As<PortState>()) ? host.bad : host.good).push_back(&event);
+    }
+  const DeviceUsers users = FindDeviceUsers(facts.incident);
+  for (const auto& [name, host] : hosts) {
+    if (host.bad.empty()) continue;
+    const bool matters = std::any_of(host.bad.begin(), host.bad.end(),
+                                     [&](const Event* event) { return Matters(event->As<PortState>(), host, users); });
+    const bool wished = std::any_of(host.bad.begin(), host.bad.end(), [&](const Event* event) {
+      return NamesPort(users.wished, event->As<PortState>());
+    });
+    Finding finding;
+    finding.cause = "port-not-active";
+    finding.severity = matters ? Severity::warning : Severity::note;
+    finding.status = matters ? Status::degraded : Status::healthy;
+    finding.confidence = wished || host.good.empty() ? Confidence::likely : Confidence::possible;
+    const size_t all = host.bad.size() + host.good.size();
+    finding.headline =
+        (all == 1 ? std::string("the network port listed here")
+                  : std::to_string(host.bad.size()) + " of " + std::to_string(all) + " network ports") +
+        (name.empty() ? "" : " on " + name) + (host.bad.size() == 1 ? " is" : " are") +
+        " not active: " + BadWords(host.bad) +
+        (host.good.empty() ? "" : "; " + PortList(host.good) + (host.good.size() == 1 ? " is active" : " are active")) +
+        (wished    ? "; the job is set to use one that is not"
+         : matters ? ""
+                   : "; nothing here shows that the job uses one that is not");
+    for (const Event* event : host.bad)
+      if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the state of this port"));
+    finding.fix = PortSteps(host.bad, host);
+    if (!name.empty()) {
+      Subject subject;
+      subject.host = name;
+      finding.subjects.push_back(subject);
+    }
+    answer.findings.push_back(std::move(finding));
+  }
+  return answer;
+}
+
+extern const Rule kPortNotActiveRule;
+const Rule kPortNotActiveRule = {
+    "port-not-active",
+    "A network port is not active",
+    "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link or ip -br link of a host",
+    "A port of a network adapter is down or waits for its subnet manager. A job that is meant to use it runs over "
+    "fewer adapters, over a slower network, or not at all.",
+    "Many hosts have ports that nobody uses, onboard ones above all: they are noted, and no cause. The interface on an "
+    "InfiniBand port may be down while the port itself is active and used.",
+    {"Look at cable, transceiver and switch port (mlxlink -d DEVICE -m, iblinkinfo).",
+     "Initializing: look at the subnet manager (sminfo)."},
+    {"Compare the ports of all hosts before a job starts (tacet preflight)."},
+    JudgePortNotActive};
+
+}  // namespace tacet
