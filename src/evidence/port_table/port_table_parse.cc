@@ -127,7 +127,7 @@ class PortReader {
       const size_t close = name.find("] ");
       if (close == std::string_view::npos) return false;
       host = name.substr(0, name.find_first_of("/]"));
-      text = rest = Trim(name.substr(close + 2));
+      text_ = text = rest = Trim(name.substr(close + 2));
     }
     if (std::string_view head = rest, word = TakeWord(head);
         word.size() > 2 && word.ends_with(':') && word != "link:" && word.find('/') == std::string_view::npos &&
