@@ -5,11 +5,13 @@
 /** @param {BandwidthPage} content */
 function bandwidthVerdict(content) {
   const slow = content.findings.length > 0, measured = content.sweeps.length + content.streams.length + content.matrices.length > 0;
-  const headline = slow ? content.findings[0].headline : measured ? "Nothing is slower than it should be, as far as this can be told" : "No benchmark was found";
+  const judged = content.matrices.length > 0 || content.sweeps.some((sweep) => sweep.model);
+  const headline = slow ? content.findings[0].headline : !measured ? "No benchmark was found" : judged ? "Nothing is slower than it should be, as far as this can be told" : "Nothing here tells how fast this should be";
+  const wrong = content.findings.some((finding) => finding.cause === "wrong-results");
   const tools = [...new Set([...content.sweeps, ...content.streams, ...content.matrices].map((one) => one.tool))].filter(Boolean);
   const peak = content.sweeps.flatMap((sweep) => sweep.points.map((point) => ({rate: rateOf(point), bytes: point.bytes}))).reduce((best, one) => (one.rate > best.rate ? one : best), {rate: 0, bytes: 0});
-  const node = h("section.verdict" + (slow ? ".bound" : measured ? ".good" : ".calm"),
-    h("p.line", h("span.status", slow ? "slow" : measured ? "as expected" : "nothing found")), h("h1", unbroken(capitalise(headline))),
+  const node = h("section.verdict" + (slow ? ".bound" : judged ? ".good" : ".calm"),
+    h("p.line", h("span.status", wrong ? "wrong results" : slow ? "slow" : !measured ? "nothing found" : judged ? "as expected" : "not judged")), h("h1", unbroken(capitalise(headline))),
     h("dl.facts", fact("Measured with", tools.join(", ")), content.sweeps.length > 0 ? fact("Sweeps", String(content.sweeps.length)) : null,
       content.matrices.length > 0 ? fact("Matrices of pairs", String(content.matrices.length)) : null, content.streams.length > 0 ? fact("Streams", String(content.streams.length)) : null,
       peak.rate > 0 ? fact("Highest bandwidth", describeGbs(peak.rate) + " at " + describeSize(peak.bytes)) : null));
@@ -21,7 +23,7 @@ function bandwidthVerdict(content) {
 function slowSection(content) {
   const items = content.findings.map((finding) => h("li", h("p", finding.headline), h("figure", finding.file ? h("figcaption", finding.file) : null, finding.excerpt ? h("pre", finding.excerpt) : null),
     h("p.faint", "Cause: ", command("tacet explain " + finding.cause))));
-  return section("slow", "What is slow", String(items.length), h("div.panel", h("ol.evidence", items)));
+  return section("slow", content.findings.some((finding) => finding.cause === "wrong-results") ? "What is wrong" : "What is slow", String(items.length), h("div.panel", h("ol.evidence", items)));
 }
 
 /** @param {BandwidthPageSweep} sweep */
@@ -70,7 +72,7 @@ function sweepPanel(sweep) {
     sweep.is_normal ? h("p", h("b", "Is this normal? "), sweep.is_normal) : null,
     sweepChart(sweep), pointsTable(sweep), fitTable(sweep.fit),
     sweep.outliers.length > 0 ? [h("h3.between", "Out of line"), list("ul", sweep.outliers.slice(0, 12).map(outlierWords))] : null,
-    sweep.model ? waterfallPanel(sweep.model.waterfall) : null);
+    sweep.model && (sweep.model.share ?? 0) <= 1.2 ? waterfallPanel(sweep.model.waterfall) : null);
 }
 
 /** @param {BandwidthPageStream} stream */

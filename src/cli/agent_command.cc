@@ -41,6 +41,8 @@ int RunAgent(const std::vector<std::string>& arguments) {
   agent_options.host = options->Value("--host").value_or("");
   auto listen = ParseHttpAddress(options->Value("--listen").value_or("9560"), agent_options.listen);
   if (!listen) return Complain(listen.error());
+  if (const std::string why = WhyNotOurs(listen->host); !why.empty())
+    return Complain({"cannot listen on " + Show(*listen) + ": " + why, "127.0.0.1, or an address of this host"});
   agent_options.listen = *listen;
   agent_options.unix_socket = options->Value("--socket").value_or("");
   agent_options.access = ReadWebAccessOptions(*options);

@@ -44,7 +44,7 @@ bool WriteTuner(const std::string& path, const BandwidthView& view) {
 int Answer(const Options& options, const std::vector<std::string>& paths) {
   const std::string format = options.Value("--format").value_or("text");
   if (format != "text" && format != "json" && format != "html")
-    return Complain({"unknown format '" + format + "'", "one of: text json html"});
+    return Complain({"--format takes text, json or html, not '" + format + "'", ""});
   const std::string fail_on = options.Value("--fail-on").value_or("warning");
   if (fail_on != "warning" && fail_on != "never")
     return Complain({"--fail-on takes warning or never, not '" + fail_on + "'", ""});
@@ -86,7 +86,8 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   const std::string bytes = format == "json"   ? RenderBandwidthJson(answer)
                             : format == "html" ? RenderBandwidthHtml(answer)
                                                : RenderBandwidthText(answer, text);
-  if (!WriteOutput(output->path, bytes) || !page_written) return kUsage;
+  const bool is_only_an_error = answer.view.empty() && format == "text";
+  if ((!is_only_an_error && !WriteOutput(output->path, bytes)) || !page_written) return kUsage;
   for (const std::string& path : missing)
     Complain({"'" + path + "': no such file or folder", "the other paths were read: see the report"});
   if (answer.view.empty())
@@ -114,8 +115,7 @@ int RunBandwidth(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kBandwidthCommand = {"bandwidth",
-                                   "What benchmarks reach, what this machine should reach, and where the rest goes",
+const Command kBandwidthCommand = {"bandwidth", "Compare what benchmarks reach with what this machine should reach",
                                    R"(tacet bandwidth [options] PATH...
 tacet bandwidth --run TOOL [options] [-- ARGUMENTS...]
 
@@ -127,7 +127,7 @@ line rate down to what was measured. Runs with different ranks, hosts, types or 
 
   -f, --format F      text (default), json or html
       --json          the same as --format json
-  -o, --output FILE   write there instead of standard output
+  -o, --output FILE   write there instead of to standard output
       --html FILE     write the page there as well, with drawings
       --tuner FILE    write the rows of NCCL's tuner plugin for the sizes at which a forced NCCL_ALGO or NCCL_PROTO
                       was faster than NCCL's own choice

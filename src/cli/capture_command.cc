@@ -52,7 +52,9 @@ int CaptureHere(const std::vector<int64_t>& pids, const std::string& folder, boo
   options.stacks_folder = StacksFolderOf(pids);
   RankLooker looker(options);
   if (looker.Look(WallNs(), false).empty())
-    return Complain({"there is no process with these ids", "'ps -ef' lists them; the launcher's is enough"});
+    return Complain({pids.size() == 1 ? "there is no process " + std::to_string(pids[0])
+                                      : std::string("there is no process with these ids"),
+                     "'ps -ef' lists them; the launcher's is enough"});
   CapturePlan plan;
   plan.folder = folder;
   plan.native = native;

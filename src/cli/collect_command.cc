@@ -71,6 +71,8 @@ Result<CollectOptions> ReadCollectOptions(const Options& options) {
       if (!TakeNumber(text, &pid) || !text.empty() || pid <= 0) return Error{"'" + name + "' is not a process id", ""};
       collect.node.pids.push_back(pid);
     }
+  if (!collect.node.host_state && !collect.capture && collect.node.paths.empty() && collect.node.pids.empty())
+    return Error{"nothing to collect: --no-host is given and no path", "name files or folders, or leave --no-host out"};
   collect.output = options.Value("--output").value_or(DefaultBundle());
   return collect;
 }
@@ -97,8 +99,8 @@ const Command kCollectCommand = {"collect", "Gather the evidence of this node, o
                                  R"(tacet collect [options] [PATH...]
 
 Puts the named files and folders, and the state of each host (kernel log, nvidia-smi, NCCL RAS, network
-counters), into one bundle that 'tacet diagnose' reads. Secrets are removed: passwords, tokens, keys, URLs with
-credentials; manifest.json in the bundle has the hash of each file, what was redacted in it, and what could not be
+counters), into one bundle that 'tacet diagnose' reads. Secrets are removed: passwords, tokens, keys,
+credentials in URLs; manifest.json in the bundle has the hash of each file, what was redacted in it, and what could not be
 collected and why. A node that is down, slow or full affects only its own part.
 
       --slurm JOB     all nodes of this job, through srun; or node names as Slurm writes them: 'gpu[1-4]'

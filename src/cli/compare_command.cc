@@ -92,7 +92,7 @@ int RunCompare(const std::vector<std::string>& arguments) {
                      "tacet compare BEFORE AFTER, each the traces of a run or the outputs of a benchmark"});
   const std::string format = options->Value("--format").value_or("text");
   if (format != "text" && format != "json" && format != "html" && format != "junit")
-    return Complain({"unknown format '" + format + "'", "one of: text json html junit"});
+    return Complain({"--format takes text, json, html or junit, not '" + format + "'", ""});
   const std::string gate = options->Value("--gate").value_or("step");
   if (gate != "step" && gate != "any" && gate != "never")
     return Complain({"--gate takes step, any or never, not '" + gate + "'", ""});
@@ -120,7 +120,7 @@ int RunCompare(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kCompareCommand = {"compare", "Is run B slower than run A, where, and is that more than noise",
+const Command kCompareCommand = {"compare", "Say whether run B is slower than run A, where, and beyond noise",
                                  R"(tacet compare [options] A B
 
 Profiles two runs (see 'tacet profile --help' for what is read) and compares the step time, the parts of
@@ -135,7 +135,7 @@ of their sizes. Wrong results in B fail the comparison, however fast it is.
 
   -f, --format F      text (default), json, html (a page with bars) or junit
       --json          the same as --format json
-  -o, --output FILE   write there instead of standard output
+  -o, --output FILE   write there instead of to standard output
       --html FILE     write the page there as well
       --alpha P       share of false alarms allowed among the differences reported (default 0.05)
       --min-change S  changes below this share are not reported (default 0.01)

@@ -28,11 +28,12 @@ static int RunCompletion(const std::vector<std::string>& arguments) {
   else if (shell == "fish")
     out = FishCompletion();
   else
-    return Complain({"completion needs the name of a shell", "one of: bash zsh fish"});
+    return Complain({shell.empty() ? "completion needs the name of one shell" : "no completion for '" + shell + "'",
+                     "bash, zsh or fish"});
   return WriteOutput("", out) ? kHealthy : kUsage;
 }
 
-const Command kCompletionCommand = {"completion", "Completions of commands, options and values for a shell",
+const Command kCompletionCommand = {"completion", "Print completions of commands, options and values for a shell",
                                     R"(tacet completion bash | zsh | fish
 
 Prints a script that completes commands, options, their values and causes.

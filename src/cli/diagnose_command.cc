@@ -59,7 +59,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
         {"diagnose needs at least one path", "tacet diagnose FOLDER, or 'tacet diagnose -' for standard input"});
   const std::string format_name = options->Value("--format").value_or("text");
   const auto format = ParseOutputFormat(format_name);
-  if (!format) return Complain({"unknown format '" + format_name + "'", "one of: text json html junit sarif"});
+  if (!format) return Complain({"--format takes text, json, html, junit or sarif, not '" + format_name + "'", ""});
   auto fail_on = ParseFailOn(options->Value("--fail-on").value_or("warning"));
   if (!fail_on) return Complain(fail_on.error());
   auto output = ReadOutputOptions(*options);
@@ -99,7 +99,8 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kDiagnoseCommand = {"diagnose", "Which rank caused a hang, a crash or wrong numbers, why, and what to do",
+const Command kDiagnoseCommand = {"diagnose",
+                                  "Name the rank that caused a hang, a crash or wrong numbers, why, and what to do",
                                   R"(tacet diagnose [options] PATH...
 
 Reads every file under the given paths (logs, Flight Recorder dumps, stacks, kernel logs, RAS answers,
@@ -108,7 +109,7 @@ and the fix. Give it the folders as they are; unknown files are listed and ignor
 
   -f, --format F      text (default), json, html, junit or sarif
       --json          the same as --format json
-  -o, --output FILE   write there instead of standard output
+  -o, --output FILE   write there instead of to standard output
       --html FILE     write the page there as well
       --fail-on S     exit with 1 from this severity on: critical, warning (default), note, never
   -v, --verbose       all ranks, all evidence, nothing folded

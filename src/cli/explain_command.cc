@@ -81,7 +81,7 @@ int RunExplain(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kExplainCommand = {"explain", "What a cause means, how to fix and how to prevent it",
+const Command kExplainCommand = {"explain", "Explain a cause: what it means, how to fix and how to prevent it",
                                  R"(tacet explain CAUSE... | --list | --markdown
 
 Prints what a cause means, how it differs from its look-alikes, what to do, and how to prevent it.

@@ -22,7 +22,7 @@ static int RunFormats(const std::vector<std::string>& arguments) {
 
 extern const Command kFormatsCommand;
 const Command kFormatsCommand = {
-    "formats", "What kinds of files are read, and how to capture them",
+    "formats", "List the kinds of files that are read, and how to capture them",
     "tacet formats\n\nLists the evidence formats. Files are recognised by content, not by name.\n", RunFormats};
 
 }  // namespace tacet

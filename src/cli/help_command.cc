@@ -35,7 +35,7 @@ static int RunHelp(const std::vector<std::string>& arguments) {
   return WriteOutput("", out) ? kHealthy : kUsage;
 }
 
-const Command kHelpCommand = {"help", "What a command does, and the variables that are read",
+const Command kHelpCommand = {"help", "Explain a command, or list the variables that are read",
                               R"(tacet help [options] [COMMAND | environment]
 
 Prints the help of a command; without one, lists the commands. 'tacet help environment' lists the variables

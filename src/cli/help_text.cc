@@ -40,7 +40,7 @@ The tool:
 
 The plugin, in the job:
   TACET_BOX_DIR               folder of the black boxes (default /dev/shm/tacet)
-  TACET_BOX_MB, TACET_BOX_KB  size of a box (default 8 MiB; 0: none)
+  TACET_BOX_MB, TACET_BOX_KB  size of a box (default 8 MiB; 0: none); the second takes precedence
   TACET_JOB                   name of the job's folder (default: SLURM_JOB_ID, TORCHELASTIC_RUN_ID, local)
   TACET_HEARTBEAT_MS          time between heartbeats (default 500; 0: no thread)
   TACET_EVENTS                what to ask NCCL for (default coll,p2p,kernel,proxy,step,launch,ce)

@@ -33,8 +33,8 @@ std::string_view ShowNeeds(const LabFault& fault) {
     case LabFault::Needs::nothing: return "";
     case LabFault::Needs::nccl: return " [NCCL and a GPU]";
     case LabFault::Needs::gloo: return " [gloo]";
-    case LabFault::Needs::network_namespaces: return " [root: network namespaces]";
-    case LabFault::Needs::memory_cgroup: return " [root: a memory cgroup]";
+    case LabFault::Needs::network_namespaces: return " [needs root: network namespaces]";
+    case LabFault::Needs::memory_cgroup: return " [needs root: a memory cgroup]";
   }
   return "";
 }

@@ -81,7 +81,9 @@ int RunLint(const std::vector<std::string>& arguments) {
       format == "json"
           ? RenderLintJson(report)
           : RenderLintText(report, {.colour = output.empty() && StandardOutputTakesColour(), .width = TerminalWidth()});
-  if (!WriteOutput(output, options->Has("--no-redact") ? text : RedactSecrets(text).text)) return kUsage;
+  const bool is_only_an_error = !sources->understood && format == "text";
+  if (!is_only_an_error && !WriteOutput(output, options->Has("--no-redact") ? text : RedactSecrets(text).text))
+    return kUsage;
   if (!sources->understood)
     return Complain({"nothing in these files sets a variable",
                      "lint reads NCCL logs, the output of env, scripts, nccl.conf and run folders"});

@@ -17,7 +17,7 @@ int RunPostmortem(const std::vector<std::string>& arguments) {
   const std::string output = options->Value("--output").value_or("");
   const std::string format = options->Value("--format").value_or(output.ends_with(".html") ? "html" : "markdown");
   if (format != "markdown" && format != "html")
-    return Complain({"unknown format '" + format + "'", "one of: markdown html"});
+    return Complain({"--format takes markdown or html, not '" + format + "'", ""});
   auto run = ReadRunRecord(options->rest().front());
   if (!run) return Complain(run.error());
   RunRecord baseline;
@@ -33,7 +33,8 @@ int RunPostmortem(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kPostmortemCommand = {"postmortem", "One page about a run: what happened, why, the evidence, the fix",
+const Command kPostmortemCommand = {"postmortem",
+                                    "Write one page about a run: what happened, why, the evidence, the fix",
                                     R"(tacet postmortem [options] RUN
 
 Writes one page about the run in this folder (of 'tacet run', or any folder that 'tacet diagnose' reads):
@@ -43,7 +44,7 @@ reproduces it. It can be mailed as it is: secrets are removed, and the HTML page
 
   -b, --baseline RUN  a good run, before the incident or after the fix
   -f, --format F      markdown (default) or html
-  -o, --output FILE   write there instead of standard output; the name's ending chooses the format
+  -o, --output FILE   write there instead of to standard output; the name's ending chooses the format
 
 Exit code: 0 the page is written, 2 wrong usage or nothing readable.
 

@@ -44,8 +44,8 @@ Result<bool> PredictFiles(const std::vector<Incident>& jobs, const PredictInputs
 void PredictHardware(const PredictInputs& inputs, Prediction& prediction) {
   std::vector<std::string> assumptions;
   const NcclRelease release = inputs.hints.release.value_or(ParseNcclRelease(kNewest));
-  if (!inputs.hints.release) assumptions.push_back("NCCL " + std::string(kNewest) + " (--nccl names another)");
-  if (!inputs.hints.cpu && inputs.hardware->nodes > 1) assumptions.push_back("Intel processors (--cpu amd)");
+  if (!inputs.hints.release) assumptions.push_back("NCCL " + std::string(kNewest) + " (--nccl sets it)");
+  if (!inputs.hints.cpu && inputs.hardware->nodes > 1) assumptions.push_back("Intel processors (--cpu sets it)");
   NcclCommunicator c = SearchGraphs(release, *inputs.hardware, &assumptions);
   ApplySettings(inputs.settings, c);
   const std::string label = std::to_string(inputs.hardware->nodes * inputs.hardware->gpus_per_node) + " x " +
@@ -128,7 +128,7 @@ int RunPredict(const std::vector<std::string>& arguments) {
   if (!options) return Complain(options.error());
   const std::string format = options->Value("--format").value_or("text");
   if (format != "text" && format != "json" && format != "csv")
-    return Complain({"unknown format '" + format + "'", "one of: text json csv"});
+    return Complain({"--format takes text, json or csv, not '" + format + "'", ""});
   auto output = ReadOutputOptions(*options);
   if (!output) return Complain(output.error());
   auto load = ReadLoadOptions(*options);
@@ -167,9 +167,9 @@ int RunPredict(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kPredictCommand = {
-    "predict", "What bandwidth to expect, which algorithm NCCL chooses and why, what a change would gain",
-    R"(tacet predict [options] [PATH...]
+const Command kPredictCommand = {"predict",
+                                 "Predict bandwidth, the algorithm that NCCL chooses, and what a change would gain",
+                                 R"(tacet predict [options] [PATH...]
 
 NCCL's own cost model, exact for releases 2.12 to 2.30: time and bus bandwidth by operation, size,
 algorithm and protocol, which one wins where, and why the others lose. The inputs come from NCCL logs
@@ -210,7 +210,7 @@ The training step of a transformer: volumes, times, memory, MFU and HFU, bubble,
       --explain       units and formulas below the numbers
   -f, --format F      text (default), json or csv
       --json          the same as --format json
-  -o, --output FILE   write there instead of standard output
+  -o, --output FILE   write there instead of to standard output
   -j, --threads N     readers at a time (default: one per core)
       --max-file-mb N unpack at most this much of a file (default 512)
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
@@ -227,6 +227,6 @@ Examples:
   tacet predict --gpus 8xH100 --nodes 8 --nics 8x400G --step-time 4.2s --explain \
     --model layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=128256,seq=8192 --layout dp=8,tp=8,micro=8
 )",
-    RunPredict};
+                                 RunPredict};
 
 }  // namespace tacet

@@ -98,7 +98,7 @@ and MASTER_PORT or the list of nodes.
       --meet HOST[:PORT]  where rank 0 is (default port 29517, or MASTER_PORT)
       --rank N            which process this is, where no launcher sets it
       --size N            number of processes
-      --ports A-B         ports for the measurements that the firewall allows (default: any)
+      --ports A-B         ports that the firewall allows, for the measurements (default: any)
       --wait S            seconds within which all ranks must join (default 20)
       --python PROGRAM    Python whose PyTorch is checked (default python3; none: skip it)
       --quick             no measurements between hosts

@@ -78,7 +78,7 @@ int RunProfile(const std::vector<std::string>& arguments) {
     return Complain({"profile needs at least one path", "tacet profile FOLDER with the traces of all ranks"});
   const std::string format = options->Value("--format").value_or("text");
   if (format != "text" && format != "json" && format != "html" && format != "csv" && format != "perfetto")
-    return Complain({"unknown format '" + format + "'", "one of: text json html csv perfetto"});
+    return Complain({"--format takes text, json, html, csv or perfetto, not '" + format + "'", ""});
   auto output = ReadOutputOptions(*options);
   if (!output) return Complain(output.error());
   auto model = ReadModel(*options);
@@ -104,8 +104,9 @@ int RunProfile(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kProfileCommand = {"profile", "Where the step time goes, who makes the others wait, what would gain most",
-                                 R"(tacet profile [options] PATH...
+const Command kProfileCommand = {
+    "profile", "Show where the step time goes, which rank makes the others wait, what would gain most",
+    R"(tacet profile [options] PATH...
 
 Reads torch.profiler traces of all ranks (plain, gzip or zstd), or NCCL Inspector files, Flight Recorder
 dumps with timing, or a pipeline timeline, and shows where the step time goes: a budget per rank,
@@ -115,7 +116,7 @@ three changes that would gain most.
   -f, --format F      text (default), json, html (a page with pictures), csv (table and budgets) or perfetto
                       (one aligned trace)
       --json          the same as --format json
-  -o, --output FILE   write there instead of standard output
+  -o, --output FILE   write there instead of to standard output
       --html FILE     write the page there as well
       --explain       the definition of every number, and nothing else
       --params N      parameters of the model, active ones of a mixture of experts (7e9 or 7B)
@@ -140,6 +141,6 @@ Examples:
   tacet profile --format perfetto -o job.json traces/     open it in ui.perfetto.dev
   tacet profile --explain
 )",
-                                 RunProfile};
+    RunProfile};
 
 }  // namespace tacet

@@ -72,6 +72,8 @@ int RunServe(const std::vector<std::string>& arguments) {
   server_options.agents = *source;
   auto listen = ParseHttpAddress(options->Value("--listen").value_or("9570"), server_options.listen);
   if (!listen) return Complain(listen.error());
+  if (const std::string why = WhyNotOurs(listen->host); !why.empty())
+    return Complain({"cannot listen on " + Show(*listen) + ": " + why, "127.0.0.1, or an address of this host"});
   server_options.listen = *listen;
   server_options.unix_socket = options->Value("--socket").value_or("");
   server_options.access = ReadWebAccessOptions(*options);

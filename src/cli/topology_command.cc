@@ -33,7 +33,7 @@ int RunTopology(const std::vector<std::string>& arguments) {
         {"topology needs at least one path", "tacet topology FOLDER, with NCCL logs of one rank or of all"});
   const std::string format = options->Value("--format").value_or("text");
   if (format != "text" && format != "json" && format != "dot" && format != "html")
-    return Complain({"unknown format '" + format + "'", "one of: text json dot html"});
+    return Complain({"--format takes text, json, dot or html, not '" + format + "'", ""});
   const std::string fail_on = options->Value("--fail-on").value_or("warning");
   if (fail_on != "warning" && fail_on != "never")
     return Complain({"--fail-on takes warning or never, not '" + fail_on + "'", ""});
@@ -75,7 +75,7 @@ int RunTopology(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kTopologyCommand = {"topology",
-                                  "Which rings, trees and transports NCCL uses, and what is wrong with them",
+                                  "Show which rings, trees and transports NCCL uses, and what is wrong with them",
                                   R"(tacet topology [options] PATH...
 
 Reads NCCL logs of any subset of ranks (2.4 to 2.32, and RCCL), topology and graph files and the output of
@@ -84,7 +84,7 @@ a node that lowers the bandwidth of all, idle or missing network devices, crosse
 
   -f, --format F      text (default), json, dot (for Graphviz) or html
       --json          the same as --format json
-  -o, --output FILE   write there instead of standard output
+  -o, --output FILE   write there instead of to standard output
       --html FILE     write the page there as well
       --fail-on S     exit with 1 from this severity on: warning (default), never
   -v, --verbose       all rings, trees and GPUs, nothing folded

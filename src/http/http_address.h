@@ -16,6 +16,9 @@ struct HttpAddress {
 Result<HttpAddress> ParseHttpAddress(std::string_view text, const HttpAddress& otherwise);
 std::string Show(const HttpAddress& address);
 
+// Why nothing can listen there; empty: one can. Asks the name service.
+std::string WhyNotOurs(const std::string& host);
+
 // "localhost", 127.0.0.0/8 and ::1: nobody beyond this host can reach it.
 bool IsLoopbackName(std::string_view host);
 bool IsAddressLiteral(std::string_view host);  // 10.0.0.7 or ::1, without brackets

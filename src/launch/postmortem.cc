@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 
-#include "base/redact.h"
 #include "launch/command_run.h"
 #include "launch/output_log.h"
+#include "launch/postmortem_parts.h"
 #include "launch/run_comparison.h"
 #include "launch/run_folder.h"
 #include "launch/run_verdict.h"
@@ -18,53 +17,27 @@
 namespace tacet {
 namespace {
 
-constexpr size_t kMostRings = 8, kMostStacks = 4, kMostEvidence = 12;
-
-std::string CleanWords(std::string_view text) { return RedactSecrets(CleanText(text)).text; }
-
-// Headlines have no full stop; on a page of sentences they need one.
-std::string Sentence(std::string_view text) {
-  std::string clean = CleanWords(text);
-  if (!clean.empty() && clean.back() != '.' && clean.back() != '?' && clean.back() != '!') clean += '.';
-  return clean;
-}
-
-std::vector<std::string> CleanAll(const std::vector<std::string>& texts) {
-  std::vector<std::string> clean;
-  for (const std::string& text : texts) clean.push_back(CleanWords(text));
-  return clean;
-}
-
-std::string DurationText(int64_t ns) {
-  if (ns <= 0) return "unknown";
-  const int64_t seconds = ns / 1'000'000'000;
-  char text[64];
-  if (seconds < 120)
-    std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ns) / 1e9);
-  else
-    std::snprintf(text, sizeof text, "%lld min %lld s", static_cast<long long>(seconds / 60),
-                  static_cast<long long>(seconds % 60));
-  return text;
-}
+constexpr size_t kMostStacks = 4, kMostEvidence = 12, kMostRanks = 32, kMostOthers = 7;
 
 std::string TimeText(int64_t wall_ns) {
   return wall_ns > 0 ? Rfc3339(wall_ns).substr(0, 19) + " UTC" : std::string("unknown");
 }
 
-std::string EndText(const RunManifest& manifest) {
-  if (manifest.ended_wall_ns <= 0) return "is still running";
-  if (manifest.signal != 0) return "was ended by signal " + std::to_string(manifest.signal);
-  return "ended with exit code " + std::to_string(manifest.exit_code);
+// The finding that carries the verdict. A note beside a healthy run explains nothing.
+const ReportFinding* MainFinding(const Report& report) {
+  if (report.findings.empty()) return nullptr;
+  const ReportFinding& first = report.findings.front();
+  return report.verdict.cause.empty() && first.severity == Severity::note ? nullptr : &first;
 }
 
-const ReportFinding* MainFinding(const Report& report) {
-  return report.findings.empty() ? nullptr : &report.findings.front();
-}
+bool IsHealthy(const RunRecord& run) { return run.report.verdict.status == Status::healthy; }
 
 DocumentSection SummarySection(const RunRecord& run) {
   DocumentSection section{"Summary", {}};
   const ReportVerdict& verdict = run.report.verdict;
   section.Say(Sentence(verdict.headline));
+  if (IsHealthy(run) && MainFinding(run.report) == nullptr)
+    section.Say("There is no cause to name and nothing to fix.");
   std::vector<std::vector<std::string>> rows = {{"", ""}, {"Status", std::string(Name(verdict.status))}};
   const ReportFinding* finding = MainFinding(run.report);
   if (!verdict.cause.empty())
@@ -109,110 +82,23 @@ DocumentSection TimelineSection(const RunRecord& run) {
   std::vector<std::vector<std::string>> rows = {{"Time", "Event"}};
   for (const auto& [wall_ns, text] : events) rows.push_back({TimeText(wall_ns), CleanWords(text)});
   if (rows.size() > 1) section.Table(std::move(rows));
+  return section;
+}
+
+DocumentSection RanksSection(const RunRecord& run) {
+  DocumentSection section{"Ranks", {}};
   std::vector<std::vector<std::string>> ranks = {{"Rank", "Host", "Role", "Last operation", "Doing", "Last seen"}};
   for (const ReportRank& rank : run.report.ranks) {
-    if (ranks.size() > 32) break;
-    ranks.push_back({std::to_string(rank.rank), CleanWords(rank.host), rank.role, CleanWords(rank.last_operation),
-                     CleanWords(rank.doing), CleanWords(rank.last_sign)});
+    if (ranks.size() > kMostRanks) break;
+    ranks.push_back({std::to_string(rank.rank), CleanWords(rank.host), rank.role == "guilty" ? "at fault" : rank.role,
+                     CleanWords(rank.last_operation), CleanWords(rank.doing), CleanWords(rank.last_sign)});
   }
+  for (size_t column = ranks.front().size(); column-- > 1;)  // a column in which only the head has text says nothing
+    if (std::all_of(ranks.begin() + 1, ranks.end(), [&](const auto& row) { return row[column].empty(); }))
+      for (auto& row : ranks) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+  const size_t left_out = run.report.ranks.size() - (ranks.size() - 1);
   if (ranks.size() > 1) section.Table(std::move(ranks));
-  return section;
-}
-
-std::string VersionsOf(const Report& report) {
-  std::string text;
-  for (const ReportJob& job : report.jobs)
-    for (const auto& [name, version] : job.versions) text += (text.empty() ? "" : ", ") + name + " " + version;
-  return text.empty() ? "unknown" : CleanWords(text);
-}
-
-DocumentSection AgainstBaselineSection(const RunRecord& run, const RunRecord* baseline) {
-  DocumentSection section{"Baseline against incident", {}};
-  if (baseline == nullptr) {
-    section.Say("No baseline was given. 'tacet postmortem RUN --baseline GOOD_RUN' compares it with a good run.");
-    return section;
-  }
-  const auto row = [&](const std::string& what, const std::string& good, const std::string& bad) {
-    return std::vector<std::string>{what, good, bad, good == bad ? "" : "differs"};
-  };
-  const auto world = [](const Report& report) {
-    return report.jobs.empty() || report.jobs.front().world_size < 0 ? std::string("unknown")
-                                                                     : std::to_string(report.jobs.front().world_size);
-  };
-  std::vector<std::vector<std::string>> rows = {{"", "Baseline", "Incident", ""}};
-  rows.push_back(row("Run", CleanWords(baseline->path), CleanWords(run.path)));
-  rows.back().back().clear();
-  rows.push_back(
-      row("Status", std::string(Name(baseline->report.verdict.status)), std::string(Name(run.report.verdict.status))));
-  rows.push_back(row("Ranks", world(baseline->report), world(run.report)));
-  rows.push_back(row("Versions", VersionsOf(baseline->report), VersionsOf(run.report)));
-  if (run.manifest && baseline->manifest) {
-    rows.push_back(row("End", EndText(*baseline->manifest), EndText(*run.manifest)));
-    rows.push_back(row("Duration", DurationText(baseline->manifest->ended_wall_ns - baseline->manifest->began_wall_ns),
-                       DurationText(run.manifest->ended_wall_ns - run.manifest->began_wall_ns)));
-    rows.push_back(row("Command", ShowCommand(HideSecretsInCommand(baseline->manifest->command)),
-                       ShowCommand(HideSecretsInCommand(run.manifest->command))));
-  }
-  section.Table(std::move(rows));
-  return section;
-}
-
-// A path below the run's folder differs in every run, and means the same.
-std::string WithoutFolder(std::string value, const std::string& folder) {
-  for (size_t at = value.find(folder); !folder.empty() && at != std::string::npos; at = value.find(folder, at + 3))
-    value.replace(at, folder.size(), "RUN");
-  return value;
-}
-
-std::string RunFolderOf(const RunManifest& manifest) {
-  for (const RunSetting& setting : manifest.settings)
-    if (setting.name == "TACET_RUN_DIR") return setting.value;
-  return "";
-}
-
-DocumentSection VariablesSection(const RunRecord& run, const RunRecord* baseline) {
-  DocumentSection section{"Variables in force", {}};
-  if (!run.manifest) {
-    section.Say("Unknown: the job was not started with 'tacet run'.");
-    return section;
-  }
-  std::map<std::string, std::string> good;
-  const bool compares = baseline != nullptr && baseline->manifest;
-  if (compares)
-    for (const auto& [name, value] : VariablesOf(*baseline->manifest))
-      good[name] = WithoutFolder(value, RunFolderOf(*baseline->manifest));
-  std::vector<std::vector<std::string>> rows = {{"Variable", "Value", "Set by"}};
-  if (compares) rows.front().push_back("Baseline");
-  for (const auto& [name, raw] : VariablesOf(*run.manifest)) {
-    const std::string value = WithoutFolder(raw, RunFolderOf(*run.manifest));
-    const bool ours = std::any_of(run.manifest->settings.begin(), run.manifest->settings.end(),
-                                  [&](const RunSetting& setting) { return setting.name == name && !setting.kept; });
-    std::vector<std::string> row = {name, CleanWords(HideSecret(name, value)), ours ? "tacet run" : "the user"};
-    if (compares) {
-      const auto found = good.find(name);
-      row.push_back(found == good.end()      ? "not set"
-                    : found->second == value ? "the same"
-                                             : CleanWords(HideSecret(name, found->second)));
-      if (found != good.end()) good.erase(found);
-    }
-    rows.push_back(std::move(row));
-  }
-  for (const auto& [name, value] : good) rows.push_back({name, "not set", "", CleanWords(HideSecret(name, value))});
-  section.Table(std::move(rows));
-  return section;
-}
-
-DocumentSection RingsSection(const RunRecord& run, const RunRecord* baseline) {
-  DocumentSection section{"Rings", {}};
-  const std::vector<std::string> rings = FindRings(run.path, kMostRings);
-  if (rings.empty()) {
-    section.Say("No NCCL log names a ring: the job does not use NCCL, or stopped before.");
-    return section;
-  }
-  section.List(CleanAll(rings));
-  if (baseline != nullptr)
-    section.Say(FindRings(baseline->path, kMostRings) == rings ? "The baseline has the same rings."
-                                                               : "The baseline has different rings.");
+  if (left_out > 0) section.Say(Count(left_out, "more rank") + (left_out == 1 ? " is" : " are") + " not shown.");
   return section;
 }
 
@@ -229,30 +115,46 @@ DocumentSection DivergingSection(const RunRecord& run, const RunRecord* baseline
   return section;
 }
 
+// Equal stacks stand once, with all their ranks; those of the ranks at fault come first.
 DocumentSection StacksSection(const RunRecord& run) {
   DocumentSection section{"Stacks side by side", {}};
-  std::vector<int> ranks = run.report.verdict.ranks;
-  if (ranks.size() > kMostStacks / 2) ranks.resize(kMostStacks / 2);
-  if (const ReportFinding* finding = MainFinding(run.report))
-    for (const int rank : finding->affected_ranks)
-      if (ranks.size() < kMostStacks && ranks.size() < run.report.verdict.ranks.size() + 2) ranks.push_back(rank);
-  // Where nothing but stacks tells who waits, nobody is listed as held up.
-  for (const ReportRank& other : run.report.ranks)
-    if (ranks.size() < 2 && std::find(ranks.begin(), ranks.end(), other.rank) == ranks.end())
-      ranks.push_back(other.rank);
-  const auto stacks = FindStacks(run.path, ranks);
-  if (stacks.empty()) {
+  std::vector<int> ranks;
+  for (const ReportRank& rank : run.report.ranks) ranks.push_back(rank.rank);
+  struct SharedStack {
+    bool at_fault = false;
+    std::string text;
+    std::vector<int> ranks;
+  };
+  std::vector<SharedStack> shared;
+  const std::vector<int>& guilty = run.report.verdict.ranks;
+  for (auto& [rank, text] : FindStacks(run.path, ranks)) {
+    const bool at_fault = std::find(guilty.begin(), guilty.end(), rank) != guilty.end();
+    const auto same = std::find_if(shared.begin(), shared.end(), [&](const SharedStack& one) {
+      return one.at_fault == at_fault && one.text == text;
+    });
+    if (same == shared.end())
+      shared.push_back({at_fault, std::move(text), {rank}});
+    else
+      same->ranks.push_back(rank);
+  }
+  if (shared.empty()) {
     section.Say("No stacks were captured.");
     return section;
   }
+  std::stable_sort(shared.begin(), shared.end(),
+                   [](const SharedStack& a, const SharedStack& b) { return a.at_fault > b.at_fault; });
+  const size_t left_out = shared.size() - std::min(shared.size(), kMostStacks);
+  shared.resize(shared.size() - left_out);
   DocumentBlock block;
   block.kind = DocumentBlock::Kind::side_by_side;
-  for (const auto& [rank, text] : stacks) {
-    const bool guilty = std::find(run.report.verdict.ranks.begin(), run.report.verdict.ranks.end(), rank) !=
-                        run.report.verdict.ranks.end();
-    block.columns.emplace_back("Rank " + std::to_string(rank) + (guilty ? " (at fault)" : ""), CleanWords(text));
+  for (const SharedStack& one : shared) {
+    std::string title = DescribeRanks(one.ranks, 60) + (one.at_fault ? " (at fault)" : "");
+    title[0] = title[0] == 'r' ? 'R' : title[0];
+    block.columns.emplace_back(std::move(title), CleanWords(one.text));
   }
   section.blocks.push_back(std::move(block));
+  if (left_out > 0)
+    section.Say(Count(left_out, "more stack") + (left_out == 1 ? " is" : " are") + " in the files and not shown.");
   return section;
 }
 
@@ -274,25 +176,31 @@ DocumentSection RootCauseSection(const RunRecord& run) {
     chain.push_back(CleanWords(text));
   }
   section.List(std::move(chain), true);
+  return section;
+}
+
+DocumentSection OthersSection(const RunRecord& run) {
+  DocumentSection section{"Also found", {}};
   std::vector<std::string> others;
-  for (size_t i = 1; i < run.report.findings.size() && i < 8; ++i)
-    others.push_back(CleanWords(run.report.findings[i].cause + ": " + run.report.findings[i].headline));
-  if (!others.empty()) section.Say("Also found:");
+  for (const ReportFinding& finding : run.report.findings)
+    if (&finding != MainFinding(run.report) && others.size() < kMostOthers && !finding.cause.empty())
+      others.push_back(CleanWords(finding.cause + ": " + finding.headline));
   section.List(std::move(others));
   return section;
 }
 
 DocumentSection ValidationSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Validation", {}};
-  const std::string path = QuoteForShell(run.path);
   section.Say("Before: 'tacet diagnose' of this run reports " + std::string(Name(run.report.verdict.status)) +
               (run.report.verdict.cause.empty() ? "." : " (" + run.report.verdict.cause + ")."));
   if (baseline != nullptr)
     section.Say("Baseline: 'tacet diagnose' of " + CleanWords(baseline->path) + " says " +
                 std::string(Name(baseline->report.verdict.status)) +
                 (baseline->report.verdict.cause.empty() ? "." : " (" + baseline->report.verdict.cause + ")."));
-  section.Say("After the fix, the same command must exit with 0, and both of these must report no fault:");
-  section.Code("tacet diagnose NEW_RUN\ntacet postmortem " + path + " --baseline NEW_RUN");
+  section.Say("After the fix, this must exit with 0:");
+  section.Code("tacet diagnose NEW_RUN");
+  section.Say("To compare the two runs:");
+  section.Code("tacet postmortem " + QuoteForShell(run.path) + " --baseline NEW_RUN");
   return section;
 }
 
@@ -325,6 +233,11 @@ Result<RunRecord> ReadRunRecord(const std::string& path) {
   auto report = DiagnoseFolder(path);
   if (!report) return report.error();
   run.report = std::move(*report);
+  const bool understood = std::any_of(run.report.inputs.begin(), run.report.inputs.end(),
+                                      [](const ReportInput& input) { return input.understood > 0; });
+  if (!understood)
+    return Error{"'" + path + "' holds nothing of a job that can be read", "`tacet formats` lists what is read"};
+  run.facts = ReadRunFacts(path);
   RunManifest manifest;
   if (ParseManifest(ReadSmallFile(path + "/manifest.json", 16 << 20), &manifest)) run.manifest = std::move(manifest);
   return run;
@@ -334,28 +247,36 @@ Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
   Document document;
   const std::string name = run.manifest && !run.manifest->name.empty() ? run.manifest->name : run.path;
   document.title = "Postmortem: " + CleanWords(name) + ", " + std::string(Name(run.report.verdict.status));
-  document.sections = {SummarySection(run),
-                       TimelineSection(run),
-                       RootCauseSection(run),
-                       StacksSection(run),
-                       DivergingSection(run, baseline),
-                       AgainstBaselineSection(run, baseline),
-                       VariablesSection(run, baseline),
-                       RingsSection(run, baseline)};
-  DocumentSection fix{"Fix", {}}, prevention{"Prevention", {}}, open{"What is unknown", {}};
-  if (const ReportFinding* finding = MainFinding(run.report)) {
-    fix.List(CleanAll(finding->fix), true);
-    prevention.List(CleanAll(finding->prevent));
+  const bool fault = !IsHealthy(run) || MainFinding(run.report) != nullptr;
+  const auto add = [&](DocumentSection section) { document.sections.push_back(std::move(section)); };
+  add(SummarySection(run));
+  add(TimelineSection(run));
+  add(RanksSection(run));
+  if (fault) {
+    add(RootCauseSection(run));
+    DocumentSection fix{"Fix", {}};
+    if (const ReportFinding* finding = MainFinding(run.report)) fix.List(CleanAll(finding->fix), true);
+    add(std::move(fix));
   }
+  add(OthersSection(run));
+  if (fault) add(StacksSection(run));
+  add(DivergingSection(run, baseline));
+  add(BaselineSection(run, baseline));
+  add(VariablesSection(run, baseline));
+  add(RingsSection(run, baseline));
+  if (fault) {
+    add(ValidationSection(run, baseline));
+    DocumentSection prevention{"Prevention", {}};
+    if (const ReportFinding* finding = MainFinding(run.report)) prevention.List(CleanAll(finding->prevent));
+    add(std::move(prevention));
+  }
+  add(ReproducerSection(run));
+  DocumentSection open{"What is unknown", {}};
   std::vector<std::string> questions;
   for (const CannotTell& question : run.report.cannot_tell)
     questions.push_back(CleanWords(question.question + " Missing: " + question.missing));
   open.List(std::move(questions));
-  document.sections.insert(document.sections.begin() + 3, std::move(fix));
-  document.sections.push_back(ValidationSection(run, baseline));
-  document.sections.push_back(std::move(prevention));
-  document.sections.push_back(ReproducerSection(run));
-  document.sections.push_back(std::move(open));
+  add(std::move(open));
   return document;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "launch/document.h"
+#include "launch/run_facts.h"
 #include "launch/run_manifest.h"
 #include "report/report.h"
 
@@ -16,6 +17,7 @@ struct RunRecord {
   std::string path;  // as given
   Report report;
   std::optional<RunManifest> manifest;
+  RunFacts facts;
 };
 
 Result<RunRecord> ReadRunRecord(const std::string& path);

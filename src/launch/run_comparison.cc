@@ -108,7 +108,9 @@ std::vector<std::string> FindRings(const std::string& run, size_t most) {
       int channel = 0, channels = 0;
       if (!TakeNumber(numbers, &channel) || !TakeLiteral(numbers, "/") || !TakeNumber(numbers, &channels)) continue;
       SkipBlanks(numbers);
-      if (!TakeLiteral(numbers, ":")) continue;
+      // "Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0" is a connection, no ring.
+      if (!TakeLiteral(numbers, ":") || numbers.find_first_not_of(" \t\r0123456789") != std::string_view::npos)
+        continue;
       std::string ring = "channel " + std::to_string(channel) + " of " + std::to_string(channels) + ":";
       while (!numbers.empty()) {
         const std::string_view word = TakeWord(numbers);

@@ -15,7 +15,7 @@ std::string Assignment(const VariableView& view) { return view.given.name + "=" 
 std::string UnsetAdvice(const Variable& variable) {
   if (variable.standard.empty()) return "unset it";
   const bool chosen = variable.standard == "-1" || variable.standard == "-2";
-  return chosen ? "unset it: NCCL chooses" : "unset it; the default is " + std::string(variable.standard);
+  return chosen ? "unset it: NCCL chooses" : "unset it";  // the default stands above
 }
 
 // Names that look like ours without being so: NCLL_DEBUG. All others in an environment are nobody's business.
@@ -102,14 +102,22 @@ bool CheckValue(const VariableView& view, LintSheet& sheet) {
   const Misreading misreading = FindMisreading(*view.known, value, view.nccl);
   if (!misreading.found()) return true;
   sheet.Add(LintKind::misread, LintLevel::warning, view.environment, view.given,
-            Assignment(view) + " is read as " + misreading.read_as, misreading.advice);
+            Assignment(view) +
+                (misreading.fails.empty() ? " is read as " + misreading.read_as : " makes " + misreading.fails),
+            misreading.advice);
   return false;
+}
+
+// NCCL_HOSTID makes several nodes of one host: what slows the network down then costs, but every address is reachable.
+bool IsOneNode(const VariableView& view, const VariableHarm& harm) {
+  return view.one_host && (harm.kind != HarmKind::slow || FindGiven(view.environment, "NCCL_HOSTID") == nullptr);
 }
 
 void CheckHarm(const VariableView& view, LintSheet& sheet) {
   bool told = false;
   for (const VariableHarm& harm : AllVariableHarms()) {
-    if (harm.name != view.given.name || !harm.applies(view.value) || (harm.of_network && view.one_host)) continue;
+    if (harm.name != view.given.name || !harm.applies(view.value) || (harm.of_network && IsOneNode(view, harm)))
+      continue;
     told = true;
     const bool debugging = harm.kind == HarmKind::debugging;
     sheet.Add(harm.kind == HarmKind::slow ? LintKind::slow

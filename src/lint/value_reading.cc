@@ -29,6 +29,10 @@ bool MeansNo(std::string_view lower) { return IsOneOf(lower, {"false", "no", "of
 Misreading ReadInteger(const Variable& variable, std::string_view value) {
   const NcclNumber number = ReadNcclNumber(value);
   if (number.out_of_range) return {"the default", "give a number that fits in 64 bits"};
+  // NCCL warns, and takes its maximum.
+  const bool of_threads = variable.name == "NCCL_NTHREADS" || variable.name == "NCCL_LL128_NTHREADS";
+  if (of_threads && number.whole && number.value > 0 && number.value % 32 != 0)
+    return {"the default: it is not a multiple of 32", "write a multiple of 32, or unset it"};
   const bool only_one_counts = variable.name == "NCCL_P2P_DISABLE";
   if (only_one_counts && number.whole && number.value != 0 && number.value != 1)
     return {"0", "only exactly 1 switches it off"};
@@ -44,7 +48,12 @@ Misreading ReadInteger(const Variable& variable, std::string_view value) {
 Misreading ReadLevel(std::string_view value) {
   static constexpr std::array<std::string_view, 12> kLevels = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
                                                                "P2C", "PXN", "PHB", "SYS", "DIS", "PORT"};
-  if (IsDigit(value.front())) return {};
+  if (IsDigit(value.front())) {
+    // Numbers of old releases: LOC, PIX, PXB, PHB, SYS, SYS; higher ones are read as the last.
+    constexpr int64_t kLast = 5;
+    if (ReadNcclNumber(value).value <= kLast) return {};
+    return {"SYS: the numbers of levels end at 5", "write LOC, NVL, PIX, PXB, PHB or SYS"};
+  }
   const std::string lower = Lower(value);
   for (const std::string_view level : kLevels) {
     if (value == level) return {};
@@ -62,7 +71,7 @@ Misreading ReadChoice(const Variable& variable, std::string_view value) {
   if (variable.name == "TORCH_DISTRIBUTED_DEBUG")
     return IsOneOf(lower, {"off", "info", "detail"})
                ? Misreading{}
-               : Misreading{"an error when torch.distributed is loaded", "write OFF, INFO or DETAIL"};
+               : Misreading{"an error", "write OFF, INFO or DETAIL", "PyTorch fail when torch.distributed is loaded"};
   if (variable.name == "TORCH_CPP_LOG_LEVEL")
     return IsOneOf(lower, {"info", "warning", "error", "fatal", "0", "1", "2", "3"})
                ? Misreading{}
@@ -93,10 +102,13 @@ Misreading ReadElements(std::string_view value, bool algorithms, ReleaseNumber n
                            ? IsOneOf(word, {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"})
                            : IsOneOf(word, {"ll", "ll128", "simple"});
     if (known || (algorithms && word == "collnet" && nccl != 0 && nccl < 21400)) continue;
-    return {nccl != 0 && nccl < 22400 ? "a list without '" + word + "'" : "an error when a communicator is created",
+    const std::string what = algorithms ? "algorithm" : "protocol";
+    const bool fails = nccl == 0 || nccl >= 22400;
+    return {fails ? "an error" : "a list without '" + word + "'",
             word == "collnet" ? "write CollNetDirect or CollNetChain (since 2.14)"
             : algorithms      ? "write Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree or PAT"
-                              : "write LL, LL128 or Simple"};
+                              : "write LL, LL128 or Simple",
+            fails ? "NCCL fail when it creates a communicator: there is no " + what + " '" + word + "'" : ""};
   }
   return {};
 }
@@ -124,10 +136,10 @@ Misreading FindMisreading(const Variable& variable, std::string_view value, Rele
     case ValueKind::protocols: return ReadElements(value, false, nccl);
     case ValueKind::torch_flag:
       if (IsOneOf(Lower(value), {"1", "y", "yes", "t", "true", "0", "n", "no", "f", "false"})) return {};
-      return {"an error when a process group is created", "write 1 or 0"};
+      return {"an error", "write 1 or 0", "PyTorch fail when it creates a process group"};
     case ValueKind::torch_integer:
       if (IsDigit(value.front()) || (value.size() > 1 && value.front() == '-' && IsDigit(value[1]))) return {};
-      return {"an error when a process group is created", "write a number"};
+      return {"an error", "write a number", "PyTorch fail when it creates a process group"};
     case ValueKind::text:
     case ValueKind::list: return {};
   }

@@ -19,8 +19,9 @@ NcclNumber ReadNcclNumber(std::string_view text);
 
 // What a reader makes of a value that its writer meant otherwise; empty where they agree.
 struct Misreading {
-  std::string read_as;  // "0", "the default", "an error when the group is made"
+  std::string read_as;  // "0", "the default, since it is not a multiple of 32"
   std::string advice;
+  std::string fails;  // "NCCL fail when it creates a communicator: ..."; then read_as only names it
   bool found() const { return !read_as.empty(); }
 };
 Misreading FindMisreading(const Variable& variable, std::string_view value, ReleaseNumber nccl);

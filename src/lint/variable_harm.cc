@@ -55,6 +55,20 @@ bool ForcesLl128(std::string_view value) {
   return value.find('^') == std::string_view::npos && (Contains(value, "LL128") || Contains(value, "ll128"));
 }
 
+// "tcp,self,sm": TCP, and what stays inside a host.
+bool IsTcpAlone(std::string_view value) {
+  bool tcp = false;
+  while (!value.empty()) {
+    const std::string_view name = Trim(TakeUntil(value, ','));
+    if (!value.empty()) value.remove_prefix(1);
+    const bool local = name == "self" || name == "sm" || name == "shm" || name == "mm" || name == "posix" ||
+                       name == "sysv" || name == "cma" || name == "knem" || name == "xpmem" || name.starts_with("cuda");
+    if (name != "tcp" && !local) return false;
+    tcp = tcp || name == "tcp";
+  }
+  return tcp;
+}
+
 // A timeout of 0 and of 32 and more never ends; 14 and less ends within a second with all retries.
 bool NeverTimesOut(std::string_view v) { return NumberOf(v) == 0 || NumberOf(v) >= 32; }
 bool TimesOutAtOnce(std::string_view v) { return NumberOf(v) >= 1 && NumberOf(v) < 14; }
@@ -76,7 +90,7 @@ constexpr VariableHarm kHarms[] = {
      "GPUs cannot use the network device next to another GPU: all_to_all crosses rails, and rings may go through the "
      "CPU",
      true},
-    {"NCCL_ALGO", IsSingle, "one algorithm for every size: latency or bandwidth suffers at the other end"},
+    {"NCCL_ALGO", IsSingle, "one algorithm for every size: small messages take longer, or large ones lose bandwidth"},
     {"NCCL_PROTO", IsSingle,
      "one protocol for every size: LL halves the bandwidth of large messages, Simple adds latency to small ones"},
     {"NCCL_MAX_NCHANNELS", IsFew<4>, "few channels cap the bandwidth"},
@@ -89,6 +103,7 @@ constexpr VariableHarm kHarms[] = {
     {"NCCL_CHECK_MODE", [](std::string_view v) { return v == "DEBUG_GLOBAL"; },
      "every collective adds an exchange among all ranks"},
     {"NCCL_LAUNCH_MODE", [](std::string_view v) { return v == "GROUP"; }, "the legacy launch mode serialises launches"},
+    {"UCX_TLS", IsTcpAlone, "UCX uses TCP between hosts: InfiniBand and RoCE are not used", true},
 
     {"NCCL_IB_TIMEOUT", NeverTimesOut, "a dead link is never reported: the job hangs", true, HarmKind::risky},
     {"NCCL_IB_TIMEOUT", TimesOutAtOnce, "a link flap of a fraction of a second ends the job", true, HarmKind::risky},

@@ -36,7 +36,7 @@ std::vector<PlainCost> PlainCosts(OpKind op, int ranks, double m) {
               {"scatter and gather", log + n - 1, 2 * share * m, "(ceil(log2 n) + n-1) a + 2(n-1)/n m/b"}};
     case OpKind::all_to_all:
       return {{"pairwise", n - 1, share * m, "(n-1)a + (n-1)/n m/b"},
-              {"Bruck", log, log * m / 2, "ceil(log2 n) (a + m/2b)"}};
+              {"Bruck", log, log * m / 2, "ceil(log2 n) (a + m/(2b))"}};
     case OpKind::gather:
     case OpKind::scatter:
       return {{"linear", n - 1, share * m, "(n-1)a + (n-1)/n m/b"},

@@ -167,7 +167,7 @@ void SettleHardware(const Incident& incident, const Setups& setups, const NcclMo
   if (capabilities.size() > 1)
     model.assumptions.push_back(
         "compute capability " + std::to_string(c.min_capability / 10) + "." + std::to_string(c.min_capability % 10) +
-        (fits ? ", the first that agrees with the printed table" : ": the log does not say") + " (--gpus does)");
+        (fits ? ", the first that agrees with the printed table" : ": the log does not say") + " (--gpus sets it)");
   if (cpu_is_open && c.nodes > 1)
     model.assumptions.push_back(std::string(c.cpu == CpuVendor::amd ? "AMD" : "Intel") + " processors" +
                                 (fits ? ", by the printed table" : ": the log does not say (--cpu does)"));

@@ -160,7 +160,7 @@ std::string Explain(NcclObstacle obstacle, const NcclCommunicator& c) {
     case NcclObstacle::none: return "";
     case NcclObstacle::not_made: return "not available for this operation or protocol";
     case NcclObstacle::older_release: return "not in " + c.release.Text();
-    case NcclObstacle::no_paths: return "no graph: NCCL found no path for it";
+    case NcclObstacle::no_paths: return "no graph: there is no path for it";
     case NcclObstacle::algorithm_setting: return "switched off by NCCL_ALGO=" + c.settings.algo;
     case NcclObstacle::protocol_setting: return "switched off by NCCL_PROTO=" + c.settings.proto;
     case NcclObstacle::one_node: return "for several nodes only";

@@ -58,7 +58,8 @@ bool ApplySetting(const Change& change, NcclCommunicator& c, std::vector<std::st
     c.cpu = change.value == "amd" ? CpuVendor::amd : CpuVendor::intel;
   } else if (change.key == "gdr") {
     SetPaths(c, change.value == "on" || change.value == "1");
-    assumptions->push_back("GPUDirect RDMA changes the type of path; the speeds of the search stay as they are");
+    assumptions->push_back(
+        "only the choice of protocol changes here; the loss of bandwidth through host memory is not modelled");
   } else {
     return false;
   }

@@ -32,9 +32,40 @@ std::string BandwidthAnswer::PathOf(size_t job, const SourceRef& source) const {
   return source.line > 0 ? path + ":" + std::to_string(source.line) : path;
 }
 
+namespace {
+
+// Measured far above the prediction: the prediction does not fit, and neither "yes" nor "no" rests on anything.
+constexpr double kAboveModel = 1.2;
+
+std::string MisfitWords(const ModelCheck& check) {
+  double measured = 0, predicted = 0;
+  for (const ModelPoint& point : check.points) {
+    measured = std::max(measured, point.measured_gbs);
+    predicted = std::max(predicted, point.predicted_gbs);
+  }
+  return "Unknown: NCCL's model does not fit: " + SpeedWords(measured) + " measured, at most " + SpeedWords(predicted) +
+         " predicted. NCCL rates a network device whose speed it cannot read (lo and many virtual devices) at 10 "
+         "Gbit/s.";
+}
+
+std::string LogWords(const Sweep& sweep, const ModelCheck& check) {
+  if (check.other_release.empty()) return "";
+  return " The log is of " + CleanLine(check.other_release) + ", the benchmark of " + CleanLine(sweep.library) +
+         ": it is the log of a different run.";
+}
+
+}  // namespace
+
+bool LacksLog(const BandwidthView& view, size_t sweep_index) {
+  const Sweep& sweep = view.sweeps[sweep_index];
+  return sweep.tool == "nccl-tests" && NcclTunedIndex(sweep.kind) >= 0 && sweep.ranks >= 2 && !view.has_logs &&
+         !HasWrongResults(sweep);
+}
+
 std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_normal) {
   *is_normal = false;
   const Sweep& sweep = view.sweeps[sweep_index];
+  if (HasWrongResults(sweep)) return "No: the results are wrong.";
   if (sweep.tool != "nccl-tests") return "";
   if (NcclTunedIndex(sweep.kind) < 0 || sweep.ranks < 2)
     return "Unknown: NCCL has no model for this operation" + std::string(sweep.ranks < 2 ? " of one rank" : "") + ".";
@@ -47,24 +78,23 @@ std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_
            ". Run it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and give both files.";
   if (check->large_points == 0)
     return "Unknown: no size of the sweep is large enough to judge bandwidth. Small sizes take " +
-           FixedWords(check->latency_ratio, 1) + " times as long as NCCL's model says.";
+           FixedWords(check->latency_ratio, 1) + " times as long as NCCL's model says." + LogWords(sweep, *check);
+  if (check->share > kAboveModel) return MisfitWords(*check) + LogWords(sweep, *check);
   *is_normal = check->share >= 0.8;
-  std::string out = *is_normal ? "Yes: " : check->share >= kBelowModel ? "Probably not: " : "No: ";
-  out += "large sizes reach " + PercentWords(check->share) +
-         " of what NCCL's model predicts for this machine's own graph (" + Count(check->large_points, "size") + ")";
+  std::string out = *is_normal                    ? "Large sizes: yes"
+                    : check->share >= kBelowModel ? "Large sizes: probably not"
+                                                  : "Large sizes: no";
+  out += ", they reach " + PercentWords(check->share) + " of what NCCL's model predicts for the graph in its log (";
+  out += check->large_points > 1 ? "median of " + Count(check->large_points, "size") : std::string("1 size");
+  out += ").";
   if (check->latency_ratio > 0)
-    out += "; small sizes take " + FixedWords(check->latency_ratio, 1) + " times as long as it says";
-  constexpr double kAboveModel = 1.2;
-  if (check->share > kAboveModel)
-    out +=
-        ". More than 100 %: NCCL rates a network device whose speed it cannot read (lo, many virtual ones) at 10 "
-        "Gbit/s";
-  return out + ".";
+    out += " Small sizes take " + FixedWords(check->latency_ratio, 1) + " times as long as it says.";
+  return out + LogWords(sweep, *check);
 }
 
 void AddWaterfall(const ModelCheck& check, TextPage& page) {
   const Waterfall& fall = check.waterfall;
-  if (fall.losses.empty()) return;
+  if (fall.losses.empty() || check.share > kAboveModel) return;  // nothing is lost where more comes than can come
   page.Paragraph("  ", "Where the bandwidth goes at " + MessageSizeWords(fall.bytes) + " (" +
                            std::string(Name(fall.algorithm)) + " " + std::string(Name(fall.protocol)) + "): from " +
                            CleanLine(fall.top) + ", to " + SpeedWords(fall.measured_gbs) +
@@ -81,7 +111,7 @@ void AddWaterfall(const ModelCheck& check, TextPage& page) {
     sum += loss.Lost();
   }
   rows.push_back({{"sum"}, {FixedWords(sum, 2)}, {""}, {""}, {""}});
-  page.Table(rows, 4, false);
+  page.PartsTable(rows, 4);
   if (!fall.missing.empty()) page.Paragraph("    ", "Not known above the graph: " + fall.missing + ".", Ink::dim);
   for (const std::string& one : check.assumptions) page.Paragraph("    ", "assumed: " + CleanLine(one), Ink::dim);
 }

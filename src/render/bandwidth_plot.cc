@@ -40,7 +40,7 @@ std::vector<std::string> PlotSweep(const Sweep& sweep, const ModelCheck* check, 
   }
   if (check)
     for (const ModelPoint& point : check->points) most = std::max(most, point.predicted_gbs);
-  constexpr size_t kLabel = 10;
+  constexpr size_t kLabel = 12;  // "0.00478 GB/s"
   if (most <= 0 || last <= first || width < kLabel + 20 || height < 4) return {};
   frame.width = width - kLabel - 2;
   frame.height = height;

@@ -33,6 +33,10 @@ std::string RenderBandwidthHtml(const BandwidthAnswer& answer);
 
 // One sentence on "is this normal?", with the number it rests on or what is missing for one.
 std::string NormalWords(const BandwidthView& view, size_t sweep, bool* is_normal);
+// NCCL's model could judge this sweep, and no NCCL log is here at all.
+bool LacksLog(const BandwidthView& view, size_t sweep);
+// The sentence above all tables where no fault was found: what was judged, what could not be.
+std::string NoFaultWords(const BandwidthView& view);
 
 // A drawing of bus bandwidth over size for a terminal: measured *, fitted -, NCCL's model o.
 std::vector<std::string> PlotSweep(const Sweep& sweep, const ModelCheck* check, size_t width, size_t height);

@@ -79,7 +79,7 @@ void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOpti
 
 void AddFit(const Sweep& sweep, TextPage& page) {
   if (sweep.fit.segments.empty()) return;
-  std::vector<TextRow> rows = {{{"sizes"}, {"latency"}, {"bandwidth"}, {"R2"}, {"mean error"}, {"worst error"}}};
+  std::vector<TextRow> rows = {{{"sizes"}, {"latency"}, {"bandwidth"}, {"R²"}, {"mean error"}, {"worst error"}}};
   for (const FitSegment& one : sweep.fit.segments) {
     const double bandwidth = one.BandwidthGbs();
     const double error = one.beta_us_per_byte > 0 ? bandwidth * one.beta_error_us_per_byte / one.beta_us_per_byte : 0;
@@ -93,9 +93,9 @@ void AddFit(const Sweep& sweep, TextPage& page) {
          {PercentWords(one.worst_error) + " at " + MessageSizeWords(static_cast<int64_t>(one.worst_bytes))}});
   }
   page.Paragraph("  ", "Fit: time = latency + size / algorithm bandwidth, 95 % intervals" +
-                           std::string(sweep.fit_joins_layouts ? ", both layouts together" : "") + "; R2 " +
-                           FixedWords(sweep.fit.r_squared, 4) + ", mean error " + PercentWords(sweep.fit.mean_error) +
-                           ", worst " + PercentWords(sweep.fit.worst_error) + ".");
+                           std::string(sweep.fit_joins_layouts ? ", in place and out of place together" : "") +
+                           "; R² " + FixedWords(sweep.fit.r_squared, 4) + ", mean error " +
+                           PercentWords(sweep.fit.mean_error) + ", worst " + PercentWords(sweep.fit.worst_error) + ".");
   page.Table(rows, 4, false);
 }
 
@@ -112,7 +112,7 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
       text +=
           "persistent, from iteration " + std::to_string(one.iteration + 1) + " of " + std::to_string(one.of) + " on.";
     else if (one.kind == OutlierKind::lasting)
-      text += "persistent, in all " + std::to_string(one.of) + " measurements.";
+      text += "persistent, in " + (one.of == 2 ? "both" : "all " + std::to_string(one.of)) + " measurements.";
     else if (one.kind == OutlierKind::passing)
       text += "transient, in " + std::to_string(one.slow) + " of " + std::to_string(one.of) + " measurements.";
     else
@@ -121,7 +121,7 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
   }
   if (sweep.in_place_ratio > 0 && std::fabs(sweep.in_place_ratio - 1) > 0.03 && !sweep.fit_joins_layouts)
     page.Paragraph("  ", std::string("Out of place takes ") + PercentWords(std::fabs(sweep.in_place_ratio - 1)) +
-                             (sweep.in_place_ratio > 1 ? " longer" : " less") + " than in placeat the median size.");
+                             (sweep.in_place_ratio > 1 ? " longer" : " less") + " than in place at the median size.");
 }
 
 void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOptions& options, TextPage& page) {
@@ -142,11 +142,54 @@ void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOp
   AddOutliers(sweep, page);
   bool normal = false;
   const std::string words = NormalWords(answer.view, index, &normal);
-  if (!words.empty()) page.Paragraph("  Is this normal? ", words, normal ? Ink::green : Ink::plain);
+  const bool told_below = answer.view.sweeps.size() > 1 && LacksLog(answer.view, index);
+  if (!words.empty() && !told_below) page.Paragraph("  Is this normal? ", words, normal ? Ink::green : Ink::plain);
   if (const ModelCheck* check = answer.view.CheckOf(index)) AddWaterfall(*check, page);
 }
 
+// Once for all sweeps: five times the same three lines hide what differs.
+void AddLackOfLog(const BandwidthView& view, TextPage& page) {
+  size_t lacking = 0, first = 0;
+  for (size_t i = view.sweeps.size(); i-- > 0;)
+    if (LacksLog(view, i)) ++lacking, first = i;
+  if (lacking == 0 || view.sweeps.size() < 2) return;
+  bool normal = false;
+  page.Blank();
+  page.Paragraph("Is this normal? ", NormalWords(view, first, &normal));
+}
+
 }  // namespace
+
+std::string NoFaultWords(const BandwidthView& view) {
+  size_t judged = 0, lacking = 0, standing_out = 0;
+  bool explained = false;
+  for (size_t i = 0; i < view.sweeps.size(); ++i) {
+    const ModelCheck* check = view.CheckOf(i);
+    bool normal = false;
+    const std::string words = NormalWords(view, i, &normal);
+    judged += check && normal;
+    lacking += LacksLog(view, i);
+    explained = explained || !words.empty();
+    for (const SweepOutlier& one : view.sweeps[i].outliers) standing_out += one.kind == OutlierKind::lasting;
+  }
+  for (const StreamView& stream : view.streams) standing_out += stream.shift.has_value();
+  const size_t open = view.sweeps.size() - judged;
+  std::string out;
+  if (open == 0 || !view.matrices.empty())
+    out = "Nothing is slower than expected, as far as these files show.";
+  else if (judged > 0)
+    out = Count(judged, "operation") + (judged == 1 ? " is" : " are") + " as fast as expected; " +
+          std::to_string(open) + " cannot be judged (see \"Is this normal?\").";
+  else
+    out = "Cannot judge " + Count(open, "operation") +
+          (lacking == open ? ": NCCL's log of the run is missing."
+           : explained     ? " (see \"Is this normal?\")."
+                           : ": nothing here tells how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
+  if (standing_out > 0)
+    out += " " + std::to_string(standing_out) +
+           (standing_out == 1 ? " measurement is out of line (below)." : " measurements are out of line (below).");
+  return out;
+}
 
 std::string RenderBandwidthText(const BandwidthAnswer& answer, const BandwidthTextOptions& options) {
   TextPage page(options.width, options.colour);
@@ -157,11 +200,9 @@ std::string RenderBandwidthText(const BandwidthAnswer& answer, const BandwidthTe
       page.Paragraph("  ", CleanLine(place) + ": " + CleanLine(fault.says), Ink::dim);
   }
   if (answer.faults.empty())
-    page.Paragraph("",
-                   answer.view.empty() ? "No benchmark was found."
-                                       : "Nothing is slower than expected, as far as these files show.",
-                   Ink::strong);
+    page.Paragraph("", answer.view.empty() ? "No benchmark was found." : NoFaultWords(answer.view), Ink::strong);
   for (size_t i = 0; i < answer.view.sweeps.size(); ++i) AddSweep(answer, i, options, page);
+  AddLackOfLog(answer.view, page);
   for (const StreamView& stream : answer.view.streams) AddStream(stream, page);
   for (const PairMatrixView& matrix : answer.view.matrices) AddMatrix(matrix, options, page);
   AddBetterWays(answer.view, page);

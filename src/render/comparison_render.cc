@@ -65,7 +65,10 @@ std::string Headline(const ProfileComparison& comparison) {
 // "+15.0 .. +16.1 %"
 std::string Interval(const ComparisonLine& line) {
   char text[64];
-  std::snprintf(text, sizeof text, "%+.1f .. %+.1f %%", line.low * 100, line.high * 100);
+  if (line.low <= -1)
+    std::snprintf(text, sizeof text, "under -100 .. %+.1f %%", line.high * 100);
+  else
+    std::snprintf(text, sizeof text, "%+.1f .. %+.1f %%", line.low * 100, line.high * 100);
   return text;
 }
 
@@ -76,7 +79,7 @@ std::string_view ShortName(ChangeKind kind) {
 }
 
 TextRow RowOf(const ComparisonLine& line) {
-  const bool tested = line.count_a > 1 && line.count_b > 1;
+  const bool tested = line.count_a > 1 && line.count_b > 1 && line.kind != ChangeKind::other_amount;
   return {{CleanLine(line.name)},
           {line.count_a > 0 ? DescribeTime(line.mean_a) : ""},
           {line.count_b > 0 ? DescribeTime(line.mean_b) : ""},
@@ -89,13 +92,16 @@ TextRow RowOf(const ComparisonLine& line) {
 // Names of operations are long: in a page's width they stand on a line of their own.
 void AddChange(TextPage& page, const ComparisonLine& line) {
   page.Paragraph("  ", CleanLine(line.name));
-  std::string text = DescribeTime(line.mean_a) + " -> " + DescribeTime(line.mean_b);
+  const bool both = line.count_a > 0 && line.count_b > 0;
+  const bool tested = line.count_a > 1 && line.count_b > 1 && line.kind != ChangeKind::other_amount;
+  std::string text = both ? DescribeTime(line.mean_a) + " -> " + DescribeTime(line.mean_b)
+                          : DescribeTime(line.count_a > 0 ? line.mean_a : line.mean_b);
   if (line.bus_gbs_a > 0 && line.bus_gbs_b > 0)
     text += " (bus " + Bandwidth(line.bus_gbs_a) + " -> " + Bandwidth(line.bus_gbs_b) + " GB/s)";
-  if (std::isfinite(line.change))
-    text += ", " + Change(line.change) + " (" + Change(line.low) + " .. " + Change(line.high) + ")";
-  page.Paragraph("      ",
-                 text + ", p " + Probability(line.adjusted_p) + ": " + page.Paint(Name(line.kind), InkOf(line.kind)));
+  if (both && std::isfinite(line.change)) text += ", " + Change(line.change);
+  if (tested && std::isfinite(line.low)) text += " (" + Interval(line) + ")";
+  if (tested) text += ", p " + Probability(line.adjusted_p);
+  page.Paragraph("      ", text + ": " + page.Paint(Name(line.kind), InkOf(line.kind)));
 }
 
 void AddTable(TextPage& page, std::string_view heading, const std::vector<const ComparisonLine*>& lines) {
@@ -104,7 +110,10 @@ void AddTable(TextPage& page, std::string_view heading, const std::vector<const 
       {{"LINE"}, {"A", Ink::plain, true}, {"B", Ink::plain, true}, {"CHANGE"}, {"INTERVAL"}, {"P"}, {"RESULT"}}};
   for (const ComparisonLine* line : lines) rows.push_back(RowOf(*line));
   page.Heading(std::string(heading));
-  page.Table(rows, 2, true);
+  // In a narrow window the result would stand in a part of its own, far from its line.
+  constexpr size_t kNarrow = 100;
+  if (page.width() >= kNarrow || page.Fits(rows, 2)) return page.Table(rows, 2, true);
+  for (const ComparisonLine* line : lines) AddChange(page, *line);
 }
 
 void SortByCost(std::vector<const ComparisonLine*>& lines) {
@@ -142,13 +151,15 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   page.Paragraph("", Headline(comparison), Ink::strong);
   page.Line("  A " + CleanLine(comparison.name_a));
   page.Line("  B " + CleanLine(comparison.name_b));
+  if (comparison.name_a == comparison.name_b) page.Paragraph("  note: ", "A and B are the same path");
   if (comparison.tested > 0) page.Paragraph("  ", TestedLines(comparison));
   for (const std::string& fault : comparison.faults)
     if (fault != comparison.headline) page.Paragraph("  ", CleanText(fault), Ink::red);
-  size_t hidden = 0, one_sided = 0;
+  size_t hidden = 0, one_sided = 0, other_amounts = 0;
   std::vector<const ComparisonLine*> summary, lines;
   for (const ComparisonLine& line : comparison.lines) {
     one_sided += OnOneSide(line);
+    other_amounts += line.kind == ChangeKind::other_amount;
     if (line.summary) {
       summary.push_back(&line);
     } else if (verbose || Differs(line)) {
@@ -168,6 +179,8 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   }
   if (one_sided > 0)
     page.Paragraph("  ", Count(one_sided, "line") + " in one run only: different operations, sizes or groups");
+  if (other_amounts > 0)
+    page.Paragraph("  ", Count(other_amounts, "line") + " with different amounts of data: not compared by time");
   if (hidden > 0) page.Paragraph("  ", "--verbose shows " + Count(hidden, "more line"));
   for (const std::string& remark : comparison.remarks) page.Paragraph("  note: ", CleanText(remark), Ink::dim);
   return page.Take();

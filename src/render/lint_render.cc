@@ -34,8 +34,9 @@ std::string HistoryWords(const LintFinding& finding) {
   if (!finding.since.empty() || !finding.until.empty()) {
     words += words.empty() ? "" : "; ";
     words += "read";
-    if (!finding.since.empty()) words += " since " + finding.since;
-    if (!finding.until.empty()) words += std::string(finding.since.empty() ? "" : " and") + " until " + finding.until;
+    const std::string product = std::string(ProductOf(finding.name)) + " ";
+    if (!finding.since.empty()) words += " since " + product + finding.since;
+    if (!finding.until.empty()) words += (finding.since.empty() ? " until " + product : " and until ") + finding.until;
   }
   return words;
 }
@@ -63,11 +64,15 @@ std::string RenderLintText(const LintReport& report, const LintTextOptions& opti
       Count(report.result.variables, "variable") + " in " + Count(report.environments.size(), "environment");
   head += report.result.nccl != 0 ? ", checked against NCCL " + ReleaseWords(report.result.nccl)
                                   : ", checked against the newest NCCL (--nccl VERSION selects another)";
-  page.Line(page.Paint(report.result.findings.empty()
-                           ? "Nothing to report."
-                           : Count(warnings, "warning") + " and " + Count(notes, "note") + ".",
-                       warnings > 0 ? Ink::yellow : Ink::green));
-  page.Paragraph("", head + ".");
+  std::string counts = warnings > 0 ? Count(warnings, "warning") : "";
+  if (notes > 0) counts += (counts.empty() ? "" : " and ") + Count(notes, "note");
+  if (report.result.variables == 0 && report.result.findings.empty()) {
+    page.Paragraph("", "No variable that lint knows is set here.", Ink::green);
+  } else {
+    page.Line(
+        page.Paint(counts.empty() ? "Nothing to report." : counts + ".", warnings > 0 ? Ink::yellow : Ink::green));
+    page.Paragraph("", head + ".");
+  }
   for (const LintFinding& finding : report.result.findings) {
     page.Blank();
     PutFinding(page, finding);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,20 @@ std::string Amount(double value, const char* unit) {  // 7.2 G, 1.1 T
   char text[48];
   std::snprintf(text, sizeof text, "%.*f %s%s", value >= 100 ? 0 : value >= 10 ? 1 : 2, value, kSteps[step], unit);
   return text;
+}
+
+// 1,360; digits are grouped from 10,000 on.
+std::string WholeNumber(double value) {
+  char text[48];
+  if (value < 1e15 && value != std::floor(value) && value < 100) {
+    std::snprintf(text, sizeof text, "%.1f", value);
+    return text;
+  }
+  std::snprintf(text, sizeof text, "%.0f", value);
+  std::string out = text;
+  if (value >= 9999.5)
+    for (size_t at = out.size(); at > 3;) out.insert(at -= 3, ",");
+  return out;
 }
 
 void AddMemoryParts(const Prediction& prediction, TextPage& page) {
@@ -57,10 +73,28 @@ void AddTraffic(const Prediction& prediction, TextPage& page) {
                     {std::string(Name(one.op))},
                     {std::to_string(one.ranks)},
                     {Amount(one.bytes, "B")},
-                    {Amount(one.times, "")},
+                    {WholeNumber(one.times)},
                     {Amount(one.sent_bytes, "B")},
                     {one.time_ms > 0 ? TimeWords(one.time_ms * 1e3) : ""}});
   page.Table(rows, 2, false);
+}
+
+// Once for each operation and algorithm: in the table they would be cut, or push it out of the page.
+void AddPlainFormulas(const Prediction& prediction, TextPage& page) {
+  page.Blank();
+  page.Line("  n ranks, m bytes, a latency, b bandwidth:");
+  std::vector<TextRow> rows = {{{"operation"}, {"algorithm"}, {"time"}}};
+  OpKind op = OpKind::unknown;
+  std::set<std::string_view> listed;
+  for (const Prediction::PlainRow& row : prediction.plain) {
+    const bool begins = row.op != op;
+    if (begins) listed.clear();
+    op = row.op;
+    if (!listed.insert(row.cost.algorithm).second) continue;
+    rows.push_back(
+        {{begins ? std::string(Name(op)) : ""}, {std::string(row.cost.algorithm)}, {std::string(row.cost.formula)}});
+  }
+  page.PartsTable(rows, 2);
 }
 
 }  // namespace
@@ -68,18 +102,18 @@ void AddTraffic(const Prediction& prediction, TextPage& page) {
 void AddPlainModel(const Prediction& prediction, const PredictionTextOptions&, TextPage& page) {
   if (prediction.plain.empty()) return;
   page.Heading("Plain model: " + CleanLine(prediction.plain_link));
-  std::vector<TextRow> rows = {{{"operation"}, {"size"}, {"algorithm"}, {"time"}, {"bus"}, {"formula"}}};
+  std::vector<TextRow> rows = {{{"operation"}, {"size"}, {"algorithm"}, {"time"}, {"bus"}}};
   OpKind last = OpKind::unknown;
   for (const Prediction::PlainRow& row : prediction.plain) {
     rows.push_back({{row.op == last ? "" : std::string(Name(row.op))},
                     {MessageSizeWords(row.bytes)},
                     {std::string(row.cost.algorithm)},
                     {TimeWords(row.time_us)},
-                    {SpeedWords(row.bus_gbps)},
-                    {std::string(row.cost.formula)}});
+                    {SpeedWords(row.bus_gbps)}});
     last = row.op;
   }
   page.Table(rows, 2, false);
+  AddPlainFormulas(prediction, page);
 }
 
 void AddStep(const Prediction& prediction, const PredictionTextOptions&, TextPage& page) {
@@ -92,7 +126,7 @@ void AddStep(const Prediction& prediction, const PredictionTextOptions&, TextPag
   if (count.active > 0 && count.active < count.total())
     rows.push_back({{"active per token"}, {Amount(count.active, "")}});
   rows.push_back({{"GPUs"}, {std::to_string(prediction.layout.gpus())}});
-  rows.push_back({{"tokens per step"}, {Amount(step.tokens, "")}});
+  rows.push_back({{"tokens per step"}, {WholeNumber(step.tokens)}});
   rows.push_back({{"model FLOPs per step"}, {Amount(step.model_flops, "FLOP")}});
   if (step.hardware_flops > step.model_flops)
     rows.push_back({{"with recomputation"}, {Amount(step.hardware_flops, "FLOP")}});
@@ -100,13 +134,16 @@ void AddStep(const Prediction& prediction, const PredictionTextOptions&, TextPag
   if (prediction.layout.pipeline > 1) rows.push_back({{"pipeline bubble"}, {Percent(step.bubble)}});
   if (step.communication_ms > 0)
     rows.push_back({{"communication, none hidden"}, {TimeWords(step.communication_ms * 1e3)}});
-  if (step.ideal_ms > 0) rows.push_back({{"shortest step"}, {TimeWords(step.ideal_ms * 1e3)}});
+  if (step.ideal_ms > 0)
+    rows.push_back({{"shortest step, all communication hidden"}, {TimeWords(step.ideal_ms * 1e3)}});
   if (step.step_ms > 0) {
     rows.push_back({{"measured step"}, {TimeWords(step.step_ms * 1e3)}});
     if (step.mfu > 0) {
       rows.push_back({{"MFU"}, {Percent(step.mfu)}});
       rows.push_back({{"HFU"}, {Percent(step.hfu)}});
-      rows.push_back({{"GPU-hours lost per day"}, {Amount(step.gpu_hours_lost_per_day, "h")}});
+      rows.push_back({{"GPU-hours lost per day"},
+                      {WholeNumber(step.gpu_hours_lost_per_day) + " of " +
+                       WholeNumber(24.0 * static_cast<double>(prediction.layout.gpus())) + " (against peak)"}});
     }
     if (prediction.overlap >= 0) rows.push_back({{"overlap efficiency"}, {Percent(prediction.overlap)}});
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -92,6 +93,12 @@ const NcclCandidate* RunnerUp(const NcclDecision& decision) {
   return second;
 }
 
+std::string ObstacleWords(const NcclCandidate& way, const NcclCommunicator& communicator) {
+  const bool collnet = way.algorithm == NcclAlgorithm::collnet_direct || way.algorithm == NcclAlgorithm::collnet_chain;
+  if (collnet && way.obstacle == NcclObstacle::no_paths) return "no graph for it; it needs SHARP (CollNet)";
+  return CleanLine(Explain(way.obstacle, communicator));
+}
+
 void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& options, TextPage& page) {
   std::vector<TextRow> rows = {
       {{"operation"}, {"size"}, {"NCCL chooses"}, {"time"}, {"bus"}, {"channels"}, {"next best"}, {"its time"}}};
@@ -113,7 +120,7 @@ void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& o
   if (!options.verbose) return;
   for (const PredictedPoint& point : one.points) {
     page.Heading(std::string(Name(point.op)) + " of " + MessageSizeWords(point.bytes) + ": all choices");
-    std::vector<TextRow> ways = {{{"algorithm"}, {"time"}, {"latency"}, {"bandwidth"}, {"why not"}}};
+    std::vector<TextRow> ways = {{{"algorithm"}, {"time"}, {"latency"}, {"bandwidth"}, {"verdict"}}};
     for (size_t i = 0; i < point.decision.candidates.size(); ++i) {
       const NcclCandidate& way = point.decision.candidates[i];
       const bool wins = static_cast<int>(i) == point.decision.winner;
@@ -121,9 +128,9 @@ void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& o
                       {way.time_us >= 0 ? TimeWords(way.time_us) : "-"},
                       {way.time_us >= 0 ? TimeWords(way.latency_us) : ""},
                       {way.time_us >= 0 ? SpeedWords(way.bandwidth) : ""},
-                      {wins               ? "taken"
+                      {wins               ? "chosen"
                        : way.time_us >= 0 ? "slower"
-                                          : CleanLine(Explain(way.obstacle, one.communicator))}});
+                                          : ObstacleWords(way, one.communicator)}});
     }
     page.Table(ways, 2, false);
   }
@@ -193,6 +200,55 @@ void AddCommunicator(const CommunicatorPrediction& one, const PredictionTextOpti
     page.Paragraph("  assumed: ", CleanLine(assumption) + ".", Ink::dim);
 }
 
+// "0.0494", "12.3": the unit stands in the head.
+std::string RateFigure(double gbps) {
+  const std::string words = SpeedWords(gbps);
+  return words.substr(0, words.find(' '));
+}
+
+// One table for each operation, so that before and after stand side by side; in a narrow window they stand in two
+// parts.
+void AddChanges(const CommunicatorPrediction& before, const CommunicatorPrediction& after, TextPage& page) {
+  std::vector<TextRow> rows;
+  OpKind op = OpKind::unknown;
+  const auto flush = [&] {
+    if (rows.empty()) return;
+    page.Line("  " + std::string(Name(op)));
+    page.PartsTable(rows, 4);
+    rows.clear();
+  };
+  for (size_t p = 0; p < before.points.size() && p < after.points.size(); ++p) {
+    const NcclDecision &from = before.points[p].decision, &to = after.points[p].decision;
+    if (!from.best() || !to.best()) continue;
+    if (before.points[p].op != op) flush();
+    op = before.points[p].op;
+    if (rows.empty())
+      rows = {{{"size"},
+               {"before"},
+               {"time"},
+               {"GB/s"},
+               {"after", Ink::plain, false, true},
+               {"time"},
+               {"GB/s"},
+               {"time change"}}};
+    const double change = from.best()->time_us > 0 ? to.best()->time_us / from.best()->time_us - 1 : 0;
+    char text[32];
+    std::snprintf(text, sizeof text, "%+.0f %%", 100 * change);
+    const bool same = std::fabs(change) <= 0.005;
+    rows.push_back({{MessageSizeWords(before.points[p].bytes)},
+                    {Way(from.best()->algorithm, from.best()->protocol)},
+                    {TimeWords(from.best()->time_us)},
+                    {RateFigure(from.bus_bandwidth)},
+                    {Way(to.best()->algorithm, to.best()->protocol)},
+                    {TimeWords(to.best()->time_us)},
+                    {RateFigure(to.bus_bandwidth)},
+                    {same ? "0 %" : text, same         ? Ink::plain
+                                          : change < 0 ? Ink::green
+                                                       : Ink::red}});
+  }
+  flush();
+}
+
 void AddWhatIf(const Prediction& prediction, TextPage& page) {
   std::string changes;
   for (const std::string& change : prediction.changes) changes += (changes.empty() ? "" : ", ") + CleanLine(change);
@@ -200,29 +256,10 @@ void AddWhatIf(const Prediction& prediction, TextPage& page) {
     const CommunicatorPrediction &before = prediction.before[i], &after = prediction.after[i];
     page.Heading("What if " + changes + (prediction.after.size() > 1 ? ": " + CleanLine(before.label) : ""));
     AddGraphs(after.communicator, page);
-    std::vector<TextRow> rows = {
-        {{"operation"}, {"size"}, {"before"}, {"time"}, {"bus"}, {"after"}, {"time"}, {"bus"}, {"change"}}};
-    for (size_t p = 0; p < before.points.size() && p < after.points.size(); ++p) {
-      const NcclDecision &from = before.points[p].decision, &to = after.points[p].decision;
-      if (!from.best() || !to.best()) continue;
-      const double change = from.best()->time_us > 0 ? to.best()->time_us / from.best()->time_us - 1 : 0;
-      char text[32];
-      std::snprintf(text, sizeof text, "%+.0f %%", 100 * change);
-      const Ink ink = change < -0.005 ? Ink::green : change > 0.005 ? Ink::red : Ink::plain;
-      rows.push_back({{std::string(Name(before.points[p].op))},
-                      {MessageSizeWords(before.points[p].bytes)},
-                      {Way(from.best()->algorithm, from.best()->protocol)},
-                      {TimeWords(from.best()->time_us)},
-                      {SpeedWords(from.bus_bandwidth)},
-                      {Way(to.best()->algorithm, to.best()->protocol)},
-                      {TimeWords(to.best()->time_us)},
-                      {SpeedWords(to.bus_bandwidth)},
-                      {text, ink}});
-    }
-    page.Table(rows, 2, false);
-    if (!after.costs.complaint.empty()) page.Paragraph("  ", CleanLine(after.costs.complaint) + ".", Ink::red);
     for (const std::string& assumption : after.assumptions)
       page.Paragraph("  assumed: ", CleanLine(assumption) + ".", Ink::dim);
+    AddChanges(before, after, page);
+    if (!after.costs.complaint.empty()) page.Paragraph("  ", CleanLine(after.costs.complaint) + ".", Ink::red);
   }
 }
 

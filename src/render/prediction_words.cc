@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -38,10 +39,13 @@ std::string TimeWords(double us) {
   return us >= 1e3 ? Digits(us / 1e3, "ms") : Digits(us, "µs");
 }
 
-// Small messages get megabytes a second: "0.00 GB/s" tells nothing.
+// One unit, so that a column can be compared; small messages get more decimals: "0.00 GB/s" tells nothing.
 std::string SpeedWords(double gbps) {
-  if (gbps > 0 && gbps < 0.001) return Digits(gbps * 1e6, "kB/s");
-  return gbps > 0 && gbps < 0.1 ? Digits(gbps * 1e3, "MB/s") : Digits(gbps, "GB/s");
+  if (gbps <= 0 || gbps >= 0.0995) return Digits(gbps, "GB/s");
+  char text[64];
+  const int decimals = std::min(9, 2 - static_cast<int>(std::floor(std::log10(gbps))));
+  std::snprintf(text, sizeof text, "%.*f GB/s", decimals, gbps);
+  return text;
 }
 
 }  // namespace tacet

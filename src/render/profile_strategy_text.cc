@@ -118,6 +118,9 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   for (const DdpPrediction& one : ddp.predictions)
     caps += (caps.empty() ? "" : ", ") + Cap(one.cap_mb) + " MB: " + DescribeTime(one.step_ns);
   if (!caps.empty()) page.Paragraph("  predicted step by cap  ", caps);
+  if (!caps.empty() && ddp.predicted_ns > 0)
+    page.Paragraph("  ", "the present buckets are predicted to take " + DescribeTime(ddp.predicted_ns) +
+                             "; all predictions leave out waiting for late ranks");
   page.Paragraph("  ", ddp.gain > 0 ? "recommended bucket_cap_mb: " + Cap(ddp.recommended_cap_mb) + ", saves " +
                                           DescribeShare(ddp.gain) + " of the step"
                                     : "no other bucket_cap_mb is predicted to be clearly better");
@@ -203,7 +206,7 @@ std::string DescribePeak(const MemoryUse& use) {
     case StepPhase::unknown: return step;
     case StepPhase::forward: return step + ", forward";
     case StepPhase::backward: return step + ", backward";
-    case StepPhase::optimizer: return step + ", after";
+    case StepPhase::optimizer: return step + ", optimizer";
   }
   return step;
 }
@@ -217,7 +220,10 @@ void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
   std::stable_sort(ranks.begin(), ranks.end(), [](const ProfileRank* a, const ProfileRank* b) {
     return a->memory->peak_reserved_bytes > b->memory->peak_reserved_bytes;
   });
-  if (!verbose && ranks.size() > 4) ranks.resize(4);
+  const bool cut = !verbose && ranks.size() > 4;
+  if (cut) ranks.resize(4);  // the fullest
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [](const ProfileRank* a, const ProfileRank* b) { return a->rank.value < b->rank.value; });
   std::vector<TextRow> rows = {{{"RANK"},
                                 {"ALLOCATED"},
                                 {"RESERVED"},
@@ -244,6 +250,7 @@ void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
                                        : ""}});
   }
   page.Table(rows, 2, true);
+  if (cut) page.Paragraph("  ", "... the 4 ranks with most reserved; --verbose shows all");
   page.Paragraph("  ",
                  "by sizes and lifetimes: STAYS is optimizer state, buckets and whatever else outlives a step; PASSING "
                  "is activations, gradients and workspace",

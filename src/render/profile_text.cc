@@ -32,7 +32,7 @@ void AddAdvice(TextPage& page, const ProfileReport& profile) {
   int number = 0;
   for (const Advice& advice : profile.advice) {
     page.Paragraph("  " + std::to_string(++number) + ". ", CleanText(advice.what) + ": " +
-                                                               (advice.at_most ? "at most " : "") +
+                                                               (advice.at_most ? "saves at most " : "saves ") +
                                                                DescribeShare(advice.gain) + " of the step");
     page.Paragraph("     ", CleanText(advice.why), Ink::dim);
   }
@@ -119,7 +119,9 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
                     {DescribeTime(static_cast<double>(row.transfer_ns))},
                     {sized ? DescribeRate(row.algorithm_gbs) : "?"},
                     {sized ? DescribeRate(row.bus_gbs) : "?"},
-                    {line.share_of_peak > 0 ? DescribeShare(line.share_of_peak) : ""}});
+                    {line.share_of_peak <= 0       ? ""
+                     : line.share_of_peak < 0.0005 ? "< 0.1 %"
+                                                   : DescribeShare(line.share_of_peak)}});
   }
   page.Table(rows, 2, verbose);
   if (!verbose && table.size() > kMostLines)
@@ -141,20 +143,26 @@ void AddClocks(TextPage& page, const ProfileReport& profile) {
   }
   if (compared < 2) return;
   page.Heading("Clocks");
-  std::string text = std::to_string(compared) + " clocks compared with that of rank " +
-                     std::to_string(profile.clocks.reference.value) + ", " + std::to_string(applied) + " corrected";
+  // The reference is one of those compared.
+  std::string text = Count(compared - 1, "clock") + " compared with that of rank " +
+                     std::to_string(profile.clocks.reference.value) + ", " +
+                     (applied > 0 ? std::to_string(applied) : std::string("none")) + " corrected";
   if (applied > 0) text += " (by up to " + DescribeTime(static_cast<double>(largest)) + ")";
-  page.Paragraph("  ",
-                 text + "; remaining error up to " + DescribeTime(static_cast<double>(profile.clocks.worst_error_ns)));
+  text += profile.clocks.worst_error_ns > 0
+              ? "; remaining error up to " + DescribeTime(static_cast<double>(profile.clocks.worst_error_ns))
+              : "; they agree";
+  page.Paragraph("  ", text);
 }
 
 void AddStragglers(TextPage& page, const ProfileReport& profile) {
   if (profile.table.empty() && profile.stragglers.stragglers.empty()) return;
   page.Heading("Stragglers");
   if (profile.stragglers.stragglers.empty()) {
-    page.Paragraph("  ", profile.stragglers.rounds > 0
-                             ? "none in " + Count(profile.stragglers.rounds, "operation") + " that costs " +
-                                   DescribeShare(StragglerLimits::kMinCost) + " of the step or more"
+    // A share of the step means nothing where no step is known.
+    page.Paragraph("  ", profile.step_ns <= 0 ? "not judged: steps could not be separated"
+                         : profile.stragglers.rounds > 0
+                             ? "none: no rank costs " + DescribeShare(StragglerLimits::kMinCost) +
+                                   " of the step or more (" + Count(profile.stragglers.rounds, "operation") + ")"
                              : "none");
     return;
   }
@@ -165,12 +173,12 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
                     {DescribeTime(static_cast<double>(one.late_ns))},
                     {DescribeShare(one.share)},
                     {DescribeShare(one.cost)},
-                    {one.high > one.low ? DescribeShare(one.low) + " to " + DescribeShare(one.high) : "-"},
-                    {one.z > 0 ? std::to_string(std::lround(one.z)) : "-"},
+                    {one.high > one.low ? DescribeShare(one.low) + " to " + DescribeShare(one.high) : ""},
+                    {one.z > 0 ? std::to_string(std::lround(one.z)) : ""},
                     {std::to_string(one.late_steps) + " of " + std::to_string(one.steps)},
                     {std::string(Name(one.pattern))},
                     {std::string(Name(one.origin))},
-                    {std::string(Name(one.trust))}});
+                    {std::string(Name(one.trust)) + (one.origin == StragglerOrigin::stage ? " (stage times)" : "")}});
   page.Table(rows, 2, true);
   const StragglerReport& found = profile.stragglers;
   if (found.cost_share <= 0) return;

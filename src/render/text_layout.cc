@@ -163,28 +163,56 @@ void TextPage::Rows(const std::vector<TextRow>& rows, const std::vector<size_t>&
   }
 }
 
+static size_t WidestOf(const std::vector<size_t>& widths, size_t from) {
+  return from < widths.size() ? *std::max_element(widths.begin() + static_cast<std::ptrdiff_t>(from), widths.end()) : 0;
+}
+
+// "node0 to node3 (4 alike)", and below it "RANKS ranks 0-3; GPUS 1 GPU; NICS 1 NIC eth0".
+void TextPage::RowsAsList(const std::vector<TextRow>& rows, size_t indent) {
+  const std::string blanks(indent, ' ');
+  for (size_t r = 1; r < rows.size(); ++r) {
+    if (!rows[r][0].text.empty()) Paragraph(blanks, rows[r][0].text, rows[r][0].ink);
+    std::string text;
+    for (size_t i = 1; i < rows[r].size(); ++i)
+      if (!rows[r][i].text.empty()) text += (text.empty() ? "" : "; ") + rows[0][i].text + " " + rows[r][i].text;
+    Paragraph(blanks + "  ", text);
+  }
+}
+
 void TextPage::RowsInParts(const std::vector<TextRow>& rows, size_t indent, size_t room) {
   const size_t all = rows[0].size(), naming = NamingColumns(rows);
   std::vector<size_t> widths = FitColumns(rows, all, SIZE_MAX / 2), names(naming);
-  for (size_t i = 0; i < naming; ++i)
-    names[i] = i, widths[i] = std::min(widths[i], std::max<size_t>(room / (2 * naming), 1));
-  size_t used = 0;
-  for (const size_t i : names) used += widths[i] + 2;
+  std::iota(names.begin(), names.end(), size_t{0});
+  const auto width_of_names = [&] {
+    size_t sum = 0;
+    for (const size_t i : names) sum += widths[i] + 2;
+    return sum;
+  };
+  // Names stay whole where every other column still fits beside them.
+  if (width_of_names() + std::min(WidestOf(widths, naming), room / 2) > room)
+    for (const size_t i : names) widths[i] = std::min(widths[i], std::max<size_t>(room / (2 * naming), 1));
+  const size_t used = width_of_names();
   for (size_t next = naming; next < all;) {
     if (next > naming) Blank();
     std::vector<size_t> columns = names;
     for (size_t taken = used; next < all; taken += widths[next - 1] + 2) {
       widths[next] = std::min(widths[next], room > used ? room - used : 1);
-      if (columns.size() > naming && taken + widths[next] > room) break;
+      if (columns.size() > naming && (taken + widths[next] > room || rows[0][next].leads)) break;
       columns.push_back(next++);
     }
-    Rows(rows, widths, indent, columns);
+    // Behind the first part a row without a value says nothing.
+    std::vector<TextRow> shown;
+    for (const TextRow& row : rows)
+      if (columns[naming] == naming || naming > 1 ||
+          std::any_of(columns.begin() + static_cast<std::ptrdiff_t>(naming), columns.end(),
+                      [&](size_t column) { return !row[column].text.empty(); }))
+        shown.push_back(row);
+    Rows(shown, widths, indent, columns);
   }
 }
 
-void TextPage::Table(const std::vector<TextRow>& rows, size_t indent, bool whole) {
-  if (rows.empty()) return;
-  // The first row is the head; a column in which only the head has text says nothing.
+// The first row is the head; a column in which only the head has text says nothing.
+static std::vector<TextRow> FilledColumns(const std::vector<TextRow>& rows) {
   std::vector<TextRow> kept(rows.size());
   for (size_t column = 0; column < rows[0].size(); ++column) {
     const bool filled =
@@ -192,6 +220,30 @@ void TextPage::Table(const std::vector<TextRow>& rows, size_t indent, bool whole
     if (!filled) continue;
     for (size_t i = 0; i < rows.size(); ++i) kept[i].push_back(rows[i][column]);
   }
+  return kept;
+}
+
+bool TextPage::Fits(const std::vector<TextRow>& rows, size_t indent) const {
+  if (rows.empty()) return true;
+  const std::vector<TextRow> kept = FilledColumns(rows);
+  return indent + WidthOf(FitColumns(kept, kept[0].size(), SIZE_MAX / 2)) <= width_;
+}
+
+void TextPage::PartsTable(const std::vector<TextRow>& rows, size_t indent) {
+  if (rows.empty()) return;
+  const std::vector<TextRow> kept = FilledColumns(rows);
+  if (Fits(rows, indent) || kept[0].size() < 2) return Table(rows, indent, false);
+  const std::vector<size_t> widths = FitColumns(kept, kept[0].size(), SIZE_MAX / 2);
+  const size_t naming = NamingColumns(kept);
+  size_t names = 0;
+  for (size_t i = 0; i < naming; ++i) names += widths[i] + 2;
+  if (indent + names + WidestOf(widths, naming) > width_) return RowsAsList(kept, indent);
+  RowsInParts(kept, indent, width_ > indent ? width_ - indent : 0);
+}
+
+void TextPage::Table(const std::vector<TextRow>& rows, size_t indent, bool whole) {
+  if (rows.empty()) return;
+  const std::vector<TextRow> kept = FilledColumns(rows);
   if (kept[0].empty()) return;
   const size_t room = width_ > indent ? width_ - indent : 0;
   const std::vector<size_t> widths = FitColumns(kept, kept[0].size(), whole ? SIZE_MAX / 2 : room);

@@ -22,7 +22,8 @@ std::vector<std::string> Wrap(std::string_view text, size_t width);
 struct TextCell {
   std::string text;
   Ink ink = Ink::plain;
-  bool firm = false;  // in the head: this column never shrinks
+  bool firm = false;   // in the head: this column never shrinks
+  bool leads = false;  // in the head: a part begins with this column, where the table is printed in parts
 };
 using TextRow = std::vector<TextCell>;
 
@@ -43,11 +44,16 @@ class TextPage {
   // middle, since the end (a state, a line number) tells as much as the beginning. Empty columns vanish. Where that is
   // not enough, the table is printed in parts, each with the columns that name a row.
   void Table(const std::vector<TextRow>& rows, size_t indent, bool whole);
+  // The same without cutting anything: what does not fit into the width is printed in parts at once, and where not even
+  // the widest column fits beside the names, as a list of rows.
+  void PartsTable(const std::vector<TextRow>& rows, size_t indent);
+  bool Fits(const std::vector<TextRow>& rows, size_t indent) const;  // side by side, uncut
   std::string Take() { return std::move(out_); }
 
  private:
   void Rows(const std::vector<TextRow>& rows, const std::vector<size_t>& widths, size_t indent,
             const std::vector<size_t>& columns);
+  void RowsAsList(const std::vector<TextRow>& rows, size_t indent);
   void RowsInParts(const std::vector<TextRow>& rows, size_t indent, size_t room);
 
   std::string out_;

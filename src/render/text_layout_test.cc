@@ -61,6 +61,20 @@ TEST(TextLayout, RepeatsTwoColumnsWhereTheFirstIsBlankUnderAnEqualOne) {
   EXPECT_EQ(sizes, 2U) << text;
 }
 
+TEST(TextLayout, PartsKeepNamesWholeAndLeaveOutRowsWithoutAValue) {
+  const std::vector<TextRow> rows = {{{"step"}, {"lost"}, {"left"}, {"taken by"}},
+                                     {{"the node with the fewest cards"}, {"0.00"}, {"1.25"}, {""}},
+                                     {{"path"}, {"0.05"}, {"1.20"}, {"node0, the way to eth0"}}};
+  TextPage page(60, false);
+  EXPECT_FALSE(page.Fits(rows, 2));
+  page.PartsTable(rows, 2);
+  const std::string text = page.Take();
+  EXPECT_EQ(text.find("..."), std::string::npos) << text;
+  EXPECT_EQ(LinesOf(text).size(), 6U) << text;  // three rows, a blank line, and the one row that has more
+  TextPage wide(100, false);
+  EXPECT_TRUE(wide.Fits(rows, 2));
+}
+
 TEST(TextLayout, PrintsNothingOfATableWithoutContent) {
   EXPECT_EQ(PrintTable({{{"HEAD"}}}, 60, false), "");
   EXPECT_EQ(PrintTable({{{"HEAD"}, {"TOO"}}, {{""}, {""}}}, 60, true), "");

@@ -71,7 +71,7 @@ void AddNodes(TextPage& page, const TopologyReport& topology) {
                     {GpuWords(node)},
                     {NicWords(node)}});
   }
-  page.Table(rows, 2, false);
+  page.PartsTable(rows, 2);
 }
 
 class RankNodes {
@@ -169,10 +169,17 @@ void AddComm(TextPage& page, const TopologyReport& topology, const TopologyComm&
   if (comm.ranks > 0) title += ": " + Count(static_cast<uint64_t>(comm.ranks), "rank");
   if (comm.nodes > 0) title += " on " + Count(static_cast<uint64_t>(comm.nodes), "node");
   if (comm.channels > 0) title += ", " + Count(static_cast<uint64_t>(comm.channels), "channel");
+  const auto ring = std::find_if(comm.graphs.begin(), comm.graphs.end(),
+                                 [](const TopologyGraph& graph) { return graph.name == "Ring"; });
+  if (ring != comm.graphs.end() && comm.channels == 2 * ring->channels)
+    title += " (" + std::to_string(ring->channels) + " of the ring graph, doubled)";
   if (comm.nvls_channels > 0) title += ", " + std::to_string(comm.nvls_channels) + " for NVLS";
   page.Heading(title);
   if (comm.seen < comm.ranks)
-    page.Line("  " + page.Paint("logs of " + std::to_string(comm.seen) + " of these ranks are here", Ink::dim));
+    page.Line("  " + page.Paint(comm.seen == 1
+                                    ? "only one of these ranks has a log here"
+                                    : "only " + std::to_string(comm.seen) + " of these ranks have a log here",
+                                Ink::dim));
   for (const TopologyGraph& graph : comm.graphs) {
     std::string line = graph.name + " graph: " + Count(static_cast<uint64_t>(graph.channels), "channel") + " of " +
                        Gbs(graph.intra_gbs) + " GB/s inside, " + Gbs(graph.inter_gbs) + " between nodes, paths " +
@@ -183,7 +190,7 @@ void AddComm(TextPage& page, const TopologyReport& topology, const TopologyComm&
   }
   AddRings(page, comm, nodes, verbose);
   std::vector<TextRow> rows = {
-      {{"hops of rings and trees by transport", Ink::dim}, {"inside nodes", Ink::dim}, {"between nodes", Ink::dim}}};
+      {{"hops by transport", Ink::dim}, {"inside nodes", Ink::dim}, {"between nodes", Ink::dim}}};
   for (const TopologyWay& way : comm.ways)
     rows.push_back({{"  " + CleanLine(topology.transports[static_cast<size_t>(way.transport)].text)},
                     {std::to_string(way.inside)},

@@ -25,7 +25,7 @@ bool IsTopologyCause(std::string_view cause) {
 std::string Counted(size_t n, const std::string& noun) { return std::to_string(n) + " " + noun + (n == 1 ? "" : "s"); }
 
 // What looks right, and how much of the job that was told by.
-void SettleWithoutFault(const Analyses& analyses, Diagnosis& diagnosis) {
+void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diagnosis& diagnosis) {
   const TopologyView& view = analyses.topology;
   size_t whole = 0, rings = 0, seen = 0, ranks = 0;
   for (const CommView& comm : view.comms) {
@@ -39,6 +39,11 @@ void SettleWithoutFault(const Analyses& analyses, Diagnosis& diagnosis) {
     diagnosis.status = Status::undetermined;
     diagnosis.headline = view.empty() ? "Nothing here shows how ranks are connected"
                                       : "No ring was logged; what else is known is listed below";
+    const bool no_peer = std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+      return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "p2p-disabled";
+    });
+    if (no_peer)
+      diagnosis.headline += ". GPUs of one node cannot reach each other directly: NCCL says that P2P is disabled";
     diagnosis.open.push_back({"Which rings and transports does NCCL use?",
                               "NCCL logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING"});
     return;
@@ -73,6 +78,13 @@ void AddOpenQuestions(const Incident& incident, const TopologyView& view, Diagno
 
 void KeepTopology(const Incident& incident, const Analyses& analyses, Diagnosis& diagnosis) {
   std::erase_if(diagnosis.findings, [](const Finding& finding) { return !IsTopologyCause(finding.cause); });
+  // Which network joins nodes says nothing about a job on one node.
+  const auto& comms = analyses.topology.comms;
+  const bool one_node =
+      !comms.empty() && std::all_of(comms.begin(), comms.end(), [](const CommView& comm) { return comm.nodes == 1; });
+  std::erase_if(diagnosis.findings, [&](const Finding& finding) {
+    return one_node && finding.cause == "transport-fallback" && finding.severity == Severity::note;
+  });
   diagnosis.open.clear();
   diagnosis.cause.clear();
   diagnosis.ranks.clear();
@@ -84,7 +96,7 @@ void KeepTopology(const Incident& incident, const Analyses& analyses, Diagnosis&
     diagnosis.confidence = first.confidence;
     diagnosis.headline = first.headline;
   } else {
-    SettleWithoutFault(analyses, diagnosis);
+    SettleWithoutFault(incident, analyses, diagnosis);
   }
   AddOpenQuestions(incident, analyses.topology, diagnosis);
 }

@@ -50,14 +50,13 @@ std::span<const Definition> ProfileDefinitions() {
        "A rank's clock minus the reference rank's, from the ends of operations in which all take part. "
        "The remaining error is the standard error of that estimate."},
       {"lateness",
-       "What the median rank waits in communication longer than this rank, in one step: all ranks together take the "
-       "same "
-       "time, so the rank that waits least has the most work of its own. In traces only waiting that no compute hides "
-       "counts."},
+       "How much longer the median rank waits in communication than this rank, per step: all ranks together take the "
+       "same time, so the rank that waits least has the most work of its own. In traces only waiting that no compute "
+       "hides counts. A straggler is late by at least its cost: the median of few ranks is drawn towards it."},
       {"straggler",
        "A rank whose lateness would occur by chance in fewer than 1 of 100 healthy jobs (Student's t over all ranks), "
-       "and which costs at least 3.5 % of the step; or a rank that alone stalls more often than ranks of healthy jobs "
-       "do, at that cost."},
+       "and which costs at least 3.5 % of the step; or the only rank that stalls more often than ranks of healthy "
+       "jobs do, if that costs as much."},
       {"z", "Mean lateness, without the most extreme steps, over its standard error."},
       {"cost",
        "What all ranks would gain per step if the stragglers kept pace with the slowest of the others, as a share of "

@@ -256,9 +256,17 @@ void AddRemarks(const Incident& incident, ProfileReport& profile) {
   for (const Diagnostic& diagnostic : incident.diagnostics)
     if (diagnostic.code == "trace-left-out" || diagnostic.code == "traces-joined")
       profile.remarks.push_back(std::string(incident.PathOf(diagnostic.source.file)) + ": " + diagnostic.message);
+  size_t waiting = 0;  // ranks
+  for (const CallStream& stream : incident.streams)
+    waiting += stream.source == CallSource::flight_recorder && !stream.calls.empty() &&
+               (stream.calls.back().state == CallState::started || stream.calls.back().state == CallState::enqueued);
+  if (waiting > 0)
+    profile.remarks.push_back(std::to_string(waiting) + (waiting == 1 ? " rank was" : " ranks were") +
+                              " still in an operation when the flight records were written: if the job hung, `tacet "
+                              "diagnose` names the rank");
   remark(cut, "ended early; what was complete is used");
   remark(unmarked, "without step marks (prof.step()): the whole recording counts as one step");
-  remark(assumed, "without a rank inside: it is assumed, by the file name where it has one");
+  remark(assumed, "without a rank inside; the rank is taken from the file name, else assumed");
   if (incident.timelines.size() > 1 && profile.stragglers.steps == 1 && !profile.pipeline.found)
     profile.remarks.push_back(
         "a single step does not show which rank is always late: record several to find stragglers");

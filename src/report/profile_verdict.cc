@@ -69,8 +69,8 @@ void AddPipeline(const PipelineReport& pipeline, std::vector<Advice>& out) {
   if (!pipeline.found) return;
   if (pipeline.heaviest >= 0)
     out.push_back({"Move layers away from stage " + std::to_string(pipeline.heaviest),
-                   "it computes " + Percent(pipeline.imbalance - 1) + " longer than the typical stage",
-                   pipeline.balance_gain, false});
+                   "it computes " + Times(pipeline.imbalance) + " as long as the others", pipeline.balance_gain,
+                   false});
   const double p = pipeline.stages, m = pipeline.microbatches, v = std::max(1, pipeline.chunks);
   if (p < 2 || m < 1) return;
   const auto time = [&](double microbatches) { return (v * microbatches + p - 1) / (v * microbatches); };
@@ -150,7 +150,7 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
       {profile.fsdp.found ? "Hide gathers and scatters: backward_prefetch, forward_prefetch, larger units"
                           : "Hide communication under compute",
        Percent(exposed) + " of the step is exposed communication" +
-           (profile.budgets.size() > 1 ? ", " + Percent(profile.wait_share) + " of communication is waiting for peers"
+           (profile.budgets.size() > 1 ? "; " + Percent(profile.wait_share) + " of communication is waiting for peers"
                                        : "; one rank's trace does not show how much of it is waiting for peers"),
        hideable, true});
 }
@@ -185,9 +185,9 @@ void JudgeBudget(ProfileReport& profile) {
   // The budget tells compute alone and compute beside communication apart: both parts are named here too.
   const double beside = ShareOf(mean.hidden_ns, step);
   profile.headline = "Compute takes " + Percent(compute) + " of the step" +
-                     (beside >= kWorthSaying ? " (" + Percent(beside) + " beside communication)" : "") + ", exposed " +
-                     (profile.pipeline.found ? "waiting for other stages " : "communication ") + Percent(exposed) +
-                     "; no kernel runs in " + Percent(host);
+                     (beside >= kWorthSaying ? " (for " + Percent(beside) + " communication runs too)" : "") +
+                     ", exposed " + (profile.pipeline.found ? "waiting for other stages " : "communication ") +
+                     Percent(exposed) + "; for " + Percent(host) + " no kernel runs";
   if (profile.verdict == communication_bound && profile.wait_share > 0.5)
     profile.headline += "; most of the communication time is waiting for late peers";
 }

@@ -150,6 +150,14 @@ class Describer {
     return out;
   }
 
+  // The log of one end does not place the other; shared memory, one node, and NVLink or PCIe without MNNVL do.
+  bool IsInside(const CommView& comm, const ChannelUse& use) const {
+    const uint32_t from = view_.NodeOf(comm, use.from), to = view_.NodeOf(comm, use.to);
+    if (from != kNoIndex && to != kNoIndex) return from == to;
+    const TransportKind kind = incident_.transports[use.transport].kind;
+    return comm.nodes == 1 || kind == TransportKind::shm || (kind == TransportKind::p2p && !comm.mnnvl);
+  }
+
   void AddWays(const CommView& comm, TopologyComm& out) const {
     std::map<int, TopologyWay> ways;
     for (const uint32_t record : comm.records)
@@ -157,7 +165,7 @@ class Describer {
         if (use.point_to_point || use.direction == ChannelUse::Direction::receive) continue;
         TopologyWay& way = ways[class_of_[use.transport]];
         way.transport = class_of_[use.transport];
-        const bool inside = view_.NodeOf(comm, use.from) == view_.NodeOf(comm, use.to);
+        const bool inside = IsInside(comm, use);
         (inside ? way.inside : way.between) += static_cast<unsigned>(use.channels.Count());
       }
     for (const auto& [transport, way] : ways) out.ways.push_back(way);

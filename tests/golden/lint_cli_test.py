@@ -128,6 +128,25 @@ class Lint(unittest.TestCase):
         self.assertIn(("slow", "NCCL_P2P_DISABLE"), found)
         self.assertEqual(len(found["slow", "NCCL_P2P_DISABLE"]["places"]), 4)
 
+        # NCCL_HOSTID makes four nodes of the one host: the network between them matters.
+        self.assertIn(("slow", "NCCL_IB_DISABLE"), found)
+
+    def test_values_that_nccl_reads_differently_are_told(self):
+        script = self.write("job.sh", "export NCCL_NTHREADS=100\nexport NCCL_P2P_LEVEL=9\nexport NCCL_ALGO=ring,trees\nexport UCX_TLS=tcp,self\n")
+        _, found = findings(script)
+        self.assertIn("not a multiple of 32", found["misread", "NCCL_NTHREADS"]["headline"])
+        self.assertIn("SYS", found["misread", "NCCL_P2P_LEVEL"]["headline"])
+        self.assertIn("makes NCCL fail", found["misread", "NCCL_ALGO"]["headline"])
+        self.assertIn(("slow", "UCX_TLS"), found)
+        script = self.write("job.sh", "export NCCL_NTHREADS=512\nexport NCCL_P2P_LEVEL=4\nexport UCX_TLS=rc,tcp\n")
+        _, found = findings(script)
+        self.assertEqual([one for one in found if one[0] in ("misread", "slow")], [])
+
+    def test_a_binary_file_is_only_an_error(self):
+        done = lint(self.write("random.bin", bytes(range(256)) * 16))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("No variable that lint knows is set", lint().stdout)
+
     def test_run_warns_before_it_starts(self):
         done = subprocess.run([TACET, "run", "--no-watch", "--dir", self.folder / "run", "--", "true"], capture_output=True,
                               text=True, env={**BARE, "NCCL_TIMEOUT": "3600"}, timeout=60)

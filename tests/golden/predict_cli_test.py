@@ -42,7 +42,7 @@ class FromHardware(unittest.TestCase):
     def test_verbose_says_why_not(self):
         out = run(*H100, "--op", "all_reduce", "--size", "1M", "-v", "--proto", "^LL").stdout
         self.assertIn("switched off by NCCL_PROTO=^LL", out)
-        self.assertIn("taken", out)
+        self.assertIn("chosen", out)
 
     def test_what_if_shows_before_and_after(self):
         slow = ["--gpus", "8xH100", "--nodes", "4", "--nics", "8x100G", "--op", "all_reduce", "--size", "1G"]
@@ -134,6 +134,24 @@ class PlainAndStep(unittest.TestCase):
         out = run(*H100, "--model", MODEL, "--layout", "dp=16,tp=8", "--explain").stdout
         for word in ("Formulas", "MFU", "bubble", "ZeRO", "GPU-hours", "µs"):
             self.assertIn(word, out)
+
+
+    def test_formulas_are_whole_and_counts_are_whole_numbers(self):
+        out = run("--alpha", "12us", "--bandwidth", "46", "--ranks", "64", "--op", "all", "--explain").stdout
+        self.assertNotIn("...", out)
+        self.assertIn("(ceil(log2 n) + n-1) a + 2(n-1)/n m/b", out)
+        out = run(*H100, "--model", MODEL, "--layout", "dp=16,tp=8", "--step-time", "2.5s").stdout
+        self.assertRegex(out, r"GPU-hours lost per day +[0-9,]+ of 3072 \(against peak\)")
+
+    def test_what_if_keeps_its_meaning_in_any_width(self):
+        for width in ("60", "100"):
+            ran = subprocess.run([TACET, "predict", *H100, "--what-if", "gdr=off"], capture_output=True, text=True, env={**os.environ, "COLUMNS": width})
+            out = ran.stdout[ran.stdout.index("What if"):]
+            self.assertNotIn("...", out)
+            self.assertIn("host memory is not modelled", " ".join(out.split()))
+            tables = [block for block in out.split("\n") if block.lstrip().startswith("size ")]
+            self.assertTrue(tables and all(("before" in head) or ("after" in head) for head in tables), tables)
+            self.assertLessEqual(max(map(len, out.splitlines())), int(width))
 
 
 class WrongUsage(unittest.TestCase):

@@ -4,7 +4,7 @@
 
 Set-up logs in NCCL's formats are made for two kinds of cluster, clean and with one thing wrong each: the clean ones raise nothing, the others exactly that.
 """
-import json, pathlib, re, subprocess, sys, tempfile, unittest
+import json, os, pathlib, re, subprocess, sys, tempfile, unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "topology"))
@@ -197,9 +197,25 @@ class Output(unittest.TestCase):
             code, out, _ = tacet("topology", folder)
         self.assertEqual(code, 1)
         self.assertTrue(out.startswith("DEGRADED"), out[:200])
-        for part in ("gpu001 lowers all 16 ranks", "Nodes", "16 ranks on 2 nodes", "ring 0,8", "hops of rings and trees by transport", "NIC of each GPU", "lowered by gpu001"):
+        for part in ("gpu001 lowers all 16 ranks", "Nodes", "16 ranks on 2 nodes", "ring 0,8", "hops by transport", "NIC of each GPU", "lowered by gpu001"):
             self.assertIn(part, out)
         self.assertLessEqual(max(map(len, out.splitlines())), 100)
+
+    def test_shared_memory_is_inside_a_node_though_only_one_end_has_a_log(self):
+        code, out, _ = tacet("topology", ROOT / "tests/golden/gpus_without_a_direct_path/input")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"SHM +1 +0\n")
+        self.assertIn("only one of these ranks has a log here", out)
+        self.assertIn("P2P is disabled", out)
+        self.assertNotIn("TCP sockets", out, "there is no hop between nodes")
+
+    def test_nothing_is_cut_in_a_narrow_window(self):
+        ran = subprocess.run([TACET, "topology", ROOT / "tests/corpus/fallback_env"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "60"})
+        nodes = ran.stdout[ran.stdout.index("\nNodes"):]
+        self.assertNotIn("...", nodes)
+        self.assertIn("NICS 1 NIC eth0 (Socket, 1.2 GB/s)", " ".join(nodes.split()))
+        self.assertIn("vm/node0 to vm/node3 (4 alike)", nodes)
+        self.assertLessEqual(max(map(len, nodes.splitlines())), 60)
 
     def test_graphviz_is_well_formed(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -5,12 +5,14 @@ import html.parser
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from launch_stage import Stage
 
 TACET = os.path.abspath(sys.argv[1])
-SECTIONS = ["Summary", "Timeline", "Root cause and chain of evidence", "Fix", "Stacks side by side",
+CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "corpus")
+SECTIONS = ["Summary", "Timeline", "Ranks", "Root cause and chain of evidence", "Fix", "Stacks side by side",
             "First line that is not in the baseline", "Baseline against incident", "Variables in force", "Rings",
             "Validation", "Prevention", "Reproducer"]
 SCRIPT = '''
@@ -77,7 +79,7 @@ class Postmortem(unittest.TestCase):
         self.assertEqual(at, sorted(at))
         self.assertIn("read\\_shard", page)
         self.assertIn("Rank 1 (at fault)", page)
-        self.assertIn("**Rank 0**", page)
+        self.assertRegex(page, r"\*\*Ranks? 0[, 2]*\*\*")  # equal stacks stand once
         self.assertIn("channel 0 of 2: 0 1 2 3", page)
         self.assertIn("rank 1 cannot open <shard>", page)  # in a code block, as it was
         self.assertRegex(page, r"NCCL\\_IB\\_DISABLE \| 1 \| the user \| not set")
@@ -111,7 +113,50 @@ class Postmortem(unittest.TestCase):
 
     def test_a_healthy_run_has_a_page_too(self):
         self.assertEqual(self.good.returncode, 0, self.good.stderr)
-        self.assertNotIn(" hang", self.page(self.stage.path("good")).splitlines()[0])
+        page = self.page(self.stage.path("good"))
+        self.assertNotIn(" hang", page.splitlines()[0])
+
+
+class Recorded(unittest.TestCase):
+    """Runs that were not started with 'tacet run'."""
+
+    def page(self, *names):
+        done = subprocess.run([TACET, "postmortem", *names], capture_output=True, text=True, check=False, cwd=CORPUS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.replace("\\", "")
+
+    def test_a_healthy_run_has_no_cause_and_no_fix(self):
+        page = self.page("clean_ddp")
+        self.assertIn("nothing to fix", page)
+        for absent in ("Held up", "Root cause", "## Fix", "After the fix", "InfiniBand devices exist"):
+            self.assertNotIn(absent, page)
+
+    def test_rings_are_named_by_group_and_connections_are_no_rings(self):
+        page = self.page("mesh_stuck_ras")
+        self.assertIn("- default_pg, channels 0 and 1: 0 1 2 3", page)
+        self.assertIn("- mesh_tp, channels 0 and 1: 0 1", page)
+        self.assertNotIn("via NET/Socket", page[page.index("## Rings"):])
+        self.assertNotIn("of 0:", page)
+
+    def test_variables_come_from_the_log_and_every_rank_has_its_stack(self):
+        page = self.page("mesh_stuck_ras")
+        self.assertIn("| NCCL_HOSTID | node0 or node1 or node2 or node3 |", page)
+        self.assertIn("**Rank 3 (at fault)**", page)
+        self.assertIn("**Ranks 0-2**", page)
+
+    def test_the_check_after_the_fix_can_pass(self):
+        page = self.page("mesh_stuck_ras")
+        self.assertIn("this must exit with 0:\n\n```text\ntacet diagnose NEW_RUN\n```", page)
+
+    def test_a_slow_run_is_compared_by_its_times(self):
+        page = self.page("straggler", "--baseline", "clean_ddp")
+        self.assertRegex(page, r"\| Step time \| [0-9.]+ ms \| [0-9.]+ ms \| \+[0-9]+ % \|")
+
+    def test_an_empty_folder_is_an_error(self):
+        with tempfile.TemporaryDirectory() as empty:
+            done = subprocess.run([TACET, "postmortem", empty], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("tacet formats", done.stderr)
 
 
 if __name__ == "__main__":

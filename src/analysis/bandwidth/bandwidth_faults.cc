@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "analysis/timing/statistics.h"
 
@@ -79,7 +80,7 @@ BandwidthFault BelowModel(const BandwidthView& view, const ModelCheck& check) {
     if (!best || point.Share() > best->Share()) best = &point;
   }
   fault.headline = SweepWords(sweep) + " reaches " + Percent(at ? at->Share() : check.share) +
-                   " of the bus bandwidth that NCCL's model predicts for this machine's own graph";
+                   " of the bus bandwidth that NCCL's model predicts for the graph in its log";
   if (at)
     fault.headline += " (" + Rate(at->measured_gbs) + " instead of " + Rate(at->predicted_gbs) + " at " +
                       BenchmarkSizeWords(at->bytes) + ")";
@@ -135,7 +136,50 @@ BandwidthFault Misfit(const BandwidthView& view, const BetterWay& way) {
   return fault;
 }
 
+bool IsWrong(const BenchmarkLine& line) { return line.out_of_place.wrong > 0 || line.in_place.wrong > 0; }
+
+// "256 KiB", "256 KiB and 1 MiB", "4 sizes from 256 KiB on"
+std::string WrongSizes(const std::set<int64_t>& sizes) {
+  if (sizes.size() > 2)
+    return std::to_string(sizes.size()) + " sizes, the smallest " + BenchmarkSizeWords(*sizes.begin());
+  return BenchmarkSizeWords(*sizes.begin()) + (sizes.size() == 2 ? " and " + BenchmarkSizeWords(*sizes.rbegin()) : "");
+}
+
+BandwidthFault WrongResults(const Sweep& sweep) {
+  BandwidthFault fault;
+  fault.cause = "wrong-results";
+  fault.op = sweep.kind;
+  fault.incident = sweep.incident;
+  fault.severity = 2;
+  std::set<int64_t> sizes;
+  for (const BenchmarkRun* run : sweep.runs) {
+    for (const BenchmarkLine& line : run->lines) {
+      if (!IsWrong(line) || line.type != sweep.type) continue;
+      sizes.insert(line.bytes);
+      if (*sizes.begin() == line.bytes) fault.bytes = line.bytes, fault.source = line.source;
+    }
+    if (run->failed_checks > 0 && sizes.empty()) fault.source = run->summary;
+  }
+  fault.headline = SweepWords(sweep) + " gives wrong results" + (sizes.empty() ? "" : " at " + WrongSizes(sizes)) +
+                   "; its bandwidth means nothing until that is fixed (tacet explain wrong-results)";
+  fault.excerpt = sizes.empty() ? "Out of bounds values" : BenchmarkSizeWords(*sizes.begin());
+  fault.says = "the benchmark checked its results and found wrong ones";
+  return fault;
+}
+
 }  // namespace
+
+bool HasWrongResults(const Sweep& sweep) {
+  for (const BenchmarkRun* run : sweep.runs) {
+    bool told = false;  // by a line; else the summary is of all lines of the run
+    for (const BenchmarkLine& line : run->lines) {
+      told = told || IsWrong(line);
+      if (IsWrong(line) && line.type == sweep.type) return true;
+    }
+    if (run->failed_checks > 0 && !told) return true;
+  }
+  return false;
+}
 
 std::string BenchmarkSizeWords(int64_t bytes) {
   static constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB"};
@@ -172,6 +216,8 @@ std::vector<SlowPart> SlowPartsOf(const PairMatrixView& view) {
 
 std::vector<BandwidthFault> FindBandwidthFaults(const BandwidthView& view) {
   std::vector<BandwidthFault> faults;
+  for (const Sweep& sweep : view.sweeps)
+    if (HasWrongResults(sweep)) faults.push_back(WrongResults(sweep));
   for (const PairMatrixView& matrix : view.matrices)
     if (!matrix.matrix.is_latency && matrix.HasFault()) faults.push_back(SlowLink(matrix));
   for (const ModelCheck& check : view.checks)

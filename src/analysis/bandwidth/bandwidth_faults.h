@@ -10,9 +10,9 @@
 
 namespace tacet {
 
-// Something that benchmarks prove to be slow. Rules and `tacet bandwidth` tell the same.
+// Something that benchmarks prove to be slow or wrong. Rules and `tacet bandwidth` tell the same.
 struct BandwidthFault {
-  std::string_view cause;  // "slow-link", "bandwidth-below-model", "algorithm-misfit"
+  std::string_view cause;  // "slow-link", "bandwidth-below-model", "algorithm-misfit", "wrong-results"
   std::string headline;
   OpKind op = OpKind::unknown;
   int64_t bytes = -1;
@@ -20,7 +20,7 @@ struct BandwidthFault {
   size_t incident = 0;
   std::string excerpt, says;
   std::vector<std::string> hosts;
-  double severity = 0;  // share of the bandwidth that is lost, to put the worst first
+  double severity = 0;  // share of the bandwidth that is lost, to put the worst first; above 1: wrong
 };
 std::vector<BandwidthFault> FindBandwidthFaults(const BandwidthView& view);
 
@@ -36,6 +36,9 @@ struct SlowPart {
   std::vector<std::string> members;
 };
 std::vector<SlowPart> SlowPartsOf(const PairMatrixView& view);
+
+// The sweep's benchmark checked its results and found wrong ones: a bandwidth of it means nothing.
+bool HasWrongResults(const Sweep& sweep);
 
 // "64 MiB", "1000 B".
 std::string BenchmarkSizeWords(int64_t bytes);

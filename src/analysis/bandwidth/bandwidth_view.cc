@@ -37,12 +37,13 @@ StreamView StreamOf(const BenchmarkRun& run) {
 struct Modelled {
   const NcclGroupModel* model = nullptr;
   size_t source = 0;
+  bool same_processes = false;  // as those of the sweep that it was chosen for
 };
 
 // The communicator of a sweep: as many ranks, on as many nodes, and best of all with the very processes.
-const Modelled* ModelFor(const Sweep& sweep, const std::vector<Modelled>& models,
-                         const std::vector<BandwidthSource>& sources) {
-  const Modelled* best = nullptr;
+Modelled ModelFor(const Sweep& sweep, const std::vector<Modelled>& models,
+                  const std::vector<BandwidthSource>& sources) {
+  Modelled best;
   int best_worth = -1;
   std::set<std::pair<std::string_view, int64_t>> processes_of_sweep;
   for (const BenchmarkRun* run : sweep.runs)
@@ -59,9 +60,16 @@ const Modelled* ModelFor(const Sweep& sweep, const std::vector<Modelled>& models
     if (!same && sweep.Nodes() > 0 && c.nodes != sweep.Nodes() && sweep.Nodes() != c.ranks) continue;
     int worth = (one.model->is_modelled ? 2 : 1) + (same ? 4 : 0);
     if (one.source == sweep.incident) worth += 1;
-    if (worth > best_worth) best = &one, best_worth = worth;
+    if (worth > best_worth) best = {one.model, one.source, same}, best_worth = worth;
   }
   return best;
+}
+
+// The release of the log, where the benchmark ran with a different one: "2.28.9" beside "2.28.3".
+std::string OtherRelease(const Sweep& sweep, const NcclRelease& of_log) {
+  const NcclRelease of_run = ParseNcclRelease(sweep.library);
+  const bool same = of_run.minor == of_log.minor && of_run.patch == of_log.patch;
+  return same || !of_run.known() || !of_log.known() ? "" : of_log.Text();
 }
 
 bool HasCosts(const NcclGroupModel& model) {
@@ -116,10 +124,11 @@ BandwidthView MeasureBandwidth(const std::vector<BandwidthSource>& sources) {
     const Sweep& sweep = view.sweeps[i];
     if (sweep.tool != "nccl-tests" || NcclTunedIndex(sweep.kind) < 0 || sweep.ranks < 2) continue;
     if (sweep.runs.front()->host_times) continue;  // until the call came back: no time of the operation
-    const Modelled* found = ModelFor(sweep, models, sources);
-    if (!found) continue;
-    const BandwidthSource& source = sources[found->source];
-    ModelCheck check = CheckAgainstModel(sweep, i, *found->model, *source.topology, *source.checks);
+    const Modelled found = ModelFor(sweep, models, sources);
+    if (!found.model) continue;
+    const BandwidthSource& source = sources[found.source];
+    ModelCheck check = CheckAgainstModel(sweep, i, *found.model, *source.topology, *source.checks);
+    if (!found.same_processes) check.other_release = OtherRelease(sweep, found.model->communicator.release);
     if (!check.points.empty()) view.checks.push_back(std::move(check));
   }
   view.better = FindBetterWays(view.sweeps, view.checks);

@@ -55,6 +55,7 @@ struct ModelPoint {
 struct ModelCheck {
   size_t sweep = 0;
   std::string communicator;
+  std::string other_release;  // of the log, where it is not that of the benchmark: the log is of a different run
   const NcclGroupModel* model = nullptr;
   NcclCommunicator forced;  // with the way the sweep was made to take
   NcclCostTable costs;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ways to a straggler report from each kind of evidence, and from all together.
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/timing/pipeline.h"
 #include "analysis/timing/statistics.h"
@@ -126,7 +127,17 @@ void StateShares(const TraceView* traces, StragglerReport& report) {
   }
   if (report.step_ns <= 0) return;
   const auto share = [&](int64_t ns) { return static_cast<double>(ns) / static_cast<double>(report.step_ns); };
-  for (Straggler& one : report.stragglers) one.share = share(one.late_ns);
+  for (Straggler& one : report.stragglers) {
+    // The median rank is half the late one itself where there are two, and drawn towards it where there are few: behind
+    // the others alone it is late by at least what it costs them.
+    const auto least = std::llround(one.cost * static_cast<double>(report.step_ns));
+    if (one.pattern == StragglerPattern::persistent && one.late_ns < least) {
+      one.late_ns = least;
+      for (RankLateness& own : report.ranks)
+        if (own.rank == one.rank) own.mean_ns = std::max<int64_t>(own.mean_ns, least);
+    }
+    one.share = share(one.late_ns);
+  }
   for (RankLateness& one : report.ranks) one.share = share(one.mean_ns);
 }
 

@@ -70,6 +70,14 @@ TEST(Straggler, NamesNobodyFromASingleStep) {
   EXPECT_TRUE(FindStragglersInTraces(job, World(4)).stragglers.empty());
 }
 
+TEST(Straggler, OfTwoRanksTheLateOneIsLateBehindTheOtherAndNotBehindHalfOfItself) {
+  const auto job = MakeJob(2, 8, [](int32_t r, int) { return Before{.compute = (r == 1 ? 60 : 20) * kMs}; });
+  const StragglerReport report = FindStragglersInTraces(job, World(2));
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(report.stragglers[0].late_ns), 40.0 * kMs, 2.0 * kMs);
+  EXPECT_GE(report.stragglers[0].share, report.stragglers[0].cost - 1e-9);
+}
+
 TEST(Straggler, NamesTheRankWithMoreGpuWork) {
   const auto job = MakeJob(4, 6, [](int32_t r, int) { return Before{.compute = (r == 2 ? 60 : 20) * kMs}; });
   const StragglerReport report = FindStragglersInTraces(job, World(4));
