@@ -59,6 +59,14 @@ void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind
   }
 }
 
+// Who joined, as the report lists them, and who prints it; whom the report names waits for nobody.
+std::vector<Rank> WaitersOf(const Event& report) {
+  std::set<Rank> waiters(report.As<DesyncReport>().waiting.begin(), report.As<DesyncReport>().waiting.end());
+  if (report.rank.known()) waiters.insert(report.rank);
+  for (const Rank rank : report.ranks) waiters.erase(rank);
+  return {waiters.begin(), waiters.end()};
+}
+
 // HCCL tells which rank a wait was for: "has not received the Notify record from remote rank: [3]". In a ring each
 // names its neighbour, who waits as well: only one who is waited for and does not wait itself made the others wait.
 void AddFromRemoteRanks(const Incident& incident, std::map<Rank, ToldLaggard>& behind) {
@@ -94,8 +102,7 @@ std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
       behind.try_emplace(rank, ToldLaggard{rank, event.source,
                                            barrier ? "did not reach the monitored barrier"
                                                    : "is named as missing by a report of the framework",
-                                           event.rank.known() && event.rank != rank ? std::vector<Rank>{event.rank}
-                                                                                    : std::vector<Rank>{}});
+                                           WaitersOf(event)});
   }
   AddFromRemoteRanks(incident, behind);
   for (ToldLaggard& laggard : FindWatchdogLaggards(incident)) behind.try_emplace(laggard.rank, std::move(laggard));

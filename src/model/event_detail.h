@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
+#include "model/ids.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -100,6 +102,12 @@ struct MismatchReport {
   std::string aspect;     // "shape", "dtype", "op", "seq", "device"; "tensor" of Horovod's warning about a stall
   int64_t elements = -1;  // of the rank that is named first
   int64_t expected = -1;  // of the other one, where the shapes differ; its number where only the numbers differ
+};
+
+// Who has not joined an operation is in Event::ranks.
+struct DesyncReport {
+  std::vector<Rank> waiting;  // who has joined, as far as the report lists them
+  std::string tensor;         // the first that it names
 };
 
 struct BarrierFailure {
@@ -341,11 +349,11 @@ struct RdmaFailure {
 
 using EventDetail =
     std::variant<std::monostate, ProcessStart, Progress, ProcessFinish, ProcessEnd, Abort, Segfault, WatchdogTimeout,
-                 WorkCounters, FilePath, HeartbeatStuck, LostPeer, MismatchReport, BarrierFailure, DdpParameters,
-                 Raised, CudaError, NcclError, StoreWait, Rendezvous, StoreUnreachable, ModelMismatch, ConnectFailure,
-                 Version, CommunicatorSetup, CommunicatorEnd, EnvironmentSetting, NetworkName, NetworkDevice,
-                 PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError, HungTask,
-                 NetworkLink, IommuFault, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken, CudaRefusal,
+                 WorkCounters, FilePath, HeartbeatStuck, LostPeer, MismatchReport, DesyncReport, BarrierFailure,
+                 DdpParameters, Raised, CudaError, NcclError, StoreWait, Rendezvous, StoreUnreachable, ModelMismatch,
+                 ConnectFailure, Version, CommunicatorSetup, CommunicatorEnd, EnvironmentSetting, NetworkName,
+                 NetworkDevice, PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError,
+                 HungTask, NetworkLink, IommuFault, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken, CudaRefusal,
                  RdmaFailure>;
 
 }  // namespace tacet

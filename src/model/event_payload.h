@@ -37,13 +37,13 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::heartbeat_stuck: return kPayload<HeartbeatStuck>;
     case EventKind::gil_blocked:
     case EventKind::program_left:
-    case EventKind::desync_report:
     case EventKind::told_hang:
     case EventKind::unread_error:
     case EventKind::mixed_setting: return kPayload<std::monostate>;
     case EventKind::store_lost:
     case EventKind::connection_lost: return kPayload<LostPeer>;
     case EventKind::mismatch_report: return kPayload<MismatchReport>;
+    case EventKind::desync_report: return kPayload<DesyncReport>;
     case EventKind::monitored_barrier_failed: return kPayload<BarrierFailure>;
     case EventKind::ddp_unused_parameters:
     case EventKind::ddp_marked_twice: return kPayload<DdpParameters>;

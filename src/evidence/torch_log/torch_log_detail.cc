@@ -55,6 +55,13 @@ Warning WarningOf(const TorchLogRecord& record) {
   return warning;
 }
 
+DesyncReport DesyncOf(const TorchLogRecord& record) {
+  DesyncReport report;
+  for (const int32_t rank : record.waiting) report.waiting.push_back(Rank{rank});
+  report.tensor = record.subject;
+  return report;
+}
+
 MemoryLimit MemoryLimitOf(int64_t value) {
   return value == 1 ? MemoryLimit::cgroup : value == 0 ? MemoryLimit::host : MemoryLimit::not_told;
 }
@@ -131,6 +138,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::store_lost:
     case TorchLogKind::connection_lost: return LostPeerOf(record);
     case TorchLogKind::mismatch_report: return MismatchReport{record.subject, record.count, record.value2};
+    case TorchLogKind::desync_report: return DesyncOf(record);
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value};
     case TorchLogKind::ddp_unused_parameters:
     case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};
@@ -159,7 +167,6 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::node_count: return NodeCount{record.value, -1};
     case TorchLogKind::gil_blocked:
     case TorchLogKind::program_left:
-    case TorchLogKind::desync_report:
     case TorchLogKind::restarted:
     case TorchLogKind::barrier_passed: break;
   }
