@@ -2,7 +2,10 @@
 #include "analysis/stack_errand.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/text_scan.h"
 
@@ -56,9 +59,53 @@ bool IsNextBatch(const std::vector<NamedFrame>& frames) {
                frame.file.ends_with("multiprocessing/connection.py");
       continue;
     }
-    return queue && (frame.function == "__next__" || frame.function == "_try_get_data");
+    return queue && (frame.function == "__next__" || frame.function == "_try_get_data" ||
+                     Contains(frame.file, "torch/utils/data/"));
   }
   return false;
+}
+
+// Nothing but the queue is shown: what asks it is further out.
+bool IsQueueAlone(const std::vector<NamedFrame>& frames) {
+  bool queue = false;
+  for (const NamedFrame& frame : frames) {
+    const bool asks = frame.file.ends_with("multiprocessing/queues.py") && frame.function == "get";
+    queue |= asks;
+    if (!asks && frame.file.ends_with(".py") && !Contains(frame.file, "multiprocessing/")) return false;
+  }
+  return queue;
+}
+
+bool IsLockCall(std::string_view function) {
+  return ContainsAny(function, {"pthread_rwlock_", "pthread_mutex_lock", "lll_lock_wait", "pthread_spin_lock"});
+}
+
+// pthread_rwlock_wrlock, libcuda.so, ..., ncclGroupEnd: only the driver's own frames lie between the lock and whoever
+// launches.
+std::string LaunchBehindDriverLock(const std::vector<NamedFrame>& frames) {
+  bool driver = false;
+  std::string launch;
+  for (const NamedFrame& frame : frames) {
+    if (!driver && IsLockCall(frame.function)) continue;
+    if (IsDriver(frame.file)) {
+      driver = true;
+      continue;
+    }
+    if (!driver) return "";
+    const bool nccl = frame.function.starts_with("nccl") || Contains(frame.file, "libnccl");
+    if (IsLaunch(frame.function) || frame.function.starts_with("nccl")) launch = frame.function.substr(0, 60);
+    // The outermost of NCCL's own functions is the call that was made.
+    if (!nccl && !Contains(frame.file, "libcudart")) break;
+  }
+  return launch;
+}
+
+constexpr std::string_view kServices[] = {"libcuda.so", "libpmix.so", "libevent"};
+
+bool IsBaseLibrary(std::string_view function, std::string_view file) {
+  return file.empty() ? ContainsAny(function, {"start_thread", "clone", "poll", "epoll_wait"})
+                      : ContainsAny(file, {"libc.so", "libc-2", "libpthread", "ld-linux", "sysdeps/",
+                                           "pthread_create.c", "clone.S"});
 }
 
 }  // namespace
@@ -69,6 +116,10 @@ StackErrand FindErrand(const Incident& incident, const std::vector<Frame>& frame
     named.push_back({incident.strings.Get(frames[i].function), incident.strings.Get(frames[i].file)});
   if (named.empty()) return {};
   if (IsNextBatch(named)) return {ErrandKind::next_batch, ""};
+  if (IsQueueAlone(named)) return {ErrandKind::queue, ""};
+  if (IsLockCall(named.front().function))
+    if (std::string launch = LaunchBehindDriverLock(named); !launch.empty())
+      return {ErrandKind::driver_lock, std::move(launch)};
   const bool waits = IsWait(named.front().function);
   bool driver = false;
   for (const NamedFrame& frame : named) {
@@ -82,6 +133,36 @@ StackErrand FindErrand(const Incident& incident, const std::vector<Frame>& frame
                                                                        : StackErrand{};
   }
   return {};
+}
+
+bool IsServiceThread(const Incident& incident, const ThreadStack& thread) {
+  const std::vector<Frame>& frames = incident.stacks.Get(thread.stack);
+  if (thread.is_main || thread.has_python || frames.empty()) return false;
+  bool service = false, bottom = thread.thread_name.starts_with("cuda");
+  for (const Frame& frame : frames) {
+    const std::string_view function = incident.strings.Get(frame.function), file = incident.strings.Get(frame.file);
+    const bool own = std::any_of(std::begin(kServices), std::end(kServices),
+                                 [&](std::string_view name) { return Contains(file, name); });
+    if (!own && !IsBaseLibrary(function, file)) return false;
+    service |= own;
+    bottom |= ContainsAny(function, {"start_thread", "clone", "event_base_loop"});
+  }
+  return service && bottom;
+}
+
+std::string ServiceLibraries(const Incident& incident, const std::vector<const ThreadStack*>& threads) {
+  std::set<std::string> names;
+  for (const ThreadStack* thread : threads)
+    for (const Frame& frame : incident.stacks.Get(thread->stack)) {
+      std::string_view file = incident.strings.Get(frame.file);
+      file.remove_prefix(file.rfind('/') == std::string_view::npos ? 0 : file.rfind('/') + 1);
+      for (const std::string_view service : kServices)
+        if (file.starts_with(service)) names.emplace(file.substr(0, 60));
+    }
+  std::string words;
+  for (auto name = names.begin(); name != names.end(); ++name)
+    words += (words.empty() ? "" : std::next(name) == names.end() ? " and " : ", ") + *name;
+  return words;
 }
 
 }  // namespace tacet

@@ -34,6 +34,8 @@ class StackReader {
     }
     FindPlace(frames, reading);
     reading.errand = FindErrand(incident_, frames);
+    // It launches work, and another thread of its own process stops it: that is no wait for other ranks.
+    if (reading.errand.kind == StackErrand::Kind::driver_lock) reading.place = Place::unknown, reading.certain = false;
     reading.in_library = reading.place == Place::unknown && Kind(reading.innermost) == FrameKind::framework &&
                          Contains(File(reading.innermost), "/torch/");
     reading.where = Show(Known(reading.innermost_user) ? reading.innermost_user : reading.innermost);
@@ -69,6 +71,7 @@ class StackReader {
     return count;
   }
 
+  const Incident& incident() const { return incident_; }
   const std::vector<Frame>& Frames(const ThreadStack& thread) const { return incident_.stacks.Get(thread.stack); }
   std::string_view Function(const Frame& frame) const { return incident_.strings.Get(frame.function); }
   bool BeginsAThread(const Frame& frame) const {
@@ -181,20 +184,27 @@ class StackReader {
 using Snapshot = std::vector<const ThreadStack*>;
 
 const ThreadStack* FindMainThread(const StackReader& reader, const Snapshot& threads) {
-  const ThreadStack *main = nullptr, *busiest = nullptr;
+  const ThreadStack *main = nullptr, *busiest = nullptr, *last = nullptr;
   size_t most = 0;
   for (const ThreadStack* thread : threads) {
+    if (!IsServiceThread(reader.incident(), *thread)) last = thread;
     if (thread->is_main && (!main || thread->has_python)) main = thread;
     if (const size_t count = reader.UserFrames(*thread); count > most) most = count, busiest = thread;
   }
   if (main && (!reader.Frames(*main).empty() || !busiest)) return main;
-  if (busiest) return busiest;
-  return threads.empty() ? nullptr : threads.back();
+  return busiest ? busiest : last;
 }
 
 // Prefers a thread that tells more than the main thread does.
 StackReading ReadSnapshot(const StackReader& reader, const Snapshot& threads) {
   const ThreadStack* main = FindMainThread(reader, threads);
+  if (main == nullptr) {  // none of them stands for the process
+    StackReading none = reader.ReadThread(*threads.back());
+    none.place = Place::unknown;
+    none.where = none.call = "";
+    none.errand = {StackErrand::Kind::service_threads, ServiceLibraries(reader.incident(), threads)};
+    return none;
+  }
   StackReading reading = reader.ReadThread(*main);
   // Of a dump that was cut before the main thread only some thread beside it is left, and these are always on the host.
   if (!main->is_main && reading.place == Place::host) reading.place = Place::unknown;

@@ -80,6 +80,15 @@ std::map<Rank, const Holdings::value_type*> PlaceRanks(const Holdings& calls, co
 
 }  // namespace
 
+// NCCL's lines tell host, process and device of whoever writes them.
+std::vector<Subject> NamelessProcesses(const Incident& incident) {
+  std::vector<Subject> found;
+  for (const Process& process : incident.processes)
+    if (!process.rank.known() && !process.host.empty() && process.pid >= 0 && !process.files.empty())
+      found.push_back({{}, process.host, process.pid, process.device, -1});
+  return found;
+}
+
 int64_t GroupSizeOf(const Event& timeout) {
   const auto& told = timeout.As<WatchdogTimeout>();
   const bool gathers = timeout.op == OpKind::all_gather;
@@ -143,6 +152,7 @@ TimeoutCensus CountTimeouts(const Incident& incident) {
   census.heard = heard.size();
   census.unheard = incident.AllRanks();
   std::erase_if(census.unheard, [&](Rank rank) { return heard.contains(rank); });
+  census.nameless = NamelessProcesses(incident);
   return census;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/incident.h"
+#include "model/subject.h"
 
 namespace tacet {
 
@@ -36,10 +37,14 @@ struct TimeoutCensus {
   std::vector<TimedOutCall> calls;  // that of the most ranks first; each rank is in one of them
   std::vector<Rank> unheard;        // no line of any kind is from them
   size_t heard = 0;                 // of how many ranks there are lines
+  std::vector<Subject> nameless;    // processes of the job whose lines tell no rank: each is one of the unheard
 
   explicit operator bool() const { return !calls.empty(); }
   const TimedOutCall* Of(Rank rank) const;
 };
+
+// Processes of the job that speak, and of which no line tells the rank.
+std::vector<Subject> NamelessProcesses(const Incident& incident);
 
 TimeoutCensus CountTimeouts(const Incident& incident);
 

@@ -59,6 +59,14 @@ void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind
   }
 }
 
+// Who joined, as the report lists them, and who prints it; whom the report names waits for nobody.
+std::vector<Rank> WaitersOf(const Event& report) {
+  std::set<Rank> waiters(report.As<DesyncReport>().waiting.begin(), report.As<DesyncReport>().waiting.end());
+  if (report.rank.known()) waiters.insert(report.rank);
+  for (const Rank rank : report.ranks) waiters.erase(rank);
+  return {waiters.begin(), waiters.end()};
+}
+
 // HCCL tells which rank a wait was for: "has not received the Notify record from remote rank: [3]". In a ring each
 // names its neighbour, who waits as well: only one who is waited for and does not wait itself made the others wait.
 void AddFromRemoteRanks(const Incident& incident, std::map<Rank, ToldLaggard>& behind) {
@@ -84,13 +92,8 @@ void AddFromRemoteRanks(const Incident& incident, std::map<Rank, ToldLaggard>& b
 // Horovod lists those whose tensors are ready, and leaves the others to be concluded.
 std::string ReportWords(const Event& event) {
   if (event.kind == EventKind::monitored_barrier_failed) return "did not reach the monitored barrier";
-  if (!event.As<DesyncReport>().ready.empty()) return "is not in the list of ranks that are ready";
+  if (!event.As<DesyncReport>().waiting.empty()) return "is not in the list of ranks that are ready";
   return "is named as missing by a report of the framework";
-}
-
-std::vector<Rank> WaitersOf(const Event& event, Rank laggard) {
-  if (const auto& ready = event.As<DesyncReport>().ready; !ready.empty()) return ready;
-  return event.rank.known() && event.rank != laggard ? std::vector<Rank>{event.rank} : std::vector<Rank>{};
 }
 
 }  // namespace
@@ -102,7 +105,7 @@ std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
   for (const Event& event : incident.events) {
     if (event.kind != EventKind::desync_report && event.kind != EventKind::monitored_barrier_failed) continue;
     for (const Rank rank : event.ranks)
-      behind.try_emplace(rank, ToldLaggard{rank, event.source, ReportWords(event), WaitersOf(event, rank)});
+      behind.try_emplace(rank, ToldLaggard{rank, event.source, ReportWords(event), WaitersOf(event)});
   }
   AddFromRemoteRanks(incident, behind);
   for (ToldLaggard& laggard : FindWatchdogLaggards(incident)) behind.try_emplace(laggard.rank, std::move(laggard));

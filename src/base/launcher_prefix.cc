@@ -91,7 +91,7 @@ bool TakePodTag(std::string_view& line) {
   return true;
 }
 
-bool TakeOne(std::string_view& line, Kind* kind, int64_t* number) {
+bool TakeOne(std::string_view& line, bool may_be_task, Kind* kind, int64_t* number) {
   if (line.empty()) return false;
   if (line.front() == '[') {
     if (TakePodTag(line)) return *kind = Kind::pod, true;
@@ -99,7 +99,8 @@ bool TakeOne(std::string_view& line, Kind* kind, int64_t* number) {
     return TakeBracketWord(line, kind, number);
   }
   if (line.front() == '(') return TakeRayTag(line, number) && (*kind = Kind::process, true);
-  return (IsDigit(line.front()) || line.front() == ' ') && TakeTask(line, number) && (*kind = Kind::task, true);
+  return may_be_task && (IsDigit(line.front()) || line.front() == ' ') && TakeTask(line, number) &&
+         (*kind = Kind::task, true);
 }
 
 }  // namespace
@@ -110,11 +111,58 @@ LauncherPrefix TakeLauncherPrefix(std::string_view& line) {
   for (int i = 0; i < 3; ++i) {
     Kind kind = Kind::none;
     int64_t number = -1;
-    if (!TakeOne(line, &kind, &number)) break;
+    // Behind the tag of a process a number is its own text: "[1,0]<stderr>:3: [grads_17, grads_18 ...]".
+    if (!TakeOne(line, prefix.kind == Kind::none || prefix.kind == Kind::pod, &kind, &number)) break;
     if (prefix.kind == Kind::none || kind == Kind::rank) prefix.kind = kind, prefix.number = number;
   }
   prefix.label = {begin, static_cast<size_t>(line.data() - begin)};
   return prefix;
+}
+
+namespace {
+
+struct InnerTag {
+  size_t begin = std::string_view::npos, end = 0;
+  std::string_view name;  // "1,0"
+};
+
+// The next "[1,0]<stderr>:" at or behind `from`.
+InnerTag FindTag(std::string_view line, size_t from) {
+  constexpr size_t kLongestName = 60;
+  for (size_t close = line.find("]<std", from); close != std::string_view::npos;
+       close = line.find("]<std", close + 5)) {
+    std::string_view rest = line.substr(close + 5);
+    if (!TakeLiteral(rest, "out>:") && !TakeLiteral(rest, "err>:")) continue;
+    const size_t earliest = std::max(from, close - std::min(close, kLongestName));
+    const size_t open = line.substr(earliest, close - earliest).rfind('[');
+    if (open == std::string_view::npos || !IsDigit(line[earliest + open + 1])) continue;
+    return {earliest + open, close + 10, line.substr(earliest + open + 1, close - earliest - open - 1)};
+  }
+  return {};
+}
+
+}  // namespace
+
+bool HasInnerTags(std::string_view line) {
+  const size_t first = line.find("]<std");
+  return first != std::string_view::npos && line.find("]<std", first + 5) != std::string_view::npos;
+}
+
+std::vector<std::string> SplitAtInnerTags(std::string_view line) {
+  std::vector<std::string> lines(1);
+  InnerTag tag = FindTag(line, 0);
+  if (tag.end == 0) return {std::string(line)};
+  lines.back() = line.substr(0, tag.end);  // whatever a collector wrote before it, and the tag itself
+  std::string_view name = tag.name;
+  for (size_t at = tag.end; at < line.size();) {
+    tag = FindTag(line, at);
+    lines.back() += line.substr(at, std::min(tag.begin, line.size()) - at);
+    if (tag.end == 0) break;
+    if (tag.name != name) lines.emplace_back(line.substr(tag.begin, tag.end - tag.begin));
+    name = tag.name;
+    at = tag.end;
+  }
+  return lines;
 }
 
 bool TakePodWord(std::string_view& line, std::string_view* pod) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tacet {
 
@@ -25,6 +26,11 @@ struct LauncherPrefix {
 
 // Takes such a prefix off the front of `line`, several in a row too ("0: [rank3]: "); the one that says most is told.
 LauncherPrefix TakeLauncherPrefix(std::string_view& line);
+
+// A line whose writer flushed it in pieces has the tag of mpirun before each: "[1,0]<stderr>:[[1,0]<stderr>:2020-01-21
+// [1,0]<stderr>:horovod/...". Only the first tag stays; the tag of another process begins a line of that process.
+bool HasInnerTags(std::string_view line);
+std::vector<std::string> SplitAtInnerTags(std::string_view line);
 
 // "trainer-3 main text", as stern writes it: cannot be told from a text, so only for a caller who understands the rest.
 bool TakePodWord(std::string_view& line, std::string_view* pod);

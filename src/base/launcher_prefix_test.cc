@@ -64,5 +64,22 @@ TEST(LauncherPrefix, DropsColoursAndSurvivesCutCodes) {
   EXPECT_EQ(DropTerminalCodes("a\x1b"), "a");
 }
 
+TEST(LauncherPrefix, ANumberBehindTheTagOfAProcessIsItsOwnText) {
+  EXPECT_EQ(Take("[1,0]<stderr>:3: [grads_17, grads_18 ...]"), (Taken{Kind::task, 0, "3: [grads_17, grads_18 ...]"}));
+  EXPECT_EQ(Take("[rank2]: 7: x"), (Taken{Kind::rank, 2, "7: x"}));
+  EXPECT_EQ(Take("[pod/trainer-0/main] 3: x").rest, "x");  // srun inside a pod
+}
+
+TEST(LauncherPrefix, TagsInsideALineAreTakenOut) {
+  EXPECT_FALSE(HasInnerTags("[1,0]<stderr>:whole"));
+  const std::string torn = "09:14 node -- [1,0]<stderr>:[[1,0]<stderr>:2020[1,0]<stdout>:: W[1,0]<stderr>:";
+  EXPECT_TRUE(HasInnerTags(torn));
+  EXPECT_EQ(SplitAtInnerTags(torn), std::vector<std::string>{"09:14 node -- [1,0]<stderr>:[2020: W"});
+  // Another process begins a line of its own.
+  EXPECT_EQ(SplitAtInnerTags("[1,0]<stderr>:a[1,3]<stderr>:b"),
+            (std::vector<std::string>{"[1,0]<stderr>:a", "[1,3]<stderr>:b"}));
+  EXPECT_EQ(SplitAtInnerTags("x]<stdout>:y]<stderr>:z"), std::vector<std::string>{"x]<stdout>:y]<stderr>:z"});
+}
+
 }  // namespace
 }  // namespace tacet

@@ -273,8 +273,8 @@ void ReadMeaning(Event& event) {
       // "slurmstepd cannot start ...", "the shell cannot find torchrun": that is the reason
       event.Set(Meaning::reported, Contains(event.As<ProcessEnd>().how, " cannot "));
       event.Set(Meaning::by_python, ContainsAny(event.text, {"python", "Python", ".py"}));
-      // JAX: nobody saw it end, its sign of life did not come in time
-      event.Set(Meaning::timed_out, Contains(event.text, "heartbeat timeout"));
+      // JAX, MindSpore: nobody saw it end, its sign of life did not come in time
+      event.Set(Meaning::timed_out, ContainsAny(event.text, {"heartbeat timeout", "Time out nodes are "}));
       break;
     // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)
     case EventKind::xid:

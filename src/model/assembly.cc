@@ -268,7 +268,7 @@ class JobBuilder {
   }
 
   void SettleWorldSize() {
-    int64_t size = incident_.world_size;
+    int64_t size = groups_.AgreedSize(incident_.world_size);
     for (const Group& group : incident_.groups) {
       size = std::max<int64_t>({size, static_cast<int64_t>(group.members.size()), group.size});
       for (const Rank rank : group.members) size = std::max<int64_t>(size, rank.value + 1);
@@ -280,13 +280,16 @@ class JobBuilder {
       if (expected < (1 << 24)) size = std::max(size, expected), incident_.world_told |= expected > 0;
     }
     // A report may name ranks of which no file is here.
-    for (const Event& event : incident_.events)
-      if (event.kind == EventKind::monitored_barrier_failed || event.kind == EventKind::desync_report)
-        for (const Rank rank : event.ranks)
+    for (const Event& event : incident_.events) {
+      if (event.kind != EventKind::monitored_barrier_failed && event.kind != EventKind::desync_report) continue;
+      for (const auto* list : {&event.ranks, &event.As<DesyncReport>().waiting})
+        for (const Rank rank : *list)
           if (rank.value < (1 << 24)) size = std::max<int64_t>(size, rank.value + 1);
+    }
+    // So may one who waited: HCCL tells for which rank.
     for (const Event& event : incident_.events)
-      for (const Rank rank : event.As<DesyncReport>().ready)
-        if (rank.value < (1 << 24)) size = std::max<int64_t>(size, rank.value + 1);
+      if (event.kind == EventKind::watchdog_timeout && event.peer.known() && event.peer.value < (1 << 24))
+        size = std::max<int64_t>(size, event.peer.value + 1);
     incident_.world_size = size;
     const auto seen = static_cast<int64_t>(incident_.process_of.size());
     incident_.lists_world = size <= seen || (size <= INT32_MAX && room_.TakeRanks(size - seen));

@@ -278,5 +278,27 @@ TEST(Assembly, NoFileGivesOneEmptyJob) {
   EXPECT_TRUE(incident.AllRanks().empty());
 }
 
+TEST(Assembly, ASizeThatOneMemberClaimsAgainstTheOthersIsNotTheJobs) {
+  const auto job = [](std::vector<int32_t> claims) {
+    std::vector<Fragment> files;
+    for (size_t r = 0; r < claims.size(); ++r) {
+      Fragment& file = files.emplace_back();
+      file.format = "nccl_log";
+      file.path = "rank" + std::to_string(r) + ".log";
+      Speaker& speaker = file.speakers.emplace_back();
+      speaker.rank = Rank{static_cast<int32_t>(r)};
+      speaker.rank_certainty = Certainty::stated;
+      speaker.world_size = claims[r];
+      Group& group = file.groups.emplace_back();
+      group.comm_id = 77;
+      group.size = claims[r];
+    }
+    return One(std::move(files)).world_size;
+  };
+  EXPECT_EQ(job({4, 4, 4, 5}), 4);
+  EXPECT_EQ(job({5, 4}), 5);        // nobody knows who is right
+  EXPECT_EQ(job({2, 2, 2, 4}), 4);  // rank 3 is there
+}
+
 }  // namespace
 }  // namespace tacet

@@ -112,15 +112,16 @@ struct LostPeer {
   PeerKind kind = PeerKind::process;
 };
 
-// Ranks have not joined a collective that others wait in.
-struct DesyncReport {
-  std::vector<Rank> ready;  // those that have, where the report lists them and leaves the others to be concluded
-};
-
 struct MismatchReport {
   std::string aspect;     // "shape", "dtype", "op", "seq", "device"; "tensor" of Horovod's warning about a stall
   int64_t elements = -1;  // of the rank that is named first
   int64_t expected = -1;  // of the other one, where the shapes differ; its number where only the numbers differ
+};
+
+// Who has not joined an operation is in Event::ranks.
+struct DesyncReport {
+  std::vector<Rank> waiting;  // who has joined, as far as the report lists them
+  std::string tensor;         // the first that it names
 };
 
 struct BarrierFailure {

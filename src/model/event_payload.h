@@ -43,6 +43,7 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::store_lost:
     case EventKind::connection_lost: return kPayload<LostPeer>;
     case EventKind::mismatch_report: return kPayload<MismatchReport>;
+    case EventKind::desync_report: return kPayload<DesyncReport>;
     case EventKind::monitored_barrier_failed: return kPayload<BarrierFailure>;
     case EventKind::ddp_unused_parameters:
     case EventKind::ddp_marked_twice: return kPayload<DdpParameters>;
@@ -91,7 +92,6 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::connect_failed: return kPayload<ConnectFailure>;
     case EventKind::iommu_fault: return kPayload<IommuFault>;
     case EventKind::node_count: return kPayload<NodeCount>;
-    case EventKind::desync_report: return kPayload<DesyncReport>;
     case EventKind::start_pending: return kPayload<Pending>;
     case EventKind::port_state: return kPayload<PortState>;
     case EventKind::xla_wait: return kPayload<XlaWait>;

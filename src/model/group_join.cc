@@ -70,10 +70,30 @@ GroupIndex GroupJoin::JoinCommunicator(const Group& group) {
   for (size_t i = 0; i < group.members.size(); ++i)
     if (group.members[i].known()) known.members[i] = group.members[i];
   if (!added) known.places.insert(known.places.end(), group.places.begin(), group.places.end());
-  known.size = std::max(known.size, group.size);
+  CountSize(group, known);
   if (known.name.empty()) known.name = group.name;
   if (known.description.empty()) known.description = group.description;
   return found->second;
+}
+
+// Members that disagree about the size: that of most of them holds, of equally many the larger one.
+void GroupJoin::CountSize(const Group& group, Group& known) {
+  if (group.size < 0) return;
+  auto& claims = sizes_[group.comm_id];
+  ++claims[group.size];
+  for (const auto& [size, count] : claims)
+    if (known.size < 0 || count > claims[known.size] || (count == claims[known.size] && size > known.size))
+      known.size = size;
+}
+
+int64_t GroupJoin::AgreedSize(int64_t claimed) const {
+  int64_t agreed = claimed;
+  for (const auto& [comm, claims] : sizes_) {
+    if (claims.size() < 2 || !claims.contains(static_cast<int32_t>(claimed))) continue;
+    const int32_t size = At(incident_, communicators_.at(comm)).size;
+    agreed = std::min<int64_t>(agreed, size);
+  }
+  return agreed;
 }
 
 std::vector<GroupIndex> GroupJoin::Join(const Fragment& fragment) {

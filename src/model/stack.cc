@@ -132,9 +132,10 @@ bool IsLock(std::string_view function, std::string_view file) {
   if (ContainsAny(file, {"multiprocessing/", "concurrent/futures/"}) && !Contains(file, "torch/multiprocessing/"))
     return ContainsAny(function, {"wait", "get", "poll", "recv", "join", "acquire", "result"});
   if (file.ends_with(".py")) return IsFile(file, "selectors.py") || IsFile(file, "asyncio/base_events.py");
-  return ContainsAny(function, {"pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait",
-                                "pthread_mutex_lock", "futex", "sem_wait", "sem_timedwait", "sem_clockwait", "take_gil",
-                                "PyThread_acquire_lock", "__lll_lock_wait", "nanosleep", "pysleep", "time_sleep"});
+  return ContainsAny(
+      function, {"pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait", "pthread_mutex_lock", "futex",
+                 "sem_wait", "sem_timedwait", "sem_clockwait", "take_gil", "PyThread_acquire_lock", "__lll_lock_wait",
+                 "pthread_rwlock_", "nanosleep", "pysleep", "time_sleep"});
 }
 
 bool IsIo(std::string_view function, std::string_view file) {
@@ -145,7 +146,8 @@ bool IsIo(std::string_view function, std::string_view file) {
            IsFile(file, "zipfile.py") || IsFile(file, "gzip.py") || IsFile(file, "shutil.py") ||
            IsFile(file, "torch/serialization.py") || IsFile(file, "http/client.py") ||
            ContainsAny(file, {"fsspec/", "s3fs/", "botocore/", "urllib3/", "pyarrow/", "h5py/", "aiohttp/"});
-  return ContainsAny(function, {"__GI___poll", "epoll_wait", "__read", "__write", "__recv", "__select", "__libc_read",
+  return function == "poll" || function == "select_poll_poll" ||
+         ContainsAny(function, {"__GI___poll", "epoll_wait", "__read", "__write", "__recv", "__select", "__libc_read",
                                 "__libc_recv", "__libc_accept", "fsync", "__GI___libc_read", "pread64", "__openat"});
 }
 

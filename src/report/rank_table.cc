@@ -80,13 +80,23 @@ bool IsOwnError(const Event& event, Status status) {
 
 std::string ErrorWords(const Event* error) {
   if (error && error->kind == EventKind::exception) return error->As<Raised>().type;
-  if (error && error->kind == EventKind::nccl_error) return "an NCCL error";
+  if (error && error->kind == EventKind::nccl_error)
+    return error->Means(Meaning::of_ascend) ? "an HCCL error" : "an NCCL error";
   if (error && error->kind == EventKind::cuda_error) return "a CUDA error";
   if (error && error->kind == EventKind::abort_signal) return "aborted";
   if (error && (error->kind == EventKind::connection_lost || error->kind == EventKind::store_lost))
     return "lost a connection";
   if (error && error->kind == EventKind::store_wait_timeout) return "timed out";
   return "reports an error";
+}
+
+// Where a report says that ranks wait.
+std::map<Rank, std::string> ReportedWaits(const Incident& incident) {
+  std::map<Rank, std::string> waits;
+  for (const Event& event : incident.events)
+    for (const Rank rank : event.As<DesyncReport>().waiting)
+      if (std::string call = ReportedCallWords(event); !call.empty()) waits.emplace(rank, std::move(call));
+  return waits;
 }
 
 // Nobody blames it, but well it is not: how it ended, that its time was up, that its watchdog stood still.
@@ -102,7 +112,7 @@ void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* st
     if (row.role == "ok") row.role.clear();
     row.doing = "watchdog stuck";
   }
-  if (life.exited && (row.role == "ok" || row.role == "silent")) {
+  if (life.exited && (row.role == "ok" || row.role == "silent" || row.role.empty())) {
     row.role.clear();
     row.doing = EndWords(*life.exited);
   }
@@ -157,6 +167,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     for (const auto& [rank, process] : incident.process_of)
       if (incident.processes[process].fails) errors.emplace(rank, nullptr);
   }
+  const std::map<Rank, std::string> reported = failed ? ReportedWaits(incident) : std::map<Rank, std::string>();
+  // A process that speaks and tells no rank may be any of those of whom there is no line.
+  const bool nameless = !NamelessProcesses(incident).empty();
   std::vector<ReportRank> rows;
   for (const auto& [rank, life] : analyses.life.ranks) {
     ReportRank row;
@@ -171,14 +184,19 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     }
     row.role = guilty.contains(rank)                       ? "guilty"
                : waiting.contains(rank)                    ? "waits"
-               : !life.any() && row.evidence_kinds.empty() ? "silent"
-                                                           : "ok";
+               : life.any() || !row.evidence_kinds.empty() ? "ok"
+               : nameless                                  ? ""
+                                                           : "silent";
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
     row.last_operation = LastOperation(incident, sources, rank);
+    if (const auto wait = reported.find(rank);
+        wait != reported.end() && row.last_operation.empty() && row.role == "waits")
+      row.last_operation = wait->second;
     if (const auto stack = stacks.find(rank); stack != stacks.end()) row.doing = stack->second->where;
     const auto found = stuck.find(rank);
     FillFate(life, census, found == stuck.end() ? nullptr : found->second, row);
-    if (const auto error = errors.find(rank); error != errors.end() && (row.role == "ok" || row.role == "silent")) {
+    if (const auto error = errors.find(rank);
+        error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty())) {
       row.role.clear();
       if (row.doing.empty()) row.doing = ErrorWords(error->second);
     }

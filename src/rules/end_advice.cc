@@ -10,7 +10,7 @@ std::vector<std::string> EndAdvice(const Event& end) {
     return {
         "Look at its own output: did it end, or was it busy for long (compilation, a large allocation, a checkpoint)?",
         "If it ended: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log.",
-        "If it was only busy: raise the limit of the heartbeat (heartbeat_timeout_seconds of "
+        "If it was only busy: raise the limit of the heartbeat (in JAX: heartbeat_timeout_seconds of "
         "jax.distributed.initialize, where the release has it)."};
   // Kubernetes: only the pod is known, and its state.
   if (const auto& told = end.As<ProcessEnd>(); told.of_pod && told.code > 0)

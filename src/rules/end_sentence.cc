@@ -46,13 +46,12 @@ std::string OutOfStepWords(const Case& facts, const Event& report) {
   std::erase_if(joined, [&](Rank rank) {
     return std::find(report.ranks.begin(), report.ranks.end(), rank) != report.ranks.end();
   });
-  std::string call = report.op == OpKind::unknown ? "collective" : std::string(Name(report.op));
-  call += report.seq >= 0 ? " #" + std::to_string(report.seq) : "";
+  std::string call = ReportedCallWords(report);
+  if (call.empty()) call = "a collective";
   const std::string missing =
       RankWords(report.ranks) + (report.ranks.size() == 1 ? " has not joined" : " have not joined");
-  if (joined.empty()) return missing + (report.seq >= 0 ? " " + call : " a collective");
-  return RankWords(joined) + (joined.size() == 1 ? " waits" : " wait") + " in " + (report.seq >= 0 ? "" : "a ") + call +
-         ", which " + missing;
+  if (joined.empty()) return missing + " " + call;
+  return RankWords(joined) + (joined.size() == 1 ? " waits" : " wait") + " in " + call + ", which " + missing;
 }
 
 // Nothing but Python leaves these events behind, or the launcher says what it started.

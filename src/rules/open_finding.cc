@@ -59,6 +59,11 @@ std::string LateWatchdogStep(const Event& timeout) {
          "CUDA call blocked, or the clock jumped (dmesg -T, journalctl).";
 }
 
+// PyTorch counts from 1.
+bool IsFirstCall(const TimedOutCall& call) {
+  return call.seq == 1 && call.op != OpKind::unknown && !call.first->Means(Meaning::of_ascend);
+}
+
 std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& told, bool gone) {
   if (told.kind == EventKind::xla_wait) return XlaSteps(told);
   std::vector<std::string> steps;
@@ -70,7 +75,14 @@ std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& 
   // Fewer than those that speak: they may be what is waited for. Otherwise a part of the output was pasted.
   size_t heard = 0;
   for (const TimedOutCall& call : census.calls) heard += call.ranks.size();
-  if (missing.empty() && census && !census.unheard.empty() && census.unheard.size() <= kFew) {
+  if (const Rank peer = AwaitedRank(census); census && peer.known())
+    steps.push_back("Look at " + RankWords({peer}) + " first: the cited line names it as the rank that is waited for.");
+  if (missing.empty() && census && !census.nameless.empty() && !census.unheard.empty()) {
+    steps.push_back("No line names " + RankWords(census.unheard) + ", and the lines of " +
+                    SubjectWords(census.nameless) +
+                    " tell no rank: add the whole output of each rank, and run the "
+                    "diagnosis again.");
+  } else if (missing.empty() && census && !census.unheard.empty() && census.unheard.size() <= kFew) {
     const bool one = census.unheard.size() == 1;
     steps.push_back(census.unheard.size() < heard
                         ? "Look at " + RankWords(census.unheard) + ": no line is from " + (one ? "it. " : "them. ") +
@@ -85,6 +97,10 @@ std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& 
     steps.push_back("Look at rank " + std::to_string(timeout.peer.value) +
                     " of that group first (the number counts in the group): does it report an earlier error, a wait "
                     "of its own, or nothing?");
+  if (census && IsFirstCall(census.calls.front()))
+    steps.push_back(
+        "It is the first operation of its group: where every rank has issued it, the path between the GPUs is suspect. "
+        "Test with NCCL_P2P_DISABLE=1, and NCCL_IB_DISABLE=1 between hosts.");
   if (told.As<HeartbeatStuck>().waits_for_workers)
     steps.push_back(
         "Take the stacks of the engine's worker processes (py-spy dump --native --pid PID): the one that is not where "

@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "analysis/stack_reading.h"
 #include "model/nccl_warnings.h"
-#include "model/subject.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/end_sentence.h"
 #include "rules/open_finding.h"
+#include "rules/stack_words.h"
 #include "rules/training_words.h"
 #include "rules/unread_error.h"
 #include "rules/words.h"
@@ -214,70 +212,6 @@ bool SawAllToTheEnd(const Case& facts) {
          std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
 }
 
-static Subject SubjectOfStack(const Incident& incident, const ThreadStack& thread) {
-  if (thread.rank.known()) return SubjectOf(incident, thread.rank);
-  Subject subject;
-  if (thread.speaker >= incident.processes.size()) return subject;
-  subject.pid = incident.processes[thread.speaker].pid;
-  subject.host = incident.processes[thread.speaker].host;
-  return subject;
-}
-
-static std::string WhoWords(const std::vector<Subject>& subjects) {
-  std::vector<Rank> ranks;
-  for (const Subject& subject : subjects)
-    if (subject.rank.known()) ranks.push_back(subject.rank);
-  return ranks.size() == subjects.size() ? RankWords(ranks) : SubjectWords(subjects);
-}
-
-// ", waiting for the next batch of its data loader": what the innermost frames show beyond the call.
-static std::string ErrandWords(const StackReading& one) {
-  using Kind = StackErrand::Kind;
-  switch (one.errand.kind) {
-    case Kind::none: return "";
-    case Kind::next_batch: return ", waiting for the next batch of its data loader";
-    case Kind::kernel_launch:
-      return ", waiting in the driver to launch a kernel (" + one.errand.call +
-             "), as happens when the launch queue is full because the GPU does not finish earlier kernels";
-    case Kind::mpi_call: return ", waiting for other ranks in " + one.errand.call;
-    case Kind::communicator_setup:
-      return ", waiting for other ranks to join an NCCL communicator" +
-             (one.thread->group_ranks > 0 && one.thread->group_rank >= 0
-                  ? " (of which it is rank " + std::to_string(one.thread->group_rank) + " of " +
-                        std::to_string(one.thread->group_ranks) + ")"
-                  : "");
-  }
-  return "";
-}
-
-// Stacks and nothing else: somebody took them for a reason, and they at least show where the processes are.
-static std::string StackWords(const Case& facts) {
-  std::vector<StackReading> readings = facts.analyses.stacks;
-  const auto is_stack = [](const InputFile& file) { return IsReadAs(file, "stacks"); };
-  if (readings.empty()) readings = ReadNamelessStacks(facts.incident);
-  if (readings.empty() || !std::all_of(facts.incident.files.begin(), facts.incident.files.end(), is_stack)) return "";
-  // Those who are at one place together, most of them first: who is elsewhere is what a reader looks for.
-  std::map<std::string, std::vector<Subject>> by_place;
-  for (const StackReading& one : readings) {
-    if (one.where.empty() && one.call.empty()) continue;
-    std::string place = one.where.empty() ? one.call : one.where;
-    if (!one.call.empty() && place != one.call && !one.call.starts_with("??")) place += ", inside " + one.call;
-    if (one.place != StackReading::Place::unknown) place += " (" + std::string(Name(one.place)) + ")";
-    place += ErrandWords(one);
-    by_place[place].push_back(SubjectOfStack(facts.incident, *one.thread));
-  }
-  std::vector<std::pair<std::string, std::vector<Subject>>> places(by_place.begin(), by_place.end());
-  std::stable_sort(places.begin(), places.end(),
-                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
-  constexpr size_t kMost = 3;
-  std::string words;
-  for (size_t i = 0; i < std::min(places.size(), kMost); ++i)
-    words += (words.empty() ? "" : "; ") + WhoWords(places[i].second) +
-             (places[i].second.size() == 1 ? " is in " : " are in ") + places[i].first;
-  if (words.empty()) return "";
-  return words + (places.size() > kMost ? "; and so on" : "");
-}
-
 // The log shows no standstill; whoever pasted it says so.
 static void SettleToldHang(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.confidence = Confidence::possible;
@@ -333,7 +267,9 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   if (diagnosis.headline.empty()) {
     diagnosis.headline = StackWords(facts);
     if (!diagnosis.headline.empty()) diagnosis.headline += "; stacks alone do not show whether the job is stalled";
-    if (!diagnosis.headline.empty() && ranks == 0)
+    // Of one process nothing can be compared: the stacks of the others are what helps.
+    if (!diagnosis.headline.empty() && ranks <= 1) missing.clear();
+    if (!diagnosis.headline.empty() && ranks <= 1)
       missing.push_back({"What do the other ranks do at the same time?",
                          "stacks of all processes of the job (py-spy dump --native --pid PID), twice, a minute apart; "
                          "nvidia-smi, and dmesg -T | grep -i xid on this host"});

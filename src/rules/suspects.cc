@@ -45,9 +45,8 @@ bool OnlyLogsEnd(const Case& facts) {
 // Where no call is recorded a report or the watchdogs may still tell the operation.
 std::string ToldOperationWords(const Case& facts) {
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::desync_report && event.seq >= 0 && !event.ranks.empty())
-      return (event.op == OpKind::unknown ? "collective" : std::string(Name(event.op))) + " #" +
-             std::to_string(event.seq);
+    if (event.kind == EventKind::desync_report && !event.ranks.empty())
+      if (const std::string words = ReportedCallWords(event); !words.empty()) return words;
   const TimeoutCensus census = CountTimeouts(facts.incident);
   return census && census.calls.size() == 1 && census.calls[0].op != OpKind::unknown
              ? TimedOutCallWords(census.calls[0])

@@ -54,6 +54,18 @@ std::string TimedOutCallWords(const TimedOutCall& call) {
   return std::string(Name(call.op)) + (call.seq >= 0 ? " #" + std::to_string(call.seq) : "");
 }
 
+// HCCL tells for which rank a wait was. Of several waits each may name its own neighbour in a ring.
+Rank AwaitedRank(const TimeoutCensus& census) {
+  return census.calls.size() == 1 && census.calls[0].ranks.size() == 1 ? census.calls[0].first->peer : Rank{};
+}
+
+std::string ReportedCallWords(const Event& report) {
+  const std::string op = report.op == OpKind::unknown ? "" : std::string(Name(report.op));
+  if (report.seq >= 0) return (op.empty() ? "collective" : op) + " #" + std::to_string(report.seq);
+  const std::string& tensor = report.As<DesyncReport>().tensor;
+  return tensor.empty() ? op : (op.empty() ? "the operation on " : op + " of ") + tensor;
+}
+
 std::string TimeoutWords(const TimeoutCensus& census) {
   constexpr size_t kMostCalls = 3, kMostUnheard = 3;
   const TimedOutCall& common = census.calls.front();
@@ -72,9 +84,11 @@ std::string TimeoutWords(const TimeoutCensus& census) {
   if (!more.empty())
     words += ", " + std::to_string(more.size()) + (more.size() == 1 ? " more rank" : " more ranks") + " in others";
   words += BehindWords(census);
+  if (const Rank peer = AwaitedRank(census); peer.known()) words += ", waiting for " + RankWords({peer});
   // Where many are missing, their output was not collected.
   const auto& unheard = census.unheard;
-  if (!unheard.empty() && unheard.size() <= kMostUnheard && unheard.size() < common.ranks.size())
+  if (!unheard.empty() && unheard.size() <= kMostUnheard && unheard.size() < common.ranks.size() &&
+      census.nameless.empty())
     words += "; no line is from " + RankWords(unheard);
   return words;
 }

@@ -106,5 +106,66 @@ TEST(StacksWithoutAHead, ASignalIsTheEndOfTheProcessUnlessSomebodyOnlyStoppedIt)
   EXPECT_TRUE(ReadDump("Program received signal SIGINT, Interrupt.\n" + frames).events.empty());
 }
 
+TEST(GdbSession, InfoThreadsIsAStackOfOneFrameEach) {
+  const std::string_view text =
+      "(gdb) info threads\n"
+      "  Id   Target Id         Frame\n"
+      "* 1    Thread 0x7f90c1a3f740 (LWP 31544) \"\" select_poll_poll () at /src/Modules/selectmodule.c.h:219\n"
+      "  2    Thread 0x7f9033fff700 (LWP 31610) \"python\" 0x00007f90c0c1784d in poll () from /lib/libc.so.6\n"
+      "  3    LWP 31702 \"python\" 0x00007f90c180da15 in futex_abstimed_wait_cancelable\n";
+  EXPECT_EQ(kStacksFormat.recognise(text, "paste.txt"), Recognition::yes);
+  const Fragment job = ReadDump(text);
+  ASSERT_EQ(job.speakers.size(), 1u);
+  EXPECT_EQ(job.speakers[0].pid, 31544);
+  ASSERT_EQ(job.threads.size(), 3u);
+  EXPECT_TRUE(job.threads[0].is_main);
+  EXPECT_EQ(job.threads[1].thread_id, "31610");
+  const auto function = [&](size_t i) {
+    return std::string(job.strings.Get(job.stacks.Get(job.threads[i].stack).front().function));
+  };
+  EXPECT_EQ(function(0), "select_poll_poll");
+  EXPECT_EQ(function(1), "poll");
+  EXPECT_EQ(function(2), "futex_abstimed_wait_cancelable");
+  EXPECT_EQ(job.bytes.not_understood, 0u);
+  // A table of something else.
+  EXPECT_EQ(kStacksFormat.recognise("  2    Thread pool (LWP mode) 8 workers\n", "x"), Recognition::no);
+}
+
+TEST(GdbSession, TheThreadThatIsSwitchedToIsShownInPython) {
+  const Fragment job = ReadDump(
+      "[Switching to thread 9 (Thread 0x7fd2a4c00700 (LWP 15520))]\n"
+      "#0  0x00007fd6171d2fdd in poll () at ../sysdeps/unix/syscall-template.S:81\n"
+      "81\tin ../sysdeps/unix/syscall-template.S\n"
+      "(gdb) py-bt\n"
+      "#3 Frame 0x7fd4c1fe0b40, for file /usr/lib/python2.7/multiprocessing/queues.py, line 131, in get "
+      "(self=<Queue>)\n");
+  ASSERT_EQ(job.threads.size(), 2u);
+  EXPECT_EQ(job.threads[0].thread_id, "15520");
+  EXPECT_TRUE(job.threads[1].has_python);
+  EXPECT_EQ(job.strings.Get(job.stacks.Get(job.threads[1].stack).front().function), "get");
+  EXPECT_EQ(job.bytes.not_understood, 0u);
+}
+
+TEST(GdbSession, HorovodsCoordinatorIsRankZero) {
+  const std::string frames =
+      "Thread 3 (Thread 0x7fa2c60b0700 (LWP 4410)):\n"
+      "#0  0x00007fa2473e418d in PMPI_Gather () from /opt/openmpi/lib/libmpi.so.40\n"
+      "#1  0x00007fa2476c3d46 in horovod::common::RunLoopOnce (\n    state=..., is_coordinator=is_coordinator@entry=";
+  const Fragment first = ReadDump(frames + "true)\n    at horovod/common/operations.cc:1780\n");
+  ASSERT_EQ(first.speakers.size(), 1u);
+  EXPECT_EQ(first.speakers[0].rank, Rank{0});
+  EXPECT_EQ(first.speakers[0].rank_certainty, Certainty::assumed);
+  EXPECT_FALSE(ReadDump(frames + "false)\n").speakers[0].rank.known());
+}
+
+TEST(GdbSession, AHeadingOfOnlyARankIsOne) {
+  const std::string stack =
+      "\n```\nThread 2 (Thread 0x7f11be0b1700 (LWP 510)):\n#0  0x00007f in poll () from /lib/libc.so.6\n";
+  EXPECT_EQ(ReadDump("rank 3 (part of it)\n" + stack).speakers[0].rank, Rank{3});
+  EXPECT_EQ(ReadDump("Rank 3\n" + stack).speakers[0].rank, Rank{3});
+  EXPECT_FALSE(ReadDump("rank 3 works (mostly)\n" + stack).speakers[0].rank.known());
+  EXPECT_FALSE(ReadDump("see rank 3\n" + stack).speakers[0].rank.known());
+}
+
 }  // namespace
 }  // namespace tacet

@@ -35,7 +35,13 @@ bool ParsePySpyThread(std::string_view line, ThreadLine* out);
 bool ParsePySpyFrame(std::string_view line, FrameLine* out);
 
 bool ParseGdbThread(std::string_view line, ThreadLine* out);
+// A row of `info threads`: the thread, and the frame it is in as `frame` ("poll () at poll.c:29", without its number).
+bool ParseGdbThreadRow(std::string_view line, ThreadLine* out, std::string_view* frame);
+// "[Switching to thread 12 (Thread 0x7f1a88c00700 (LWP 20117))]": whose the frames below are.
+bool ParseGdbSwitch(std::string_view line, ThreadLine* out);
 bool ParseGdbFrame(std::string_view line, FrameLine* out);
+// Horovod's background loop on its coordinator, which is rank 0: "RunLoopOnce (state=..., is_coordinator=true)".
+bool IsHorovodCoordinator(std::string_view line);
 // "Program received signal SIGSEGV, Segmentation fault.": what a process ended with; empty where the line is another,
 // or where somebody only stopped the process.
 std::string_view ParseGdbSignal(std::string_view line);

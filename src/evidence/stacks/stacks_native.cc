@@ -109,6 +109,52 @@ bool ParseGdbThread(std::string_view line, ThreadLine* out) {
   return !out->id.empty();
 }
 
+//   Id   Target Id         Frame
+// * 1    Thread 0x7f2273ac5d00 (LWP 40117) "python" 0x00007f2272c8384d in poll () at
+// ../sysdeps/unix/syscall-template.S:84
+//   2    Thread 0x7f21eb59e700 (LWP 40260) pthread_cond_wait@@GLIBC_2.3.2 () at pthread_cond_wait.S:185
+//   3    LWP 40261 "python" poll ()
+bool ParseGdbThreadRow(std::string_view line, ThreadLine* out, std::string_view* frame) {
+  if (!TakeLiteral(line, "* ") && !TakeLiteral(line, "  ")) return false;
+  SkipBlanks(line);
+  if (!TakeNumber(line, &out->number) || !line.starts_with(' ')) return false;
+  SkipBlanks(line);
+  if (TakeLiteral(line, "Thread 0x")) {
+    const size_t open = line.substr(0, 24).find(" (LWP ");
+    if (open == std::string_view::npos) return false;
+    line.remove_prefix(open + 6);
+  } else if (!TakeLiteral(line, "LWP ")) {
+    return false;
+  }
+  const size_t digits = line.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string_view::npos) return false;
+  out->id = line.substr(0, digits);
+  line.remove_prefix(digits);
+  TakeLiteral(line, ")");
+  SkipBlanks(line);
+  if (TakeLiteral(line, "\"")) {
+    const size_t close = line.find('"');
+    if (close == std::string_view::npos) return false;
+    out->name = line.substr(0, close);
+    line.remove_prefix(close + 1);
+    SkipBlanks(line);
+  }
+  *frame = line;
+  return !line.empty();
+}
+
+bool ParseGdbSwitch(std::string_view line, ThreadLine* out) {
+  if (!TakeLiteral(line, "[Switching to thread ") || !TakeNumber(line, &out->number)) return false;
+  const auto lwp = After(line, "LWP ");
+  if (!lwp) return false;
+  out->id = lwp->substr(0, lwp->find_first_not_of("0123456789"));
+  return !out->id.empty();
+}
+
+bool IsHorovodCoordinator(std::string_view line) {
+  return ContainsAny(line, {"is_coordinator=true", "is_coordinator@entry=true"});
+}
+
 // #0  0x00007f6c4a1d27f6 in pthread_cond_wait@@GLIBC_2.3.2 () from /lib/x86_64-linux-gnu/libpthread.so.0
 // #1  ncclGroupEndInternal (simInfo=0x0) at group.cc:512
 // #2  <signal handler called>
@@ -226,14 +272,19 @@ bool ParseSectionLine(std::string_view line, SectionLine* out) {
 int64_t RankInHeading(std::string_view line) {
   constexpr size_t kLongest = 80;
   line = Trim(line);
-  if (line.size() > kLongest || !line.ends_with(':')) return -1;
+  if (line.size() > kLongest) return -1;
   const size_t word = FindRankWord(line);
+  // "rank 0 (part of it)", "Rank 3": nothing else stands there.
+  const bool alone = word == 0 && (line.ends_with(')') || line.find_first_not_of("0123456789 ", 4) == line.npos);
+  if (!line.ends_with(':') && !alone) return -1;
   if (word == std::string_view::npos || (word > 0 && line[word - 1] != ' ' && line[word - 1] != '*')) return -1;
   std::string_view rest = line.substr(word + 4);
   if (FindRankWord(rest) != std::string_view::npos) return -1;  // of several
   SkipBlanks(rest);
   int32_t rank = -1;
-  if (!TakeNumber(rest, &rank) || rank < 0 || rest.empty()) return -1;
+  if (!TakeNumber(rest, &rank) || rank < 0) return -1;
+  if (alone && (rest.empty() || rest.starts_with(" ("))) return rank;
+  if (rest.empty() || !line.ends_with(':')) return -1;
   return rest[0] == ':' || rest[0] == ' ' || rest[0] == '*' || rest[0] == '\'' ? rank : -1;
 }
 

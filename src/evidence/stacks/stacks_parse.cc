@@ -160,11 +160,16 @@ class StackLines {
 
   Reading Understand(Lane& lane, std::string_view line, Place place) {
     if (line.empty() || Trim(line).empty()) return Reading::ignored;
+    if (line.front() == '*' || line.starts_with("  "))
+      if (const Reading row = ThreadRow(lane, line, place); row != Reading::unknown) return row;
     switch (line.front()) {
       case ' ':
       case '\t': return Indented(lane, line, place);
       case '#': return NumberedFrame(lane, line, place);
       case 'f': return TorchFrame(lane, line, place);
+      case '[':
+        if (ThreadLine thread; ParseGdbSwitch(line, &thread)) return SwitchTo(lane, thread, place);
+        return Around(lane, line);
       case 'T':
       case 'C':
       case 'S': return ThreadHeading(lane, line, place);
@@ -175,6 +180,37 @@ class StackLines {
       case '*': return Section(lane, line, place);
       default: return Around(lane, line);
     }
+  }
+
+  // A thread that `info threads` has listed is now shown as a whole.
+  Reading SwitchTo(Lane& lane, const ThreadLine& line, Place place) {
+    constexpr size_t kMostLookedAt = 4096;
+    for (size_t i = dump_.threads.size(), looked = 0; i-- > 0 && ++looked < kMostLookedAt;) {
+      StackThreadRecord& thread = dump_.threads[i];
+      if (thread.section != lane.section || thread.tool != StackTool::gdb || thread.id != line.id) continue;
+      thread.frames.clear();
+      lane.thread = static_cast<uint32_t>(i);
+      lane.in_py_bt = false;
+      lane.last_frame_number = 0;
+      return Reading::header;
+    }
+    return BeginThread(lane, StackTool::gdb, line, place);
+  }
+
+  // `info threads`: each row is a thread of the same process, with its innermost frame.
+  Reading ThreadRow(Lane& lane, std::string_view line, Place place) {
+    ThreadLine thread;
+    std::string_view text;
+    FrameLine frame;
+    if (!ParseGdbThreadRow(line, &thread, &text)) return Reading::unknown;
+    if (!ParseGdbFrame(dump_.owned.emplace_back("#0 " + std::string(text)), &frame)) {
+      // "0x00007f2273879a15 in futex_abstimed_wait_cancelable": the row is cut.
+      frame.function = After(text, " in ").value_or(text);
+      if (frame.function.empty() || frame.function.find(' ') != std::string_view::npos) return Reading::unknown;
+    }
+    BeginThread(lane, StackTool::gdb, thread, place);
+    AddFrame(lane, frame, false, place);
+    return Reading::header;
   }
 
   Reading Section(Lane& lane, std::string_view line, Place place) {
@@ -257,19 +293,31 @@ class StackLines {
     SectionLine section;
     if (line.starts_with("##") && ParseSectionLine(line, &section)) return Section(lane, line, place);
     FrameLine frame;
-    if (lane.in_py_bt && ParsePyBtFrame(line, &frame)) return AddFrame(lane, frame, true, place);
+    if ((lane.in_py_bt || Contains(line, " Frame 0x")) && ParsePyBtFrame(line, &frame)) {
+      // py-bt prints its Python frames under gdb's own heading of the thread, or alone.
+      if (!lane.in_py_bt && (!Has(lane, StackTool::gdb) || !ThreadOf(lane)->frames.empty()))
+        BeginThread(lane, StackTool::gdb, {}, place);
+      lane.in_py_bt = true;
+      return AddFrame(lane, frame, true, place);
+    }
     if (!ParseGdbFrame(line, &frame)) return Reading::unknown;
     const bool headed = Has(lane, StackTool::gdb);
     const bool again = headed && !ThreadOf(lane)->frames.empty() && frame.number <= lane.last_frame_number;
     if (!headed || again) BeginThread(lane, StackTool::gdb, {}, place);
     lane.last_frame_number = frame.number;
     AddFrame(lane, frame, false, place);
+    NoteCoordinator(lane, line);
     if (StackThreadRecord& thread = *ThreadOf(lane); thread.group_rank < 0) {
       thread.group_rank = frame.group_rank;
       thread.group_ranks = frame.group_ranks;
     }
     CountInRow(lane, frame);
     return ThreadOf(lane)->id.empty() ? Reading::unnamed_frame : Reading::frame;
+  }
+
+  // The rank that a frame tells; what a heading says is surer.
+  void NoteCoordinator(Lane& lane, std::string_view line) {
+    if (lane.section != kNone && IsHorovodCoordinator(line)) dump_.sections[lane.section].command_rank = 0;
   }
 
   // "#0  0x... in f ()", "#1 ...", "#2 ...": three in a row are a stack, "#1 (see above)" is prose.
@@ -315,6 +363,7 @@ class StackLines {
           if (lane.in_py_bt && text == "Waiting for the GIL") return thread->state = text, Reading::known;
           if (lane.in_py_bt && line.starts_with("    ")) return Reading::ignored;  // the source line
           if (!thread->frames.empty() && ParseGdbContinuation(line, &frame)) {
+            NoteCoordinator(lane, line);
             if (!frame.file.empty())
               thread->frames.back().file = frame.file, thread->frames.back().code_line = frame.code_line;
             return Reading::known;
@@ -324,11 +373,20 @@ class StackLines {
       }
     }
     if (text.starts_with("frame #")) return TorchFrame(lane, text, place);
-    return Reading::unknown;
+    return text.starts_with("Id ") && text.ends_with(" Frame") ? Reading::known : Reading::unknown;
+  }
+
+  // "81	in ../sysdeps/unix/syscall-template.S": gdb has no source to show.
+  static bool IsSourceNote(std::string_view line) {
+    uint32_t number = 0;
+    if (line.empty() || !IsDigit(line.front()) || !TakeNumber(line, &number)) return false;
+    line = Trim(line);
+    return TakeLiteral(line, "in ") && line.find(' ') == std::string_view::npos && Contains(line, "/");
   }
 
   // What stands around the stacks and says nothing of them, and the few lines that tell a pid.
   Reading Around(Lane& lane, std::string_view line) {
+    if (IsSourceNote(line)) return Reading::ignored;
     if (line == "..." && Has(lane, StackTool::faulthandler)) {
       dump_.sections[lane.section].threads_left_out = true;
       return Reading::known;

@@ -51,7 +51,7 @@ void GiveOwner(const AscendBlock& block, TorchLogRecord* record) {
 }
 
 // (PID:13075, Device:0, RankID:8): 4294967295 and -1 stand for a rank that it does not know.
-void TakeOwner(const LogLine& line, AscendBlock& block) {
+void TakeOwner(const LogLine& line, AscendBlock& block, RecordList& out) {
   constexpr uint32_t kLinesBetween = 3;
   const std::string_view text = line.text;
   if (block.pid >= 0 || line.source.line > block.last_line + kLinesBetween) block = AscendBlock();
@@ -62,6 +62,10 @@ void TakeOwner(const LogLine& line, AscendBlock& block) {
   block.rank = rank >= 0 && rank < kMostAscendRanks ? rank : -1;
   GiveOwner(block, block.wait);
   GiveOwner(block, block.device_error);
+  // "RuntimeError: [ERROR] HCCL error in: ...", and the owner of the error in the line below.
+  if (TorchLogRecord* error = out.Said(TorchLogKind::nccl_error, line, "other library");
+      error != nullptr && line.source.line <= error->source.line + kLinesBetween)
+    GiveOwner(block, error);
 }
 
 int32_t RemoteRank(std::string_view text) {
@@ -138,7 +142,7 @@ LineUse ReadAscend(const LogLine& line, AscendBlock& block, RecordList& out) {
       ContainsAny(text, {"NPU function error", "NPU error", "OPS function error", "HCCL function error"});
   if (begins) block = AscendBlock();
   const bool owner = Contains(text, "(PID:") && Contains(text, "RankID:");
-  if (owner) TakeOwner(line, block);
+  if (owner) TakeOwner(line, block, out);
   const int64_t code = begins ? IntAfter(text, "error code is ").value_or(-1) : -1;
   const std::string_view core = code >= 0 ? CoreWords(code) : CoreWords(text);
   if (!core.empty()) {

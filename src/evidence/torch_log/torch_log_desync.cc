@@ -29,8 +29,20 @@ void DesyncReader::ReadCulprits(const LogLine& line) {
   const std::vector<int32_t> ranks = FindRankList(line.text);
   if (absent && !have_absent_) report_->ranks.clear();
   have_absent_ = have_absent_ || absent;
+  if (report_->ranks.empty() && !ranks.empty()) report_->source = line.source;  // the line that names them is cited
   if (report_->ranks.size() + ranks.size() <= 100'000)
     report_->ranks.insert(report_->ranks.end(), ranks.begin(), ranks.end());
+}
+
+//      #210 started ranks:
+//        [0,1,3] started ALLREDUCE
+// Who has started the operation that timed out waits in it.
+void DesyncReader::ReadSnapshot(std::string_view text) {
+  if (text.starts_with('#')) snapshot_seq_ = IntAfter(text, "#").value_or(-1);
+  if (!text.starts_with('[') || !Contains(text, "] started ") || snapshot_seq_ != report_->seq) return;
+  const std::vector<int32_t> ranks = FindRankList(text);
+  if (report_->waiting.size() + ranks.size() <= 100'000)
+    report_->waiting.insert(report_->waiting.end(), ranks.begin(), ranks.end());
 }
 
 // 	 - [1] Timeout at collective: ALLREDUCE, #3
@@ -45,6 +57,7 @@ LineUse DesyncReader::Read(const LogLine& line, RecordList& out) {
     report_ = &out.Add(TorchLogKind::desync_report, line);
     part_ = Part::head;
     have_absent_ = false;
+    snapshot_seq_ = -1;
     if (const auto op = After(line.text, "Timeout at collective: "))
       report_->op = Capped(op->substr(0, op->find(',')), 60);
     report_->seq = IntAfter(line.text, ", #").value_or(-1);
@@ -60,6 +73,7 @@ LineUse DesyncReader::Read(const LogLine& line, RecordList& out) {
     return LineUse::not_understood;
   }
   if (trimmed.starts_with("- Snapshot")) part_ = Part::snapshot;
+  if (part_ == Part::snapshot) ReadSnapshot(trimmed);
   if (part_ == Part::culprits || Contains(trimmed, "lagging ranks that caused")) ReadCulprits(line);
   if (Contains(trimmed, "caused the desync are:")) part_ = Part::culprits;
   AppendCapped(report_->text, "\n");

@@ -15,9 +15,11 @@ class DesyncReader {
  private:
   enum class Part : uint8_t { head, culprits, snapshot };
   void ReadCulprits(const LogLine& line);
+  void ReadSnapshot(std::string_view text);
 
   TorchLogRecord* report_ = nullptr;
   Part part_ = Part::head;
+  int64_t snapshot_seq_ = -1;
   bool have_absent_ = false;  // somebody did not join at all: who joined and waits is no culprit then
 };
 

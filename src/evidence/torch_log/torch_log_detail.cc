@@ -87,7 +87,8 @@ Pending PendingOf(const TorchLogRecord& record) {
 
 DesyncReport DesyncOf(const TorchLogRecord& record) {
   DesyncReport report;
-  for (const int32_t rank : record.ready) report.ready.push_back(Rank{rank});
+  for (const int32_t rank : record.waiting) report.waiting.push_back(Rank{rank});
+  report.tensor = record.subject;
   return report;
 }
 
@@ -169,6 +170,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::store_lost:
     case TorchLogKind::connection_lost: return LostPeerOf(record);
     case TorchLogKind::mismatch_report: return MismatchReport{record.subject, record.count, record.value2};
+    case TorchLogKind::desync_report: return DesyncOf(record);
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value};
     case TorchLogKind::ddp_unused_parameters:
     case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};

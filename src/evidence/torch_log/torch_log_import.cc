@@ -248,6 +248,7 @@ class Importer {
     switch (event.kind) {
       case EventKind::store_unreachable: return event.As<StoreUnreachable>().how != Unreachable::store;
       case EventKind::watchdog_timeout: return IsAscendWait(event.text);
+      case EventKind::desync_report: return !event.As<DesyncReport>().tensor.empty();  // Horovod only warns
       case EventKind::store_wait_timeout: return event.As<StoreWait>().keys.empty();  // a thread of PyTorch's own asked
       case EventKind::exception:
       case EventKind::cuda_error:

@@ -170,6 +170,8 @@ LineUse ReadLauncherLine(const LogLine& line, RecordList& out) {
     // The launcher puts nothing but the command before it, as a list.
     const std::string_view before = Trim(line.text.substr(0, line.text.find("exits with return code = ")));
     record.in_sentence = !before.empty() && !before.ends_with(']');
+    // It names the command that it started last, whoever failed: where that is local rank 0, there is no other.
+    if (line.label.empty() && ContainsAny(before, {"'--local_rank=0'", "'--local-rank=0'"})) record.local_rank = 0;
     return LineUse::understood;
   }
   if (line.has(Keyword::batch_killed)) return ReadBatchLine(line, out);

@@ -107,5 +107,71 @@ TEST(Summary, IsReadWithoutItsIndentation) {
   EXPECT_TRUE(EventsOf(settings, EventKind::process_exited).empty());
 }
 
+constexpr std::string_view kStall =
+    "One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for "
+    "remainder of ranks for more than 60 seconds.";
+
+TEST(HorovodStall, BothWordsForTheMissingRanksAreRead) {
+  for (const char* word : {"Missing ranks:", "Stalled ranks:"}) {
+    const Event report = OneEvent(ReadText("[1,0]<stderr>:" + std::string(kStall) + "\n[1,0]<stderr>:" + word +
+                                               "\n[1,0]<stderr>:6: [horovod_allreduce.0, horovod_allreduce.1 ...]\n",
+                                           "out.txt"),
+                                  EventKind::desync_report);
+    EXPECT_EQ(report.ranks, std::vector<Rank>{Rank{6}}) << word;
+    EXPECT_EQ(report.op, OpKind::all_reduce);
+    EXPECT_EQ(report.As<DesyncReport>().tensor, "horovod_allreduce.0");
+    EXPECT_EQ(report.source.line, 3u);  // the line that names somebody
+  }
+}
+
+TEST(HorovodStall, WhoIsReadyWaits) {
+  const Event report = OneEvent(
+      ReadText(std::string(kStall) + " Stalled ops: allreduce.stem.weight [ready ranks: 0, 3, 1, 5]\n", "out.txt"),
+      EventKind::desync_report);
+  EXPECT_EQ(report.ranks, (std::vector<Rank>{Rank{2}, Rank{4}}));
+  EXPECT_EQ(report.As<DesyncReport>().waiting, (std::vector<Rank>{Rank{0}, Rank{1}, Rank{3}, Rank{5}}));
+}
+
+TEST(HorovodStall, IsOverWhereTheJobGoesOn) {
+  std::string text = std::string(kStall) + "\nMissing ranks:\n1: [allreduce.fc2.weight]\n";
+  EXPECT_EQ(EventsOf(ReadText(text, "out.txt"), EventKind::desync_report).size(), 1u);
+  for (int step = 10; step < 22; ++step) text += "step " + std::to_string(step) + " loss 2.0\n";
+  EXPECT_TRUE(EventsOf(ReadText(text, "out.txt"), EventKind::desync_report).empty());
+}
+
+TEST(DesyncReport, WhoStartedTheOperationWaitsInIt) {
+  const Event report =
+      OneEvent(ReadText("[E ProcessGroupNCCL.cpp:587] \n"
+                        "\t - [1] Timeout at collective: ALLREDUCE, #210\n"
+                        "\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
+                        "\t   - [2] finished collective #209, but didn't join collective #210 (count from 1)\n"
+                        "\t - Snapshot of ranks' latest states:\n"
+                        "\t   #209 finished ranks:\n\t     [2] finished ALLREDUCE\n"
+                        "\t   #210 started ranks:\n\t     [0,1,3] started ALLREDUCE\n",
+                        "out.txt"),
+               EventKind::desync_report);
+  EXPECT_EQ(report.ranks, std::vector<Rank>{Rank{2}});
+  EXPECT_EQ(report.As<DesyncReport>().waiting, (std::vector<Rank>{Rank{0}, Rank{1}, Rank{3}}));
+  EXPECT_EQ(report.source.line, 4u);
+}
+
+TEST(Launcher, DeepSpeedNamesTheCommandThatItStartedLast) {
+  const auto local_rank = [](int rank) {
+    const std::string text =
+        "[2023-05-22 18:03:44,204] [ERROR] [launch.py:434:sigkill_handler] ['python', '-u', 'x.py', '--local_rank=" +
+        std::to_string(rank) + "', '--deepspeed'] exits with return code = -9\n";
+    return OneEvent(ReadText(text, "out.txt"), EventKind::process_exited).As<ProcessEnd>().local_rank;
+  };
+  EXPECT_EQ(local_rank(0), 0);   // there is no other
+  EXPECT_EQ(local_rank(3), -1);  // any of four
+}
+
+TEST(Launcher, MindSporesSchedulerNamesWhoTimedOut) {
+  const std::string head =
+      "[ERROR] ME(88112:2814,MainProcess):2025-02-03-16:21:07.911.000 [_api.py:431] Time out nodes";
+  EXPECT_EQ(OneEvent(ReadText(head + " are ['5']\n", "out.txt"), EventKind::process_exited).rank, Rank{5});
+  EXPECT_TRUE(EventsOf(ReadText(head + " are []\n", "out.txt"), EventKind::process_exited).empty());
+}
+
 }  // namespace
 }  // namespace tacet

@@ -145,9 +145,18 @@ class LogReader {
     return last_voice_;
   }
 
+  LineUse ReadPieces(std::string_view raw, const SourceRef& source) {
+    LineUse use = LineUse::not_understood;
+    in_pieces_ = true;
+    for (const std::string& line : SplitAtInnerTags(raw)) use = std::max(use, ReadLine(line, source));
+    in_pieces_ = false;
+    return use;
+  }
+
   LineUse ReadLine(std::string_view raw, const SourceRef& source) {
     if (raw.empty()) return LineUse::ignored;
     if (IsNcclLine(raw)) return LineUse::ignored;
+    if (!in_pieces_ && HasInnerTags(raw)) return ReadPieces(raw, source);
     const bool unfinished = raw.data() + raw.size() == bytes_.data() + bytes_.size();
     if (HasTerminalCodes(raw)) {
       plain_ = DropTerminalCodes(raw);
@@ -359,6 +368,7 @@ class LogReader {
   uint32_t last_label_ = 0, last_voice_ = 0;
   uint64_t last_key_ = 0;
   int32_t quoted_rank_ = -1;
+  bool in_pieces_ = false;  // a line that mpirun tagged several times
   std::string plain_, last_label_text_;
 };
 

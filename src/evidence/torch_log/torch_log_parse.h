@@ -97,7 +97,7 @@ struct TorchLogRecord {
   uint32_t code_line = 0;
   std::string op, group_name, group_description, subject, text, object, function, file, host;
   std::vector<int32_t> ranks;
-  std::vector<int32_t> ready;  // of a report of ranks that have not joined: those that have
+  std::vector<int32_t> waiting;  // of a report: who has joined and waits
 };
 
 // What stands before a line, and so tells the processes of a mixed file apart. Label 0 is "nothing".

@@ -152,6 +152,35 @@ void TakeBar(LinePrefix& prefix) {
   if (!prefix.time.known()) TakeTime(prefix);
 }
 
+// "UTC master.0 -- [1,0]<stderr>:text": the tag of mpirun behind whatever a collector put before the line.
+void TakeTagBehindWords(LinePrefix& prefix) {
+  constexpr size_t kFarthest = 80;
+  const std::string_view head = prefix.text.substr(0, kFarthest);
+  const size_t close = head.find("]<std");
+  if (close == std::string_view::npos) return;
+  const size_t open = head.substr(0, close).rfind('[');
+  if (open == std::string_view::npos) return;
+  std::string_view rest = prefix.text.substr(open);
+  const LauncherPrefix found = TakeLauncherPrefix(rest);
+  if (found.kind != LauncherPrefix::Kind::task) return;
+  prefix.launcher = found;
+  prefix.text = rest;
+}
+
+// "[2019-10-14 10:22:40.204972: W horovod/common/stall_inspector.cc:105] text": Horovod's own head of a line.
+void TakeHorovodHead(LinePrefix& prefix) {
+  std::string_view rest = prefix.text;
+  LogMoment time;
+  std::string_view file;
+  if (!TakeLiteral(rest, "[") || !TakeDatedTime(rest, &time) || !TakeLiteral(rest, ": ") || rest.size() < 2 ||
+      !IsSeverity(rest[0]) || rest[1] != ' ')
+    return;
+  rest.remove_prefix(2);
+  if (!TakeCodePlace(rest, &file)) return;
+  if (!prefix.time.known()) prefix.time = time;
+  prefix.text = rest;
+}
+
 // "[stderr]Traceback (most recent call last):", as some cloud services write it.
 void TakeStreamName(LinePrefix& prefix) {
   if (!TakeLiteral(prefix.text, "[stderr]")) TakeLiteral(prefix.text, "[stdout]");
@@ -235,12 +264,14 @@ LinePrefix SplitPrefix(std::string_view line, LabelStyle style) {
   TakeTime(prefix);
   TakeHorovodTime(prefix);
   TakeLabels(prefix, style);
+  if (prefix.launcher.label.empty()) TakeTagBehindWords(prefix);
   for (int i = 0; i < 2; ++i) {
     const LogMoment outer = prefix.time;
     TakeTime(prefix);
     if (outer.known()) prefix.time = outer;
   }
   TakeBareClock(prefix);
+  if (prefix.text.starts_with("[20")) TakeHorovodHead(prefix);
   if (prefix.text.starts_with("[std")) TakeStreamName(prefix);
   TakeBar(prefix);
   if (prefix.rank < 0) TakeRankMark(prefix);

@@ -150,6 +150,35 @@ LineUse ReadToolsWord(const LogLine& line, RecordList& out) {
   return LineUse::not_understood;
 }
 
+// msrun of MindSpore: "There's worker exits with exception, kill all other workers.", and of its scheduler's log:
+// "Time out nodes are ['3']": the ids are the workers' ranks.
+LineUse ReadMindSporeEnd(const LogLine& line, RecordList& out) {
+  if (Contains(line.text, "There's worker exits with exception")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "msrun");
+    if (is_new) record->value = 1, record->subject = "an exception, as msrun reports", record->text = Capped(line.text);
+    return LineUse::understood;
+  }
+  auto list = After(line.text, "Time out nodes are [");
+  if (!list) return LineUse::not_understood;
+  std::vector<int32_t> ranks;
+  for (int32_t rank = -1; TakeLiteral(*list, "'") && TakeNumber(*list, &rank) && rank >= 0 && ranks.size() < 65536;) {
+    ranks.push_back(rank);
+    if (!TakeLiteral(*list, "', ")) break;
+  }
+  if (ranks.empty()) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "msrun nodes");
+  if (!is_new) return LineUse::understood;
+  // One alone stopped first; of several nobody can say who did.
+  record->value = ranks.size() == 1 ? 255 : 1;
+  record->subject = "a heartbeat that stopped";
+  record->text = Capped(line.text, 600);
+  if (ranks.size() == 1)
+    record->rank = ranks.front();
+  else
+    out.KeepRanks(*record, ranks);
+  return LineUse::understood;
+}
+
 constexpr std::string_view kSpawnRepeats = "an error that is cut off";
 
 }  // namespace
@@ -217,6 +246,7 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   if (auto worker = After(text, "Worker proc "); worker && Contains(*worker, " died unexpectedly"))
     return ReadDeadWorker(line, TakeWord(*worker), out);
   if (const LineUse use = ReadToolsWord(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadMindSporeEnd(line, out); use != LineUse::not_understood) return use;
   if (Contains(text, "EngineCore failed to start")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::abort_signal, line, "engine");
     if (is_new) record->object = "vLLM's EngineCore failed to start", record->text = Capped(text, 600);

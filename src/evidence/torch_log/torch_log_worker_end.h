@@ -17,6 +17,7 @@ class StallReader {
   LineUse Read(const LogLine& line, RecordList& out);
 
  private:
+  void Name(const LogLine& line, int32_t rank);
   void TakeReady(const LogLine& line, RecordList& out);
   LineUse ReadTasks(const LogLine& line, RecordList& out);
 

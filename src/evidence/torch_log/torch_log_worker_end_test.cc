@@ -180,7 +180,7 @@ TEST(TorchLogWorkerEnd, ReadyRanksAreKeptBesideThoseThatAreNot) {
                "job.out"),
       EventKind::desync_report);
   EXPECT_EQ(event.ranks, (std::vector<Rank>{Rank{0}, Rank{2}}));
-  EXPECT_EQ(event.As<DesyncReport>().ready, (std::vector<Rank>{Rank{1}, Rank{3}, Rank{4}}));
+  EXPECT_EQ(event.As<DesyncReport>().waiting, (std::vector<Rank>{Rank{1}, Rank{3}, Rank{4}}));
 }
 
 TEST(TorchLogWorkerEnd, LibfabricWithoutAProviderIsANotice) {
