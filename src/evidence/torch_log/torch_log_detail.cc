@@ -203,7 +203,6 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::nccl_warning: return WarningOf(record);
     case TorchLogKind::xla_wait: return XlaWaitOf(record);
     case TorchLogKind::start_pending: return PendingOf(record);
-    case TorchLogKind::desync_report: return DesyncOf(record);
     case TorchLogKind::node_count: return NodeCount{record.value, -1};
     case TorchLogKind::gil_blocked:
     case TorchLogKind::program_left:
