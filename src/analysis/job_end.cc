@@ -81,6 +81,19 @@ bool IsLastWord(const Event& event) {
   }
 }
 
+// A fault of a device, of the network or of the set-up ends nobody by itself: a process may as well wait behind it.
+bool EndsSomebody(const Event& event) {
+  switch (event.kind) {
+    case EventKind::xid:
+    case EventKind::ecc_error:
+    case EventKind::nvlink_error:
+    case EventKind::nccl_warning:
+    case EventKind::peer_access_failed:
+    case EventKind::fabric_down: return false;
+    default: return true;
+  }
+}
+
 // The kernel and the scheduler speak of other jobs too. Beside files of a job they count only where they are tied to
 // it.
 bool MayBeForeign(const Incident& incident, const Event& event) {
@@ -158,6 +171,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   // A timeout is reported by somebody else, or the watchdog only says that it found a failure. PyTorch speaks of a
   // timeout whatever went wrong; it is one only where something was issued.
   const Event* weak = nullptr;
+  bool ended = false;  // some process is gone, by what the lines say
   for (const Event& event : incident.events) {
     const bool crashes = IsSignOfCrash(event), hangs = IsSignOfHang(event);
     const bool asked = event.kind == EventKind::dump_signal && event.Means(Meaning::timed_out) &&
@@ -172,6 +186,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     if (const auto done = finishes.find(event.source.file);
         IsFarewell(event) && done != finishes.end() && done->second < event.source.line)
       continue;
+    ended = ended || (crashes && EndsSomebody(event));
     if (hangs && earlier(event, hang)) hang = &event;
     if (const Event*& slot = IsCleanUp(event) ? clean_up : crash; crashes && earlier(event, slot)) slot = &event;
     if (EndsFromOutside(event) && earlier(event, outside)) outside = &event;
@@ -195,20 +210,21 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
                              !(crash->kind == EventKind::exception && IsConsequence(*crash)) &&
                              crash->kind != EventKind::connection_lost && crash->kind != EventKind::store_lost &&
                              crash->kind != EventKind::abort_signal;
+  const bool finished = outcome.ended_in_order || outcome.somebody_finished;
+  const auto told_hang = std::find_if(incident.events.begin(), incident.events.end(),
+                                      [](const Event& event) { return event.kind == EventKind::told_hang; });
   if (hung && !crashed_first) {
     end.kind = JobEnding::hung;
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
+  } else if (told_hang != incident.events.end() && !ended && (crash || !finished)) {
+    // Nothing in the log ends a process: whoever pasted it was there.
+    end.kind = JobEnding::hung;
+    end.told = &*told_hang;
   } else if (crash) {
     end.kind = JobEnding::crashed;
     end.told = crash;
-  } else if (outcome.ended_in_order || outcome.somebody_finished) {
+  } else if (finished) {
     end.kind = JobEnding::finished;
-  } else if (const auto told = std::find_if(incident.events.begin(), incident.events.end(),
-                                            [](const Event& event) { return event.kind == EventKind::told_hang; });
-             told != incident.events.end()) {
-    // Nothing in the log tells it: whoever pasted it was there.
-    end.kind = JobEnding::hung;
-    end.told = &*told;
   }
   return end;
 }

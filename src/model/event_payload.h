@@ -39,6 +39,8 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::program_left:
     case EventKind::desync_report:
     case EventKind::told_hang:
+    case EventKind::told_stop:
+    case EventKind::told_slow:
     case EventKind::unread_error:
     case EventKind::mixed_setting: return kPayload<std::monostate>;
     case EventKind::store_lost:
