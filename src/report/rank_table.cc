@@ -24,9 +24,16 @@ std::string Clock(int64_t wall_ns) {
   return text;
 }
 
-std::string Describe(const Incident& incident, const Call& call, bool knows_state) {
+std::string Describe(const Incident& incident, const Call& call, const CallStream& stream, bool by_op_count) {
   static constexpr const char* kStates[] = {"", ": enqueued", ": started", ": completed"};
+  const bool knows_state = stream.knows_finish || (by_op_count && call.state == CallState::started);
   std::string text = std::string(Name(call.kind)) + " #" + std::to_string(call.seq);
+  // Numbers of a log without its beginning are counted from its first line; NCCL's own is what others can compare.
+  if (by_op_count && stream.source == CallSource::nccl_log && !stream.from_start && call.record > 0) {
+    char number[24];
+    std::snprintf(number, sizeof number, " (opCount %x)", call.record);
+    text = std::string(Name(call.kind)) + number;
+  }
   if (call.group != GroupIndex::none) text += " on " + incident.groups[static_cast<uint32_t>(call.group)].Label();
   if (knows_state) text += call.has(kEndedByAbort) ? ": ended by the abort" : kStates[static_cast<size_t>(call.state)];
   return text;
@@ -52,11 +59,12 @@ std::string_view RecordWords(CallSource source) {
 }
 
 // By the first record that knows the rank; another one than the verdict's is named, since it may count differently.
-std::string LastOperation(const Incident& incident, const std::vector<const SourceAnalysis*>& sources, Rank rank) {
+std::string LastOperation(const Incident& incident, const std::vector<const SourceAnalysis*>& sources, Rank rank,
+                          bool by_op_count) {
   for (const SourceAnalysis* source : sources) {
     const Call* call = LastCall(incident, *source, rank);
     if (!call) continue;
-    std::string text = Describe(incident, *call, incident.StreamOf(rank, source->source)->knows_finish);
+    std::string text = Describe(incident, *call, *incident.StreamOf(rank, source->source), by_op_count);
     if (source != sources.front()) text += " (" + std::string(RecordWords(source->source)) + ")";
     return text;
   }
@@ -154,9 +162,20 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       // Whoever passes on what another one raised does not go on, either.
       if (event.speaker < incident.processes.size()) errors.emplace(incident.processes[event.speaker].rank, nullptr);
     }
+    // An error that nobody signs is of the only process that there is.
+    if (incident.process_of.size() == 1)
+      for (const Event& event : incident.events)
+        if (IsOwnError(event, diagnosis.status) && event.kind == EventKind::nccl_error && !event.rank.known())
+          errors.emplace(incident.process_of.begin()->first, &event);
     for (const auto& [rank, process] : incident.process_of)
       if (incident.processes[process].fails) errors.emplace(rank, nullptr);
   }
+  // Lines of a process whose rank nothing tells may be of any rank: nobody is silent for sure.
+  const bool nameless = std::any_of(incident.streams.begin(), incident.streams.end(), [](const CallStream& stream) {
+    return !stream.rank.known() && !stream.calls.empty();
+  });
+  const Event* end = analyses.end.told;
+  const bool told_hang = diagnosis.status == Status::hang && end && end->kind == EventKind::told_hang;
   std::vector<ReportRank> rows;
   for (const auto& [rank, life] : analyses.life.ranks) {
     ReportRank row;
@@ -171,17 +190,24 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     }
     row.role = guilty.contains(rank)                       ? "guilty"
                : waiting.contains(rank)                    ? "waits"
-               : !life.any() && row.evidence_kinds.empty() ? "silent"
-                                                           : "ok";
+               : life.any() || !row.evidence_kinds.empty() ? "ok"
+               : nameless                                  ? ""
+                                                           : "silent";
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
-    row.last_operation = LastOperation(incident, sources, rank);
+    row.last_operation = LastOperation(incident, sources, rank, told_hang);
     if (const auto stack = stacks.find(rank); stack != stacks.end()) row.doing = stack->second->where;
     const auto found = stuck.find(rank);
     FillFate(life, census, found == stuck.end() ? nullptr : found->second, row);
-    if (const auto error = errors.find(rank); error != errors.end() && (row.role == "ok" || row.role == "silent")) {
+    const auto error = errors.find(rank);
+    // Who failed does not wait any more; in a hang an error is how the wait ended.
+    const bool over = row.role == "waits" && diagnosis.status == Status::crash && error != errors.end() &&
+                      error->second && !IsConsequence(*error->second);
+    if (error != errors.end() && (row.role == "ok" || row.role == "silent" || over)) {
       row.role.clear();
       if (row.doing.empty()) row.doing = ErrorWords(error->second);
     }
+    // That the job hangs is said in the text around the log: nobody is known to be well.
+    if (told_hang && row.role == "ok") row.role.clear();
     row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));
   }
