@@ -16,7 +16,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kGraphSearchFailedRule, kNicCountUnequalRule, kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule,
     kNicUnbalancedRule, kRailsCrossedRule, kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule,
     kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule,
-    kTrainingNotFiniteRule, kStepsSlowDownRule;
+    kTrainingNotFiniteRule, kTrainingDegenerateRule, kStepsSlowDownRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -40,6 +40,7 @@ std::span<const Rule* const> AllRules() {
       &kDdpUnusedParametersRule,
       &kWrongResultsRule,
       &kTrainingNotFiniteRule,
+      &kTrainingDegenerateRule,
       &kInitRankMissingRule,
       &kInitNoInterfaceRule,
       &kInitUnreachableRule,
