@@ -109,8 +109,9 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
     finding.severity = Severity::warning;
     finding.confidence = Confidence::likely;
     finding.headline = count + " processes ran the benchmark each by itself, as " + count + " runs of " +
-                       (run.ranks == 1 ? "1 rank" : std::to_string(run.ranks) + " ranks") +
-                       " instead of one run of all: nothing was sent between the processes";
+                       (run.ranks == 1 ? "1 rank" : std::to_string(run.ranks) + " ranks") + " instead of one run of " +
+                       std::to_string(run.separate_runs * std::max(run.ranks, 1)) +
+                       " ranks: nothing was sent between the processes";
     finding.explanation =
         "Each process calls itself rank 0. The tests take their rank and the number of ranks from MPI; built without "
         "MPI, or against a different MPI than the launcher's, every process starts a run of its own." +
@@ -120,9 +121,8 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
     for (const BenchmarkRun& one : incident.benchmark_runs)
       for (const BenchmarkDevice& device : one.devices)
         if (one.separate_runs > 1 && device.rank == Rank{0} && finding.evidence.size() < 3)
-          finding.evidence.push_back({device.source,
-                                      "Rank 0, process " + std::to_string(device.pid) + " on " + device.host,
-                                      "a process calls itself rank 0"});
+          finding.evidence.push_back(
+              {device.source, "process " + std::to_string(device.pid) + " on " + device.host, "calls itself rank 0"});
     finding.fix = {
         "Build the tests with MPI, against the MPI whose mpirun or srun starts them: make MPI=1 "
         "MPI_HOME=/path/to/mpi.",
