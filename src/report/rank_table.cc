@@ -86,6 +86,13 @@ bool IsOwnError(const Event& event, Status status) {
          event.kind != EventKind::oom_kill && event.kind != EventKind::nccl_warning;
 }
 
+// NCCL failed in this process: not because of a socket, memory or a peer (codes 2 and 6).
+bool IsOwnNcclError(const Event* error) {
+  if (!error || error->kind != EventKind::nccl_error) return false;
+  const int64_t code = error->As<NcclError>().code;
+  return code == 1 || (code >= 3 && code <= 5);
+}
+
 std::string ErrorWords(const Event* error) {
   if (error && error->kind == EventKind::exception) return error->As<Raised>().type;
   if (error && error->kind == EventKind::nccl_error) return "an NCCL error";
@@ -199,9 +206,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     const auto found = stuck.find(rank);
     FillFate(life, census, found == stuck.end() ? nullptr : found->second, row);
     const auto error = errors.find(rank);
-    // Who failed does not wait any more; in a hang an error is how the wait ended.
+    // Who failed by itself does not wait any more; a system error or one of a peer is how a wait ended.
     const bool over = row.role == "waits" && diagnosis.status == Status::crash && error != errors.end() &&
-                      error->second && !IsConsequence(*error->second);
+                      IsOwnNcclError(error->second);
     if (error != errors.end() && (row.role == "ok" || row.role == "silent" || over)) {
       row.role.clear();
       if (row.doing.empty()) row.doing = ErrorWords(error->second);

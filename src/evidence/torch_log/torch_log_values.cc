@@ -238,17 +238,23 @@ bool TrainingReader::IsWorthALook(std::string_view text) const {
 }
 
 // A loss that was far above what its digits can show, and then is 0: labels that are all masked, a value that is not
-// filled in, an overflow that is cut off. One that is small already is rounded to 0, as it should be.
+// filled in, an overflow that is cut off. One that is small already is rounded to 0, as it should be, and that of a
+// small problem falls to 0 within a few steps: it must have moved slowly before, or the gradient norm must be stuck as
+// well.
 void TrainingReader::WatchLoss(const LineValues& values, const LogLine& line, int64_t step) {
-  constexpr double kNotSmall = 0.1, kLeastUnits = 100;
+  constexpr double kNotSmall = 0.1, kLeastUnits = 100, kSlowly = 3;
   OddValue& zero = record_.zero_loss;
   if (*values.loss != 0) {
     zero = {};
+    loss_before_ = record_.loss.lines > record_.loss.run ? record_.loss.last : 0;
     loss_decimals_ = DecimalsOf(values.loss_word);
   } else if (zero.lines > 0) {
     ++zero.lines;
   } else if (values.whole_loss && record_.loss.lines > 0 && record_.loss.run == 0) {
     const double before = std::fabs(record_.loss.last);
+    const double ratio = std::fabs(loss_before_) / before;
+    const bool slow = ratio > 1 / kSlowly && ratio < kSlowly;
+    if (!slow && record_.same_gradient.lines == 0) return;
     if (before < kNotSmall || before * std::pow(10, loss_decimals_) < kLeastUnits) return;
     zero = {1, step, std::string(values.loss_word), record_.loss.last, line.source};
   }
@@ -280,14 +286,13 @@ void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
   record_.source = line.source;
   if (!IsWorthALook(line.text)) return;
   const LineValues values = FindValues(line.text);
+  if (values.gradient && !values.skipped && std::isfinite(*values.gradient)) WatchGradient(values, line, step);
   if (values.loss) {
     if (std::isfinite(*values.loss)) WatchLoss(values, line, step);
     AddValue(record_.loss, *values.loss, values.loss_word, step, line.source);
   }
-  if (values.gradient && !values.skipped) {
-    if (std::isfinite(*values.gradient)) WatchGradient(values, line, step);
+  if (values.gradient && !values.skipped)
     AddValue(record_.gradient, *values.gradient, values.gradient_word, step, line.source);
-  }
   if (values.seconds <= 0) return;
   // Another bar begins: of an epoch, of an evaluation, of files that are loaded.
   const bool begins_anew = step >= 0 && step <= last_time_.step;

@@ -49,6 +49,7 @@ class TrainingReader {
   StepTime last_time_;
   // Of the lines before: digits behind the point of the last loss that was not 0, and the last gradient norm.
   int loss_decimals_ = 0;
+  double loss_before_ = 0;  // the loss before the last one
   std::string gradient_word_;
   int64_t gradient_step_ = -1;
   std::optional<double> gradient_loss_;

@@ -117,11 +117,18 @@ std::string Report(const std::string& loss, const std::string& norm, int step) {
 }
 
 TEST(TrainingValues, ALossThatIsSuddenlyZeroIsOdd) {
-  const TrainingRecord odd =
-      RecordOf(Report("2.8114", "3.1", 10) + Report("0.0", "2.9", 20) + Report("0.0", "2.7", 30));
+  const TrainingRecord odd = RecordOf(Report("2.9", "3.2", 1) + Report("2.8114", "3.1", 10) + Report("0.0", "2.9", 20) +
+                                      Report("0.0", "2.7", 30));
   EXPECT_EQ(odd.zero_loss.lines, 2);
   EXPECT_EQ(odd.zero_loss.step, 20);
   EXPECT_DOUBLE_EQ(odd.zero_loss.before, 2.8114);
+  // At once, but with a norm that is stuck as well.
+  const std::string norm = "2.7182817459106445";
+  EXPECT_EQ(RecordOf(Report("2.8114", norm, 10) + Report("0.0", norm, 20)).zero_loss.lines, 1);
+  // A small problem that is solved within a few steps.
+  EXPECT_EQ(RecordOf(Report("514.342", "3.1", 1) + Report("0.000", "2.9", 5)).zero_loss.lines, 0);
+  EXPECT_EQ(RecordOf(Report("514.3", "3.1", 1) + Report("8.25", "2.9", 5) + Report("0.0", "2.9", 9)).zero_loss.lines,
+            0);
   // From the start on, reached by rounding, or over.
   EXPECT_EQ(RecordOf(Report("0.0", "3.1", 10) + Report("0.0", "2.9", 20)).zero_loss.lines, 0);
   EXPECT_EQ(RecordOf(Report("0.31", "3.1", 10) + Report("0.00", "2.9", 20)).zero_loss.lines, 0);
