@@ -85,7 +85,7 @@ std::string TrainingWords(const Case& facts) {
   const std::string figures = TrainingFigures(facts.incident);
   return "training made progress up to step " + std::to_string(last->As<Progress>().step) + " (" +
          std::to_string(last->As<Progress>().rising) + " lines)" + (figures.empty() ? "" : "; " + figures) +
-         "; no line reports a fault" +
+         "; no line after the last step reports a fault" +
          (IsTroubleTold(facts.incident) ? "" : "; the text does not show how the job ended");
 }
 
