@@ -153,6 +153,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   // What runs on a slow transport is affected and waits for nobody.
   if (!diagnosis.findings.empty() && AffectedWait(diagnosis.findings[0].status))
     waiting.insert(diagnosis.findings[0].affected_ranks.begin(), diagnosis.findings[0].affected_ranks.end());
+  std::set<Rank> affected;  // of whom the verdict itself says that they wait
+  if (!diagnosis.findings.empty())
+    affected.insert(diagnosis.findings[0].affected_ranks.begin(), diagnosis.findings[0].affected_ranks.end());
   if (diagnosis.status == Status::healthy) waiting.clear();  // who was in an operation when it was looked at
   std::map<Rank, const StackReading*> stacks;
   for (const StackReading& reading : analyses.stacks) stacks.emplace(reading.rank, &reading);
@@ -208,7 +211,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     const auto error = errors.find(rank);
     // Who failed by itself does not wait any more; a system error or one of a peer is how a wait ended.
     const bool over = row.role == "waits" && diagnosis.status == Status::crash && error != errors.end() &&
-                      IsOwnNcclError(error->second);
+                      IsOwnNcclError(error->second) && !affected.contains(rank);
     if (error != errors.end() && (row.role == "ok" || row.role == "silent" || over)) {
       row.role.clear();
       if (row.doing.empty()) row.doing = ErrorWords(error->second);

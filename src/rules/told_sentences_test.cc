@@ -269,8 +269,8 @@ void TellAround(JobSketch& job, EventKind kind, std::string_view words) {
 }
 
 TEST(ToldTrouble, AJobThatIsSaidToBeSlowIsNotHealthy) {
-  JobSketch job(2);
-  const Diagnosis before = JudgedCase(job).Verdict();
+  JobSketch silent(2), job(2);
+  const Diagnosis before = JudgedCase(silent).Verdict();
   TellAround(job, EventKind::told_slow, "twice as slow as it should be");
   const Diagnosis verdict = JudgedCase(job).Verdict();
   EXPECT_NE(before.status, Status::slow);
