@@ -82,6 +82,19 @@ bool IsLastWord(const Event& event) {
   }
 }
 
+// A fault of a device, of the network or of the set-up ends nobody by itself: a process may as well wait behind it.
+bool EndsSomebody(const Event& event) {
+  switch (event.kind) {
+    case EventKind::xid:
+    case EventKind::ecc_error:
+    case EventKind::nvlink_error:
+    case EventKind::nccl_warning:
+    case EventKind::peer_access_failed:
+    case EventKind::fabric_down: return false;
+    default: return true;
+  }
+}
+
 // The kernel and the scheduler speak of other jobs too. Beside files of a job they count only where they are tied to
 // it.
 bool MayBeForeign(const Incident& incident, const Event& event) {
@@ -149,17 +162,6 @@ bool EndsFromOutside(const Event& event) {
          (event.kind == EventKind::process_exited && (code == -15 || code == -9 || code == -2));
 }
 
-// What goes wrong with a device or inside NCCL, while no line says that a process came to its end.
-bool EndsNothing(const Event& event) {
-  switch (event.kind) {
-    case EventKind::xid:
-    case EventKind::ecc_error:
-    case EventKind::nvlink_error:
-    case EventKind::nccl_warning: return true;
-    default: return false;
-  }
-}
-
 }  // namespace
 
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome) {
@@ -170,6 +172,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   // A timeout is reported by somebody else, or the watchdog only says that it found a failure. PyTorch speaks of a
   // timeout whatever went wrong; it is one only where something was issued.
   const Event* weak = nullptr;
+  bool ended = false;  // some process is gone, by what the lines say
   for (const Event& event : incident.events) {
     const bool crashes = IsSignOfCrash(event), hangs = IsSignOfHang(event);
     const bool asked = event.kind == EventKind::dump_signal && event.Means(Meaning::timed_out) &&
@@ -184,6 +187,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     if (const auto done = finishes.find(event.source.file);
         IsFarewell(event) && done != finishes.end() && done->second < event.source.line)
       continue;
+    ended = ended || (crashes && EndsSomebody(event));
     if (hangs && earlier(event, hang)) hang = &event;
     if (const Event*& slot = IsCleanUp(event) ? clean_up : crash; crashes && earlier(event, slot)) slot = &event;
     if (EndsFromOutside(event) && earlier(event, outside)) outside = &event;
@@ -207,28 +211,21 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
                              !(crash->kind == EventKind::exception && IsConsequence(*crash)) &&
                              crash->kind != EventKind::connection_lost && crash->kind != EventKind::store_lost &&
                              crash->kind != EventKind::abort_signal;
-  // A device that fails, or a call of NCCL, ends no process by itself: whoever pasted it saw what became of the job.
-  const auto told = std::find_if(incident.events.begin(), incident.events.end(),
-                                 [](const Event& event) { return event.kind == EventKind::told_hang; });
-  const bool only_device = crash && EndsNothing(*crash) &&
-                           std::none_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
-                             return IsSignOfCrash(event) && !EndsNothing(event);
-                           });
-  if (!hung && only_device && told != incident.events.end()) {
-    end.kind = JobEnding::hung;
-    end.told = crash;
-  } else if (hung && !crashed_first) {
+  const bool finished = outcome.ended_in_order || outcome.somebody_finished;
+  const auto told_hang = std::find_if(incident.events.begin(), incident.events.end(),
+                                      [](const Event& event) { return event.kind == EventKind::told_hang; });
+  if (hung && !crashed_first) {
     end.kind = JobEnding::hung;
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
+  } else if (told_hang != incident.events.end() && !ended && (crash || !finished)) {
+    // Nothing in the log ends a process: whoever pasted it was there.
+    end.kind = JobEnding::hung;
+    end.told = &*told_hang;
   } else if (crash) {
     end.kind = JobEnding::crashed;
     end.told = crash;
-  } else if (outcome.ended_in_order || outcome.somebody_finished) {
+  } else if (finished) {
     end.kind = JobEnding::finished;
-  } else if (told != incident.events.end()) {
-    // Nothing in the log tells it: whoever pasted it was there.
-    end.kind = JobEnding::hung;
-    end.told = &*told;
   }
   return end;
 }

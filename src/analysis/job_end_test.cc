@@ -130,5 +130,20 @@ TEST(JobEnd, AWaitOfXlaThatEndedIsNoHang) {
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::hung);
 }
 
+TEST(JobEnd, AToldHangOutranksAFaultThatEndsNobody) {
+  for (const EventKind fault : {EventKind::xid, EventKind::nccl_warning, EventKind::fabric_down}) {
+    Incident incident = OneFile();
+    Event& event = AddEvent(incident, fault, 3);
+    if (fault == EventKind::xid) event.Make<Xid>().number = 79;
+    if (fault == EventKind::nccl_warning) event.Make<Warning>().role = NcclWarningRole::cause;
+    EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
+    AddEvent(incident, EventKind::told_hang, 1);
+    EXPECT_EQ(ReadEnd(incident).kind, JobEnding::hung);
+    EXPECT_EQ(ReadEnd(incident).told->kind, EventKind::told_hang);
+    AddEvent(incident, EventKind::process_exited, 5).Make<ProcessEnd>().code = 1;
+    EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed) << "the lines show that it ended";
+  }
+}
+
 }  // namespace
 }  // namespace tacet

@@ -13,4 +13,12 @@ bool IsAdvice(std::string_view sentence) {
   return false;
 }
 
+std::string WithoutHints(std::string_view error) {
+  std::string text(error);
+  if (const size_t hint = text.find(" (run with "); hint != std::string::npos)
+    if (const size_t end = text.find(')', hint); end != std::string::npos) text.erase(hint, end + 1 - hint);
+  while (text.ends_with(' ') || text.ends_with('/')) text.pop_back();
+  return text;
+}
+
 }  // namespace tacet

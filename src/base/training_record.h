@@ -21,6 +21,15 @@ struct TrainingValue {
   std::string word;            // of the run, as written: "nan", "-inf"
 };
 
+// A value that a job which learns hardly ever prints, up to the last line that tells it.
+struct OddValue {
+  int64_t lines = 0;  // on end; 0: none
+  int64_t step = -1;  // of the first of them
+  std::string word;   // as written
+  double before = 0;  // the last other value
+  SourceRef source;   // the first of them
+};
+
 // How long the work of one line of progress took: a step, or what the line counts.
 struct StepTime {
   int64_t step = -1;
@@ -43,6 +52,8 @@ struct TrainingRecord {
   int64_t lines = 0;  // of progress
   int64_t first_step = -1, last_step = -1;
   TrainingValue loss, gradient;
+  OddValue zero_loss;      // exactly 0, reached at once and not by rounding
+  OddValue same_gradient;  // a norm that repeats the one before it in all of its many digits
   LossScaleDrop scale;
   std::vector<StepTime> times;
   bool exact_times = false;  // told by the job for a step; else a rate

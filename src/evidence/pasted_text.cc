@@ -212,7 +212,7 @@ std::string_view Name(Paste paste) {
     case Paste::coloured: return "colour codes that lost their escape character";
     case Paste::numbered: return "numbered lines";
     case Paste::told: return "sentences around a line";
-    case Paste::wrapped: return "lines that were cut at one width";
+    case Paste::wrapped: return "wrapped lines, which were joined";
   }
   return "";
 }

@@ -2,10 +2,12 @@
 #include "evidence/told_words.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <set>
+#include <string>
 
+#include "base/advice.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 
@@ -50,11 +52,12 @@ bool IsSentence(std::string_view line) {
   if (line.size() < 15 || line.size() > 2000) return false;
   if (!IsLetter(line[0]) && !IsDigit(line[0]) && line[0] != '*') return false;
   size_t letters = 0, blanks = 0, marks = 0;
-  for (const char c : line) {
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
     letters += IsLetter(c) || (static_cast<unsigned char>(c) & 0x80u) != 0;
     blanks += c == ' ';
-    marks += c == '[' || c == ']' || c == '{' || c == '|' || c == '=' || c == '<' || c == '#' || c == '\\' ||
-             c == '/' || c == '_';
+    const bool of_unit = c == '/' && i + 1 < line.size() && line[i + 1] == 's';  // GB/s
+    marks += !of_unit && std::string_view("[]{|=<#\\/_").find(c) != std::string_view::npos;
   }
   return blanks >= 3 && marks <= line.size() / 40 && letters * 100 >= line.size() * 60;
 }
@@ -75,22 +78,120 @@ bool HasWord(std::string_view text, std::string_view word) {
   return false;
 }
 
+using Words = std::initializer_list<std::string_view>;
+
+bool HasAnyWord(std::string_view text, Words words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return HasWord(text, word); });
+}
+
+// Supposed, asked, denied or over.
+bool IsDoubted(std::string_view part) {
+  return Contains(part, "n't") || Contains(part, "?") ||
+         HasAnyWord(part, {"not", "no longer", "never", "without", "fixed", "solved", "avoid", "avoids", "if", "would",
+                           "could", "may", "might", "can", "should", "fix", "why", "how"});
+}
+
+// `word`, and behind it nothing but the end of the part or one of the words: "then nothing" and "then nothing happens",
+// not "then nothing failed".
+bool HasWordBefore(std::string_view part, std::string_view word, Words behind) {
+  for (size_t at = part.find(word); at != std::string_view::npos; at = part.find(word, at + 1)) {
+    if (at > 0 && IsLetter(part[at - 1])) continue;
+    const std::string_view rest = part.substr(at + word.size());
+    const std::string_view next = Trim(rest);
+    if (!rest.empty() && IsLetter(rest[0])) continue;
+    if (next.empty() || !IsLetter(next[0])) return true;
+    for (const std::string_view one : behind)
+      if (next.starts_with(one) && (next.size() == one.size() || !IsLetter(next[one.size()]))) return true;
+  }
+  return false;
+}
+
 // A part of a sentence, up to its full stop or comma, that says it as a fact.
 bool StatesAHang(std::string_view part) {
-  constexpr std::array kHangs = {"hangs",     "hanging",     "hung",         "is stuck",    "gets stuck",
-                                 "got stuck", "stuck at",    "stuck",        "freezes",     "is frozen",
-                                 "deadlocks", "deadlock",    "stalls",       "stalled",     "hang at",
-                                 "forever",   "no progress", "stops moving", "then nothing"};
-  constexpr std::array kDoubts = {"not",   "no longer", "never",  "without", "fixed", "solved",
-                                  "avoid", "avoids",    "if",     "would",   "could", "may",
-                                  "might", "can",       "should", "fix",     "why",   "how"};
-  const bool for_good = HasWord(part, "for") && HasWord(part, "ever");
   const bool says =
-      for_good || std::any_of(kHangs.begin(), kHangs.end(), [&](std::string_view word) { return HasWord(part, word); });
-  const bool doubts =
-      Contains(part, "n't") || Contains(part, "?") ||
-      std::any_of(kDoubts.begin(), kDoubts.end(), [&](std::string_view word) { return HasWord(part, word); });
-  return says && !doubts;
+      (HasWord(part, "for") && HasWord(part, "ever")) ||
+      HasAnyWord(part, {"hangs",
+                        "hanging",
+                        "hung",
+                        "hang at",
+                        "hang in",
+                        "hang after",
+                        "hang during",
+                        "stuck",
+                        "freezes",
+                        "is frozen",
+                        "deadlocks",
+                        "deadlock",
+                        "stalls",
+                        "stalled",
+                        "forever",
+                        "no progress",
+                        "stops moving",
+                        "stops responding",
+                        "just sits",
+                        "sits there",
+                        "nothing after that",
+                        "nothing happens",
+                        "nothing is printed",
+                        "nothing more happens",
+                        "nothing more is printed",
+                        "nothing else happens",
+                        "nothing else is printed",
+                        "no further output",
+                        "no more output",
+                        "no new output",
+                        "no output any more",
+                        "no output anymore"}) ||
+      HasWordBefore(part, "then nothing", {"for", "more", "else", "at all", "any more", "anymore", "until"}) ||
+      (HasWord(part, "no output") && HasAnyWord(part, {"hours", "minutes", "hour", "minute", "min", "days", "h"}));
+  return says && !IsDoubted(part);
+}
+
+bool StatesAStop(std::string_view part) {
+  return HasAnyWord(part, {"it stops", "it always stops", "it still stops", "stops at", "stops there", "stops here",
+                           "stops after", "stops in", "stops during", "stopped at", "stopped there"}) &&
+         !IsDoubted(part);
+}
+
+// "slow" of the job, not of a thing: "is slow on two nodes", not "the slow tokenizer".
+bool StatesSlowness(std::string_view part) {
+  const bool says =
+      HasWordBefore(part, "slow", {"here",     "with",          "when",       "on",   "as",    "than",    "compared",
+                                   "and",      "but",           "in",         "for",  "after", "since",   "at",
+                                   "although", "though",        "because",    "now",  "too",   "again",   "from",
+                                   "over",     "across",        "while",      "even", "only",  "between", "training",
+                                   "speed",    "communication", "performance"}) ||
+      HasAnyWord(part,
+                 {"slower",          "slows down",      "slowed down",      "slowdown",           "far longer",
+                  "much longer",     "takes longer",    "take longer",      "times longer",       "times as long",
+                  "twice as long",   "speed goes down", "speed drops",      "throughput drops",   "throughput is low",
+                  "low throughput",  "low bandwidth",   "bandwidth is low", "performance is bad", "bad performance",
+                  "poor performance"});
+  return says && !IsDoubted(part) &&
+         !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will", "as expected"});
+}
+
+// A measure, a number, and what it should be: "busbw is at 12, I would expect 180".
+bool MissesAnExpectation(std::string_view sentence) {
+  const bool measures = HasAnyWord(sentence, {"busbw", "algbw", "bandwidth", "throughput", "speed", "tflops", "mfu"}) ||
+                        ContainsAny(sentence, {"gb/s", "gbit/s", "gbps", "gib/s", "mb/s", "it/s", "s/it"});
+  const bool misses =
+      HasAnyWord(sentence, {"would expect", "i expect", "i expected", "we expect", "we expected", "in theory",
+                            "should be", "should reach", "supposed to be", "lower than expected", "below what"});
+  const bool fits =
+      Contains(sentence, "?") || HasAnyWord(sentence, {"as expected", "as i expected", "fixed", "solved"});
+  return measures && misses && !fits && sentence.find_first_of("0123456789") != std::string_view::npos;
+}
+
+// Whether a part of the line states it; a question keeps its mark.
+bool AnyPart(std::string_view low, bool (*states)(std::string_view part)) {
+  for (std::string_view rest = low; !rest.empty();) {
+    const size_t end = rest.find_first_of(".,;:!()");
+    if (states(rest.substr(0, end))) return !Contains(low, "?");
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return false;
 }
 
 // Its program does not go on behind such a line.
@@ -141,41 +242,86 @@ bool ReportsError(std::string_view line) {
   return shaped && !ContainsAny(line, {"error: 0", "errors: 0", "Error: 0", "error: None", "failed=0"});
 }
 
-bool SaysItHangs(std::string_view line) {
+bool SaysItHangs(std::string_view line) { return IsSentence(line) && AnyPart(Lowered(line), StatesAHang); }
+
+bool SaysItStops(std::string_view line) {
   if (!IsSentence(line)) return false;
   const std::string low = Lowered(line);
-  std::string_view rest = low;
-  while (!rest.empty()) {
-    const size_t end = rest.find_first_of(".,;:!()");
-    // A question keeps its mark.
-    if (StatesAHang(rest.substr(0, end))) return !Contains(low, "?");
-    if (end == std::string_view::npos) break;
-    rest.remove_prefix(end + 1);
-  }
-  return false;
+  return AnyPart(low, StatesAStop) && !HasAnyWord(low, {"early", "stopping", "script"});
 }
+
+bool SaysItIsSlow(std::string_view line) {
+  if (!IsSentence(line) || IsAdvice(line)) return false;
+  const std::string low = Lowered(line);
+  return AnyPart(low, StatesSlowness) || MissesAnExpectation(low);
+}
+
+namespace {
+
+// "Hi all,", "Thanks!", nothing at all: no sentence, and no line of a log either.
+bool IsSmallTalk(std::string_view line) {
+  line = Trim(line);
+  return line.size() < 20 && std::all_of(line.begin(), line.end(), [](char c) {
+           return IsLetter(c) || c == ' ' || c == ',' || c == '!' || c == '.' || c == ':';
+         });
+}
+
+// Which lines stand around the log and are not of it: those outside of its fence; without one, the sentences at the
+// top and at the end. Programs print sentences, too, but between their other lines.
+class AroundTheLog {
+ public:
+  explicit AroundTheLog(std::string_view bytes) : fenced_(Contains(bytes, "```")) {
+    if (fenced_) return;
+    LineReader reader(bytes);
+    std::string_view line;
+    while (reader.Next(&line)) {
+      if (IsSmallTalk(line)) continue;
+      if (IsSentence(line)) {
+        if (last_log_ == 0) top_ = reader.number();
+      } else {
+        last_log_ = reader.number();
+      }
+    }
+  }
+  // Lines in their order.
+  bool Holds(std::string_view line, uint32_t number) {
+    if (!fenced_) return number <= top_ || number > last_log_;
+    if (Trim(line).starts_with("```")) inside_ = !inside_;
+    return !inside_;
+  }
+  // Not inside of a fence; where there is none nobody knows.
+  bool MayHold() const { return !fenced_ || !inside_; }
+
+ private:
+  bool fenced_ = false, inside_ = false;
+  uint32_t top_ = 0, last_log_ = 0;
+};
+
+}  // namespace
 
 void AddToldWords(std::string_view bytes, Fragment& fragment) {
   if (bytes.size() > kMostTold || bytes.find('\0') != std::string_view::npos) return;
   std::set<uint32_t> read;
   for (const Event& event : fragment.events) read.insert(event.source.line);
-  const bool fenced = Contains(bytes, "```");
-  bool inside = false, hang = false, error = false, end = false;
+  std::set<EventKind> told;
+  bool error = false;
+  AroundTheLog around(bytes);
   LineReader reader(bytes);
   std::string_view line;
-  while (reader.Next(&line) && !(hang && error)) {
+  while (reader.Next(&line)) {
     const SourceRef source{FileId{}, reader.number(), reader.offset()};
-    if (Trim(line).starts_with("```")) inside = !inside;
-    if (!hang && !(fenced && inside) && !read.contains(source.line) && SaysItHangs(line)) {
-      hang = true;
-      AddTold(EventKind::told_hang, line, source, fragment);
-    } else if (!error && !read.contains(source.line) && ReportsError(line)) {
-      // Of the lines that only tell an end one is enough; the error itself may still come.
-      const bool tells_end = ReportsAnEnd(line);
-      if (!tells_end || !end) AddTold(EventKind::unread_error, line, source, fragment);
-      error |= !tells_end;
-      end |= tells_end;
-    }
+    const bool outside = around.Holds(line, source.line);
+    if (read.contains(source.line)) continue;
+    const auto kind = around.MayHold() && SaysItHangs(line) ? EventKind::told_hang
+                      : outside && SaysItIsSlow(line)       ? EventKind::told_slow
+                      : outside && SaysItStops(line)        ? EventKind::told_stop
+                      : ReportsError(line)                  ? EventKind::unread_error
+                                                            : EventKind::progress;
+    // Of each kind the first is enough; behind a line that only tells an end the error itself may still come.
+    const bool first = told.insert(kind).second;
+    const bool own = kind == EventKind::unread_error && !error && !ReportsAnEnd(line);
+    error |= own;
+    if (kind != EventKind::progress && (first || own)) AddTold(kind, line, source, fragment);
   }
 }
 

@@ -43,6 +43,61 @@ TEST(ToldWords, AQuestionASuppositionOrALineOfALogDoesNot) {
     EXPECT_FALSE(SaysItHangs(line)) << line;
 }
 
+TEST(ToldWords, NothingMoreComesIsAHang) {
+  for (const char* line :
+       {"the three lines above, then nothing, CPU at 100 %", "After that there is no output for 5 hours",
+        "It prints the version and then nothing happens", "then nothing for half an hour, both GPUs idle",
+        "the cards go to 100% and it just sits there", "Stuck at 43 % since this morning, GPUs idle",
+        "no further output after the second barrier, memory stays the same"})
+    EXPECT_TRUE(SaysItHangs(line)) << line;
+  for (const char* line :
+       {"we changed the port, then nothing failed any more", "there is no output file in that folder",
+        "It is not stuck any more since the update", "fixed by the new driver, no longer stuck at 43 %",
+        "nothing happens if the variable is set"})
+    EXPECT_FALSE(SaysItHangs(line)) << line;
+}
+
+TEST(ToldWords, ASentenceSaysThatTheJobIsSlow) {
+  for (const char* line :
+       {"three times slower on two nodes than on one", "Training is slow since the update of the image",
+        "four nodes take much longer than two for the same data",
+        "each epoch takes twice as long as on the old cluster", "busbw is only 12, I would expect 180 here",
+        "I get 22 GB/s but in theory it should be near 90 GB/s", "Slow training with more than one host",
+        "slower than expected on these machines"})
+    EXPECT_TRUE(SaysItIsSlow(line)) << line;
+}
+
+TEST(ToldWords, AThingThatIsSlowAPastOrAnAdviceIsNoSlowJob) {
+  for (const char* line :
+       {"Using the slow tokenizer for this model since no fast one is there",
+        "It was slow before the update and now all is well", "the job is no longer slow with the new driver",
+        "Is it slower with two nodes because of the switch?", "This may be slow on machines with few cores",
+        "Note that the first step is slower because kernels are compiled",
+        "The batch size should be 32 per device here", "I would expect it to start 2 processes per node",
+        "It will be slower without this library installed"})
+    EXPECT_FALSE(SaysItIsSlow(line)) << line;
+}
+
+TEST(ToldWords, ASentenceSaysThatTheJobStops) {
+  EXPECT_TRUE(SaysItStops("It still stops at the third save, only without the error from before"));
+  EXPECT_FALSE(SaysItStops("Early stopping: training stops at epoch seven"));
+  EXPECT_FALSE(SaysItStops("It no longer stops at the third save"));
+}
+
+TEST(ToldWords, SlownessIsToldAroundTheLogAndNotInIt) {
+  const std::string log = "step 1 loss=2.1\nWriting to this disk is slow on two nodes\nstep 2 loss=2.0\n";
+  Fragment fragment;
+  AddToldWords(log, fragment);
+  AddToldWords("# the old one was quick\n" + log, fragment);
+  AddToldWords("```\n" + log + "```\n", fragment);
+  EXPECT_TRUE(fragment.events.empty());
+  AddToldWords("Hi all,\ntraining is slow on two nodes\n\n" + log, fragment);
+  AddToldWords(log + "That is three times slower than on one node\n", fragment);
+  AddToldWords("```\n" + log + "```\nthree times slower than on one node\n", fragment);
+  ASSERT_EQ(fragment.events.size(), 3u);
+  for (const Event& event : fragment.events) EXPECT_EQ(event.kind, EventKind::told_slow);
+}
+
 TEST(ToldWords, WhatReadersUnderstoodIsNotToldAgain) {
   const std::string text = "ERROR one\nERROR two\n";
   Fragment fragment;

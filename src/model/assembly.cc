@@ -144,7 +144,7 @@ class JobBuilder {
     }
     for (TrainingRecord& training : fragment.training) {
       for (SourceRef* place : {&training.source, &training.loss.run_source, &training.gradient.run_source,
-                               &training.scale.first, &training.scale.last})
+                               &training.zero_loss.source, &training.same_gradient.source, &training.scale.first, &training.scale.last})
         place->file = file;
       for (StepTime& time : training.times) time.source.file = file;
     }

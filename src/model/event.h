@@ -102,6 +102,8 @@ enum class EventKind : uint8_t {
   port_state,     // a port of a network adapter
   // What a text says that no reader understands
   told_hang,     // whoever pasted the log says that the job stands still
+  told_stop,     // ... that it stops, which may be a hang or an end
+  told_slow,     // ... that it is slow
   unread_error,  // a line reports an error
 };
 

@@ -38,6 +38,8 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::gil_blocked:
     case EventKind::program_left:
     case EventKind::told_hang:
+    case EventKind::told_stop:
+    case EventKind::told_slow:
     case EventKind::unread_error:
     case EventKind::mixed_setting: return kPayload<std::monostate>;
     case EventKind::store_lost:

@@ -40,7 +40,9 @@ Witness WitnessOf(const Event& event) {
     case EventKind::ras_rank_dead:
     case EventKind::ras_rank_unresponsive:
     case EventKind::ras_rank_missing: return Witness::tool;
-    case EventKind::told_hang: return Witness::reporter;
+    case EventKind::told_hang:
+    case EventKind::told_stop:
+    case EventKind::told_slow: return Witness::reporter;
     default: return Witness::self;
   }
 }

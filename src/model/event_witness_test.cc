@@ -22,6 +22,7 @@ TEST(EventWitness, WhoTellsOfAnEndIsNotWhoEnded) {
   EXPECT_EQ(OfKind(EventKind::scheduler_kill), Witness::scheduler);
   EXPECT_EQ(OfKind(EventKind::ras_rank_dead), Witness::tool);
   EXPECT_EQ(OfKind(EventKind::told_hang), Witness::reporter);
+  EXPECT_EQ(OfKind(EventKind::told_slow), Witness::reporter);
 }
 
 TEST(EventWitness, EveryWitnessHasAName) {

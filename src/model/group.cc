@@ -17,6 +17,7 @@ GroupRank Group::IndexOf(Rank rank) const {
 std::string Group::Label() const {
   if (!description.empty() && description != "undefined") return description;
   if (!name.empty()) return "group " + (name.size() > 12 ? name.substr(0, 8) : name);
+  if (assumed_id) return size > 0 ? "communicator of " + std::to_string(size) + " ranks" : "communicator";
   if (comm_id != 0) {
     char text[40];
     std::snprintf(text, sizeof text, "communicator 0x%llx", static_cast<unsigned long long>(comm_id));

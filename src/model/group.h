@@ -27,6 +27,7 @@ struct Group {
   std::vector<GroupPlace> places;
   int32_t size = -1;            // number of members when only that is known
   uint64_t comm_id = 0;         // NCCL commId/commHash, 0 where unknown
+  bool assumed_id = false;      // the log prints no id: the reader made one up, which is not shown
   uint64_t parent_comm_id = 0;  // of a split
   uint64_t replays_of =
       0;  // the communicator whose collectives CUDA graphs run again; these have an order of their own

@@ -26,6 +26,9 @@ TEST(Group, IsCalledByTheBestNameItHas) {
   EXPECT_EQ(group.Label(), "group");
   group.comm_id = 0xabc;
   EXPECT_EQ(group.Label(), "communicator 0xabc");
+  group.assumed_id = true;  // no log prints it
+  group.size = 2;
+  EXPECT_EQ(group.Label(), "communicator of 2 ranks");
   group.name = "3";
   EXPECT_EQ(group.Label(), "group 3");
   group.name = "71994ac1cc1bb1ff";

@@ -213,6 +213,15 @@ inline constexpr NcclWarning kNcclWarnings[] = {
     {"rccl-host-setting", kNotice, "RCCL advises a setting of the host or of the environment that is missing",
      "add it to the kernel's command line or to the environment, as the message says, at the next opportunity"},
     {"affinity-failed", kNotice, "CPU affinity could not be set", "check the cpuset of the container"},
+    {"nvml-device-not-found", kCause,
+     "NVML does not know the PCI address of a GPU that NCCL has to place: a GPU of this host is not visible in this "
+     "process or container",
+     "compare nvidia-smi -L in it with lspci on the host; pass all GPUs of the job on this host into the container, or "
+     "give each container its own NCCL_HOSTID"},
+    {"nvml-version-mismatch", kCause, "the driver's library and its kernel module have different versions",
+     "reboot the node or reload the kernel module after an update of the driver; in a container, check which "
+     "libnvidia-ml "
+     "is mounted"},
     {"nvml-failed", kCause, "the driver's management library failed", "check nvidia-smi on this node"},
     {"library-symbol-missing", kNotice, "a library lacks an optional function",
      "harmless unless that feature is needed"},
@@ -417,6 +426,8 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
     {"Could not open XML", "", "topology-file-invalid"},
     {"Could not find a path for pattern", "falling back to simple order", "graph-search-failed"},
     {"sched_setaffinity failed", "", "affinity-failed"},
+    {"nvmlDeviceGetHandleByPciBusId", "Not Found", "nvml-device-not-found"},
+    {"nvml", "version mismatch", "nvml-version-mismatch"},
     {"nvml", "", "nvml-failed"},
     {"Failed to open libnvidia-ml", "", "nvml-failed"},
     {"", "ncclAsyncJobComplete: job", "cleanup-failed"},

@@ -154,7 +154,9 @@ void AddRanks(TextPage& page, const Report& report, bool verbose) {
   const bool known = world >= static_cast<int64_t>(report.ranks.size());  // ranks may have another number in mind
   const bool told = report.jobs.empty() || report.jobs[0].world_told;
   const std::string of_all = known && told && world > 0 ? " of " + std::to_string(world) : "";
-  page.Heading(std::string("Ranks (") + (told ? "" : "at least ") + std::to_string(report.ranks.size()) + of_all + ")");
+  const int64_t least = std::max(world, static_cast<int64_t>(report.ranks.size()));
+  page.Heading("Ranks (" + (told ? std::to_string(report.ranks.size()) + of_all : "at least " + std::to_string(least)) +
+               ")");
   page.Table(LayOutRanks(report.ranks, page.width() - 2, verbose), 2, verbose);
 }
 

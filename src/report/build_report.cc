@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/timeout_census.h"
 #include "model/file_rank.h"
 #include "report/rank_table.h"
 #include "rules/why.h"
@@ -71,6 +72,10 @@ ReportJob JobOf(const Incident& incident) {
   job.label = incident.label;
   job.world_size = incident.world_size;
   job.world_told = incident.world_told;
+  // A group of the job is no larger than the job.
+  if (!job.world_told)
+    for (const TimedOutCall& call : CountTimeouts(incident).calls)
+      job.world_size = std::max<int64_t>(job.world_size, call.group_size);
   job.ranks_seen = Numbers(incident.RanksSeen());
   std::set<std::string> hosts;
   for (const Process& process : incident.processes)

@@ -24,9 +24,16 @@ std::string Clock(int64_t wall_ns) {
   return text;
 }
 
-std::string Describe(const Incident& incident, const Call& call, bool knows_state) {
+std::string Describe(const Incident& incident, const Call& call, const CallStream& stream, bool by_op_count) {
   static constexpr const char* kStates[] = {"", ": enqueued", ": started", ": completed"};
+  const bool knows_state = stream.knows_finish || (by_op_count && call.state == CallState::started);
   std::string text = std::string(Name(call.kind)) + " #" + std::to_string(call.seq);
+  // Numbers of a log without its beginning are counted from its first line; NCCL's own is what others can compare.
+  if (by_op_count && stream.source == CallSource::nccl_log && !stream.from_start && call.record > 0) {
+    char number[24];
+    std::snprintf(number, sizeof number, " (opCount %x)", call.record);
+    text = std::string(Name(call.kind)) + number;
+  }
   if (call.group != GroupIndex::none) text += " on " + incident.groups[static_cast<uint32_t>(call.group)].Label();
   if (knows_state) text += call.has(kEndedByAbort) ? ": ended by the abort" : kStates[static_cast<size_t>(call.state)];
   return text;
@@ -52,11 +59,12 @@ std::string_view RecordWords(CallSource source) {
 }
 
 // By the first record that knows the rank; another one than the verdict's is named, since it may count differently.
-std::string LastOperation(const Incident& incident, const std::vector<const SourceAnalysis*>& sources, Rank rank) {
+std::string LastOperation(const Incident& incident, const std::vector<const SourceAnalysis*>& sources, Rank rank,
+                          bool by_op_count) {
   for (const SourceAnalysis* source : sources) {
     const Call* call = LastCall(incident, *source, rank);
     if (!call) continue;
-    std::string text = Describe(incident, *call, incident.StreamOf(rank, source->source)->knows_finish);
+    std::string text = Describe(incident, *call, *incident.StreamOf(rank, source->source), by_op_count);
     if (source != sources.front()) text += " (" + std::string(RecordWords(source->source)) + ")";
     return text;
   }
@@ -76,6 +84,13 @@ bool IsOwnError(const Event& event, Status status) {
     return (status == Status::crash || status == Status::hang) && !event.As<LostPeer>().ends_itself;
   return IsSignOfCrash(event) && event.kind != EventKind::process_exited && event.kind != EventKind::process_killed &&
          event.kind != EventKind::oom_kill && event.kind != EventKind::nccl_warning;
+}
+
+// NCCL failed in this process: not because of a socket, memory or a peer (codes 2 and 6).
+bool IsOwnNcclError(const Event* error) {
+  if (!error || error->kind != EventKind::nccl_error) return false;
+  const int64_t code = error->As<NcclError>().code;
+  return code == 1 || (code >= 3 && code <= 5);
 }
 
 std::string ErrorWords(const Event* error) {
@@ -148,6 +163,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   // What runs on a slow transport is affected and waits for nobody.
   if (!diagnosis.findings.empty() && AffectedWait(diagnosis.findings[0].status))
     waiting.insert(diagnosis.findings[0].affected_ranks.begin(), diagnosis.findings[0].affected_ranks.end());
+  std::set<Rank> affected;  // of whom the verdict itself says that they wait
+  if (!diagnosis.findings.empty())
+    affected.insert(diagnosis.findings[0].affected_ranks.begin(), diagnosis.findings[0].affected_ranks.end());
   if (diagnosis.status == Status::healthy) waiting.clear();  // who was in an operation when it was looked at
   std::map<Rank, const StackReading*> stacks;
   for (const StackReading& reading : analyses.stacks) stacks.emplace(reading.rank, &reading);
@@ -164,12 +182,19 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       // Whoever passes on what another one raised does not go on, either.
       if (event.speaker < incident.processes.size()) errors.emplace(incident.processes[event.speaker].rank, nullptr);
     }
+    // An error that nobody signs is of the only process that there is.
+    if (incident.process_of.size() == 1)
+      for (const Event& event : incident.events)
+        if (IsOwnError(event, diagnosis.status) && event.kind == EventKind::nccl_error && !event.rank.known())
+          errors.emplace(incident.process_of.begin()->first, &event);
     for (const auto& [rank, process] : incident.process_of)
       if (incident.processes[process].fails) errors.emplace(rank, nullptr);
   }
   const std::map<Rank, std::string> reported = failed ? ReportedWaits(incident) : std::map<Rank, std::string>();
   // A process that speaks and tells no rank may be any of those of whom there is no line.
   const bool nameless = !NamelessProcesses(incident).empty();
+  const Event* end = analyses.end.told;
+  const bool told_hang = diagnosis.status == Status::hang && end && end->kind == EventKind::told_hang;
   std::vector<ReportRank> rows;
   for (const auto& [rank, life] : analyses.life.ranks) {
     ReportRank row;
@@ -188,18 +213,23 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
                : nameless                                  ? ""
                                                            : "silent";
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
-    row.last_operation = LastOperation(incident, sources, rank);
+    row.last_operation = LastOperation(incident, sources, rank, told_hang);
     if (const auto wait = reported.find(rank);
         wait != reported.end() && row.last_operation.empty() && row.role == "waits")
       row.last_operation = wait->second;
     if (const auto stack = stacks.find(rank); stack != stacks.end()) row.doing = stack->second->where;
     const auto found = stuck.find(rank);
     FillFate(life, census, found == stuck.end() ? nullptr : found->second, row);
-    if (const auto error = errors.find(rank);
-        error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty())) {
+    const auto error = errors.find(rank);
+    // Who failed by itself does not wait any more; a system error or one of a peer is how a wait ended.
+    const bool over = row.role == "waits" && diagnosis.status == Status::crash && error != errors.end() &&
+                      IsOwnNcclError(error->second) && !affected.contains(rank);
+    if (error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty() || over)) {
       row.role.clear();
       if (row.doing.empty()) row.doing = ErrorWords(error->second);
     }
+    // That the job hangs is said in the text around the log: nobody is known to be well.
+    if (told_hang && row.role == "ok") row.role.clear();
     row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));
   }

@@ -121,9 +121,8 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
     for (const BenchmarkRun& one : incident.benchmark_runs)
       for (const BenchmarkDevice& device : one.devices)
         if (one.separate_runs > 1 && device.rank == Rank{0} && finding.evidence.size() < 3)
-          finding.evidence.push_back({device.source,
-                                      "Rank 0, process " + std::to_string(device.pid) + " on " + device.host,
-                                      "a process calls itself rank 0"});
+          finding.evidence.push_back(
+              {device.source, "process " + std::to_string(device.pid) + " on " + device.host, "calls itself rank 0"});
     finding.fix = {
         "Build the tests with MPI, against the MPI whose mpirun or srun starts them: make MPI=1 "
         "MPI_HOME=/path/to/mpi.",

@@ -16,7 +16,8 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kGraphSearchFailedRule, kNicCountUnequalRule, kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule,
     kNicUnbalancedRule, kRailsCrossedRule, kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule,
     kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule,
-    kTrainingNotFiniteRule, kStepsSlowDownRule, kResourcesPendingRule, kPortNotActiveRule, kPcieFaultRule;
+    kTrainingNotFiniteRule, kTrainingDegenerateRule, kStepsSlowDownRule, kResourcesPendingRule, kPortNotActiveRule,
+    kPcieFaultRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -41,6 +42,7 @@ std::span<const Rule* const> AllRules() {
       &kDdpUnusedParametersRule,
       &kWrongResultsRule,
       &kTrainingNotFiniteRule,
+      &kTrainingDegenerateRule,
       &kInitRankMissingRule,
       &kInitNoInterfaceRule,
       &kInitUnreachableRule,

@@ -62,17 +62,17 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   finding.confidence = Confidence::certain;
   const auto& lead = events[0]->As<DdpParameters>();
   const std::string which = lead.names.empty() ? "" : " " + ParameterWords(lead.names);
-  finding.headline = all ? "on all ranks DDP waits for gradients that never arrive: parameters" + which +
-                               " do not contribute to the loss"
-                     : finding.ranks.empty() && !told.empty()
-                         ? "Parameters" + which + " get no gradient, as DDP says of " + RankWords(told) +
-                               ": they do not contribute to the loss, on all ranks or in a branch that only some take"
-                     : finding.ranks.empty()
-                         ? "DDP waits for gradients that never arrive" +
-                               (which.empty() ? "" : " (parameters" + which + ")") +
-                               "; the log does not say on which ranks"
-                         : RankWords(finding.ranks) + " took a branch that leaves parameters" + which +
-                               " without a gradient: DDP raises an error there and the others wait";
+  finding.headline =
+      all ? "Parameters" + which +
+                " got no gradient on all ranks, since they do not contribute to the loss, and "
+                "DDP stopped"
+      : finding.ranks.empty() && !told.empty()
+          ? "Parameters" + which + " get no gradient, as DDP says of " + RankWords(told) +
+                ": they do not contribute to the loss, on all ranks or in a branch that only some take"
+      : finding.ranks.empty()
+          ? "Parameters" + which + " got no gradient, and DDP stopped; the log does not say on which ranks"
+          : RankWords(finding.ranks) + " took a branch that leaves parameters" + which +
+                " without a gradient: DDP raises an error there and the others wait";
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(

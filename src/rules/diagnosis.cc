@@ -16,6 +16,7 @@
 #include "rules/open_verdict.h"
 #include "rules/precedence.h"
 #include "rules/suspects.h"
+#include "rules/told_trouble.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -47,8 +48,11 @@ void FillSubjects(const Incident& incident, const std::map<std::pair<FileId, uin
 
 // What happened to the job is known by how it ended, whoever is responsible.
 Status StatusOf(const Case& facts, const Finding& finding) {
+  // Nothing in the lines ends a process, and the text around them says that the job hangs.
+  const JobEnd& end = facts.analyses.end;
+  if (finding.status == Status::crash && end.told && end.told->kind == EventKind::told_hang) return Status::hang;
   if (finding.status != Status::undetermined) return finding.status;
-  switch (facts.analyses.end.kind) {
+  switch (end.kind) {
     case JobEnding::hung: return Status::hang;
     case JobEnding::crashed: return facts.analyses.outcome.ended_in_order ? finding.status : Status::crash;
     default: return finding.status;
@@ -124,6 +128,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
                            (analyses.end.kind == JobEnding::crashed && !analyses.outcome.ended_in_order);
   if ((!proven && !suspects) || (unseen && !suspects) || (!critical && !suspects && ended_badly)) {
     SettleWithoutFinding(facts, diagnosis);
+    AddToldTrouble(facts, diagnosis);
     diagnosis.headline = Capitalised(std::move(diagnosis.headline));
     if (!diagnosis.findings.empty() && diagnosis.findings[0].cause.empty())
       diagnosis.findings[0].headline = diagnosis.headline;
@@ -132,6 +137,9 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   Finding& first = diagnosis.findings[0];
   first.status = StatusOf(facts, first);
   FillSubjects(incident, by_line, first);
+  // The cause is in the lines; that the job hangs is not.
+  if (const Event* told = analyses.end.told; first.status == Status::hang && told && told->kind == EventKind::told_hang)
+    first.evidence.push_back(CiteEvent(*told, "that the job hangs is said in the text around the log"));
   first.headline = Capitalised(std::move(first.headline));
   diagnosis.status = first.status;
   diagnosis.cause = first.cause;

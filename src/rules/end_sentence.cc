@@ -96,20 +96,21 @@ std::string ResultWords(const NcclError& error) {
 // A traceback that is cut before its name still tells where the program was.
 std::string CutPlaceWords(const CodePlace& place) {
   if (place.function.empty() || place.function.starts_with('<')) return "";
-  return " in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
+  return ", in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
          std::to_string(place.line) + ")";
 }
 
 std::string StoreWaitWords(const Event& event, const std::string& who) {
   const auto& wait = event.As<StoreWait>();
-  const std::string limit = wait.timeout_ms > 0 ? " " + DurationWords(wait.timeout_ms * 1'000'000) : "";
-  std::string what = wait.keys.empty() ? "an answer from the store" : "the key " + wait.keys + " in the store";
+  const std::string limit =
+      wait.timeout_ms > 0 ? ", up to its limit of " + DurationWords(wait.timeout_ms * 1'000'000) : ", up to its limit";
+  std::string what = wait.keys.empty() ? "the store" : "the key " + wait.keys + " in the store";
   if (event.peer_group_rank.known())
     what = "the NCCL communicator that " +
            (event.peer.known() ? RankWords({event.peer})
                                : "rank " + std::to_string(event.peer_group_rank.value) + " of the group") +
            " creates";
-  return who + " waited" + limit + " for " + what + " and gave up" +
+  return who + " waited for " + what + limit +
          (wait.bar.empty() ? ""
                            : ", while a progress bar in the same output still ran ('" + wait.bar +
                                  "'): the rank that draws it may be the one that is waited for");
@@ -197,7 +198,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::connection_lost: return who + " lost the connection to a peer";
     case EventKind::store_lost:
       return event.As<LostPeer>().kind == PeerKind::rendezvous
-                 ? "a running agent of torchrun lost the store of the rendezvous: the agent that hosts it (mostly that "
+                 ? "a running agent of torchrun lost the store of the rendezvous: the agent that hosts it (usually "
+                   "that "
                    "of node 0) has ended, or its host cannot be reached any more"
                  : who + " lost the connection to the store of rank 0";
     case EventKind::store_wait_timeout: return StoreWaitWords(event, who);

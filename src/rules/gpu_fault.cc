@@ -68,7 +68,7 @@ std::vector<std::string> GpuAdvice(const Event& lead) {
   if (words.find("ECC") != std::string::npos)
     return {
         "Drain the node: nvidia-smi -q -d ECC,ROW_REMAPPER shows the memory errors of its GPUs, dmesg -T | grep Xid "
-        "the GPU (48, 63, 64, 94, 95).",
+        "names the GPU (Xid 48, 63, 64, 94, 95).",
         "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if the errors come back, replace it.",
         "Restart the job without that node; the line of code at which the error appears is not its reason."};
   for (const std::string_view hardware : {"NVLink", "GPU is lost", "hardware", "Contained"})
@@ -176,7 +176,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
     }
   }
   const bool hangs = facts.analyses.outcome.hangs() || facts.analyses.end.kind == JobEnding::hung;
-  const bool failed = facts.analyses.outcome.first_failure || facts.analyses.end.kind == JobEnding::crashed;
+  const JobEnding end = facts.analyses.end.kind;
+  const bool failed = facts.analyses.outcome.first_failure || end == JobEnding::crashed || end == JobEnding::hung;
   finding.cause = "gpu-fault";
   finding.status = hangs ? Status::hang : Status::crash;
   finding.severity = hangs || failed ? Severity::critical : Severity::warning;

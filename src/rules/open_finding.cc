@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "analysis/timeout_census.h"
+#include "model/nccl_warnings.h"
 #include "rules/end_sentence.h"
 #include "rules/message_words.h"
+#include "rules/open_calls.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
 #include "rules/xla_words.h"
@@ -32,7 +34,7 @@ std::string OpenProof(const Event& told) {
     case EventKind::connection_lost:
     case EventKind::store_lost: return "the process lost a peer";
     case EventKind::xla_wait: return XlaProof(told);
-    case EventKind::told_hang: return "whoever pasted the log says so";
+    case EventKind::told_hang: return "said in the text around the log";
     case EventKind::store_wait_timeout: return "a wait in the store reached its limit";
     case EventKind::process_killed: return "the launcher ended the process";
     case EventKind::process_exited:
@@ -55,8 +57,9 @@ std::string MissingOutputStep(const TimeoutCensus& census) {
 std::string LateWatchdogStep(const Event& timeout) {
   const auto& told = timeout.As<WatchdogTimeout>();
   return "Find out why the watchdog reported " + DurationWords((told.elapsed_ms - told.timeout_ms) * 1'000'000) +
-         " after the limit: it made no progress itself, so the process or its host was suspended or starved of CPU, a "
-         "CUDA call blocked, or the clock jumped (dmesg -T, journalctl).";
+         " after the limit: it was held up itself, for example because the process or its host was suspended or "
+         "starved "
+         "of CPU, a CUDA call blocked, or the clock jumped (dmesg -T, journalctl).";
 }
 
 // PyTorch counts from 1.
@@ -69,9 +72,9 @@ std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& 
   std::vector<std::string> steps;
   constexpr size_t kFew = 8;
   const Event& timeout = census ? *census.calls.front().first : told;
-  if (IsFoundLate(timeout)) steps.push_back(LateWatchdogStep(timeout));
   const std::string missing = MissingOutputStep(census);
   if (!missing.empty()) steps.push_back(missing);
+  if (IsFoundLate(timeout)) steps.push_back(LateWatchdogStep(timeout));
   // Fewer than those that speak: they may be what is waited for. Otherwise a part of the output was pasted.
   size_t heard = 0;
   for (const TimedOutCall& call : census.calls) heard += call.ranks.size();
@@ -124,6 +127,13 @@ std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& 
   return steps;
 }
 
+// "check nvidia-smi on this node" -> "Check nvidia-smi on this node."
+std::string CapitalStep(std::string_view advice) {
+  std::string step(advice);
+  if (!step.empty() && step[0] >= 'a' && step[0] <= 'z') step[0] = static_cast<char>(step[0] - 'a' + 'A');
+  return step + ".";
+}
+
 std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& told) {
   const std::string elsewhere =
       "Look for the rank that ended first: the output of every other rank, and the kernel log (dmesg -T) of their "
@@ -134,6 +144,11 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
       if (told.Means(Meaning::of_ascend))
         return {"Read the plogs of this process and of its peers (ascend/log/debug/plog).",
                 "Look at the output of the peers for an earlier error."};
+      if (const NcclWarning* known = FindNcclWarning(told.As<Warning>().id);
+          told.kind == EventKind::nccl_warning && known && known->id != "other")
+        return {CapitalStep(known->advice),
+                "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results of "
+                "its calls."};
       return {told.kind == EventKind::nccl_warning || HasNcclInfo(incident)
                   ? "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results "
                     "of its calls."
@@ -142,14 +157,14 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
     case EventKind::store_lost:
       if (told.As<LostPeer>().kind == PeerKind::rendezvous)
         return {
-            "Read the output of the node that hosts the store (--rdzv-endpoint, mostly node 0) for the first error: "
+            "Read the output of the node that hosts the store (--rdzv-endpoint, usually node 0) for the first error: "
             "this node only notices that the store is gone.",
             "Look there at dmesg -T and the scheduler's log: was the agent ended, or the node lost?",
             "If that agent still ran at that time: look at the network between the two nodes."};
       return {elsewhere};
     case EventKind::store_wait_timeout:
       return {
-          "Look at what the rank that is waited for, mostly rank 0, did in that time: downloads, preprocessing or "
+          "Look at what the rank that is waited for, usually rank 0, did in that time: downloads, preprocessing or "
           "compilation on one rank make all others wait in the store.",
           "Do such work before the job starts, or raise the limit: init_process_group(timeout=...).", elsewhere};
     case EventKind::connection_lost:
@@ -194,6 +209,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
       told->kind == EventKind::xla_wait
           ? "Before an operation XLA waits until all threads of the process have arrived. The line says who waits, not "
             "who is missing."
+      : told->kind == EventKind::told_hang ? "No line of the log shows it; the cited sentence is of the text around it."
       : hangs  ? "A rank waited until a limit was reached. The line says which rank waited, not for which rank."
       : before ? "The job ended after it had reported this error itself; Tacet does not know the message."
                : "The line says how the job ended. The reason came before it and is not in these files.";
@@ -211,6 +227,11 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
   } else {
     if (before) finding.evidence.push_back(CiteEvent(*before, "the first line that reports an error"));
     finding.evidence.push_back(CiteEvent(*told, OpenProof(*told)));
+    if (told->kind == EventKind::told_hang) {
+      OpenCalls calls = FindOpenCalls(facts);
+      finding.affected_ranks = calls.ranks;
+      finding.evidence.insert(finding.evidence.end(), calls.evidence.begin(), calls.evidence.end());
+    }
     if (const Event* warning = told->kind == EventKind::nccl_error ? WarningBehind(facts, *told) : nullptr)
       finding.evidence.push_back(CiteEvent(*warning, "the last warning before it"));
   }

@@ -7,11 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "model/event_witness.h"
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/end_sentence.h"
+#include "rules/open_calls.h"
 #include "rules/open_finding.h"
 #include "rules/stack_words.h"
+#include "rules/told_trouble.h"
 #include "rules/training_words.h"
 #include "rules/unread_error.h"
 #include "rules/words.h"
@@ -44,8 +47,10 @@ bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
     compared += (stream.source == CallSource::nccl_log || stream.source == CallSource::black_box) &&
                 !stream.calls.empty() && stream.from_start && !stream.cut;
   const bool traced = facts.incident.timelines.size() >= static_cast<size_t>(world);
-  if (compared < world && !traced) {
-    enough = false;
+  // Of a trainer's own output nobody expects calls.
+  const bool of_nccl = life.nccl_logs > 0 || life.records > 0 || life.stubs > 0;
+  if (compared < world && !traced) enough = false;
+  if (compared < world && !traced && of_nccl) {
     open.push_back({"Did all ranks issue the same collectives with the same reductions?",
                     "NCCL logs of all ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL (flight records do "
                     "not hold the reduction)"});
@@ -132,6 +137,28 @@ const Event* DecidingEvent(const Case& facts, const JobEnd& end) {
   return end.told ? end.told : facts.analyses.outcome.first_failure;
 }
 
+// "; setup had completed, and the first collective (all_reduce, 8 B) failed": the last stage that went well, where an
+// NCCL log holds one call of each rank at most, and the error behind it.
+std::string FirstCallWords(const Case& facts, const Event& error) {
+  const auto& events = facts.incident.events;
+  if (error.kind != EventKind::nccl_error) return "";
+  const bool ready = std::any_of(events.begin(), events.end(), [&](const Event& event) {
+    return event.kind == EventKind::init_completed && event.source.file == error.source.file &&
+           event.source.line < error.source.line;
+  });
+  const Call* first = nullptr;
+  for (const CallStream& stream : facts.incident.streams) {
+    if (stream.source != CallSource::nccl_log || stream.calls.empty()) continue;
+    if (stream.calls.size() > 1 || !stream.from_start || stream.file != error.source.file ||
+        stream.calls[0].line >= error.source.line)
+      return "";
+    first = &stream.calls[0];
+  }
+  if (!ready || !first || first->kind == OpKind::unknown) return "";
+  return "; setup had completed, and the first collective (" + std::string(Name(first->kind)) +
+         (first->Bytes() > 0 ? ", " + SizeWords(first->Bytes()) : "") + ") failed";
+}
+
 // Returns the line that tells more than how the process ended, if there is one.
 const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagnosis) {
   diagnosis.status = Status::crash;
@@ -151,7 +178,7 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
     else if (alike > 1 && stopped)
       diagnosis.headline += "the launcher stopped " + std::to_string(alike) + " processes" + signal;
     else
-      diagnosis.headline += EndSentence(facts, *told);
+      diagnosis.headline += EndSentence(facts, *told) + FirstCallWords(facts, *told);
   }
   // A failed CUDA call of NCCL often comes from a kernel that failed before it.
   const bool nccl_tells = told && told->kind == EventKind::nccl_warning && told->As<Warning>().id != "cuda-failure";
@@ -195,7 +222,7 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
 // Something of a job was read, even if no line tells a rank.
 bool HasWordsOfAJob(const Incident& incident) {
   const auto is_read = [](const Event& event) {
-    return event.kind != EventKind::unread_error && event.kind != EventKind::told_hang;
+    return event.kind != EventKind::unread_error && WitnessOf(event) != Witness::reporter;
   };
   return std::any_of(incident.events.begin(), incident.events.end(), is_read) || !incident.streams.empty() ||
          !incident.threads.empty() ||
@@ -212,20 +239,36 @@ bool SawAllToTheEnd(const Case& facts) {
          std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
 }
 
-// The log shows no standstill; whoever pasted it says so.
-static void SettleToldHang(const Case& facts, Diagnosis& diagnosis) {
-  diagnosis.confidence = Confidence::possible;
-  const std::string where = StackWords(facts);
-  diagnosis.headline = "the text says that the job hangs; " +
-                       (where.empty() ? "these lines do not show where, nor which rank is responsible" : where);
+// ", the last line of progress is step 200": where it stood, for what it is worth.
+static std::string LastStepWords(const Incident& incident) {
+  const Event* last = nullptr;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::progress && event.As<Progress>().step >= 0) last = &event;
+  return last ? "; the last line of progress is of step " + std::to_string(last->As<Progress>().step) : "";
 }
 
-// What slows the job down is worth saying, though it answers nothing of how it ended.
-static std::string WordsWithoutFault(const Diagnosis& diagnosis) {
-  const std::string open = "the evidence does not show how the job ended";
-  if (diagnosis.findings.empty() || diagnosis.findings[0].severity == Severity::note ||
-      diagnosis.findings[0].headline.empty())
-    return "no fault found, but " + open;
+// No limit was reached in the lines; that the job hangs is said in the text around them.
+static void SettleToldHang(const Case& facts, Diagnosis& diagnosis) {
+  diagnosis.confidence = Confidence::possible;
+  const OpenCalls calls = FindOpenCalls(facts);
+  std::string where = StackWords(facts);
+  if (where.empty()) where = calls.words;
+  diagnosis.headline =
+      "the text says that the job hangs; " +
+      (where.empty() ? "these lines do not show where, nor which rank is responsible" + LastStepWords(facts.incident)
+                     : where);
+  if (!calls.number.empty())
+    diagnosis.open = {{"Which rank makes the others wait?",
+                       "the NCCL logs of the other ranks from the same time: a rank that has not issued " +
+                           calls.number + " is waited for; stacks (py-spy dump --pid PID) of all ranks"}};
+}
+
+// What slows the job down, or a remark on it, is worth saying, though it answers nothing of how it ended.
+static std::string WordsWithoutFault(const Diagnosis& diagnosis, bool trouble_told) {
+  const std::string open = trouble_told ? "no line reports a fault" : "the evidence does not show how the job ended";
+  if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty())
+    return trouble_told ? open : "no fault found, but " + open;
+  if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + "; " + open;
   return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + "; " + open;
 }
 
@@ -234,6 +277,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const JobEnd& end = facts.analyses.end;
   const size_t ranks = facts.analyses.life.ranks.size();
   const Event* told = DecidingEvent(facts, end);
+  const bool told_slow = FindToldWords(facts.incident, EventKind::told_slow) != nullptr;
   if (end.kind == JobEnding::hung) {
     SettleHang(facts, end, diagnosis);
     if (told && told->kind == EventKind::told_hang) SettleToldHang(facts, diagnosis);
@@ -259,8 +303,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   if (enough && (outcome.ended_in_order || traced) && !SomebodyIsBehind(facts)) {
     diagnosis.status = Status::healthy;
     diagnosis.confidence = outcome.ended_in_order ? Confidence::certain : Confidence::likely;
-    diagnosis.headline =
-        "Nothing is wrong: " + std::to_string(ranks) + " ranks issued the same collectives and none reports an error";
+    diagnosis.headline = (told_slow ? "No fault found: " : "Nothing is wrong: ") + std::to_string(ranks) +
+                         " ranks issued the same collectives and none reports an error";
     return;
   }
   diagnosis.headline = PipelineWords(facts);
@@ -285,13 +329,10 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) &&
       !QuoteUnreadError(facts, diagnosis))
-    diagnosis.headline = WordsWithoutFault(diagnosis);
-  if (!outcome.ended_in_order)
+    diagnosis.headline = WordsWithoutFault(diagnosis, IsTroubleTold(facts.incident));
+  if (!outcome.ended_in_order && !IsTroubleTold(facts.incident))
     missing.push_back(
-        {"Did the job finish?",
-         HasNcclInfo(facts.incident)
-             ? "the complete output of every rank, or NCCL logs that include the destruction of the communicators"
-             : "the complete output of every rank"});
+        {"Did the job finish?", "the job's last lines on every rank, or the exit code that its launcher reports"});
   diagnosis.open.insert(diagnosis.open.end(), missing.begin(), missing.end());
 }
 

@@ -74,7 +74,7 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
     finding.evidence.push_back(
-        CiteEvent(event, told ? "reported by whoever watches the job's memory" : "an error without a rank"));
+        CiteEvent(event, told ? "the report that memory ran out" : "an error without a rank"));
     if (const Event* killed = told ? FindOnlyKilled(facts) : nullptr) {
       finding.ranks = {killed->rank};
       finding.headline = RankWords(finding.ranks) + " was killed for lack of memory";

@@ -58,14 +58,14 @@ static Finding RefusedFinding(const Case& facts, const ToldEvents& refused) {
     finding.evidence.insert(finding.evidence.begin(), CiteEvent(*answer, "what CUDA answered"));
     if (const std::string& object = answer->As<Warning>().object; !object.empty()) words = " with '" + object + "'";
   }
-  finding.headline = "CUDA refuses the shared memory of NCCL in " + TellerWords(refused) +
-                     ": the call that registers it with the GPU fails" + words +
-                     "; no line says that /dev/shm is full" + RankUnknownWords(refused);
+  finding.headline = "CUDA could not register NCCL's shared memory with the GPU in " + TellerWords(refused) +
+                     (words.empty() ? "" : ": the call fails" + words) + "; no line says that /dev/shm is full" +
+                     RankUnknownWords(refused);
   finding.explanation =
       "NCCL creates a file in /dev/shm and registers it with CUDA as pinned memory. The file system gave no error; the "
       "call of CUDA did.";
-  finding.fix = {"NCCL_SHM_DISABLE=1 works around it, if it is only this transport.",
-                 "Check the limits on pinned memory: ulimit -l in the container, and WSL, which allows little.",
+  finding.fix = {"NCCL_SHM_DISABLE=1 works around it.",
+                 "Check the limits on pinned memory: ulimit -l in the container; WSL limits pinned memory.",
                  "Compare the driver (nvidia-smi) with the CUDA version of NCCL; rule out space with df -h /dev/shm."};
   return finding;
 }

@@ -22,39 +22,67 @@ Subject SubjectOfStack(const Incident& incident, const ThreadStack& thread) {
   return subject;
 }
 
-std::string WhoWords(const std::vector<Subject>& subjects) {
+std::string OwnersOfStacks(const std::vector<Subject>& subjects) {
   std::vector<Rank> ranks;
   for (const Subject& subject : subjects)
     if (subject.rank.known()) ranks.push_back(subject.rank);
   return ranks.size() == subjects.size() ? RankWords(ranks) : SubjectWords(subjects);
 }
 
-// ", waiting for the next batch of its data loader": what the innermost frames show beyond the call.
+// "wait (threading.py:302)" -> "wait, threading.py:302", for a place inside brackets.
+std::string InBrackets(std::string frame) {
+  const size_t open = frame.find(" (");
+  if (open == std::string::npos || !frame.ends_with(')')) return frame;
+  frame.pop_back();
+  return frame.replace(open, 2, ", ");
+}
+
+// What the innermost frames show beyond the call, behind "waits": " for the next batch of its data loader".
 std::string ErrandWords(const StackReading& one) {
   using Kind = StackErrand::Kind;
   switch (one.errand.kind) {
     case Kind::none: return "";
-    case Kind::next_batch: return ", waiting for the next batch of its data loader";
+    case Kind::next_batch: return " for the next batch of its data loader";
     case Kind::queue:
-      return ", waiting for another process to fill a queue, as a thread of a data loader waits for its workers: this "
-             "is not a wait for other ranks";
+      return " for another process to fill a queue, as a thread of a data loader waits for its workers: this is not a "
+             "wait for other ranks";
     case Kind::driver_lock:
-      return ", blocked on a lock in the driver while it launches work" +
+      return " for a lock in the driver while it launches work" +
              (one.call.starts_with(one.errand.call) ? "" : " (" + one.errand.call + ")") +
              ", as happens when another thread of the process holds it; this is not a wait for the network";
     case Kind::service_threads: return "";
     case Kind::kernel_launch:
-      return ", waiting in the driver to launch a kernel (" + one.errand.call +
+      return " in the driver to launch a kernel (" + one.errand.call +
              "), as happens when the launch queue is full because the GPU does not finish earlier kernels";
-    case Kind::mpi_call: return ", waiting for other ranks in " + one.errand.call;
+    case Kind::mpi_call: return " for other ranks in " + one.errand.call;
     case Kind::communicator_setup:
-      return ", waiting for other ranks to join an NCCL communicator" +
+      return " for other ranks to join an NCCL communicator" +
              (one.thread->group_ranks > 0 && one.thread->group_rank >= 0
-                  ? " (of which it is rank " + std::to_string(one.thread->group_rank) + " of " +
-                        std::to_string(one.thread->group_ranks) + ")"
+                  ? ", of which it is rank " + std::to_string(one.thread->group_rank) + " of " +
+                        std::to_string(one.thread->group_ranks)
                   : "");
   }
   return "";
+}
+
+// What is said behind the owner, once for one and once for several: the meaning first, then the frame.
+struct StackPlace {
+  std::string one, several;
+  auto operator<=>(const StackPlace&) const = default;
+};
+
+StackPlace WordsOf(const StackReading& one) {
+  std::string place = one.where.empty() ? one.call : one.where;
+  const bool inside = !one.call.empty() && place != one.call && !one.call.starts_with("??");
+  if (const std::string errand = ErrandWords(one); !errand.empty()) {
+    // A launch names its own call; the frame below it is the driver's.
+    const bool named = one.errand.kind == StackErrand::Kind::kernel_launch;
+    const std::string frame = named || place.empty() ? "" : " (" + InBrackets(place) + ")";
+    return {" waits" + errand + frame, " wait" + errand + frame};
+  }
+  if (inside) place += ", inside " + one.call;
+  if (one.place != StackReading::Place::unknown) place += ", " + std::string(Name(one.place));
+  return {" is in " + place, " are in " + place};
 }
 
 }  // namespace
@@ -65,27 +93,22 @@ std::string StackWords(const Case& facts) {
   if (readings.empty()) readings = ReadNamelessStacks(facts.incident);
   if (readings.empty() || !std::all_of(facts.incident.files.begin(), facts.incident.files.end(), is_stack)) return "";
   // Those who are at one place together, most of them first: who is elsewhere is what a reader looks for.
-  std::map<std::string, std::vector<Subject>> by_place;
+  std::map<StackPlace, std::vector<Subject>> by_place;
   std::string words;
   for (const StackReading& one : readings) {
     if (one.errand.kind == StackErrand::Kind::service_threads && words.empty())
       words = "of " + SubjectWords(SubjectOfStack(facts.incident, *one.thread)) + " only service threads are shown (" +
               one.errand.call + "), which wait in every job; the thread that runs the program is missing";
-    if (one.where.empty() && one.call.empty()) continue;
-    std::string place = one.where.empty() ? one.call : one.where;
-    if (!one.call.empty() && place != one.call && !one.call.starts_with("??")) place += ", inside " + one.call;
-    const std::string errand = ErrandWords(one);
-    if (one.place != StackReading::Place::unknown && errand.empty()) place += " (" + std::string(Name(one.place)) + ")";
-    place += errand;
-    by_place[place].push_back(SubjectOfStack(facts.incident, *one.thread));
+    if (!one.where.empty() || !one.call.empty())
+      by_place[WordsOf(one)].push_back(SubjectOfStack(facts.incident, *one.thread));
   }
-  std::vector<std::pair<std::string, std::vector<Subject>>> places(by_place.begin(), by_place.end());
+  std::vector<std::pair<StackPlace, std::vector<Subject>>> places(by_place.begin(), by_place.end());
   std::stable_sort(places.begin(), places.end(),
                    [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   constexpr size_t kMost = 3;
   for (size_t i = 0; i < std::min(places.size(), kMost); ++i)
-    words += (words.empty() ? "" : "; ") + WhoWords(places[i].second) +
-             (places[i].second.size() == 1 ? " is in " : " are in ") + places[i].first;
+    words += (words.empty() ? "" : "; ") + OwnersOfStacks(places[i].second) +
+             (places[i].second.size() == 1 ? places[i].first.one : places[i].first.several);
   if (words.empty()) return "";
   return words + (places.size() > kMost ? "; and so on" : "");
 }

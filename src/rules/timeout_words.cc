@@ -43,6 +43,10 @@ std::string BehindWords(const TimeoutCensus& census) {
     if (!highest || call.seq > highest->seq) highest = &call;
   }
   if (!lowest || lowest->seq == highest->seq) return "";
+  // A collective holds everybody up: nobody gets thousands of calls ahead in one group.
+  constexpr int64_t kMostAhead = 500;
+  if (highest->seq - lowest->seq > kMostAhead && (group.empty() || lowest->group != highest->group))
+    return ": numbers of different groups";
   const std::string behind = RankWords(lowest->ranks) + (lowest->ranks.size() == 1 ? " is" : " are") + " behind";
   return group.empty() || lowest->group != highest->group ? ": different groups, or " + behind : ": " + behind;
 }

@@ -261,5 +261,43 @@ TEST(GpuFault, TakesTheDeviceFromTheNextLineOfTheSameIncident) {
   EXPECT_FALSE(SaysSo(JudgedCase(several).Only("gpu-fault").headline, "0000:0"));
 }
 
+void TellAround(JobSketch& job, EventKind kind, std::string_view words) {
+  Event& event = job.Say(0, kind);
+  event.rank = {};
+  event.speaker = kNobody;
+  event.text = words;
+}
+
+TEST(ToldTrouble, AJobThatIsSaidToBeSlowIsNotHealthy) {
+  JobSketch silent(2), job(2);
+  const Diagnosis before = JudgedCase(silent).Verdict();
+  TellAround(job, EventKind::told_slow, "twice as slow as it should be");
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_NE(before.status, Status::slow);
+  EXPECT_EQ(verdict.status, Status::slow);
+  EXPECT_EQ(verdict.confidence, Confidence::possible);
+  EXPECT_TRUE(verdict.ranks.empty());
+  EXPECT_TRUE(SaysSo(verdict.headline, "the text around the log says that it is slow")) << verdict.headline;
+  ASSERT_FALSE(verdict.findings.empty());
+  EXPECT_EQ(verdict.findings[0].evidence[0].says, "said in the text around the log");
+}
+
+TEST(ToldTrouble, AnEndOrAHangOutranksSlowness) {
+  JobSketch job(2, {});
+  TimeOutIn(job, 0, 5);
+  TellAround(job, EventKind::told_slow, "twice as slow as it should be");
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.status, Status::hang);
+  EXPECT_FALSE(SaysSo(verdict.headline, "slow")) << verdict.headline;
+}
+
+TEST(ToldTrouble, AStopIsNeitherAHangNorAnEnd) {
+  JobSketch job(2);
+  TellAround(job, EventKind::told_stop, "it stops at the third save");
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_EQ(verdict.status, Status::undetermined);
+  EXPECT_TRUE(SaysSo(verdict.headline, "says that it stops")) << verdict.headline;
+}
+
 }  // namespace
 }  // namespace tacet

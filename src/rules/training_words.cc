@@ -1,12 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/training_words.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <utility>
+#include <vector>
+
+#include "rules/told_trouble.h"
 
 namespace tacet {
+
+namespace {
+
+// The first step compiles and connects. It counts only where it is like the others, or where there are few.
+std::pair<double, double> RangeOfTimes(const std::vector<StepTime>& times) {
+  constexpr double kWarmUp = 1.5;
+  const auto slower = [](const StepTime& a, const StepTime& b) { return a.seconds < b.seconds; };
+  auto [least, most] = std::minmax_element(times.begin() + 1, times.end(), slower);
+  if (times.size() > 3 && times.front().seconds > kWarmUp * most->seconds) return {least->seconds, most->seconds};
+  return {std::min(least->seconds, times.front().seconds), std::max(most->seconds, times.front().seconds)};
+}
+
+// "a step takes 125.9 to 129.7 s", "7.9 to 8.1 samples per second"; one figure where they differ by less than 1 %.
+std::string PaceRange(const TrainingRecord& record) {
+  const auto [least, most] = RangeOfTimes(record.times);
+  const bool steps = record.unit == "step", small = steps && most < 1;
+  const double factor = small ? 1e3 : 1;
+  const double low = steps ? least * factor : 1 / most, high = steps ? most * factor : 1 / least;
+  char text[120];
+  if (high - low < 0.01 * high)
+    std::snprintf(text, sizeof text, "%.4g", high);
+  else
+    std::snprintf(text, sizeof text, "%.4g to %.4g", low, high);
+  if (!steps) return std::string(text) + " " + record.unit + "s per second";
+  return "a step takes " + std::string(text) + (small ? " ms" : " s");
+}
+
+}  // namespace
 
 std::string TrainingFigures(const Incident& incident) {
   if (incident.training.empty()) return "";
@@ -18,13 +50,7 @@ std::string TrainingFigures(const Incident& incident) {
     words = text;
   }
   if (record.times.size() > 1) {
-    const double seconds = record.times.back().seconds;
-    if (record.unit == "step")
-      std::snprintf(text, sizeof text, seconds < 1 ? "a step takes %.3g ms" : "a step takes %.4g s",
-                    seconds < 1 ? seconds * 1e3 : seconds);
-    else
-      std::snprintf(text, sizeof text, "%.4g %ss per second", 1 / seconds, record.unit.c_str());
-    words += (words.empty() ? "" : ", ") + std::string(text);
+    words += (words.empty() ? "" : ", ") + PaceRange(record);
   }
   if (record.scale.drops > 0) {
     std::snprintf(text, sizeof text,
@@ -59,7 +85,8 @@ std::string TrainingWords(const Case& facts) {
   const std::string figures = TrainingFigures(facts.incident);
   return "training made progress up to step " + std::to_string(last->As<Progress>().step) + " (" +
          std::to_string(last->As<Progress>().rising) + " lines)" + (figures.empty() ? "" : "; " + figures) +
-         "; no later line reports a fault; the text does not show how the job ended";
+         "; no line after the last step reports a fault" +
+         (IsTroubleTold(facts.incident) ? "" : "; the text does not show how the job ended");
 }
 
 }  // namespace tacet

@@ -28,6 +28,7 @@ struct Communicator {
   uint32_t api_issued[2] = {0, 0};  // the same as the CALL level counts them
   uint32_t start_event = 0xffffffffu;
   bool assumed = false;  // its place was concluded, see NcclLogImport::AssumePlaces
+  bool placed = false;   // its place is told by the trace of kernels, see NcclLogImport::SettleKernelTraces
   uint32_t setup = 0xffffffffu;  // index into Fragment::nccl_setups
   // Of the collectives that the next choice is made for.
   uint32_t calls_since_choice = 0;

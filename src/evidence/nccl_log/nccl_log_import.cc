@@ -140,6 +140,7 @@ NcclLogImport::Use NcclLogImport::ReadMessage(const NcclLogLine& line, NcclTopic
     case NcclTopic::connection: return ReadConnection(line);
     case NcclTopic::propagation: return ReadPropagation(line);
     case NcclTopic::net_fallback: return Use::understood;
+    case NcclTopic::kernel_trace: return ReadKernelTrace(line);
     case NcclTopic::abort_called: ProcessOf(line).aborting = true; return Use::understood;
     case NcclTopic::perhaps: return ReadWarning(line, true);
   }

@@ -12,6 +12,7 @@
 #include "evidence/nccl_log/nccl_log_communicators.h"
 #include "evidence/nccl_log/nccl_log_graph.h"
 #include "evidence/nccl_log/nccl_log_line.h"
+#include "evidence/nccl_log/nccl_log_trace.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -48,6 +49,7 @@ class NcclLogImport {
     int64_t last_wall_ns = kNoTime;
     bool calls_are_logged = false;  // COLL is among the printed subsystems
     bool aborting = false;
+    NcclKernels kernels;
     bool error_told = false;
     int64_t error_code = -1;  // a propagation line that may still turn out harmless
     NcclLogLine error_line;
@@ -75,6 +77,7 @@ class NcclLogImport {
   static uint8_t ThreadOf(Process& process, int64_t tid);
   void Grow(std::vector<Call>& calls, uint64_t offset) const;
   Use ReadDone(const NcclLogLine& line);
+  Use ReadKernelTrace(const NcclLogLine& line);  // nccl_log_trace.cc
   Use ReadInit(const NcclLogLine& line, bool from_api);
   void TakeLooseTransports(const NcclLogLine& line, const NcclInit& init, uint32_t index);
   Use ReadCommEnd(const NcclLogLine& line);
@@ -120,6 +123,7 @@ class NcclLogImport {
 
   // nccl_log_import_finish.cc
   void Finish();
+  void SettleKernelTraces();  // nccl_log_trace.cc
   void AssumePlaces();
   void NameLargestCommunicators();
   void SettleRanks();

@@ -28,11 +28,14 @@ bool EndsInsideALine(std::string_view bytes) {
   return line.substr(0, line.find('\n')).find(" NCCL ") != std::string_view::npos;
 }
 
+bool HasPlace(const Communicator& comm) { return comm.init_seen || comm.assumed || comm.placed; }
+
 }  // namespace
 
 void NcclLogImport::Finish() {
   for (Process& process : processes_) SettleError(process, false);
   for (Communicator& comm : comms_.all()) GroupOf(comm);
+  SettleKernelTraces();
   AssumePlaces();
   NameLargestCommunicators();
   SettleRanks();
@@ -72,14 +75,16 @@ void NcclLogImport::AssumePlaces() {
 void NcclLogImport::NameLargestCommunicators() {
   int32_t largest = 1;
   for (const Communicator& comm : comms_.all())
-    largest = std::max(largest, comm.init_seen || comm.assumed ? comm.nranks : 1);
+    largest = std::max(largest, HasPlace(comm) ? comm.nranks : 1);
   std::vector<uint32_t> seen(out_.speakers.size(), 0);
   for (Communicator& comm : comms_.all()) {
-    if (!(comm.init_seen || comm.assumed) || comm.nranks != largest || largest <= 1) continue;
+    if (!HasPlace(comm) || comm.nranks != largest || largest <= 1) continue;
     const uint32_t ordinal = seen[comm.speaker]++;
     if (comm.id != 0 || comm.parent_id != 0) continue;
     comm.id = MixHash(MixHash(0x6e63636c, static_cast<uint64_t>(largest)), ordinal);
-    out_.groups[static_cast<uint32_t>(comm.group)].comm_id = comm.id;
+    Group& group = out_.groups[static_cast<uint32_t>(comm.group)];
+    group.comm_id = comm.id;
+    group.assumed_id = true;
   }
 }
 
@@ -89,7 +94,7 @@ void NcclLogImport::SettleRanks() {
   for (const Communicator& comm : comms_.all()) {
     largest = std::max(largest, comm.nranks);
     RankEvidence& own = evidence[comm.speaker];
-    if (!(comm.init_seen || comm.assumed) || comm.nranks < own.comm_size) continue;
+    if (!HasPlace(comm) || comm.nranks < own.comm_size) continue;
     // Two places in communicators of this size: they are parts of the job, and neither place is the global rank.
     const bool differs = comm.nranks == own.comm_size && comm.rank != own.comm_rank;
     own.comm_rank = differs ? RankEvidence::kSeveral : comm.rank;

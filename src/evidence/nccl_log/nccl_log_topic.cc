@@ -145,6 +145,7 @@ NcclTopic ClassifyInfo(std::string_view message) {
     case 'T': return message.starts_with("Tree") ? NcclTopic::topology : NcclTopic::perhaps;
     case 'U': return message.starts_with("Using network ") ? NcclTopic::network : NcclTopic::perhaps;
     case '[': return message.starts_with("[Rank ") && EndsWithInit(message) ? NcclTopic::init : NcclTopic::perhaps;
+    case '#': return message.starts_with("## [") ? NcclTopic::kernel_trace : NcclTopic::perhaps;
     case ' ': return ClassifyRow(message);
     case '+': return NcclTopic::graph;
     case '=': return message.starts_with("=== System") ? NcclTopic::graph : NcclTopic::ignored;

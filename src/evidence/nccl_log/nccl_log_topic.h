@@ -34,6 +34,7 @@ enum class NcclTopic : uint8_t {
   choice,        // AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}
   propagation,   // misc/socket.cc:845 -> 6
   net_fallback,  // Failed to initialize NET plugin IB: the errors just before it were harmless
+  kernel_trace,  // ## [170260.347287] [07:00] 000001 KL HWID 42300700 ...: nccl_log_trace.h
   abort_called,  // socketProgressOpt: abort called
   perhaps,       // may be one of the INFO lines that warn: model/nccl_warnings.h; else of no interest
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/advice.h"
 #include "base/text_scan.h"
 #include "evidence/nccl_tests/nccl_tests_operation.h"
 #include "evidence/nccl_tests/nccl_tests_parse.h"
@@ -135,7 +136,8 @@ BenchmarkRun RunOf(NcclTestsTable&& table, std::string_view path) {
   run.failed_checks = table.out_of_bounds;
   run.average_bus_gbs = table.average_gbs;
   run.average_too_low = table.average_failed;
-  run.failure = (table.failure.empty() && !table.concluded ? table.last_error : table.failure).substr(0, kMaxWords);
+  run.failure =
+      WithoutHints((table.failure.empty() && !table.concluded ? table.last_error : table.failure).substr(0, kMaxWords));
   run.algorithm = table.algorithm.substr(0, kMaxWords);
   run.protocol = table.protocol.substr(0, kMaxWords);
   NameWayByPath(path, run);

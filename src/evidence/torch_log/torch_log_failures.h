@@ -26,6 +26,8 @@ struct FailureState {
 LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out);
 // NCCL's errors as PyTorch tells them, several lines long.
 LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& out);
+// The result in the words of ncclGetErrorString: its code and its name; false where it is none.
+bool TakeNcclResult(std::string_view text, TorchLogRecord& record);
 // The store, the rendezvous and connections between processes.
 LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out);
 // Connections that were tried only a few times: the store was not up yet; and waits that are told again in better

@@ -59,8 +59,7 @@ LineUse BeginError(const LogLine& line, FailureState& state, RecordList& out) {
     record->op = Capped(work.op, 60);
     record->count = work.elements;
   }
-  for (const NcclResult& result : kResults)
-    if (Contains(text, result.text) && record->value < 0) SetResult(result, *record);
+  TakeNcclResult(text, *record);
   return LineUse::understood;
 }
 
@@ -107,6 +106,15 @@ LineUse ReadLastError(const LogLine& line, std::string_view text, FailureState& 
 }
 
 }  // namespace
+
+bool TakeNcclResult(std::string_view text, TorchLogRecord& record) {
+  for (const NcclResult& result : kResults) {
+    if (!Contains(text, result.text)) continue;
+    SetResult(result, record);
+    return true;
+  }
+  return false;
+}
 
 LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& out) {
   if (state.last_error_next) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "base/advice.h"
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_jax.h"
 #include "evidence/torch_log/torch_log_tensorflow.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
@@ -141,9 +143,13 @@ LineUse ReadTestFailure(const LogLine& line, RecordList& out) {
   const std::string_view words = quoted->substr(0, quoted->find('\''));
   const auto [record, is_new] = out.AddOnce(nccl ? TorchLogKind::nccl_error : TorchLogKind::cuda_error, line, words);
   if (!is_new) return LineUse::understood;
-  record->subject = Capped(words.substr(0, words.find(" - ")), 200);
-  if (nccl) record->value = 3;
+  const size_t last_error = words.find(" / ");
+  record->subject = Capped(WithoutHints(words.substr(0, std::min(words.find(" - "), last_error))), 200);
+  if (nccl && !TakeNcclResult(record->subject, *record)) record->value = 3;
   record->text = Capped(line.text, 600);
+  // As PyTorch words it.
+  const std::string_view reason = last_error == std::string_view::npos ? "" : Trim(words.substr(last_error + 3));
+  if (nccl && !reason.empty()) record->text += "\nLast error: " + Capped(reason, 300);
   return LineUse::understood;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/torch_log/torch_log_values.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -35,6 +36,7 @@ bool StandsAt(std::string_view text, size_t at, std::string_view word) {
 struct FoundValue {
   double value = 0;
   std::string_view word;
+  bool whole_name = false;  // "loss", "lm loss", not "aux_loss"
 };
 
 std::optional<FoundValue> ValueBehind(std::string_view text) {
@@ -92,9 +94,12 @@ std::optional<FoundValue> ValueOf(std::string_view text, std::string_view name) 
     const size_t at = found - 1;
     const char before = at == 0 ? ' ' : SmallLetter(text[at - 1]);
     if (before >= 'a' && before <= 'z') continue;  // "gloss"
-    const auto value = ValueBehind(text.substr(at + name.size()));
+    auto value = ValueBehind(text.substr(at + name.size()));
     if (!value) continue;
-    if (!IsPartOfName(before)) return value;  // the sum, not one of its parts
+    if (!IsPartOfName(before)) {  // the sum, not one of its parts
+      value->whole_name = true;
+      return value;
+    }
     if (!of_part) of_part = value;
   }
   return of_part;
@@ -143,6 +148,17 @@ void FindTime(std::string_view text, LineValues& found) {
     }
 }
 
+// "3.4176" -> 4; a number with an exponent has as many as anybody wants.
+int DecimalsOf(std::string_view word) {
+  if (word.find_first_of("eE") != std::string_view::npos) return 9;
+  const size_t point = word.find('.');
+  return point == std::string_view::npos ? 0 : static_cast<int>(std::min<size_t>(word.size() - point - 1, 9));
+}
+
+size_t CountDigits(std::string_view word) {
+  return static_cast<size_t>(std::count_if(word.begin(), word.end(), IsDigit));
+}
+
 void AddValue(TrainingValue& value, double number, std::string_view word, int64_t step, const SourceRef& source) {
   if (std::isfinite(number)) {
     if (value.lines == value.run) value.first = number;  // the first number of all
@@ -168,7 +184,11 @@ void AddValue(TrainingValue& value, double number, std::string_view word, int64_
 LineValues FindValues(std::string_view text) {
   text = text.substr(0, kValuesLookAhead);
   LineValues found;
-  if (const auto loss = ValueOf(text, "loss")) found.loss = loss->value, found.loss_word = loss->word;
+  if (const auto loss = ValueOf(text, "loss")) {
+    found.loss = loss->value;
+    found.loss_word = loss->word;
+    found.whole_loss = loss->whole_name;
+  }
   const bool has_norm = Contains(text, "norm");
   for (const std::string_view name : {"grad norm", "grad_norm", "gradient norm", "gnorm"}) {
     if (!has_norm) break;
@@ -217,6 +237,48 @@ bool TrainingReader::IsWorthALook(std::string_view text) const {
          record_.gradient.run > 0 || Contains(text, "nan") || Contains(text, "NaN") || Contains(text, "inf");
 }
 
+// A loss that was far above what its digits can show, and then is 0: labels that are all masked, a value that is not
+// filled in, an overflow that is cut off. One that is small already is rounded to 0, as it should be, and that of a
+// small problem falls to 0 within a few steps: it must have moved slowly before, or the gradient norm must be stuck as
+// well.
+void TrainingReader::WatchLoss(const LineValues& values, const LogLine& line, int64_t step) {
+  constexpr double kNotSmall = 0.1, kLeastUnits = 100, kSlowly = 3;
+  OddValue& zero = record_.zero_loss;
+  if (*values.loss != 0) {
+    zero = {};
+    loss_before_ = record_.loss.lines > record_.loss.run ? record_.loss.last : 0;
+    loss_decimals_ = DecimalsOf(values.loss_word);
+  } else if (zero.lines > 0) {
+    ++zero.lines;
+  } else if (values.whole_loss && record_.loss.lines > 0 && record_.loss.run == 0) {
+    const double before = std::fabs(record_.loss.last);
+    const double ratio = std::fabs(loss_before_) / before;
+    const bool slow = ratio > 1 / kSlowly && ratio < kSlowly;
+    if (!slow && record_.same_gradient.lines == 0) return;
+    if (before < kNotSmall || before * std::pow(10, loss_decimals_) < kLeastUnits) return;
+    zero = {1, step, std::string(values.loss_word), record_.loss.last, line.source};
+  }
+}
+
+// Two steps never have the same norm in seven digits and more. A norm that is clipped before it is printed has: a round
+// number. What several ranks print of one step is one report.
+void TrainingReader::WatchGradient(const LineValues& values, const LogLine& line, int64_t step) {
+  const double norm = *values.gradient;
+  const bool anew = (step >= 0 && step > gradient_step_) || values.loss != gradient_loss_;
+  if (!anew) return;
+  OddValue& same = record_.same_gradient;
+  const bool round = std::fabs(norm * 10 - std::round(norm * 10)) < 1e-3;
+  if (values.gradient_word != gradient_word_ || round || CountDigits(values.gradient_word) < 7)
+    same = {};
+  else if (same.lines > 0)
+    ++same.lines;
+  else
+    same = {2, step, gradient_word_, norm, line.source};
+  gradient_word_ = values.gradient_word;
+  gradient_step_ = step;
+  gradient_loss_ = values.loss;
+}
+
 void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
   ++record_.lines;
   if (record_.first_step < 0) record_.first_step = step;
@@ -224,7 +286,9 @@ void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
   record_.source = line.source;
   if (!IsWorthALook(line.text)) return;
   const LineValues values = FindValues(line.text);
+  if (values.gradient && !values.skipped && std::isfinite(*values.gradient)) WatchGradient(values, line, step);
   if (values.loss) {
+    if (std::isfinite(*values.loss)) WatchLoss(values, line, step);
     AddValue(record_.loss, *values.loss, values.loss_word, step, line.source);
   }
   if (values.gradient && !values.skipped)

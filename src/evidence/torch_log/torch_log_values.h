@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/training_record.h"
@@ -16,8 +17,9 @@ struct LineValues {
   std::string_view loss_word, gradient_word;  // as written
   double seconds = 0;                         // that one of `unit` took; 0: not told
   std::string_view unit;
-  bool exact = false;    // told as a time, not as a rate
-  bool skipped = false;  // the line itself says that the step was skipped: its gradients are not used
+  bool whole_loss = false;  // the loss, not a part of it: "loss", not "aux_loss"
+  bool exact = false;       // told as a time, not as a rate
+  bool skipped = false;     // the line itself says that the step was skipped: its gradients are not used
 };
 LineValues FindValues(std::string_view text);
 
@@ -39,10 +41,18 @@ class TrainingReader {
  private:
   bool IsWorthALook(std::string_view text) const;
   void AddTime(const StepTime& time);
+  void WatchLoss(const LineValues& values, const LogLine& line, int64_t step);
+  void WatchGradient(const LineValues& values, const LogLine& line, int64_t step);
 
   TrainingRecord record_;
   size_t stride_ = 1, skipped_ = 0;  // of the sample of times
   StepTime last_time_;
+  // Of the lines before: digits behind the point of the last loss that was not 0, and the last gradient norm.
+  int loss_decimals_ = 0;
+  double loss_before_ = 0;  // the loss before the last one
+  std::string gradient_word_;
+  int64_t gradient_step_ = -1;
+  std::optional<double> gradient_loss_;
 };
 
 }  // namespace tacet

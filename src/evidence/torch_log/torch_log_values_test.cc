@@ -107,5 +107,52 @@ TEST(TrainingRecord, LongRunsAreSampled) {
   EXPECT_EQ(back.training.at(0).loss.run, 0);
 }
 
+TrainingRecord RecordOf(const std::string& text) {
+  const TorchLog log = Parsed(text);
+  return log.training.empty() ? TrainingRecord{} : log.training.front();
+}
+
+std::string Report(const std::string& loss, const std::string& norm, int step) {
+  return "step " + std::to_string(step) + ": {'loss': " + loss + ", 'grad_norm': " + norm + ", 'epoch': 0.01}\n";
+}
+
+TEST(TrainingValues, ALossThatIsSuddenlyZeroIsOdd) {
+  const TrainingRecord odd = RecordOf(Report("2.9", "3.2", 1) + Report("2.8114", "3.1", 10) + Report("0.0", "2.9", 20) +
+                                      Report("0.0", "2.7", 30));
+  EXPECT_EQ(odd.zero_loss.lines, 2);
+  EXPECT_EQ(odd.zero_loss.step, 20);
+  EXPECT_DOUBLE_EQ(odd.zero_loss.before, 2.8114);
+  // At once, but with a norm that is stuck as well.
+  const std::string norm = "2.7182817459106445";
+  EXPECT_EQ(RecordOf(Report("2.8114", norm, 10) + Report("0.0", norm, 20)).zero_loss.lines, 1);
+  // A small problem that is solved within a few steps.
+  EXPECT_EQ(RecordOf(Report("514.342", "3.1", 1) + Report("0.000", "2.9", 5)).zero_loss.lines, 0);
+  EXPECT_EQ(RecordOf(Report("514.3", "3.1", 1) + Report("8.25", "2.9", 5) + Report("0.0", "2.9", 9)).zero_loss.lines,
+            0);
+  // From the start on, reached by rounding, or over.
+  EXPECT_EQ(RecordOf(Report("0.0", "3.1", 10) + Report("0.0", "2.9", 20)).zero_loss.lines, 0);
+  EXPECT_EQ(RecordOf(Report("0.31", "3.1", 10) + Report("0.00", "2.9", 20)).zero_loss.lines, 0);
+  EXPECT_EQ(RecordOf(Report("0.0012", "3.1", 10) + Report("0.0", "2.9", 20)).zero_loss.lines, 0);
+  EXPECT_EQ(RecordOf(Report("2.81", "3.1", 1) + Report("0.0", "2.9", 2) + Report("2.6", "2.7", 3)).zero_loss.lines, 0);
+}
+
+TEST(TrainingValues, APartOfTheLossMayBeZero) {
+  EXPECT_EQ(RecordOf("step 1 loss: 2.8114\nstep 2 aux_loss: 0.0\n").zero_loss.lines, 0);
+}
+
+TEST(TrainingValues, AGradientNormThatRepeatsItselfIsOdd) {
+  const std::string norm = "2.7182817459106445";
+  const TrainingRecord odd = RecordOf(Report("2.8", norm, 10) + Report("2.6", norm, 20));
+  EXPECT_EQ(odd.same_gradient.lines, 2);
+  EXPECT_EQ(odd.same_gradient.word, norm);
+  // Clipped, of few digits, of one step on two ranks, or over.
+  EXPECT_EQ(
+      RecordOf(Report("2.8", "0.9999999403953552", 10) + Report("2.6", "0.9999999403953552", 20)).same_gradient.lines,
+      0);
+  EXPECT_EQ(RecordOf(Report("2.8", "0.314", 10) + Report("2.6", "0.314", 20)).same_gradient.lines, 0);
+  EXPECT_EQ(RecordOf(Report("2.8", norm, 10) + Report("2.8", norm, 10)).same_gradient.lines, 0);
+  EXPECT_EQ(RecordOf(Report("2.8", norm, 1) + Report("2.6", norm, 2) + Report("2.5", "2.1", 3)).same_gradient.lines, 0);
+}
+
 }  // namespace
 }  // namespace tacet

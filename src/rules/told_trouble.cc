@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/told_trouble.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostOfNote = 2;  // lines of a note that are cited with it
+
+std::vector<std::string> StepsOfSlowness(const Incident& incident) {
+  if (!incident.benchmark_runs.empty())
+    return {
+        "Compare with what the hardware allows, and with an earlier run: tacet bandwidth, tacet compare BEFORE AFTER.",
+        "Run it with NCCL_DEBUG=INFO: the log shows which adapters and how many channels NCCL uses."};
+  return {
+      "Compare with a run that is fast: the same lines of its log, and the settings of both (batch size, parallel "
+      "sizes, precision, data-loader workers, versions).",
+      "Find out what a step waits for: record one or two steps on all ranks with torch.profiler, and read the traces "
+      "with tacet profile."};
+}
+
+std::vector<std::string> StepsOfAStop() {
+  return {
+      "Find out whether the processes still run (ps). If they do, take their stacks (py-spy dump --pid PID).",
+      "If they do not: look for the exit code in the launcher's last lines, and at dmesg -T, free memory and free disk "
+      "space on the hosts."};
+}
+
+// A note whose words are the headline is no longer said a second time.
+void TakeNote(Diagnosis& diagnosis, Finding& finding) {
+  if (diagnosis.findings.empty()) return;
+  const Finding& note = diagnosis.findings.front();
+  if (note.severity != Severity::note || note.headline.empty() || !diagnosis.headline.starts_with(note.headline))
+    return;
+  const auto cited = std::min(note.evidence.size(), kMostOfNote);
+  finding.evidence.insert(finding.evidence.end(), note.evidence.begin(),
+                          note.evidence.begin() + static_cast<std::ptrdiff_t>(cited));
+  finding.fix.insert(finding.fix.begin(), note.fix.begin(), note.fix.end());
+  diagnosis.findings.erase(diagnosis.findings.begin());
+}
+
+}  // namespace
+
+const Event* FindToldWords(const Incident& incident, EventKind kind) {
+  const auto found = std::find_if(incident.events.begin(), incident.events.end(),
+                                  [&](const Event& event) { return event.kind == kind; });
+  return found == incident.events.end() ? nullptr : &*found;
+}
+
+bool IsTroubleTold(const Incident& incident) {
+  return FindToldWords(incident, EventKind::told_slow) || FindToldWords(incident, EventKind::told_stop);
+}
+
+void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
+  if (diagnosis.status != Status::healthy && diagnosis.status != Status::undetermined) return;
+  const Event* slow = FindToldWords(facts.incident, EventKind::told_slow);
+  const Event* told = slow ? slow : FindToldWords(facts.incident, EventKind::told_stop);
+  if (!told) return;
+  Finding finding;
+  finding.status = slow ? Status::slow : Status::undetermined;
+  finding.severity = Severity::warning;
+  finding.confidence = Confidence::possible;
+  finding.explanation = "The lines show no fault; that something is wrong is said in the text around them.";
+  finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
+  finding.fix = slow ? StepsOfSlowness(facts.incident) : StepsOfAStop();
+  TakeNote(diagnosis, finding);
+  diagnosis.status = finding.status;
+  diagnosis.confidence = finding.confidence;
+  diagnosis.headline += slow
+                            ? "; the text around the log says that it is slow"
+                            : "; the text around the log says that it stops; the lines do not show whether it ended or "
+                              "hangs";
+  finding.headline = diagnosis.headline;
+  diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
+}
+
+}  // namespace tacet

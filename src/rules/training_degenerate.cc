@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "rules/rule.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+std::string OddStep(int64_t step) { return step >= 0 ? " (step " + std::to_string(step) + ")" : ""; }
+
+std::string ZeroWords(const OddValue& zero) {
+  char before[48];
+  std::snprintf(before, sizeof before, ", after %.6g in the report before", zero.before);
+  return "the loss is exactly " + zero.word +
+         (zero.lines == 1 ? " in the last report" : " in the last " + std::to_string(zero.lines) + " reports") +
+         OddStep(zero.step) + before;
+}
+
+std::string RepeatWords(const OddValue& same) {
+  return "the gradient norm is " + same.word + " in " + (same.lines == 2 ? "two" : std::to_string(same.lines)) +
+         " reports in a row, equal in all digits";
+}
+
+RuleAnswer JudgeTrainingDegenerate(const Case& facts) {
+  RuleAnswer answer;
+  for (const TrainingRecord& record : facts.incident.training) {
+    const OddValue &zero = record.zero_loss, &same = record.same_gradient;
+    if (zero.lines == 0 && same.lines == 0) continue;
+    Finding finding;
+    finding.cause = "training-degenerate";
+    finding.status = Status::corrupt;
+    finding.severity = Severity::warning;
+    // A loss of 0 may be right, two equal norms may be one report that was printed twice; both at once are neither.
+    const bool both = zero.lines > 0 && same.lines > 0;
+    finding.confidence = both || zero.lines > 2 || same.lines > 3 ? Confidence::likely : Confidence::possible;
+    if (zero.lines > 0) {
+      finding.headline = ZeroWords(zero);
+      finding.evidence.push_back({zero.source, "loss " + zero.word, "the first of these reports"});
+    }
+    if (same.lines > 0) {
+      finding.headline += (both ? "; " : "") + RepeatWords(same);
+      finding.evidence.push_back({same.source, "gradient norm " + same.word, "the same norm as in the report before"});
+    }
+    answer.findings.push_back(std::move(finding));
+    break;
+  }
+  return answer;
+}
+
+}  // namespace
+
+extern const Rule kTrainingDegenerateRule;
+const Rule kTrainingDegenerateRule = {
+    "training-degenerate",
+    "The loss is exactly 0, or the gradient norm does not change",
+    "the job's own lines of progress with loss or gradient norm",
+    "A loss does not become exactly 0 from one report to the next, and two steps do not have the same gradient norm in "
+    "all digits. Usual reasons: all labels of the batch are masked, the loss is not filled in on the rank that prints "
+    "it, gradients are not updated or not reduced, an overflow that is replaced by 0, damaged weights or data.",
+    "A loss that is small already is rounded to 0; that of some methods is 0 from the first step on. A norm that is "
+    "clipped before it is printed is a round number. None of these counts here.",
+    {"Look at the batch and the labels of that step: are there tokens or samples that count?",
+     "Print loss and gradient norm of every rank for a few steps: all ranks, or one?",
+     "Compare the weights before and after a step; if they do not change, look at the optimizer and at the loss "
+     "scale."},
+    {"Log loss and gradient norm of every step, and alert when one is exactly 0 or does not change."},
+    JudgeTrainingDegenerate};
+
+}  // namespace tacet
