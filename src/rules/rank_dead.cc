@@ -16,15 +16,16 @@
 namespace tacet {
 namespace {
 
+const char* ProofOfEnd(bool presumed) { return presumed ? "who misses its heartbeat" : "how the process ended"; }
+
 int64_t CodeOf(const Event& end) { return end.As<ProcessEnd>().code; }
 
 std::string EndWords(const Event& event) {
   if (event.kind == EventKind::segfault) return "a segmentation fault";
   const auto& end = event.As<ProcessEnd>();
-  if (end.code < 0) {
+  if (end.code < 0)
     return "signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
            (end.inside.empty() ? "" : " inside " + end.inside);
-  }
   if (!end.how.empty() && end.code == 255) return end.how;
   return "exit code " + std::to_string(end.code);
 }
@@ -112,7 +113,7 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
       RankWords(finding.ranks) + (presumed ? " stopped sending heartbeats: it is dead, preempted or blocked"
                                            : "'s process is gone: " + EndWords(*first));
   finding.fix = EndAdvice(*first);
-  finding.evidence.push_back(CiteEvent(*first, presumed ? "who misses its heartbeat" : "how the process ended"));
+  finding.evidence.push_back(CiteEvent(*first, ProofOfEnd(presumed)));
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;
@@ -248,9 +249,8 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
     finding.subjects = {subject};
     finding.fix = EndAdvice(*event);
   }
-  finding.evidence.push_back(CiteEvent(*event, lost                               ? "a peer's connection closed"
-                                               : event->Means(Meaning::timed_out) ? "who misses its heartbeat"
-                                                                                  : "how the process ended"));
+  finding.evidence.push_back(
+      CiteEvent(*event, lost ? "a peer's connection closed" : ProofOfEnd(event->Means(Meaning::timed_out))));
   // Others of whom the same is told are no less concerned.
   for (const Event& other : facts.incident.events)
     if (!lost && &other != event && other.kind == event->kind && !other.rank.known() && finding.evidence.size() < 3 &&
