@@ -177,7 +177,7 @@ void AddComm(TextPage& page, const TopologyReport& topology, const TopologyComm&
   page.Heading(title);
   if (comm.seen < comm.ranks)
     page.Line("  " + page.Paint(comm.seen == 1
-                                    ? "only one of these ranks has a log here"
+                                    ? "only one rank has a log here"
                                     : "only " + std::to_string(comm.seen) + " of these ranks have a log here",
                                 Ink::dim));
   for (const TopologyGraph& graph : comm.graphs) {

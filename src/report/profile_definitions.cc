@@ -52,7 +52,7 @@ std::span<const Definition> ProfileDefinitions() {
       {"lateness",
        "How much longer the median rank waits in communication than this rank, per step: all ranks together take the "
        "same time, so the rank that waits least has the most work of its own. In traces only waiting that no compute "
-       "hides counts. A straggler is late by at least its cost: the median of few ranks is drawn towards it."},
+       "hides counts. A straggler is late by at least its cost: of few ranks the median lies nearer to it."},
       {"straggler",
        "A rank whose lateness would occur by chance in fewer than 1 of 100 healthy jobs (Student's t over all ranks), "
        "and which costs at least 3.5 % of the step; or the only rank that stalls more often than ranks of healthy "

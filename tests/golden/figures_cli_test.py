@@ -201,7 +201,7 @@ class Profile(unittest.TestCase):
         self.assertEqual(page["mean"], parts)
         compute, idle = (parts[0] + parts[1]) / step, (mean["idle_ns"] + mean["copies_ns"]) / step
         headline = job["verdict"]["headline"]
-        told = re.match(r"[Cc]ompute takes ([\d.]+ %) of the step(?: \(([\d.]+ %) beside communication\))?, exposed .*? ([\d.]+ %); no kernel runs in ([\d.]+ %)", headline)
+        told = re.match(r"[Cc]ompute takes ([\d.]+ %) of the step(?: \(for ([\d.]+ %) communication runs too\))?, exposed .*? ([\d.]+ %); for ([\d.]+ %) no kernel runs", headline)
         if told:
             self.assertEqual((told[1], told[3], told[4]), (percent(compute), percent(parts[2] / step), percent(idle)))
             self.assertEqual(told[2], percent(parts[1] / step) if parts[1] / step >= 0.0005 else None)
@@ -259,7 +259,7 @@ class Profile(unittest.TestCase):
         for one, shown in zip(job["advice"], page["advice"]):
             self.assertEqual((shown["what"], shown["why"]), (one["what"], one["why"]))
             self.assertAlmostEqual(shown["gain"], one["gain"], delta=0.00006)
-            self.assertIn(squeezed(f"{one['what']}: {'at most ' if one['at_most'] else ''}{share(one['gain'])} of the step"), squeezed(text))
+            self.assertIn(squeezed(f"{one['what']}: saves {'at most ' if one['at_most'] else ''}{share(one['gain'])} of the step"), squeezed(text))
 
     def as_table(self, job, path):
         budgets = [row for row in csv.reader(io.StringIO(tacet("profile", "-f", "csv", path))) if row and row[0] == "budget"]

@@ -205,7 +205,7 @@ class Output(unittest.TestCase):
         code, out, _ = tacet("topology", ROOT / "tests/golden/gpus_without_a_direct_path/input")
         self.assertEqual(code, 0)
         self.assertRegex(out, r"SHM +1 +0\n")
-        self.assertIn("only one of these ranks has a log here", out)
+        self.assertIn("only one rank has a log here", out)
         self.assertIn("P2P is disabled", out)
         self.assertNotIn("TCP sockets", out, "there is no hop between nodes")
 
