@@ -17,7 +17,6 @@ namespace tacet {
 namespace {
 
 const char* ProofOfEnd(bool presumed) { return presumed ? "who misses its heartbeat" : "how the process ended"; }
-
 int64_t CodeOf(const Event& end) { return end.As<ProcessEnd>().code; }
 
 std::string EndWords(const Event& event) {
