@@ -16,7 +16,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kGraphSearchFailedRule, kNicCountUnequalRule, kNodeLowersGraphRule, kNicPathThroughCpuRule, kRingReentersNodeRule,
     kNicUnbalancedRule, kRailsCrossedRule, kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule,
     kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule,
-    kTrainingNotFiniteRule, kStepsSlowDownRule;
+    kTrainingNotFiniteRule, kStepsSlowDownRule, kDataLoadingSlowRule, kLowUtilizationRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -53,6 +53,8 @@ std::span<const Rule* const> AllRules() {
       &kStragglerStageRule,
       &kStragglerDataRule,
       &kStepsSlowDownRule,
+      &kDataLoadingSlowRule,
+      &kLowUtilizationRule,
       &kTransportFallbackRule,
       &kRingBrokenRule,
       &kGraphSearchFailedRule,

@@ -14,6 +14,7 @@
 #include "rules/benchmark_verdict.h"
 #include "rules/end_sentence.h"
 #include "rules/open_finding.h"
+#include "rules/outline_words.h"
 #include "rules/training_words.h"
 #include "rules/unread_error.h"
 #include "rules/words.h"
@@ -285,11 +286,13 @@ static void SettleToldHang(const Case& facts, Diagnosis& diagnosis) {
 }
 
 // What slows the job down is worth saying, though it answers nothing of how it ended.
-static std::string WordsWithoutFault(const Diagnosis& diagnosis) {
+static std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis) {
   const std::string open = "the evidence does not show how the job ended";
   if (diagnosis.findings.empty() || diagnosis.findings[0].severity == Severity::note ||
-      diagnosis.findings[0].headline.empty())
-    return "no fault found, but " + open;
+      diagnosis.findings[0].headline.empty()) {
+    const std::string outline = OutlineWords(facts);
+    return outline.empty() ? "no fault found, but " + open : outline;
+  }
   return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + "; " + open;
 }
 
@@ -346,7 +349,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
       diagnosis.headline = "no fault in these lines: " + figures;
   }
   if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis))
-    diagnosis.headline = WordsWithoutFault(diagnosis);
+    diagnosis.headline = WordsWithoutFault(facts, diagnosis);
+  if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
   if (!outcome.ended_in_order)
     missing.push_back(
         {"Did the job finish?",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/precedence.h"
-
 #include <algorithm>
 #include <set>
 #include <tuple>
+
+#include "rules/precedence.h"
 
 namespace tacet {
 namespace {
@@ -32,7 +32,8 @@ const Ids kOrders = {"collective-skipped",
 const Ids kEnds = {"rank-dead", "application-exception", "network-fault"};
 // What slows a job that goes on: no answer where it stands still or ended.
 const Ids kPace = {"straggler-compute", "straggler-host", "straggler-intermittent", "straggler-stage", "straggler-data",
-                   "steps-slow-down", "transport-fallback", "environment-cripples",
+                   "steps-slow-down", "data-loading-slow", "low-utilization", "transport-fallback",
+                   "environment-cripples",
                    // How ranks are connected.
                    "ring-broken", "graph-search-failed", "nic-count-unequal", "node-lowers-graph",
                    "nic-path-through-cpu", "ring-reenters-node", "nic-unbalanced", "rails-crossed", "pxn-off",
@@ -99,7 +100,8 @@ const std::vector<Explanation>& Table() {
       // Why it is slow.
       {"environment-cripples", {"transport-fallback", "channels-limited", "bandwidth-below-model", "algorithm-misfit"}},
       {"transport-fallback", {"bandwidth-below-model"}},
-      {"slow-link", {"bandwidth-below-model"}},
+      {"slow-link", {"bandwidth-below-model", "low-utilization"}},
+      {"data-loading-slow", {"low-utilization", "steps-slow-down"}},
   };
   return kTable;
 }
