@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/training_trend.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <vector>
+
+#include "analysis/training_trend.h"
 
 namespace tacet {
 namespace {
@@ -16,6 +16,33 @@ constexpr int64_t kDropsInARow = 3;
 bool IsLost(const TrainingValue& value, bool is_loss) {
   // A gradient norm is infinite in every step that a scaler skips; the loss of a running job is not.
   return value.run >= (is_loss ? 1 : 2) && (value.run >= 2 || value.lines >= 4);
+}
+
+// At its minimum the scale cannot fall: most steps since the first one there were skipped, so nothing is learnt.
+bool IsAtFloor(const LossScaleDrop& scale) {
+  const bool steps_known = scale.floor_step >= 0 && scale.last_step >= scale.floor_step;
+  return scale.at_floor >= kDropsInARow &&
+         (!steps_known || scale.last_step - scale.floor_step + 1 <= 2 * scale.at_floor);
+}
+
+// Lines that say no more than that a value is not finite: two processes that tell it confirm each other, unless
+// somebody prints a finite value later.
+std::optional<NonFiniteTraining> FindReports(const Incident& incident, bool of_loss) {
+  NonFiniteTraining found{.name = of_loss ? "loss" : "gradient norm", .processes = 0};
+  const TrainingValue* last = nullptr;
+  for (const TrainingRecord& record : incident.training) {
+    const TrainingValue& value = of_loss ? record.loss : record.gradient;
+    if (value.reports == 0) continue;
+    if (!found.record) found.record = &record, found.value = &value;
+    if (!last || last->run_source.line < value.run_source.line) last = &value;
+    ++found.processes;
+  }
+  if (found.processes < 2) return std::nullopt;
+  for (const TrainingRecord& record : incident.training)
+    if (record.loss.lines > record.loss.run && record.loss.run == 0 && record.source.file == last->run_source.file &&
+        record.source.line > last->run_source.line)
+      return std::nullopt;
+  return found;
 }
 
 const StepTime* Median(std::vector<const StepTime*> times) {
@@ -57,7 +84,10 @@ std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident)
     if (IsLost(record.gradient, false)) return NonFiniteTraining{&record, &record.gradient, "gradient norm"};
     if (record.scale.drops >= kDropsInARow && record.scale.to < kLowScale)
       return NonFiniteTraining{&record, nullptr, ""};
+    if (IsAtFloor(record.scale)) return NonFiniteTraining{&record, nullptr, ""};
   }
+  for (const bool of_loss : {true, false})
+    if (auto found = FindReports(incident, of_loss)) return found;
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -14,6 +15,7 @@ struct NonFiniteTraining {
   const TrainingRecord* record = nullptr;
   const TrainingValue* value = nullptr;  // null: no step gives finite gradients, the scale of the loss tells it
   std::string_view name;                 // "loss", "gradient norm"
+  size_t processes = 1;                  // that report it
 };
 std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident);
 

@@ -19,6 +19,7 @@ struct TrainingValue {
   double first = 0, last = 0;  // the first and the last number, where lines > run
   SourceRef run_source;        // the first line of the run
   std::string word;            // of the run, as written: "nan", "-inf"
+  int64_t reports = 0;         // of the run: lines that say no more than this ("grad_norm is not finite: nan")
 };
 
 // A value that a job which learns hardly ever prints, up to the last line that tells it.
@@ -43,6 +44,9 @@ struct LossScaleDrop {
   int64_t values_before = 0;  // lines with a finite loss before them
   int64_t first_step = -1;    // the step before the first
   double from = 0, to = 0;
+  int64_t at_floor = 0;  // steps that were skipped at the end although the scale cannot fall any more
+  int64_t floor_step = -1, last_step = -1;  // the steps before the first and the last of these
+  int32_t floor_rank = -1;                  // who tells it; others that tell the same are not counted
   SourceRef first, last;
 };
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evidence/text_layers.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "evidence/log_envelope.h"
 #include "evidence/pasted_text.h"
 #include "evidence/shipper_head.h"
+#include "evidence/text_layers.h"
 
 namespace tacet {
 namespace {
@@ -80,6 +79,21 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
   for (Event& event : fragment.events) event.source.offset = begin_of(event.source.line, event.source.offset);
   for (CallStream& stream : fragment.streams)
     for (Call& call : stream.calls) call.offset = begin_of(call.line, call.offset);
+  const auto cite = [&](SourceRef& source) { source.offset = begin_of(source.line, source.offset); };
+  for (TrainingRecord& training : fragment.training) {
+    for (SourceRef* place : {&training.source, &training.loss.run_source, &training.gradient.run_source,
+                             &training.scale.first, &training.scale.last})
+      cite(*place);
+    for (StepTime& time : training.times) cite(time.source);
+  }
+  for (LogOutline& outline : fragment.outlines) {
+    for (SourceRef* place : {&outline.last_source, &outline.error_source, &outline.ended_source}) cite(*place);
+    for (SeenWarning& one : outline.harmless) cite(one.source);
+    for (StepShare& one : outline.steps) cite(one.source);
+    for (GroupRate& one : outline.rates) cite(one.source);
+    for (PairRate& one : outline.pairs) cite(one.source);
+    for (Utilization& one : outline.utilizations) cite(one.source);
+  }
   for (Diagnostic& diagnostic : fragment.diagnostics)
     diagnostic.source.offset = begin_of(diagnostic.source.line, diagnostic.source.offset);
 }

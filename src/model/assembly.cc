@@ -148,6 +148,14 @@ class JobBuilder {
         place->file = file;
       for (StepTime& time : training.times) time.source.file = file;
     }
+    for (LogOutline& outline : fragment.outlines) {
+      for (SourceRef* place : {&outline.last_source, &outline.error_source, &outline.ended_source}) place->file = file;
+      for (SeenWarning& one : outline.harmless) one.source.file = file;
+      for (StepShare& one : outline.steps) one.source.file = file;
+      for (GroupRate& one : outline.rates) one.source.file = file;
+      for (PairRate& one : outline.pairs) one.source.file = file;
+      for (Utilization& one : outline.utilizations) one.source.file = file;
+    }
     for (InFlight& flight : fragment.in_flight) {
       flight.speaker = who(flight.speaker);
       flight.rank = rank_of(flight.speaker);
@@ -198,6 +206,7 @@ class JobBuilder {
     MoveAll(fragment.pipeline_traces, incident_.pipeline_traces);
     MoveAll(fragment.benchmark_runs, incident_.benchmark_runs);
     MoveAll(fragment.training, incident_.training);
+    MoveAll(fragment.outlines, incident_.outlines);
     MoveAll(fragment.in_flight, incident_.in_flight);
     MoveAll(fragment.pulses, incident_.pulses);
     MoveAll(fragment.sights, incident_.sights);

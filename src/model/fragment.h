@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "base/log_outline.h"
 #include "base/string_table.h"
 #include "base/training_record.h"
 #include "model/benchmark_run.h"
@@ -68,6 +69,7 @@ struct Fragment {
   std::vector<PipelineTrace> pipeline_traces;
   std::vector<BenchmarkRun> benchmark_runs;
   std::vector<TrainingRecord> training;
+  std::vector<LogOutline> outlines;
   std::vector<InFlight> in_flight;
   std::vector<Pulse> pulses;
   std::vector<Sight> sights;

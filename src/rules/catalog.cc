@@ -17,7 +17,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kNicUnbalancedRule, kRailsCrossedRule, kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule,
     kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule,
     kTrainingNotFiniteRule, kTrainingDegenerateRule, kStepsSlowDownRule, kResourcesPendingRule, kPortNotActiveRule,
-    kPcieFaultRule;
+    kPcieFaultRule, kDataLoadingSlowRule, kLowUtilizationRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -57,6 +57,8 @@ std::span<const Rule* const> AllRules() {
       &kStragglerDataRule,
       &kStepsSlowDownRule,
       &kPortNotActiveRule,
+      &kDataLoadingSlowRule,
+      &kLowUtilizationRule,
       &kTransportFallbackRule,
       &kRingBrokenRule,
       &kGraphSearchFailedRule,

@@ -13,6 +13,7 @@
 #include "rules/end_sentence.h"
 #include "rules/open_calls.h"
 #include "rules/open_finding.h"
+#include "rules/outline_words.h"
 #include "rules/stack_words.h"
 #include "rules/told_trouble.h"
 #include "rules/training_words.h"
@@ -264,10 +265,12 @@ static void SettleToldHang(const Case& facts, Diagnosis& diagnosis) {
 }
 
 // What slows the job down, or a remark on it, is worth saying, though it answers nothing of how it ended.
-static std::string WordsWithoutFault(const Diagnosis& diagnosis, bool trouble_told) {
+static std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told) {
   const std::string open = trouble_told ? "no line reports a fault" : "the evidence does not show how the job ended";
-  if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty())
-    return trouble_told ? open : "no fault found, but " + open;
+  if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty()) {
+    const std::string outline = OutlineWords(facts);
+    return !outline.empty() ? outline : trouble_told ? open : "no fault found, but " + open;
+  }
   if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + "; " + open;
   return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + "; " + open;
 }
@@ -329,7 +332,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) &&
       !QuoteUnreadError(facts, diagnosis))
-    diagnosis.headline = WordsWithoutFault(diagnosis, IsTroubleTold(facts.incident));
+    diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
+  if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
   if (!outcome.ended_in_order && !IsTroubleTold(facts.incident))
     missing.push_back(
         {"Did the job finish?", "the job's last lines on every rank, or the exit code that its launcher reports"});

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/precedence.h"
-
 #include <algorithm>
 #include <set>
 #include <tuple>
+
+#include "rules/precedence.h"
 
 namespace tacet {
 namespace {
@@ -32,7 +32,8 @@ const Ids kOrders = {"collective-skipped",
 const Ids kEnds = {"rank-dead", "application-exception", "network-fault"};
 // What slows a job that goes on: no answer where it stands still or ended.
 const Ids kPace = {"straggler-compute", "straggler-host", "straggler-intermittent", "straggler-stage", "straggler-data",
-                   "steps-slow-down", "transport-fallback", "environment-cripples", "port-not-active",
+                   "steps-slow-down", "data-loading-slow", "low-utilization", "transport-fallback",
+                   "environment-cripples", "port-not-active",
                    // How ranks are connected.
                    "ring-broken", "graph-search-failed", "nic-count-unequal", "node-lowers-graph",
                    "nic-path-through-cpu", "ring-reenters-node", "nic-unbalanced", "rails-crossed", "pxn-off",
@@ -102,7 +103,8 @@ const std::vector<Explanation>& Table() {
       {"environment-cripples", {"transport-fallback", "channels-limited", "bandwidth-below-model", "algorithm-misfit"}},
       {"transport-fallback", {"bandwidth-below-model"}},
       {"port-not-active", {"transport-fallback", "nic-count-unequal", "bandwidth-below-model"}},
-      {"slow-link", {"bandwidth-below-model"}},
+      {"slow-link", {"bandwidth-below-model", "low-utilization"}},
+      {"data-loading-slow", {"low-utilization", "steps-slow-down"}},
   };
   return kTable;
 }

@@ -17,8 +17,29 @@ std::string FigureWords(double value) {
 
 std::string SinceWords(int64_t step) { return step >= 0 ? " since step " + std::to_string(step) : ""; }
 
+// The scale cannot fall any more, and steps are skipped all the same.
+Finding FloorFinding(const LossScaleDrop& scale) {
+  Finding finding;
+  finding.confidence = Confidence::likely;
+  finding.headline = "The loss scale is at its minimum (" + FigureWords(scale.to) + ") and the gradients overflow in " +
+                     std::to_string(scale.at_floor) + " steps in a row" +
+                     (scale.last_step >= 0 ? " (up to step " + std::to_string(scale.last_step) + ")" : "") +
+                     ": every one of them is skipped, so nothing is learnt";
+  finding.fix = {
+      "Use bfloat16, which needs no loss scale, or float32 for the part that overflows; a lower scale would not help: "
+      "the gradients, or the loss itself, are not finite before they are scaled.",
+      "Find what is not finite: print the loss of each step, and run a few steps with "
+      "torch.autograd.set_detect_anomaly(True). Skipped steps leave the weights as they are: if they hold NaN already, "
+      "go back to a checkpoint from before the first skipped step."};
+  finding.evidence.push_back({scale.last, "loss scale stays at " + FigureWords(scale.to), "the last skipped step"});
+  if (scale.first.offset != scale.last.offset)
+    finding.evidence.push_back({scale.first, "loss scale " + FigureWords(scale.from), "the first of them"});
+  return finding;
+}
+
 Finding ScaleFinding(const TrainingRecord& record) {
   const LossScaleDrop& scale = record.scale;
+  if (scale.at_floor > 0) return FloorFinding(scale);
   Finding finding;
   finding.confidence = scale.values_before > 0 ? Confidence::certain : Confidence::likely;
   finding.headline = "No step gives finite gradients" + SinceWords(scale.first_step) + ": the loss scale fell " +
@@ -44,7 +65,21 @@ Finding ValueFinding(const NonFiniteTraining& found) {
                        : value.run == 2 ? Confidence::likely
                                         : Confidence::possible;
   finding.headline = "The " + name + " is " + value.word;
-  if (value.run == value.lines)
+  if (found.processes > 1) {
+    // The norm is one number for all ranks: whichever had it first, all print it.
+    finding.confidence = Confidence::possible;
+    finding.headline += " on " + std::to_string(found.processes) + " processes" +
+                        (name == "loss" ? "; these lines do not show which rank had it first"
+                                        : ": the norm is one number for all ranks, so these lines do not show which "
+                                          "rank had it first");
+    finding.fix = {
+        "Find the rank and the tensor: check the local gradients of every rank before they are reduced "
+        "(torch.isfinite), or set TORCH_NCCL_NAN_CHECK=1, which stops the rank that sends a NaN.",
+        "See whether these steps are skipped (then the weights are unharmed) and how many there are; go back to the "
+        "last checkpoint before the first one otherwise.",
+        "If it only happens with more nodes: compare the seed, the data and the batch size per rank with the run that "
+        "works; a rank without a sample divides by zero."};
+  } else if (value.run == value.lines)
     finding.headline += value.run_step >= 0
                             ? " in all " + std::to_string(value.lines) + " lines that show it, from step " +
                                   std::to_string(value.run_step) + " on"
@@ -59,7 +94,7 @@ Finding ValueFinding(const NonFiniteTraining& found) {
         (value.finite_step >= 0 && value.finite_step != value.run_step ? " at step " + std::to_string(value.finite_step)
                                                                        : "");
   finding.evidence.push_back({value.run_source, name + " " + value.word, "the first of these lines"});
-  if (found.record->source.offset != value.run_source.offset)
+  if (found.record->source.line > 0 && found.record->source.offset != value.run_source.offset)
     finding.evidence.push_back({found.record->source, "", "the last line of progress"});
   return finding;
 }

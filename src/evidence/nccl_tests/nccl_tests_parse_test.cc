@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evidence/nccl_tests/nccl_tests_parse.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "evidence/format.h"
 #include "evidence/nccl_tests/nccl_tests_operation.h"
+#include "evidence/nccl_tests/nccl_tests_parse.h"
 
 namespace tacet {
 
@@ -113,6 +112,14 @@ TEST(NcclTests, RoundingDifferencesAreNoWrongElements) {
   const Fragment bad = Read(heading + "# Out of bounds values : 2 FAILED\n");
   EXPECT_EQ(bad.benchmark_runs[0].lines[0].out_of_place.wrong, -1);
   EXPECT_EQ(bad.benchmark_runs[0].failed_checks, 2);
+}
+
+TEST(NcclTests, NoDifferenceAtAllIsAPassedCheck) {
+  const Fragment cut = Read(
+      "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+      "     8388608       2097152     float     sum    520.4   16.12   16.12  0e+00    549.1   15.28   15.28  1e-06\n");
+  EXPECT_EQ(cut.benchmark_runs[0].lines[0].out_of_place.wrong, 0);
+  EXPECT_EQ(cut.benchmark_runs[0].lines[0].in_place.wrong, -1) << "the summary is cut off";
 }
 
 TEST(NcclTests, TakesTablesApartAndPutsBrokenRowsTogether) {

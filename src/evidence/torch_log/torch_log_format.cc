@@ -7,12 +7,14 @@
 #include "evidence/format.h"
 #include "evidence/torch_log/torch_log_import.h"
 #include "evidence/torch_log/torch_log_keywords.h"
+#include "evidence/torch_log/torch_log_outline.h"
 #include "evidence/torch_log/torch_log_parse.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
 #include "evidence/torch_log/torch_log_sacct.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_traceback.h"
+#include "evidence/torch_log/torch_log_values.h"
 
 namespace tacet {
 namespace {
@@ -62,6 +64,12 @@ bool HasProof(const KeywordSet& found) {
                                 Keyword::fatal_signal})
     if (found.has(keyword)) return true;
   return false;
+}
+
+// What only the trainer of a model prints: a loss scale that falls, a gradient norm that is not finite.
+bool TellsFigures(std::string_view text, const KeywordSet& found) {
+  return (found.has(Keyword::loss_scale) && FindScaleDrop(text)) ||
+         (found.has(Keyword::not_finite) && FindNotFinite(text));
 }
 
 bool IsSlurmLine(std::string_view text) {
@@ -137,7 +145,7 @@ LineCounts CountLines(std::string_view prefix) {
     const KeywordSet found = FindKeywords(line.text);
     if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
         IsShellsWord(line.text) || IsSlurmLine(line.text) || (found.has(Keyword::sacct) && IsSacctRow(line.text)) ||
-        HasProof(found) || TellsCause(line.text, found) || (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)))
+        HasProof(found) || TellsFigures(line.text, found) || TellsCause(line.text, found) || (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)))
       ++counts.torch;
     else if (!Contains(line.text, "%|") && LooksAlien(raw, line.text))  // a bar is digits for the most part
       ++counts.alien;
@@ -196,10 +204,13 @@ Recognition RecogniseTorchLog(std::string_view prefix, std::string_view filename
   // NCCL's log has its own reader; together with the job's lines both read the file.
   if (counts.nccl > 0) return counts.torch + counts.progress > 0 ? Recognition::maybe : Recognition::no;
   if (counts.torch > 0) return Recognition::yes;
-  if (counts.alien > counts.progress) return Recognition::no;
+  // Nothing in it is known, and still it is the log of a job: levels, times of day, ranks, times of steps.
+  const auto by_outline = [&] { return IsOutlineOfAJob(prefix) ? Recognition::maybe : Recognition::no; };
+  if (counts.alien > counts.progress) return by_outline();
   if (counts.progress > 0 && counts.progress * 20 >= counts.lines) return Recognition::maybe;
   const bool few = counts.lines <= kFewLines && prefix.size() <= kFewBytes && counts.alien == 0;
-  return few && (IsJobOutputName(filename) || TellsFailure(prefix)) ? Recognition::maybe : Recognition::no;
+  if (few && (IsJobOutputName(filename) || TellsFailure(prefix))) return Recognition::maybe;
+  return by_outline();
 }
 
 }  // namespace

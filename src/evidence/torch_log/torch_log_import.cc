@@ -8,6 +8,7 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_ascend.h"
 #include "evidence/torch_log/torch_log_detail.h"
+#include "evidence/torch_log/torch_log_outline.h"
 #include "evidence/torch_log/torch_log_owners.h"
 #include "evidence/torch_log/torch_log_speakers.h"
 #include "evidence/torch_log/torch_log_time.h"
@@ -358,6 +359,7 @@ void ReadTorchLog(const FileView& file, Fragment& out) {
   if (first == std::string_view::npos || file.bytes[first] != '{' || !ParseTorchErrorFile(file.bytes, &log))
     log = ParseTorchLog(file.bytes);
   ImportTorchLog(log, file.path, out);
+  AddOutline(file.bytes, out);
 }
 
 }  // namespace tacet

@@ -93,6 +93,7 @@ enum class Keyword : uint8_t {
   // Words that a job's own lines may carry; a closer look decides.
   may_progress,
   loss_scale,
+  not_finite,
   may_finish,
   may_tell_pid,
   python_warning,

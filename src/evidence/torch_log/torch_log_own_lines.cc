@@ -92,6 +92,11 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
     NoteProgress(line, *number, of_epoch, out);
     return LineUse::understood;
   }
+  if (line.has(Keyword::not_finite))
+    if (const auto report = FindNotFinite(line.text)) {
+      training_.ReadNotFinite(line, *report);
+      return LineUse::understood;
+    }
   if (line.has(Keyword::python_warning) && IsPythonWarning(line.text)) {
     in_warning_ = true;
     return LineUse::ignored;

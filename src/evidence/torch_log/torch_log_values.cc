@@ -165,6 +165,7 @@ void AddValue(TrainingValue& value, double number, std::string_view word, int64_
     value.last = number;
     value.finite_since = value.run > 0 || value.finite_since > 0 ? value.finite_since + 1 : 0;
     value.run = 0;
+    value.reports = 0;
     value.finite_step = step;
     ++value.lines;
     return;
@@ -208,15 +209,15 @@ std::optional<ScaleChange> FindScaleDrop(std::string_view text) {
     const auto to = After(*from, "reducing to");
     const auto first = ValueBehind(*from), second = to ? ValueBehind(*to) : std::nullopt;
     if (!first || !second) return std::nullopt;
-    change = {first->value, second->value};
+    change = {first->value, second->value, IntAfter<int32_t>(text, "OVERFLOW! Rank ").value_or(-1)};
   } else if (const auto apex = After(text, "reducing loss scale to")) {
     const auto value = ValueBehind(*apex);
     if (!value) return std::nullopt;
-    change = {2 * value->value, value->value};
+    change = {2 * value->value, value->value, -1};
   } else {
     return std::nullopt;
   }
-  if (!std::isfinite(change.from) || !std::isfinite(change.to) || change.to >= change.from) return std::nullopt;
+  if (!std::isfinite(change.from) || !std::isfinite(change.to) || change.to > change.from) return std::nullopt;
   return change;
 }
 
@@ -309,6 +310,22 @@ void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
 void TrainingReader::ReadScale(const LogLine& line, const ScaleChange& change) {
   LossScaleDrop& scale = record_.scale;
   if (change.from > scale.to) scale = {};  // it has grown again: there were good steps
+  if (change.to == change.from) {
+    // At its minimum: the step is skipped, and nothing is left to try.
+    if (scale.drops + scale.at_floor == 0) {
+      scale.from = change.from;
+      scale.first = line.source;
+    }
+    if (scale.at_floor == 0) {
+      scale.floor_step = record_.last_step;
+      scale.floor_rank = change.rank;
+    }
+    scale.at_floor += change.rank == scale.floor_rank;
+    scale.last_step = record_.last_step;
+    scale.to = change.to;
+    scale.last = line.source;
+    return;
+  }
   if (scale.drops == 0) {
     scale.from = change.from;
     scale.first = line.source;
@@ -321,10 +338,40 @@ void TrainingReader::ReadScale(const LogLine& line, const ScaleChange& change) {
   scale.last = line.source;
 }
 
+std::optional<NotFinite> FindNotFinite(std::string_view text) {
+  text = text.substr(0, 400);
+  std::string low(text);
+  for (char& c : low) c = SmallLetter(c);
+  // Advice and settings speak of it as well.
+  if (ContainsAny(low,
+                  {"if ", "avoid", "check", "?", "whether", "no longer", "not nan", "isn't", "ignore", ": 0", "=0"}))
+    return std::nullopt;
+  const bool says = ContainsAny(low, {"not finite", "non-finite", "nonfinite"});
+  const bool names = ContainsAny(low, {"is nan", "is inf", "nan detected", "inf detected", "nan or inf", "nan/inf"});
+  if (!says && !names) return std::nullopt;
+  const bool of_loss = !Contains(low, "grad");
+  if (of_loss && !Contains(low, "loss")) return std::nullopt;
+  std::string_view word = "not finite";
+  for (const std::string_view one : {"nan", "inf"})
+    for (size_t at = low.find(one); at != std::string::npos && word == "not finite"; at = low.find(one, at + 1)) {
+      const bool begins = at == 0 || !IsPartOfName(low[at - 1]);
+      if (begins && (at + 3 == low.size() || !IsPartOfName(low[at + 3]))) word = text.substr(at, 3);
+    }
+  if (!says && word == "not finite") return std::nullopt;  // "the loss is infinitely better"
+  return NotFinite{of_loss, word};
+}
+
+void TrainingReader::ReadNotFinite(const LogLine& line, const NotFinite& report) {
+  TrainingValue& value = report.of_loss ? record_.loss : record_.gradient;
+  AddValue(value, std::numeric_limits<double>::quiet_NaN(), report.word, record_.last_step, line.source);
+  ++value.reports;
+}
+
 void TrainingReader::Finish(TorchLog& log) {
   if (!record_.times.empty() && record_.times.back().source.offset != last_time_.source.offset)
     record_.times.push_back(last_time_);
-  const bool tells = record_.loss.lines + record_.gradient.lines + record_.scale.drops > 0 || record_.times.size() > 1;
+  const bool tells = record_.loss.lines + record_.gradient.lines + record_.scale.drops + record_.scale.at_floor > 0 ||
+                     record_.times.size() > 1;
   if (tells && log.training.size() < kMostTrainings) log.training.push_back(std::move(record_));
 }
 

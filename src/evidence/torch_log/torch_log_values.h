@@ -24,10 +24,19 @@ struct LineValues {
 LineValues FindValues(std::string_view text);
 
 // "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 64, reducing to 32"
+// At its minimum it is reduced to what it is.
 struct ScaleChange {
   double from = 0, to = 0;
+  int32_t rank = -1;
 };
 std::optional<ScaleChange> FindScaleDrop(std::string_view text);
+
+// "WARN: grad_norm is not finite: nan": a line that tells nothing else.
+struct NotFinite {
+  bool of_loss = false;  // else of the gradients
+  std::string_view word;
+};
+std::optional<NotFinite> FindNotFinite(std::string_view text);
 
 // Follows the figures of one voice from line to line. Of runs with many lines one in some is read, and all that are not
 // finite.
@@ -35,6 +44,7 @@ class TrainingReader {
  public:
   void ReadStep(const LogLine& line, int64_t step);
   void ReadScale(const LogLine& line, const ScaleChange& change);
+  void ReadNotFinite(const LogLine& line, const NotFinite& report);
   // Moves what was read to the log.
   void Finish(TorchLog& log);
 

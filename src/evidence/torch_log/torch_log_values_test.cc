@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evidence/torch_log/torch_log_values.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
+
+#include "evidence/torch_log/torch_log_values.h"
 
 namespace tacet {
 namespace {
@@ -58,6 +58,10 @@ TEST(TrainingValues, ScalesFall) {
   EXPECT_TRUE(FindScaleDrop("Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0"));
   EXPECT_FALSE(FindScaleDrop("Attempted loss scale: 65536, but hysteresis is 2. Reducing hysteresis to 1"));
   EXPECT_FALSE(FindScaleDrop("loss scale: 65536"));
+  const auto floor = FindScaleDrop("OVERFLOW! Rank 3 Skipping step. Attempted loss scale: 1, reducing to 1");
+  ASSERT_TRUE(floor);
+  EXPECT_EQ(floor->to, floor->from);
+  EXPECT_EQ(floor->rank, 3);
 }
 
 TEST(TrainingRecord, ARunOfNanToTheEnd) {
@@ -152,6 +156,30 @@ TEST(TrainingValues, AGradientNormThatRepeatsItselfIsOdd) {
   EXPECT_EQ(RecordOf(Report("2.8", "0.314", 10) + Report("2.6", "0.314", 20)).same_gradient.lines, 0);
   EXPECT_EQ(RecordOf(Report("2.8", norm, 10) + Report("2.8", norm, 10)).same_gradient.lines, 0);
   EXPECT_EQ(RecordOf(Report("2.8", norm, 1) + Report("2.6", norm, 2) + Report("2.5", "2.1", 3)).same_gradient.lines, 0);
+}
+
+TEST(TrainingValues, AScaleAtItsMinimum) {
+  const std::string one = "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 1, reducing to 1\n";
+  const std::string other = "OVERFLOW! Rank 1 Skipping step. Attempted loss scale: 1, reducing to 1\n";
+  const TorchLog log = Parsed(one + other + one + other);
+  ASSERT_EQ(log.training.size(), 1u);
+  EXPECT_EQ(log.training[0].scale.at_floor, 2) << "each step once, though two ranks tell it";
+  const TorchLog grown = Parsed(one + one + "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 4, reducing to 2\n");
+  EXPECT_EQ(grown.training[0].scale.at_floor, 0);
+}
+
+TEST(TrainingValues, LinesThatOnlySayNotFinite) {
+  const auto norm = FindNotFinite("WARN: grad_norm is not finite: nan");
+  ASSERT_TRUE(norm);
+  EXPECT_FALSE(norm->of_loss);
+  EXPECT_EQ(norm->word, "nan");
+  const auto loss = FindNotFinite("Loss is NaN, stopping training");
+  ASSERT_TRUE(loss);
+  EXPECT_TRUE(loss->of_loss);
+  EXPECT_FALSE(FindNotFinite("check whether the loss is nan"));
+  EXPECT_FALSE(FindNotFinite("skip the step if the gradient is not finite"));
+  EXPECT_FALSE(FindNotFinite("the loss is infinitely better"));
+  EXPECT_FALSE(FindNotFinite("non-finite gradients: 0"));
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "analysis/plain_figures.h"
+
+namespace tacet {
+namespace {
+
+Incident WithSteps(std::vector<StepShare> steps) {
+  Incident incident;
+  incident.outlines.emplace_back().steps = std::move(steps);
+  return incident;
+}
+
+TEST(PlainFiguresJudged, TheFirstBatchOfEachEpoch) {
+  const Incident slow =
+      WithSteps({{1, 0, 40, 39, {}}, {1, 50, 0.4, 0.01, {}}, {2, 0, 42, 41, {}}, {2, 50, 0.4, 0.01, {}}});
+  const auto wait = FindDataWait(slow);
+  ASSERT_TRUE(wait);
+  EXPECT_TRUE(wait->each_epoch);
+  EXPECT_EQ(wait->longest.size(), 2u);
+  EXPECT_FALSE(FindDataWait(WithSteps({{1, 0, 40, 39, {}}, {1, 50, 0.4, 0.01, {}}, {1, 99, 0.4, 0.01, {}}})))
+      << "the first of the run is always slow";
+  EXPECT_TRUE(FindSlowFirstBatches(WithSteps({{1, 0, 40, -1, {}}, {1, 9, 0.4, -1, {}}, {2, 0, 41, -1, {}}})));
+  EXPECT_FALSE(FindSlowFirstBatches(WithSteps({{1, 0, 40, -1, {}}, {1, 9, 0.4, -1, {}}, {2, 0, 0.5, -1, {}}})));
+}
+
+TEST(PlainFiguresJudged, UtilizationNeedsTwoLowFiguresAndNoHighOne) {
+  Incident incident;
+  auto& all = incident.outlines.emplace_back().utilizations;
+  all = {{0.8, {}}};
+  EXPECT_FALSE(FindLowUtilization(incident));
+  all = {{0.8, {}}, {2.2, {}}};
+  EXPECT_TRUE(FindLowUtilization(incident));
+  all = {{0.8, {}}, {34, {}}};
+  EXPECT_FALSE(FindLowUtilization(incident));
+}
+
+TEST(PlainFiguresJudged, RatesAreComparedWhereTheyAreComparable) {
+  Incident incident;
+  LogOutline& outline = incident.outlines.emplace_back();
+  outline.rates = {{"allreduce", 16, 5, {}}, {"allreduce", 8, 210, {}}};
+  EXPECT_TRUE(FindSlowSpan(incident));
+  outline.rates = {{"allreduce", 16, 88, {}}, {"allreduce", 8, 210, {}}};
+  EXPECT_FALSE(FindSlowSpan(incident)) << "NVLink is faster than a network by design";
+  outline.rates = {{"allgather", 16, 5, {}}, {"allreduce", 8, 210, {}}};
+  EXPECT_FALSE(FindSlowSpan(incident));
+  outline.pairs = {{"1", "2", 25, {}}, {"1", "3", 39, {}}};
+  const auto pairs = FindUnequalPairs(incident);
+  ASSERT_TRUE(pairs);
+  EXPECT_EQ(pairs->suspect, "2");
+  EXPECT_EQ(pairs->shared, "1");
+  outline.pairs = {{"1", "2", 38, {}}, {"1", "3", 39, {}}};
+  EXPECT_FALSE(FindUnequalPairs(incident));
+}
+
+}  // namespace
+}  // namespace tacet

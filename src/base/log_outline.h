@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/source_ref.h"
+
+namespace tacet {
+
+// Warnings that every job may print and that are no fault, whatever else is wrong.
+enum class HarmlessWarning : uint8_t {
+  process_group_left,    // PyTorch: destroy_process_group() was not called before program exit
+  omp_threads,           // torchrun sets OMP_NUM_THREADS=1
+  ccl_transport,         // oneCCL: no MPI launcher, so it takes OFI
+  gloo_group_of_one,     // Gloo: connected to 0 peers of 0
+  guessed_device,        // PyTorch: the GPU of a barrier is guessed from the rank
+  no_unused_parameters,  // DDP: find_unused_parameters=True, and there are none
+  deprecated_variable,   // PyTorch: NCCL_ASYNC_ERROR_HANDLING is called TORCH_NCCL_... now
+  windows_host_name,     // Windows: a host name that cannot be used, error 10049; the next address is tried
+};
+
+struct SeenWarning {
+  HarmlessWarning what{};
+  int64_t times = 0;
+  SourceRef source;  // the first
+};
+
+// How the time of one line of progress is shared out: "Epoch: [1][20/25] Time 0.331 (21.090) Data 0.213 (20.799)".
+struct StepShare {
+  int64_t epoch = -1, place = -1;  // where in the run; -1: not told
+  double whole = 0;                // seconds, what is told for data included
+  double data = -1;                // seconds of it; -1: not told
+  SourceRef source;
+};
+
+// "AllReduce: [[0, 1, 2, 3]] Bytes: 2.00000 GB Time: 0.01404 s Bandwidth: 213.68 GB/s"
+struct GroupRate {
+  std::string operation;  // small letters only: "allreduce"
+  int64_t members = 0;
+  double gbs = 0;
+  SourceRef source;
+};
+
+// "between node1 and node2 I get 25 GB/s"
+struct PairRate {
+  std::string one, other;
+  double gbs = 0;
+  SourceRef source;
+};
+
+// "mfu: 34.26%"
+struct Utilization {
+  double percent = 0;
+  SourceRef source;
+};
+
+// What a text shows whose lines have the shape of a log, whatever they say: levels, times, ranks; and the times and
+// rates that it prints. It makes no statement about who failed.
+struct LogOutline {
+  int64_t shaped = 0;  // lines with a level and a time, or with a place in code
+  uint64_t bytes = 0;  // of these and of those that name a rank
+  int64_t warnings = 0, errors = 0;
+  std::vector<int32_t> ranks;  // that lines name as the ones that print them; sorted
+  int64_t world = -1;          // of these ranks
+  std::string last, first_error;
+  SourceRef last_source, error_source;
+  std::vector<SeenWarning> harmless;
+  bool at_exit = false;    // a line is printed while its program exits
+  std::string ended_well;  // a line tells of an end with exit code 0
+  SourceRef ended_source;
+  std::vector<StepShare> steps;
+  std::vector<GroupRate> rates;
+  std::vector<PairRate> pairs;
+  std::vector<Utilization> utilizations;
+};
+
+}  // namespace tacet

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_figures.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostFigures = 20'000;  // of one text
+constexpr size_t kFigureLine = 1000;
+
+char LowLetter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+bool IsNamePart(char c) { return IsDigit(c) || (LowLetter(c) >= 'a' && LowLetter(c) <= 'z') || c == '_'; }
+
+struct NamedFigure {
+  double value = 0;
+  std::string_view behind;
+};
+
+// The number behind a name that stands by itself: "Data 270.112 (270.112)", "load_data_time: 19.5", "mfu=34.2%". `low`
+// is the line in small letters.
+std::optional<NamedFigure> FigureBehind(std::string_view low, std::string_view name) {
+  for (size_t at = low.find(name); at != std::string_view::npos; at = low.find(name, at + 1)) {
+    if (at > 0 && IsNamePart(low[at - 1])) continue;
+    std::string_view rest = low.substr(at + name.size());
+    size_t marks = 0;
+    while (marks < rest.size() && marks < 8 && std::string_view(" \t:='\"").find(rest[marks]) != std::string_view::npos)
+      ++marks;
+    rest.remove_prefix(marks);
+    NamedFigure found;
+    if (marks == 0 || rest.empty() || !IsDigit(rest[0]) || !TakeDouble(rest, &found.value)) continue;
+    // "Time: 10:04:11", "time 2024-01-02"
+    if (!rest.empty() && (rest[0] == ':' || rest[0] == '-' || rest[0] == '/')) continue;
+    found.behind = rest;
+    return found;
+  }
+  return std::nullopt;
+}
+
+// A time in seconds, -1 where there is none.
+double SecondsBehind(std::string_view low, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    const auto found = FigureBehind(low, name);
+    if (!found) continue;
+    std::string_view unit = found->behind;
+    SkipBlanks(unit);
+    size_t size = 0;
+    while (size < unit.size() && IsNamePart(unit[size])) ++size;
+    unit = unit.substr(0, size);
+    const bool glued = !found->behind.empty() && IsNamePart(found->behind[0]);
+    if (unit == "ms" || unit == "msec") return found->value / 1e3;
+    if (unit == "us") return found->value / 1e6;
+    if (glued && unit != "s" && unit != "sec" && unit != "secs" && unit != "seconds") continue;
+    return found->value;
+  }
+  return -1;
+}
+
+// "Epoch: [1][24/25]", "Epoch [1][50/1000]", "Epoch 00001 | Batch 020"
+void FindPlace(std::string_view low, StepShare& step) {
+  const auto behind = After(low, "epoch");
+  if (!behind) return;
+  std::string_view rest = *behind;
+  for (size_t marks = 0; marks < 4 && !rest.empty() && (rest[0] == ':' || rest[0] == ' ' || rest[0] == '['); ++marks)
+    rest.remove_prefix(1);
+  if (!TakeNumber(rest, &step.epoch)) return;
+  TakeLiteral(rest, "]");
+  if (TakeLiteral(rest, "[") || TakeLiteral(rest, " [")) {
+    SkipBlanks(rest);
+    int64_t place = -1;
+    if (TakeNumber(rest, &place)) step.place = place;
+    return;
+  }
+  for (const std::string_view name : {"batch", "step", "iteration", "iter"})
+    if (const auto place = FigureBehind(rest, name); place && step.place < 0)
+      step.place = static_cast<int64_t>(place->value);
+}
+
+bool ReadStep(std::string_view low, const SourceRef& source, LogOutline& out) {
+  if (!Contains(low, "time") && !Contains(low, "data")) return false;
+  StepShare step;
+  step.source = source;
+  step.data = SecondsBehind(low, {"load_data_time", "data_load_time", "data_loading_time", "data_time", "data time",
+                                  "data_loading", "data loading", "dataloader_time", "data_wait", "data"});
+  step.whole = SecondsBehind(low, {"step_time", "step time", "iter_time", "iteration time", "batch_time", "time"});
+  // A step that is told beside its data does not hold it.
+  const double beside = SecondsBehind(low, {"train_step_time", "train_time", "compute_time"});
+  FindPlace(low, step);
+  if (step.data >= 0 && beside >= 0)
+    step.whole = step.data + beside;
+  else if (step.data > step.whole && step.whole >= 0)
+    step.whole += step.data;
+  const bool placed = step.epoch >= 0 && step.place >= 0;
+  if (step.whole <= 0 || (step.data < 0 && !placed) || out.steps.size() >= kMostFigures) return false;
+  out.steps.push_back(step);
+  return true;
+}
+
+// A rate in GB/s; 0: there is none.
+double RateIn(std::string_view low) {
+  struct RateUnit {
+    std::string_view word;
+    double gbs;
+  };
+  // Bits and bytes differ in the case of one letter, which `low` has lost: the caller hands over the line as it is.
+  static constexpr std::array<RateUnit, 8> kUnits{{{"GB/s", 1},
+                                                   {"GBps", 1},
+                                                   {"GiB/s", 1.073741824},
+                                                   {"Gb/s", 0.125},
+                                                   {"Gbps", 0.125},
+                                                   {"Gbit/s", 0.125},
+                                                   {"MB/s", 1e-3},
+                                                   {"TB/s", 1e3}}};
+  for (const RateUnit& unit : kUnits) {
+    const size_t at = low.find(unit.word);
+    if (at == std::string_view::npos) continue;
+    size_t end = at;
+    while (end > 0 && low[end - 1] == ' ') --end;
+    size_t begin = end;
+    while (begin > 0 && (IsDigit(low[begin - 1]) || low[begin - 1] == '.')) --begin;
+    double value = 0;
+    if (IsWholeNumber(low.substr(begin, end - begin), &value)) return value * unit.gbs;
+  }
+  return 0;
+}
+
+// "[[0, 1, 2, 3]]" has four members; so have "4 GPUs".
+int64_t MembersIn(std::string_view low) {
+  if (const auto list = After(low, "[")) {
+    std::string_view rest = *list;
+    while (TakeLiteral(rest, "[")) {
+    }
+    int64_t members = 0, number = 0;
+    while (TakeNumber(rest, &number)) {
+      ++members;
+      TakeLiteral(rest, ",");
+      SkipBlanks(rest);
+    }
+    if (members > 1 && rest.starts_with("]")) return members;
+  }
+  for (const std::string_view name : {" gpus", " ranks", " processes"})
+    if (const size_t at = low.find(name); at != std::string_view::npos) {
+      size_t begin = at;
+      while (begin > 0 && IsDigit(low[begin - 1])) --begin;
+      std::string_view digits = low.substr(begin, at - begin);
+      int64_t members = 0;
+      if (TakeNumber(digits, &members)) return members;
+    }
+  return 0;
+}
+
+bool ReadGroupRate(std::string_view text, std::string_view low, const SourceRef& source, LogOutline& out) {
+  static constexpr std::array<std::string_view, 10> kOperations{
+      "allreduce",     "all_reduce",     "all-reduce", "allgather",  "all_gather",
+      "reducescatter", "reduce_scatter", "alltoall",   "all_to_all", "broadcast"};
+  const auto name =
+      std::find_if(kOperations.begin(), kOperations.end(), [&](std::string_view one) { return Contains(low, one); });
+  if (name == kOperations.end() || out.rates.size() >= kMostFigures) return false;
+  GroupRate rate{.members = MembersIn(low), .gbs = RateIn(text), .source = source};
+  if (rate.members < 2 || rate.gbs <= 0) return false;
+  std::copy_if(name->begin(), name->end(), std::back_inserter(rate.operation), [](char c) { return c >= 'a'; });
+  out.rates.push_back(std::move(rate));
+  return true;
+}
+
+// "1", "node2", "node 2", "gpu-a1,"
+std::string TakeMember(std::string_view& text) {
+  std::string_view word = TakeWord(text);
+  if (word == "node" || word == "nodes" || word == "host" || word == "hosts" || word == "machine" || word == "machines")
+    word = TakeWord(text);
+  while (!word.empty() && !IsNamePart(word.back())) word.remove_suffix(1);
+  while (!word.empty() && !IsNamePart(word.front())) word.remove_prefix(1);
+  const bool numbered = std::any_of(word.begin(), word.end(), IsDigit);
+  return numbered && word.size() < 64 ? std::string(word) : std::string();
+}
+
+// "between 1 and 2 I get 25 GB/s, between 1 and 3 39 GB/s"
+bool ReadPairs(std::string_view text, const SourceRef& source, LogOutline& out) {
+  bool any = false;
+  auto rest = After(text, "between ");
+  while (rest) {
+    std::string_view part = rest->substr(0, rest->find("between "));
+    PairRate pair{.source = source};
+    pair.one = TakeMember(part);
+    if (TakeWord(part) == "and") {
+      pair.other = TakeMember(part);
+      pair.gbs = RateIn(part);
+      if (!pair.one.empty() && !pair.other.empty() && pair.gbs > 0 && out.pairs.size() < kMostFigures) {
+        out.pairs.push_back(std::move(pair));
+        any = true;
+      }
+    }
+    rest = After(*rest, "between ");
+  }
+  return any;
+}
+
+bool ReadUtilization(std::string_view low, const SourceRef& source, LogOutline& out) {
+  if (!Contains(low, "mfu") && !Contains(low, "utilization")) return false;
+  for (const std::string_view name :
+       {"mfu", "mfu(%)", "model flops utilization", "floating point utilization", "flops utilization"}) {
+    const auto found = FigureBehind(low, name);
+    if (!found || out.utilizations.size() >= kMostFigures) continue;
+    const bool percent = Trim(found->behind).starts_with("%") || name == "mfu(%)" || found->value > 1;
+    out.utilizations.push_back({percent ? found->value : found->value * 100, source});
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool ReadFigures(std::string_view text, const SourceRef& source, LogOutline& out) {
+  text = text.substr(0, kFigureLine);
+  if (std::none_of(text.begin(), text.end(), IsDigit)) return false;
+  std::string small(text);
+  std::transform(small.begin(), small.end(), small.begin(), LowLetter);
+  const std::string_view low = small;
+  if (ReadUtilization(low, source, out)) return true;
+  const bool rated = Contains(text, "B/s") || Contains(text, "b/s") || Contains(text, "bps") || Contains(text, "Bps") ||
+                     Contains(text, "bit/s");
+  if (rated) return ReadGroupRate(text, low, source, out) || ReadPairs(text, source, out);
+  return ReadStep(low, source, out);
+}
+
+void FinishFigures(LogOutline& out) {
+  if (out.pairs.size() < 2) out.pairs.clear();
+  if (out.rates.size() < 2) out.rates.clear();
+}
+
+bool TellsRates(const LogOutline& outline) {
+  return !outline.pairs.empty() || !outline.rates.empty() || outline.steps.size() >= 3 ||
+         outline.utilizations.size() >= 2;
+}
+
+}  // namespace tacet

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "evidence/torch_log/torch_log_figures.h"
+
+namespace tacet {
+namespace {
+
+LogOutline Figures(std::string_view line) {
+  LogOutline outline;
+  ReadFigures(line, {}, outline);
+  return outline;
+}
+
+TEST(PlainFigures, TimesOfAStepAndOfItsData) {
+  const LogOutline imagenet = Figures("Epoch: [1][ 24/25]\tTime 0.331 (21.090)\tData 0.213 (20.799)\tLoss 0.1 (0.1)");
+  ASSERT_EQ(imagenet.steps.size(), 1u);
+  EXPECT_EQ(imagenet.steps[0].epoch, 1);
+  EXPECT_EQ(imagenet.steps[0].place, 24);
+  EXPECT_DOUBLE_EQ(imagenet.steps[0].whole, 0.331);
+  EXPECT_DOUBLE_EQ(imagenet.steps[0].data, 0.213);
+  const LogOutline beside = Figures("load_data_time: 19.5, train_step_time: 0.5");
+  ASSERT_EQ(beside.steps.size(), 1u);
+  EXPECT_DOUBLE_EQ(beside.steps[0].whole, 20) << "told beside each other";
+  const LogOutline detector = Figures("Epoch [2][50/1000] lr: 1e-3, time: 0.512, data_time: 0.011, loss: 1.2");
+  ASSERT_EQ(detector.steps.size(), 1u);
+  EXPECT_DOUBLE_EQ(detector.steps[0].data, 0.011);
+  const LogOutline batches = Figures("Part 0 | Epoch 00001 | Batch 020 | Loss: 1.6133 | Time: 55.4006");
+  ASSERT_EQ(batches.steps.size(), 1u);
+  EXPECT_EQ(batches.steps[0].place, 20);
+  EXPECT_LT(batches.steps[0].data, 0);
+}
+
+TEST(PlainFigures, OtherTimesAreNone) {
+  for (const char* line : {"Time: 10:04:11", "Loading data took 5 minutes", "time 2024-01-02", "Data parallel size: 8",
+                           "data_time is the time of the loader", "elapsed time: 5.0"})
+    EXPECT_TRUE(Figures(line).steps.empty()) << line;
+}
+
+TEST(PlainFigures, RatesOfGroupsAndPairs) {
+  const LogOutline group =
+      Figures("AllReduce: [[0, 1, 2, 3]]   Bytes: 2.00000 GB   Time: 0.014 s Bandwidth: 213.68 GB/s");
+  ASSERT_EQ(group.rates.size(), 1u);
+  EXPECT_EQ(group.rates[0].operation, "allreduce");
+  EXPECT_EQ(group.rates[0].members, 4);
+  EXPECT_DOUBLE_EQ(group.rates[0].gbs, 213.68);
+  const LogOutline pairs = Figures("between 1 and 2 I get 25 GB/s, between 1 and 3 200 Gb/s, same command");
+  ASSERT_EQ(pairs.pairs.size(), 2u);
+  EXPECT_EQ(pairs.pairs[0].other, "2");
+  EXPECT_DOUBLE_EQ(pairs.pairs[1].gbs, 25) << "bits";
+  EXPECT_TRUE(Figures("between compute and communication 25 GB/s").pairs.empty());
+}
+
+TEST(PlainFigures, UtilizationOfTheModelNotOfTheDevice) {
+  EXPECT_DOUBLE_EQ(Figures("  Training Model Floating Point Utilization: 0.84%").utilizations.at(0).percent, 0.84);
+  EXPECT_DOUBLE_EQ(Figures("step: 3 mfu: 0.38").utilizations.at(0).percent, 38);
+  EXPECT_TRUE(Figures("iter 0: loss 10.9, time 4000ms, mfu -100.00%").utilizations.empty());
+  EXPECT_TRUE(Figures("GPU utilization: 3%").utilizations.empty());
+}
+
+}  // namespace
+}  // namespace tacet

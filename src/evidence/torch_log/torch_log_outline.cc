@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_outline.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_figures.h"
+#include "evidence/torch_log/torch_log_prefix.h"
+#include "evidence/torch_log/torch_log_progress.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostOutlined = size_t{1} << 20;
+constexpr size_t kHeadOfLine = 110;
+constexpr size_t kMostRanks = 65536;
+
+bool IsWordPart(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+// "10:01:52" anywhere in the head of a line.
+bool HasTimeOfDay(std::string_view head) {
+  for (size_t at = 0; at + 8 <= head.size(); ++at) {
+    const auto pair = [&](size_t i) { return IsDigit(head[at + i]) && IsDigit(head[at + i + 1]); };
+    if (pair(0) && head[at + 2] == ':' && pair(3) && head[at + 5] == ':' && pair(6)) return true;
+  }
+  return false;
+}
+
+struct LevelWord {
+  std::string_view word;
+  char level;
+};
+constexpr std::array<LevelWord, 12> kLevelWords{{{"INFO", 'I'},
+                                                 {"WARNING", 'W'},
+                                                 {"WARN", 'W'},
+                                                 {"ERROR", 'E'},
+                                                 {"DEBUG", 'D'},
+                                                 {"CRITICAL", 'E'},
+                                                 {"FATAL", 'E'},
+                                                 {"CCL_INFO", 'I'},
+                                                 {"CCL_WARN", 'W'},
+                                                 {"CCL_ERROR", 'E'},
+                                                 {"info", 'I'},
+                                                 {"warning", 'W'}}};
+
+// The level of a line of any logger that puts a level and a time of day before its text, in whatever order:
+//   INFO 11-15 08:10:46 [parallel_state.py:1325] ..., 2025-02-27 09:40:54,614 INFO worker.py:1636 -- ...
+//   [2024-09-13 09:20:41,702] [INFO] [checkpointing.py:546:forward] ..., 2025:05:26-10:00:19:(90949) |CCL_WARN| ...
+//   [NeMo W 2025-03-05 10:01:53 nemo_logger:173] ..., WARNING:root:...
+char LevelOf(std::string_view line) {
+  const std::string_view head = line.substr(0, kHeadOfLine);
+  if (head.starts_with("[NeMo ") && head.size() > 8 && head[7] == ' ' && HasTimeOfDay(head)) return head[6];
+  for (const LevelWord& one : kLevelWords) {
+    const size_t at = head.find(one.word);
+    if (at == std::string_view::npos || (at > 0 && IsWordPart(head[at - 1]))) continue;
+    const std::string_view rest = head.substr(at + one.word.size());
+    if (!rest.empty() && IsWordPart(rest[0])) continue;
+    // WARNING:torch.distributed.run:text
+    const size_t colon = rest.find(':', 1);
+    const bool bare = at == 0 && rest.starts_with(':') && colon != std::string_view::npos && colon > 1 &&
+                      rest.substr(1, colon - 1).find(' ') == std::string_view::npos;
+    if (bare || HasTimeOfDay(head)) return one.level;
+  }
+  return 0;
+}
+
+struct KnownWords {
+  std::string_view words;
+  HarmlessWarning what;
+};
+constexpr std::array<KnownWords, 9> kHarmless{{
+    {"destroy_process_group() was not called before program exit", HarmlessWarning::process_group_left},
+    {"process group has NOT been destroyed before we destruct", HarmlessWarning::process_group_left},
+    {"Setting OMP_NUM_THREADS environment variable for each process", HarmlessWarning::omp_threads},
+    {"did not find MPI-launcher specific variables, switch to ATL/OFI", HarmlessWarning::ccl_transport},
+    {"is connected to 0 peer ranks. Expected number of connected peer ranks is : 0",
+     HarmlessWarning::gloo_group_of_one},
+    {"to perform barrier as devices used by this process are currently unknown", HarmlessWarning::guessed_device},
+    {"did not find any unused parameters in the forward pass", HarmlessWarning::no_unused_parameters},
+    {"Environment variable NCCL_", HarmlessWarning::deprecated_variable},
+    {"(system error: 10049", HarmlessWarning::windows_host_name},
+}};
+
+// Says whether the line is one of them.
+bool NoteHarmless(std::string_view text, const SourceRef& source, LogOutline& out) {
+  for (const KnownWords& one : kHarmless) {
+    if (!Contains(text, one.words)) continue;
+    if (one.what == HarmlessWarning::deprecated_variable && !Contains(text, "is deprecated")) continue;
+    out.at_exit |= one.what == HarmlessWarning::process_group_left;
+    const auto known = std::find_if(out.harmless.begin(), out.harmless.end(),
+                                    [&](const SeenWarning& seen) { return seen.what == one.what; });
+    if (known != out.harmless.end())
+      ++known->times;
+    else
+      out.harmless.push_back({one.what, 1, source});
+    return true;
+  }
+  return false;
+}
+
+struct NamedRank {
+  int32_t rank = -1;
+  int64_t world = -1;
+};
+
+// The rank that prints a line, where the line itself says so: "rank 2 / size 4", "rank 1 in world size 2",
+// "GLOBAL_RANK: 3, MEMBER: 4/8", "Start training on rank 6.", "Rank 0 has data parallel group". "from rank 3" and
+// "local rank 0" are others.
+NamedRank RankOfLine(std::string_view text) {
+  NamedRank named;
+  if (Contains(text, "[Gloo]")) return named;
+  for (const std::string_view key : {"GLOBAL_RANK: ", "rank ", "Rank ", "RANK "}) {
+    for (size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+      if (at > 0 && IsWordPart(text[at - 1])) continue;
+      std::string_view rest = text.substr(at + key.size());
+      int32_t rank = -1;
+      if (!TakeNumber(rest, &rank) || rank < 0 || (!rest.empty() && IsWordPart(rest[0]))) continue;
+      const std::string_view before = text.substr(0, at);
+      int64_t world = -1;
+      std::string_view behind = rest;
+      if (TakeLiteral(behind, " / size ") || TakeLiteral(behind, " in world size ") || TakeLiteral(behind, " of "))
+        TakeNumber(behind, &world);
+      else if (TakeLiteral(behind, ", MEMBER: "))
+        world = IntAfter(behind, "/").value_or(-1);
+      const bool is_sized = world > rank && !ContainsAny(before, {"ocal", "group", "peer"});
+      const bool speaks = before.ends_with(" on ") || Trim(before).empty() || before.ends_with("] ");
+      if (!is_sized && !speaks) continue;
+      return {rank, is_sized ? world : -1};
+    }
+  }
+  return named;
+}
+
+// Whoever tells of it was there: "GRPO_TRAIN_OK steps=3   # exit 0, no hang".
+bool TellsGoodEnd(std::string_view text) {
+  if (!ContainsAny(text, {"exit 0", "exit code 0", "exit code: 0", "exited with code 0", "exited with 0"}))
+    return false;
+  return ContainsAny(text, {"OK", "steps", "inished", "ompleted", "done"}) &&
+         !ContainsAny(text, {"not ", "n't", "should", "if ", "even though", "although", "FAIL", "rror", "?"});
+}
+
+bool HasJobsWord(std::string_view text) {
+  return ContainsAny(text,
+                     {"rank",       "Rank",    "RANK",   "GPU",      "cuda",       "CUDA",       "nccl",
+                      "NCCL",       "torch",   "orovod", "eepspeed", "eepSpeed",   "egatron",    "NeMo",
+                      "vllm",       "vLLM",    "Ray ",   "ray.",     "world size", "world_size", "istributed",
+                      "checkpoint", "epoch",   "Epoch",  "CCL_",     "dataloader", "DataLoader", "tensor_parallel",
+                      "HCCL",       "ccelerat"});
+}
+
+// Quotes that stand before a line of a log.
+std::string_view WithoutQuotes(std::string_view line) {
+  line = Trim(line);
+  while (TakeLiteral(line, ">")) line = Trim(line);
+  return line;
+}
+
+struct Looks {
+  LogOutline outline;
+  size_t lines = 0, named = 0;
+  bool of_job = false;
+};
+
+void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, const LabelStyle& style, Looks& look) {
+  LogOutline& out = look.outline;
+  const std::string plain = HasTerminalCodes(raw) ? DropTerminalCodes(raw) : std::string();
+  const std::string_view line = WithoutQuotes((plain.empty() ? raw : std::string_view(plain)).substr(0, 2000));
+  std::string_view text = line;
+  TakeLauncherPrefix(text);
+  text = Trim(text);
+  if (text.empty() || text.starts_with("```") || IsNcclLine(line)) return;
+  ++look.lines;
+  const LinePrefix prefix = SplitPrefix(line, style);
+  const char level = prefix.severity != 0 ? prefix.severity : LevelOf(text);
+  NamedRank named = RankOfLine(prefix.severity != 0 ? prefix.text : text);
+  if (prefix.rank >= 0) named = {prefix.rank, -1};
+  const bool harmless = NoteHarmless(text, source, out);
+  const bool figures = ReadFigures(text, source, out);
+  look.of_job = look.of_job || HasJobsWord(text);
+  if (out.ended_well.empty() && TellsGoodEnd(text)) {
+    out.ended_well = std::string(text.substr(0, 160));
+    out.ended_source = source;
+    out.bytes += size;
+  }
+  const bool starred = prefix.text.find_first_not_of("* ") == std::string_view::npos;
+  out.warnings += level == 'W' && !starred && !harmless;
+  if (level == 'E' || level == 'F') {
+    if (++out.errors == 1) {
+      out.first_error = std::string(text.substr(0, 200));
+      out.error_source = source;
+    }
+  }
+  if (level != 0) ++out.shaped;
+  if (named.rank >= 0 && out.ranks.size() < kMostRanks) {
+    ++look.named;
+    out.ranks.push_back(named.rank);
+    out.world = std::max(out.world, named.world);
+  }
+  if (level == 0 && named.rank < 0 && !figures && !FindProgress(text)) return;
+  if (level != 0 || named.rank >= 0 || figures) out.bytes += size;
+  if (starred || Contains(text, "----------")) return;  // a rule between two parts
+  out.last = std::string(text.substr(0, 200));
+  out.last_source = source;
+}
+
+Looks LookAt(std::string_view bytes) {
+  Looks look;
+  if (bytes.size() > kMostOutlined) return look;
+  const LabelStyle style = FindLabelStyle(bytes);
+  LineReader reader(bytes);
+  std::string_view line;
+  while (reader.Next(&line))
+    LookAtLine(line, {FileId{}, reader.number(), reader.offset()}, reader.line_bytes(), style, look);
+  auto& ranks = look.outline.ranks;
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  FinishFigures(look.outline);
+  return look;
+}
+
+bool IsOfAJob(const Looks& look) {
+  const LogOutline& outline = look.outline;
+  const auto shaped = static_cast<size_t>(outline.shaped);
+  if (TellsRates(outline) || !outline.ended_well.empty()) return true;
+  // A quarter of the lines: the others are what the program prints by itself.
+  if (!look.of_job || (shaped + look.named) * 4 < look.lines) return false;
+  return shaped >= 2 || look.named >= 2 || (shaped >= 1 && look.named >= 1);
+}
+
+}  // namespace
+
+LogOutline FindOutline(std::string_view bytes) { return LookAt(bytes).outline; }
+
+bool IsOutlineOfAJob(std::string_view bytes) { return IsOfAJob(LookAt(bytes)); }
+
+void AddOutline(std::string_view bytes, Fragment& out) {
+  Looks look = LookAt(bytes);
+  if (!IsOfAJob(look) && look.outline.harmless.empty()) return;
+  if (out.bytes.understood == 0) {
+    out.bytes.understood = std::min(look.outline.bytes, out.bytes.total);
+    const uint64_t left = out.bytes.total - out.bytes.understood;
+    out.bytes.not_understood = std::min(out.bytes.not_understood, left);
+    out.bytes.ignored = left - out.bytes.not_understood;
+  }
+  out.outlines.push_back(std::move(look.outline));
+}
+
+}  // namespace tacet

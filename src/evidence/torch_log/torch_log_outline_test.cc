@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "evidence/torch_log/torch_log_outline.h"
+
+namespace tacet {
+namespace {
+
+TEST(LogOutline, KnowsTheHeadsOfUsualLoggers) {
+  for (const char* line :
+       {"INFO 11-15 08:10:46 [parallel_state.py:1325] rank 1 in world size 2 is assigned as DP rank 0",
+        "> 2025-02-27 09:40:54,614 INFO worker.py:1636 -- Connected to Ray cluster.",
+        "[2024-09-13 09:20:41,702] [INFO] [checkpointing.py:546:forward] ----Profiling time",
+        "2025:05:26-10:00:19:(90949) |CCL_INFO| switch to ATL/OFI",
+        "[NeMo I 2025-03-05 10:01:53 megatron_init:426] Rank 0 has data parallel group : [0]",
+        "(EngineCore_DP0 pid=1402) (RayWorkerWrapper pid=233, ip=10.8.1.15) INFO 11-15 08:11:13 [cuda.py:417] Using "
+        "it.",
+        "INFO:torch.distributed.run:text"}) {
+    const LogOutline outline = FindOutline(line);
+    EXPECT_EQ(outline.shaped, 1) << line;
+    EXPECT_EQ(outline.warnings + outline.errors, 0) << line;
+  }
+  const LogOutline levels = FindOutline(
+      "[NeMo W 2025-03-05 10:01:53 nemo_logger:173] one\nERROR 11-15 08:10:46 [a.py:1] two\nWARNING:root:three\n");
+  EXPECT_EQ(levels.warnings, 2);
+  EXPECT_EQ(levels.errors, 1);
+  EXPECT_EQ(levels.first_error, "ERROR 11-15 08:10:46 [a.py:1] two");
+}
+
+TEST(LogOutline, WordsOfASentenceAreNoLevel) {
+  EXPECT_EQ(FindOutline("I see the INFO lines of every rank, and no ERROR.").shaped, 0);
+  EXPECT_EQ(FindOutline("export NCCL_DEBUG=INFO").shaped, 0);
+}
+
+TEST(LogOutline, RanksThatPrintAndTheirNumber) {
+  const LogOutline horovod = FindOutline(
+      "Horovod initialized. Hostname n1, pid 15002, rank 2 / size 4, local rank 0 / local size 1.\n"
+      "Horovod initialized. Hostname n2, pid 2210, rank 3 / size 4, local rank 0 / local size 1.\n");
+  EXPECT_EQ(horovod.ranks, (std::vector<int32_t>{2, 3}));
+  EXPECT_EQ(horovod.world, 4);
+  EXPECT_EQ(FindOutline("Initializing distributed: GLOBAL_RANK: 3, MEMBER: 4/8").ranks, std::vector<int32_t>{3});
+  EXPECT_EQ(FindOutline("Start running basic DDP example on rank 6.").ranks, std::vector<int32_t>{6});
+  EXPECT_TRUE(FindOutline("waiting for data from rank 3").ranks.empty());
+  EXPECT_TRUE(FindOutline("[Gloo] Rank 0 is connected to 0 peer ranks.").ranks.empty());
+}
+
+TEST(LogOutline, ALogOfAJobIsOne) {
+  EXPECT_TRUE(IsOutlineOfAJob("INFO 11-15 08:11:13 [cuda.py:417] one\nINFO 11-15 08:11:14 [cuda.py:418] two\n"));
+  EXPECT_FALSE(
+      IsOutlineOfAJob("2025-04-11 09:10:02,114 INFO [main] server started\n"
+                      "2025-04-11 09:10:02,519 INFO [main] handler started\n"));
+  EXPECT_FALSE(IsOutlineOfAJob("How do I start it on rank 3 of my cluster?\nIt has GPUs.\nThanks\nme\nhere\n"));
+}
+
+TEST(LogOutline, HarmlessWarningsAreKnown) {
+  const LogOutline outline = FindOutline(
+      "[rank0]:[W827 10:11:39.967659278 ProcessGroupNCCL.cpp:1538] Warning: WARNING: destroy_process_group() was not "
+      "called before program exit, which can leak resources.\n");
+  ASSERT_EQ(outline.harmless.size(), 1u);
+  EXPECT_EQ(outline.harmless[0].what, HarmlessWarning::process_group_left);
+  EXPECT_TRUE(outline.at_exit);
+  EXPECT_EQ(outline.ranks, std::vector<int32_t>{0});
+}
+
+TEST(LogOutline, ATellerOfAGoodEnd) {
+  EXPECT_FALSE(FindOutline("TRAIN_OK steps=3   # exit 0, no hang").ended_well.empty());
+  EXPECT_TRUE(FindOutline("exit 0").ended_well.empty());
+  EXPECT_TRUE(FindOutline("it is not done although I see exit code 0").ended_well.empty());
+}
+
+}  // namespace
+}  // namespace tacet

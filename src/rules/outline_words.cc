@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/outline_words.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// What to make of a warning that every job may print.
+std::string_view HarmlessWords(HarmlessWarning what) {
+  switch (what) {
+    case HarmlessWarning::process_group_left:
+      return "the warning about destroy_process_group() is printed as a program exits and does no harm then: call it "
+             "at the end of the program and the warning is gone";
+    case HarmlessWarning::omp_threads: return "torchrun's OMP_NUM_THREADS=1 is its default, a matter of CPU speed only";
+    case HarmlessWarning::ccl_transport:
+      return "oneCCL uses OFI because no MPI launcher started it, which is a choice and no fault";
+    case HarmlessWarning::gloo_group_of_one: return "Gloo's '0 peer ranks, expected 0' is a group of one process";
+    case HarmlessWarning::guessed_device:
+      return "PyTorch guesses the GPU of a barrier from the rank, which is right where rank and GPU have the same "
+             "number: pass device_id to init_process_group and the warning is gone";
+    case HarmlessWarning::no_unused_parameters:
+      return "find_unused_parameters=True finds none and only costs time: leave it out";
+    case HarmlessWarning::deprecated_variable: return "a variable is deprecated and still works";
+    case HarmlessWarning::windows_host_name:
+      return "error 10049 on Windows is an address that cannot be used; the next one is tried";
+  }
+  return "";
+}
+
+bool Outlines(const LogOutline& outline) { return outline.shaped > 0 || !outline.ranks.empty(); }
+
+// The file with the most to tell: the others are like it, or of something else.
+const LogOutline* MainOutline(const Incident& incident) {
+  const LogOutline* best = nullptr;
+  for (const LogOutline& one : incident.outlines)
+    if (Outlines(one) && (!best || one.bytes > best->bytes)) best = &one;
+  return best;
+}
+
+std::string RanksOfOutline(const LogOutline& outline) {
+  if (outline.ranks.empty()) return "";
+  std::vector<Rank> ranks;
+  for (const int32_t rank : outline.ranks) ranks.emplace_back(rank);
+  const auto seen = static_cast<int64_t>(ranks.size());
+  if (seen == outline.world) return "all " + std::to_string(seen) + " ranks print lines; ";
+  return RankWords(ranks) + (outline.world > 0 ? " of " + std::to_string(outline.world) : "") +
+         (seen == 1 ? " prints lines; " : " print lines; ");
+}
+
+// Records, stacks and other tools' files say more than the shape of lines.
+bool HoldsOutputOnly(const Incident& incident) {
+  return std::all_of(incident.files.begin(), incident.files.end(),
+                     [](const InputFile& file) { return file.format == "torch_log" || file.bytes.understood == 0; });
+}
+
+bool ReportsFault(const Incident& incident) {
+  return std::any_of(incident.outlines.begin(), incident.outlines.end(),
+                     [](const LogOutline& one) { return one.errors > 0; }) ||
+         std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+           return event.kind == EventKind::unread_error || event.kind == EventKind::told_hang || IsSignOfCrash(event) ||
+                  IsSignOfHang(event);
+         });
+}
+
+}  // namespace
+
+std::string OutlineWords(const Case& facts) {
+  const LogOutline* outline = MainOutline(facts.incident);
+  if (!outline || facts.analyses.end.kind != JobEnding::open) return "";
+  if (ReportsFault(facts.incident) || !HoldsOutputOnly(facts.incident)) return "";
+  std::string words = "no line reports a fault: " + RanksOfOutline(*outline);
+  for (const SeenWarning& one : outline->harmless) words += std::string(HarmlessWords(one.what)) + "; ";
+  if (outline->warnings > 0)
+    words += std::to_string(outline->warnings) + (outline->harmless.empty() ? "" : " other") +
+             (outline->warnings == 1 ? " warning; " : " warnings; ");
+  if (outline->at_exit) return words + "the program had come to its end";
+  constexpr size_t kMostQuoted = 120;
+  const bool cut = outline->last.size() > kMostQuoted;
+  return words + "the last activity is '" + outline->last.substr(0, kMostQuoted) + (cut ? "..." : "") +
+         "'; add the lines that follow it";
+}
+
+void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {
+  if (ReportsFault(facts.incident)) return;
+  for (const LogOutline& one : facts.incident.outlines) {
+    if (one.ended_well.empty()) continue;
+    diagnosis.status = Status::healthy;
+    diagnosis.confidence = Confidence::possible;
+    diagnosis.headline =
+        "The text tells of an end with exit code 0 ('" + one.ended_well + "'), and no line reports a fault";
+    return;
+  }
+}
+
+}  // namespace tacet
