@@ -95,8 +95,10 @@ bool IsOwnNcclError(const Event* error) {
 
 std::string ErrorWords(const Event* error) {
   if (error && error->kind == EventKind::exception) return error->As<Raised>().type;
-  if (error && error->kind == EventKind::nccl_error)
-    return error->Means(Meaning::of_ascend) ? "an HCCL error" : "an NCCL error";
+  if (error && error->kind == EventKind::nccl_error) {
+    const std::string& result = error->As<NcclError>().result;  // "an error of HCCL", "ncclSystemError"
+    return result.starts_with("an error of ") ? result : "an NCCL error";
+  }
   if (error && error->kind == EventKind::cuda_error) return "a CUDA error";
   if (error && error->kind == EventKind::abort_signal) return "aborted";
   if (error && (error->kind == EventKind::connection_lost || error->kind == EventKind::store_lost))
@@ -233,6 +235,11 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));
   }
+  // Numbers alone tell nothing.
+  const auto is_bare = [](const ReportRank& row) {
+    return row.role.empty() && row.host.empty() && row.doing.empty() && row.last_operation.empty();
+  };
+  if (nameless && std::all_of(rows.begin(), rows.end(), is_bare)) rows.clear();
   return rows;
 }
 
