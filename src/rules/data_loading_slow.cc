@@ -76,7 +76,7 @@ RuleAnswer JudgeDataLoadingSlow(const Case& facts) {
     finding.confidence = Confidence::possible;
     finding.headline = "The first batch of each epoch takes " + TimeRange(first->first, &StepShare::whole) +
                        ", later ones " + TimeFigure(first->usual) +
-                       ": most likely the data loader begins anew with each epoch";
+                       ": most likely the data loader starts again with each epoch";
     CiteSteps(first->first, "the first batch of an epoch", finding);
   } else {
     return answer;
