@@ -8,6 +8,7 @@
 #include "analysis/timeout_census.h"
 #include "model/nccl_warnings.h"
 #include "rules/message_words.h"
+#include "rules/refusal_finding.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
 
@@ -188,6 +189,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
       const auto& raised = event.As<Raised>();
       if (const auto* reason = std::get_if<ErrorReason>(&raised.about); reason && IsConsequence(event))
         return reason->sentence;
+      if (const std::string refusal = RefusalWords(event); !refusal.empty() && IsConsequence(event))
+        return refusal + " (" + raised.type + ": " + MessageWords(event.text) + ")";
       // Who only tells of another's failure is a messenger, and its process id would be taken for the culprit's.
       return (IsConsequence(event) && !event.rank.known() ? "a process" : who) +
              (event.Means(Meaning::reported) ? " reports " : " raised ") + raised.type +

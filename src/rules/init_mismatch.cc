@@ -155,7 +155,7 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
 void JudgeCrowd(const Case& facts, RuleAnswer& answer) {
   if (facts.analyses.outcome.ended_in_order) return;
   for (const Event& event : facts.incident.events) {
-    const auto& [joined, expected, waiting] = event.As<Rendezvous>();
+    const auto& [joined, expected, waiting, target] = event.As<Rendezvous>();
     if (event.kind != EventKind::rendezvous_incomplete || expected <= 0 || joined <= expected) continue;
     Finding finding = InitFinding("init-mismatch", {});
     finding.status = facts.analyses.outcome.first_timeout ? Status::hang : Status::crash;

@@ -8,7 +8,9 @@
 
 #include "analysis/timeout_census.h"
 #include "rules/end_sentence.h"
+#include "rules/library_words.h"
 #include "rules/message_words.h"
+#include "rules/refusal_finding.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
 
@@ -36,7 +38,7 @@ std::string OpenProof(const Event& told) {
     case EventKind::process_exited:
     case EventKind::abort_signal: return "the process ended";
     case EventKind::nccl_error:
-    case EventKind::nccl_warning: return told.Means(Meaning::of_ascend) ? "HCCL gave up" : "NCCL gave up";
+    case EventKind::nccl_warning: return std::string(LibraryName(told.library)) + " gave up";
     default: return IsSignOfHang(told) ? "a wait reached its limit" : "the first error on record";
   }
 }
@@ -58,6 +60,7 @@ std::string LateWatchdogStep(const Event& timeout) {
 }
 
 std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& told, bool gone) {
+  if (auto own = LibraryHangSteps(told.library); !own.empty()) return own;
   std::vector<std::string> steps;
   constexpr size_t kFew = 8;
   const Event& timeout = census ? *census.calls.front().first : told;
@@ -108,9 +111,7 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
   switch (told.kind) {
     case EventKind::nccl_error:
     case EventKind::nccl_warning:
-      if (told.Means(Meaning::of_ascend))
-        return {"Read the plogs of this process and of its peers (ascend/log/debug/plog).",
-                "Look at the output of the peers for an earlier error."};
+      if (const auto steps = LibraryErrorSteps(told); !steps.empty()) return steps;
       return {told.kind == EventKind::nccl_warning || HasNcclInfo(incident)
                   ? "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results "
                     "of its calls."
@@ -135,11 +136,15 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
       // Of a traceback that is cut nothing but its frames is known.
       if (told.text.empty() && told.Means(Meaning::reported) && !told.As<Raised>().place.file.empty())
         return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
+      if (const auto steps = RefusalSteps(told); !steps.empty()) return steps;
       if (IsConsequence(told)) return {elsewhere};
       return {"Read the traceback that ends in the cited line: its last frame is where the program failed."};
     case EventKind::process_exited:
       if (told.Means(Meaning::reported))
         return {"Run the same command by hand on one node, in the environment that the job gets."};
+      if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
+        return {"Read " + log + ": the launcher says that the process wrote its output, or its error, there.",
+                elsewhere};
       [[fallthrough]];
     default:
       return {

@@ -13,6 +13,7 @@
 #include "model/subject.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/end_sentence.h"
+#include "rules/library_words.h"
 #include "rules/open_finding.h"
 #include "rules/training_words.h"
 #include "rules/unread_error.h"
@@ -158,6 +159,7 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   const bool told_why =
       nccl_tells || (told && told->kind == EventKind::store_wait_timeout) ||
       (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) ||
+      (told && !told->As<Raised>().refusal.empty()) ||
       (told && told->kind == EventKind::nccl_error && (told->Means(Meaning::reported) || WarningBehind(facts, *told)));
   const Event* before = stopped || told_why || QuotesError(told) ? nullptr : UnreadErrorBefore(facts.incident, told);
   if (stopped)
@@ -181,10 +183,12 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
          "(NCCL_DEBUG=INFO); whether NCCL_CUMEM_ENABLE=0 or NCCL_P2P_DISABLE=1 make a difference"});
     return nullptr;
   }
+  if (told && !told->As<Raised>().refusal.empty()) return;
   const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);
   diagnosis.open.push_back(
       {"What ended the job first?",
-       by_nccl
+       told && !LibraryCapture(told->library).empty() ? LibraryCapture(told->library)
+       : by_nccl
            ? "the NCCL log of this process from the start (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET), and those "
              "of its peers"
            : "the output of every rank by itself (torchrun --redirects 3 --log-dir DIR, srun --output=%t.log), the "

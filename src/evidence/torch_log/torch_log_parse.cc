@@ -89,6 +89,7 @@ class LogReader {
     DropFewRetries(log_);
     DropToldSpawns(log_);
     DropHearsay(log_);
+    DropCleanUpErrors(log_);
     return std::move(log_);
   }
 
