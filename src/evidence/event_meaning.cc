@@ -53,7 +53,7 @@ Library LibraryOf(const Event& event) {
   if (ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
   if (Contains(text, "CCOM WARN ")) return Library::neuron;
   if (ContainsAny(text, {"oordination service", "oordinationService", "jaxlib", "jax_worker", "XlaRuntimeError",
-                         "Wait_for_all_tasks_to_register", "JAX "}))
+                         "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX "}))
     return Library::jax;
   if (ContainsAny(text, {"tensorflow", "CollectiveExecutor::"})) return Library::tensorflow;
   if (Contains(event.As<Raised>().type, "an MPI error")) return Library::mpi;
@@ -171,7 +171,8 @@ void ReadException(Event& event) {
   const bool no_reason = (event.text.empty() || event.text == "on a NULL communicator") &&
                          ContainsAny(type, {"an MPI error", "whose name is cut off"});
   if (const Refusal* refusal = ClassifyRefusal(type + " " + event.text)) event.Make<Raised>().refusal = refusal->id;
-  event.Set(Meaning::consequence, others || no_reason);
+  // A known refusal says itself what is wrong, whatever type of error carries it.
+  event.Set(Meaning::consequence, (others && event.As<Raised>().refusal.empty()) || no_reason);
   event.Set(Meaning::of_communication,
             TellsTimeout(event.text) || TellsCollective(event.text) || TellsOtherRank(event.text));
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));

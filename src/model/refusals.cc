@@ -23,9 +23,9 @@ constexpr Refusal kRefusals[] = {
     {"no-libuv",
      "this build of PyTorch has no libuv, which its TCPStore asks for",
      {"Set USE_LIBUV=0 before the job starts, or append ?use_libuv=0 to the init_method.",
-      "Or install a build of PyTorch with libuv; those for Windows have none before 2.5."}},
+      "Or install a build of PyTorch with libuv."}},
     {"mpi-without-launcher",
-     "MPI was started in a process that no MPI launcher started, or the MPI library does not fit the launcher",
+     "MPI could not start in this process: most often no MPI launcher started it, or one of another MPI did",
      {"Start the program with mpirun or srun --mpi=pmix of the same MPI that it was built against; torchrun is not an MPI "
       "launcher.",
       "If nothing in the program needs MPI: find what initialises it (mpi4py, a user-buffer or overlap option) and switch "

@@ -141,6 +141,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   if (diagnosis.status == Status::healthy) waiting.clear();  // who was in an operation when it was looked at
   std::map<Rank, const StackReading*> stacks;
   for (const StackReading& reading : analyses.stacks) stacks.emplace(reading.rank, &reading);
+  // The program raises the same on every rank: they fail, and no one of them is to blame.
+  const bool alike = diagnosis.cause == "application-exception" && guilty.size() > 1 &&
+                     guilty.size() == analyses.life.ranks.size();
   const bool failed = IsFailure(diagnosis.status);
   const TimeoutCensus census = failed ? CountTimeouts(incident) : TimeoutCensus{};
   std::map<Rank, const Event*> stuck;
@@ -174,6 +177,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
                : !life.any() && row.evidence_kinds.empty() ? "silent"
                                                            : "ok";
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
+    if (guilty.contains(rank) && alike) row.role.clear();
     row.last_operation = LastOperation(incident, sources, rank);
     if (const auto stack = stacks.find(rank); stack != stacks.end()) row.doing = stack->second->where;
     const auto found = stuck.find(rank);

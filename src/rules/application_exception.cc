@@ -128,19 +128,17 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
   const std::vector<Rank> cut = RanksCutOff(facts);
   const bool many = finding.ranks.size() > 1;
   const bool refused = !sample.As<Raised>().refusal.empty();
-  const auto& ranks = facts.analyses.life.ranks;
-  const bool all = many && finding.ranks.size() == ranks.size();
   if (!many && !cut.empty()) {
     const Event& other = *facts.analyses.life.Of(cut.front())->consequence;
-    finding.headline += "; " + RankWords(cut) + (cut.size() == 1 ? " fails as well" : " fail as well") +
+    finding.headline += "; " + RankWords(cut) + " failed as well" +
                         DuringWords(other.As<Raised>().during, cut.size() > 1) +
-                        (cut.size() == 1 ? ", its traceback is cut off" : ", their tracebacks are cut off");
+                        (cut.size() == 1 ? " (its traceback is cut off)" : " (their tracebacks are cut off)");
     if (finding.evidence.size() < 3)
       finding.evidence.push_back(CiteEvent(other, "the traceback of " + RankWords({cut.front()}) + ", cut off"));
   }
   if (finding.fix.empty() && (many || !cut.empty() || !IsOddOne(facts, sample.rank)))
     finding.fix = {"Fix the error at the cited line."};
-  if (all || (!many && !cut.empty()) || (refused && (many || !IsOddOne(facts, sample.rank)))) finding.ranks.clear();
+  if ((!many && !cut.empty()) || (refused && (many || !IsOddOne(facts, sample.rank)))) finding.ranks.clear();
 }
 
 static RuleAnswer JudgeException(const Case& facts) {

@@ -8,6 +8,7 @@
 
 #include "model/nccl_warnings.h"
 #include "rules/message_words.h"
+#include "rules/open_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -44,13 +45,11 @@ double BusBandwidth(const BenchmarkLine& line) { return std::max(line.out_of_pla
 
 namespace {
 
-// NCCL's log of the same run is here, too. A warning with which it gave up is the reason; what it lives with is not.
+// NCCL's log of the same run is here, too. The warning behind which its setup stops is the reason.
 const Event* LastCauseOf(const Incident& incident) {
   const Event* last = nullptr;
   for (const Event& event : incident.events)
-    if (event.kind == EventKind::nccl_warning &&
-        (event.As<Warning>().id == "other" || event.As<Warning>().role == NcclWarningRole::cause))
-      last = &event;
+    if (event.kind == EventKind::nccl_warning && !SetupWentOn(incident, event)) last = &event;
   return last;
 }
 

@@ -21,7 +21,7 @@ std::vector<std::string> EndAdvice(const Event& end) {
             "kubectl describe pod " + told.host + " shows the exit code, the reason and the events.",
             "Pods in Init or ContainerCreating only wait, mostly for this one."};
   if (const std::string& log = end.As<ProcessEnd>().log_file; !log.empty())
-    return {"Read " + log + ": the launcher says that the process wrote its output, or its error, there.",
+    return {"Read " + log + ": what the process itself printed, or its error, stands there.",
             "If it tells nothing: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log."};
   // A command that was started in a pod, by kubectl exec.
   if (const auto& told = end.As<ProcessEnd>(); told.of_pod)

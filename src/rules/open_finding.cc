@@ -134,7 +134,8 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
     case EventKind::monitored_barrier_failed: return {elsewhere};
     case EventKind::exception:
       // Of a traceback that is cut nothing but its frames is known.
-      if (told.text.empty() && told.Means(Meaning::reported) && !told.As<Raised>().place.file.empty())
+      if (told.text.empty() && told.Means(Meaning::reported) &&
+          (!told.As<Raised>().place.file.empty() || told.As<Raised>().during != Activity::not_told))
         return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
       if (const auto steps = RefusalSteps(told); !steps.empty()) return steps;
       if (IsConsequence(told)) return {elsewhere};
@@ -143,7 +144,7 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
       if (told.Means(Meaning::reported))
         return {"Run the same command by hand on one node, in the environment that the job gets."};
       if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
-        return {"Read " + log + ": the launcher says that the process wrote its output, or its error, there.",
+        return {"Read " + log + ": what the process itself printed, or its error, stands there.",
                 elsewhere};
       [[fallthrough]];
     default:
@@ -215,14 +216,6 @@ bool IsStepOfSetup(const Event& event) {
   }
 }
 
-// The same process goes on with its set-up: nothing followed from the warning.
-bool WentOn(const Incident& incident, const Event& warning) {
-  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
-    return IsStepOfSetup(event) && event.speaker == warning.speaker && event.source.file == warning.source.file &&
-           event.source.line > warning.source.line;
-  });
-}
-
 // RCCL's advice on the host: worth a note, and no verdict.
 bool QuoteAdvice(const Case& facts, Diagnosis& diagnosis) {
   Finding finding;
@@ -243,6 +236,13 @@ bool QuoteAdvice(const Case& facts, Diagnosis& diagnosis) {
 
 }  // namespace
 
+bool SetupWentOn(const Incident& incident, const Event& warning) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    return IsStepOfSetup(event) && event.speaker == warning.speaker && event.source.file == warning.source.file &&
+           event.source.line > warning.source.line;
+  });
+}
+
 bool HasNcclInfo(const Incident& incident) {
   return !incident.rank_channels.empty() || std::any_of(incident.events.begin(), incident.events.end(), IsStepOfSetup);
 }
@@ -251,7 +251,7 @@ bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis) {
   const auto& events = facts.incident.events;
   const auto warning = std::find_if(events.begin(), events.end(), [&](const Event& event) {
     return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "other" && !event.text.empty() &&
-           !WentOn(facts.incident, event);
+           !SetupWentOn(facts.incident, event);
   });
   if (warning == events.end()) return QuoteAdvice(facts, diagnosis);
   Finding finding;

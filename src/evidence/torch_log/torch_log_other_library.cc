@@ -122,13 +122,11 @@ LineUse ReadTestFailure(const LogLine& line, RecordList& out) {
   if (quoted) quoted = After(*quoted, "'");
   if (!quoted) return LineUse::not_understood;
   const std::string_view words = quoted->substr(0, quoted->find('\''));
-  const auto [record, is_new] = out.AddOnce(nccl ? TorchLogKind::nccl_error : TorchLogKind::cuda_error, line, words);
-  if (!is_new) {
-    // Each host prints it: who of them was first is not told by the order of their lines.
-    const std::string_view host = Trim(line.text.substr(0, line.text.find(": Test ")));
-    if (!host.empty() && !Contains(record->text, host)) AppendCapped(record->text, "\n" + Capped(line.text, 300));
-    return LineUse::understood;
-  }
+  // Each host prints it: who of them was first is not told by the order of their lines.
+  const std::string host(Trim(line.text.substr(0, line.text.find(": Test "))));
+  const auto [record, is_new] = out.AddOnce(nccl ? TorchLogKind::nccl_error : TorchLogKind::cuda_error, line,
+                                            std::string(words) + '/' + host);
+  if (!is_new) return LineUse::understood;
   record->subject = Capped(words.substr(0, words.find(" - ")), 200);
   if (nccl) record->value = words.starts_with("unhandled system") ? 2 : words.starts_with("unhandled cuda") ? 1 : 3;
   record->text = Capped(line.text, 600);
@@ -313,7 +311,7 @@ void StallReader::TakeReady(const LogLine& line, RecordList& out) {
 LineUse StallReader::ReadTasks(const LogLine& line, RecordList& out) {
   if (Contains(line.text, "Barrier timed out")) {
     tasks_ = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "tasks").first;
-    tasks_->text = Capped(line.text);
+    if (tasks_->text.empty()) tasks_->text = Capped(line.text);
     return LineUse::understood;
   }
   if (tasks_ == nullptr || !Trim(line.text).starts_with("/job:")) {
