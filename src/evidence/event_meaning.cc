@@ -11,6 +11,7 @@
 #include "base/text_scan.h"
 #include "model/device_error.h"
 #include "model/event_words.h"
+#include "model/refusals.h"
 
 namespace tacet {
 namespace {
@@ -41,7 +42,36 @@ bool TellsWaitForOthers(std::string_view text) {
 
 bool IsOfAscend(std::string_view text) {
   return ContainsAny(text, {"NPU function error", "NPU error, error code", "HCCL", "EI0002", "EI0006", "Hccl",
-                            "Notify register", " acl api failed", "aicore", "AI core", "vector core"});
+                            "Notify register", " acl api failed", "aicore", "AI core", "vector core",
+                            "NPU warning, error code", "EE1002", "rtDeviceSynchronize", "rtStreamSynchronize"});
+}
+
+// Whose words they are: steps and settings of NCCL and torchrun are of no use for another library.
+Library LibraryOf(const Event& event) {
+  const std::string_view text = event.text;
+  if (event.Means(Meaning::of_ascend)) return Library::hccl;
+  if (ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
+  if (Contains(text, "CCOM WARN ")) return Library::neuron;
+  if (ContainsAny(text, {"oordination service", "oordinationService", "jaxlib", "jax_worker", "XlaRuntimeError",
+                         "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX "}))
+    return Library::jax;
+  if (ContainsAny(text, {"tensorflow", "CollectiveExecutor::"})) return Library::tensorflow;
+  if (Contains(event.As<Raised>().type, "an MPI error")) return Library::mpi;
+  return Library::not_told;
+}
+
+bool MayBeOfALibrary(EventKind kind) {
+  switch (kind) {
+    case EventKind::watchdog_timeout:
+    case EventKind::exception:
+    case EventKind::cuda_error:
+    case EventKind::nccl_error:
+    case EventKind::rendezvous_incomplete:
+    case EventKind::store_unreachable:
+    case EventKind::connection_lost:
+    case EventKind::port_in_use: return true;
+    default: return false;
+  }
 }
 
 // A call of Ascend's that was not done in time, by its code: a stream, an event, a task of communication.
@@ -137,8 +167,12 @@ void ReadException(Event& event) {
   event.Set(Meaning::reported, Contains(type, " "));  // no type has a blank in it
   // Open MPI without its reason: "*** An error occurred in MPI_Init", and no more.
   // A traceback that the file ends in tells that its process failed, and not of what.
-  const bool no_reason = event.text.empty() && ContainsAny(type, {"an MPI error", "whose name is cut off"});
-  event.Set(Meaning::consequence, others || no_reason);
+  // Nor does "on a NULL communicator", which every failure of MPI_Init prints.
+  const bool no_reason = (event.text.empty() || event.text == "on a NULL communicator") &&
+                         ContainsAny(type, {"an MPI error", "whose name is cut off"});
+  if (const Refusal* refusal = ClassifyRefusal(type + " " + event.text)) event.Make<Raised>().refusal = refusal->id;
+  // A known refusal says itself what is wrong, whatever type of error carries it.
+  event.Set(Meaning::consequence, (others && event.As<Raised>().refusal.empty()) || no_reason);
   event.Set(Meaning::of_communication,
             TellsTimeout(event.text) || TellsCollective(event.text) || TellsOtherRank(event.text));
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
@@ -188,6 +222,7 @@ void ReadSetupError(Event& event) {
   // CUDA did not start, and this does not say why: it may be the driver, the fabric manager or a fork.
   event.Set(Meaning::consequence, Contains(words, "initialization error"));
   event.Make<Raised>().type = Contains(words, "hip") || Contains(words, "HIP") ? "a HIP error" : "a CUDA error";
+  if (const Refusal* refusal = ClassifyRefusal(words)) event.Make<Raised>().refusal = refusal->id;
   event.text = std::move(words);
 }
 
@@ -253,8 +288,10 @@ bool MayTrain(std::string_view process) {
 
 void ReadMeaning(Event& event) {
   if (event.kind == EventKind::watchdog_timeout || event.kind == EventKind::exception ||
-      event.kind == EventKind::cuda_error || event.kind == EventKind::nccl_error)
+      event.kind == EventKind::cuda_error || event.kind == EventKind::nccl_error ||
+      event.kind == EventKind::port_in_use)
     event.Set(Meaning::of_ascend, IsOfAscend(event.text));
+  if (event.library == Library::not_told && MayBeOfALibrary(event.kind)) event.library = LibraryOf(event);
   switch (event.kind) {
     case EventKind::exception: ReadException(event); break;
     case EventKind::cuda_error: ReadCudaError(event); break;

@@ -77,6 +77,9 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
     return line >= 1 && line <= begins.size() ? begins[line - 1] : otherwise;
   };
   for (Event& event : fragment.events) event.source.offset = begin_of(event.source.line, event.source.offset);
+  for (BenchmarkRun& run : fragment.benchmark_runs)
+    for (SourceRef* place : {&run.source, &run.summary, &run.failed_at})
+      place->offset = begin_of(place->line, place->offset);
   for (CallStream& stream : fragment.streams)
     for (Call& call : stream.calls) call.offset = begin_of(call.line, call.offset);
   const auto cite = [&](SourceRef& source) { source.offset = begin_of(source.line, source.offset); };

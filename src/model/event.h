@@ -144,6 +144,9 @@ enum class Meaning : uint8_t {
   data_ended,         // exception: the input ran out while others still had some
 };
 
+// Whose words a message is, where they differ from NCCL's and PyTorch's.
+enum class Library : uint8_t { not_told, hccl, oneccl, jax, tensorflow, mpi, neuron, server };  // server: vLLM, SGLang
+
 // What As() answers where another payload is held.
 template <class T>
 inline const T kEmptyDetail{};
@@ -151,6 +154,7 @@ inline const T kEmptyDetail{};
 struct Event {
   EventKind kind{};
   OpKind op = OpKind::unknown;
+  Library library = Library::not_told;
   uint32_t meanings = 0;      // bits by Meaning
   uint32_t speaker = 0;       // index into Fragment::speakers, later into Incident::processes; kNobody where unknown
   Rank rank;                  // filled by the assembly, or by the reader when the line itself names it

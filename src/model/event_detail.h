@@ -51,6 +51,7 @@ struct ProcessEnd {
   std::string sentence;               // what happened, where the words of the message say it
   std::string host;                   // of the process, where the line tells it
   std::string inside;                 // the library or function of the innermost frame below the signal handler
+  std::string log_file;               // where the launcher says that the process wrote its output
 };
 
 // A process that ended itself: terminate called, a fatal error of Python.
@@ -149,11 +150,16 @@ struct ErrorReason {
   std::string sentence;
 };
 
+// What a process was about to do when it failed, by the frames of its traceback.
+enum class Activity : uint8_t { not_told, setup, loading, saving, shutdown, data, forward, backward };
+
 // An uncaught exception of Python, or an error that a program or a library prints.
 struct Raised {
   std::string type;  // "ValueError", "an MPI error in MPI_Recv"
   CodePlace place;   // the innermost user frame
   std::variant<std::monostate, DeviceAssertion, LoaderWorkerEnd, ErrorReason> about;
+  Activity during = Activity::not_told;
+  std::string_view refusal;  // id of model/refusals.h, which lives forever; empty: none of these
 };
 
 struct CudaError {
@@ -165,6 +171,7 @@ struct NcclError {
   int64_t code = -1;   // ncclResult_t, 1 to 8
   std::string result;  // its name
   std::string reason;  // what NCCL says of it
+  std::string cure;    // and what to do about it, where the library says so (Ascend's "Solution:")
 };
 
 struct StoreWait {
@@ -178,6 +185,7 @@ struct Rendezvous {
   int64_t joined = -1, expected = -1;
   bool waiting = false;      // nobody has given up yet
   bool by_launcher = false;  // mpirun could not start its daemons, and lists what may be the reason
+  std::string target;    // who did not answer, where it is told: "/job:worker/replica:0/task:0"
 };
 
 // Who cannot be reached: the store, or another node by ssh.

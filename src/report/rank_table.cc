@@ -171,6 +171,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   if (diagnosis.status == Status::healthy) waiting.clear();  // who was in an operation when it was looked at
   std::map<Rank, const StackReading*> stacks;
   for (const StackReading& reading : analyses.stacks) stacks.emplace(reading.rank, &reading);
+  // The program raises the same on every rank: they fail, and no one of them is to blame.
+  const bool alike = diagnosis.cause == "application-exception" && guilty.size() > 1 &&
+                     guilty.size() == analyses.life.ranks.size();
   const bool failed = IsFailure(diagnosis.status);
   const TimeoutCensus census = failed ? CountTimeouts(incident) : TimeoutCensus{};
   std::map<Rank, const Event*> stuck;
@@ -215,6 +218,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
                : nameless                                  ? ""
                                                            : "silent";
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
+    if (guilty.contains(rank) && alike) row.role.clear();
     row.last_operation = LastOperation(incident, sources, rank, told_hang);
     if (const auto wait = reported.find(rank);
         wait != reported.end() && row.last_operation.empty() && row.role == "waits")

@@ -5,7 +5,9 @@
 #include <string>
 #include <variant>
 
+#include "rules/activity_words.h"
 #include "rules/message_words.h"
+#include "rules/refusal_finding.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -47,6 +49,7 @@ static void TellAssertion(const Case& facts, const std::string& who, Finding& fi
 
 // Where the error has a better answer than to look at its line.
 static void TellAdvice(const Event& event, Finding& finding) {
+  if (!event.As<Raised>().refusal.empty()) finding.fix = RefusalSteps(event);
   if (event.Means(Meaning::no_launcher))
     finding.fix = {
         "Start the program with a launcher that sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT: "
@@ -109,9 +112,13 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
     const std::string text = MessageWords(event.text);
-    finding.headline = (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") +
-                       event.As<Raised>().type + (text.empty() ? "" : ": " + text) +
-                       "; the output does not show which one";
+    const std::string refusal = RefusalWords(event);
+    // All ranks are started and built alike: which of them prints it does not matter.
+    finding.headline = refusal.empty()
+                           ? (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") +
+                                 event.As<Raised>().type + DuringWords(event.As<Raised>().during, false) +
+                                 (text.empty() ? "" : ": " + text) + "; the output does not show which one"
+                           : refusal + " (" + event.As<Raised>().type + (text.empty() ? "" : ": " + text) + ")";
     finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
     TellAdvice(event, finding);
     if (event.Means(Meaning::loader_worker)) {
@@ -123,11 +130,31 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
       TellAssertion(facts, "a rank", finding);
       if (finding.evidence.empty()) finding.evidence.push_back(CiteEvent(event, "a CUDA error without a rank"));
     }
-    answer.open.push_back(
-        {"Which rank raised it?", "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
+    if (refusal.empty())
+      answer.open.push_back(
+          {"Which rank raised it?", "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
     answer.findings.push_back(std::move(finding));
     return;
   }
+}
+
+// The same error on all ranks, or on one while others fail at the same time: no rank is special. The program is, or how
+// it was started.
+static void TellOwners(const Case& facts, const Event& sample, Finding& finding) {
+  const std::vector<Rank> cut = RanksCutOff(facts);
+  const bool many = finding.ranks.size() > 1;
+  const bool refused = !sample.As<Raised>().refusal.empty();
+  if (!many && !cut.empty()) {
+    const Event& other = *facts.analyses.life.Of(cut.front())->consequence;
+    finding.headline += "; " + RankWords(cut) + " failed as well" +
+                        DuringWords(other.As<Raised>().during, cut.size() > 1) +
+                        (cut.size() == 1 ? " (its traceback is cut off)" : " (their tracebacks are cut off)");
+    if (finding.evidence.size() < 3)
+      finding.evidence.push_back(CiteEvent(other, "the traceback of " + RankWords({cut.front()}) + ", cut off"));
+  }
+  if (finding.fix.empty() && (many || !cut.empty() || !IsOddOne(facts, sample.rank)))
+    finding.fix = {"Fix the error at the cited line."};
+  if ((!many && !cut.empty()) || (refused && (many || !IsOddOne(facts, sample.rank)))) finding.ranks.clear();
 }
 
 static RuleAnswer JudgeException(const Case& facts) {
@@ -166,7 +193,7 @@ static RuleAnswer JudgeException(const Case& facts) {
   finding.confidence = Confidence::certain;
   for (const Event* event : *chosen) finding.ranks.push_back(event->rank);
   const bool many = finding.ranks.size() > 1;
-  const auto& [type, place, about] = sample.As<Raised>();
+  const auto& [type, place, about, during, refused] = sample.As<Raised>();
   std::string where = place.function.empty()
                           ? ""
                           : " in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
@@ -179,8 +206,8 @@ static RuleAnswer JudgeException(const Case& facts) {
       (sample.Means(Meaning::reported) ? (many ? " report " : " reports ")
        : many                          ? " raise "
                                        : " raised ") +
-      type + where + (message.empty() ? "" : ": " + message) +
-      (many && !by_nccl && !sample.Means(Meaning::of_communication) ? "; communication is not the cause" : "");
+      type + where + DuringWords(during, many) + (message.empty() ? "" : ": " + message) +
+      (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication) ? "; communication is not the cause" : "");
   for (const Event* event : *chosen) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(CiteEvent(*event, "the exception of " + RankWords({event->rank})));
@@ -191,6 +218,8 @@ static RuleAnswer JudgeException(const Case& facts) {
   TellAdvice(sample, finding);
   if (sample.Means(Meaning::loader_worker)) TellLoaderWorker(sample, RankWords(finding.ranks), finding);
   if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
+  if (!refused.empty()) finding.headline = RefusalWords(sample) + ": " + finding.headline;
+  TellOwners(facts, sample, finding);
   finding.affected_ranks = facts.standstill.waiters;
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
   answer.findings.push_back(std::move(finding));
@@ -200,7 +229,7 @@ static RuleAnswer JudgeException(const Case& facts) {
 extern const Rule kApplicationExceptionRule;
 const Rule kApplicationExceptionRule = {
     "application-exception",
-    "User code raised an exception",
+    "The program raised an exception",
     "the output of the ranks",
     "The job ended because Python code raised: the same error on all ranks, or on one, whose peers then wait or see it "
     "disappear. Communication is not the cause.",

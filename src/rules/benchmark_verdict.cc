@@ -6,6 +6,11 @@
 #include <cstdio>
 #include <set>
 
+#include "model/nccl_warnings.h"
+#include "rules/message_words.h"
+#include "rules/open_finding.h"
+#include "rules/words.h"
+
 namespace tacet {
 namespace {
 
@@ -39,6 +44,26 @@ double BusBandwidth(const BenchmarkLine& line) { return std::max(line.out_of_pla
 }  // namespace
 
 namespace {
+
+// NCCL's log of the same run is here, too. The warning behind which its setup stops is the reason.
+const Event* LastCauseOf(const Incident& incident) {
+  const Event* last = nullptr;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::nccl_warning && !SetupWentOn(incident, event)) last = &event;
+  return last;
+}
+
+void TellReason(const Incident& incident, Finding& finding) {
+  const Event* reason = LastCauseOf(incident);
+  if (!reason) return;
+  const NcclWarning* known = FindNcclWarning(reason->As<Warning>().id);
+  finding.headline += "; NCCL warned before: '" + MessageWords(reason->text) + "'";
+  finding.evidence.push_back(CiteEvent(*reason, "NCCL's last warning"));
+  finding.fix = {"Mend what the cited warning of NCCL names: the results of its calls below it ('-> N') show that it gave "
+                 "up there."};
+  if (known && known->id != "other") finding.fix.push_back("That is: " + std::string(known->advice) + ".");
+  finding.fix.push_back("If what it names is in order: try a newer release of NCCL.");
+}
 
 // ": the last size is 32 MiB of 16 GiB; bus bandwidth ...; results so far are correct"
 std::string ProgressWords(const BenchmarkRun& run) {
@@ -95,6 +120,7 @@ std::optional<Finding> FindFailedBenchmark(const Incident& incident) {
         "first.";
     finding.evidence.push_back({run.failed_at, run.failure, "the benchmark stops here"});
     finding.fix = {"Run it again with NCCL_DEBUG=INFO and give the output of all ranks to `tacet diagnose`."};
+    TellReason(incident, finding);
     return finding;
   }
   return std::nullopt;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/end_advice.h"
 
+#include <algorithm>
 #include <cstdint>
+
+#include "rules/words.h"
 
 namespace tacet {
 
@@ -17,6 +20,15 @@ std::vector<std::string> EndAdvice(const Event& end) {
     return {"Read what its last attempt wrote: kubectl logs --previous " + told.host + " (with -c for each container).",
             "kubectl describe pod " + told.host + " shows the exit code, the reason and the events.",
             "Pods in Init or ContainerCreating only wait, mostly for this one."};
+  if (const std::string& log = end.As<ProcessEnd>().log_file; !log.empty())
+    return {"Read " + log + ": what the process itself printed, or its error, stands there.",
+            "If it tells nothing: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log."};
+  // A command that was started in a pod, by kubectl exec.
+  if (const auto& told = end.As<ProcessEnd>(); told.of_pod)
+    return {"Look at the pod in which it ran: kubectl describe pod POD shows Last State, Reason (OOMKilled, Error) and "
+            "the limits; kubectl get events shows evictions.",
+            "OOMKilled: raise the pod's memory limit, or use less (loader workers, cached data).",
+            "Otherwise: kubectl logs --previous POD, and dmesg -T of its node."};
   const int64_t code = end.kind == EventKind::segfault ? -11 : end.As<ProcessEnd>().code;
   // A kill leaves no core dump.
   const bool killed = code == -9 || code == 137;
@@ -53,6 +65,39 @@ std::vector<std::string> EndAdvice(const Event& end) {
         advice.push_back("Exit code " + std::to_string(code) + " is the program's own: read what it wrote last.");
   }
   return advice;
+}
+
+std::string HowItEnded(const Event& event) {
+  if (event.kind == EventKind::segfault) return "a segmentation fault";
+  const auto& end = event.As<ProcessEnd>();
+  if (end.code < 0) {
+    return "signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
+           (end.inside.empty() ? "" : " inside " + end.inside);
+  }
+  if (!end.how.empty() && end.code == 255) return end.how;
+  return "exit code " + std::to_string(end.code);
+}
+
+bool FollowsLibraryError(const Incident& incident, const Event& end) {
+  if (end.kind != EventKind::process_exited || end.As<ProcessEnd>().code <= 0) return false;
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::nccl_error && (!event.rank.known() || event.rank == end.rank) &&
+           event.source.file == end.source.file && event.source.line < end.source.line;
+  });
+}
+
+const Event* LostDaemonAfter(const Incident& incident, const Event& end) {
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::connection_lost && event.As<LostPeer>().kind == PeerKind::daemon &&
+        event.source.file == end.source.file && event.source.line > end.source.line)
+      return &event;
+  return nullptr;
+}
+
+void TellLostDaemon(const Event& daemon, Finding& finding) {
+  const std::string& host = daemon.As<LostPeer>().address;
+  finding.headline += "; then the launcher lost its daemon on " + (host.empty() ? "another node" : host);
+  if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(daemon, "what the launcher tells of it"));
 }
 
 }  // namespace tacet

@@ -11,4 +11,15 @@ namespace tacet {
 // What to do about a process that ended in this way: what fits its signal or code, and nothing about others.
 std::vector<std::string> EndAdvice(const Event& end);
 
+// "signal 9 (SIGKILL)", "exit code 3".
+std::string HowItEnded(const Event& end);
+
+// A program that exits with a code of its own after its communication library failed only reacts to that. Launchers name
+// the first that exits, and on which rank that is says nothing: the same error may stand there of several hosts.
+bool FollowsLibraryError(const Incident& incident, const Event& end);
+
+// The launcher's daemon that was lost after this end; nullptr: none.
+const Event* LostDaemonAfter(const Incident& incident, const Event& end);
+void TellLostDaemon(const Event& daemon, Finding& finding);
+
 }  // namespace tacet

@@ -7,7 +7,9 @@
 
 #include "analysis/timeout_census.h"
 #include "model/nccl_warnings.h"
+#include "rules/activity_words.h"
 #include "rules/message_words.h"
+#include "rules/refusal_finding.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
 #include "rules/xla_words.h"
@@ -190,10 +192,13 @@ std::string EndSentence(const Case& facts, const Event& event) {
       const auto& raised = event.As<Raised>();
       if (const auto* reason = std::get_if<ErrorReason>(&raised.about); reason && IsConsequence(event))
         return reason->sentence;
+      if (const std::string refusal = RefusalWords(event); !refusal.empty() && IsConsequence(event))
+        return refusal + " (" + raised.type + ": " + MessageWords(event.text) + ")";
       // Who only tells of another's failure is a messenger, and its process id would be taken for the culprit's.
       return (IsConsequence(event) && !event.rank.known() ? "a process" : who) +
              (event.Means(Meaning::reported) ? " reports " : " raised ") + raised.type +
-             (event.text.empty() ? CutPlaceWords(raised.place) : ": " + MessageWords(event.text));
+             (event.text.empty() ? CutPlaceWords(raised.place) + DuringWords(raised.during, false)
+                                 : ": " + MessageWords(event.text));
     }
     case EventKind::connection_lost: return who + " lost the connection to a peer";
     case EventKind::store_lost:

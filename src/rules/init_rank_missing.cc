@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "rules/init_finding.h"
+#include "rules/library_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -151,10 +152,13 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     if (std::find(missing.begin(), missing.end(), rank) == missing.end() &&
         (!missing.empty() || life.any() || init.failed.contains(rank)))
       finding.affected_ranks.push_back(rank);
+  const Library library = told ? told->library : Library::not_told;
+  const std::string setup(SetupName(library));
+  finding.fix = MissingRankSteps(library);
   finding.headline = (missing.empty() ? std::string("a rank") : RankWords(missing)) +
-                     (!waiting             ? " never joined process-group setup"
-                      : missing.size() > 1 ? " have not joined process-group setup yet"
-                                           : " has not joined process-group setup yet") +
+                     (!waiting             ? " never joined " + setup
+                      : missing.size() > 1 ? " have not joined " + setup + " yet"
+                                           : " has not joined " + setup + " yet") +
                      (finding.affected_ranks.empty() ? ""
                                                      : "; " + RankWords(finding.affected_ranks) +
                                                            (!waiting                            ? " waited for "
@@ -170,6 +174,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     finding.evidence.push_back(CiteEvent(
         *creator, RankWords({creator->rank}) + " waited for the communicator that " + RankWords(missing) + " creates"));
   }
+  if (!rendezvous.target.empty() && missing.empty())
+    finding.headline = rendezvous.target + " did not answer in time during " + setup;
   if (rendezvous.joined >= 0 && rendezvous.expected > 0)
     finding.headline +=
         " (" + std::to_string(rendezvous.joined) + " of " + std::to_string(rendezvous.expected) + " joined)";

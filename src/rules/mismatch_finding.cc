@@ -137,6 +137,14 @@ void JudgeNcclsOwnCheck(const Case& facts, std::string_view cause, RuleAnswer& a
   finding.headline = "ranks issued different collectives: NCCL's own check stopped the job" +
                      (rank >= 0 ? " at and around rank " + std::to_string(rank) : std::string());
   finding.evidence.push_back(CiteEvent(*last, "NCCL compared the calls"));
+  const std::string around =
+      rank >= 0 ? " of rank " + std::to_string(rank) + " and its neighbours" : std::string(" of all ranks");
+  finding.fix = {
+      "Record the calls of every rank in a file of its own (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL "
+      "NCCL_DEBUG_FILE=nccl.%h.%p.log) and compare the last ones" +
+          around + ".",
+      "Look for branches that ranks may take differently: unequal numbers of batches, unused parameters, code that runs "
+      "on one rank only."};
   answer.findings.push_back(std::move(finding));
 }
 

@@ -9,8 +9,10 @@
 #include "analysis/timeout_census.h"
 #include "model/nccl_warnings.h"
 #include "rules/end_sentence.h"
+#include "rules/library_words.h"
 #include "rules/message_words.h"
 #include "rules/open_calls.h"
+#include "rules/refusal_finding.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
 #include "rules/xla_words.h"
@@ -40,7 +42,7 @@ std::string OpenProof(const Event& told) {
     case EventKind::process_exited:
     case EventKind::abort_signal: return "the process ended";
     case EventKind::nccl_error:
-    case EventKind::nccl_warning: return told.Means(Meaning::of_ascend) ? "HCCL gave up" : "NCCL gave up";
+    case EventKind::nccl_warning: return std::string(LibraryName(told.library)) + " gave up";
     default: return IsSignOfHang(told) ? "a wait reached its limit" : "the first error on record";
   }
 }
@@ -69,6 +71,7 @@ bool IsFirstCall(const TimedOutCall& call) {
 
 std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& told, bool gone) {
   if (told.kind == EventKind::xla_wait) return XlaSteps(told);
+  if (auto own = LibraryHangSteps(told.library); !own.empty()) return own;
   std::vector<std::string> steps;
   constexpr size_t kFew = 8;
   const Event& timeout = census ? *census.calls.front().first : told;
@@ -141,9 +144,7 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
   switch (told.kind) {
     case EventKind::nccl_error:
     case EventKind::nccl_warning:
-      if (told.Means(Meaning::of_ascend))
-        return {"Read the plogs of this process and of its peers (ascend/log/debug/plog).",
-                "Look at the output of the peers for an earlier error."};
+      if (const auto steps = LibraryErrorSteps(told); !steps.empty()) return steps;
       if (const NcclWarning* known = FindNcclWarning(told.As<Warning>().id);
           told.kind == EventKind::nccl_warning && known && known->id != "other")
         return {CapitalStep(known->advice),
@@ -171,13 +172,18 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
     case EventKind::monitored_barrier_failed: return {elsewhere};
     case EventKind::exception:
       // Of a traceback that is cut nothing but its frames is known.
-      if (told.text.empty() && told.Means(Meaning::reported) && !told.As<Raised>().place.file.empty())
+      if (told.text.empty() && told.Means(Meaning::reported) &&
+          (!told.As<Raised>().place.file.empty() || told.As<Raised>().during != Activity::not_told))
         return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
+      if (const auto steps = RefusalSteps(told); !steps.empty()) return steps;
       if (IsConsequence(told)) return {elsewhere};
       return {"Read the traceback that ends in the cited line: its last frame is where the program failed."};
     case EventKind::process_exited:
       if (told.Means(Meaning::reported))
         return {"Run the same command by hand on one node, in the environment that the job gets."};
+      if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
+        return {"Read " + log + ": what the process itself printed, or its error, stands there.",
+                elsewhere};
       [[fallthrough]];
     default:
       return {
@@ -257,14 +263,6 @@ bool IsStepOfSetup(const Event& event) {
   }
 }
 
-// The same process goes on with its set-up: nothing followed from the warning.
-bool WentOn(const Incident& incident, const Event& warning) {
-  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
-    return IsStepOfSetup(event) && event.speaker == warning.speaker && event.source.file == warning.source.file &&
-           event.source.line > warning.source.line;
-  });
-}
-
 // RCCL's advice on the host: worth a note, and no verdict.
 bool QuoteAdvice(const Case& facts, Diagnosis& diagnosis) {
   Finding finding;
@@ -285,6 +283,13 @@ bool QuoteAdvice(const Case& facts, Diagnosis& diagnosis) {
 
 }  // namespace
 
+bool SetupWentOn(const Incident& incident, const Event& warning) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    return IsStepOfSetup(event) && event.speaker == warning.speaker && event.source.file == warning.source.file &&
+           event.source.line > warning.source.line;
+  });
+}
+
 bool HasNcclInfo(const Incident& incident) {
   return !incident.rank_channels.empty() || std::any_of(incident.events.begin(), incident.events.end(), IsStepOfSetup);
 }
@@ -293,7 +298,7 @@ bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis) {
   const auto& events = facts.incident.events;
   const auto warning = std::find_if(events.begin(), events.end(), [&](const Event& event) {
     return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "other" && !event.text.empty() &&
-           !WentOn(facts.incident, event);
+           !SetupWentOn(facts.incident, event);
   });
   if (warning == events.end()) return QuoteAdvice(facts, diagnosis);
   Finding finding;

@@ -16,6 +16,9 @@ bool IsGone(const Case& facts);
 // Lines at INFO level of NCCL's log are among the files: nobody need be told to ask for them.
 bool HasNcclInfo(const Incident& incident);
 
+// The same process goes on with its setup behind the warning: nothing followed from it.
+bool SetupWentOn(const Incident& incident, const Event& warning);
+
 // A warning of NCCL's for which no rule has a word, in a log that does not tell how the job ended: it is quoted, as a
 // note; else RCCL's advice on the host. False where there is none.
 bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis);

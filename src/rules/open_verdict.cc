@@ -11,6 +11,7 @@
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/end_sentence.h"
+#include "rules/library_words.h"
 #include "rules/open_calls.h"
 #include "rules/open_finding.h"
 #include "rules/outline_words.h"
@@ -166,9 +167,10 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   diagnosis.confidence = Confidence::likely;
   diagnosis.headline = "the job crashed";
   bool stopped = false;
+  const ProcessEnd& how_it_ended = told ? told->As<ProcessEnd>() : kEmptyDetail<ProcessEnd>;
   if (told) {
     const size_t alike = CountAlike(facts, *told);
-    const auto& how = told->As<ProcessEnd>();
+    const auto& how = how_it_ended;
     const bool ended = told->kind == EventKind::process_exited && how.code < 0;
     const std::string signal = how.how.empty() ? "" : " (" + how.how + ")";
     stopped = told->kind == EventKind::process_killed;
@@ -186,15 +188,17 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   const bool told_why =
       nccl_tells || (told && told->kind == EventKind::store_wait_timeout) ||
       (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) ||
+      (told && !told->As<Raised>().refusal.empty()) ||
       (told && told->kind == EventKind::nccl_error && (told->Means(Meaning::reported) || WarningBehind(facts, *told)));
-  const Event* before = stopped || told_why || QuotesError(told) ? nullptr : UnreadErrorBefore(facts.incident, told);
+  const Event* before = stopped || told_why || QuotesError(told) || !how_it_ended.log_file.empty() ? nullptr : UnreadErrorBefore(facts.incident, told);
   if (stopped)
     diagnosis.headline += "; the one that failed before is not in these files";
   else if (before)
     diagnosis.headline += "; before that, a line reports: '" + UnreadErrorWords(*before) + "'";
   else if (!told_why)
-    diagnosis.headline +=
-        QuotesError(told) ? "; why it did is not in these files" : "; the first error is not in these files";
+    diagnosis.headline += told && !how_it_ended.log_file.empty() ? "; what was printed is in " + how_it_ended.log_file
+                          : QuotesError(told)                    ? "; why it did is not in these files"
+                                                                 : "; the first error is not in these files";
   if (before) return before;
   if (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) {
     diagnosis.open.push_back({"Why can it not be started?",
@@ -209,10 +213,12 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
          "(NCCL_DEBUG=INFO); whether NCCL_CUMEM_ENABLE=0 or NCCL_P2P_DISABLE=1 make a difference"});
     return nullptr;
   }
+  if (told && !told->As<Raised>().refusal.empty()) return nullptr;
   const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);
   diagnosis.open.push_back(
       {"What ended the job first?",
-       by_nccl
+       told && !LibraryCapture(told->library).empty() ? LibraryCapture(told->library)
+       : by_nccl
            ? "the NCCL log of this process from the start (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET), and those "
              "of its peers"
            : "the output of every rank by itself (torchrun --redirects 3 --log-dir DIR, srun --output=%t.log), the "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "rules/library_words.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
 
@@ -31,6 +32,10 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
       "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, or "
       "--rdzv-endpoint=HOST:0 on one node.",
       "Two jobs on one host need two ports: derive it from the job's id."};
+  if (const auto steps = LibraryPortSteps(told.events.front()->library); !steps.empty()) {
+    finding.fix.resize(1);
+    finding.fix.insert(finding.fix.end(), steps.begin(), steps.end());
+  }
   // Below 1024 it is a service of the host, and only root may listen there.
   if (port > 0 && port < 1024)
     finding.fix = {

@@ -19,16 +19,6 @@ namespace {
 const char* ProofOfEnd(bool presumed) { return presumed ? "who misses its heartbeat" : "how the process ended"; }
 int64_t CodeOf(const Event& end) { return end.As<ProcessEnd>().code; }
 
-std::string EndWords(const Event& event) {
-  if (event.kind == EventKind::segfault) return "a segmentation fault";
-  const auto& end = event.As<ProcessEnd>();
-  if (end.code < 0)
-    return "signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
-           (end.inside.empty() ? "" : " inside " + end.inside);
-  if (!end.how.empty() && end.code == 255) return end.how;
-  return "exit code " + std::to_string(end.code);
-}
-
 // The launcher names the processes that it ended after the first failure, and this one is none of them.
 bool LauncherEndedOthers(const Event& event, const Case& facts) {
   bool others = false;
@@ -94,7 +84,7 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
     if (life.oom_killed || life.exception || life.cuda_oom || life.gpu_error || life.unused_parameters)
       continue;  // better causes
     for (const Event* event : {life.segfault, life.exited}) {
-      if (!event || IsCleanUp(*event, facts)) continue;
+      if (!event || IsCleanUp(*event, facts) || FollowsLibraryError(facts.incident, *event)) continue;
       if (!first || IsBefore(*event, *first)) first = event;
     }
   }
@@ -110,7 +100,7 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
   std::erase(finding.affected_ranks, first->rank);
   finding.headline =
       RankWords(finding.ranks) + (presumed ? " stopped sending heartbeats: it is dead, preempted or blocked"
-                                           : "'s process is gone: " + EndWords(*first));
+                                           : "'s process is gone: " + HowItEnded(*first));
   finding.fix = EndAdvice(*first);
   finding.evidence.push_back(CiteEvent(*first, ProofOfEnd(presumed)));
   if (facts.standstill.operation) {
@@ -243,13 +233,14 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
     finding.headline =
         SubjectWords(subject) +
         (event->Means(Meaning::timed_out) ? " stopped sending heartbeats: it is dead, preempted or blocked"
-                                          : " ended with " + EndWords(*event)) +
+                                          : " ended with " + HowItEnded(*event)) +
         "; the log does not say which rank it was";
     finding.subjects = {subject};
     finding.fix = EndAdvice(*event);
   }
   finding.evidence.push_back(
       CiteEvent(*event, lost ? "a peer's connection closed" : ProofOfEnd(event->Means(Meaning::timed_out))));
+  if (const Event* daemon = lost ? nullptr : LostDaemonAfter(facts.incident, *event)) TellLostDaemon(*daemon, finding);
   // Others of whom the same is told are no less concerned.
   for (const Event& other : facts.incident.events)
     if (!lost && &other != event && other.kind == event->kind && !other.rank.known() && finding.evidence.size() < 3 &&

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "rules/activity_words.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -16,10 +17,20 @@ static bool IsSchedulersKill(const Event& event) {
   return event.kind == EventKind::oom_kill && !event.rank.known() && event.pid < 0;
 }
 
-static std::vector<std::string> GpuMemoryFix() {
-  return {"Lower the batch or sequence length, or recompute activations (torch.utils.checkpoint).",
-          "If only this rank runs out: its stage or its data is larger; balance it.",
-          "Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."};
+// What the process was doing when its GPU had no memory left.
+static Activity ActivityAround(const Case& facts, const Event* memory) {
+  const Event* exception = memory ? ExceptionAround(facts.incident, *memory) : nullptr;
+  return exception ? exception->As<Raised>().during : Activity::not_told;
+}
+
+// A process that shuts down already failed, or was told to end, before: what it reports then is no first cause.
+static void TellShutdown(Finding& finding) {
+  finding.headline += ": something failed, or ended the job, before that";
+  finding.confidence = Confidence::possible;
+  finding.ranks.clear();
+  finding.fix.insert(finding.fix.begin(),
+                     "Read the output above the cited lines, and that of the other ranks: the error that made the "
+                     "process shut down came first.");
 }
 
 // The only rank that ended by SIGKILL is the one that the scheduler speaks of.
@@ -68,9 +79,11 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
+    const Activity during = gpu ? ActivityAround(facts, &event) : Activity::not_told;
     finding.headline = SubjectWords(SubjectOf(facts.incident, event)) + " ran out of " +
-                       (gpu ? "GPU memory" : "host memory") + "; the log does not say on which rank";
-    if (gpu) finding.fix = GpuMemoryFix();
+                       (gpu ? "GPU memory" : "host memory") + DuringWords(during, false) +
+                       "; the log does not say on which rank";
+    if (gpu) finding.fix = GpuMemorySteps(during, IsServer(facts.incident));
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
     finding.evidence.push_back(
@@ -156,6 +169,8 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
     }
     return answer;
   }
+  const Activity during =
+      gpu ? ActivityAround(facts, facts.analyses.life.Of(finding.ranks.front())->cuda_oom) : Activity::not_told;
   finding.cause = "rank-out-of-memory";
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
@@ -164,7 +179,8 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
       host ? "the kernel killed " + RankWords(finding.ranks) + " for lack of " +
                  (cgroup ? "memory in " + std::string(finding.ranks.size() > 1 ? "their" : "its") + " cgroup"
                          : std::string("host memory"))
-           : RankWords(finding.ranks) + (gpu ? " ran out of GPU memory" : " ran out of host memory");
+           : RankWords(finding.ranks) + (gpu ? " ran out of GPU memory" : " ran out of host memory") +
+                 DuringWords(during, finding.ranks.size() > 1);
   // The host on which the kernel log was taken, or which the rank names itself.
   if (const std::string place = HostOfAll(facts.incident, finding.ranks); host && !place.empty())
     finding.headline += " on " + place;
@@ -183,7 +199,8 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
                                         "a peer waits in this operation"));
     finding.affected_ranks = facts.standstill.waiters;
   }
-  if (gpu && !host) finding.fix = GpuMemoryFix();
+  if (gpu && !host) finding.fix = GpuMemorySteps(during, IsServer(facts.incident));
+  if (during == Activity::shutdown) TellShutdown(finding);
   answer.findings.push_back(std::move(finding));
   return answer;
 }

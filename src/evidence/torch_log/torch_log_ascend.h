@@ -21,6 +21,8 @@ struct AscendBlock {
   int64_t pid = -1, device = -1;
   int32_t rank = -1;
   uint32_t last_line = 0;  // that told something of it
+  TorchLogRecord* coded = nullptr;  // what its last code was told of: the cure follows
+  uint32_t coded_line = 0;
 };
 
 // Whether a timeout is told in these words. Nothing ends a process for it: a program may catch it and go on.
@@ -29,5 +31,7 @@ bool IsAscendWait(std::string_view text);
 // Waits for other ranks that ended by a timeout, and cores that failed. The errors of HCCL's own calls are left to
 // ReadOtherLibrary.
 LineUse ReadAscend(const LogLine& line, AscendBlock& block, RecordList& out);
+// Its codes, with the reason and the cure that Ascend prints beside them.
+LineUse ReadAscendAdvice(const LogLine& line, AscendBlock& block, RecordList& out);
 
 }  // namespace tacet

@@ -26,7 +26,10 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
   end.local_rank = record.local_rank;
   end.host = record.host;
   end.of_pod = record.of_pod;
-  if (record.of_itself) end.inside = record.file.empty() ? record.function : record.file;
+  if (record.of_itself)
+    end.inside = record.file.empty() ? record.function : record.file;
+  else
+    end.log_file = record.file;
   return end;
 }
 
@@ -174,9 +177,9 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value};
     case TorchLogKind::ddp_unused_parameters:
     case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};
-    case TorchLogKind::exception: return Raised{record.subject, PlaceOf(record), {}};
+    case TorchLogKind::exception: return Raised{record.subject, PlaceOf(record), {}, record.during, {}};
     case TorchLogKind::cuda_error: return CudaError{record.subject, record.object};
-    case TorchLogKind::nccl_error: return NcclError{record.value, record.subject, record.object};
+    case TorchLogKind::nccl_error: return NcclError{record.value, record.subject, record.object, record.cure};
     case TorchLogKind::abort_signal: return Abort{record.subject, record.object, {}};
     case TorchLogKind::oom_kill: return OomKill{record.subject, MemoryLimitOf(record.value), -1, record.count};
     case TorchLogKind::job_time_limit: return TimeLimit{record.subject};
@@ -184,7 +187,8 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::store_wait_timeout:
       return StoreWait{record.subject, record.value, record.value2 == 1, record.object};
     case TorchLogKind::rendezvous_incomplete:
-      return Rendezvous{record.value, record.value2, record.subject == "waiting", record.subject == "launcher"};
+      return Rendezvous{record.value, record.value2, record.subject == "waiting", record.subject == "launcher",
+                        record.object.starts_with("/job:") ? record.object : std::string()};
     case TorchLogKind::store_unreachable: return UnreachableOf(record);
     case TorchLogKind::shared_memory_full:
     case TorchLogKind::disk_full: return NoSpace{record.object, SpaceLimitOf(record.value)};

@@ -323,10 +323,13 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
   if (line.has(Keyword::other_library)) {
-    const LineUse ascend = ReadAscend(line, state.ascend, out);
+    LineUse ascend = ReadAscend(line, state.ascend, out);
+    if (ascend != LineUse::understood) ascend = ReadAscendAdvice(line, state.ascend, out);
     keep(ascend == LineUse::understood ? ascend : ReadOtherLibrary(line, out));
-    if (Contains(line.text, "|CCL_ERROR|") && Trim(line.text).ends_with(" failed"))
-      state.condition = out.AddOnce(TorchLogKind::nccl_error, line, "other library").first;
+    // Behind an earlier error it only says who could not go on without what is missing.
+    TorchLogRecord* failed = out.Said(TorchLogKind::nccl_error, line, "other library");
+    if (Contains(line.text, "|CCL_ERROR|") && Trim(line.text).ends_with(" failed") && failed && failed->repeats == 1)
+      state.condition = failed;
   }
   if (line.has(Keyword::kernel_kill)) keep(ReadQuotedKill(line, out));
   keep(ReadToldCause(line, out));

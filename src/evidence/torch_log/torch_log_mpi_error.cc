@@ -187,8 +187,13 @@ LineUse MpiErrorReader::ReadBlock(const LogLine& line, RecordList& out) {
     if (rank && *rank >= 0 && *rank < kMostMpiRanks) record.rank = *rank;
     return LineUse::understood;
   }
+  // Of MPI_Init: no communicator exists yet, since nothing that MPI knows started the process.
+  if (Contains(text, "*** on a NULL communicator") && record.text.empty() && Contains(record.subject, "MPI_Init")) {
+    record.text = "on a NULL communicator";
+    return LineUse::understood;
+  }
   if (const auto words = After(text, "*** MPI_ERR_")) {
-    if (record.text.empty()) record.text = "MPI_ERR_" + Capped(Trim(*words), 300);
+    if (record.text.empty() || record.text == "on a NULL communicator") record.text = "MPI_ERR_" + Capped(Trim(*words), 300);
     return LineUse::understood;
   }
   return LineUse::ignored;

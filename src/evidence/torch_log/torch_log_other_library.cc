@@ -141,7 +141,10 @@ LineUse ReadTestFailure(const LogLine& line, RecordList& out) {
   if (quoted) quoted = After(*quoted, "'");
   if (!quoted) return LineUse::not_understood;
   const std::string_view words = quoted->substr(0, quoted->find('\''));
-  const auto [record, is_new] = out.AddOnce(nccl ? TorchLogKind::nccl_error : TorchLogKind::cuda_error, line, words);
+  // Each host prints it: who of them was first is not told by the order of their lines.
+  const std::string host(Trim(line.text.substr(0, line.text.find(": Test "))));
+  const auto [record, is_new] = out.AddOnce(nccl ? TorchLogKind::nccl_error : TorchLogKind::cuda_error, line,
+                                            std::string(words) + '/' + host);
   if (!is_new) return LineUse::understood;
   const size_t last_error = words.find(" / ");
   record->subject = Capped(WithoutHints(words.substr(0, std::min(words.find(" - "), last_error))), 200);
@@ -175,6 +178,9 @@ LineUse ReadLibraryFailure(const LogLine& line, RecordList& out) {
   } else {
     AppendCapped(record->text, "\n");
     AppendCapped(record->text, text);
+    // The second line of oneCCL often names what the first only counts: "can't create providers for name shm".
+    if (const auto words = oneccl ? After(*oneccl, ": ") : std::nullopt; words && record->repeats == 2)
+      AppendCapped(record->object, "; " + Capped(Trim(*words), 120), 300);
   }
   return LineUse::understood;
 }
@@ -210,8 +216,17 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   if (const LineUse use = ReadQueuePair(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadTestFailure(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadEndOfData(line, out); use != LineUse::not_understood) return use;
-  if (Contains(text, "CollectiveExecutor::StartAbort") && Contains(text, "Unavailable"))
+  if (Contains(text, "CollectiveExecutor::StartAbort") && ContainsAny(text, {"Unavailable", "UNAVAILABLE"}))
     return AddWords(TorchLogKind::connection_lost, line, "tensorflow", out);
+  // TensorFlow: "BaseCollectiveExecutor::StartAbort DEADLINE_EXCEEDED: Deadline Exceeded". Whom it asked follows:
+  // "Additional GRPC error information from remote target /job:worker/replica:0/task:0:"
+  if (Contains(text, "CollectiveExecutor::StartAbort") && ContainsAny(text, {"DEADLINE_EXCEEDED", "Deadline exceeded"}))
+    return AddWords(TorchLogKind::rendezvous_incomplete, line, "tensorflow", out);
+  if (const auto target = After(text, "error information from remote target /job:"))
+    if (TorchLogRecord* wait = out.Said(TorchLogKind::rendezvous_incomplete, line, "tensorflow")) {
+      wait->object = "/job:" + Capped(target->substr(0, target->find_first_of(": ", target->find("/task:") + 6)), 100);
+      return LineUse::understood;
+    }
   // XLA: "Failed to meet rendezvous 'torch_xla.init': Socket closed (14)"
   if (Contains(text, "Failed to meet rendezvous")) {
     const bool closed = Contains(text, "Socket closed") || Contains(text, "Connection reset");

@@ -87,6 +87,15 @@ const Event* FirstToLeave(const Fragment& fragment) {
   return !others_failed && others_fail_later ? first : nullptr;
 }
 
+// "node7: Test NCCL failure common.cu:1285 ...", and the same of node8: mpirun names the first of them that exits.
+bool TestFailsOnSeveralHosts(const Fragment& fragment) {
+  std::set<std::string> hosts;
+  for (const Event& event : fragment.events)
+    if (const size_t at = event.text.find(": Test NCCL failure "); at != std::string::npos)
+      hosts.insert(event.text.substr(0, at));
+  return hosts.size() > 1;
+}
+
 // "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 5; 15.78 GiB total capacity" and "GPU 5 has a total capacity".
 int32_t DeviceOf(const Event& event) {
   for (const std::string_view key : {"(GPU ", ". GPU "})
@@ -127,7 +136,9 @@ void GiveOwners(Fragment& fragment) {
   });
   if (told && raised.size() == 1) return;
   if (raised.size() == 1) {
-    for (const size_t i : errors) Give(fragment.events[i], *raised.begin());
+    const bool several = TestFailsOnSeveralHosts(fragment);
+    for (const size_t i : errors)
+      if (!several || fragment.events[i].kind != EventKind::nccl_error) Give(fragment.events[i], *raised.begin());
     return;
   }
   if (gists.size() == 1 && exceptions.size() == raised.size()) {

@@ -93,6 +93,7 @@ class LogReader {
     DropHearsay(log_);
     DropSettledWaits(log_);
     DropUsualEndsOfData(log_);
+    DropCleanUpErrors(log_);
     return std::move(log_);
   }
 

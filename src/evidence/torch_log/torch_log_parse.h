@@ -10,6 +10,7 @@
 #include "base/launcher_prefix.h"
 #include "base/source_ref.h"
 #include "base/training_record.h"
+#include "model/event_detail.h"
 
 namespace tacet {
 
@@ -85,6 +86,9 @@ struct TorchLogRecord {
   bool of_itself = false;     // end of a process: its own words, whoever may have told the host before
   bool of_pod = false;        // end of a process: a pod's, as Kubernetes tells it
   bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
+  bool of_launcher = false;   // exception: raised in the code of a launcher, which watches the ranks
+  bool of_server = false;     // exception: in the code of a program that serves models
+  Activity during{};          // exception: what the process was doing
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
   int32_t local_rank = -1;
   int32_t group_rank = -1, peer_group_rank = -1;
@@ -96,6 +100,7 @@ struct TorchLogRecord {
   uint32_t repeats = 1;      // how often the same was said
   uint32_t code_line = 0;
   std::string op, group_name, group_description, subject, text, object, function, file, host;
+  std::string cure;  // of a library's error: what the library itself says to do about it
   std::vector<int32_t> ranks;
   std::vector<int32_t> waiting;  // of a report: who has joined and waits
 };

@@ -104,7 +104,7 @@ void StallReader::TakeReady(const LogLine& line, RecordList& out) {
 LineUse StallReader::ReadTasks(const LogLine& line, RecordList& out) {
   if (Contains(line.text, "Barrier timed out")) {
     tasks_ = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "tasks").first;
-    tasks_->text = Capped(line.text);
+    if (tasks_->text.empty()) tasks_->text = Capped(line.text);
     return LineUse::understood;
   }
   if (tasks_ == nullptr || !Trim(line.text).starts_with("/job:")) {

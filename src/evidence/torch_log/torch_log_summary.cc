@@ -63,7 +63,9 @@ LineUse SummaryReader::ReadField(const LogLine& line, std::string_view name, std
     has_code_ = TakeNumber(value, &failure_.value);
   } else if (name == "traceback") {
     if (!value.starts_with("To enable traceback see")) failure_.text = Capped(value, 600);
-  } else if (name != "error_file") {
+  } else if (name == "error_file") {
+    if (value.starts_with('/')) failure_.file = Capped(value, 300);
+  } else {
     return LineUse::not_understood;
   }
   return LineUse::understood;

@@ -159,8 +159,10 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
   raised_.in_rendezvous = raised_.in_rendezvous || file.ends_with("torch/distributed/rendezvous.py");
   raised_.in_spawn = file.ends_with("torch/multiprocessing/spawn.py");  // the innermost frame counts
   in_launcher_ = IsLaunchersFile(file);
-  if (!IsUserFile(file)) return LineUse::understood;
   const auto function = After(rest.substr(quote), ", in ");
+  raised_.of_server = raised_.of_server || IsServersFile(file);
+  raised_.during = JoinActivities(raised_.during, ActivityOfFrame(file, function.value_or("")));
+  if (!IsUserFile(file)) return LineUse::understood;
   raised_.file = Capped(file, 500);
   raised_.function = Capped(function.value_or(""), 200);
   raised_.code_line = *number;
@@ -245,6 +247,10 @@ LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
     return LineUse::not_understood;
   }
   if (Trim(line.text).empty()) return LineUse::ignored;
+  if (Trim(line.text).starts_with("```")) {  // the end of what was pasted
+    End(out);
+    return LineUse::ignored;
+  }
   if (line.text.starts_with("frame #") || line.text.starts_with("Exception raised from ")) {
     message_lines_ = 0;  // the C++ stack of a long error
     return LineUse::ignored;
@@ -335,6 +341,8 @@ void TracebackReader::Finish(RecordList& out) {
   record.function = raised_.function;
   record.file = raised_.file;
   record.code_line = raised_.code_line;
+  record.during = raised_.during;
+  record.of_server = raised_.of_server;
   record.value2 = step_;
 }
 
@@ -383,6 +391,9 @@ void TracebackReader::Write(RecordList& out) {
   record.function = place.function;
   record.file = place.file;
   record.code_line = place.code_line;
+  record.during = raised_.during;
+  record.of_server = raised_.of_server;
+  record.of_launcher = in_launcher_;
   if (root_.type.empty() || (root_.type == raised_.type && root_.message == raised_.message)) return;
   const std::string cause = "\nwhile handling " + root_.type + ": " + root_.message;
   // Room for the root, which says most.

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "evidence/torch_log/torch_log_activity.h"
 #include "evidence/torch_log/torch_log_line.h"
 
 namespace tacet {
@@ -29,6 +30,8 @@ struct RaisedException {
   bool in_spawn = false;       // raised by torch.multiprocessing.spawn for a process of its own
   bool in_rendezvous = false;  // raised while the job's store was being set up
   int32_t origin = -1;         // the rank that raised it, where another one prints it
+  bool of_server = false;
+  Activity during = Activity::not_told;
   LogLine line;                // where its type and message stand; its text is not valid any more
 };
 

@@ -2,6 +2,7 @@
 #include "evidence/torch_log/torch_log_worker_end.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,16 @@ LineUse AddEnd(const LogLine& line, int64_t code, int64_t pid, int32_t rank, Rec
   record->rank = rank;
   record->text = Capped(line.text, 600);
   return LineUse::understood;
+}
+
+// ... code 1 log log/workerlog.0
+LineUse AddEndWithLog(const LogLine& line, int64_t code, int32_t rank, std::optional<std::string_view> path,
+                      RecordList& out) {
+  const LineUse use = AddEnd(line, code, -1, rank, out);
+  const std::string key = std::to_string(code) + "/-1/" + std::to_string(rank);
+  if (TorchLogRecord* record = out.Said(TorchLogKind::process_exited, line, key); record && path)
+    record->file = Capped(TakeWord(*path), 300);
+  return use;
 }
 
 LineUse AddMemoryKill(const LogLine& line, RecordList& out) {
@@ -103,6 +114,11 @@ LineUse ReadAbortedTrainers(const LogLine& line, std::string_view list, RecordLi
   record->value = ranks.size() == 1 ? 255 : 1;
   record->subject = "Paddle's launcher reports an abort";
   record->text = Capped(line.text, 600);
+  // "Please check its log": that is how Paddle names them.
+  constexpr size_t kFewLogs = 4;
+  for (size_t i = 0; i < ranks.size() && ranks.size() <= kFewLogs; ++i)
+    record->file += (i == 0 ? "workerlog." : i + 1 < ranks.size() ? ", workerlog." : " and workerlog.") +
+                    std::to_string(ranks[i]);
   if (ranks.size() == 1)
     record->rank = ranks.front();
   else
@@ -141,6 +157,13 @@ LineUse ReadToolsWord(const LogLine& line, RecordList& out) {
   if (const auto code = IntAfter(line.text, "Process finished with exit code "))
     return ReadFinishOfIde(line, *code, out);
   if (ContainsAny(line.text, {": command not found", "torchrun: not found"})) return ReadMissingProgram(line, out);
+  // argparse: "train.py: error: unrecognized arguments: --local-rank=0"
+  if (const auto words = After(line.text, ".py: error: ")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, "arguments");
+    if (is_new) record->subject = "an error of its command line", record->text = Capped(Trim(*words), 300);
+    if (is_new) record->value2 = out.highest_step();
+    return LineUse::understood;
+  }
   // SGLang: "Received sigquit from a child process. It usually means the child failed."
   if (Contains(line.text, "Received sigquit from a child proces")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::process_killed, line, "sigquit");
@@ -201,6 +224,16 @@ void DropHearsay(TorchLog& log) {
     std::erase_if(log.records, [&](const TorchLogRecord& record) { return is_end(record) && record.in_sentence; });
 }
 
+// What a launcher raises while it ends the others is no error of the job's: an end that it told before is the finding.
+void DropCleanUpErrors(TorchLog& log) {
+  uint32_t first_end = UINT32_MAX;
+  for (const TorchLogRecord& record : log.records)
+    if (record.kind == TorchLogKind::process_exited) first_end = std::min(first_end, record.source.line);
+  std::erase_if(log.records, [&](const TorchLogRecord& record) {
+    return record.kind == TorchLogKind::exception && record.of_launcher && record.source.line > first_end;
+  });
+}
+
 // [rank: 0] Child process with PID 20114 terminated with code -11. Forcefully terminating all other processes ...
 // Global rank 9 (PID 1822) exited with code 1
 // ERROR:composer.cli.launcher:Rank 9 crashed with exit code 1.
@@ -234,7 +267,15 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   }
   // Paddle: "Container rank 0 status failed cmd ['/usr/bin/python', ...] code 1 log log/workerlog.0"
   if (const auto rank = IntAfter<int32_t>(text, "Container rank "); rank && Contains(text, " status failed "))
-    if (const auto code = IntAfter(text, "] code "); code && *code != 0) return AddEnd(line, *code, -1, *rank, out);
+    if (const auto code = IntAfter(text, "] code "); code && *code != 0)
+      return AddEndWithLog(line, *code, *rank, After(text, " log "), out);
+  // kubectl exec, which mpi-operator's launcher starts its daemons with: how what ran in the pod ended.
+  if (const auto code = IntAfter(text, "command terminated with exit code "); code && *code > 128 && *code < 160) {
+    AddEnd(line, 128 - *code, -1, -1, out);
+    if (TorchLogRecord* record = out.Said(TorchLogKind::process_exited, line, std::to_string(128 - *code) + "/-1/-1"))
+      record->of_pod = true;
+    return LineUse::understood;
+  }
   if (const auto ranks = After(text, "the trainer process with rank=["); ranks && Contains(*ranks, "aborted"))
     return ReadAbortedTrainers(line, *ranks, out);
   if (const auto signal = IntAfter(text, " died from signal "); signal && *signal > 0 && *signal <= 64)

@@ -31,4 +31,7 @@ void DropToldSpawns(TorchLog& log);
 // Where a launcher's own line tells how a process ended, what somebody writes of it in a sentence is of no use.
 void DropHearsay(TorchLog& log);
 
+// What a launcher raises while it ends the others, below the end that it tells of.
+void DropCleanUpErrors(TorchLog& log);
+
 }  // namespace tacet

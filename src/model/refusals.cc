@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/refusals.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+constexpr Refusal kRefusals[] = {
+    {"no-nccl-build",
+     "this build of PyTorch has no NCCL",
+     {"Check the build: python -c \"import torch; print(torch.cuda.is_available(), torch.distributed.is_nccl_available())\". "
+      "Builds for Windows, macOS and CPU only have no NCCL.",
+      "On Windows: use the backend gloo, or run under Linux or WSL 2.",
+      "On Linux: install a CUDA build of PyTorch."}},
+    {"no-mpi-build",
+     "this build of PyTorch has no MPI",
+     {"Use the backend nccl (gloo for CPU tensors): packages of PyTorch come without MPI.",
+      "If MPI is needed: build PyTorch from source on a host where MPI is installed."}},
+    {"no-libuv",
+     "this build of PyTorch has no libuv, which its TCPStore asks for",
+     {"Set USE_LIBUV=0 before the job starts, or append ?use_libuv=0 to the init_method.",
+      "Or install a build of PyTorch with libuv."}},
+    {"mpi-without-launcher",
+     "MPI could not start in this process: most often no MPI launcher started it, or one of another MPI did",
+     {"Start the program with mpirun or srun --mpi=pmix of the same MPI that it was built against; torchrun is not an MPI "
+      "launcher.",
+      "If nothing in the program needs MPI: find what initialises it (mpi4py, a user-buffer or overlap option) and switch "
+      "it off, or choose another bootstrap backend for it.",
+      "Compare the versions: which mpirun, and ldd of the library that calls MPI_Init."}},
+    {"parallel-sizes",
+     "the number of processes does not fit the parallel sizes (tensor, pipeline, data, expert) that are configured",
+     {"Start as many processes as the sizes ask for: tensor x pipeline (x context) must divide the world size; an engine "
+      "built for tp x pp needs exactly that many (mpirun -n N, torchrun --nproc-per-node N).",
+      "Or change the sizes to fit the processes."}},
+    {"batch-sizes",
+     "the batch sizes in the configuration do not fit the number of processes",
+     {"Set train_batch_size = micro batch per GPU x gradient accumulation steps x number of processes, or set it to auto.",
+      "Check that the launcher started as many processes as you expect."}},
+    {"group-not-initialised",
+     "a collective was called before the process group was initialised",
+     {"Call torch.distributed.init_process_group() before the first collective, sampler or DDP wrapper; guard code that "
+      "also runs alone with torch.distributed.is_initialized()."}},
+    {"group-twice",
+     "the process group was initialised twice in one process",
+     {"Call init_process_group once: a framework (Accelerate, Lightning, DeepSpeed) may have done it already; guard it "
+      "with torch.distributed.is_initialized()."}},
+    {"cpu-tensor",
+     "a tensor on the CPU was given to a backend that only moves GPU memory",
+     {"Move the tensor to the GPU before the collective, or initialise with both backends: "
+      "init_process_group(backend=\"cpu:gloo,cuda:nccl\")."}},
+    {"forked-cuda",
+     "CUDA was used in a child process that was forked after CUDA had started",
+     {"Start child processes with spawn: multiprocessing.set_start_method('spawn'), or multiprocessing_context='spawn' of "
+      "the DataLoader.",
+      "Or do not touch CUDA before the fork; in data loader workers return CPU tensors."}},
+    {"no-gpu",
+     "the process sees no GPU",
+     {"Run nvidia-smi in the same environment (container, job step) and look at CUDA_VISIBLE_DEVICES there.",
+      "Ask the scheduler for GPUs (srun --gpus, docker --gpus all), and see that the driver of the host is loaded.",
+      "Check that PyTorch is a CUDA build: python -c \"import torch; print(torch.version.cuda)\"."}},
+    {"device-ordinal",
+     "a process asks for a GPU that it cannot see: more processes than visible GPUs, or a wrong local rank",
+     {"Start no more processes per node than GPUs are visible there (--nproc-per-node; nvidia-smi -L, "
+      "CUDA_VISIBLE_DEVICES).",
+      "Use torch.cuda.set_device(local_rank), not the global rank."}},
+    {"no-kernel-image",
+     "this build has no code for the GPU's architecture",
+     {"Compare torch.cuda.get_arch_list() with torch.cuda.get_device_capability(): install a build that has it.",
+      "Extensions built from source: build them again with TORCH_CUDA_ARCH_LIST for this GPU."}},
+    {"old-driver",
+     "the driver is older than the CUDA version of the program needs",
+     {"Update the driver of the host (nvidia-smi shows the CUDA version that it supports), or install a build for an older "
+      "CUDA.",
+      "In containers: the driver is the host's; remove a compat library that does not fit it."}},
+    {"libnccl-mismatch",
+     "the program found another NCCL library than the one it was built against",
+     {"See which one is loaded: ldd, or LD_DEBUG=libs; remove the other libnccl from LD_LIBRARY_PATH.",
+      "Install the nvidia-nccl package that belongs to this PyTorch."}},
+    {"open-files",
+     "a process has too many open files",
+     {"Raise the limit: ulimit -n 65536 in the job's script (and in the container or service that starts it).",
+      "Data loaders: torch.multiprocessing.set_sharing_strategy('file_system'), or fewer workers."}},
+    {"checkpoint-unlike-model",
+     "the checkpoint does not fit the model: names or shapes of parameters differ",
+     {"Compare the configuration with that of the run that wrote the checkpoint: architecture, vocabulary, tensor and "
+      "pipeline sizes.",
+      "A prefix such as 'module.' comes from DDP: remove it before loading."}},
+    {"too-few-gpus",
+     "more GPUs are asked for than the cluster or placement group has",
+     {"Lower the tensor or pipeline parallel size to the number of GPUs, or add nodes (ray status shows what Ray sees).",
+      "See that no other job holds them."}},
+    {"serving-memory",
+     "the server finds less free GPU memory at start than its configuration asks for",
+     {"Look with nvidia-smi what else uses the GPU: an earlier server, another job.",
+      "Lower --gpu-memory-utilization to what is free, or use more GPUs (tensor parallel)."}},
+    {"cache-memory",
+     "too little GPU memory is left for the server's KV cache once the model is loaded",
+     {"Raise --gpu-memory-utilization (SGLang: --mem-fraction-static), or lower --max-model-len and --max-num-seqs.",
+      "Spread the model over more GPUs (--tensor-parallel-size), or use a quantized one."}},
+    {"unknown-argument",
+     "the launcher passes an argument that the script does not know",
+     {"Start it with torchrun and read os.environ['LOCAL_RANK'], or accept the option (--local-rank, with torch before 2.0 "
+      "--local_rank) in the script's parser."}},
+};
+
+struct RefusalWords {
+  std::string_view id;
+  std::string_view all[2];  // both stand in the message; the second may be empty
+};
+
+// As the programs word it.
+constexpr RefusalWords kRefusalWords[] = {
+    {"no-nccl-build", {"package doesn't have NCCL built in", ""}},
+    {"no-mpi-build", {"package doesn't have MPI built in", ""}},
+    {"no-libuv", {"without libuv support", ""}},
+    {"mpi-without-launcher", {"MPI_Init", "on a NULL communicator"}},
+    {"parallel-sizes", {"mpiSize == tp * pp", ""}},
+    {"parallel-sizes", {"world size", "is not divisible by"}},
+    {"parallel-sizes", {"world_size", "is not divisible by"}},
+    {"parallel-sizes", {"World size", "is not divisible by"}},
+    {"parallel-sizes", {"world_size", "is not equal to tensor_model_parallel_size"}},
+    {"batch-sizes", {"train_batch_size is not equal to micro_batch_per_gpu", ""}},
+    {"group-not-initialised", {"Default process group has not been initialized", ""}},
+    {"group-twice", {"initialize the default process group twice", ""}},
+    {"cpu-tensor", {"No backend type associated with device type cpu", ""}},
+    {"cpu-tensor", {"Tensors must be CUDA and dense", ""}},
+    {"forked-cuda", {"Cannot re-initialize CUDA in forked subprocess", ""}},
+    {"no-gpu", {"No CUDA GPUs are available", ""}},
+    {"no-gpu", {"only supported with GPUs, no GPUs found", ""}},
+    {"no-gpu", {"Found no NVIDIA driver on your system", ""}},
+    {"device-ordinal", {"invalid device ordinal", ""}},
+    {"no-kernel-image", {"no kernel image is available for execution", ""}},
+    {"old-driver", {"CUDA driver version is insufficient for CUDA runtime version", ""}},
+    {"old-driver", {"The NVIDIA driver on your system is too old", ""}},
+    {"libnccl-mismatch", {"undefined symbol: nccl", ""}},
+    {"open-files", {"received 0 items of ancdata", ""}},
+    {"open-files", {"[Errno 24] Too many open files", ""}},
+    {"checkpoint-unlike-model", {"Error(s) in loading state_dict for ", ""}},
+    {"too-few-gpus", {"number of required GPUs exceeds the total number of available GPUs", ""}},
+    {"serving-memory", {"is less than desired GPU memory utilization", ""}},
+    {"cache-memory", {"No available memory for the cache blocks", ""}},
+    {"cache-memory", {"larger than the maximum number of tokens that can be stored in KV cache", ""}},
+    {"unknown-argument", {"unrecognized arguments: --local", "rank"}},
+};
+
+}  // namespace
+
+std::span<const Refusal> AllRefusals() { return kRefusals; }
+
+const Refusal* FindRefusal(std::string_view id) {
+  const auto* found =
+      std::find_if(std::begin(kRefusals), std::end(kRefusals), [&](const Refusal& one) { return one.id == id; });
+  return found == std::end(kRefusals) ? nullptr : found;
+}
+
+const Refusal* ClassifyRefusal(std::string_view message) {
+  for (const RefusalWords& words : kRefusalWords)
+    if (Contains(message, words.all[0]) && (words.all[1].empty() || Contains(message, words.all[1])))
+      return FindRefusal(words.id);
+  return nullptr;
+}
+
+}  // namespace tacet

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/refusals.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace tacet {
+namespace {
+
+TEST(Refusals, EachHasOneIdASentenceAndAStep) {
+  std::set<std::string> ids;
+  for (const Refusal& one : AllRefusals()) {
+    EXPECT_TRUE(ids.insert(std::string(one.id)).second) << one.id;
+    EXPECT_FALSE(one.sentence.empty() || one.sentence.ends_with('.')) << one.id;
+    EXPECT_TRUE(one.steps[0].ends_with('.')) << one.id;
+    EXPECT_EQ(FindRefusal(one.id), &one);
+  }
+  EXPECT_EQ(FindRefusal("no such"), nullptr);
+}
+
+TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
+  const auto id = [](std::string_view message) {
+    const Refusal* found = ClassifyRefusal(message);
+    return found ? std::string(found->id) : std::string();
+  };
+  EXPECT_EQ(id("Distributed package doesn't have NCCL built in"), "no-nccl-build");
+  EXPECT_EQ(id("use_libuv was requested but PyTorch was build without libuv support"), "no-libuv");
+  EXPECT_EQ(id("[TensorRT-LLM][ERROR] Assertion failed: mpiSize == tp * pp"), "parallel-sizes");
+  EXPECT_EQ(id("world size (6) is not divisible by tensor parallel size (4)"), "parallel-sizes");
+  EXPECT_EQ(id("CUDA error: invalid device ordinal"), "device-ordinal");
+  // Words that share half with one of them.
+  EXPECT_EQ(id("hidden size 1000 is not divisible by 16 heads"), "");
+  EXPECT_EQ(id("the NCCL communicator is not built"), "");
+}
+
+}  // namespace
+}  // namespace tacet

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/activity_words.h"
+
+#include <algorithm>
+
+namespace tacet {
+
+std::string DuringWords(Activity during, bool many) {
+  const std::string who = many ? " while they " : " while it ";
+  switch (during) {
+    case Activity::setup: return who + "set up the process group";
+    case Activity::loading: return who + "loaded a checkpoint or a model";
+    case Activity::saving: return who + "saved a checkpoint";
+    case Activity::shutdown: return who + "shut down the process group";
+    case Activity::data: return who + "loaded data";
+    case Activity::forward:
+    case Activity::backward:
+    case Activity::not_told: break;
+  }
+  return "";
+}
+
+const Event* ExceptionAround(const Incident& incident, const Event& error) {
+  constexpr uint32_t kLinesOfAMessage = 12;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::exception && event.rank == error.rank && event.source.file == error.source.file &&
+        event.source.line <= error.source.line && error.source.line <= event.source.line + kLinesOfAMessage)
+      return &event;
+  return nullptr;
+}
+
+bool IsServer(const Incident& incident) {
+  return std::any_of(incident.events.begin(), incident.events.end(),
+                     [](const Event& event) { return event.library == Library::server; });
+}
+
+std::vector<std::string> GpuMemorySteps(Activity during, bool server) {
+  if (server)
+    return {
+        "Lower the share of GPU memory that the server takes (vLLM: --gpu-memory-utilization, SGLang: "
+        "--mem-fraction-static), --max-num-seqs or --max-model-len.",
+        "Look with nvidia-smi what else uses the GPUs: an earlier server that did not end, another job.",
+        "Spread the model over more GPUs (--tensor-parallel-size), or use a quantized one."};
+  if (during == Activity::saving)
+    return {
+        "Do not gather the whole state on the GPU: save a sharded state dict, or a full one with offload to the CPU on "
+        "rank 0 only (FSDP: SHARDED_STATE_DICT, or FullStateDictConfig(offload_to_cpu=True, rank0_only=True)).",
+        "Call torch.cuda.empty_cache() before saving, and save copies (EMA, optimizer) one after the other.",
+        "If that does not suffice: leave more room in training (smaller batch)."};
+  if (during == Activity::loading)
+    return {
+        "Load on the CPU first (torch.load(..., map_location='cpu')), and release the copy after load_state_dict.",
+        "Load a sharded checkpoint shard by shard (torch.distributed.checkpoint, low_cpu_mem_usage, device_map).",
+        "Look with nvidia-smi what else uses the GPU."};
+  return {"Lower the batch or sequence length, or recompute activations (torch.utils.checkpoint).",
+          "If only this rank runs out: its stage or its data is larger; balance it.",
+          "Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."};
+}
+
+}  // namespace tacet

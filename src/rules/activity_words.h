@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rules/rule.h"
+
+namespace tacet {
+
+// " while it saved a checkpoint"; empty where the frames do not tell, or tell only that the model ran.
+std::string DuringWords(Activity during, bool many);
+
+// The exception in whose message, or at whose line, the same process tells of `error`; nullptr: there is none.
+const Event* ExceptionAround(const Incident& incident, const Event& error);
+
+// The job serves a model (vLLM, SGLang) and trains none.
+bool IsServer(const Incident& incident);
+
+// Against a lack of GPU memory, by what the process was doing.
+std::vector<std::string> GpuMemorySteps(Activity during, bool server);
+
+}  // namespace tacet

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/library_words.h"
+
+namespace tacet {
+
+std::string_view LibraryName(Library library) {
+  switch (library) {
+    case Library::hccl: return "HCCL";
+    case Library::oneccl: return "oneCCL";
+    case Library::jax: return "JAX";
+    case Library::tensorflow: return "TensorFlow";
+    case Library::mpi: return "MPI";
+    case Library::neuron: return "Neuron's collectives";
+    case Library::server:
+    case Library::not_told: break;
+  }
+  return "NCCL";
+}
+
+std::string_view SetupName(Library library) {
+  switch (library) {
+    case Library::jax: return "the barrier of the coordination service";
+    case Library::tensorflow: return "the setup of TensorFlow's collectives";
+    case Library::neuron: return "the setup of Neuron's collectives";
+    default: return "process-group setup";
+  }
+}
+
+std::vector<std::string> MissingRankSteps(Library library) {
+  switch (library) {
+    case Library::jax:
+      return {
+          "Look at the output of every process, first of process 0, which runs the coordination service: one that ended "
+          "or was never started keeps the others waiting.",
+          "Check num_processes, process_id and coordinator_address of jax.distributed.initialize: as many processes as "
+          "declared, each with its own id.",
+          "If some only start late (scheduling, image pulls): raise initialization_timeout of "
+          "jax.distributed.initialize."};
+    case Library::tensorflow:
+      return {
+          "Check that the task that did not answer runs and can be reached: its own output, and its host and port in "
+          "the cluster of TF_CONFIG.",
+          "TF_CONFIG must hold the same cluster on all hosts, and a different index on each.",
+          "Start all tasks at about the same time: the others give up when the deadline has passed."};
+    case Library::neuron:
+      return {
+          "Look at the output of every process: one that ended or is still compiling (neuronx-cc) keeps the others "
+          "waiting.",
+          "Check that as many processes were started as NEURON_RT_ROOT_COMM_ID's peers expect, and ulimit -n on the "
+          "host.",
+          "See that the versions of the Neuron runtime and driver are the same on all hosts (neuron-ls, dpkg -l)."};
+    default: return {};
+  }
+}
+
+std::vector<std::string> LibraryErrorSteps(const Event& error) {
+  const std::string& cure = error.As<NcclError>().cure;
+  switch (error.library) {
+    case Library::hccl: {
+      std::vector<std::string> steps = {"Read the plogs of this process and of its peers (ascend/log/debug/plog).",
+                                        "Look at the output of the peers for an earlier error."};
+      if (!cure.empty())
+        steps.insert(steps.begin(), "Ascend's own advice: " + cure + (cure.ends_with('.') ? "" : "."));
+      return steps;
+    }
+    case Library::oneccl:
+      return {
+          "Read the first |CCL_ERROR| line: it names what is missing; those below it only pass it on.",
+          "See which providers libfabric has: fi_info -l; set FI_PROVIDER_PATH to theirs, or choose one with "
+          "FI_PROVIDER (tcp as a test).",
+          "Run again with CCL_LOG_LEVEL=info, and source the same oneAPI environment on all hosts."};
+    default: return {};
+  }
+}
+
+std::vector<std::string> LibraryHangSteps(Library library) {
+  if (library != Library::hccl) return {};
+  return {
+      "Read the plogs of all ranks (ascend/log/debug/plog) for the earliest error, and look for the rank that reports no "
+      "timeout: the others wait for it.",
+      "While it hangs: npu-smi info shows which devices still work; py-spy dump --pid PID shows where each process is.",
+      "If all were only slow: HCCL_EXEC_TIMEOUT and HCCL_CONNECT_TIMEOUT set how long they wait."};
+}
+
+std::string LibraryCapture(Library library) {
+  switch (library) {
+    case Library::hccl:
+      return "the plogs of all ranks (ascend/log/debug/plog; ASCEND_GLOBAL_LOG_LEVEL=1 for more) and their output";
+    case Library::oneccl: return "the output of every rank with CCL_LOG_LEVEL=info and FI_LOG_LEVEL=info";
+    case Library::mpi:
+      return "the output of mpirun and of every rank from the start (mpirun --tag-output), and the kernel log (dmesg -T)";
+    case Library::jax:
+    case Library::tensorflow:
+      return "the output of every process from the start, with the launcher's list of processes and hosts";
+    case Library::neuron: return "the output of every process with NEURON_RT_LOG_LEVEL=INFO";
+    case Library::server:
+    case Library::not_told: break;
+  }
+  return "";
+}
+
+std::vector<std::string> LibraryPortSteps(Library library) {
+  if (library != Library::hccl) return {};
+  return {
+      "Choose other ports for HCCL: HCCL_IF_BASE_PORT, or ranges by HCCL_HOST_SOCKET_PORT_RANGE and "
+      "HCCL_NPU_SOCKET_PORT_RANGE.",
+      "Two jobs on one host need ports of their own, and so do several processes that share a device."};
+}
+
+}  // namespace tacet

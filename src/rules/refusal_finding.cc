@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/refusal_finding.h"
+
+#include <algorithm>
+
+#include "model/refusals.h"
+
+namespace tacet {
+
+std::string RefusalWords(const Event& exception) {
+  const Refusal* refusal = FindRefusal(exception.As<Raised>().refusal);
+  return refusal ? std::string(refusal->sentence) : std::string();
+}
+
+std::vector<std::string> RefusalSteps(const Event& exception) {
+  std::vector<std::string> steps;
+  if (const Refusal* refusal = FindRefusal(exception.As<Raised>().refusal))
+    for (const std::string_view step : refusal->steps)
+      if (!step.empty()) steps.emplace_back(step);
+  return steps;
+}
+
+bool IsOddOne(const Case& facts, Rank rank) {
+  const auto& ranks = facts.analyses.life.ranks;
+  return std::any_of(ranks.begin(), ranks.end(), [&](const auto& one) {
+    const RankLife& life = one.second;
+    return one.first != rank && life.any() && !life.exception && !IsExplained(life);
+  });
+}
+
+std::vector<Rank> RanksCutOff(const Case& facts) {
+  std::vector<Rank> ranks;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    const Event* cut = life.exception ? nullptr : life.consequence;
+    if (cut && cut->text.empty() && cut->Means(Meaning::reported) && !cut->As<Raised>().place.file.empty())
+      ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+}  // namespace tacet

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rules/rule.h"
+
+namespace tacet {
+
+// What is wrong with how the job was started, built or configured, where the error is a well-known one; empty: it is
+// not.
+std::string RefusalWords(const Event& exception);
+std::vector<std::string> RefusalSteps(const Event& exception);
+
+// One rank fails, and others, whose output is here, do not: it differs from them. Otherwise no rank is special.
+bool IsOddOne(const Case& facts, Rank rank);
+
+// Ranks of whose tracebacks nothing but frames was kept: they failed as well.
+std::vector<Rank> RanksCutOff(const Case& facts);
+
+}  // namespace tacet
