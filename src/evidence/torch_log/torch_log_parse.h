@@ -10,7 +10,6 @@
 #include "base/launcher_prefix.h"
 #include "base/source_ref.h"
 #include "base/training_record.h"
-#include "model/event_detail.h"
 
 namespace tacet {
 
@@ -88,7 +87,7 @@ struct TorchLogRecord {
   bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
   bool of_launcher = false;   // exception: raised in the code of a launcher, which watches the ranks
   bool of_server = false;     // exception: in the code of a program that serves models
-  Activity during{};          // exception: what the process was doing
+  uint8_t during = 0;         // exception: what the process was doing, the model's Activity
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
   int32_t local_rank = -1;
   int32_t group_rank = -1, peer_group_rank = -1;

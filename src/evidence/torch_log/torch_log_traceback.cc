@@ -341,7 +341,7 @@ void TracebackReader::Finish(RecordList& out) {
   record.function = raised_.function;
   record.file = raised_.file;
   record.code_line = raised_.code_line;
-  record.during = raised_.during;
+  record.during = static_cast<uint8_t>(raised_.during);
   record.of_server = raised_.of_server;
   record.value2 = step_;
 }
@@ -391,7 +391,7 @@ void TracebackReader::Write(RecordList& out) {
   record.function = place.function;
   record.file = place.file;
   record.code_line = place.code_line;
-  record.during = raised_.during;
+  record.during = static_cast<uint8_t>(raised_.during);
   record.of_server = raised_.of_server;
   record.of_launcher = in_launcher_;
   if (root_.type.empty() || (root_.type == raised_.type && root_.message == raised_.message)) return;
