@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/plain_figures.h"
+
 #include <algorithm>
 #include <set>
 #include <utility>
-
-#include "analysis/plain_figures.h"
 
 namespace tacet {
 namespace {

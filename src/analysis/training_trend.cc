@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/training_trend.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <vector>
-
-#include "analysis/training_trend.h"
 
 namespace tacet {
 namespace {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evidence/text_layers.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -10,7 +12,6 @@
 #include "evidence/log_envelope.h"
 #include "evidence/pasted_text.h"
 #include "evidence/shipper_head.h"
-#include "evidence/text_layers.h"
 
 namespace tacet {
 namespace {

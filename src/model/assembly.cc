@@ -143,8 +143,9 @@ class JobBuilder {
       for (BenchmarkMatrix& matrix : run.matrices) matrix.source.file = file;
     }
     for (TrainingRecord& training : fragment.training) {
-      for (SourceRef* place : {&training.source, &training.loss.run_source, &training.gradient.run_source,
-                               &training.zero_loss.source, &training.same_gradient.source, &training.scale.first, &training.scale.last})
+      for (SourceRef* place :
+           {&training.source, &training.loss.run_source, &training.gradient.run_source, &training.zero_loss.source,
+            &training.same_gradient.source, &training.scale.first, &training.scale.last})
         place->file = file;
       for (StepTime& time : training.times) time.source.file = file;
     }

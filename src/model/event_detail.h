@@ -185,7 +185,7 @@ struct Rendezvous {
   int64_t joined = -1, expected = -1;
   bool waiting = false;      // nobody has given up yet
   bool by_launcher = false;  // mpirun could not start its daemons, and lists what may be the reason
-  std::string target;    // who did not answer, where it is told: "/job:worker/replica:0/task:0"
+  std::string target;        // who did not answer, where it is told: "/job:worker/replica:0/task:0"
 };
 
 // Who cannot be reached: the store, or another node by ssh.

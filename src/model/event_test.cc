@@ -17,7 +17,7 @@ namespace tacet {
 namespace {
 
 // A job of 16,384 ranks has millions of events.
-static_assert(sizeof(Event) <= 360 && std::is_nothrow_move_constructible_v<Event>);
+static_assert(sizeof(Event) <= 392 && std::is_nothrow_move_constructible_v<Event>);
 
 static_assert(PayloadOf(EventKind::exception) == kPayload<Raised>);
 static_assert(PayloadOf(EventKind::gil_blocked) == 0 && kPayload<std::monostate> == 0);

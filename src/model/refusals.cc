@@ -12,10 +12,10 @@ namespace {
 constexpr Refusal kRefusals[] = {
     {"no-nccl-build",
      "this build of PyTorch has no NCCL",
-     {"Check the build: python -c \"import torch; print(torch.cuda.is_available(), torch.distributed.is_nccl_available())\". "
+     {"Check the build: python -c \"import torch; print(torch.cuda.is_available(), "
+      "torch.distributed.is_nccl_available())\". "
       "Builds for Windows, macOS and CPU only have no NCCL.",
-      "On Windows: use the backend gloo, or run under Linux or WSL 2.",
-      "On Linux: install a CUDA build of PyTorch."}},
+      "On Windows: use the backend gloo, or run under Linux or WSL 2.", "On Linux: install a CUDA build of PyTorch."}},
     {"no-mpi-build",
      "this build of PyTorch has no MPI",
      {"Use the backend nccl (gloo for CPU tensors): packages of PyTorch come without MPI.",
@@ -26,23 +26,28 @@ constexpr Refusal kRefusals[] = {
       "Or install a build of PyTorch with libuv."}},
     {"mpi-without-launcher",
      "MPI could not start in this process: most often no MPI launcher started it, or one of another MPI did",
-     {"Start the program with mpirun or srun --mpi=pmix of the same MPI that it was built against; torchrun is not an MPI "
+     {"Start the program with mpirun or srun --mpi=pmix of the same MPI that it was built against; torchrun is not an "
+      "MPI "
       "launcher.",
-      "If nothing in the program needs MPI: find what initialises it (mpi4py, a user-buffer or overlap option) and switch "
+      "If nothing in the program needs MPI: find what initialises it (mpi4py, a user-buffer or overlap option) and "
+      "switch "
       "it off, or choose another bootstrap backend for it.",
       "Compare the versions: which mpirun, and ldd of the library that calls MPI_Init."}},
     {"parallel-sizes",
      "the number of processes does not fit the parallel sizes (tensor, pipeline, data, expert) that are configured",
-     {"Start as many processes as the sizes ask for: tensor x pipeline (x context) must divide the world size; an engine "
+     {"Start as many processes as the sizes ask for: tensor x pipeline (x context) must divide the world size; an "
+      "engine "
       "built for tp x pp needs exactly that many (mpirun -n N, torchrun --nproc-per-node N).",
       "Or change the sizes to fit the processes."}},
     {"batch-sizes",
      "the batch sizes in the configuration do not fit the number of processes",
-     {"Set train_batch_size = micro batch per GPU x gradient accumulation steps x number of processes, or set it to auto.",
+     {"Set train_batch_size = micro batch per GPU x gradient accumulation steps x number of processes, or set it to "
+      "auto.",
       "Check that the launcher started as many processes as you expect."}},
     {"group-not-initialised",
      "a collective was called before the process group was initialised",
-     {"Call torch.distributed.init_process_group() before the first collective, sampler or DDP wrapper; guard code that "
+     {"Call torch.distributed.init_process_group() before the first collective, sampler or DDP wrapper; guard code "
+      "that "
       "also runs alone with torch.distributed.is_initialized()."}},
     {"group-twice",
      "the process group was initialised twice in one process",
@@ -54,7 +59,8 @@ constexpr Refusal kRefusals[] = {
       "init_process_group(backend=\"cpu:gloo,cuda:nccl\")."}},
     {"forked-cuda",
      "CUDA was used in a child process that was forked after CUDA had started",
-     {"Start child processes with spawn: multiprocessing.set_start_method('spawn'), or multiprocessing_context='spawn' of "
+     {"Start child processes with spawn: multiprocessing.set_start_method('spawn'), or multiprocessing_context='spawn' "
+      "of "
       "the DataLoader.",
       "Or do not touch CUDA before the fork; in data loader workers return CPU tensors."}},
     {"no-gpu",
@@ -73,7 +79,8 @@ constexpr Refusal kRefusals[] = {
       "Extensions built from source: build them again with TORCH_CUDA_ARCH_LIST for this GPU."}},
     {"old-driver",
      "the driver is older than the CUDA version of the program needs",
-     {"Update the driver of the host (nvidia-smi shows the CUDA version that it supports), or install a build for an older "
+     {"Update the driver of the host (nvidia-smi shows the CUDA version that it supports), or install a build for an "
+      "older "
       "CUDA.",
       "In containers: the driver is the host's; remove a compat library that does not fit it."}},
     {"libnccl-mismatch",
@@ -91,7 +98,8 @@ constexpr Refusal kRefusals[] = {
       "A prefix such as 'module.' comes from DDP: remove it before loading."}},
     {"too-few-gpus",
      "more GPUs are asked for than the cluster or placement group has",
-     {"Lower the tensor or pipeline parallel size to the number of GPUs, or add nodes (ray status shows what Ray sees).",
+     {"Lower the tensor or pipeline parallel size to the number of GPUs, or add nodes (ray status shows what Ray "
+      "sees).",
       "See that no other job holds them."}},
     {"serving-memory",
      "the server finds less free GPU memory at start than its configuration asks for",
@@ -103,7 +111,8 @@ constexpr Refusal kRefusals[] = {
       "Spread the model over more GPUs (--tensor-parallel-size), or use a quantized one."}},
     {"unknown-argument",
      "the launcher passes an argument that the script does not know",
-     {"Start it with torchrun and read os.environ['LOCAL_RANK'], or accept the option (--local-rank, with torch before 2.0 "
+     {"Start it with torchrun and read os.environ['LOCAL_RANK'], or accept the option (--local-rank, with torch before "
+      "2.0 "
       "--local_rank) in the script's parser."}},
 };
 

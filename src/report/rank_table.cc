@@ -172,8 +172,8 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   std::map<Rank, const StackReading*> stacks;
   for (const StackReading& reading : analyses.stacks) stacks.emplace(reading.rank, &reading);
   // The program raises the same on every rank: they fail, and no one of them is to blame.
-  const bool alike = diagnosis.cause == "application-exception" && guilty.size() > 1 &&
-                     guilty.size() == analyses.life.ranks.size();
+  const bool alike =
+      diagnosis.cause == "application-exception" && guilty.size() > 1 && guilty.size() == analyses.life.ranks.size();
   const bool failed = IsFailure(diagnosis.status);
   const TimeoutCensus census = failed ? CountTimeouts(incident) : TimeoutCensus{};
   std::map<Rank, const Event*> stuck;

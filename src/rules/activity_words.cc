@@ -48,10 +48,9 @@ std::vector<std::string> GpuMemorySteps(Activity during, bool server) {
         "Call torch.cuda.empty_cache() before saving, and save copies (EMA, optimizer) one after the other.",
         "If that does not suffice: leave more room in training (smaller batch)."};
   if (during == Activity::loading)
-    return {
-        "Load on the CPU first (torch.load(..., map_location='cpu')), and release the copy after load_state_dict.",
-        "Load a sharded checkpoint shard by shard (torch.distributed.checkpoint, low_cpu_mem_usage, device_map).",
-        "Look with nvidia-smi what else uses the GPU."};
+    return {"Load on the CPU first (torch.load(..., map_location='cpu')), and release the copy after load_state_dict.",
+            "Load a sharded checkpoint shard by shard (torch.distributed.checkpoint, low_cpu_mem_usage, device_map).",
+            "Look with nvidia-smi what else uses the GPU."};
   return {"Lower the batch or sequence length, or recompute activations (torch.utils.checkpoint).",
           "If only this rank runs out: its stage or its data is larger; balance it.",
           "Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."};

@@ -201,13 +201,14 @@ static RuleAnswer JudgeException(const Case& facts) {
   std::string message = LastNcclError(facts, sample);
   const bool by_nccl = !message.empty();
   message = MessageWords(by_nccl ? message : sample.text);
-  finding.headline =
-      RankWords(finding.ranks) +
-      (sample.Means(Meaning::reported) ? (many ? " report " : " reports ")
-       : many                          ? " raise "
-                                       : " raised ") +
-      type + where + DuringWords(during, many) + (message.empty() ? "" : ": " + message) +
-      (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication) ? "; communication is not the cause" : "");
+  finding.headline = RankWords(finding.ranks) +
+                     (sample.Means(Meaning::reported) ? (many ? " report " : " reports ")
+                      : many                          ? " raise "
+                                                      : " raised ") +
+                     type + where + DuringWords(during, many) + (message.empty() ? "" : ": " + message) +
+                     (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication)
+                          ? "; communication is not the cause"
+                          : "");
   for (const Event* event : *chosen) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(CiteEvent(*event, "the exception of " + RankWords({event->rank})));

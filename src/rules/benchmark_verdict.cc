@@ -59,8 +59,9 @@ void TellReason(const Incident& incident, Finding& finding) {
   const NcclWarning* known = FindNcclWarning(reason->As<Warning>().id);
   finding.headline += "; NCCL warned before: '" + MessageWords(reason->text) + "'";
   finding.evidence.push_back(CiteEvent(*reason, "NCCL's last warning"));
-  finding.fix = {"Mend what the cited warning of NCCL names: the results of its calls below it ('-> N') show that it gave "
-                 "up there."};
+  finding.fix = {
+      "Mend what the cited warning of NCCL names: the results of its calls below it ('-> N') show that it gave "
+      "up there."};
   if (known && known->id != "other") finding.fix.push_back("That is: " + std::string(known->advice) + ".");
   finding.fix.push_back("If what it names is in order: try a newer release of NCCL.");
 }

@@ -21,14 +21,16 @@ std::vector<std::string> EndAdvice(const Event& end) {
             "kubectl describe pod " + told.host + " shows the exit code, the reason and the events.",
             "Pods in Init or ContainerCreating only wait, mostly for this one."};
   if (const std::string& log = end.As<ProcessEnd>().log_file; !log.empty())
-    return {"Read " + log + ": what the process itself printed, or its error, stands there.",
-            "If it tells nothing: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log."};
+    return {
+        "Read " + log + ": what the process itself printed, or its error, stands there.",
+        "If it tells nothing: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log."};
   // A command that was started in a pod, by kubectl exec.
   if (const auto& told = end.As<ProcessEnd>(); told.of_pod)
-    return {"Look at the pod in which it ran: kubectl describe pod POD shows Last State, Reason (OOMKilled, Error) and "
-            "the limits; kubectl get events shows evictions.",
-            "OOMKilled: raise the pod's memory limit, or use less (loader workers, cached data).",
-            "Otherwise: kubectl logs --previous POD, and dmesg -T of its node."};
+    return {
+        "Look at the pod in which it ran: kubectl describe pod POD shows Last State, Reason (OOMKilled, Error) and "
+        "the limits; kubectl get events shows evictions.",
+        "OOMKilled: raise the pod's memory limit, or use less (loader workers, cached data).",
+        "Otherwise: kubectl logs --previous POD, and dmesg -T of its node."};
   const int64_t code = end.kind == EventKind::segfault ? -11 : end.As<ProcessEnd>().code;
   // A kill leaves no core dump.
   const bool killed = code == -9 || code == 137;

@@ -14,8 +14,8 @@ std::vector<std::string> EndAdvice(const Event& end);
 // "signal 9 (SIGKILL)", "exit code 3".
 std::string HowItEnded(const Event& end);
 
-// A program that exits with a code of its own after its communication library failed only reacts to that. Launchers name
-// the first that exits, and on which rank that is says nothing: the same error may stand there of several hosts.
+// A program that exits with a code of its own after its communication library failed only reacts to that. Launchers
+// name the first that exits, and on which rank that is says nothing: the same error may stand there of several hosts.
 bool FollowsLibraryError(const Incident& incident, const Event& end);
 
 // The launcher's daemon that was lost after this end; nullptr: none.

@@ -30,7 +30,8 @@ std::vector<std::string> MissingRankSteps(Library library) {
   switch (library) {
     case Library::jax:
       return {
-          "Look at the output of every process, first of process 0, which runs the coordination service: one that ended "
+          "Look at the output of every process, first of process 0, which runs the coordination service: one that "
+          "ended "
           "or was never started keeps the others waiting.",
           "Check num_processes, process_id and coordinator_address of jax.distributed.initialize: as many processes as "
           "declared, each with its own id.",
@@ -59,16 +60,14 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
     case Library::hccl: {
       std::vector<std::string> steps = {"Read the plogs of this process and of its peers (ascend/log/debug/plog).",
                                         "Look at the output of the peers for an earlier error."};
-      if (!cure.empty())
-        steps.insert(steps.begin(), "Ascend's own advice: " + cure + (cure.ends_with('.') ? "" : "."));
+      if (!cure.empty()) steps.insert(steps.begin(), "Ascend's own advice: " + cure + (cure.ends_with('.') ? "" : "."));
       return steps;
     }
     case Library::oneccl:
-      return {
-          "Read the first |CCL_ERROR| line: it names what is missing; those below it only pass it on.",
-          "See which providers libfabric has: fi_info -l; set FI_PROVIDER_PATH to theirs, or choose one with "
-          "FI_PROVIDER (tcp as a test).",
-          "Run again with CCL_LOG_LEVEL=info, and source the same oneAPI environment on all hosts."};
+      return {"Read the first |CCL_ERROR| line: it names what is missing; those below it only pass it on.",
+              "See which providers libfabric has: fi_info -l; set FI_PROVIDER_PATH to theirs, or choose one with "
+              "FI_PROVIDER (tcp as a test).",
+              "Run again with CCL_LOG_LEVEL=info, and source the same oneAPI environment on all hosts."};
     default: return {};
   }
 }
@@ -76,7 +75,8 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
 std::vector<std::string> LibraryHangSteps(Library library) {
   if (library != Library::hccl) return {};
   return {
-      "Read the plogs of all ranks (ascend/log/debug/plog) for the earliest error, and look for the rank that reports no "
+      "Read the plogs of all ranks (ascend/log/debug/plog) for the earliest error, and look for the rank that reports "
+      "no "
       "timeout: the others wait for it.",
       "While it hangs: npu-smi info shows which devices still work; py-spy dump --pid PID shows where each process is.",
       "If all were only slow: HCCL_EXEC_TIMEOUT and HCCL_CONNECT_TIMEOUT set how long they wait."};
@@ -88,7 +88,8 @@ std::string LibraryCapture(Library library) {
       return "the plogs of all ranks (ascend/log/debug/plog; ASCEND_GLOBAL_LOG_LEVEL=1 for more) and their output";
     case Library::oneccl: return "the output of every rank with CCL_LOG_LEVEL=info and FI_LOG_LEVEL=info";
     case Library::mpi:
-      return "the output of mpirun and of every rank from the start (mpirun --tag-output), and the kernel log (dmesg -T)";
+      return "the output of mpirun and of every rank from the start (mpirun --tag-output), and the kernel log (dmesg "
+             "-T)";
     case Library::jax:
     case Library::tensorflow:
       return "the output of every process from the start, with the launcher's list of processes and hosts";

@@ -143,7 +143,8 @@ void JudgeNcclsOwnCheck(const Case& facts, std::string_view cause, RuleAnswer& a
       "Record the calls of every rank in a file of its own (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL "
       "NCCL_DEBUG_FILE=nccl.%h.%p.log) and compare the last ones" +
           around + ".",
-      "Look for branches that ranks may take differently: unequal numbers of batches, unused parameters, code that runs "
+      "Look for branches that ranks may take differently: unequal numbers of batches, unused parameters, code that "
+      "runs "
       "on one rank only."};
   answer.findings.push_back(std::move(finding));
 }

@@ -182,8 +182,7 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
       if (told.Means(Meaning::reported))
         return {"Run the same command by hand on one node, in the environment that the job gets."};
       if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
-        return {"Read " + log + ": what the process itself printed, or its error, stands there.",
-                elsewhere};
+        return {"Read " + log + ": what the process itself printed, or its error, stands there.", elsewhere};
       [[fallthrough]];
     default:
       return {

@@ -190,7 +190,9 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
       (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) ||
       (told && !told->As<Raised>().refusal.empty()) ||
       (told && told->kind == EventKind::nccl_error && (told->Means(Meaning::reported) || WarningBehind(facts, *told)));
-  const Event* before = stopped || told_why || QuotesError(told) || !how_it_ended.log_file.empty() ? nullptr : UnreadErrorBefore(facts.incident, told);
+  const Event* before = stopped || told_why || QuotesError(told) || !how_it_ended.log_file.empty()
+                            ? nullptr
+                            : UnreadErrorBefore(facts.incident, told);
   if (stopped)
     diagnosis.headline += "; the one that failed before is not in these files";
   else if (before)

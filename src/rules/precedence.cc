@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rules/precedence.h"
+
 #include <algorithm>
 #include <set>
 #include <tuple>
-
-#include "rules/precedence.h"
 
 namespace tacet {
 namespace {

@@ -86,8 +86,7 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     if (gpu) finding.fix = GpuMemorySteps(during, IsServer(facts.incident));
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
-    finding.evidence.push_back(
-        CiteEvent(event, told ? "the report that memory ran out" : "an error without a rank"));
+    finding.evidence.push_back(CiteEvent(event, told ? "the report that memory ran out" : "an error without a rank"));
     if (const Event* killed = told ? FindOnlyKilled(facts) : nullptr) {
       finding.ranks = {killed->rank};
       finding.headline = RankWords(finding.ranks) + " was killed for lack of memory";

@@ -74,8 +74,7 @@ void NcclLogImport::AssumePlaces() {
 // n-th of the largest size is the same for all; of smaller ones nothing can be said.
 void NcclLogImport::NameLargestCommunicators() {
   int32_t largest = 1;
-  for (const Communicator& comm : comms_.all())
-    largest = std::max(largest, HasPlace(comm) ? comm.nranks : 1);
+  for (const Communicator& comm : comms_.all()) largest = std::max(largest, HasPlace(comm) ? comm.nranks : 1);
   std::vector<uint32_t> seen(out_.speakers.size(), 0);
   for (Communicator& comm : comms_.all()) {
     if (!HasPlace(comm) || comm.nranks != largest || largest <= 1) continue;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evidence/nccl_tests/nccl_tests_parse.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 
 #include "evidence/format.h"
 #include "evidence/nccl_tests/nccl_tests_operation.h"
-#include "evidence/nccl_tests/nccl_tests_parse.h"
 
 namespace tacet {
 

@@ -8,13 +8,14 @@ namespace tacet {
 Activity ActivityOfFrame(std::string_view file, std::string_view function) {
   if (ContainsAny(function, {"destroy_process_group", "_shutdown_backend", "destroy_model_parallel"}))
     return Activity::shutdown;
-  if (ContainsAny(function, {"init_process_group", "init_distributed", "initialize_model_parallel", "init_device_mesh"}))
+  if (ContainsAny(function,
+                  {"init_process_group", "init_distributed", "initialize_model_parallel", "init_device_mesh"}))
     return Activity::setup;
   if (ContainsAny(file, {"torch/utils/data/", "torch\\utils\\data\\"})) return Activity::data;
   const bool serialization = ContainsAny(file, {"torch/serialization.py", "torch\\serialization.py"});
   // "load_state_dict", "_load_from_state_dict": before those that save
-  if (ContainsAny(function, {"load_checkpoint", "load_ckpt", "load_state_dict", "load_from_state_dict", "from_pretrained",
-                             "load_from_checkpoint", "load_model", "load_weights"}) ||
+  if (ContainsAny(function, {"load_checkpoint", "load_ckpt", "load_state_dict", "load_from_state_dict",
+                             "from_pretrained", "load_from_checkpoint", "load_model", "load_weights"}) ||
       (serialization && ContainsAny(function, {"load"})))
     return Activity::loading;
   if (ContainsAny(function, {"save_checkpoint", "save_ckpt", "save_pretrained", "save_model", "save_state",

@@ -42,8 +42,9 @@ TEST(TorchLogActivity, WhatALauncherRaisesWhileItEndsTheOthersIsNoError) {
 }
 
 TEST(TorchLogActivity, TheLogThatALauncherNamesIsKept) {
-  const Fragment fragment = ReadText(
-      "Container rank 3 status failed cmd ['/usr/bin/python3', '-u', 'train.py'] code 1 log log/workerlog.3\n", "out.txt");
+  const Fragment fragment =
+      ReadText("Container rank 3 status failed cmd ['/usr/bin/python3', '-u', 'train.py'] code 1 log log/workerlog.3\n",
+               "out.txt");
   EXPECT_EQ(OneEvent(fragment, EventKind::process_exited).As<ProcessEnd>().log_file, "log/workerlog.3");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ascend's codes come with a reason and a cure of their own:
-//   EJ0001: 2025-03-02-11:08:40.117.203 Failed to initialize the HCCP process. Reason: Maybe the last training process is
-//   running.
+//   EJ0001: 2025-03-02-11:08:40.117.203 Failed to initialize the HCCP process. Reason: Maybe the last training process
+//   is running.
 //           Solution: Wait for 10s after killing the last training process and try again.
 #include <algorithm>
 #include <string>
@@ -50,7 +50,8 @@ LineUse ReadAscendAdvice(const LogLine& line, AscendBlock& block, RecordList& ou
     AppendCapped(record->text, "\n");
     AppendCapped(record->text, line.text);
   }
-  if (record->object.empty() || (!vague && (AscendCode(record->object).empty() || record->object.starts_with("EZ9999"))))
+  if (record->object.empty() ||
+      (!vague && (AscendCode(record->object).empty() || record->object.starts_with("EZ9999"))))
     record->object = AscendWords(code, text);
   if (record->rank < 0) record->rank = block.rank;
   if (record->pid < 0) record->pid = block.pid;

@@ -177,7 +177,8 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value};
     case TorchLogKind::ddp_unused_parameters:
     case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};
-    case TorchLogKind::exception: return Raised{record.subject, PlaceOf(record), {}, static_cast<Activity>(record.during), {}};
+    case TorchLogKind::exception:
+      return Raised{record.subject, PlaceOf(record), {}, static_cast<Activity>(record.during), {}};
     case TorchLogKind::cuda_error: return CudaError{record.subject, record.object};
     case TorchLogKind::nccl_error: return NcclError{record.value, record.subject, record.object, record.cure};
     case TorchLogKind::abort_signal: return Abort{record.subject, record.object, {}};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_figures.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
 
 #include "base/text_scan.h"
-#include "evidence/torch_log/torch_log_figures.h"
 
 namespace tacet {
 namespace {

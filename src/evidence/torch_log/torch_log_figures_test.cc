@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include "evidence/torch_log/torch_log_figures.h"
+
+#include <gtest/gtest.h>
 
 namespace tacet {
 namespace {

@@ -145,7 +145,8 @@ LineCounts CountLines(std::string_view prefix) {
     const KeywordSet found = FindKeywords(line.text);
     if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
         IsShellsWord(line.text) || IsSlurmLine(line.text) || (found.has(Keyword::sacct) && IsSacctRow(line.text)) ||
-        HasProof(found) || TellsFigures(line.text, found) || TellsCause(line.text, found) || (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)))
+        HasProof(found) || TellsFigures(line.text, found) || TellsCause(line.text, found) ||
+        (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)))
       ++counts.torch;
     else if (!Contains(line.text, "%|") && LooksAlien(raw, line.text))  // a bar is digits for the most part
       ++counts.alien;

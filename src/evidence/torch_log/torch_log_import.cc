@@ -216,8 +216,8 @@ class Importer {
     event.group_description = record.group_description;
     event.text = record.text;
     event.detail = DetailOf(record);
-    if (record.of_server || (record.voice < log_.voices.size() &&
-                             IsServersLabel(log_.labels[log_.voices[record.voice].label].text)))
+    if (record.of_server ||
+        (record.voice < log_.voices.size() && IsServersLabel(log_.labels[log_.voices[record.voice].label].text)))
       event.library = Library::server;
     for (const int32_t rank : record.ranks) event.ranks.push_back(Rank{rank});
     if (record.repeats > 1) event.text += " (" + std::to_string(record.repeats) + " times)";

@@ -193,7 +193,8 @@ LineUse MpiErrorReader::ReadBlock(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   if (const auto words = After(text, "*** MPI_ERR_")) {
-    if (record.text.empty() || record.text == "on a NULL communicator") record.text = "MPI_ERR_" + Capped(Trim(*words), 300);
+    if (record.text.empty() || record.text == "on a NULL communicator")
+      record.text = "MPI_ERR_" + Capped(Trim(*words), 300);
     return LineUse::understood;
   }
   return LineUse::ignored;

@@ -143,8 +143,8 @@ LineUse ReadTestFailure(const LogLine& line, RecordList& out) {
   const std::string_view words = quoted->substr(0, quoted->find('\''));
   // Each host prints it: who of them was first is not told by the order of their lines.
   const std::string host(Trim(line.text.substr(0, line.text.find(": Test "))));
-  const auto [record, is_new] = out.AddOnce(nccl ? TorchLogKind::nccl_error : TorchLogKind::cuda_error, line,
-                                            std::string(words) + '/' + host);
+  const auto [record, is_new] =
+      out.AddOnce(nccl ? TorchLogKind::nccl_error : TorchLogKind::cuda_error, line, std::string(words) + '/' + host);
   if (!is_new) return LineUse::understood;
   const size_t last_error = words.find(" / ");
   record->subject = Capped(WithoutHints(words.substr(0, std::min(words.find(" - "), last_error))), 200);

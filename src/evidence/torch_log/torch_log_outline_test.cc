@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_outline.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-#include "evidence/torch_log/torch_log_outline.h"
 
 namespace tacet {
 namespace {

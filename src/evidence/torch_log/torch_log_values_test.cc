@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_values.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
-
-#include "evidence/torch_log/torch_log_values.h"
 
 namespace tacet {
 namespace {

@@ -117,7 +117,9 @@ LineUse ReadAbortedTrainers(const LogLine& line, std::string_view list, RecordLi
   // "Please check its log": that is how Paddle names them.
   constexpr size_t kFewLogs = 4;
   for (size_t i = 0; i < ranks.size() && ranks.size() <= kFewLogs; ++i)
-    record->file += (i == 0 ? "workerlog." : i + 1 < ranks.size() ? ", workerlog." : " and workerlog.") +
+    record->file += (i == 0                 ? "workerlog."
+                     : i + 1 < ranks.size() ? ", workerlog."
+                                            : " and workerlog.") +
                     std::to_string(ranks[i]);
   if (ranks.size() == 1)
     record->rank = ranks.front();
