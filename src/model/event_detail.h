@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/port_state.h"
 #include "model/ids.h"
 #include "model/nccl_warnings.h"
 
@@ -401,19 +402,6 @@ struct Pending {
   int32_t gpus_used = -1, gpus = -1;  // of the whole cluster
   int32_t gpus_wanted = -1;
   PendingWhy why = PendingWhy::not_told;
-};
-
-// A port of a network adapter, as a tool of the host lists it.
-enum class PortHealth : uint8_t { active, down, initializing, disabled };
-
-struct PortState {
-  std::string device;     // "mlx5_0"
-  std::string interface;  // "ib0"
-  std::string host;
-  int64_t port = -1;
-  PortHealth health = PortHealth::active;
-  bool infiniband = false;
-  bool polling = false;  // it looks for a partner and finds none
 };
 
 using EventDetail =

@@ -180,7 +180,9 @@ TEST(Verdict, TheWeightiestFindingComesFirstAndTextsAreFilled) {
   job.IssueOn({0, 1, 3}, kStarted);
   job.Wait(600 * kSecondNs);
   job.Stack(2, InDataLoader());
-  job.Log(0, EventKind::network).Make<NetworkName>().name = "Socket";
+  Event& setting = job.Log(0, EventKind::environment);
+  setting.Make<EnvironmentSetting>().name = "NCCL_IB_DISABLE";
+  setting.Make<EnvironmentSetting>().value = "1";
   const Diagnosis verdict = JudgedCase(job).Verdict();
   ASSERT_EQ(verdict.findings.size(), 2u);
   EXPECT_EQ(verdict.findings[0].cause, "rank-stuck-on-host");

@@ -211,7 +211,7 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(CiteEvent(*event, event->kind == EventKind::link_down ? "the kernel saw the link go down"
                                                  : IsWarning(*event, "net-device-setup-failed")
-                                                     ? "the call of its set-up that failed"
+                                                     ? "the setup call that failed"
                                                      : "the first transport error"));
   }
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);

@@ -163,7 +163,7 @@ const Rule kPortNotActiveRule = {
     "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link or ip -br link of a host",
     "A port of a network adapter is down or waits for its subnet manager. A job that is meant to use it runs over "
     "fewer adapters, over a slower network, or not at all.",
-    "Many hosts have ports that nobody uses, onboard ones above all: they are noted, and no cause. The interface on an "
+    "Many hosts have ports that are not used, onboard ones above all: they are noted, and no cause. The interface on an "
     "InfiniBand port may be down while the port itself is active and used.",
     {"Look at cable, transceiver and switch port (mlxlink -d DEVICE -m, iblinkinfo).",
      "Initializing: look at the subnet manager (sminfo)."},

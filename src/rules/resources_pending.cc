@@ -149,7 +149,7 @@ std::vector<std::string> QueueSteps(const Pending& pending) {
   switch (pending.why) {
     case PendingWhy::dependency:
       return {"Look at the job it waits for: scontrol show job " + job +
-              " (Dependency=); one that failed never satisfies afterok: cancel this job, or submit it anew."};
+              " (Dependency=); one that failed never satisfies afterok: cancel this job, or submit it again."};
     case PendingWhy::held:
       return {"Look why it is held (scontrol show job " + job + "), then scontrol release " + job + "."};
     case PendingWhy::limit:

@@ -61,7 +61,7 @@ std::vector<std::string> XlaSteps(const Event& event) {
         "--xla_cpu_collective_call_terminate_timeout_seconds).");
   else
     steps.push_back(
-        "Look for 'Thread is unstuck!' below it: then the wait ended, and somebody was only slow, as is usual while a "
+        "Look for 'Thread is unstuck!' below it: then the wait ended, and a thread was only slow, as is usual while a "
         "program is compiled.");
   return steps;
 }
@@ -99,7 +99,7 @@ bool QuoteSlowXla(const Case& facts, Diagnosis& diagnosis) {
         CiteEvent(event, wait.compiling ? "XLA's remark on a slow compilation" : "the warning that was taken back"));
     finding.fix = {wait.compiling
                        ? "Keep compiled programs between runs (jax_compilation_cache_dir), and keep shapes constant: "
-                         "each new shape is compiled anew."
+                         "each new shape is compiled again."
                        : "Nothing, unless it returns in every step: then look which process is late."};
     diagnosis.headline = finding.headline;
     diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));

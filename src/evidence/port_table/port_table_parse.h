@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/event_detail.h"
+#include "base/port_state.h"
 
 namespace tacet {
 
