@@ -62,6 +62,44 @@ bool IsSentence(std::string_view line) {
   return blanks >= 3 && marks <= line.size() / 40 && letters * 100 >= line.size() * 60;
 }
 
+// A poster's line without what is no prose: marks of lists and quotes in front, code in backticks, settings
+// (NCCL_P2P_DISABLE=1) and options (--nproc-per-node).
+std::string ProseOf(std::string_view line) {
+  line = Trim(line.substr(0, std::min<size_t>(line.size(), 2000)));
+  while (!line.empty() && (line[0] == '>' || line[0] == '-' || line[0] == '*' || line[0] == ' ')) line.remove_prefix(1);
+  if (line.size() > 3 && IsDigit(line[0]) && (line[1] == ')' || line[1] == '.') && line[2] == ' ')
+    line.remove_prefix(3);
+  std::string out;
+  bool code = false;
+  while (!line.empty()) {
+    if (line[0] == '`') {
+      code = !code && line.find('`', 1) != std::string_view::npos;
+      line.remove_prefix(1);
+      continue;
+    }
+    const bool begins = out.empty() || out.back() == ' ';
+    const std::string_view word = line.substr(0, std::min(line.find(' '), line.size()));
+    if (!code && begins && (word.starts_with("--") || (word.find('=') > 1 && word.find('=') < word.size() - 1))) {
+      line.remove_prefix(word.size());
+      continue;
+    }
+    if (!code) out += line[0];
+    line.remove_prefix(1);
+  }
+  return out;
+}
+
+// What is left of a list's entry may be short: "a pod hangs:".
+bool IsProse(std::string_view prose) {
+  const std::string_view words = Trim(prose);
+  return IsSentence(words) ||
+         (words.size() >= 8 && words.size() < 60 &&
+          std::all_of(
+              words.begin(), words.end(),
+              [](char c) { return IsLetter(c) || IsDigit(c) || c == ' ' || c == ',' || c == ':' || c == '.'; }) &&
+          std::count(words.begin(), words.end(), ' ') >= 2);
+}
+
 std::string Lowered(std::string_view text) {
   std::string out(text.substr(0, 2000));
   std::transform(out.begin(), out.end(), out.begin(),
@@ -87,8 +125,11 @@ bool HasAnyWord(std::string_view text, Words words) {
 // Supposed, asked, denied or over.
 bool IsDoubted(std::string_view part) {
   return Contains(part, "n't") || Contains(part, "?") ||
-         HasAnyWord(part, {"not", "no longer", "never", "without", "fixed", "solved", "avoid", "avoids", "if", "would",
-                           "could", "may", "might", "can", "should", "fix", "why", "how"});
+         HasAnyWord(part, {"not", "no longer", "never", "fixed", "solved", "avoid", "avoids", "if", "would", "could",
+                           "may", "might", "can", "should", "fix", "why", "how"}) ||
+         // "works without hanging" denies it, "hangs without this setting" does not.
+         HasAnyWord(part, {"without hanging", "without a hang", "without hangs", "without any", "without stalls",
+                           "without deadlock", "without deadlocks", "without getting stuck"});
 }
 
 // `word`, and behind it nothing but the end of the part or one of the words: "then nothing" and "then nothing happens",
@@ -119,6 +160,7 @@ bool StatesAHang(std::string_view part) {
                         "hang during",
                         "stuck",
                         "freezes",
+                        "freeze",
                         "is frozen",
                         "deadlocks",
                         "deadlock",
@@ -142,6 +184,7 @@ bool StatesAHang(std::string_view part) {
                         "no new output",
                         "no output any more",
                         "no output anymore"}) ||
+      HasAnyWord(part, {"simply stops", "just stops", "both stop", "all stop"}) ||
       HasWordBefore(part, "then nothing", {"for", "more", "else", "at all", "any more", "anymore", "until"}) ||
       (HasWord(part, "no output") && HasAnyWord(part, {"hours", "minutes", "hour", "minute", "min", "days", "h"}));
   return says && !IsDoubted(part);
@@ -183,11 +226,18 @@ bool MissesAnExpectation(std::string_view sentence) {
   return measures && misses && !fits && sentence.find_first_of("0123456789") != std::string_view::npos;
 }
 
-// Whether a part of the line states it; a question keeps its mark.
+// Whether a part of the line states it, and the sentence it stands in is no question.
 bool AnyPart(std::string_view low, bool (*states)(std::string_view part)) {
   for (std::string_view rest = low; !rest.empty();) {
-    const size_t end = rest.find_first_of(".,;:!()");
-    if (states(rest.substr(0, end))) return !Contains(low, "?");
+    const size_t end = rest.find_first_of(".,;:!()?");
+    if (states(rest.substr(0, end))) {
+      // A full stop inside of a number or a name ends no sentence.
+      size_t close = 0;
+      while ((close = rest.find_first_of(".!?", close)) != std::string_view::npos && rest[close] == '.' &&
+             close + 1 < rest.size() && rest[close + 1] != ' ')
+        ++close;
+      if (close == std::string_view::npos || rest[close] != '?') return true;
+    }
     if (end == std::string_view::npos) break;
     rest.remove_prefix(end + 1);
   }
@@ -242,10 +292,20 @@ bool ReportsError(std::string_view line) {
   return shaped && !ContainsAny(line, {"error: 0", "errors: 0", "Error: 0", "error: None", "failed=0"});
 }
 
-bool SaysItHangs(std::string_view line) { return IsSentence(line) && AnyPart(Lowered(line), StatesAHang); }
+bool SaysItHangs(std::string_view line) {
+  const std::string prose = ProseOf(line);
+  // Programs print short lines, too: only what a person marked up counts.
+  if (!IsSentence(line) && (prose == Trim(line) || !IsProse(prose))) return false;
+  const std::string low = Lowered(prose);
+  // "simply stops with this error" tells an end.
+  if (HasAnyWord(low, {"simply stops", "just stops", "both stop", "all stop"}) &&
+      ContainsAny(low, {" with:", " error:"}))
+    return false;
+  return AnyPart(low, StatesAHang);
+}
 
 bool SaysItStops(std::string_view line) {
-  if (!IsSentence(line)) return false;
+  if (!IsSentence(line) && !IsSentence(ProseOf(line))) return false;
   const std::string low = Lowered(line);
   return AnyPart(low, StatesAStop) && !HasAnyWord(low, {"early", "stopping", "script"});
 }
@@ -302,7 +362,9 @@ class AroundTheLog {
 void AddToldWords(std::string_view bytes, Fragment& fragment) {
   if (bytes.size() > kMostTold || bytes.find('\0') != std::string_view::npos) return;
   std::set<uint32_t> read;
-  for (const Event& event : fragment.events) read.insert(event.source.line);
+  // A step in a sentence ("at step 197 it stops") is no line of progress.
+  for (const Event& event : fragment.events)
+    if (event.kind != EventKind::progress) read.insert(event.source.line);
   std::set<EventKind> told;
   bool error = false;
   AroundTheLog around(bytes);

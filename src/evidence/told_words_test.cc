@@ -79,6 +79,7 @@ TEST(ToldWords, AThingThatIsSlowAPastOrAnAdviceIsNoSlowJob) {
 }
 
 TEST(ToldWords, ASentenceSaysThatTheJobStops) {
+  EXPECT_FALSE(SaysItStops("It still stops at the third save, is that normal?"));
   EXPECT_TRUE(SaysItStops("It still stops at the third save, only without the error from before"));
   EXPECT_FALSE(SaysItStops("Early stopping: training stops at epoch seven"));
   EXPECT_FALSE(SaysItStops("It no longer stops at the third save"));
@@ -125,6 +126,21 @@ TEST(ToldWords, BinaryAndHugeTextsAreLeftAlone) {
   AddToldWords(std::string("ERROR\0x", 7), fragment);
   AddToldWords("ERROR one\n" + std::string(300 << 10, 'x'), fragment);
   EXPECT_TRUE(fragment.events.empty());
+}
+
+TEST(ToldWords, CodeSettingsAndListMarksAreNoProse) {
+  for (const char* line :
+       {"1) a pod hangs: `node3:88:120 [0] transport/net_ib.cc:881 NCCL WARN NET/IB : Got completion`",
+        "- last line of both ranks: `Loading weights took 3.1 s` then nothing; CPU near 1 %",
+        "It hangs without NCCL_P2P_DISABLE=1 and --disable-custom-all-reduce on this box",
+        "At about step 197 it simply stops, no exception. Is the switch the reason?",
+        "> Same freeze here on two small boxes with the newest image"})
+    EXPECT_TRUE(SaysItHangs(line)) << line;
+  for (const char* line :
+       {"With `NCCL_P2P_DISABLE=1` it trains without hanging on this box", "It simply stops with: out of memory error",
+        "Does it hang at the barrier, or is it the loader?", "- [rank 3] stalled=0 running=8",
+        "* freeze_layers: 12 of the encoder"})
+    EXPECT_FALSE(SaysItHangs(line)) << line;
 }
 
 }  // namespace
