@@ -248,11 +248,14 @@ bool SawAllToTheEnd(const Case& facts) {
          std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
 }
 
-// ", the last line of progress is step 200": where it stood, for what it is worth.
-static std::string LastStepWords(const Incident& incident) {
+// "; the last line of progress is of step 200": where it stood, for what it is worth. A step in the sentence that tells
+// the hang is none.
+static std::string LastStepWords(const Incident& incident, const Event* told) {
   const Event* last = nullptr;
   for (const Event& event : incident.events)
-    if (event.kind == EventKind::progress && event.As<Progress>().step >= 0) last = &event;
+    if (event.kind == EventKind::progress && event.As<Progress>().step >= 0 &&
+        !(told && event.source.file == told->source.file && event.source.line == told->source.line))
+      last = &event;
   return last ? "; the last line of progress is of step " + std::to_string(last->As<Progress>().step) : "";
 }
 
@@ -262,10 +265,10 @@ static void SettleToldHang(const Case& facts, Diagnosis& diagnosis) {
   const OpenCalls calls = FindOpenCalls(facts);
   std::string where = StackWords(facts);
   if (where.empty()) where = calls.words;
-  diagnosis.headline =
-      "the text says that the job hangs; " +
-      (where.empty() ? "these lines do not show where, nor which rank is responsible" + LastStepWords(facts.incident)
-                     : where);
+  diagnosis.headline = "the text says that the job hangs; " +
+                       (where.empty() ? "these lines do not show where, nor which rank is responsible" +
+                                            LastStepWords(facts.incident, facts.analyses.end.told)
+                                      : where);
   if (!calls.number.empty())
     diagnosis.open = {{"Which rank makes the others wait?",
                        "the NCCL logs of the other ranks from the same time: a rank that has not issued " +

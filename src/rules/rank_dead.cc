@@ -16,7 +16,7 @@
 namespace tacet {
 namespace {
 
-const char* ProofOfEnd(bool presumed) { return presumed ? "who misses its heartbeat" : "how the process ended"; }
+const char* ProofOfEnd(bool presumed) { return presumed ? "who is reported as timed out" : "how the process ended"; }
 int64_t CodeOf(const Event& end) { return end.As<ProcessEnd>().code; }
 
 // The launcher names the processes that it ended after the first failure, and this one is none of them.
@@ -99,7 +99,7 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
   finding.affected_ranks = facts.standstill.waiters;
   std::erase(finding.affected_ranks, first->rank);
   finding.headline =
-      RankWords(finding.ranks) + (presumed ? " stopped sending heartbeats: it is dead, preempted or blocked"
+      RankWords(finding.ranks) + (presumed ? " is reported as timed out: it is dead, preempted or blocked"
                                            : "'s process is gone: " + HowItEnded(*first));
   finding.fix = EndAdvice(*first);
   finding.evidence.push_back(CiteEvent(*first, ProofOfEnd(presumed)));
@@ -230,11 +230,10 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
                      "The daemons talk over TCP: look at the network that the launcher uses between the nodes (mpirun "
                      "--mca oob_tcp_if_include NET chooses it)."};
   } else {
-    finding.headline =
-        SubjectWords(subject) +
-        (event->Means(Meaning::timed_out) ? " stopped sending heartbeats: it is dead, preempted or blocked"
-                                          : " ended with " + HowItEnded(*event)) +
-        "; the log does not say which rank it was";
+    finding.headline = SubjectWords(subject) +
+                       (event->Means(Meaning::timed_out) ? " is reported as timed out: it is dead, preempted or blocked"
+                                                         : " ended with " + HowItEnded(*event)) +
+                       "; the log does not say which rank it was";
     finding.subjects = {subject};
     finding.fix = EndAdvice(*event);
   }
