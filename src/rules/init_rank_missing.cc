@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 
 #include "rules/init_finding.h"
 #include "rules/library_words.h"
@@ -63,6 +64,16 @@ bool StoreNeverCame(const Case& facts, const InitView& init) {
          !store->consequence;
 }
 
+// Ranks of one communicator disagree about its size: who left no log is no evidence then, see init-mismatch.
+bool SizesDiffer(const Case& facts) {
+  std::map<uint64_t, int64_t> sizes;
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+    const int64_t ranks = event.As<CommunicatorSetup>().ranks;
+    if (event.kind != EventKind::init_started || ranks <= 0) return false;
+    return sizes.try_emplace(event.comm, ranks).first->second != ranks;
+  });
+}
+
 // mpirun starts a daemon on every node before any rank. Its own list of reasons fits every failure.
 void TellLauncher(Finding& finding) {
   finding.headline =
@@ -116,6 +127,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     }
   } else if (!init.started.empty() && init.completed.empty() &&
              init.started.size() < facts.analyses.life.ranks.size()) {
+    if (SizesDiffer(facts)) return answer;
     missing = RanksNotIn(facts, init.started);
     if (std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return BeganToJoin(facts, rank); })) return answer;
     std::erase_if(missing, [&](Rank rank) { return init.failed.contains(rank); });

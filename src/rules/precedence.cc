@@ -110,10 +110,16 @@ const std::vector<Explanation>& Table() {
 }
 
 constexpr IndependentPair kIndependent[] = {
-    {"gpu-stalled", "rank-stuck-on-host"},         {"rank-frozen", "rank-stuck-on-host"},
-    {"straggler-compute", "straggler-host"},       {"environment-cripples", "straggler-host"},
-    {"environment-cripples", "straggler-compute"}, {"environment-cripples", "straggler-intermittent"},
-    {"transport-fallback", "straggler-host"},      {"transport-fallback", "straggler-compute"},
+    // A rank that leaves out the step in which its loss is NaN does both.
+    {"collective-skipped", "training-not-finite"},
+    {"gpu-stalled", "rank-stuck-on-host"},
+    {"rank-frozen", "rank-stuck-on-host"},
+    {"straggler-compute", "straggler-host"},
+    {"environment-cripples", "straggler-host"},
+    {"environment-cripples", "straggler-compute"},
+    {"environment-cripples", "straggler-intermittent"},
+    {"transport-fallback", "straggler-host"},
+    {"transport-fallback", "straggler-compute"},
 };
 
 bool Holds(const Explanation& line, const Finding& a, const Finding& b) {
