@@ -55,7 +55,7 @@ def program_path():
 
 def plugin_path():
     """For NCCL_PROFILER_PLUGIN."""
-    return _beside("lib", "libnccl-profiler-tacet.so")
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "libnccl-profiler-tacet.so")
 '''
 MAIN = '''# SPDX-License-Identifier: Apache-2.0
 import os
@@ -75,6 +75,8 @@ def write(out, version, platform, files, when):
             entries.append((f"{data}/scripts/{path[4:]}", content, True))
         elif not path.startswith(("lib/systemd/", "lib/tmpfiles.d/")):  # of no use inside an environment
             entries.append((f"{data}/data/{path}", content, runs))
+        if path == "lib/libnccl-profiler-tacet.so":  # `pip install --target` drops data/lib
+            entries.append(("tacet/libnccl-profiler-tacet.so", content, runs))
         if path.startswith("share/doc/tacet/third-party/") or path == "share/doc/tacet/copyright":
             entries.append((f"{info}/licenses/{path.rsplit('/', 1)[1]}", content, False))
     entries.append((f"{info}/METADATA", METADATA.format(version=version).encode(), False))

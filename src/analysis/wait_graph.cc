@@ -192,6 +192,14 @@ class Builder {
            !own->second->has(kCoalescedEnd);
   }
 
+  // The earliest operation that a rank has not finished is a send or receive that its GPU has begun: whatever it issued
+  // after that stands in the queue behind it.
+  bool GpuIsInOtherHalf(Rank rank) const {
+    const auto own = graph_.blocked_in.find(rank);
+    return own != graph_.blocked_in.end() && own->second->has(kPointToPoint) &&
+           own->second->state >= CallState::started && own->second->start_wall_ns != kNoTime;
+  }
+
   // A batch of sends and receives ends when all its halves have met theirs; its closing entry stands behind them.
   BlockedOperation* FollowP2p(const CallStream& stream, const Call& call) {
     std::vector<Missing> missing;
@@ -350,9 +358,10 @@ class Builder {
     for (const BlockedOperation& operation : graph_.operations) {
       for (const Rank waiter : operation.waiters) edges[waiter].push_back({node});
       for (const Missing& missing : operation.missing) {
-        // A half that is issued and merely not begun does not close a circle of calls.
+        // A half that is issued and merely not begun closes a circle only where it stands behind another half.
         const bool issued = operation.point_to_point && missing.reason == WaitReason::not_started;
-        if (missing.reason != WaitReason::silent && !issued) edges[{node}].push_back(missing.rank);
+        if (missing.reason != WaitReason::silent && (!issued || GpuIsInOtherHalf(missing.rank)))
+          edges[{node}].push_back(missing.rank);
       }
       --node;
     }

@@ -81,8 +81,7 @@ void JobWatch::Work() {
     if (judge_.moved()) told = false;
     if (StandsWhereItStood(looked_ns)) KeepLook();
     if (!still || told) continue;
-    told = true;
-    HandleHang(*still);
+    told = HandleHang(*still);
   }
 }
 
@@ -124,7 +123,7 @@ void JobWatch::KeepLook() {
   look_kept_ns_ = MonotonicNs();
 }
 
-void JobWatch::HandleHang(const StillVerdict& still) {
+bool JobWatch::HandleHang(const StillVerdict& still) {
   SeenHang& hang = hangs_.emplace_back();
   hang.wall_ns = WallNs();
   hang.still_s = static_cast<double>(still.still_ns) / 1e9;
@@ -133,7 +132,15 @@ void JobWatch::HandleHang(const StillVerdict& still) {
   plan.folder += "/" + hang.folder;
   plan.still = still;
   hang.missing = Capture(looker_, plan);
+  // The capture has looked again. Whoever got on meanwhile was slow, not stuck: a first step, a busy machine.
+  if (still.still_ns > 0 && !activity_.watchdog_spoke && judge_.HaveGotOn(looker_.looks())) {
+    std::error_code error;
+    std::filesystem::remove_all(plan.folder, error);
+    hangs_.pop_back();
+    return false;
+  }
   if (options_.on_hang) options_.on_hang(hang);
+  return true;
 }
 
 }  // namespace tacet

@@ -40,7 +40,7 @@ class JobWatch {
   void Work();
   bool Wait(int64_t ns);  // false: it is time to end
   bool IsSuspicious(int64_t now_ns);
-  void HandleHang(const StillVerdict& still);
+  bool HandleHang(const StillVerdict& still);  // false: it moved on while it was captured
   bool WatchdogSpokeFirst(bool told);
   bool StandsWhereItStood(int64_t now_ns);
   void KeepLook();

@@ -205,7 +205,7 @@ std::string FindPlugin() {
   constexpr const char* kName = "libnccl-profiler-tacet.so";
   const fs::path folder = fs::path(OwnProgram()).parent_path();
   for (const fs::path& place : {folder, folder / "../lib", folder / "../lib64", folder / "../lib/x86_64-linux-gnu",
-                                folder / "../lib/aarch64-linux-gnu"}) {
+                                folder / "../lib/aarch64-linux-gnu", folder / "../tacet"}) {  // pip install --target
     std::error_code error;
     if (fs::exists(place / kName, error)) return (place / kName).lexically_normal().string();
   }

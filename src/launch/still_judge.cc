@@ -36,6 +36,19 @@ bool StillJudge::HasMoved(const RankLook& before, const RankLook& now, int64_t e
          static_cast<double>(patience_.run_busy_percent) / 100 * elapsed;
 }
 
+bool StillJudge::HaveGotOn(const std::vector<RankLook>& ranks) const {
+  bool got_on = false;
+  for (const RankLook& rank : ranks) {
+    const auto before = before_.find(rank.pid);
+    // Whoever ends, or ended, does not get on: that is how hangs end.
+    if (before == before_.end() || rank.gone != before->second.gone) return false;
+    if (rank.gone || IsStopped(rank)) continue;
+    const bool known = rank.doing != RankLook::Doing::unknown && before->second.doing != RankLook::Doing::unknown;
+    got_on |= rank.progress != before->second.progress || (known && rank.place != before->second.place);
+  }
+  return got_on;
+}
+
 std::optional<StillVerdict> StillJudge::Look(const std::vector<RankLook>& ranks, int64_t now_ns) {
   moved_ = looked_ns_ < 0 || ranks.empty() || ranks.size() != before_.size();
   for (const RankLook& rank : ranks) {

@@ -46,6 +46,9 @@ class StillJudge {
   explicit StillJudge(Patience patience = {}) : patience_(patience) {}
   std::optional<StillVerdict> Look(const std::vector<RankLook>& ranks, int64_t monotonic_ns);
   bool moved() const { return moved_; }  // at the last look
+  // Whether somebody got on since the last look: elsewhere in the program, or further in its black box. CPU time and
+  // bytes say nothing here, since a capture may stop processes and make them write.
+  bool HaveGotOn(const std::vector<RankLook>& ranks) const;
 
  private:
   bool HasMoved(const RankLook& before, const RankLook& now, int64_t elapsed_ns) const;

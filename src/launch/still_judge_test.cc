@@ -134,5 +134,27 @@ TEST(StillJudge, TakesProgressInABoxForMovement) {
   EXPECT_TRUE(Play(judge, ranks, now_s, 1300, kNothing));
 }
 
+TEST(StillJudge, KnowsWhetherSomebodyGotOnWhileTheJobWasCaptured) {
+  StillJudge judge;
+  const std::vector<RankLook> before = OneAsleep();
+  judge.Look(before, kSecond);
+  EXPECT_FALSE(judge.HaveGotOn(before));
+  std::vector<RankLook> now = before;
+  now[2].cpu_ns += 5 * kSecond;  // a debugger read its symbols
+  now[2].io_bytes += 1 << 20;
+  EXPECT_FALSE(judge.HaveGotOn(now));
+  now[2].place = 10;
+  EXPECT_TRUE(judge.HaveGotOn(now)) << "elsewhere in its program";
+  now[0].gone = true;
+  EXPECT_FALSE(judge.HaveGotOn(now)) << "hangs end like that";
+  now = before;
+  ++now[1].progress;
+  EXPECT_TRUE(judge.HaveGotOn(now));
+  now = before;
+  now[2].doing = Doing::unknown;
+  now[2].place = 0;
+  EXPECT_FALSE(judge.HaveGotOn(now)) << "no stack could be had the second time";
+}
+
 }  // namespace
 }  // namespace tacet

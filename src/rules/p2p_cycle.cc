@@ -34,6 +34,7 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
   RuleAnswer answer;
   for (const SourceAnalysis& source : facts.analyses.sources) {
     Finding finding;
+    bool none_posted = true;
     for (const std::vector<Rank>& cycle : source.waits.cycles) {
       std::vector<const BlockedOperation*> sends;
       bool pure = true;
@@ -45,14 +46,18 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
       if (!pure || sends.empty()) continue;
       finding.ranks.insert(finding.ranks.end(), cycle.begin(), cycle.end());
       for (const BlockedOperation* operation : sends) {
+        const Missing& missing = operation->missing.front();
+        const bool queued = missing.reason == WaitReason::not_started;
+        none_posted &= !queued;
         if (!finding.operation) {
           finding.operation = RefOf(*operation->call);
           finding.group = operation->group;
         }
         finding.evidence.push_back(CiteCall(facts.incident, *operation->stream, *operation->call,
                                             RankWords(operation->waiters) + " waits here for " +
-                                                RankWords({operation->missing.front().rank}) +
-                                                ", which has not posted the matching call"));
+                                                RankWords({missing.rank}) +
+                                                (queued ? ", whose matching call is queued behind its own"
+                                                        : ", which has not posted the matching call")));
       }
     }
     if (finding.ranks.empty()) continue;
@@ -63,7 +68,8 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
     finding.confidence = Confidence::certain;
     finding.headline = RankWords(finding.ranks) + " wait for each other in " +
                        std::string(Name(finding.operation->kind)) +
-                       ": each has posted its own call, and none the one that its peer waits for";
+                       (none_posted ? ": each has posted its own call, and none the one that its peer waits for"
+                                    : ": on each, the call that its peer waits for is queued behind its own");
     answer.findings.push_back(std::move(finding));
     return answer;
   }

@@ -45,6 +45,34 @@ TEST(P2pCycle, EverybodyReceivesFirst) {
   EXPECT_EQ(finding.operation->kind, OpKind::recv);
 }
 
+// Hosts run ahead of their GPUs: the receives are issued, and stand behind the sends in each rank's queue.
+TEST(P2pCycle, ReceivesQueuedBehindSendsMakeACircle) {
+  JobSketch job(4);
+  job.Rounds(4);
+  for (int32_t r = 0; r < 4; ++r) {
+    job.Issue(r, Send((r + 1) % 4, CallState::started));
+    job.Issue(r, Recv((r + 3) % 4, CallState::enqueued));
+  }
+  job.Wait(600 * kSecondNs);
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("p2p-cycle");
+  EXPECT_EQ(finding.ranks, RankRange(0, 4));
+  EXPECT_NE(finding.headline.find("queued behind its own"), std::string::npos) << finding.headline;
+  EXPECT_EQ(judged.Verdict().cause, "p2p-cycle");
+}
+
+// The same ring where one rank's GPU has not come to its own send: it is busy with something else.
+TEST(P2pCycle, ARankWhoseGpuIsElsewhereOpensTheCircle) {
+  JobSketch job(4);
+  job.Rounds(4);
+  for (int32_t r = 0; r < 4; ++r) {
+    job.Issue(r, Send((r + 1) % 4, r == 2 ? CallState::enqueued : CallState::started));
+    job.Issue(r, Recv((r + 3) % 4, CallState::enqueued));
+  }
+  job.Wait(600 * kSecondNs);
+  EXPECT_FALSE(JudgedCase(job).Fires("p2p-cycle"));
+}
+
 TEST(P2pCycle, NamesOnlyTheRanksOfTheCircle) {
   JobSketch job(8);
   job.Rounds(4);
