@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Records the second set of jobs with mistakes that users make, in ten styles of program (user_job2.py; user_job3.py where MISTAKE begins with new_):
+# Records the second set of jobs with mistakes that users make, in ten styles of program (user_job2.py; user_job3.py where MISTAKE begins with new_, user_job4.py with more_):
 #   lab/user_jobs2.sh OUT [AT_ONCE] [LIST]
 # A line of LIST: NAME MISTAKE RANKS GUILTY WAY [TIMEOUT] [STEPS] [VARIABLE=VALUE ...]. WAY is how it is started and what is left:
 #   output, info, warn, redirects, tee, ranks, files, records, limit   as in user_jobs.sh
@@ -32,7 +32,7 @@ ranks_of() { # the processes of this job that have a rank, in the order of ranks
   for environment in $(grep -lsz "^LAB_JOB=$1$" /proc/[0-9]*/environ); do
     pid=$(cut -d/ -f3 <<<"$environment")
     cat "$environment" 2>/dev/null | tr '\0' '\n' | sed -n "s/^RANK=/$pid /p" | while read -r p r; do
-      cat "/proc/$p/cmdline" 2>/dev/null | grep -qa "user_job[23].py" && ! cat "/proc/$(awk '{print $4}' "/proc/$p/stat" 2>/dev/null)/environ" 2>/dev/null | tr '\0' '\n' | grep -q '^RANK=' && echo "$p $r"
+      cat "/proc/$p/cmdline" 2>/dev/null | grep -qa "user_job[234].py" && ! cat "/proc/$(awk '{print $4}' "/proc/$p/stat" 2>/dev/null)/environ" 2>/dev/null | tr '\0' '\n' | grep -q '^RANK=' && echo "$p $r"
     done
   done | sort -k2n
 }
@@ -45,7 +45,7 @@ one() { timeout -s KILL 75 "$@" >"$folder/train.log" 2>&1; }
 record() {
   local name=$1 mistake=$2 ranks=$3 guilty=$4 way=$5 timeout=$6 steps=$7 folder=$out/$1 begin=$SECONDS code=0
   local variables=${*:8}
-  local program=user_job2.py; case $mistake in new_*) program=user_job3.py ;; esac
+  local program=user_job2.py; case $mistake in new_*) program=user_job3.py ;; more_*) program=user_job4.py ;; esac
   local port=$((20000 + RANDOM % 12000)) job=("$here/$program" "$mistake" --guilty "$guilty" --timeout "$timeout" --steps "$steps")
   rm -rf "$folder" "/tmp/lab-scratch-$name"
   mkdir -p "$folder" "/tmp/mps2-$name"
@@ -58,7 +58,10 @@ record() {
   [ "${LAB_DEVICE:-cuda}" = cpu ] && mps=0
   [ $mps = 1 ] && nvidia-cuda-mps-control -d
   local run=("${torchrun[@]}" --nproc_per_node "$ranks" --master_port "$port")
-  case $mistake in gpt_elastic_*) run+=(--max_restarts 1) ;; esac
+  case $mistake in
+    gpt_elastic_* | more_rerun) run+=(--max_restarts 1) ;;
+    more_rdzv) run+=(--nnodes 2 --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$port" --rdzv_id 7 --rdzv_conf join_timeout=20,timeout=20) ;;
+  esac
   if [ "$mistake" = gpt_shm ]; then
     run=(unshare -m sh -c 'mount -t tmpfs -o size=24m tmpfs /dev/shm || { echo "lab: cannot mount"; exit 99; }; exec "$@"' sh "${run[@]}")
   fi
@@ -120,6 +123,7 @@ record() {
       for p in "${pids[@]}"; do wait "$p" || code=$?; done ;;
     *) echo "$name: no such way: $way"; code=98 ;;
   esac
+  [ "$mistake" = more_oomkill ] && echo "slurmstepd: error: Detected 1 oom_kill event in StepId=90421.0. Some of the step tasks have been OOM Killed." >>"$folder/train.log"
   local environment pid
   for environment in $(grep -lsz "^LAB_JOB=$name$" /proc/[0-9]*/environ); do
     pid=$(cut -d/ -f3 <<<"$environment"); [ "$pid" != $$ ] && [ "$pid" != "$BASHPID" ] && kill -9 "$pid" 2>/dev/null
