@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # All faults of `tacet lab` with NCCL on one GPU, several jobs at once, each under its own MPS daemon:
 #   TACET=path/to/tacet lab/score_at_once.sh OUT [SEEDS] [AT_ONCE] [SECONDS] [FAULTS...]
+# Seeds 1 to SEEDS, or from LAB_FIRST_SEED on.
 # Leaves OUT/table.txt (a line per fault and seed) and OUT/wrong.tar.gz (the folders of verdicts that were not right).
 # All faults run with the first seed before the second begins; what was not reached within SECONDS is left out.
 set -u
@@ -24,7 +25,7 @@ one() { # FAULT SEED
   { grep -E "^(right|WRONG|skipped) " "$work/$name.txt" || echo "no verdict: $1, seed $2, exit code $code"; } >>"$out/table.txt"
   [ $code = 1 ] && echo "$name" "$name.txt" >>"$work/wrong"
 }
-for ((seed = 1; seed <= seeds; ++seed)); do
+for ((seed = ${LAB_FIRST_SEED:-1}; seed <= seeds; ++seed)); do
   for fault in "${faults[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do sleep 0.2; done
     one "$fault" $seed </dev/null &

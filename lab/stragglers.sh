@@ -28,11 +28,15 @@ ddp_bursts_30 ddp bursts 30 3
 fsdp_host_15 fsdp host 15 3
 fsdp_gpu_50 fsdp gpu 50 0
 fsdp_loader_60 fsdp loader 60 2
+fsdp_host_40 fsdp host 40 1
+fsdp_gpu_25 fsdp gpu 25 2
+healthy_fsdp_again fsdp none 0 0
 mesh_host_20 mesh host 20 3
 mesh_gpu_30 mesh gpu 30 1
 mesh_sometimes_25 mesh sometimes 25 0
 free_gpu_60 free gpu 60 2
 free_host_60 free host 60 1"
+[ -n "${LAB_ONLY:-}" ] && list=$(grep -E "$LAB_ONLY" <<<"$list")  # LAB_ONLY='fsdp': those alone
 again="healthy_ddp ddp none 0 0
 ddp_host_30 ddp host 30 0
 fsdp_gpu_50 fsdp gpu 50 0
