@@ -70,6 +70,7 @@ struct LogOutline {
   bool at_exit = false;    // a line is printed while its program exits
   std::string ended_well;  // a line tells of an end with exit code 0
   SourceRef ended_source;
+  std::string says_done;  // the last line says that the work is done: "training finished"
   std::vector<StepShare> steps;
   std::vector<GroupRate> rates;
   std::vector<PairRate> pairs;

@@ -13,12 +13,18 @@
 #include <mutex>
 
 #include "base/utf8.h"
+#include "render/text_layout.h"
 
 namespace tacet {
 
 int Complain(const Error& error) {
+  // A message stays in one line, for whoever searches a log for it; a hint may be a long list.
   std::fprintf(stderr, "tacet: %s\n", EscapeForTerminal(error.message).c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "       %s\n", EscapeForTerminal(error.hint).c_str());
+  if (error.hint.empty()) return kUsage;
+  constexpr size_t kIndent = 7;
+  const size_t width = std::max(static_cast<size_t>(TerminalWidth()), kIndent + 33) - kIndent;
+  for (const std::string& line : Wrap(EscapeForTerminal(error.hint), width))
+    std::fprintf(stderr, "       %s\n", line.c_str());
   return kUsage;
 }
 
@@ -39,6 +45,12 @@ int TerminalWidth() {
   struct winsize size {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col < 120 ? size.ws_col : 120;
   return 100;
+}
+
+size_t HelpWidth() {
+  const bool asked = std::getenv("COLUMNS") != nullptr || ::isatty(STDOUT_FILENO) != 0;
+  constexpr size_t kAsWritten = 120;
+  return asked ? static_cast<size_t>(TerminalWidth()) : kAsWritten;
 }
 
 size_t ListWidth() { return ::isatty(STDOUT_FILENO) != 0 ? static_cast<size_t>(TerminalWidth()) : 1000; }

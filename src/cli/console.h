@@ -15,6 +15,7 @@ int Complain(const Error& error);
 
 bool StandardOutputTakesColour();  // a terminal, and neither NO_COLOR nor a dumb one
 int TerminalWidth();               // 100 where it cannot be told
+size_t HelpWidth();                // the same, but as the help is written (120) where nobody states a width
 // The same for lists that programs read, completions among them: without a terminal one line per entry.
 size_t ListWidth();
 

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/help_text.h"
+#include "cli/help_wrap.h"
 #include "cli/options.h"
 #include "cli/spelling.h"
 
@@ -21,16 +22,16 @@ static int RunHelp(const std::vector<std::string>& arguments) {
   if (options->Has("--markdown")) {
     out = CommandsAsMarkdown();
   } else if (options->rest().empty()) {
-    out = man ? ManPage() : Overview();
+    out = man ? ManPage() : FitHelp(Overview(), HelpWidth());
   } else if (options->rest()[0] == "environment" && !man) {
-    out = EnvironmentText();
+    out = FitHelp(EnvironmentText(), HelpWidth());
   } else {
     const std::string& name = options->rest()[0];
     const Command* command = FindCommand(name);
     if (command == nullptr)
       return Complain(
           {"unknown command '" + name + "'", DidYouMean(name, CommandNames()) + "'tacet --help' lists the commands"});
-    out = man ? ManPage(*command) : std::string(command->help);
+    out = man ? ManPage(*command) : FitHelp(command->help, HelpWidth());
   }
   return WriteOutput("", out) ? kHealthy : kUsage;
 }

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/help_text.h"
+#include "cli/help_wrap.h"
 #include "cli/spelling.h"
 #include "cli/version.h"
 
@@ -33,11 +34,11 @@ namespace {
 
 int Run(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
-    std::fputs(Overview().c_str(), stderr);
+    std::fputs(FitHelp(Overview(), HelpWidth()).c_str(), stderr);
     return kUsage;
   }
   const std::string& name = arguments[0];
-  if (name == "--help" || name == "-h") return WriteOutput("", Overview()) ? kHealthy : kUsage;
+  if (name == "--help" || name == "-h") return WriteOutput("", FitHelp(Overview(), HelpWidth())) ? kHealthy : kUsage;
   if (name == "--version" || name == "-V" || name == "version")
     return WriteOutput("", VersionLine() + "\n") ? kHealthy : kUsage;
   const Command* command = FindCommand(name);
@@ -47,7 +48,8 @@ int Run(const std::vector<std::string>& arguments) {
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   for (const std::string& argument : rest) {
     if (argument == "--") break;
-    if (argument == "--help" || argument == "-h") return WriteOutput("", command->help) ? kHealthy : kUsage;
+    if (argument == "--help" || argument == "-h")
+      return WriteOutput("", FitHelp(command->help, HelpWidth())) ? kHealthy : kUsage;
   }
   return command->run(rest);
 }

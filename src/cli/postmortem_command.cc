@@ -38,7 +38,7 @@ const Command kPostmortemCommand = {"postmortem",
                                     R"(tacet postmortem [options] RUN
 
 Writes one page about the run in this folder (of 'tacet run', or any folder that 'tacet diagnose' reads):
-summary, timeline, root cause with its evidence, fix, stacks side by side, the first line that is not in a good
+summary, ranks, root cause with its evidence, fix, stacks side by side, the first line that is not in a good
 run, baseline against incident, variables in force, rings, validation, prevention, and the command that
 reproduces it. It can be mailed as it is: secrets are removed, and the HTML page needs no other file.
 

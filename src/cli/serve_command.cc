@@ -113,7 +113,8 @@ const Command kServeCommand = {
 
 Polls the agents of all nodes, detects hanging jobs, and runs the rules of 'tacet diagnose' on their black
 boxes. Agents may disappear and return. Over HTTP:
-  /                    the live page           /metrics             for Prometheus
+  /                    the live page
+  /metrics             for Prometheus
   /api/v1/verdict      the report (tacet.report.v1) of the job in the worst state; ?job=NAME for one
   /api/v1/jobs         all jobs with their verdicts
   /api/v1/agents       which agents answer and which do not

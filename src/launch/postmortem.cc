@@ -87,7 +87,7 @@ DocumentSection TimelineSection(const RunRecord& run) {
 
 DocumentSection RanksSection(const RunRecord& run) {
   DocumentSection section{"Ranks", {}};
-  std::vector<std::vector<std::string>> ranks = {{"Rank", "Host", "Role", "Last operation", "Doing", "Last seen"}};
+  std::vector<std::vector<std::string>> ranks = {{"Rank", "Host", "Role", "Operation", "State", "Last seen"}};
   for (const ReportRank& rank : run.report.ranks) {
     if (ranks.size() > kMostRanks) break;
     ranks.push_back({std::to_string(rank.rank), CleanWords(rank.host), rank.role == "guilty" ? "at fault" : rank.role,

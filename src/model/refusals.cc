@@ -91,6 +91,11 @@ constexpr Refusal kRefusals[] = {
      "a process has too many open files",
      {"Raise the limit: ulimit -n 65536 in the job's script (and in the container or service that starts it).",
       "Data loaders: torch.multiprocessing.set_sharing_strategy('file_system'), or fewer workers."}},
+    {"damaged-file",
+     "a file that is loaded is damaged or incomplete",
+     {"Load the previous checkpoint, or another copy of the file; compare its size and hash with those of a good one.",
+      "If it was written by a job that was killed, or by several ranks at once: write to a temporary name and rename "
+      "it when it is complete."}},
     {"checkpoint-unlike-model",
      "the checkpoint does not fit the model: names or shapes of parameters differ",
      {"Compare the configuration with that of the run that wrote the checkpoint: architecture, vocabulary, tensor and "
@@ -149,6 +154,10 @@ constexpr RefusalWords kRefusalWords[] = {
     {"open-files", {"received 0 items of ancdata", ""}},
     {"open-files", {"[Errno 24] Too many open files", ""}},
     {"checkpoint-unlike-model", {"Error(s) in loading state_dict for ", ""}},
+    {"damaged-file", {"PytorchStreamReader failed", "central directory"}},
+    {"damaged-file", {"PytorchStreamReader failed", "invalid header or archive is corrupted"}},
+    {"damaged-file", {"pickle data was truncated", ""}},
+    {"damaged-file", {"Error while deserializing header: ", "SafetensorError"}},
     {"too-few-gpus", {"number of required GPUs exceeds the total number of available GPUs", ""}},
     {"serving-memory", {"is less than desired GPU memory utilization", ""}},
     {"cache-memory", {"No available memory for the cache blocks", ""}},

@@ -30,7 +30,9 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   EXPECT_EQ(id("[TensorRT-LLM][ERROR] Assertion failed: mpiSize == tp * pp"), "parallel-sizes");
   EXPECT_EQ(id("world size (6) is not divisible by tensor parallel size (4)"), "parallel-sizes");
   EXPECT_EQ(id("CUDA error: invalid device ordinal"), "device-ordinal");
+  EXPECT_EQ(id("PytorchStreamReader failed reading zip archive: failed finding central directory"), "damaged-file");
   // Words that share half with one of them.
+  EXPECT_EQ(id("PytorchStreamReader failed locating file constants.pkl: file not found"), "");
   EXPECT_EQ(id("hidden size 1000 is not divisible by 16 heads"), "");
   EXPECT_EQ(id("the NCCL communicator is not built"), "");
 }

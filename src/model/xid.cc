@@ -106,8 +106,8 @@ constexpr XidMeaning kXids[] = {
      "lost.",
      kHardware, true,
      "Reboot the node (a reset is usually not enough), then check power, temperature, PCIe errors in the kernel log "
-     "and the BMC's log. If it "
-     "comes back, have the GPU and its slot checked."},
+     "and the BMC's log. If "
+     "the fault returns, have the GPU and its slot checked."},
     {80, "corrupted data sent to the GPU", "Commands arrived damaged at the GPU.", kHardware, true, kReplace},
     {81, "VGA subsystem error", "The display part of the GPU failed.", kHardware, false, kResetGpu},
     {82, "JPEG decoder error", "The JPEG engine failed.", kEither, true, kResetGpu},
@@ -120,12 +120,12 @@ constexpr XidMeaning kXids[] = {
      "Memory returned data that could not be repaired; the driver confined it to the program that used it, which was "
      "ended.",
      kHardware, true,
-     "Restart the job. Reset the GPU when it is free, so that the row is remapped; replace it if this comes back."},
+     "Restart the job. Reset the GPU when it is free, so that the row is remapped; replace it if this recurs."},
     {95, "uncontained ECC error",
      "Memory returned data that could not be repaired, and the damage could not be confined: every program on the GPU "
      "is affected.",
      kHardware, true,
-     "Drain the node and reset the GPU before anything else runs on it. Replace it if this comes back."},
+     "Drain the node and reset the GPU before anything else runs on it. Replace it if this recurs."},
     {96, "video decoder error", "The video decoder failed.", kEither, true, kResetGpu},
     {97, "video decoder error", "The video decoder failed.", kEither, true, kResetGpu},
     {109, "context switch timeout", "The GPU could not switch away from a running kernel in time.", kEither, true,
@@ -153,7 +153,7 @@ constexpr XidMeaning kXids[] = {
      "program, like Xid 31 on its own memory.",
      kEither, true, kDebugKernel},
     {140, "unrecovered ECC error", "Memory errors on the GPU could not be handled; they may or may not be confined.",
-     kHardware, true, "Drain the node and reset the GPU. Replace it if this comes back."},
+     kHardware, true, "Drain the node and reset the GPU. Replace it if this recurs."},
     {143, "GPU initialisation failure", "The GPU did not start.", kHardware, true, kReplace},
     {144, "NVLink error (SAW)",
      "A part of the fifth-generation NVLink failed; the message says which link and how badly.", kHardware, true,
@@ -197,7 +197,7 @@ constexpr XidMeaning kXids[] = {
      "checked."},
     {169, "internal microcontroller halt", "The security controller of the GPU stopped.", kHardware, true, kResetGpu},
     {171, "uncorrectable memory error", "Comes with Xid 48 and says that the fault is in the GPU's DRAM.", kHardware,
-     true, "Reset the GPU so that the row is remapped; replace it if remapping fails or this comes back."},
+     true, "Reset the GPU so that the row is remapped; replace it if remapping fails or this recurs."},
     {172, "uncorrectable SRAM error", "Comes with Xid 48 and says that the fault is in the GPU's caches or registers.",
      kHardware, true, kReplace},
 };

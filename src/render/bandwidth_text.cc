@@ -77,6 +77,13 @@ void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOpti
   page.Table(rows, 2, false);
 }
 
+// "88.2 ± 12.5 µs": the unit once, where both have the same.
+std::string WithError(const std::string& value, const std::string& error) {
+  const size_t blank = value.rfind(' ');
+  const bool same = blank != std::string::npos && error.ends_with(value.substr(blank));
+  return (same ? value.substr(0, blank) : value) + " ± " + error;
+}
+
 void AddFit(const Sweep& sweep, TextPage& page) {
   if (sweep.fit.segments.empty()) return;
   std::vector<TextRow> rows = {{{"sizes"}, {"latency"}, {"bandwidth"}, {"R²"}, {"mean error"}, {"worst error"}}};
@@ -86,8 +93,8 @@ void AddFit(const Sweep& sweep, TextPage& page) {
     rows.push_back(
         {{MessageSizeWords(static_cast<int64_t>(one.first_bytes)) + " to " +
           MessageSizeWords(static_cast<int64_t>(one.last_bytes))},
-         {one.TellsAlpha() ? TimeWords(one.alpha_us) + " ± " + TimeWords(one.alpha_error_us) : "unknown"},
-         {one.TellsBandwidth() ? SpeedWords(bandwidth) + " ± " + SpeedWords(error) : "unknown"},
+         {one.TellsAlpha() ? WithError(TimeWords(one.alpha_us), TimeWords(one.alpha_error_us)) : "unknown"},
+         {one.TellsBandwidth() ? WithError(SpeedWords(bandwidth), SpeedWords(error)) : "unknown"},
          {FixedWords(one.r_squared, 3)},
          {PercentWords(one.mean_error)},
          {PercentWords(one.worst_error) + " at " + MessageSizeWords(static_cast<int64_t>(one.worst_bytes))}});

@@ -99,9 +99,15 @@ std::string ObstacleWords(const NcclCandidate& way, const NcclCommunicator& comm
   return CleanLine(Explain(way.obstacle, communicator));
 }
 
+// "0.0494", "12.3": the unit stands in the head.
+std::string RateFigure(double gbps) {
+  const std::string words = SpeedWords(gbps);
+  return words.substr(0, words.find(' '));
+}
+
 void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& options, TextPage& page) {
   std::vector<TextRow> rows = {
-      {{"operation"}, {"size"}, {"NCCL chooses"}, {"time"}, {"bus"}, {"channels"}, {"next best"}, {"its time"}}};
+      {{"operation"}, {"size"}, {"NCCL chooses"}, {"time"}, {"bus GB/s"}, {"channels"}, {"next best"}, {"its time"}}};
   OpKind last = OpKind::unknown;
   for (const PredictedPoint& point : one.points) {
     const NcclCandidate* best = point.decision.best();
@@ -110,13 +116,13 @@ void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& o
                     {MessageSizeWords(point.bytes)},
                     {best ? Way(best->algorithm, best->protocol) : "no choice left"},
                     {best ? TimeWords(best->time_us) : ""},
-                    {best ? SpeedWords(point.decision.bus_bandwidth) : ""},
+                    {best ? RateFigure(point.decision.bus_bandwidth) : ""},
                     {best ? std::to_string(point.decision.channels) : ""},
                     {second ? Way(second->algorithm, second->protocol) : ""},
                     {second ? TimeWords(second->time_us) : ""}});
     last = point.op;
   }
-  if (rows.size() > 1) page.Table(rows, 2, false);
+  if (rows.size() > 1) page.PartsTable(rows, 2);
   if (!options.verbose) return;
   for (const PredictedPoint& point : one.points) {
     page.Heading(std::string(Name(point.op)) + " of " + MessageSizeWords(point.bytes) + ": all choices");
@@ -198,12 +204,6 @@ void AddCommunicator(const CommunicatorPrediction& one, const PredictionTextOpti
   AddTold(one, page);
   for (const std::string& assumption : one.assumptions)
     page.Paragraph("  assumed: ", CleanLine(assumption) + ".", Ink::dim);
-}
-
-// "0.0494", "12.3": the unit stands in the head.
-std::string RateFigure(double gbps) {
-  const std::string words = SpeedWords(gbps);
-  return words.substr(0, words.find(' '));
 }
 
 // One table for each operation, so that before and after stand side by side; in a narrow window they stand in two

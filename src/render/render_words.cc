@@ -84,6 +84,13 @@ std::string SaysOf(const CitedEvidence& evidence) {
   if (words.size() > 20 && words.ends_with("...")) words.remove_suffix(3);
   if (evidence.quote.empty() || evidence.excerpt.empty()) return evidence.says;
   if (evidence.quote.find(words) != std::string::npos) return evidence.says + std::string(count);
+  if (evidence.says.starts_with(words)) return evidence.says + std::string(count);  // "NCCL_ALGO=Ring: ..."
+  // Of a message of several lines the first is the quoted one; the others follow, unless they were cut.
+  const std::string_view first = words.substr(0, words.find('\n'));
+  if (first.size() > 20 && first.size() < words.size() && evidence.quote.find(first) != std::string::npos) {
+    const bool whole = !evidence.excerpt.ends_with("...") && !evidence.says.empty();
+    return evidence.says + std::string(count) + (whole ? ": " + std::string(words.substr(first.size() + 1)) : "");
+  }
   return evidence.says.empty() ? evidence.excerpt : evidence.says + ": " + evidence.excerpt;
 }
 

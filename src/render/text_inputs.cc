@@ -107,7 +107,7 @@ void AddFiles(TextPage& page, const Report& report) {
                                 {"RANK", Ink::dim},
                                 {"SIZE", Ink::dim},
                                 {"UNDERSTOOD", Ink::dim},
-                                {"IGNORED", Ink::dim},
+                                {"NOT NEEDED", Ink::dim},
                                 {"NOT UNDERSTOOD", Ink::dim}}};
   for (const ReportInput& input : report.inputs)
     rows.push_back({{CleanLine(input.file)},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 
 namespace tacet {
@@ -45,6 +46,38 @@ std::string CutFront(std::string_view text, size_t width) {
   return "..." + std::string(text.substr(ByteOfColumn(text, columns - (width - 3))));
 }
 
+static bool IsUnit(std::string_view word) {
+  static constexpr std::string_view kUnits[] = {"%",    "ns",   "µs",   "ms",   "s",      "min",     "h",     "B",
+                                                "kB",   "MB",   "GB",   "TB",   "KiB",    "MiB",     "GiB",   "TiB",
+                                                "GB/s", "MB/s", "kB/s", "Gb/s", "Gbit/s", "TFLOP/s", "PFLOP", "TFLOP"};
+  while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos) word.remove_suffix(1);
+  return std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
+}
+
+// "84.4 %", "p 0.04" and "dmesg -T" read badly in two lines: a unit stays with its number, a short option with its
+// command.
+static bool StaysWith(std::string_view before, std::string_view word) {
+  constexpr size_t kShort = 24;
+  if (before.empty() || word.empty() || before.size() + word.size() > kShort) return false;
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (word.size() > 1 && word[0] == '-' && is_letter(word[1])) return is_letter(before.back());
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (before == "p") return is_digit(word[0]);
+  return is_digit(before.back()) && IsUnit(word);
+}
+
+// The end of the piece that begins at `at`: a word, and what must stay with it.
+static size_t PieceEnd(std::string_view line, size_t at, size_t width) {
+  size_t end = std::min(line.find(' ', at), line.size());
+  while (end < line.size()) {
+    const size_t next = std::min(line.find(' ', end + 1), line.size());
+    const bool fits = DisplayWidth(line.substr(at, next - at)) <= width;
+    if (!fits || !StaysWith(line.substr(at, end - at), line.substr(end + 1, next - end - 1))) break;
+    end = next;
+  }
+  return end;
+}
+
 static void WrapLine(std::string_view line, size_t width, std::vector<std::string>* out) {
   // Leading blanks are kept: a quoted line of code means something by them.
   const size_t lead = std::min(line.find_first_not_of(' '), line.size());
@@ -52,7 +85,7 @@ static void WrapLine(std::string_view line, size_t width, std::vector<std::strin
   size_t used = current.size();
   bool empty = true;
   for (size_t at = lead; at < line.size();) {
-    const size_t end = std::min(line.find(' ', at), line.size());
+    const size_t end = PieceEnd(line, at, width);
     std::string_view word = line.substr(at, end - at);
     at = std::min(line.find_first_not_of(' ', end), line.size());
     if (!empty && used + 1 + DisplayWidth(word) > width) {
@@ -66,7 +99,11 @@ static void WrapLine(std::string_view line, size_t width, std::vector<std::strin
       ++used;
     }
     while (used + DisplayWidth(word) > width) {  // longer than a line by itself
-      const size_t bytes = ByteOfColumn(word, width - used);
+      size_t bytes = ByteOfColumn(word, width - used);
+      // Behind a comma or a slash, unless little would be left of the line.
+      if (const size_t mark = word.substr(0, bytes).find_last_of(",/");
+          mark != std::string_view::npos && mark > bytes / 2)
+        bytes = mark + 1;
       out->push_back(current + std::string(word.substr(0, bytes)));
       word.remove_prefix(bytes);
       current.clear();

@@ -16,7 +16,8 @@ size_t DisplayWidth(std::string_view text);
 std::string Cut(std::string_view text, size_t width);
 std::string CutMiddle(std::string_view text, size_t width);
 std::string CutFront(std::string_view text, size_t width);
-// Breaks at blanks, and inside a word only when it is longer than a line. Line breaks in the text are kept.
+// Breaks at blanks, and inside a word only when it is longer than a line; a unit stays with its number. Line breaks in
+// the text are kept.
 std::vector<std::string> Wrap(std::string_view text, size_t width);
 
 struct TextCell {

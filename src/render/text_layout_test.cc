@@ -75,6 +75,18 @@ TEST(TextLayout, PartsKeepNamesWholeAndLeaveOutRowsWithoutAValue) {
   EXPECT_TRUE(wide.Fits(rows, 2));
 }
 
+TEST(TextLayout, KeepsAUnitWithItsNumberAndAnOptionWithItsCommand) {
+  EXPECT_EQ(Wrap("saves at most 84.4 % of it", 18), (std::vector<std::string>{"saves at most", "84.4 % of it"}));
+  EXPECT_EQ(Wrap("it takes 12 to 13.5 ms, no more", 18),
+            (std::vector<std::string>{"it takes 12 to", "13.5 ms, no more"}));
+  EXPECT_EQ(Wrap("see (dmesg -T) for p 0.04", 11), (std::vector<std::string>{"see", "(dmesg -T)", "for p 0.04"}));
+  // A sentence that ends in a number, and options that have no command before them.
+  EXPECT_EQ(Wrap("there are 12 sends", 12), (std::vector<std::string>{"there are 12", "sends"}));
+  EXPECT_EQ(Wrap("one; -x it is", 7), (std::vector<std::string>{"one; -x", "it is"}));
+  EXPECT_EQ(Wrap("--long -T", 8), (std::vector<std::string>{"--long", "-T"}))
+      << "too long for one line, whatever it is";
+}
+
 TEST(TextLayout, PrintsNothingOfATableWithoutContent) {
   EXPECT_EQ(PrintTable({{{"HEAD"}}}, 60, false), "");
   EXPECT_EQ(PrintTable({{{"HEAD"}, {"TOO"}}, {{""}, {""}}}, 60, true), "");

@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kBestEvidence = 3;
 constexpr size_t kMostOthers = 6;
 constexpr size_t kVerdictRankChars = 40;
+constexpr std::string_view kUndecided = "undecided";  // the reading of a claim that speaks neither for nor against
 
 Ink InkOf(Status status) {
   switch (status) {
@@ -81,14 +82,47 @@ void AddVerdict(TextPage& page, const Report& report, bool verbose) {
   if (finding) AddFact(page, "where", CleanLine(DescribePlace(*finding)));
   AddFact(page, "why", CleanText(verdict.headline));
   if (finding)
-    AddFact(page, AffectedWait(finding->status) ? "waits" : "affects", DescribeRanks(finding->affected_ranks, chars));
+    AddFact(page, AffectedWait(finding->status, finding->operation.has_value()) ? "waits" : "affects",
+            DescribeRanks(finding->affected_ranks, chars));
   if (!verdict.cause.empty()) {
     const std::string title = finding && !finding->title.empty() ? ": " + finding->title : "";
     AddFact(page, "cause", CleanLine(verdict.cause + " (" + std::string(Name(verdict.confidence)) + ")" + title));
   }
   if (report.jobs.size() > 1)
     AddFact(page, "job",
-            CleanLine(report.jobs[0].label) + " (the worst of " + Count(report.jobs.size(), "job") + " in this input)");
+            CleanLine(report.jobs[0].label) + (report.jobs.size() == 2 ? " (the worse of " : " (the worst of ") +
+                Count(report.jobs.size(), "job") + " in this input)");
+}
+
+// Of several jobs the verdict is one's; a line for each says how the others fared.
+void AddJobs(TextPage& page, const Report& report, bool verbose) {
+  constexpr size_t kMostJobs = 40;
+  if (report.jobs.size() < 2) return;
+  std::vector<TextRow> rows = {{{"JOB", Ink::dim}, {"STATUS", Ink::dim}, {"RANK", Ink::dim}, {"CAUSE", Ink::dim}}};
+  const size_t shown = verbose ? report.jobs.size() : std::min(report.jobs.size(), kMostJobs);
+  for (size_t i = 0; i < shown; ++i) {
+    const ReportJob& job = report.jobs[i];
+    rows.push_back({{CleanLine(job.label)},
+                    {std::string(Name(job.status)), InkOf(job.status)},
+                    {FoldRanks(job.culprits, verbose ? 0 : kVerdictRankChars)},
+                    {CleanLine(job.cause)}});
+  }
+  page.Heading("Jobs (" + std::to_string(report.jobs.size()) + ")");
+  page.Table(rows, 2, verbose);
+  if (shown < report.jobs.size())
+    page.Line("  " +
+              page.Paint("and " + std::to_string(report.jobs.size() - shown) + " more with --verbose", Ink::dim));
+}
+
+// What of a line is left behind its first piece; both have the same characters but for blanks.
+std::string RestBehind(std::string_view line, std::string_view piece) {
+  auto left = piece.size() - static_cast<size_t>(std::count(piece.begin(), piece.end(), ' '));
+  size_t at = 0;
+  for (; at < line.size() && left > 0; ++at) left -= line[at] != ' ';
+  std::string rest;
+  for (; at < line.size(); ++at)
+    if (line[at] != ' ' || (!rest.empty() && rest.back() != ' ')) rest += line[at];
+  return rest;
 }
 
 // What it says first, then the quoted line in dim ink.
@@ -112,17 +146,16 @@ void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view
   const std::string place = CutFront(source, room / 2);
   const size_t begin = std::min(quote.find_first_not_of(" \n"), quote.size());
   std::string line = quote.substr(begin, quote.find('\n', begin) - begin);
+  while (line.ends_with(' ')) line.pop_back();
   const std::string head = place.empty() || line.empty() ? place : place + "  ";
   const size_t left = room - std::min(room, DisplayWidth(head));
   if (DisplayWidth(line) <= left) {
     page.Line(std::string(lead) + page.Paint(head + line, Ink::dim));
     return;
   }
-  const std::vector<std::string> pieces = Wrap(line, left);
-  std::string rest;
-  for (size_t i = 1; i < pieces.size(); ++i) rest += (rest.empty() ? "" : " ") + pieces[i];
-  page.Line(std::string(lead) + page.Paint(head + pieces.front(), Ink::dim));
-  page.Line(indent + page.Paint(Cut(rest, room), Ink::dim));
+  const std::string first_piece = Wrap(line, left).front();
+  page.Line(std::string(lead) + page.Paint(head + first_piece, Ink::dim));
+  page.Line(indent + page.Paint(Cut(RestBehind(line, first_piece), room), Ink::dim));
 }
 
 void AddEvidenceList(TextPage& page, const ReportFinding& finding, bool verbose) {
@@ -148,8 +181,16 @@ void AddExplanation(TextPage& page, const ReportFinding& finding) {
   page.Paragraph("  ", CleanText(finding.explanation));
 }
 
+// Ranks that are only known to exist: their table would say nothing else.
+bool NothingIsKnownOf(const std::vector<ReportRank>& ranks) {
+  return std::all_of(ranks.begin(), ranks.end(), [](const ReportRank& rank) {
+    return rank.role == "silent" && rank.host.empty() && rank.last_operation.empty() && rank.doing.empty() &&
+           rank.last_sign.empty();
+  });
+}
+
 void AddRanks(TextPage& page, const Report& report, bool verbose) {
-  if (report.ranks.empty()) return;
+  if (report.ranks.empty() || NothingIsKnownOf(report.ranks)) return;
   const int64_t world = report.jobs.empty() ? -1 : report.jobs[0].world_size;
   const bool known = world >= static_cast<int64_t>(report.ranks.size());  // ranks may have another number in mind
   const bool told = report.jobs.empty() || report.jobs[0].world_told;
@@ -157,7 +198,13 @@ void AddRanks(TextPage& page, const Report& report, bool verbose) {
   const int64_t least = std::max(world, static_cast<int64_t>(report.ranks.size()));
   page.Heading("Ranks (" + (told ? std::to_string(report.ranks.size()) + of_all : "at least " + std::to_string(least)) +
                ")");
-  page.Table(LayOutRanks(report.ranks, page.width() - 2, verbose), 2, verbose);
+  const std::vector<TextRow> table = LayOutRanks(report.ranks, page.width() - 2, verbose);
+  // In a narrow window nothing would be left of operations and frames.
+  constexpr size_t kNarrow = 80;
+  if (page.width() < kNarrow && !verbose)
+    page.PartsTable(table, 2);
+  else
+    page.Table(table, 2, verbose);
 }
 
 void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, bool verbose) {
@@ -165,10 +212,20 @@ void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, b
   if (!finding.ranks.empty()) facts += ", " + DescribeRanks(finding.ranks, verbose ? 0 : kVerdictRankChars);
   if (const std::string place = DescribePlace(finding); !place.empty()) facts += ", " + place;
   if (several_jobs && !finding.job.empty()) facts += ", job " + finding.job;
+  if (!finding.explained_by.empty() && finding.severity == Severity::critical)
+    facts += ", a consequence of " + finding.explained_by;
   std::string severity(Name(finding.severity));
   severity.resize(10, ' ');
-  page.Line("  " + page.Paint(severity, InkOf(finding.severity)) + page.Paint(CleanLine(finding.cause), Ink::strong) +
-            "  " + page.Paint(CleanLine(facts), Ink::dim));
+  const std::string cause = CleanLine(finding.cause), clean = CleanLine(facts);
+  const std::string head = "  " + page.Paint(severity, InkOf(finding.severity)) + page.Paint(cause, Ink::strong) + "  ";
+  const size_t taken = 2 + severity.size() + DisplayWidth(cause) + 2;
+  // The facts beside the cause where they fit, else below it.
+  if (taken + DisplayWidth(clean) <= page.width()) {
+    page.Line(head + page.Paint(clean, Ink::dim));
+  } else {
+    page.Line(head.substr(0, head.size() - 2));
+    page.Paragraph(std::string(12, ' '), clean, Ink::dim);
+  }
   page.Paragraph(std::string(12, ' '), CleanText(finding.headline));
   if (!verbose) return;
   if (!finding.explanation.empty()) page.Paragraph(std::string(12, ' '), CleanText(finding.explanation), Ink::dim);
@@ -178,9 +235,13 @@ void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, b
 }
 
 void AddOthers(TextPage& page, const Report& report, size_t from, bool verbose) {
-  if (report.findings.size() <= from) return;
+  // Of other jobs the table of jobs tells enough.
+  size_t all = report.findings.size();
+  while (!verbose && report.jobs.size() > 1 && all > from && report.findings[all - 1].job != report.jobs[0].label)
+    --all;
+  if (all <= from) return;
   page.Heading(from > 0 ? "Also found" : "Found");
-  const size_t end = verbose ? report.findings.size() : std::min(report.findings.size(), from + kMostOthers);
+  const size_t end = verbose ? all : std::min(all, from + kMostOthers);
   for (size_t i = from; i < end; ++i) AddOther(page, report.findings[i], report.jobs.size() > 1, verbose);
   if (end < report.findings.size())
     page.Line("  " +
@@ -196,6 +257,27 @@ void AddOpenQuestions(TextPage& page, const Report& report) {
   }
 }
 
+// The claims that only repeat the evidence above, which has numbers: " (evidence 1 to 3)".
+size_t ClaimsShownAbove(const Report& report, bool verbose) {
+  const ReportFinding* finding = CarriedFinding(report);
+  if (!finding) return 0;
+  const size_t shown = verbose ? finding->evidence.size() : std::min(finding->evidence.size(), kBestEvidence);
+  const auto& claims = report.why->claims;
+  size_t same = 0;
+  while (same < std::min(shown, claims.size()) && claims[same].strength.empty() && claims[same].supports &&
+         claims[same].because.says == finding->evidence[same].says &&
+         claims[same].because.line == finding->evidence[same].line &&
+         claims[same].because.file == finding->evidence[same].file)
+    ++same;
+  return same;
+}
+
+std::string HeadOf(const ReportClaim& claim) {
+  std::string head = claim.rank < 0 ? "" : "rank " + std::to_string(claim.rank);
+  if (!claim.reading.empty() && claim.reading != kUndecided) head += (head.empty() ? "" : ", ") + claim.reading;
+  return head + (claim.strength.empty() ? "" : " (" + claim.strength + ")");
+}
+
 // Why this status, what speaks for the verdict and against it, and why each rival lost.
 void AddWhy(TextPage& page, const Report& report, bool verbose) {
   if (!report.why) return;
@@ -204,13 +286,21 @@ void AddWhy(TextPage& page, const Report& report, bool verbose) {
   CitedEvidence status = why.status;
   status.says = std::string(Name(report.verdict.status)) + ": " + status.says;
   AddEvidence(page, status, "  status   ", verbose);
-  for (const ReportClaim& claim : why.claims) {
+  const size_t above = ClaimsShownAbove(report, verbose);
+  if (above > 0) {
+    const std::string head = HeadOf(why.claims[0]);
+    page.Paragraph("  for      ", CleanText(head + (head.empty() ? "" : ": ") + "the evidence above" +
+                                            (above == 1   ? " (1)"
+                                             : above == 2 ? " (1 and 2)"
+                                                          : " (1 to " + std::to_string(above) + ")")));
+  }
+  for (size_t i = above; i < why.claims.size(); ++i) {
+    const ReportClaim& claim = why.claims[i];
     CitedEvidence because = claim.because;
-    std::string head = claim.rank < 0 ? "" : "rank " + std::to_string(claim.rank);
-    if (!claim.reading.empty())
-      head += (head.empty() ? "" : ", ") + claim.reading + (claim.strength.empty() ? "" : " (" + claim.strength + ")");
+    const std::string head = HeadOf(claim);
     because.says = head + (head.empty() || because.says.empty() ? "" : ": ") + because.says;
-    AddEvidence(page, because, claim.supports ? "  for      " : "  against  ", verbose);
+    const char* side = claim.reading == kUndecided ? "  unclear  " : claim.supports ? "  for      " : "  against  ";
+    AddEvidence(page, because, side, verbose);
   }
   for (const bool found : {true, false}) {
     bool first = true;
@@ -231,10 +321,14 @@ void AddAssumptions(TextPage& page, const Report& report) {
 }
 
 void AddFooter(TextPage& page, const Report& report) {
-  char took[48];
-  std::snprintf(took, sizeof took, "Took %.2f s.", report.seconds);
+  constexpr double kWorthTelling = 0.1;
+  char took[48] = "";
+  if (report.seconds >= kWorthTelling) std::snprintf(took, sizeof took, "Took %.2f s.", report.seconds);
   std::string line = took;
-  if (!report.verdict.cause.empty()) line += " More on this cause: tacet explain " + CleanLine(report.verdict.cause);
+  if (!report.verdict.cause.empty())
+    line += (line.empty() ? "" : " ") + ("More on this cause: tacet explain " + CleanLine(report.verdict.cause));
+  if (line.empty()) return;
+  if (report.verdict.status != Status::healthy) page.Blank();
   page.Paragraph("", line, Ink::dim);
 }
 
@@ -246,15 +340,17 @@ void RenderHealthy(TextPage& page, const Report& report) {
             (ranks > 0 ? "  " + page.Paint(Count(ranks, "rank"), Ink::strong) : ""));
   page.Paragraph("  ", CleanText(report.verdict.headline.empty() ? "No fault found." : report.verdict.headline));
   for (const ReportFinding& finding : report.findings) {
-    const std::string note = std::string(Name(finding.severity)) + "  " + finding.cause + ": " + finding.headline;
-    page.Line("  " + Cut(CleanLine(note), page.width() - 2));
+    page.Paragraph("  " + std::string(Name(finding.severity)) + "  ",
+                   CleanLine(finding.cause + ": " + finding.headline));
   }
   AddInputLine(page, "  ", report);
   std::string rest;
+  const bool one = report.cannot_tell.size() + report.diagnostics.size() == 1;
   if (!report.cannot_tell.empty()) rest = Count(report.cannot_tell.size(), "open question");
   if (!report.diagnostics.empty())
     rest += (rest.empty() ? "" : ", ") + Count(report.diagnostics.size(), "remark") + " on the input";
-  if (!rest.empty()) page.Line("  " + page.Paint(rest + "; --verbose lists them", Ink::dim));
+  if (!rest.empty())
+    page.Line("  " + page.Paint(rest + (one ? "; --verbose lists it" : "; --verbose lists them"), Ink::dim));
   AddFooter(page, report);
 }
 
@@ -268,6 +364,7 @@ std::string RenderText(const Report& report, const TextOptions& options) {
     return page.Take();
   }
   AddVerdict(page, report, verbose);
+  AddJobs(page, report, verbose);
   const bool carried = CarriedFinding(report) != nullptr;
   if (carried) {
     if (verbose) AddExplanation(page, report.findings[0]);
@@ -283,7 +380,6 @@ std::string RenderText(const Report& report, const TextOptions& options) {
   AddWhy(page, report, verbose);
   AddAssumptions(page, report);
   AddInputs(page, report, verbose);
-  page.Blank();
   AddFooter(page, report);
   return page.Take();
 }

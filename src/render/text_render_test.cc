@@ -116,8 +116,7 @@ TEST(TextRender, AHealthyReportIsThreeOrFourLines) {
   EXPECT_EQ(RenderText(SampleHealthy(), {}),
             "HEALTHY  4 ranks\n"
             "  All 4 ranks finished the same 120 collectives; none waits.\n"
-            "  Read 4 files, 256 kB: 4 nccl_log. Not understood: 0 %.\n"
-            "Took 0.03 s.\n");
+            "  Read 4 files, 256 kB: 4 nccl_log. Not understood: 0 %.\n");
 }
 
 TEST(TextRender, AHealthyReportStillNamesItsNotes) {
@@ -127,7 +126,7 @@ TEST(TextRender, AHealthyReportStillNamesItsNotes) {
   report.cannot_tell = {{"q", "m"}};
   const std::string text = RenderText(report, {});
   EXPECT_TRUE(HasText(text, "  note  transport-fallback: node-a talks over sockets"));
-  EXPECT_TRUE(HasText(text, "1 open question; --verbose lists them"));
+  EXPECT_TRUE(HasText(text, "1 open question; --verbose lists it"));
   EXPECT_EQ(Lines(text).size(), 6u);
 }
 
@@ -209,7 +208,67 @@ TEST(TextRender, SaysWhichOfSeveralJobsIsMeant) {
   Report report = SampleHang();
   report.jobs.push_back(report.jobs[0]);
   report.jobs[0].label = "run of 00:15";
-  EXPECT_TRUE(HasText(RenderText(report, {}), "  job     run of 00:15 (the worst of 2 jobs in this input)\n"));
+  EXPECT_TRUE(HasText(RenderText(report, {}), "  job     run of 00:15 (the worse of 2 jobs in this input)\n"));
+}
+
+TEST(TextRender, ListsSeveralJobsAndLeavesTheFindingsOfOthersToTheirLine) {
+  Report report = SampleHang();
+  report.jobs.push_back(report.jobs[0]);
+  report.jobs[0].label = "first";
+  report.jobs[0].status = Status::hang;
+  report.jobs[0].cause = "rank-stuck-on-host";
+  report.jobs[0].culprits = {5};
+  report.jobs[1].label = "second";
+  report.jobs[1].status = Status::healthy;
+  for (ReportFinding& finding : report.findings) finding.job = "first";
+  report.findings.push_back(SampleFallbackFinding());
+  report.findings.back().job = "second";
+  report.findings.back().headline = "said of the second";
+  const std::string text = RenderText(report, {});
+  EXPECT_TRUE(HasText(text, "Jobs (2)\n  JOB     STATUS   RANK  CAUSE\n  first   hang     5     rank-stuck-on-host\n"));
+  EXPECT_TRUE(HasText(text, "  second  healthy\n"));
+  EXPECT_FALSE(HasText(text, "said of the second"));
+  EXPECT_TRUE(HasText(RenderText(report, {.verbose = true}), "said of the second"));
+}
+
+TEST(TextRender, LeavesOutATableOfRanksThatAreOnlyKnownToExist) {
+  Report report = SampleHang();
+  for (ReportRank& rank : report.ranks) {
+    rank = {};
+    rank.role = "silent";
+  }
+  EXPECT_FALSE(HasText(RenderText(report, {}), "Ranks ("));
+  report.ranks[0].doing = "timed out";
+  EXPECT_TRUE(HasText(RenderText(report, {}), "Ranks ("));
+}
+
+TEST(TextRender, NamesAConsequenceAsSuch) {
+  Report report = SampleHang();
+  report.findings.push_back(SampleFallbackFinding());
+  report.findings.back().severity = Severity::critical;
+  report.findings.back().explained_by = "rank-stuck-on-host";
+  EXPECT_TRUE(HasText(RenderText(report, {.width = 160}), ", a consequence of rank-stuck-on-host\n"));
+}
+
+TEST(TextRender, WhyDoesNotRepeatTheEvidence) {
+  Report report = SampleHang();
+  report.why.emplace();
+  for (size_t i = 0; i < 2; ++i) {
+    ReportClaim claim;
+    claim.rank = 5;
+    claim.reading = "rank-stuck-on-host";
+    claim.because = report.findings[0].evidence[i];
+    report.why->claims.push_back(claim);
+  }
+  ReportClaim open;
+  open.rank = 5;
+  open.reading = "undecided";
+  open.strength = "weak";
+  open.because.says = "it still printed";
+  report.why->claims.push_back(open);
+  const std::string text = RenderText(report, {});
+  EXPECT_TRUE(HasText(text, "  for      rank 5, rank-stuck-on-host: the evidence above (1 and 2)\n"));
+  EXPECT_TRUE(HasText(text, "  unclear  rank 5 (weak): it still printed\n"));
 }
 
 TEST(TextLayout, WrapsAtBlanksAndBreaksOnlyLongWords) {

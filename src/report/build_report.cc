@@ -60,16 +60,27 @@ ReportFinding FindingOf(const Incident& incident, const Finding& finding) {
   out.operation = finding.operation;
   out.headline = finding.headline;
   out.explanation = finding.explanation;
-  for (const EvidenceItem& item : finding.evidence) out.evidence.push_back(Cite(incident, item));
+  for (const EvidenceItem& item : finding.evidence) {
+    // The same said of the same line again, in other words of the message, adds nothing.
+    const bool again =
+        item.source.line > 0 && std::any_of(finding.evidence.data(), &item, [&](const EvidenceItem& one) {
+          return one.source.file == item.source.file && one.source.line == item.source.line && one.says == item.says &&
+                 one.excerpt.find(item.excerpt) != std::string::npos;
+        });
+    if (!again) out.evidence.push_back(Cite(incident, item));
+  }
   out.fix = finding.fix;
   out.prevent = finding.prevent;
   out.job = incident.label;
   return out;
 }
 
-ReportJob JobOf(const Incident& incident) {
+ReportJob JobOf(const Incident& incident, const Diagnosis& diagnosis) {
   ReportJob job;
   job.label = incident.label;
+  job.status = diagnosis.status;
+  job.cause = diagnosis.cause;
+  job.culprits = Numbers(diagnosis.ranks);
   job.world_size = incident.world_size;
   job.world_told = incident.world_told;
   // A group of the job is no larger than the job.
@@ -157,6 +168,16 @@ ReportWhy WhyOf(const JudgedJob& job) {
   return out;
 }
 
+// " (job a)", " (jobs a, b and 3 more)": where a question is open.
+std::string JobWords(const std::vector<std::string>& labels) {
+  constexpr size_t kMost = 3;
+  std::string words = labels.size() == 1 ? " (job " : " (jobs ";
+  const size_t shown = labels.size() > kMost ? kMost - 1 : labels.size();
+  for (size_t i = 0; i < shown; ++i) words += (i == 0 ? "" : i + 1 == labels.size() ? " and " : ", ") + labels[i];
+  if (shown < labels.size()) words += " and " + std::to_string(labels.size() - shown) + " more";
+  return words + ")";
+}
+
 // Which job's verdict counts: the worst status, then the surer one.
 auto Badness(const JudgedJob& job) {
   static constexpr int kOrder[] = {0, 1, 2, 4, 5, 6, 3};  // hang, crash, corrupt, slow, degraded, healthy, undetermined
@@ -173,6 +194,7 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const auto* a, const auto* b) { return Badness(*a) < Badness(*b); });
   bool first = true;
+  std::vector<std::vector<std::string>> asked_in;  // of each open question: labels of the jobs
   for (const JudgedJob* job : ordered) {
     const Diagnosis& diagnosis = job->diagnosis;
     if (first) {
@@ -184,12 +206,16 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
     }
     first = false;
     for (const Finding& finding : diagnosis.findings) report.findings.push_back(FindingOf(*job->incident, finding));
-    report.jobs.push_back(JobOf(*job->incident));
+    report.jobs.push_back(JobOf(*job->incident, diagnosis));
     AddInputs(*job->incident, report);
     for (const CannotTell& open : diagnosis.open) {
-      const bool known = std::any_of(report.cannot_tell.begin(), report.cannot_tell.end(),
-                                     [&](const CannotTell& c) { return c.question == open.question; });
-      if (!known) report.cannot_tell.push_back(open);
+      const auto known = std::find_if(report.cannot_tell.begin(), report.cannot_tell.end(),
+                                      [&](const CannotTell& c) { return c.question == open.question; });
+      const auto at = static_cast<size_t>(known - report.cannot_tell.begin());
+      if (known == report.cannot_tell.end()) report.cannot_tell.push_back(open);
+      asked_in.resize(report.cannot_tell.size());
+      if (asked_in[at].empty() || asked_in[at].back() != job->incident->label)
+        asked_in[at].push_back(job->incident->label);
     }
     for (const Process& process : job->incident->processes) {
       if (!process.rank.known() || process.rank_certainty != Certainty::assumed || !report.assumptions.empty())
@@ -204,9 +230,14 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
                   "a group), or from local ranks as on a single node: no other line confirms them");
     }
   }
-  if (jobs.size() > 1)
-    report.assumptions.push_back(std::to_string(jobs.size()) +
-                                 " jobs were found in separate folders; the verdict is that of the worst");
+  // Where nothing was read nothing is known to have happened.
+  if (std::all_of(report.inputs.begin(), report.inputs.end(), [](const ReportInput& one) { return one.bytes == 0; }))
+    report.cannot_tell.clear();
+  if (jobs.size() > 1) {
+    for (size_t i = 0; i < report.cannot_tell.size(); ++i) report.cannot_tell[i].question += JobWords(asked_in[i]);
+    report.assumptions.push_back("these are " + std::to_string(jobs.size()) +
+                                 " jobs: their files are in separate folders and claim the same ranks");
+  }
   return report;
 }
 

@@ -24,9 +24,10 @@ struct CitedEvidence {
 };
 
 // Those affected by a finding wait for the guilty; by a degraded transport or wrong numbers they are affected and wait
-// for nobody.
-inline bool AffectedWait(Status status) {
-  return status == Status::hang || status == Status::crash || status == Status::slow;
+// for nobody. Of a crash they wait where an operation is known that they are in; others have seen it and ended.
+inline bool AffectedWait(Status status, bool in_operation = true) {
+  if (status == Status::crash) return in_operation;
+  return status == Status::hang || status == Status::slow;
 }
 
 struct ReportGroup {
@@ -101,6 +102,10 @@ struct ReportJob {
   std::vector<ReportGroup> groups;
   std::vector<std::pair<std::string, std::string>> versions;  // {"nccl", "2.28.9"}
   bool world_told = true;  // of world_size: false where no line tells it, and it is at least this
+  // Its verdict in short, for the table of several jobs.
+  Status status = Status::undetermined;
+  std::string cause;
+  std::vector<int> culprits;
 };
 
 // An edge of the wait graph for the picture: `from` waits for `to`.

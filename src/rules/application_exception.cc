@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "rules/activity_words.h"
+#include "rules/exception_advice.h"
 #include "rules/message_words.h"
 #include "rules/refusal_finding.h"
 #include "rules/rule.h"
@@ -37,6 +38,10 @@ static void TellAssertion(const Case& facts, const std::string& who, Finding& fi
   finding.headline = who + " failed an assertion in a GPU kernel of the program" +
                      (assertion ? ": " + std::get<DeviceAssertion>(assertion->As<Raised>().about).words
                                 : std::string(" (device-side assert)"));
+  if (assertion && std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
+        return item.source.file == assertion->source.file && item.source.line == assertion->source.line;
+      }))
+    assertion = nullptr;  // the cited line is it
   if (assertion && finding.evidence.size() < 3)
     finding.evidence.push_back(CiteEvent(*assertion, "the assertion that failed"));
   finding.fix = {
@@ -144,6 +149,7 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
   const std::vector<Rank> cut = RanksCutOff(facts);
   const bool many = finding.ranks.size() > 1;
   const bool refused = !sample.As<Raised>().refusal.empty();
+  const bool of_one_file = !many && sample.As<Raised>().refusal == "damaged-file";  // others read files of their own
   if (!many && !cut.empty()) {
     const Event& other = *facts.analyses.life.Of(cut.front())->consequence;
     finding.headline += "; " + RankWords(cut) + " failed as well" +
@@ -152,9 +158,16 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
     if (finding.evidence.size() < 3)
       finding.evidence.push_back(CiteEvent(other, "the traceback of " + RankWords({cut.front()}) + ", cut off"));
   }
-  if (finding.fix.empty() && (many || !cut.empty() || !IsOddOne(facts, sample.rank)))
-    finding.fix = {"Fix the error at the cited line."};
-  if ((!many && !cut.empty()) || (refused && (many || !IsOddOne(facts, sample.rank)))) finding.ranks.clear();
+  const bool alone = !many && cut.empty() && IsOddOne(facts, sample.rank);
+  const std::string advice = AdviceForType(sample.As<Raised>().type);
+  if (finding.fix.empty() && (!advice.empty() || !alone))
+    finding.fix = {advice.empty() ? "Fix the error at the cited line." : advice};
+  if (finding.fix.size() == 1 && !advice.empty() && alone)
+    finding.fix.emplace_back(
+        "If only one rank raises: check what is special about it (its data shard, its configuration, its file "
+        "system).");
+  if ((!many && !cut.empty()) || (refused && !of_one_file && (many || !IsOddOne(facts, sample.rank))))
+    finding.ranks.clear();
 }
 
 static RuleAnswer JudgeException(const Case& facts) {
@@ -201,6 +214,8 @@ static RuleAnswer JudgeException(const Case& facts) {
   std::string message = LastNcclError(facts, sample);
   const bool by_nccl = !message.empty();
   message = MessageWords(by_nccl ? message : sample.text);
+  // What is known by its own words is quoted up to the end of its first sentence.
+  if (!refused.empty()) message = message.substr(0, message.find(". "));
   finding.headline = RankWords(finding.ranks) +
                      (sample.Means(Meaning::reported) ? (many ? " report " : " reports ")
                       : many                          ? " raise "
@@ -221,7 +236,9 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
   if (!refused.empty()) finding.headline = RefusalWords(sample) + ": " + finding.headline;
   TellOwners(facts, sample, finding);
-  finding.affected_ranks = facts.standstill.waiters;
+  for (const Rank rank : facts.standstill.waiters)
+    if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
+      finding.affected_ranks.push_back(rank);
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
   answer.findings.push_back(std::move(finding));
   return answer;

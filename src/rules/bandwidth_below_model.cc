@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "rules/bandwidth_finding.h"
+#include "rules/benchmark_verdict.h"
 
 namespace tacet {
 namespace {
@@ -7,6 +10,10 @@ namespace {
 RuleAnswer JudgeBelowModel(const Case& facts) {
   RuleAnswer answer = AnswerFromBenchmarks(facts, "bandwidth-below-model");
   const BandwidthView& view = facts.analyses.bandwidth;
+  // The bandwidth of wrong results is nobody's question.
+  const auto& runs = facts.incident.benchmark_runs;
+  if (std::any_of(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return CountWrongLines(run) > 0; }))
+    return answer;
   bool collective = false;
   for (const Sweep& sweep : view.sweeps)
     collective = collective || (sweep.tool == "nccl-tests" && sweep.ranks > 1 && NcclTunedIndex(sweep.kind) >= 0);

@@ -92,6 +92,12 @@ static RuleAnswer JudgeSharedCommunicator(const Case& facts) {
         ToldFinding(facts, "communicator-shared-by-threads", raced, "NCCL saw two threads launch at once");
     finding.headline = "two threads of " + TellerWords(raced) +
                        " launched NCCL operations on one GPU at the same time" + RankUnknownWords(raced);
+    // The threads may use communicators of their own: NCCL says no more than that they share the GPU.
+    finding.confidence = Confidence::likely;
+    finding.fix = {"Issue all NCCL operations of a GPU from one thread, or let the threads wait for each other.",
+                   "Look for background threads that communicate: asynchronous checkpoints, prefetching with "
+                   "collectives, metrics, evaluation.",
+                   "NCCL_LAUNCH_RACE_FATAL=0 only hides it: the order of launches then differs between ranks."};
     AskWhichRank(raced, answer);
     answer.findings.push_back(std::move(finding));
     return answer;

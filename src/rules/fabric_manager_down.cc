@@ -12,13 +12,13 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
   if (!told) return answer;
   const Event& lead = *told.events.front();
   Finding finding = ToldFinding(facts, "fabric-manager-down", told, "the NVSwitch fabric is not ready");
-  const std::string who = " (" + TellerWords(told) + ")" + RankUnknownWords(told);
+  const std::string who = " in " + TellerWords(told), unknown = RankUnknownWords(told);
   const auto& warning = lead.As<Warning>();
   if (warning.id == "nvls-bind-failed") {
     // 1, invalid argument, has other reasons, too.
     finding.confidence = warning.number == 1 ? Confidence::possible : Confidence::likely;
-    finding.headline =
-        "NVLink multicast memory could not be bound: probably the fabric manager or an NVSwitch has a fault" + who;
+    finding.headline = "NVLink multicast memory could not be bound" + who +
+                       ": probably the fabric manager or an NVSwitch has a fault" + unknown;
     finding.fix = {
         "On that host: systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A3 Fabric must show "
         "Completed and Success.",
@@ -26,15 +26,16 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
         "Restart the fabric manager and reset the GPUs (nvidia-smi -r) with no job on the host; else drain it."};
   } else if (warning.id == "mnnvl-unusable") {
     finding.confidence = Confidence::likely;
-    finding.headline = "NVLink between hosts exists but does not work: check the IMEX service and its channels" + who;
+    finding.headline =
+        "NVLink between hosts exists but does not work" + who + ": check the IMEX service and its channels" + unknown;
     finding.fix = {"nvidia-imex-ctl -N on all hosts of the domain; the service must be up everywhere.",
                    "Give the job its channel (/dev/nvidia-caps-imex-channels/channel0).",
                    "NCCL_MNNVL_ENABLE=0 works around it."};
   } else {
-    finding.headline =
-        "CUDA cannot start: error 802, system not yet initialized; the fabric manager is not running or does not match "
-        "the driver" +
-        who;
+    finding.headline = "CUDA cannot start" + who +
+                       " (error 802, system not yet initialized): the fabric manager is not running or does not match "
+                       "the driver" +
+                       unknown;
   }
   // Everybody sits on the same fabric: it names nobody.
   if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size())

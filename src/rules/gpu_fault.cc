@@ -46,7 +46,7 @@ std::vector<std::string> GpuAdvice(const Event& lead) {
             "Restart the job without that node."};
   if (lead.kind == EventKind::xid && lead.As<Xid>().number <= 0)
     return {"Look at the kernel log before the reset (dmesg -T | grep amdgpu) and at rocm-smi --showras.",
-            "Drain the node and reboot it; if it comes back, have the GPU checked.",
+            "Drain the node and reboot it; if the fault returns, have the GPU checked.",
             "If one program always ends like this: update ROCm and the GPU's firmware, and find the kernel with "
             "AMD_SERIALIZE_KERNEL=3."};
   if (lead.kind == EventKind::xid) {
@@ -218,7 +218,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                        (finding.ranks.empty() ? "; the log does not say which rank it is" : "");
   }
   if (lead->kind == EventKind::xid && lead->Means(Meaning::reported))
-    finding.headline = "the driver cannot reach " + who + ", as after a GPU has fallen off the bus (Xid " +
+    finding.headline = "the driver cannot reach " + who + ", as happens when a GPU has fallen off the bus (Xid " +
                        std::to_string(fault.number) + ")" +
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   if (lead->kind == EventKind::xid && lead->Means(Meaning::setup_failed))
@@ -237,7 +237,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
 extern const Rule kGpuFaultRule;
 const Rule kGpuFaultRule = {"gpu-fault",
                             "A GPU, or a kernel on it, failed",
-                            "kernel log (Xid, NVLink, ECC), the rank's CUDA errors",
+                            "the kernel log (Xid, NVLink, ECC) or the rank's CUDA errors",
                             "The driver or CUDA reports a device error: a memory error, a broken NVLink, a "
                             "device that fell off the bus, or an illegal access by some kernel. The rank's "
                             "collectives never finish and its peers wait or crash.",

@@ -33,7 +33,7 @@ static RuleAnswer JudgeGpuStalled(const Case& facts) {
   const std::string gpu = (one ? "the GPU of " : "the GPUs of ") + who;
   finding->headline = behind ? gpu + (one ? " is stalled: its peers" : " are stalled: their peers") +
                                    " finished collectives of the same group that " + (one ? "it has" : "they have") +
-                                   " not, from " + operation + " on"
+                                   " not, starting with " + operation
                              : gpu + " never started " + operation +
                                    ", although the host issued it: probably an earlier kernel does not finish";
   answer.findings.push_back(std::move(*finding));

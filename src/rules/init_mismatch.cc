@@ -23,15 +23,30 @@ bool SpansTheJob(const Case& facts, const Event& warning) {
   });
 }
 
-// The ranks that began the set-up of one communicator with another number of ranks than most.
-std::vector<Rank> OddWorlds(const Case& facts) {
+// The ranks that began the set-up of one communicator with another number of ranks than most, and the two numbers.
+struct OddWorld {
+  std::vector<Rank> ranks;
+  std::string odd, usual;
+};
+
+OddWorld FindOddWorld(const Case& facts) {
   std::map<uint64_t, Holders> comms;
   for (const Event& event : facts.incident.events) {
     const int64_t ranks = event.As<CommunicatorSetup>().ranks;
     if (event.kind == EventKind::init_started && ranks > 0) comms[event.comm][std::to_string(ranks)].push_back(&event);
   }
-  for (const auto& [comm, sizes] : comms)
-    if (sizes.size() > 1) return OddHolders(sizes);
+  for (const auto& [comm, sizes] : comms) {
+    if (sizes.size() < 2) continue;
+    OddWorld found{OddHolders(sizes), "", ""};
+    if (sizes.size() > 2 || found.ranks.empty()) return found;
+    const auto holds = [&](const std::vector<const Event*>& events) {
+      return std::any_of(events.begin(), events.end(), [&](const Event* event) {
+        return std::find(found.ranks.begin(), found.ranks.end(), event->rank) != found.ranks.end();
+      });
+    };
+    for (const auto& [size, events] : sizes) (holds(events) ? found.odd : found.usual) = size;
+    return found;
+  }
   return {};
 }
 
@@ -124,7 +139,9 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
       std::sort(finding.ranks.begin(), finding.ranks.end());
     }
     // Whoever collects the answers reports the disagreement; that makes it no party to it.
-    if (finding.ranks.empty() && id == "bootstrap-nranks-mismatch") finding.ranks = OddWorlds(facts);
+    const OddWorld world = id == "bootstrap-nranks-mismatch" ? FindOddWorld(facts) : OddWorld{};
+    if (finding.ranks.empty()) finding.ranks = world.ranks;
+    const bool sizes_known = !world.odd.empty() && !world.usual.empty() && finding.ranks == world.ranks;
     if (finding.ranks.empty() && id == "version-mismatch") finding.ranks = OddHolders(VersionsByRank(facts));
     finding.confidence = Confidence::certain;
     const bool same_rank = id == "bootstrap-duplicate-rank";
@@ -137,11 +154,14 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
       else
         answer.open.push_back({"Which rank disagrees?", "the NCCL logs (INFO) of all ranks"});
     }
-    finding.headline = (id == "duplicate-gpu" ? SharedGpuWords(shared)
-                        : same_rank && number >= 0
-                            ? "two processes claim rank " + std::to_string(number)
-                            : std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks))) +
-                       "; the setup fails";
+    finding.headline =
+        (id == "duplicate-gpu" ? SharedGpuWords(shared)
+         : sizes_known         ? RankWords(finding.ranks) + (finding.ranks.size() == 1 ? " was" : " were") +
+                             " started for a job of " + world.odd + " ranks, the others for one of " + world.usual
+         : same_rank && number >= 0
+             ? "two processes claim rank " + std::to_string(number)
+             : std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks))) +
+        "; the setup fails";
     finding.fix = MismatchAdvice(id);
     finding.evidence.push_back(CiteEvent(*event, "NCCL refuses the setup"));
     answer.findings.push_back(std::move(finding));

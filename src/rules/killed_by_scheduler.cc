@@ -57,6 +57,17 @@ bool EndedByItself(const Event& event) {
   return event.kind == EventKind::process_exited && code != 0 && code != -15 && code != -9 && code != -2 && code != -1;
 }
 
+// A person's doing, and not the launcher's or another node's: no failure leads to it.
+bool IsInterrupt(const Event& kill) { return KillKindOf(kill) == SchedulerKill::signal && KillerOf(kill) == "SIGINT"; }
+
+// Within the same second nobody reacts to an error by pressing Ctrl-C.
+bool CameAfter(const Event& kill, const Event& failure) {
+  if (!IsInterrupt(kill)) return CameBefore(kill, failure);
+  if (kill.wall_ns != kNoTime && failure.wall_ns != kNoTime) return !CameBefore(failure, kill);
+  const bool clocked = kill.clock_s >= 0 && failure.clock_s >= 0 && kill.source.file == failure.source.file;
+  return clocked ? failure.clock_s >= kill.clock_s : CameBefore(kill, failure);
+}
+
 std::string KillWords(const Event& kill) {
   switch (KillKindOf(kill)) {
     case SchedulerKill::time_limit: return "the scheduler ended the job at its time limit";
@@ -106,6 +117,10 @@ std::vector<std::string> KillAdvice(const Event& kill) {
       if (KillerOf(kill) == "SIGHUP")
         return {"Start the job in tmux, with nohup or setsid, or through the scheduler.",
                 "Start again from the last checkpoint."};
+      if (IsInterrupt(kill))
+        return {"Start the job again; what ranks report after the signal follows from it.",
+                "If no one pressed Ctrl-C: look at the scheduler's record of the job. Some send SIGINT before they end "
+                "it."};
       break;
     default: break;
   }
@@ -127,10 +142,10 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
   for (const Event& event : facts.incident.events) {
     if (!IsOwnFailure(event)) continue;
     failed = true;
-    failed_before |= !CameBefore(*kill, event);
+    failed_before |= !CameAfter(*kill, event);
   }
   // Without a reason, whoever exited by itself is one: a step is cancelled when a task exits with code 1.
-  if (!GivesReason(*kill))
+  if (!GivesReason(*kill) && !IsInterrupt(*kill))
     failed |= std::any_of(facts.incident.events.begin(), facts.incident.events.end(), EndedByItself);
   // A job that hangs is ended by somebody in the end: that explains nothing.
   const bool hung = outcome.hangs() || facts.standstill.lasts || facts.analyses.end.kind == JobEnding::hung;
@@ -144,13 +159,14 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     return a.source.file == kill->source.file && a.source.line == kill->source.line;
   });
   if (!GivesReason(*kill)) finding.confidence = Confidence::likely;
-  if (hung || failed_before || (failed && !GivesReason(*kill))) {
+  // What fails behind a Ctrl-C fails because of it.
+  if (hung || failed_before || (failed && !GivesReason(*kill) && !IsInterrupt(*kill))) {
     finding.severity = Severity::note;
     if (hung)
       answer.open.push_back(
           {"Why did the job stall before it was ended?",
            "stacks of all ranks (py-spy dump) and flight records, taken before the scheduler ends it"});
-  } else if (KillKindOf(*kill) == SchedulerKill::signal && KillerOf(*kill) != "SIGHUP") {
+  } else if (KillKindOf(*kill) == SchedulerKill::signal && KillerOf(*kill) != "SIGHUP" && !IsInterrupt(*kill)) {
     answer.open.push_back(
         {"Who sent the signal?",
          "the scheduler's record of the job (sacct -j JOB -o State,Reason; kubectl describe pod), and "

@@ -71,7 +71,9 @@ void CiteStall(const Case& facts, const CallDifference& difference, Finding& fin
       stall = waits.operations.front().call;
       stream = waits.operations.front().stream;
     }
-    if (!stall || (stall->group == difference.group && stall->seq == difference.seq)) continue;
+    if (!stall) continue;
+    // The better record comes first: where it shows ranks in this very call, a log only shows what was issued ahead.
+    if (stall->group == difference.group && stall->seq == difference.seq) return;
     finding.evidence.push_back(CiteCall(facts.incident, *stream, *stall, "where ranks wait as a consequence"));
     return;
   }
@@ -101,6 +103,10 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
   if (difference.odd.empty()) {
     finding.headline = "at " + place + " " + RankWords(usual.ranks) + " issued " + ShapeWords(*usual.call) + " and " +
                        RankWords(odd.ranks) + " issued " + ShapeWords(*odd.call) + "; which side is wrong is unknown";
+  } else if (difference.aspect == CallAspect::operation) {
+    finding.headline = RankWords(difference.odd) + " issued " + SideWords(*odd.call, difference.aspect) + " as " +
+                       place + ", where " + RankWords(usual.ranks) + " issued " +
+                       SideWords(*usual.call, difference.aspect);
   } else {
     finding.headline = RankWords(difference.odd) + " used " + std::string(AspectWords(difference.aspect)) + " in " +
                        place + ": " + SideWords(*odd.call, difference.aspect) + " where " + RankWords(usual.ranks) +
@@ -207,8 +213,11 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
       "Find the branch that makes ranks call different things: compare what each rank does at this point (its "
       "traceback, or py-spy dump --pid PID).",
       "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
+  // The job has ended: of its processes nothing but their tracebacks is left.
+  const bool hung = horovod || facts.analyses.end.kind == JobEnding::hung;
+  if (!hung) finding.fix.front() = "Find the branch that makes ranks call different things: compare their tracebacks.";
   // Horovod only reports that ranks wait in different tensors.
-  if (horovod || facts.analyses.end.kind == JobEnding::hung) {
+  if (hung) {
     finding.status = Status::hang;
     finding.headline = (finding.ranks.empty() ? "ranks submit" : RankWords(finding.ranks) + " submits") +
                        " different operations from " +

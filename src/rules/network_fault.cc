@@ -103,8 +103,8 @@ std::string PeerWords(const std::vector<const Event*>& events) {
 std::string ReportWords(const std::vector<const Event*>& events, const ToldEvents& told) {
   const size_t tellers = told.ranks.empty() ? told.rankless.size() : told.ranks.size();
   const std::string peers = PeerWords(events);
-  if (tellers == 0 && told.hosts.empty()) return "the log does not say which rank reports it" + peers;
-  return TellerWords(told) + (tellers > 1 ? " report" : " reports") + " transport errors" + peers +
+  if (tellers == 0 && told.hosts.empty()) return "; the log does not say which rank reports it" + peers;
+  return ": " + TellerWords(told) + (tellers > 1 ? " report" : " reports") + " transport errors" + peers +
          (told.ranks.empty() ? "; the log does not say which rank" : "");
 }
 
@@ -194,7 +194,9 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   by_rank.erase(Rank{});
   // A link that went down may have come back before it mattered.
   finding.confidence = finding.ranks.empty() || only_links ? Confidence::possible : Confidence::likely;
-  for (const auto& [rank, list] : by_rank) finding.affected_ranks.push_back(rank);
+  for (const auto& [rank, list] : by_rank)
+    if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
+      finding.affected_ranks.push_back(rank);
   const Event& lead = *events.front();
   ToldEvents told;
   for (const Event* event : events) TakeTold(facts, *event, told);
@@ -205,7 +207,7 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
                      : IsWarning(lead, "net-device-setup-failed") ? DeviceSetupWords(told)
                      : std::all_of(events.begin(), events.end(), [](const Event* event) { return IsNoAnswer(*event); })
                          ? NoAnswerWords(events, told)
-                         : "the network failed between ranks: " + ReportWords(events, told);
+                         : "the network failed between ranks" + ReportWords(events, told);
   finding.fix = NetworkAdvice(lead);
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
@@ -223,7 +225,7 @@ extern const Rule kNetworkFaultRule;
 const Rule kNetworkFaultRule = {
     "network-fault",
     "The network failed",
-    "NCCL logs (completion and async errors), kernel log (link changes)",
+    "NCCL logs (completion and async errors) or the kernel log (link changes)",
     "A link, NIC or switch failed while ranks were communicating: InfiniBand completions with retry exceeded, "
     "asynchronous port errors, a link that went down.",
     "Status 5 (flushed) and 'connection closed by remote peer' are secondary: look for the first error, or for a rank "

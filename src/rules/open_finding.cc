@@ -9,6 +9,7 @@
 #include "analysis/timeout_census.h"
 #include "model/nccl_warnings.h"
 #include "rules/end_sentence.h"
+#include "rules/hang_capture.h"
 #include "rules/library_words.h"
 #include "rules/message_words.h"
 #include "rules/open_calls.h"
@@ -69,7 +70,8 @@ bool IsFirstCall(const TimedOutCall& call) {
   return call.seq == 1 && call.op != OpKind::unknown && !call.first->Means(Meaning::of_ascend);
 }
 
-std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& told, bool gone) {
+std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& census, const Event& told) {
+  const bool gone = IsGone(facts);
   if (told.kind == EventKind::xla_wait) return XlaSteps(told);
   if (auto own = LibraryHangSteps(told.library); !own.empty()) return own;
   std::vector<std::string> steps;
@@ -118,9 +120,13 @@ std::vector<std::string> StepsOfAHang(const TimeoutCensus& census, const Event& 
   else if (told.kind == EventKind::hung_task)
     steps.push_back("Look at what the process waits for in the kernel: cat /proc/PID/stack, and dmesg -T before it.");
   else
-    steps.push_back(std::string(gone ? "When it hangs again" : "While the job hangs") +
-                    ", take the stack of every rank (py-spy dump --pid PID): the rank whose main thread is not "
-                    "in communication is the one that the others wait for.");
+    steps.push_back(
+        std::string(gone ? "When it hangs again" : "While the job hangs") +
+        (HasAllStacks(facts)
+             ? ", take the stacks of all ranks twice, some seconds apart (py-spy dump --pid PID): those that "
+               "were read do not decide it."
+             : ", take the stack of every rank (py-spy dump --pid PID): the rank whose main thread is not "
+               "in communication is the one that the others wait for."));
   const std::string restart = "estart it with tacet run, or with the settings below, and diagnose what it leaves.";
   // Of a job that is gone no stack can be taken.
   if (gone)
@@ -215,7 +221,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
           ? "Before an operation XLA waits until all threads of the process have arrived. The line says who waits, not "
             "who is missing."
       : told->kind == EventKind::told_hang ? "No line of the log shows it; the cited sentence is of the text around it."
-      : hangs  ? "A rank waited until a limit was reached. The line says which rank waited, not for which rank."
+      : hangs  ? "A rank waited until its timeout. The line says which rank waited, not for which rank."
       : before ? "The job ended after it had reported this error itself; Tacet does not know the message."
                : "The line says how the job ended. The reason came before it and is not in these files.";
   const TimeoutCensus census = hangs ? CountTimeouts(facts.incident) : TimeoutCensus{};
@@ -225,7 +231,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
       if (finding.evidence.size() < kMostCited)
         finding.evidence.push_back(
             CiteEvent(*call.first, RankWords(call.ranks) + " waited in " + TimedOutCallWords(call) +
-                                       (IsFoundLate(*call.first) ? " far beyond the limit" : " until the limit")));
+                                       (IsFoundLate(*call.first) ? " far beyond its timeout" : " until its timeout")));
     }
     const TimedOutCall& common = census.calls.front();
     if (common.op != OpKind::unknown) finding.operation = OperationRef{common.op, common.seq, -1};
@@ -240,7 +246,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
     if (const Event* warning = told->kind == EventKind::nccl_error ? WarningBehind(facts, *told) : nullptr)
       finding.evidence.push_back(CiteEvent(*warning, "the last warning before it"));
   }
-  finding.fix = hangs ? StepsOfAHang(census, *told, IsGone(facts)) : StepsOfACrash(facts.incident, *told);
+  finding.fix = hangs ? StepsOfAHang(facts, census, *told) : StepsOfACrash(facts.incident, *told);
   if (before)
     finding.fix = {"Read the lines around the first cited one: the program says there why it stops.",
                    "Search for its words in the program's source: whoever wrote the message knows the condition."};

@@ -11,6 +11,7 @@
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/end_sentence.h"
+#include "rules/hang_capture.h"
 #include "rules/library_words.h"
 #include "rules/open_calls.h"
 #include "rules/open_finding.h"
@@ -122,9 +123,7 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
          "HCCL_CONNECT_TIMEOUT set how long the others wait"});
     return;
   }
-  diagnosis.open.push_back({"Which rank makes the others wait?",
-                            "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000, TORCH_NCCL_ENABLE_TIMING=1), "
-                            "stacks (py-spy dump --pid PID) and NCCL logs (NCCL_DEBUG=INFO)"});
+  diagnosis.open.push_back({"Which rank makes the others wait?", HangCapture(facts)});
 }
 
 // An error in its own words, after which nothing else is missing but its reason.

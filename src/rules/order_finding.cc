@@ -30,10 +30,12 @@ Finding FromDivergence(const Case& facts, const Divergence& divergence) {
   finding.affected_ranks = divergence.usual;
   finding.group = divergence.odd_call->group;
   finding.operation = RefOf(call);
-  finding.headline =
-      RankWords(divergence.odd) + (skipped ? " skipped " : " issued one more ") + std::string(Name(call.kind)) +
-      (skipped ? " (#" : " than its peers (#") + std::to_string(call.seq) + " on " +
-      facts.incident.groups[static_cast<uint32_t>(call.group)].Label() + "); from there on its calls pair up wrongly";
+  const std::string their = divergence.odd.size() == 1 ? "its" : "their";
+  finding.headline = RankWords(divergence.odd) + (skipped ? " skipped " : " issued one more ") +
+                     std::string(Name(call.kind)) + (skipped ? "" : " than " + their + " peers") + " (#" +
+                     std::to_string(call.seq) + " on " +
+                     facts.incident.groups[static_cast<uint32_t>(call.group)].Label() + "); from there on " + their +
+                     " calls pair up wrongly";
   finding.evidence.push_back(CiteCall(
       facts.incident, *divergence.odd_stream, *divergence.odd_call,
       RankWords(divergence.odd) + " issued this after " + std::to_string(divergence.shared_calls) + " equal calls"));
@@ -54,12 +56,16 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
   finding.operation = RefOf(call);
   const std::string place = " at #" + std::to_string(difference.seq) + " on " +
                             facts.incident.groups[static_cast<uint32_t>(difference.group)].Label();
+  const bool one = difference.odd.size() == 1;
+  const std::string peers = one ? "its peers" : "their peers";
   if (difference.round > 0)
     finding.headline = RankWords(difference.odd) + " skipped a whole round of " + std::to_string(difference.round) +
-                       " calls: " + ShapeWords(*odd.call) + place + ", while its peers are still one round behind";
+                       " calls:" + place + (one ? " it" : " they") + " issued " + ShapeWords(*odd.call) + ", " + peers +
+                       " " + ShapeWords(*usual.call);
   else
     finding.headline = RankWords(difference.odd) + (skipped ? " skipped " : " issued an extra ") + ShapeWords(call) +
-                       place + " and continues one place " + (skipped ? "ahead of" : "behind") + " its peers";
+                       place + (one ? " and continues one place " : " and continue one place ") +
+                       (skipped ? "ahead of " : "behind ") + peers;
   finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
   finding.evidence.push_back(
       CiteCall(facts.incident, *usual.stream, *usual.call, RankWords(usual.ranks) + " issued this at the same place"));

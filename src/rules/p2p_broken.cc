@@ -65,7 +65,7 @@ extern const Rule kP2pBrokenRule;
 const Rule kP2pBrokenRule = {
     "p2p-broken",
     "GPUs of a host cannot reach each other",
-    "NCCL logs (WARN), the ranks' CUDA errors, kernel log (IOMMU faults)",
+    "NCCL logs (WARN), the ranks' CUDA errors or the kernel log (IOMMU faults)",
     "NCCL lets GPUs of one host read and write each other's memory (CUDA IPC, peer access, NVLink). Here that path is "
     "reported as available but does not work: PCIe access control (ACS) or the IOMMU redirects it, containers hide the "
     "GPUs from "

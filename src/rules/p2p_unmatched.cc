@@ -199,8 +199,13 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       finding.headline = RankWords({owner}) + " waits in " + OperationWords(facts.incident, *open) +
                          (receives ? " from " : " to ") + RankWords({peer}) + ", which has " +
                          CountOfLink(link, receives, owner) + " and has moved on";
-      if (astray)
-        finding.headline += "; the two exchange nothing else: " + RankWords({peer}) + " may be the wrong peer";
+      if (astray) {
+        finding.headline += "; the two exchange nothing else, so " + RankWords({peer}) + " may be the wrong peer";
+        finding.fix = {"Check the peer that " + RankWords({owner}) + " passes to " + (receives ? "recv" : "send") +
+                           " at the cited call.",
+                       "Print rank and peer of every send and receive of one step on all ranks: each must have its "
+                       "counterpart."};
+      }
       const CallStream& stream = *(receives ? link.recv_stream : link.send_stream);
       const CallStream& other = *(receives ? link.send_stream : link.recv_stream);
       finding.evidence.push_back(CiteCall(facts.incident, stream, *open, "it has no counterpart"));

@@ -89,7 +89,7 @@ extern const Rule kPcieFaultRule;
 const Rule kPcieFaultRule = {
     "pcie-fault",
     "A PCIe link reports errors",
-    "kernel log (AER, DPC, pciehp)",
+    "the kernel log (AER, DPC, pciehp)",
     "A link between the CPU, a switch and a card lost data. Corrected errors are repeated and cost only time; "
     "uncorrected ones reach the driver, and fatal ones take the device away.",
     "A GPU that falls off the bus has a cause of its own (Xid 79, gpu-fault), and such errors are what precedes it. "

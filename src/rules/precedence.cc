@@ -125,6 +125,8 @@ constexpr IndependentPair kIndependent[] = {
 bool Holds(const Explanation& line, const Finding& a, const Finding& b) {
   if (line.cause != a.cause) return false;
   if (std::find(line.explains.begin(), line.explains.end(), b.cause) == line.explains.end()) return false;
+  // A setting that ends the job is no matter of its pace.
+  if (b.severity == Severity::critical && std::find(kPace.begin(), kPace.end(), b.cause) != kPace.end()) return false;
   return !line.only_weaker || a.confidence < b.confidence;  // certain < likely < possible
 }
 

@@ -208,7 +208,7 @@ extern const Rule kRankOutOfMemoryRule;
 const Rule kRankOutOfMemoryRule = {
     "rank-out-of-memory",
     "A rank ran out of memory",
-    "kernel log with the pid of a rank, or the rank's own CUDA out-of-memory error",
+    "the kernel log, with the pid of a rank, or the rank's own CUDA out-of-memory error",
     "The kernel or the container's memory limit killed the process (SIGKILL: it cannot write a message), or the "
     "GPU's memory was exhausted and CUDA raised. "
     "Its peers wait for a rank that is gone.",

@@ -72,7 +72,7 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
 const Rule kRankStuckOnHostRule = {
     "rank-stuck-on-host",
     "A rank is stuck on the host",
-    "flight records, black boxes or NCCL logs (who has not issued what), stacks (where it is)",
+    "flight records, black boxes or NCCL logs (which rank has not issued what), and stacks (where it is)",
     "The process is alive, but its Python or C++ code has not reached the collective that all the others are in. It "
     "loads data, evaluates, writes a checkpoint, waits for a lock or for I/O, or is in a branch that the others did "
     "not "

@@ -140,7 +140,7 @@ extern const Rule kRdmaBrokenRule;
 const Rule kRdmaBrokenRule = {
     "rdma-broken",
     "The adapter cannot use the job's memory",
-    "NCCL logs (WARN), the ranks' output",
+    "NCCL logs (WARN) or the ranks' output",
     "InfiniBand and RoCE adapters access memory directly; it must be registered and locked for them. That fails: the "
     "limit of locked memory is too low, nvidia_peermem is missing, the device file is not there, or PCIe "
     "access control and the IOMMU refuse the access.",

@@ -53,6 +53,29 @@ TEST(SchedulerWords, AJobThatEndedInOrderLostNobody) {
   EXPECT_FALSE(judged.Fires("rank-dead"));
 }
 
+// The launcher's word of a Ctrl-C, and a rank whose wait in the store reached its limit, at these seconds of the day.
+Severity InterruptedAt(int32_t kill_s, int32_t failure_s) {
+  JobSketch job = Talking(2);
+  Event& wait = job.Say(1, EventKind::store_wait_timeout);
+  wait.Make<StoreWait>().keys = "0";
+  wait.wall_ns = kNoTime;
+  wait.clock_s = failure_s;
+  const FileId file = wait.source.file;
+  Event& kill = job.Tell(EventKind::scheduler_kill);
+  kill.Make<OutsideEnd>().why = SchedulerKill::signal;
+  kill.Make<OutsideEnd>().by = "SIGINT";
+  kill.wall_ns = kNoTime;
+  kill.clock_s = kill_s;
+  kill.source.file = file;
+  return JudgedCase(job).Only("killed-by-scheduler").severity;
+}
+
+TEST(SchedulerWords, ACtrlCIsTheEndUnlessARankHadFailedBefore) {
+  EXPECT_EQ(InterruptedAt(100, 101), Severity::critical);
+  EXPECT_EQ(InterruptedAt(100, 100), Severity::critical) << "nobody reacts within a second";
+  EXPECT_EQ(InterruptedAt(100, 60), Severity::note);
+}
+
 TEST(SchedulerWords, ANodeThatFailedTakesItsRanksWithIt) {
   JobSketch job = Talking(4);
   Event& failed = job.Tell(EventKind::node_failed);

@@ -98,7 +98,7 @@ extern const Rule kSharedMemoryFullRule;
 const Rule kSharedMemoryFullRule = {
     "shared-memory-full",
     "/dev/shm is full",
-    "the rank's output (data loader, PyTorch) or NCCL log (WARN)",
+    "the rank's output (data loader, PyTorch) or its NCCL log (WARN)",
     "NCCL and data loader workers exchange data through files in /dev/shm, and there is no space left. A container has "
     "64 MiB there by default. A process that writes beyond it gets an error, or is killed by SIGBUS.",
     "The host or the cgroup may have plenty of memory: this limit belongs to one file system. 'Too many open files' in "

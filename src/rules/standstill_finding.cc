@@ -41,9 +41,18 @@ std::string OwedWords(const Case& facts) {
 std::string WaitWords(const Case& facts) {
   const StandstillView& view = facts.standstill;
   if (!view.operation) return "";
-  std::string text = view.waiters.empty() ? "its peers wait"
-                                          : RankWords(view.waiters) + (view.waiters.size() == 1 ? " waits" : " wait");
-  return text + " in " + OperationWords(facts.incident, *view.operation);
+  // A rank that lost its peer's connection and raised no longer waits.
+  std::vector<Rank> waiting, failed;
+  for (const Rank rank : view.waiters) {
+    const RankLife* life = facts.analyses.life.Of(rank);
+    const bool ended = life && life->consequence && life->lost_peer && !life->timeout && !life->has_stack;
+    (ended ? failed : waiting).push_back(rank);
+  }
+  if (waiting.empty()) waiting.swap(failed);
+  std::string text =
+      waiting.empty() ? "its peers wait" : RankWords(waiting) + (waiting.size() == 1 ? " waits" : " wait");
+  text += " in " + OperationWords(facts.incident, *view.operation);
+  return failed.empty() ? text : text + ", " + RankWords(failed) + " failed with a closed connection";
 }
 
 std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind, std::string_view cause) {

@@ -88,6 +88,11 @@ std::string CostWords(const Straggler& straggler) {
   return out + "; without it throughput would be " + Percent(straggler.cost / (1 - straggler.cost)) + " higher";
 }
 
+// "14 % of the step"; "about 27 % of the step" where the interval, which the evidence states, is wider than the figure.
+std::string ShareWords(const Straggler& worst, double cost) {
+  return (worst.high - worst.low > cost ? "about " : "") + Percent(cost) + " of the step";
+}
+
 // What those of one finding cost together: who are always late are so at the same time, stalls add up.
 double CostOf(const StragglerReport& report, bool (*belongs)(const Straggler&)) {
   double cost = 0;
@@ -137,7 +142,7 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
                                               : why_many) +
                      " (" + DurationWords(worst->late_ns) +
                      (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
-                     (cost > 0 ? ", costs every rank " + Percent(cost) + " of the step" : "") + "), from " +
+                     (cost > 0 ? ", which costs every rank " + ShareWords(*worst, cost) : "") + "), according to " +
                      report.source;
   if (unknown) {
     // Where most are late, there is nobody left to be late against: too few ranks are on record.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/timeout_census.h"
+#include "rules/open_finding.h"
 #include "rules/silence_words.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
@@ -92,7 +93,14 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   const Silence* silence = FirstSilence(facts, StandstillKind::unclear);
   const std::string where = facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation)
                                                        : ToldOperationWords(facts);
-  finding.headline = "All others wait for " + who + " in " + where + "; the cause is unknown" +
+  // Without a record of calls, a report may name those that are missing, and not all who wait.
+  const bool listed = facts.standstill.operation ||
+                      facts.standstill.waiters.size() + finding.ranks.size() >= facts.analyses.life.ranks.size();
+  const std::vector<Rank> waiters = listed ? facts.standstill.waiters : std::vector<Rank>{};
+  finding.headline = (waiters.empty()       ? "all others wait for "
+                      : waiters.size() == 1 ? RankWords(waiters) + " waits for "
+                                            : RankWords(waiters) + " wait for ") +
+                     who + " in " + where + "; the cause is unknown" +
                      (absent    ? ": no file of " + std::string(finding.ranks.size() == 1 ? "it" : "them") + " is here"
                       : silence ? ": " + SilenceWords(facts, *silence) + ", so it is dead or frozen"
                                 : "");
@@ -106,6 +114,10 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
                ? " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"
                : " first: are the processes alive (ps), what do they do (py-spy dump --pid PID), what does dmesg "
                  "say?")};
+  if (IsGone(facts))
+    finding.fix.back() = "Look at " + who + " first: the last lines of " +
+                         (finding.ranks.size() == 1 ? "its" : "their") +
+                         " output, and the kernel log (dmesg -T) from that time.";
   finding.fix.back() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.back()));
   diagnosis.open.push_back({(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
                             "the stack (py-spy dump), flight record, output of " + who + ", and the kernel log of " +

@@ -46,9 +46,9 @@ std::string BehindWords(const TimeoutCensus& census) {
   // A collective holds everybody up: nobody gets thousands of calls ahead in one group.
   constexpr int64_t kMostAhead = 500;
   if (highest->seq - lowest->seq > kMostAhead && (group.empty() || lowest->group != highest->group))
-    return ": numbers of different groups";
+    return " (numbers of different groups)";
   const std::string behind = RankWords(lowest->ranks) + (lowest->ranks.size() == 1 ? " is" : " are") + " behind";
-  return group.empty() || lowest->group != highest->group ? ": different groups, or " + behind : ": " + behind;
+  return group.empty() || lowest->group != highest->group ? " (different groups, or " + behind + ")" : ", so " + behind;
 }
 
 }  // namespace
@@ -88,7 +88,8 @@ std::string TimeoutWords(const TimeoutCensus& census) {
   if (!more.empty())
     words += ", " + std::to_string(more.size()) + (more.size() == 1 ? " more rank" : " more ranks") + " in others";
   words += BehindWords(census);
-  if (const Rank peer = AwaitedRank(census); peer.known()) words += ", waiting for " + RankWords({peer});
+  if (const Rank peer = AwaitedRank(census); peer.known() && AwaitedWords(census).empty())
+    words += ", waiting for " + RankWords({peer});
   // Where many are missing, their output was not collected.
   const auto& unheard = census.unheard;
   if (!unheard.empty() && unheard.size() <= kMostUnheard && unheard.size() < common.ranks.size() &&

@@ -47,7 +47,7 @@ TEST(TimeoutSentence, TellsRanksAtAnotherNumber) {
   for (const int32_t r : {0, 1, 3}) TimeOutIn(named, r, 100, "7");
   TimeOutIn(named, 2, 90, "8");
   const std::string open = JudgedCase(unnamed).Verdict().headline, apart = JudgedCase(named).Verdict().headline;
-  EXPECT_TRUE(SaysSo(open, "rank 2 in all_reduce #90: different groups, or rank 2 is behind")) << open;
+  EXPECT_TRUE(SaysSo(open, "rank 2 in all_reduce #90 (different groups, or rank 2 is behind)")) << open;
   EXPECT_TRUE(SaysSo(apart, "rank 2 in all_reduce #90 of another group")) << apart;
   EXPECT_FALSE(SaysSo(apart, "behind")) << apart;
 }

@@ -42,7 +42,7 @@ Finding ScaleFinding(const TrainingRecord& record) {
   if (scale.at_floor > 0) return FloorFinding(scale);
   Finding finding;
   finding.confidence = scale.values_before > 0 ? Confidence::certain : Confidence::likely;
-  finding.headline = "No step gives finite gradients" + SinceWords(scale.first_step) + ": the loss scale fell " +
+  finding.headline = "No step has given finite gradients" + SinceWords(scale.first_step) + ": the loss scale fell " +
                      std::to_string(scale.drops) + " times in a row, from " + FigureWords(scale.from) + " to " +
                      FigureWords(scale.to) + ", and every one of these steps was skipped";
   finding.fix = {
@@ -64,7 +64,9 @@ Finding ValueFinding(const NonFiniteTraining& found) {
   finding.confidence = value.run >= 3   ? Confidence::certain
                        : value.run == 2 ? Confidence::likely
                                         : Confidence::possible;
-  finding.headline = "The " + name + " is " + value.word;
+  const std::string word = value.word == "nan" ? "NaN" : value.word;
+  const bool lasts = found.processes <= 1 && value.run > 1 && value.run < value.lines && value.run_step >= 0;
+  finding.headline = "The " + name + (lasts ? " has been " : " is ") + word;
   if (found.processes > 1) {
     // The norm is one number for all ranks: whichever had it first, all print it.
     finding.confidence = Confidence::possible;

@@ -38,6 +38,13 @@ std::string PaceRange(const TrainingRecord& record) {
   return "a step takes " + std::string(text) + (small ? " ms" : " s");
 }
 
+// "; it ends with 'training finished', and no exit code is shown".
+std::string EndWords(const Incident& incident) {
+  for (const LogOutline& outline : incident.outlines)
+    if (!outline.says_done.empty()) return "; the output ends with '" + outline.says_done + "', but shows no exit code";
+  return "; the text does not show how the job ended";
+}
+
 }  // namespace
 
 std::string TrainingFigures(const Incident& incident) {
@@ -62,7 +69,8 @@ std::string TrainingFigures(const Incident& incident) {
   for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})
     if (value->finite_since > 0)
       words += (words.empty() ? "" : "; ") +
-               ("the " + std::string(name) + " was " + value->word + " at first and is finite in the last " +
+               ("the " + std::string(name) + " was not finite at first (" +
+                (value->word == "nan" ? "NaN" : value->word) + ") and is finite in the last " +
                 (value->finite_since == 1 ? "line" : std::to_string(value->finite_since) + " lines") +
                 (value == &record.gradient ? ": usual while mixed precision looks for its scale" : ""));
   return words;
@@ -86,7 +94,7 @@ std::string TrainingWords(const Case& facts) {
   return "training made progress up to step " + std::to_string(last->As<Progress>().step) + " (" +
          std::to_string(last->As<Progress>().rising) + " lines)" + (figures.empty() ? "" : "; " + figures) +
          "; no line after the last step reports a fault" +
-         (IsTroubleTold(facts.incident) ? "" : "; the text does not show how the job ended");
+         (IsTroubleTold(facts.incident) ? "" : EndWords(facts.incident));
 }
 
 }  // namespace tacet

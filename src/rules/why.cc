@@ -66,7 +66,7 @@ EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
     case Status::hang:
       if (end.kind == JobEnding::hung && end.quiet_ns > 0)
         return by("the output stopped for " + DurationWords(end.quiet_ns) + " before the job was ended");
-      if (end.kind == JobEnding::hung && end.told) return by("a rank waited until a limit was reached");
+      if (end.kind == JobEnding::hung && end.told) return by("a rank waited until its timeout");
       return CiteAbsence("operations have been in flight for far longer than is normal for this job");
     case Status::crash: return by("processes ended with an error or were ended");
     case Status::slow:
@@ -119,18 +119,19 @@ std::string WhyItLost(const Finding& first, const Finding& rival) {
 }
 
 // Causes that would explain the verdict if anything showed them.
-void AddUnseenRivals(const Diagnosis& diagnosis, Why& why) {
+void AddUnseenRivals(const Case& facts, const Diagnosis& diagnosis, Why& why) {
   if (diagnosis.cause.empty()) return;
+  // Of a job of which no call is known nobody expects that calls differ.
+  const bool calls = !facts.incident.streams.empty();
   std::set<std::string_view> known = {diagnosis.cause};
   for (const Finding& finding : diagnosis.findings) known.insert(finding.cause);
   for (const Explanation& line : ExplanationTable()) {
     const bool explains = std::find(line.explains.begin(), line.explains.end(), diagnosis.cause) != line.explains.end();
-    if (!explains || why.rivals.size() == kMostRivals || !known.insert(line.cause).second) continue;
+    if (!explains || why.rivals.size() == kMostRivals) continue;
+    if ((!calls && line.cause.starts_with("collective-")) || !known.insert(line.cause).second) continue;
     const Rule* rule = FindRule(line.cause);
-    why.rivals.push_back({std::string(line.cause),
-                          {},
-                          false,
-                          "it would show in " + std::string(rule ? rule->needs : "")});
+    why.rivals.push_back(
+        {std::string(line.cause), {}, false, "it would show in " + std::string(rule ? rule->needs : "")});
   }
 }
 
@@ -154,7 +155,7 @@ Why ExplainVerdict(const Case& facts, const Diagnosis& diagnosis) {
   for (const Finding& finding : diagnosis.findings)
     if (&finding != first && why.rivals.size() < kMostRivals && !finding.cause.empty())
       why.rivals.push_back({finding.cause, finding.ranks, true, WhyItLost(*first, finding)});
-  AddUnseenRivals(diagnosis, why);
+  AddUnseenRivals(facts, diagnosis, why);
   return why;
 }
 

@@ -137,7 +137,10 @@ EvidenceItem CiteStack(const Incident& incident, const ThreadStack& thread, std:
                std::string(BaseName(file)) + ":" + std::to_string(frame.line) + ")";
   }
   SourceRef source = thread.source;
-  if (thread.first_line > 0) source.line = thread.first_line;
+  if (thread.first_line > 0 && thread.first_line != source.line) {
+    source.line = thread.first_line;
+    source.offset = 0;  // that of the thread's head, which is another line
+  }
   return {source, std::move(excerpt), std::move(says)};
 }
 

@@ -201,7 +201,7 @@ extern const Rule kWrongInterfaceRule;
 const Rule kWrongInterfaceRule = {
     "wrong-interface",
     "NCCL or gloo chose an address that peers cannot reach",
-    "NCCL logs (Bootstrap and NET/Socket lines, WARN about connect), gloo's and the store's errors",
+    "NCCL logs (Bootstrap and NET/Socket lines, WARN about connect), or the errors of gloo and of the store",
     "Each process tells the others at which address it listens. Here only its own host, or its own network segment, "
     "can reach that address: the loopback, a link-local address, a bridge of Docker, libvirt or a CNI plugin, a "
     "tunnel. Peers on other hosts are refused, find no route, or connect to themselves.",

@@ -15,8 +15,12 @@ static std::string WrongFigures(const BenchmarkLine& line) {
   for (const auto& [side, name] :
        {std::pair{&line.out_of_place, "out-of-place"}, std::pair{&line.in_place, "in-place"}}) {
     if (side->wrong <= 0) continue;
-    std::snprintf(text, sizeof text, "%s%.6g wrong elements %s", out.empty() ? "" : ", ", side->wrong, name);
-    out += text;
+    // The benchmark prints six digits: larger numbers are rounded there.
+    constexpr double kRounded = 1e6;
+    std::snprintf(text, sizeof text, side->wrong < kRounded ? "%.0f" : "%.3g million",
+                  side->wrong < kRounded ? side->wrong : side->wrong / kRounded);
+    out += (out.empty() ? "" : ", ") + std::string(side->wrong < kRounded ? "" : "about ") + text + " wrong elements " +
+           name;
   }
   return out;
 }
@@ -31,7 +35,7 @@ static RuleAnswer JudgeWrongResults(const Case& facts) {
     finding.status = Status::corrupt;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::certain;
-    finding.headline = "Wrong results of " + BenchmarkWords(run);
+    finding.headline = "the results of " + BenchmarkWords(run) + " are wrong";
     const BenchmarkLine* least = nullptr;
     for (const BenchmarkLine& line : run.lines) {
       if (line.out_of_place.wrong <= 0 && line.in_place.wrong <= 0) continue;

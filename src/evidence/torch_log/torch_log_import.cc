@@ -206,6 +206,7 @@ class Importer {
     event.kind = EventKindOf(record.kind);
     event.speaker = SpeakerOf(record);
     event.wall_ns = ResolveMoment(record.time, log_.dated_wall_ns);
+    if (record.time.month_day != 0) event.clock_s = record.time.month_day * 86400 + record.time.second_of_day;
     event.source = record.source;
     event.op = ParseOpKind(record.op);
     event.seq = record.seq;

@@ -144,6 +144,21 @@ bool TellsGoodEnd(std::string_view text) {
          !ContainsAny(text, {"not ", "n't", "should", "if ", "even though", "although", "FAIL", "rror", "?"});
 }
 
+// "2026-11-16 18:52:31,011 train INFO: training finished": the words, where they end the line.
+std::string_view WordsOfDone(std::string_view text) {
+  constexpr size_t kMostBehind = 24;  // " in 312 s", " after 24 steps"
+  for (const std::string_view words :
+       {"training finished", "Training finished", "training complete", "Training complete", "Training is complete",
+        "raining done", "inished training", "ompleted training", "Done training", "raining ended"}) {
+    size_t at = text.rfind(words);
+    if (at == std::string_view::npos || text.size() - at - words.size() > kMostBehind) continue;
+    while (at > 0 && IsWordPart(text[at - 1])) --at;
+    if (ContainsAny(text, {"not ", "n't", "should", "until", "when ", "if "})) continue;
+    return text.substr(at);
+  }
+  return {};
+}
+
 bool HasJobsWord(std::string_view text) {
   return ContainsAny(text,
                      {"rank",       "Rank",    "RANK",   "GPU",      "cuda",       "CUDA",       "nccl",
@@ -180,6 +195,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   NamedRank named = RankOfLine(prefix.severity != 0 ? prefix.text : text);
   if (prefix.rank >= 0) named = {prefix.rank, -1};
   const bool harmless = NoteHarmless(text, source, out);
+  if (!harmless) out.says_done = std::string(WordsOfDone(text));
   const bool figures = ReadFigures(text, source, out);
   look.of_job = look.of_job || HasJobsWord(text);
   if (out.ended_well.empty() && TellsGoodEnd(text)) {

@@ -65,6 +65,16 @@ TEST(LogOutline, HarmlessWarningsAreKnown) {
   EXPECT_EQ(outline.ranks, std::vector<int32_t>{0});
 }
 
+TEST(LogOutline, TheLastLineMaySayThatTheWorkIsDone) {
+  EXPECT_EQ(FindOutline("10:00:00 INFO: step 9\n10:00:01 train INFO: training finished\n").says_done,
+            "training finished");
+  EXPECT_EQ(FindOutline("Finished training after 24 steps\n").says_done, "Finished training after 24 steps");
+  EXPECT_TRUE(FindOutline("10:00:01 INFO: training finished\n10:00:02 INFO: evaluating\n").says_done.empty());
+  EXPECT_TRUE(FindOutline("10:00:01 INFO: waiting until training finished\n").says_done.empty());
+  EXPECT_TRUE(
+      FindOutline("10:00:01 INFO: training finished its first phase, now the second begins\n").says_done.empty());
+}
+
 TEST(LogOutline, ATellerOfAGoodEnd) {
   EXPECT_FALSE(FindOutline("TRAIN_OK steps=3   # exit 0, no hang").ended_well.empty());
   EXPECT_TRUE(FindOutline("exit 0").ended_well.empty());

@@ -81,6 +81,7 @@ LineUse ReadWaitTimeout(const LogLine& line, FailureState& state, RecordList& ou
   const auto [record, is_new] = out.AddOnce(TorchLogKind::store_wait_timeout, line, keys);
   if (!is_new) return LineUse::understood;
   if (socket != nullptr) record->object = std::exchange(socket->object, std::string(kToldAgain));
+  if (socket != nullptr && !record->time.known()) record->time = socket->time;
   record->subject = Capped(keys, 500);
   record->value = IntAfter(line.text, "wait timeout after ").value_or(-1);
   if (Contains(line.text, "is setting up NCCL communicator")) ReadCreator(line, keys, *record);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/exception_advice.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tacet {
+namespace {
+
+enum class TypeGroup { connection, path, content };
+
+struct TypeRow {
+  std::string_view name;  // without its module
+  TypeGroup group;
+};
+
+constexpr TypeRow kTypes[] = {{"ConnectionError", TypeGroup::connection},
+                              {"ConnectionResetError", TypeGroup::connection},
+                              {"ConnectionRefusedError", TypeGroup::connection},
+                              {"ConnectionAbortedError", TypeGroup::connection},
+                              {"BrokenPipeError", TypeGroup::connection},
+                              {"ConnectTimeout", TypeGroup::connection},
+                              {"ReadTimeout", TypeGroup::connection},
+                              {"HTTPError", TypeGroup::connection},
+                              {"HfHubHTTPError", TypeGroup::connection},
+                              {"IncompleteRead", TypeGroup::connection},
+                              {"gaierror", TypeGroup::connection},
+                              {"FileNotFoundError", TypeGroup::path},
+                              {"PermissionError", TypeGroup::path},
+                              {"NotADirectoryError", TypeGroup::path},
+                              {"IsADirectoryError", TypeGroup::path},
+                              {"JSONDecodeError", TypeGroup::content},
+                              {"UnpicklingError", TypeGroup::content},
+                              {"BadZipFile", TypeGroup::content},
+                              {"BadGzipFile", TypeGroup::content},
+                              {"EOFError", TypeGroup::content},
+                              {"UnicodeDecodeError", TypeGroup::content},
+                              {"SafetensorError", TypeGroup::content},
+                              {"ArrowInvalid", TypeGroup::content}};
+
+}  // namespace
+
+std::string AdviceForType(std::string_view type) {
+  type.remove_prefix(type.rfind('.') == std::string_view::npos ? 0 : type.rfind('.') + 1);
+  const auto* row =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& one) { return one.name == type; });
+  if (row == std::end(kTypes)) return "";
+  switch (row->group) {
+    case TypeGroup::connection:
+      return "Check the server that the cited line talks to: is it up, did it restart, does it limit connections? "
+             "Repeat "
+             "such calls a few times before the job fails.";
+    case TypeGroup::path:
+      return "Check that the path exists and may be read on that host, as seen from inside the container (mounts, "
+             "links, "
+             "permissions).";
+    case TypeGroup::content:
+      return "Look at what the cited line reads: it is damaged, incomplete or of another format. If several ranks "
+             "write "
+             "or download it, let one do it, under a temporary name, and rename it when it is complete.";
+  }
+  return "";
+}
+
+}  // namespace tacet

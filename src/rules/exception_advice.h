@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tacet {
+
+// What helps with errors of this type, whoever raises them: a server that does not answer, a path, a damaged file.
+// Empty for types that tell nothing by themselves (ValueError, RuntimeError).
+std::string AdviceForType(std::string_view type);
+
+}  // namespace tacet

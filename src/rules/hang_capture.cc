@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/hang_capture.h"
+
+#include <string_view>
+#include <vector>
+
+namespace tacet {
+
+bool HasAllStacks(const Case& facts) {
+  const SignsOfLife& life = facts.analyses.life;
+  return !life.ranks.empty() && static_cast<size_t>(life.stacks) >= life.ranks.size();
+}
+
+std::string HangCapture(const Case& facts) {
+  const SignsOfLife& life = facts.analyses.life;
+  const size_t world = life.ranks.size();
+  const auto lacks = [&](int count) { return world == 0 || static_cast<size_t>(count) < world; };
+  struct Kind {
+    std::string_view name, how;
+  };
+  std::vector<Kind> wanted;
+  if (lacks(life.records))
+    wanted.push_back({"flight records", " (TORCH_FR_BUFFER_SIZE=2000, TORCH_NCCL_ENABLE_TIMING=1)"});
+  if (lacks(life.stacks)) wanted.push_back({"stacks", " (py-spy dump --pid PID)"});
+  if (lacks(life.nccl_logs)) wanted.push_back({"NCCL logs", " (NCCL_DEBUG=INFO)"});
+  if (wanted.empty())
+    return "stacks of all ranks, taken twice, some seconds apart, while the job hangs; black boxes (tacet run) show "
+           "what "
+           "each GPU has started";
+  std::string words;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    words += (i == 0                   ? ""
+              : i + 1 == wanted.size() ? " and "
+                                       : ", ") +
+             std::string(wanted[i].name) + (i == 0 ? " of all ranks" : "") + std::string(wanted[i].how);
+  return words;
+}
+
+}  // namespace tacet

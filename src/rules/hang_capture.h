@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "rules/rule.h"
+
+namespace tacet {
+
+// What would show which rank makes the others wait, without what was read of all ranks already.
+std::string HangCapture(const Case& facts);
+bool HasAllStacks(const Case& facts);
+
+}  // namespace tacet
