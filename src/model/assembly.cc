@@ -13,6 +13,7 @@
 #include "model/event_echo.h"
 #include "model/event_ties.h"
 #include "model/group_join.h"
+#include "model/handled_errors.h"
 #include "model/identity.h"
 #include "model/job_split.h"
 #include "model/late_finish.h"
@@ -223,6 +224,7 @@ class JobBuilder {
     groups_.Finish(room_);
     TieEventsToProcesses(incident_);
     DropEchoes(incident_);
+    ForgiveHandledErrors(incident_);
     RejectStaleStreams();
     MarkStreamsEndedByError();
     ForgiveLateFinishes(incident_.streams);
