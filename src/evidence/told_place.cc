@@ -52,8 +52,8 @@ constexpr std::string_view kDoubts[] = {"not",    "never",   "no",    "longer", 
                                         "should", "doesn't", "don't", "didn't", "won't"};
 constexpr std::string_view kAdverbs[] = {"right", "always", "just", "forever", "there",  "here", "still",
                                          "only",  "again",  "even", "exactly", "mostly", "now"};
-constexpr std::string_view kPrepositions[] = {"at",     "in",   "on",    "after",   "during", "before",
-                                              "inside", "when", "while", "without", "with"};
+constexpr std::string_view kPrepositions[] = {"at",     "in",     "on",   "after", "during",
+                                              "before", "inside", "when", "while", "without"};
 constexpr std::string_view kWriter[] = {"i", "i'm", "my", "we", "our", "me", "you", "your", "us"};
 
 // Up to the end of its part of the sentence; marks inside of quotes and code end nothing.

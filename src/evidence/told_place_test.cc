@@ -17,8 +17,9 @@ TEST(ToldPlace, WhereAJobStandsIsToldBehindAPreposition) {
 }
 
 TEST(ToldPlace, WhatIsDeniedOrSaidOfTheWriterIsNoPlace) {
-  for (const char* line : {"It does not hang on one node", "It hangs. Nothing is printed.",
-                           "hangs when I use two nodes", "it never hangs at the barrier", "the job just hangs"})
+  for (const char* line :
+       {"It does not hang on one node", "It hangs. Nothing is printed.", "hangs when I use two nodes",
+        "hangs with main", "it never hangs at the barrier", "the job just hangs"})
     EXPECT_EQ(PlaceOfStop(line), "") << line;
 }
 

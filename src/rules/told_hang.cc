@@ -34,7 +34,7 @@ std::string LastStepWords(const Incident& incident, const Event& told) {
 
 // "at the first barrier" is a place in the run; "on two nodes", "without this setting" are not.
 bool TellsPlace(const ToldPlace& place) {
-  return !place.where.empty() && !place.where.starts_with("on ") && !place.where.starts_with("with");
+  return !place.where.empty() && !place.where.starts_with("on ") && !place.where.starts_with("without ");
 }
 
 // The text says so, or the only stack that is shown waits for a queue that workers fill.
