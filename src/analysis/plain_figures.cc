@@ -84,6 +84,11 @@ std::optional<DataWait> FindDataWait(const Incident& incident) {
     wait.usual = MedianWhole(all);
     for (const StepShare* step : all)
       if (step->data >= kFarAbove * wait.usual && step != all.front()) wait.longest.push_back(step);
+    // What these few cost, of all that is shown.
+    if (!wait.longest.empty()) {
+      wait.longest_share = 0;
+      for (const StepShare* step : wait.longest) wait.longest_share += step->data / (whole + all.front()->whole);
+    }
     return wait;
   }
   return std::nullopt;
@@ -92,7 +97,7 @@ std::optional<DataWait> FindDataWait(const Incident& incident) {
 std::optional<SlowFirstBatches> FindSlowFirstBatches(const Incident& incident) {
   for (const LogOutline& outline : incident.outlines) {
     const BatchSplit split = SplitBatches(StepsOf(outline, false));
-    if (AreFirstSlow(split)) return SlowFirstBatches{split.first, MedianWhole(split.later)};
+    if (AreFirstSlow(split)) return SlowFirstBatches{split.first, split.later};
   }
   return std::nullopt;
 }

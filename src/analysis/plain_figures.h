@@ -18,13 +18,13 @@ struct DataWait {
   bool each_epoch = false;                // the first batch of each epoch has it, and no other
   double usual = 0;                       // seconds of a batch that has its data: the median of the others
   std::vector<const StepShare*> longest;  // who has it, in file order: all first batches, or those far above the median
+  double longest_share = 0;               // of all time that is told, what these wait for their data
 };
 std::optional<DataWait> FindDataWait(const Incident& incident);
 
 // The first batch of each epoch takes many times as long as the others; what of it is data is not told.
 struct SlowFirstBatches {
-  std::vector<const StepShare*> first;
-  double usual = 0;
+  std::vector<const StepShare*> first, later;
 };
 std::optional<SlowFirstBatches> FindSlowFirstBatches(const Incident& incident);
 

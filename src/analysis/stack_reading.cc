@@ -38,7 +38,11 @@ class StackReader {
     if (reading.errand.kind == StackErrand::Kind::driver_lock) reading.place = Place::unknown, reading.certain = false;
     reading.in_library = reading.place == Place::unknown && Kind(reading.innermost) == FrameKind::framework &&
                          Contains(File(reading.innermost), "/torch/");
-    reading.where = Show(Known(reading.innermost_user) ? reading.innermost_user : reading.innermost);
+    // Frames of a library without symbols ("??") say less than the first one with a name.
+    const auto named =
+        std::find_if(frames.begin(), frames.end(), [&](const Frame& one) { return Function(one) != "??"; });
+    const Frame& shown = named == frames.end() ? reading.innermost : *named;
+    reading.where = Show(Known(reading.innermost_user) ? reading.innermost_user : shown);
     if (Known(reading.decisive) && Kind(reading.decisive) != FrameKind::user) reading.call = Show(reading.decisive);
     return reading;
   }

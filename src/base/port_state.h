@@ -17,6 +17,8 @@ struct PortState {
   PortHealth health = PortHealth::active;
   bool infiniband = false;
   bool polling = false;  // it looks for a partner and finds none
+  std::string link;      // width and speed where they are listed: "4X 25.78125 Gbps"
+  std::string better;    // what both ends could do, where it is more: "Could be 4X"
 };
 
 }  // namespace tacet

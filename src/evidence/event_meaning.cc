@@ -56,7 +56,8 @@ Library LibraryOf(const Event& event) {
                          "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX "}))
     return Library::jax;
   if (ContainsAny(text, {"tensorflow", "CollectiveExecutor::"})) return Library::tensorflow;
-  if (Contains(event.As<Raised>().type, "an MPI error")) return Library::mpi;
+  if (Contains(event.As<Raised>().type, "an MPI error") || ContainsAny(text, {"connect() to ", "Open MPI "}))
+    return Library::mpi;
   return Library::not_told;
 }
 
@@ -69,6 +70,7 @@ bool MayBeOfALibrary(EventKind kind) {
     case EventKind::rendezvous_incomplete:
     case EventKind::store_unreachable:
     case EventKind::connection_lost:
+    case EventKind::connect_failed:
     case EventKind::port_in_use: return true;
     default: return false;
   }
@@ -305,13 +307,17 @@ void ReadMeaning(Event& event) {
       break;
     case EventKind::nccl_warning: ReadNcclWarning(event); break;
     case EventKind::connect_failed:
-    case EventKind::store_unreachable: event.Set(Meaning::refused, Contains(event.text, "refused")); break;
+    case EventKind::store_unreachable:
+      event.Set(Meaning::refused,
+                Contains(event.text, "refused") || Contains(event.As<ConnectFailure>().words, "refused"));
+      break;
     case EventKind::process_exited:
       // "slurmstepd cannot start ...", "the shell cannot find torchrun": that is the reason
       event.Set(Meaning::reported, Contains(event.As<ProcessEnd>().how, " cannot "));
       event.Set(Meaning::by_python, ContainsAny(event.text, {"python", "Python", ".py"}));
       // JAX, MindSpore: nobody saw it end, its sign of life did not come in time
       event.Set(Meaning::timed_out, ContainsAny(event.text, {"heartbeat timeout", "Time out nodes are "}));
+      if (event.Means(Meaning::timed_out)) event.library = LibraryOf(event);
       break;
     // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)
     case EventKind::xid:

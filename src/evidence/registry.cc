@@ -6,6 +6,7 @@ namespace tacet {
 extern const Format kBenchTableFormat;
 extern const Format kBlackBoxFormat;
 extern const Format kFlightRecorderFormat;
+extern const Format kHostTableFormat;
 extern const Format kInspectorFormat;
 extern const Format kIperf3Format;
 extern const Format kKernelLogFormat;
@@ -32,7 +33,7 @@ std::span<const Format* const> AllFormats() {
       &kNcclTestsFormat,   &kNsysFormat,           &kRasFormat,       &kStacksFormat,      &kTorchLogFormat,
       &kTorchTraceFormat,  &kPipelineTraceFormat,  &kNvidiaSmiFormat, &kTopologyXmlFormat, &kRunRecordFormat,
       &kNvbandwidthFormat, &kP2pLatencyFormat,     &kIperf3Format,    &kPerftestFormat,    &kOsuFormat,
-      &kBenchTableFormat,  &kPortTableFormat,
+      &kBenchTableFormat,  &kPortTableFormat,      &kHostTableFormat,
   };
   return kFormats;
 }

@@ -10,6 +10,8 @@
 #include "base/advice.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/told_facts.h"
+#include "evidence/told_place.h"
 
 namespace tacet {
 namespace {
@@ -192,7 +194,8 @@ bool StatesAHang(std::string_view part) {
 
 bool StatesAStop(std::string_view part) {
   return HasAnyWord(part, {"it stops", "it always stops", "it still stops", "stops at", "stops there", "stops here",
-                           "stops after", "stops in", "stops during", "stopped at", "stopped there"}) &&
+                           "stops after", "stops in", "stops during", "stops when it", "stops when the", "stopped at",
+                           "stopped there"}) &&
          !IsDoubted(part);
 }
 
@@ -270,6 +273,7 @@ void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fra
   event.source = source;
   event.text = std::string(WithoutTime(Trim(line)).substr(0, 400));
   event.Set(Meaning::reported, kind == EventKind::unread_error && EndsItsProgram(line));
+  if (kind == EventKind::told_hang) event.Make<ToldPlace>();
   event.Set(Meaning::consequence, kind == EventKind::unread_error && ReportsAnEnd(line));
 }
 
@@ -326,6 +330,12 @@ bool IsSmallTalk(std::string_view line) {
          });
 }
 
+// "  - bursts of Xid 94, then a reset": an item of a list that somebody wrote.
+bool IsListedSentence(std::string_view line) {
+  const std::string_view text = Trim(line);
+  return (text.starts_with("- ") || text.starts_with("* ")) && IsSentence(ProseOf(line));
+}
+
 // Which lines stand around the log and are not of it: those outside of its fence; without one, the sentences at the
 // top and at the end. Programs print sentences, too, but between their other lines.
 class AroundTheLog {
@@ -336,7 +346,7 @@ class AroundTheLog {
     std::string_view line;
     while (reader.Next(&line)) {
       if (IsSmallTalk(line)) continue;
-      if (IsSentence(line)) {
+      if (IsSentence(line) || IsListedSentence(line)) {
         if (last_log_ == 0) top_ = reader.number();
       } else {
         last_log_ = reader.number();
@@ -359,6 +369,46 @@ class AroundTheLog {
 
 }  // namespace
 
+namespace {
+
+// Where the job stands, by the sentence that says that it hangs or by another one; and what kind of place it is.
+void FillPlace(std::string_view line, ToldPlace& place) {
+  if (place.where.empty()) place.where = PlaceOfStop(line);
+  place.data_loader |= StopsInLoader(line);
+  place.helped_by_no_p2p |= Contains(line, "NCCL_P2P_DISABLE=1") &&
+                            HasAnyWord(Lowered(line), {"without", "unless", "only with", "helps", "helped", "fixes",
+                                                       "fixed", "works", "worked", "workaround", "solves", "solved"}) &&
+                            !HasAnyWord(Lowered(line), {"not", "no", "nor", "still", "neither", "even"}) &&
+                            !Contains(line, "n't") && !Contains(line, "?");
+}
+
+bool EndsOrFails(const Event& event) {
+  switch (event.kind) {
+    case EventKind::process_exited:
+    case EventKind::process_killed:
+    case EventKind::abort_signal:
+    case EventKind::segfault:
+    case EventKind::exception:
+    case EventKind::cuda_error: return true;
+    default: return false;
+  }
+}
+
+// Whoever takes a stack of a process finds it running: what is said to stop hangs.
+bool ShowsRunningProcess(std::string_view bytes, const Fragment& fragment) {
+  return !fragment.threads.empty() &&
+         ContainsAny(bytes, {"(gdb)", "py-spy", "(LWP ", "Python v", "(idle)", "(active)"}) &&
+         std::none_of(fragment.events.begin(), fragment.events.end(), EndsOrFails);
+}
+
+Library LibraryOfText(std::string_view bytes) {
+  if (ContainsAny(bytes, {"torch", "NCCL", "nccl"})) return Library::not_told;
+  return ContainsAny(bytes, {"tensorflow", "TF_CONFIG", "Started server with target: grpc://"}) ? Library::tensorflow
+                                                                                                : Library::not_told;
+}
+
+}  // namespace
+
 void AddToldWords(std::string_view bytes, Fragment& fragment) {
   if (bytes.size() > kMostTold || bytes.find('\0') != std::string_view::npos) return;
   std::set<uint32_t> read;
@@ -367,6 +417,8 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     if (event.kind != EventKind::progress) read.insert(event.source.line);
   std::set<EventKind> told;
   bool error = false;
+  const bool runs = ShowsRunningProcess(bytes, fragment);
+  ToldPlace place;
   AroundTheLog around(bytes);
   LineReader reader(bytes);
   std::string_view line;
@@ -374,17 +426,28 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     const SourceRef source{FileId{}, reader.number(), reader.offset()};
     const bool outside = around.Holds(line, source.line);
     if (read.contains(source.line)) continue;
-    const auto kind = around.MayHold() && SaysItHangs(line) ? EventKind::told_hang
-                      : outside && SaysItIsSlow(line)       ? EventKind::told_slow
-                      : outside && SaysItStops(line)        ? EventKind::told_stop
-                      : ReportsError(line)                  ? EventKind::unread_error
-                                                            : EventKind::progress;
+    const bool hangs = around.MayHold() && SaysItHangs(line);
+    const bool stops = !hangs && outside && SaysItStops(line);
+    place.stopped |= stops && runs && !told.contains(EventKind::told_hang);
+    const auto kind = hangs || (stops && runs)        ? EventKind::told_hang
+                      : outside && SaysItIsSlow(line) ? EventKind::told_slow
+                      : stops                         ? EventKind::told_stop
+                      : ReportsError(line)            ? EventKind::unread_error
+                                                      : EventKind::progress;
+    if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
+    if (outside) AddToldFacts(line, source, fragment);
     // Of each kind the first is enough; behind a line that only tells an end the error itself may still come.
     const bool first = told.insert(kind).second;
     const bool own = kind == EventKind::unread_error && !error && !ReportsAnEnd(line);
     error |= own;
     if (kind != EventKind::progress && (first || own)) AddTold(kind, line, source, fragment);
   }
+  PlaceToldXids(bytes, fragment);
+  for (Event& event : fragment.events)
+    if (event.kind == EventKind::told_hang) {
+      event.detail = place;
+      event.library = LibraryOfText(bytes);
+    }
 }
 
 }  // namespace tacet

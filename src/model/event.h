@@ -100,6 +100,9 @@ enum class EventKind : uint8_t {
   // What cluster and host tools list
   start_pending,  // a scheduler has not started the job, or a part of it
   port_state,     // a port of a network adapter
+  gpu_load,       // a GPU's utilization and power
+  space_use,      // how full a file system is
+  node_state,     // nodes of a cluster
   // What a text says that no reader understands
   told_hang,     // whoever pasted the log says that the job stands still
   told_stop,     // ... that it stops, which may be a hang or an end
@@ -142,6 +145,7 @@ enum class Meaning : uint8_t {
   of_ascend,          // it comes from Ascend's libraries (HCCL, CANN)
   not_in_build,       // exception: the library was built without what is asked for
   data_ended,         // exception: the input ran out while others still had some
+  in_prose,           // a sentence around the log tells it, and no line of the log
 };
 
 // Whose words a message is, where they differ from NCCL's and PyTorch's.

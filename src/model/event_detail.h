@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/host_listing.h"
 #include "base/port_state.h"
 #include "model/ids.h"
 #include "model/nccl_warnings.h"
@@ -35,6 +36,7 @@ struct Progress {
   int64_t rising = -1;       // how many lines up to this one have each told a higher step
   int64_t lines = -1;        // how many lines of progress up to this one
   uint32_t line_before = 0;  // the line of the file before it that told a lower step; 0: there is none
+  bool of_epoch = false;     // the number is that of an epoch
 };
 
 struct ProcessFinish {
@@ -105,8 +107,9 @@ struct HeartbeatStuck {
   bool waits_for_workers = false;  // an engine whose workers take no work: it is they who stand still
 };
 
-// Who is gone: a process of the job, the store of torchrun's rendezvous, a launcher's daemon on another node.
-enum class PeerKind : uint8_t { process, rendezvous, daemon };
+// Who is gone: a process of the job, the store of torchrun's rendezvous, a launcher's daemon on another node, JAX's
+// coordination service, which process 0 runs.
+enum class PeerKind : uint8_t { process, rendezvous, daemon, coordinator };
 
 struct LostPeer {
   std::string address;
@@ -404,6 +407,14 @@ struct Pending {
   PendingWhy why = PendingWhy::not_told;
 };
 
+// What a sentence says of a job that stands still.
+struct ToldPlace {
+  std::string where;              // "at the first weight sync", with its preposition
+  bool data_loader = false;       // it stands in a data loader
+  bool helped_by_no_p2p = false;  // NCCL_P2P_DISABLE=1 is said to help
+  bool stopped = false;           // it only says that the job stops, and a stack shows that the process runs
+};
+
 using EventDetail =
     std::variant<std::monostate, ProcessStart, Progress, ProcessFinish, ProcessEnd, Abort, Segfault, WatchdogTimeout,
                  WorkCounters, FilePath, XlaWait, HeartbeatStuck, LostPeer, MismatchReport, BarrierFailure,
@@ -411,6 +422,6 @@ using EventDetail =
                  ConnectFailure, Version, CommunicatorSetup, CommunicatorEnd, EnvironmentSetting, NetworkName,
                  NetworkDevice, PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError,
                  HungTask, NetworkLink, IommuFault, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken, CudaRefusal,
-                 RdmaFailure, DesyncReport, Pending, PortState>;
+                 RdmaFailure, DesyncReport, Pending, PortState, ToldPlace, GpuLoad, SpaceUse, ListedNodes>;
 
 }  // namespace tacet

@@ -37,11 +37,14 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::heartbeat_stuck: return kPayload<HeartbeatStuck>;
     case EventKind::gil_blocked:
     case EventKind::program_left:
-    case EventKind::told_hang:
     case EventKind::told_stop:
     case EventKind::told_slow:
     case EventKind::unread_error:
     case EventKind::mixed_setting: return kPayload<std::monostate>;
+    case EventKind::told_hang: return kPayload<ToldPlace>;
+    case EventKind::gpu_load: return kPayload<GpuLoad>;
+    case EventKind::space_use: return kPayload<SpaceUse>;
+    case EventKind::node_state: return kPayload<ListedNodes>;
     case EventKind::store_lost:
     case EventKind::connection_lost: return kPayload<LostPeer>;
     case EventKind::mismatch_report: return kPayload<MismatchReport>;

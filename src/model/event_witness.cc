@@ -17,6 +17,7 @@ std::string_view Name(Witness witness) {
 }
 
 Witness WitnessOf(const Event& event) {
+  if (event.Means(Meaning::in_prose)) return Witness::reporter;
   switch (event.kind) {
     case EventKind::oom_kill:
     case EventKind::xid:

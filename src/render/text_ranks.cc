@@ -15,7 +15,7 @@ constexpr size_t kMostGuiltyRows = 12;  // beyond it guilty ranks fold as well: 
 constexpr size_t kRankListChars = 18;
 
 int OrderOf(std::string_view role) {
-  if (role == "guilty") return 0;
+  if (role == "guilty" || role == "suspect") return 0;
   if (role == "silent") return 1;
   if (role == "waits") return 2;
   return role == "ok" ? 4 : 3;
@@ -23,7 +23,7 @@ int OrderOf(std::string_view role) {
 
 Ink InkOfRole(std::string_view role) {
   if (role == "guilty") return Ink::red;
-  return role == "silent" ? Ink::yellow : Ink::plain;
+  return role == "silent" || role == "suspect" ? Ink::yellow : Ink::plain;
 }
 
 // How much of a rank tells one row from another.

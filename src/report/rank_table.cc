@@ -73,6 +73,10 @@ std::string LastOperation(const Incident& incident, const std::vector<const Sour
 
 std::string EndWords(const Event& event) {
   const auto& end = event.As<ProcessEnd>();
+  if (event.Means(Meaning::timed_out)) return "reported as timed out";
+  if (end.how == "MPI_Abort") return "called MPI_Abort";
+  // A launcher says that it ended, and no code.
+  if (end.code >= 0 && !end.how.empty()) return "ended";
   if (end.code < 0) return "ended by " + (end.how.empty() ? "signal " + std::to_string(-end.code) : end.how);
   return "exited with code " + std::to_string(end.code);
 }
@@ -136,6 +140,34 @@ void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* st
   if (life.exception) row.doing = life.exception->As<Raised>().type;
 }
 
+// It was killed from outside, or is only reported as timed out: what was done to it is known, not what it did.
+bool WasEnded(const RankLife& life) {
+  if (life.exception || life.gpu_error) return false;
+  return life.oom_killed ||
+         (life.exited && (life.exited->As<ProcessEnd>().code == -9 || life.exited->Means(Meaning::timed_out)));
+}
+
+// An error that nobody signs may be of any rank of which there is no line.
+bool HasUnsignedError(const Incident& incident) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+    return event.kind == EventKind::nccl_error && !event.rank.known() && event.speaker == kNobody;
+  });
+}
+
+// Ranks that lines name as the ones that print them, whatever they say.
+std::set<Rank> PrintingRanks(const Incident& incident) {
+  std::set<Rank> ranks;
+  for (const LogOutline& one : incident.outlines)
+    for (const int32_t rank : one.ranks) ranks.insert(Rank(rank));
+  return ranks;
+}
+
+// By its stack it waits for other ranks.
+bool WaitsByStack(const StackReading& stack) {
+  return stack.place == StackReading::Place::communication || stack.errand.kind == StackErrand::Kind::mpi_call ||
+         stack.errand.kind == StackErrand::Kind::communicator_setup;
+}
+
 }  // namespace
 
 std::vector<const SourceAnalysis*> SourcesOfVerdict(const Incident& incident, const Analyses& analyses,
@@ -197,7 +229,8 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   }
   const std::map<Rank, std::string> reported = failed ? ReportedWaits(incident) : std::map<Rank, std::string>();
   // A process that speaks and tells no rank may be any of those of whom there is no line.
-  const bool nameless = !NamelessProcesses(incident).empty();
+  const bool nameless = !NamelessProcesses(incident).empty() || HasUnsignedError(incident);
+  const std::set<Rank> printing = PrintingRanks(incident);
   const Event* end = analyses.end.told;
   const bool told_hang = diagnosis.status == Status::hang && end && end->kind == EventKind::told_hang;
   std::vector<ReportRank> rows;
@@ -215,15 +248,24 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     row.role = guilty.contains(rank)                       ? "guilty"
                : waiting.contains(rank)                    ? "waits"
                : life.any() || !row.evidence_kinds.empty() ? "ok"
-               : nameless                                  ? ""
+               : nameless || printing.contains(rank)       ? ""
                                                            : "silent";
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
     if (guilty.contains(rank) && alike) row.role.clear();
+    if (row.role == "guilty" && WasEnded(life)) {
+      row.role = "suspect";
+      row.doing = life.oom_killed ? "killed: out of memory" : EndWords(*life.exited);
+    }
     row.last_operation = LastOperation(incident, sources, rank, told_hang);
     if (const auto wait = reported.find(rank);
         wait != reported.end() && row.last_operation.empty() && row.role == "waits")
       row.last_operation = wait->second;
-    if (const auto stack = stacks.find(rank); stack != stacks.end()) row.doing = stack->second->where;
+    if (const auto stack = stacks.find(rank); stack != stacks.end()) {
+      if (row.doing.empty()) row.doing = stack->second->where;
+      if (row.role == "ok" && diagnosis.status == Status::undetermined && incident.streams.empty() &&
+          WaitsByStack(*stack->second))
+        row.role = "waits";
+    }
     const auto found = stuck.find(rank);
     FillFate(life, census, found == stuck.end() ? nullptr : found->second, row);
     const auto error = errors.find(rank);

@@ -17,7 +17,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kNicUnbalancedRule, kRailsCrossedRule, kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule,
     kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule,
     kTrainingNotFiniteRule, kTrainingDegenerateRule, kStepsSlowDownRule, kResourcesPendingRule, kPortNotActiveRule,
-    kPcieFaultRule, kDataLoadingSlowRule, kLowUtilizationRule;
+    kPcieFaultRule, kDataLoadingSlowRule, kLowUtilizationRule, kNodeUnavailableRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -83,6 +83,7 @@ std::span<const Rule* const> AllRules() {
       &kPortInUseRule,
       &kKilledBySchedulerRule,
       &kResourcesPendingRule,
+      &kNodeUnavailableRule,
       &kP2pBrokenRule,
       &kRdmaBrokenRule,
       &kFabricManagerDownRule,

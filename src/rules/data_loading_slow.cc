@@ -39,10 +39,14 @@ Finding DataWaitFinding(const DataWait& wait) {
   finding.confidence = Confidence::likely;
   char share[32];
   std::snprintf(share, sizeof share, "%.0f %%", wait.share * 100);
+  char longest[32];
+  std::snprintf(longest, sizeof longest, "%.0f %%", wait.longest_share * 100);
   if (wait.each_epoch) {
-    finding.headline = "The first batch of each epoch takes " + TimeRange(wait.longest, &StepShare::whole) +
-                       ", of which " + TimeRange(wait.longest, &StepShare::data) + " are data; later ones take " +
-                       TimeFigure(wait.usual);
+    const std::string whole = TimeRange(wait.longest, &StepShare::whole);
+    const std::string data = TimeRange(wait.longest, &StepShare::data);
+    finding.headline = "The first batch of each epoch takes " + whole +
+                       (whole == data ? ", nearly all of it loading data" : ", of which " + data + " are data") +
+                       "; later ones take " + TimeFigure(wait.usual);
     finding.fix = {
         "Keep the loader's workers between epochs: DataLoader(persistent_workers=True); without it all of them are "
         "started again, and each reads its first batch before any step runs.",
@@ -56,7 +60,7 @@ Finding DataWaitFinding(const DataWait& wait) {
     finding.headline = std::to_string(wait.longest.size()) + (wait.longest.size() == 1 ? " load" : " loads") + " of " +
                        std::to_string(wait.lines) + " took " + TimeRange(wait.longest, &StepShare::data) +
                        ", while a step usually takes " + TimeFigure(wait.usual) +
-                       ": the data loader falls behind, and the step waits for it (" + share + " of the time shown)";
+                       ": the data loader falls behind, and the step waits for it (" + longest + " of the time shown)";
     CiteSteps(wait.longest, "a step that waits for its data", finding);
     return finding;
   }
@@ -75,8 +79,8 @@ RuleAnswer JudgeDataLoadingSlow(const Case& facts) {
   } else if (const auto first = FindSlowFirstBatches(facts.incident)) {
     finding.confidence = Confidence::possible;
     finding.headline = "The first batch of each epoch takes " + TimeRange(first->first, &StepShare::whole) +
-                       ", later ones " + TimeFigure(first->usual) +
-                       ": most likely the data loader starts again with each epoch";
+                       ", later ones " + TimeRange(first->later, &StepShare::whole) +
+                       ": the data loader may start again with each epoch";
     CiteSteps(first->first, "the first batch of an epoch", finding);
   } else {
     return answer;

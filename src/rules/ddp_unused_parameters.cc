@@ -67,8 +67,9 @@ static RuleAnswer JudgeUnused(const Case& facts) {
                 " got no gradient on all ranks, since they do not contribute to the loss, and "
                 "DDP stopped"
       : finding.ranks.empty() && !told.empty()
-          ? "Parameters" + which + " get no gradient, as DDP says of " + RankWords(told) +
-                ": they do not contribute to the loss, on all ranks or in a branch that only some take"
+          ? "Parameters" + which + " got no gradient (reported by " + RankWords(told) +
+                "), and DDP stopped: they do not contribute to the loss, on all ranks or in a branch that only some "
+                "take"
       : finding.ranks.empty()
           ? "Parameters" + which + " got no gradient, and DDP stopped; the log does not say on which ranks"
           : RankWords(finding.ranks) + " took a branch that leaves parameters" + which +

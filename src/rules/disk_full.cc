@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "rules/space_use_finding.h"
 #include "rules/told_finding.h"
 
 namespace tacet {
@@ -6,7 +9,10 @@ namespace tacet {
 static RuleAnswer JudgeDiskFull(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents told = CollectTold(facts, [](const Event& e) { return e.kind == EventKind::disk_full; });
-  if (!told) return answer;
+  if (!told) {
+    if (auto full = FullSpaceFinding(facts, false)) answer.findings.push_back(std::move(*full));
+    return answer;
+  }
   const Event* lead = told.events.front();
   for (const Event* event : told.events)  // whoever names the path tells most
     if (lead->As<NoSpace>().path.empty() && !event->As<NoSpace>().path.empty()) lead = event;
@@ -34,7 +40,7 @@ extern const Rule kDiskFullRule;
 const Rule kDiskFullRule = {
     "disk-full",
     "A disk or quota is full",
-    "the rank's output",
+    "the rank's output, df -h",
     "A file could not be written because its file system has no space or no inodes left, or the user's quota is used "
     "up. Most often it is a checkpoint, and most often only one rank writes it: the others wait for it and time out.",
     "A full /dev/shm has a cause of its own (shared-memory-full). A job that catches the error and continues was not "

@@ -13,8 +13,10 @@ std::vector<std::string> EndAdvice(const Event& end) {
     return {
         "Look at its own output: did it end, or was it busy for long (compilation, a large allocation, a checkpoint)?",
         "If it ended: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log.",
-        "If it was only busy: raise the limit of the heartbeat (in JAX: heartbeat_timeout_seconds of "
-        "jax.distributed.initialize, where the release has it)."};
+        end.library == Library::jax
+            ? "If it was only busy: raise the limit of the heartbeat (heartbeat_timeout_seconds of "
+              "jax.distributed.initialize, where the release has it)."
+            : "If it was only busy: raise the limit that the launcher or its framework has for it."};
   // Kubernetes: only the pod is known, and its state.
   if (const auto& told = end.As<ProcessEnd>(); told.of_pod && told.code > 0)
     return {"Read what its last attempt wrote: kubectl logs --previous " + told.host + " (with -c for each container).",
@@ -22,7 +24,7 @@ std::vector<std::string> EndAdvice(const Event& end) {
             "Pods in Init or ContainerCreating only wait, mostly for this one."};
   if (const std::string& log = end.As<ProcessEnd>().log_file; !log.empty())
     return {
-        "Read " + log + ": what the process itself printed, or its error, stands there.",
+        "Read " + log + " for the error itself.",
         "If it tells nothing: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log."};
   // A command that was started in a pod, by kubectl exec.
   if (const auto& told = end.As<ProcessEnd>(); told.of_pod)

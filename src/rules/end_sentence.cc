@@ -155,6 +155,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
       const Event& lowest = LowestOverdue(facts, event);
       if (&lowest != &event) return EndSentence(facts, lowest);
       const auto& timeout = event.As<WatchdogTimeout>();
+      if (event.Means(Meaning::of_ascend) && operation.empty() && !event.peer.known() && !event.text.empty())
+        return "a wait of " + who + " reached its limit: " + MessageWords(event.text, 120);
       return who + " timed out" + (operation.empty() ? "" : " in " + operation) +
              (timeout.elapsed_ms > 0   ? " after " + DurationWords(timeout.elapsed_ms * 1'000'000)
               : timeout.timeout_ms > 0 ? " after " + DurationWords(timeout.timeout_ms * 1'000'000)

@@ -155,8 +155,11 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       }
       // The program's own faults (13, 31) matter less than those of the hardware.
       if (!lead || (IsOfAProgram(*lead) && !IsOfAProgram(event))) lead = &event;
-      if (finding.evidence.size() < 3)
-        finding.evidence.push_back(CiteEvent(event, told ? "a CUDA error without a rank"
+      // One sentence may tell of several.
+      if (finding.evidence.size() < 3 &&
+          (finding.evidence.empty() || finding.evidence.back().source.line != event.source.line))
+        finding.evidence.push_back(CiteEvent(event, told                             ? "a CUDA error without a rank"
+                                                    : event.Means(Meaning::in_prose) ? "said in the text around the log"
                                                     : event.Means(Meaning::reported)
                                                         ? "the driver cannot reach this GPU"
                                                         : "the kernel reports this GPU error without a rank"));

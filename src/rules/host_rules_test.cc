@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causes that tools of the host and of the cluster list: resources, ports, PCIe links.
+// Causes that tools of the host and of the cluster list: resources, ports, links, PCIe, GPUs,
+// file systems, nodes.
 #include <gtest/gtest.h>
 
+#include "rules/gpu_load_words.h"
 #include "rules/testing/judged_case.h"
 
 namespace tacet {
@@ -123,6 +125,113 @@ TEST(PcieFault, CorrectedErrorsAreARemarkAndOthersAreNot) {
   const Finding finding = JudgedCase(WithEvent(EventKind::pcie_error, error)).Only("pcie-fault");
   EXPECT_EQ(finding.severity, Severity::warning);
   EXPECT_TRUE(Mentions(finding.headline, "0000:81:00.0")) << finding.headline;
+}
+
+template <class Detail>
+void AddListed(Incident& incident, EventKind kind, Detail detail) {
+  Event& event = incident.events.emplace_back();
+  event.kind = kind;
+  event.speaker = kNobody;
+  event.source.line = static_cast<uint32_t>(incident.events.size());
+  event.detail = std::move(detail);
+}
+
+void AddGpu(Incident& incident, int32_t index, float percent, float watts, int32_t memory) {
+  AddListed(incident, EventKind::gpu_load, GpuLoad{"", index, percent, watts, 300, memory});
+}
+
+TEST(GpuLoads, AllBusyAtLowPowerWaitInACollectiveWhereAHangIsTold) {
+  Incident incident;
+  for (int32_t gpu = 0; gpu < 4; ++gpu) AddGpu(incident, gpu, 100, 120, 20000);
+  EXPECT_TRUE(Mentions(ReadGpuLoads(incident, true).words, "all 4 GPUs show 100 % utilization at 120 W of 300 W"));
+  // Small kernels draw as little: without a hang it is nothing to speak of.
+  EXPECT_TRUE(ReadGpuLoads(incident, false).words.empty());
+}
+
+TEST(GpuLoads, FullPowerSaysNothing) {
+  Incident incident;
+  for (int32_t gpu = 0; gpu < 4; ++gpu) AddGpu(incident, gpu, 100, 280, 20000);
+  EXPECT_TRUE(ReadGpuLoads(incident, true).words.empty());
+}
+
+TEST(GpuLoads, OneIdleAmongBusyOnesIsToBeLookedAtFirst) {
+  Incident incident;
+  for (int32_t gpu = 0; gpu < 3; ++gpu) AddGpu(incident, gpu, 100, 80, 20000);
+  AddGpu(incident, 3, 0, 55, 20000);
+  EXPECT_EQ(ReadGpuLoads(incident, true).idle, "GPU 3");
+  EXPECT_TRUE(ReadGpuLoads(incident, false).idle.empty());
+}
+
+TEST(GpuLoads, AGpuThatTheJobDoesNotUseIsNotWaitedFor) {
+  Incident incident;
+  for (int32_t gpu = 0; gpu < 3; ++gpu) AddGpu(incident, gpu, 100, 80, 20000);
+  AddGpu(incident, 3, 0, 30, 4);
+  EXPECT_TRUE(ReadGpuLoads(incident, true).idle.empty());
+}
+
+TEST(SpaceUse, SharedMemoryThatFillsUpIsADegradation) {
+  Incident incident;
+  AddListed(incident, EventKind::space_use, SpaceUse{"", "/dev/shm", "24G", "23G", 96, 1, 9, false});
+  const Finding finding = JudgedCase(std::move(incident)).Only("shared-memory-full");
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_TRUE(Mentions(finding.headline, "96 % full (23G of 24G)")) << finding.headline;
+  EXPECT_TRUE(Mentions(finding.headline, "was at 1 %")) << finding.headline;
+}
+
+TEST(SpaceUse, ALargeDiskThatIsNearlyFullIsNone) {
+  Incident incident;
+  AddListed(incident, EventKind::space_use, SpaceUse{"", "/scratch", "120T", "115T", 96, 96, 1, false});
+  AddListed(incident, EventKind::space_use, SpaceUse{"", "/dev/shm", "24G", "2G", 9, 9, 1, false});
+  const JudgedCase judged(std::move(incident));
+  EXPECT_FALSE(judged.Fires("disk-full"));
+  EXPECT_FALSE(judged.Fires("shared-memory-full"));
+}
+
+TEST(NodeUnavailable, APartitionWithoutANodeThatTakesJobs) {
+  Incident incident;
+  AddListed(incident, EventKind::node_state, ListedNodes{"a[1-9]", "cpu", "drng", 9, NodeCondition::draining});
+  AddListed(incident, EventKind::node_state, ListedNodes{"b7", "cpu", "down*", 1, NodeCondition::silent});
+  AddListed(incident, EventKind::node_state, ListedNodes{"g[1-2]", "gpu", "idle", 2, NodeCondition::takes_jobs});
+  const Finding finding = JudgedCase(std::move(incident)).Only("node-unavailable");
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_TRUE(Mentions(finding.headline, "artition cpu has no node that takes jobs")) << finding.headline;
+  EXPECT_TRUE(Mentions(finding.headline, "1 node (b7)")) << finding.headline;
+}
+
+TEST(NodeUnavailable, SomeNodesOutOfServiceAreANote) {
+  Incident incident;
+  AddListed(incident, EventKind::node_state, ListedNodes{"b7", "cpu", "down*", 1, NodeCondition::silent});
+  AddListed(incident, EventKind::node_state, ListedNodes{"a[1-9]", "cpu", "alloc", 9, NodeCondition::takes_jobs});
+  EXPECT_EQ(JudgedCase(std::move(incident)).Only("node-unavailable").severity, Severity::note);
+}
+
+TEST(NodeUnavailable, AFailedPrologIsNoFaultOfTheJob) {
+  Incident incident;
+  AddListed(incident, EventKind::node_state, ListedNodes{"m3", "", "", -1, NodeCondition::prolog_failed});
+  const Diagnosis verdict = JudgedCase(std::move(incident)).Verdict();
+  EXPECT_EQ(verdict.cause, "node-unavailable");
+  EXPECT_EQ(verdict.status, Status::crash);
+  EXPECT_TRUE(verdict.ranks.empty());
+}
+
+TEST(SlowLink, ALinkBelowWhatBothEndsCanDo) {
+  const auto link = [](std::string device, std::string better) {
+    PortState port;
+    port.device = std::move(device);
+    port.port = 1;
+    port.link = better.empty() ? "4X 25.78125 Gbps" : "1X 25.78125 Gbps";
+    port.better = std::move(better);
+    return port;
+  };
+  Incident incident;
+  AddListed(incident, EventKind::port_state, link("hx11 HCA-1", "Could be 4X"));
+  AddListed(incident, EventKind::port_state, link("hx12 HCA-1", ""));
+  const Finding finding = JudgedCase(std::move(incident)).Only("slow-link");
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_TRUE(Mentions(finding.headline, "hx11 HCA-1 port 1 runs at 1X 25.78125 Gbps")) << finding.headline;
+  Incident fine;
+  AddListed(fine, EventKind::port_state, link("hx12 HCA-1", ""));
+  EXPECT_FALSE(JudgedCase(std::move(fine)).Fires("slow-link"));
 }
 
 }  // namespace

@@ -195,7 +195,9 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   if (told)
     finding.evidence.push_back(CiteEvent(*told, rendezvous.by_launcher   ? "mpirun could not start its own daemons"
                                                 : rendezvous.joined >= 0 ? "the rendezvous counts the ranks that joined"
-                                                                         : "the rendezvous gave up waiting"));
+                                                : rendezvous.waiting ? "a wait reached its limit, and is tried again"
+                                                : !rendezvous.target.empty() ? "the wait for it ended"
+                                                                             : "the rendezvous gave up waiting"));
   if (!told && init.no_store)
     finding.evidence.push_back(CiteEvent(*init.no_store, "the store, which rank 0 runs, does not answer"));
   for (const Rank rank : missing) {
@@ -206,7 +208,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     if (life && life->last_event)
       finding.evidence.push_back(CiteEvent(*life->last_event, "the last thing " + RankWords({rank}) + " wrote"));
   }
-  if (missing.empty()) answer.open.push_back(who);
+  if (missing.empty() && rendezvous.target.empty()) answer.open.push_back(who);
   answer.findings.push_back(std::move(finding));
   return answer;
 }

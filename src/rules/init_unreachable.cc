@@ -140,7 +140,16 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   // Gloo has an interface of its own to choose.
   const bool gloo = std::any_of(events.begin(), events.end(),
                                 [](const Event* event) { return event->kind == EventKind::connect_failed; });
-  if (gloo)
+  const bool mpi = !events.empty() && events.front()->library == Library::mpi;
+  if (mpi)
+    finding.fix = {
+        "Look at the process that should listen there: one that has ended refuses, a firewall lets the attempt time "
+        "out.",
+        "Tell Open MPI which network the hosts share: mpirun --mca btl_tcp_if_include NET/BITS (and "
+        "oob_tcp_if_include).",
+        "Open the ports between the hosts: Open MPI takes any, unless btl_tcp_port_min_v4 and btl_tcp_port_range_v4 "
+        "limit them."};
+  else if (gloo)
     finding.fix = {
         "From the host that reports it: ping and nc -zv to the address in the message.",
         "Set GLOO_SOCKET_IFNAME to the interface that connects the hosts (NCCL_SOCKET_IFNAME is NCCL's own); "

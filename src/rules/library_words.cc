@@ -35,8 +35,8 @@ std::vector<std::string> MissingRankSteps(Library library) {
           "or was never started keeps the others waiting.",
           "Check num_processes, process_id and coordinator_address of jax.distributed.initialize: as many processes as "
           "declared, each with its own id.",
-          "If some only start late (scheduling, image pulls): raise initialization_timeout of "
-          "jax.distributed.initialize."};
+          "If some only start late (scheduling, image pulls): raise the limit of this wait; for the first one it is "
+          "initialization_timeout of jax.distributed.initialize."};
     case Library::tensorflow:
       return {
           "Check that the task that did not answer runs and can be reached: its own output, and its host and port in "

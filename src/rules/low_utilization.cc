@@ -24,7 +24,7 @@ RuleAnswer JudgeLowUtilization(const Case& facts) {
   finding.confidence = Confidence::possible;
   finding.headline = "The job runs, but uses " + PercentFigure(found->lowest->percent) + " to " +
                      PercentFigure(found->highest->percent) + " of what the GPUs can compute (" +
-                     std::to_string(found->lines) + " lines tell it)";
+                     std::to_string(found->lines) + " lines)";
   finding.evidence.push_back(
       {found->highest->source, PercentFigure(found->highest->percent), "the highest utilization in the text"});
   finding.evidence.push_back({found->lowest->source, PercentFigure(found->lowest->percent), "the lowest"});

@@ -13,6 +13,17 @@ void DropEndMarks(std::string& text) {
   while (!text.empty() && std::string_view(" .,:;").find(text.back()) != std::string_view::npos) text.pop_back();
 }
 
+// Ascend writes the time behind its code: "EE1002: 2024-09-12-04:18:33.710.902 Stream synchronize timeout"
+void DropAscendTime(std::string& words) {
+  constexpr size_t kStamp = 27;
+  const size_t begin = words.find(": 20");
+  if (begin == std::string::npos || begin > 12 || words.size() < begin + 2 + kStamp) return;
+  const std::string_view stamp = std::string_view(words).substr(begin + 2, kStamp);
+  if (stamp[4] == '-' && stamp[7] == '-' && stamp[10] == '-' && stamp[13] == ':' && stamp[19] == '.' &&
+      stamp[23] == '.')
+    words.erase(begin + 2, kStamp + (begin + 2 + kStamp < words.size() ? 1 : 0));
+}
+
 // "DataLoader worker" ends by a signal: what that looks like from outside.
 std::string_view LoaderEndWords(int64_t signal) {
   switch (signal) {
@@ -31,6 +42,7 @@ std::string_view LoaderEndWords(int64_t signal) {
 std::string MessageWords(std::string_view text, size_t limit) {
   const size_t end = std::min(text.find('\n'), text.size());
   std::string words(Trim(text.substr(0, end)));
+  DropAscendTime(words);
   if (words.ends_with(':') && end < text.size()) {
     const std::string_view next = text.substr(end + 1);
     words += ' ';

@@ -88,7 +88,7 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
   if (missing.empty() && census && !census.nameless.empty() && !census.unheard.empty()) {
     steps.push_back("No line names " + RankWords(census.unheard) + ", and the lines of " +
                     SubjectWords(census.nameless) +
-                    " tell no rank: add the whole output of each rank, and run the "
+                    " do not show its rank: add the whole output of each rank, and run the "
                     "diagnosis again.");
   } else if (missing.empty() && census && !census.unheard.empty() && census.unheard.size() <= kFew) {
     const bool one = census.unheard.size() == 1;
@@ -159,7 +159,7 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
       return {told.kind == EventKind::nccl_warning || HasNcclInfo(incident)
                   ? "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results "
                     "of its calls."
-                  : "Read NCCL's warnings above the cited line; where there are none, run again with NCCL_DEBUG=INFO.",
+                  : "Read NCCL's warnings around the cited line; where there are none, run again with NCCL_DEBUG=INFO.",
               "Look at the output of the peers for an earlier error."};
     case EventKind::store_lost:
       if (told.As<LostPeer>().kind == PeerKind::rendezvous)
@@ -178,8 +178,7 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
     case EventKind::monitored_barrier_failed: return {elsewhere};
     case EventKind::exception:
       // Of a traceback that is cut nothing but its frames is known.
-      if (told.text.empty() && told.Means(Meaning::reported) &&
-          (!told.As<Raised>().place.file.empty() || told.As<Raised>().during != Activity::not_told))
+      if (told.text.empty() && told.Means(Meaning::reported) && told.library == Library::not_told)
         return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
       if (const auto steps = RefusalSteps(told); !steps.empty()) return steps;
       if (IsConsequence(told)) return {elsewhere};
@@ -188,7 +187,7 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
       if (told.Means(Meaning::reported))
         return {"Run the same command by hand on one node, in the environment that the job gets."};
       if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
-        return {"Read " + log + ": what the process itself printed, or its error, stands there.", elsewhere};
+        return {"Read " + log + " for the error itself.", elsewhere};
       [[fallthrough]];
     default:
       return {

@@ -13,10 +13,11 @@
 #include "rules/end_sentence.h"
 #include "rules/hang_capture.h"
 #include "rules/library_words.h"
-#include "rules/open_calls.h"
+#include "rules/listing_words.h"
 #include "rules/open_finding.h"
 #include "rules/outline_words.h"
 #include "rules/stack_words.h"
+#include "rules/told_hang.h"
 #include "rules/told_trouble.h"
 #include "rules/training_words.h"
 #include "rules/unread_error.h"
@@ -192,12 +193,16 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   const Event* before = stopped || told_why || QuotesError(told) || !how_it_ended.log_file.empty()
                             ? nullptr
                             : UnreadErrorBefore(facts.incident, told);
-  if (stopped)
+  const bool cut = told && told->kind == EventKind::exception && told->text.empty() && told->Means(Meaning::reported) &&
+                   told->library == Library::not_told;
+  if (cut)
+    diagnosis.headline += "; the traceback is cut before its last line, which names the error";
+  else if (stopped)
     diagnosis.headline += "; the one that failed before is not in these files";
   else if (before)
     diagnosis.headline += "; before that, a line reports: '" + UnreadErrorWords(*before) + "'";
   else if (!told_why)
-    diagnosis.headline += told && !how_it_ended.log_file.empty() ? "; what was printed is in " + how_it_ended.log_file
+    diagnosis.headline += told && !how_it_ended.log_file.empty() ? "; more is in " + how_it_ended.log_file
                           : QuotesError(told)                    ? "; why it did is not in these files"
                                                                  : "; the first error is not in these files";
   if (before) return before;
@@ -247,36 +252,10 @@ bool SawAllToTheEnd(const Case& facts) {
          std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
 }
 
-// "; the last line of progress is of step 200": where it stood, for what it is worth. A step in the sentence that tells
-// the hang is none.
-static std::string LastStepWords(const Incident& incident, const Event* told) {
-  const Event* last = nullptr;
-  for (const Event& event : incident.events)
-    if (event.kind == EventKind::progress && event.As<Progress>().step >= 0 &&
-        !(told && event.source.file == told->source.file && event.source.line == told->source.line))
-      last = &event;
-  return last ? "; the last line of progress is of step " + std::to_string(last->As<Progress>().step) : "";
-}
-
-// No limit was reached in the lines; that the job hangs is said in the text around them.
-static void SettleToldHang(const Case& facts, Diagnosis& diagnosis) {
-  diagnosis.confidence = Confidence::possible;
-  const OpenCalls calls = FindOpenCalls(facts);
-  std::string where = StackWords(facts);
-  if (where.empty()) where = calls.words;
-  diagnosis.headline = "the text says that the job hangs; " +
-                       (where.empty() ? "these lines do not show where, nor which rank is responsible" +
-                                            LastStepWords(facts.incident, facts.analyses.end.told)
-                                      : where);
-  if (!calls.number.empty())
-    diagnosis.open = {{"Which rank makes the others wait?",
-                       "the NCCL logs of the other ranks from the same time: a rank that has not issued " +
-                           calls.number + " is waited for; stacks (py-spy dump --pid PID) of all ranks"}};
-}
-
 // What slows the job down, or a remark on it, is worth saying, though it answers nothing of how it ended.
 static std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told) {
   const std::string open = trouble_told ? "no line reports a fault" : "the evidence does not show how the job ended";
+  if (const std::string listing = ListingWords(facts.incident, diagnosis); !listing.empty()) return listing;
   if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty()) {
     const std::string outline = OutlineWords(facts);
     return !outline.empty() ? outline : trouble_told ? open : "no fault found, but " + open;
@@ -293,8 +272,11 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const bool told_slow = FindToldWords(facts.incident, EventKind::told_slow) != nullptr;
   if (end.kind == JobEnding::hung) {
     SettleHang(facts, end, diagnosis);
-    if (told && told->kind == EventKind::told_hang) SettleToldHang(facts, diagnosis);
-    return AddOpenFinding(facts, told, diagnosis);
+    const bool by_text = told && told->kind == EventKind::told_hang;
+    if (by_text) SettleToldHang(facts, *told, diagnosis);
+    AddOpenFinding(facts, told, diagnosis);
+    if (by_text) FinishToldHang(facts, *told, diagnosis);
+    return;
   }
   if (SettleBenchmarks(facts.incident, diagnosis)) return;
   if (end.kind == JobEnding::crashed && !outcome.ended_in_order) {
@@ -344,7 +326,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
       !QuoteUnreadError(facts, diagnosis))
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
-  if (!outcome.ended_in_order && !IsTroubleTold(facts.incident))
+  if (!outcome.ended_in_order && !IsTroubleTold(facts.incident) && !TellsItsEnd(facts.incident) &&
+      !HoldsListingsOnly(facts.incident))
     missing.push_back(
         {"Did the job finish?", "the job's last lines on every rank, or the exit code that its launcher reports"});
   diagnosis.open.insert(diagnosis.open.end(), missing.begin(), missing.end());

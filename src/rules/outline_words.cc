@@ -14,8 +14,8 @@ namespace {
 std::string_view HarmlessWords(HarmlessWarning what) {
   switch (what) {
     case HarmlessWarning::process_group_left:
-      return "the warning about destroy_process_group() is printed as a program exits and does no harm then: call it "
-             "at the end of the program and the warning is gone";
+      return "the warning about destroy_process_group() is harmless at exit; a call of it at the end of the program "
+             "silences it";
     case HarmlessWarning::omp_threads: return "torchrun's OMP_NUM_THREADS=1 is its default, a matter of CPU speed only";
     case HarmlessWarning::ccl_transport:
       return "oneCCL uses OFI because no MPI launcher started it, which is a choice and no fault";
@@ -54,8 +54,9 @@ std::string RanksOfOutline(const LogOutline& outline) {
 
 // Records, stacks and other tools' files say more than the shape of lines.
 bool HoldsOutputOnly(const Incident& incident) {
-  return std::all_of(incident.files.begin(), incident.files.end(),
-                     [](const InputFile& file) { return file.format == "torch_log" || file.bytes.understood == 0; });
+  return std::all_of(incident.files.begin(), incident.files.end(), [](const InputFile& file) {
+    return file.format == "torch_log" || file.format == "torch_log+host_table" || file.bytes.understood == 0;
+  });
 }
 
 bool ReportsFault(const Incident& incident) {
@@ -73,16 +74,22 @@ std::string OutlineWords(const Case& facts) {
   const LogOutline* outline = MainOutline(facts.incident);
   if (!outline || facts.analyses.end.kind != JobEnding::open) return "";
   if (ReportsFault(facts.incident) || !HoldsOutputOnly(facts.incident)) return "";
-  std::string words = "no line reports a fault: " + RanksOfOutline(*outline);
-  for (const SeenWarning& one : outline->harmless) words += std::string(HarmlessWords(one.what)) + "; ";
+  std::string words = "no line reports a fault";
   if (outline->warnings > 0)
-    words += std::to_string(outline->warnings) + (outline->harmless.empty() ? "" : " other") +
-             (outline->warnings == 1 ? " warning; " : " warnings; ");
+    words += " (" + std::to_string(outline->warnings) + (outline->harmless.empty() ? "" : " other") +
+             (outline->warnings == 1 ? " warning)" : " warnings)");
+  words += "; " + RanksOfOutline(*outline);
+  for (const SeenWarning& one : outline->harmless) words += std::string(HarmlessWords(one.what)) + "; ";
   if (outline->at_exit) return words + "the program had come to its end";
   constexpr size_t kMostQuoted = 120;
   const bool cut = outline->last.size() > kMostQuoted;
   return words + "the last activity is '" + outline->last.substr(0, kMostQuoted) + (cut ? "..." : "") +
-         "'; add the lines that follow it";
+         "'; if the run fails later, add what follows";
+}
+
+bool TellsItsEnd(const Incident& incident) {
+  return std::any_of(incident.outlines.begin(), incident.outlines.end(),
+                     [](const LogOutline& one) { return one.at_exit || !one.ended_well.empty(); });
 }
 
 void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {
@@ -92,7 +99,7 @@ void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.status = Status::healthy;
     diagnosis.confidence = Confidence::possible;
     diagnosis.headline =
-        "The text tells of an end with exit code 0 ('" + one.ended_well + "'), and no line reports a fault";
+        "The text says that the run ended with exit code 0 ('" + one.ended_well + "'), and no line reports a fault";
     return;
   }
 }

@@ -12,6 +12,9 @@ namespace tacet {
 // knows. Empty where there is none, or where a line of it is marked as an error.
 std::string OutlineWords(const Case& facts);
 
+// A line is printed as its program exits, or tells how it ended: nobody need be asked whether it did.
+bool TellsItsEnd(const Incident& incident);
+
 // Sets the verdict to healthy where a line tells of an end with exit code 0 and nothing speaks against it.
 void SettleToldEnd(const Case& facts, Diagnosis& diagnosis);
 

@@ -68,7 +68,8 @@ struct HostPorts {
 // only an InfiniBand port, a host without any active one, and one that the job asks for are worth a verdict.
 bool Matters(const PortState& port, const HostPorts& host, const DeviceUsers& users) {
   if (NamesPort(users.wished, port) || NamesPort(users.used, port)) return true;
-  if (users.listed || port.health == PortHealth::disabled) return false;
+  if (users.listed) return false;
+  if (port.health == PortHealth::disabled) return port.infiniband && !host.good.empty();
   return port.infiniband || port.health == PortHealth::initializing || host.good.empty();
 }
 
@@ -104,9 +105,14 @@ std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const H
     steps.push_back(
         "Down: look at cable, transceiver and switch port (mlxlink -d DEVICE -m, iblinkinfo); Polling means that the "
         "port finds no partner.");
-  if (!host.good.empty())
-    steps.push_back("If the port is not meant to be used, name those that are: NCCL_IB_HCA=" +
-                    host.good.front()->As<PortState>().device + " (UCX: UCX_NET_DEVICES).");
+  if (any([](const PortState& port) { return port.health == PortHealth::disabled; }))
+    steps.push_back(
+        "Disabled: the port is switched off by a setting. Enable it (ibportstate, mlxlink -d DEVICE -a EN) if it is "
+        "meant to be used.");
+  const std::string& first = bad.front()->As<PortState>().device;
+  if (!host.good.empty() && !first.empty() && first.find(' ') == std::string::npos)
+    steps.push_back("If it is not meant to be used, keep NCCL off it: NCCL_IB_HCA=^" + first +
+                    " (UCX: UCX_NET_DEVICES).");
   return steps;
 }
 
@@ -132,7 +138,8 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
     finding.cause = "port-not-active";
     finding.severity = matters ? Severity::warning : Severity::note;
     finding.status = matters ? Status::degraded : Status::healthy;
-    finding.confidence = wished || host.good.empty() ? Confidence::likely : Confidence::possible;
+    finding.confidence =
+        Confidence::certain;  // the state is what the tool prints; whether the job uses it is another matter
     const size_t all = host.bad.size() + host.good.size();
     finding.headline =
         (all == 1 ? std::string("the network port listed here")
@@ -160,10 +167,11 @@ extern const Rule kPortNotActiveRule;
 const Rule kPortNotActiveRule = {
     "port-not-active",
     "A network port is not active",
-    "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link or ip -br link of a host",
+    "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, iblinkinfo, rdma link or ip -br link of a host",
     "A port of a network adapter is down or waits for its subnet manager. A job that is meant to use it runs over "
     "fewer adapters, over a slower network, or not at all.",
-    "Many hosts have ports that are not used, onboard ones above all: they are noted, and no cause. The interface on an "
+    "Many hosts have ports that are not used, onboard ones above all: they are noted, and no cause. The interface on "
+    "an "
     "InfiniBand port may be down while the port itself is active and used.",
     {"Look at cable, transceiver and switch port (mlxlink -d DEVICE -m, iblinkinfo).",
      "Initializing: look at the subnet manager (sminfo)."},

@@ -52,6 +52,7 @@ const std::vector<Explanation>& Table() {
       {"port-in-use", Ids{"init-unreachable", "init-rank-missing"} + kEnds + kStandstills},
       {"gpu-fault", Ids{"pcie-fault"} + kEnds + kStandstills + kOrders + kPace},
       {"pcie-fault", kEnds + kStandstills + kPace},
+      {"node-unavailable", Ids{"resources-pending"} + kEnds + kStandstills + kSetUps + kPace},
       {"resources-pending", kEnds + kStandstills + kSetUps + kPace},
       // A path that is set up wrongly.
       {"fabric-manager-down", Ids{"gpu-fault", "p2p-broken"} + kEnds + kStandstills + kSetUps + kPace},

@@ -16,7 +16,11 @@
 namespace tacet {
 namespace {
 
-const char* ProofOfEnd(bool presumed) { return presumed ? "who is reported as timed out" : "how the process ended"; }
+const char* ProofOfEnd(const Event& end) {
+  return end.Means(Meaning::timed_out)  ? "who is reported as timed out"
+         : end.Means(Meaning::in_prose) ? "said in the text around the log"
+                                        : "how the process ended";
+}
 int64_t CodeOf(const Event& end) { return end.As<ProcessEnd>().code; }
 
 // The launcher names the processes that it ended after the first failure, and this one is none of them.
@@ -102,7 +106,7 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
       RankWords(finding.ranks) + (presumed ? " is reported as timed out: it is dead, preempted or blocked"
                                            : "'s process is gone: " + HowItEnded(*first));
   finding.fix = EndAdvice(*first);
-  finding.evidence.push_back(CiteEvent(*first, ProofOfEnd(presumed)));
+  finding.evidence.push_back(CiteEvent(*first, ProofOfEnd(*first)));
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;
@@ -212,13 +216,17 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
   if (lost) {
     const std::string& address = event->As<LostPeer>().address;
     const bool daemon = event->As<LostPeer>().kind == PeerKind::daemon;
+    const bool coordinator = event->As<LostPeer>().kind == PeerKind::coordinator;
     finding.headline =
         daemon ? "the launcher lost the connection to its daemon on " + (address.empty() ? "another node" : address) +
                      ": the daemon or its node is gone, or the network failed"
-               : SubjectWords(subject) + " lost the connection to a peer" + (address.empty() ? "" : " at " + address) +
-                     ": that process is gone, or the network failed";
+        : coordinator
+            ? SubjectWords(subject) +
+                  " lost JAX's coordination service, which process 0 runs: process 0 is gone, or the network failed"
+            : SubjectWords(subject) + " lost the connection to a peer" + (address.empty() ? "" : " at " + address) +
+                  ": that process is gone, or the network failed";
     if (event->rank.known()) finding.affected_ranks.push_back(event->rank);
-    const std::string peer = address.empty() ? "the peer" : address;
+    const std::string peer = coordinator ? "process 0" : address.empty() ? "the peer" : address;
     finding.fix = {"Look at the output of " + peer + " of the same time: what it wrote last, and how it ended.",
                    "The launcher's output tells how each process ended; dmesg -T on that host shows kills for lack of "
                    "memory, segfaults and Xid lines.",
@@ -232,13 +240,13 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
   } else {
     finding.headline = SubjectWords(subject) +
                        (event->Means(Meaning::timed_out) ? " is reported as timed out: it is dead, preempted or blocked"
+                        : CodeOf(*event) == 255          ? " is gone: " + HowItEnded(*event)
                                                          : " ended with " + HowItEnded(*event)) +
                        "; the log does not say which rank it was";
     finding.subjects = {subject};
     finding.fix = EndAdvice(*event);
   }
-  finding.evidence.push_back(
-      CiteEvent(*event, lost ? "a peer's connection closed" : ProofOfEnd(event->Means(Meaning::timed_out))));
+  finding.evidence.push_back(CiteEvent(*event, lost ? "a peer's connection closed" : ProofOfEnd(*event)));
   if (const Event* daemon = lost ? nullptr : LostDaemonAfter(facts.incident, *event)) TellLostDaemon(*daemon, finding);
   // Others of whom the same is told are no less concerned.
   for (const Event& other : facts.incident.events)

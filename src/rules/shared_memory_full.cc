@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "rules/space_use_finding.h"
 #include "rules/told_finding.h"
 
 namespace tacet {
@@ -77,7 +78,10 @@ static RuleAnswer JudgeSharedMemory(const Case& facts) {
   if (refused) answer.findings.push_back(RefusedFinding(facts, refused));
   const ToldEvents told = CollectTold(
       facts, [&](const Event& event) { return TellsSharedMemory(event) && !IsRefusedByCuda(facts, event); });
-  if (!told) return answer;
+  if (!told) {
+    if (auto full = refused ? std::nullopt : FullSpaceFinding(facts, true)) answer.findings.push_back(std::move(*full));
+    return answer;
+  }
   const bool proven = std::any_of(told.events.begin(), told.events.end(),
                                   [&](const Event* event) { return ProvesNoSpace(facts, *event); });
   Finding finding = ToldFinding(facts, "shared-memory-full", told,
@@ -98,7 +102,7 @@ extern const Rule kSharedMemoryFullRule;
 const Rule kSharedMemoryFullRule = {
     "shared-memory-full",
     "/dev/shm is full",
-    "the rank's output (data loader, PyTorch) or its NCCL log (WARN)",
+    "the rank's output (data loader, PyTorch), its NCCL log (WARN), or df -h",
     "NCCL and data loader workers exchange data through files in /dev/shm, and there is no space left. A container has "
     "64 MiB there by default. A process that writes beyond it gets an error, or is killed by SIGBUS.",
     "The host or the cgroup may have plenty of memory: this limit belongs to one file system. 'Too many open files' in "

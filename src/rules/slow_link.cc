@@ -13,6 +13,15 @@ std::string PlainRate(double gbs) {
   return text;
 }
 
+bool IsNumber(const std::string& name) { return name.find_first_not_of("0123456789") == std::string::npos; }
+
+// "node 1" of a bare number, a name as it is.
+std::string NodeWord(const std::string& name) { return IsNumber(name) ? "node " + name : name; }
+
+std::string PairWord(const std::string& one, const std::string& other) {
+  return (IsNumber(one) && IsNumber(other) ? "nodes " : "hosts ") + one + " and " + other;
+}
+
 // Rates that a job, or whoever writes, tells in plain lines.
 void JudgePlainRates(const Case& facts, RuleAnswer& answer) {
   Finding finding;
@@ -33,22 +42,55 @@ void JudgePlainRates(const Case& facts, RuleAnswer& answer) {
         "Measure the network by itself: ib_write_bw or iperf3 between the hosts, and nccl-tests with one GPU per "
         "host."};
   } else if (const auto pair = FindUnequalPairs(facts.incident)) {
-    finding.headline = "Between " + pair->slow->one + " and " + pair->slow->other + " " + PlainRate(pair->slow->gbs) +
-                       ", between " + pair->fast->one + " and " + pair->fast->other + " " + PlainRate(pair->fast->gbs) +
-                       ": " + pair->shared + " is in both, so look at " + pair->suspect + " and at the path between " +
-                       pair->shared + " and " + pair->suspect;
+    finding.headline = PairWord(pair->slow->one, pair->slow->other) + " reach " + PlainRate(pair->slow->gbs) + ", " +
+                       PairWord(pair->fast->one, pair->fast->other) + " reach " + PlainRate(pair->fast->gbs) + ": " +
+                       NodeWord(pair->shared) + " is in both pairs, so look at " + NodeWord(pair->suspect) +
+                       " and at the path between " + pair->shared + " and " + pair->suspect;
     finding.evidence.push_back({pair->slow->source, PlainRate(pair->slow->gbs), "the slow pair"});
     if (pair->fast->source.line != pair->slow->source.line)
       finding.evidence.push_back({pair->fast->source, PlainRate(pair->fast->gbs), "the faster pair"});
     finding.fix = {"Measure " + pair->suspect + " with " + pair->other +
-                       " by the same command: if it is slow as well, " + pair->suspect +
-                       " is; if not, the path between " + pair->shared + " and " + pair->suspect + " is.",
+                       " by the same command: if that is slow as well, " + NodeWord(pair->suspect) +
+                       " is at fault; if not, the path between " + pair->shared + " and " + pair->suspect + ".",
                    "Compare the adapters of " + pair->suspect +
                        " with those of the others: rate and state (ibstat, ethtool), PCIe width (lspci -vv), the NIC "
                        "that NCCL chooses for each GPU."};
   } else {
     return;
   }
+  answer.findings.push_back(std::move(finding));
+}
+
+// iblinkinfo compares both ends of each link: "Could be 4X".
+void JudgeNarrowLinks(const Case& facts, RuleAnswer& answer) {
+  Finding finding;
+  size_t links = 0, narrow = 0;
+  for (const Event& event : facts.incident.events) {
+    const auto& port = event.As<PortState>();
+    links += !port.link.empty();
+    if (port.link.empty() || port.better.empty()) continue;
+    if (++narrow == 1)
+      finding.headline = "the link of " + port.device + " port " + std::to_string(port.port) + " runs at " + port.link +
+                         ", below what both ends can do (" + port.better + ")";
+    if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(event, "both ends can do more"));
+  }
+  if (narrow == 0) return;
+  finding.headline += narrow > 1
+                          ? "; so do " + std::to_string(narrow - 1) + " more of " + std::to_string(links) + " links"
+                      : links > 2  ? "; the other " + std::to_string(links - 1) + " links listed run as they should"
+                      : links == 2 ? "; the other link listed runs as it should"
+                                   : "";
+  finding.cause = "slow-link";
+  finding.status = Status::degraded;
+  finding.severity = Severity::warning;
+  finding.confidence = Confidence::certain;
+  finding.fix = {
+      "Reseat or replace the cable or transceiver of that link, then bring the port down and up (mlxlink -d DEVICE -p "
+      "PORT -a TG, or ibportstate).",
+      "Look at its error counters (perfquery, mlxlink -c): symbol errors and link recoveries rise on a bad cable.",
+      "Until then keep the host out of the job, or the adapter out of NCCL (NCCL_IB_HCA=^DEVICE): all ranks wait for "
+      "the "
+      "slowest link."};
   answer.findings.push_back(std::move(finding));
 }
 
@@ -62,6 +104,7 @@ RuleAnswer JudgeSlowLink(const Case& facts) {
     answer.open.push_back({"Which link or node makes the collective slow?",
                            "rounds of pairs: `tacet bandwidth --run nccl-tests --pairs --hostfile HOSTS -o FOLDER`"});
   JudgePlainRates(facts, answer);
+  JudgeNarrowLinks(facts, answer);
   return answer;
 }
 
@@ -72,7 +115,7 @@ const Rule kSlowLinkRule = {
     "slow-link",
     "One pair, device or host is slower than comparable ones",
     "a matrix of pairs: nvbandwidth, p2pBandwidthLatencyTest, or tests between three or more hosts (iperf3, perftest, "
-    "nccl-tests); or rates of the same operation in plain lines",
+    "nccl-tests); rates of the same operation in plain lines; iblinkinfo",
     "In a matrix of pairs a cell, a row or a column reaches less than 80 % of what comparable cells do. A single slow "
     "cell is a link; a slow row or column is a device or host that is slow in one direction; both together are a slow "
     "device or host.",

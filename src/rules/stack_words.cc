@@ -97,7 +97,7 @@ std::string StackWords(const Case& facts) {
   std::string words;
   for (const StackReading& one : readings) {
     if (one.errand.kind == StackErrand::Kind::service_threads && words.empty())
-      words = "of " + SubjectWords(SubjectOfStack(facts.incident, *one.thread)) + " only service threads are shown (" +
+      words = "only service threads of " + SubjectWords(SubjectOfStack(facts.incident, *one.thread)) + " are shown (" +
               one.errand.call + "), which wait in every job; the thread that runs the program is missing";
     if (!one.where.empty() || !one.call.empty())
       by_place[WordsOf(one)].push_back(SubjectOfStack(facts.incident, *one.thread));

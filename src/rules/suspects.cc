@@ -108,17 +108,17 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
       "The records show which rank the others wait for, but not whether its process is stuck on the host, frozen, "
       "dead, or ended by an error of its own.";
   finding.fix = {
-      "Capture what is missing (below) and run the diagnosis again.",
       "Look at " + who +
           (finding.ranks.size() == 1
                ? " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"
                : " first: are the processes alive (ps), what do they do (py-spy dump --pid PID), what does dmesg "
-                 "say?")};
+                 "say?"),
+      "Capture what is missing (below) and run the diagnosis again."};
   if (IsGone(facts))
-    finding.fix.back() = "Look at " + who + " first: the last lines of " +
-                         (finding.ranks.size() == 1 ? "its" : "their") +
-                         " output, and the kernel log (dmesg -T) from that time.";
-  finding.fix.back() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.back()));
+    finding.fix.front() = "Look at " + who + " first: the last lines of " +
+                          (finding.ranks.size() == 1 ? "its" : "their") +
+                          " output, and the kernel log (dmesg -T) from that time.";
+  finding.fix.front() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.front()));
   diagnosis.open.push_back({(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
                             "the stack (py-spy dump), flight record, output of " + who + ", and the kernel log of " +
                                 (finding.ranks.size() > 1 ? "their hosts" : "its host")});

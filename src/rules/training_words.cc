@@ -2,6 +2,7 @@
 #include "rules/training_words.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -45,6 +46,17 @@ std::string EndWords(const Incident& incident) {
   return "; the text does not show how the job ended";
 }
 
+// Scales are powers of two: "2^32", and "65536" up to there.
+std::string ScaleWords(double scale) {
+  int exponent = 0;
+  char text[40];
+  if (std::frexp(scale, &exponent) == 0.5 && exponent > 17)
+    std::snprintf(text, sizeof text, "2^%d", exponent - 1);
+  else
+    std::snprintf(text, sizeof text, "%.10g", scale);
+  return text;
+}
+
 }  // namespace
 
 std::string TrainingFigures(const Incident& incident) {
@@ -60,10 +72,9 @@ std::string TrainingFigures(const Incident& incident) {
     words += (words.empty() ? "" : ", ") + PaceRange(record);
   }
   if (record.scale.drops > 0) {
-    std::snprintf(text, sizeof text,
-                  "the loss scale fell from %.6g to %.6g, as it does while mixed precision looks for it",
-                  record.scale.from, record.scale.to);
-    words += (words.empty() ? "" : ", ") + std::string(text);
+    words += (words.empty() ? "" : ", ") +
+             ("the loss scale fell from " + ScaleWords(record.scale.from) + " to " + ScaleWords(record.scale.to)) +
+             ", as usual while the scaler finds its level";
   }
   // A NaN that finite values follow is a question that readers have.
   for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})

@@ -148,6 +148,12 @@ Finding FromTarget(const Case& facts, const SetupNetwork& network, const Event& 
     finding.evidence.back().excerpt = DeviceWords(DeviceIn(*owner));
   }
   const bool store = failed.kind == EventKind::store_unreachable;
+  if (failed.library == Library::mpi)
+    finding.fix = {
+        "Tell Open MPI which network the hosts share: mpirun --mca btl_tcp_if_include NET/BITS (and "
+        "oob_tcp_if_include), "
+        "or exclude the others: btl_tcp_if_exclude.",
+        "On each host: ip -br addr shows which interface has that address."};
   finding.confidence = ScopeOf(target) == AddressScope::container ? Confidence::likely : Confidence::certain;
   finding.headline = TellerWords(complaining) + " cannot connect to " + target + ", " +
                      std::string(WhyOnlyLocal(interface, target)) + RankUnknownWords(complaining);
@@ -200,8 +206,8 @@ static RuleAnswer JudgeWrongInterface(const Case& facts) {
 extern const Rule kWrongInterfaceRule;
 const Rule kWrongInterfaceRule = {
     "wrong-interface",
-    "NCCL or gloo chose an address that peers cannot reach",
-    "NCCL logs (Bootstrap and NET/Socket lines, WARN about connect), or the errors of gloo and of the store",
+    "NCCL, gloo or MPI chose an address that peers cannot reach",
+    "NCCL logs (Bootstrap and NET/Socket lines, WARN about connect), or the errors of gloo, Open MPI and the store",
     "Each process tells the others at which address it listens. Here only its own host, or its own network segment, "
     "can reach that address: the loopback, a link-local address, a bridge of Docker, libvirt or a CNI plugin, a "
     "tunnel. Peers on other hosts are refused, find no route, or connect to themselves.",

@@ -35,7 +35,8 @@ void ReadPortTable(const FileView& file, Fragment& out) {
 extern const Format kPortTableFormat;
 const Format kPortTableFormat = {
     .name = "port_table",
-    .description = "ports of network adapters: ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, ip -br link",
+    .description =
+        "ports of network adapters: ibstat, ibstatus, ibv_devinfo, ibdev2netdev, iblinkinfo, rdma link, ip -br link",
     .recognise = RecognisePortTable,
     .read = ReadPortTable,
     .shares_lines = true,

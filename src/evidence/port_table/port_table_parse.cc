@@ -28,7 +28,7 @@ std::optional<PortHealth> HealthOf(std::string_view word) {
   if (word == "ACTIVE" || word == "Active" || word == "Up" || word == "UP") return PortHealth::active;
   if (word == "DOWN" || word == "Down" || word == "ACTIVE_DEFER") return PortHealth::down;
   if (word == "INIT" || word == "Initializing" || word == "ARMED" || word == "Armed" || word == "ARM" ||
-      word == "INITIALIZING")
+      word == "INITIALIZING" || word == "Initialize")
     return PortHealth::initializing;
   return std::nullopt;
 }
@@ -48,6 +48,14 @@ bool IsVirtual(std::string_view name) {
         "dummy",  "ifb",  "sit",   "ip6", "gre", "wg",  "vxlan",   "lxc",  "cilium", "nerdctl"})
     if (name.starts_with(begin)) return true;
   return name.empty() || name == "bonding_masters";
+}
+
+// "4X      25.78125 Gbps" with one blank between its words.
+std::string OneBlank(std::string_view text) {
+  std::string out;
+  for (std::string_view word = TakeWord(text); !word.empty(); word = TakeWord(text))
+    out += (out.empty() ? "" : " ") + std::string(word);
+  return out;
 }
 
 // dev@gpu07:~$ ibstat; [root@gpu07 ~]# rdma link
@@ -81,13 +89,69 @@ class PortReader {
   bool Take(std::string_view line) {
     text_ = line;
     if (const std::string_view host = HostOfPrompt(line);
-        !host.empty() &&
-        ContainsAny(line, {"ibstat", "ibv_devinfo", "ibdev2netdev", "rdma link", "ip -br", "ip link", "ip a"})) {
+        !host.empty() && ContainsAny(line, {"ibstat", "ibv_devinfo", "ibdev2netdev", "rdma link", "ip -br", "ip link",
+                                            "ip a", "iblinkinfo"})) {
       host_ = host;
       device_.clear();
       return true;
     }
-    return TakeRow(Trim(line)) || TakeBlock(line, Trim(line));
+    return TakeLink(Trim(line)) || TakeRow(Trim(line)) || TakeBlock(line, Trim(line));
+  }
+
+  // CA: v100-3 HCA-1:
+  //       0xb883...   6    1[  ] ==( 4X      25.78125 Gbps Active/  LinkUp)==>   3    3[  ] "MF0;sw9:MQM8700/U1" ( )
+  // Switch: 0x0c42a10300b977fa MF0;sw9:MQM8700/U1:
+  //            3    9[  ] ==(                Down/ Polling)==>             [  ] "" ( )
+  bool TakeLink(std::string_view text) {
+    if (std::string_view head = text;
+        text.ends_with(':') && (TakeLiteral(head, "CA: ") || TakeLiteral(head, "Switch: "))) {
+      is_switch_ = text[0] == 'S';
+      head.remove_suffix(1);
+      if (is_switch_) TakeWord(head);
+      link_owner_ = Trim(head);
+      return true;
+    }
+    const size_t open = text.find(" ==("), close = text.find(")==>");
+    if (link_owner_.empty() || open == std::string_view::npos || close == std::string_view::npos || close < open)
+      return false;
+    const std::string_view state = Trim(text.substr(open + 4, close - open - 4));
+    const size_t slash = state.find('/');
+    const size_t bracket = text.rfind('[', open);
+    if (slash == std::string_view::npos || bracket == std::string_view::npos) return false;
+    size_t digits = bracket;
+    while (digits > 0 && IsDigit(text[digits - 1])) --digits;
+    int64_t port = -1;
+    if (std::string_view number = text.substr(digits, bracket - digits); !TakeNumber(number, &port)) return false;
+    const size_t word = state.rfind(' ', slash);
+    const size_t begin = word == std::string_view::npos ? 0 : word + 1;
+    const auto health = HealthOf(state.substr(begin, slash - begin));
+    if (!health) return false;
+    // Of a switch most ports may be free; its links are listed by their other ends, too.
+    if (is_switch_ && *health != PortHealth::active) return true;
+    std::string_view far = text.substr(close + 4);
+    std::string peer, note;
+    if (const size_t quote = far.find('"'); quote != std::string_view::npos) {
+      far.remove_prefix(quote + 1);
+      peer = far.substr(0, far.find('"'));
+      if (const auto tail = After(far, "(")) note = Trim(tail->substr(0, tail->find(')')));
+    }
+    if (is_switch_ && IsListedFrom(peer, link_owner_)) return true;
+    PortRow& row = RowOf(host_, link_owner_, port, "");
+    row.port.infiniband = true;
+    row.peer = std::move(peer);
+    row.port.better = Contains(note, "Could be") ? std::move(note) : "";
+    if (*health == PortHealth::active && word != std::string_view::npos)
+      row.port.link = OneBlank(state.substr(0, word));
+    Set(row, *health, true);
+    TakePhysical(Trim(state.substr(slash + 1)), row.port);
+    return true;
+  }
+
+  // The link from `owner` to `peer` was listed by the peer.
+  bool IsListedFrom(std::string_view owner, std::string_view peer) const {
+    return std::any_of(out_.ports.begin(), out_.ports.end(), [&](const PortRow& row) {
+      return !row.port.link.empty() && row.port.device == owner && row.peer == peer;
+    });
   }
 
   PortRow& RowOf(std::string_view host, std::string_view device, int64_t port, std::string_view interface) {
@@ -266,7 +330,8 @@ class PortReader {
   std::string_view bytes_, text_;
   PortTable out_;
   PortRow spare_;
-  std::string host_, device_;
+  std::string host_, device_, link_owner_;
+  bool is_switch_ = false;
   int64_t port_ = -1;
   uint32_t number_ = 0;
   uint64_t offset_ = 0;
@@ -278,6 +343,7 @@ bool IsPortLine(std::string_view line) {
   line = Trim(line);
   if (line.size() > kLongestLine) return false;
   if (Contains(line, " ==> ") && Contains(line, " port ")) return line.ends_with("(Up)") || line.ends_with("(Down)");
+  if (Contains(line, " ==(") && Contains(line, ")==>")) return true;
   if (Contains(line, " physical_state ") && Contains(line, " state ")) return true;
   if (line.starts_with("hca_id:") || line.starts_with("CA '") || line.starts_with("Infiniband device '")) return true;
   return Contains(line, "MULTICAST") && Contains(line, "<") &&

@@ -16,6 +16,7 @@ struct PortRow {
   uint32_t line = 0;        // that tells the state
   uint64_t offset = 0;
   std::string text;
+  std::string peer;  // of a link: what is at its other end
 };
 
 struct PortTable {

@@ -60,6 +60,26 @@ TEST(PortTable, VirtualInterfacesAreNoPorts) {
   EXPECT_TRUE(table.ports[2].port.infiniband);
 }
 
+TEST(PortTable, ALinkOfIblinkinfoIsListedOnceWithWhatItCouldBe) {
+  const PortTable table = ParsePortTable(
+      "CA: hx11 HCA-1:\n"
+      "      0x506b4b0300aa1102  11  1[  ] ==( 1X  25.78125 Gbps Active/  LinkUp)==>  2  7[  ] \"leaf4\" ( Could be "
+      "4X)\n"
+      "CA: hx12 HCA-1:\n"
+      "      0x506b4b0300aa1204  12  1[  ] ==(           Down/ Polling)==>   [  ] \"\" ( )\n"
+      "Switch: 0x248a070300f8a1c0 leaf4:\n"
+      "           2    7[  ] ==( 1X  25.78125 Gbps Active/  LinkUp)==>  11  1[  ] \"hx11 HCA-1\" ( Could be 4X)\n"
+      "           2    9[  ] ==(           Down/ Polling)==>   [  ] \"\" ( )\n");
+  ASSERT_EQ(table.ports.size(), 2u);
+  EXPECT_EQ(table.ports[0].port.device, "hx11 HCA-1");
+  EXPECT_EQ(table.ports[0].port.link, "1X 25.78125 Gbps");
+  EXPECT_EQ(table.ports[0].port.better, "Could be 4X");
+  EXPECT_EQ(table.ports[0].peer, "leaf4");
+  EXPECT_EQ(table.ports[1].port.health, PortHealth::down);
+  EXPECT_TRUE(table.ports[1].port.polling);
+  EXPECT_EQ(table.not_understood, 0u);
+}
+
 TEST(PortTable, OtherLinesAreNone) {
   for (const char* line : {"the state: Active port of CA is fine", "link down on eth0", "Epoch 3 ==> loss (Up)",
                            "INFO port 29500 ==> listening (Up)x"}) {

@@ -49,6 +49,7 @@ LineUse ReadAscendAdvice(const LogLine& line, AscendBlock& block, RecordList& ou
   } else {
     AppendCapped(record->text, "\n");
     AppendCapped(record->text, line.text);
+    if (record->repeats > 1) --record->repeats;  // a line of the same error
   }
   if (record->object.empty() ||
       (!vague && (AscendCode(record->object).empty() || record->object.starts_with("EZ9999"))))

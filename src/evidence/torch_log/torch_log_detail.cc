@@ -36,6 +36,7 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
 LostPeer LostPeerOf(const TorchLogRecord& record) {
   const PeerKind kind = record.object == kRendezvousStore ? PeerKind::rendezvous
                         : record.object == kRemoteDaemon  ? PeerKind::daemon
+                        : record.object == kCoordinator   ? PeerKind::coordinator
                                                           : PeerKind::process;
   return {record.subject, record.kind == TorchLogKind::store_lost && record.value2 == 1, kind};
 }
@@ -159,7 +160,8 @@ EventKind EventKindOf(TorchLogKind kind) {
 EventDetail DetailOf(const TorchLogRecord& record) {
   switch (record.kind) {
     case TorchLogKind::process_started: return ProcessStart{record.value};
-    case TorchLogKind::progress: return Progress{record.value, record.value2, record.count, record.line_before};
+    case TorchLogKind::progress:
+      return Progress{record.value, record.value2, record.count, record.line_before, record.object == "epoch"};
     case TorchLogKind::process_finished: return ProcessFinish{record.subject};
     case TorchLogKind::process_exited:
     case TorchLogKind::process_killed: return EndOf(record);

@@ -18,6 +18,7 @@ struct FailureState {
   TorchLogRecord* condition = nullptr;   // of oneCCL, that failed: what to do about it stands on the next line
   AscendBlock ascend;
   std::string bar;                  // the last progress bar before one of its lines
+  std::string rdzv_endpoint;        // as torchrun lists it before it connects
   uint32_t running_agent_line = 0;  // where a traceback last showed an agent of torchrun whose workers run
   int idle_engine = 0;              // how often an engine has said that its workers take nothing
 };

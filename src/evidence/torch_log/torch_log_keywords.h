@@ -59,7 +59,8 @@ enum class Keyword : uint8_t {
   store_barrier_passed,
   rendezvous_timeout,
   rendezvous_connection,
-  agent_runs,  // a call of torchrun's agent once its workers run
+  rdzv_endpoint,  // of torchrun's list of settings
+  agent_runs,     // a call of torchrun's agent once its workers run
   terminate_called,
   fatal_python,
   fatal_signal,

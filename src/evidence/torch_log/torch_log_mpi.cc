@@ -120,7 +120,53 @@ LineUse MpiNoticeReader::ReadLoss(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+LineUse MpiNoticeReader::ReadConnect(const LogLine& line, RecordList& out) {
+  const std::string_view text = Trim(line.text);
+  const bool block = Contains(text, "Open MPI failed to TCP connect to a peer");
+  const bool bare = Contains(text, "mca_btl_tcp_endpoint_") && Contains(text, "connect() to ");
+  if (block || bare) {
+    const auto address = After(text, "connect() to ");
+    const std::string key = "mpi " + std::string(address ? address->substr(0, address->find(' ')) : "");
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::connect_failed, line, key);
+    record->repeats = 1;
+    if (is_new) record->text = Capped(text, 600);
+    connect_ = record;
+    connect_lines_ = block ? 12 : 0;
+    if (block) return LineUse::understood;
+  }
+  if (connect_ == nullptr || (!bare && connect_lines_-- <= 0)) return LineUse::not_understood;
+  if (text.starts_with("Local host:")) {
+    std::string_view host = text.substr(11);
+    connect_->host = Capped(TakeWord(host), 200);
+    return LineUse::understood;
+  }
+  if (text.starts_with("PID:")) {
+    std::string_view pid = Trim(text.substr(4));
+    if (int64_t number = 0; TakeNumber(pid, &number) && number > 0) connect_->pid = number;
+    return LineUse::understood;
+  }
+  if (text.starts_with("Error:")) {
+    connect_->subject = Capped(Trim(text.substr(6)), 100);
+    connect_ = nullptr;
+    return LineUse::understood;
+  }
+  auto address = After(text, "connect() to ");
+  if (!address) return LineUse::not_understood;
+  const std::string_view peer = TakeWord(*address);
+  connect_->object = Capped(peer, 200);
+  // The line that tells the address is the one to cite.
+  connect_->source = line.source;
+  connect_->text = Capped(text, 600);
+  if (bare) {
+    if (const auto words = After(*address, "failed: ")) connect_->subject = Capped(Trim(*words), 100);
+    connect_ = nullptr;
+  }
+  return LineUse::understood;
+}
+
 LineUse MpiNoticeReader::Read(const LogLine& line, RecordList& out) {
+  if (connect_ != nullptr || line.has(Keyword::mpi_noticed))
+    if (const LineUse use = ReadConnect(line, out); use != LineUse::not_understood) return use;
   if (loss_ != nullptr || line.has(Keyword::mpi_noticed))
     if (const LineUse use = ReadLoss(line, out); use != LineUse::not_understood) return use;
   if (lines_left_ > 0)

@@ -22,6 +22,14 @@ namespace tacet {
 //     Remote daemon: [[43015,0],20] on node node20      ([[job,0],n] is a daemon of the launcher, and no rank)
 //   An MPI communication peer process has unexpectedly disconnected.
 //     Peer host:  node316
+// And of a connection that could not be made, in a block or on one line:
+//   WARNING: Open MPI failed to TCP connect to a peer MPI process.  This should not happen.
+//     Local host: node02
+//     PID:        20783
+//     Message:    connect() to 169.254.9.13:1026 failed
+//     Error:      Resource temporarily unavailable (11)
+//   [node1][[5512,1],2][btl_tcp_endpoint.c:626:mca_btl_tcp_endpoint_complete_connect] connect() to 10.0.0.7 failed:
+//   No route to host (113)
 class MpiNoticeReader {
  public:
   LineUse Read(const LogLine& line, RecordList& out);
@@ -40,10 +48,13 @@ class MpiNoticeReader {
   static void Add(const Notice& notice, RecordList& out);
 
   LineUse ReadLoss(const LogLine& line, RecordList& out);
+  LineUse ReadConnect(const LogLine& line, RecordList& out);
   LineUse ReadHorovodName(std::string_view name, const LogLine& line);
 
-  TorchLogRecord* loss_ = nullptr;  // whose host has yet to be told
-  int loss_lines_ = 0;              // in which it must be
+  TorchLogRecord* loss_ = nullptr;     // whose host has yet to be told
+  int loss_lines_ = 0;                 // in which it must be
+  TorchLogRecord* connect_ = nullptr;  // whose address has yet to be told
+  int connect_lines_ = 0;
   Notice open_;
   int lines_left_ = 0;  // in which the end must be told
   bool hydra_ = false;  // the open notice is one of Hydra's

@@ -206,8 +206,13 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   // AWS Neuron's NCCL: "... [4] bootstrap.cc:89 CCOM WARN Timeout waiting for incoming connection (waited 120 sec)"
-  if (Contains(text, "CCOM WARN Timeout waiting for"))
-    return AddWords(TorchLogKind::rendezvous_incomplete, line, "ccom", out);
+  // "... Timeout waiting for RX (waited 120 sec) - retrying": nobody has given up.
+  if (Contains(text, "CCOM WARN Timeout waiting for")) {
+    const LineUse use = AddWords(TorchLogKind::rendezvous_incomplete, line, "ccom", out);
+    if (TorchLogRecord* wait = out.Said(TorchLogKind::rendezvous_incomplete, line, "ccom"))
+      if (Contains(text, "- retrying")) wait->subject = "waiting";
+    return use;
+  }
   if (const LineUse use = ReadJax(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadHcclPort(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadNoProvider(line, out); use != LineUse::not_understood) return use;
@@ -234,8 +239,12 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   }
   // JAX: "Terminating process because the JAX distributed service detected fatal errors. This most likely indicates
   // that another task died"
-  if (Contains(text, "JAX distributed service detected fatal errors"))
-    return AddWords(TorchLogKind::connection_lost, line, "jax", out);
+  if (Contains(text, "JAX distributed service detected fatal errors")) {
+    const LineUse use = AddWords(TorchLogKind::connection_lost, line, "jax", out);
+    if (TorchLogRecord* lost = out.Said(TorchLogKind::connection_lost, line, "jax"))
+      if (Contains(text, "ailed to send RPC to coordination service")) lost->object = kCoordinator;
+    return use;
+  }
   if (const LineUse use = ReadXlaWait(line, out); use != LineUse::not_understood) return use;
   // SGLang: "[2026-03-09 00:57:15 TP4] Watchdog timeout (self.watchdog_timeout=300)"
   if (Contains(text, "Watchdog timeout (self.watchdog_timeout=")) {

@@ -67,6 +67,7 @@ void OwnLineReader::NoteProgress(const LogLine& line, int64_t number, bool of_ep
   record->count = steps_;
   record->value2 = rising_;
   record->line_before = line_before_;
+  record->object = of_epoch ? "epoch" : "";
   record->text.assign(line.text.substr(0, 300));
 }
 

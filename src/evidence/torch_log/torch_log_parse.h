@@ -72,7 +72,8 @@ struct LogMoment {
 };
 
 // Words of TorchLogRecord::object that say who was lost.
-inline constexpr std::string_view kRendezvousStore = "rendezvous", kRemoteDaemon = "daemon";
+inline constexpr std::string_view kRendezvousStore = "rendezvous", kRemoteDaemon = "daemon",
+                                  kCoordinator = "coordinator";
 
 struct TorchLogRecord {
   TorchLogKind kind{};

@@ -201,6 +201,7 @@ LineUse ReadRendezvousError(const LogLine& line, const FailureState& state, Reco
       line.has(Keyword::rendezvous_timeout) ? TorchLogKind::rendezvous_incomplete : TorchLogKind::store_unreachable;
   const auto [record, is_new] = out.AddOnce(kind, line, "elastic");
   if (is_new) record->text = Capped(line.text);
+  if (is_new && kind == TorchLogKind::store_unreachable) record->subject = state.rdzv_endpoint;
   return LineUse::understood;
 }
 
@@ -245,6 +246,14 @@ void DropFewRetries(TorchLog& log) {
 }
 
 LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out) {
+  // "  rdzv_endpoint    : 10.40.1.16:29400"
+  if (line.has(Keyword::rdzv_endpoint) && Trim(line.text).starts_with("rdzv_endpoint")) {
+    std::string_view value = Trim(line.text).substr(13);
+    SkipBlanks(value);
+    if (!TakeLiteral(value, ":")) return LineUse::not_understood;
+    state.rdzv_endpoint = Capped(Trim(value), 100);
+    return LineUse::understood;
+  }
   if (line.has(Keyword::agent_runs)) state.running_agent_line = line.source.line;
   if (line.has(Keyword::wait_timeout) || line.has(Keyword::socket_timeout)) return ReadWaitTimeout(line, state, out);
   if (line.has(Keyword::client_timeout)) return ReadUnreachable(line, out);

@@ -354,9 +354,10 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     if (record->pid < 0) record->pid = pid;
     if (auto host = After(text, "Worker IP address: "); host && record->host.empty())
       record->host = Capped(TakeWord(*host), 200);
+    record->repeats = 1;  // the same end, told again
     if (!is_new) return LineUse::understood;
     record->value = 255;
-    record->subject = "a closed connection, which is all that Ray knows";
+    record->subject = "Ray only saw its connection close";
     record->text = Capped(text, 600);
     return LineUse::understood;
   }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+#include "evidence/format.h"
+#include "evidence/host_table/host_table_parse.h"
+
+namespace tacet {
+namespace {
+
+// Such rows stand in texts of all kinds, beside what their own format reads: never a claim on the whole file.
+Recognition RecogniseHostTable(std::string_view prefix, std::string_view) {
+  if (!ContainsAny(prefix, {"% /", "MiB /", " MB |", "NODELIST", "rolog fail", "NVIDIA-SMI"})) return Recognition::no;
+  if (prefix.find('\0') != std::string_view::npos) return Recognition::no;
+  LineReader lines(prefix);
+  for (std::string_view line; lines.Next(&line);)
+    if (IsHostLine(line)) return Recognition::maybe;
+  return Recognition::no;
+}
+
+template <class Detail>
+void AddRow(EventKind kind, RowPlace& place, Detail&& detail, Fragment& out) {
+  Event& event = out.events.emplace_back();
+  event.kind = kind;
+  event.speaker = kNobody;
+  event.source = {FileId{}, place.line, place.offset};
+  event.text = std::move(place.text);
+  event.detail = std::forward<Detail>(detail);
+}
+
+void ReadHostTable(const FileView& file, Fragment& out) {
+  HostTable table = ParseHostTable(file.bytes);
+  out.bytes = {file.bytes.size(), table.understood, table.ignored, table.not_understood};
+  for (GpuRow& row : table.gpus) AddRow(EventKind::gpu_load, row, std::move(row.load), out);
+  for (SpaceRow& row : table.spaces) AddRow(EventKind::space_use, row, std::move(row.use), out);
+  for (NodeRow& row : table.nodes) AddRow(EventKind::node_state, row, std::move(row.state), out);
+}
+
+}  // namespace
+
+extern const Format kHostTableFormat;
+const Format kHostTableFormat = {
+    .name = "host_table",
+    .description = "what a host or cluster lists: nvidia-smi and gpustat tables, df, sinfo, failed prologs of Slurm",
+    .recognise = RecogniseHostTable,
+    .read = ReadHostTable,
+    .shares_lines = true,
+};
+
+}  // namespace tacet

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/host_listing.h"
+
+namespace tacet {
+
+// Where a row stands, and its words.
+struct RowPlace {
+  uint32_t line = 0;
+  uint64_t offset = 0;
+  std::string text;
+};
+
+struct GpuRow : RowPlace {
+  GpuLoad load;
+};
+struct SpaceRow : RowPlace {
+  SpaceUse use;
+};
+struct NodeRow : RowPlace {
+  ListedNodes state;
+};
+
+struct HostTable {
+  std::vector<GpuRow> gpus;
+  std::vector<SpaceRow> spaces;
+  std::vector<NodeRow> nodes;
+  uint64_t understood = 0, ignored = 0, not_understood = 0;
+};
+
+// A line that only such a tool writes.
+bool IsHostLine(std::string_view line);
+
+HostTable ParseHostTable(std::string_view bytes);
+
+}  // namespace tacet

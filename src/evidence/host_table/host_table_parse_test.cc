@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/host_table/host_table_parse.h"
+
+#include <gtest/gtest.h>
+
+namespace tacet {
+namespace {
+
+TEST(HostTable, TheLoadOfAGpuStandsInTheRowBelowItsNumber) {
+  const HostTable table = ParseHostTable(
+      "kim@hx03:~$ nvidia-smi\n"
+      "|   0  Tesla T4            Off  | 00000000:21:01.0 Off |                    0 |\n"
+      "| N/A   57C    P0    41W /  70W |   2566MiB / 15109MiB |    100%      Default |\n"
+      "|   1  Tesla T4            Off  | 00000000:21:02.0 Off |                    0 |\n"
+      "| N/A   53C    P8     9W /  70W |      0MiB / 15109MiB |      0%      Default |\n"
+      "|   2  Tesla T4            Off  | 00000000:21:03.0 Off |                    0 |\n");
+  ASSERT_EQ(table.gpus.size(), 2u);
+  EXPECT_EQ(table.gpus[0].load.host, "hx03");
+  EXPECT_EQ(table.gpus[0].load.index, 0);
+  EXPECT_EQ(table.gpus[0].load.percent, 100);
+  EXPECT_EQ(table.gpus[0].load.watts, 41);
+  EXPECT_EQ(table.gpus[0].load.most_watts, 70);
+  EXPECT_EQ(table.gpus[0].load.memory_mib, 2566);
+  EXPECT_EQ(table.gpus[1].load.index, 1);
+  EXPECT_EQ(table.gpus[1].load.percent, 0);
+  EXPECT_EQ(table.gpus[1].line, 5u);
+  EXPECT_EQ(table.not_understood, 0u);
+}
+
+TEST(HostTable, RowsOfGpustat) {
+  const HostTable table = ParseHostTable(
+      "[0] NVIDIA A100-SXM4-80GB | 41'C, 100 %,  88 / 400 W | 31000 / 81920 MB | anna(30990M)\n"
+      "[1] Tesla V100 | 36'C,   0 % |     0 / 32510 MB |\n");
+  ASSERT_EQ(table.gpus.size(), 2u);
+  EXPECT_EQ(table.gpus[0].load.watts, 88);
+  EXPECT_EQ(table.gpus[0].load.most_watts, 400);
+  EXPECT_EQ(table.gpus[0].load.memory_mib, 31000);
+  EXPECT_EQ(table.gpus[1].load.percent, 0);
+  EXPECT_EQ(table.gpus[1].load.watts, -1);
+}
+
+TEST(HostTable, OfSeveralRowsOfAFileSystemTheLastCountsAndTheFirstIsKept) {
+  const HostTable table = ParseHostTable(
+      "Filesystem  Size  Used Avail Use% Mounted on\n"
+      "tmpfs        24G   40M   24G   1% /dev/shm\n"
+      "tmpfs        24G   23G  1.1G  96% /dev/shm\n"
+      "/dev/loop3   64M   64M     0 100% /snap/core/9\n"
+      "/dev/sda1 ext4 9.8G 9.8G 0 100% /\n");
+  ASSERT_EQ(table.spaces.size(), 2u);
+  EXPECT_EQ(table.spaces[0].use.mount, "/dev/shm");
+  EXPECT_EQ(table.spaces[0].use.percent, 96);
+  EXPECT_EQ(table.spaces[0].use.first_percent, 1);
+  EXPECT_EQ(table.spaces[0].use.rows, 2);
+  EXPECT_EQ(table.spaces[1].use.mount, "/");
+  EXPECT_EQ(table.not_understood, 0u);
+}
+
+TEST(HostTable, TheMarkBehindAStateOfSinfo) {
+  const HostTable table = ParseHostTable(
+      "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+      "cpu          up 7-00:00:00     55  drng@ a[001-030],b[001-006]\n"
+      "cpu          up 7-00:00:00      1  fail* b007\n"
+      "gpu*         up   infinite      7    mix g[006-008]\n"
+      "old        down   infinite      2   idle o[1-2]\n");
+  ASSERT_EQ(table.nodes.size(), 4u);
+  EXPECT_EQ(table.nodes[0].state.condition, NodeCondition::draining);
+  EXPECT_EQ(table.nodes[0].state.count, 55);
+  EXPECT_EQ(table.nodes[1].state.condition, NodeCondition::silent);
+  EXPECT_EQ(table.nodes[1].state.nodes, "b007");
+  EXPECT_EQ(table.nodes[2].state.condition, NodeCondition::takes_jobs);
+  EXPECT_EQ(table.nodes[2].state.partition, "gpu");
+  EXPECT_EQ(table.nodes[3].state.condition, NodeCondition::maintained);
+}
+
+TEST(HostTable, PrologsAndReasons) {
+  const HostTable table = ParseHostTable(
+      "salloc: Prolog failure on node m003-006\n"
+      "srun: error: Task launch for StepId=12.0 failed on node ry044: Job prolog failed\n"
+      "REASON               USER        TIMESTAMP           NODELIST\n"
+      "Not responding       slurm       2025-03-12T11:02:12 hx[01-02]\n");
+  ASSERT_EQ(table.nodes.size(), 3u);
+  EXPECT_EQ(table.nodes[0].state.nodes, "m003-006");
+  EXPECT_EQ(table.nodes[0].state.condition, NodeCondition::prolog_failed);
+  EXPECT_EQ(table.nodes[1].state.nodes, "ry044");
+  EXPECT_EQ(table.nodes[2].state.condition, NodeCondition::silent);
+  EXPECT_EQ(table.nodes[2].state.word, "Not responding");
+}
+
+TEST(HostTable, OtherLinesAreNone) {
+  for (const char* line : {"| step | loss | 100% |", "epoch 3 12G 4G 8G 50% /data", "[0] loss | 3.1 | 100 % done",
+                           "train up 3 4 idle now then", "The prolog failed on node 7, I think",
+                           "gpu up 10:00 x idle g1", "| 0 | NVIDIA | 3 |"}) {
+    EXPECT_FALSE(IsHostLine(line)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace tacet

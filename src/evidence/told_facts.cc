@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/told_facts.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/text_scan.h"
+#include "model/xid.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostToldXids = 16;
+
+bool IsWordChar(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '_'; }
+
+bool HasOwnWord(std::string_view text, std::string_view word) {
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !IsWordChar(text[at - 1])) && (end == text.size() || !IsWordChar(text[end]))) return true;
+  }
+  return false;
+}
+
+// Asked, supposed or denied.
+bool IsOpenOrDenied(std::string_view line) {
+  if (Contains(line, "?") || Contains(line, "n't")) return true;
+  for (const std::string_view word :
+       {"no",    "No",   "not",   "without", "if",    "If",  "would",  "could",  "may",   "might",
+        "maybe", "like", "fixed", "solved",  "never", "nor", "unless", "should", "means", "e.g."})
+    if (HasOwnWord(line, word)) return true;
+  return false;
+}
+
+Event& AddProse(EventKind kind, std::string_view line, const SourceRef& source, Fragment& fragment) {
+  Event& event = fragment.events.emplace_back();
+  event.kind = kind;
+  event.speaker = kNobody;
+  event.source = source;
+  event.text = std::string(Trim(line).substr(0, 400));
+  event.Set(Meaning::in_prose);
+  return event;
+}
+
+void AddToldXid(int64_t number, std::string_view line, const SourceRef& source, Fragment& fragment) {
+  if (!FindXid(number)) return;
+  size_t told = 0;
+  for (const Event& event : fragment.events) {
+    if (event.kind != EventKind::xid) continue;
+    if (event.As<Xid>().number == number) return;
+    ++told;
+  }
+  if (told >= kMostToldXids) return;
+  Event& event = AddProse(EventKind::xid, line, source, fragment);
+  event.Make<Xid>().number = number;
+}
+
+// The sentence says that somebody saw it, or is an item of a list of what was seen; "what an Xid 79 is" is neither.
+bool TellsOccurrence(std::string_view sentence) {
+  for (const std::string_view word : {"what", "What", "which", "curious", "wonder", "docs", "mean", "meaning"})
+    if (HasOwnWord(sentence, word)) return false;
+  std::string_view item = Trim(sentence);
+  while (!item.empty() && (item[0] == '-' || item[0] == '*' || item[0] == ' ')) item.remove_prefix(1);
+  if (item.starts_with("Xid ") || item.starts_with("XID ")) return true;
+  for (const std::string_view word :
+       {"dmesg",  "got",  "get",    "gets",  "see",    "saw", "shows", "show", "reports", "reported",
+        "bursts", "then", "logged", "threw", "throws", "hit", "hits",  "had",  "times",   "journalctl"})
+    if (HasOwnWord(sentence, word)) return true;
+  return false;
+}
+
+// "Xid 48 / 171: ...", "Xid error 79", "bursts of Xid 94, then Xid 154", "XID 63 and 94"
+void ReadToldXids(std::string_view line, const SourceRef& source, Fragment& fragment) {
+  if (!TellsOccurrence(line)) return;
+  for (const std::string_view name : {"Xid", "XID"})
+    for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1)) {
+      if (at > 0 && IsWordChar(line[at - 1])) continue;
+      std::string_view rest = line.substr(at + name.size());
+      for (const std::string_view filler : {"s", " errors", " error", " codes", " code", ":"})
+        TakeLiteral(rest, filler);
+      SkipBlanks(rest);
+      int64_t number = 0;
+      if (rest.empty() || !IsDigit(rest[0])) continue;
+      while (TakeNumber(rest, &number) && number > 0 && number < 1000) {
+        AddToldXid(number, line, source, fragment);
+        bool more = false;
+        for (const std::string_view between : {" / ", "/", ", ", " and ", " & "}) {
+          std::string_view ahead = rest;
+          if (!more && TakeLiteral(ahead, between) && !ahead.empty() && IsDigit(ahead[0])) rest = ahead, more = true;
+        }
+        if (!more) break;
+      }
+    }
+}
+
+// "ends with -9 after 5 or 6 steps", "exits with signal 11": the number of a signal, told by whoever saw it.
+void ReadToldEnd(std::string_view line, const SourceRef& source, Fragment& fragment) {
+  const bool known = std::any_of(fragment.events.begin(), fragment.events.end(), [](const Event& event) {
+    return event.kind == EventKind::process_exited || event.kind == EventKind::process_killed;
+  });
+  if (known) return;
+  for (const std::string_view verb : {"ends with ", "ended with ", "exits with ", "exited with ", "dies with ",
+                                      "died with ", "crashes with ", "fails with ", "killed with "}) {
+    auto rest = After(line, verb);
+    if (!rest) continue;
+    bool signal = false;
+    for (const std::string_view filler : {"a ", "an ", "the ", "exit ", "return ", "error ", "code ", "status "})
+      TakeLiteral(*rest, filler);
+    signal = TakeLiteral(*rest, "signal ");
+    int64_t code = 0;
+    if (!TakeNumber(*rest, &code)) continue;
+    // "-9.5", "-9 %", "-9k" are other numbers.
+    const char next = rest->empty() ? ' ' : rest->front();
+    const bool fraction = next == '.' && rest->size() > 1 && IsDigit((*rest)[1]);
+    if (fraction || IsWordChar(next) || next == '%') continue;
+    if (signal && code > 0) code = -code;
+    if (code >= 0 || code < -64) continue;
+    Event& event = AddProse(EventKind::process_exited, line, source, fragment);
+    auto& end = event.Make<ProcessEnd>();
+    end.code = code;
+    if (code == -9) end.how = "SIGKILL";
+    if (code == -11) end.how = "SIGSEGV";
+    if (code == -6) end.how = "SIGABRT";
+    if (code == -15) end.how = "SIGTERM";
+    return;
+  }
+}
+
+// "near 100W of 700W", "41 W / 70 W"
+std::optional<GpuLoad> TakePower(std::string_view line) {
+  for (size_t at = line.find('W'); at != std::string_view::npos; at = line.find('W', at + 1)) {
+    if (at + 1 < line.size() && IsWordChar(line[at + 1])) continue;
+    size_t end = at;
+    while (end > 0 && line[end - 1] == ' ') --end;
+    size_t begin = end;
+    while (begin > 0 && (IsDigit(line[begin - 1]) || line[begin - 1] == '.')) --begin;
+    std::string_view number = line.substr(begin, end - begin), rest = line.substr(at + 1);
+    double watts = 0, most = 0;
+    if (number.empty() || !TakeDouble(number, &watts)) continue;
+    if (!TakeLiteral(rest, " of ") && !TakeLiteral(rest, " / ") && !TakeLiteral(rest, "/") &&
+        !TakeLiteral(rest, " out of "))
+      continue;
+    if (!TakeDouble(rest, &most) || !(Trim(rest).starts_with('W')) || !(watts > 0) || !(most >= watts) || most > 5000)
+      continue;
+    GpuLoad load;
+    load.watts = static_cast<float>(watts);
+    load.most_watts = static_cast<float>(most);
+    return load;
+  }
+  return std::nullopt;
+}
+
+void ReadToldPower(std::string_view line, const SourceRef& source, Fragment& fragment) {
+  if (!ContainsAny(line, {"util", "Util", "UTIL"}) || !ContainsAny(line, {"100%", "100 %"})) return;
+  auto load = TakePower(line);
+  const bool listed = std::any_of(fragment.events.begin(), fragment.events.end(),
+                                  [](const Event& event) { return event.kind == EventKind::gpu_load; });
+  if (!load || listed) return;
+  load->percent = 100;
+  AddProse(EventKind::gpu_load, line, source, fragment).detail = std::move(*load);
+}
+
+bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+// "0000:9c:00", "00000000:9C:00.0"
+std::string PciAt(std::string_view text) {
+  size_t domain = 0;
+  while (domain < text.size() && IsHex(text[domain])) ++domain;
+  if ((domain != 4 && domain != 8) || text.size() < domain + 6) return "";
+  const std::string_view rest = text.substr(domain);
+  if (rest[0] != ':' || !IsHex(rest[1]) || !IsHex(rest[2]) || rest[3] != ':' || !IsHex(rest[4]) || !IsHex(rest[5]))
+    return "";
+  if (rest.size() > 6 && (IsWordChar(rest[6]) || rest[6] == ':')) return "";
+  std::string pci(text.substr(domain - 4, 10));
+  std::transform(pci.begin(), pci.end(), pci.begin(),
+                 [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return pci;
+}
+
+}  // namespace
+
+void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& fragment) {
+  line = line.substr(0, std::min<size_t>(line.size(), 2000));
+  if (Contains(line, "NVRM")) return;
+  // Sentence by sentence: what is denied in one may be told in the next.
+  while (!line.empty()) {
+    size_t end = 0;
+    while ((end = line.find_first_of(".;!?", end)) != std::string_view::npos && end + 1 < line.size() &&
+           line[end + 1] != ' ')
+      ++end;
+    const std::string_view sentence = line.substr(0, end == std::string_view::npos ? end : end + 1);
+    if (!IsOpenOrDenied(sentence)) {
+      ReadToldXids(sentence, source, fragment);
+      ReadToldEnd(sentence, source, fragment);
+      ReadToldPower(sentence, source, fragment);
+    }
+    line.remove_prefix(sentence.size());
+  }
+}
+
+void PlaceToldXids(std::string_view bytes, Fragment& fragment) {
+  const auto is_told = [](const Event& event) {
+    return event.kind == EventKind::xid && event.Means(Meaning::in_prose);
+  };
+  if (std::none_of(fragment.events.begin(), fragment.events.end(), is_told)) return;
+  std::set<std::string> addresses;
+  for (size_t at = bytes.find(':'); at != std::string_view::npos; at = bytes.find(':', at + 1))
+    for (const size_t domain : {size_t{8}, size_t{4}}) {
+      if (at < domain || (at > domain && IsWordChar(bytes[at - domain - 1]))) continue;
+      if (std::string pci = PciAt(bytes.substr(at - domain, domain + 8)); !pci.empty())
+        addresses.insert(std::move(pci));
+    }
+  if (addresses.size() != 1) return;
+  for (Event& event : fragment.events)
+    if (is_told(event)) event.Make<Xid>().pci = *addresses.begin();
+}
+
+}  // namespace tacet

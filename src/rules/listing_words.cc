@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/listing_words.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "rules/gpu_load_words.h"
+
+namespace tacet {
+namespace {
+
+bool IsListed(const Event& event) {
+  switch (event.kind) {
+    case EventKind::port_state:
+    case EventKind::gpu_load:
+    case EventKind::space_use:
+    case EventKind::node_state: return true;
+    default: return false;
+  }
+}
+
+std::string Listed(size_t count, std::string_view what) {
+  return count == 1   ? "the " + std::string(what) + " listed"
+         : count == 2 ? "both " + std::string(what) + "s listed"
+                      : "all " + std::to_string(count) + " " + std::string(what) + "s listed";
+}
+
+// "all 4 links listed are active, at 4X 25.78125 Gbps"
+std::string ActiveWords(const Incident& incident) {
+  size_t links = 0, ports = 0;
+  std::set<std::string> speeds;
+  for (const Event& event : incident.events) {
+    const auto& port = event.As<PortState>();
+    if (event.kind != EventKind::port_state) continue;
+    if (port.health != PortHealth::active) return "";
+    ++ports;
+    links += !port.link.empty();
+    if (!port.link.empty()) speeds.insert(port.link);
+  }
+  if (ports == 0) return "";
+  if (links < ports) return Listed(ports, "port") + (ports == 1 ? " is active" : " are active");
+  std::string words = Listed(links, "link") + (links == 1 ? " is active" : " are active");
+  if (speeds.size() == 1) return words + ", at " + *speeds.begin();
+  return words + ", at different speeds (" + *speeds.begin() + " to " + *speeds.rbegin() + ")";
+}
+
+std::string LoadWords(const Incident& incident) {
+  size_t gpus = 0;
+  float least = 1e9F, most = -1;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::gpu_load) continue;
+    ++gpus;
+    least = std::min(least, event.As<GpuLoad>().percent);
+    most = std::max(most, event.As<GpuLoad>().percent);
+  }
+  if (gpus == 0) return "";
+  const std::string low = std::to_string(static_cast<int>(least)), high = std::to_string(static_cast<int>(most));
+  return Listed(gpus, "GPU") + (gpus == 1 ? " shows " : " show ") + (low == high ? high : low + " % to " + high) +
+         " % utilization";
+}
+
+}  // namespace
+
+bool HoldsListingsOnly(const Incident& incident) {
+  return !incident.events.empty() && incident.streams.empty() && incident.threads.empty() &&
+         incident.outlines.empty() && incident.benchmark_runs.empty() &&
+         std::all_of(incident.events.begin(), incident.events.end(), IsListed);
+}
+
+std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis) {
+  if (!HoldsListingsOnly(incident)) return "";
+  if (!diagnosis.findings.empty()) return diagnosis.findings[0].headline;
+  const GpuLoadView odd = ReadGpuLoads(incident, false);
+  std::string words = odd.words;
+  if (words.empty()) words = LoadWords(incident);
+  const auto add = [&](const std::string& more) {
+    if (!more.empty()) words += (words.empty() ? "" : "; ") + more;
+  };
+  add(ActiveWords(incident));
+  const auto has = [&](EventKind kind) {
+    return std::any_of(incident.events.begin(), incident.events.end(),
+                       [&](const Event& event) { return event.kind == kind; });
+  };
+  if (has(EventKind::space_use)) add("no file system listed is full");
+  if (has(EventKind::node_state)) add("all nodes listed take jobs");
+  if (words.empty()) return "";
+  return odd.words.empty() ? "no fault found: " + words : words + "; whether the job makes progress is not shown";
+}
+
+}  // namespace tacet

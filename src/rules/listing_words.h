@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "rules/diagnosis.h"
+
+namespace tacet {
+
+// The evidence is what tools of a host or cluster list (ports, GPUs, file systems, nodes), and no job speaks in it.
+bool HoldsListingsOnly(const Incident& incident);
+
+// What such a list shows where nothing in it is a fault: "no fault found: all 4 links listed are active". Empty where
+// there is no list, or a job speaks as well.
+std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis);
+
+}  // namespace tacet

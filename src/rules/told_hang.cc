@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/told_hang.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/stack_reading.h"
+#include "rules/gpu_load_words.h"
+#include "rules/library_words.h"
+#include "rules/message_words.h"
+#include "rules/open_calls.h"
+#include "rules/open_finding.h"
+#include "rules/stack_words.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// "; the last line of progress is of step 200": where it stood, for what it is worth. A step in the sentence that tells
+// the hang is none.
+std::string LastStepWords(const Incident& incident, const Event& told) {
+  const Event* last = nullptr;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::progress && event.As<Progress>().step >= 0 &&
+        !(event.source.file == told.source.file && event.source.line == told.source.line))
+      last = &event;
+  if (!last) return "";
+  const auto& progress = last->As<Progress>();
+  return "; the last line of progress is of " + std::string(progress.of_epoch ? "epoch " : "step ") +
+         std::to_string(progress.step);
+}
+
+// "at the first barrier" is a place in the run; "on two nodes", "without this setting" are not.
+bool TellsPlace(const ToldPlace& place) {
+  return !place.where.empty() && !place.where.starts_with("on ") && !place.where.starts_with("without ");
+}
+
+// The text says so, or the only stack that is shown waits for a queue that workers fill.
+bool IsInLoader(const Case& facts, const ToldPlace& place) {
+  const auto waits = [](const StackReading& one) {
+    return one.errand.kind == StackErrand::Kind::next_batch || one.errand.kind == StackErrand::Kind::queue;
+  };
+  const std::vector<StackReading> nameless =
+      facts.analyses.stacks.empty() ? ReadNamelessStacks(facts.incident) : std::vector<StackReading>();
+  return place.data_loader || std::any_of(facts.analyses.stacks.begin(), facts.analyses.stacks.end(), waits) ||
+         std::any_of(nameless.begin(), nameless.end(), waits);
+}
+
+std::vector<std::string> LoaderSteps() {
+  return {
+      "Take the stacks of the loader's workers, the children of the process (py-spy dump --pid PID): what they wait "
+      "for "
+      "is the reason.",
+      "Test with num_workers=0. If that runs: pin_memory=False, or multiprocessing_context='spawn', since workers that "
+      "are forked from a process with threads can deadlock.",
+      "See that /dev/shm has space (df -h /dev/shm), and that the storage answers (ls, iostat -x 5)."};
+}
+
+std::vector<std::string> TensorFlowSteps() {
+  return {
+      "From each host: nc -zv to the host and port of every other task in TF_CONFIG's cluster; open the ports in the "
+      "firewall.",
+      "TF_CONFIG must hold the same cluster on all hosts, and a different index on each.",
+      "Look at the output of every task: one that ended, or was never started, keeps the others waiting."};
+}
+
+// RCCL's advice on the host may be the reason where the job hangs.
+void AddHostAdvice(const Case& facts, Finding& finding) {
+  const auto& events = facts.incident.events;
+  const auto advice = std::find_if(events.begin(), events.end(), [](const Event& event) {
+    return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "rccl-host-setting";
+  });
+  if (advice == events.end()) return;
+  finding.evidence.push_back(CiteEvent(*advice, "RCCL warns: " + MessageWords(advice->text)));
+  finding.evidence.back().excerpt.clear();
+  finding.fix.insert(finding.fix.begin(), "Set what RCCL's warning names (above), and test again.");
+}
+
+}  // namespace
+
+void SettleToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) {
+  diagnosis.confidence = Confidence::possible;
+  const auto& place = told.As<ToldPlace>();
+  const OpenCalls calls = FindOpenCalls(facts);
+  std::string where = StackWords(facts);
+  if (where.empty()) where = calls.words;
+  if (where.empty()) where = ReadGpuLoads(facts.incident, true).words;
+  diagnosis.headline =
+      std::string("you say that the job ") + (place.stopped ? "stops" : "hangs") +
+      (place.where.empty() ? "" : " " + place.where) + "; " +
+      (where.empty() ? std::string("no line of a log shows ") + (TellsPlace(place) ? "" : "where, or ") +
+                           "which rank is responsible" + LastStepWords(facts.incident, told)
+                     : where);
+  if (!calls.number.empty())
+    diagnosis.open = {{"Which rank makes the others wait?",
+                       "the NCCL logs of the other ranks from the same time: a rank that has not issued " +
+                           calls.number + " is waited for; stacks (py-spy dump --pid PID) of all ranks"}};
+  if (IsInLoader(facts, place))
+    diagnosis.open = {{"What do the loader's workers wait for?",
+                       "the stacks of the process and of its children (py-spy dump --pid PID), twice, a minute apart"}};
+  else if (told.library != Library::not_told)
+    diagnosis.open = {{"Which process keeps the others waiting?", LibraryCapture(told.library)}};
+}
+
+void FinishToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) {
+  if (diagnosis.findings.empty()) return;
+  Finding& finding = diagnosis.findings.front();
+  const auto& place = told.As<ToldPlace>();
+  const GpuLoadView gpus = ReadGpuLoads(facts.incident, true);
+  for (const Event* row : gpus.cited)
+    if (!row->Means(Meaning::in_prose)) finding.evidence.push_back(CiteEvent(*row, "the load of a GPU"));
+  if (IsInLoader(facts, place)) {
+    finding.fix = LoaderSteps();
+  } else if (told.library == Library::tensorflow) {
+    finding.fix = TensorFlowSteps();
+  } else if (place.helped_by_no_p2p) {
+    finding.fix.insert(finding.fix.begin(),
+                       "NCCL_P2P_DISABLE=1 helps: the direct path between the GPUs is suspect. Test it with "
+                       "p2pBandwidthLatencyTest or nvbandwidth; ACS and the IOMMU of the host break it (iommu=pt, ACS "
+                       "off). Keep the setting until it is mended.");
+  }
+  if (!gpus.idle.empty())
+    finding.fix.insert(finding.fix.begin(), "Look first at the process that uses " + gpus.idle +
+                                                " (nvidia-smi lists it): the others wait while it runs nothing.");
+  AddHostAdvice(facts, finding);
+}
+
+}  // namespace tacet
