@@ -2,6 +2,7 @@
 #include "analysis/plain_figures.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -10,6 +11,8 @@ namespace {
 
 // Of the time of all steps: with half of it in data, the loader is what the job waits for.
 constexpr double kMostlyData = 0.5;
+// A rank whose steps have so little of it does not wait for its own loader.
+constexpr double kLittleData = 0.1;
 // So few lines show nothing, unless they tell of this many seconds.
 constexpr size_t kFewShares = 5;
 constexpr double kLongTime = 10;
@@ -92,6 +95,39 @@ std::optional<DataWait> FindDataWait(const Incident& incident) {
     return wait;
   }
   return std::nullopt;
+}
+
+std::optional<OddLoader> FindOddLoader(const Incident& incident) {
+  struct Shares {
+    double whole = 0, data = 0;
+    size_t lines = 0;
+    const StepShare* last = nullptr;
+  };
+  std::map<int32_t, Shares> ranks;
+  for (const LogOutline& outline : incident.outlines)
+    for (const StepShare& step : outline.steps) {
+      if (step.rank < 0 || step.data < 0) continue;
+      Shares& own = ranks[step.rank];
+      own.last = &step;
+      if (own.lines++ == 0) continue;  // the first of a run is always slow
+      own.whole += step.whole;
+      own.data += step.data;
+    }
+  OddLoader found{.ranks = ranks.size()};
+  for (const auto& [rank, shares] : ranks) {
+    if (shares.lines < kFewShares || shares.whole <= 0) return std::nullopt;
+    const double share = shares.data / shares.whole;
+    if (share < kMostlyData) {
+      found.others = std::max(found.others, share);
+      continue;
+    }
+    if (found.last) return std::nullopt;
+    found.rank = rank;
+    found.share = share;
+    found.last = shares.last;
+  }
+  if (!found.last || found.ranks < 2 || found.others > kLittleData) return std::nullopt;
+  return found;
 }
 
 std::optional<SlowFirstBatches> FindSlowFirstBatches(const Incident& incident) {

@@ -22,6 +22,15 @@ struct DataWait {
 };
 std::optional<DataWait> FindDataWait(const Incident& incident);
 
+// One rank's steps are mostly data, and nobody else's: all others wait for it.
+struct OddLoader {
+  int32_t rank = -1;
+  double share = 0, others = 0;  // of the time of its steps; of the others' the greatest
+  size_t ranks = 0;
+  const StepShare* last = nullptr;  // of that rank
+};
+std::optional<OddLoader> FindOddLoader(const Incident& incident);
+
 // The first batch of each epoch takes many times as long as the others; what of it is data is not told.
 struct SlowFirstBatches {
   std::vector<const StepShare*> first, later;

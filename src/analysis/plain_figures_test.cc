@@ -25,6 +25,26 @@ TEST(PlainFiguresJudged, TheFirstBatchOfEachEpoch) {
   EXPECT_FALSE(FindSlowFirstBatches(WithSteps({{1, 0, 40, -1, {}}, {1, 9, 0.4, -1, {}}, {2, 0, 0.5, -1, {}}})));
 }
 
+std::vector<StepShare> StepsOfRanks(std::vector<double> data) {
+  std::vector<StepShare> steps;
+  for (int step = 0; step < 6; ++step)
+    for (size_t rank = 0; rank < data.size(); ++rank)
+      steps.push_back({-1, -1, 0.7, data[rank], {}, static_cast<int32_t>(rank)});
+  return steps;
+}
+
+TEST(PlainFiguresJudged, OneRankThatLoadsWhileTheOthersWait) {
+  const Incident odd = WithSteps(StepsOfRanks({0.01, 0.0, 0.6, 0.02}));
+  const auto loader = FindOddLoader(odd);
+  ASSERT_TRUE(loader);
+  EXPECT_EQ(loader->rank, 2);
+  EXPECT_NEAR(loader->share, 0.86, 0.01);
+  EXPECT_NEAR(loader->others, 0.03, 0.01);
+  EXPECT_FALSE(FindOddLoader(WithSteps(StepsOfRanks({0.6, 0.6, 0.6, 0.6})))) << "all load slowly";
+  EXPECT_FALSE(FindOddLoader(WithSteps(StepsOfRanks({0.2, 0.3, 0.4, 0.2})))) << "nobody stands out";
+  EXPECT_FALSE(FindOddLoader(WithSteps(StepsOfRanks({0.6})))) << "nobody to compare with";
+}
+
 TEST(PlainFiguresJudged, UtilizationNeedsTwoLowFiguresAndNoHighOne) {
   Incident incident;
   auto& all = incident.outlines.emplace_back().utilizations;

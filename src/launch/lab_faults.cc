@@ -167,7 +167,8 @@ const auto& Table() {
       {.name = "send-missing",
        .what = "skips one send",
        .causes = {"p2p-unmatched", "collective-skipped"},
-       .needs = Needs::nccl},
+       .needs = Needs::nccl,
+       .spared = 1},  // the last one sends nothing
 
       {.name = "gpu-busy", .what = "a kernel that does not finish", .causes = {"gpu-stalled"}, .needs = Needs::nccl},
       {.name = "gpu-assert",

@@ -29,6 +29,7 @@ struct LabFault {
   int timeout_s = 300;        // of PyTorch: long for what the watch must see first
   int pause_s = 0;
   int first_rank = 0;  // the chosen rank is at least this
+  int spared = 0;      // so many of the last ranks are not chosen
 };
 
 std::span<const LabFault> LabFaults();

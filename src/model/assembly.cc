@@ -209,6 +209,7 @@ class JobBuilder {
     MoveAll(fragment.benchmark_runs, incident_.benchmark_runs);
     MoveAll(fragment.training, incident_.training);
     MoveAll(fragment.outlines, incident_.outlines);
+    MoveAll(fragment.survived, incident_.survived);
     MoveAll(fragment.in_flight, incident_.in_flight);
     MoveAll(fragment.pulses, incident_.pulses);
     MoveAll(fragment.sights, incident_.sights);

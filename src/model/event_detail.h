@@ -23,6 +23,7 @@ namespace tacet {
 struct CodePlace {
   std::string function, file;
   uint32_t line = 0;
+  bool operator==(const CodePlace&) const = default;
 };
 
 // ---- life of a process ----

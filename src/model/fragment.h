@@ -70,6 +70,7 @@ struct Fragment {
   std::vector<BenchmarkRun> benchmark_runs;
   std::vector<TrainingRecord> training;
   std::vector<LogOutline> outlines;
+  std::vector<Raised> survived;  // exceptions after which the one that printed them went on
   std::vector<InFlight> in_flight;
   std::vector<Pulse> pulses;
   std::vector<Sight> sights;

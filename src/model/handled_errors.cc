@@ -2,9 +2,6 @@
 #include "model/handled_errors.h"
 
 #include <algorithm>
-#include <map>
-
-#include "model/event_time.h"
 
 namespace tacet {
 namespace {
@@ -20,38 +17,23 @@ bool TellsOfABadEnd(const Event& event) {
   }
 }
 
-bool IsOfAnother(const Event& event, const Event& error) {
-  return event.rank.known() && error.rank.known() ? event.rank != error.rank : event.speaker != error.speaker;
-}
-
 }  // namespace
 
 void ForgiveHandledErrors(Incident& incident) {
-  std::vector<Event>& events = incident.events;
-  if (std::any_of(events.begin(), events.end(), TellsOfABadEnd)) return;
-  std::map<uint32_t, const Event*> steps;  // by speaker, the last one
-  std::vector<const Event*> ends;
-  for (const Event& event : events) {
-    if (event.kind == EventKind::progress) steps[event.speaker] = &event;
-    if (event.kind == EventKind::process_finished) ends.push_back(&event);
-  }
-  const auto is_handled = [&](const Event& error) {
-    return error.kind == EventKind::exception && std::any_of(ends.begin(), ends.end(), [&](const Event* end) {
-             const auto step = steps.find(end->speaker);
-             return step != steps.end() && IsOfAnother(*end, error) && OrderOf(*end, error) == TimeOrder::after &&
-                    OrderOf(*step->second, error) == TimeOrder::after;
-           });
-  };
-  std::vector<char> handled(events.size());
-  for (size_t i = 0; i < events.size(); ++i) {
-    handled[i] = is_handled(events[i]) ? 1 : 0;
-    if (!handled[i]) continue;
-    incident.diagnostics.push_back({DiagnosticSeverity::note, "exception-survived",
-                                    events[i].As<Raised>().type + " was printed, and the job continued",
-                                    events[i].source});
-  }
-  size_t at = 0;
-  std::erase_if(events, [&](const Event&) { return handled[at++] != 0; });
+  if (incident.survived.empty()) return;
+  if (std::any_of(incident.events.begin(), incident.events.end(), TellsOfABadEnd)) return;
+  std::erase_if(incident.events, [&](const Event& event) {
+    if (event.kind != EventKind::exception) return false;
+    const auto& raised = event.As<Raised>();
+    const bool survived = std::any_of(incident.survived.begin(), incident.survived.end(), [&](const Raised& other) {
+      return other.type == raised.type && other.place == raised.place && !raised.place.file.empty();
+    });
+    if (survived)
+      incident.diagnostics.push_back({DiagnosticSeverity::note, "exception-survived",
+                                      raised.type + " was printed, and another rank continued after the same one",
+                                      event.source, ""});
+    return survived;
+  });
 }
 
 }  // namespace tacet

@@ -5,9 +5,9 @@
 
 namespace tacet {
 
-// Ranks train together: where one of them makes progress and comes to its end after an exception that another printed,
-// and no file tells of a process that ended badly, the program handled that exception. Logs of one file settle this
-// when they are read; this is for ranks with a file each, of which most print nothing after it.
+// Ranks run the same program: an exception that one of them printed and survived, printed by another at the same place,
+// is handled there as well, unless some file tells of a process that ended badly. Most ranks print nothing after it, so
+// that their own files cannot show this.
 void ForgiveHandledErrors(Incident& incident);
 
 }  // namespace tacet

@@ -71,10 +71,30 @@ Finding DataWaitFinding(const DataWait& wait) {
   return finding;
 }
 
+Finding OddLoaderFinding(const OddLoader& odd) {
+  Finding finding;
+  finding.confidence = Confidence::likely;
+  finding.ranks = {Rank{odd.rank}};
+  char share[64];
+  std::snprintf(share, sizeof share, "%.0f %%", odd.share * 100);
+  char others[64];
+  std::snprintf(others, sizeof others, odd.others < 0.01 ? "less than 1 %%" : "at most %.0f %%", odd.others * 100);
+  finding.headline = "Rank " + std::to_string(odd.rank) + " spends " + share +
+                     " of its steps loading data, each of the others " + others + ": they wait for it";
+  CiteSteps({odd.last}, "the last step of this rank", finding);
+  finding.fix = {
+      "Compare the storage, the CPUs and the share of the data of this rank with those of the others: its host may be "
+      "busy, its disk slow, or its files larger.",
+      "Take stacks of its loader's workers during such a load (py-spy dump --pid PID)."};
+  return finding;
+}
+
 RuleAnswer JudgeDataLoadingSlow(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
-  if (const auto wait = FindDataWait(facts.incident)) {
+  if (const auto odd = FindOddLoader(facts.incident)) {
+    finding = OddLoaderFinding(*odd);
+  } else if (const auto wait = FindDataWait(facts.incident)) {
     finding = DataWaitFinding(*wait);
   } else if (const auto first = FindSlowFirstBatches(facts.incident)) {
     finding.confidence = Confidence::possible;

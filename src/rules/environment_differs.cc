@@ -108,13 +108,20 @@ bool JudgeSettings(const Case& facts, RuleAnswer& answer) {
 
 // Set on some, absent on others. It explains a failure; by itself it is what a launcher's rank 0 often has.
 bool JudgeAbsentSettings(const Case& facts, RuleAnswer& answer) {
-  if (!JobFailed(facts)) return false;
+  const bool failed = JobFailed(facts);
   for (const std::string_view name : MustAgree()) {
     const Event* without = FindWithout(facts, name);
     if (!without) continue;
     const ToldEvents with = CollectTold(facts, [&](const Event& e) { return e.As<EnvironmentSetting>().name == name; });
+    // Some settings are printed by rank 0 for all. What another rank prints, each prints for itself.
+    const bool each = !with.ranks.empty() && with.ranks.front() != Rank{0};
+    if (!failed && !each) continue;
     Finding finding = ToldFinding(facts, "environment-differs", with, "the setting of this process");
     finding.confidence = Confidence::possible;
+    if (!failed) {
+      finding.status = Status::degraded;
+      finding.severity = Severity::warning;
+    }
     if (with.ranks.size() * 2 >= facts.analyses.life.ranks.size()) finding.ranks.clear();
     finding.headline = std::string(name) + "=" + with.events.front()->As<EnvironmentSetting>().value + " is set on " +
                        TellerWords(with) + " but not on " + HolderWords(facts, *without) +

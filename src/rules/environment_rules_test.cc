@@ -70,6 +70,24 @@ TEST(EnvironmentDiffers, VariablesThatMustAgreeAndDoNotAreNamed) {
   EXPECT_NE(finding.headline.find("differs"), std::string::npos);
 }
 
+// Whatever a rank other than 0 prints, each prints for itself: those whose setup is done and that do not, have it not.
+TEST(EnvironmentDiffers, ASettingOfOneRankIsNamedWithoutAFailure) {
+  for (const int holder : {0, 2}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    job.Rounds(5);
+    for (int r = 0; r < 4; ++r) {
+      Sets(job, r, "NCCL_SOCKET_IFNAME", "eth0");
+      if (r == holder) Sets(job, r, "NCCL_PROTO", "Simple");
+      job.Log(r, EventKind::init_completed);
+    }
+    const JudgedCase judged(job);
+    EXPECT_EQ(judged.Fires("environment-differs"), holder == 2) << holder;
+    if (holder != 2) continue;
+    EXPECT_EQ(judged.Only("environment-differs").ranks, Ranks({2}));
+    EXPECT_EQ(judged.Only("environment-differs").status, Status::degraded);
+  }
+}
+
 TEST(EnvironmentDiffers, TheNumberOfLinesIsNoMajority) {
   JobSketch job(4, {CallSource::nccl_log});
   for (int i = 0; i < 9; ++i) Sets(job, 0, "NCCL_BUFFSIZE", "2097152");

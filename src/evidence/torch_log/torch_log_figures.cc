@@ -23,9 +23,9 @@ struct NamedFigure {
 };
 
 // The number behind a name that stands by itself: "Data 270.112 (270.112)", "load_data_time: 19.5", "mfu=34.2%". `low`
-// is the line in small letters.
-std::optional<NamedFigure> FigureBehind(std::string_view low, std::string_view name) {
-  for (size_t at = low.find(name); at != std::string_view::npos; at = low.find(name, at + 1)) {
+// is the line in small letters, and is looked at from `from` on.
+std::optional<NamedFigure> FigureBehind(std::string_view low, std::string_view name, size_t from = 0) {
+  for (size_t at = low.find(name, from); at != std::string_view::npos; at = low.find(name, at + 1)) {
     if (at > 0 && IsNamePart(low[at - 1])) continue;
     std::string_view rest = low.substr(at + name.size());
     size_t marks = 0;
@@ -61,6 +61,33 @@ double SecondsBehind(std::string_view low, std::initializer_list<std::string_vie
   return -1;
 }
 
+// "step 12 loss 2.5 step 0.706 s": the one with a unit of time is how long it took.
+double SecondsOfStep(std::string_view low) {
+  for (const std::string_view name : {"step", "iteration", "iter", "batch"}) {
+    for (size_t at = low.find(name); at != std::string_view::npos; at = low.find(name, at + 1)) {
+      const auto found = FigureBehind(low, name, at);
+      if (!found) break;
+      at = static_cast<size_t>(found->behind.data() - low.data()) - 1;
+      std::string_view unit = found->behind;
+      SkipBlanks(unit);
+      size_t size = 0;
+      while (size < unit.size() && IsNamePart(unit[size])) ++size;
+      unit = unit.substr(0, size);
+      if (unit == "ms") return found->value / 1e3;
+      if (unit == "s" || unit == "sec" || unit == "seconds") return found->value;
+    }
+  }
+  return -1;
+}
+
+// "rank 2 step 12", "[rank=2]"; a local rank is another thing.
+int32_t RankIn(std::string_view low) {
+  const auto found = FigureBehind(low, "rank");
+  if (!found || found->value < 0 || found->value > 1e6 || found->value != static_cast<int32_t>(found->value)) return -1;
+  const std::string_view before = low.substr(0, low.find("rank"));
+  return before.ends_with("local ") || before.ends_with("local-") ? -1 : static_cast<int32_t>(found->value);
+}
+
 // "Epoch: [1][24/25]", "Epoch [1][50/1000]", "Epoch 00001 | Batch 020"
 void FindPlace(std::string_view low, StepShare& step) {
   const auto behind = After(low, "epoch");
@@ -88,6 +115,8 @@ bool ReadStep(std::string_view low, const SourceRef& source, LogOutline& out) {
   step.data = SecondsBehind(low, {"load_data_time", "data_load_time", "data_loading_time", "data_time", "data time",
                                   "data_loading", "data loading", "dataloader_time", "data_wait", "data"});
   step.whole = SecondsBehind(low, {"step_time", "step time", "iter_time", "iteration time", "batch_time", "time"});
+  if (step.data >= 0 && step.whole < 0) step.whole = SecondsOfStep(low);
+  if (step.data >= 0) step.rank = RankIn(low);
   // A step that is told beside its data does not hold it.
   const double beside = SecondsBehind(low, {"train_step_time", "train_time", "compute_time"});
   FindPlace(low, step);

@@ -31,6 +31,19 @@ TEST(PlainFigures, TimesOfAStepAndOfItsData) {
   EXPECT_LT(batches.steps[0].data, 0);
 }
 
+TEST(PlainFigures, AStepWithAUnitIsHowLongItTook) {
+  const LogOutline ranks = Figures("INFO: rank 2 step 7 loss 2.5 data 0.601 s step 0.706 s");
+  ASSERT_EQ(ranks.steps.size(), 1u);
+  EXPECT_DOUBLE_EQ(ranks.steps[0].data, 0.601);
+  EXPECT_DOUBLE_EQ(ranks.steps[0].whole, 0.706);
+  EXPECT_EQ(ranks.steps[0].rank, 2);
+  const LogOutline local = Figures("local rank 2: data 12 ms, iter 90 ms");
+  ASSERT_EQ(local.steps.size(), 1u);
+  EXPECT_DOUBLE_EQ(local.steps[0].whole, 0.09);
+  EXPECT_EQ(local.steps[0].rank, -1);
+  EXPECT_TRUE(Figures("step 7 data 12 files").steps.empty()) << "a count of steps is no time";
+}
+
 TEST(PlainFigures, OtherTimesAreNone) {
   for (const char* line : {"Time: 10:04:11", "Loading data took 5 minutes", "time 2024-01-02", "Data parallel size: 8",
                            "data_time is the time of the loader", "elapsed time: 5.0"})

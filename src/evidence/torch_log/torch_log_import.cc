@@ -328,9 +328,11 @@ class Importer {
       // A summary at the end may name the last step again; only a higher one is progress.
       const bool itself = later(last_rise, event) && (highest[event.speaker] > step_before || step_before < 0);
       const bool went_on = error && (itself || event.source.line < all_went_on);
-      if (went_on && event.kind == EventKind::exception)
+      if (went_on && event.kind == EventKind::exception) {
+        out_.survived.push_back(event.As<Raised>());
         out_.Note(DiagnosticSeverity::note, "exception-survived",
                   event.As<Raised>().type + " was printed, and the job continued", event.source);
+      }
       return went_on;
     });
   }

@@ -140,6 +140,10 @@ void FindTime(std::string_view text, LineValues& found) {
     return;
   if (rate(NumberBefore(text, "tokens/s"), "token") || rate(named("tps"), "token")) return;
   if (take(NumberBefore(text, "s/it"), "step") || rate(NumberBefore(text, "it/s"), "step")) return;
+  if (take(NumberBefore(text, "s/step"), "step") || take(NumberBefore(text, "sec/step"), "step") ||
+      take(NumberBefore(text, "s/batch"), "step") || take(NumberBefore(text, "ms/step") / 1000, "step") ||
+      rate(NumberBefore(text, "steps/s"), "step"))
+    return;
   if (!Contains(text, "time")) return;
   for (const std::string_view name : {"step_time", "step time", "iter_time", "time/step", "batch_time"})
     if (take(named(name), "step")) {
