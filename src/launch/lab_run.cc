@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -106,7 +107,7 @@ class LabRun {
   }
 
   void Choose() {
-    const int span = options_.ranks - fault_.first_rank - fault_.spared;
+    const int span = std::max(options_.ranks - fault_.first_rank - fault_.spared, 1);
     // Seeds that follow each other choose different ranks.
     const uint64_t first = SpreadSeed(std::hash<std::string_view>()(fault_.name) % 1000);
     outcome_.rank = fault_.first_rank + static_cast<int>((first % 1000 + options_.seed) % static_cast<uint64_t>(span));

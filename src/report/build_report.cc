@@ -61,9 +61,13 @@ ReportFinding FindingOf(const Incident& incident, const Finding& finding) {
   out.headline = finding.headline;
   out.explanation = finding.explanation;
   for (const EvidenceItem& item : finding.evidence) {
-    // The same said of the same line again, in other words of the message, adds nothing.
+    // The same said of the same line again, in other words of the message, adds nothing. Such items stand close
+    // together, and a finding about thousands of ranks has thousands of them.
+    constexpr std::ptrdiff_t kNear = 32;
+    const EvidenceItem* const first = finding.evidence.data();
     const bool again =
-        item.source.line > 0 && std::any_of(finding.evidence.data(), &item, [&](const EvidenceItem& one) {
+        item.source.line > 0 &&
+        std::any_of(&item - std::min(kNear, &item - first), &item, [&](const EvidenceItem& one) {
           return one.source.file == item.source.file && one.source.line == item.source.line && one.says == item.says &&
                  one.excerpt.find(item.excerpt) != std::string::npos;
         });
