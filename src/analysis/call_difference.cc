@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 
 namespace tacet {
 namespace {
@@ -97,6 +98,10 @@ void NameTheOdd(const GroupCalls& group, CallDifference& difference) {
     if (first < second) std::swap(sides[0], sides[1]);
     difference.decided_by_habit = true;
   }
+  // Of three ways or more the commonest is right only where most ranks took it.
+  size_t all = 0;
+  for (const CallSide& side : sides) all += side.ranks.size();
+  if (sides.size() > 2 && 2 * sides[0].ranks.size() <= all) return;
   for (size_t i = 1; i < sides.size(); ++i)
     difference.odd.insert(difference.odd.end(), sides[i].ranks.begin(), sides[i].ranks.end());
   std::sort(difference.odd.begin(), difference.odd.end());
@@ -205,8 +210,43 @@ uint32_t RoundLeftOut(const MemberCalls& odd, const MemberCalls& usual, uint32_t
   return 0;
 }
 
+// The same calls on all members, in an order of their own: over a set, a dictionary or a listing of files.
+//     a b c d        c a d b
+uint32_t ReorderedCalls(const GroupCalls& group, uint32_t seq) {
+  constexpr uint32_t kMost = 64;
+  constexpr size_t kMostMembers = 256;
+  if (group.members.size() > kMostMembers || !AllAreRecorded(group)) return 0;
+  const auto less = [](const Call* a, const Call* b) {
+    return std::tuple(a->kind, a->type, a->in_elements, a->out_elements) <
+           std::tuple(b->kind, b->type, b->in_elements, b->out_elements);
+  };
+  const auto calls_of = [&](const MemberCalls& member, uint32_t length) {
+    std::vector<const Call*> calls;
+    for (uint32_t i = 0; i < length; ++i)
+      if (const Call* call = member.Find(seq + i)) calls.push_back(call);
+    std::sort(calls.begin(), calls.end(), less);
+    return calls;
+  };
+  const auto same = [&](const Call* a, const Call* b) { return !less(a, b) && !less(b, a); };
+  for (uint32_t length = 2; length <= kMost; ++length) {
+    const std::vector<const Call*> first = calls_of(group.members.front(), length);
+    if (first.size() < length) return 0;
+    bool equal = true;
+    for (const MemberCalls& member : group.members) {
+      const std::vector<const Call*> calls = calls_of(member, length);
+      if (calls.size() < length) return 0;
+      equal = equal && std::equal(calls.begin(), calls.end(), first.begin(), same);
+    }
+    if (equal) return length;
+  }
+  return 0;
+}
+
 void ReadCallContinuation(const GroupCalls& group, CallDifference& difference) {
-  if (difference.odd.empty()) return;
+  if (difference.odd.empty()) {
+    difference.reordered = ReorderedCalls(group, difference.seq);
+    return;
+  }
   const MemberCalls* odd = MemberOf(group, difference.odd.front());
   const MemberCalls* usual = MemberOf(group, difference.sides[0].ranks.front());
   if (!odd || !usual) return;
@@ -227,6 +267,10 @@ void ReadCallContinuation(const GroupCalls& group, CallDifference& difference) {
   if (difference.round == 0 && difference.reading == CallDifference::Reading::extra)
     difference.round = RoundTooEarly(*odd, *usual, difference.seq);
   if (difference.round > 0) difference.reading = CallDifference::Reading::skipped;
+  // One call more or less in a pattern that repeats gives the same calls in another order, too: only where neither is
+  // seen, it is the order.
+  if (difference.reading == CallDifference::Reading::substituted)
+    difference.reordered = ReorderedCalls(group, difference.seq);
 }
 
 std::optional<CallDifference> FirstDifference(const GroupCalls& group) {

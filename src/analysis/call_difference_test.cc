@@ -116,15 +116,17 @@ TEST(CallDifference, RecordsWithDifferentFirstNumbersMeetByNumber) {
 }
 
 TEST(CallDifference, ThreeSidesAreOrderedByHowManyTookThem) {
-  JobSketch job(6);
-  job.IssueOn({0, 2, 5}, {.elements = 1});
-  job.IssueOn({1, 4}, {.elements = 2});
-  job.IssueOn({3}, {.elements = 3});
-  const Compared compared(job);
-  ASSERT_EQ(compared.all[0].sides.size(), 3u);
-  EXPECT_EQ(compared.all[0].sides[0].ranks, Ranks({0, 2, 5}));
-  EXPECT_EQ(compared.all[0].sides[2].ranks, Ranks({3}));
-  EXPECT_EQ(compared.all[0].odd, Ranks({1, 3, 4}));
+  for (const int32_t ranks : {6, 7}) {
+    JobSketch job(ranks);
+    job.IssueOn(ranks == 7 ? std::vector<int32_t>{0, 2, 5, 6} : std::vector<int32_t>{0, 2, 5}, {.elements = 1});
+    job.IssueOn({1, 4}, {.elements = 2});
+    job.IssueOn({3}, {.elements = 3});
+    const Compared compared(job);
+    ASSERT_EQ(compared.all[0].sides.size(), 3u);
+    EXPECT_EQ(compared.all[0].sides[0].ranks.size(), static_cast<size_t>(ranks - 3));
+    EXPECT_EQ(compared.all[0].sides[2].ranks, Ranks({3}));
+    EXPECT_EQ(compared.all[0].odd, ranks == 7 ? Ranks({1, 3, 4}) : Ranks({})) << "half of the ranks are no majority";
+  }
 }
 
 // At a random place of a random order one rank leaves a call out, issues one more, or issues another one, and all go
@@ -190,6 +192,42 @@ TEST(CallDifference, AnExtraMetricIsNoRoundLeftOut) {
   ASSERT_EQ(compared.all.size(), 1u);
   EXPECT_EQ(compared.all[0].odd, Ranks({2}));
   EXPECT_EQ(compared.all[0].reading, CallDifference::Reading::extra);
+}
+
+// Each rank goes through the same tensors in an order of its own.
+TEST(CallDifference, TheSameCallsInAnotherOrderAreToldAsSuch) {
+  JobSketch job(4);
+  job.Rounds(3);
+  const int64_t orders[4][3] = {{64, 16, 4}, {4, 16, 64}, {16, 4, 64}, {4, 64, 16}};
+  for (int32_t r = 0; r < 4; ++r)
+    for (const int64_t elements : orders[r]) job.Issue(r, {.kind = OpKind::broadcast, .elements = elements});
+  const Compared compared(job);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_EQ(compared.all[0].reordered, 3u);
+  EXPECT_TRUE(compared.all[0].odd.empty()) << "of three ways none has most ranks";
+}
+
+TEST(CallDifference, OneOtherSizeIsNoOtherOrder) {
+  JobSketch job(4);
+  job.Rounds(3);
+  for (int32_t r = 0; r < 4; ++r)
+    for (const int64_t elements : {int64_t{64}, int64_t{r == 2 ? 17 : 16}, int64_t{4}})
+      job.Issue(r, {.kind = OpKind::broadcast, .elements = elements});
+  const Compared compared(job);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_EQ(compared.all[0].reordered, 0u);
+  EXPECT_EQ(compared.all[0].odd, Ranks({2}));
+}
+
+TEST(CallDifference, ACallLeftOutOfAPatternIsNoOtherOrder) {
+  JobSketch job(4);
+  for (int i = 0; i < 12; ++i) {
+    job.IssueOn({0, 1, 3}, {.elements = i % 2 == 0 ? 64 : 16});
+    if (i != 6) job.IssueOn({2}, {.elements = i % 2 == 0 ? 64 : 16});
+  }
+  const Compared compared(job);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_EQ(compared.all[0].reordered, 0u);
 }
 
 }  // namespace

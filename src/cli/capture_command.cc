@@ -54,7 +54,7 @@ int CaptureHere(const std::vector<int64_t>& pids, const std::string& folder, boo
   if (looker.Look(WallNs(), false).empty())
     return Complain({pids.size() == 1 ? "there is no process " + std::to_string(pids[0])
                                       : std::string("there is no process with these ids"),
-                     "'ps -ef' lists them; the launcher's is enough"});
+                     "find it with 'ps -ef'; the launcher's pid is enough"});
   CapturePlan plan;
   plan.folder = folder;
   plan.native = native;

@@ -72,8 +72,8 @@ Result<std::vector<Incident>> LoadJobs(const std::vector<std::string>& paths, Lo
     return Error{"this is the output of a benchmark, not of a job with steps",
                  "'tacet compare A B' compares two of them, 'tacet bandwidth' judges one"};
   if (jobs->empty())
-    return Error{"nothing with times was found under these paths",
-                 "best are torch.profiler traces of all ranks over a few steps; 'tacet formats' lists what is read"};
+    return Error{"no timing data was found under these paths",
+                 "torch.profiler traces of all ranks over a few steps work best; 'tacet formats' lists what is read"};
   return jobs;
 }
 

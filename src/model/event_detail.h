@@ -191,6 +191,7 @@ struct Rendezvous {
   bool waiting = false;      // nobody has given up yet
   bool by_launcher = false;  // mpirun could not start its daemons, and lists what may be the reason
   std::string target;        // who did not answer, where it is told: "/job:worker/replica:0/task:0"
+  bool of_nodes = false;     // torchrun's agents, one per node, before any rank is started
 };
 
 // Who cannot be reached: the store, or another node by ssh.

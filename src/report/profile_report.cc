@@ -235,7 +235,7 @@ std::string WhyNoTimes(const Incident& incident) {
   if (calls > 0)
     return "the flight records have no times: set TORCH_NCCL_ENABLE_TIMING=1, or take torch.profiler traces of all "
            "ranks over a few steps";
-  return "nothing with times was found; best are torch.profiler traces of all ranks over a few steps";
+  return "no timing data was found; torch.profiler traces of all ranks over a few steps work best";
 }
 
 void AddRemarks(const Incident& incident, ProfileReport& profile) {

@@ -51,8 +51,8 @@ std::vector<std::string> GpuMemorySteps(Activity during, bool server) {
     return {"Load on the CPU first (torch.load(..., map_location='cpu')), and release the copy after load_state_dict.",
             "Load a sharded checkpoint shard by shard (torch.distributed.checkpoint, low_cpu_mem_usage, device_map).",
             "Look with nvidia-smi what else uses the GPU."};
-  return {"Lower the batch or sequence length, or recompute activations (torch.utils.checkpoint).",
-          "If only this rank runs out: its stage or its data is larger; balance it.",
+  return {"Lower the batch size or the sequence length, or recompute activations (torch.utils.checkpoint).",
+          "If only one rank runs out: its stage or its data is larger; balance it.",
           "Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."};
 }
 

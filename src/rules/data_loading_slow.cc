@@ -80,7 +80,7 @@ Finding OddLoaderFinding(const OddLoader& odd) {
   char others[64];
   std::snprintf(others, sizeof others, odd.others < 0.01 ? "less than 1 %%" : "at most %.0f %%", odd.others * 100);
   finding.headline = "Rank " + std::to_string(odd.rank) + " spends " + share +
-                     " of its steps loading data, each of the others " + others + ": they wait for it";
+                     " of its step time loading data, each of the others " + others + ": they wait for it";
   CiteSteps({odd.last}, "the last step of this rank", finding);
   finding.fix = {
       "Compare the storage, the CPUs and the share of the data of this rank with those of the others: its host may be "
@@ -110,7 +110,7 @@ RuleAnswer JudgeDataLoadingSlow(const Case& facts) {
   finding.severity = Severity::warning;
   answer.findings.push_back(std::move(finding));
   answer.open.push_back({"What does the loader wait for?",
-                         "py-spy dump of a loader's worker during such a load, the load of the CPUs (top -H), and the "
+                         "py-spy dump of a loader's worker during a slow load, the use of the CPUs (top -H), and the "
                          "speed of the storage (iostat -x 5)"});
   return answer;
 }

@@ -124,9 +124,12 @@ bool JudgeAbsentSettings(const Case& facts, RuleAnswer& answer) {
     }
     if (with.ranks.size() * 2 >= facts.analyses.life.ranks.size()) finding.ranks.clear();
     finding.headline = std::string(name) + "=" + with.events.front()->As<EnvironmentSetting>().value + " is set on " +
-                       TellerWords(with) + " but not on " + HolderWords(facts, *without) +
+                       TellerWords(with) +
+                       (with.ranks.size() == 1 && facts.analyses.life.ranks.size() > 2
+                            ? " only"
+                            : " but not on " + HolderWords(facts, *without)) +
                        ": NCCL settings must be the same on all ranks";
-    finding.evidence.push_back(CiteEvent(*without, "this process prints its settings without this one"));
+    finding.evidence.push_back(CiteEvent(*without, "this process lists its settings, and this one is not among them"));
     answer.findings.push_back(std::move(finding));
     return true;
   }

@@ -86,6 +86,14 @@ void TellLauncher(Finding& finding) {
       "See that the same Open MPI is found on all nodes: ssh NODE which prted orted, or mpirun --prefix."};
 }
 
+// torchrun's agents meet before any rank is started; the timeout of init_process_group is another one.
+void TellNodes(Finding& finding) {
+  finding.headline = "torchrun's rendezvous timed out: fewer nodes joined than --nnodes asks for";
+  finding.fix = {"See that torchrun runs on every node, with the same --nnodes, --rdzv-id and --rdzv-endpoint.",
+                 "From every node: nc -zv to the host and port of --rdzv-endpoint; open the port in the firewall.",
+                 "If nodes only start late: --rdzv-conf join_timeout=SECONDS (600 by default)."};
+}
+
 }  // namespace
 
 static RuleAnswer JudgeRankMissing(const Case& facts) {
@@ -192,6 +200,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     finding.headline +=
         " (" + std::to_string(rendezvous.joined) + " of " + std::to_string(rendezvous.expected) + " joined)";
   if (rendezvous.by_launcher && missing.empty()) TellLauncher(finding);
+  const bool of_nodes = rendezvous.of_nodes && missing.empty();
+  if (of_nodes) TellNodes(finding);
   if (told)
     finding.evidence.push_back(CiteEvent(*told, rendezvous.by_launcher   ? "mpirun could not start its own daemons"
                                                 : rendezvous.joined >= 0 ? "the rendezvous counts the ranks that joined"
@@ -208,7 +218,10 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     if (life && life->last_event)
       finding.evidence.push_back(CiteEvent(*life->last_event, "the last thing " + RankWords({rank}) + " wrote"));
   }
-  if (missing.empty() && rendezvous.target.empty()) answer.open.push_back(who);
+  if (of_nodes)
+    answer.open.push_back({"Which node never joined?", "the output of torchrun on every node"});
+  else if (missing.empty() && rendezvous.target.empty())
+    answer.open.push_back(who);
   answer.findings.push_back(std::move(finding));
   return answer;
 }

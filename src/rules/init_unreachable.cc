@@ -130,9 +130,10 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
                               : "the address does not answer");
   if (refused)
     finding.fix = {
-        "Look at the process that should listen there: its output and its exit status; it has ended, or not begun.",
-        "See that the address is of this run: a file of file:// initialisation, a port or a hostfile may be left from "
-        "an earlier one.",
+        "Look at the process that should listen there: its output and its exit status; it has exited, or has not "
+        "started yet.",
+        "Check that the address belongs to this run: a file for init_method=file://, a port or a hostfile may be left "
+        "over from an earlier one.",
         "If it listens on another interface: set NCCL_SOCKET_IFNAME to the one that connects the hosts."};
   else if (std::all_of(events.begin(), events.end(), IsOfTheStore))
     finding.fix = StoreAdvice(address);

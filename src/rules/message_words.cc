@@ -43,6 +43,8 @@ std::string MessageWords(std::string_view text, size_t limit) {
   const size_t end = std::min(text.find('\n'), text.size());
   std::string words(Trim(text.substr(0, end)));
   DropAscendTime(words);
+  // What is left of "[2026-11-17 05:36:51,263] ERROR".
+  if (words.starts_with("] ")) words.erase(0, 2);
   if (words.ends_with(':') && end < text.size()) {
     const std::string_view next = text.substr(end + 1);
     words += ' ';

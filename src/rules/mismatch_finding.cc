@@ -61,6 +61,18 @@ std::string SideWords(const Call& call, CallAspect aspect) {
   return "";
 }
 
+// "262144 elements on rank 0, 65536 elements on rank 2, 1024 elements on ranks 1 and 3"; the commonest last.
+std::string SideList(const CallDifference& difference) {
+  constexpr size_t kMost = 4;
+  std::string words;
+  for (size_t i = 1; i < difference.sides.size() && i < kMost; ++i)
+    words +=
+        SideWords(*difference.sides[i].call, difference.aspect) + " on " + RankWords(difference.sides[i].ranks) + ", ";
+  if (difference.sides.size() > kMost) words += "others on further ranks, ";
+  return words + SideWords(*difference.sides[0].call, difference.aspect) + " on " +
+         RankWords(difference.sides[0].ranks);
+}
+
 // Where the others stalled, if they did: the difference is the cause, the stall its consequence.
 void CiteStall(const Case& facts, const CallDifference& difference, Finding& finding) {
   for (const SourceAnalysis& source : facts.analyses.sources) {
@@ -87,7 +99,10 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
   finding.confidence = difference.odd.empty()        ? Confidence::possible
                        : difference.decided_by_habit ? Confidence::likely
                                                      : Confidence::certain;
-  if (difference.odd.empty()) finding.status = Status::undetermined;
+  // Two sides of equal size may be one that is right and one whose record is not whole; three are no accident.
+  const bool many = difference.odd.empty() && difference.sides.size() > 2;
+  if (many) finding.confidence = Confidence::likely;
+  if (difference.odd.empty() && !many) finding.status = Status::undetermined;
   finding.ranks = difference.odd;
   finding.group = difference.group;
   const CallSide& usual = difference.sides[0];
@@ -100,7 +115,10 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
   std::sort(finding.affected_ranks.begin(), finding.affected_ranks.end());
   const std::string place = "#" + std::to_string(difference.seq) + " on " +
                             facts.incident.groups[static_cast<uint32_t>(difference.group)].Label();
-  if (difference.odd.empty()) {
+  if (many) {
+    finding.headline = "ranks used " + std::string(AspectWords(difference.aspect)).substr(2) + "s in " + place + ": " +
+                       SideList(difference);
+  } else if (difference.odd.empty()) {
     finding.headline = "at " + place + " " + RankWords(usual.ranks) + " issued " + ShapeWords(*usual.call) + " and " +
                        RankWords(odd.ranks) + " issued " + ShapeWords(*odd.call) + "; which side is wrong is unknown";
   } else if (difference.aspect == CallAspect::operation) {
@@ -108,9 +126,19 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
                        place + ", where " + RankWords(usual.ranks) + " issued " +
                        SideWords(*usual.call, difference.aspect);
   } else {
-    finding.headline = RankWords(difference.odd) + " used " + std::string(AspectWords(difference.aspect)) + " in " +
-                       place + ": " + SideWords(*odd.call, difference.aspect) + " where " + RankWords(usual.ranks) +
-                       " used " + SideWords(*usual.call, difference.aspect);
+    finding.headline =
+        RankWords(difference.odd) + " used " + std::string(AspectWords(difference.aspect)) + " in " + place + ": " +
+        (difference.sides.size() > 2 ? SideList(difference)
+                                     : SideWords(*odd.call, difference.aspect) + " where " + RankWords(usual.ranks) +
+                                           " used " + SideWords(*usual.call, difference.aspect));
+  }
+  if (difference.reordered > 0) {
+    finding.headline +=
+        "; the same " + std::to_string(difference.reordered) + " operations follow on all ranks, in a different order";
+    finding.fix = {
+        "Iterate in a fixed order at the cited call site: a set, a dictionary or a listing of files can give "
+        "each process an order of its own; use sorted(...).",
+        "Run once with TORCH_DISTRIBUTED_DEBUG=DETAIL: PyTorch then names the first call that differs."};
   }
   finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
   finding.evidence.push_back(

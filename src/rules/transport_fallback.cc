@@ -175,7 +175,7 @@ Finding NoProviderFinding(const NetworkChoice& choice) {
       "(docker "
       "--device /dev/infiniband/uverbs0 for each adapter; in Kubernetes the EFA device plugin and "
       "vpc.amazonaws.com/efa).",
-      "See that the instance has EFA adapters attached, and that libfabric in the image is the one of the EFA "
+      "Check that the instance has EFA adapters attached, and that libfabric in the image is the one from the EFA "
       "installer."};
   return finding;
 }

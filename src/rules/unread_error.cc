@@ -44,10 +44,10 @@ bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.confidence = finding.confidence;
     finding.severity = Severity::critical;
   }
-  finding.evidence.push_back(CiteEvent(*event, "the first such line"));
+  finding.evidence.push_back(CiteEvent(*event, "the line"));
   finding.fix = {
-      "Read the lines around the cited one; search for its words in the documentation of the program that "
-      "prints it.",
+      "Read the lines around the cited one, and look up its words in the code or the documentation of the program "
+      "that prints it.",
       "If lines before it are missing here, add them, and diagnose again: the first error counts."};
   diagnosis.findings.push_back(std::move(finding));
   return true;

@@ -190,8 +190,12 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::store_wait_timeout:
       return StoreWait{record.subject, record.value, record.value2 == 1, record.object};
     case TorchLogKind::rendezvous_incomplete:
-      return Rendezvous{record.value, record.value2, record.subject == "waiting", record.subject == "launcher",
-                        record.object.starts_with("/job:") ? record.object : std::string()};
+      return Rendezvous{record.value,
+                        record.value2,
+                        record.subject == "waiting",
+                        record.subject == "launcher",
+                        record.object.starts_with("/job:") ? record.object : std::string(),
+                        record.subject == "agents"};
     case TorchLogKind::store_unreachable: return UnreachableOf(record);
     case TorchLogKind::shared_memory_full:
     case TorchLogKind::disk_full: return NoSpace{record.object, SpaceLimitOf(record.value)};

@@ -201,7 +201,7 @@ LineUse ReadRendezvousError(const LogLine& line, const FailureState& state, Reco
       line.has(Keyword::rendezvous_timeout) ? TorchLogKind::rendezvous_incomplete : TorchLogKind::store_unreachable;
   const auto [record, is_new] = out.AddOnce(kind, line, "elastic");
   if (is_new) record->text = Capped(line.text);
-  if (is_new && kind == TorchLogKind::store_unreachable) record->subject = state.rdzv_endpoint;
+  if (is_new) record->subject = kind == TorchLogKind::store_unreachable ? state.rdzv_endpoint : "agents";
   return LineUse::understood;
 }
 
