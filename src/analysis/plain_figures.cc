@@ -27,6 +27,7 @@ constexpr double kPairFactor = 1.25;
 
 double MedianWhole(const std::vector<const StepShare*>& steps) {
   std::vector<double> values;
+  values.reserve(steps.size());
   for (const StepShare* step : steps) values.push_back(step->whole);
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

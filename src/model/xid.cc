@@ -124,8 +124,7 @@ constexpr XidMeaning kXids[] = {
     {95, "uncontained ECC error",
      "Memory returned data that could not be repaired, and the damage could not be confined: every program on the GPU "
      "is affected.",
-     kHardware, true,
-     "Drain the node and reset the GPU before anything else runs on it. Replace it if this recurs."},
+     kHardware, true, "Drain the node and reset the GPU before anything else runs on it. Replace it if this recurs."},
     {96, "video decoder error", "The video decoder failed.", kEither, true, kResetGpu},
     {97, "video decoder error", "The video decoder failed.", kEither, true, kResetGpu},
     {109, "context switch timeout", "The GPU could not switch away from a running kernel in time.", kEither, true,

@@ -65,12 +65,11 @@ ReportFinding FindingOf(const Incident& incident, const Finding& finding) {
     // together, and a finding about thousands of ranks has thousands of them.
     constexpr std::ptrdiff_t kNear = 32;
     const EvidenceItem* const first = finding.evidence.data();
-    const bool again =
-        item.source.line > 0 &&
-        std::any_of(&item - std::min(kNear, &item - first), &item, [&](const EvidenceItem& one) {
-          return one.source.file == item.source.file && one.source.line == item.source.line && one.says == item.says &&
-                 one.excerpt.find(item.excerpt) != std::string::npos;
-        });
+    const bool again = item.source.line > 0 &&
+                       std::any_of(&item - std::min(kNear, &item - first), &item, [&](const EvidenceItem& one) {
+                         return one.source.file == item.source.file && one.source.line == item.source.line &&
+                                one.says == item.says && one.excerpt.find(item.excerpt) != std::string::npos;
+                       });
     if (!again) out.evidence.push_back(Cite(incident, item));
   }
   out.fix = finding.fix;
