@@ -42,16 +42,21 @@ std::optional<NamedFigure> FigureBehind(std::string_view low, std::string_view n
   return std::nullopt;
 }
 
+// The word behind a figure: "ms" of "12 ms,".
+std::string_view UnitOf(const NamedFigure& figure) {
+  std::string_view unit = figure.behind;
+  SkipBlanks(unit);
+  size_t size = 0;
+  while (size < unit.size() && IsNamePart(unit[size])) ++size;
+  return unit.substr(0, size);
+}
+
 // A time in seconds, -1 where there is none.
 double SecondsBehind(std::string_view low, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
     const auto found = FigureBehind(low, name);
     if (!found) continue;
-    std::string_view unit = found->behind;
-    SkipBlanks(unit);
-    size_t size = 0;
-    while (size < unit.size() && IsNamePart(unit[size])) ++size;
-    unit = unit.substr(0, size);
+    const std::string_view unit = UnitOf(*found);
     const bool glued = !found->behind.empty() && IsNamePart(found->behind[0]);
     if (unit == "ms" || unit == "msec") return found->value / 1e3;
     if (unit == "us") return found->value / 1e6;
@@ -68,11 +73,7 @@ double SecondsOfStep(std::string_view low) {
       const auto found = FigureBehind(low, name, at);
       if (!found) break;
       at = static_cast<size_t>(found->behind.data() - low.data()) - 1;
-      std::string_view unit = found->behind;
-      SkipBlanks(unit);
-      size_t size = 0;
-      while (size < unit.size() && IsNamePart(unit[size])) ++size;
-      unit = unit.substr(0, size);
+      const std::string_view unit = UnitOf(*found);
       if (unit == "ms") return found->value / 1e3;
       if (unit == "s" || unit == "sec" || unit == "seconds") return found->value;
     }
