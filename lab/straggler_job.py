@@ -7,13 +7,15 @@
 Started once a rank with RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and LAB_OUT set; lab/stragglers.sh does that. Leaves in
 LAB_OUT a torch.profiler trace of 24 steps, a Flight Recorder dump with times, and step_rankN.json with the length of
 every step. The delay is a share of the step of the same loop without one, which LAB_BASE names (step_rank0.json of that
-run).
+run). What the delay costs is measured by the same processes: when everything is recorded they go on without the delay,
+with it, and so on in turn, since two runs of one job differ by more than a small delay costs.
 """
 import argparse
 import datetime
 import json
 import os
 import random
+import shutil
 import time
 
 import torch
@@ -62,7 +64,7 @@ def delay_of(step):
 
 class Batches(torch.utils.data.Dataset):
     def __len__(self):
-        return 64 * (OPTIONS.steps + WARMUP + TRACED + 8)
+        return 64 * (OPTIONS.steps + 400)
 
     def __getitem__(self, index):
         if OPTIONS.delay == "loader" and DELAY_MS > 0 and index % 64 == 0:
@@ -134,41 +136,90 @@ def make_mesh():
     return model, mesh["dp"].get_group()
 
 
-def train(profiler):
-    model, data_group = {"ddp": make_ddp, "free": make_ddp, "fsdp": make_fsdp, "mesh": make_mesh}[OPTIONS.loop]()
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
-    weight = torch.randn(2048, 2048, device=DEVICE)
-    loader = iter(torch.utils.data.DataLoader(Batches(), batch_size=64, num_workers=0))
-    ends = []
-    for step in range(OPTIONS.steps):
-        batch = next(loader).to(DEVICE)
-        slow_down(step, weight)
-        loss = model(batch).square().mean()
+class Job:
+    """One loop, step by step. The delay can be taken away between steps."""
+    def __init__(self):
+        make = {"ddp": make_ddp, "free": make_ddp, "fsdp": make_fsdp, "mesh": make_mesh}[OPTIONS.loop]
+        self.model, self.data_group = make()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-5)
+        self.weight = torch.randn(2048, 2048, device=DEVICE)
+        self.loader = iter(torch.utils.data.DataLoader(Batches(), batch_size=64, num_workers=0))
+        self.step = 0
+
+    def run(self, steps, profiler=None):
+        """Returns when each step ended."""
+        ends = []
+        for _ in range(steps):
+            self.run_step()
+            if profiler:
+                profiler.step()
+            ends.append(time.perf_counter())
+        torch.cuda.synchronize()
+        return ends
+
+    def run_step(self):
+        batch = next(self.loader).to(DEVICE)
+        slow_down(self.step, self.weight)
+        loss = self.model(batch).square().mean()
         loss.backward()
-        if data_group is not None:
-            for parameter in model.parameters():
-                dist.all_reduce(parameter.grad, group=data_group)
-        optimizer.step()
-        optimizer.zero_grad()
-        if OPTIONS.loop != "free" or step % 10 == 9:
+        if self.data_group is not None:
+            for parameter in self.model.parameters():
+                dist.all_reduce(parameter.grad, group=self.data_group)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        if OPTIONS.loop != "free" or self.step % 10 == 9:
             loss.item()  # what logs its loss in every step waits for its GPU there
-        profiler.step()
-        ends.append(time.perf_counter())
-        if step % 10 == 0:
-            print(f"{datetime.datetime.now().isoformat()} rank {RANK} step {step} loss {loss.item():.4f}", flush=True)
-    torch.cuda.synchronize()
-    return ends
+        if self.step % 10 == 0:
+            print(f"{datetime.datetime.now().isoformat()} rank {RANK} step {self.step} loss {loss.item():.4f}", flush=True)
+        self.step += 1
 
 
-def write_steps(ends):
-    """Means, since a stall now and then is no part of a median. Steps around the trace belong to the profiler."""
-    lengths = [(b - a) * 1e3 for a, b in zip(ends, ends[1:])]
-    traced = lengths[WARMUP + 1:WARMUP + TRACED - 1]
-    plain = lengths[WARMUP + TRACED + 6:]
-    mean = lambda values: sum(values) / max(1, len(values))
-    with open(f"{OUT}/step_rank{RANK}.json", "w") as file:
-        json.dump({"plain_ms": mean(plain), "traced_ms": mean(traced), "delay_ms": DELAY_MS, "lengths_ms": [round(x, 3) for x in lengths],
-                   "options": vars(OPTIONS)}, file)
+def lengths_of(ends):
+    return [(b - a) * 1e3 for a, b in zip(ends, ends[1:])]
+
+
+def mean(values):
+    """Means, since a stall now and then is no part of a median."""
+    return sum(values) / max(1, len(values))
+
+
+def profile(job, steps, name):
+    """Runs steps of which TRACED are traced; the trace is written where it has a name."""
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    schedule = torch.profiler.schedule(wait=WARMUP - 4, warmup=4, active=TRACED, repeat=1)
+    keep = (lambda profiler: profiler.export_chrome_trace(f"{OUT}/{name}")) if name else None
+    with torch.profiler.profile(activities=activities, schedule=schedule, on_trace_ready=keep) as profiler:
+        lengths = lengths_of(job.run(steps, profiler))
+    return lengths, mean(lengths[WARMUP + 1:WARMUP + TRACED - 1])
+
+
+def keep_records():
+    """The records as they are now: what comes after is for the clock alone."""
+    dist.barrier()
+    time.sleep(0.4)  # the watchdog looks ten times a second, and only it fills in how long an operation took
+    with open(f"{OUT}/nccl_trace_rank_{RANK}", "wb") as file:
+        file.write(torch._C._distributed_c10d._dump_nccl_trace(includeCollectives=True, includeStackTraces=False, onlyActive=False))
+    dist.barrier()
+    if RANK == 0:
+        for name in ("boxes", "inspector"):
+            if os.path.isdir(f"{OUT}/live_{name}"):
+                shutil.copytree(f"{OUT}/live_{name}", f"{OUT}/{name}")
+    dist.barrier()
+
+
+def compare(job):
+    """Means of steps with and without the delay, in turn; and of traced steps without it."""
+    global DELAY_MS
+    delay, with_delay, without = DELAY_MS, [], []
+    for _ in range(3):
+        DELAY_MS = 0.0
+        without += lengths_of(job.run(40))[4:]
+        DELAY_MS = delay
+        with_delay += lengths_of(job.run(40))[4:]
+    DELAY_MS = 0.0
+    _, traced = profile(job, WARMUP + TRACED + 2, None)
+    DELAY_MS = delay
+    return {"with_ms": mean(with_delay), "without_ms": mean(without), "traced_without_ms": traced}
 
 
 def main():
@@ -181,16 +232,13 @@ def main():
     torch.cuda.set_device(DEVICE)
     dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=60), device_id=DEVICE)
     dist.barrier()
-    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-    schedule = torch.profiler.schedule(wait=WARMUP - 4, warmup=4, active=TRACED, repeat=1)
-    keep = lambda profiler: profiler.export_chrome_trace(f"{OUT}/trace_rank{RANK}.json")
-    with torch.profiler.profile(activities=activities, schedule=schedule, on_trace_ready=keep) as profiler:
-        ends = train(profiler)
-    write_steps(ends)
-    dist.barrier()
-    time.sleep(0.4)  # the watchdog looks ten times a second, and only it fills in how long an operation took
-    with open(f"{OUT}/nccl_trace_rank_{RANK}", "wb") as file:
-        file.write(torch._C._distributed_c10d._dump_nccl_trace(includeCollectives=True, includeStackTraces=False, onlyActive=False))
+    job = Job()
+    lengths, traced = profile(job, OPTIONS.steps, f"trace_rank{RANK}.json")
+    keep_records()
+    plain = lengths[WARMUP + TRACED + 6:]  # steps around the trace belong to the profiler
+    with open(f"{OUT}/step_rank{RANK}.json", "w") as file:
+        json.dump({"plain_ms": mean(plain), "traced_ms": traced, "delay_ms": DELAY_MS, **compare(job),
+                   "lengths_ms": [round(x, 3) for x in lengths], "options": vars(OPTIONS)}, file)
     print("finished", flush=True)
     dist.destroy_process_group()
 

@@ -4,7 +4,7 @@
 # Four ranks share the GPU through MPS and pass for four nodes. Each job leaves traces, timed flight records, black boxes
 # and Inspector-format lines (of our plugin) and the length of every step; with INSPECTOR=FILE.so a second round of some
 # jobs is recorded by NCCL Inspector itself. Jobs run one after the other, or they would slow each other; while one runs,
-# the next one already loads PyTorch and waits at its gate. OUT/stragglers.tar.xz holds everything.
+# the next one already loads PyTorch and waits at its gate. OUT/records.tar.xz and OUT/traces.tar.xz.* hold everything.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1 plugin=${2:-} work=$(mktemp -d /dev/shm/stragglers.XXXXXX)
@@ -63,12 +63,12 @@ launch() { # NAME LOOP DELAY PERCENT RANK: the ranks load PyTorch and wait for $
 
 use_ours() {
   [ -z "$plugin" ] && return
-  export NCCL_PROFILER_PLUGIN=$plugin/libnccl-profiler-tacet.so TACET_BOX_DIR=$work/rec/$1/boxes TACET_BOX_KB=512 TACET_JSON_DIR=$work/rec/$1/inspector
+  export NCCL_PROFILER_PLUGIN=$plugin/libnccl-profiler-tacet.so TACET_BOX_DIR=$work/rec/$1/live_boxes TACET_BOX_KB=512 TACET_JSON_DIR=$work/rec/$1/live_inspector
   mkdir -p "$TACET_BOX_DIR" "$TACET_JSON_DIR"
 }
 
 use_inspector() {
-  export NCCL_PROFILER_PLUGIN=$INSPECTOR NCCL_INSPECTOR_ENABLE=1 NCCL_INSPECTOR_DUMP_DIR=$work/rec/$1/inspector \
+  export NCCL_PROFILER_PLUGIN=$INSPECTOR NCCL_INSPECTOR_ENABLE=1 NCCL_INSPECTOR_DUMP_DIR=$work/rec/$1/live_inspector \
     NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS=500000
   mkdir -p "$NCCL_INSPECTOR_DUMP_DIR"
 }
@@ -81,7 +81,8 @@ let_run() { # NAME PID...: opens the gate and waits for the end
     wait "$pid" || echo "$name: a rank failed: $(tail -qn 1 "$work/rec/$name"/stdout_rank*.log | tail -n 1)"
   done
   [ -f "$work/rec/$name/step_rank0.json" ] &&
-    python3 -c "import json, sys; d = json.load(open(sys.argv[2])); print(f'{sys.argv[1]}: step {d[\"plain_ms\"]:.2f} ms, traced {d[\"traced_ms\"]:.2f} ms')" \
+    python3 -c "import json, sys; d = json.load(open(sys.argv[2])); print(f'{sys.argv[1]}: step {d[\"plain_ms\"]:.2f} ms, traced {d[\"traced_ms\"]:.2f} ms;', \
+       f'then with the delay {d[\"with_ms\"]:.2f} ms, without {d[\"without_ms\"]:.2f} ms, traced without {d[\"traced_without_ms\"]:.2f} ms')" \
       "$name" "$work/rec/$name/step_rank0.json"
 }
 
@@ -103,8 +104,12 @@ if [ -n "${INSPECTOR:-}" ]; then
   run_all inspector/ use_inspector <<<"$again"
 fi
 echo quit | timeout 10 nvidia-cuda-mps-control
+rm -rf "$work"/rec/*/live_* "$work"/rec/inspector/*/live_*
 find "$work/rec" -type f -size 0 -delete
 rm -f "$work"/rec/inspector/*/trace_rank*.json  # those of the first round tell the same
-tar -C "$work/rec" -cf - . | xz -T0 -6 >"$out/stragglers.tar.xz"
-ls -l "$out/stragglers.tar.xz"
+(cd "$work/rec" && find . -name 'trace_rank*.json' | sort >"$work/traces" && find . -type f ! -name 'trace_rank*.json' | sort >"$work/records")
+tar -C "$work/rec" -cf - -T "$work/records" | xz -T0 -9 >"$out/records.tar.xz"
+# In parts: cat traces.tar.xz.* | tar -xJ
+tar -C "$work/rec" -cf - -T "$work/traces" | xz -T0 -9 | split -b 15M - "$out/traces.tar.xz."
+ls -l "$out"
 rm -rf "$work"

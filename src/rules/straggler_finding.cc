@@ -70,10 +70,15 @@ std::string LateWords(const Straggler& straggler) {
   return " arrives " + DurationWords(straggler.late_ns) + " after the median rank" + often;
 }
 
+// A replay of the steps shows that they would be as long without it.
+bool IsHidden(const Straggler& straggler) { return straggler.cost < 0.01 && straggler.high > 0 && straggler.high < 1; }
+
 // "; cost 27 % of the step (95 % interval: 24 to 30 %), z = 31; without it throughput would be 37 % higher".
 std::string CostWords(const Straggler& straggler) {
-  if (straggler.cost <= 0 || straggler.cost >= 1) return "";
-  std::string out = "; cost " + Percent(straggler.cost) + " of the step";
+  if (straggler.cost >= 1) return "";
+  const bool hidden = IsHidden(straggler);
+  if (straggler.cost <= 0 && !hidden) return "";
+  std::string out = hidden ? "; cost less than 1 % of the step" : "; cost " + Percent(straggler.cost) + " of the step";
   if (straggler.high > straggler.low) {
     char interval[64];
     std::snprintf(interval, sizeof interval, " (95 %% interval: %.0f to %.0f %%)", straggler.low * 100,
@@ -85,6 +90,7 @@ std::string CostWords(const Straggler& straggler) {
     std::snprintf(z, sizeof z, ", z = %.0f", straggler.z);
     out += z;
   }
+  if (hidden) return out + ": without it the others would wait for something else";
   return out + "; without it throughput would be " + Percent(straggler.cost / (1 - straggler.cost)) + " higher";
 }
 
@@ -142,8 +148,9 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
                                               : why_many) +
                      " (" + DurationWords(worst->late_ns) +
                      (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
-                     (cost > 0 ? ", which costs every rank " + ShareWords(*worst, cost) : "") + "), according to " +
-                     report.source;
+                     (cost > 0 && !IsHidden(*worst) ? ", which costs every rank " + ShareWords(*worst, cost) : "") +
+                     "), according to " + report.source;
+  if (IsHidden(*worst)) finding.headline += "; the step is hardly longer for it";
   if (unknown) {
     // Where most are late, there is nobody left to be late against: too few ranks are on record.
     if (finding.ranks.size() * 2 > report.ranks.size()) return answer;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "analysis/timing/pace.h"
@@ -85,11 +86,13 @@ bool IsReadyBefore(const CollectiveRound& first, const CollectiveRound& second, 
   for (const RoundMember& b : second.members) {
     const auto a = std::find_if(first.members.begin(), first.members.end(),
                                 [&](const RoundMember& m) { return m.rank == b.rank; });
-    if (a == first.members.end() || a->enter_ns == kNoTime || b.enter_ns == kNoTime || b.enter_is_estimate) continue;
+    if (a == first.members.end() || a->enter_ns == kNoTime || b.enter_ns == kNoTime) continue;
+    const bool started = a->start_ns != kNoTime && b.start_ns != kNoTime;
+    if (b.enter_is_estimate && !started) continue;
     ++all;
-    if (a->start_ns != kNoTime && b.start_ns != kNoTime) {
+    if (started) {
       const int64_t end = a->start_ns + a->duration_ns;
-      ready += b.start_ns < end + kFollowsNs && b.enter_ns < end;
+      ready += b.start_ns < end + kFollowsNs && (b.enter_is_estimate || b.enter_ns < end);
     } else {
       ready += !many_equal && b.enter_ns < a->enter_ns + a->duration_ns;
     }
@@ -161,6 +164,45 @@ void ChooseOperations(GroupSteps& group) {
   }
 }
 
+bool HasLengthsAlone(const GroupSteps& group) {
+  return std::all_of(group.by_step.begin(), group.by_step.end(), [](const auto& step) {
+    return std::all_of(step.second.begin(), step.second.end(), [](const CollectiveRound* round) {
+      return std::all_of(round->members.begin(), round->members.end(), [](const RoundMember& m) {
+        return m.start_ns == kNoTime && (m.enter_ns == kNoTime || m.enter_is_estimate);
+      });
+    });
+  });
+}
+
+// Lengths alone do not show whether the others were ready when the operation before had ended. Where a rank is late for
+// one operation of the step by far more than for any other, they were: behind that one it stays late, and what it takes
+// to issue each of the next is waited for again.
+void KeepWhatStandsOut(GroupSteps& group) {
+  constexpr double kFarMore = 2.5;
+  constexpr size_t kMinOperations = 4;
+  if (group.usual < kMinOperations) return;
+  const Deficits deficits = MeasureDeficits(group);
+  std::vector<double> latest;  // by place, of the rank that is late most
+  for (const Rank rank : group.members) {
+    std::vector<double> own;
+    for (size_t k = 0; k < group.usual; ++k) {
+      const auto found = deficits[k].find(rank);
+      own.push_back(group.counts[k] && found != deficits[k].end() ? Median(found->second) : 0);
+    }
+    if (latest.empty() ||
+        std::accumulate(own.begin(), own.end(), 0.0) > std::accumulate(latest.begin(), latest.end(), 0.0))
+      latest = std::move(own);
+  }
+  const auto largest = static_cast<size_t>(std::max_element(latest.begin(), latest.end()) - latest.begin());
+  std::vector<double> others;
+  for (size_t k = 0; k < group.usual; ++k)
+    if (k != largest && group.counts[k]) others.push_back(latest[k]);
+  if (others.size() + 1 < kMinOperations ||
+      latest[largest] < kFarMore * *std::max_element(others.begin(), others.end()))
+    return;
+  for (size_t k = 0; k < group.usual; ++k) group.counts[k] = k == largest;
+}
+
 class RoundPace {
  public:
   RoundPace(const std::vector<CollectiveRound>& rounds, std::span<const Transfer> transfers)
@@ -189,6 +231,7 @@ class RoundPace {
     pace_.last.assign(pace_.ranks.size(), 0);
     waited_.assign(cells, 0);
     own_.assign(cells, 0);
+    largest_.assign(cells, 0);
     seen_.assign(cells, 0);
     for (auto& [index, group] : groups_) TakeGroup(group);
     TakeTransfers();
@@ -198,6 +241,7 @@ class RoundPace {
     if (transfers_.empty()) {  // own time between sends is in no round
       LimitByOwnTime(peers);
       LimitByHostLag(rounds_, column_, pace_);
+      if (lengths_alone_) LimitStalls();
     }
     return std::move(pace_);
   }
@@ -209,6 +253,8 @@ class RoundPace {
     for (const auto& [size, count] : sizes)
       if (count > sizes[group.usual]) group.usual = size;
     ChooseOperations(group);
+    lengths_alone_ &= HasLengthsAlone(group);
+    if (lengths_alone_) KeepWhatStandsOut(group);
     for (const auto& [step, rounds] : group.by_step)
       for (size_t k = 0; k < rounds.size(); ++k)
         TakeRound(*rounds[k], group, rounds.size() != group.usual || group.counts[k]);
@@ -239,9 +285,13 @@ class RoundPace {
     ++pace_.operations;
     if (round.synchronises()) ++pace_.last[row_.at(shortest->rank)];
     std::set<Rank> absent = round.members.size() < group.members.size() ? group.members : std::set<Rank>();
+    std::vector<double> durations;
+    for (const RoundMember& m : round.members) durations.push_back(static_cast<double>(m.duration_ns));
+    const double usual = Median(std::move(durations));
     for (const RoundMember& m : round.members) {
       absent.erase(m.rank);
       const size_t cell = Cell(m.rank, round.step);
+      largest_[cell] = std::max(largest_[cell], usual - static_cast<double>(m.duration_ns));
       ++seen_[cell];
       ++pace_.rounds[row_.at(m.rank)];
       if (counts) waited_[cell] += static_cast<double>(m.duration_ns - shortest->duration_ns);
@@ -250,6 +300,20 @@ class RoundPace {
     }
     // Who is missing from a record has not waited less.
     for (const Rank rank : absent) waited_[Cell(rank, round.step)] = own_[Cell(rank, round.step)] = kNotKnown;
+  }
+
+  // A stall shows in full in one operation, and the others wait for the rank's host again in those behind it: what a
+  // step adds to the rank's ordinary lateness is no more than the most that it was late for one.
+  void LimitStalls() {
+    const size_t steps = pace_.steps();
+    for (size_t r = 0; r < pace_.ranks.size(); ++r) {
+      std::vector<double> known;
+      for (size_t i = r * steps; i < (r + 1) * steps; ++i)
+        if (!std::isnan(pace_.late_ns[i])) known.push_back(pace_.late_ns[i]);
+      const double usual = std::max(0.0, Median(std::move(known)));
+      for (size_t i = r * steps; i < (r + 1) * steps; ++i)
+        if (pace_.late_ns[i] > usual) pace_.late_ns[i] = std::min(pace_.late_ns[i], usual + largest_[i]);
+    }
   }
 
   // Not every communication is in the rounds. Who was let go late by something that is not has not taken longer itself.
@@ -279,8 +343,9 @@ class RoundPace {
   std::map<Rank, size_t> row_;
   std::map<GroupIndex, GroupSteps> groups_;
   Pace pace_;
-  std::vector<double> waited_, own_;
+  std::vector<double> waited_, own_, largest_;  // largest: the most that the rank was late for one operation
   std::vector<size_t> seen_;
+  bool lengths_alone_ = true;
 };
 
 }  // namespace

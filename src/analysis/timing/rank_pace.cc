@@ -12,7 +12,6 @@ namespace {
 
 // Of a long record this share of the steps is left out at each end: hiccups, saving, the profiler's own steps.
 constexpr double kTrim = 0.15;
-constexpr size_t kMinTrimmed = 7;
 // With so many steps a rank's own spread is known; with fewer that of all ranks stands for it.
 constexpr size_t kOwnSpread = 8;
 // A step counts as late when the rank's lateness is this share of it.
@@ -44,13 +43,6 @@ struct Series {
   std::vector<double> shares;
   std::vector<size_t> steps;
 };
-
-double TrimmedMean(std::vector<double> values) {
-  if (values.size() < kMinTrimmed) return Mean(values);
-  std::sort(values.begin(), values.end());
-  const auto out = static_cast<ptrdiff_t>(kTrim * static_cast<double>(values.size()));
-  return Mean(std::span(values.begin() + out, values.end() - out));
-}
 
 // How alike neighbouring steps are, over all ranks: 0 where each step is drawn anew, less where one makes up for the
 // one before, as an operation does that ended late on a rank.
@@ -145,7 +137,7 @@ class Summary {
     one.share = length > 0 ? one.mean_ns / length : 0;
     const auto n = static_cast<double>(one.steps);
     one.mean_ns /= n;
-    one.mean = TrimmedMean(series.shares);
+    one.mean = TrimmedMean(series.shares, kTrim);
     one.median = Median(series.shares);
     const bool own = one.steps >= kOwnSpread;
     const double deviation = own ? std::max(deviation_, WinsorizedDeviation(series.shares)) : deviation_;

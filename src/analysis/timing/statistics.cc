@@ -74,6 +74,14 @@ double Quantile(std::vector<double> values, double q) {
 
 double Median(std::vector<double> values) { return Quantile(std::move(values), 0.5); }
 
+double TrimmedMean(std::vector<double> values, double share) {
+  constexpr size_t kMinTrimmed = 7;
+  if (values.size() < kMinTrimmed) return Mean(values);
+  std::sort(values.begin(), values.end());
+  const auto out = static_cast<ptrdiff_t>(share * static_cast<double>(values.size()));
+  return Mean(std::span(values.begin() + out, values.end() - out));
+}
+
 double RobustDeviation(const std::vector<double>& values) {
   const double median = Median(values);
   std::vector<double> distances;

@@ -12,6 +12,8 @@ double Mean(std::span<const double> values);
 double Variance(std::span<const double> values);        // of the sample: divided by n - 1
 double Quantile(std::vector<double> values, double q);  // linear between neighbours, q in [0, 1]
 double Median(std::vector<double> values);
+// Without this share of the values at each end; of fewer than seven all count.
+double TrimmedMean(std::vector<double> values, double share);
 // Median distance from the median, times 1.4826: the standard deviation of a normal sample, and blind to outliers.
 double RobustDeviation(const std::vector<double>& values);
 

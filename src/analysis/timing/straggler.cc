@@ -18,10 +18,6 @@ using Limits = StragglerLimits;
 constexpr size_t kMinTracedSteps = 2, kMinMeasuredSteps = 8, kFewSteps = 5;
 // Less than this is no lateness: kernels start and end as raggedly as that on any machine.
 constexpr double kMinLateNs = 50'000, kMinMeasuredLateNs = 150'000;
-// Hosts that issue hundreds of kernels per step differ by up to a millisecond in that, rank by rank and run by run, on
-// a machine that has nothing wrong with it: less than this must be a larger share of the step. The profiler makes
-// hosts, and what they differ by, twice as slow.
-constexpr double kHostSpreadNs = 1'000'000, kBeyondHostSpread = 0.08, kBeyondTracedSpread = 0.2;
 // Stragglers are exceptions. Where more than this share of the ranks are late, the others are early: halves of a mesh
 // that share a group, a device or a switch drift apart in healthy jobs.
 constexpr size_t kMostLateShare = 3;  // one of so many
@@ -89,11 +85,7 @@ class Decision {
     std::stable_sort(joint_.begin(), joint_.end(), [](const Joint& a, const Joint& b) { return a.mean > b.mean; });
     AddPersistent();
     for (const PaceSummary& record : records_) AddIntermittent(record);
-    std::stable_sort(report_.stragglers.begin(), report_.stragglers.end(),
-                     [](const Straggler& a, const Straggler& b) { return a.cost > b.cost; });
-    for (const Straggler& one : report_.stragglers)
-      report_.cost_share = one.pattern == StragglerPattern::intermittent ? std::min(1.0, report_.cost_share + one.cost)
-                                                                         : std::max(report_.cost_share, one.cost);
+    AddCosts(report_);
     return std::move(report_);
   }
 
@@ -162,8 +154,7 @@ class Decision {
       const double floor = one.traced ? kMinLateNs : kMinMeasuredLateNs;
       if (cost < least || cost > kAbsurdShare || one.z() < needed || cost < needed * one.error) continue;
       if (one.median < kOrdinary * one.mean || cost * StepNs() < floor) continue;
-      if (cost < kBeyondHostSpread && cost * StepNs() < kHostSpreadNs) continue;
-      if (one.traced && cost < kBeyondTracedSpread && one.mean * StepNs() < kHostSpreadNs) continue;
+      if (IsWithinHostSpread(cost, cost * StepNs(), one.mean * StepNs(), one.traced)) continue;
       Straggler found{
           .rank = one.rank, .share = one.mean, .steps = one.steps, .cost = std::min(1.0, cost), .z = one.z()};
       found.late_ns = std::llround(one.mean * StepNs());
@@ -233,6 +224,21 @@ class Decision {
 };
 
 }  // namespace
+
+bool IsWithinHostSpread(double cost, double cost_ns, double late_ns, bool traced) {
+  constexpr double kHostSpreadNs = 1'000'000, kBeyondHostSpread = 0.08, kBeyondTracedSpread = 0.2;
+  if (cost < kBeyondHostSpread && cost_ns < kHostSpreadNs) return true;
+  return traced && cost < kBeyondTracedSpread && late_ns < kHostSpreadNs;
+}
+
+void AddCosts(StragglerReport& report) {
+  std::stable_sort(report.stragglers.begin(), report.stragglers.end(),
+                   [](const Straggler& a, const Straggler& b) { return a.cost > b.cost; });
+  report.cost_share = 0;
+  for (const Straggler& one : report.stragglers)
+    report.cost_share = one.pattern == StragglerPattern::intermittent ? std::min(1.0, report.cost_share + one.cost)
+                                                                      : std::max(report.cost_share, one.cost);
+}
 
 StragglerReport DecideStragglers(std::span<const Pace> paces) { return Decision(paces).Run(); }
 

@@ -81,6 +81,14 @@ struct StragglerReport {
 // or when it stalls more often than ranks of this job and of healthy machines do, at that cost.
 StragglerReport DecideStragglers(std::span<const Pace> paces);
 
+// Hosts that issue hundreds of kernels per step differ by up to a millisecond in that, rank by rank and run by run, on
+// a machine that has nothing wrong with it: less than this must be a larger share of the step. The profiler makes
+// hosts, and what they differ by, twice as slow.
+bool IsWithinHostSpread(double cost, double cost_ns, double late_ns, bool traced);
+
+// Orders the stragglers by their cost and sets what they cost together.
+void AddCosts(StragglerReport& report);
+
 // The whole way from everything an incident has: measure, decide, say why. Flight records are left out where calls are
 // unfinished (`calls_are_whole` false): a job that hangs has other worries. `aligned` are the matched rounds of the
 // traces, where the caller has them.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
+#include <string_view>
 
 #include "analysis/timing/straggler.h"
 #include "analysis/timing/synthetic_job.h"
@@ -68,21 +70,40 @@ TEST_P(StragglerRates, OfTwoHundredHealthyJobsAtMostTwoNameAnybody) {
 
 TEST_P(StragglerRates, OfTwoHundredWithAPlantedOneItIsNamedAloneInNearlyAll) {
   int right = 0;
-  double cost = 0;
+  struct Cost {
+    double stated = 0, measured = 0;
+  };
+  std::map<SyntheticLayout, Cost> costs;
   for (int i = 0; i < kJobs; ++i) {
     const SyntheticPlan plan = PlanOf(i, true);
     const StragglerReport report = GetParam().find(SyntheticJob(plan));
     const bool exact = report.stragglers.size() == 1 && report.stragglers[0].rank == Rank{plan.late};
     right += exact;
-    if (exact) cost += report.stragglers[0].cost;
+    if (exact) {
+      SyntheticPlan healthy = plan;
+      healthy.delay_ns = 0;
+      const double own = 1 - SyntheticJob(healthy).step_ns() / SyntheticJob(plan).step_ns();
+      costs[plan.layout].stated += report.stragglers[0].cost;
+      costs[plan.layout].measured += own;
+    }
     if (!exact)
       printf("  job %d, %d ranks, layout %d: %zu named\n", i, plan.ranks, static_cast<int>(plan.layout),
              report.stragglers.size());
   }
   // Of a sample of twenty, one more may be missed by chance.
   EXPECT_GE(right, kJobs * 95 / 100 - (kJobs < 100 ? 1 : 0));
-  // The delay is a twentieth of a step without it, so a little less of the longer one.
-  EXPECT_NEAR(cost / right, 0.05, 0.01);
+  // Against the same job without the delay. The delay is a twentieth of a step; half of that and more is hidden by the
+  // noise of the others. Ends that scatter are not replayed, nor are pipelines; several groups only where starts are
+  // known.
+  if (kJobs < 100) return;  // too few for a mean
+  const auto ratio = [&](SyntheticLayout layout) { return costs[layout].stated / costs[layout].measured; };
+  printf("  stated over measured cost: DDP %.2f, FSDP %.2f, mesh %.2f, pipeline %.2f\n", ratio(SyntheticLayout::ddp),
+         ratio(SyntheticLayout::fsdp), ratio(SyntheticLayout::mesh), ratio(SyntheticLayout::pipeline));
+  const bool has_starts = std::string_view(GetParam().name) != "FlightRecords";
+  EXPECT_NEAR(ratio(SyntheticLayout::ddp), 1, has_starts ? 0.2 : 0.4);
+  if (!has_starts) return;
+  EXPECT_NEAR(ratio(SyntheticLayout::fsdp), 1, 0.5);
+  EXPECT_NEAR(ratio(SyntheticLayout::mesh), 1, 0.4);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -6,6 +6,7 @@
 #include "analysis/timing/pipeline.h"
 #include "analysis/timing/statistics.h"
 #include "analysis/timing/straggler.h"
+#include "analysis/timing/straggler_cost.h"
 #include "analysis/timing/straggler_origin.h"
 
 namespace tacet {
@@ -162,6 +163,11 @@ StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>&
   for (const MeasuredView& view : measured)
     ExplainFromEnters(view.rounds, report, view.source != PaceSource::black_boxes);
   if (traces) DropUnexplained(*traces, report);
+  std::vector<const std::vector<CollectiveRound>*> records;
+  if (traces && !traces->pipeline.found) records.push_back(&traces->rounds);
+  for (const MeasuredView& view : measured)
+    if (view.transfers.empty()) records.push_back(&view.rounds);
+  BoundCosts(records, report);
   if (traces) AddWork(*traces, report);
   StateShares(traces, report);
   return report;

@@ -211,7 +211,8 @@ class SyntheticJob {
       const bool ragged = plan_.noise > 0 && random_() % 100 < 60u / OperationsPerStep();
       const int64_t late_end = ragged ? Draw(0.05) : Draw(0.002) * static_cast<int64_t>(random_() % 3);
       const int64_t end = last + transfer + late_end;
-      operations_[r].push_back({g, kind, seq, bytes, start - 2'000'000, start, end});
+      // The host runs ahead of its GPU, but not into the step before.
+      operations_[r].push_back({g, kind, seq, bytes, std::max(start - 2'000'000, begin_[r]), start, end});
       busy_[r] = end;
       if (!beside) now_[r] = end;
     }
@@ -220,7 +221,7 @@ class SyntheticJob {
   void RunStep() {
     const auto n = static_cast<size_t>(plan_.ranks);
     const std::vector<int64_t> extra = DrawExtra();
-    std::vector<int64_t> begin = now_;
+    begin_ = now_;
     for (size_t r = 0; r < n; ++r) now_[r] += extra[r];  // on the host: its GPU has nothing to do
     switch (plan_.layout) {
       case SyntheticLayout::ddp: RunDdp(); break;
@@ -231,7 +232,7 @@ class SyntheticJob {
     for (size_t r = 0; r < n; ++r) {
       now_[r] = std::max(now_[r], busy_[r]);
       Compute(r, Draw(0.05));
-      marks_[r].push_back({static_cast<int64_t>(marks_[r].size()), begin[r], now_[r]});
+      marks_[r].push_back({static_cast<int64_t>(marks_[r].size()), begin_[r], now_[r]});
     }
   }
 
@@ -300,6 +301,7 @@ class SyntheticJob {
   int32_t inner_ = 2;
   std::vector<std::vector<int32_t>> groups_;  // the world first
   std::vector<int64_t> sequence_;
+  std::vector<int64_t> begin_;       // of the step
   std::vector<int64_t> now_, busy_;  // when a rank's compute is so far, and its communication
   std::vector<std::vector<Operation>> operations_;
   std::vector<std::vector<std::pair<int64_t, int64_t>>> computed_;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/timing/straggler_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/timing/pace_replay.h"
+#include "analysis/timing/statistics.h"
+
+namespace tacet {
+namespace {
+
+constexpr double kTrimmedGains = 0.15;
+// A replay of ends that are known no better than to this share of the lateness tells nothing about it.
+constexpr double kMostNoise = 1;
+// Hosts differ by some time, and what comes of it is no fault. A rank that is later than this is worth a word even where
+// other waits hide most of it.
+constexpr int64_t kLateAtAnyCostNs = 3'000'000;
+
+// Of what is always there the typical step tells; of stalls the sum.
+double ShareOf(const std::vector<double>& gains, const ReplayedGain& replay, StragglerPattern pattern) {
+  if (pattern == StragglerPattern::persistent) return TrimmedMean(gains, kTrimmedGains) / replay.step_ns;
+  const double steps = std::accumulate(replay.steps.begin(), replay.steps.end(), 0.0);
+  return std::accumulate(gains.begin(), gains.end(), 0.0) / steps;
+}
+
+void Bound(const ReplayedGain& replay, Straggler& one) {
+  const double least = std::max(0.0, ShareOf(replay.least, replay, one.pattern));
+  const double most = std::max(least, ShareOf(replay.most, replay, one.pattern));
+  const bool always = one.pattern == StragglerPattern::persistent;
+  const double cost = std::clamp(one.cost, always ? least : 0.0, most);
+  if (cost == one.cost) return;
+  one.cost = std::min(1.0, cost);
+  const auto n = static_cast<double>(replay.least.size());
+  const double reach = TailPointOfT(0.05, n - 1) * RobustDeviation(replay.least) / replay.step_ns / std::sqrt(n);
+  one.low = std::max(0.0, one.cost - reach);
+  one.high = std::min(1.0, one.cost + reach);
+}
+
+}  // namespace
+
+void BoundCosts(std::span<const std::vector<CollectiveRound>* const> records, StragglerReport& report) {
+  for (Straggler& one : report.stragglers) {
+    for (const std::vector<CollectiveRound>* rounds : records) {
+      const ReplayedGain replay = ReplayWithPeers(*rounds, one.rank);
+      if (!replay.known || replay.noise_ns > kMostNoise * static_cast<double>(one.late_ns)) continue;
+      Bound(replay, one);
+      break;
+    }
+  }
+  std::erase_if(report.stragglers, [&](const Straggler& one) {
+    if (one.pattern == StragglerPattern::intermittent || one.late_ns >= kLateAtAnyCostNs) return false;
+    const double ns = one.cost * static_cast<double>(report.step_ns);
+    return IsWithinHostSpread(one.cost, ns, ns, false);
+  });
+  AddCosts(report);
+}
+
+}  // namespace tacet
