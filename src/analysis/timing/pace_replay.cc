@@ -66,7 +66,7 @@ class PaceReplay {
   ReplayedGain Run() {
     ReplayedGain out;
     if (!ops_.count(rank_) || ops_.size() < 2 || !FindOrder()) return out;
-    if (!has_starts_ && HasSeveralGroups()) return out;  // what one group's operations wait for in another is not seen
+    out.several_groups = !has_starts_ && HasSeveralGroups();
     FindEnds();
     NumberOperations();
     if (steps_ < kMinSteps || peers_.size() < 2 || !table_.count(rank_)) return out;

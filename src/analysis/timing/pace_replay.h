@@ -24,6 +24,7 @@ struct ReplayedGain {
   bool known = false;
   double step_ns = 0;               // typical
   double noise_ns = 0;              // of the ends, where these are not recorded but follow from the lengths
+  bool several_groups = false;      // and what their operations wait for in each other is a guess: starts are not known
   std::vector<double> steps;        // lengths, ns
   std::vector<double> least, most;  // gains in them, ns
 };

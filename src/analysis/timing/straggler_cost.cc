@@ -44,6 +44,7 @@ void BoundCosts(std::span<const std::vector<CollectiveRound>* const> records, St
   for (Straggler& one : report.stragglers) {
     for (const std::vector<CollectiveRound>* rounds : records) {
       const ReplayedGain replay = ReplayWithPeers(*rounds, one.rank);
+      if (replay.several_groups && one.pattern == StragglerPattern::intermittent) continue;
       if (!replay.known || replay.noise_ns > kMostNoise * static_cast<double>(one.late_ns)) continue;
       Bound(replay, one);
       break;
