@@ -89,10 +89,11 @@ dist: ## tarballs and wheels for any Linux with glibc 2.28, x86_64 and aarch64 (
 
 wheel: dist ## the same; pip install build-dist/out/tacet-*.whl brings tool and plugin
 
-image: ## a container image from the tarballs in build-dist/out, with podman, docker or buildah
+# One name at a time: dash's `command -v` looks at its first word alone.
+image: ## a container image from the tarballs in build-dist/out, with podman, docker or buildah (BASE=... for another base)
 	@test -e build-dist/out/SHA256SUMS || $(MAKE) dist
-	@$(or $(shell command -v podman docker buildah | head -1),$(error none of podman, docker and buildah is here)) build \
-	  -t tacet:$$(sed -nE 's/^project\(tacet VERSION ([0-9.]+).*/\1/p' CMakeLists.txt) -f deploy/kubernetes/Containerfile build-dist/out
+	@$(or $(shell for engine in podman docker buildah; do command -v $$engine && break; done),$(error none of podman, docker and buildah is here)) build \
+	  $(if $(BASE),--build-arg BASE=$(BASE)) -t tacet:$$(sed -nE 's/^project\(tacet VERSION ([0-9.]+).*/\1/p' CMakeLists.txt) -f deploy/kubernetes/Containerfile build-dist/out
 	@echo 'Push it, and put the digest that the push prints into deploy/kubernetes/*.yaml: image: REGISTRY/tacet@sha256:...'
 
 clean: ## remove all build folders

@@ -11,6 +11,10 @@ foreach(language C CXX)
   set(CMAKE_${language}_COMPILER_TARGET ${triplet})
   set(CMAKE_${language}_LIBRARY_ARCHITECTURE ${triplet})
 endforeach()
+# By its real place: clang would find it below /lib, a link, and ninja, which shortens a/b/.. by the letters alone, would look
+# for the headers where none are and compile everything again each time.
+set(CMAKE_CXX_FLAGS_INIT "--gcc-install-dir=${CMAKE_SYSROOT}/usr/lib/gcc/${triplet}/12")
+set(CMAKE_C_FLAGS_INIT "${CMAKE_CXX_FLAGS_INIT}")
 set(CMAKE_C_COMPILER clang-16)
 set(CMAKE_CXX_COMPILER clang++-16)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
