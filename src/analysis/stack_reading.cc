@@ -2,7 +2,9 @@
 #include "analysis/stack_reading.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -279,16 +281,35 @@ std::vector<StackReading> ReadStacks(const Incident& incident) {
 
 std::vector<StackReading> ReadNamelessStacks(const Incident& incident) {
   const StackReader reader(incident);
-  std::map<uint32_t, std::pair<uint32_t, Snapshot>> latest;  // by process: the number of its dump, and the threads
-  for (const ThreadStack& thread : incident.threads) {
-    if (thread.rank.known()) continue;
-    auto& [dump, threads] = latest[thread.speaker];
-    if (thread.dump > dump) threads.clear();
-    dump = std::max(dump, thread.dump);
-    if (thread.dump == dump) threads.push_back(&thread);
-  }
+  std::map<uint32_t, std::map<uint32_t, Snapshot, std::greater<>>> dumps;  // by process, the latest first
+  for (const ThreadStack& thread : incident.threads)
+    if (!thread.rank.known()) dumps[thread.speaker][thread.dump].push_back(&thread);
   std::vector<StackReading> readings;
-  for (const auto& [process, snapshot] : latest) readings.push_back(ReadSnapshot(reader, snapshot.second));
+  for (const auto& [process, by_number] : dumps) {
+    Snapshot threads;
+    std::set<std::string_view> ids;
+    // One that shows a thread again is an older one of the same process; one that does not may be of another process
+    // which writes into the same file.
+    for (const auto& [number, snapshot] : by_number) {
+      const bool again = std::any_of(snapshot.begin(), snapshot.end(), [&](const ThreadStack* thread) {
+        return thread->thread_id.empty() || ids.contains(thread->thread_id);
+      });
+      if (!threads.empty() && again) break;
+      for (const ThreadStack* thread : snapshot) ids.insert(thread->thread_id);
+      threads.insert(threads.begin(), snapshot.begin(), snapshot.end());
+    }
+    readings.push_back(ReadSnapshot(reader, threads));
+  }
+  return readings;
+}
+
+std::vector<StackReading> ReadNamelessDumps(const Incident& incident) {
+  const StackReader reader(incident);
+  std::map<std::tuple<FileId, uint32_t, uint32_t>, Snapshot> dumps;  // by file, process and number
+  for (const ThreadStack& thread : incident.threads)
+    if (!thread.rank.known()) dumps[{thread.source.file, thread.speaker, thread.dump}].push_back(&thread);
+  std::vector<StackReading> readings;
+  for (const auto& [key, threads] : dumps) readings.push_back(ReadSnapshot(reader, threads));
   return readings;
 }
 

@@ -51,6 +51,9 @@ std::vector<StackReading> ReadStacks(const Incident& incident);
 // One for each process whose rank nothing tells.
 std::vector<StackReading> ReadNamelessStacks(const Incident& incident);
 
+// One for each dump that nobody's name stands before: where all ranks write into one file, each may have made one.
+std::vector<StackReading> ReadNamelessDumps(const Incident& incident);
+
 // Ranks whose stacks are equal: same functions of the user in the same files, and the same kind of place. Lines differ
 // in a loop and do not count.
 struct StackGroup {

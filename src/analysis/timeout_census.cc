@@ -78,6 +78,21 @@ std::map<Rank, const Holdings::value_type*> PlaceRanks(const Holdings& calls, co
   return places;
 }
 
+// The watchdog only says COALESCED; a flight record of the same rank says of what.
+OpKind RecordedKind(const Incident& incident, const TimedOutCall& told) {
+  std::set<OpKind> kinds;
+  for (const CallStream& stream : incident.streams) {
+    if (stream.source != CallSource::flight_recorder ||
+        !std::binary_search(told.ranks.begin(), told.ranks.end(), stream.rank))
+      continue;
+    for (const Call& call : stream.calls)
+      if (call.seq == told.seq && call.kind != OpKind::unknown && call.kind != OpKind::coalesced &&
+          !IsPointToPoint(call.kind))
+        kinds.insert(call.kind);
+  }
+  return kinds.size() == 1 ? *kinds.begin() : told.op;
+}
+
 }  // namespace
 
 // NCCL's lines tell host, process and device of whoever writes them.
@@ -148,6 +163,8 @@ TimeoutCensus CountTimeouts(const Incident& incident) {
     return std::tuple(call.group, call.op, call.seq) == common.first;
   });
   std::rotate(census.calls.begin(), front, std::next(front));
+  for (TimedOutCall& call : census.calls)
+    if (call.op == OpKind::coalesced) call.op = RecordedKind(incident, call);
   const std::set<Rank> heard = HeardRanks(incident);
   census.heard = heard.size();
   census.unheard = incident.AllRanks();

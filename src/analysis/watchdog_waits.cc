@@ -125,6 +125,8 @@ void GiveGroups(std::map<std::string, WatchdogGroup>& groups) {
   if (!named.whole_job) return;
   std::set<int64_t> numbers;
   for (const auto& [rank, wait] : named.waits) numbers.insert(wait->seq);
+  // Received a dump signal ... Last enqueued NCCL work: 8840: others have issued it, too.
+  for (const auto& [rank, line] : named.enqueued) numbers.insert(line->As<WorkCounters>().last_enqueued);
   std::erase_if(nameless->second.waits, [&](const auto& one) {
     const auto& [rank, wait] = one;
     return wait->seq >= kTellingNumber && numbers.contains(wait->seq) && named.waits.try_emplace(rank, wait).second;

@@ -61,6 +61,27 @@ Library LibraryOf(const Event& event) {
   return Library::not_told;
 }
 
+// HIP's errors, those of ROCm's runtime, and RCCL, whose sources are NCCL's behind a path of their own.
+GpuMaker MakerOf(const Event& event) {
+  const std::string_view text = event.text;
+  switch (event.kind) {
+    case EventKind::nccl_version:
+      return Contains(event.As<Version>().number, "+hip") ? GpuMaker::amd : GpuMaker::not_told;
+    case EventKind::nccl_warning:
+      if (ContainsAny(event.As<Warning>().place.file, {"hipify/", "rccl/"})) return GpuMaker::amd;
+      break;
+    case EventKind::xid: return Contains(text.substr(0, 40), "amdgpu") ? GpuMaker::amd : GpuMaker::not_told;
+    case EventKind::exception:
+    case EventKind::cuda_error:
+    case EventKind::peer_access_failed: break;
+    default: return GpuMaker::not_told;
+  }
+  if (ContainsAny(text, {"HIP error", "HIP failure", "HIP out of memory", "hipIpc", "hipError", "HSA_STATUS_ERROR",
+                         "by GPU node-", "/hip/"}))
+    return GpuMaker::amd;
+  return ContainsAny(text, {"XPU out of memory", "XPU error"}) ? GpuMaker::intel : GpuMaker::not_told;
+}
+
 bool MayBeOfALibrary(EventKind kind) {
   switch (kind) {
     case EventKind::watchdog_timeout:
@@ -177,6 +198,8 @@ void ReadException(Event& event) {
   event.Set(Meaning::consequence, (others && event.As<Raised>().refusal.empty()) || no_reason);
   event.Set(Meaning::of_communication,
             TellsTimeout(event.text) || TellsCollective(event.text) || TellsOtherRank(event.text));
+  event.Set(Meaning::timed_out,
+            TellsTimeout(event.text) && !TellsCollective(event.text) && !TellsOtherRank(event.text));
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
   if (others && Contains(event.text, "gloo/transport/"))
     event.Set(Contains(event.text, "Timed out waiting") ? Meaning::gloo_timeout : Meaning::gloo_loss);
@@ -264,6 +287,13 @@ void ReadNcclWarning(Event& event) {
     if (const auto quoted = After(event.text, "'"); quoted && warning.object.empty())
       warning.object = quoted->substr(0, quoted->find('\''));
   }
+  // Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!
+  if (const auto option = After(event.text, "Missing \""); option && warning.id == "rccl-host-setting")
+    warning.object = option->substr(0, option->find('"'));
+  // Call to posix_fallocate failed : No space left on device: the system's words in place of its number.
+  constexpr int64_t kNoSpace = 28;
+  if (warning.id.starts_with("shm-") && warning.number < 0 && Contains(event.text, "No space left on device"))
+    warning.number = kNoSpace;
   event.Set(Meaning::refused, warning.id == "connect-failed" && Contains(event.text, "refused"));
   // "... from peer 10.0.0.5<34567> with status=12"
   if (const auto peer = After(event.text, "peer "); peer && warning.object.empty() && warning.id.starts_with("ib-"))
@@ -293,6 +323,7 @@ void ReadMeaning(Event& event) {
       event.kind == EventKind::cuda_error || event.kind == EventKind::nccl_error ||
       event.kind == EventKind::port_in_use)
     event.Set(Meaning::of_ascend, IsOfAscend(event.text));
+  event.maker = MakerOf(event);
   if (event.library == Library::not_told && MayBeOfALibrary(event.kind)) event.library = LibraryOf(event);
   switch (event.kind) {
     case EventKind::exception: ReadException(event); break;

@@ -131,5 +131,33 @@ TEST(EventMeaning, WhoWaitedForOthersUntilItsTimeWasUpIsNotTheCause) {
   EXPECT_FALSE(ReadRaised("KeyError", "'labels'").Means(Meaning::of_communication));
 }
 
+TEST(EventMeaning, WhoseGpuItIsIsReadFromTheWords) {
+  const auto of = [](std::string text) {
+    return Read(EventKind::cuda_error, CudaError{"an illegal memory access was encountered", ""}, std::move(text))
+        .maker;
+  };
+  EXPECT_EQ(of("RuntimeError: HIP error: an illegal memory access was encountered"), GpuMaker::amd);
+  EXPECT_EQ(of("HW Exception by GPU node-9 (Agent handle: 0x55d2a0) reason :GPU Hang"), GpuMaker::amd);
+  EXPECT_EQ(of("torch.OutOfMemoryError: XPU out of memory."), GpuMaker::intel);
+  EXPECT_EQ(of("RuntimeError: CUDA error: an illegal memory access was encountered"), GpuMaker::not_told);
+  EXPECT_EQ(Read(EventKind::nccl_version, Version{"2.18.3+hip5.7"}, "").maker, GpuMaker::amd);
+}
+
+TEST(EventMeaning, TheSystemsWordsForNoSpaceStandForItsNumber) {
+  Warning warning;
+  warning.id = "shm-extend-failed";
+  EXPECT_EQ(Read(EventKind::nccl_warning, warning, "Call to posix_fallocate failed : No space left on device")
+                .As<Warning>()
+                .number,
+            28);
+  EXPECT_EQ(Read(EventKind::nccl_warning, warning, "Error while creating shared memory segment").As<Warning>().number,
+            -1);
+}
+
+TEST(EventMeaning, AProgramThatGaveUpWaitingTimedOut) {
+  EXPECT_TRUE(ReadRaised("RuntimeError", "shard server timed out after 30 s").Means(Meaning::timed_out));
+  EXPECT_FALSE(ReadRaised("RuntimeError", "all_reduce timed out").Means(Meaning::timed_out));
+}
+
 }  // namespace
 }  // namespace tacet

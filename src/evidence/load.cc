@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
+#include <set>
 
 #include "base/decompress.h"
 #include "base/json_reader.h"
@@ -256,6 +257,25 @@ std::vector<std::string> MissingPaths(const std::vector<std::string>& paths) {
   return missing;
 }
 
+// No format knows the file, and its sentences still told something: the lines that did are understood.
+void TellFreeText(std::string_view bytes, Fragment& fragment) {
+  if (fragment.format != "unknown" || fragment.events.empty()) return;
+  std::set<uint64_t> lines;
+  uint64_t understood = 0;
+  for (const Event& event : fragment.events) {
+    const uint64_t offset = std::min<uint64_t>(event.source.offset, bytes.size());
+    const size_t before = offset == 0 ? std::string_view::npos : bytes.rfind('\n', offset - 1);
+    const size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size() - 1) + 1;
+    if (lines.insert(begin).second && end > begin) understood += end - begin;
+  }
+  understood = std::min<uint64_t>(understood, fragment.bytes.not_understood);
+  fragment.bytes.understood += understood;
+  fragment.bytes.not_understood -= understood;
+  for (Diagnostic& diagnostic : fragment.diagnostics)
+    if (diagnostic.code == "unknown-format") diagnostic.message = "free text; read for what its sentences say";
+}
+
 // `mapped`: the bytes are a read-only mapping of the file, never memory of our own.
 Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, const LoadOptions& options,
                    bool cut = false) {
@@ -263,6 +283,7 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
   if (compression == Compression::none) {
     Fragment plain = ReadPlain(path, bytes, cut, mapped);
     AddToldWords(bytes, plain);
+    TellFreeText(bytes, plain);
     return plain;
   }
   // Look before unpacking: an unknown format is not worth the memory.

@@ -184,7 +184,9 @@ DocumentSection OthersSection(const RunRecord& run) {
   std::vector<std::string> others;
   for (const ReportFinding& finding : run.report.findings)
     if (&finding != MainFinding(run.report) && others.size() < kMostOthers && !finding.cause.empty())
-      others.push_back(CleanWords(finding.cause + ": " + finding.headline));
+      others.push_back(
+          CleanWords(finding.cause + ": " + finding.headline +
+                     (finding.explained_by.empty() ? "" : " (a consequence of " + finding.explained_by + ")")));
   section.List(std::move(others));
   return section;
 }

@@ -131,7 +131,7 @@ enum class Meaning : uint8_t {
   gpu_direct,         // transport: ... with GPUDirect RDMA
   of_service,         // kernel: the process is a service of the host, no part of a job
   timed_out,          // a dump was asked for because a collective timed out; end of a process: nobody saw it, its sign
-                      // of life did not come in time
+                      // of life did not come in time; exception: the program gave up waiting for something else
   device_assert,      // CUDA: an assertion in a kernel of the program failed
   loader_worker,      // exception: a data loader's worker, a child of the rank, ended
   owner_inferred,     // an error without a name: the launcher tells of one failed rank, and it is given to that one
@@ -151,6 +151,9 @@ enum class Meaning : uint8_t {
 // Whose words a message is, where they differ from NCCL's and PyTorch's.
 enum class Library : uint8_t { not_told, hccl, oneccl, jax, tensorflow, mpi, neuron, server };  // server: vLLM, SGLang
 
+// Whose GPU it is, by the words of a message: tools and settings of one maker are of no use for another's.
+enum class GpuMaker : uint8_t { not_told, amd, intel };
+
 // What As() answers where another payload is held.
 template <class T>
 inline const T kEmptyDetail{};
@@ -159,6 +162,7 @@ struct Event {
   EventKind kind{};
   OpKind op = OpKind::unknown;
   Library library = Library::not_told;
+  GpuMaker maker = GpuMaker::not_told;
   uint32_t meanings = 0;      // bits by Meaning
   uint32_t speaker = 0;       // index into Fragment::speakers, later into Incident::processes; kNobody where unknown
   Rank rank;                  // filled by the assembly, or by the reader when the line itself names it

@@ -122,6 +122,7 @@ struct MismatchReport {
   std::string aspect;     // "shape", "dtype", "op", "seq", "device"; "tensor" of Horovod's warning about a stall
   int64_t elements = -1;  // of the rank that is named first
   int64_t expected = -1;  // of the other one, where the shapes differ; its number where only the numbers differ
+  std::string tensor, other_tensor;  // Horovod: in which each side waits
 };
 
 // Who has not joined an operation is in Event::ranks.
@@ -299,6 +300,7 @@ struct Xid {
   std::optional<bool> fatal;  // where the driver says so
   int64_t times = -1;
   std::string pci;
+  std::string process;  // as the driver names it: "jupyter"
 };
 
 enum class ErrorSeverity : uint8_t { not_told, corrected, uncorrected, fatal };  // fatal: or the device is gone
@@ -381,6 +383,7 @@ struct RdmaFailure {
   bool only_warned = false;  // of a small limit: the library goes on
   std::string device;        // "efa_0", where the kernel tells it
   int64_t code = 0;          // the system's error, 12 of ENOMEM; 0 where it is not told
+  bool may_go_on = false;    // the library may use another adapter, or TCP
 };
 
 // Why a job, or a part of it, is not started yet.

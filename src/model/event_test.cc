@@ -76,7 +76,7 @@ TEST(EventWords, AreThoseThatTellItFromOthersOfItsKind) {
 }
 
 TEST(EventWords, NameTheDeviceThatTheKernelSpeaksOf) {
-  EXPECT_EQ(KernelDeviceOf(Holding(Xid{79, {}, 1, "0000:3b:00"})), "0000:3b:00");
+  EXPECT_EQ(KernelDeviceOf(Holding(Xid{79, {}, 1, "0000:3b:00", ""})), "0000:3b:00");
   EXPECT_EQ(KernelDeviceOf(Holding(NetworkLink{"eth0", 1})), "eth0");
   EXPECT_EQ(KernelDeviceOf(Holding(OomKill{"python3"})), "") << "a process is no device";
 }

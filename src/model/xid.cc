@@ -60,9 +60,8 @@ constexpr XidMeaning kXids[] = {
     {48, "double-bit ECC error",
      "Memory on the GPU returned data that error correction could not repair. Programs using that page are ended.",
      kHardware, true,
-     "Reset the GPU so that the bad row or page is retired (nvidia-smi -q -d ROW_REMAPPER). If remapping "
-     "fails or it repeats, replace "
-     "the GPU."},
+     "Reset the GPU (nvidia-smi --gpu-reset -i N) so that the bad row or page is retired; nvidia-smi -q -d "
+     "ROW_REMAPPER shows whether that worked. If remapping fails or the error returns, replace the GPU."},
     {56, "display engine error", "The display part of the GPU failed.", kHardware, false, kResetGpu},
     {57, "memory interface error", "Training or programming the link to the GPU's memory failed.", kHardware, true,
      kReplace},

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <set>
 
+#include "render/quote_window.h"
 #include "render/render_words.h"
 #include "render/text_inputs.h"
 #include "render/text_layout.h"
@@ -102,10 +103,12 @@ void AddJobs(TextPage& page, const Report& report, bool verbose) {
   const size_t shown = verbose ? report.jobs.size() : std::min(report.jobs.size(), kMostJobs);
   for (size_t i = 0; i < shown; ++i) {
     const ReportJob& job = report.jobs[i];
-    rows.push_back({{CleanLine(job.label)},
-                    {std::string(Name(job.status)), InkOf(job.status)},
-                    {FoldRanks(job.culprits, verbose ? 0 : kVerdictRankChars)},
-                    {CleanLine(job.cause)}});
+    rows.push_back(
+        {{CleanLine(job.label)},
+         {std::string(Name(job.status)), InkOf(job.status)},
+         {job.culprits.empty() && IsFailure(job.status) ? "unknown"
+                                                        : FoldRanks(job.culprits, verbose ? 0 : kVerdictRankChars)},
+         {job.cause.empty() && IsFailure(job.status) ? "unknown" : CleanLine(job.cause)}});
   }
   page.Heading("Jobs (" + std::to_string(report.jobs.size()) + ")");
   page.Table(rows, 2, verbose);
@@ -125,8 +128,26 @@ std::string RestBehind(std::string_view line, std::string_view piece) {
   return rest;
 }
 
+// One blank is enough between words, and the frame of a table needs none of the room.
+std::string TidyRow(std::string_view row) {
+  std::string line;
+  for (const char c : row)
+    if (c != ' ' || (!line.empty() && line.back() != ' ')) line += c;
+  while (line.ends_with(' ')) line.pop_back();
+  if (line.size() > 4 && line.starts_with("| ") && line.ends_with(" |")) line = line.substr(2, line.size() - 4);
+  return line;
+}
+
+// A long line from where its message begins: what a logger puts before it is known from the place that is cited.
+std::string BehindItsHead(const std::string& line, std::string_view excerpt) {
+  constexpr size_t kLongHead = 24, kTelling = 24;
+  const size_t at = excerpt.size() < kTelling ? std::string::npos : line.find(excerpt.substr(0, kTelling));
+  return at == std::string::npos || at < kLongHead ? line : line.substr(at);
+}
+
 // What it says first, then the quoted line in dim ink.
-void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view first, bool verbose) {
+void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view first, bool verbose,
+                 std::string_view about = {}) {
   const std::string indent(first.size(), ' ');
   const std::string says = SaysOf(evidence);
   const bool says_something = !says.empty();
@@ -145,13 +166,18 @@ void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view
   // stands at its end.
   const std::string place = CutFront(source, room / 2);
   const size_t begin = std::min(quote.find_first_not_of(" \n"), quote.size());
-  std::string line = quote.substr(begin, quote.find('\n', begin) - begin);
-  while (line.ends_with(' ')) line.pop_back();
+  std::string line = TidyRow(quote.substr(begin, quote.find('\n', begin) - begin));
   const std::string head = place.empty() || line.empty() ? place : place + "  ";
   const size_t left = room - std::min(room, DisplayWidth(head));
   if (DisplayWidth(line) <= left) {
     page.Line(std::string(lead) + page.Paint(head + line, Ink::dim));
     return;
+  }
+  constexpr size_t kLostByWrapping = 12;
+  if (const size_t both = left + room; both > 2 * kLostByWrapping && line.size() > both - kLostByWrapping) {
+    std::string rest = BehindItsHead(line, evidence.excerpt);
+    std::string part = QuoteWindow(rest, std::string(about) + " " + says, both - kLostByWrapping);
+    line = rest.size() < line.size() && !part.starts_with("...") ? "..." + part : part;
   }
   const std::string first_piece = Wrap(line, left).front();
   page.Line(std::string(lead) + page.Paint(head + first_piece, Ink::dim));
@@ -163,7 +189,7 @@ void AddEvidenceList(TextPage& page, const ReportFinding& finding, bool verbose)
   page.Heading("Evidence");
   const size_t shown = verbose ? finding.evidence.size() : std::min(finding.evidence.size(), kBestEvidence);
   for (size_t i = 0; i < shown; ++i)
-    AddEvidence(page, finding.evidence[i], "  " + std::to_string(i + 1) + ". ", verbose);
+    AddEvidence(page, finding.evidence[i], "  " + std::to_string(i + 1) + ". ", verbose, finding.headline);
   if (shown < finding.evidence.size())
     page.Line("     " +
               page.Paint("and " + std::to_string(finding.evidence.size() - shown) + " more with --verbose", Ink::dim));

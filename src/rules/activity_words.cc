@@ -34,7 +34,7 @@ bool IsServer(const Incident& incident) {
                      [](const Event& event) { return event.library == Library::server; });
 }
 
-std::vector<std::string> GpuMemorySteps(Activity during, bool server) {
+std::vector<std::string> GpuMemorySteps(Activity during, bool server, GpuMaker maker) {
   if (server)
     return {
         "Lower the share of GPU memory that the server takes (vLLM: --gpu-memory-utilization, SGLang: "
@@ -51,9 +51,15 @@ std::vector<std::string> GpuMemorySteps(Activity during, bool server) {
     return {"Load on the CPU first (torch.load(..., map_location='cpu')), and release the copy after load_state_dict.",
             "Load a sharded checkpoint shard by shard (torch.distributed.checkpoint, low_cpu_mem_usage, device_map).",
             "Look with nvidia-smi what else uses the GPU."};
-  return {"Lower the batch size or the sequence length, or recompute activations (torch.utils.checkpoint).",
-          "If only one rank runs out: its stage or its data is larger; balance it.",
-          "Fragmentation: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."};
+  std::vector<std::string> steps = {
+      "Lower the batch size or the sequence length, or recompute activations (torch.utils.checkpoint).",
+      "If only one rank runs out: its stage or its data is larger; balance it."};
+  // Each maker's allocator reads a setting of its own; Intel's has none for this.
+  if (maker != GpuMaker::intel)
+    steps.push_back(
+        "Fragmentation: " + std::string(maker == GpuMaker::amd ? "PYTORCH_HIP_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF") +
+        "=expandable_segments:True.");
+  return steps;
 }
 
 }  // namespace tacet

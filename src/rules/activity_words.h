@@ -18,6 +18,6 @@ const Event* ExceptionAround(const Incident& incident, const Event& error);
 bool IsServer(const Incident& incident);
 
 // Against a lack of GPU memory, by what the process was doing.
-std::vector<std::string> GpuMemorySteps(Activity during, bool server);
+std::vector<std::string> GpuMemorySteps(Activity during, bool server, GpuMaker maker);
 
 }  // namespace tacet

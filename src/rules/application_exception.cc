@@ -133,7 +133,7 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     if (event.Means(Meaning::device_assert)) {
       finding.evidence.clear();
       TellAssertion(facts, "a rank", finding);
-      if (finding.evidence.empty()) finding.evidence.push_back(CiteEvent(event, "a CUDA error without a rank"));
+      if (finding.evidence.empty()) finding.evidence.push_back(CiteEvent(event, "a GPU error without a rank"));
     }
     if (refusal.empty())
       answer.open.push_back(
@@ -159,7 +159,11 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
       finding.evidence.push_back(CiteEvent(other, "the traceback of " + RankWords({cut.front()}) + ", cut off"));
   }
   const bool alone = !many && cut.empty() && IsOddOne(facts, sample.rank);
-  const std::string advice = AdviceForType(sample.As<Raised>().type);
+  std::string advice = AdviceForType(sample.As<Raised>().type);
+  if (advice.empty() && sample.Means(Meaning::timed_out) && sample.As<Raised>().refusal.empty())
+    advice =
+        "Find out why what the message names did not answer in time: is it up, overloaded, or reachable only over a "
+        "slow network? If it is only slow, retry, or raise the limit.";
   if (finding.fix.empty() && (!advice.empty() || !alone))
     finding.fix = {advice.empty() ? "Fix the error at the cited line." : advice};
   if (finding.fix.size() == 1 && !advice.empty() && alone)

@@ -51,8 +51,9 @@ RuleAnswer JudgeChannels(const Case& facts) {
                        "; its graphs allow " + std::to_string(graphs);
     finding.headline +=
         cap ? ": " + cap->As<EnvironmentSetting>().name + "=" + cap->As<EnvironmentSetting>().value + " caps them"
-            : ": the application asks for fewer (maxCTAs of the communicator), or a rank that left no "
-              "log does";
+            : ": the application asks for fewer (maxCTAs of the communicator)" +
+                  std::string(
+                      static_cast<int32_t>(comm.setups.size()) < comm.ranks ? ", or a rank that left no log does" : "");
     if (!cap) finding.confidence = Confidence::likely;
     if (cap) finding.evidence.push_back(CiteEvent(*cap, "the setting that caps the channels"));
     if (const NcclGraphSearch* ring = setup.GraphOf(NcclAlgorithm::ring))

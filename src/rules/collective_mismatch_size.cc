@@ -12,6 +12,32 @@ static std::string AmountWords(const Call& call) {
   return std::to_string(std::max(call.in_elements, call.out_elements)) + " " + std::string(Name(call.type));
 }
 
+// Sends and receives of NCCL's log are parts of an all-to-all where a better record shows ranks in one. Which of
+// several it is the two do not tell: they count differently.
+static const SourceAnalysis* EnclosingExchange(const Case& facts, const P2pLink& link) {
+  for (const SourceAnalysis& source : facts.analyses.sources)
+    for (const Rank rank : {link.receiver, link.sender}) {
+      const auto blocked = source.waits.blocked_in.find(rank);
+      if (blocked != source.waits.blocked_in.end() && blocked->second->kind == OpKind::all_to_all) return &source;
+    }
+  return nullptr;
+}
+
+// Steps of a message whose two ends disagree; those of a collective, in which all pass one size, do not fit.
+static std::vector<std::string> HalvesAdvice(const P2pLink& link, bool exchange) {
+  const std::string sender = RankWords({link.sender}), receiver = RankWords({link.receiver});
+  const std::string discard = "Discard results computed after this point: they may be wrong even if the job continued.";
+  if (exchange)
+    return {"Look at the splits that both ranks pass to all_to_all: what " + sender + " sends to " + receiver +
+                " (input_split_sizes) must be what " + receiver + " expects from it (output_split_sizes).",
+            "Exchange the sizes first (an all_to_all of the counts), and compute output_split_sizes from them.",
+            discard};
+  return {
+      "Compare how both ranks compute the shape of this message: the length of a sequence, the last batch, a "
+      "different configuration file?",
+      "Send the shape before the data, or use one of fixed size.", discard};
+}
+
 // A send meets a receive of another size: the splits of an all-to-all do not agree, or two pipeline stages differ about
 // a shape. The rank that does so towards several peers is at fault; between two, nobody can say whose size is wrong.
 static RuleAnswer JudgeUnequalHalves(const Case& facts) {
@@ -37,12 +63,18 @@ static RuleAnswer JudgeUnequalHalves(const Case& facts) {
     finding.severity = Severity::critical;
     finding.confidence = finding.ranks.empty() ? Confidence::possible : Confidence::likely;
     finding.group = first->group;
-    finding.operation = RefOf(*first->unequal_send);
-    for (const auto& [rank, others] : partners)
+    const SourceAnalysis* exchange = EnclosingExchange(facts, *first);
+    finding.operation = exchange ? OperationRef{OpKind::all_to_all, -1, -1} : RefOf(*first->unequal_send);
+    std::set<Rank> affected;
+    for (const auto& [rank, others] : partners) affected.insert(rank);
+    if (exchange)
+      for (const auto& [rank, call] : exchange->waits.blocked_in) affected.insert(rank);
+    for (const Rank rank : affected)
       if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
-    finding.headline = RankWords({first->sender}) + " sends " + AmountWords(*first->unequal_send) + " to " +
-                       RankWords({first->receiver}) + ", which receives " + AmountWords(*first->unequal_recv) +
-                       ": the sizes differ";
+    finding.fix = HalvesAdvice(*first, exchange != nullptr);
+    finding.headline = std::string(exchange ? "in an all_to_all " : "") + RankWords({first->sender}) + " sends " +
+                       AmountWords(*first->unequal_send) + " to " + RankWords({first->receiver}) + ", which receives " +
+                       AmountWords(*first->unequal_recv) + ": the sizes differ";
     finding.evidence.push_back(CiteCall(facts.incident, *first->send_stream, *first->unequal_send,
                                         RankWords({first->sender}) + " sends this"));
     finding.evidence.push_back(CiteCall(facts.incident, *first->recv_stream, *first->unequal_recv,

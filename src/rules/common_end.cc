@@ -40,6 +40,9 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
                     [&](const Event* other) { return other == one || IsBefore(*one, *other); }))
       return;
   const Event* first = *std::min_element(alike.begin(), alike.end(), [](const Event* a, const Event* b) {
+    const bool first_a = a->As<ProcessEnd>().first_failure.value_or(false);
+    const bool first_b = b->As<ProcessEnd>().first_failure.value_or(false);
+    if (first_a != first_b) return first_a;  // by the launcher's own list
     return a->source.file == b->source.file && a->source.line < b->source.line;
   });
   Finding finding;
@@ -54,7 +57,9 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
   finding.headline = "the processes of " + RankWords(ranks) + (ranks.size() == 2 ? " both" : " all") +
                      " ended with signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
                      ": a fault that they have in common, not one of a single rank";
-  finding.evidence.push_back(CiteEvent(*first, "how the first of them on record ended"));
+  finding.evidence.push_back(CiteEvent(*first, first->As<ProcessEnd>().first_failure.value_or(false)
+                                                   ? "how the first of them ended, by the launcher's list"
+                                                   : "how one of them ended"));
   finding.fix = EndAdvice(*first);
   if (end.code == kBusError)
     finding.fix = {

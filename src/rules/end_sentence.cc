@@ -143,7 +143,19 @@ const Event* WarningBehind(const Case& facts, const Event& error) {
   return last;
 }
 
+// All clients of an MPS server fail together: none of them is special.
+static std::string MpsWords(const Case& facts) {
+  std::set<Rank> ranks;
+  for (const Event& event : facts.incident.events)
+    if (event.Means(Meaning::mps_failed) && event.rank.known()) ranks.insert(event.rank);
+  if (ranks.empty()) return "a process lost its MPS server";
+  const bool all = ranks.size() > 1 && ranks.size() >= facts.analyses.life.ranks.size();
+  return (all ? "all " + std::to_string(ranks.size()) + " ranks" : RankWords({ranks.begin(), ranks.end()})) + " lost " +
+         (ranks.size() == 1 ? "its" : "their") + " MPS server";
+}
+
 std::string EndSentence(const Case& facts, const Event& event) {
+  if (event.Means(Meaning::mps_failed)) return MpsWords(facts);
   const std::string who = SubjectWords(SubjectOf(facts.incident, event));
   std::string operation = event.op == OpKind::unknown ? "" : std::string(Name(event.op));
   if (!operation.empty() && event.seq >= 0) operation += " #" + std::to_string(event.seq);

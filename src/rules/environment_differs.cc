@@ -92,18 +92,42 @@ std::string ValuesWords(const Case& facts, const Holders& holders) {
   return text;
 }
 
+// What came of it, beside the settings: the first line in which NCCL meets what it does not expect.
+void CiteFailure(const Case& facts, Finding& finding) {
+  for (const Event& event : facts.incident.events)
+    if (IsFatalWarning(event, {"message-truncated", "inconsistent-channels", "no-transport", "connect-failed"})) {
+      finding.evidence.insert(
+          finding.evidence.begin() + static_cast<ptrdiff_t>(std::min<size_t>(finding.evidence.size(), 2)),
+          CiteEvent(event, "what came of it"));
+      return;
+    }
+}
+
 bool JudgeSettings(const Case& facts, RuleAnswer& answer) {
+  std::vector<Finding> differences;
   for (const std::string_view name : MustAgree()) {
     const Holders holders = Compare(facts, EventKind::environment, name);
-    if (!holders.empty()) {
-      Finding finding = DifferenceFinding(facts, holders, std::string(name) + " =");
-      finding.headline = std::string(name) + " differs between ranks (" + ValuesWords(facts, holders) +
-                         "): they may choose different algorithms or networks for one collective";
-      answer.findings.push_back(std::move(finding));
-      return true;
-    }
+    if (holders.empty()) continue;
+    differences.push_back(DifferenceFinding(facts, holders, std::string(name) + " ="));
+    differences.back().headline = std::string(name) + " differs between ranks (" + ValuesWords(facts, holders) + ")";
   }
-  return false;
+  if (differences.empty()) return false;
+  constexpr size_t kMostNamed = 3;
+  Finding finding = std::move(differences.front());
+  for (size_t i = 1; i < differences.size(); ++i) {
+    if (i < kMostNamed) finding.headline += ", " + differences[i].headline;
+    finding.evidence.insert(finding.evidence.end(), differences[i].evidence.begin(), differences[i].evidence.end());
+  }
+  if (differences.size() > kMostNamed)
+    finding.headline += " and " + std::to_string(differences.size() - kMostNamed) + " more differ";
+  finding.headline += ": ranks may choose different ways for one collective";
+  CiteFailure(facts, finding);
+  finding.fix = {
+      "Print env | grep NCCL on all ranks, and compare; launchers and ssh pass on only some variables (mpirun -x, srun "
+      "--export, docker -e).",
+      "/etc/nccl.conf and ~/.nccl.conf are read too, and may differ between hosts."};
+  answer.findings.push_back(std::move(finding));
+  return true;
 }
 
 // Set on some, absent on others. It explains a failure; by itself it is what a launcher's rank 0 often has.

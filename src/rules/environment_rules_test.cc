@@ -104,6 +104,18 @@ TEST(EnvironmentDiffers, OfTwoValuesHeldByEquallyManyNoneIsOdd) {
   EXPECT_EQ(finding.headline.find("no rank"), std::string::npos) << finding.headline;
 }
 
+TEST(EnvironmentDiffers, AllSettingsThatDifferAreNamed) {
+  JobSketch job(2, {CallSource::nccl_log});
+  Sets(job, 0, "NCCL_ALGO", "Ring");
+  Sets(job, 1, "NCCL_ALGO", "Tree");
+  Sets(job, 0, "NCCL_PROTO", "Simple");
+  Sets(job, 1, "NCCL_PROTO", "LL");
+  const Finding finding = JudgedCase(job).Only("environment-differs");
+  for (const char* name : {"NCCL_ALGO differs", "NCCL_PROTO differs"})
+    EXPECT_NE(finding.headline.find(name), std::string::npos) << finding.headline;
+  EXPECT_EQ(finding.evidence.size(), 4u);
+}
+
 TEST(EnvironmentCripples, ANetworkThatNobodyUsesCostsNothing) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(5);

@@ -22,7 +22,7 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
     finding.fix = {
         "On that host: systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A3 Fabric must show "
         "Completed and Success.",
-        "NCCL_NVLS_ENABLE=0 works around it, and shows that this is the cause.",
+        "Test: run with NCCL_NVLS_ENABLE=0. If that helps, NVLS is the part that fails.",
         "Restart the fabric manager and reset the GPUs (nvidia-smi -r) with no job on the host; else drain it."};
   } else if (warning.id == "mnnvl-unusable") {
     finding.confidence = Confidence::likely;

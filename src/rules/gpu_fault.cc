@@ -6,6 +6,7 @@
 
 #include "model/event_words.h"
 #include "model/xid.h"
+#include "rules/gpu_maker.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -38,17 +39,13 @@ bool IsOfAKernel(const Event& lead) {
 }
 
 // What helps depends on what failed: an Xid has advice of its own, an illegal access is mostly the program's.
-std::vector<std::string> GpuAdvice(const Event& lead) {
+std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) {
   if (lead.kind == EventKind::xid && lead.Means(Meaning::setup_failed))
     return {"Reboot the node, or reset the GPU (nvidia-smi --gpu-reset); if that does not help, have it checked.",
             "Compare the driver's version with that of a healthy node: one that does not fit the card or the kernel "
             "fails in the same way.",
             "Restart the job without that node."};
-  if (lead.kind == EventKind::xid && lead.As<Xid>().number <= 0)
-    return {"Look at the kernel log before the reset (dmesg -T | grep amdgpu) and at rocm-smi --showras.",
-            "Drain the node and reboot it; if the fault returns, have the GPU checked.",
-            "If one program always ends like this: update ROCm and the GPU's firmware, and find the kernel with "
-            "AMD_SERIALIZE_KERNEL=3."};
+  if (lead.kind == EventKind::xid && lead.As<Xid>().number <= 0) return AmdDeviceSteps();
   if (lead.kind == EventKind::xid) {
     const XidMeaning* entry = FindXid(lead.As<Xid>().number);
     if (!entry || entry->advice.empty()) return {};
@@ -64,6 +61,8 @@ std::vector<std::string> GpuAdvice(const Event& lead) {
         "memory errors.",
         "A timeout or an exception of a core is mostly of the operator that ran there: ASCEND_LAUNCH_BLOCKING=1 shows "
         "which; if different programs fail on the same device, drain the node."};
+  if (MakerOfGpus(incident, lead) == GpuMaker::amd)
+    return IsOfAKernel(lead) || lead.Means(Meaning::illegal_access) ? AmdKernelSteps() : AmdDeviceSteps();
   const std::string& words = by_nccl ? lead.As<Warning>().object : lead.As<CudaError>().words;
   if (words.find("ECC") != std::string::npos)
     return {
@@ -96,6 +95,18 @@ std::string PciOfIncident(const Case& facts, const Event& lead) {
     pci = other;
   }
   return pci;
+}
+
+// A text that tells of one Xid may tell of others: " and Xid 63, 94".
+std::string OtherToldXids(const Incident& incident, const Event& lead) {
+  std::string others;
+  if (!lead.Means(Meaning::in_prose)) return others;
+  for (const Event& event : incident.events) {
+    const int64_t number = event.As<Xid>().number;
+    if (event.kind != EventKind::xid || !event.Means(Meaning::in_prose) || number <= 0) continue;
+    if (number != lead.As<Xid>().number) others += (others.empty() ? " and Xid " : ", ") + std::to_string(number);
+  }
+  return others;
 }
 
 bool IsNamed(const Case& facts, const Event& event) {
@@ -158,7 +169,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       // One sentence may tell of several.
       if (finding.evidence.size() < 3 &&
           (finding.evidence.empty() || finding.evidence.back().source.line != event.source.line))
-        finding.evidence.push_back(CiteEvent(event, told                             ? "a CUDA error without a rank"
+        finding.evidence.push_back(CiteEvent(event, told                             ? "a GPU error without a rank"
                                                     : event.Means(Meaning::in_prose) ? "said in the text around the log"
                                                     : event.Means(Meaning::reported)
                                                         ? "the driver cannot reach this GPU"
@@ -194,6 +205,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   if (lead->kind == EventKind::xid) {
     what = fault.number > 0 ? "Xid " + std::to_string(fault.number) : "a fault or reset (amdgpu)";
     if (const XidMeaning* entry = FindXid(fault.number)) what += " (" + std::string(entry->name) + ")";
+    what += OtherToldXids(facts.incident, *lead);
   } else if (lead->kind == EventKind::nvlink_error) {
     what = fault.number >= 0 ? "SXid " + std::to_string(fault.number) + " (NVSwitch error)" : "an NVLink error";
   } else if (lead->kind == EventKind::nccl_warning) {
@@ -208,7 +220,9 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   if (const std::string host = SubjectOf(facts.incident, *lead).host; finding.ranks.empty() && !pci.empty())
     who = (lead->kind == EventKind::nvlink_error && fault.number >= 0 ? "the NVSwitch at PCI " : "the GPU at PCI ") +
           pci + (host.empty() ? "" : " on " + host) +
-          (lead->pid > 0 ? " (process " + std::to_string(lead->pid) + ")" : "");
+          (lead->pid > 0
+               ? " (process " + std::to_string(lead->pid) + (fault.process.empty() ? "" : ", " + fault.process) + ")"
+               : "");
   else if (finding.ranks.empty())
     who = "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead));
   finding.headline = who + " reports " + what + (finding.ranks.empty() ? "; the log does not say on which rank" : "");
@@ -227,7 +241,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   if (lead->kind == EventKind::xid && lead->Means(Meaning::setup_failed))
     finding.headline = who + " does not start: the driver cannot initialise it" +
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
-  finding.fix = GpuAdvice(*lead);
+  finding.fix = GpuAdvice(facts.incident, *lead);
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;

@@ -44,9 +44,7 @@ std::string GpuList(const std::vector<const Event*>& rows) {
   return (rows.size() == 1 ? "GPU " : "GPUs ") + list;
 }
 
-std::string Many(size_t count) {
-  return count == 1 ? "the GPU" : count == 2 ? "both GPUs" : "all " + std::to_string(count) + " GPUs";
-}
+std::string Many(size_t count) { return count == 1 ? "the GPU" : "the " + std::to_string(count) + " GPUs listed"; }
 
 void Cite(const std::vector<const Event*>& rows, GpuLoadView& view) {
   for (const Event* row : rows)

@@ -259,5 +259,23 @@ TEST(GpuFault, AnAccessOutOfBoundsAfterBuffersOfDifferentSizesIsTheirConsequence
   }
 }
 
+// gpu-fault
+
+TEST(GpuFault, AnErrorOfHipGetsAmdsStepsAndOneOfCudaNvidias) {
+  for (const GpuMaker maker : {GpuMaker::amd, GpuMaker::not_told}) {
+    JobSketch job(2, {});
+    Event& error = job.Say(1, EventKind::cuda_error);
+    error.Make<CudaError>().words = "an illegal memory access was encountered";
+    error.text = maker == GpuMaker::amd ? "RuntimeError: HIP error: an illegal memory access was encountered"
+                                        : "RuntimeError: CUDA error: an illegal memory access was encountered";
+    const Finding finding = JudgedCase(job).Only("gpu-fault");
+    ASSERT_FALSE(finding.fix.empty());
+    const bool amd = finding.fix.front().find("AMD_SERIALIZE_KERNEL") != std::string::npos;
+    EXPECT_EQ(amd, maker == GpuMaker::amd) << finding.fix.front();
+    for (const std::string& step : finding.fix)
+      EXPECT_FALSE(maker == GpuMaker::amd && step.find("Xid") != std::string::npos) << step;
+  }
+}
+
 }  // namespace
 }  // namespace tacet

@@ -143,7 +143,8 @@ void AddGpu(Incident& incident, int32_t index, float percent, float watts, int32
 TEST(GpuLoads, AllBusyAtLowPowerWaitInACollectiveWhereAHangIsTold) {
   Incident incident;
   for (int32_t gpu = 0; gpu < 4; ++gpu) AddGpu(incident, gpu, 100, 120, 20000);
-  EXPECT_TRUE(Mentions(ReadGpuLoads(incident, true).words, "all 4 GPUs show 100 % utilization at 120 W of 300 W"));
+  EXPECT_TRUE(
+      Mentions(ReadGpuLoads(incident, true).words, "the 4 GPUs listed show 100 % utilization at 120 W of 300 W"));
   // Small kernels draw as little: without a hang it is nothing to speak of.
   EXPECT_TRUE(ReadGpuLoads(incident, false).words.empty());
 }

@@ -11,7 +11,18 @@ static bool IsOfTheStore(const Event* event) {
   return IsStoreUnreachable(*event) && event->As<StoreUnreachable>().how == Unreachable::store;
 }
 
+// "127.0.0.1:29500", "localhost:29500", "[::1]:29500"
+static bool IsLoopback(const std::string& address) {
+  return address.starts_with("127.") || address.starts_with("localhost") || address.starts_with("::1") ||
+         address.starts_with("[::1]");
+}
+
 static std::vector<std::string> StoreAdvice(const std::string& address) {
+  if (IsLoopback(address))
+    return {"See whether rank 0 runs on the same host as this rank and listens on that port (ss -ltn).",
+            "Compare MASTER_ADDR and MASTER_PORT (--rdzv-endpoint) of this rank with those of the other ranks.",
+            "If rank 0 runs on another host: set MASTER_ADDR to that host; a loopback address is always the host's "
+            "own."};
   // A number needs no resolver.
   const bool number = !address.empty() && (address.find_first_not_of("0123456789.:") == std::string::npos ||
                                            std::count(address.begin(), address.end(), ':') > 1);
@@ -104,7 +115,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   std::sort(complaining.begin(), complaining.end());
   complaining.erase(std::unique(complaining.begin(), complaining.end()), complaining.end());
   // All complain about one address: its owner is at fault, and who owns it the complaint does not say. One complains
-  // alone: its own network is unreachable.
+  // alone: its own address of the peer, or its own network, is wrong.
   const bool alone = complaining.size() == 1 && facts.analyses.life.Present() > 2;
   Finding finding = InitFinding("init-unreachable", alone ? complaining : std::vector<Rank>{});
   finding.confidence = alone ? Confidence::likely : Confidence::possible;
@@ -125,9 +136,10 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   const bool refused =
       std::any_of(events.begin(), events.end(), [](const Event* event) { return event->Means(Meaning::refused); });
   finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) + " during setup: " +
-                     (refused ? "the connection is refused, so nothing listens there"
-                      : alone ? "its own network is unreachable"
-                              : "the address does not answer");
+                     (refused               ? "the connection is refused, so nothing listens there"
+                      : IsLoopback(address) ? "nothing answers there"
+                      : alone               ? "the address does not answer, and no other rank reports this"
+                                            : "the address does not answer");
   if (refused)
     finding.fix = {
         "Look at the process that should listen there: its output and its exit status; it has exited, or has not "

@@ -20,7 +20,7 @@ std::string_view LibraryName(Library library) {
 std::string_view SetupName(Library library) {
   switch (library) {
     case Library::jax: return "the barrier of the coordination service";
-    case Library::tensorflow: return "the setup of TensorFlow's collectives";
+    case Library::tensorflow: return "a collective of TensorFlow";
     case Library::neuron: return "the setup of Neuron's collectives";
     default: return "process-group setup";
   }

@@ -183,6 +183,19 @@ void JudgeNcclsOwnCheck(const Case& facts, std::string_view cause, RuleAnswer& a
   answer.findings.push_back(std::move(finding));
 }
 
+// Horovod names what each side waits in: "rank 1 waits in val_acc, ranks 0, 2 and 3 in grads_7".
+void TellTensors(const MismatchReport& report, Finding& finding) {
+  if (report.aspect != "tensor") return;
+  finding.operation.reset();
+  if (report.tensor.empty() || report.other_tensor.empty() || finding.ranks.empty()) return;
+  const auto waits = [](const std::vector<Rank>& ranks) {
+    return RankWords(ranks) + (ranks.size() == 1 ? " waits in " : " wait in ");
+  };
+  finding.headline = waits(finding.ranks) + report.other_tensor + ", " + waits(finding.affected_ranks) + report.tensor;
+  finding.fix.front() = "Find the branch that makes ranks call different things: where does the program use " +
+                        report.other_tensor + "? Compare what each rank does at this point (py-spy dump --pid PID).";
+}
+
 // Each rank of a DETAIL report names itself and one other that differs. The odd one is in most reports' other half.
 void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view cause, RuleAnswer& answer) {
   std::map<Rank, int> accused;
@@ -250,6 +263,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
     finding.headline = (finding.ranks.empty() ? "ranks submit" : RankWords(finding.ranks) + " submits") +
                        " different operations from " +
                        (finding.ranks.empty() ? "each other" : RankWords(finding.affected_ranks)) + ", and all wait";
+    TellTensors(sample->As<MismatchReport>(), finding);
   }
   // The check raised on them: they do not wait.
   if (finding.ranks.empty() && finding.status != Status::hang) finding.affected_ranks.clear();

@@ -65,6 +65,13 @@ std::string LateWatchdogStep(const Event& timeout) {
          "of CPU, a CUDA call blocked, or the clock jumped (dmesg -T, journalctl).";
 }
 
+// Ranks that belong to both groups may use them in different orders.
+bool HasSeveralGroups(const TimeoutCensus& census) {
+  return std::any_of(census.calls.begin(), census.calls.end(), [&](const TimedOutCall& call) {
+    return !call.group.empty() && !census.calls.front().group.empty() && call.group != census.calls.front().group;
+  });
+}
+
 // PyTorch counts from 1.
 bool IsFirstCall(const TimedOutCall& call) {
   return call.seq == 1 && call.op != OpKind::unknown && !call.first->Means(Meaning::of_ascend);
@@ -85,6 +92,8 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
   for (const TimedOutCall& call : census.calls) heard += call.ranks.size();
   if (const Rank peer = AwaitedRank(census); census && peer.known())
     steps.push_back("Look at " + RankWords({peer}) + " first: the cited line names it as the rank that is waited for.");
+  if (told.kind == EventKind::desync_report && !told.ranks.empty() && told.ranks.size() <= kFew)
+    steps.push_back("Look at " + RankWords(told.ranks) + " first, which the cited report names as missing.");
   if (missing.empty() && census && !census.nameless.empty() && !census.unheard.empty()) {
     steps.push_back("No line names " + RankWords(census.unheard) + ", and the lines of " +
                     SubjectWords(census.nameless) +
@@ -105,6 +114,11 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
     steps.push_back("Look at rank " + std::to_string(timeout.peer.value) +
                     " of that group first (the number counts in the group): does it report an earlier error, a wait "
                     "of its own, or nothing?");
+  if (HasSeveralGroups(census))
+    steps.push_back(
+        "Ranks wait in different groups: compare the order in which each rank uses these groups. It must be the same "
+        "on "
+        "all ranks.");
   if (census && IsFirstCall(census.calls.front()))
     steps.push_back(
         "It is the first operation of its group: where every rank has issued it, the path between the GPUs is suspect. "
@@ -147,6 +161,12 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
   const std::string elsewhere =
       "Look for the rank that ended first: the output of every other rank, and the kernel log (dmesg -T) of their "
       "hosts.";
+  if (told.Means(Meaning::mps_failed))
+    return {
+        "Read the logs of the MPS server and of its control daemon (server.log and control.log in "
+        "CUDA_MPS_LOG_DIRECTORY, by default /var/log/nvidia-mps): a fault of one client ends all clients of a server.",
+        "Look for an earlier error of any process that shares the server, also of another job; run without MPS to see "
+        "it by itself."};
   switch (told.kind) {
     case EventKind::nccl_error:
     case EventKind::nccl_warning:
@@ -230,6 +250,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
       if (finding.evidence.size() < kMostCited)
         finding.evidence.push_back(
             CiteEvent(*call.first, RankWords(call.ranks) + " waited in " + TimedOutCallWords(call) +
+                                       (HasSeveralGroups(census) ? " of group " + call.group : std::string()) +
                                        (IsFoundLate(*call.first) ? " far beyond its timeout" : " until its timeout")));
     }
     const TimedOutCall& common = census.calls.front();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "model/event_words.h"
+#include "rules/gpu_maker.h"
 #include "rules/told_finding.h"
 
 namespace tacet {
@@ -14,6 +15,19 @@ bool TellsPeerAccess(const Event& event) {
 
 // The IOMMU stopped a GPU of this job. Faults of other devices say nothing about the way between GPUs.
 bool IsGpuRefused(const Event& event) { return event.kind == EventKind::iommu_fault && event.rank.known(); }
+
+// RCCL looks at the kernel's command line itself: what it misses there is the first thing to try.
+void TellBootOption(const Case& facts, Finding& finding) {
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::nccl_warning || event.As<Warning>().object != "iommu=pt") continue;
+    finding.evidence.push_back(CiteEvent(event, "the host was booted without iommu=pt"));
+    const auto boot = std::find_if(finding.fix.begin(), finding.fix.end(), [](const std::string& step) {
+      return step.starts_with("Bare metal: boot with iommu=pt");
+    });
+    if (boot != finding.fix.end()) std::rotate(finding.fix.begin(), boot, boot + 1);
+    return;
+  }
+}
 
 }  // namespace
 
@@ -56,6 +70,8 @@ static RuleAnswer JudgeP2pBroken(const Case& facts) {
   // It takes two GPUs, and often all of a host report it: then it is the machine, not a rank.
   if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size() && finding.ranks.size() > 1)
     finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
+  if (MakerOfGpus(facts.incident, *told.events.front()) == GpuMaker::amd) finding.fix = AmdPeerSteps();
+  TellBootOption(facts, finding);
   AskWhichRank(told, answer);
   answer.findings.push_back(std::move(finding));
   return answer;
@@ -73,7 +89,7 @@ const Rule kP2pBrokenRule = {
     "'P2P is disabled' at INFO level is not an error: NCCL then uses shared memory, which is slower but correct. A "
     "hang in the very first collective, with all GPUs busy and no message at all, is often the same fault: "
     "NCCL_P2P_DISABLE=1 shows it.",
-    {"Test: NCCL_P2P_DISABLE=1 works around it, and shows that this is the cause.",
+    {"Test: run with NCCL_P2P_DISABLE=1. If that helps, direct access between GPUs is the part that fails.",
      "On that host: nvidia-smi topo -p2p r; p2pBandwidthLatencyTest; dmesg | grep -iE 'dmar|amd-vi|iommu|xid'.",
      "Bare metal: boot with iommu=pt, or turn ACS off on the PCIe switches (setpci ... ECAP_ACS+0x6.w=0000).",
      "Containers: one IPC namespace (--ipc=host), all GPUs visible, no MIG devices of different GPUs.",

@@ -124,6 +124,21 @@ bool Failed(const RankLife& life) {
   return life.exception || life.cuda_oom || life.oom_killed || life.host_memory || life.segfault || life.vanished;
 }
 
+// "train_and_predict (user_job3.py:351)": where the rank made the call, by the traceback that carries this message.
+std::string SiteOfException(const Case& facts, const Event& message) {
+  constexpr uint32_t kLinesOfAMessage = 3;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::exception || event.rank != message.rank || event.source.file != message.source.file)
+      continue;
+    const uint32_t a = event.source.line, b = message.source.line;
+    const CodePlace& place = event.As<Raised>().place;
+    if (std::max(a, b) - std::min(a, b) > kLinesOfAMessage || place.file.empty()) continue;
+    return place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" + std::to_string(place.line) +
+           ")";
+  }
+  return "";
+}
+
 // No record is needed: PyTorch makes a communicator for each pair of ranks at their first message, and one of the two
 // waited for the other in vain.
 void JudgePairSetup(const Case& facts, RuleAnswer& answer) {
@@ -139,14 +154,27 @@ void JudgePairSetup(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::likely;
     finding.affected_ranks = {event.rank};
     const int64_t limit = event.As<StoreWait>().timeout_ms;
-    finding.headline = RankWords({event.rank}) + " gave up its first send or receive with " + RankWords({event.peer}) +
-                       (limit > 0 ? " after " + DurationWords(limit * 1'000'000) : "") + ": " +
-                       RankWords({event.peer}) + " had made no matching call";
-    finding.evidence.push_back(CiteEvent(event, "it waits for the communicator that its peer would create"));
+    const std::string site = SiteOfException(facts, event), own = RankWords({event.rank});
+    const std::string partner = RankWords({event.peer});
+    finding.headline = own + " gave up its first send or receive with " + partner +
+                       (limit > 0 ? " after " + DurationWords(limit * 1'000'000) : "") +
+                       (site.empty() ? "" : ", in " + site) + ": " + partner + " had made no matching call";
+    finding.evidence.push_back(
+        CiteEvent(event, "it waits for the communicator id that " + partner + " has to publish"));
+    if (!site.empty())
+      finding.fix = {"Look at " + site + " on " + own + ": which call of " + partner +
+                         " should match it, and under which condition does " + partner + " make it?",
+                     "In a pipeline: compare the number of microbatches and the schedule on both sides."};
     answer.findings.push_back(std::move(finding));
-    answer.open.push_back({"Did " + RankWords({event.rank}) + " post one message too many, or " +
-                               RankWords({event.peer}) + " one too few?",
-                           "flight records of both ranks (TORCH_FR_BUFFER_SIZE=20000)"});
+    const RankLife* sender = facts.analyses.life.Of(event.rank);
+    std::vector<Rank> unread;
+    if (!sender || !sender->has_dump) unread.push_back(event.rank);
+    if (!peer || !peer->has_dump) unread.push_back(event.peer);
+    answer.open.push_back({"Did " + own + " post one message too many, or " + partner + " one too few?",
+                           unread.empty()
+                               ? "the code at both call sites"
+                               : std::string(unread.size() > 1 ? "flight records of " : "the flight record of ") +
+                                     RankWords(unread) + " (TORCH_FR_BUFFER_SIZE=20000)"});
     return;
   }
 }

@@ -78,6 +78,20 @@ TEST(P2pBroken, AFaultOfAnotherDeviceAndAChoiceAreNothing) {
   EXPECT_FALSE(JudgedCase(std::move(incident)).Fires("p2p-broken"));
 }
 
+TEST(P2pBroken, OnAmdTheStepsAreAmdsAndTheMissingBootOptionComesFirst) {
+  Incident incident = Processes({"mi250-3"});
+  Add(incident, 0, Warned("p2p-peering-failed"));
+  incident.events.back().maker = GpuMaker::amd;
+  Event setting = Warned("rccl-host-setting", -1, NcclWarningRole::notice);
+  setting.Make<Warning>().object = "iommu=pt";
+  Add(incident, 0, setting);
+  const Finding finding = JudgedCase(std::move(incident)).Only("p2p-broken");
+  ASSERT_EQ(finding.evidence.size(), 2u);
+  ASSERT_FALSE(finding.fix.empty());
+  EXPECT_TRUE(Speaks(finding.fix.front(), "iommu=pt")) << finding.fix.front();
+  for (const std::string& step : finding.fix) EXPECT_FALSE(Speaks(step, "nvidia-smi")) << step;
+}
+
 // rdma-broken
 
 TEST(RdmaBroken, TellsTheKindsOfFailureApart) {
@@ -106,6 +120,17 @@ TEST(RdmaBroken, AWarningAboutTheLimitAloneIsNothing) {
   Incident incident = Processes({"gpu3"});
   Add(incident, 0, EventKind::rdma_failed, RdmaFailure{RdmaFault::locked_memory, true});
   EXPECT_FALSE(JudgedCase(std::move(incident)).Fires("rdma-broken"));
+}
+
+TEST(RdmaBroken, AnAdapterThatUcxLosesDegradesAJobWhoseEndIsUnknown) {
+  RdmaFailure failure;
+  failure.fault = RdmaFault::locked_memory;
+  failure.may_go_on = true;
+  Incident incident = Processes({"gpu3"});
+  Add(incident, 0, EventKind::rdma_failed, failure);
+  const Finding finding = JudgedCase(std::move(incident)).Only("rdma-broken");
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_EQ(finding.confidence, Confidence::likely);
 }
 
 TEST(RdmaBroken, AsksWhichRank) {

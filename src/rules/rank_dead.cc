@@ -5,6 +5,7 @@
 
 #include "analysis/stopped_heartbeat.h"
 #include "model/nccl_warnings.h"
+#include "rules/collapse_finding.h"
 #include "rules/common_end.h"
 #include "rules/end_advice.h"
 #include "rules/loader_worker_finding.h"
@@ -259,43 +260,6 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
-// All processes are gone, and none of them waited for another.
-void JudgeCollapse(const Case& facts, RuleAnswer& answer) {
-  const std::optional<Collapse> collapse = FindCollapse(facts.incident, facts.analyses);
-  if (!collapse) return;
-  const size_t all = facts.incident.pulses.size();
-  const bool one_first = collapse->first.size() == 1 && all > 1;
-  Finding finding;
-  finding.cause = "rank-dead";
-  finding.status = Status::crash;
-  finding.severity = Severity::critical;
-  finding.confidence = one_first && collapse->seen ? Confidence::likely : Confidence::possible;
-  if (one_first) finding.ranks = collapse->first;
-  for (const Rank rank : collapse->lost)
-    if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
-      finding.affected_ranks.push_back(rank);
-  const std::string count = std::to_string(collapse->lost.size());
-  std::string what = collapse->lost.size() == all ? (all == 1 ? "the only process" : "all " + count + " processes")
-                                                  : count + " of " + std::to_string(all) + " processes";
-  what += collapse->lost.size() == 1 ? " is gone" : " are gone";
-  what += " without a clean exit";
-  if (one_first) {
-    finding.headline = what + "; " + RankWords(collapse->first) + " was first, " + DurationWords(collapse->spread_ns) +
-                       " before the last";
-  } else {
-    finding.headline =
-        what + (all > 1 ? ", within " + DurationWords(std::max<int64_t>(collapse->spread_ns, 1'000'000)) +
-                              ": too close together to say which was first"
-                        : std::string());
-  }
-  finding.evidence.push_back({collapse->pulse->source, "",
-                              RankWords({collapse->pulse->rank}) +
-                                  "'s heartbeat stopped first; its box does not say that the process exited cleanly"});
-  answer.open.push_back({one_first ? "What ended " + RankWords(collapse->first) + "?" : "What ended the processes?",
-                         "the launcher's output with exit codes, and the kernel logs of the hosts (dmesg -T)"});
-  answer.findings.push_back(std::move(finding));
-}
-
 bool AllFinished(const Case& facts, const std::vector<Rank>& ranks) {
   return std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
     const RankLife* life = facts.analyses.life.Of(rank);
@@ -366,6 +330,19 @@ static RuleAnswer JudgeDead(const Case& facts) {
     finding->headline = GoneWords(finding->ranks) + ": " + (one ? "its" : "their") + " connections closed" +
                         (dumped ? (one ? " and it left no dump; " : " and they left no dump; ") : "; ") +
                         WaitWords(facts);
+  }
+  // Its own traceback tells what ended it, and that others were the reason.
+  const bool raised = std::all_of(finding->ranks.begin(), finding->ranks.end(), [&](Rank rank) {
+    const RankLife* life = facts.analyses.life.Of(rank);
+    return life && life->consequence;
+  });
+  if (raised && !finding->ranks.empty()) {
+    const Event& last = *facts.analyses.life.Of(finding->ranks.front())->consequence;
+    finding->headline = who + (finding->ranks.size() == 1 ? "'s process ended with " : " ended with ") +
+                        last.As<Raised>().type.substr(last.As<Raised>().type.rfind('.') + 1) + "; " + WaitWords(facts);
+    finding->evidence.insert(finding->evidence.begin(), CiteEvent(last, "the error that ended " + who));
+    answer.findings.push_back(std::move(*finding));
+    return answer;
   }
   answer.open.push_back(
       {"What ended " + who + "?",

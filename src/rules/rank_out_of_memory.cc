@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rules/activity_words.h"
+#include "rules/gpu_maker.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -83,7 +84,7 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     finding.headline = SubjectWords(SubjectOf(facts.incident, event)) + " ran out of " +
                        (gpu ? "GPU memory" : "host memory") + DuringWords(during, false) +
                        "; the log does not say on which rank";
-    if (gpu) finding.fix = GpuMemorySteps(during, IsServer(facts.incident));
+    if (gpu) finding.fix = GpuMemorySteps(during, IsServer(facts.incident), MakerOfGpus(facts.incident, event));
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
     finding.evidence.push_back(CiteEvent(event, told ? "the report that memory ran out" : "an error without a rank"));
@@ -198,7 +199,9 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
                                         "a peer waits in this operation"));
     finding.affected_ranks = facts.standstill.waiters;
   }
-  if (gpu && !host) finding.fix = GpuMemorySteps(during, IsServer(facts.incident));
+  if (gpu && !host)
+    finding.fix = GpuMemorySteps(during, IsServer(facts.incident),
+                                 MakerOfGpus(facts.incident, *facts.analyses.life.Of(finding.ranks.front())->cuda_oom));
   if (during == Activity::shutdown) TellShutdown(finding);
   answer.findings.push_back(std::move(finding));
   return answer;

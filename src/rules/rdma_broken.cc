@@ -107,6 +107,9 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents told = CollectTold(facts, TellsRdma);
   if (!told) return answer;
+  const bool may_go_on = std::all_of(told.events.begin(), told.events.end(),
+                                     [](const Event* event) { return event->As<RdmaFailure>().may_go_on; });
+  if (may_go_on && facts.analyses.outcome.ended_in_order) return answer;
   const Event* lead = told.events.front();
   for (const Event* event : told.events)
     if (RdmaFaultOf(*lead) == RdmaFault::unknown && RdmaFaultOf(*event) != RdmaFault::unknown) lead = event;
@@ -127,6 +130,13 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
     finding.headline = RdmaFaultWords(fault, *lead) + (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "");
     if (facts.analyses.end.kind == JobEnding::open)
       finding.status = Status::degraded, finding.severity = Severity::warning;
+  }
+  if (may_go_on) {
+    finding.confidence = Confidence::likely;
+    finding.status = Status::degraded;
+    finding.severity = Severity::warning;
+    finding.explanation =
+        "UCX cannot use this adapter. It ends the job, or goes on over another adapter or over TCP, which is slower.";
   }
   // All hosts are set up alike, and all report it: nobody is the odd one.
   if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size() && finding.ranks.size() > 1)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/stack_reading.h"
 #include "analysis/timeout_census.h"
 #include "rules/open_finding.h"
 #include "rules/silence_words.h"
@@ -52,6 +53,25 @@ std::string ToldOperationWords(const Case& facts) {
   return census && census.calls.size() == 1 && census.calls[0].op != OpKind::unknown
              ? TimedOutCallWords(census.calls[0])
              : "the next operation";
+}
+
+// As many stacks without a name as there are ranks, and one unlike all others: most likely that of the one rank that is
+// not where the others wait.
+bool TellOddStack(const Case& facts, const std::string& who, Finding& finding) {
+  constexpr size_t kFewest = 3;
+  const std::vector<StackReading> dumps = ReadNamelessDumps(facts.incident);
+  if (dumps.size() < kFewest || dumps.size() != facts.analyses.life.ranks.size()) return false;
+  const std::vector<StackGroup> groups = GroupStacks(facts.incident, dumps);
+  if (groups.size() != 2 || groups[1].ranks.size() != 1) return false;
+  const StackReading& odd = dumps[groups[1].example];
+  if (odd.where.empty() || odd.place == StackReading::Place::communication) return false;
+  finding.headline +=
+      "; one of the " + std::to_string(dumps.size()) + " stacks differs from the others, in " + odd.where;
+  finding.evidence.push_back(
+      CiteStack(facts.incident, *odd.thread, "the stack that differs, most likely that of " + who));
+  finding.fix.front() = "Look at " + odd.where + ", the place in the stack that differs: what does " + who +
+                        " wait for there, a lock, a file or another thread?";
+  return true;
 }
 
 }  // namespace
@@ -114,14 +134,26 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
                : " first: are the processes alive (ps), what do they do (py-spy dump --pid PID), what does dmesg "
                  "say?"),
       "Capture what is missing (below) and run the diagnosis again."};
+  // It wrote a line after the others had begun to wait: its process was alive.
+  const RankLife* suspect = finding.ranks.size() == 1 ? facts.analyses.life.Of(finding.ranks.front()) : nullptr;
+  const bool alive = suspect && suspect->asked_to_dump;
+  if (alive)
+    finding.fix.front() = "Look at " + who +
+                          " first: its process was alive when the others timed out. What does it do (py-spy dump --pid "
+                          "PID), what does dmesg say?";
   if (IsGone(facts))
     finding.fix.front() = "Look at " + who + " first: the last lines of " +
                           (finding.ranks.size() == 1 ? "its" : "their") +
                           " output, and the kernel log (dmesg -T) from that time.";
   finding.fix.front() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.front()));
-  diagnosis.open.push_back({(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
-                            "the stack (py-spy dump), flight record, output of " + who + ", and the kernel log of " +
-                                (finding.ranks.size() > 1 ? "their hosts" : "its host")});
+  const bool has_stack = finding.ranks.size() == 1 && !silence && TellOddStack(facts, who, finding);
+  diagnosis.open.push_back(
+      {(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
+       (has_stack ? "stacks with the ranks before them (a file of its own for each rank), the flight "
+                    "record of "
+        : alive && suspect->has_output ? "the stack (py-spy dump) and the flight record of "
+                                       : "the stack (py-spy dump), flight record, output of ") +
+           who + ", and the kernel log of " + (finding.ranks.size() > 1 ? "their hosts" : "its host")});
   if (!facts.standstill.lasts && !silence) SpeakOfAMoment(facts, finding, who, where, diagnosis);
   // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is
   // spoken of, but not suspected. The same goes for a rank of which only the end of its log says that it did not come.

@@ -68,9 +68,11 @@ std::string RankUnknownWords(const ToldEvents& told) {
 
 void AskWhichRank(const ToldEvents& told, RuleAnswer& answer) {
   if (!told.ranks.empty()) return;
+  const bool mpi = !told.events.empty() && told.events.front()->library == Library::mpi;
   answer.open.push_back(
       {"Which rank is it?",
-       "the output of each rank by itself (torchrun --redirects 3, srun --label), or NCCL logs with INIT lines"});
+       mpi ? "the output with the rank before each line (mpirun --tag-output, srun --label)"
+           : "the output of each rank by itself (torchrun --redirects 3, srun --label), or NCCL logs with INIT lines"});
 }
 
 Finding ToldFinding(const Case& facts, std::string_view cause, const ToldEvents& told, std::string_view says) {

@@ -299,5 +299,17 @@ TEST(ToldTrouble, AStopIsNeitherAHangNorAnEnd) {
   EXPECT_TRUE(SaysSo(verdict.headline, "says that it stops")) << verdict.headline;
 }
 
+TEST(OpenCrash, AllClientsOfAnMpsServerAreNamedTogether) {
+  JobSketch job(4, {});
+  for (int32_t rank = 0; rank < 4; ++rank)
+    job.Say(rank, EventKind::cuda_error).Make<CudaError>().words =
+        "the remote procedural call between the MPS server and the MPS client failed";
+  const Diagnosis verdict = JudgedCase(job).Verdict();
+  EXPECT_TRUE(verdict.ranks.empty());
+  EXPECT_TRUE(SaysSo(verdict.headline, "all 4 ranks lost their MPS server")) << verdict.headline;
+  ASSERT_FALSE(verdict.findings.empty());
+  EXPECT_TRUE(SaysSo(verdict.findings[0].fix[0], "server.log")) << verdict.findings[0].fix[0];
+}
+
 }  // namespace
 }  // namespace tacet

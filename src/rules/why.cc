@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -123,11 +124,18 @@ void AddUnseenRivals(const Case& facts, const Diagnosis& diagnosis, Why& why) {
   if (diagnosis.cause.empty()) return;
   // Of a job of which no call is known nobody expects that calls differ.
   const bool calls = !facts.incident.streams.empty();
+  // What keeps a job from starting did not do so where collectives were issued one after the other.
+  constexpr std::string_view kOfTheStart[] = {"resources-pending", "node-unavailable", "port-in-use",
+                                              "fabric-manager-down"};
+  const bool started = std::any_of(facts.incident.streams.begin(), facts.incident.streams.end(),
+                                   [](const CallStream& stream) { return stream.calls.size() > 1; });
   std::set<std::string_view> known = {diagnosis.cause};
   for (const Finding& finding : diagnosis.findings) known.insert(finding.cause);
   for (const Explanation& line : ExplanationTable()) {
     const bool explains = std::find(line.explains.begin(), line.explains.end(), diagnosis.cause) != line.explains.end();
     if (!explains || why.rivals.size() == kMostRivals) continue;
+    if (started && std::find(std::begin(kOfTheStart), std::end(kOfTheStart), line.cause) != std::end(kOfTheStart))
+      continue;
     if ((!calls && line.cause.starts_with("collective-")) || !known.insert(line.cause).second) continue;
     const Rule* rule = FindRule(line.cause);
     why.rivals.push_back(

@@ -30,7 +30,7 @@ std::string ArrivalWords(const XlaWait& wait) {
 
 std::string XlaWaitWords(const Event& event) {
   const auto& wait = event.As<XlaWait>();
-  return (wait.gave_up ? "XLA ended the process after threads had waited" : "threads of XLA have been waiting") +
+  return (wait.gave_up ? "XLA ended the process after threads had waited" : "an XLA thread has been waiting") +
          (wait.gave_up ? SecondWords(wait.seconds) : (wait.seconds < 0 ? "" : " for" + SecondWords(wait.seconds))) +
          XlaPlaceWords(wait) + ArrivalWords(wait);
 }
@@ -47,7 +47,11 @@ std::vector<std::string> XlaSteps(const Event& event) {
     steps.push_back(
         "Take the stacks of this process with native frames (py-spy dump --native --pid PID): all threads have "
         "arrived, so the one that runs the operation, mostly inside NCCL, is what the others wait for.");
-  else
+  else if (wait.expected > 1)
+    steps.push_back(
+        "Look at the threads of this process first: each of its devices has one, and not all have reached the "
+        "operation (py-spy dump --native --pid PID); one that compiles, reads data or failed makes the others wait.");
+  if (!wait.all_joined)
     steps.push_back(
         "See that every process runs the same program: each must call the same compiled function, with the same "
         "shapes and in the same order. A host that skips it, fails before it or is still compiling or reading data "

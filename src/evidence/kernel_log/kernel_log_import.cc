@@ -44,7 +44,7 @@ EventDetail DetailOf(const KernelRecord& record) {
     case KernelRecord::Kind::xid:
     case KernelRecord::Kind::nvlink_error: {
       const auto fatal = record.value2 < 0 ? std::optional<bool>() : std::optional<bool>(record.value2 != 0);
-      return Xid{record.value, fatal, record.count, subject};
+      return Xid{record.value, fatal, record.count, subject, std::string(record.process)};
     }
     case KernelRecord::Kind::ecc_error:
     case KernelRecord::Kind::pcie_error: return HardwareError{subject, SeverityOf(record.value), record.count};
@@ -53,7 +53,7 @@ EventDetail DetailOf(const KernelRecord& record) {
     case KernelRecord::Kind::link_down:
     case KernelRecord::Kind::link_up: return NetworkLink{subject, record.count};
     case KernelRecord::Kind::iommu_fault: return IommuFault{subject, record.count};
-    case KernelRecord::Kind::rdma_failed: return RdmaFailure{RdmaFault::queues, false, subject, record.value};
+    case KernelRecord::Kind::rdma_failed: return RdmaFailure{RdmaFault::queues, false, subject, record.value, false};
   }
   return {};
 }

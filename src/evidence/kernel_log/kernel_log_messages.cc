@@ -153,6 +153,9 @@ KernelMessage ParseNvidia(std::string_view message, KernelRecord* out) {
     if (const auto first = IntAfter(*rest, "caused by previous Xid "); !fabric && first && *first > 0)
       out->value = *first;
     if (const auto pid = IntAfter(*rest, ", pid="); pid && *pid > 0) out->pid = *pid;
+    // name=<unknown>
+    if (const auto name = After(*rest, ", name="); name && out->pid > 0 && !name->starts_with('<'))
+      out->process = Trim(name->substr(0, std::min(name->find(','), size_t{64})));
     // NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 05 (0x00000004 ...): the driver's own word.
     if (!fabric && Contains(rest->substr(0, 60), " Nonfatal ")) out->value2 = 0;
     return KernelMessage::record;

@@ -32,6 +32,7 @@ struct KernelRecord {
   std::string_view subject;  // process, PCI address, interface or memory controller
   std::string_view text;     // the message without its time
   std::string_view cgroup;   // whose limit was met
+  std::string_view process;  // of an Xid: as the driver names it
   int64_t pid = -1;
   int64_t value =
       -1;  // Xid or SXid; 1 for a cgroup's limit, 0 for the host's; seconds; ECC and PCIe: 0 corrected, 1 not, 2 fatal

@@ -112,6 +112,15 @@ class StackLines {
     return rank;
   }
 
+  // faulthandler puts a blank line between the threads of a dump and none behind the last, which is the main thread. So
+  // the next head without one is of another process that writes into the same file.
+  bool FollowsAWholeDump(Lane& lane, StackTool tool, Place place) {
+    if (tool != StackTool::faulthandler || lane.launcher.kind != LauncherPrefix::Kind::none) return false;
+    const StackThreadRecord* before = ThreadOf(lane);
+    return before && before->tool == tool && !before->frames.empty() && before->frames.back().function == "<module>" &&
+           before->frames.back().at_line + 1 == place.line;
+  }
+
   Reading BeginThread(Lane& lane, StackTool tool, const ThreadLine& line, Place place) {
     // A thread takes half a kilobyte, and forty characters are enough for one. Real dumps have more to say of each; in
     // a file of nothing but beginnings the last one kept stands for the rest.
@@ -127,7 +136,9 @@ class StackLines {
         BeginSection(lane, place).rank = rank;
       }
     // SIGUSR1 dumps have no heading: a thread that comes again begins the next one.
-    if (lane.section == kNone || (!line.id.empty() && lane.thread_ids.contains(line.id))) BeginSection(lane, place);
+    if (lane.section == kNone || (!line.id.empty() && lane.thread_ids.contains(line.id)) ||
+        FollowsAWholeDump(lane, tool, place))
+      BeginSection(lane, place);
     if (!line.id.empty()) lane.thread_ids.insert(line.id);
     lane.in_fatal = lane.in_py_bt = false;
     lane.last_frame_number = 0;

@@ -536,5 +536,27 @@ TEST(StacksHostile, NumbersTooLargeAreNoRanksOrPids) {
   EXPECT_EQ(fragment.speakers[0].pid, -1);
 }
 
+// Four processes write into one file; a blank line stands between the threads of one dump, none between two dumps.
+TEST(StacksFaulthandler, DumpsOfSeveralProcessesInOneFileAreToldApart) {
+  const Fragment fragment = Read(
+      "Thread 0x00007f0000000001 (most recent call first):\n"
+      "  <no Python frame>\n"
+      "\n"
+      "Current thread 0x00007f0000000002 (most recent call first):\n"
+      "  File \"/job/a.py\", line 5 in step\n"
+      "  File \"/job/a.py\", line 9 in <module>\n"
+      "Thread 0x00007f1000000001 (most recent call first):\n"
+      "  <no Python frame>\n"
+      "\n"
+      "Current thread 0x00007f1000000002 (most recent call first):\n"
+      "  File \"/job/a.py\", line 7 in save\n"
+      "  File \"/job/a.py\", line 9 in <module>\n",
+      "train.log");
+  ASSERT_EQ(fragment.threads.size(), 4u);
+  EXPECT_EQ(fragment.threads[1].dump, 0u);
+  EXPECT_EQ(fragment.threads[2].dump, 1u);
+  EXPECT_EQ(fragment.threads[3].dump, 1u);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -174,7 +174,8 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::heartbeat_stuck: return HeartbeatStuck{record.value, record.subject, record.object == "engine"};
     case TorchLogKind::store_lost:
     case TorchLogKind::connection_lost: return LostPeerOf(record);
-    case TorchLogKind::mismatch_report: return MismatchReport{record.subject, record.count, record.value2};
+    case TorchLogKind::mismatch_report:
+      return MismatchReport{record.subject, record.count, record.value2, record.object, record.cure};
     case TorchLogKind::desync_report: return DesyncOf(record);
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value};
     case TorchLogKind::ddp_unused_parameters:
@@ -207,6 +208,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
       RdmaFailure failure;
       failure.fault = static_cast<RdmaFault>(record.value);
       failure.only_warned = record.subject == "limit";
+      failure.may_go_on = record.subject == "refused";
       return failure;
     }
     case TorchLogKind::model_mismatch: return ModelMismatch{record.value, record.subject, record.object};

@@ -232,7 +232,8 @@ class Importer {
     event.peer = record.peer_is_self ? own : Rank{record.peer};
     if (record.kind == TorchLogKind::mismatch_report) {
       // The report counts in the ranks of its group. They are global ranks where they fit the one who prints.
-      if (own.known() && own.value != record.group_rank) return;
+      // Horovod's coordinator tells of all ranks by their global numbers.
+      if (own.known() && own.value != record.group_rank && record.subject != "tensor") return;
       event.rank = Rank{record.group_rank};
       event.peer = Rank{record.peer_group_rank};
       for (const int32_t rank : {record.group_rank, record.peer_group_rank})

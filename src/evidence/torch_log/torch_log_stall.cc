@@ -56,6 +56,16 @@ std::string_view TensorBefore(std::string_view text, std::string_view bracket) {
   return blank == std::string_view::npos ? before : before.substr(blank + 1);
 }
 
+// What PyTorch's analyser of flight records writes below "Not all ranks joining collective: sequence number: 8841".
+bool BelongsToAnalysis(std::string_view text) {
+  text = Trim(text);
+  for (const std::string_view key :
+       {"internal record id: ", "group info: ", "collective: ", "input sizes: ", "output sizes: ", "world size: ",
+        "expected ranks: ", "collective state: ", "collective stack trace: ", "error: "})
+    if (text.starts_with(key)) return true;
+  return false;
+}
+
 }  // namespace
 
 // The report is cited at the line that names somebody.
@@ -69,15 +79,19 @@ void StallReader::Name(const LogLine& line, int32_t rank) {
 // different tensors.
 void StallReader::TakeReady(const LogLine& line, RecordList& out) {
   std::vector<std::set<int32_t>> sets;
+  std::vector<std::string_view> tensors;  // the first of each set
   std::set<int32_t> all;
   for (std::string_view rest = line.text; sets.size() < 64;) {
     const auto list = After(rest, "[ready ranks: ");
     if (!list) break;
     std::set<int32_t> ready = StallRanksIn(*list);
+    const std::string_view tensor = TensorBefore(rest, "[ready ranks: ");
     rest = *list;
     if (ready.empty()) continue;
     all.insert(ready.begin(), ready.end());
-    if (std::count(sets.begin(), sets.end(), ready) == 0) sets.push_back(std::move(ready));
+    if (std::count(sets.begin(), sets.end(), ready) > 0) continue;
+    sets.push_back(std::move(ready));
+    tensors.push_back(tensor);
   }
   const bool apart = sets.size() == 2 &&
                      std::none_of(sets[0].begin(), sets[0].end(), [&](int32_t rank) { return sets[1].contains(rank); });
@@ -95,6 +109,8 @@ void StallReader::TakeReady(const LogLine& line, RecordList& out) {
     record->subject = "tensor";
     record->group_rank = other;
     record->peer_group_rank = *few.begin();
+    record->object = Capped(tensors[&many == &sets[0] ? 0 : 1], 160);
+    record->cure = Capped(tensors[&few == &sets[0] ? 0 : 1], 160);
     record->text = Capped(line.text);
   }
 }
@@ -145,6 +161,10 @@ LineUse StallReader::Read(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   if (report_ == nullptr) return LineUse::not_understood;
+  if (BelongsToAnalysis(text)) {
+    if (const auto call = After(text, "collective: nccl:")) report_->op = Capped(Trim(*call), 60);
+    return LineUse::understood;
+  }
   int32_t rank = -1;
   if (!TakeNumber(text, &rank) || rank < 0 || !TakeLiteral(text, ": [")) {
     report_ = nullptr;

@@ -182,9 +182,13 @@ LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
   if (Contains(text, "ibv_create_")) fault = RdmaFault::queues;
   if (limit || Contains(text, "Cannot allocate memory")) fault = RdmaFault::locked_memory;
   if (Contains(text, "Bad address")) fault = RdmaFault::gpu_memory;
-  if (TorchLogRecord* record = AddTold(TorchLogKind::rdma_failed, line, limit ? "limit" : "failed", out)) {
+  // UCX  ERROR mlx5_0: ibv_create_cq() failed: Cannot allocate memory. Please set max locked memory ...
+  // No warning: this adapter is lost for the process, which may go on over another one.
+  const bool refused = limit && Contains(text, "UCX  ERROR") && Contains(text, "ibv_create_");
+  const std::string_view subject = refused ? "refused" : limit ? "limit" : "";
+  if (TorchLogRecord* record = AddTold(TorchLogKind::rdma_failed, line, subject.empty() ? "failed" : subject, out)) {
     record->value = static_cast<int64_t>(fault);
-    record->subject = limit ? "limit" : "";
+    record->subject = subject;
   }
   return LineUse::understood;
 }

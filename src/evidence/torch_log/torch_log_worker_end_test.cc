@@ -194,5 +194,35 @@ TEST(TorchLogWorkerEnd, LibfabricWithoutAProviderIsANotice) {
   EXPECT_EQ(event.As<Warning>().role, NcclWarningRole::notice);
 }
 
+TEST(TorchLogWorkerEnd, TensorsOfBothSidesAreKept) {
+  const Fragment fragment = ReadText(
+      "WARNING: One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are "
+      "waiting for remainder of ranks for more than 60 seconds. Stalled ops: val_loss [ready ranks: 2], grads_7_0 "
+      "[ready ranks: 0, 1, 3], grads_8_0 [ready ranks: 0, 1, 3]\n",
+      "job.out");
+  const auto reports = EventsOf(fragment, EventKind::mismatch_report);
+  ASSERT_EQ(reports.size(), 3u);
+  const Event& event = *reports.front();
+  EXPECT_EQ(event.As<MismatchReport>().tensor, "grads_7_0");
+  EXPECT_EQ(event.As<MismatchReport>().other_tensor, "val_loss");
+}
+
+// PyTorch's analyser of flight records: one report of several lines.
+TEST(TorchLogWorkerEnd, AnAnalysisIsOneReportWithItsCall) {
+  const Event event = OneEvent(ReadText("Not all ranks joining collective: sequence number: 512\n"
+                                        "internal record id: 511\n"
+                                        "group info: 0:default_pg\n"
+                                        "collective: nccl:reduce_scatter\n"
+                                        "missing ranks: {2, 3}\n"
+                                        "input sizes: [[4096]]\n"
+                                        "world size: 4\n",
+                                        "report.txt"),
+                               EventKind::desync_report);
+  EXPECT_EQ(event.op, OpKind::reduce_scatter);
+  EXPECT_EQ(event.seq, 512);
+  EXPECT_EQ(event.ranks, (std::vector<Rank>{Rank{2}, Rank{3}}));
+  EXPECT_EQ(event.text.find("times)"), std::string::npos) << event.text;
+}
+
 }  // namespace
 }  // namespace tacet

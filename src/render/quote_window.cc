@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/quote_window.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+namespace tacet {
+namespace {
+
+struct QuotedWord {
+  size_t at = 0;
+  std::string_view text;
+};
+
+bool IsWordByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '/' ||
+         c == '.' || c == '-';
+}
+
+bool IsDigitByte(char c) { return c >= '0' && c <= '9'; }
+
+std::vector<QuotedWord> WordsOf(std::string_view text) {
+  std::vector<QuotedWord> words;
+  for (size_t at = 0; at < text.size();) {
+    if (!IsWordByte(text[at])) {
+      ++at;
+      continue;
+    }
+    size_t end = at;
+    while (end < text.size() && IsWordByte(text[end])) ++end;
+    size_t last = end;
+    while (last > at + 1 && (text[last - 1] == '.' || text[last - 1] == '-')) --last;
+    words.push_back({at, text.substr(at, last - at)});
+    at = end;
+  }
+  return words;
+}
+
+// Long numbers and names are rare, and so tell more than words and ranks.
+int WeightOf(std::string_view word) {
+  const auto digits = static_cast<size_t>(std::count_if(word.begin(), word.end(), IsDigitByte));
+  const bool name = word.size() >= 9 && word.find_first_of("_/") != std::string_view::npos;
+  if (name || digits >= 3) return 4;
+  if (digits == word.size()) return 1;
+  return word.size() >= 5 ? 1 : 0;
+}
+
+}  // namespace
+
+std::string QuoteWindow(std::string_view line, std::string_view about, size_t room) {
+  constexpr int kWorthIt = 2;  // so much more than the beginning of the line has
+  if (line.size() <= room || room == 0) return std::string(line);
+  std::unordered_map<std::string_view, int> weights;
+  for (const QuotedWord& word : WordsOf(about))
+    if (const int weight = WeightOf(word.text); weight > 0) weights.emplace(word.text, weight);
+  const std::vector<QuotedWord> words = WordsOf(line);
+  const auto score = [&](size_t begin) {
+    std::set<std::string_view> seen;
+    int sum = 0;
+    for (const QuotedWord& word : words) {
+      if (word.at < begin || word.at + word.text.size() > begin + room) continue;
+      const auto weight = weights.find(word.text);
+      if (weight != weights.end() && seen.insert(word.text).second) sum += weight->second;
+    }
+    return sum;
+  };
+  int best = score(0) + kWorthIt - 1;
+  std::vector<size_t> starts;
+  for (const QuotedWord& word : words) {
+    // The end of the line needs no more room than it has.
+    const bool begins = word.at > 0 && std::string_view(" [('\"").find(line[word.at - 1]) != std::string_view::npos;
+    if (!begins || (word.at > line.size() - room && !starts.empty())) continue;
+    const int here = score(word.at);
+    if (here > best) best = here, starts.clear();
+    if (here == best && here >= score(0) + kWorthIt) starts.push_back(word.at);
+  }
+  if (starts.empty()) return std::string(line);
+  return "..." + std::string(line.substr(starts[starts.size() / 2]));
+}
+
+}  // namespace tacet

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/quote_window.h"
+
+#include <gtest/gtest.h>
+
+namespace tacet {
+namespace {
+
+const std::string kSignal =
+    "[rank3]:[E222 07:00:41.188 ProcessGroupNCCL.cpp:1834] [PG ID 0 PG GUID 0(default_pg) Rank 3] Received a dump "
+    "signal due to a collective timeout from rank 1 and we will try our best to dump the debug info. Last enqueued "
+    "NCCL work: 8839, last completed NCCL work: 8839. This is most likely caused by incorrect usages of collectives.";
+
+TEST(QuoteWindow, ShowsTheNumbersThatTheFindingSpeaksOf) {
+  const std::string shown =
+      QuoteWindow(kSignal, "rank 3 has enqueued 8839 where its peers wait in all_reduce #8840", 90);
+  EXPECT_TRUE(shown.starts_with("...")) << shown;
+  EXPECT_NE(shown.substr(0, 93).find("Last enqueued NCCL work: 8839"), std::string::npos) << shown;
+}
+
+TEST(QuoteWindow, BeginsWithTheLineWhereNothingBetterFollows) {
+  EXPECT_EQ(QuoteWindow(kSignal, "Received a dump signal on ProcessGroupNCCL.cpp", 120), kSignal);
+  EXPECT_EQ(QuoteWindow(kSignal, "", 60), kSignal);
+  EXPECT_EQ(QuoteWindow("short 8839", "8839", 60), "short 8839");
+}
+
+TEST(QuoteWindow, NamesOfTensorsOutweighWords) {
+  const std::string line =
+      "WARNING: One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are "
+      "waiting for remainder of ranks for more than 60 seconds. Stalled ops: HorovodAllreduce_val_acc_0 [ready ranks: "
+      "1], grads_7_0 [ready ranks: 0, 2, 3]";
+  const std::string shown =
+      QuoteWindow(line, "rank 1 waits in HorovodAllreduce_val_acc_0, ranks 0, 2 in grads_7_0", 90);
+  EXPECT_NE(shown.substr(0, 93).find("HorovodAllreduce_val_acc_0 [ready ranks: 1]"), std::string::npos) << shown;
+}
+
+}  // namespace
+}  // namespace tacet

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/gpu_maker.h"
+
+#include <algorithm>
+
+namespace tacet {
+
+GpuMaker MakerOfGpus(const Incident& incident, const Event& event) {
+  if (event.maker != GpuMaker::not_told) return event.maker;
+  const auto told = std::find_if(incident.events.begin(), incident.events.end(),
+                                 [](const Event& other) { return other.maker != GpuMaker::not_told; });
+  return told == incident.events.end() ? GpuMaker::not_told : told->maker;
+}
+
+std::vector<std::string> AmdKernelSteps() {
+  return {
+      "Run again with AMD_SERIALIZE_KERNEL=3 to find the kernel: it is usually a bug in the program or in a library "
+      "it uses.",
+      "Look at the kernel log of the host (dmesg -T | grep amdgpu) and at rocm-smi --showras for memory errors.",
+      "If different programs fail on the same GPU: drain the node and have the GPU checked."};
+}
+
+std::vector<std::string> AmdDeviceSteps() {
+  return {"Look at the kernel log before the reset (dmesg -T | grep amdgpu) and at rocm-smi --showras.",
+          "Drain the node and reboot it; if the fault returns, have the GPU checked.",
+          "If one program always ends like this: update ROCm and the GPU's firmware, and find the kernel with "
+          "AMD_SERIALIZE_KERNEL=3."};
+}
+
+std::vector<std::string> AmdPeerSteps() {
+  return {"Test: run with NCCL_P2P_DISABLE=1. If that helps, direct access between GPUs is the part that fails.",
+          "On that host: rocm-smi --showtopo; rocm-bandwidth-test; dmesg | grep -iE 'amdgpu|amd-vi|iommu'.",
+          "Bare metal: boot with iommu=pt, or turn ACS off on the PCIe switches (setpci ... ECAP_ACS+0x6.w=0000).",
+          "Containers: one IPC namespace (--ipc=host), with /dev/kfd and /dev/dri of all GPUs.",
+          "Infinity Fabric (XGMI): rocm-smi --showxgmierr; drain the node if it counts errors."};
+}
+
+}  // namespace tacet
