@@ -142,7 +142,8 @@ void JudgePairSetup(const Case& facts, RuleAnswer& answer) {
     finding.headline = RankWords({event.rank}) + " gave up its first send or receive with " + RankWords({event.peer}) +
                        (limit > 0 ? " after " + DurationWords(limit * 1'000'000) : "") + ": " +
                        RankWords({event.peer}) + " had made no matching call";
-    finding.evidence.push_back(CiteEvent(event, "it waits for the communicator that its peer would create"));
+    finding.evidence.push_back(
+        CiteEvent(event, "it waits for the communicator id that " + RankWords({event.peer}) + " has to publish"));
     answer.findings.push_back(std::move(finding));
     answer.open.push_back({"Did " + RankWords({event.rank}) + " post one message too many, or " +
                                RankWords({event.peer}) + " one too few?",
