@@ -160,11 +160,6 @@ void FillStrategies(const Incident& incident, const GroupNames& names, const std
   profile.ddp = AnalyseDdp(rounds, incident.timelines);
   profile.fsdp = AnalyseFsdp(rounds, incident.timelines);
   profile.experts = AnalyseExperts(rounds, incident.timelines);
-  // Shares of the step that the report names, the mean of all ranks.
-  if (ExpertReport& experts = profile.experts; experts.found && profile.step_ns > 0) {
-    experts.transfer_share = static_cast<double>(experts.transfer_ns) / static_cast<double>(profile.step_ns);
-    experts.balance_gain = experts.transfer_share * (1 - 1 / experts.imbalance);
-  }
   if (profile.ddp.found) profile.ddp_group = names.Role(profile.ddp.group);
   if (profile.fsdp.found) profile.fsdp_group = names.Role(profile.fsdp.group);
   if (profile.experts.found) profile.expert_group = names.Role(profile.experts.group);
@@ -324,6 +319,11 @@ ProfileReport BuildProfile(const Incident& incident, const ProfileOptions& optio
     profile.steps = profile.series[0].values.size();
   } else if (!rounds.empty()) {
     FillMeasuredSteps(rounds, profile);
+  }
+  // Shares of the step that the report names, the mean of all ranks.
+  if (ExpertReport& experts = profile.experts; experts.found && profile.step_ns > 0) {
+    experts.transfer_share = static_cast<double>(experts.transfer_ns) / static_cast<double>(profile.step_ns);
+    experts.balance_gain = experts.transfer_share * (1 - 1 / experts.imbalance);
   }
   FillUtilisation(incident, options, profile);
   AddRemarks(incident, profile);

@@ -198,6 +198,8 @@ class Profile(unittest.TestCase):
         step = mean["step_ns"]
         self.assertEqual(job["step_ns"], step, "one step time")
         self.assertEqual((page["step_ns"], sum(page["mean"])), (step, step))
+        if job["all_to_all"]:
+            self.assertAlmostEqual(job["all_to_all"]["transfer_share"], job["all_to_all"]["transfer_ns"] / step, places=6)
         self.assertIn(squeezed("step " + time(step)), squeezed(text))
         parts = [mean[name] for name in PARTS]
         self.assertEqual(page["mean"], parts)
