@@ -5,7 +5,7 @@
 /** @param {BandwidthPage} content */
 function bandwidthVerdict(content) {
   const slow = content.findings.length > 0, measured = content.sweeps.length + content.streams.length + content.matrices.length > 0;
-  const judged = content.matrices.length > 0 || content.sweeps.some((sweep) => sweep.model);
+  const judged = content.sweeps.length > 0 ? content.sweeps.some((sweep) => sweep.model) : content.matrices.length > 0;
   const headline = slow ? content.findings[0].headline : !measured ? "No benchmark was found" : judged ? "Nothing is slower than it should be, as far as this can be told" : "Nothing here tells how fast this should be";
   const wrong = content.findings.some((finding) => finding.cause === "wrong-results");
   const tools = [...new Set([...content.sweeps, ...content.streams, ...content.matrices].map((one) => one.tool))].filter(Boolean);
@@ -54,13 +54,13 @@ function fitTable(fit) {
       fixed(one.r_squared, 3), percent(one.mean_error), percent(one.worst_error) + " at " + describeSize(one.worst_bytes)]), (i) => i > 0));
 }
 
-const OUTLIERS = {lasting: "lasting", passing: "passing"};
+const OUTLIERS = {lasting: "persistent", passing: "transient"};
 
 /** @param {BandwidthPageSweepOutlier} one */
 function outlierWords(one) {
   const kind = OUTLIERS[one.kind];
-  const often = kind === "passing" ? ", in " + one.slow + " of " + count(figure(one.of), "measurement") : kind ? "" : "; measured once, so nothing tells whether it lasts";
-  return describeSize(one.bytes) + " took up to " + fixed(one.factor, 1) + " times as long as the other sizes lead one to expect" + (kind ? ": " + kind : "") + often + ".";
+  const often = one.kind === "passing" ? ", in " + one.slow + " of " + count(figure(one.of), "measurement") : kind ? "" : "; measured once, so it is unknown whether it persists";
+  return describeSize(one.bytes) + " took up to " + fixed(one.factor, 1) + " times as long as the other sizes suggest" + (kind ? ": " + kind : "") + often + ".";
 }
 
 /** @param {BandwidthPageSweep} sweep */

@@ -15,7 +15,7 @@ function describeTime(value) {
 /** @param {number | null | undefined} share */
 const percent = (share) => (isFigure(share) ? (100 * share).toFixed(1) + " %" : "?");
 /** @param {number | null | undefined} gbs */
-const describeRate = (gbs) => (!isFigure(gbs) ? "?" : gbs > 0 && gbs < 0.001 ? "<0.001" : Number(gbs.toPrecision(3)).toString());
+const describeRate = (gbs) => (!isFigure(gbs) ? "?" : gbs > 0 && gbs < 0.001 ? "< 0.001" : Number(gbs.toPrecision(3)).toString());
 /** @param {number | null | undefined} value @param {number} digits */
 const fixed = (value, digits) => (isFigure(value) ? value.toFixed(digits) : "?");
 const sum = (values) => values.reduce((total, value) => total + value, 0);

@@ -98,8 +98,8 @@ function expertsPanel(experts) {
 
 /** @param {ProfileJobUtilisation} one */
 function utilisationPanel(one) {
-  if (figure(one.peak_tflops) <= 0) return h("div.panel", h("h3", "Utilisation"), h("p", "The device's peak is not known; give --peak-tflops."));
-  return h("div.panel", h("h3", "Utilisation, from " + clean(one.source)), h("dl.facts",
+  if (figure(one.peak_tflops) <= 0) return h("div.panel", h("h3", "Utilization"), h("p", "The device's peak is not known; give --peak-tflops."));
+  return h("div.panel", h("h3", "Utilization, from " + clean(one.source)), h("dl.facts",
     one.mfu !== null ? fact("MFU", percent(one.mfu)) : null, one.hfu !== null ? fact("HFU", percent(one.hfu)) : null,
     fact("Peak of a device", figure(one.peak_tflops).toPrecision(3) + " TFLOP/s"), fact("Work of a device and step", Number((figure(one.flops) / 1e12).toPrecision(3)) + " TFLOP")));
 }

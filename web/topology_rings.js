@@ -87,7 +87,7 @@ function ringPicture(ring, topology, nodeOf, rankPlace, guiltyRanks, unfolded, u
     if (run.many) {
       const arc = svg("path", {d: `M${point(from, radius)}A${radius} ${radius} 0 ${large} 1 ${point(to, radius)}`, class: "many"});
       arc.addEventListener("click", unfold);
-      hops.push(hoverOn(arc, () => [h("strong", nodeNames(run.many.map((one) => topology.nodes[one.node]))), h("div", "connected like their neighbours; click to draw all")]));
+      hops.push(hoverOn(arc, () => [h("strong", nodeNames(run.many.map((one) => topology.nodes[one.node]))), h("div", "connected like their neighbors; click to draw all")]));
       // The hops inside the fold are those of its dotted arc: only the way into it and the way out of it are drawn.
       const last = run.many[run.many.length - 1].places;
       angles.set(run.many[0].places[0], from);

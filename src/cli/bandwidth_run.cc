@@ -19,6 +19,17 @@
 namespace tacet {
 namespace {
 
+// The programs of nccl-tests, without "_perf".
+constexpr std::string_view kNcclOperations[] = {"all_gather", "all_reduce", "alltoall",      "alltoallv",
+                                                "broadcast",  "gather",     "hypercube",     "reduce",
+                                                "scatter",    "sendrecv",   "reduce_scatter"};
+
+std::string NcclOperationList() {
+  std::string list;
+  for (const std::string_view one : kNcclOperations) list += (list.empty() ? "one of " : ", ") + std::string(one);
+  return list;
+}
+
 std::vector<std::string> Listed(std::string_view text) {
   std::vector<std::string> out;
   while (!text.empty()) {
@@ -105,6 +116,10 @@ Result<BenchmarkWish> ReadWish(const Options& options) {
   for (const std::string& operation : wish.operations)
     if (operation.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
       return Error{"'" + operation + "' is not an operation", "for example all_reduce, all_gather, sendrecv"};
+  if (wish.tool == BenchmarkTool::nccl_tests)
+    for (const std::string& operation : wish.operations)
+      if (std::find(std::begin(kNcclOperations), std::end(kNcclOperations), operation) == std::end(kNcclOperations))
+        return Error{"nccl-tests has no operation '" + operation + "'", NcclOperationList()};
   for (const std::string& way : Listed(options.Value("--ways").value_or(""))) {
     const size_t colon = way.find(':');
     wish.ways.emplace_back(way.substr(0, colon), colon == std::string::npos ? "" : way.substr(colon + 1));

@@ -142,7 +142,7 @@ of their sizes. Wrong results in B fail the comparison, however fast it is.
       --gate G        what makes the exit code 1: step (default: a slower step; of benchmarks any line), any
                       (any slower line), never
   -v, --verbose       also the lines without a difference
-  -j, --threads N     readers at a time (default: one per core)
+  -j, --threads N     files read at a time (default: one per core)
       --max-file-mb N unpack at most this much of a file (default 512); traces are streamed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed

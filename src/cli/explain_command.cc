@@ -21,7 +21,7 @@ void AddList(TextPage& page, std::string_view title, const std::vector<std::stri
 
 std::string ExplainText(const Rule& rule) {
   TextPage page(static_cast<size_t>(TerminalWidth()), false);
-  page.Line(std::string(rule.id) + ": " + std::string(rule.title));
+  page.Paragraph("", std::string(rule.id) + ": " + std::string(rule.title));
   page.Blank();
   page.Paragraph("", rule.meaning);
   page.Heading("How it differs from its look-alikes");

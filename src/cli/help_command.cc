@@ -25,6 +25,8 @@ static int RunHelp(const std::vector<std::string>& arguments) {
     out = man ? ManPage() : FitHelp(Overview(), HelpWidth());
   } else if (options->rest()[0] == "environment" && !man) {
     out = FitHelp(EnvironmentText(), HelpWidth());
+  } else if (options->rest()[0] == "version" && !man) {
+    out = "tacet version\n\nPrints the version, as 'tacet --version' does.\n";
   } else {
     const std::string& name = options->rest()[0];
     const Command* command = FindCommand(name);

@@ -29,8 +29,8 @@ std::string EnvironmentText() {
   return R"(Variables that are read. Options on the command line take precedence.
 
 The tool:
-  NO_COLOR                    set and not empty: no colours (as --color never)
-  TERM                        dumb: no colours
+  NO_COLOR                    set and not empty: no colors (as --color never)
+  TERM                        dumb: no colors
   COLUMNS                     width of text reports, from 40 (default: the terminal's, else 100)
   TMPDIR                      where collect and capture store what they gather (default /tmp)
   TACET_BOX_DIR               box folder of tacet agent (default /dev/shm/tacet; as --boxes)

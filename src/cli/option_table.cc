@@ -70,8 +70,8 @@ std::string WithoutBrackets(std::string_view text) {
   return out;
 }
 
-// "text (default), json or sarif"; "exit with 1 from this severity on: critical, warning (default), never". A list of
-// two words or more that are nothing but words; anything else is a sentence.
+// "text (default), json or sarif"; "exit with 1 at this severity or above: critical, warning (default), never". A list
+// of two words or more that are nothing but words; anything else is a sentence.
 std::vector<std::string> ReadChoices(const OptionRow& row) {
   std::vector<std::string> choices;
   std::string list = row.value.find('|') != std::string::npos ? row.value : WithoutBrackets(row.text);

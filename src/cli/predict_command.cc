@@ -113,6 +113,10 @@ void PredictStep(const PredictInputs& inputs, Prediction& prediction) {
     std::snprintf(text, sizeof text, "a peak of %.0f TFLOP/s per GPU, dense 16-bit", peak);
     prediction.step_assumptions.push_back(text);
   }
+  if (inputs.layout.recompute == Recompute::none && inputs.model.heads > 0 && prediction.memory.activations > 0)
+    prediction.step_assumptions.push_back(
+        "attention scores are stored, as without FlashAttention; recompute=selective leaves them out of the "
+        "activations");
   prediction.step = EstimateStep(inputs.model, inputs.layout, prediction.traffic, peak, inputs.step_ms);
   const StepEstimate& step = prediction.step;
   // Of a step longer than both together, this arithmetic cannot say what was hidden.
@@ -211,7 +215,7 @@ The training step of a transformer: volumes, times, memory, MFU and HFU, bubble,
   -f, --format F      text (default), json or csv
       --json          the same as --format json
   -o, --output FILE   write there instead of to standard output
-  -j, --threads N     readers at a time (default: one per core)
+  -j, --threads N     files read at a time (default: one per core)
       --max-file-mb N unpack at most this much of a file (default 512)
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never

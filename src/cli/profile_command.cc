@@ -127,7 +127,7 @@ three changes that would gain most.
       --peak-tflops N peak of one device (default: by its name)
       --peak-gbs N    peak of one device's link in GB/s (default: by its name)
   -v, --verbose       all ranks and lines
-  -j, --threads N     readers at a time (default: one per core)
+  -j, --threads N     files read at a time (default: one per core)
       --max-file-mb N unpack at most this much of a file (default 512); traces are streamed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed

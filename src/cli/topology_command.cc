@@ -86,9 +86,9 @@ a node that lowers the bandwidth of all, idle or missing network devices, crosse
       --json          the same as --format json
   -o, --output FILE   write there instead of to standard output
       --html FILE     write the page there as well
-      --fail-on S     exit with 1 from this severity on: warning (default), never
-  -v, --verbose       all rings, trees and GPUs, nothing folded
-  -j, --threads N     readers at a time (default: one per core)
+      --fail-on S     exit with 1 at this severity or above: warning (default), never
+  -v, --verbose       all rings, trees and GPUs, nothing summarized
+  -j, --threads N     files read at a time (default: one per core)
       --max-file-mb N unpack at most this much of a file (default 512)
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never

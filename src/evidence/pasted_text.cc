@@ -209,7 +209,7 @@ std::string_view Name(Paste paste) {
     case Paste::quoted: return "a quotation";
     case Paste::escaped: return "HTML";
     case Paste::indented: return "Markdown";
-    case Paste::coloured: return "colour codes that lost their escape character";
+    case Paste::coloured: return "color codes that lost their escape character";
     case Paste::numbered: return "numbered lines";
     case Paste::told: return "the sentences around them";
     case Paste::wrapped: return "wrapped lines, which were joined";

@@ -211,9 +211,14 @@ void CheckSharedFiles(std::span<const GivenEnvironment> environments, LintSheet&
     if (given == nullptr || !given->value_known || given->value.empty() || per_rank) continue;
     if (Contains(given->value, "%p") || given->value.starts_with("/dev/") || ValueIn(environment, "WORLD_SIZE") == "1")
       continue;
+    // A log shows by itself that NCCL writes one.
+    const bool unlogged = environment.source != EnvironmentSource::log &&
+                          environment.source != EnvironmentSource::manifest && !FindGiven(environment, "NCCL_DEBUG");
     sheet.Add(LintKind::shared_file, LintLevel::warning, environment, *given,
-              "all ranks " + std::string(Contains(given->value, "%h") ? "of a host " : "") + "write into one log, " +
-                  given->value + ", and each truncates it on opening",
+              "all ranks " + std::string(Contains(given->value, "%h") ? "of a host " : "") +
+                  (unlogged ? "would write" : "write") + " into one log, " + given->value +
+                  ", and each truncates it on opening" +
+                  (unlogged ? "; NCCL_DEBUG is not set here, and without it nothing is written" : ""),
               "put %h and %p into the name, for example nccl.%h.%p.log");
   }
 }

@@ -45,7 +45,7 @@ NCCL_ENV_PLUGIN|text||2.28.7||should||library that gives values of variables
 NCCL_GDRCOPY_ENABLE|integer|0|2.9||should||1 writes flags into GPU memory with GDRCopy
 NCCL_GDRCOPY_FIFO_ENABLE|integer|1|2.9||should||1 keeps the queue in GPU memory (GDRCopy)
 NCCL_GDRCOPY_FLUSH_ENABLE|integer|0|2.9||should||1 flushes with GDRCopy
-NCCL_GDRCOPY_SYNC_ENABLE|integer|1|2.12||should||1 synchronises through GPU memory (GDRCopy)
+NCCL_GDRCOPY_SYNC_ENABLE|integer|1|2.12||should||1 synchronizes through GPU memory (GDRCopy)
 NCCL_GDRCOPY_TAIL_ENABLE|integer|1|2.9|2.11|should|NCCL_GDRCOPY_SYNC_ENABLE|1 kept the tail in GPU memory (GDRCopy)
 NCCL_GRAPH_DUMP_FILE_RANK|integer|0|2.6||should||rank that writes rings and trees
 NCCL_GRAPH_DUMP_FILE|text||2.6||may||file that rings and trees are written to

@@ -47,7 +47,7 @@ FI_PROVIDER|text||||should||provider of libfabric: efa, cxi, tcp, ...
 FI_EFA_USE_DEVICE_RDMA|text||||should||old switch of RDMA on EFA; the plugin decides
 FI_EFA_FORK_SAFE|text||||should||1 made fork safe on kernels before 5.13
 FI_EFA_ENABLE_SHM_TRANSFER|text|1|||should||1 uses shared memory inside a host
-FI_EFA_SET_CUDA_SYNC_MEMOPS|text|1|||should||1 synchronises operations on GPU memory
+FI_EFA_SET_CUDA_SYNC_MEMOPS|text|1|||should||1 synchronizes operations on GPU memory
 FI_MR_CACHE_MONITOR|text||||should||how registered memory is watched: memhooks, userfaultfd, kdreg2, disabled
 FI_MR_CACHE_MAX_COUNT|text||||should||registrations that are kept
 FI_LOG_LEVEL|text|warn|||may||what libfabric logs

@@ -32,7 +32,9 @@ Misreading ReadInteger(const Variable& variable, std::string_view value) {
   // NCCL warns, and takes its maximum.
   const bool of_threads = variable.name == "NCCL_NTHREADS" || variable.name == "NCCL_LL128_NTHREADS";
   if (of_threads && number.whole && number.value > 0 && number.value % 32 != 0)
-    return {"the default: it is not a multiple of 32", "write a multiple of 32, or unset it"};
+    return {"the default: it is not a multiple of 32", variable.name == "NCCL_NTHREADS"
+                                                           ? "write 64, 128, 256 or 512, or unset it"
+                                                           : "write a multiple of 32 from 160 to 640, or unset it"};
   const bool only_one_counts = variable.name == "NCCL_P2P_DISABLE";
   if (only_one_counts && number.whole && number.value != 0 && number.value != 1)
     return {"0", "only exactly 1 switches it off"};

@@ -77,9 +77,9 @@ bool TimesOutLate(std::string_view v) { return NumberOf(v) >= 23 && NumberOf(v) 
 // The first part, down to NCCL_LAUNCH_MODE, is what the cause environment-cripples reads.
 constexpr VariableHarm kHarms[] = {
     {"NCCL_P2P_DISABLE", IsOn,
-     "GPUs of one host no longer talk over NVLink or PCIe directly, which is several times slower"},
+     "GPUs of one host no longer use NVLink or PCIe directly; the detour is several times slower"},
     {"NCCL_P2P_LEVEL", [](std::string_view v) { return v == "LOC" || v == "0"; },
-     "direct GPU access is off, which is several times slower inside a node"},
+     "direct GPU access is off; inside a node the detour is several times slower"},
     {"NCCL_SHM_DISABLE", IsOn, "ranks of one host talk over the network stack instead of shared memory"},
     {"NCCL_IB_DISABLE", IsOn, "InfiniBand and RoCE are not used, and TCP sockets are 5 to 20 times slower", true},
     {"NCCL_NET", [](std::string_view v) { return v == "Socket" || v == "socket"; },
@@ -104,7 +104,7 @@ constexpr VariableHarm kHarms[] = {
     {"NCCL_CHECK_POINTERS", IsOn, "every call checks its pointers"},
     {"NCCL_CHECK_MODE", [](std::string_view v) { return v == "DEBUG_GLOBAL"; },
      "every collective adds an exchange among all ranks"},
-    {"NCCL_LAUNCH_MODE", [](std::string_view v) { return v == "GROUP"; }, "the legacy launch mode serialises launches"},
+    {"NCCL_LAUNCH_MODE", [](std::string_view v) { return v == "GROUP"; }, "the legacy launch mode serializes launches"},
     {"UCX_TLS", IsTcpAlone, "UCX uses TCP between hosts, and neither InfiniBand nor RoCE", true},
 
     {"NCCL_IB_TIMEOUT", NeverTimesOut, "a dead link is never reported, and the job hangs", true, HarmKind::risky},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/source_ref.h"
@@ -63,7 +64,8 @@ struct BenchmarkRun {
   std::string library;             // "2.28.3"; may be empty
   std::string operation;           // "all_reduce", "sendrecv", "alltoallv"; empty where nothing tells it
   bool operation_assumed = false;  // told by the file's name or the figures, not by the benchmark
-  bool ranks_assumed = false;      // told by the figures, not by the benchmark
+  bool ranks_assumed = false;      // told by the figures or the command line, not by the benchmark
+  std::string_view operation_clue, ranks_clue;  // what told an assumed one: "the file's name"
   bool checks_results = true;      // the tool can check what arrives; most only measure
   bool way_assumed = false;        // the way below is told by the file's name alone
   int32_t ranks = -1;

@@ -29,7 +29,7 @@ constexpr Refusal kRefusals[] = {
      {"Start the program with mpirun or srun --mpi=pmix of the same MPI that it was built against; torchrun is not an "
       "MPI "
       "launcher.",
-      "If nothing in the program needs MPI: find what initialises it (mpi4py, a user-buffer or overlap option) and "
+      "If nothing in the program needs MPI: find what initializes it (mpi4py, a user-buffer or overlap option) and "
       "switch "
       "it off, or choose another bootstrap backend for it.",
       "Compare the versions: which mpirun, and ldd of the library that calls MPI_Init."}},
@@ -45,17 +45,17 @@ constexpr Refusal kRefusals[] = {
       "auto.",
       "Check that the launcher started as many processes as you expect."}},
     {"group-not-initialised",
-     "a collective was called before the process group was initialised",
+     "a collective was called before the process group was initialized",
      {"Call torch.distributed.init_process_group() before the first collective, sampler or DDP wrapper; guard code "
       "that "
       "also runs alone with torch.distributed.is_initialized()."}},
     {"group-twice",
-     "the process group was initialised twice in one process",
+     "the process group was initialized twice in one process",
      {"Call init_process_group once: a framework (Accelerate, Lightning, DeepSpeed) may have done it already; guard it "
       "with torch.distributed.is_initialized()."}},
     {"cpu-tensor",
      "a tensor on the CPU was given to a backend that only moves GPU memory",
-     {"Move the tensor to the GPU before the collective, or initialise with both backends: "
+     {"Move the tensor to the GPU before the collective, or initialize with both backends: "
       "init_process_group(backend=\"cpu:gloo,cuda:nccl\")."}},
     {"forked-cuda",
      "CUDA was used in a child process that was forked after CUDA had started",

@@ -114,11 +114,37 @@ OddOnes FindOddOnes(const std::map<std::string, std::vector<std::string>>& by_va
   return odd;
 }
 
+// "32768 60999", as the kernel writes a range of ports, is shown as "32768 to 60999".
+static std::string ShownValue(const HostFacts& facts, const std::string& key) {
+  std::string value = facts.Value(key);
+  if (key != "port_range") return value;
+  const size_t first = value.find_first_of(" \t"), next = value.find_first_not_of(" \t", first);
+  if (first != std::string::npos && next != std::string::npos) value.replace(first, next - first, " to ");
+  return value;
+}
+
+// What the checks are for, and no host has: said, so that GO is not read as "the GPUs are fine".
+static void TellAbsent(const PreflightEvidence& evidence, const EqualKey& one, std::vector<PreflightCheck>& checks) {
+  const std::string_view key = one.key;
+  const bool broken = std::any_of(evidence.hosts.begin(), evidence.hosts.end(),
+                                  [](const PreflightHost& host) { return !host.facts.Value("gpu_problem").empty(); });
+  if (evidence.hosts.empty()) return;
+  const std::string where = evidence.hosts.size() > 1 ? " on any host" : "";
+  if (key == "gpus" && !broken)
+    checks.push_back(
+        {one.id, CheckLevel::skipped, {}, "nvidia-smi was not found" + where + "; GPUs were not checked", ""});
+  if (key == "torch")
+    checks.push_back({one.id, CheckLevel::skipped, {}, "no PyTorch was found" + where + "; it was not checked", ""});
+}
+
 void JudgeVersions(const PreflightEvidence& evidence, std::vector<PreflightCheck>& checks) {
   for (const EqualKey& one : kEqualKeys) {
     std::map<std::string, std::vector<std::string>> by_value;
-    for (const PreflightHost& host : evidence.hosts) by_value[host.facts.Value(one.key)].push_back(host.name);
-    if (by_value.empty() || (by_value.size() == 1 && by_value.begin()->first.empty())) continue;  // nobody has it
+    for (const PreflightHost& host : evidence.hosts) by_value[ShownValue(host.facts, one.key)].push_back(host.name);
+    if (by_value.empty() || (by_value.size() == 1 && by_value.begin()->first.empty())) {  // nobody has it
+      TellAbsent(evidence, one, checks);
+      continue;
+    }
     const OddOnes odd = FindOddOnes(by_value);
     if (odd.found())
       checks.push_back({one.id, one.level, odd.hosts,

@@ -148,6 +148,26 @@ TEST(PreflightJudge, ManyRanksNeedMoreSharedMemory) {
   ExpectFailure(evidence, "shared-memory", {"n0"});
 }
 
+TEST(PreflightJudge, WhatNoHostHasIsCalledUnchecked) {
+  const auto find = [](const PreflightReport& report, std::string_view id) {
+    return *std::find_if(report.checks.begin(), report.checks.end(),
+                         [&](const PreflightCheck& check) { return check.id == id; });
+  };
+  PreflightEvidence evidence = Cluster(1);
+  evidence.hosts[0].facts.values["port_range"] = "32768\t60999";
+  PreflightReport report = JudgePreflight(evidence);
+  EXPECT_EQ(report.verdict, PreflightVerdict::go);
+  EXPECT_EQ(find(report, "gpus").level, CheckLevel::skipped);
+  EXPECT_EQ(find(report, "gpus").says, "nvidia-smi was not found; GPUs were not checked");
+  EXPECT_EQ(find(report, "pytorch").level, CheckLevel::skipped);
+  EXPECT_EQ(find(report, "port-range").says, "32768 to 60999");
+  evidence.hosts[0].facts.values["gpus"] = "8 x NVIDIA H100";
+  evidence.hosts[0].facts.values["torch"] = "2.8.0";
+  report = JudgePreflight(evidence);
+  EXPECT_EQ(find(report, "gpus").level, CheckLevel::ok);
+  EXPECT_EQ(find(report, "pytorch").level, CheckLevel::ok);
+}
+
 TEST(PreflightJudge, NobodyThereIsNotAGo) {
   PreflightEvidence evidence;
   evidence.size = 2;

@@ -119,7 +119,7 @@ std::string RenderPreflightText(const PreflightReport& report, bool colour, int 
   page.Blank();
   for (const PreflightCheck& check : report.checks) {
     const bool fail = check.level == CheckLevel::fail, warn = check.level == CheckLevel::warn;
-    std::string mark(Name(check.level));
+    std::string mark(check.level == CheckLevel::skipped ? "skip" : Name(check.level));
     mark.resize(6, ' ');
     page.Paragraph(page.Paint(mark, fail   ? Ink::red
                                     : warn ? Ink::yellow

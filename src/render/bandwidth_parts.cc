@@ -147,6 +147,9 @@ void AddStream(const StreamView& stream, TextPage& page) {
 
 namespace {
 
+// As many digits in the cells as in the words about them.
+std::string CellWords(double value) { return FixedWords(value, value < 100 ? 2 : 1); }
+
 void AddCells(const PairMatrixView& view, TextPage& page) {
   const auto& matrix = view.matrix;
   constexpr size_t kMostColumns = 16;
@@ -168,8 +171,7 @@ void AddCells(const PairMatrixView& view, TextPage& page) {
                   listed(view.slow_members, c);
       for (const PairCell& cell : view.slow_cells) slow = slow || (cell.row == r && cell.column == c);
       const double value = matrix.cells[r][c];
-      row.push_back(
-          {std::isnan(value) ? "-" : FixedWords(value, value < 100 ? 2 : 1), slow ? Ink::yellow : Ink::plain});
+      row.push_back({std::isnan(value) ? "-" : CellWords(value), slow ? Ink::yellow : Ink::plain});
     }
     rows.push_back(std::move(row));
   }
@@ -182,9 +184,8 @@ void AddMatrix(const PairMatrixView& view, const BandwidthTextOptions&, TextPage
   page.Heading(CleanLine(view.matrix.title) + (view.matrix.is_latency ? ", µs" : ", GB/s"));
   std::string about = CleanLine(view.tool);
   if (!view.operation.empty()) about += ", " + CleanLine(view.operation);
-  about += ": typical " + FixedWords(view.typical, 2) + ", min " + FixedWords(view.least, 2) + ", max " +
-           FixedWords(view.most, 2);
-  if (view.matrix.told_sum >= 0) about += "; sum " + FixedWords(view.sum, 2);
+  about += ": typical " + CellWords(view.typical) + ", min " + CellWords(view.least) + ", max " + CellWords(view.most);
+  if (view.matrix.told_sum >= 0) about += "; sum " + CellWords(view.sum);
   page.Paragraph("  ", about + ".");
   AddCells(view, page);
   if (view.levels.size() > 1) {
@@ -195,7 +196,7 @@ void AddMatrix(const PairMatrixView& view, const BandwidthTextOptions&, TextPage
   for (const SlowPart& part : SlowPartsOf(view))
     page.Paragraph("  slow: ",
                    CleanLine(part.name) + ", " + PercentWords(part.share) + " of comparable cells (" +
-                       FixedWords(part.value, 2) + " instead of " + FixedWords(part.expected, 2) + ").",
+                       CellWords(part.value) + " instead of " + CellWords(part.expected) + ").",
                    Ink::yellow);
 }
 

@@ -24,6 +24,15 @@ struct PlotFrame {
   }
 };
 
+// "0.00478 GB/s" beside the first, the last and the middle row.
+std::vector<std::string> RateLabels(const PlotFrame& frame) {
+  std::vector<std::string> labels(frame.height);
+  for (const size_t i : {size_t{0}, frame.height / 2, frame.height - 1})
+    labels[i] = SpeedWords(std::pow(
+        10, frame.y1 - (frame.y1 - frame.y0) * static_cast<double>(i) / static_cast<double>(frame.height - 1)));
+  return labels;
+}
+
 double RateOfPoint(const SweepPoint& point) { return point.bus_gbs > 0 ? point.bus_gbs : point.algorithm_gbs; }
 
 }  // namespace
@@ -40,13 +49,16 @@ std::vector<std::string> PlotSweep(const Sweep& sweep, const ModelCheck* check, 
   }
   if (check)
     for (const ModelPoint& point : check->points) most = std::max(most, point.predicted_gbs);
-  constexpr size_t kLabel = 12;  // "0.00478 GB/s"
-  if (most <= 0 || last <= first || width < kLabel + 20 || height < 4) return {};
-  frame.width = width - kLabel - 2;
+  if (most <= 0 || last <= first || height < 4) return {};
   frame.height = height;
   frame.x0 = std::log2(first), frame.x1 = std::log2(last);
   frame.y0 = std::log10(least), frame.y1 = std::log10(most);
   if (frame.y1 - frame.y0 < 0.05) frame.y0 -= 0.05, frame.y1 += 0.05;
+  const std::vector<std::string> labels = RateLabels(frame);
+  size_t label_width = 12;
+  for (const std::string& label : labels) label_width = std::max(label_width, label.size());
+  if (width < label_width + 20) return {};
+  frame.width = width - label_width - 2;
   std::vector<std::string> canvas(frame.height, std::string(frame.width, ' '));
   size_t column = 0, row = 0;
   if (!sweep.fit.segments.empty() && factor > 0)
@@ -63,20 +75,18 @@ std::vector<std::string> PlotSweep(const Sweep& sweep, const ModelCheck* check, 
     if (frame.Place(static_cast<double>(point.bytes), RateOfPoint(point), &column, &row)) canvas[row][column] = '*';
   std::vector<std::string> out;
   for (size_t i = 0; i < canvas.size(); ++i) {
-    std::string label;
-    if (i == 0 || i + 1 == canvas.size() || i == canvas.size() / 2) {
-      const double at =
-          frame.y1 - (frame.y1 - frame.y0) * static_cast<double>(i) / static_cast<double>(canvas.size() - 1);
-      label = SpeedWords(std::pow(10, at));
-    }
     while (!canvas[i].empty() && canvas[i].back() == ' ') canvas[i].pop_back();
-    out.push_back(std::string(kLabel - std::min(kLabel, label.size()), ' ') + label + " |" + canvas[i]);
+    out.push_back(std::string(label_width - labels[i].size(), ' ') + labels[i] + " |" + canvas[i]);
   }
   const std::string left = MessageSizeWords(static_cast<int64_t>(first)),
                     right = MessageSizeWords(static_cast<int64_t>(last));
-  out.push_back(std::string(kLabel + 1, ' ') + "+" + std::string(frame.width, '-'));
+  out.push_back(std::string(label_width + 1, ' ') + "+" + std::string(frame.width, '-'));
   const size_t gap = frame.width > left.size() + right.size() ? frame.width - left.size() - right.size() : 1;
-  out.push_back(std::string(kLabel + 2, ' ') + left + std::string(gap, ' ') + right);
+  out.push_back(std::string(label_width + 2, ' ') + left + std::string(gap, ' ') + right);
+  const bool sides = std::any_of(sweep.points.begin(), sweep.points.end(),
+                                 [&](const SweepPoint& p) { return p.in_place != sweep.points.front().in_place; });
+  out.push_back(std::string(label_width + 2, ' ') + "* measured" + (sides ? ", in place and out of place" : "") +
+                (sweep.fit.segments.empty() ? "" : "   - fit") + (check ? "   o NCCL's model" : ""));
   return out;
 }
 

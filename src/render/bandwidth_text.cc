@@ -12,6 +12,8 @@
 namespace tacet {
 namespace {
 
+// No link is so much faster than the fastest message: the time of small ones does not depend on their size.
+constexpr double kAbovePeak = 1.5;
 constexpr size_t kMostSizes = 14;  // of a sweep, unless all are asked for
 
 bool HasSides(const Sweep& sweep, bool in_place) {
@@ -43,7 +45,10 @@ void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOpti
   const bool both = HasSides(sweep, true) && HasSides(sweep, false);
   const bool iterations =
       std::any_of(sweep.points.begin(), sweep.points.end(), [](const SweepPoint& p) { return p.p99_us >= 0; });
-  TextRow head = {{"size"}, {"time"}, {"algorithm"}, {"bus"}, {"spread"}};
+  // Between two ends both bandwidths are the same figure.
+  const bool one_rate = std::all_of(sweep.points.begin(), sweep.points.end(),
+                                    [](const SweepPoint& p) { return p.algorithm_gbs == p.bus_gbs; });
+  TextRow head = {{"size"}, {"time"}, {one_rate ? "bandwidth" : "algorithm"}, {one_rate ? "" : "bus"}, {"spread"}};
   if (both) head.push_back({"in place"});
   if (iterations) head.insert(head.end(), {{"median"}, {"99 %"}, {"longest"}});
   if (check) head.insert(head.end(), {{"model"}, {"of it"}, {"NCCL chooses"}});
@@ -57,7 +62,7 @@ void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOpti
     TextRow row = {{MessageSizeWords(bytes)},
                    {one->time_us >= 0 && !one->time_derived ? TimeWords(one->time_us) : ""},
                    {rate(one->algorithm_gbs)},
-                   {rate(one->bus_gbs)},
+                   {one_rate ? "" : rate(one->bus_gbs)},
                    {one->spread >= 0 ? PercentWords(one->spread) : ""}};
     if (both) row.push_back({in ? rate(in->bus_gbs >= 0 ? in->bus_gbs : in->algorithm_gbs) : ""});
     if (iterations)
@@ -86,7 +91,10 @@ std::string WithError(const std::string& value, const std::string& error) {
 
 void AddFit(const Sweep& sweep, TextPage& page) {
   if (sweep.fit.segments.empty()) return;
-  std::vector<TextRow> rows = {{{"sizes"}, {"latency"}, {"bandwidth"}, {"R²"}, {"mean error"}, {"worst error"}}};
+  const bool pipelined = sweep.IsPipelined();
+  const std::string share = pipelined ? "per message" : "latency";
+  std::vector<TextRow> rows = {{{"sizes"}, {share}, {"bandwidth"}, {"R²"}, {"mean error"}, {"worst error"}}};
+  const SweepPoint* peak = sweep.Peak();
   for (const FitSegment& one : sweep.fit.segments) {
     const double bandwidth = one.BandwidthGbs();
     const double error = one.beta_us_per_byte > 0 ? bandwidth * one.beta_error_us_per_byte / one.beta_us_per_byte : 0;
@@ -94,12 +102,17 @@ void AddFit(const Sweep& sweep, TextPage& page) {
         {{MessageSizeWords(static_cast<int64_t>(one.first_bytes)) + " to " +
           MessageSizeWords(static_cast<int64_t>(one.last_bytes))},
          {one.TellsAlpha() ? WithError(TimeWords(one.alpha_us), TimeWords(one.alpha_error_us)) : "unknown"},
-         {one.TellsBandwidth() ? WithError(SpeedWords(bandwidth), SpeedWords(error)) : "unknown"},
+         {one.TellsBandwidth() && !(pipelined && peak && bandwidth > kAbovePeak * peak->algorithm_gbs)
+              ? WithError(SpeedWords(bandwidth), SpeedWords(error))
+              : "unknown"},
          {FixedWords(one.r_squared, 3)},
          {PercentWords(one.mean_error)},
          {PercentWords(one.worst_error) + " at " + MessageSizeWords(static_cast<int64_t>(one.worst_bytes))}});
   }
-  page.Paragraph("  ", "Fit: time = latency + size / algorithm bandwidth, 95 % intervals" +
+  page.Paragraph("  ", "Fit: " +
+                           (pipelined ? std::string("time per message = a fixed part + size / bandwidth")
+                                      : std::string("time = latency + size / algorithm bandwidth")) +
+                           ", 95 % intervals" +
                            std::string(sweep.fit_joins_layouts ? ", in place and out of place together" : "") +
                            "; R² " + FixedWords(sweep.fit.r_squared, 4) + ", mean error " +
                            PercentWords(sweep.fit.mean_error) + ", worst " + PercentWords(sweep.fit.worst_error) + ".");
@@ -114,7 +127,8 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
       break;
     }
     std::string text = MessageSizeWords(one.bytes) + " took up to " + FixedWords(one.factor, 1) +
-                       " times as long as the other sizes suggest: ";
+                       " times as long as the " + (one.by_neighbours ? "sizes next to it" : "other sizes") +
+                       " suggest: ";
     if (one.kind == OutlierKind::lasting && one.iteration >= 0)
       text +=
           "persistent, from iteration " + std::to_string(one.iteration + 1) + " of " + std::to_string(one.of) + " on.";
@@ -124,6 +138,9 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
       text += "transient, in " + std::to_string(one.slow) + " of " + std::to_string(one.of) + " measurements.";
     else
       text += "measured once, so it is unknown whether it persists.";
+    if (one.at_change) text += " The fit changes here: NCCL may switch its algorithm or protocol at this size.";
+    if (one.iteration < 0 && one.bytes == sweep.points.front().bytes)
+      text += " It is the smallest size, often the first of a run: this may be warm-up.";
     page.Paragraph("  ", text, one.kind == OutlierKind::lasting ? Ink::yellow : Ink::plain);
   }
   if (sweep.in_place_ratio > 0 && std::fabs(sweep.in_place_ratio - 1) > 0.03 && !sweep.fit_joins_layouts)
@@ -138,8 +155,11 @@ void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOp
   std::string about = CleanLine(sweep.tool) + (sweep.library.empty() ? "" : ", NCCL " + CleanLine(sweep.library)) +
                       ", " + Count(sweep.runs.size(), "run");
   if (peak)
-    about += "; highest " + std::string(peak->bus_gbs >= 0 ? "bus" : "algorithm") + " bandwidth " +
-             SpeedWords(peak->bus_gbs >= 0 ? peak->bus_gbs : peak->algorithm_gbs) + " at " +
+    about += "; highest " +
+             std::string(sweep.IsPipelined()  ? ""
+                         : peak->bus_gbs >= 0 ? "bus "
+                                              : "algorithm ") +
+             "bandwidth " + SpeedWords(peak->bus_gbs >= 0 ? peak->bus_gbs : peak->algorithm_gbs) + " at " +
              MessageSizeWords(peak->bytes);
   page.Paragraph("  ", about + ".");
   AddFigures(answer.view, index, options, page);
@@ -168,7 +188,7 @@ void AddLackOfLog(const BandwidthView& view, TextPage& page) {
 }  // namespace
 
 std::string NoFaultWords(const BandwidthView& view) {
-  size_t judged = 0, lacking = 0, standing_out = 0;
+  size_t judged = 0, lacking = 0, odd_sizes = 0, odd_streams = 0;
   bool explained = false;
   for (size_t i = 0; i < view.sweeps.size(); ++i) {
     const ModelCheck* check = view.CheckOf(i);
@@ -177,12 +197,12 @@ std::string NoFaultWords(const BandwidthView& view) {
     judged += check && normal;
     lacking += LacksLog(view, i);
     explained = explained || !words.empty();
-    for (const SweepOutlier& one : view.sweeps[i].outliers) standing_out += one.kind == OutlierKind::lasting;
+    for (const SweepOutlier& one : view.sweeps[i].outliers) odd_sizes += one.kind == OutlierKind::lasting;
   }
-  for (const StreamView& stream : view.streams) standing_out += stream.shift.has_value();
+  for (const StreamView& stream : view.streams) odd_streams += stream.shift.has_value();
   const size_t open = view.sweeps.size() - judged;
   std::string out;
-  if (open == 0 || !view.matrices.empty())
+  if (open == 0)
     out = "Nothing is slower than expected, as far as these files show.";
   else if (judged > 0)
     out = Count(judged, "operation") + (judged == 1 ? " is" : " are") + " as fast as expected; " +
@@ -192,9 +212,11 @@ std::string NoFaultWords(const BandwidthView& view) {
           (lacking == open ? ": NCCL's log of the run is missing."
            : explained     ? " (see \"Is this normal?\")."
                            : ": nothing here tells how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
-  if (standing_out > 0)
-    out += " " + std::to_string(standing_out) +
-           (standing_out == 1 ? " measurement is out of line (below)." : " measurements are out of line (below).");
+  if (open > 0 && !view.matrices.empty()) out += " No outlier in the rest.";
+  if (odd_sizes > 0)
+    out += " " + Count(odd_sizes, "size") + (odd_sizes == 1 ? " is" : " are") + " out of line (below).";
+  if (odd_streams > 0)
+    out += " " + Count(odd_streams, "stream") + (odd_streams == 1 ? " is" : " are") + " out of line (below).";
   return out;
 }
 

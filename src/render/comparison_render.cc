@@ -148,7 +148,11 @@ std::string TestedLines(const ProfileComparison& comparison) {
 
 std::string RenderComparisonText(const ProfileComparison& comparison, int width, bool colour, bool verbose) {
   TextPage page(static_cast<size_t>(std::max(60, width)), colour);
-  page.Paragraph("", Headline(comparison), Ink::strong);
+  bool first = true;
+  for (const std::string& line : Wrap(Headline(comparison), page.width() - 4)) {
+    page.Line((first ? "" : "    ") + page.Paint(line, Ink::strong));
+    first = false;
+  }
   page.Line("  A " + CleanLine(comparison.name_a));
   page.Line("  B " + CleanLine(comparison.name_b));
   if (comparison.name_a == comparison.name_b) page.Paragraph("  note: ", "A and B are the same path");

@@ -83,7 +83,7 @@ TEST(JsonRender, WritesTheValues) {
   EXPECT_EQ(At(report, {"ranks", "5", "pid"}).Int(), 1555);
   EXPECT_EQ(At(report, {"waits", "0", "to"}).Int(), 5);
   EXPECT_EQ(At(report, {"diagnostics", "0", "count"}).Int(), 1);
-  EXPECT_DOUBLE_EQ(At(report, {"seconds"}).Double(), 0.418);
+  EXPECT_DOUBLE_EQ(At(report, {"seconds"}).Double(), 1.418);
 }
 
 TEST(JsonRender, WritesNullForWhatIsNotKnown) {

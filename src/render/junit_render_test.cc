@@ -26,7 +26,7 @@ TEST(JunitRender, HasACaseForEachFindingAboveNote) {
   report.findings.back().severity = Severity::note;
   const std::string xml = RenderJunit(report);
   EXPECT_EQ(Times(xml, "<failure"), 2u);
-  EXPECT_TRUE(Has(xml, "<testsuites name=\"tacet\" tests=\"4\" failures=\"2\" errors=\"0\" time=\"0.418\">"));
+  EXPECT_TRUE(Has(xml, "<testsuites name=\"tacet\" tests=\"4\" failures=\"2\" errors=\"0\" time=\"1.418\">"));
   EXPECT_TRUE(Has(xml, "<testcase classname=\"tacet.hang\" name=\"rank-stuck-on-host (rank 5)\""));
   EXPECT_TRUE(Has(xml, "<failure type=\"rank-stuck-on-host\" message=\"Rank 5 never issued"));
   EXPECT_TRUE(Has(xml, "stack_rank5.txt:6"));

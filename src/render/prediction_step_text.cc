@@ -112,7 +112,7 @@ void AddPlainModel(const Prediction& prediction, const PredictionTextOptions&, T
                     {SpeedWords(row.bus_gbps)}});
     last = row.op;
   }
-  page.Table(rows, 2, false);
+  page.PartsTable(rows, 2);
   AddPlainFormulas(prediction, page);
 }
 
@@ -134,8 +134,7 @@ void AddStep(const Prediction& prediction, const PredictionTextOptions&, TextPag
   if (prediction.layout.pipeline > 1) rows.push_back({{"pipeline bubble"}, {Percent(step.bubble)}});
   if (step.communication_ms > 0)
     rows.push_back({{"communication, none hidden"}, {TimeWords(step.communication_ms * 1e3)}});
-  if (step.ideal_ms > 0)
-    rows.push_back({{"shortest step, all communication hidden"}, {TimeWords(step.ideal_ms * 1e3)}});
+  if (step.ideal_ms > 0) rows.push_back({{"shortest step, all hidden"}, {TimeWords(step.ideal_ms * 1e3)}});
   if (step.step_ms > 0) {
     rows.push_back({{"measured step"}, {TimeWords(step.step_ms * 1e3)}});
     if (step.mfu > 0) {

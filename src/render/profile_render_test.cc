@@ -11,6 +11,7 @@
 #include "render/profile_csv.h"
 #include "render/profile_json.h"
 #include "render/profile_text.h"
+#include "render/profile_words.h"
 #include "report/recorded_profile.h"
 
 namespace tacet {
@@ -87,6 +88,29 @@ TEST(ProfileText, TellsTheBalanceOfAllToAlls) {
   const std::string text = RenderProfileText(profile, {});
   EXPECT_NE(text.find("busiest rank over the mean: 2.50 in a call"), std::string::npos) << text;
   EXPECT_LT(text.find("\n  1     1.0 kB"), text.find("\n  0     1.0 kB")) << text;  // the busiest first
+}
+
+TEST(ProfileText, CallsABalanceUnknownWithoutWhatIsReceived) {
+  ProfileReport profile;
+  profile.experts = {.found = true, .ranks = 2, .calls = 4, .sized = true};
+  profile.experts.members = {{{0}, 1000, -1, 2'000'000, 0}, {{1}, 1000, -1, 2'000'000, 1'000'000}};
+  profile.expert_group = "ep";
+  const std::string text = RenderProfileText(profile, {.width = 200});
+  EXPECT_NE(text.find("so the balance is unknown"), std::string::npos) << text;
+  EXPECT_EQ(text.find("would save"), std::string::npos) << text;
+  EXPECT_EQ(text.find("RECEIVED"), std::string::npos) << text;
+}
+
+TEST(ProfileWords, GiveTheFiguresOfAColumnTheSameDigits) {
+  EXPECT_EQ(DescribeRate(0.3), "0.300");
+  EXPECT_EQ(DescribeRate(23), "23.0");
+  EXPECT_EQ(DescribeRate(150.2), "150");
+  EXPECT_EQ(DescribeRate(0.0528), "0.0528");
+  EXPECT_EQ(DescribeRate(0.0001), "< 0.001");
+  EXPECT_EQ(DescribeFlops(6.05e7), "60.5 MFLOP");
+  EXPECT_EQ(DescribeFlops(2.14e12), "2.14 TFLOP");
+  EXPECT_EQ(DescribeSmallShare(0.0001), "< 0.1 %");
+  EXPECT_EQ(DescribeSmallShare(0), "0.0 %");
 }
 
 TEST(ProfileText, ExplainsEveryNumber) {

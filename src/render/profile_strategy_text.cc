@@ -157,26 +157,38 @@ void AddFsdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   AddRest(page, fsdp.units.size() - shown, "unit");
 }
 
+bool KnowsReceived(const ExpertReport& experts) {
+  return std::any_of(experts.members.begin(), experts.members.end(),
+                     [](const ExpertMember& member) { return member.received_bytes >= 0; });
+}
+
 void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
   const ExpertReport& experts = profile.experts;
   if (!experts.found) return;
   page.Heading("All-to-all (experts, sequences or embeddings on " + CleanLine(profile.expert_group) + ")");
   page.Paragraph("  ", DescribeNumber(experts.calls) + " calls per step, " + Time(experts.transfer_ns) +
                            " of transfer per step (" + DescribeShare(experts.transfer_share) + ")");
-  page.Paragraph("  ", experts.sized ? "busiest rank over the mean: " + DescribeFactor(experts.imbalance) +
-                                           " in a call, " + DescribeFactor(experts.lasting_imbalance) +
-                                           " over all; even calls would save " + DescribeShare(experts.balance_gain)
-                                     : "the trace has no sizes: it is unknown whether the calls are even");
+  const std::string factors =
+      DescribeFactor(experts.imbalance) + " in a call, " + DescribeFactor(experts.lasting_imbalance) + " over all; ";
+  page.Paragraph("  ", !experts.sized ? "the trace has no sizes: it is unknown whether the calls are even"
+                       : KnowsReceived(experts)
+                           ? "busiest rank over the mean: " + factors + "even calls would save " +
+                                 DescribeShare(experts.balance_gain)
+                           : "what the busiest rank sends over the mean: " + factors +
+                                 "the traces do not state what each rank receives, so the balance is unknown");
   std::vector<const ExpertMember*> members;
   for (const ExpertMember& member : experts.members) members.push_back(&member);
   std::stable_sort(members.begin(), members.end(),
                    [](const ExpertMember* a, const ExpertMember* b) { return a->received_bytes > b->received_bytes; });
   if (!verbose && members.size() > 8) members.resize(8);
+  const bool received = KnowsReceived(experts);
   std::vector<TextRow> rows = {{{"RANK"}, {"SENT"}, {"RECEIVED"}, {"IN KERNELS"}, {"WAITING"}}};
   for (const ExpertMember* member : members)
     rows.push_back({{std::to_string(member->rank.value)},
                     {member->sent_bytes < 0 ? "?" : Bytes(member->sent_bytes)},
-                    {member->received_bytes < 0 ? "?" : Bytes(member->received_bytes)},
+                    {member->received_bytes >= 0 ? Bytes(member->received_bytes)
+                     : received                  ? "?"
+                                                 : ""},
                     {Time(member->kernel_ns)},
                     {Time(member->wait_ns)}});
   page.Table(rows, 2, true);
@@ -188,14 +200,14 @@ void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
 void AddUtilisation(TextPage& page, const ProfileReport& profile) {
   if (!profile.utilisation) return;
   const ProfileUtilisation& one = *profile.utilisation;
-  page.Heading("Utilisation (from " + std::string(one.source) + ")");
+  page.Heading("Utilization (from " + std::string(one.source) + ")");
   if (one.peak_tflops <= 0) {
     page.Paragraph("  ", "the device's peak is unknown; give --peak-tflops");
     return;
   }
-  page.Paragraph("  ", (one.mfu > 0 ? "MFU " + DescribeShare(one.mfu) + ", " : std::string()) + "HFU " +
-                           DescribeShare(one.hfu) + " of " + DescribeNumber(one.peak_tflops) + " TFLOP/s (" +
-                           DescribeNumber(one.flops / 1e12) + " TFLOP per device and step)");
+  page.Paragraph("  ", (one.mfu > 0 ? "MFU " + DescribeSmallShare(one.mfu) + ", " : std::string()) + "HFU " +
+                           DescribeSmallShare(one.hfu) + " of " + DescribeNumber(one.peak_tflops) + " TFLOP/s (" +
+                           DescribeFlops(one.flops) + " per device and step)");
 }
 
 // "step 4, backward".
@@ -229,9 +241,9 @@ void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
                                 {"RESERVED"},
                                 {"DEVICE"},
                                 {"FRAGMENTED"},
-                                {"PARAMETERS"},
-                                {"STAYS"},
-                                {"PASSING"},
+                                {"PARAMS"},
+                                {"PERSISTENT"},
+                                {"TRANSIENT"},
                                 {"PEAK IN"},
                                 {"PRESSURE"}}};
   for (const ProfileRank* rank : ranks) {
@@ -252,8 +264,8 @@ void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
   page.Table(rows, 2, true);
   if (cut) page.Paragraph("  ", "... the 4 ranks with most reserved; --verbose shows all");
   page.Paragraph("  ",
-                 "by sizes and lifetimes: STAYS is optimizer state, buckets and whatever else outlives a step; PASSING "
-                 "is activations, gradients and workspace",
+                 "by sizes and lifetimes: PERSISTENT is optimizer state, buckets and whatever else outlives a step; "
+                 "TRANSIENT is activations, gradients and workspace",
                  Ink::dim);
 }
 

@@ -19,7 +19,8 @@ void AddHead(TextPage& page, const ProfileReport& profile) {
   page.Line(page.Paint(Name(profile.verdict), Ink::strong) +
             (profile.job.empty() ? "" : "  " + CleanLine(profile.job)));
   page.Paragraph("  ", CleanText(profile.headline));
-  std::string facts = profile.source.empty() ? "no times" : "from " + profile.source;
+  const std::string article = profile.source == "pipeline timeline" ? "a " : "";
+  std::string facts = profile.source.empty() ? "no times" : "from " + article + profile.source;
   if (profile.world_size > 0) facts += "; " + Count(static_cast<uint64_t>(profile.world_size), "rank");
   if (profile.steps > 0) facts += "; " + Count(profile.steps, "step");
   if (profile.step_ns > 0) facts += "; step " + DescribeTime(static_cast<double>(profile.step_ns));
@@ -74,11 +75,12 @@ void AddBudgets(TextPage& page, const ProfileReport& profile, bool verbose) {
     page.Paragraph("  ", "... the " + std::to_string(kMostRanks) + " that compute longest of " +
                              std::to_string(profile.budgets.size()) + "; --verbose shows all");
   if (profile.mean.communication_ns() > 0)
-    page.Paragraph("  ", "communication hidden: " + DescribeShare(profile.overlap_ratio) +
-                             "; overlap efficiency: " + DescribeShare(profile.overlap_efficiency) +
-                             (profile.communication_efficiency > 0
-                                  ? "; communication efficiency: " + DescribeShare(profile.communication_efficiency)
-                                  : ""));
+    page.Paragraph("  ",
+                   "communication hidden: " + DescribeShare(profile.overlap_ratio) +
+                       "; overlap efficiency: " + DescribeShare(profile.overlap_efficiency) +
+                       (profile.communication_efficiency > 0
+                            ? "; communication efficiency: " + DescribeSmallShare(profile.communication_efficiency)
+                            : ""));
 }
 
 // "mesh_tp x4" sums four groups up; "mesh_tp, ranks 0 and 1" is one of them.
@@ -92,10 +94,11 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   const bool lonely = profile.budgets.size() == 1;  // nobody to compare with: waiting counts as transfer
   page.Heading(lonely ? "Communication (GB/s = 1e9; of one rank, TRANSFER includes its waiting)"
                       : "Communication (GB/s = 1e9)");
+  // What names a row comes first: it is repeated where the table is printed in parts.
   std::vector<TextRow> rows = {{{"GROUP"},
-                                {"RANKS"},
                                 {"OPERATION"},
                                 {"UP TO"},
+                                {"RANKS"},
                                 {"CALLS"},
                                 {"BYTES"},
                                 {"WAIT"},
@@ -110,18 +113,16 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
     const CommunicationRow& row = line.row;
     const bool sized = row.bytes > 0;
     rows.push_back({{GroupCell(line, verbose)},
-                    {row.group_size > 0 ? std::to_string(row.group_size) : ""},
                     {std::string(Name(row.kind))},
                     {row.size_class > 0 ? DescribeSizeClass(row.size_class) : "?"},
+                    {row.group_size > 0 ? std::to_string(row.group_size) : ""},
                     {std::to_string(row.calls)},
                     {sized ? DescribeBytes(static_cast<uint64_t>(row.bytes)) : "?"},
                     {lonely ? "?" : DescribeTime(static_cast<double>(row.wait_ns))},
                     {DescribeTime(static_cast<double>(row.transfer_ns))},
                     {sized ? DescribeRate(row.algorithm_gbs) : "?"},
                     {sized ? DescribeRate(row.bus_gbs) : "?"},
-                    {line.share_of_peak <= 0       ? ""
-                     : line.share_of_peak < 0.0005 ? "< 0.1 %"
-                                                   : DescribeShare(line.share_of_peak)}});
+                    {line.share_of_peak <= 0 ? "" : DescribeSmallShare(line.share_of_peak)}});
   }
   page.Table(rows, 2, verbose);
   if (!verbose && table.size() > kMostLines)
@@ -167,7 +168,7 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
     return;
   }
   std::vector<TextRow> rows = {
-      {{"RANK"}, {"LATE BY"}, {"OF STEP"}, {"COST"}, {"95 %"}, {"Z"}, {"STEPS"}, {"WHEN"}, {"WHY"}, {"TRUST"}}};
+      {{"RANK"}, {"LATE BY"}, {"OF STEP"}, {"COST"}, {"95 %"}, {"Z"}, {"STEPS"}, {"WHEN"}, {"WHY"}, {"CONFIDENCE"}}};
   for (const Straggler& one : profile.stragglers.stragglers)
     rows.push_back({{std::to_string(one.rank.value)},
                     {DescribeTime(static_cast<double>(one.late_ns))},

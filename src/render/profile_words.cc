@@ -25,11 +25,28 @@ std::string DescribeTime(double ns) {
 
 std::string DescribeShare(double share) { return Print("%.1f %%", share * 100); }
 
+std::string DescribeSmallShare(double share) { return share > 0 && share < 0.0005 ? "< 0.1 %" : DescribeShare(share); }
+
 std::string DescribeNumber(double number) { return Print("%.3g", number); }
 
 std::string DescribeFactor(double factor) { return Print("%.2f", factor); }
 
-std::string DescribeRate(double gbs) { return gbs > 0 && gbs < 0.001 ? "<0.001" : Print("%.3g", gbs); }
+// "0.300" and "23.0", so that the figures of a column have the same digits.
+std::string DescribeRate(double gbs) {
+  if (gbs > 0 && gbs < 0.001) return "< 0.001";
+  if (gbs >= 99.95) return Print("%.0f", gbs);
+  return gbs > 0 ? Print("%#.3g", gbs) : "0";
+}
+
+std::string DescribeFlops(double flops) {
+  static constexpr struct {
+    double from;
+    const char* unit;
+  } kUnits[] = {{1e15, " PFLOP"}, {1e12, " TFLOP"}, {1e9, " GFLOP"}, {1e6, " MFLOP"}};
+  for (const auto& one : kUnits)
+    if (flops >= 0.9995 * one.from) return Print("%.3g", flops / one.from) + one.unit;
+  return Print("%.3g", flops) + " FLOP";
+}
 
 std::string_view Name(PipelineSchedule schedule) {
   switch (schedule) {

@@ -93,7 +93,10 @@ void AddRemarks(TextPage& page, const Report& report, bool verbose) {
       AddRemark(page, diagnostic, diagnostic.count, 1, true);
     return;
   }
-  const std::vector<Remark> remarks = FoldRemarks(report.diagnostics);
+  std::vector<Remark> remarks = FoldRemarks(report.diagnostics);
+  // The line above says that all files are empty.
+  if (std::all_of(report.inputs.begin(), report.inputs.end(), [](const ReportInput& one) { return one.bytes == 0; }))
+    std::erase_if(remarks, [](const Remark& one) { return one.first->code == "empty-file"; });
   for (size_t i = 0; i < std::min(remarks.size(), kMostRemarks); ++i)
     AddRemark(page, *remarks[i].first, remarks[i].times, remarks[i].places, false);
   if (remarks.size() > kMostRemarks)

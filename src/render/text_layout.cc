@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <numeric>
+#include <set>
 
 namespace tacet {
 
@@ -100,8 +101,8 @@ static void WrapLine(std::string_view line, size_t width, std::vector<std::strin
     }
     while (used + DisplayWidth(word) > width) {  // longer than a line by itself
       size_t bytes = ByteOfColumn(word, width - used);
-      // Behind a comma or a slash, unless little would be left of the line.
-      if (const size_t mark = word.substr(0, bytes).find_last_of(",/");
+      // Behind a comma, a slash or a parenthesis, unless little would be left of the line.
+      if (const size_t mark = word.substr(0, bytes).find_last_of(",/(");
           mark != std::string_view::npos && mark > bytes / 2)
         bytes = mark + 1;
       out->push_back(current + std::string(word.substr(0, bytes)));
@@ -178,11 +179,27 @@ static size_t WidthOf(const std::vector<size_t>& widths) {
   return sum < 2 ? 0 : sum - 2;
 }
 
-// Columns that name a row and are repeated when the others do not fit beside each other. Where the first is left blank
-// under an equal one, the second names the row with it.
+// Whether no two rows have the same texts in the first columns; a blank stands for the text above it.
+static bool AreTellingApart(const std::vector<TextRow>& rows, size_t columns) {
+  std::set<std::vector<std::string_view>> seen;
+  std::string_view above;
+  for (size_t r = 1; r < rows.size(); ++r) {
+    if (!rows[r][0].text.empty()) above = rows[r][0].text;
+    std::vector<std::string_view> names = {above};
+    for (size_t i = 1; i < columns; ++i) names.push_back(rows[r][i].text);
+    if (!seen.insert(std::move(names)).second) return false;
+  }
+  return true;
+}
+
+// Columns that name a row and are repeated when the others do not fit beside each other: as many as tell the rows
+// apart. Where the first is left blank under an equal one, the second names the row with it.
 static size_t NamingColumns(const std::vector<TextRow>& rows) {
+  constexpr size_t kMost = 3;
   if (rows[0].size() < 3) return 1;
   const bool gaps = std::any_of(rows.begin() + 1, rows.end(), [](const TextRow& row) { return row[0].text.empty(); });
+  for (size_t columns = gaps ? 2 : 1; columns <= kMost && columns + 1 < rows[0].size(); ++columns)
+    if (AreTellingApart(rows, columns)) return columns;
   return gaps ? 2 : 1;
 }
 

@@ -61,6 +61,24 @@ TEST(TextLayout, RepeatsTwoColumnsWhereTheFirstIsBlankUnderAnEqualOne) {
   EXPECT_EQ(sizes, 2U) << text;
 }
 
+TEST(TextLayout, RepeatsAsManyColumnsAsTellTheRowsApart) {
+  const std::vector<TextRow> rows = {
+      {{"GROUP"}, {"OPERATION"}, {"UP TO"}, {"TRANSFER"}, {"BUSBW"}},
+      {{"default_pg"}, {"all_reduce"}, {"2 MiB"}, {"87.0 microseconds"}, {"31.7 gigabytes"}},
+      {{"default_pg"}, {"all_reduce"}, {"1 MiB"}, {"69.0 microseconds"}, {"23.0 gigabytes"}},
+      {{"default_pg"}, {"all_to_all"}, {"1 MiB"}, {"8.00 microseconds"}, {"2.63 gigabytes"}}};
+  const std::vector<std::string> lines = LinesOf(PrintTable(rows, 60, true));
+  ASSERT_EQ(lines.size(), 9U);
+  EXPECT_EQ(lines[6], "  default_pg  all_reduce  2 MiB  31.7 gigabytes");
+  EXPECT_EQ(lines[8], "  default_pg  all_to_all  1 MiB  2.63 gigabytes");
+}
+
+TEST(TextLayout, BreaksALongNameBehindItsParenthesis) {
+  const std::vector<std::string> lines = Wrap("profile(...).export_chrome_trace(\"trace.json.gz\") or more", 42);
+  EXPECT_EQ(lines[0], "profile(...).export_chrome_trace(");
+  EXPECT_EQ(lines[1], "\"trace.json.gz\") or more");
+}
+
 TEST(TextLayout, PartsKeepNamesWholeAndLeaveOutRowsWithoutAValue) {
   const std::vector<TextRow> rows = {{{"step"}, {"lost"}, {"left"}, {"taken by"}},
                                      {{"the node with the fewest cards"}, {"0.00"}, {"1.25"}, {""}},

@@ -347,7 +347,7 @@ void AddAssumptions(TextPage& page, const Report& report) {
 }
 
 void AddFooter(TextPage& page, const Report& report) {
-  constexpr double kWorthTelling = 0.1;
+  constexpr double kWorthTelling = 1;
   char took[48] = "";
   if (report.seconds >= kWorthTelling) std::snprintf(took, sizeof took, "Took %.2f s.", report.seconds);
   std::string line = took;

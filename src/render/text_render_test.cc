@@ -54,7 +54,7 @@ TEST(TextRender, KeepsTheOrderInWhichThingsAreAsked) {
                          "Ranks (8 of 8)", "Also found", "Unknown; capture this next time",
                          "Assumed",        "Inputs",     "Took"};
   for (size_t i = 1; i < std::size(order); ++i) EXPECT_LT(LineOf(lines, order[i - 1]), LineOf(lines, order[i]));
-  EXPECT_EQ(lines.back(), "Took 0.42 s. More on this cause: tacet explain rank-stuck-on-host");
+  EXPECT_EQ(lines.back(), "Took 1.42 s. More on this cause: tacet explain rank-stuck-on-host");
 }
 
 TEST(TextRender, ShowsThreePiecesOfEvidenceAndAllWhenVerbose) {
@@ -137,7 +137,7 @@ TEST(TextRender, AnUndeterminedReportAsksFirst) {
   const auto lines = Lines(RenderText(report, {}));
   EXPECT_EQ(lines[0], "UNDETERMINED");
   EXPECT_LT(LineOf(lines, "Unknown; capture this next time"), LineOf(lines, "Ranks"));
-  EXPECT_EQ(lines.back(), "Took 0.42 s.");
+  EXPECT_EQ(lines.back(), "Took 1.42 s.");
 }
 
 TEST(TextRender, StaysInsideTheWidth) {

@@ -57,11 +57,15 @@ std::string NicWords(const TopologyNode& node) {
   return out;
 }
 
+std::string NodeHead(const TopologyReport& topology) {
+  return !topology.nodes.empty() && topology.nodes.front().of_file ? "FILE" : "NODE";
+}
+
 void AddNodes(TextPage& page, const TopologyReport& topology) {
   page.Heading("Nodes");
   std::map<int, std::vector<const TopologyNode*>> alike;
   for (const TopologyNode& node : topology.nodes) alike[node.like].push_back(&node);
-  std::vector<TextRow> rows = {{{"NODE"}, {"RANKS"}, {"GPUS"}, {"NICS"}}};
+  std::vector<TextRow> rows = {{{NodeHead(topology)}, {"RANKS"}, {"GPUS"}, {"NICS"}}};
   for (const auto& [first, nodes] : alike) {
     const TopologyNode& node = *nodes.front();
     std::vector<int> ranks;
@@ -228,7 +232,7 @@ void AddGpus(TextPage& page, const TopologyReport& topology, bool verbose) {
     }
   }
   if (rows.empty()) return;
-  rows.insert(rows.begin(), {{"RANK"}, {"NODE"}, {"BUS"}, {"NEAREST"}, {"USED"}});
+  rows.insert(rows.begin(), {{"RANK"}, {NodeHead(topology)}, {"BUS"}, {"NEAREST"}, {"USED"}});
   page.Heading("NIC of each GPU");
   page.Table(rows, 2, false);
   for (size_t i = 0; i < topology.nodes.size(); ++i) left += topology.nodes[i].like != static_cast<int>(i) ? 1 : 0;

@@ -145,21 +145,37 @@ std::string Setting(const BenchmarkSide& side, std::string (*of)(const Benchmark
   return out;
 }
 
+std::string RanksOf(const BenchmarkRun& run) { return run.ranks > 0 ? std::to_string(run.ranks) : std::string(); }
+std::string DeviceOf(const BenchmarkRun& run) { return run.devices.empty() ? std::string() : run.devices[0].name; }
+
 void AddSettings(const BenchmarkSide& a, const BenchmarkSide& b, ProfileComparison& out) {
   struct Aspect {
     const char* name;
     std::string (*of)(const BenchmarkRun&);
   };
   const Aspect aspects[] = {
-      {"ranks", [](const BenchmarkRun& run) { return run.ranks > 0 ? std::to_string(run.ranks) : std::string(); }},
+      {"ranks", RanksOf},
       {"NCCL", [](const BenchmarkRun& run) { return run.library; }},
-      {"devices", [](const BenchmarkRun& run) { return run.devices.empty() ? std::string() : run.devices[0].name; }},
+      {"devices", DeviceOf},
       {"times", [](const BenchmarkRun& run) { return std::string(run.host_times ? "of the host" : "of the GPU"); }}};
   for (const Aspect& aspect : aspects) {
     const std::string in_a = Setting(a, aspect.of), in_b = Setting(b, aspect.of);
     if (in_a != in_b && !in_a.empty() && !in_b.empty())
       out.remarks.push_back(std::string(aspect.name) + " differ: " + in_a + " in A, " + in_b + " in B");
   }
+}
+
+// What a faster B may be owed to: " ; but ranks (4 and 8) and devices (H200 and A100) differ".
+std::string MachineWords(const BenchmarkSide& a, const BenchmarkSide& b) {
+  std::string out;
+  const auto add = [&](const char* name, std::string (*of)(const BenchmarkRun&)) {
+    const std::string in_a = Setting(a, of), in_b = Setting(b, of);
+    if (in_a == in_b || in_a.empty() || in_b.empty()) return;
+    out += (out.empty() ? "; but " : " and ") + std::string(name) + " (" + in_a + " and " + in_b + ")";
+  };
+  add("ranks", RanksOf);
+  add("devices", DeviceOf);
+  return out.empty() ? "" : out + " differ";
 }
 
 void AddMethod(Samples samples, size_t runs_a, size_t runs_b, ProfileComparison& out) {
@@ -264,6 +280,7 @@ Result<ProfileComparison> CompareBenchmarks(const BenchmarkSide& a, const Benchm
   AddSettings(a, b, out);
   AddMethod(samples, MostRuns(in_a), MostRuns(in_b), out);
   out.headline = Headline(out);
+  if (out.faults.empty() && out.slower + out.faster > 0) out.headline += MachineWords(a, b);
   if (!common && out.faults.empty())
     return Error{"the two sides have no operation and size in common",
                  "run both with the same program, sizes and type (-b, -e, -f, -d)"};

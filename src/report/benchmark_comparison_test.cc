@@ -144,6 +144,16 @@ TEST(BenchmarkComparison, TellsOtherSettings) {
   auto comparison = CompareBenchmarks(a, b, {});
   EXPECT_NE(std::find(comparison->remarks.begin(), comparison->remarks.end(), "ranks differ: 8 in A, 16 in B"),
             comparison->remarks.end());
+  EXPECT_EQ(comparison->headline.find("ranks"), std::string::npos) << "nothing changed";
+}
+
+TEST(BenchmarkComparison, TellsOtherMachinesBesideTheAnswer) {
+  std::mt19937 random(1);
+  BenchmarkSide a = Runs(random, 5, Same), b = Runs(random, 5, [](int64_t) { return 1.5; });
+  for (BenchmarkRun& run : b.runs) run.ranks = 16;
+  auto comparison = CompareBenchmarks(a, b, {});
+  ASSERT_TRUE(comparison.ok());
+  EXPECT_NE(comparison->headline.find("; but ranks (8 and 16) differ"), std::string::npos) << comparison->headline;
 }
 
 }  // namespace

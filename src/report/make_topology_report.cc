@@ -68,7 +68,7 @@ void AddOpenQuestions(const Incident& incident, const TopologyView& view, Diagno
   const bool graphs = std::any_of(incident.nccl_setups.begin(), incident.nccl_setups.end(),
                                   [](const NcclSetup& setup) { return !setup.graphs.empty(); });
   if (!graphs && comm.nodes > 1)
-    diagnosis.open.push_back({"Does one node lower the others?", "the subsystem GRAPH in NCCL_DEBUG_SUBSYS"});
+    diagnosis.open.push_back({"Does one node limit the others?", "NCCL logs with GRAPH in NCCL_DEBUG_SUBSYS"});
   const bool connected = std::any_of(incident.rank_channels.begin(), incident.rank_channels.end(),
                                      [](const RankChannels& one) { return !one.uses.empty(); });
   if (!connected)

@@ -69,7 +69,7 @@ std::span<const Definition> ProfileDefinitions() {
       {"S of a part", "The same with the recorded times of that operation type, data-parallel rank or stage only."},
       {"M_W", "Share of the slowdown that goes away when the worst 3 % of workers get ideal times."},
       {"M_S", "Share of the slowdown that goes away when the last stage gets ideal times."},
-      {"bubble", "Mean over stages of the share of the step in which a stage only waits for its neighbours."},
+      {"bubble", "Mean over stages of the share of the step in which a stage only waits for its neighbors."},
       {"theoretical bubble", "(p-1)/(v m+p-1) for p stages, m microbatches and v model chunks per stage."},
       {"stage imbalance", "Compute of the heaviest stage over the median of the others."},
       {"DDP buckets", "The all-reduces of a step whose sizes add up to the gradients, in order."},

@@ -320,6 +320,11 @@ ProfileReport BuildProfile(const Incident& incident, const ProfileOptions& optio
   } else if (!rounds.empty()) {
     FillMeasuredSteps(rounds, profile);
   }
+  // Shares of the step that the report names, the mean of all ranks.
+  if (ExpertReport& experts = profile.experts; experts.found && profile.step_ns > 0) {
+    experts.transfer_share = static_cast<double>(experts.transfer_ns) / static_cast<double>(profile.step_ns);
+    experts.balance_gain = experts.transfer_share * (1 - 1 / experts.imbalance);
+  }
   FillUtilisation(incident, options, profile);
   AddRemarks(incident, profile);
   JudgeProfile(profile);

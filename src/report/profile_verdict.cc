@@ -25,6 +25,8 @@ std::string Percent(double share) {
   return text;
 }
 
+std::string SmallPercent(double share) { return share < kWorthSaying ? "< 0.1 %" : Percent(share); }
+
 std::string Times(double factor) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f times", factor);
@@ -122,10 +124,13 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
                              " buckets now; this size pays the latency less often, or starts sending earlier",
                    profile.ddp.gain, false});
   }
+  const bool received = std::any_of(profile.experts.members.begin(), profile.experts.members.end(),
+                                    [](const ExpertMember& member) { return member.received_bytes >= 0; });
   if (profile.experts.found)
     out.push_back({"Even out what the ranks of " + profile.expert_group +
                        " exchange: auxiliary loss, capacity factor, different placement of experts",
-                   "in an all-to-all the busiest rank receives " + Times(profile.experts.imbalance) + " the mean",
+                   "in an all-to-all the busiest rank " + std::string(received ? "receives " : "sends ") +
+                       Times(profile.experts.imbalance) + " the mean",
                    profile.experts.balance_gain, true});
   if (profile.pipeline.found) return;  // exposed communication there is the bubble
   const double exposed = ShareOf(profile.mean.exposed_ns, profile.mean.total_ns());
@@ -142,7 +147,7 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
                        ? std::string("Use a faster transport than TCP (NVLink or shared memory within a host, "
                                      "InfiniBand or RoCE between hosts)")
                        : std::string("Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)"),
-                   "large operations reach " + Percent(kReachablePeak * reach / time) + " of the link's peak; " +
+                   "large operations reach " + SmallPercent(kReachablePeak * reach / time) + " of the link's peak; " +
                        Percent(kReachablePeak) + " is usual",
                    transfer * (1 - reach / time), true});
   const double hideable = std::min(transfer, ShareOf(profile.mean.compute_only_ns, profile.mean.total_ns()));
@@ -185,9 +190,9 @@ void JudgeBudget(ProfileReport& profile) {
   // The budget tells compute alone and compute beside communication apart: both parts are named here too.
   const double beside = ShareOf(mean.hidden_ns, step);
   profile.headline = "Compute takes " + Percent(compute) + " of the step" +
-                     (beside >= kWorthSaying ? " (for " + Percent(beside) + " communication runs too)" : "") +
-                     ", exposed " + (profile.pipeline.found ? "waiting for other stages " : "communication ") +
-                     Percent(exposed) + "; for " + Percent(host) + " no kernel runs";
+                     (beside >= kWorthSaying ? " (" + Percent(beside) + " overlaps communication)" : "") + ", " +
+                     (profile.pipeline.found ? "waiting for other stages " : "exposed communication ") +
+                     Percent(exposed) + "; no kernel runs for " + Percent(host);
   if (profile.verdict == communication_bound && profile.wait_share > 0.5)
     profile.headline += "; most of the communication time is waiting for late peers";
 }

@@ -75,6 +75,7 @@ class Describer {
   TopologyNode NodeOf(const NodeView& node) const {
     TopologyNode out;
     out.name = node.name;
+    out.of_file = node.of_file;
     out.net = node.net;
     out.nvlink = node.has_nvlink;
     out.nvswitch = node.has_nvswitch;
@@ -145,7 +146,7 @@ class Describer {
       out.breaks.push_back(one.kind == RingView::Break::Kind::closes_early
                                ? "it closes after " + std::to_string(one.one) + " ranks"
                                : "rank " + std::to_string(JobRankOf(comm, one.rank)) +
-                                     " has two neighbours on one side: " + std::to_string(JobRankOf(comm, one.one)) +
+                                     " has two neighbors on one side: " + std::to_string(JobRankOf(comm, one.one)) +
                                      " and " + std::to_string(JobRankOf(comm, one.other)));
     return out;
   }

@@ -34,6 +34,7 @@ struct TopologyNode {
   std::vector<TopologyGpu> gpus;
   std::vector<TopologyNic> nics;
   bool nvlink = false, nvswitch = false;
+  bool of_file = false;  // `name` is a file that describes a node without naming it
   bool guilty = false;  // a finding names all of its ranks
   int like = -1;        // the first node with the same hardware and the same use of it; itself where it is the first
 };

@@ -56,7 +56,7 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
   const auto& end = first->As<ProcessEnd>();
   finding.headline = "the processes of " + RankWords(ranks) + (ranks.size() == 2 ? " both" : " all") +
                      " ended with signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
-                     ": a fault that they have in common, not one of a single rank";
+                     ": they share the fault; it is not one rank's";
   finding.evidence.push_back(CiteEvent(*first, first->As<ProcessEnd>().first_failure.value_or(false)
                                                    ? "how the first of them ended, by the launcher's list"
                                                    : "how one of them ended"));
@@ -67,7 +67,7 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
         "emptyDir with medium: Memory), or use fewer loader workers.",
         "Look at files that the program maps (data sets, checkpoints, shared libraries): one that was truncated or "
         "replaced while it was mapped, or lies on a file system that failed, gives the same signal.",
-        "dmesg -T shows memory errors of the hardware, the third reason."};
+        "Third, hardware memory errors: see dmesg -T."};
   else
     finding.fix.insert(
         finding.fix.begin(),

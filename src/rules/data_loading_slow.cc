@@ -130,7 +130,7 @@ const Rule kDataLoadingSlowRule = {
     "A slow step without a slow load is an evaluation, a checkpoint or a straggler.",
     {"Give the loader more workers (num_workers, as many as there are CPU cores per GPU), prefetch_factor=4, "
      "persistent_workers=True and pin_memory=True.",
-     "Make a sample cheaper: decode and tokenise once and store the result, pack small files into large ones, keep the "
+     "Make a sample cheaper: decode and tokenize once and store the result, pack small files into large ones, keep the "
      "data on local disks.",
      "See whether the CPUs are busy: a container or a Slurm job with few cores (nproc) starves all workers alike."},
     {"Print the time of data beside the time of a step, for every rank."},

@@ -40,7 +40,7 @@ extern const Rule kDiskFullRule;
 const Rule kDiskFullRule = {
     "disk-full",
     "A disk or quota is full",
-    "the rank's output, df -h",
+    "the rank's output or df -h",
     "A file could not be written because its file system has no space or no inodes left, or the user's quota is used "
     "up. Most often it is a checkpoint, and most often only one rank writes it: the others wait for it and time out.",
     "A full /dev/shm has a cause of its own (shared-memory-full). A job that catches the error and continues was not "

@@ -58,7 +58,9 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
   finding.fix.assign(kEnvironmentCripplesRule.fix.begin(), kEnvironmentCripplesRule.fix.end());
   finding.fix.front() =
       unset + " (in the job script, the container image, /etc/nccl.conf, ~/.nccl.conf)" +
-      (harmless ? " before running the job on several hosts." : ", and measure again with nccl-tests.");
+      (harmless ? " before running the job on several hosts."
+                : ", and measure again with nccl-tests. Where the faster path does not exist (one GPU per host, no "
+                  "InfiniBand), nothing changes.");
   return finding;
 }
 
@@ -110,7 +112,8 @@ const Rule kEnvironmentCripplesRule = {
     "cause of its own.",
     {"Remove the named variables (job script, container image, /etc/nccl.conf, ~/.nccl.conf) and measure again with "
      "nccl-tests.",
-     "If one of them works around a hang, document that beside it and test it again with every new NCCL."},
+     "If one of them is a workaround for a hang, say so in a comment beside it, and test again without it after each "
+     "NCCL upgrade."},
     {"Keep NCCL variables in one reviewed file for all jobs.",
      "Compare the ENV lines of all ranks: tuning variables must be the same on all ranks."},
     JudgeEnvironment};

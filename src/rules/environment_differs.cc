@@ -78,9 +78,13 @@ Finding DifferenceFinding(const Case& facts, const Holders& holders, std::string
   finding.severity = failed ? Severity::critical : Severity::warning;
   finding.confidence = failed ? Confidence::likely : Confidence::certain;
   finding.ranks = OddHolders(holders);
-  for (const auto& [value, events] : holders)
-    finding.evidence.push_back(
-        CiteEvent(*events.front(), HolderWords(facts, *events.front()) + " has " + std::string(what) + " " + value));
+  for (const auto& [value, events] : holders) {
+    const std::string holder = HolderWords(facts, *events.front());
+    // A setting is quoted as NAME=VALUE behind these words.
+    const bool setting = events.front()->kind == EventKind::environment;
+    finding.evidence.push_back(CiteEvent(
+        *events.front(), setting ? "the setting of " + holder : holder + " has " + std::string(what) + " " + value));
+  }
   return finding;
 }
 
@@ -108,7 +112,7 @@ bool JudgeSettings(const Case& facts, RuleAnswer& answer) {
   for (const std::string_view name : MustAgree()) {
     const Holders holders = Compare(facts, EventKind::environment, name);
     if (holders.empty()) continue;
-    differences.push_back(DifferenceFinding(facts, holders, std::string(name) + " ="));
+    differences.push_back(DifferenceFinding(facts, holders, name));
     differences.back().headline = std::string(name) + " differs between ranks (" + ValuesWords(facts, holders) + ")";
   }
   if (differences.empty()) return false;

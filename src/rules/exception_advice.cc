@@ -48,8 +48,7 @@ std::string AdviceForType(std::string_view type) {
   switch (row->group) {
     case TypeGroup::connection:
       return "Check the server that the cited line talks to: is it up, did it restart, does it limit connections? "
-             "Repeat "
-             "such calls a few times before the job fails.";
+             "Retry such calls a few times before giving up.";
     case TypeGroup::path:
       return "Check that the path exists and may be read on that host, as seen from inside the container (mounts, "
              "links, "

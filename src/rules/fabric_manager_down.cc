@@ -23,7 +23,8 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
         "On that host: systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A3 Fabric must show "
         "Completed and Success.",
         "Test: run with NCCL_NVLS_ENABLE=0. If that helps, NVLS is the part that fails.",
-        "Restart the fabric manager and reset the GPUs (nvidia-smi -r) with no job on the host; else drain it."};
+        "With no job on the host, restart the fabric manager and reset the GPUs (nvidia-smi -r). If that does not "
+        "help, drain the host."};
   } else if (warning.id == "mnnvl-unusable") {
     finding.confidence = Confidence::likely;
     finding.headline =

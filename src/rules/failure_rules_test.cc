@@ -350,7 +350,7 @@ TEST(CommonEnd, ManyThatEndBySegmentationFaultNameNobody) {
   JobSketch job = EndedBySignal(7, {2, 0, 3, 6}, -11);
   const Finding finding = JudgedCase(job).Only("rank-dead");
   EXPECT_TRUE(finding.ranks.empty());
-  EXPECT_NE(finding.headline.find("in common"), std::string::npos) << finding.headline;
+  EXPECT_NE(finding.headline.find("share the fault"), std::string::npos) << finding.headline;
 }
 
 TEST(CommonEnd, OneOrTwoAreNamedAsBefore) {

@@ -75,7 +75,7 @@ const Rule kForeignConnectionRule = {
     "NCCL logs (WARN or INFO lines of the setup)",
     "NCCL listens on ports while it sets up communicators. Something connected there that is not a rank of this job: a "
     "port scanner, a health check, or a process of another job that was given the same address. Newer releases "
-    "recognise it by a magic number and refuse it; older ones read its first bytes as a message and fail.",
+    "recognize it by a magic number and refuse it; older ones read its first bytes as a message and fail.",
     "Ranks of one job that use different networks give 'wrong type 3 != 4': they do belong to the job. Ranks with "
     "different NCCL versions or world sizes give plausible numbers; a stranger's are absurd.",
     {"On that host: find what connects (ss -tnp, tcpdump), and exclude the cluster's network from scans.",

@@ -73,10 +73,10 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
   for (const std::string_view hardware : {"NVLink", "GPU is lost", "hardware", "Contained"})
     if (words.find(hardware) != std::string::npos) return {};
   return {
-      "Run again with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel: mostly it is a bug of "
-      "the program, or of a library that it uses.",
-      "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13 and 31 are the program's, others "
-      "the hardware's.",
+      "Run again with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel: it is usually a bug "
+      "in the program or in a library it uses.",
+      "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13 and 31 point to the program, the "
+      "others to the hardware.",
       "If different programs fail on the same GPU: drain the node and run dcgmi diag -r 3."};
 }
 
@@ -213,6 +213,9 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   } else if (lead->kind == EventKind::ecc_error) {
     what = "an uncorrectable memory error";
   }
+  // "an illegal memory access was encountered": the verb is ours.
+  if (constexpr std::string_view kMet = " was encountered"; what.ends_with(kMet))
+    what.resize(what.size() - kMet.size());
   // The driver names the device; the process it names may be a tool that merely asked it.
   const bool placed = lead->kind == EventKind::xid || lead->kind == EventKind::nvlink_error;
   std::string who = "the GPU of " + RankWords(finding.ranks);
@@ -225,7 +228,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                : "");
   else if (finding.ranks.empty())
     who = "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead));
-  finding.headline = who + " reports " + what + (finding.ranks.empty() ? "; the log does not say on which rank" : "");
+  finding.headline =
+      who + " reports " + what + (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   if (IsOfAKernel(*lead)) {
     const std::string program =
         finding.ranks.empty() ? SubjectWords(SubjectOf(facts.incident, *lead)) : RankWords(finding.ranks);
@@ -239,7 +243,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                        std::to_string(fault.number) + ")" +
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   if (lead->kind == EventKind::xid && lead->Means(Meaning::setup_failed))
-    finding.headline = who + " does not start: the driver cannot initialise it" +
+    finding.headline = who + " does not start: the driver cannot initialize it" +
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   finding.fix = GpuAdvice(facts.incident, *lead);
   if (facts.standstill.operation) {

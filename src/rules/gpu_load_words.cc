@@ -53,6 +53,14 @@ void Cite(const std::vector<const Event*>& rows, GpuLoadView& view) {
 
 }  // namespace
 
+std::string GpuLoadWords(const Event& row) {
+  const auto& load = row.As<GpuLoad>();
+  char percent[32];
+  std::snprintf(percent, sizeof percent, ": %.0f %%", static_cast<double>(load.percent));
+  return GpuList({&row}) + (load.percent < 0 ? "" : percent) +
+         (load.watts > 0 && load.most_watts > 0 ? (load.percent < 0 ? ": " : " at ") + WattWords({&row}) : "");
+}
+
 GpuLoadView ReadGpuLoads(const Incident& incident, bool hangs) {
   std::vector<const Event*> all, busy, idle;
   bool powered = true, in_prose = false;

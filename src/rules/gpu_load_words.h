@@ -17,6 +17,9 @@ struct GpuLoadView {
   bool all_idle = false;            // no kernel runs on any of them
 };
 
+// "GPU 0: 100 % at 62 W of 165 W"
+std::string GpuLoadWords(const Event& row);
+
 // `hangs`: whoever wrote the text says that the job hangs. Otherwise only what would be odd in any job is said.
 GpuLoadView ReadGpuLoads(const Incident& incident, bool hangs);
 

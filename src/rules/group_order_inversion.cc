@@ -155,7 +155,7 @@ const Rule kGroupOrderInversionRule = {
     "An extra or skipped call can also end in a cycle, but then the ranks' orders differ by one call. A send-receive "
     "cycle involves point-to-point calls.",
     {"Make all ranks issue the operations of the two groups in one fixed order.",
-     "If they come from different threads or streams: serialise them, or set NCCL_LAUNCH_ORDER_IMPLICIT=1 (NCCL 2.26+, "
+     "If they come from different threads or streams: serialize them, or set NCCL_LAUNCH_ORDER_IMPLICIT=1 (NCCL 2.26+, "
      "CUDA 12.3+)."},
     {"Issue the collectives of several groups from one thread, in one documented order.",
      "Do not order groups by local events such as gradient readiness."},

@@ -206,7 +206,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     finding.evidence.push_back(CiteEvent(*told, rendezvous.by_launcher   ? "mpirun could not start its own daemons"
                                                 : rendezvous.joined >= 0 ? "the rendezvous counts the ranks that joined"
                                                 : rendezvous.waiting ? "a wait reached its limit, and is tried again"
-                                                : !rendezvous.target.empty() ? "the wait for it ended"
+                                                : !rendezvous.target.empty() ? "the wait for this task timed out"
                                                                              : "the rendezvous gave up waiting"));
   if (!told && init.no_store)
     finding.evidence.push_back(CiteEvent(*init.no_store, "the store, which rank 0 runs, does not answer"));

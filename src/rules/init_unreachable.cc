@@ -29,7 +29,7 @@ static std::vector<std::string> StoreAdvice(const std::string& address) {
   const std::string there = address.empty() ? "the address that --rdzv-endpoint or MASTER_ADDR gives" : address;
   return {"On the host of " + there +
               ": has torchrun, or rank 0, been started there, and does it listen on that port (ss -ltn)?",
-          "See that the address is that host's own, and not of another network or of an earlier run "
+          "Check that the address belongs to that host, not to another network or an earlier run "
           "(--rdzv-endpoint, MASTER_ADDR, MASTER_PORT).",
           "From the host that reports it: " + std::string(number ? "" : "getent hosts (does the name resolve?), ") +
               "ping, and nc -zv to that port; open it in the firewall."};

@@ -172,7 +172,7 @@ void JudgeNcclsOwnCheck(const Case& facts, std::string_view cause, RuleAnswer& a
                      (rank >= 0 ? " at and around rank " + std::to_string(rank) : std::string());
   finding.evidence.push_back(CiteEvent(*last, "NCCL compared the calls"));
   const std::string around =
-      rank >= 0 ? " of rank " + std::to_string(rank) + " and its neighbours" : std::string(" of all ranks");
+      rank >= 0 ? " of rank " + std::to_string(rank) + " and its neighbors" : std::string(" of all ranks");
   finding.fix = {
       "Record the calls of every rank in a file of its own (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL "
       "NCCL_DEBUG_FILE=nccl.%h.%p.log) and compare the last ones" +

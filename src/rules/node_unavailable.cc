@@ -116,7 +116,7 @@ Finding ListFinding(const NodeList& list) {
   };
   add(list.silent, "out of service and do not answer", true);
   add(list.failed, "down", true);
-  add(list.draining, "draining or drained: their jobs end, and no new ones begin", false);
+  add(list.draining, "draining or drained: running jobs finish, no new ones start", false);
   add(list.maintained, "in maintenance or off", false);
   finding.headline = words;
   if (!list.silent.empty() || !list.failed.empty())
@@ -125,8 +125,8 @@ Finding ListFinding(const NodeList& list) {
         "scontrol show node NODE the state.");
   if (!list.draining.empty())
     finding.fix.push_back(
-        "Draining is done by administrators, often before maintenance (@: a reboot follows): wait for "
-        "them, or use another partition.");
+        "Draining is done by administrators, often before maintenance (@: a reboot follows): wait until "
+        "they are back, or use another partition.");
   return finding;
 }
 

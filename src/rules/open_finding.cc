@@ -137,11 +137,12 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
     steps.push_back(
         std::string(gone ? "When it hangs again" : "While the job hangs") +
         (HasAllStacks(facts)
-             ? ", take the stacks of all ranks twice, some seconds apart (py-spy dump --pid PID): those that "
-               "were read do not decide it."
+             ? ", take the stacks of all ranks twice, some seconds apart (py-spy dump --pid PID): the stacks "
+               "read so far do not settle it."
              : ", take the stack of every rank (py-spy dump --pid PID): the rank whose main thread is not "
                "in communication is the one that the others wait for."));
-  const std::string restart = "estart it with tacet run, or with the settings below, and diagnose what it leaves.";
+  const std::string restart =
+      "estart it with tacet run, or with the settings below, and diagnose what it leaves behind.";
   // Of a job that is gone no stack can be taken.
   if (gone)
     steps.insert(steps.end() - 1, "The job is gone: r" + restart);
@@ -240,7 +241,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
           ? "Before an operation XLA waits until all threads of the process have arrived. The line says who waits, not "
             "who is missing."
       : told->kind == EventKind::told_hang ? "No line of the log shows it; the cited sentence is of the text around it."
-      : hangs  ? "A rank waited until its timeout. The line says which rank waited, not for which rank."
+      : hangs  ? "A rank waited until it timed out. The line says which rank waited, not for which rank."
       : before ? "The job ended after it had reported this error itself; Tacet does not know the message."
                : "The line says how the job ended. The reason came before it and is not in these files.";
   const TimeoutCensus census = hangs ? CountTimeouts(facts.incident) : TimeoutCensus{};
@@ -251,7 +252,9 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
         finding.evidence.push_back(
             CiteEvent(*call.first, RankWords(call.ranks) + " waited in " + TimedOutCallWords(call) +
                                        (HasSeveralGroups(census) ? " of group " + call.group : std::string()) +
-                                       (IsFoundLate(*call.first) ? " far beyond its timeout" : " until its timeout")));
+                                       (IsFoundLate(*call.first) ? " far beyond its timeout"
+                                        : call.ranks.size() == 1 ? " until it timed out"
+                                                                 : " until they timed out")));
     }
     const TimedOutCall& common = census.calls.front();
     if (common.op != OpKind::unknown) finding.operation = OperationRef{common.op, common.seq, -1};

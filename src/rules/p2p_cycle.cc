@@ -89,7 +89,7 @@ const Rule kP2pCycleRule = {"p2p-cycle",
                             {"Post both halves together: torch.distributed.batch_isend_irecv([...]), or "
                              "ncclGroupStart/ncclGroupEnd around them.",
                              "Or let even ranks send first and odd ranks receive first."},
-                            {"Use batch_isend_irecv for every exchange between neighbours."},
+                            {"Use batch_isend_irecv for every exchange between neighbors."},
                             JudgeP2pCycle};
 
 }  // namespace tacet

@@ -50,7 +50,7 @@ const Rule kRailsCrossedRule = {
     "rails-crossed",
     "Rings leave on one rail and arrive on another",
     "NCCL logs (INIT, NET, GRAPH) of the ranks at both ends",
-    "On a rail-optimised network NICs of the same number share a leaf switch. A ring that leaves through one and "
+    "On a rail-optimized network NICs of the same number share a leaf switch. A ring that leaves through one and "
     "arrives through another crosses the spine, where it competes with other traffic, or does not arrive at all on a "
     "rail-only network.",
     "With crossNic 1 or 2 NCCL enters and leaves a node through different NICs on purpose, which is not a fault. "

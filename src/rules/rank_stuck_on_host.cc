@@ -61,7 +61,7 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   if (!by_stack)
     answer.open.push_back(
         {"What is " + RankWords(finding->ranks) + " doing on the host?" +
-             (inside ? "" : " It may also wait for its own GPU (a synchronising call before the collective)."),
+             (inside ? "" : " It may also wait for its own GPU (a synchronizing call before the collective)."),
          NamePlaces(facts.incident, finding->ranks,
                     "its stack: py-spy dump --native --pid PID on its host, or faulthandler.dump_traceback_later() in "
                     "the job")});

@@ -129,7 +129,7 @@ std::vector<std::string> PodSteps(const Pending& pending) {
           "See that the nodes offer the resource at all: kubectl get nodes -o json | grep nvidia.com/gpu; the device "
           "plugin must run on them.",
           "Start all pods of a job together or not at all (gang scheduling: Kueue, Volcano), or the pods that did "
-          "start wait for the others until their timeout."};
+          "start wait for the others until they time out."};
     case PendingWhy::no_match:
       return {"Add the toleration or the node label that the message names, or remove the selector from the pod.",
               "kubectl describe nodes | grep -E 'Taints|Labels' shows what the nodes have."};

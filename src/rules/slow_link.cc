@@ -49,8 +49,8 @@ void JudgePlainRates(const Case& facts, RuleAnswer& answer) {
     finding.evidence.push_back({pair->slow->source, PlainRate(pair->slow->gbs), "the slow pair"});
     if (pair->fast->source.line != pair->slow->source.line)
       finding.evidence.push_back({pair->fast->source, PlainRate(pair->fast->gbs), "the faster pair"});
-    finding.fix = {"Measure " + pair->suspect + " with " + pair->other +
-                       " by the same command: if that is slow as well, " + NodeWord(pair->suspect) +
+    finding.fix = {"Measure between " + pair->suspect + " and " + pair->other +
+                       " with the same command: if that is slow as well, " + NodeWord(pair->suspect) +
                        " is at fault; if not, the path between " + pair->shared + " and " + pair->suspect + ".",
                    "Compare the adapters of " + pair->suspect +
                        " with those of the others: rate and state (ibstat, ethtool), PCIe width (lspci -vv), the NIC "
@@ -125,7 +125,7 @@ const Rule kSlowLinkRule = {
     {"GPUs: `nvidia-smi nvlink -s` and `nvidia-smi -q | grep -A5 Link` on the host: inactive NVLinks, a slot that "
      "trained "
      "to fewer lanes or an older generation.",
-     "Hosts: compare `ibstat` or `ethtool`, cables and counters of the slow host with those of its neighbours; measure "
+     "Hosts: compare `ibstat` or `ethtool`, cables and counters of the slow host with those of its neighbors; measure "
      "the "
      "pair again in the other direction.",
      "Keep the host out of the job (--exclude, cordon) until it is repaired: a collective is as slow as its slowest "

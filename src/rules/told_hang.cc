@@ -110,7 +110,7 @@ void FinishToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
   const auto& place = told.As<ToldPlace>();
   const GpuLoadView gpus = ReadGpuLoads(facts.incident, true);
   for (const Event* row : gpus.cited)
-    if (!row->Means(Meaning::in_prose)) finding.evidence.push_back(CiteEvent(*row, "the load of a GPU"));
+    if (!row->Means(Meaning::in_prose)) finding.evidence.push_back(CiteEvent(*row, GpuLoadWords(*row)));
   if (IsInLoader(facts, place)) {
     finding.fix = LoaderSteps();
   } else if (told.library == Library::tensorflow) {
@@ -119,7 +119,7 @@ void FinishToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
     finding.fix.insert(finding.fix.begin(),
                        "NCCL_P2P_DISABLE=1 helps: the direct path between the GPUs is suspect. Test it with "
                        "p2pBandwidthLatencyTest or nvbandwidth; ACS and the IOMMU of the host break it (iommu=pt, ACS "
-                       "off). Keep the setting until it is mended.");
+                       "off). Keep the setting until that path is repaired.");
   }
   if (!gpus.idle.empty())
     finding.fix.insert(finding.fix.begin(), "Look first at the process that uses " + gpus.idle +

@@ -30,7 +30,7 @@ static bool NameFlow(const Case& facts, Finding& finding) {
   finding.headline += "; least from " + way + " (" + progress + ", " + std::string(WaitWords(flow->waiting)) + ")";
   finding.evidence.push_back({flow->flight->source,
                               way + ": " + progress + ", " + std::string(WaitWords(flow->waiting)),
-                              "the flow with the least progress"});
+                              "the transfer with the least progress"});
   return true;
 }
 
@@ -130,7 +130,7 @@ const Rule kTransportStalledRule = {
      "Read NIC counters twice: a port whose counters stop while its peers wait is the suspect.",
      "Update NCCL and the driver; search the release notes for the operation."},
     {"Run nccl-tests on all nodes before the job.",
-     "Record with the Tacet plugin: its boxes show the flow with the least progress."},
+     "Record with the Tacet plugin: its black boxes show which transfer has made the least progress."},
     JudgeTransportStalled};
 
 }  // namespace tacet

@@ -67,7 +67,7 @@ EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
     case Status::hang:
       if (end.kind == JobEnding::hung && end.quiet_ns > 0)
         return by("the output stopped for " + DurationWords(end.quiet_ns) + " before the job was ended");
-      if (end.kind == JobEnding::hung && end.told) return by("a rank waited until its timeout");
+      if (end.kind == JobEnding::hung && end.told) return by("a rank waited until it timed out");
       return CiteAbsence("operations have been in flight for far longer than is normal for this job");
     case Status::crash: return by("processes ended with an error or were ended");
     case Status::slow:

@@ -21,23 +21,23 @@ std::string ArrivalWords(const XlaWait& wait) {
            " threads have arrived, but the one that works for them does not "
            "finish";
   if (wait.expected <= 0) return "";
-  const std::string expected = "; " + std::to_string(wait.expected) + " threads of this process are expected, and ";
-  return expected + (wait.arrived >= 0 ? "only " + std::to_string(wait.arrived) + " have arrived"
-                                       : std::string("not all have arrived"));
+  return "; " + (wait.arrived >= 0 ? "only " + std::to_string(wait.arrived) : std::string("not all")) + " of the " +
+         std::to_string(wait.expected) + " expected threads " + (wait.arrived == 1 ? "has" : "have") + " arrived";
 }
 
 }  // namespace
 
 std::string XlaWaitWords(const Event& event) {
   const auto& wait = event.As<XlaWait>();
-  return (wait.gave_up ? "XLA ended the process after threads had waited" : "an XLA thread has been waiting") +
-         (wait.gave_up ? SecondWords(wait.seconds) : (wait.seconds < 0 ? "" : " for" + SecondWords(wait.seconds))) +
+  return (wait.gave_up       ? "XLA ended the process after threads had waited" + SecondWords(wait.seconds)
+          : wait.seconds < 0 ? std::string("an XLA thread waits")
+                             : "an XLA thread has waited" + SecondWords(wait.seconds)) +
          XlaPlaceWords(wait) + ArrivalWords(wait);
 }
 
 std::string XlaProof(const Event& event) {
   const auto& wait = event.As<XlaWait>();
-  return wait.gave_up ? "XLA gave up waiting" : "XLA warns that threads wait";
+  return wait.gave_up ? "XLA gave up waiting" : "XLA warns that a thread waits";
 }
 
 std::vector<std::string> XlaSteps(const Event& event) {
@@ -94,7 +94,7 @@ bool QuoteSlowXla(const Case& facts, Diagnosis& diagnosis) {
         "no line reports a fault; " +
         (wait.compiling ? "XLA " + (wait.seconds < 0 ? "takes long" : "took" + SecondWords(wait.seconds)) +
                               " to compile " + (wait.name.empty() ? "a program" : wait.name)
-                        : "threads of XLA waited" + (wait.seconds < 0 ? "" : " more than" + SecondWords(wait.seconds)) +
+                        : "XLA threads waited" + (wait.seconds < 0 ? "" : " more than" + SecondWords(wait.seconds)) +
                               XlaPlaceWords(wait) + " and went on");
     finding.explanation = wait.compiling
                               ? "XLA compiles a program before its first run, and says so when that takes long."

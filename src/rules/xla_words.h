@@ -10,7 +10,7 @@
 namespace tacet {
 
 // What is said of threads of XLA (JAX, TensorFlow) that wait for others: PyTorch's tools do not help there.
-// "threads of XLA have waited 10 s in 'initialize clique' (16 devices); 8 threads are expected, and not all have
+// "an XLA thread has waited 10 s in 'initialize clique' (16 devices); 8 threads are expected, and not all have
 // arrived"
 std::string XlaWaitWords(const Event& wait);
 std::string XlaProof(const Event& wait);

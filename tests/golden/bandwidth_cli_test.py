@@ -124,6 +124,33 @@ class Reading(Scratch):
         self.write("all_gather.txt", table(sweep(20, 100), operation="all_gather"))
         self.assertEqual(run(self.dir).stdout.count("Is this normal?"), 1)
 
+    def test_matrices_do_not_hide_what_cannot_be_judged(self):
+        self.write("all_reduce.txt", table(sweep(20, 100)))
+        self.write("pairs.json", (SAMPLES / "nvbandwidth/samples/two_gpus.json").read_text())
+        text = " ".join(run(self.dir).stdout.split())
+        self.assertTrue(text.startswith("Cannot judge 1 operation: NCCL's log of the run is missing. No outlier in the rest."), text[:200])
+
+    def test_a_slow_first_size_is_one_size_and_may_be_warm_up(self):
+        rows = sweep(20, 100)
+        rows[0] = (rows[0][0], 4 * rows[0][1])
+        text = " ".join(run(self.write("all_reduce.txt", table(rows))).stdout.split())
+        self.assertIn("1 size is out of line (below).", text)
+        self.assertIn("this may be warm-up", text)
+        rows = sweep(20, 100)
+        rows[5] = (rows[5][0], 4 * rows[5][1])
+        self.assertNotIn("warm-up", run(self.write("all_reduce.txt", table(rows))).stdout)
+
+    def test_plots_are_straight_and_have_a_legend(self):
+        text = run(self.write("all_reduce.txt", table(sweep(40, 200, first=8)))).stdout
+        bars = {line.index("|") for line in text.splitlines() if re.match(r"^ *(?:[0-9.]+ GB/s)? \|", line)}
+        self.assertEqual(len(bars), 1, text)
+        self.assertIn("* measured, in place and out of place   - fit", text)
+
+    def test_a_pipelined_test_has_no_latency(self):
+        text = run(SAMPLES / "perftest/samples/write_bw.txt").stdout
+        self.assertIn("per message", text)
+        self.assertNotRegex(text, r"latency|algorithm|\bbus\b|ranks")
+
     def test_wrong_results_come_first_and_fail(self):
         case = ROOT / "tests/golden/benchmark_computes_wrong_results/input"
         ran = run(case)
@@ -384,7 +411,7 @@ class Measuring(Scratch):
 
     def test_wrong_usage_is_refused(self):
         for arguments in (["--run", "nothing"], ["--run", "iperf3", "--launcher", "telnet"], ["--run", "nccl-tests", "--sizes", "a:b"],
-                          ["--run", "nccl-tests", "--op", "../x"], [], ["--format", "xml", "x"]):
+                          ["--run", "nccl-tests", "--op", "../x"], ["--run", "nccl-tests", "--op", "all_reduce,foo", "--dry-run"], [], ["--format", "xml", "x"]):
             self.assertEqual(run(*arguments, cwd=self.dir).returncode, 2, arguments)
 
 

@@ -198,12 +198,14 @@ class Profile(unittest.TestCase):
         step = mean["step_ns"]
         self.assertEqual(job["step_ns"], step, "one step time")
         self.assertEqual((page["step_ns"], sum(page["mean"])), (step, step))
+        if job["all_to_all"]:
+            self.assertAlmostEqual(job["all_to_all"]["transfer_share"], job["all_to_all"]["transfer_ns"] / step, places=6)
         self.assertIn(squeezed("step " + time(step)), squeezed(text))
         parts = [mean[name] for name in PARTS]
         self.assertEqual(page["mean"], parts)
         compute, idle = (parts[0] + parts[1]) / step, (mean["idle_ns"] + mean["copies_ns"]) / step
         headline = job["verdict"]["headline"]
-        told = re.match(r"[Cc]ompute takes ([\d.]+ %) of the step(?: \(for ([\d.]+ %) communication runs too\))?, exposed .*? ([\d.]+ %); for ([\d.]+ %) no kernel runs", headline)
+        told = re.match(r"[Cc]ompute takes ([\d.]+ %) of the step(?: \(([\d.]+ %) overlaps communication\))?, (?:exposed communication|waiting for other stages) ([\d.]+ %); no kernel runs for ([\d.]+ %)", headline)
         if told:
             self.assertEqual((told[1], told[3], told[4]), (percent(compute), percent(parts[2] / step), percent(idle)))
             self.assertEqual(told[2], percent(parts[1] / step) if parts[1] / step >= 0.0005 else None)

@@ -180,6 +180,22 @@ class Narrow(unittest.TestCase):
             if nonsense != "99999999999999999999":
                 self.assertEqual(wish, usual)
 
+    def test_lists_that_people_read_are_wrapped_when_asked(self):
+        for command in (("lab", "list"), ("explain", "transport-stalled"), ("formats",)):
+            listed = tacet(*command, env=os.environ | {"COLUMNS": "60"}).stdout.splitlines()
+            self.assertEqual([line for line in listed if columns_of(line) > 60], [], command)
+
+    def test_an_empty_file_is_told_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "empty.txt"
+            path.write_text("")
+            self.assertEqual(tacet("diagnose", path).stdout.count("is empty"), 1)
+
+    def test_help_knows_version(self):
+        ran = tacet("help", "version")
+        self.assertEqual(ran.returncode, 0)
+        self.assertIn("tacet --version", ran.stdout)
+
     def test_lists_that_programs_read_have_one_line_per_entry(self):
         listed = tacet("explain", "--list", env=os.environ | {"COLUMNS": "40"}).stdout.splitlines()
         self.assertTrue(all(re.match(r"[a-z0-9]+(-[a-z0-9]+)* +[A-Z/]", line) for line in listed), listed)

@@ -142,6 +142,14 @@ class Lint(unittest.TestCase):
         _, found = findings(script)
         self.assertEqual([one for one in found if one[0] in ("misread", "slow")], [])
 
+    def test_a_log_that_is_not_written_is_told_as_such(self):
+        _, found = findings(self.write("job.sh", "export NCCL_DEBUG_FILE=/shared/nccl.log\n"))
+        self.assertIn("without it nothing is written", found["shared-file", "NCCL_DEBUG_FILE"]["headline"])
+        _, found = findings(self.write("job.sh", "export NCCL_DEBUG=INFO\nexport NCCL_DEBUG_FILE=/shared/nccl.log\n"))
+        self.assertTrue(found["shared-file", "NCCL_DEBUG_FILE"]["headline"].startswith("all ranks write into one log"))
+        _, found = findings(self.write("job.sh", "export NCCL_NTHREADS=300\n"))
+        self.assertIn("64, 128, 256 or 512", found["misread", "NCCL_NTHREADS"]["advice"])
+
     def test_a_binary_file_is_only_an_error(self):
         done = lint(self.write("random.bin", bytes(range(256)) * 16))
         self.assertEqual((done.returncode, done.stdout), (2, ""))

@@ -130,6 +130,19 @@ class PlainAndStep(unittest.TestCase):
         self.assertGreater(step["memory_bytes"]["activations"], 0)
         self.assertTrue(all(one["time_ms"] > 0 for one in step["communication"]))
 
+    def test_stored_attention_scores_are_told(self):
+        for layout, told in (("dp=16,tp=8", True), ("dp=16,tp=8,recompute=selective", False), ("dp=16,tp=8,recompute=full", False)):
+            step = report(*H100, "--model", MODEL, "--layout", layout)["step"]
+            self.assertEqual(any("attention scores are stored" in one for one in step["assumptions"]), told, layout)
+
+    def test_names_are_whole_in_a_narrow_page(self):
+        narrow = {"env": os.environ | {"COLUMNS": "60"}}
+        out = subprocess.run([TACET, "predict", *H100, "--model", MODEL, "--layout", "dp=16,tp=8", "--step-time", "4.2s"], capture_output=True, text=True, **narrow).stdout
+        out += subprocess.run([TACET, "predict", "--alpha", "12us", "--bandwidth", "46", "--ranks", "64", "--op", "all_reduce,send", "-s", "1M"],
+                              capture_output=True, text=True, **narrow).stdout
+        self.assertNotIn("...", out)
+        self.assertIn("halving and doubling", out)
+
     def test_explain_prints_formulas_and_units(self):
         out = run(*H100, "--model", MODEL, "--layout", "dp=16,tp=8", "--explain").stdout
         for word in ("Formulas", "MFU", "bubble", "ZeRO", "GPU-hours", "µs"):

@@ -180,6 +180,11 @@ class Picture(unittest.TestCase):
                 self.assertEqual(len(topology["nodes"][0]["gpus"]), 8)
                 self.assertEqual([gpu["nics"] for gpu in topology["nodes"][0]["gpus"]], [[i] for i in range(8)])
 
+    def test_a_file_is_not_called_a_node(self):
+        text = subprocess.run([TACET, "topology", ROOT / "src/evidence/nvidia_smi/samples/eight_gpus.txt"], capture_output=True, text=True, check=False).stdout
+        self.assertRegex(text, r"\n  FILE +RANKS|\n  FILE +GPUS")
+        self.assertNotIn("NODE", text)
+
     def test_a_slow_link_in_a_topology_file_is_found(self):
         text = (ROOT / "src/evidence/topology_xml/samples/eight_gpus_topo.xml").read_text()
         with tempfile.TemporaryDirectory() as folder:

@@ -45,6 +45,15 @@ BAD = [
     ("'a faster transport'", r"\bfaster way than\b|\bLet the GPU begin\b|\bof the step computes\b|\bof the others comes\b"),
     ("'bytes / bandwidth'", r"\b[mµn]?s \+ [0-9.]+ GB/s"),
     ("'nothing found'", r"\b[Nn]othing here says anything\b"),
+    ("American spelling", r"\b(?:[Cc]olour|[Nn]eighbour|[Bb]ehaviour|[Uu]tilis(?:e|ation))[a-z]*|\b[Ss]ynchronis(?:e[ds]?|ing)\b"
+     r"|\b(?:[Rr]ecogn|[Ss]erial|[Ii]nitial|[Oo]ptim|[Ss]ummar|[Tt]oken|[Nn]ormal)is(?:e[drs]?|ing|ation)\b"),
+    ("'until it timed out'", r"\buntil (?:its|their) timeout\b"),
+    ("'usually'", r"\bmostly it is\b"),
+    ("'if the error returns'", r"\bor it repeats\b"),
+    ("'repaired'", r"\bis mended\b"),
+    ("'XLA threads'", r"\bthreads of XLA\b"),
+    ("'at this severity or above'", r"\bfrom this severity on\b"),
+    ("'leaves behind'", r"\bwhat it leaves\b(?! behind)"),
     ("'see ...'", r"\btells? more\b|\bdeserves? a look\b|\banew\b"),
 ]
 # Only in what the program prints: a document may speak of people.
@@ -91,10 +100,11 @@ class Words(unittest.TestCase):
         for wrong in ("one verdict a job", "18 classs", "No rank find no network interface", "Ranks 0, 2, 4 and 6 makes", "its heart stopped", "1 ranks",
                       "takes 287.8 us", "10% of the step", "the the rank", "why it does not come", "LAST SIGN", "a bug of ours", "cannot be told",
                       "Rank 3 wait in", "3 rank wait", "128 MB of text", "10,00 files", "ranks is", "does not get on", "288 µs + 1.74 GB/s",
-                      "(3 of 4 came)", "used another size", "is no address"):
+                      "(3 of 4 came)", "used another size", "is no address", "GPU utilisation", "no colours", "until its timeout", "diagnose what it leaves."):
             self.assertTrue(faults(wrong, BAD_OUTPUT), wrong)
         for right in ("one verdict per job", "18 classes", "Ranks 0, 2, 4 and 6 make", "1 rank waits", "12 % of the step", "288 µs + bytes / 1.74 GB/s",
-                      "Rank 3 waits in", "2,000,128 calls in 4 ranks", "there is no address", "takes a step", "128 MiB", "%.1f %%", "width: 100%|"):
+                      "Rank 3 waits in", "2,000,128 calls in 4 ranks", "there is no address", "takes a step", "128 MiB", "%.1f %%", "width: 100%|",
+                      "optimistic", "utilization", "what it leaves behind", "until it timed out"):
             self.assertEqual(faults(right, BAD_OUTPUT), [], right)
 
     def test_what_sources_print(self):

@@ -234,11 +234,16 @@ std::vector<Sweep> CollectSweeps(const std::vector<const Incident*>& incidents) 
   return sweeps;
 }
 
+bool Sweep::IsPipelined() const {
+  return (tool == "perftest" || tool == "OSU micro-benchmarks") &&
+         (operation.ends_with("_bw") || operation.ends_with("_bibw") || operation.ends_with("_mbw_mr"));
+}
+
 std::string SweepWords(const Sweep& sweep) {
   std::string out = sweep.operation.empty() ? "an unnamed operation" : sweep.operation;
   if (!sweep.from.empty() && !sweep.to.empty())
     out += " from " + sweep.from + " to " + sweep.to;
-  else if (sweep.ranks > 0)
+  else if (sweep.ranks > 0 && sweep.tool != "perftest")  // a client and a server, often on one host
     out += ", " + std::to_string(sweep.ranks) + (sweep.ranks == 1 ? " rank" : " ranks");
   if (sweep.from.empty() && sweep.hosts.size() > 1) out += " on " + std::to_string(sweep.hosts.size()) + " nodes";
   if (!sweep.network_device.empty()) out += ", " + sweep.network_device;

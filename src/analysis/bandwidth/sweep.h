@@ -35,6 +35,8 @@ struct SweepOutlier {
   double factor = 1;        // time over what the rest of the sweep leads one to expect
   int64_t iteration = -1;   // the first slow one, where iterations tell
   size_t slow = 0, of = 0;  // measurements
+  bool by_neighbours = false;  // expected from the sizes on both sides, not from the fit
+  bool at_change = false;      // where one line of the fit ends and the next begins
 };
 
 // One operation among the same ranks, by the same way, over sizes. Runs that are alike in all this are one sweep.
@@ -56,6 +58,8 @@ struct Sweep {
   double in_place_ratio = -1;  // median of time out of place over time in place
 
   int Nodes() const { return hosts.empty() ? -1 : static_cast<int>(hosts.size()); }
+  // Many messages are in flight at once: the time of one is not a latency. ib_write_bw, osu_bw.
+  bool IsPipelined() const;
   const SweepPoint* Peak() const;  // with the highest bus bandwidth, else algorithm bandwidth
 };
 

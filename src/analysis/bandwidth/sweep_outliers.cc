@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "analysis/timing/statistics.h"
 
@@ -60,6 +61,14 @@ std::map<int64_t, double> ExpectedByNeighbours(const Sweep& sweep) {
   return expected;
 }
 
+// The fit changes its line where NCCL changes its algorithm or protocol, or where messages fill a link.
+bool IsAtChange(const PiecewiseFit& fit, int64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  for (size_t i = 0; i + 1 < fit.segments.size(); ++i)
+    if (size == fit.segments[i].last_bytes || size == fit.segments[i + 1].first_bytes) return true;
+  return false;
+}
+
 }  // namespace
 
 std::optional<LevelShift> FindLevelShift(std::span<const double> values) {
@@ -110,13 +119,16 @@ std::vector<SweepOutlier> FindSweepOutliers(const Sweep& sweep) {
   std::vector<SweepOutlier> outliers;
   std::map<int64_t, std::vector<double>> factors;  // measured over fitted, by size
   const std::map<int64_t, double> neighbours = ExpectedByNeighbours(sweep);
+  std::set<int64_t> by_neighbours;
   const double limit = 1 + std::max(kOutOfLine, kOutlierDeviations * sweep.fit.noise);
   for (const SweepPoint& point : sweep.points) {
     if (const SweepOutlier one = FromIterations(point); one.slow > 0) outliers.push_back(one);
     double expected = sweep.fit.TimeAt(static_cast<double>(point.bytes));
     if (expected <= 0) continue;
-    if (const auto near = neighbours.find(point.bytes); near != neighbours.end())
-      expected = std::min(expected, near->second);
+    if (const auto near = neighbours.find(point.bytes); near != neighbours.end() && near->second < expected) {
+      expected = near->second;
+      by_neighbours.insert(point.bytes);
+    }
     for (const double time : point.times_us) factors[point.bytes].push_back(time / expected);
   }
   for (const auto& [bytes, measured] : factors) {
@@ -130,6 +142,8 @@ std::vector<SweepOutlier> FindSweepOutliers(const Sweep& sweep) {
     one.slow = slow;
     one.of = measured.size();
     one.factor = *std::max_element(measured.begin(), measured.end());
+    one.by_neighbours = by_neighbours.contains(bytes);
+    one.at_change = IsAtChange(sweep.fit, bytes);
     one.kind = measured.size() == 1      ? OutlierKind::once
                : slow == measured.size() ? OutlierKind::lasting
                                          : OutlierKind::passing;

@@ -74,6 +74,20 @@ TEST(SweepOutliers, TellLastingFromPassing) {
   EXPECT_TRUE(FindSweepOutliers(WithOneSlowSize(4, 0)).empty());
 }
 
+TEST(SweepOutliers, TellWhatTheyAreMeasuredAgainst) {
+  // The fit bends towards a size that is always slow; the sizes beside it do not.
+  const std::vector<SweepOutlier> lasting = FindSweepOutliers(WithOneSlowSize(4, 4));
+  ASSERT_EQ(lasting.size(), 1u);
+  EXPECT_TRUE(lasting[0].by_neighbours);
+  Sweep sweep = WithOneSlowSize(4, 1);
+  sweep.fit.segments = {sweep.fit.segments.front(), sweep.fit.segments.front()};
+  sweep.fit.segments[0].last_bytes = 1 << 16;
+  const std::vector<SweepOutlier> changed = FindSweepOutliers(sweep);
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_TRUE(changed[0].at_change);
+  EXPECT_FALSE(FindSweepOutliers(WithOneSlowSize(4, 1)).at(0).at_change);
+}
+
 TEST(SweepOutliers, IterationsTellFromWhenOn) {
   Sweep sweep;
   SweepPoint& point = sweep.points.emplace_back();

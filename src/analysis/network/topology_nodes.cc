@@ -126,6 +126,7 @@ void PlaceLoneHardware(const Incident& incident, TopologyView& view) {
     if (!logs) {
       NodeView& node = view.nodes.emplace_back();
       node.name = incident.PathOf(hardware.source.file);
+      node.of_file = true;
       node.hardware = &hardware;
       continue;
     }

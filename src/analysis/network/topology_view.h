@@ -31,6 +31,7 @@ struct NicView {
 
 // What NCCL counts as a node: the processes of one host, as a rule.
 struct NodeView {
+  bool of_file = false;  // no log names it: `name` is the file that describes it
   std::string name;
   std::vector<uint32_t> processes;
   std::vector<Rank> ranks;

@@ -130,7 +130,7 @@ void NcclLogImport::SettleRanks() {
                                                              : "name or launcher says ") +
                     std::to_string(verdict.refused->value),
                 {},
-                "name the files by global rank, or capture the line that initialises the job's largest communicator");
+                "name the files by global rank, or capture the line that initializes the job's largest communicator");
   }
 }
 

@@ -69,6 +69,8 @@ double FactorOf(const NcclTestsTable& table) {
   return best && best->algorithm_gbs >= 0.5 ? best->bus_gbs / best->algorithm_gbs : 0;
 }
 
+constexpr std::string_view kRatioClue = "the ratio of its bandwidths";
+
 // No list of devices: the bandwidths tell one rank (whose bus bandwidth is 0) from several, the command how many.
 void CountRanks(const NcclTestsTable& table, BenchmarkRun& run) {
   if (run.ranks > 0) return;
@@ -77,12 +79,16 @@ void CountRanks(const NcclTestsTable& table, BenchmarkRun& run) {
   const double factor = FactorOf(table);
   const auto asked = table.settings.ranks();
   const std::string operation = OperationOfProgram(table.program);
-  if (best->bus_gbs == 0)
+  run.ranks_clue = kRatioClue;
+  if (best->bus_gbs == 0) {
     run.ranks = 1;
-  else if (asked > 1 && asked < INT32_MAX && FitsFactor(operation, ToInt32(asked), factor))
+    run.ranks_clue = "its bus bandwidth, which is 0";
+  } else if (asked > 1 && asked < INT32_MAX && FitsFactor(operation, ToInt32(asked), factor)) {
     run.ranks = ToInt32(asked);
-  else if (operation == "all_reduce" || (operation.empty() && factor > 1.1))
+    run.ranks_clue = "the command line";
+  } else if (operation == "all_reduce" || (operation.empty() && factor > 1.1)) {
     run.ranks = RanksOfFactor(best->algorithm_gbs, best->bus_gbs);
+  }
   run.ranks_assumed = run.ranks > 0;
 }
 
@@ -91,8 +97,12 @@ void NameOperation(const NcclTestsTable& table, std::string_view path, Benchmark
   if (!run.operation.empty()) return;
   const double factor = FactorOf(table);
   run.operation = OperationOfPath(path);
+  run.operation_clue = "the file's name";
   if (!FitsFactor(run.operation, run.ranks, factor)) run.operation.clear();
-  if (run.operation.empty()) run.operation = OperationOfFactor(run.ranks, factor);
+  if (run.operation.empty()) {
+    run.operation = OperationOfFactor(run.ranks, factor);
+    run.operation_clue = kRatioClue;
+  }
   run.operation_assumed = !run.operation.empty();
 }
 
@@ -181,11 +191,11 @@ void AddRemarks(const BenchmarkRun& run, Fragment& out) {
              run.source, "keep the command line in the output, or name the file after the operation");
   else if (run.operation_assumed)
     out.Note(DiagnosticSeverity::note, "operation-assumed",
-             "taken for " + run.operation + ", by the file's name or the figures", run.source);
+             "taken for " + run.operation + " because of " + std::string(run.operation_clue), run.source);
   if (run.ranks_assumed)
     out.Note(DiagnosticSeverity::note, "ranks-assumed",
              "taken for a run of " + std::to_string(run.ranks) + (run.ranks == 1 ? " rank" : " ranks") +
-                 ", by the figures or the command line",
+                 " because of " + std::string(run.ranks_clue),
              run.source);
   if (run.average_too_low)
     out.Note(DiagnosticSeverity::warning, "bandwidth-below-minimum",
