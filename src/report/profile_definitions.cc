@@ -55,9 +55,8 @@ std::span<const Definition> ProfileDefinitions() {
        "hides counts. A straggler is late by at least its cost: of few ranks the median lies nearer to it."},
       {"straggler",
        "A rank whose lateness would occur by chance in fewer than 1 of 100 healthy jobs (Student's t over all ranks), "
-       "and which costs at least 3.5 % of the step, or is late by 15 % of it; or the only rank that stalls more often "
-       "than ranks of healthy "
-       "jobs do, if that costs as much."},
+       "and for which the others wait at least 3.5 % of the step; or the only rank that stalls more often than ranks "
+       "of healthy jobs do, if the others wait as long for that."},
       {"z", "Mean lateness, without the most extreme steps, over its standard error."},
       {"cost",
        "What all ranks would gain per step if the stragglers kept pace with the slowest of the others, as a share of "

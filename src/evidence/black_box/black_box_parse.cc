@@ -269,6 +269,12 @@ bool LooksLikeBlackBox(std::string_view prefix) { return prefix.starts_with(Magi
 
 BlackBox ParseBlackBox(std::string_view bytes) {
   BlackBox box;
+  // A process makes the file first, and writes its header when the file has its size.
+  if (bytes.substr(0, MagicText().size()).find_first_not_of('\0') == std::string_view::npos) {
+    box.trouble = BoxTrouble::not_ready;
+    box.reason = "nothing has been written into it yet";
+    return box;
+  }
   if (bytes.size() < sizeof(Header) || !LooksLikeBlackBox(bytes)) {
     box.trouble = BoxTrouble::not_a_box;
     box.reason = LooksLikeBlackBox(bytes) ? "the file ends inside the header" : "this is not a black box";
