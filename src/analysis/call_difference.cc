@@ -210,6 +210,17 @@ uint32_t RoundLeftOut(const MemberCalls& odd, const MemberCalls& usual, uint32_t
   return 0;
 }
 
+// What all members have recorded of the next calls is the same on all.
+bool AgreeFrom(const GroupCalls& group, uint32_t seq) {
+  constexpr uint32_t kEnough = 16;
+  for (uint32_t i = 0; i < kEnough; ++i) {
+    const Call* first = group.members.front().Find(seq + i);
+    for (const MemberCalls& member : group.members)
+      if (const Call* call = member.Find(seq + i); first && call && !Same(first, call)) return false;
+  }
+  return true;
+}
+
 // The same calls on all members, in an order of their own: over a set, a dictionary or a listing of files.
 //     a b c d        c a d b
 uint32_t ReorderedCalls(const GroupCalls& group, uint32_t seq) {
@@ -237,7 +248,7 @@ uint32_t ReorderedCalls(const GroupCalls& group, uint32_t seq) {
       if (calls.size() < length) return 0;
       equal = equal && std::equal(calls.begin(), calls.end(), first.begin(), same);
     }
-    if (equal) return length;
+    if (equal) return AgreeFrom(group, seq + length) ? length : 0;
   }
   return 0;
 }

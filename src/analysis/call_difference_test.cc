@@ -219,6 +219,20 @@ TEST(CallDifference, OneOtherSizeIsNoOtherOrder) {
   EXPECT_EQ(compared.all[0].odd, Ranks({2}));
 }
 
+// A pattern that repeats holds the same calls from any place on; what follows shows that nobody is in step again.
+TEST(CallDifference, SeveralCallsMoreInAPatternAreNoOtherOrder) {
+  JobSketch job(4);
+  const auto issue = [&](std::vector<int32_t> ranks, int i) {
+    job.IssueOn(ranks, {.kind = i % 5 < 3 ? OpKind::all_gather : OpKind::reduce_scatter, .elements = 64});
+  };
+  for (int i = 0; i < 10; ++i) issue({0, 1, 2, 3}, i);
+  for (int i = 0; i < 2; ++i) issue({0}, 0);
+  for (int i = 10; i < 50; ++i) issue({0, 1, 2, 3}, i);
+  const Compared compared(job);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_EQ(compared.all[0].reordered, 0u);
+}
+
 TEST(CallDifference, ACallLeftOutOfAPatternIsNoOtherOrder) {
   JobSketch job(4);
   for (int i = 0; i < 12; ++i) {

@@ -103,12 +103,13 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
       --clickhouse URL  also send each finished operation to http://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE];
                       the password may come from TACET_CLICKHOUSE_PASSWORD. A failing server never blocks the agent
       --keep HOURS    boxes of processes that vanished are removed after this (default 24; 0: remove nothing);
-                      of processes that exited cleanly after 10 minutes; of a suspected hang never
+                      those of processes that exited cleanly are removed after 10 minutes, those of a suspected
+                      hang never
       --ras ADDR|off  address of NCCL RAS (default NCCL_RAS_ADDR, else localhost:28028)
       --host NAME     name of this node in answers (default: the host name)
 
 Access (docs/live.md): users of this node see their own jobs, root and operators all of them.
-      --web-config FILE  TLS, passwords and tokens, in the form of Prometheus' exporters; needed where other hosts can
+      --web-config FILE  TLS, passwords and tokens, in the web configuration format of Prometheus exporters; needed where other hosts can
                       reach the address
       --operators LIST  users of this node who see all jobs (default root,prometheus)
       --socket PATH   also answer on this unix socket
@@ -119,7 +120,7 @@ Ends on SIGTERM and SIGINT.
 
 Examples:
   tacet agent
-  tacet agent --listen 0.0.0.0:9560 --web-config /etc/tacet/web.yml     (for tacet serve and Prometheus)
+  tacet agent --listen 0.0.0.0:9560 --web-config /etc/tacet/web.yml
   curl -s localhost:9560/api/v1/state
 )",
                                RunAgent};

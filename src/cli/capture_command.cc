@@ -106,7 +106,7 @@ const Command kCaptureCommand = {"capture",
 
 Captures the state of a running job and leaves it running: Python stacks (through the hook of tacet run, else
 py-spy), native stacks (gdb), /proc of every rank, nvidia-smi, NCCL RAS, the kernel's log, network counters,
-twice where changes matter. Then it diagnoses them.
+twice where changes matter. Then it diagnoses what it captured.
 
   -p, --pid PID       these processes and their children; the launcher's pid is enough
       --slurm JOB     on every node of the job, through srun --overlap; gives a bundle
@@ -118,7 +118,7 @@ twice where changes matter. Then it diagnoses them.
 Exit code: 0 no findings and nothing missing, 1 findings or something missing, 2 wrong usage.
 
 Examples:
-  tacet capture --pid $(pgrep -f torchrun)
+  tacet capture --pid $(pgrep -d, -f torchrun)
   tacet capture --slurm 4711 -o job-4711.tar.zst && tacet diagnose job-4711.tar.zst
 )",
                                  RunCapture};

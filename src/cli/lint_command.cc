@@ -125,7 +125,7 @@ understood.
 Examples:
   tacet lint
   tacet lint job.sh Dockerfile --nccl 2.27.3
-  tacet lint --pid $(pgrep -f torchrun)
+  tacet lint --pid $(pgrep -o -f torchrun)
   tacet lint logs/ --format json
 )",
                               RunLint};

@@ -138,7 +138,7 @@ Examples:
   tacet profile traces/
   tacet profile --html profile.html traces/
   tacet profile --params 7B --tokens 4M traces/
-  tacet profile --format perfetto -o job.json traces/     open it in ui.perfetto.dev
+  tacet profile --format perfetto -o job.json traces/
   tacet profile --explain
 )",
     RunProfile};

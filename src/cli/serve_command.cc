@@ -137,7 +137,7 @@ For agents with a web configuration:
       --agent-cert FILE, --agent-key FILE               the server's own certificate, where agents require one
 
 Access (docs/live.md): users of this host see their own jobs, root and operators all of them.
-      --web-config FILE  TLS, passwords and tokens, in the form of Prometheus' exporters; needed where other hosts can
+      --web-config FILE  TLS, passwords and tokens, in the web configuration format of Prometheus exporters; needed where other hosts can
                          reach the address
       --operators LIST   users of this host who see all jobs (default root,prometheus)
       --socket PATH      also answer on this unix socket

@@ -47,7 +47,7 @@ void JudgeSharedMemory(const PreflightEvidence& evidence, std::vector<PreflightC
     checks.push_back({"shared-memory", CheckLevel::fail, hosts, says,
                       "remove leftovers (ls -l /dev/shm), or give the container more: --shm-size=1g or --ipc=host"});
   else if (least != INT64_MAX)
-    checks.push_back({"shared-memory", CheckLevel::ok, {}, "at least " + MiB(least) + " are free in /dev/shm", ""});
+    checks.push_back({"shared-memory", CheckLevel::ok, {}, "at least " + MiB(least) + " is free in /dev/shm", ""});
 }
 
 int64_t Limit(const std::string& text) {
@@ -87,7 +87,7 @@ void JudgeMemlock(const PreflightEvidence& evidence, std::vector<PreflightCheck>
     checks.push_back({"locked-memory",
                       CheckLevel::ok,
                       {},
-                      "ulimit -l is " + words(most) + (most == INT64_MAX ? "" : ", which matters only to RDMA"),
+                      "ulimit -l is " + words(most) + (most == INT64_MAX ? "" : ", which matters only for RDMA"),
                       ""});
 }
 

@@ -182,7 +182,8 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
     for (const ComparisonLine* line : lines) AddChange(page, *line);
   }
   if (one_sided > 0)
-    page.Paragraph("  ", Count(one_sided, "line") + " in one run only: different operations, sizes or groups");
+    page.Paragraph("  ", Count(one_sided, "line") + (one_sided == 1 ? " occurs" : " occur") +
+                             " in one run only: different operations, sizes or groups");
   if (other_amounts > 0)
     page.Paragraph("  ", Count(other_amounts, "line") + " with different amounts of data: not compared by time");
   if (hidden > 0) page.Paragraph("  ", "--verbose shows " + Count(hidden, "more line"));

@@ -221,10 +221,8 @@ static RuleAnswer JudgeException(const Case& facts) {
   // What is known by its own words is quoted up to the end of its first sentence.
   if (!refused.empty()) message = message.substr(0, message.find(". "));
   finding.headline = RankWords(finding.ranks) +
-                     (sample.Means(Meaning::reported) ? (many ? " report " : " reports ")
-                      : many                          ? " raise "
-                                                      : " raised ") +
-                     type + where + DuringWords(during, many) + (message.empty() ? "" : ": " + message) +
+                     (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") + type + where +
+                     DuringWords(during, many) + (message.empty() ? "" : ": " + message) +
                      (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication)
                           ? "; communication is not the cause"
                           : "");

@@ -149,7 +149,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
       std::all_of(missing.begin(), missing.end(), [&](Rank rank) { return !LeftFiles(facts, rank); });
   const bool unsure = missing.empty() || (all_absent && !told && !creator);
   if (unsure && missing.size() * 4 > facts.analyses.life.ranks.size()) missing.clear();
-  const CannotTell who{"Which rank never joined?",
+  const CannotTell who{"Which rank did not join?",
                        "the output of every rank, or the launcher's list of processes and hosts"};
   // Where those that came failed, somebody else came and failed before them as likely.
   if (missing.empty() && !told && !init.failed.empty()) {

@@ -149,7 +149,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     failed |= std::any_of(facts.incident.events.begin(), facts.incident.events.end(), EndedByItself);
   // A job that hangs is ended by somebody in the end: that explains nothing.
   const bool hung = outcome.hangs() || facts.standstill.lasts || facts.analyses.end.kind == JobEnding::hung;
-  Finding finding = ToldFinding(facts, "killed-by-scheduler", told, "the report of the end");
+  Finding finding = ToldFinding(facts, "killed-by-scheduler", told, "the launcher reports the signal");
   finding.ranks.clear();
   finding.operation.reset();
   finding.group = GroupIndex::none;

@@ -47,7 +47,7 @@ std::vector<std::string> MissingRankSteps(Library library) {
       return {
           "Look at the output of every process: one that ended or is still compiling (neuronx-cc) keeps the others "
           "waiting.",
-          "Check that as many processes were started as NEURON_RT_ROOT_COMM_ID's peers expect, and ulimit -n on the "
+          "Check that every process that uses this NEURON_RT_ROOT_COMM_ID was started. Check ulimit -n on the "
           "host.",
           "See that the versions of the Neuron runtime and driver are the same on all hosts (neuron-ls, dpkg -l)."};
     default: return {};

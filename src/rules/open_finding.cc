@@ -142,7 +142,7 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
              : ", take the stack of every rank (py-spy dump --pid PID): the rank whose main thread is not "
                "in communication is the one that the others wait for."));
   const std::string restart =
-      "estart it with tacet run, or with the settings below, and diagnose what it leaves behind.";
+      "estart it with tacet run, or capture what is listed below, and diagnose what it leaves behind.";
   // Of a job that is gone no stack can be taken.
   if (gone)
     steps.insert(steps.end() - 1, "The job is gone: r" + restart);

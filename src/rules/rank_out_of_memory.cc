@@ -213,16 +213,16 @@ const Rule kRankOutOfMemoryRule = {
     "A rank ran out of memory",
     "the kernel log, with the pid of a rank, or the rank's own CUDA out-of-memory error",
     "The kernel or the container's memory limit killed the process (SIGKILL: it cannot write a message), or the "
-    "GPU's memory was exhausted and CUDA raised. "
+    "GPU's memory was exhausted and the framework raised an error. "
     "Its peers wait for a rank that is gone.",
-    "A kill counts only if the pid belongs to a rank of this job: kernel logs also hold the kills of others. Without "
+    "A kill counts only if the pid belongs to a rank of this job: kernel logs also record kills in other jobs. Without "
     "the kernel log it looks like any other dead process.",
     {"Host memory: look at what grew (data loader workers, cached datasets, pinned buffers, checkpoint copies) and "
      "raise the limit (--mem, memory.max) or lower the use.",
      "Container limit: the kernel log names the cgroup and its limit; host memory may be plentiful.",
      "Restart after the change; communication itself needs no fix."},
     {"Watch memory.current against memory.max of the job's cgroup.",
-     "Keep persistent_workers and prefetch_factor of data loaders small."},
+     "Keep num_workers and prefetch_factor of data loaders small."},
     JudgeOutOfMemory};
 
 }  // namespace tacet

@@ -61,7 +61,7 @@ const Rule kStepsSlowDownRule = {
     "A slow line beside an evaluation, a checkpoint or a profiler does not count; the times before and after decide. "
     "Longer sequences or larger batches later in the run make steps longer, too.",
     {"See whether it is one rank or all: traces of a few slow steps (tacet profile names who makes the others wait).",
-     "Look at host memory and CPU time of the processes over time; a straight line upwards is a leak.",
+     "Plot the memory of the processes over time: memory that rises steadily is a leak.",
      "Look at clocks, temperature and throttling (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE), at the storage and "
      "at other jobs since the moment at which it began."},
     {"Log the time of every step and alert on it; keep no tensors that need gradients across steps (use .item() or "

@@ -133,7 +133,7 @@ const Rule kTimeoutTooShortRule = {
     "All ranks make progress, but too slowly for the limit",
     "flight records of all members",
     "All ranks reach the operation and would finish it, but one of them arrives after the time limit: a long "
-    "evaluation, a checkpoint, compilation, a first step.",
+    "evaluation, a checkpoint, compilation, a slow first step.",
     "In a hang the missing rank never arrives. Here the records show that it did, after the others' watchdog had fired "
     "or shortly before.",
     {"Raise the limit: init_process_group(timeout=timedelta(minutes=...)), for the group that waits.",

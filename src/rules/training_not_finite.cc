@@ -95,7 +95,7 @@ Finding ValueFinding(const NonFiniteTraining& found) {
         std::to_string(value.run) + " lines); before that it was " + FigureWords(value.last) +
         (value.finite_step >= 0 && value.finite_step != value.run_step ? " at step " + std::to_string(value.finite_step)
                                                                        : "");
-  finding.evidence.push_back({value.run_source, name + " " + value.word, "the first of these lines"});
+  finding.evidence.push_back({value.run_source, name + " " + value.word, "the first line with such a value"});
   if (found.record->source.line > 0 && found.record->source.offset != value.run_source.offset)
     finding.evidence.push_back({found.record->source, "", "the last line of progress"});
   return finding;
