@@ -309,6 +309,7 @@ std::vector<StackReading> ReadNamelessDumps(const Incident& incident) {
   for (const ThreadStack& thread : incident.threads)
     if (!thread.rank.known()) dumps[{thread.source.file, thread.speaker, thread.dump}].push_back(&thread);
   std::vector<StackReading> readings;
+  readings.reserve(dumps.size());
   for (const auto& [key, threads] : dumps) readings.push_back(ReadSnapshot(reader, threads));
   return readings;
 }

@@ -82,8 +82,10 @@ Finding DifferenceFinding(const Case& facts, const Holders& holders, std::string
     const std::string holder = HolderWords(facts, *events.front());
     // A setting is quoted as NAME=VALUE behind these words.
     const bool setting = events.front()->kind == EventKind::environment;
-    finding.evidence.push_back(CiteEvent(
-        *events.front(), setting ? "the setting of " + holder : holder + " has " + std::string(what) + " " + value));
+    std::string says = setting ? "the setting of " : "";
+    says += holder;
+    if (!setting) says.append(" has ").append(what).append(" ").append(value);
+    finding.evidence.push_back(CiteEvent(*events.front(), std::move(says)));
   }
   return finding;
 }

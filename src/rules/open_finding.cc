@@ -171,7 +171,7 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
   switch (told.kind) {
     case EventKind::nccl_error:
     case EventKind::nccl_warning:
-      if (const auto steps = LibraryErrorSteps(told); !steps.empty()) return steps;
+      if (auto steps = LibraryErrorSteps(told); !steps.empty()) return steps;
       if (const NcclWarning* known = FindNcclWarning(told.As<Warning>().id);
           told.kind == EventKind::nccl_warning && known && known->id != "other")
         return {CapitalStep(known->advice),
@@ -201,7 +201,7 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
       // Of a traceback that is cut nothing but its frames is known.
       if (told.text.empty() && told.Means(Meaning::reported) && told.library == Library::not_told)
         return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
-      if (const auto steps = RefusalSteps(told); !steps.empty()) return steps;
+      if (auto steps = RefusalSteps(told); !steps.empty()) return steps;
       if (IsConsequence(told)) return {elsewhere};
       return {"Read the traceback that ends in the cited line: its last frame is where the program failed."};
     case EventKind::process_exited:

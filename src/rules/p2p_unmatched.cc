@@ -139,6 +139,18 @@ std::string SiteOfException(const Case& facts, const Event& message) {
   return "";
 }
 
+static void TellPairSetup(const Event& event, const std::string& own, const std::string& partner,
+                          const std::string& site, int64_t limit_ms, Finding& finding) {
+  finding.headline = own + " gave up its first send or receive with " + partner +
+                     (limit_ms > 0 ? " after " + DurationWords(limit_ms * 1'000'000) : "") +
+                     (site.empty() ? "" : ", in " + site) + ": " + partner + " had made no matching call";
+  finding.evidence.push_back(CiteEvent(event, "it waits for the communicator id that " + partner + " has to publish"));
+  if (site.empty()) return;
+  finding.fix = {"Look at " + site + " on " + own + ": which call of " + partner +
+                     " should match it, and under which condition does " + partner + " make it?",
+                 "In a pipeline: compare the number of microbatches and the schedule on both sides."};
+}
+
 // No record is needed: PyTorch makes a communicator for each pair of ranks at their first message, and one of the two
 // waited for the other in vain.
 void JudgePairSetup(const Case& facts, RuleAnswer& answer) {
@@ -156,25 +168,19 @@ void JudgePairSetup(const Case& facts, RuleAnswer& answer) {
     const int64_t limit = event.As<StoreWait>().timeout_ms;
     const std::string site = SiteOfException(facts, event), own = RankWords({event.rank});
     const std::string partner = RankWords({event.peer});
-    finding.headline = own + " gave up its first send or receive with " + partner +
-                       (limit > 0 ? " after " + DurationWords(limit * 1'000'000) : "") +
-                       (site.empty() ? "" : ", in " + site) + ": " + partner + " had made no matching call";
-    finding.evidence.push_back(
-        CiteEvent(event, "it waits for the communicator id that " + partner + " has to publish"));
-    if (!site.empty())
-      finding.fix = {"Look at " + site + " on " + own + ": which call of " + partner +
-                         " should match it, and under which condition does " + partner + " make it?",
-                     "In a pipeline: compare the number of microbatches and the schedule on both sides."};
+    TellPairSetup(event, own, partner, site, limit, finding);
     answer.findings.push_back(std::move(finding));
     const RankLife* sender = facts.analyses.life.Of(event.rank);
     std::vector<Rank> unread;
     if (!sender || !sender->has_dump) unread.push_back(event.rank);
     if (!peer || !peer->has_dump) unread.push_back(event.peer);
-    answer.open.push_back({"Did " + own + " post one message too many, or " + partner + " one too few?",
-                           unread.empty()
-                               ? "the code at both call sites"
-                               : std::string(unread.size() > 1 ? "flight records of " : "the flight record of ") +
-                                     RankWords(unread) + " (TORCH_FR_BUFFER_SIZE=20000)"});
+    std::string question = "Did ";
+    question.append(own).append(" post one message too many, or ").append(partner).append(" one too few?");
+    answer.open.push_back(
+        {std::move(question), unread.empty()
+                                  ? "the code at both call sites"
+                                  : std::string(unread.size() > 1 ? "flight records of " : "the flight record of ") +
+                                        RankWords(unread) + " (TORCH_FR_BUFFER_SIZE=20000)"});
     return;
   }
 }

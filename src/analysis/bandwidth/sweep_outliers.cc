@@ -135,7 +135,7 @@ std::vector<SweepOutlier> FindSweepOutliers(const Sweep& sweep) {
     const auto slow =
         static_cast<size_t>(std::count_if(measured.begin(), measured.end(), [&](double f) { return f > limit; }));
     const bool told =
-        std::any_of(outliers.begin(), outliers.end(), [&](const auto& one) { return one.bytes == bytes; });
+        std::any_of(outliers.begin(), outliers.end(), [size = bytes](const auto& one) { return one.bytes == size; });
     if (slow == 0 || told) continue;
     SweepOutlier one;
     one.bytes = bytes;

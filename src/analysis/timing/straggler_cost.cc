@@ -14,8 +14,8 @@ namespace {
 constexpr double kTrimmedGains = 0.15;
 // A replay of ends that are known no better than to this share of the lateness tells nothing about it.
 constexpr double kMostNoise = 1;
-// Hosts differ by some time, and what comes of it is no fault. A rank that is later than this is worth a word even where
-// other waits hide most of it.
+// Hosts differ by some time, and what comes of it is no fault. A rank that is later than this is worth a word even
+// where other waits hide most of it.
 constexpr int64_t kLateAtAnyCostNs = 3'000'000;
 
 // Of what is always there the typical step tells; of stalls the sum.
