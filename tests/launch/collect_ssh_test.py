@@ -17,7 +17,7 @@ from collect_test import HEALTHY, HIDDEN, SECRETS, SOURCE, TACET, unpack
 
 CASE = os.path.join(SOURCE, "tests", "corpus", "gloo_stuck_r2_w4")
 ALL = ("clean", "greeting", "plain", "down", "full", "hostile", "slow", "stalled", "evil")
-NODE_TIMEOUT_S = 15
+NODE_TIMEOUT_S = 25  # ten sshd and as many clients start at once, under sanitizers too
 BIG = 4 << 20
 TOKEN = SECRETS["HF_TOKEN"]
 HOSTILE_NAMES = (b"new\nline.log", b"\x1b[2J\x1b[1;1Howned.log", b"$(touch /tmp/owned).log", b"..\xc2\x9b31m.log", b"-rf.log",
