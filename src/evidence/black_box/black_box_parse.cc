@@ -270,7 +270,7 @@ bool LooksLikeBlackBox(std::string_view prefix) { return prefix.starts_with(Magi
 BlackBox ParseBlackBox(std::string_view bytes) {
   BlackBox box;
   // A process makes the file first, and writes its header when the file has its size.
-  if (bytes.substr(0, MagicText().size()).find_first_not_of('\0') == std::string_view::npos) {
+  if (!bytes.empty() && bytes.substr(0, MagicText().size()).find_first_not_of('\0') == std::string_view::npos) {
     box.trouble = BoxTrouble::not_ready;
     box.reason = "nothing has been written into it yet";
     return box;
