@@ -77,7 +77,8 @@ class PaceReplay {
     FindGaps();
     out.steps = StepsOf(Play(nullptr));
     out.step_ns = Median(out.steps);
-    if (out.step_ns <= 0 || std::fabs(out.step_ns - RecordedStep()) > kLikeTheRecord * RecordedStep()) return out;
+    const double recorded = RecordedStep();
+    if (out.step_ns <= 0 || std::fabs(out.step_ns - recorded) > kLikeTheRecord * recorded) return out;
     for (const Place& one : places_)
       if (!has_starts_ && one.host_waits) out.noise_ns += one.noise;
     out.known = true;
@@ -155,7 +156,6 @@ class PaceReplay {
   // When each operation ended, on each rank. Without starts: not before anybody's issue and length, nor before the one
   // of its kind before it, which has a stream, and its length.
   void FindEnds() {
-    std::map<std::pair<Rank, GroupIndex>, uint32_t> last;
     if (!has_starts_) {
       std::map<std::tuple<Rank, GroupIndex, OpKind>, double> last_of_kind;
       std::map<GroupIndex, double> last_of_group;
