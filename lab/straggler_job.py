@@ -5,7 +5,7 @@
   straggler_job.py --loop ddp --delay host --percent 30 --rank 2
 
 Started once a rank with RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and LAB_OUT set; lab/stragglers.sh does that. Leaves in
-LAB_OUT a torch.profiler trace of 24 steps, a Flight Recorder dump with times, and step_rankN.json with the length of
+LAB_OUT a torch.profiler trace of 20 steps, a Flight Recorder dump with times, and step_rankN.json with the length of
 every step. The delay is a share of the step of the same loop without one, which LAB_BASE names (step_rank0.json of that
 run). What the delay costs is measured by the same processes: when everything is recorded they go on without the delay,
 with it, and so on in turn, since two runs of one job differ by more than a small delay costs.
@@ -24,21 +24,22 @@ import torch.distributed as dist
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 OUT = os.environ["LAB_OUT"]
 DEVICE = torch.device("cuda", 0)
-WARMUP, TRACED = 16, 24  # steps before the trace begins, and in it
+CYCLE = 20  # steps after which a pattern of delays begins again: whatever is compared holds whole cycles
+WARMUP, TRACED = 16, CYCLE  # steps before the trace begins, and in it
+MICRO_BATCHES = 6  # of a pipeline's step
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--loop", default="ddp", choices=("ddp", "fsdp", "mesh", "free"))
+    parser.add_argument("--loop", default="ddp", choices=("ddp", "fsdp", "mesh", "free", "pipe"))
     parser.add_argument("--delay", default="none", choices=("none", "host", "gpu", "work", "loader", "sometimes", "bursts"))
     parser.add_argument("--percent", type=float, default=30, help="of the step without a delay, on average")
     parser.add_argument("--rank", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=110)
+    parser.add_argument("--steps", type=int, default=6 * CYCLE)
     return parser.parse_args()
 
 
 OPTIONS = parse()
-CHANCE = random.Random(11)
 
 
 def base_ms():
@@ -55,10 +56,10 @@ DELAY_MS = 0.0  # of this rank; set when the job begins, since the base is measu
 
 def delay_of(step):
     """The delay of this step in ms; the mean over steps is the same whatever the pattern."""
-    if OPTIONS.delay == "sometimes":
-        return DELAY_MS * 7 if CHANCE.random() < 1 / 7 else 0.0
+    if OPTIONS.delay == "sometimes":  # one step of five, which one by chance
+        return DELAY_MS * 5 if step % 5 == random.Random(step // 5).randrange(5) else 0.0
     if OPTIONS.delay == "bursts":
-        return DELAY_MS * 4 if step % 20 < 5 else 0.0
+        return DELAY_MS * 4 if step % CYCLE < 5 else 0.0
     return DELAY_MS
 
 
@@ -136,10 +137,49 @@ def make_mesh():
     return model, mesh["dp"].get_group()
 
 
+class Stage(torch.nn.Module):
+    """A part of a pipeline: all forward passes of a step, then all backward passes."""
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(512, 512) for _ in range(4))
+
+    def compute(self, x):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return x
+
+    def run_step(self, batch):
+        passed, loss = [], torch.zeros((), device=DEVICE)
+        for _ in range(MICRO_BATCHES):
+            x = batch.clone()
+            if RANK > 0:
+                dist.recv(x, RANK - 1)
+            x.requires_grad_(RANK > 0)
+            y = self.compute(x)
+            if RANK < WORLD - 1:
+                dist.send(y.detach(), RANK + 1)
+            passed.append((x, y))
+        for x, y in passed:
+            gradient = torch.empty_like(y)
+            if RANK < WORLD - 1:
+                dist.recv(gradient, RANK + 1)
+                y.backward(gradient)
+            else:
+                loss = y.square().mean()
+                loss.backward()
+            if RANK > 0:
+                dist.send(x.grad, RANK - 1)
+        return loss
+
+
+def make_pipe():
+    return Stage().to(DEVICE), None
+
+
 class Job:
     """One loop, step by step. The delay can be taken away between steps."""
     def __init__(self):
-        make = {"ddp": make_ddp, "free": make_ddp, "fsdp": make_fsdp, "mesh": make_mesh}[OPTIONS.loop]
+        make = {"ddp": make_ddp, "free": make_ddp, "fsdp": make_fsdp, "mesh": make_mesh, "pipe": make_pipe}[OPTIONS.loop]
         self.model, self.data_group = make()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-5)
         self.weight = torch.randn(2048, 2048, device=DEVICE)
@@ -160,8 +200,11 @@ class Job:
     def run_step(self):
         batch = next(self.loader).to(DEVICE)
         slow_down(self.step, self.weight)
-        loss = self.model(batch).square().mean()
-        loss.backward()
+        if OPTIONS.loop == "pipe":
+            loss = self.model.run_step(batch)
+        else:
+            loss = self.model(batch).square().mean()
+            loss.backward()
         if self.data_group is not None:
             for parameter in self.model.parameters():
                 dist.all_reduce(parameter.grad, group=self.data_group)
@@ -213,9 +256,9 @@ def compare(job):
     delay, with_delay, without = DELAY_MS, [], []
     for _ in range(3):
         DELAY_MS = 0.0
-        without += lengths_of(job.run(40))[4:]
+        without += lengths_of(job.run(2 * CYCLE + 5))[4:]
         DELAY_MS = delay
-        with_delay += lengths_of(job.run(40))[4:]
+        with_delay += lengths_of(job.run(2 * CYCLE + 5))[4:]
     DELAY_MS = 0.0
     _, traced = profile(job, WARMUP + TRACED + 2, None)
     DELAY_MS = delay

@@ -57,7 +57,7 @@ def main():
         slowed = first["options"]["delay"] != "none"
         said = [ask(tacet, f"{recordings}/{name}", source) for source in SOURCES]
         print(f"| `{name}` | {first['options']['rank'] if slowed else ''} | {max(one['delay_ms'] for one in ranks):.1f} ms | {cost:.1f} ms "
-              f"| {100 * cost / first['plain_ms']:.0f} % | " + " | ".join(said) + " |")
+              f"| {100 * cost / first['with_ms']:.0f} % | " + " | ".join(said) + " |")
 
 
 if __name__ == "__main__":

@@ -211,4 +211,19 @@ class Summary {
 
 PaceSummary SummarisePace(const Pace& pace) { return Summary(pace).Run(); }
 
+double ShareOfStepsLater(const Pace& pace, Rank first, Rank second) {
+  const auto row = [&](Rank rank) {
+    return static_cast<size_t>(std::lower_bound(pace.ranks.begin(), pace.ranks.end(), rank) - pace.ranks.begin());
+  };
+  const size_t a = row(first), b = row(second);
+  double later = 0, all = 0;
+  if (a < pace.ranks.size() && pace.ranks[a] == first && b < pace.ranks.size() && pace.ranks[b] == second)
+    for (size_t s = 0; s < pace.steps(); ++s) {
+      if (std::isnan(pace.late(a, s)) || std::isnan(pace.late(b, s))) continue;
+      later += pace.late(a, s) > pace.late(b, s);
+      ++all;
+    }
+  return later / all;
+}
+
 }  // namespace tacet

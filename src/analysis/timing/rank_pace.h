@@ -39,4 +39,7 @@ struct PaceSummary {
 
 PaceSummary SummarisePace(const Pace& pace);
 
+// Of the steps of which both are known, the share in which the first was later than the second; NaN without any.
+double ShareOfStepsLater(const Pace& pace, Rank first, Rank second);
+
 }  // namespace tacet
