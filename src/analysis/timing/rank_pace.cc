@@ -20,6 +20,8 @@ constexpr double kLateStep = 0.02;
 constexpr double kLeastDeviation = 0.002;
 // A stall stands out of the noise, is this share of a step, and is the rank's alone.
 constexpr double kStallDeviations = 4, kMinStall = 0.15, kAlone = 2;
+// A step this much longer than the typical one, without a stall, is a pause of the job: saving, evaluation, the profiler.
+constexpr double kPauseOfJob = 5;
 // How often a rank of a healthy job has a hiccup of this share of a step, by the healthy recordings (4 and 8 ranks on
 // one machine: 4 of a quarter to a half of a step in some 600 steps of a rank, none of a whole step); twice as large,
 // four times as rare.
@@ -165,10 +167,11 @@ class Summary {
       double gained = 0, sum = 0, length = 0;
       for (size_t k = 0; k < all_[i].shares.size(); ++k) {
         const double share = all_[i].shares[k];
-        length += pace_.step_ns[all_[i].steps[k]];
-        if (share < least) continue;
-        const double other = LatestOther(all_[i].steps[k], all_[i].row);
-        if (share < kAlone * other) continue;
+        const double step_ns = pace_.step_ns[all_[i].steps[k]];
+        const double other = share < least ? 0 : LatestOther(all_[i].steps[k], all_[i].row);
+        const bool stalls = share >= least && share >= kAlone * other;
+        if (stalls || step_ns < kPauseOfJob * out_.step_ns) length += step_ns;
+        if (!stalls) continue;
         sizes[i].push_back(share);
         sum += share;
         gained += (share - other) * out_.step_ns;
