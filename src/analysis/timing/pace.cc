@@ -82,6 +82,26 @@ StepTimes FindStepStarts(const std::vector<CollectiveRound>& rounds) {
   return first;
 }
 
+namespace {
+
+bool HasEstimatedTimes(const std::vector<CollectiveRound>& rounds) {
+  return std::any_of(rounds.begin(), rounds.end(), [](const CollectiveRound& round) {
+    return std::any_of(round.members.begin(), round.members.end(), [](const auto& m) { return m.enter_is_estimate; });
+  });
+}
+
+// Estimates spread the operations evenly between two writes of the record. Where the job paused in between, or had
+// ended, all steps there look longer than they were, and nothing makes them look shorter.
+void SetUsualLength(StepTimes& times) {
+  constexpr double kWithoutPauses = 0.25;
+  std::vector<double> all;
+  for (const auto& [step, ns] : times) all.push_back(ns);
+  const double usual = all.empty() ? 0 : Quantile(std::move(all), kWithoutPauses);
+  for (auto& [step, ns] : times) ns = usual;
+}
+
+}  // namespace
+
 StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds) {
   const StepTimes first = FindStepStarts(rounds);
   StepTimes times;
@@ -92,6 +112,7 @@ StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds) {
     for (const auto& [step, ns] : times) all.push_back(ns);
     times.try_emplace(first.rbegin()->first, Median(std::move(all)));
   }
+  if (HasEstimatedTimes(rounds)) SetUsualLength(times);
   return times;
 }
 
