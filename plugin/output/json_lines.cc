@@ -11,6 +11,7 @@
 
 #include "plugin/box_file.h"
 #include "plugin/output/text_buffer.h"
+#include "plugin/record/tick_clock.h"
 
 namespace tacet::plugin {
 
@@ -18,6 +19,23 @@ static uint64_t WallMicros() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
+
+static long long WallMicrosAt(const box::ClockPair& clocks, uint64_t tick_hz, uint64_t ticks) {
+  const auto since = static_cast<double>(static_cast<int64_t>(ticks - clocks.ticks));
+  return (clocks.wall_ns + static_cast<int64_t>(since * 1e9 / static_cast<double>(tick_hz))) / 1000;
+}
+
+// "event_trace_ts":{"coll_start_ts":1752867229235059,"coll_stop_ts":1752867229235064,"kernel_events":[{...}]}
+static void PrintTimes(TextBuffer& out, const box::Header& header, const box::ClockPair& clocks, const char* p,
+                       const box::Op& op) {
+  const auto at = [&](uint64_t ticks) { return WallMicrosAt(clocks, header.tick_hz, ticks); };
+  out.Print(",\"event_trace_ts\":{\"%s_start_ts\":%lld,\"%s_stop_ts\":%lld,\"kernel_events\":[", p, at(op.issue_ticks),
+            p, at(op.enqueue_ticks != 0 ? op.enqueue_ticks : op.issue_ticks));
+  if (op.start_ticks != 0 && op.finish_ticks != 0)
+    out.Print("{\"channel_id\":0,\"kernel_start_ts\":%lld,\"kernel_stop_ts\":%lld,\"kernel_record_ts\":%lld}",
+              at(op.start_ticks), at(op.finish_ticks), at(op.finish_ticks));
+  out.Print("]}");
 }
 
 void JsonLines::Open(const OpenBox& box, const Settings& settings) {
@@ -33,8 +51,10 @@ void JsonLines::Open(const OpenBox& box, const Settings& settings) {
 }
 
 // {"header":{"id":"0x7f8c496ae9f661","comm_name":"default_pg","rank":2,"n_ranks":8,"nnodes":1},"metadata":{...},
-//  "coll_perf":{"coll":"ReduceScatter","coll_sn":1231,"coll_msg_size_bytes":2147483648,"coll_exec_time_us":41057,...}}
-static void PrintLine(TextBuffer& out, const box::Header& header, const FinishedOp& done) {
+//  "coll_perf":{"coll":"ReduceScatter","coll_sn":1231,"coll_msg_size_bytes":2147483648,"coll_exec_time_us":41057,...,
+//  "event_trace_ts":{...}}}
+static void PrintLine(TextBuffer& out, const box::Header& header, const box::ClockPair& clocks,
+                      const FinishedOp& done) {
   out.Print("{\"header\":{\"id\":\"0x%llx\",\"comm_name\":\"", static_cast<unsigned long long>(done.op.comm_id));
   out.PrintEscaped(done.comm_name, true);
   out.Print("\",\"rank\":%d,\"n_ranks\":%d,\"nnodes\":%d},", done.rank, done.size, done.nodes);
@@ -51,14 +71,17 @@ static void PrintLine(TextBuffer& out, const box::Header& header, const Finished
   out.Print("\"%s_msg_size_bytes\":%llu,\"%s_exec_time_us\":%llu,\"%s_timing_source\":\"%s\",", p,
             static_cast<unsigned long long>(done.bytes), p, static_cast<unsigned long long>(done.duration_ns / 1000), p,
             done.timing_source);
-  out.Print("\"%s_algobw_gbs\":%f,\"%s_busbw_gbs\":%f}}\n", p, done.algorithm_gbs, p, done.bus_gbs);
+  out.Print("\"%s_algobw_gbs\":%f,\"%s_busbw_gbs\":%f", p, done.algorithm_gbs, p, done.bus_gbs);
+  if (done.op.issue_ticks != 0) PrintTimes(out, header, clocks, p, done.op);
+  out.Print("}}\n");
 }
 
 void JsonLines::Add(OpenBox& box, const FinishedOp& finished) {
   if (finished.bytes < min_bytes_) return;
   if (sizeof buffer_ - used_ < 2048) Flush(box);
+  if (used_ == 0) clocks_ = ReadClocks();
   TextBuffer line(buffer_ + used_, sizeof buffer_ - used_);
-  PrintLine(line, *box.header, finished);
+  PrintLine(line, *box.header, clocks_, finished);
   if (!line.fits()) return CountDrop(box, box::Drop::output_lost);
   used_ += static_cast<uint32_t>(line.size());
   ++lines_;

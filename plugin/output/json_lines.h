@@ -7,7 +7,8 @@
 #include "plugin/settings.h"
 
 // TACET_JSON_DIR: one JSON line for each finished operation in <dir>/<host>-pid<pid>.log, with the keys of NCCL
-// Inspector's format v4.0 in its order. What cannot be written (disk full, no permission) is counted and dropped; half
+// Inspector's format v4.0 in its order, and the times of its verbose form (when the host called NCCL, when the kernel
+// was seen to start and to stop): without these nobody can tell which waits the hosts hide. What cannot be written (disk full, no permission) is counted and dropped; half
 // a line is taken back. A file or folder that was removed is made again.
 namespace tacet::plugin {
 
@@ -22,6 +23,7 @@ class JsonLines {
   bool Reopen(struct stat* seen);
   int OpenOwn();
 
+  box::ClockPair clocks_ = {};  // read once for the lines of one write
   char path_[768] = {}, dir_[512] = {};
   uint64_t min_bytes_ = 0;
   int fd_ = -1;

@@ -115,7 +115,12 @@ TEST(Json, HasInspectorsKeysInItsOrder) {
       ",\"coll_timing_source\":\"kernel_gpu\"",
       ",\"coll_algobw_gbs\":",
       ",\"coll_busbw_gbs\":",
-      "}}"};
+      ",\"event_trace_ts\":{\"coll_start_ts\":",
+      ",\"coll_stop_ts\":",
+      ",\"kernel_events\":[{\"channel_id\":0,\"kernel_start_ts\":",
+      ",\"kernel_stop_ts\":",
+      ",\"kernel_record_ts\":",
+      "}]}}}"};
   size_t at = 0;
   for (const char* key : keys) {
     const size_t found = lines[0].find(key, at);
@@ -127,6 +132,12 @@ TEST(Json, HasInspectorsKeysInItsOrder) {
                           "\"p2p_exec_time_us\":"),
             std::string::npos)
       << lines[3];
+}
+
+int64_t WallNow() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
 TEST(Json, IsReadAsInspectorOutput) {
@@ -143,6 +154,16 @@ TEST(Json, IsReadAsInspectorOutput) {
     ASSERT_EQ(fragment.measurements.size(), 12u);
     EXPECT_EQ(fragment.measurements[1].op, OpKind::all_gather);
     EXPECT_EQ(fragment.measurements[0].comm & 0xffffff, 0xc0ffeeu);
+    int64_t before = WallNow() - 60'000'000'000;
+    for (const Measurement& one :
+         fragment.measurements) {  // issued in order, begun and ended after that, in this minute
+      EXPECT_FALSE(one.enter_is_estimate);
+      EXPECT_GE(one.enter_wall_ns, before);
+      EXPECT_GE(one.start_wall_ns, one.enter_wall_ns);
+      EXPECT_GE(one.finish_wall_ns, one.start_wall_ns);
+      before = one.enter_wall_ns;
+    }
+    EXPECT_LE(before, WallNow());
   }
 }
 
