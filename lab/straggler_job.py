@@ -233,7 +233,7 @@ def profile(job, steps, name):
     keep = (lambda profiler: profiler.export_chrome_trace(f"{OUT}/{name}")) if name else None
     with torch.profiler.profile(activities=activities, schedule=schedule, on_trace_ready=keep) as profiler:
         lengths = lengths_of(job.run(steps, profiler))
-    return lengths, mean(lengths[WARMUP + 1:WARMUP + TRACED - 1])
+    return lengths, mean(lengths[WARMUP + 1:WARMUP + TRACED - 3])  # the last one writes the trace
 
 
 def keep_records():

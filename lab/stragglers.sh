@@ -39,6 +39,7 @@ free_work_30 free work 30 3
 free_host_60 free host 60 1
 pipe_host_30 pipe host 30 2
 pipe_gpu_50 pipe gpu 50 1"
+[ -n "${LAB_LIST:-}" ] && list=$(cat "$LAB_LIST")  # another list, in a file
 [ -n "${LAB_ONLY:-}" ] && list=$(grep -E "$LAB_ONLY" <<<"$list")  # LAB_ONLY='fsdp': those alone
 again="healthy_ddp ddp none 0 0
 ddp_host_30 ddp host 30 0
@@ -111,8 +112,8 @@ rm -rf "$work"/rec/*/live_* "$work"/rec/inspector/*/live_*
 find "$work/rec" -type f -size 0 -delete
 rm -f "$work"/rec/inspector/*/trace_rank*.json  # those of the first round tell the same
 (cd "$work/rec" && find . -name 'trace_rank*.json' | sort >"$work/traces" && find . -type f ! -name 'trace_rank*.json' | sort >"$work/records")
-tar -C "$work/rec" -cf - -T "$work/records" | xz -T0 -9 >"$out/records.tar.xz"
+tar -C "$work/rec" -cf - -T "$work/records" | xz -T0 -6 >"$out/records.tar.xz"
 # In parts: cat traces.tar.xz.* | tar -xJ
-tar -C "$work/rec" -cf - -T "$work/traces" | xz -T0 -9 | split -b 15M - "$out/traces.tar.xz."
+tar -C "$work/rec" -cf - -T "$work/traces" | xz -T0 -6 | split -b 15M - "$out/traces.tar.xz."
 ls -l "$out"
 rm -rf "$work"
