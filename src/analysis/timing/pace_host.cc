@@ -52,6 +52,13 @@ void TakeRound(const CollectiveRound& round, Lags& lags) {
   }
 }
 
+// The steps of traces are those that hosts have marked, and a host that runs ahead of its GPU is in the next one when
+// the operations of this one run.
+double MostOf(const Lags& lags, Rank rank, int64_t step) {
+  const auto found = lags.find({rank, step});
+  return found != lags.end() ? found->second.most : 0;
+}
+
 }  // namespace
 
 // A host that is five milliseconds behind all through a step issues every operation as late, and its peers wait in each
@@ -69,6 +76,9 @@ void LimitByHostLag(const std::vector<CollectiveRound>& rounds, const std::map<i
       if (own == lags.end() || std::isnan(cell)) continue;
       late += own->second.late, told += own->second.told;
       cells.emplace_back(&cell, own->second.most);
+      if (pace.source != PaceSource::traces) continue;
+      for (const int64_t beside : {step - 1, step + 1})
+        cells.back().second = std::max(cells.back().second, MostOf(lags, pace.ranks[r], beside));
     }
     if (late <= 0 || told < kByHost * late) continue;
     for (const auto& [cell, lag] : cells)

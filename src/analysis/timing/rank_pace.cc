@@ -161,7 +161,6 @@ class Summary {
   void CountStalls() {
     const double least = std::max(kMinStall, kStallDeviations * deviation_);
     std::vector<std::vector<double>> sizes(all_.size());  // of each rank's stalls
-    size_t total = 0;
     double all_steps = 0;
     for (size_t i = 0; i < all_.size(); ++i) {
       double gained = 0, sum = 0, length = 0;
@@ -176,7 +175,6 @@ class Summary {
         sum += share;
         gained += (share - other) * out_.step_ns;
       }
-      total += sizes[i].size();
       all_steps += static_cast<double>(all_[i].shares.size());
       if (sizes[i].empty()) continue;
       Stalls& stalls = out_.ranks[i].stalls;
@@ -187,20 +185,24 @@ class Summary {
       stalls.smallest = *std::min_element(sizes[i].begin(), sizes[i].end());
     }
     for (size_t i = 0; i < all_.size(); ++i)
-      if (!sizes[i].empty()) SetChance(i, sizes[i], total, all_steps);
+      if (!sizes[i].empty()) SetChance(i, sizes, all_steps);
   }
 
-  // As many stalls of at least this size, by chance? The others of this job tell how often they come, and healthy
-  // machines do where the record is short.
-  void SetChance(size_t i, std::vector<double>& sizes, size_t total, double all_steps) {
+  // As many stalls of about this size, by chance? The others of this job tell how often they come, and healthy machines
+  // do where the record is short. What is far smaller is something else.
+  void SetChance(size_t i, const std::vector<std::vector<double>>& sizes, double all_steps) {
+    constexpr double kAlike = 0.5;
     const auto steps = static_cast<double>(all_[i].shares.size());
     const double others = all_steps - steps;
-    const double seen = others > 0 ? (static_cast<double>(total - sizes.size()) + 0.5) / others : 0;
-    const double smallest = *std::min_element(sizes.begin(), sizes.end());
+    const double smallest = *std::min_element(sizes[i].begin(), sizes[i].end());
+    double alike = 0;
+    for (size_t k = 0; k < sizes.size(); ++k)
+      if (k != i)
+        alike += static_cast<double>(
+            std::count_if(sizes[k].begin(), sizes[k].end(), [&](double size) { return size >= kAlike * smallest; }));
     const double usual = kHiccups * std::pow(kHiccupSize / std::max(kHiccupSize, smallest), 2);
-    const bool others_have_some = total > sizes.size();
-    const double rate = std::max(usual, others_have_some ? seen : 0);
-    const double chance = ChanceOfAtLeast(sizes.size(), rate * steps);
+    const double seen = alike > 0 && others > 0 ? (alike + 0.5) / others : 0;
+    const double chance = ChanceOfAtLeast(sizes[i].size(), std::max(usual, seen) * steps);
     out_.ranks[i].stalls.chance = std::min(1.0, chance * static_cast<double>(all_.size()));
   }
 
