@@ -27,7 +27,10 @@ double ShareOf(const std::vector<double>& gains, const ReplayedGain& replay, Str
 
 void Bound(const ReplayedGain& replay, Straggler& one) {
   const double least = std::max(0.0, ShareOf(replay.least, replay, one.pattern));
-  const double most = std::max(least, ShareOf(replay.most, replay, one.pattern));
+  double most = std::max(least, ShareOf(replay.most, replay, one.pattern));
+  // What operations of several groups wait for in each other is a guess where their starts are not known, and one that
+  // hides too much: half of what it hides counts.
+  if (replay.several_groups) most = std::max(most, (most + one.cost) / 2);
   const bool always = one.pattern == StragglerPattern::persistent;
   const double cost = std::clamp(one.cost, always ? least : 0.0, most);
   if (cost == one.cost) return;
