@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is named for which lateness, given step by step.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "analysis/timing/pace.h"
+#include "analysis/timing/straggler.h"
+
+namespace tacet {
+namespace {
+
+constexpr double kMsNs = 1e6;
+
+// `late` and `length` in ms.
+Pace MakePace(PaceSource source, size_t steps, const std::function<double(int32_t rank, size_t step)>& late,
+              const std::function<double(size_t step)>& length) {
+  constexpr int32_t kRanks = 4;
+  Pace pace;
+  pace.source = source;
+  for (size_t s = 0; s < steps; ++s) pace.step_ns.push_back(length(s) * kMsNs);
+  for (int32_t r = 0; r < kRanks; ++r) {
+    pace.ranks.push_back({r});
+    for (size_t s = 0; s < steps; ++s) pace.late_ns.push_back(late(r, s) * kMsNs);
+  }
+  pace.peers.assign(kRanks, 0);
+  pace.rounds.assign(kRanks, steps);
+  pace.last.assign(kRanks, 0);
+  pace.operations = steps;
+  return pace;
+}
+
+// In each step one rank is the last, and everybody waits for it in operation after operation: the less, the sooner
+// another one is.
+std::function<double(int32_t, size_t)> LastInTurn(const std::function<int32_t(size_t step)>& last) {
+  return [last, random = std::mt19937(3)](int32_t rank, size_t s) mutable {
+    const double noise = std::uniform_real_distribution(-3.0, 3.0)(random);
+    return rank == last(s) ? 8 + noise / 2 : noise;
+  };
+}
+
+TEST(PaceDecision, ARankThatIsLastInMostStepsByChanceIsNotNamed) {
+  const auto last = [](size_t s) { return s / 10 % 5 == 1 ? 3 : s / 10 % 5 == 3 ? 0 : 1; };  // 1 in three of five
+  const Pace pace = MakePace(PaceSource::inspector, 110, LastInTurn(last), [](size_t) { return 25; });
+  EXPECT_TRUE(DecideStragglers({{pace}}).stragglers.empty());
+}
+
+TEST(PaceDecision, ARankThatIsAlwaysLastIs) {
+  const auto last = [](size_t) { return 1; };
+  const Pace pace = MakePace(PaceSource::inspector, 110, LastInTurn(last), [](size_t) { return 25; });
+  const StragglerReport report = DecideStragglers({{pace}});
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank.value, 1);
+  EXPECT_EQ(report.stragglers[0].pattern, StragglerPattern::persistent);
+}
+
+TEST(PaceDecision, APauseOfTheJobIsNoPartOfWhatStallsCost) {
+  const auto stalls = [](size_t s) { return s % 20 < 5; };
+  const auto cost = [&](double pause) {
+    const Pace pace = MakePace(
+        PaceSource::flight_records, 100,
+        [&](int32_t rank, size_t s) { return rank == 3 && stalls(s) ? 9.0 : 0.02 * rank; },
+        [&](size_t s) { return s == 50     ? pause
+                               : stalls(s) ? 17.0
+                                           : 8.0; });
+    const StragglerReport report = DecideStragglers({{pace}});
+    return report.stragglers.size() == 1 && report.stragglers[0].rank.value == 3 ? report.stragglers[0].cost : -1;
+  };
+  EXPECT_NEAR(cost(8), 25 * 9 / (75 * 8.0 + 25 * 17), 0.005);
+  EXPECT_NEAR(cost(500), cost(8), 0.005);
+}
+
+TEST(PaceDecision, SmallStallsOfAnotherDoNotSpeakAgainstGreatOnes) {
+  const Pace pace = MakePace(
+      PaceSource::traces, 20,
+      [](int32_t rank, size_t s) {
+        if (rank == 0) return s % 5 == 2 ? 13.0 : -0.1;
+        return rank == 3 && s % 6 == 1 ? 2.0 : 0.05 * rank;
+      },
+      [](size_t s) { return s % 5 == 2 ? 22.0 : 9.0; });
+  const StragglerReport report = DecideStragglers({{pace}});
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank.value, 0);
+  EXPECT_EQ(report.stragglers[0].pattern, StragglerPattern::intermittent);
+}
+
+// One operation a step; times in ms.
+std::vector<CollectiveRound> MakeRounds(const std::vector<int64_t>& starts, bool estimated) {
+  std::vector<CollectiveRound> rounds;
+  for (size_t s = 0; s < starts.size(); ++s) {
+    CollectiveRound& round = rounds.emplace_back();
+    round.kind = OpKind::all_reduce;
+    round.step = static_cast<int64_t>(s);
+    for (int32_t r = 0; r < 4; ++r) {
+      round.members.push_back({{r}, starts[s] * 1'000'000, kNoTime, kNoTime, 20'000'000});
+      round.members.back().enter_is_estimate = estimated;
+    }
+  }
+  return rounds;
+}
+
+TEST(PaceDecision, StepsOfEstimatedTimesAreThoseWithoutPauses) {
+  std::vector<int64_t> starts = {0};
+  for (int s = 0; s < 40; ++s) starts.push_back(starts.back() + (s < 26 ? 25 : 10));  // the first two writes had pauses
+  for (const auto& [step, ns] : MeasureStepTimes(MakeRounds(starts, true))) EXPECT_DOUBLE_EQ(ns, 10e6) << step;
+  EXPECT_DOUBLE_EQ(MeasureStepTimes(MakeRounds(starts, false)).at(0), 25e6);
+}
+
+TEST(PaceDecision, AHostThatRunsAheadIsLateInTheStepBeforeThatOfItsOperation) {
+  std::vector<int64_t> starts;
+  std::map<int64_t, size_t> columns;
+  for (int64_t s = 0; s < 6; ++s) starts.push_back(s * 30), columns[s] = static_cast<size_t>(s);
+  std::vector<CollectiveRound> rounds = MakeRounds(starts, false);
+  rounds[2].members[2].enter_ns += 14'000'000;
+  rounds[2].members[2].duration_ns -= 14'000'000;
+  const auto limited = [&](PaceSource source) {
+    Pace pace = MakePace(
+        source, 6, [](int32_t rank, size_t s) { return rank == 2 && s == 3 ? 14.0 : 0.0; }, [](size_t) { return 30; });
+    LimitByHostLag(rounds, columns, pace);
+    return pace.late(2, 3);
+  };
+  EXPECT_DOUBLE_EQ(limited(PaceSource::traces), 14e6);
+  EXPECT_DOUBLE_EQ(limited(PaceSource::flight_records), 0);
+}
+
+}  // namespace
+}  // namespace tacet
