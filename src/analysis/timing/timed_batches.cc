@@ -13,7 +13,7 @@
 namespace tacet {
 namespace {
 
-struct Transfer {
+struct BatchTransfer {
   GroupIndex group;
   Rank sender, receiver;
   int64_t bytes = 0;
@@ -27,7 +27,7 @@ struct Batch {
 
 // All transfers of one direction between two ranks of a group, as one of them issued them.
 struct Link {
-  std::vector<Transfer> sent, received;
+  std::vector<BatchTransfer> sent, received;
   bool sent_from_start = true, received_from_start = true;
 };
 using LinkKey = std::tuple<GroupIndex, Rank, Rank>;  // sender, receiver
@@ -88,8 +88,8 @@ class BatchJoin {
     const size_t n = std::min(link.sent.size(), link.received.size());
     const bool front = link.sent_from_start && link.received_from_start;
     for (size_t i = 0; i < n; ++i) {
-      const Transfer& sent = front ? link.sent[i] : link.sent[link.sent.size() - 1 - i];
-      const Transfer& received = front ? link.received[i] : link.received[link.received.size() - 1 - i];
+      const BatchTransfer& sent = front ? link.sent[i] : link.sent[link.sent.size() - 1 - i];
+      const BatchTransfer& received = front ? link.received[i] : link.received[link.received.size() - 1 - i];
       if (sent.bytes != received.bytes) continue;
       Unite(sent.batch, received.batch);
       joined_.push_back(sent);
@@ -111,7 +111,7 @@ class BatchJoin {
       if (call.duration_ms < 0 || call.has(kEndedByAbort)) round.step = -2;  // not all of it was timed
       round.members.push_back({batches_[batch].rank, call.enter_wall_ns, kNoTime, kNoTime, duration});
     }
-    for (const Transfer& one : joined_) {
+    for (const BatchTransfer& one : joined_) {
       CollectiveRound& round = rounds[Find(one.batch)];
       round.group = one.group;
       round.bytes = std::max(round.bytes, one.bytes);
@@ -139,7 +139,7 @@ class BatchJoin {
   std::vector<Batch> batches_;
   std::map<LinkKey, Link> links_;
   std::vector<uint32_t> parent_;
-  std::vector<Transfer> joined_;
+  std::vector<BatchTransfer> joined_;
 };
 
 }  // namespace
