@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_chain.h"
 #include "model/device_error.h"
 #include "model/event_words.h"
 #include "model/refusals.h"
@@ -318,7 +319,7 @@ bool MayTrain(std::string_view process) {
 
 }  // namespace
 
-void ReadMeaning(Event& event) {
+static void ReadOwnMeaning(Event& event) {
   if (event.kind == EventKind::watchdog_timeout || event.kind == EventKind::exception ||
       event.kind == EventKind::cuda_error || event.kind == EventKind::nccl_error ||
       event.kind == EventKind::port_in_use)
@@ -370,6 +371,15 @@ void ReadMeaning(Event& event) {
       break;
     default: break;
   }
+}
+
+void ReadMeaning(Event& event) {
+  // What an exception led to says nothing of what it is: "KeyError: 'ids'\nwhich led to DistBackendError: NCCL error".
+  const size_t end = event.kind == EventKind::exception ? event.text.find(kChainLedTo) : std::string::npos;
+  std::string followed = end == std::string::npos ? std::string() : event.text.substr(end);
+  event.text.resize(std::min(end, event.text.size()));
+  ReadOwnMeaning(event);
+  event.text += followed;
 }
 
 }  // namespace tacet

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_chain.h"
 
 namespace tacet {
 namespace {
@@ -122,16 +123,19 @@ bool IsTracebackFrame(std::string_view text) {
 
 void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   phase_ = Phase::frames;
+  if (!chained_) link_ = ChainLink::none;
+  shared_activity_ = Activity::not_told;
+  std::string thread = chained_ ? root_.thread : std::move(thread_next_);
   chained_ = false;
   indent_known_ = false;
   frame_closed_ = of_backward_ = in_launcher_ = false;
   indent_ = 0;
   message_lines_ = strange_lines_ = 0;
   disregard_ = disregard_next_;
-  thread_ = std::move(thread_next_);
   thread_next_.clear();
   disregard_next_ = false;
   raised_ = RaisedException();
+  raised_.thread = std::move(thread);
   raised_.line = line;
   // "[rank3]: Traceback (most recent call last): (RANK 2)": torch.distributed.checkpoint passes on what rank 2 raised.
   raised_.origin = IntAfter<int32_t>(line.text, "(most recent call last): (RANK ").value_or(-1);
@@ -160,7 +164,17 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
   raised_.in_spawn = file.ends_with("torch/multiprocessing/spawn.py");  // the innermost frame counts
   in_launcher_ = IsLaunchersFile(file);
   const auto function = After(rest.substr(quote), ", in ");
+  raised_.innermost_file = Capped(file, 500);
+  raised_.innermost_function = Capped(function.value_or(""), 200);
+  raised_.by_statement = false;
+  if (raised_.outermost_file.empty()) {
+    raised_.outermost_file = raised_.innermost_file;
+    raised_.outermost_function = raised_.innermost_function;
+  }
   raised_.of_server = raised_.of_server || IsServersFile(file);
+  // Above its handler the frames of both exceptions are the same.
+  if (link_ != ChainLink::none && file == root_.outermost_file && function.value_or("") == root_.outermost_function)
+    shared_activity_ = raised_.during;
   raised_.during = JoinActivities(raised_.during, ActivityOfFrame(file, function.value_or("")));
   if (!IsUserFile(file)) return LineUse::understood;
   raised_.file = Capped(file, 500);
@@ -234,9 +248,9 @@ bool TracebackReader::TakeType(std::string_view body, const LogLine& line) {
 }
 
 LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
-  if (line.text.starts_with("During handling of the above exception") ||
-      line.text.starts_with("The above exception was the direct cause")) {
-    if (root_.type.empty()) root_ = raised_;
+  if (const ChainLink link = ChainLinkOf(line.text); link != ChainLink::none) {
+    if (root_.type.empty() || !FirstTellsMore(root_, link_, raised_)) root_ = raised_;
+    link_ = link;
     chained_ = true;
     phase_ = Phase::idle;
     return LineUse::understood;
@@ -308,7 +322,10 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   const std::string_view body = line.text.size() > indent_ ? line.text.substr(indent_) : std::string_view();
-  if (body.starts_with(' ') || body.empty()) return LineUse::understood;  // a line of code, or marks under it
+  if (body.starts_with(' ') || body.empty()) {  // a line of code, or marks under it
+    raised_.by_statement = raised_.by_statement || Trim(body).starts_with("raise ");
+    return LineUse::understood;
+  }
   if (indent_known_ && TakeType(body, line)) return LineUse::understood;
   // Another process's line in between, or the process died while it printed.
   if (++strange_lines_ > kMaxStrangeLines) phase_ = Phase::idle;
@@ -378,28 +395,32 @@ int32_t RankInMessage(std::string_view message) {
 
 void TracebackReader::Write(RecordList& out) {
   if (disregard_ || IsLaunchersOwn(raised_)) return;
-  if (IsStoreOutOfReach(raised_)) out.Add(TorchLogKind::store_unreachable, raised_.line).text = raised_.message;
-  if (IsStoreWait(raised_)) out.Add(TorchLogKind::rendezvous_incomplete, raised_.line).text = raised_.message;
-  TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
-  if (!raised_.line.tagged) record.rank = RankInMessage(raised_.message);
+  const bool first = !root_.type.empty() && FirstTellsMore(root_, link_, raised_);
+  const RaisedException& told = first ? root_ : raised_;
+  const RaisedException& other = first ? raised_ : root_;
+  if (IsStoreOutOfReach(told)) out.Add(TorchLogKind::store_unreachable, told.line).text = told.message;
+  if (IsStoreWait(told)) out.Add(TorchLogKind::rendezvous_incomplete, told.line).text = told.message;
+  TorchLogRecord& record = out.Add(TorchLogKind::exception, told.line);
+  if (!told.line.tagged) record.rank = RankInMessage(told.message);
   if (raised_.origin >= 0) record.rank = raised_.origin;
-  record.subject = raised_.type;
+  record.subject = told.type;
   record.value2 = step_;
-  if (!thread_.empty()) record.text = "in thread " + thread_ + " ";
-  AppendCapped(record.text, raised_.message);
-  const RaisedException& place = raised_.file.empty() ? root_ : raised_;
+  if (!told.thread.empty()) record.text = "in thread " + told.thread + " ";
+  AppendCapped(record.text, told.message);
+  const RaisedException& place = told.file.empty() ? other : told;
   record.function = place.function;
   record.file = place.file;
   record.code_line = place.code_line;
-  record.during = static_cast<uint8_t>(raised_.during);
-  record.of_server = raised_.of_server;
+  record.during = static_cast<uint8_t>(first ? JoinActivities(shared_activity_, told.during) : told.during);
+  record.of_server = raised_.of_server || told.of_server;
   record.of_launcher = in_launcher_;
-  if (root_.type.empty() || (root_.type == raised_.type && root_.message == raised_.message)) return;
-  const std::string cause = "\nwhile handling " + root_.type + ": " + root_.message;
-  // Room for the root, which says most.
-  if (record.text.size() + cause.size() > kMaxRecordText)
+  const auto first_line = [](const std::string& text) { return std::string_view(text).substr(0, text.find('\n')); };
+  if (other.type.empty() || (other.type == told.type && first_line(other.message) == first_line(told.message))) return;
+  const std::string beside = std::string(first ? kChainLedTo : "\nwhile handling ") + other.type + ": " + other.message;
+  // Room for the other: it may say most.
+  if (record.text.size() + beside.size() > kMaxRecordText)
     record.text.resize(std::min(record.text.size(), kMaxRecordText / 2));
-  AppendCapped(record.text, cause);
+  AppendCapped(record.text, beside);
 }
 
 }  // namespace tacet

@@ -23,6 +23,10 @@ std::string_view WithoutGluedWords(std::string_view text);
 
 bool IsTracebackFrame(std::string_view text);
 
+// How Python joins two exceptions: "The above exception was the direct cause of ..." (raise ... from error) or
+// "During handling of the above exception, another exception occurred".
+enum class ChainLink : uint8_t { none, handling, direct_cause };
+
 struct RaisedException {
   std::string type, message;
   std::string function, file;  // innermost frame in the user's own code
@@ -32,6 +36,10 @@ struct RaisedException {
   int32_t origin = -1;         // the rank that raised it, where another one prints it
   bool of_server = false;
   Activity during = Activity::not_told;
+  // The frames at which the traceback begins and ends, and whether it ends at a raise statement.
+  std::string outermost_file, outermost_function, innermost_file, innermost_function;
+  bool by_statement = false;
+  std::string thread;          // "Thread-4 (_pin_memory_loop)" where it ended a thread
   LogLine line;                // where its type and message stand; its text is not valid any more
 };
 
@@ -57,7 +65,8 @@ class TracebackReader {
   void Write(RecordList& out);
 
   Phase phase_ = Phase::idle;
-  bool chained_ = false;    // the next traceback belongs to the same chain
+  ChainLink link_ = ChainLink::none;  // what joins root_ to the traceback that is read
+  bool chained_ = false;              // the next traceback belongs to the same chain
   bool disregard_ = false;  // "Exception ignored in": printed at the end of a program, of no consequence
   bool disregard_next_ = false;
   bool indent_known_ = false;
@@ -70,7 +79,9 @@ class TracebackReader {
   int message_lines_ = 0;
   int strange_lines_ = 0;
   int64_t step_ = -1;  // the highest step before it
-  std::string thread_, thread_next_;
+  std::string thread_next_;
+  Activity shared_activity_ = Activity::not_told;  // of what called the handler of the exception before
+  // The newest, and of those before it in the chain the one that tells most.
   RaisedException raised_, root_;
 };
 

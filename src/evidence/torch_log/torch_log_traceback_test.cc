@@ -17,6 +17,44 @@ TEST(TorchLogTraceback, KeepsTheRootOfAChain) {
   EXPECT_NE(exception.text.find("while handling KeyError: 'tokens'"), std::string::npos);
 }
 
+constexpr char kThenAnother[] = "\nDuring handling of the above exception, another exception occurred:\n\n";
+constexpr char kRaisedFrom[] = "\nThe above exception was the direct cause of the following exception:\n\n";
+
+// A traceback of one frame in a.py.
+std::string OneFrame(const std::string& function, const std::string& code, const std::string& error) {
+  return "Traceback (most recent call last):\n  File \"a.py\", line 7, in " + function + "\n    " + code + "\n" +
+         error + "\n";
+}
+
+std::string TypeOfChain(const std::string& first, const char* link, const std::string& later) {
+  return OneEvent(ReadText(first + link + later, "rank0.log"), EventKind::exception).As<Raised>().type;
+}
+
+TEST(TorchLogTraceback, WhatAnErrorIsRaisedFromIsTold) {
+  const std::string wrapper =
+      OneFrame("run", "raise RuntimeError('worker 0 failed') from error", "RuntimeError: worker 0 failed");
+  const std::string fork = OneFrame("collate", "x.cuda()", "ValueError: no CUDA in a forked process");
+  EXPECT_EQ(TypeOfChain(fork, kRaisedFrom, wrapper), "ValueError");
+  const Event event = OneEvent(ReadText(fork + kRaisedFrom + wrapper, "rank0.log"), EventKind::exception);
+  EXPECT_NE(event.text.find("which led to RuntimeError: worker 0 failed"), std::string::npos);
+  EXPECT_EQ(event.source.line, 4u);
+  // A lookup that fails is an answer, and the second says what it means; so does one that quotes the first.
+  EXPECT_EQ(TypeOfChain(OneFrame("run", "t[k]", "KeyError: 'lamb'"), kRaisedFrom, wrapper), "RuntimeError");
+  EXPECT_EQ(TypeOfChain(fork, kRaisedFrom, OneFrame("run", "raise X", "OSError: w0: no CUDA in a forked process")),
+            "OSError");
+}
+
+TEST(TorchLogTraceback, WhatTheHandlerRaisesIsToldAndAnAccidentInItIsNot) {
+  const std::string first = OneFrame("run", "check(x)", "ValueError: 3 columns");
+  const std::string raised = OneFrame("run", "raise DataError('a.csv')", "a.DataError: a.csv is damaged");
+  const std::string accident = OneFrame("run", "dist.barrier()", "torch.distributed.DistBackendError: aborted");
+  EXPECT_EQ(TypeOfChain(first, kThenAnother, raised), "a.DataError");
+  EXPECT_EQ(TypeOfChain(first, kThenAnother, accident), "ValueError");
+  // The system, a device and memory fail whatever is made of it.
+  const std::string device = OneFrame("run", "x.cuda()", "RuntimeError: CUDA error: unknown error");
+  EXPECT_EQ(TypeOfChain(device, kThenAnother, raised), "RuntimeError");
+}
+
 TEST(TorchLogTraceback, KeepsTheRootWhenTheChainIsCut) {
   const Fragment fragment = ReadText(
       "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nKeyError: 'a'\n\n"
