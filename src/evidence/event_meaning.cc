@@ -42,7 +42,7 @@ bool TellsWaitForOthers(std::string_view text) {
 }
 
 bool IsOfAscend(std::string_view text) {
-  return ContainsAny(text, {"NPU function error", "NPU error, error code", "HCCL", "EI0002", "EI0006", "Hccl",
+  return ContainsAny(text, {"NPU function error", "NPU error, error code", "HCCL", "EI00", "EJ00", "Hccl",
                             "Notify register", " acl api failed", "aicore", "AI core", "vector core",
                             "NPU warning, error code", "EE1002", "rtDeviceSynchronize", "rtStreamSynchronize"});
 }
@@ -50,8 +50,9 @@ bool IsOfAscend(std::string_view text) {
 // Whose words they are: steps and settings of NCCL and torchrun are of no use for another library.
 Library LibraryOf(const Event& event) {
   const std::string_view text = event.text;
-  if (event.Means(Meaning::of_ascend)) return Library::hccl;
-  if (ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
+  const std::string_view result = event.As<NcclError>().result;
+  if (event.Means(Meaning::of_ascend) || Contains(result, "HCCL")) return Library::hccl;
+  if (Contains(result, "oneCCL") || ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
   if (Contains(text, "CCOM WARN ")) return Library::neuron;
   if (ContainsAny(text, {"oordination service", "oordinationService", "jaxlib", "jax_worker", "XlaRuntimeError",
                          "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX "}))
@@ -68,6 +69,7 @@ GpuMaker MakerOf(const Event& event) {
   switch (event.kind) {
     case EventKind::nccl_version:
       return Contains(event.As<Version>().number, "+hip") ? GpuMaker::amd : GpuMaker::not_told;
+    case EventKind::nccl_error: return ContainsAny(text, {"hipify/", "rccl"}) ? GpuMaker::amd : GpuMaker::not_told;
     case EventKind::nccl_warning:
       if (ContainsAny(event.As<Warning>().place.file, {"hipify/", "rccl/"})) return GpuMaker::amd;
       break;
@@ -271,7 +273,9 @@ void ReadCudaError(Event& event) {
 void ReadNcclError(Event& event) {
   constexpr std::string_view kReason = "Last error: ";
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
-  event.Set(Meaning::reported, event.As<NcclError>().result.starts_with("an error of "));  // of another library
+  // Of another library: "an HCCL error", "a oneCCL error".
+  const std::string_view result = event.As<NcclError>().result;
+  event.Set(Meaning::reported, result.starts_with("an ") || result.starts_with("a "));
   event.Set(Meaning::duplicate_gpu, Contains(event.text, "Duplicate GPU detected"));
   if (const size_t at = event.text.find(kReason); at != std::string::npos)
     event.Make<NcclError>().reason = event.text.substr(at + kReason.size());
@@ -322,7 +326,7 @@ bool MayTrain(std::string_view process) {
 static void ReadOwnMeaning(Event& event) {
   if (event.kind == EventKind::watchdog_timeout || event.kind == EventKind::exception ||
       event.kind == EventKind::cuda_error || event.kind == EventKind::nccl_error ||
-      event.kind == EventKind::port_in_use)
+      event.kind == EventKind::port_in_use || event.kind == EventKind::rendezvous_incomplete)
     event.Set(Meaning::of_ascend, IsOfAscend(event.text));
   event.maker = MakerOf(event);
   if (event.library == Library::not_told && MayBeOfALibrary(event.kind)) event.library = LibraryOf(event);

@@ -100,8 +100,8 @@ bool IsOwnNcclError(const Event* error) {
 std::string ErrorWords(const Event* error) {
   if (error && error->kind == EventKind::exception) return error->As<Raised>().type;
   if (error && error->kind == EventKind::nccl_error) {
-    const std::string& result = error->As<NcclError>().result;  // "an error of HCCL", "ncclSystemError"
-    return result.starts_with("an error of ") ? result : "an NCCL error";
+    if (error->Means(Meaning::reported)) return error->As<NcclError>().result;  // "an HCCL error"
+    return error->maker == GpuMaker::amd ? "an RCCL error" : "an NCCL error";
   }
   if (error && error->kind == EventKind::cuda_error) return "a CUDA error";
   if (error && error->kind == EventKind::abort_signal) return "aborted";

@@ -8,6 +8,8 @@
 #include "analysis/timeout_census.h"
 #include "model/nccl_warnings.h"
 #include "rules/activity_words.h"
+#include "rules/gpu_maker.h"
+#include "rules/library_words.h"
 #include "rules/message_words.h"
 #include "rules/refusal_finding.h"
 #include "rules/timeout_words.h"
@@ -89,8 +91,10 @@ std::string ExitWords(const Case& facts, const Event& event, const std::string& 
 }
 
 // " with ncclInternalError"; the two that say what kind of call failed are told in NCCL's own words.
-std::string ResultWords(const NcclError& error) {
-  if (error.code == 1) return ": unhandled cuda error (a CUDA call of NCCL's own failed)";
+std::string ResultWords(const NcclError& error, bool amd) {
+  if (error.code == 1)
+    return amd ? ": unhandled cuda error (a HIP call of RCCL's own failed)"
+               : ": unhandled cuda error (a CUDA call of NCCL's own failed)";
   if (error.code == 2) return ": unhandled system error (a socket, memory or file operation failed)";
   return error.result.empty() ? "" : " with " + error.result;
 }
@@ -226,7 +230,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
       const auto& error = event.As<NcclError>();
       if (event.Means(Meaning::reported)) return who + " reports " + error.result + ": " + MessageWords(error.reason);
       const Event* warning = WarningBehind(facts, event);
-      return "NCCL failed in " + who + ResultWords(error) +
+      const bool amd = MakerOfGpus(facts.incident, event) == GpuMaker::amd;
+      return std::string(LibraryName(facts.incident, event)) + " failed in " + who + ResultWords(error, amd) +
              (warning                 ? " after its warning '" + MessageWords(warning->text) + "'"
               : !error.reason.empty() ? ": " + MessageWords(error.reason)
                                       : "");
@@ -234,10 +239,13 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::nccl_warning: {
       const auto& told = event.As<Warning>();
       if (told.id == "cuda-failure" && !told.object.empty())
-        return "a CUDA call of NCCL failed in " + who + " with '" + told.object + "'" +
+        return (MakerOfGpus(facts.incident, event) == GpuMaker::amd ? "a HIP call of RCCL failed in "
+                                                                    : "a CUDA call of NCCL failed in ") +
+               who + " with '" + told.object + "'" +
                (told.place.file.empty() ? "" : " (" + told.place.file + ":" + std::to_string(told.place.line) + ")");
       const NcclWarning* known = FindNcclWarning(told.id);
-      return "NCCL gave up in " + who + ": " + (known ? std::string(known->meaning) : MessageWords(event.text));
+      return std::string(LibraryName(facts.incident, event)) + " gave up in " + who + ": " +
+             (known ? std::string(known->meaning) : MessageWords(event.text));
     }
     case EventKind::job_time_limit: return "the scheduler ended the job at its time limit";
     case EventKind::node_failed: return "a node failed";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/library_words.h"
 
+#include "rules/gpu_maker.h"
+
 namespace tacet {
 
 std::string_view LibraryName(Library library) {
@@ -17,11 +19,17 @@ std::string_view LibraryName(Library library) {
   return "NCCL";
 }
 
+std::string_view LibraryName(const Incident& incident, const Event& event) {
+  if (LibraryName(event.library) != "NCCL") return LibraryName(event.library);
+  return MakerOfGpus(incident, event) == GpuMaker::amd ? "RCCL" : "NCCL";
+}
+
 std::string_view SetupName(Library library) {
   switch (library) {
     case Library::jax: return "the barrier of the coordination service";
     case Library::tensorflow: return "a collective of TensorFlow";
     case Library::neuron: return "the setup of Neuron's collectives";
+    case Library::hccl: return "the setup of HCCL's communicator";
     default: return "process-group setup";
   }
 }
@@ -50,6 +58,13 @@ std::vector<std::string> MissingRankSteps(Library library) {
           "Check that every process that uses this NEURON_RT_ROOT_COMM_ID was started. Check ulimit -n on the "
           "host.",
           "See that the versions of the Neuron runtime and driver are the same on all hosts (neuron-ls, dpkg -l)."};
+    case Library::hccl:
+      return {
+          "Look at the output and the plogs (ascend/log/debug/plog) of the processes that did not connect: one that "
+          "failed or was never started keeps the others waiting.",
+          "Check that the launcher started all of them: number of nodes, processes per node, WORLD_SIZE.",
+          "If they run: see that they reach the host of rank 0 (HCCL_IF_IP, HCCL_SOCKET_IFNAME); if they only start "
+          "late, raise HCCL_CONNECT_TIMEOUT on all ranks."};
     default: return {};
   }
 }

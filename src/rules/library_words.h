@@ -13,6 +13,8 @@ namespace tacet {
 
 // "HCCL", "oneCCL"; "NCCL" where no other is told.
 std::string_view LibraryName(Library library);
+// The same of an event: RCCL writes as NCCL does, and is told from it by the GPUs.
+std::string_view LibraryName(const Incident& incident, const Event& event);
 // What the ranks of a job join before they can communicate: "process-group setup".
 std::string_view SetupName(Library library);
 // Against a rank that never joined; empty: the rule's own.

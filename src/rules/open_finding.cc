@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kMostCited = 3;
 
-std::string OpenProof(const Event& told) {
+std::string OpenProof(const Case& facts, const Event& told) {
   switch (told.kind) {
     case EventKind::heartbeat_stuck:
       if (told.As<HeartbeatStuck>().waits_for_workers) return "the engine waits for its workers";
@@ -43,7 +43,7 @@ std::string OpenProof(const Event& told) {
     case EventKind::process_exited:
     case EventKind::abort_signal: return "the process ended";
     case EventKind::nccl_error:
-    case EventKind::nccl_warning: return std::string(LibraryName(told.library)) + " gave up";
+    case EventKind::nccl_warning: return std::string(LibraryName(facts.incident, told)) + " gave up";
     default: return IsSignOfHang(told) ? "a wait reached its limit" : "the first error on record";
   }
 }
@@ -260,7 +260,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
     if (common.op != OpKind::unknown) finding.operation = OperationRef{common.op, common.seq, -1};
   } else {
     if (before) finding.evidence.push_back(CiteEvent(*before, "the first line that reports an error"));
-    finding.evidence.push_back(CiteEvent(*told, OpenProof(*told)));
+    finding.evidence.push_back(CiteEvent(*told, OpenProof(facts, *told)));
     if (told->kind == EventKind::told_hang) {
       OpenCalls calls = FindOpenCalls(facts);
       finding.affected_ranks = calls.ranks;

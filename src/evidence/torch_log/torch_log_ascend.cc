@@ -95,7 +95,7 @@ void AddCallError(const LogLine& line, AscendBlock& block, RecordList& out) {
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "other library");
   if (is_new) {
     record->value = 2;
-    record->subject = "an error of HCCL";
+    record->subject = "an HCCL error";
     record->object = Capped(Trim(line.text), 300);
     record->text = Capped(line.text);
   }

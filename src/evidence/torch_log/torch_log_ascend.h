@@ -31,6 +31,8 @@ bool IsAscendWait(std::string_view text);
 // Waits for other ranks that ended by a timeout, and cores that failed. The errors of HCCL's own calls are left to
 // ReadOtherLibrary.
 LineUse ReadAscend(const LogLine& line, AscendBlock& block, RecordList& out);
+// Who did not connect when a communicator was set up.
+LineUse ReadAscendSetup(const LogLine& line, AscendBlock& block, RecordList& out);
 // Its codes, with the reason and the cure that Ascend prints beside them.
 LineUse ReadAscendAdvice(const LogLine& line, AscendBlock& block, RecordList& out);
 

@@ -44,7 +44,7 @@ LineUse ReadAscendAdvice(const LogLine& line, AscendBlock& block, RecordList& ou
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "other library");
   if (is_new) {
     record->value = 2;
-    record->subject = "an error of HCCL";
+    record->subject = "an HCCL error";
     record->text = Capped(line.text);
   } else {
     AppendCapped(record->text, "\n");

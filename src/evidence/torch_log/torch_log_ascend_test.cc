@@ -84,5 +84,39 @@ TEST(Ascend, OtherCodesStayErrorsOfTheProgram) {
   EXPECT_TRUE(EventsOf(fragment, EventKind::watchdog_timeout).empty());
 }
 
+// HCCL's rank 0 lists who connected, eight in a line.
+std::string Connected(const std::string& counts, const std::string& needed, const std::string& list) {
+  const std::string head =
+      "[ERROR] HCCL(4711,python3):2026-04-02-07:31:44.120.251 [topoinfo_exchange_server.cc:517] [4790]";
+  return head + "[InitGroupStage][RanktableDetect]topo exchange server get socket timeout! timeout[120 s]\n" + head +
+         "[InitGroupStage][DisplayConnectionedRank]total connected num is [" + counts + "],line num is [1]\n" + head +
+         "[InitGroupStage][DisplayConnectionedRank]need connect rankNum is [" + needed + "]\n" + head +
+         "[InitGroupStage][DisplayConnectionedRank]connected rankinfo[LINE 0]: " + list + ";\n";
+}
+
+TEST(TorchLogAscend, RankZeroTellsWhoDidNotConnect) {
+  const std::string list = "[0000000000000000],[0000000000000001],[0000000000000003]";
+  const Event event = OneEvent(ReadText(Connected("3", "4", list), "o"), EventKind::rendezvous_incomplete);
+  EXPECT_EQ(event.As<Rendezvous>().joined, 3);
+  EXPECT_EQ(event.As<Rendezvous>().expected, 4);
+  EXPECT_EQ(event.ranks, std::vector<Rank>{Rank{2}});
+  // Not all who connected are listed: nobody is named.
+  EXPECT_TRUE(OneEvent(ReadText(Connected("12", "16", list), "o"), EventKind::rendezvous_incomplete).ranks.empty());
+  const Event counted =
+      OneEvent(ReadText("EI0015: [PID: 31220] 2025-05-20-20:05:20.520.111 In the topo detect stage of the communicator "
+                        "initialization, the server times out waiting for ranks to connect. 7 of 8 ranks connected.\n",
+                        "o"),
+               EventKind::rendezvous_incomplete);
+  EXPECT_EQ(counted.As<Rendezvous>().joined, 7);
+  const Event told = OneEvent(
+      ReadText("[ERROR] HCCL(4715,python3):2026-04-02-07:31:44.130.122 [topoinfo_exchange_base.cc:145] [4715]"
+               "[InitGroupStage][RanktableDetect] TopoDetect ERROR occur !!! fault_type[1], fault_info[\"Failed to "
+               "connect agent[1,3,]\"]\n",
+               "o"),
+      EventKind::rendezvous_incomplete);
+  EXPECT_EQ(told.ranks, (std::vector<Rank>{Rank{1}, Rank{3}}));
+  EXPECT_TRUE(EventsOf(ReadText("HCCL: 8 of 8 ranks connected\n", "o"), EventKind::rendezvous_incomplete).empty());
+}
+
 }  // namespace
 }  // namespace tacet

@@ -323,7 +323,8 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
   if (line.has(Keyword::other_library)) {
-    LineUse ascend = ReadAscend(line, state.ascend, out);
+    LineUse ascend = ReadAscendSetup(line, state.ascend, out);
+    if (ascend != LineUse::understood) ascend = ReadAscend(line, state.ascend, out);
     if (ascend != LineUse::understood) ascend = ReadAscendAdvice(line, state.ascend, out);
     keep(ascend == LineUse::understood ? ascend : ReadOtherLibrary(line, out));
     // Behind an earlier error it only says who could not go on without what is missing.

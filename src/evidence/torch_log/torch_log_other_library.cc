@@ -172,7 +172,7 @@ LineUse ReadLibraryFailure(const LogLine& line, RecordList& out) {
     if (const auto rank = IntAfter<int32_t>(text, ", rank:"); rank && *rank >= 0) record->rank = *rank;
   if (is_new) {
     record->value = 2;
-    record->subject = oneccl ? "an error of oneCCL" : hccl ? "an error of HCCL" : "an error of HCL";
+    record->subject = oneccl ? "a oneCCL error" : hccl ? "an HCCL error" : "an HCL error";
     record->object = Capped(Trim(oneccl ? *oneccl : init ? text.substr(text.find("HcclCommInit")) : text), 300);
     record->text = Capped(text);
   } else {
