@@ -67,6 +67,23 @@ std::vector<Rank> WaitersOf(const Event& report) {
   return {waiters.begin(), waiters.end()};
 }
 
+// Rank 0 asks the others one by one, by their numbers: those below the first that it names have answered. The others
+// wait for rank 0's answer, and say that they reached the barrier when it leaves.
+std::vector<Rank> BarrierWaiters(const Incident& incident, const Event& report) {
+  std::set<Rank> waiters;
+  const Rank first = *std::min_element(report.ranks.begin(), report.ranks.end());
+  if (incident.lists_world)
+    for (Rank rank{0}; rank < first; ++rank.value) waiters.insert(rank);
+  if (report.As<BarrierFailure>().all_listed)
+    for (const auto& [rank, process] : incident.process_of) waiters.insert(rank);
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::monitored_barrier_failed && event.peer.known() && event.rank.known())
+      waiters.insert(event.rank);
+  if (report.rank.known()) waiters.insert(report.rank);
+  for (const Rank rank : report.ranks) waiters.erase(rank);
+  return {waiters.begin(), waiters.end()};
+}
+
 // HCCL tells which rank a wait was for: "has not received the Notify record from remote rank: [3]". In a ring each
 // names its neighbour, who waits as well: only one who is waited for and does not wait itself made the others wait.
 void AddFromRemoteRanks(const Incident& incident, std::map<Rank, ToldLaggard>& behind) {
@@ -104,8 +121,11 @@ std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
   AddFromCounts(incident, behind, ahead);
   for (const Event& event : incident.events) {
     if (event.kind != EventKind::desync_report && event.kind != EventKind::monitored_barrier_failed) continue;
+    if (event.ranks.empty()) continue;
+    const bool barrier = event.kind == EventKind::monitored_barrier_failed;
+    const std::vector<Rank> waiters = barrier ? BarrierWaiters(incident, event) : WaitersOf(event);
     for (const Rank rank : event.ranks)
-      behind.try_emplace(rank, ToldLaggard{rank, event.source, ReportWords(event), WaitersOf(event)});
+      behind.try_emplace(rank, ToldLaggard{rank, event.source, ReportWords(event), waiters});
   }
   AddFromRemoteRanks(incident, behind);
   for (ToldLaggard& laggard : FindWatchdogLaggards(incident)) behind.try_emplace(laggard.rank, std::move(laggard));

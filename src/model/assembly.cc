@@ -294,7 +294,9 @@ class JobBuilder {
     }
     // A report may name ranks of which no file is here.
     for (const Event& event : incident_.events) {
-      if (event.kind != EventKind::monitored_barrier_failed && event.kind != EventKind::desync_report) continue;
+      if (event.kind != EventKind::monitored_barrier_failed && event.kind != EventKind::desync_report &&
+          event.kind != EventKind::rendezvous_incomplete)
+        continue;
       for (const auto* list : {&event.ranks, &event.As<DesyncReport>().waiting})
         for (const Rank rank : *list)
           if (rank.value < (1 << 24)) size = std::max<int64_t>(size, rank.value + 1);

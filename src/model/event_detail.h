@@ -133,6 +133,7 @@ struct DesyncReport {
 
 struct BarrierFailure {
   int64_t timeout_ms = -1;
+  bool all_listed = false;  // all who did not reach it are named; otherwise the first by its number
 };
 
 struct DdpParameters {
@@ -193,6 +194,7 @@ struct Rendezvous {
   bool by_launcher = false;  // mpirun could not start its daemons, and lists what may be the reason
   std::string target;        // who did not answer, where it is told: "/job:worker/replica:0/task:0"
   bool of_nodes = false;     // torchrun's agents, one per node, before any rank is started
+  std::string key;           // of the store, that the missing rank should have written
 };
 
 // Who cannot be reached: the store, or another node by ssh.

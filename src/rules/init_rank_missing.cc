@@ -31,6 +31,23 @@ bool LeftFiles(const Case& facts, Rank rank) {
   return life && life->any();
 }
 
+bool FailedItself(const RankLife& life) {
+  return life.exception || life.consequence || life.init_error || life.vanished || life.cuda_oom || life.oom_killed ||
+         life.segfault || life.lost_peer || life.timeout;
+}
+
+// Whom those that waited name, without those that failed: they came so far, and their own error tells more.
+std::vector<Rank> NamedAsMissing(const Case& facts, const InitView& init) {
+  std::set<Rank> named;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::rendezvous_incomplete) named.insert(event.ranks.begin(), event.ranks.end());
+  std::erase_if(named, [&](Rank rank) {
+    const RankLife* life = facts.analyses.life.Of(rank);
+    return init.failed.contains(rank) || (life && FailedItself(*life));
+  });
+  return {named.begin(), named.end()};
+}
+
 // torchrun's agent runs the store, so that rank 0 waits for nobody before its first collective: where others wait for
 // the communicator that it creates there, it has not come so far. Started otherwise it may itself wait in the store.
 const Event* WaitsForCreator(const Case& facts) {
@@ -43,10 +60,7 @@ const Event* WaitsForCreator(const Case& facts) {
   for (const Event& event : events) {
     if (event.kind != EventKind::store_wait_timeout || event.As<StoreWait>().pair || !event.peer.known()) continue;
     const RankLife* creator = facts.analyses.life.Of(event.peer);
-    if (creator &&
-        (creator->exception || creator->consequence || creator->init_error || creator->vanished || creator->cuda_oom ||
-         creator->oom_killed || creator->segfault || creator->lost_peer || creator->timeout))
-      return nullptr;  // it failed, or waits in another group itself
+    if (creator && FailedItself(*creator)) return nullptr;  // it failed, or waits in another group itself
     if (!found) found = &event;
   }
   return found;
@@ -72,6 +86,14 @@ bool SizesDiffer(const Case& facts) {
     if (event.kind != EventKind::init_started || ranks <= 0) return false;
     return sizes.try_emplace(event.comm, ranks).first->second != ranks;
   });
+}
+
+// Several at once are most often those of a node or of a second launcher.
+std::vector<std::string> StepsForSeveral() {
+  return {"See what the missing ranks do instead: their stacks and output (imports, data preparation, a failed node).",
+          "Check that the launcher started them on every node: number of nodes, tasks per node, WORLD_SIZE, the same "
+          "MASTER_ADDR and MASTER_PORT.",
+          "If they are only slow to join: raise init_process_group(timeout=...), and move slow preparation after it."};
 }
 
 // mpirun starts a daemon on every node before any rank. Its own list of reasons fits every failure.
@@ -118,7 +140,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   } else if (creator) {
     missing = {creator->peer};
   } else if (told && !told->ranks.empty()) {
-    missing = told->ranks;
+    missing = NamedAsMissing(facts, init);
+    if (missing.empty()) return answer;
   } else if (told) {
     // "3/4 clients joined": whoever complains had come. Those with no complaint are the missing, if the numbers agree.
     std::set<Rank> came = init.failed;
@@ -149,7 +172,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
       std::all_of(missing.begin(), missing.end(), [&](Rank rank) { return !LeftFiles(facts, rank); });
   const bool unsure = missing.empty() || (all_absent && !told && !creator);
   if (unsure && missing.size() * 4 > facts.analyses.life.ranks.size()) missing.clear();
-  const CannotTell who{"Which rank did not join?",
+  const bool one = rendezvous.expected - rendezvous.joined <= 1 || rendezvous.joined < 0;
+  const CannotTell who{one ? "Which rank did not join?" : "Which ranks did not join?",
                        "the output of every rank, or the launcher's list of processes and hosts"};
   // Where those that came failed, somebody else came and failed before them as likely.
   if (missing.empty() && !told && !init.failed.empty()) {
@@ -161,6 +185,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   finding.confidence = told && !missing.empty() ? Confidence::certain
                        : missing.empty()        ? Confidence::possible
                                                 : Confidence::likely;
+  // Whose key it is was read from its name.
+  if (!rendezvous.key.empty()) finding.confidence = Confidence::likely;
   // Still waiting: nobody has given up, and whoever is missing may yet come.
   const bool waiting = rendezvous.waiting;
   if (waiting) {
@@ -170,21 +196,33 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   // Who waited is known of those that left a word.
   for (const auto& [rank, life] : facts.analyses.life.ranks)
     if (std::find(missing.begin(), missing.end(), rank) == missing.end() &&
-        (!missing.empty() || life.any() || init.failed.contains(rank)))
+        ((!missing.empty() && rendezvous.key.empty()) || life.any() || init.failed.contains(rank)))
       finding.affected_ranks.push_back(rank);
   const Library library = told ? told->library : Library::not_told;
   const std::string setup(SetupName(library));
   finding.fix = MissingRankSteps(library);
-  finding.headline = (missing.empty() ? std::string("a rank") : RankWords(missing)) +
-                     (!waiting             ? " never joined " + setup
-                      : missing.size() > 1 ? " have not joined " + setup + " yet"
-                                           : " has not joined " + setup + " yet") +
-                     (finding.affected_ranks.empty() ? ""
-                                                     : "; " + RankWords(finding.affected_ranks) +
-                                                           (!waiting                            ? " waited for "
-                                                            : finding.affected_ranks.size() > 1 ? " wait for "
-                                                                                                : " waits for ") +
-                                                           (missing.size() > 1 ? "them" : "it"));
+  // Who they are is not told; how many may be.
+  const int64_t lacking = missing.empty() ? std::max<int64_t>(rendezvous.expected - rendezvous.joined, 1)
+                                          : static_cast<int64_t>(missing.size());
+  const bool counted = rendezvous.joined >= 0 && rendezvous.expected > 0;
+  const bool several = missing.empty() ? counted && lacking > 1 : lacking > 1;
+  finding.headline = (!missing.empty() ? RankWords(missing)
+                      : several        ? std::to_string(lacking) + " ranks"
+                                       : std::string("a rank")) +
+                     (!waiting  ? " never joined " + setup
+                      : several ? " have not joined " + setup + " yet"
+                                : " has not joined " + setup + " yet");
+  if (!finding.affected_ranks.empty())
+    finding.headline += "; " + RankWords(finding.affected_ranks) +
+                        (!waiting                            ? " waited for "
+                         : finding.affected_ranks.size() > 1 ? " wait for "
+                                                             : " waits for ") +
+                        (several ? "them" : "it");
+  if (several && finding.fix.empty()) finding.fix = StepsForSeveral();
+  if (!rendezvous.key.empty())
+    finding.headline =
+        RankWords(missing) + " did not write the key '" + rendezvous.key + "' to the store" +
+        (finding.affected_ranks.empty() ? "" : "; " + RankWords(finding.affected_ranks) + " waited for it");
   if (creator) {
     finding.affected_ranks = {creator->rank};
     const int64_t limit = creator->As<StoreWait>().timeout_ms;
@@ -206,6 +244,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     finding.evidence.push_back(CiteEvent(*told, rendezvous.by_launcher   ? "mpirun could not start its own daemons"
                                                 : rendezvous.joined >= 0 ? "the rendezvous counts the ranks that joined"
                                                 : rendezvous.waiting ? "a wait reached its limit, and is tried again"
+                                                : !rendezvous.key.empty()    ? "the wait for this key reached its limit"
                                                 : !rendezvous.target.empty() ? "the wait for this task timed out"
                                                                              : "the rendezvous gave up waiting"));
   if (!told && init.no_store)

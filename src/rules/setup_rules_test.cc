@@ -65,6 +65,54 @@ TEST(InitRankMissing, ATimeoutMakesItAHang) {
   EXPECT_EQ(JudgedCase(job).Only("init-rank-missing").status, Status::hang);
 }
 
+TEST(InitRankMissing, SeveralAreSpokenOfAsSeveral) {
+  JobSketch half(16, {}), listed(16, {});
+  CountWhoCame(half, 0, 8, 16);
+  const std::string counted = JudgedCase(half).Ask("init-rank-missing").findings.at(0).headline;
+  EXPECT_TRUE(counted.starts_with("8 ranks never joined process-group setup; rank 0 waited for them")) << counted;
+  for (int32_t r = 0; r < 8; ++r) CountWhoCame(listed, r, 8, 16);
+  for (int32_t r = 8; r < 16; ++r) listed.Say(r, EventKind::progress);
+  const std::string named = JudgedCase(listed).Only("init-rank-missing").headline;
+  EXPECT_TRUE(named.starts_with("ranks 8-15 never joined process-group setup; ranks 0-7 waited for them")) << named;
+}
+
+void WaitForKey(JobSketch& job, int32_t rank, int32_t writer) {
+  Event& event = job.Say(rank, EventKind::rendezvous_incomplete);
+  event.ranks = Ranks({writer});
+  event.Make<Rendezvous>().key = "/worker/" + std::to_string(writer) + "/ready";
+}
+
+TEST(InitRankMissing, WhoDidNotWriteItsKeyIsMissingUnlessItFailedItself) {
+  JobSketch silent(4, {}), failed(4, {});
+  for (JobSketch* job : {&silent, &failed})
+    for (const int32_t r : {0, 1}) WaitForKey(*job, r, 3);
+  const Finding finding = JudgedCase(silent).Only("init-rank-missing");
+  EXPECT_EQ(finding.ranks, Ranks({3}));
+  EXPECT_EQ(finding.affected_ranks, Ranks({0, 1}));
+  EXPECT_EQ(finding.confidence, Confidence::likely);
+  failed.Say(3, EventKind::exception).Make<Raised>().type = "ValueError";
+  EXPECT_EQ(JudgedCase(failed).Verdict().cause, "application-exception");
+}
+
+// Rank 0 asks one by one: 1 and 2 have answered, 4 says that it was there, and 5 may not have come.
+Diagnosis BarrierVerdict(bool all_listed) {
+  JobSketch job(6, {});
+  Event& report = job.Say(0, EventKind::monitored_barrier_failed);
+  report.ranks = Ranks({3});
+  report.Make<BarrierFailure>().all_listed = all_listed;
+  job.Say(4, EventKind::monitored_barrier_failed).peer = Rank{0};
+  job.Say(5, EventKind::progress);
+  return JudgedCase(job).Verdict();
+}
+
+TEST(MonitoredBarrier, WhoReachedItWaits) {
+  const Diagnosis first = BarrierVerdict(false);
+  EXPECT_EQ(first.ranks, Ranks({3}));
+  EXPECT_EQ(first.findings.at(0).affected_ranks, Ranks({0, 1, 2, 4}));
+  EXPECT_NE(first.headline.find("a monitored barrier"), std::string::npos) << first.headline;
+  EXPECT_EQ(BarrierVerdict(true).findings.at(0).affected_ranks, Ranks({0, 1, 2, 4, 5}));
+}
+
 TEST(InitRankMissing, WithoutTheFilesOfTheMissingWhoItIsStaysOpen) {
   // Three of four came, and of two ranks there is no file: one of them came.
   JobSketch job(4, {});

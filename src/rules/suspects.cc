@@ -47,6 +47,8 @@ bool OnlyLogsEnd(const Case& facts) {
 // Where no call is recorded a report or the watchdogs may still tell the operation.
 std::string ToldOperationWords(const Case& facts) {
   for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::monitored_barrier_failed && !event.ranks.empty()) return "a monitored barrier";
+  for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::desync_report && !event.ranks.empty())
       if (const std::string words = ReportedCallWords(event); !words.empty()) return words;
   const TimeoutCensus census = CountTimeouts(facts.incident);

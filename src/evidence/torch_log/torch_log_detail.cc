@@ -177,7 +177,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::mismatch_report:
       return MismatchReport{record.subject, record.count, record.value2, record.object, record.cure};
     case TorchLogKind::desync_report: return DesyncOf(record);
-    case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value};
+    case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value, record.value2 == 1};
     case TorchLogKind::ddp_unused_parameters:
     case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};
     case TorchLogKind::exception:
@@ -196,7 +196,8 @@ EventDetail DetailOf(const TorchLogRecord& record) {
                         record.subject == "waiting",
                         record.subject == "launcher",
                         record.object.starts_with("/job:") ? record.object : std::string(),
-                        record.subject == "agents"};
+                        record.subject == "agents",
+                        record.object.starts_with("key ") ? record.object.substr(4) : std::string()};
     case TorchLogKind::store_unreachable: return UnreachableOf(record);
     case TorchLogKind::shared_memory_full:
     case TorchLogKind::disk_full: return NoSpace{record.object, SpaceLimitOf(record.value)};

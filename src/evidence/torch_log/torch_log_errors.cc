@@ -172,11 +172,14 @@ LineUse ReadMonitoredBarrier(const LogLine& line, RecordList& out) {
       const size_t at = line.text.rfind(key, end);
       if (at == std::string_view::npos || !record->ranks.empty()) continue;
       TakeRankList(line.text.substr(at + key.size()), record->ranks);
+      record->value2 = key == "Ranks " ? 1 : 0;  // wait_all_ranks=True
     }
     record->value = IntAfter(line.text, "monitoredBarrier in ").value_or(-1);
   }
   if (timed_out) record->value = IntAfter(line.text, "monitoredBarrier after ").value_or(-1);
   if (errors) record->peer = IntAfter<int32_t>(line.text, "from rank ").value_or(-1);
+  if (const size_t at = line.text.find("Rank "); errors && at < line.text.find(" successfully reached"))
+    record->rank = IntAfter<int32_t>(line.text, "Rank ").value_or(-1);
   return LineUse::understood;
 }
 

@@ -34,6 +34,8 @@ LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out)
 // Connections that were tried only a few times: the store was not up yet; and waits that are told again in better
 // words.
 void DropFewRetries(TorchLog& log);
+// The rank that writes a key of the store, where the key names one; -1 otherwise.
+int32_t RankInStoreKey(std::string_view key);
 // "Connection closed by peer [10.0.1.17]:22780"; `certain` when the context is communication for sure.
 LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out);
 

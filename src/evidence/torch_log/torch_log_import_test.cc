@@ -401,5 +401,22 @@ TEST(TorchLogImport, AccountsForEveryByteOfEverySample) {
   }
 }
 
+TEST(TorchLogImport, AKeyOfTheStoreNamesWhoShouldHaveWrittenIt) {
+  const auto missing = [](const std::string& message) {
+    const Fragment fragment = ReadText("[rank0]: RuntimeError: " + message + "\n", "o");
+    const auto events = EventsOf(fragment, EventKind::rendezvous_incomplete);
+    return events.empty() ? std::vector<Rank>{} : events.front()->ranks;
+  };
+  const std::vector<Rank> three = {Rank{3}}, nobody;
+  EXPECT_EQ(missing("Timeout waiting for key: default_pg/0//cpu//0/3 after 30000 ms"), three);
+  EXPECT_EQ(missing("wait timeout after 300000ms, keys: /worker/3/ready"), three);
+  EXPECT_EQ(missing("wait timeout after 300000ms, keys: /init/rank_3"), three);
+  // Another group's numbers are not ranks; a list holds keys that are there, too.
+  EXPECT_EQ(missing("wait timeout after 300000ms, keys: /default_pg/0//5//cpu//0/3"), nobody);
+  EXPECT_EQ(missing("wait timeout after 300000ms, keys: /worker/join"), nobody);
+  EXPECT_EQ(missing("wait timeout after 300000ms, keys: /rank_1, /rank_3"), nobody);
+  EXPECT_EQ(missing("wait timeout after 300000ms, keys: /epoch/3"), nobody);
+}
+
 }  // namespace
 }  // namespace tacet

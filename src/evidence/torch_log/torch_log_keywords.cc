@@ -240,6 +240,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::peer_gone, "Broken pipe"},
     {Keyword::socket_timeout, "Socket Timeout"},
     {Keyword::wait_timeout, "wait timeout after "},
+    {Keyword::wait_timeout, "Timeout waiting for key: "},
     {Keyword::client_timeout, "socket has timed out after "},
     {Keyword::client_timeout, "socket has failed to connect to any network address of"},
     {Keyword::client_timeout, "connect() timed out. Original timeout was"},

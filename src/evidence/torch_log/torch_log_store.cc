@@ -70,10 +70,27 @@ LineUse ReadSocketWait(const LogLine& line, FailureState& state, RecordList& out
   return LineUse::understood;
 }
 
+// Whose key never came did not join: nobody has trained yet.
+void AddMissingWriter(const LogLine& line, std::string_view keys, RecordList& out) {
+  const int32_t writer = RankInStoreKey(keys);
+  if (writer < 0 || out.highest_step() >= 0) return;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, keys);
+  if (!is_new) return;
+  record->ranks = {writer};
+  record->object = "key " + Capped(keys, 200);
+  record->text = Capped(line.text);
+}
+
 LineUse ReadWaitTimeout(const LogLine& line, FailureState& state, RecordList& out) {
   if (Contains(line.text, "waitForInput: ")) return ReadSocketWait(line, state, out);
   std::string_view keys;
-  if (const auto rest = After(line.text, "ms, keys: "))
+  // RuntimeError: Timeout waiting for key: default_pg/0//cpu//0/2 after 30000 ms
+  // The store in a file.
+  const auto of_file = After(line.text, "Timeout waiting for key: ");
+  if (of_file && !Contains(*of_file, " after ")) return LineUse::not_understood;
+  if (of_file)
+    keys = of_file->substr(0, of_file->find(" after "));
+  else if (const auto rest = After(line.text, "ms, keys: "))
     keys = Trim(*rest);
   else if (const auto key = After(line.text, "by key '"))
     keys = key->substr(0, key->find('\''));
@@ -83,9 +100,11 @@ LineUse ReadWaitTimeout(const LogLine& line, FailureState& state, RecordList& ou
   if (socket != nullptr) record->object = std::exchange(socket->object, std::string(kToldAgain));
   if (socket != nullptr && !record->time.known()) record->time = socket->time;
   record->subject = Capped(keys, 500);
-  record->value = IntAfter(line.text, "wait timeout after ").value_or(-1);
+  record->value =
+      of_file ? IntAfter(*of_file, " after ").value_or(-1) : IntAfter(line.text, "wait timeout after ").value_or(-1);
   if (Contains(line.text, "is setting up NCCL communicator")) ReadCreator(line, keys, *record);
   record->text = Capped(line.text);
+  AddMissingWriter(line, keys, out);
   return LineUse::understood;
 }
 

@@ -204,7 +204,7 @@ LineUse ReadRefusedConnection(const LogLine& line, RecordList& out) {
     if (Contains(text, known)) word = known;
   // [E ProcessGroupGloo.cpp:143] Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144]
   // no error
-  const bool mesh = Contains(text, "connectFullMesh failed");
+  const bool mesh = Contains(text, "connectFullMesh failed") && !Contains(text, "keys: ");
   if (word.empty() && mesh) word = "no connection";
   if (word.empty()) return LineUse::not_understood;
   // [enforce fail at gloo/transport/tcp/pair.cc:498] optval == 0. 111 vs 0. SO_ERROR: Connection refused
