@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/watchdog_waits.h"
+#include "rules/shape_report.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -257,6 +258,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   // The job has ended: of its processes nothing but their tracebacks is left.
   const bool hung = horovod || facts.analyses.end.kind == JobEnding::hung;
   if (!hung) finding.fix.front() = "Find the branch that makes ranks call different things: compare their tracebacks.";
+  if (!hung && aspect == CallAspect::size) TellReportedShapes(facts, *sample, finding);
   // Horovod only reports that ranks wait in different tensors.
   if (hung) {
     finding.status = Status::hang;
@@ -306,6 +308,10 @@ void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause
         "Find the branch that makes ranks call different things: take the stack of one rank of each side (py-spy dump "
         "--pid PID), or flight records with stacks.",
         "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
+    if (aspect == CallAspect::size)
+      finding.fix = UnequalSizeSteps(
+          "Take the stack of one rank of each side (py-spy dump --pid PID), or flight records with stacks, and look at "
+          "the call.");
     answer.open.push_back({"Is this the first difference, or did an earlier call differ?",
                            "flight records or NCCL logs (NCCL_DEBUG_SUBSYS=INIT,COLL) of all ranks"});
     answer.findings.push_back(std::move(finding));

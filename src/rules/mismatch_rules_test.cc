@@ -303,6 +303,31 @@ TEST(DetailReport, TheRankInEveryReportIsOdd) {
   }
 }
 
+// Rank 3's batch is shorter; each rank compares itself with another.
+TEST(DetailReport, TheShapeOfMostRanksIsTheUsualOne) {
+  JobSketch job(5, {});
+  struct Pair {
+    int32_t reporter, other;
+    const char *own, *its;
+  };
+  for (const Pair& pair : {Pair{0, 3, "[32, 768]", "[17, 768]"}, Pair{1, 4, "[32, 768]", "[9, 768]"},
+                           Pair{2, 3, "[32, 768]", "[17, 768]"}}) {
+    Event& event = job.Say(pair.reporter, EventKind::mismatch_report);
+    event.ranks = Ranks({pair.reporter, pair.other});
+    event.op = OpKind::all_gather;
+    event.seq = 41;
+    auto& told = event.Make<MismatchReport>();
+    told.aspect = "shape";
+    told.tensor = pair.own;
+    told.other_tensor = pair.its;
+  }
+  const Finding finding = JudgedCase(job).Only("collective-mismatch-size");
+  EXPECT_EQ(finding.ranks, Ranks({3, 4}));
+  EXPECT_EQ(finding.affected_ranks, Ranks({0, 1, 2}));
+  EXPECT_NE(finding.headline.find("where ranks 0-2 passed [32, 768]"), std::string::npos) << finding.headline;
+  EXPECT_NE(finding.fix.at(0).find("drop_last=True"), std::string::npos);
+}
+
 TEST(DetailReport, OfTwoRanksNobodyIsBlamed) {
   JobSketch job(2, {});
   Report(job, 0, 1, "shape");

@@ -3,6 +3,7 @@
 
 #include "analysis/plain_figures.h"
 #include "rules/bandwidth_finding.h"
+#include "rules/words.h"
 
 namespace tacet {
 namespace {

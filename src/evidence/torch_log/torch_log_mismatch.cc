@@ -115,6 +115,8 @@ LineUse ReadMismatch(const LogLine& line, RecordList& out) {
   if (first.print.has_tensors && second.print.has_tensors && first.print.shape != second.print.shape) {
     record->value = first.print.Elements();
     record->value2 = second.print.Elements();
+    record->object = Capped(first.print.shape, 200);
+    record->cure = Capped(second.print.shape, 200);
   }
   if (record->subject == "seq") record->value2 = second.print.seq;
   if (record->text.empty()) record->text = Capped(line.text);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/shape_report.h"
+
+#include <algorithm>
+#include <map>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kFewestForAMajority = 3;
+
+struct ShapeSide {
+  std::string shape;
+  std::vector<Rank> ranks;
+};
+
+// Each report tells two ranks and their shapes. The largest side first.
+std::vector<ShapeSide> ReportedShapes(const Incident& incident, const Event& sample) {
+  std::map<Rank, std::string> shapes;
+  for (const Event& event : incident.events) {
+    const auto& report = event.As<MismatchReport>();
+    if (event.kind != EventKind::mismatch_report || report.aspect != "shape" || event.ranks.size() != 2 ||
+        event.seq != sample.seq)
+      continue;
+    if (!report.tensor.empty()) shapes.emplace(event.ranks[0], report.tensor);
+    if (!report.other_tensor.empty()) shapes.emplace(event.ranks[1], report.other_tensor);
+  }
+  std::map<std::string, std::vector<Rank>> by_shape;
+  for (const auto& [rank, shape] : shapes) by_shape[shape].push_back(rank);
+  std::vector<ShapeSide> sides;
+  for (auto& [shape, ranks] : by_shape) sides.push_back({shape, std::move(ranks)});
+  std::stable_sort(sides.begin(), sides.end(), [](const ShapeSide& a, const ShapeSide& b) {
+    return a.ranks.size() != b.ranks.size() ? a.ranks.size() > b.ranks.size() : a.ranks.front() < b.ranks.front();
+  });
+  return sides;
+}
+
+}  // namespace
+
+std::vector<std::string> UnequalSizeSteps(std::string look) {
+  return {
+      std::move(look) +
+          " Does the size depend on the batch? The last batch of an epoch is smaller on some ranks "
+          "(drop_last=True), and samples of different lengths give different sizes (pad them to one length).",
+      "Where sizes must differ: gather them first, pad to the largest, and cut the result; all_to_all takes splits.",
+      "Give all ranks the same number of samples (DistributedSampler), or wrap the loop in model.join(), which "
+      "serves ranks whose inputs end early."};
+}
+
+void TellReportedShapes(const Case& facts, const Event& sample, Finding& finding) {
+  finding.fix = UnequalSizeSteps("Look at the call in the tracebacks.");
+  const std::vector<ShapeSide> sides = ReportedShapes(facts.incident, sample);
+  if (sides.size() < 2) return;
+  size_t told = 0;
+  for (const ShapeSide& side : sides) told += side.ranks.size();
+  const std::string call = (sample.op == OpKind::unknown ? std::string("a collective") : std::string(Name(sample.op))) +
+                           (sample.seq >= 0 ? " #" + std::to_string(sample.seq) : "");
+  const std::string check = "; PyTorch's DETAIL check stopped the job";
+  if (told < kFewestForAMajority || sides[0].ranks.size() * 2 <= told) {
+    finding.headline = "ranks pass different shapes to " + call + ": ";
+    for (size_t i = 0; i < std::min<size_t>(sides.size(), 4); ++i) {
+      if (i > 0) finding.headline += ", ";
+      finding.headline += sides[i].shape;
+      finding.headline += " on ";
+      finding.headline += RankWords(sides[i].ranks);
+    }
+    finding.headline += check;
+    return;
+  }
+  finding.ranks.clear();
+  for (size_t i = 1; i < sides.size(); ++i)
+    finding.ranks.insert(finding.ranks.end(), sides[i].ranks.begin(), sides[i].ranks.end());
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  finding.affected_ranks = sides[0].ranks;
+  finding.status = Status::crash;
+  finding.confidence = Confidence::certain;
+  finding.headline = RankWords(finding.ranks) + " passed " + (sides.size() > 2 ? "other shapes" : sides[1].shape) +
+                     " to " + call + ", where " + RankWords(sides[0].ranks) + " passed " + sides[0].shape + check;
+}
+
+}  // namespace tacet
