@@ -44,11 +44,14 @@ static void TellAssertion(const Case& facts, const std::string& who, Finding& fi
     assertion = nullptr;  // the cited line is it
   if (assertion && finding.evidence.size() < 3)
     finding.evidence.push_back(CiteEvent(*assertion, "the assertion that failed"));
+  const bool amd = std::any_of(facts.incident.events.begin(), facts.incident.events.end(),
+                               [](const Event& event) { return event.maker == GpuMaker::amd; });
+  const std::string blocking = amd ? "AMD_SERIALIZE_KERNEL=3 and HIP_LAUNCH_BLOCKING=1" : "CUDA_LAUNCH_BLOCKING=1";
   finding.fix = {
       "Check that indices, token ids and labels are in range: the size of the vocabulary, the number of "
       "classes.",
-      "Run again with CUDA_LAUNCH_BLOCKING=1, so that the traceback shows the call; on the CPU the same "
-      "call raises an error with the value.",
+      "Run again with " + blocking + ", so that the traceback shows the call; on the CPU the same " +
+          "call raises an error with the value.",
       "The GPU is not at fault: the node can be used again."};
 }
 

@@ -277,5 +277,19 @@ TEST(GpuFault, AnErrorOfHipGetsAmdsStepsAndOneOfCudaNvidias) {
   }
 }
 
+TEST(DeviceAssertion, TheSettingsAreThoseOfTheGpusMaker) {
+  for (const GpuMaker maker : {GpuMaker::amd, GpuMaker::not_told}) {
+    JobSketch job(2, {});
+    Event& error = job.Say(1, EventKind::cuda_error);
+    error.Make<CudaError>().words = "device-side assert triggered";
+    error.text = maker == GpuMaker::amd ? "RuntimeError: HIP error: device-side assert triggered"
+                                        : "RuntimeError: CUDA error: device-side assert triggered";
+    const Finding finding = JudgedCase(job).Only("application-exception");
+    const std::string& step = finding.fix.at(1);
+    EXPECT_EQ(step.find("AMD_SERIALIZE_KERNEL=3") != std::string::npos, maker == GpuMaker::amd) << step;
+    EXPECT_EQ(step.find("CUDA_LAUNCH_BLOCKING") != std::string::npos, maker != GpuMaker::amd) << step;
+  }
+}
+
 }  // namespace
 }  // namespace tacet
