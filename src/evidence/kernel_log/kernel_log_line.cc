@@ -120,7 +120,9 @@ bool IsSecondsSinceBoot(std::string_view text, size_t* decimals) {
   const bool difference = TakeLiteral(text, "+");  // dmesg -H: "+0.000012"
   size_t digits = 0;
   while (digits < text.size() && IsDigit(text[digits])) ++digits;
-  if (digits == 0 || digits + 1 >= text.size() || text[digits] != '.') return false;
+  // Ten digits are seconds since 1970, as UCX prints them: no host runs for thirty years.
+  constexpr size_t kMostUptimeDigits = 9;
+  if (digits == 0 || digits > kMostUptimeDigits || digits + 1 >= text.size() || text[digits] != '.') return false;
   text.remove_prefix(digits + 1);
   size_t n = 0;
   while (n < text.size() && IsDigit(text[n])) ++n;

@@ -329,6 +329,8 @@ TEST(KernelLogRecognise, SaysNoToOtherTools) {
       "{\"traceEvents\": []}",
       "#       size         count      type   redop\n     1024           256     float     sum\n",
       "[3/30] Building CXX object\n[4/30] Linking\n",
+      "[1699999999.123456] [gpu17:4121:0]   sock.c:323  UCX  ERROR connect(fd=54) failed: Connection refused\n"
+      "[1699999999.123502] [gpu17:4121:0]   sock.c:323  UCX  ERROR connect(fd=55) failed: Connection refused\n",
       "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
       "\x80\x02}q\x01(X\x07\x00\x00\x00"
       "entries",

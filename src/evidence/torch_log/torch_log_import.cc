@@ -198,6 +198,7 @@ class Importer {
     const uint32_t speaker = speakers_.Of(record.voice);
     const bool nameless = speaker == kNobody || !speakers_.Get(speaker)->rank.known();
     if (nameless && record.work_rank >= 0) return speakers_.OfRank(record.work_rank, Certainty::assumed);
+    if (nameless && record.pid > 0 && !record.host.empty()) return speakers_.OfProcess(record.host, record.pid);
     return speaker;
   }
 

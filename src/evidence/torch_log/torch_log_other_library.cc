@@ -8,6 +8,7 @@
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_jax.h"
 #include "evidence/torch_log/torch_log_tensorflow.h"
+#include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
 #include "evidence/torch_log/torch_log_xla.h"
 #include "model/nccl_warnings.h"
@@ -87,6 +88,7 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
   if (const NcclWarning* known = FindNcclWarning(plugin ? "net-plugin-failed" : record->subject))
     record->object = Capped(ParseWarningObject(*known, text), 200);
   record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
+  if (ucx) TakeUcxOwner(text, *record);
   if (const auto pid = IntAfter(text, "libfabric:"); fabric && pid && *pid > 0) record->pid = *pid;
   record->text = Capped(text);
   return LineUse::understood;

@@ -94,6 +94,17 @@ void TakeTime(LinePrefix& prefix) {
   prefix.text = rest;
 }
 
+// "[1699999999.123456] [gpu17:4121:0] text": UCX counts from 1970. Other lines may be in a local time, so that it
+// orders nothing among them, but the line begins behind it.
+void TakeUcxTime(LinePrefix& prefix) {
+  std::string_view rest = prefix.text;
+  if (!TakeLiteral(rest, "[") || rest.size() < 20 || rest[10] != '.') return;
+  const size_t close = rest.find(']');
+  if (close == std::string_view::npos || close > 20 || !rest.substr(close).starts_with("] [")) return;
+  if (rest.substr(0, close).find_first_not_of("0123456789.") != std::string_view::npos) return;
+  prefix.text = rest.substr(close + 2);
+}
+
 // "10:00:01.123 text", "[10:00:01] text", "01/02/2025 10:00:01 text": a time whose day is not told, or told in an order
 // that nobody can know. It orders nothing, but the line begins behind it.
 void TakeBareClock(LinePrefix& prefix) {
@@ -271,6 +282,7 @@ LinePrefix SplitPrefix(std::string_view line, LabelStyle style) {
     if (outer.known()) prefix.time = outer;
   }
   TakeBareClock(prefix);
+  TakeUcxTime(prefix);
   if (prefix.text.starts_with("[20")) TakeHorovodHead(prefix);
   if (prefix.text.starts_with("[std")) TakeStreamName(prefix);
   TakeBar(prefix);

@@ -141,6 +141,15 @@ uint32_t SpeakerTable::OfHost(const std::string& host) {
   return Add(std::move(speaker));
 }
 
+uint32_t SpeakerTable::OfProcess(const std::string& host, int64_t pid) {
+  const auto [entry, is_new] = by_process_.emplace(std::pair(host, pid), static_cast<uint32_t>(speakers_.size()));
+  if (!is_new) return entry->second;
+  Speaker speaker;
+  speaker.host = host;
+  speaker.pid = pid;
+  return Add(std::move(speaker));
+}
+
 uint32_t SpeakerTable::Add(Speaker speaker) {
   speakers_.push_back(std::move(speaker));
   return static_cast<uint32_t>(speakers_.size() - 1);

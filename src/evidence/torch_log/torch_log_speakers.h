@@ -21,6 +21,8 @@ class SpeakerTable {
   uint32_t OfRank(int32_t rank, Certainty certainty);
   // For a process of which a launcher tells no more than the host.
   uint32_t OfHost(const std::string& host);
+  // For one that a line names by itself: "[gpu17:4121:0] sock.c:323 UCX ERROR ...".
+  uint32_t OfProcess(const std::string& host, int64_t pid);
   Speaker* Get(uint32_t speaker) { return speaker == kNobody ? nullptr : &speakers_[speaker]; }
 
  private:
@@ -33,6 +35,7 @@ class SpeakerTable {
   std::vector<Speaker>& speakers_;
   std::vector<uint32_t> of_voice_;
   std::map<int32_t, uint32_t> by_rank_;
+  std::map<std::pair<std::string, int64_t>, uint32_t> by_process_;
 };
 
 }  // namespace tacet

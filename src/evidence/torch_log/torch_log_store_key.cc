@@ -8,7 +8,7 @@
 namespace tacet {
 namespace {
 
-constexpr int32_t kMostRankInKey = 1'000'000;
+constexpr int32_t kMostRankInKey = 100'000;
 
 // The number that the text begins with, where nothing but the end of a part of the key follows.
 int32_t NumberOfPart(std::string_view text) {

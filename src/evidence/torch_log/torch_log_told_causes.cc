@@ -9,6 +9,21 @@
 #include "model/nccl_warnings.h"
 
 namespace tacet {
+
+void TakeUcxOwner(std::string_view text, TorchLogRecord& record) {
+  if (!TakeLiteral(text, "[")) return;
+  const size_t colon = text.substr(0, 100).find(':');
+  if (colon == std::string_view::npos || colon == 0 || text.substr(0, colon).find(' ') != std::string_view::npos)
+    return;
+  std::string_view rest = text.substr(colon + 1);
+  int64_t pid = -1;
+  if (!TakeNumber(rest, &pid) || pid <= 0) return;
+  SkipBlanks(rest);
+  if (!rest.starts_with(':') && !rest.starts_with(']')) return;
+  record.host = std::string(text.substr(0, colon));
+  record.pid = pid;
+}
+
 namespace {
 
 // The record, or null where the same voice has said the same before.
@@ -184,11 +199,12 @@ LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
   if (Contains(text, "Bad address")) fault = RdmaFault::gpu_memory;
   // UCX  ERROR mlx5_0: ibv_create_cq() failed: Cannot allocate memory. Please set max locked memory ...
   // No warning: this adapter is lost for the process, which may go on over another one.
-  const bool refused = limit && Contains(text, "UCX  ERROR") && Contains(text, "ibv_create_");
+  const bool refused = limit && Contains(text, "UCX  ERROR") && ContainsAny(text, {"ibv_create_", "ibv_reg_"});
   const std::string_view subject = refused ? "refused" : limit ? "limit" : "";
   if (TorchLogRecord* record = AddTold(TorchLogKind::rdma_failed, line, subject.empty() ? "failed" : subject, out)) {
     record->value = static_cast<int64_t>(fault);
     record->subject = subject;
+    TakeUcxOwner(text, *record);
   }
   return LineUse::understood;
 }

@@ -16,6 +16,9 @@ LineUse ReadOutsideKill(const LogLine& line, RecordList& out);
 
 void AddSchedulerKill(const LogLine& line, SchedulerKill kind, std::string_view object, RecordList& out);
 
+// "[gpu17:4121:0] ...", "[gpu17:4121 :0:4121] ...": the process that UCX speaks in.
+void TakeUcxOwner(std::string_view text, TorchLogRecord& record);
+
 // True where one of the two above makes a record of the line: then it stands in the output of a job.
 bool TellsCause(std::string_view text, const KeywordSet& keywords);
 

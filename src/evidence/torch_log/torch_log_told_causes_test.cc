@@ -207,5 +207,25 @@ TEST(TorchLogToldCauses, TheNumbersOfAMismatchAreRead) {
   EXPECT_EQ(report.As<MismatchReport>().expected, 11);
 }
 
+TEST(ToldCauses, UcxTellsTheProcessItSpeaksIn) {
+  const Fragment fragment = ReadText(
+      "[1699999999.123456] [gpu17:4121 :0]         sock.c:323  UCX  ERROR   connect(fd=54, dest_addr=10.1.2.3:43215) "
+      "failed: Connection refused\n",
+      "o");
+  const Event failed = OneEvent(fragment, EventKind::nccl_warning);
+  EXPECT_EQ(failed.pid, 4121);
+  EXPECT_EQ(fragment.speakers.at(failed.speaker).host, "gpu17");
+  EXPECT_EQ(fragment.speakers.at(failed.speaker).pid, 4121);
+  EXPECT_FALSE(failed.text.starts_with("[16"));
+  // Memory that cannot be registered is lost, and not only warned of.
+  const Event memory = OneEvent(
+      ReadText("[1699999999.123456] [gpu17:4121 :0]  ib_md.c:309  UCX  ERROR ibv_reg_mr(address=0x7f2c0000, "
+               "length=8388608, access=0xf) failed: Cannot allocate memory : Please set max locked memory (ulimit -l) "
+               "to 'unlimited' (current: 64 kbytes)\n",
+               "o"),
+      EventKind::rdma_failed);
+  EXPECT_FALSE(memory.As<RdmaFailure>().only_warned);
+}
+
 }  // namespace
 }  // namespace tacet
