@@ -225,10 +225,13 @@ static size_t WidestOf(const std::vector<size_t>& widths, size_t from) {
 void TextPage::RowsAsList(const std::vector<TextRow>& rows, size_t indent) {
   const std::string blanks(indent, ' ');
   for (size_t r = 1; r < rows.size(); ++r) {
-    if (!rows[r][0].text.empty()) Paragraph(blanks, rows[r][0].text, rows[r][0].ink);
+    const std::string name = rows[0][0].text.empty() ? std::string() : rows[0][0].text + ": ";
+    if (!rows[r][0].text.empty()) Paragraph(blanks, name + rows[r][0].text, rows[r][0].ink);
     std::string text;
-    for (size_t i = 1; i < rows[r].size(); ++i)
-      if (!rows[r][i].text.empty()) text += (text.empty() ? "" : "; ") + rows[0][i].text + " " + rows[r][i].text;
+    for (size_t i = 1; i < rows[r].size(); ++i) {
+      if (rows[r][i].text.empty()) continue;
+      text.append(text.empty() ? "" : "; ").append(rows[0][i].text).append(": ").append(rows[r][i].text);
+    }
     Paragraph(blanks + "  ", text);
   }
 }

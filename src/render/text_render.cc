@@ -350,12 +350,16 @@ void AddFooter(TextPage& page, const Report& report) {
   constexpr double kWorthTelling = 1;
   char took[48] = "";
   if (report.seconds >= kWorthTelling) std::snprintf(took, sizeof took, "Took %.2f s.", report.seconds);
-  std::string line = took;
-  if (!report.verdict.cause.empty())
-    line += (line.empty() ? "" : " ") + ("More on this cause: tacet explain " + CleanLine(report.verdict.cause));
-  if (line.empty()) return;
+  const std::string more = report.verdict.cause.empty() ? "" : "More on this cause:";
+  const std::string command = more.empty() ? "" : "tacet explain " + CleanLine(report.verdict.cause);
+  if (more.empty() && took[0] == '\0') return;
   if (report.verdict.status != Status::healthy) page.Blank();
-  page.Paragraph("", line, Ink::dim);
+  const std::string line =
+      took + std::string(took[0] != '\0' && !more.empty() ? " " : "") + more + (more.empty() ? "" : " ") + command;
+  if (line.size() <= page.width()) return page.Line(page.Paint(line, Ink::dim));
+  // A command that is broken into two lines cannot be copied.
+  page.Paragraph("", took + std::string(took[0] != '\0' ? " " : "") + more, Ink::dim);
+  page.Line(page.Paint("  " + command, Ink::dim));
 }
 
 // Three lines, and one for each thing that still deserves a word.

@@ -57,6 +57,14 @@ TEST(TextRender, KeepsTheOrderInWhichThingsAreAsked) {
   EXPECT_EQ(lines.back(), "Took 1.42 s. More on this cause: tacet explain rank-stuck-on-host");
 }
 
+TEST(TextRender, ACommandStaysInOneLineHoweverNarrowThePage) {
+  TextOptions narrow;
+  narrow.width = 40;
+  const auto lines = Lines(RenderText(SampleHang(), narrow));
+  EXPECT_EQ(lines.back(), "  tacet explain rank-stuck-on-host");
+  EXPECT_EQ(lines[lines.size() - 2], "Took 1.42 s. More on this cause:");
+}
+
 TEST(TextRender, ShowsThreePiecesOfEvidenceAndAllWhenVerbose) {
   const std::string brief = RenderText(SampleHang(), {});
   EXPECT_TRUE(HasText(brief, "  3. The last collective of rank 5"));
