@@ -297,6 +297,8 @@ class JobBuilder {
       if (event.kind != EventKind::monitored_barrier_failed && event.kind != EventKind::desync_report &&
           event.kind != EventKind::rendezvous_incomplete)
         continue;
+      // A key of the store may hold the number of something else.
+      if (event.kind == EventKind::rendezvous_incomplete && incident_.world_told) continue;
       for (const auto* list : {&event.ranks, &event.As<DesyncReport>().waiting})
         for (const Rank rank : *list)
           if (rank.value < (1 << 24)) size = std::max<int64_t>(size, rank.value + 1);

@@ -43,7 +43,8 @@ std::vector<Rank> NamedAsMissing(const Case& facts, const InitView& init) {
     if (event.kind == EventKind::rendezvous_incomplete) named.insert(event.ranks.begin(), event.ranks.end());
   std::erase_if(named, [&](Rank rank) {
     const RankLife* life = facts.analyses.life.Of(rank);
-    return init.failed.contains(rank) || (life && FailedItself(*life));
+    const bool beyond = facts.incident.world_size > 0 && rank.value >= facts.incident.world_size;
+    return beyond || init.failed.contains(rank) || (life && FailedItself(*life));
   });
   return {named.begin(), named.end()};
 }
