@@ -6,6 +6,8 @@
 #include <optional>
 #include <tuple>
 
+#include "analysis/call_alignment.h"
+
 namespace tacet {
 namespace {
 
@@ -253,6 +255,62 @@ uint32_t ReorderedCalls(const GroupCalls& group, uint32_t seq) {
   return 0;
 }
 
+// The calls of a member from one number on, as far as no number is missing.
+std::vector<const Call*> CallsFrom(const MemberCalls& member, uint32_t seq) {
+  std::vector<const Call*> calls;
+  for (size_t i = 0; i < member.calls.size(); ++i) {
+    const Call& call = member.At(i);
+    if (call.seq < seq) continue;
+    if (call.seq != seq + calls.size()) break;
+    calls.push_back(&call);
+  }
+  return calls;
+}
+
+std::optional<CallAlignment> Align(const std::vector<const Call*>& longer, const std::vector<const Call*>& shorter) {
+  return AlignByDropping(
+      longer.size(), shorter.size(), [&](size_t a, size_t b) { return SameAtSite(longer[a], shorter[b]); },
+      [&](size_t a, size_t b) { return SameAtSite(longer[a], longer[b]); });
+}
+
+// Whether the calls that were taken out explain more than that each of them was issued in place of another.
+//     longer  x a x a x a        shorter  a a a a a a
+bool ExplainsMore(const CallAlignment& alignment, const std::vector<const Call*>& longer,
+                  const std::vector<const Call*>& shorter) {
+  const size_t both = std::min(longer.size(), shorter.size());
+  size_t differ = 0;
+  for (size_t i = 0; i < both; ++i) differ += !Same(longer[i], shorter[i]);
+  const auto dropped = static_cast<size_t>(
+      std::count_if(alignment.dropped.begin(), alignment.dropped.end(), [&](size_t place) { return place < both; }));
+  if (differ != dropped) return differ > dropped;
+  const Call &own = *longer.front(), &others = *shorter.front();
+  return KnowSites(own, others) ? own.stack != others.stack : own.kind != others.kind;
+}
+
+// Calls that are too many or left out again and again: each step has one of them, and the numbers drift apart.
+//     usual  a b c a b c a b c        odd  a b c x a b c x a b c x
+void ReadDrift(const MemberCalls& odd_member, const MemberCalls& usual_member, CallDifference& difference) {
+  const std::vector<const Call*> odd = CallsFrom(odd_member, difference.seq),
+                                 usual = CallsFrom(usual_member, difference.seq);
+  using Reading = CallDifference::Reading;
+  std::optional<CallAlignment> extra, skipped;
+  if (difference.reading != Reading::skipped) extra = Align(odd, usual);
+  if (difference.reading != Reading::extra) skipped = Align(usual, odd);
+  if (difference.reading == Reading::substituted) {
+    if (extra && !ExplainsMore(*extra, odd, usual)) extra.reset();
+    if (skipped && !ExplainsMore(*skipped, usual, odd)) skipped.reset();
+  }
+  // Where both would do, the one that changes less.
+  if (extra && skipped)
+    (extra->dropped.size() * skipped->matched <= skipped->dropped.size() * extra->matched ? skipped : extra).reset();
+  if (!extra && !skipped) return;
+  const CallAlignment& alignment = extra ? *extra : *skipped;
+  difference.reading = extra ? Reading::extra : Reading::skipped;
+  difference.count = static_cast<uint32_t>(alignment.dropped.size());
+  difference.every = static_cast<uint32_t>(alignment.every);
+  difference.alike = alignment.alike;
+}
+
 void ReadCallContinuation(const GroupCalls& group, CallDifference& difference) {
   if (difference.odd.empty()) {
     difference.reordered = ReorderedCalls(group, difference.seq);
@@ -273,11 +331,14 @@ void ReadCallContinuation(const GroupCalls& group, CallDifference& difference) {
     difference.reading = CallDifference::Reading::extra;
   if (difference.reading == CallDifference::Reading::substituted && GoesOnWithout(*odd, *usual, difference.seq))
     difference.reading = CallDifference::Reading::skipped;
-  if (difference.reading == CallDifference::Reading::skipped) return;
+  if (difference.reading == CallDifference::Reading::skipped) return ReadDrift(*odd, *usual, difference);
   difference.round = RoundLeftOut(*odd, *usual, difference.seq);
   if (difference.round == 0 && difference.reading == CallDifference::Reading::extra)
     difference.round = RoundTooEarly(*odd, *usual, difference.seq);
-  if (difference.round > 0) difference.reading = CallDifference::Reading::skipped;
+  if (difference.round > 0)
+    difference.reading = CallDifference::Reading::skipped;
+  else
+    ReadDrift(*odd, *usual, difference);
   // One call more or less in a pattern that repeats gives the same calls in another order, too: only where neither is
   // seen, it is the order.
   if (difference.reading == CallDifference::Reading::substituted)

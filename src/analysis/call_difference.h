@@ -28,6 +28,9 @@ struct CallDifference {
   std::vector<Rank> odd;        // who deviates; empty when the sides are equal in every respect
   enum class Reading { substituted, skipped, extra } reading = Reading::substituted;  // how the odd one's order goes on
   uint32_t round = 0;               // how many calls it left out, where it is a whole round of what is repeated
+  uint32_t count = 1;               // how many calls are too many or left out from here on
+  uint32_t every = 0;               // each so many calls after the one before, where the distance is always the same
+  bool alike = true;                // the same call every time
   uint32_t reordered = 0;           // all members issue the same calls from here on, as many, but not in the same order
   bool decided_by_habit = false;    // sides of equal size: the rarer call on this group is the odd one
   int64_t enter_wall_ns = kNoTime;  // earliest issue at that place

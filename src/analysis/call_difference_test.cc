@@ -244,5 +244,106 @@ TEST(CallDifference, ACallLeftOutOfAPatternIsNoOtherOrder) {
   EXPECT_EQ(compared.all[0].reordered, 0u);
 }
 
+// Steps of three reductions. From step 6 on rank 2 does `odd_step` instead, `times` times, and the job goes on.
+Compared Drifting(const std::vector<SketchedCall>& odd_step, int times, int32_t world = 4) {
+  const std::vector<SketchedCall> step = {
+      {.elements = 4096}, {.elements = 8192}, {.kind = OpKind::broadcast, .peer = 0}};
+  JobSketch job(world);
+  for (int i = 0; i < 6; ++i)
+    for (const SketchedCall& call : step) job.IssueAll(call);
+  for (int i = 0; i < times + 5; ++i) {
+    for (const SketchedCall& call : step) job.IssueOn(job.AllBut({2}), call);
+    for (const SketchedCall& call : i < times ? odd_step : step) job.Issue(2, call);
+  }
+  return Compared(job);
+}
+
+const SketchedCall kMetric{.elements = 1, .site = "log_metrics"};
+
+TEST(CallDifference, AnExtraCallInEveryStepIsExtraHoweverOften) {
+  for (const int times : {1, 2, 5, 40}) {
+    const Compared compared =
+        Drifting({{.elements = 4096}, {.elements = 8192}, kMetric, {.kind = OpKind::broadcast, .peer = 0}}, times);
+    ASSERT_EQ(compared.all.size(), 1u);
+    const CallDifference& found = compared.all[0];
+    EXPECT_EQ(found.odd, Ranks({2}));
+    EXPECT_EQ(found.seq, 21u);
+    EXPECT_EQ(found.reading, CallDifference::Reading::extra) << times;
+    EXPECT_EQ(found.count, static_cast<uint32_t>(times));
+    EXPECT_EQ(found.every, times > 1 ? 4u : 0u);
+    EXPECT_TRUE(found.alike);
+    EXPECT_EQ(found.sides[1].call->in_elements, 1);
+  }
+}
+
+TEST(CallDifference, AnExtraCallThatLooksLikeAnotherIsExtraHoweverOften) {
+  const Compared compared =
+      Drifting({{.elements = 4096}, {.elements = 4096}, {.elements = 8192}, {.kind = OpKind::broadcast, .peer = 0}}, 5);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_EQ(compared.all[0].reading, CallDifference::Reading::extra);
+  EXPECT_EQ(compared.all[0].count, 5u);
+}
+
+TEST(CallDifference, TwoExtraCallsInEveryStepAreExtra) {
+  const Compared compared = Drifting(
+      {{.elements = 4096}, kMetric, {.elements = 8192}, {.elements = 2}, {.kind = OpKind::broadcast, .peer = 0}}, 6);
+  ASSERT_EQ(compared.all.size(), 1u);
+  EXPECT_EQ(compared.all[0].reading, CallDifference::Reading::extra);
+  EXPECT_EQ(compared.all[0].count, 12u);
+  EXPECT_FALSE(compared.all[0].alike);
+}
+
+TEST(CallDifference, ACallLeftOutOfEveryStepIsSkippedHoweverOften) {
+  for (const int times : {1, 2, 5}) {
+    const Compared compared = Drifting({{.elements = 4096}, {.kind = OpKind::broadcast, .peer = 0}}, times);
+    ASSERT_EQ(compared.all.size(), 1u);
+    EXPECT_EQ(compared.all[0].odd, Ranks({2}));
+    EXPECT_EQ(compared.all[0].reading, CallDifference::Reading::skipped) << times;
+    EXPECT_EQ(compared.all[0].count, static_cast<uint32_t>(times));
+  }
+}
+
+TEST(CallDifference, AnotherOrderOrSizeInEveryStepIsNeitherExtraNorSkipped) {
+  const SketchedCall a{.elements = 4096}, b{.elements = 8192}, c{.kind = OpKind::broadcast, .peer = 0};
+  // Not c, a, b: that is one more c, and a rank that is one place behind.
+  for (const std::vector<SketchedCall>& step :
+       {std::vector{b, a, c}, std::vector{c, b, a}, std::vector{a, SketchedCall{.elements = 8191}, c}})
+    for (const int times : {2, 5, 40}) {
+      const Compared compared = Drifting(step, times);
+      ASSERT_EQ(compared.all.size(), 1u);
+      EXPECT_EQ(compared.all[0].odd, Ranks({2}));
+      EXPECT_EQ(compared.all[0].reading, CallDifference::Reading::substituted) << step[0].elements << " " << times;
+    }
+}
+
+TEST(CallDifference, ARankThatIsAheadDoesNotDiffer) {
+  JobSketch job(4);
+  TrainUntil(job, {0, 1, 2, 3}, 0, 12);
+  TrainUntil(job, {2}, 12, 20);
+  EXPECT_TRUE(Compared(job).all.empty());
+}
+
+// Nothing but one reduction in a step: a second one after it could be every second one replaced, but for its site.
+TEST(CallDifference, OfOneCallAStepTheSiteTellsAnExtraOneFromAnotherOne) {
+  for (const bool other_site : {true, false}) {
+    JobSketch job(4);
+    job.Rounds(10);
+    for (int i = 0; i < 12; ++i) {
+      job.IssueOn({0, 1, 3}, {});
+      job.Issue(2, {.elements = 1, .site = other_site ? "log_metrics" : "train_step"});
+      if (other_site || i % 2 == 1) job.Issue(2, {});
+    }
+    const Compared compared(job);
+    ASSERT_EQ(compared.all.size(), 1u);
+    EXPECT_EQ(compared.all[0].reading == CallDifference::Reading::extra, other_site);
+  }
+}
+
+TEST(CallDifference, ADriftInLongRecordsOfManyRanksIsFoundInTime) {
+  const Compared compared =
+      Drifting({{.elements = 4096}, {.elements = 8192}, kMetric, {.kind = OpKind::broadcast, .peer = 0}}, 300, 200);
+  EXPECT_EQ(compared.all[0].count, 300u);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -22,6 +22,7 @@ struct Divergence {
   const Call* usual_call = nullptr;  // what the others issued there
   const CallStream* odd_stream = nullptr;
   const CallStream* usual_stream = nullptr;
+  size_t count = 1;         // how many calls it left out or issued too many from there on
   size_t shared_calls = 0;  // length of the common history before
 };
 

@@ -18,7 +18,8 @@ const Rule kCollectiveExtraRule = {
     "collective-extra",
     "A rank issued one collective too many",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role",
-    "One rank issued a collective that its peers did not. It pairs up with their next one, and so on, until the counts "
+    "One rank issued a collective that its peers did not, once or in every step. It pairs up with their next one, and "
+    "so on, until the counts "
     "no longer match: the stall appears much later, often in another group.",
     "A skipped call shifts the other way. Counts alone cannot show which; the order of calls across groups and the "
     "call sites of ranks in the same role do.",

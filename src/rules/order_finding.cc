@@ -31,17 +31,33 @@ Finding FromDivergence(const Case& facts, const Divergence& divergence) {
   finding.group = divergence.odd_call->group;
   finding.operation = RefOf(call);
   const std::string their = divergence.odd.size() == 1 ? "its" : "their";
-  finding.headline = RankWords(divergence.odd) + (skipped ? " skipped " : " issued one more ") +
-                     std::string(Name(call.kind)) + (skipped ? "" : " than " + their + " peers") + " (#" +
-                     std::to_string(call.seq) + " on " +
-                     facts.incident.groups[static_cast<uint32_t>(call.group)].Label() + "); from there on " + their +
-                     " calls pair up wrongly";
+  const std::string how_many = divergence.count > 1 ? std::to_string(divergence.count) : std::string();
+  finding.headline =
+      RankWords(divergence.odd) +
+      (skipped ? " skipped " + how_many : " issued " + (how_many.empty() ? "one" : how_many) + " more ") +
+      (skipped && !how_many.empty() ? " " : "") + std::string(Name(call.kind)) + (how_many.empty() ? "" : " calls") +
+      (skipped ? "" : " than " + their + " peers") + " (" + (how_many.empty() ? "#" : "the first is #") +
+      std::to_string(call.seq) + " on " + facts.incident.groups[static_cast<uint32_t>(call.group)].Label() +
+      "); from there on " + their + " calls pair up wrongly";
   finding.evidence.push_back(CiteCall(
       facts.incident, *divergence.odd_stream, *divergence.odd_call,
       RankWords(divergence.odd) + " issued this after " + std::to_string(divergence.shared_calls) + " equal calls"));
   finding.evidence.push_back(CiteCall(facts.incident, *divergence.usual_stream, *divergence.usual_call,
                                       RankWords(divergence.usual) + ", in the same role, issued this at that place"));
   return finding;
+}
+
+// "Rank 3 issued 5 extra calls, beginning at #12 on default_pg (all_reduce of 1 float32, one every 4 calls), and is 5
+// places behind its peers"
+std::string DriftWords(const CallDifference& difference, const Call& call, std::string_view label) {
+  const bool skipped = difference.reading == CallDifference::Reading::skipped, one = difference.odd.size() == 1;
+  const std::string count = std::to_string(difference.count);
+  std::string words = RankWords(difference.odd) + (skipped ? " skipped " : " issued ") + count +
+                      (skipped ? " calls" : " extra calls") + ", beginning at #" + std::to_string(difference.seq) +
+                      " on " + std::string(label) + " (" + (difference.alike ? "" : "the first: ") + ShapeWords(call);
+  if (difference.every > 1) words += ", one every " + std::to_string(difference.every) + " calls";
+  words += one ? "), and is " : "), and are ";
+  return words + count + " places " + (skipped ? "ahead of " : "behind ") + (one ? "its peers" : "their peers");
 }
 
 Finding FromDifference(const Case& facts, const CallDifference& difference) {
@@ -62,6 +78,9 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
     finding.headline = RankWords(difference.odd) + " skipped a whole round of " + std::to_string(difference.round) +
                        " calls:" + place + (one ? " it" : " they") + " issued " + ShapeWords(*odd.call) + ", " + peers +
                        " " + ShapeWords(*usual.call);
+  else if (difference.count > 1)
+    finding.headline =
+        DriftWords(difference, call, facts.incident.groups[static_cast<uint32_t>(difference.group)].Label());
   else
     finding.headline = RankWords(difference.odd) + (skipped ? " skipped " : " issued an extra ") + ShapeWords(call) +
                        place + (one ? " and continues one place " : " and continue one place ") +

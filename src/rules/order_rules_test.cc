@@ -126,6 +126,48 @@ TEST(OrderOfGroups, ALeftOutCallIsFoundByTheInterleaving) {
   }
 }
 
+TEST(OrderOfGroups, AnExtraCallInEveryStepIsFoundByTheInterleaving) {
+  for (const int times : {2, 5}) {
+    Mesh mesh(16);
+    for (int s = 0; s < 6; ++s) mesh.Step();
+    for (int s = 0; s < times; ++s) mesh.Step(5, -1, 1);
+    for (int s = 0; s < 5; ++s) mesh.Step();
+    mesh.job.LastCall(5).state = CallState::started;
+    mesh.job.TimeOut(5, 1);
+    mesh.job.Wait(600 * kSecondNs);
+    const JudgedCase judged(mesh.job);
+    const Finding finding = judged.Only("collective-extra");
+    EXPECT_EQ(finding.ranks, Ranks({5}));
+    EXPECT_EQ(finding.headline, "rank 5 issued " + std::to_string(times) +
+                                    " more all_reduce calls than its peers (the first is #22 on tp); from there on its "
+                                    "calls pair up wrongly");
+  }
+}
+
+TEST_P(OddOrder, ExtraCallsInEveryStepAreCounted) {
+  const FaultPlace& place = GetParam();
+  JobSketch job(place.world);
+  for (int s = 0; s < place.rounds + 9; ++s)
+    for (const SketchedCall& call : kStep) {
+      for (const int32_t r : job.AllBut({place.rank})) job.Issue(r, call);
+      job.Issue(place.rank, call);
+      if (s >= place.rounds && call.kind == OpKind::reduce_scatter)
+        job.Issue(place.rank, {.elements = 3, .site = "log_metrics"});
+      job.Wait(10 * kMillisecondNs);
+    }
+  for (int32_t r = 0; r < place.world; ++r) job.LastCall(r).state = CallState::started;
+  job.Wait(600 * kSecondNs);
+  const JudgedCase judged(job);
+  const Finding finding = judged.Only("collective-extra");
+  EXPECT_EQ(finding.ranks, Ranks({place.rank}));
+  EXPECT_EQ(finding.operation->seq, 3 * place.rounds + 3);
+  EXPECT_EQ(finding.headline.substr(finding.headline.find("issued")),
+            "issued 9 extra calls, beginning at #" + std::to_string(3 * place.rounds + 3) +
+                " on default_pg (all_reduce of 3 float32, one every 4 calls), and is 9 places behind its peers");
+  EXPECT_FALSE(judged.Fires("collective-skipped"));
+  EXPECT_FALSE(judged.Fires("collective-mismatch-operation"));
+}
+
 void ExpectNoOrderFault(JobSketch& job) {
   const JudgedCase judged(job);
   for (const std::string_view cause : {"collective-skipped", "collective-extra", "group-order-inversion", "p2p-cycle",
