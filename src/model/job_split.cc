@@ -32,12 +32,55 @@ struct Folder {
   bool in_run = false;
   std::set<uint64_t> comms;
   size_t job = SIZE_MAX;
+  std::string_view slurm_job;  // whose output its one file is; empty: not told
+  // Of output that is no rank's own: the steps that it tells, in how many lines.
+  int64_t first_step = -1, last_step = -1, step_lines = 0;
 };
+
+// The number of the job whose output sbatch writes to slurm-4711.out, of an array to slurm-4711_3.out; else empty.
+std::string_view SlurmJobOf(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (!name.starts_with("slurm-")) return {};
+  name.remove_prefix(6);
+  const size_t end = name.find_first_not_of("0123456789_");
+  const std::string_view rest = end == std::string_view::npos ? std::string_view() : name.substr(end);
+  return end > 0 && (rest == ".out" || rest == ".err" || rest == ".log") ? name.substr(0, end) : std::string_view();
+}
+
+// "logs/slurm-4711": output and errors of one job are one.
+std::string SlurmLabel(std::string_view path) { return std::string(path.substr(0, path.rfind('.'))); }
+
+void ClaimSteps(const Fragment& fragment, Folder& folder) {
+  for (const TrainingRecord& record : fragment.training) {
+    if (record.first_step < 0 || record.last_step <= record.first_step || record.lines <= folder.step_lines) continue;
+    folder.first_step = record.first_step;
+    folder.last_step = record.last_step;
+    folder.step_lines = record.lines;
+  }
+}
+
+// Both tell of the same steps, and one came much further: nodes of one job stop within a step or two of each other.
+bool AreOutOfStep(const Folder& a, const Folder& b) {
+  constexpr int64_t kFewestLines = 4, kLinesApart = 4;
+  if (a.step_lines < kFewestLines || b.step_lines < kFewestLines) return false;
+  if (a.first_step > b.last_step || b.first_step > a.last_step) return false;
+  const auto between_lines = [](const Folder& one) {
+    return std::max<int64_t>((one.last_step - one.first_step) / (one.step_lines - 1), 1);
+  };
+  const int64_t apart = a.last_step > b.last_step ? a.last_step - b.last_step : b.last_step - a.last_step;
+  return apart > kLinesApart * std::max(between_lines(a), between_lines(b));
+}
+
+// One lies in the other.
+bool IsInside(std::string_view inner, std::string_view outer) {
+  return outer.empty() || inner == outer || (inner.starts_with(outer) && inner[outer.size()] == '/');
+}
 
 void Claim(const Fragment& fragment, Folder& folder) {
   const bool named = RankFromPath(fragment.path).has_value();
   for (const Speaker& speaker : fragment.speakers)
     if (speaker.rank.known()) folder.claims[{fragment.format, speaker.rank}] |= named;
+  if (!named) ClaimSteps(fragment, folder);
   if (const auto place = TorchrunPlaceOf(fragment.path)) folder.torchrun = place->run;
   for (const Group& group : fragment.groups)
     if (group.comm_id != 0) folder.comms.insert(group.comm_id);
@@ -82,6 +125,8 @@ class FoundJobs {
     jobs[home].push_back(&folder);
     jobs_of_.emplace(folder.name, home);
     for (const auto& [claim, named] : folder.claims) claimants_[claim].push_back({&folder, home, named});
+    if (folder.step_lines > 0) told_steps_.emplace(home, &folder);
+    if (!folder.slurm_job.empty()) slurm_jobs_.emplace(folder.slurm_job, home);
   }
 
   std::vector<std::vector<Folder*>> jobs;
@@ -103,6 +148,13 @@ class FoundJobs {
         if (!AreOneRun(folder, named, *other, other_named) && !ShareCommunicator(*other, folder))
           colliding.push_back(job);
     }
+    if (!folder.slurm_job.empty())
+      for (const auto& [number, job] : slurm_jobs_)
+        if (number != folder.slurm_job) colliding.push_back(job);
+    for (const auto& [job, other] : told_steps_)
+      if (AreOutOfStep(folder, *other) && !IsInside(folder.name, other->name) && !IsInside(other->name, folder.name) &&
+          !AreOneRun(folder, false, *other, false) && !ShareCommunicator(*other, folder))
+        colliding.push_back(job);
     std::sort(colliding.begin(), colliding.end());
     colliding.erase(std::unique(colliding.begin(), colliding.end()), colliding.end());
     return colliding;
@@ -110,6 +162,8 @@ class FoundJobs {
 
   std::map<std::pair<std::string, Rank>, std::vector<Claimant>> claimants_;
   std::unordered_map<std::string, size_t> jobs_of_;  // by name of a folder
+  std::map<std::string_view, size_t> slurm_jobs_;
+  std::map<size_t, const Folder*> told_steps_;  // by job, the first folder with output that tells steps
 };
 
 // The nearest folder above, or the folder itself, in which a run wrote down what it is.
@@ -197,9 +251,13 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
   const std::map<size_t, std::string> twins = FindTwins(fragments);
   for (size_t i = 0; i < fragments.size(); ++i) {
     const auto twin = twins.find(i);
-    const std::string name = twin == twins.end() ? std::string(FolderOf(fragments[i].path)) : twin->second;
+    const std::string_view slurm_job = SlurmJobOf(fragments[i].path);
+    const std::string name = twin != twins.end()  ? twin->second
+                             : !slurm_job.empty() ? SlurmLabel(fragments[i].path)
+                                                  : std::string(FolderOf(fragments[i].path));
     Folder& folder = folders[name];
     folder.name = name;
+    folder.slurm_job = slurm_job;
     folder.members.push_back(i);
     Claim(fragments[i], folder);
   }
@@ -212,7 +270,7 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
   FoundJobs found;
   std::vector<Folder*> homeless;
   for (auto& [name, folder] : folders) {
-    if (folder.claims.empty())
+    if (folder.claims.empty() && folder.step_lines == 0 && folder.slurm_job.empty())
       homeless.push_back(&folder);
     else
       found.Place(folder);

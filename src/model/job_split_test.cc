@@ -119,6 +119,40 @@ TEST(JobSplit, AFileWithoutARankBelowTwoJobsGoesToTheNearer) {
   }
 }
 
+// Output that no rank is named in, as a trainer prints it.
+Fragment Output(std::string path, int64_t first_step, int64_t last_step, int32_t rank = -1) {
+  Fragment fragment = File(std::move(path), rank, "torch_log");
+  fragment.training.push_back(
+      {.lines = (last_step - first_step) / 10 + 1, .first_step = first_step, .last_step = last_step});
+  return fragment;
+}
+
+TEST(JobSplit, OutputsThatStopAtDifferentStepsAreDifferentJobs) {
+  const auto parts = Split(Output("a/train.log", 0, 1000), Output("b/train.log", 0, 600, 1),
+                           Output("c/train.log", 0, 300, 2), File("c/dmesg.txt", -1, "kernel_log"));
+  ASSERT_EQ(parts.size(), 3u);
+  ExpectEachFileOnce(parts, 4);
+  EXPECT_EQ(parts[0].label, "a");
+  EXPECT_EQ(parts[2].members, std::vector<size_t>({2, 3}));
+}
+
+TEST(JobSplit, OutputsOfTheNodesOfOneJobStopTogether) {
+  EXPECT_EQ(Split(Output("node0/train.log", 0, 600), Output("node1/train.log", 0, 590)).size(), 1u);
+  // The job was resumed: the second output goes on where the first ends.
+  EXPECT_EQ(Split(Output("first/train.log", 0, 600), Output("second/train.log", 610, 1200)).size(), 1u);
+  // A copy of the first lines below the output itself.
+  EXPECT_EQ(Split(Output("a/train.log", 0, 600), Output("a/head/train.log", 0, 100)).size(), 1u);
+}
+
+TEST(JobSplit, OutputsOfSlurmJobsInOneFolderAreDifferentJobs) {
+  const auto parts = Split(Output("slurm-101.out", 0, 600, 0), File("slurm-101.err", 2, "torch_log"),
+                           Output("slurm-102.out", 0, 600, 1), File("slurm-103.out", -1, "torch_log"));
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0].label, "slurm-101");
+  EXPECT_EQ(parts[0].members, std::vector<size_t>({0, 1}));
+  EXPECT_EQ(Split(File("slurm-101.out", 0, "torch_log"), File("nccl_trace_rank_0", 0)).size(), 1u);
+}
+
 TEST(JobSplit, FilesWithoutAnyRankAreOneJob) {
   const auto parts = Split(File("a/x", -1), File("b/y", -1));
   ASSERT_EQ(parts.size(), 1u);

@@ -239,7 +239,7 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
   if (jobs.size() > 1) {
     for (size_t i = 0; i < report.cannot_tell.size(); ++i) report.cannot_tell[i].question += JobWords(asked_in[i]);
     report.assumptions.push_back("these are " + std::to_string(jobs.size()) +
-                                 " jobs: their files are in separate folders and claim the same ranks");
+                                 " jobs: files of different folders or Slurm jobs that claim the same ranks or steps");
   }
   return report;
 }
