@@ -164,6 +164,27 @@ bool EndsFromOutside(const Event& event) {
 
 }  // namespace
 
+const Event* FindSaidEnd(const Incident& incident, const SignsOfLife& life) {
+  if (life.outputs < static_cast<int>(life.ranks.size())) return nullptr;
+  std::map<FileId, uint32_t> last_step;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::progress)
+      last_step[event.source.file] = std::max(last_step[event.source.file], event.source.line);
+  std::map<FileId, const Event*> ends;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::process_finished || !event.As<ProcessFinish>().said) continue;
+    const Event*& end = ends[event.source.file];
+    if (!end || end->source.line < event.source.line) end = &event;
+  }
+  const Event* last = nullptr;
+  for (const auto& [file, line] : last_step) {
+    const auto end = ends.find(file);
+    if (end == ends.end() || end->second->source.line < line) return nullptr;
+    last = end->second;
+  }
+  return last;
+}
+
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome) {
   JobEnd end;
   const std::map<FileId, uint32_t> steps = LastSteps(incident), finishes = FirstFinishes(incident);

@@ -21,6 +21,10 @@ struct JobEnd {
 
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome);
 
+// Output that is the whole job's, or that of all its ranks, ends with the program's own words that it is done. The last
+// such line; null where an output that tells steps does not end so.
+const Event* FindSaidEnd(const Incident& incident, const SignsOfLife& life);
+
 // A sign that a process did not survive, whatever the reason: an uncaught error, a signal, an exit code, a kill.
 bool IsSignOfCrash(const Event& event);
 // A sign that somebody waited in vain for longer than a limit.

@@ -42,6 +42,7 @@ struct Progress {
 
 struct ProcessFinish {
   std::string how;
+  bool said = false;  // in the program's own words, behind which it begins nothing else
 };
 
 // How a process ended, from a launcher, a scheduler or a shell.

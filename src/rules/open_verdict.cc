@@ -326,8 +326,9 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
       !QuoteUnreadError(facts, diagnosis))
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
-  if (!outcome.ended_in_order && !IsTroubleTold(facts.incident) && !TellsItsEnd(facts.incident) &&
-      !HoldsListingsOnly(facts.incident))
+  if (end.kind == JobEnding::open || end.kind == JobEnding::finished) SettleSaidEnd(facts, diagnosis);
+  if (!outcome.ended_in_order && diagnosis.status != Status::healthy && !IsTroubleTold(facts.incident) &&
+      !TellsItsEnd(facts.incident) && !HoldsListingsOnly(facts.incident))
     missing.push_back(
         {"Did the job finish?", "the job's last lines on every rank, or the exit code that its launcher reports"});
   diagnosis.open.insert(diagnosis.open.end(), missing.begin(), missing.end());

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/job_end.h"
+#include "rules/told_trouble.h"
+#include "rules/training_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -90,6 +93,24 @@ std::string OutlineWords(const Case& facts) {
 bool TellsItsEnd(const Incident& incident) {
   return std::any_of(incident.outlines.begin(), incident.outlines.end(),
                      [](const LogOutline& one) { return one.at_exit || !one.ended_well.empty(); });
+}
+
+bool SaysItsEnd(const Case& facts) {
+  return !ReportsFault(facts.incident) && !IsTroubleTold(facts.incident) && HoldsOutputOnly(facts.incident) &&
+         FindSaidEnd(facts.incident, facts.analyses.life) != nullptr;
+}
+
+void SettleSaidEnd(const Case& facts, Diagnosis& diagnosis) {
+  const bool faultless = std::all_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                     [](const Finding& finding) { return finding.severity == Severity::note; });
+  if (!faultless || !SaysItsEnd(facts)) return;
+  diagnosis.status = Status::healthy;
+  diagnosis.confidence = Confidence::possible;
+  if (!TrainingWords(facts).empty()) return;  // they quote the last line
+  const std::string figures = TrainingFigures(facts.incident);
+  diagnosis.headline = "the output ends with '" +
+                       FindSaidEnd(facts.incident, facts.analyses.life)->text.substr(0, 120) +
+                       "', and no line reports a fault" + (figures.empty() ? "" : "; " + figures);
 }
 
 void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {

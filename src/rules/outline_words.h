@@ -16,6 +16,12 @@ std::string OutlineWords(const Case& facts);
 bool TellsItsEnd(const Incident& incident);
 
 // Sets the verdict to healthy where a line tells of an end with exit code 0 and nothing speaks against it.
+// Whether the output ends with words of a normal end, and nothing in it speaks against it.
+bool SaysItsEnd(const Case& facts);
+
+// That is all there is to say of how it ended: no rank reports anything else.
+void SettleSaidEnd(const Case& facts, Diagnosis& diagnosis);
+
 void SettleToldEnd(const Case& facts, Diagnosis& diagnosis);
 
 }  // namespace tacet

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/job_end.h"
+#include "rules/outline_words.h"
 #include "rules/told_trouble.h"
 
 namespace tacet {
@@ -39,9 +41,11 @@ std::string PaceRange(const TrainingRecord& record) {
   return "a step takes " + std::string(text) + (small ? " ms" : " s");
 }
 
-// "; it ends with 'training finished', and no exit code is shown".
-std::string EndWords(const Incident& incident) {
-  for (const LogOutline& outline : incident.outlines)
+// "; the output ends with 'training finished'".
+std::string EndWords(const Case& facts) {
+  if (SaysItsEnd(facts))
+    return "; the output ends with '" + FindSaidEnd(facts.incident, facts.analyses.life)->text.substr(0, 120) + "'";
+  for (const LogOutline& outline : facts.incident.outlines)
     if (!outline.says_done.empty()) return "; the output ends with '" + outline.says_done + "', but shows no exit code";
   return "; the text does not show how the job ended";
 }
@@ -104,8 +108,7 @@ std::string TrainingWords(const Case& facts) {
   const std::string figures = TrainingFigures(facts.incident);
   return "training made progress up to step " + std::to_string(last->As<Progress>().step) + " (" +
          std::to_string(last->As<Progress>().rising) + " lines)" + (figures.empty() ? "" : "; " + figures) +
-         "; no line after the last step reports a fault" +
-         (IsTroubleTold(facts.incident) ? "" : EndWords(facts.incident));
+         "; no line after the last step reports a fault" + (IsTroubleTold(facts.incident) ? "" : EndWords(facts));
 }
 
 }  // namespace tacet

@@ -162,7 +162,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::process_started: return ProcessStart{record.value};
     case TorchLogKind::progress:
       return Progress{record.value, record.value2, record.count, record.line_before, record.object == "epoch"};
-    case TorchLogKind::process_finished: return ProcessFinish{record.subject};
+    case TorchLogKind::process_finished: return ProcessFinish{record.subject, record.value == 1};
     case TorchLogKind::process_exited:
     case TorchLogKind::process_killed: return EndOf(record);
     case TorchLogKind::watchdog_timeout:

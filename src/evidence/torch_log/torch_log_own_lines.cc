@@ -105,12 +105,14 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
   if (sign != FinishSign::none) {
     finished_ = true;
     finished_for_sure_ = sign == FinishSign::strong;
+    begins_more_ = false;
     finish_line_ = line;
     finish_text_ = Capped(line.text, 300);
     return LineUse::understood;
   }
   // "finished" in the middle of a log was about something else.
   if (finished_ && !finished_for_sure_) finished_ = false;
+  begins_more_ |= finished_ && BeginsWork(line.text);
   // A kernel's line between the job's own speaks of any process.
   const bool may_tell = line.has(Keyword::may_tell_pid) && !Contains(line.text, "orker") &&
                         !Contains(line.text, "NVRM: ") && !Contains(line.text, "oom-kill:");
@@ -127,7 +129,10 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
 }
 
 void OwnLineReader::Finish(RecordList& out) {
-  if (finished_) out.Add(TorchLogKind::process_finished, finish_line_).text = finish_text_;
+  if (!finished_) return;
+  TorchLogRecord& record = out.Add(TorchLogKind::process_finished, finish_line_);
+  record.text = finish_text_;
+  record.value = begins_more_ ? 0 : 1;
 }
 
 }  // namespace tacet

@@ -23,6 +23,7 @@ class OwnLineReader {
   int64_t rising_ = 0, last_number_ = -1;     // lines on end, each with a higher step than the one before
   uint32_t last_line_ = 0, line_before_ = 0;  // of the last step, and of the last one that was lower than it
   bool finished_ = false, finished_for_sure_ = false;
+  bool begins_more_ = false;  // behind the line that says so
   LogLine finish_line_;
   std::string finish_text_;
   int pids_ = 0;

@@ -183,6 +183,18 @@ TEST(TorchLogProgress, TellsTheEndOfAJobFromTheEndOfALoad) {
   EXPECT_EQ(FindFinishSign("loading data finished"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("compiled kernels, done"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("training is not complete"), FinishSign::none);
+  EXPECT_EQ(FindFinishSign("`Trainer.fit` stopped: `max_steps=200` reached."), FinishSign::strong);
+  EXPECT_EQ(FindFinishSign("Training completed. Do not forget to share your model on huggingface.co/models =)"),
+            FinishSign::strong);
+  EXPECT_EQ(FindFinishSign("Finished Training"), FinishSign::strong);
+  EXPECT_EQ(FindFinishSign("checkpoints are deleted when training is done"), FinishSign::none);
+  EXPECT_EQ(FindFinishSign("rank 3 has not finished training"), FinishSign::none);
+  EXPECT_EQ(FindFinishSign("run complete"), FinishSign::weak);
+  EXPECT_EQ(FindFinishSign("2026-11-16 18:52:31,011 loop.main INFO: run complete"), FinishSign::weak);
+  EXPECT_EQ(FindFinishSign("2026-11-16 18:52:31,011 loop.main INFO: warm-up run complete"), FinishSign::none);
+  EXPECT_TRUE(BeginsWork("INFO Starting phase 2"));
+  EXPECT_TRUE(BeginsWork("***** Running Evaluation *****"));
+  EXPECT_FALSE(BeginsWork("saved the model to /out/final.pt"));
 }
 
 TEST(TorchLogProgress, FindsTheJobsOwnPid) {

@@ -163,12 +163,19 @@ FinishSign FindFinishSign(std::string_view text) {
   // Lightning: `Trainer.fit` stopped: `max_epochs=3` reached. Megatron: [after training is done] datetime: ...
   for (const std::string_view phrase :
        {"training complete", "training finished", "training is finished", "training done", "training is done",
+        "training is complete", "training has finished", "training has completed", "training ended",
         "finished training", "completed training", "end of training", "`trainer.fit` stopped", "exiting normally",
         "exited normally", "'train_runtime'"})
-    if (Contains(lower, phrase) && !Contains(lower, "not ")) return FinishSign::strong;
+    // "Training completed. Do not forget to share your model": what denies it stands before it.
+    if (const size_t at = lower.find(phrase);
+        at != std::string_view::npos &&
+        !ContainsAny(lower.substr(0, at), {"not ", "n't ", "until ", "when ", "if ", "once ", "before ", "will "}))
+      return FinishSign::strong;
   // Otherwise every word must be a harmless one: "loading data finished" says nothing of the end.
   bool says_end = false;
   std::string_view rest = lower;
+  // 2026-11-16 18:52:31,011 trainer.loop INFO: run complete
+  if (const size_t level = rest.find(" info"); level != std::string_view::npos) rest.remove_prefix(level + 5);
   while (!rest.empty()) {
     size_t n = 0;
     while (n < rest.size() && (IsAlphanumeric(rest[n]) || rest[n] == '.')) ++n;
@@ -187,6 +194,17 @@ FinishSign FindFinishSign(std::string_view text) {
     }
   }
   return says_end ? FinishSign::weak : FinishSign::none;
+}
+
+bool BeginsWork(std::string_view text) {
+  text = Trim(text).substr(0, kLookAhead);
+  std::string low(text);
+  std::transform(low.begin(), low.end(), low.begin(), Lower);
+  for (const std::string_view word : {"start", "begin", "running ", "resum", "loading ", "evaluating", "launching",
+                                      "entering", "next phase", "phase 2", "continu"})
+    if (const size_t at = low.find(word); at != std::string::npos && (at == 0 || !IsAlphanumeric(low[at - 1])))
+      return true;
+  return false;
 }
 
 int64_t FindOwnPid(std::string_view text) {

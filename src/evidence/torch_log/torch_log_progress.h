@@ -16,6 +16,10 @@ std::optional<int64_t> FindProgress(std::string_view text, bool* of_epoch = null
 enum class FinishSign : uint8_t { none, weak, strong };
 FinishSign FindFinishSign(std::string_view text);
 
+// "Starting evaluation", "Loading the best checkpoint": behind a line that says that training is done, the program goes
+// on.
+bool BeginsWork(std::string_view text);
+
 // "rank=2 pid 1552 job -": the job tells its own pid; -1 where it does not.
 int64_t FindOwnPid(std::string_view text);
 
