@@ -52,14 +52,94 @@ const StepTime* Median(std::vector<const StepTime*> times) {
   return *middle;
 }
 
-std::optional<SlowingSteps> SlowingOf(const TrainingRecord& record, const Patience& patience) {
-  const std::vector<StepTime>& times = record.times;
-  const size_t least = record.exact_times ? patience.few_exact_steps : patience.few_steps;
+// Where a time stands: by the number of its step, else by its place.
+double PlaceOf(const std::vector<StepTime>& times, size_t i) {
+  return times.front().step >= 0 && times.back().step > times.front().step ? static_cast<double>(times[i].step)
+                                                                           : static_cast<double>(i);
+}
+
+double MiddleOf(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+struct StepRise {
+  double slope = 0;                  // seconds that one step adds
+  double at_first = 0, at_last = 0;  // of the line through all times
+  double agreement = 0;              // of all pairs, those that rise less those that fall: 1 always, 0 noise
+};
+
+// The line through all times that a few peaks (checkpoints, a warm-up) do not move: the middle one of the slopes of all
+// pairs.
+StepRise RiseOf(const std::vector<StepTime>& times) {
+  StepRise rise;
+  std::vector<double> slopes, starts;
+  double balance = 0;
+  for (size_t i = 0; i < times.size(); ++i)
+    for (size_t j = i + 1; j < times.size(); ++j) {
+      const double apart = PlaceOf(times, j) - PlaceOf(times, i), more = times[j].seconds - times[i].seconds;
+      if (apart <= 0) continue;
+      slopes.push_back(more / apart);
+      balance += more > 0 ? 1 : more < 0 ? -1 : 0;
+    }
+  if (slopes.empty()) return rise;
+  rise.slope = MiddleOf(slopes);
+  rise.agreement = balance / static_cast<double>(slopes.size());
+  for (size_t i = 0; i < times.size(); ++i)
+    starts.push_back(times[i].seconds - rise.slope * (PlaceOf(times, i) - PlaceOf(times, 0)));
+  rise.at_first = MiddleOf(starts);
+  rise.at_last = rise.at_first + rise.slope * (PlaceOf(times, times.size() - 1) - PlaceOf(times, 0));
+  return rise;
+}
+
+// Every part of the record is slower than the one before it, none by most of the whole: a jump has parts that are
+// alike.
+bool RisesInEveryPart(const std::vector<StepTime>& times) {
+  constexpr size_t kParts = 5;
+  constexpr double kLeast = 0.25, kMost = 0.6;  // of an even share; of the whole
+  std::vector<double> middles;
+  for (size_t part = 0; part < kParts; ++part) {
+    std::vector<double> seconds;
+    for (size_t i = part * times.size() / kParts; i < (part + 1) * times.size() / kParts; ++i)
+      seconds.push_back(times[i].seconds);
+    middles.push_back(MiddleOf(std::move(seconds)));
+  }
+  const double whole = middles.back() - middles.front();
+  for (size_t part = 1; part < kParts; ++part) {
+    const double more = middles[part] - middles[part - 1];
+    if (more < kLeast * whole / (kParts - 1) || more > kMost * whole) return false;
+  }
+  return whole > 0;
+}
+
+// Something accumulates: each step takes a little longer than the one before.
+std::optional<SlowingSteps> SteadyRise(const std::vector<StepTime>& times, double least_factor) {
+  constexpr size_t kFewest = 15;  // three times in each part
+  constexpr double kLeastAgreement = 0.6;
+  if (times.size() < kFewest || !RisesInEveryPart(times)) return std::nullopt;
+  const StepRise rise = RiseOf(times);
+  if (rise.agreement < kLeastAgreement || rise.at_first <= 0 || rise.at_last < least_factor * rise.at_first)
+    return std::nullopt;
+  SlowingSteps found{.before = times.front(), .after = times.back(), .grows = true};
+  found.before.seconds = rise.at_first;
+  found.after.seconds = rise.at_last;
+  if (times.front().step >= 0 && times.back().step > times.front().step) found.per_100_steps = 100 * rise.slope;
+  return found;
+}
+
+std::optional<SlowingSteps> SlowingOf(const std::vector<StepTime>& times, bool exact, const Patience& patience) {
+  const size_t least = exact ? patience.few_exact_steps : patience.few_steps;
   if (times.size() < least) return std::nullopt;
+  if (auto found = SteadyRise(times, exact ? patience.steadily_slower_steps : patience.growing_steps)) return found;
   const bool rises = std::is_sorted(times.begin(), times.end(),
                                     [](const StepTime& a, const StepTime& b) { return a.seconds < b.seconds; });
-  SlowingSteps found{.record = &record, .before = &times.front(), .after = &times.back(), .grows = rises};
-  if (rises && found.factor() >= patience.growing_steps) return found;
+  SlowingSteps found{.before = times.front(), .after = times.back(), .grows = rises};
+  if (rises && found.factor() >= patience.growing_steps) {
+    if (times.back().step > times.front().step && times.front().step >= 0)
+      found.per_100_steps = 100 * RiseOf(times).slope;
+    return found;
+  }
   if (times.size() < patience.few_steps) return std::nullopt;
   std::vector<const StepTime*> early, late;
   for (size_t i = 0; i < times.size(); ++i) {
@@ -67,13 +147,25 @@ std::optional<SlowingSteps> SlowingOf(const TrainingRecord& record, const Patien
     if (i >= times.size() - times.size() / 3) late.push_back(&times[i]);
   }
   found.grows = false;
-  found.before = Median(early);
-  found.after = Median(late);
+  found.before = *Median(early);
+  found.after = *Median(late);
   const bool stays = std::all_of(late.begin(), late.end(), [&](const StepTime* time) {
-    return time->seconds >= patience.slower_steps * found.before->seconds;
+    return time->seconds >= patience.slower_steps * found.before.seconds;
   });
   if (!stays) return std::nullopt;
   return found;
+}
+
+// Steps as a profiler marks them. The first one warms up.
+std::optional<SlowingSteps> SlowingInTrace(const Timeline& timeline, const Patience& patience) {
+  constexpr size_t kMostSteps = 128;
+  std::vector<StepTime> times;
+  const size_t stride = timeline.steps.size() / kMostSteps + 1;
+  for (size_t i = 1; i < timeline.steps.size(); i += stride) {
+    const TrainingStep& step = timeline.steps[i];
+    times.push_back({step.number, static_cast<double>(step.end_ns - step.start_ns) / 1e9, {timeline.file}});
+  }
+  return SteadyRise(times, patience.steadily_slower_steps);
 }
 
 }  // namespace
@@ -93,7 +185,19 @@ std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident)
 
 std::optional<SlowingSteps> FindSlowingSteps(const Incident& incident) {
   for (const TrainingRecord& record : incident.training)
-    if (auto found = SlowingOf(record, incident.patience)) return found;
+    if (auto found = SlowingOf(record.times, record.exact_times, incident.patience)) {
+      found->unit = record.unit;
+      found->count = record.times.size();
+      return found;
+    }
+  // Ranks take their steps together: one trace shows what all do.
+  for (const Timeline& timeline : incident.timelines)
+    if (auto found = SlowingInTrace(timeline, incident.patience)) {
+      found->unit = "step";
+      found->count = timeline.steps.size();
+      found->rank = timeline.rank;
+      return found;
+    }
   return std::nullopt;
 }
 

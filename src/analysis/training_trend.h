@@ -21,10 +21,13 @@ std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident)
 
 // Steps that take longer and longer, or that became slower at some moment and stayed so.
 struct SlowingSteps {
-  const TrainingRecord* record = nullptr;
-  const StepTime *before = nullptr, *after = nullptr;  // typical ones
-  bool grows = false;                                  // from each line to the next
-  double factor() const { return after->seconds / before->seconds; }
+  std::string unit;          // of what is counted: "step", "sample", "token"
+  size_t count = 0;          // of times that were compared
+  StepTime before, after;    // typical ones
+  bool grows = false;        // steadily, over all of the record
+  double per_100_steps = 0;  // seconds that 100 steps add to one; 0 where no step numbers are told
+  Rank rank;                 // whose trace shows it; unknown: the job's own lines do
+  double factor() const { return after.seconds / before.seconds; }
 };
 std::optional<SlowingSteps> FindSlowingSteps(const Incident& incident);
 

@@ -61,6 +61,8 @@ struct Patience {
   size_t few_steps = 6;  // guess
   // Growing from line to line, by so many times from the first to the last.
   double growing_steps = 1.5;  // guess
+  // Growing steadily, in every part of a record with many times that the job itself measured.
+  double steadily_slower_steps = 1.2;  // guess
   // Slower for good: the last third takes so many times as long as the first half.
   double slower_steps = 2;  // guess
 

@@ -3,19 +3,34 @@
 
 #include "analysis/training_trend.h"
 #include "rules/rule.h"
+#include "rules/words.h"
 
 namespace tacet {
 namespace {
 
 // "199 s per step", "41 samples per second"
-std::string PaceWords(const TrainingRecord& record, const StepTime& time) {
+std::string PaceWords(const std::string& unit, const StepTime& time) {
   char text[64];
-  if (record.unit == "step") {
+  if (unit == "step") {
     std::snprintf(text, sizeof text, time.seconds < 1 ? "%.3g ms per step" : "%.4g s per step",
                   time.seconds < 1 ? time.seconds * 1e3 : time.seconds);
     return text;
   }
-  std::snprintf(text, sizeof text, "%.4g %ss per second", 1 / time.seconds, record.unit.c_str());
+  std::snprintf(text, sizeof text, "%.4g %ss per second", 1 / time.seconds, unit.c_str());
+  return text;
+}
+
+// ", 12 ms more for every 100 steps"; of rates, which are no times, in percent.
+std::string RiseWords(const SlowingSteps& found) {
+  if (!found.grows || found.per_100_steps <= 0) return "";
+  char text[64];
+  const double more = found.per_100_steps;
+  if (found.unit != "step")
+    std::snprintf(text, sizeof text, "; a %s takes %.2g %% longer after every 100 steps", found.unit.c_str(),
+                  100 * more / found.before.seconds);
+  else
+    std::snprintf(text, sizeof text, "; every 100 steps add %.3g %s to a step", more < 1 ? more * 1e3 : more,
+                  more < 1e0 ? "ms" : "s");
   return text;
 }
 
@@ -31,15 +46,18 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
   finding.cause = "steps-slow-down";
   finding.status = Status::slow;
   finding.severity = Severity::warning;
-  finding.confidence = found->grows && found->record->times.size() < facts.incident.patience.few_steps
-                           ? Confidence::possible
-                           : Confidence::likely;
+  finding.confidence =
+      found->grows && found->count < facts.incident.patience.few_steps ? Confidence::possible : Confidence::likely;
   finding.headline =
       std::string(found->grows ? "Steps take longer and longer: " : "Steps became slower and stay so: ") +
-      PaceWords(*found->record, *found->before) + AtStep(*found->before) + ", " +
-      PaceWords(*found->record, *found->after) + AtStep(*found->after) + ": a step takes " + factor + " times as long";
-  finding.evidence.push_back({found->after->source, PaceWords(*found->record, *found->after), "the pace now"});
-  finding.evidence.push_back({found->before->source, PaceWords(*found->record, *found->before), "the pace before"});
+      PaceWords(found->unit, found->before) + AtStep(found->before) + ", " + PaceWords(found->unit, found->after) +
+      AtStep(found->after) + ": a step takes " + factor + " times as long" + RiseWords(*found);
+  const bool traced = found->rank.known();
+  finding.evidence.push_back(
+      {found->after.source, PaceWords(found->unit, found->after),
+       traced ? "the pace at the end of the trace of " + RankWords({found->rank}) : "the pace now"});
+  finding.evidence.push_back({found->before.source, PaceWords(found->unit, found->before),
+                              traced ? "the pace at its beginning" : "the pace before"});
   answer.findings.push_back(std::move(finding));
   answer.open.push_back({"What takes the time?",
                          "traces of some slow steps from two or more ranks (tacet run --profile-steps 100-110), and "
@@ -53,7 +71,7 @@ extern const Rule kStepsSlowDownRule;
 const Rule kStepsSlowDownRule = {
     "steps-slow-down",
     "Steps become slower while the job runs",
-    "the job's own lines of progress with times or rates",
+    "the job's own lines of progress with times or rates, or a trace of 16 steps or more",
     "The same job took less time for a step before. If it grows from line to line, something accumulates: a list of "
     "tensors with their graphs, a cache, host memory that swaps, a log that is read again and again. If it became "
     "slower at one moment, something changed there: clocks of a GPU (heat, power), another job on host or network, "
