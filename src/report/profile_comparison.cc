@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <map>
 
@@ -30,6 +31,40 @@ void Judge(const ComparisonOptions& options, ComparisonLine& line) {
     line.kind = grew ? ChangeKind::more_overlap : ChangeKind::less_overlap;
   else
     line.kind = grew ? ChangeKind::slower : ChangeKind::faster;
+}
+
+const ComparisonLine* LineOf(const ProfileComparison& comparison, std::string_view name) {
+  for (const ComparisonLine& line : comparison.lines)
+    if (line.name == name && line.kind != ChangeKind::only_a && line.kind != ChangeKind::only_b) return &line;
+  return nullptr;
+}
+
+std::string Milliseconds(double ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, std::fabs(ns) < 1e7 ? "%.2f ms" : "%.1f ms", ns / 1e6);
+  return text;
+}
+
+// The same communication, of which computing hides less (or more) than before: that is what the step pays for.
+void ExplainByOverlap(ProfileComparison& out) {
+  constexpr double kSameTotal = 0.1;  // of the communication of A
+  constexpr double kMostOfIt = 0.5;   // of the change of the step
+  const ComparisonLine *step = out.StepTime(), *hidden = LineOf(out, kHiddenCommunication),
+                       *exposed = LineOf(out, kExposedCommunication);
+  if (!step || !hidden || !exposed) return;
+  const bool slower = step->kind == ChangeKind::slower && exposed->kind == ChangeKind::slower &&
+                      hidden->kind == ChangeKind::less_overlap;
+  const bool faster = step->kind == ChangeKind::faster && exposed->kind == ChangeKind::faster &&
+                      hidden->kind == ChangeKind::more_overlap;
+  if (!slower && !faster) return;
+  const double total_a = hidden->mean_a + exposed->mean_a, total_b = hidden->mean_b + exposed->mean_b;
+  if (std::fabs(total_b - total_a) > kSameTotal * total_a) return;
+  if ((exposed->mean_b - exposed->mean_a) / (step->mean_b - step->mean_a) < kMostOfIt) return;
+  out.remarks.push_back("the step is " + std::string(slower ? "slower because less" : "faster because more") +
+                        " communication overlaps with compute: communication takes as long as before (" +
+                        Milliseconds(total_a) + " and " + Milliseconds(total_b) + " per step), but " +
+                        Milliseconds(exposed->mean_b) + " of it " + (slower ? "are" : "are only") +
+                        " exposed instead of " + Milliseconds(exposed->mean_a));
 }
 
 void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileComparison& out) {
@@ -172,6 +207,7 @@ ProfileComparison CompareProfiles(const ProfileReport& a, const ProfileReport& b
     if (in_b.contains(series.name)) single.push_back(LineOfOneSide(series, false));
   out.lines.insert(out.lines.end(), single.begin(), single.end());
   JudgeLines(out);
+  ExplainByOverlap(out);
   AddRemarks(a, b, out);
   return out;
 }

@@ -324,6 +324,42 @@ TEST(ProfileComparison, LostOverlapIsNotFaster) {
   EXPECT_GE(line->low, -1.0);
 }
 
+// Steps of so many milliseconds of computing alone, hidden and exposed communication.
+ProfileReport Budgeted(double computing, double hidden, double exposed) {
+  ProfileReport profile;
+  const auto around = [](double ms) {
+    std::vector<double> values;
+    for (const double noise : {0.99, 1.0, 1.01, 1.005, 0.995, 1.002}) values.push_back(1e6 * ms * noise);
+    return values;
+  };
+  profile.series = {{"step time", around(computing + hidden + exposed)},
+                    {"compute without communication", around(computing)},
+                    {std::string(kHiddenCommunication), around(hidden)},
+                    {std::string(kExposedCommunication), around(exposed)}};
+  return profile;
+}
+
+bool TellsOverlap(const ProfileReport& a, const ProfileReport& b, std::string_view words) {
+  const ProfileComparison comparison = CompareProfiles(a, b, {});
+  return std::any_of(comparison.remarks.begin(), comparison.remarks.end(),
+                     [&](const std::string& remark) { return remark.find(words) != std::string::npos; });
+}
+
+TEST(ProfileComparison, LostOverlapIsToldAsTheReason) {
+  // 30 ms of communication in both; computing takes 100 ms in both.
+  EXPECT_TRUE(TellsOverlap(Budgeted(75, 25, 5), Budgeted(98, 2, 28),
+                           "the step is slower because less communication overlaps with compute: communication takes "
+                           "as long as before (30.0 ms and 30.0 ms per step), but 28.0 ms of it are exposed instead "
+                           "of 5.00 ms"));
+  EXPECT_TRUE(TellsOverlap(Budgeted(98, 2, 28), Budgeted(75, 25, 5), "faster because more communication overlaps"));
+}
+
+TEST(ProfileComparison, MoreCommunicationOrComputingIsNoLostOverlap) {
+  EXPECT_FALSE(TellsOverlap(Budgeted(75, 25, 5), Budgeted(75, 25, 40), "overlaps")) << "the network is slower";
+  EXPECT_FALSE(TellsOverlap(Budgeted(75, 25, 5), Budgeted(140, 23, 7), "overlaps")) << "computing is slower";
+  EXPECT_FALSE(TellsOverlap(Budgeted(75, 25, 5), Budgeted(75, 25, 5), "overlaps"));
+}
+
 TEST(ProfileComparison, FindsNothingInARunAgainstItself) {
   const ProfileReport profile = ProfileCase("gpt_ddp_b25");
   const ProfileComparison comparison = CompareProfiles(profile, profile, {});

@@ -14,7 +14,7 @@ namespace {
 constexpr BudgetPart kParts[] = {
     {"compute without communication", &TimeBudget::compute_only_ns},
     {kHiddenCommunication, &TimeBudget::hidden_ns},
-    {"exposed communication", &TimeBudget::exposed_ns},
+    {kExposedCommunication, &TimeBudget::exposed_ns},
     {"copies", &TimeBudget::copies_ns},
     {"idle: host wait", &TimeBudget::host_wait_ns},
     {"idle: launch", &TimeBudget::launch_ns},

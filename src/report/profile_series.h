@@ -14,6 +14,7 @@ std::string DescribeSizeClass(int64_t size_class);
 std::string DescribeTableLine(OpKind kind, std::string_view group, int64_t size_class);
 
 inline constexpr std::string_view kHiddenCommunication = "hidden communication";
+inline constexpr std::string_view kExposedCommunication = "exposed communication";
 
 // The parts of a budget in the order in which they are shown; they sum to the step.
 struct BudgetPart {
