@@ -101,7 +101,11 @@ void WritePageTable(JsonWriter& json, const ProfileReport& profile) {
   for (size_t i = 0; i < table.size() && i < kMostPageLines; ++i) {
     const ProfileTableRow& line = table[i];
     const CommunicationRow& row = line.row;
-    json.BeginObject().Key("group").String(line.group);
+    const bool namesakes = std::any_of(table.begin(), table.end(), [&](const ProfileTableRow& other) {
+      return other.group == line.group && other.members != line.members;
+    });
+    json.BeginObject().Key("group").String(namesakes && line.groups == 1 ? line.group + ", " + line.members
+                                                                         : line.group);
     json.Key("groups").Int(static_cast<int64_t>(line.groups));
     json.Key("ranks").Int(row.group_size);
     json.Key("operation").String(Name(row.kind));

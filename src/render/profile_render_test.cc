@@ -72,12 +72,24 @@ TEST(ProfileText, FitsThePage) {
   }
 }
 
-TEST(ProfileText, JoinsGroupsOfOneRole) {
+TEST(ProfileText, KeepsAFewGroupsOfOneRoleApart) {
   const ProfileReport profile = ProfileCase("mesh_clean");
-  const std::string text = RenderProfileText(profile, {});
-  EXPECT_NE(text.find("mesh_tp x4"), std::string::npos) << text;
-  EXPECT_NE(text.find("mesh_dp x2"), std::string::npos);
-  EXPECT_NE(RenderProfileText(profile, {.verbose = true}).find("mesh_tp, ranks 0 and 1"), std::string::npos);
+  for (const bool verbose : {false, true}) {
+    const std::string text = RenderProfileText(profile, {.verbose = verbose});
+    for (const char* cells : {"mesh_tp  all_reduce  1 MiB  0-1 ", "mesh_tp  all_reduce  1 MiB  6-7 ",
+                              "mesh_dp  all_reduce  4 MiB  0,2,4,6 "})
+      EXPECT_NE(text.find(cells), std::string::npos) << text;
+  }
+}
+
+TEST(ProfileText, SumsManyGroupsOfOneRoleUp) {
+  ProfileReport profile;
+  ProfileTableRow line;
+  line.group = "mesh_tp";
+  line.groups = 32;
+  line.row.calls = 1;
+  profile.table = profile.table_by_role = {line};
+  EXPECT_NE(RenderProfileText(profile, {}).find("mesh_tp x32"), std::string::npos);
 }
 
 TEST(ProfileText, TellsTheBalanceOfAllToAlls) {

@@ -83,10 +83,17 @@ void AddBudgets(TextPage& page, const ProfileReport& profile, bool verbose) {
                             : ""));
 }
 
-// "mesh_tp x4" sums four groups up; "mesh_tp, ranks 0 and 1" is one of them.
-std::string GroupCell(const ProfileTableRow& line, bool verbose) {
-  if (line.groups > 1) return CleanLine(line.group) + " x" + std::to_string(line.groups);
-  return CleanLine(verbose && line.members != line.group ? line.group + ", " + line.members : line.group);
+// "mesh_tp x32" sums 32 groups up.
+std::string GroupCell(const ProfileTableRow& line) {
+  return CleanLine(line.group) + (line.groups > 1 ? " x" + std::to_string(line.groups) : "");
+}
+
+// The members of one group, "0-7"; of several, or where they are not known, how many a group has.
+std::string MembersCell(const ProfileTableRow& line) {
+  std::string_view members = line.members;
+  for (const std::string_view word : {"ranks ", "rank "})
+    if (line.groups <= 1 && members.starts_with(word)) return CleanLine(members.substr(word.size()));
+  return line.row.group_size > 0 ? std::to_string(line.row.group_size) : "";
 }
 
 void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
@@ -112,10 +119,10 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
     if (!verbose && shown++ >= kMostLines) break;
     const CommunicationRow& row = line.row;
     const bool sized = row.bytes > 0;
-    rows.push_back({{GroupCell(line, verbose)},
+    rows.push_back({{GroupCell(line)},
                     {std::string(Name(row.kind))},
                     {row.size_class > 0 ? DescribeSizeClass(row.size_class) : "?"},
-                    {row.group_size > 0 ? std::to_string(row.group_size) : ""},
+                    {MembersCell(line)},
                     {std::to_string(row.calls)},
                     {sized ? DescribeBytes(static_cast<uint64_t>(row.bytes)) : "?"},
                     {lonely ? "?" : DescribeTime(static_cast<double>(row.wait_ns))},

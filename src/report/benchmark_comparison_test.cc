@@ -10,7 +10,7 @@ namespace tacet {
 namespace {
 
 // A sweep with noise; `factor` tells how much slower a size is.
-BenchmarkRun Sweep(std::mt19937& random, const std::function<double(int64_t)>& factor, double noise = 0.02) {
+BenchmarkRun SweepOf(std::mt19937& random, const std::function<double(int64_t)>& factor, double noise = 0.02) {
   std::normal_distribution<double> normal(1, noise);
   BenchmarkRun run;
   run.operation = "all_reduce";
@@ -32,7 +32,7 @@ double SlowAboveFourMiB(int64_t bytes) { return bytes > 4 << 20 ? 1.2 : 1; }
 
 BenchmarkSide Runs(std::mt19937& random, int count, const std::function<double(int64_t)>& factor) {
   BenchmarkSide side;
-  for (int i = 0; i < count; ++i) side.runs.push_back(Sweep(random, factor));
+  for (int i = 0; i < count; ++i) side.runs.push_back(SweepOf(random, factor));
   return side;
 }
 

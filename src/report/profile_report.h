@@ -45,7 +45,7 @@ struct ProfileRank {
 struct ProfileTableRow {
   CommunicationRow row;
   std::string group;           // for people; groups of one role share it ("mesh_tp")
-  std::string members;         // "ranks 0 and 1"
+  std::string members;         // "ranks 0-1"
   size_t groups = 1;           // how many groups a line sums up
   bool several_hosts = false;  // its members are on different hosts: the network card is the limit, else the link
   double peak_gbs = 0;         // 0 where unknown

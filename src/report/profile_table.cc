@@ -10,14 +10,12 @@
 namespace tacet {
 namespace {
 
-// Longer lists of ranks are told by their number and their first.
-constexpr size_t kLongestList = 28;
+// So many groups of one role have lines of their own; more are summed up.
+constexpr size_t kMostApart = 4;
 
 std::string DescribeRanks(const std::vector<Rank>& ranks) {
   if (ranks.empty()) return "unknown ranks";
-  std::string words = RankWords(ranks);
-  if (words.size() <= kLongestList) return words;
-  return std::to_string(ranks.size()) + " ranks from " + std::to_string(ranks.front().value);
+  return (ranks.size() == 1 ? "rank " : "ranks ") + RankRanges(ranks);
 }
 
 bool OnSeveralHosts(const Incident& incident, GroupIndex group) {
@@ -40,11 +38,16 @@ void Relate(ProfileTableRow& line) {
   line.wait_share = all > 0 ? waiting / all : 0;
 }
 
-// Groups of one role, size and link are one line.
+// Many groups of one role, size and link are one line; of a few each has its own, with its members.
 std::vector<ProfileTableRow> SumByRole(const std::vector<ProfileTableRow>& table) {
-  std::map<std::tuple<std::string, int32_t, OpKind, int64_t, bool>, ProfileTableRow> sums;
+  std::map<std::string, std::set<std::string>> members;  // by role
+  for (const ProfileTableRow& line : table) members[line.group].insert(line.members);
+  std::map<std::tuple<std::string, std::string, int32_t, OpKind, int64_t, bool>, ProfileTableRow> sums;
   for (const ProfileTableRow& line : table) {
-    const std::tuple key{line.group, line.row.group_size, line.row.kind, line.row.size_class, line.several_hosts};
+    const bool apart = members[line.group].size() <= kMostApart;
+    const std::tuple key{line.group,          apart ? line.members : std::string(),
+                         line.row.group_size, line.row.kind,
+                         line.row.size_class, line.several_hosts};
     const auto [at, added] = sums.try_emplace(key, line);
     if (added) continue;
     CommunicationRow& sum = at->second.row;

@@ -10,6 +10,7 @@
 #include "analysis/job_end.h"
 #include "analysis/timeout_census.h"
 #include "rules/timeout_words.h"
+#include "rules/words.h"
 
 namespace tacet {
 namespace {
@@ -24,7 +25,31 @@ std::string Clock(int64_t wall_ns) {
   return text;
 }
 
-std::string Describe(const Incident& incident, const Call& call, const CallStream& stream, bool by_op_count) {
+// What a group is called in the table: where a few have the same description, with its members. Else ranks that are in
+// different groups would seem to be in one operation.
+class GroupLabels {
+ public:
+  explicit GroupLabels(const Incident& incident) : incident_(incident) {
+    for (const Group& group : incident.groups)
+      if (auto& lists = members_[group.Label()]; !group.members.empty() && lists.size() <= kMostApart)
+        lists.insert(group.members);
+  }
+  std::string Of(GroupIndex index) const {
+    const Group& group = incident_.groups[static_cast<uint32_t>(index)];
+    std::string label = group.Label();
+    const size_t namesakes = members_.at(label).size();
+    if (namesakes > 1 && namesakes <= kMostApart && !group.members.empty())
+      label += " (ranks " + RankRanges(group.members) + ")";
+    return label;
+  }
+
+ private:
+  static constexpr size_t kMostApart = 4;
+  const Incident& incident_;
+  std::map<std::string, std::set<std::vector<Rank>>> members_;
+};
+
+std::string Describe(const GroupLabels& labels, const Call& call, const CallStream& stream, bool by_op_count) {
   static constexpr const char* kStates[] = {"", ": enqueued", ": started", ": completed"};
   const bool knows_state = stream.knows_finish || (by_op_count && call.state == CallState::started);
   std::string text = std::string(Name(call.kind)) + " #" + std::to_string(call.seq);
@@ -34,7 +59,7 @@ std::string Describe(const Incident& incident, const Call& call, const CallStrea
     std::snprintf(number, sizeof number, " (opCount %x)", call.record);
     text = std::string(Name(call.kind)) + number;
   }
-  if (call.group != GroupIndex::none) text += " on " + incident.groups[static_cast<uint32_t>(call.group)].Label();
+  if (call.group != GroupIndex::none) text += " on " + labels.Of(call.group);
   if (knows_state) text += call.has(kEndedByAbort) ? ": ended by the abort" : kStates[static_cast<size_t>(call.state)];
   return text;
 }
@@ -59,12 +84,12 @@ std::string_view RecordWords(CallSource source) {
 }
 
 // By the first record that knows the rank; another one than the verdict's is named, since it may count differently.
-std::string LastOperation(const Incident& incident, const std::vector<const SourceAnalysis*>& sources, Rank rank,
-                          bool by_op_count) {
+std::string LastOperation(const Incident& incident, const GroupLabels& labels,
+                          const std::vector<const SourceAnalysis*>& sources, Rank rank, bool by_op_count) {
   for (const SourceAnalysis* source : sources) {
     const Call* call = LastCall(incident, *source, rank);
     if (!call) continue;
-    std::string text = Describe(incident, *call, *incident.StreamOf(rank, source->source), by_op_count);
+    std::string text = Describe(labels, *call, *incident.StreamOf(rank, source->source), by_op_count);
     if (source != sources.front()) text += " (" + std::string(RecordWords(source->source)) + ")";
     return text;
   }
@@ -234,6 +259,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   const std::set<Rank> printing = PrintingRanks(incident);
   const Event* end = analyses.end.told;
   const bool told_hang = diagnosis.status == Status::hang && end && end->kind == EventKind::told_hang;
+  const GroupLabels labels(incident);
   std::vector<ReportRank> rows;
   for (const auto& [rank, life] : analyses.life.ranks) {
     ReportRank row;
@@ -257,7 +283,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.role = "suspect";
       row.doing = life.oom_killed ? "killed: out of memory" : EndWords(*life.exited);
     }
-    row.last_operation = LastOperation(incident, sources, rank, told_hang);
+    row.last_operation = LastOperation(incident, labels, sources, rank, told_hang);
     if (const auto wait = reported.find(rank);
         wait != reported.end() && row.last_operation.empty() && row.role == "waits")
       row.last_operation = wait->second;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/rank_table.h"
+
+#include <gtest/gtest.h>
+
+#include "rules/testing/judged_case.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// Pairs called "tp", each of which waits for the same number of its own; one rank of the last pair is stuck.
+std::vector<ReportRank> RowsOfPairs(int32_t pairs) {
+  JobSketch job(2 * pairs);
+  std::vector<GroupIndex> groups;
+  for (int32_t p = 0; p < pairs; ++p) groups.push_back(job.AddGroup("tp", {2 * p, 2 * p + 1}));
+  for (int i = 0; i < 12; ++i)
+    for (const GroupIndex group : groups) job.IssueAll({.group = group});
+  for (int32_t r = 0; r < 2 * pairs - 1; ++r)
+    job.Issue(r, {.group = groups[static_cast<size_t>(r / 2)], .state = CallState::started});
+  job.Wait(600 * kSecondNs);
+  const JudgedCase judged(job);
+  return RankTable(judged.incident(), judged.analyses(), judged.standstill(), judged.Verdict());
+}
+
+TEST(RankTable, AFewGroupsOfOneDescriptionAreToldApartByTheirMembers) {
+  const std::vector<ReportRank> rows = RowsOfPairs(2);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].last_operation, "all_reduce #13 on tp (ranks 0-1): started");
+  EXPECT_EQ(rows[2].last_operation, "all_reduce #13 on tp (ranks 2-3): started");
+}
+
+TEST(RankTable, ManyGroupsOfOneDescriptionAreOne) {
+  EXPECT_EQ(RowsOfPairs(8)[0].last_operation, "all_reduce #13 on tp: started");
+  EXPECT_EQ(RowsOfPairs(1)[0].last_operation, "all_reduce #13 on tp: started") << "the only one of its name";
+}
+
+TEST(RankRanges, AreShort) {
+  EXPECT_EQ(RankRanges(Ranks({0, 1, 2, 3})), "0-3");
+  EXPECT_EQ(RankRanges(Ranks({3, 0, 8, 9, 10, 11, 1, 2})), "0-3,8-11");
+  EXPECT_EQ(RankRanges(Ranks({0, 2, 4, 6})), "0,2,4,6");
+  EXPECT_EQ(RankRanges(Ranks({0, 8, 16, 24, 32, 40, 48, 56})), "0,8,...,56");
+  EXPECT_EQ(RankRanges(Ranks({5})), "5");
+  EXPECT_EQ(RankRanges(Ranks({0, 103, 207, 310, 415, 600, 701})), "0,103,207,310,415,600,701");
+  EXPECT_EQ(RankRanges(Ranks({0, 103, 207, 310, 415, 600, 701, 900})), "0,103,207,310,415,600,701,... (8 ranks)");
+}
+
+}  // namespace
+}  // namespace tacet
