@@ -55,9 +55,35 @@ void DropLaggingCrowd(const Scene& scene, StandstillView& view) {
   if (crowd || logs_with_gaps || (by_absence && SomebodyIdles(scene))) view.ranks.clear();
 }
 
+// Whoever has been in an operation for long waits in it, although all its partners have issued it: behind a GPU that
+// does not go on, senders and receivers further up a pipeline are in theirs together.
+void AddThoseInOperations(const Scene& scene, std::set<Rank>& waiters) {
+  const int64_t lasting = scene.incident.patience.overdue_ns;
+  for (const SourceAnalysis& source : scene.analyses.sources) {
+    int64_t latest = kNoTime, earliest = kNoTime;  // that the records know; since when somebody is in an operation
+    for (const auto& [rank, call] : source.waits.blocked_in) {
+      const CallStream* stream = scene.incident.StreamOf(rank, source.source);
+      if (stream && stream->captured_wall_ns != kNoTime && (latest == kNoTime || latest < stream->captured_wall_ns))
+        latest = stream->captured_wall_ns;
+      if (call->enter_wall_ns != kNoTime && (earliest == kNoTime || call->enter_wall_ns < earliest))
+        earliest = call->enter_wall_ns;
+    }
+    for (const auto& [rank, call] : source.waits.blocked_in) {
+      const CallStream* stream = scene.incident.StreamOf(rank, source.source);
+      if (!stream || !stream->knows_finish || scene.IsMomentary(call, stream)) continue;
+      // A record may end with its last call and know nothing of the time since: only beside older ones it is young.
+      const bool timed = latest != kNoTime && call->enter_wall_ns != kNoTime;
+      const bool young =
+          timed && latest - call->enter_wall_ns < lasting && call->enter_wall_ns - earliest > 2 * lasting;
+      if (!young) waiters.insert(rank);
+    }
+  }
+}
+
 void ChooseOperation(const Scene& scene, StandstillView& view) {
   std::set<Rank> waiters, guilty;
   for (const Standstill& still : view.ranks) guilty.insert(still.rank);
+  if (!guilty.empty()) AddThoseInOperations(scene, waiters);
   for (const SourceAnalysis& source : scene.analyses.sources)
     for (const BlockedOperation& operation : source.waits.operations)
       if (!scene.IsMomentary(operation.call, operation.stream))

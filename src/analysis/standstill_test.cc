@@ -56,6 +56,24 @@ TEST(Standstill, ARecordedRankThatDoesNotComeIsOnItsHost) {
   EXPECT_EQ(standing.view.waiters, Ranks({0, 1, 3, 4, 5, 6, 7}));
 }
 
+// The members of one stage wait for rank 2; ranks 0 and 1, of other stages, are in a transfer that both have issued.
+TEST(Standstill, WhoIsInAnOperationThatDoesNotEndWaitsToo) {
+  for (const bool just_begun : {false, true}) {
+    JobSketch job(8);
+    const GroupIndex stage = job.AddGroup("tp", {2, 3, 4, 5, 6, 7});
+    job.Rounds(10);
+    for (int i = 0; i < 10; ++i) job.IssueAll({.group = stage});
+    job.IssueOn({3, 4, 5, 6, 7}, {.group = stage, .state = CallState::started});
+    if (just_begun) job.Wait(600 * kSecondNs);
+    job.Issue(0, {.kind = OpKind::send, .peer = 1, .state = CallState::started});
+    job.Issue(1, {.kind = OpKind::recv, .peer = 0, .state = CallState::started});
+    job.Wait(just_begun ? 100 * kMillisecondNs : 600 * kSecondNs);
+    const Standing standing(job);
+    EXPECT_EQ(standing.Named(), Ranks({2}));
+    EXPECT_EQ(standing.view.waiters, just_begun ? Ranks({3, 4, 5, 6, 7}) : Ranks({0, 1, 3, 4, 5, 6, 7}));
+  }
+}
+
 TEST(Standstill, ALogAloneSaysWhoButNotWhy) {
   JobSketch job = Missing(8, 2, {CallSource::nccl_log});
   EXPECT_EQ(Standing(job).KindOf(2), StandstillKind::unclear);
