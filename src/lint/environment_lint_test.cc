@@ -57,6 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
                     OneCase{"NCCL_ALGO", "Rings", LintKind::misread, "Ring"},
                     OneCase{"NCCL_ALGO", "CollNet", LintKind::misread, "CollNetDirect"},
                     OneCase{"NCCL_DEBUG", "DEBUG", LintKind::misread, "INFO"},
+                    OneCase{"NCCL_DEBUG_SUBSYS", "INIT,COL", LintKind::misread, "COLL"},
                     OneCase{"TORCH_NCCL_BLOCKING_WAIT", "on", LintKind::misread, "write 1 or 0"},
                     OneCase{"TORCH_DISTRIBUTED_DEBUG", "FULL", LintKind::misread, "DETAIL"},
                     OneCase{"NCCL_SOCKET_IFNAME", "\"eth0\"", LintKind::stray_characters, "bare"},

@@ -215,10 +215,10 @@ void CheckSharedFiles(std::span<const GivenEnvironment> environments, LintSheet&
     const bool unlogged = environment.source != EnvironmentSource::log &&
                           environment.source != EnvironmentSource::manifest && !FindGiven(environment, "NCCL_DEBUG");
     sheet.Add(LintKind::shared_file, LintLevel::warning, environment, *given,
-              "all ranks " + std::string(Contains(given->value, "%h") ? "of a host " : "") +
-                  (unlogged ? "would write" : "write") + " into one log, " + given->value +
-                  ", and each truncates it on opening" +
-                  (unlogged ? "; NCCL_DEBUG is not set here, and without it nothing is written" : ""),
+              "NCCL_DEBUG_FILE=" + given->value + " is one file for all ranks" +
+                  std::string(Contains(given->value, "%h") ? " of a host" : "") +
+                  ", and each of them truncates it when it opens it" +
+                  (unlogged ? "; while NCCL_DEBUG is not set, nothing is written" : ""),
               "put %h and %p into the name, for example nccl.%h.%p.log");
   }
 }

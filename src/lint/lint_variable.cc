@@ -156,7 +156,7 @@ void CheckVariable(const VariableView& view, LintSheet& sheet) {
   if (const PastDefault* past = FindPastDefault(view.given.name, view.value, of_nccl ? view.nccl : 0))
     return sheet.Add(LintKind::old_default, of_nccl ? LintLevel::warning : LintLevel::note, view.environment,
                      view.given,
-                     Assignment(view) + " is the default from before " + std::string(ProductOf(view.given.name)) + " " +
+                     Assignment(view) + " was the default before " + std::string(ProductOf(view.given.name)) + " " +
                          ReleaseWords(past->changed) + ": " + std::string(past->reason),
                      UnsetAdvice(*view.known));
   CheckHarm(view, sheet);

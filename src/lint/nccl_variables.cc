@@ -33,7 +33,7 @@ NCCL_CUDA_PATH|text||2.13|2.20|should||where libcuda was looked for
 NCCL_CUMEM_ENABLE|integer|-2|2.18||should||whether memory is shared through the cuMem API
 NCCL_CUMEM_HOST_ENABLE|integer|-1|2.23||should||whether host memory is shared through the cuMem API
 NCCL_DEBUG_FILE|text||||may||file of the log; %h is the host, %p the process
-NCCL_DEBUG_SUBSYS|text||||may||subsystems that INFO logs: INIT, COLL, P2P, SHM, NET, GRAPH, TUNING, ENV, ...
+NCCL_DEBUG_SUBSYS|choice||||may||subsystems that INFO logs: INIT, COLL, P2P, SHM, NET, GRAPH, TUNING, ENV, ...
 NCCL_DEBUG_TIMESTAMP_FORMAT|text||2.26||may||how times are written
 NCCL_DEBUG_TIMESTAMP_LEVELS|text|WARN|2.26||may||levels whose lines carry a time
 NCCL_DEBUG|choice||||may||what is logged: VERSION, WARN, INFO, TRACE

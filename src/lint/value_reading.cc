@@ -64,7 +64,25 @@ Misreading ReadLevel(std::string_view value) {
   return {"the default", "write LOC, NVL, PIX, PXB, PHB or SYS"};
 }
 
+// "INIT,NET", "^PROXY". NCCL passes over a name that it does not know.
+Misreading ReadSubsystems(std::string_view value) {
+  if (value.starts_with('^')) value.remove_prefix(1);
+  for (std::string_view rest = value; !rest.empty();) {
+    const size_t end = rest.find(',');
+    const std::string_view word = Trim(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (word.empty() || IsOneOf(Lower(word), {"init", "coll", "p2p", "shm", "net", "graph", "tuning", "env", "alloc",
+                                              "call", "proxy", "nvls", "bootstrap", "reg", "profile", "ras", "all"}))
+      continue;
+    return {"a list without '" + std::string(word) + "', which is not a subsystem",
+            "write names of subsystems: INIT, ENV, NET, COLL, P2P, SHM, GRAPH, TUNING, PROXY, NVLS, BOOTSTRAP, ... or "
+            "ALL"};
+  }
+  return {};
+}
+
 Misreading ReadChoice(const Variable& variable, std::string_view value) {
+  if (variable.name == "NCCL_DEBUG_SUBSYS") return ReadSubsystems(value);
   const std::string lower = Lower(value);
   if (variable.name == "NCCL_DEBUG")
     return IsOneOf(lower, {"version", "warn", "info", "abort", "trace", "none"})
