@@ -39,7 +39,7 @@ class GroupLabels {
     std::string label = group.Label();
     const size_t namesakes = members_.at(label).size();
     if (namesakes > 1 && namesakes <= kMostApart && !group.members.empty())
-      label += " (ranks " + RankRanges(group.members) + ")";
+      label += " (" + RankRanges(group.members) + ")";
     return label;
   }
 

@@ -26,8 +26,8 @@ std::vector<ReportRank> RowsOfPairs(int32_t pairs) {
 TEST(RankTable, AFewGroupsOfOneDescriptionAreToldApartByTheirMembers) {
   const std::vector<ReportRank> rows = RowsOfPairs(2);
   ASSERT_EQ(rows.size(), 4u);
-  EXPECT_EQ(rows[0].last_operation, "all_reduce #13 on tp (ranks 0-1): started");
-  EXPECT_EQ(rows[2].last_operation, "all_reduce #13 on tp (ranks 2-3): started");
+  EXPECT_EQ(rows[0].last_operation, "all_reduce #13 on tp (0-1): started");
+  EXPECT_EQ(rows[2].last_operation, "all_reduce #13 on tp (2-3): started");
 }
 
 TEST(RankTable, ManyGroupsOfOneDescriptionAreOne) {
