@@ -165,7 +165,7 @@ bool EndsFromOutside(const Event& event) {
 }  // namespace
 
 const Event* FindSaidEnd(const Incident& incident, const SignsOfLife& life) {
-  if (life.outputs < static_cast<int>(life.ranks.size())) return nullptr;
+  if (life.ranks.size() > 1) return nullptr;
   std::map<FileId, uint32_t> last_step;
   for (const Event& event : incident.events)
     if (event.kind == EventKind::progress)
