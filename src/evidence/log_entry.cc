@@ -77,6 +77,7 @@ struct Members {
       entry.kernel = entry.kernel || raw == "kernel";
     } else if (key == "stream" && (raw == "stdout" || raw == "stderr")) {
       has_stream = true;
+      entry.to_stderr = raw == "stderr";
     } else if (key == "pod" || key == "pod_name" || key == "kubernetes_pod_name") {
       entry.source = JsonReader::Unescape(raw);
     }

@@ -15,6 +15,7 @@ struct LogEntry {
   std::string text;
   std::string host;    // of a journal
   std::string source;  // pod or container, where told
+  bool to_stderr = false;
   bool kernel = false;
   int64_t wall_ns = -1;
   size_t offset = 0;  // of the text in the file

@@ -12,6 +12,8 @@ namespace tacet {
 namespace {
 
 constexpr size_t kLinesLookedAt = 60;
+// Docker cuts a long line into pieces of so many bytes; all but the last come without a newline.
+constexpr size_t kDockerPiece = size_t{16} * 1024;
 
 // 2016-10-06T00:17:09.669794202Z stdout F log content 1
 // 2016-10-06T00:17:09.669794203+02:00 stderr P the first half of a long line
@@ -96,10 +98,15 @@ class LineSink {
   size_t number_ = 0;  // of the last line that is complete
 };
 
+// Fluent Bit, Vector and CloudWatch use Docker's form, too, and take the newline off every line: only a piece that is
+// full goes on in the next record, and only in one of the same stream.
+bool IsPiece(const LogEntry& entry) { return !entry.text.ends_with('\n') && entry.text.size() >= kDockerPiece; }
+
 void UnwrapLines(std::string_view bytes, Envelope envelope, LineSink& out) {
   LineReader reader(bytes);
   std::string_view line;
   bool inside = false;  // of a line that comes in parts
+  LogEntry part;        // the last of them
   while (!out.full() && reader.Next(&line)) {
     bool partial = false;
     std::string text;
@@ -110,9 +117,13 @@ void UnwrapLines(std::string_view bytes, Envelope envelope, LineSink& out) {
       TakeSyslogHead(line);
       text = line;
     } else if (LogEntry entry; ReadLogEntry(line, &entry)) {
-      // Docker cuts a long line into pieces of 16 KiB: all but the last come without newline.
-      partial = envelope == Envelope::docker_json && !entry.text.ends_with('\n');
+      partial = envelope == Envelope::docker_json && IsPiece(entry);
+      if (inside && (entry.to_stderr != part.to_stderr || entry.source != part.source)) {
+        out.Add("");
+        inside = false;
+      }
       text = WriteLogEntry(entry);
+      if (partial) part = std::move(entry);
     }
     if (!inside && !partial) out.PadTo(reader.number());
     partial ? out.AddPart(text) : out.Add(text);

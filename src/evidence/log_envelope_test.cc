@@ -16,12 +16,28 @@ std::string Unwrap(std::string_view text) { return TakeOutOfEnvelope(text, FindE
 TEST(LogEnvelope, TakesLinesOutOfDockersLog) {
   const std::string log = R"({"log":"step 1\n","stream":"stdout","time":"2026-11-15T00:20:00.123456789Z"})"
                           "\n"
-                          R"({"log":"a \"long\" line, ","stream":"stdout","time":"2026-11-15T00:20:01Z"})"
-                          "\n"
-                          R"({"log":"in two parts\n","stream":"stdout","time":"2026-11-15T00:20:01Z"})"
+                          R"({"log":"a \"quoted\" word\n","stream":"stdout","time":"2026-11-15T00:20:01Z"})"
                           "\n";
   EXPECT_EQ(FindEnvelope(log), Envelope::docker_json);
-  EXPECT_EQ(Unwrap(log), "step 1\na \"long\" line, in two parts\n");
+  EXPECT_EQ(Unwrap(log), "step 1\na \"quoted\" word\n");
+}
+
+std::string DockerRecord(const std::string& text, const std::string& stream) {
+  return R"({"log":")" + text + R"(","stream":")" + stream + R"(","time":"2026-11-15T00:20:01Z"})" + "\n";
+}
+
+TEST(LogEnvelope, JoinsThePiecesIntoWhichDockerCutsALongLine) {
+  const std::string piece(size_t{16} * 1024, 'x');
+  EXPECT_EQ(
+      Unwrap(DockerRecord("step 1\\n", "stdout") + DockerRecord(piece, "stdout") + DockerRecord("end\\n", "stdout")),
+      "step 1\n" + piece + "end\n");
+  // Of another stream the next record is another line.
+  EXPECT_EQ(Unwrap(DockerRecord(piece, "stdout") + DockerRecord("end\\n", "stderr")), piece + "\nend\n");
+}
+
+TEST(LogEnvelope, KeepsLinesApartWhereAShipperTookTheNewlineOff) {
+  EXPECT_EQ(Unwrap(DockerRecord("[rank3]: RuntimeError: x", "stderr") + DockerRecord("[rank1]: step 2", "stderr")),
+            "[rank3]: RuntimeError: x\n[rank1]: step 2\n");
 }
 
 TEST(LogEnvelope, TakesLinesOutOfAContainerRuntimesLog) {
