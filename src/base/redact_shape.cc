@@ -142,6 +142,8 @@ std::optional<SecretSpan> UrlPassword(std::string_view text, size_t at) {
   const size_t begin = at + 3;
   const size_t authority_end = std::min(text.find_first_of(" \t\r\n\"'<>\\/?#,;", begin), text.size());
   const std::string_view authority = text.substr(begin, authority_end - begin);
+  // fi_addr_efa://[fe80::4a9]:1:77: a host in brackets, and no user before it.
+  if (authority.starts_with('[') && authority.find('@') == std::string_view::npos) return std::nullopt;
   const size_t host = authority.rfind('@');
   const size_t colon = authority.find(':');
   // Cut behind the password: https://user:passw...

@@ -94,6 +94,8 @@ TEST(RedactSecrets, LeavesWhatIsNoSecret) {
            "commit 3f786850e387550fdab836ed7e6dc881de23001b (HEAD -> main)",
            "GPU-5f3a1c2b-7d8e-4f90-a1b2-c3d4e5f60718 at 0000:c8:00.0",
            "uuid 123e4567-e89b-12d3-a456-426614174000",
+           "Peer EFA addr: fi_addr_efa://[fe80::4b2:8fff:fe7a:1f3b]:1:774121803 Peer host id: i-0fe7...",
+           "Peer EFA addr: fi_addr_efa://[fe80::4b2:8f...",
            "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
            "payload aGVsbG8gd29ybGQgdGhpcyBpcyBubyBzZWNyZXQ= of 31 bytes",
            "max_tokens=4096 tokens_per_step=8388608 num_tokens: 123456789012345678",
