@@ -57,7 +57,10 @@ bool Scene::InCommunication(Rank rank) const {
   return stack != stacks.end() && stack->second->place == StackReading::Place::communication;
 }
 
-bool Scene::Lasts() const { return analyses.outcome.hangs() || !analyses.told.empty(); }
+bool Scene::Lasts() const {
+  return analyses.outcome.hangs() || std::any_of(analyses.told.begin(), analyses.told.end(),
+                                                 [](const ToldLaggard& told) { return !told.momentary; });
+}
 
 bool Scene::IsFarBehind(const WaitRoot& root) const {
   if (root.kind != RootKind::not_entered) return false;

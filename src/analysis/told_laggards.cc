@@ -13,47 +13,88 @@ namespace {
 constexpr size_t kKinds = sizeof(LaunchCounts::counts) / sizeof(int64_t);
 
 struct CommRank {
-  Rank rank;
+  Rank rank;  // unknown: of many that the report does not name
   const LaunchCounts* counts = nullptr;
 };
 
-// The latest answer for every rank of every communicator.
+// The latest answer for every rank of every communicator; those of many ranks behind them.
 std::map<GroupIndex, std::vector<CommRank>> LatestAnswers(const Incident& incident) {
   std::map<uint64_t, GroupIndex> group_of;
   for (uint32_t i = 0; i < incident.groups.size(); ++i)
     if (incident.groups[i].comm_id != 0) group_of.emplace(incident.groups[i].comm_id, static_cast<GroupIndex>(i));
   std::map<GroupIndex, std::map<Rank, const LaunchCounts*>> latest;
+  std::map<GroupIndex, std::vector<CommRank>> crowds;
   for (const LaunchCounts& counts : incident.launch_counts) {
     const auto group = group_of.find(counts.comm);
-    if (group == group_of.end() || !counts.group_rank.known() || !counts.responsive) continue;
+    if (group == group_of.end() || !counts.responsive) continue;
     const auto& members = incident.groups[static_cast<uint32_t>(group->second)].members;
+    if (!counts.group_rank.known()) {
+      if (counts.ranks > 1) crowds[group->second].push_back({Rank{}, &counts});
+      continue;
+    }
     if (static_cast<size_t>(counts.group_rank.value) >= members.size()) continue;
     const Rank rank = members[static_cast<size_t>(counts.group_rank.value)];
     if (rank.known()) latest[group->second][rank] = &counts;
   }
   std::map<GroupIndex, std::vector<CommRank>> out;
-  for (const auto& [group, ranks] : latest)
+  for (const auto& [group, ranks] : latest) {
     for (const auto& [rank, counts] : ranks) out[group].push_back({rank, counts});
+    for (const CommRank& crowd : crowds[group]) out[group].push_back(crowd);
+  }
   return out;
+}
+
+// -1 where it is not counted. Reports before NCCL 2.26 tell no kinds apart.
+int64_t CountOfKind(const LaunchCounts& counts, size_t kind) {
+  return kind < kKinds ? counts.counts[kind] : counts.all_kinds;
+}
+
+// Who has launched as many as anybody: those that are named, and all that are not, where the many have.
+std::vector<Rank> FrontOf(const Incident& incident, GroupIndex group, const std::vector<CommRank>& ranks, size_t kind,
+                          int64_t most) {
+  std::vector<Rank> front;
+  std::set<Rank> named;
+  bool crowd = false;
+  for (const CommRank& one : ranks) {
+    const bool leads = CountOfKind(*one.counts, kind) == most;
+    if (one.rank.known()) named.insert(one.rank);
+    if (leads && one.rank.known()) front.push_back(one.rank);
+    crowd |= leads && !one.rank.known();
+  }
+  if (crowd)
+    for (const Rank rank : incident.groups[static_cast<uint32_t>(group)].members)
+      if (rank.known() && !named.contains(rank)) front.push_back(rank);
+  std::sort(front.begin(), front.end());
+  return front;
 }
 
 void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind, std::set<Rank>& ahead) {
   for (const auto& [group, ranks] : LatestAnswers(incident)) {
-    for (size_t kind = 0; kind < kKinds; ++kind) {
-      int64_t most = -1;
-      for (const CommRank& one : ranks) most = std::max(most, one.counts->counts[kind]);
-      std::vector<Rank> front;
-      for (const CommRank& one : ranks)
-        if (one.counts->counts[kind] == most) front.push_back(one.rank);
-      if (most <= 0 || front.size() == ranks.size()) continue;
+    for (size_t kind = 0; kind <= kKinds; ++kind) {
+      int64_t most = -1, least = INT64_MAX;
+      bool moved = false, asked_once = false;
+      for (const CommRank& one : ranks) {
+        const int64_t count = CountOfKind(*one.counts, kind);
+        if (count < 0) continue;
+        most = std::max(most, count);
+        least = std::min(least, count);
+        moved |= one.counts->moved > 0;
+        asked_once |= one.counts->moved < 0;
+      }
+      if (most <= 0 || least == most) continue;
+      const std::vector<Rank> front = FrontOf(incident, group, ranks, kind, most);
       ahead.insert(front.begin(), front.end());
       for (const CommRank& one : ranks) {
-        if (one.counts->counts[kind] < 0 || one.counts->counts[kind] == most) continue;
-        const std::string name(Name(static_cast<OpKind>(kind)));
-        behind.try_emplace(one.rank, ToldLaggard{one.rank, one.counts->source,
-                                                 "has launched " + std::to_string(one.counts->counts[kind]) + " " +
-                                                     name + " where its peers launched " + std::to_string(most),
-                                                 front, group});
+        const int64_t count = CountOfKind(*one.counts, kind);
+        if (count < 0 || count == most || !one.rank.known()) continue;
+        const std::string name(kind < kKinds ? Name(static_cast<OpKind>(kind)) : "operations");
+        ToldLaggard laggard{
+            one.rank, one.counts->source,
+            "has launched " + std::to_string(count) + " " + name + " where its peers launched " + std::to_string(most),
+            front, group};
+        laggard.stands = !moved && !asked_once;
+        laggard.momentary = asked_once && most - count == 1;
+        behind.try_emplace(one.rank, std::move(laggard));
       }
     }
   }

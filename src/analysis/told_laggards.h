@@ -17,6 +17,8 @@ struct ToldLaggard {
   std::string words;  // "has launched 12 all_reduce where its peers launched 13"
   std::vector<Rank> waiters;
   GroupIndex group = GroupIndex::none;
+  bool stands = false;     // asked twice, and neither it nor its peers launched anything in between
+  bool momentary = false;  // one operation behind, in one answer: so is somebody at most moments of a running job
 };
 
 // Sorted by rank. A rank that is behind in one communicator but ahead in another waits itself and is not listed.

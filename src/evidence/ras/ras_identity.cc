@@ -2,8 +2,11 @@
 #include "evidence/ras/ras_identity.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 
 namespace tacet {
 namespace {
@@ -16,16 +19,24 @@ std::optional<uint32_t> SpeakerOf(const LaunchCounts& counts, const SpeakerMap& 
   return found->second;
 }
 
-// Where every process has its rank, every communicator has its members.
-void NameMembers(const SpeakerMap& speakers, Fragment& out) {
+// Where every process has its rank, every communicator has its members. One that holds the whole job numbers its ranks
+// as the job does, although the report may name only those that differ from the others.
+void NameMembers(const SpeakerMap& speakers, int32_t whole_job, Fragment& out) {
   std::map<uint64_t, std::map<int32_t, Rank>> members;
   for (const LaunchCounts& counts : out.launch_counts) {
     const auto speaker = SpeakerOf(counts, speakers);
     if (speaker && out.speakers[*speaker].rank.known())
       members[counts.comm].emplace(counts.group_rank.value, out.speakers[*speaker].rank);
   }
+  // A report of a few lines may claim any number of ranks.
+  uint64_t room = 65'536 + out.bytes.total;
   for (Group& group : out.groups) {
     const auto& known = members[group.comm_id];
+    if (group.size == whole_job && static_cast<uint64_t>(whole_job) <= room && !known.empty()) {
+      room -= static_cast<uint64_t>(whole_job);
+      for (int32_t rank = 0; rank < whole_job; ++rank) group.members.push_back({rank});
+      continue;
+    }
     if (known.empty() || static_cast<int64_t>(known.size()) != group.size || known.rbegin()->first >= group.size)
       continue;
     for (const auto& [place, rank] : known) group.members.push_back(rank);
@@ -68,21 +79,38 @@ void NameRasRanks(int64_t job_gpus, int32_t largest_row, Fragment& out) {
     out.speakers[speaker].rank_certainty = Certainty::stated;
     out.speakers[speaker].world_size = largest;
   }
-  NameMembers(speakers, out);
+  NameMembers(speakers, largest, out);
 }
 
 void CompareRasAnswers(const std::vector<RasRecord>& records, uint32_t before, Fragment& out) {
   std::map<std::pair<uint64_t, int32_t>, int64_t> launched;
+  std::set<std::tuple<uint64_t, OpKind, int64_t>> shared;  // of many ranks that are not named one by one
   for (const RasRecord& record : records) {
-    if (record.answer != before || record.kind != RasKind::rank_counts) continue;
-    int64_t sum = 0;
-    for (const RasCount& count : record.counts) sum = AddUp(sum, count.launched);
-    launched[{record.comm, record.rank}] = sum;
+    if (record.answer != before) continue;
+    if (record.kind == RasKind::rank_counts) {
+      int64_t sum = 0;
+      for (const RasCount& count : record.counts) sum = AddUp(sum, count.launched);
+      launched[{record.comm, record.rank}] = sum;
+    } else if (record.kind == RasKind::rank_launched) {
+      int64_t& sum = launched[{record.comm, record.rank}];
+      sum = AddUp(sum, record.value);
+    } else if (record.kind == RasKind::ranks_launched) {
+      shared.emplace(record.comm, ParseOpKind(record.op), record.value);
+    }
   }
   for (LaunchCounts& counts : out.launch_counts) {
-    const auto found = launched.find({counts.comm, counts.group_rank.value});
     const int64_t now = Launched(counts);
-    if (found != launched.end() && now >= 0) counts.moved = now > found->second;
+    if (now < 0) continue;
+    if (!counts.group_rank.known()) {
+      bool same = counts.all_kinds >= 0 && shared.contains({counts.comm, OpKind::unknown, counts.all_kinds});
+      for (size_t kind = 0; kind < std::size(counts.counts); ++kind)
+        same |=
+            counts.counts[kind] >= 0 && shared.contains({counts.comm, static_cast<OpKind>(kind), counts.counts[kind]});
+      if (!shared.empty()) counts.moved = !same;
+      continue;
+    }
+    const auto found = launched.find({counts.comm, counts.group_rank.value});
+    if (found != launched.end()) counts.moved = now > found->second;
   }
 }
 
