@@ -203,6 +203,10 @@ void ReadException(Event& event) {
             TellsTimeout(event.text) || TellsCollective(event.text) || TellsOtherRank(event.text));
   event.Set(Meaning::timed_out,
             TellsTimeout(event.text) && !TellsCollective(event.text) && !TellsOtherRank(event.text));
+  // Whatever carries it: it tells of a connection to somebody who does not answer.
+  event.Set(Meaning::refused, Contains(type, "Connect") ||
+                                  ContainsAny(event.text, {"onnection refused", "onnection reset", "onnection closed",
+                                                           "roken pipe", "connect to", "to connect"}));
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
   if (others && Contains(event.text, "gloo/transport/"))
     event.Set(Contains(event.text, "Timed out waiting") ? Meaning::gloo_timeout : Meaning::gloo_loss);
@@ -358,6 +362,8 @@ static void ReadOwnMeaning(Event& event) {
     // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)
     case EventKind::xid:
       event.Set(Meaning::setup_failed, Contains(event.text, "RmInitAdapter failed"));
+      // amdgpu: [gfxhub] page fault (src_id:0 ...): an address that is not mapped, or may not be written to.
+      event.Set(Meaning::illegal_access, event.As<Xid>().number == 0 && Contains(event.text, "page fault (src_id"));
       // nvidia-smi, or the driver as it loads: no Xid is printed.
       event.Set(Meaning::reported, ContainsAny(event.text, {"Unable to determine the device handle", "fallen off"}) &&
                                        !Contains(event.text, "Xid"));

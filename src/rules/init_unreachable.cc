@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "model/event_time.h"
 #include "rules/init_finding.h"
 #include "rules/words.h"
 
@@ -94,6 +95,26 @@ static void TellSsh(const std::vector<const Event*>& events, Finding& finding) {
       "On a single node leave the hostfile out, so that the launcher needs no ssh."};
 }
 
+// An exception that tells of nothing but the program itself.
+static bool IsOrdinary(const Event& exception) {
+  for (const Meaning meaning :
+       {Meaning::refused, Meaning::setup_failed, Meaning::store_unreachable, Meaning::nccl_failed,
+        Meaning::no_interface, Meaning::gloo_loss, Meaning::gloo_timeout, Meaning::no_launcher})
+    if (exception.Means(meaning)) return false;
+  return !exception.Means(Meaning::of_communication) || exception.Means(Meaning::timed_out);
+}
+
+// A rank that raised an error of its own is gone, and nothing listens where it did. Null where nobody did, or where the
+// connection failed before.
+static const Event* ErrorOfThePeer(const Case& facts, const std::vector<Rank>& complaining, const Event& complaint) {
+  for (const auto& [rank, life] : facts.analyses.life.ranks)
+    if (life.exception && IsOrdinary(*life.exception) &&
+        !std::binary_search(complaining.begin(), complaining.end(), rank) &&
+        OrderOf(complaint, *life.exception) != TimeOrder::before)
+      return life.exception;
+  return nullptr;
+}
+
 static RuleAnswer JudgeUnreachable(const Case& facts) {
   RuleAnswer answer;
   const InitView init = ReadInit(facts);
@@ -149,6 +170,14 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
         "If it listens on another interface: set NCCL_SOCKET_IFNAME to the one that connects the hosts."};
   else if (std::all_of(events.begin(), events.end(), IsOfTheStore))
     finding.fix = StoreAdvice(address);
+  if (const Event* error = refused ? ErrorOfThePeer(facts, complaining, *events.front()) : nullptr) {
+    finding.severity = Severity::warning;
+    finding.confidence = Confidence::possible;
+    finding.ranks.clear();
+    finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) +
+                       ": the connection is refused, as happens when the process that listened there has ended, and " +
+                       SubjectWords(SubjectOf(facts.incident, *error)) + " raised an error of its own";
+  }
   TellSsh(events, finding);
   // Gloo has an interface of its own to choose.
   const bool gloo = std::any_of(events.begin(), events.end(),
