@@ -108,6 +108,9 @@ enum class EventKind : uint8_t {
   told_stop,     // ... that it stops, which may be a hang or an end
   told_slow,     // ... that it is slow
   unread_error,  // a line reports an error
+  // kernel, continued
+  storage_lost,  // a file system's server does not answer
+  storage_back,  // ... and answers again
 };
 
 // What the words of an event mean, beyond its kind: evidence/event_meaning.h decides it when the file is read.

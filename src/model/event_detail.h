@@ -330,6 +330,14 @@ struct IommuFault {
   int64_t times = -1;
 };
 
+// A file system over the network: whoever uses it waits until its server answers again.
+struct StorageLoss {
+  std::string system;  // "Lustre", "NFS", "Ceph"
+  std::string target;  // "scratch-OST0017"; of NFS the server
+  std::string server;  // its address, where told beside the target
+  bool fails = false;  // operations fail instead of waiting
+};
+
 struct TimeLimit {
   std::string scheduler;  // or the reason that it gives
 };
@@ -429,7 +437,7 @@ using EventDetail =
                  DdpParameters, Raised, CudaError, NcclError, StoreWait, Rendezvous, StoreUnreachable, ModelMismatch,
                  ConnectFailure, Version, CommunicatorSetup, CommunicatorEnd, EnvironmentSetting, NetworkName,
                  NetworkDevice, PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError,
-                 HungTask, NetworkLink, IommuFault, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken, CudaRefusal,
-                 RdmaFailure, DesyncReport, Pending, PortState, ToldPlace, GpuLoad, SpaceUse, ListedNodes>;
+                 HungTask, NetworkLink, IommuFault, StorageLoss, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken,
+                 CudaRefusal, RdmaFailure, DesyncReport, Pending, PortState, ToldPlace, GpuLoad, SpaceUse, ListedNodes>;
 
 }  // namespace tacet

@@ -96,6 +96,8 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::model_mismatch: return kPayload<ModelMismatch>;
     case EventKind::connect_failed: return kPayload<ConnectFailure>;
     case EventKind::iommu_fault: return kPayload<IommuFault>;
+    case EventKind::storage_lost:
+    case EventKind::storage_back: return kPayload<StorageLoss>;
     case EventKind::node_count: return kPayload<NodeCount>;
     case EventKind::start_pending: return kPayload<Pending>;
     case EventKind::port_state: return kPayload<PortState>;

@@ -27,6 +27,8 @@ Witness WitnessOf(const Event& event) {
     case EventKind::hung_task:
     case EventKind::pcie_error:
     case EventKind::iommu_fault:
+    case EventKind::storage_lost:
+    case EventKind::storage_back:
     case EventKind::link_down:
     case EventKind::link_up: return Witness::kernel;
     case EventKind::job_time_limit:

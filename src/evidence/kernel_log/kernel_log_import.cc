@@ -21,6 +21,8 @@ EventKind KindOf(KernelRecord::Kind kind) {
     case KernelRecord::Kind::pcie_error: return EventKind::pcie_error;
     case KernelRecord::Kind::iommu_fault: return EventKind::iommu_fault;
     case KernelRecord::Kind::rdma_failed: return EventKind::rdma_failed;
+    case KernelRecord::Kind::storage_lost: return EventKind::storage_lost;
+    case KernelRecord::Kind::storage_back: return EventKind::storage_back;
   }
   return EventKind::xid;
 }
@@ -53,6 +55,9 @@ EventDetail DetailOf(const KernelRecord& record) {
     case KernelRecord::Kind::link_down:
     case KernelRecord::Kind::link_up: return NetworkLink{subject, record.count};
     case KernelRecord::Kind::iommu_fault: return IommuFault{subject, record.count};
+    case KernelRecord::Kind::storage_lost:
+    case KernelRecord::Kind::storage_back:
+      return StorageLoss{std::string(record.cgroup), subject, std::string(record.process), record.value == 1};
     case KernelRecord::Kind::rdma_failed: return RdmaFailure{RdmaFault::queues, false, subject, record.value, false};
   }
   return {};
@@ -96,7 +101,8 @@ void ImportKernelLog(const KernelLog& log, Fragment& out) {
     event.pid = record.pid;
     event.detail = DetailOf(record);
     event.text = record.text.substr(0, Event::kMaxText);
-    if (!record.cgroup.empty() && event.text.find(record.cgroup) == std::string::npos)
+    if (event.kind == EventKind::oom_kill && !record.cgroup.empty() &&
+        event.text.find(record.cgroup) == std::string::npos)
       event.text += " (limit of cgroup " + std::string(record.cgroup.substr(0, 200)) + ")";
     out.events.push_back(std::move(event));
   }

@@ -128,6 +128,17 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
   const bool ring =
       (Contains(message, "amdgpu_job_timedout") && Contains(message, " timeout")) ||
       (message.starts_with("amdgpu ") && Contains(message, ": ring ") && Contains(message, " timeout, signaled seq="));
+  // amdgpu 0000:83:00.0: amdgpu:  for process python3 pid 164 thread python3 pid 164)
+  // Newer drivers tell whose fault it was in a line of its own, below that of the fault.
+  if (const auto whose = After(message, " for process "); whose && !reset && !fault && !ring) {
+    if (!message.starts_with("amdgpu ")) return KernelMessage::nothing;
+    out->kind = Kind::xid;
+    out->value = 0;
+    std::string_view rest = message.substr(7);
+    out->subject = GpuAddress(rest.substr(0, rest.find(": ")));
+    if (const auto pid = IntAfter(*whose, " pid "); pid && *pid > 0) out->pid = *pid;
+    return KernelMessage::context;
+  }
   if (!reset && !fault && !ring) return KernelMessage::nothing;
   out->kind = Kind::xid;  // the nearest that AMD's driver has: no number, but its own words
   out->value = 0;

@@ -30,10 +30,11 @@ class KernelLogBuilder {
     if (record.kind == Kind::segfault) return Keep(record), void();
     std::string key(record.host);
     const bool link = record.kind == Kind::link_down || record.kind == Kind::link_up;
+    const bool storage = record.kind == Kind::storage_lost || record.kind == Kind::storage_back;
     key += '\n';
-    key += link ? 'l' : static_cast<char>('A' + static_cast<int>(record.kind));
+    key += link ? 'l' : storage ? 's' : static_cast<char>('A' + static_cast<int>(record.kind));
     key += record.subject;
-    if (!link) key += '\n' + std::to_string(record.value);
+    if (!link && !storage) key += '\n' + std::to_string(record.value);
     // A pid leads to a rank, so each one counts.
     if (record.kind == Kind::hung_task || record.kind == Kind::ecc_error || record.kind == Kind::xid)
       key += '\n' + std::to_string(record.pid);
@@ -52,6 +53,13 @@ class KernelLogBuilder {
  private:
   void KeepDevice(const KernelRecord& record) {
     if (record.kind != Kind::xid || record.subject.empty()) return;
+    // Whose fault it was that the line above told.
+    if (record.pid > 0 && !log_.records.empty()) {
+      KernelRecord& fault = log_.records.back();
+      if (fault.kind == Kind::xid && fault.value == 0 && fault.pid < 0 && fault.subject == record.subject &&
+          record.line <= fault.line + 3)
+        fault.pid = record.pid;
+    }
     device_ = record.subject;
     device_line_ = record.line;
   }
@@ -122,6 +130,8 @@ KernelMessage ParseMessage(const KernelLine& line, KernelRecord* record) {
     return hardware;
   }
   if (answer != KernelMessage::nothing) return answer;
+  if (const KernelMessage storage = ParseStorageMessage(line.message, record); storage != KernelMessage::nothing)
+    return storage;
   return ParseLinkMessage(line.message, record);
 }
 

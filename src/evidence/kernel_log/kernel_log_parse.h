@@ -24,7 +24,9 @@ struct KernelRecord {
     link_up,
     pcie_error,
     iommu_fault,
-    rdma_failed  // value = the system's error
+    rdma_failed,   // value = the system's error
+    storage_lost,  // process = the server's address, cgroup = the file system's kind; value 1: operations fail
+    storage_back
   };
   Kind kind = Kind::xid;
   int64_t wall_ns = kKernelTimeUnknown;
@@ -58,6 +60,7 @@ KernelMessage ParseUnmistakable(std::string_view message, KernelRecord* out);
 // What needs the stamp of a kernel log beside it: links, ECC, PCIe.
 KernelMessage ParseHardwareMessage(std::string_view message, KernelRecord* out);
 KernelMessage ParseLinkMessage(std::string_view message, KernelRecord* out);
+KernelMessage ParseStorageMessage(std::string_view message, KernelRecord* out);
 
 struct KernelSigns {
   uint32_t lines = 0, kernel = 0, loose = 0, other = 0, records = 0;

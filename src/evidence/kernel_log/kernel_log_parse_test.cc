@@ -424,5 +424,33 @@ TEST(KernelLogGpu, TheBusLineAloneIsEnough) {
   EXPECT_EQ(fragment.events[0].As<Xid>().pci, "0000:b3:00");
 }
 
+TEST(KernelLogStorage, TellsWhichServerIsGoneAndWhichIsBack) {
+  const Fragment out = Read(
+      "2026-01-20T09:14:02.331200+00:00 wk3 kernel: nfs: server filer-b not responding, still trying\n"
+      "2026-01-20T09:14:03.000000+00:00 wk3 kernel: Lustre: work-OST0003-osc-ff11: Connection to work-OST0003 (at "
+      "10.1.0.3@o2ib) was lost; in progress operations using this service will wait for recovery to complete\n"
+      "2026-01-20T09:15:02.331200+00:00 wk3 kernel: nfs: server filer-b OK\n"
+      "2026-01-20T09:16:02.331200+00:00 wk3 kernel: nfs: server filer-b OK\n"
+      "2026-01-20T09:17:02.331200+00:00 wk3 kernel: ceph: mds0 hung\n"
+      "2026-01-20T09:18:02.331200+00:00 wk3 kernel: Lustre: work-OST0003-osc-ff11: haven't heard from client\n");
+  ASSERT_EQ(out.events.size(), 4u);
+  EXPECT_EQ(out.events[0].kind, EventKind::storage_lost);
+  EXPECT_EQ(out.events[0].As<StorageLoss>().system, "NFS");
+  EXPECT_EQ(out.events[0].As<StorageLoss>().target, "filer-b");
+  EXPECT_EQ(out.events[1].As<StorageLoss>().target, "work-OST0003");
+  EXPECT_EQ(out.events[1].As<StorageLoss>().server, "10.1.0.3@o2ib");
+  EXPECT_EQ(out.events[2].kind, EventKind::storage_back);
+  EXPECT_EQ(out.events[3].As<StorageLoss>().system, "Ceph");
+}
+
+TEST(KernelLogAmd, TheLineBelowAFaultTellsWhoseItWas) {
+  const Fragment out = Read(
+      "[Thu Jul  2 19:44:01 2026] amdgpu 0000:c9:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24)\n"
+      "[Thu Jul  2 19:44:01 2026] amdgpu 0000:c9:00.0: amdgpu:  for process python3 pid 5601 thread python3 pid "
+      "5601)\n");
+  ASSERT_EQ(out.events.size(), 1u);
+  EXPECT_EQ(out.events[0].pid, 5601);
+}
+
 }  // namespace
 }  // namespace tacet
