@@ -165,6 +165,13 @@ std::string_view ParseWarningObject(const NcclWarning& warning, std::string_view
     const size_t at = message.find("Request 0x");
     return at == std::string_view::npos ? std::string_view() : message.substr(at, message.find(' ', at + 8) - at);
   }
+  // NET/IB : mlx5_4:1 Got async error event: port error
+  if (id == "ib-async-fatal" || id == "ib-port-active") {
+    auto rest = After(message, "NET/IB : ");
+    const std::string_view port = rest ? TakeWord(*rest) : std::string_view();
+    const size_t colon = port.find(':');
+    return colon != std::string_view::npos && colon > 0 && colon + 1 < port.size() ? port : std::string_view();
+  }
   // NET/IB : Unable to open device mlx5_3
   if (id == "ib-open-failed") {
     auto name = After(message, "open device ");

@@ -113,6 +113,8 @@ TEST(NcclWarnings, KnowsTheNetworkTexts) {
                 "ib-completion-error"},
            Case{"NET/IB : mlx5_0:1 async fatal event: port error", "ib-async-fatal"},
            Case{"NET/IB : Got async event : port error", "ib-async-fatal"},
+           Case{"NET/IB : mlx5_4:1 Got async error event: port error", "ib-async-fatal"},
+           Case{"NET/IB : mlx5_4:1 Got async error event: port active", "ib-port-active"},
            Case{"NET/IB : mlx5_0:1 Got non-fatal async event: port active(9)", "ib-async-event"},
            Case{"NET/IB : mlx5_0:1 GID table changed", "ib-gid-changed"},
            Case{"communicator encountered a fatal error (detected in ncclAllReduce)", "comm-fatal-error"},

@@ -115,7 +115,10 @@ void NcclLogImport::SettleRanks() {
     }
     if (only_rank && !writer.label_changed && writer.label.value >= 0) {
       if (writer.label.kind == LauncherLabel::Kind::rank) own.stated_by_label = Rank{writer.label.value};
-      if (writer.label.kind == LauncherLabel::Kind::task && processes_with_label[writer.label.value] == 1)
+      // A rank is never smaller than its place on its node: "0: node1:1201:1833 [3]" is a task that starts several.
+      const bool may_be_rank = writer.device <= writer.label.value;
+      if (writer.label.kind == LauncherLabel::Kind::task && processes_with_label[writer.label.value] == 1 &&
+          may_be_rank)
         own.task_number = Rank{writer.label.value};
     }
     const RankVerdict verdict = ResolveRank(own);

@@ -153,6 +153,7 @@ uint32_t NcclWriterTable::Take(const NcclWriter& writer) {
       continue;
     if (writer.label_changed || known.label.kind != label.kind || known.label.value != label.value)
       known.label_changed = true;
+    known.device = std::max(known.device, writer.device);
     return it->second;
   }
   if (all_.size() >= kMaxWriters) return kNone;
@@ -201,9 +202,9 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
       if (const size_t open = rest.rfind('<'); open != std::string_view::npos && rest.size() - open <= 40) host = open;
     // ":41367:41367 [1] NCCL INFO": a host without a name, or one that somebody took out.
     if (host == rest.size() && !rest.empty() && rest.back() != ' ') return false;
-    line.writer = writers_.Take({rest.substr(host), pid, label, false});
-    prefix->stamp = host == 0 ? Stamp{} : ParseStamp(rest.substr(0, host));
     line.device = static_cast<int32_t>(std::min<int64_t>(device, INT32_MAX));
+    line.writer = writers_.Take({rest.substr(host), pid, label, false, line.device});
+    prefix->stamp = host == 0 ? Stamp{} : ParseStamp(rest.substr(0, host));
   } else {
     // Nothing but a label, or a label and a time, may stand before a line without prefix.
     // A place in NCCL's own code makes it NCCL's, whatever became of host and pid ("node-1:XXXX [5] ibvwrap.c:262").
@@ -216,7 +217,7 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
     // "[3] NCCL INFO ...": the bracket is NCCL's own, a device, and no label of MPICH's.
     const bool own = label.kind == LauncherLabel::Kind::task && Trim(before).starts_with('[') &&
                      Trim(before).find(']') + 1 == Trim(before).size();
-    line.writer = writers_.Take({{}, -1, own ? LauncherLabel{} : label, false});
+    line.writer = writers_.Take({{}, -1, own ? LauncherLabel{} : label, false, -1});
     prefix->stamp = ParseStamp(lead);
     line.tid = -1;
   }

@@ -28,6 +28,7 @@ struct NcclWriter {
   int64_t pid = -1;
   LauncherLabel label;         // of its first line
   bool label_changed = false;  // later lines carry another one, so it does not number this process
+  int32_t device = -1;         // the highest of its lines
 };
 
 struct NcclLogLine {

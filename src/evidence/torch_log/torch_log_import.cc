@@ -131,6 +131,9 @@ class Importer {
         event.rank = Rank{known->second};
     if (ended && !event.rank.known() && event.pid < 0 && record.local_rank < 0 && !record.host.empty())
       event.speaker = speakers_.OfHost(record.host);
+    // "[node1:19546:0:19546] ib_mlx5_log.c:177": the line tells host and pid, and the launcher the rank of that pid.
+    if (record.kind == TorchLogKind::nccl_warning && event.speaker == kNobody && !record.host.empty())
+      event.speaker = speakers_.OfHost(record.host);
     const Event told = event;
     Push(std::move(event), record);
     if (record.kind == TorchLogKind::nccl_error) TakeLastError(told, record);

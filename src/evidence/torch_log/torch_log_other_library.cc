@@ -51,6 +51,22 @@ bool TellsUcxFailure(std::string_view text) {
       text, {"completion with error", "retry counter exceeded", "Endpoint timeout", "estination is unreachable"});
 }
 
+// [node1:19546:0:19546]: host, pid, and two numbers of threads, of which the last is new.
+void TakeUcxSpeaker(std::string_view text, TorchLogRecord& record) {
+  const size_t open = text.find('[');
+  const size_t close = text.find(']', open == std::string_view::npos ? 0 : open);
+  if (open == std::string_view::npos || close == std::string_view::npos || close - open > 100) return;
+  std::string_view inside = text.substr(open + 1, close - open - 1);
+  const size_t colon = inside.find(':');
+  if (colon == std::string_view::npos || colon == 0 || inside.find(' ') != std::string_view::npos) return;
+  const std::string_view host = inside.substr(0, colon);
+  inside.remove_prefix(colon + 1);
+  int64_t pid = -1;
+  if (!TakeNumber(inside, &pid) || pid <= 0 || (!inside.empty() && inside[0] != ':')) return;
+  record.host = Capped(host, 100);
+  record.pid = pid;
+}
+
 // libfabric:85:1747242728::core:core:fi_getinfo_():1392<warn> fi_getinfo: provider efa output empty list
 // fi_getinfo: -61 (No data available), as fi_info prints it
 LineUse ReadNoProvider(const LogLine& line, RecordList& out) {
@@ -66,6 +82,14 @@ LineUse ReadNoProvider(const LogLine& line, RecordList& out) {
   record->value2 = static_cast<int64_t>(NcclWarningRole::notice);
   record->text = Capped(Trim(line.text), 600);
   return LineUse::understood;
+}
+
+// ... My host id: i-0a11 Peer EFA addr: fi_addr_efa://[fe80::4b2:8f]:1:774121803 Peer host id: i-0fe7 (4124)
+// The host of the peer, else its address.
+std::string_view FabricPeer(std::string_view text) {
+  if (auto host = After(text, "Peer host id: "); host && !host->starts_with("N/A")) return TakeWord(*host);
+  if (const auto address = After(text, "Peer EFA addr: fi_addr_efa://[")) return address->substr(0, address->find(']'));
+  return {};
 }
 
 // WARN: Function: create_nccl_ofi_component Line: 459: NET/OFI Couldn't open AV. RC: -22, ERROR: Invalid argument
@@ -90,6 +114,11 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
   record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
   if (ucx) TakeUcxOwner(text, *record);
   if (const auto pid = IntAfter(text, "libfabric:"); fabric && pid && *pid > 0) record->pid = *pid;
+  if (const std::string_view peer = fabric ? FabricPeer(text) : std::string_view(); !peer.empty()) {
+    record->subject = "net-peer-unresponsive";
+    record->object = Capped(peer, 100);
+  }
+  if (ucx) TakeUcxSpeaker(text, *record);
   record->text = Capped(text);
   return LineUse::understood;
 }
