@@ -18,6 +18,19 @@ namespace {
 // pair, and a local protection error (4) is the host's.
 bool IsFirstHandStatus(int64_t status) { return status != 4 && status != 5 && status >= 0; }
 
+bool IsWarning(const Event& event, std::string_view id) {
+  return event.kind == EventKind::nccl_warning && event.As<Warning>().id == id;
+}
+
+// The port came back, and nothing else is wrong with it.
+bool IsUpAgain(const Incident& incident, const Event& error) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    return IsWarning(event, "ib-port-active") && event.speaker == error.speaker &&
+           event.source.file == error.source.file && event.source.line > error.source.line &&
+           event.As<Warning>().object == error.As<Warning>().object;
+  });
+}
+
 // The adapter speaks of its own port.
 bool IsOwnPort(const Event& event) {
   return event.kind == EventKind::nccl_warning &&
@@ -29,8 +42,8 @@ bool SpeaksOfNetwork(const Event& event) {
   if (event.kind != EventKind::nccl_warning) return false;
   const auto& warning = event.As<Warning>();
   if (warning.id == "ib-completion-error") return IsFirstHandStatus(warning.number);
-  return IsOwnPort(event) || warning.id == "ib-modify-qp-failed" || warning.id == "net-plugin-failed" ||
-         warning.id == "ucx-failed" || warning.id == "net-device-setup-failed";
+  return IsOwnPort(event) || warning.id == "net-peer-unresponsive" || warning.id == "ib-modify-qp-failed" ||
+         warning.id == "net-plugin-failed" || warning.id == "ucx-failed" || warning.id == "net-device-setup-failed";
 }
 
 // "No answer" (12): either the path failed or the peer is gone, and this end cannot tell which.
@@ -77,10 +90,6 @@ std::vector<Rank> CommonEnd(const Case& facts, const std::vector<const Event*>& 
   return {owners.begin(), owners.end()};
 }
 
-bool IsWarning(const Event& event, std::string_view id) {
-  return event.kind == EventKind::nccl_warning && event.As<Warning>().id == id;
-}
-
 // " (peer 10.0.3.7)": those that cannot be reached. A name that somebody blanked out (xxx.xxx.xxx.xxx) tells nothing.
 std::string PeerWords(const std::vector<const Event*>& events) {
   std::set<std::string> peers;
@@ -88,7 +97,8 @@ std::string PeerWords(const std::vector<const Event*>& events) {
     std::string address = event->As<Warning>().object;
     address.resize(std::min(address.size(), address.find('<')));  // "10.0.3.7<54862>": the port tells nothing
     const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
-    if (IsWarning(*event, "ib-completion-error") && std::any_of(address.begin(), address.end(), is_digit))
+    if ((IsWarning(*event, "ib-completion-error") || IsWarning(*event, "net-peer-unresponsive")) &&
+        std::any_of(address.begin(), address.end(), is_digit))
       peers.insert(address);
   }
   constexpr size_t kMost = 3;
@@ -127,6 +137,33 @@ std::string NoAnswerWords(const std::vector<const Event*>& events, const ToldEve
          ": the network between them failed, or the peer's process is gone" + RankUnknownWords(told);
 }
 
+// "the port mlx5_4:1 of gpu17 reports an error; rank 3 got no answer from peer 10.0.3.7"
+std::string OwnPortWords(const Case& facts, const Event& port, const std::vector<const Event*>& events) {
+  const std::string& name = port.As<Warning>().object;
+  const Subject owner = SubjectOf(facts.incident, port);
+  ToldEvents others;
+  for (const Event* event : events)
+    if (IsNoAnswer(*event)) TakeTold(facts, *event, others);
+  const std::string peers = PeerWords(events);
+  return "the network port" + (name.empty() ? "" : " " + name) + " of " +
+         (owner.host.empty()   ? SubjectWords(owner)
+          : owner.rank.known() ? owner.host + " (" + SubjectWords(owner) + ")"
+                               : owner.host) +
+         " went down" +
+         (others ? "; " + TellerWords(others) + " got no answer from " +
+                       (peers.empty() ? "a peer" : peers.substr(peers.starts_with(", of ") ? 5 : 2))
+                 : "");
+}
+
+std::vector<std::string> OwnPortSteps(const Case& facts, const Event& port) {
+  const std::string host = SubjectOf(facts.incident, port).host, &name = port.As<Warning>().object;
+  const std::string device = name.substr(0, name.find(':'));
+  return {"On " + (host.empty() ? "that host" : host) + ": ibstat " + device + ", rdma link, mlxlink" +
+              (device.empty() ? "" : " -d " + device) + ", and dmesg -T for the time at which the link went down.",
+          "Check cable, transceiver and the switch port behind it; a port that flaps costs the whole job.",
+          "Drain the node until the port is stable, and restart the job without it."};
+}
+
 // What helps depends on who reports: an adapter's port, a connection that cannot be set up, or libfabric.
 std::vector<std::string> NetworkAdvice(const Event& lead) {
   if (IsWarning(lead, "ib-modify-qp-failed"))
@@ -155,7 +192,16 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
     return {
         "Look at the peer's output: a process that has ended gives the same error on its peers.",
         "Check the adapters of both hosts (ibstat, rdma link, perfquery), then measure between them: ib_write_bw.",
-        "If both are well and the fabric is only slow to answer: UCX_UD_TIMEOUT or UCX_RC_TIMEOUT raise the limit."};
+        "If both are healthy and the fabric is only slow to answer: UCX_RC_TIMEOUT and UCX_RC_RETRY_COUNT raise the "
+        "limit."};
+  if (IsWarning(lead, "net-peer-unresponsive"))
+    return {"Look at " + lead.As<Warning>().object +
+                " first: is the instance up, do its processes still run, and what did they write last? A process that "
+                "has ended gives the same error on its peers.",
+            "If it runs: fi_pingpong -p efa between it and a host that reports the error; dmesg -T | grep -i efa on "
+            "both.",
+            "If no pair of hosts works: the security group must allow all traffic to and from itself, in both "
+            "directions."};
   if (IsWarning(lead, "net-plugin-failed"))
     return {"EFA: the security group must allow all traffic to and from itself, in both directions.",
             "On both hosts and inside the container: fi_info -p efa, ls /dev/infiniband; then fi_pingpong -p efa "
@@ -172,7 +218,7 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   std::map<Rank, std::vector<const Event*>> by_rank;
   std::vector<const Event*> events;
   for (const Event& event : facts.incident.events) {
-    if (!SpeaksOfNetwork(event)) continue;
+    if (!SpeaksOfNetwork(event) || (IsOwnPort(event) && IsUpAgain(facts.incident, event))) continue;
     events.push_back(&event);
     by_rank[event.rank].push_back(&event);
   }
@@ -197,24 +243,37 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   for (const auto& [rank, list] : by_rank)
     if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
       finding.affected_ranks.push_back(rank);
+  const auto own_port =
+      std::find_if(events.begin(), events.end(), [](const Event* event) { return IsOwnPort(*event); });
+  const auto named = std::find_if(events.begin(), events.end(),
+                                  [](const Event* event) { return IsWarning(*event, "net-peer-unresponsive"); });
+  // The adapter's own word first, then whoever names its peer.
+  const auto first = own_port != events.end() ? own_port : named != events.end() ? named : events.begin();
+  std::rotate(events.begin(), first, first + 1);
   const Event& lead = *events.front();
+  const bool own = IsOwnPort(lead);
+  if (own) finding.confidence = Confidence::likely;
+  if (own && finding.ranks.empty()) finding.subjects = SubjectsOf(facts.incident, {&lead});
   ToldEvents told;
   for (const Event* event : events) TakeTold(facts, *event, told);
   finding.headline = lead.kind == EventKind::link_down
                          ? "the network link " + lead.As<NetworkLink>().device + " went down" +
                                (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "")
+                     : own                                        ? OwnPortWords(facts, lead, events)
+                     : IsWarning(lead, "net-peer-unresponsive")   ? NoAnswerWords(events, told)
                      : IsWarning(lead, "ib-modify-qp-failed")     ? ConnectWords(told)
                      : IsWarning(lead, "net-device-setup-failed") ? DeviceSetupWords(told)
                      : std::all_of(events.begin(), events.end(), [](const Event* event) { return IsNoAnswer(*event); })
                          ? NoAnswerWords(events, told)
                          : "the network failed between ranks" + ReportWords(events, told);
-  finding.fix = NetworkAdvice(lead);
+  finding.fix = own ? OwnPortSteps(facts, lead) : NetworkAdvice(lead);
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
-    finding.evidence.push_back(CiteEvent(*event, event->kind == EventKind::link_down ? "the kernel saw the link go down"
-                                                 : IsWarning(*event, "net-device-setup-failed")
-                                                     ? "the setup call that failed"
-                                                     : "the first transport error"));
+    finding.evidence.push_back(CiteEvent(
+        *event, event->kind == EventKind::link_down            ? "the kernel saw the link go down"
+                : IsWarning(*event, "net-device-setup-failed") ? "the setup call that failed"
+                : finding.evidence.empty() ? (own ? "the adapter reports its own port" : "the first transport error")
+                                           : "another transport error"));
   }
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
   answer.findings.push_back(std::move(finding));

@@ -23,7 +23,10 @@ const Process* ProcessOf(const Incident& incident, const Event& event) {
 void TakeTold(const Case& facts, const Event& event, ToldEvents& told) {
   told.events.push_back(&event);
   const Process* process = ProcessOf(facts.incident, event);
-  if (process && !process->host.empty()) told.hosts.insert(process->host);
+  if (process && !process->host.empty()) {
+    told.hosts.insert(process->host);
+    (event.rank.known() ? told.rank_hosts : told.other_hosts).insert(process->host);
+  }
   if (event.rank.known()) {
     const auto at = std::lower_bound(told.ranks.begin(), told.ranks.end(), event.rank);
     if (at == told.ranks.end() || *at != event.rank) told.ranks.insert(at, event.rank);
@@ -49,7 +52,19 @@ static std::string ProcessWords(const ToldEvents& told) {
   return (told.rankless.size() == 1 ? "process " : "processes ") + pids;
 }
 
+static std::string PlaceWords(const std::set<std::string>& hosts) {
+  if (hosts.size() == 1) return *hosts.begin();
+  if (hosts.size() == 2) return *hosts.begin() + " and " + *hosts.rbegin();
+  return hosts.empty() ? "" : std::to_string(hosts.size()) + " hosts";
+}
+
 std::string TellerWords(const ToldEvents& told) {
+  // What is known of processes without a rank is not of those ranks.
+  if (!told.ranks.empty() && !told.other_hosts.empty()) {
+    const std::string place = told.ranks.size() == 1 && told.rank_hosts.size() > 1 ? "" : PlaceWords(told.rank_hosts);
+    return RankWords(told.ranks) + (place.empty() ? "" : " on " + place) +
+           (told.rankless.size() == 1 ? " and a process on " : " and processes on ") + PlaceWords(told.other_hosts);
+  }
   std::string place;
   if (told.hosts.size() == 1) place = *told.hosts.begin();
   if (told.hosts.size() > 1) place = std::to_string(told.hosts.size()) + " hosts";

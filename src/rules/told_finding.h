@@ -23,6 +23,7 @@ struct ToldEvents {
   std::vector<const Event*> events;
   std::vector<Rank> ranks;                             // sorted; those that are known
   std::set<std::string> hosts;                         // of all of them
+  std::set<std::string> rank_hosts, other_hosts;       // of those whose rank is known, and of the rest
   std::set<std::pair<std::string, int64_t>> rankless;  // host and pid of processes whose rank is not known
   bool unknown = false;                                // some event is of nobody in particular
   explicit operator bool() const { return !events.empty(); }
