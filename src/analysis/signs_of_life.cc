@@ -74,6 +74,18 @@ void Keep(const Event*& slot, const Event& event) {
   if (!slot) slot = &event;
 }
 
+// The device's own word says more than the error that CUDA makes of it, unless it only tells what a program did.
+void KeepDeviceFault(RankLife& life, const Event& event) {
+  constexpr int64_t kDriftOfClocksNs = int64_t{15} * 60 * 1'000'000'000;
+  const Event* before = life.gpu_error;
+  const bool later = before && before->wall_ns != kNoTime && event.wall_ns != kNoTime &&
+                     event.wall_ns - before->wall_ns > kDriftOfClocksNs;
+  if (before && before->kind == EventKind::cuda_error && !IsOfAProgram(event) && !later)
+    life.gpu_error = &event;
+  else
+    Keep(life.gpu_error, event);
+}
+
 void TakeEvent(const Event& event, RankLife& life) {
   switch (event.kind) {
     case EventKind::process_finished: life.finished = true; break;
@@ -90,7 +102,7 @@ void TakeEvent(const Event& event, RankLife& life) {
     case EventKind::ecc_error:
     case EventKind::nvlink_error:
     case EventKind::pcie_error:
-      if (IsDeviceFault(event)) Keep(life.gpu_error, event);
+      if (IsDeviceFault(event)) KeepDeviceFault(life, event);
       if (event.kind == EventKind::xid && !IsDeviceFault(event) && !IsAftermath(event)) Keep(life.mild_xid, event);
       break;
     case EventKind::nccl_warning:

@@ -40,11 +40,7 @@ int64_t ParseHex(std::string_view text) {
 
 class EventTies {
  public:
-  explicit EventTies(Incident& incident) : incident_(incident) {
-    for (const Process& process : incident.processes)
-      if (process.rank.known() && !process.host.empty()) hosts_.insert(process.host);
-    ReadBusIds();
-  }
+  explicit EventTies(Incident& incident) : incident_(incident) { ReadBusIds(); }
 
   void Tie() {
     SetAsideOldEvents();
@@ -107,26 +103,13 @@ class EventTies {
       event.rank = *there.begin();
   }
 
-  // The host that wrote the line: told, or named by the path, or the one of all other files of that folder.
+  // The host that wrote the line.
   std::string_view HostOf(const Event& event) {
     if (event.speaker != kNobody) return incident_.processes[event.speaker].host;
     if (!IsKernels(event)) return {};
     const auto [known, added] = host_of_file_.try_emplace(event.source.file);
-    if (added) known->second = HostOfFile(event.source.file);
+    if (added) known->second = HostOfKernelLog(incident_, event.source.file);
     return known->second;
-  }
-
-  std::string HostOfFile(FileId file) const {
-    const std::string_view path = incident_.PathOf(file);
-    std::set<std::string> named, beside;
-    for (const std::string& host : hosts_)
-      if (NamesHost(path, host.substr(0, host.find('.')))) named.insert(host);
-    if (named.size() == 1) return *named.begin();
-    for (const Process& process : incident_.processes)
-      for (const FileId other : process.files)
-        if (other != file && FolderOf(incident_.PathOf(other)) == FolderOf(path) && !process.host.empty())
-          beside.insert(process.host);
-    return beside.size() == 1 ? *beside.begin() : "";
   }
 
   int64_t BeginningOfJob() const {
@@ -162,7 +145,6 @@ class EventTies {
   }
 
   Incident& incident_;
-  std::set<std::string> hosts_;
   std::map<int64_t, std::map<std::string, std::set<Rank>>> on_bus_;
   std::map<FileId, std::string> host_of_file_;
   PidIndex by_pid_;
@@ -190,6 +172,21 @@ int64_t BusIdOf(std::string_view pci_address) {
       function > 7)
     return -1;
   return domain << 20 | bus << 12 | device << 4 | function;
+}
+
+std::string HostOfKernelLog(const Incident& incident, FileId file) {
+  const std::string_view path = incident.PathOf(file);
+  std::set<std::string> hosts, named, beside;
+  for (const Process& process : incident.processes)
+    if (process.rank.known() && !process.host.empty()) hosts.insert(process.host);
+  for (const std::string& host : hosts)
+    if (NamesHost(path, host.substr(0, host.find('.')))) named.insert(host);
+  if (named.size() == 1) return *named.begin();
+  for (const Process& process : incident.processes)
+    for (const FileId other : process.files)
+      if (other != file && FolderOf(incident.PathOf(other)) == FolderOf(path) && !process.host.empty())
+        beside.insert(process.host);
+  return beside.size() == 1 ? *beside.begin() : "";
 }
 
 void TieEventsToProcesses(Incident& incident) { EventTies(incident).Tie(); }

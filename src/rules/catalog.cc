@@ -17,7 +17,7 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kNicUnbalancedRule, kRailsCrossedRule, kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule,
     kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule,
     kTrainingNotFiniteRule, kTrainingDegenerateRule, kStepsSlowDownRule, kResourcesPendingRule, kPortNotActiveRule,
-    kPcieFaultRule, kDataLoadingSlowRule, kLowUtilizationRule, kNodeUnavailableRule;
+    kPcieFaultRule, kDataLoadingSlowRule, kLowUtilizationRule, kNodeUnavailableRule, kStorageUnreachableRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -29,6 +29,7 @@ std::span<const Rule* const> AllRules() {
       &kGpuStalledRule,
       &kGpuFaultRule,
       &kPcieFaultRule,
+      &kStorageUnreachableRule,
       &kCollectiveMismatchOperationRule,
       &kCollectiveMismatchSizeRule,
       &kCollectiveMismatchDtypeRule,

@@ -7,22 +7,12 @@
 #include "model/event_words.h"
 #include "model/xid.h"
 #include "rules/gpu_maker.h"
+#include "rules/kernel_reason.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
 namespace tacet {
 namespace {
-
-// The kernel names a process, every rank's pid is known, and it is none of them.
-bool IsOfForeignProcess(const Case& facts, const Event& event) {
-  if (event.pid <= 0) return false;
-  size_t known = 0;
-  for (const Process& process : facts.incident.processes) {
-    if (process.pid == event.pid) return false;
-    known += process.rank.known() && process.pid > 0;
-  }
-  return known > 0 && known >= facts.analyses.life.ranks.size();
-}
 
 // Ranks issued different things at the same place, and all that the GPUs report is an access out of bounds.
 bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
@@ -34,6 +24,7 @@ bool FollowsAMismatch(const Case& facts, const std::vector<Rank>& ranks) {
 
 // An access out of bounds is a kernel's, and so mostly the program's: the device only tells of it.
 bool IsOfAKernel(const Event& lead) {
+  if (lead.kind == EventKind::xid) return lead.Means(Meaning::illegal_access);
   return lead.kind == EventKind::cuda_error &&
          (lead.Means(Meaning::illegal_access) || lead.As<CudaError>().words == "memory access fault");
 }
@@ -45,7 +36,8 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
             "Compare the driver's version with that of a healthy node: one that does not fit the card or the kernel "
             "fails in the same way.",
             "Restart the job without that node."};
-  if (lead.kind == EventKind::xid && lead.As<Xid>().number <= 0) return AmdDeviceSteps();
+  if (lead.kind == EventKind::xid && lead.As<Xid>().number <= 0)
+    return IsOfAKernel(lead) ? AmdKernelSteps() : AmdDeviceSteps();
   if (lead.kind == EventKind::xid) {
     const XidMeaning* entry = FindXid(lead.As<Xid>().number);
     if (!entry || entry->advice.empty()) return {};
@@ -121,12 +113,45 @@ const Event* LineThatNames(const Case& facts, const Event& error) {
   return nullptr;
 }
 
+// The kernel of that host may say why CUDA failed: its word and its advice come first. Null where it says nothing.
+const Event* TakeKernelReason(const Case& facts, Finding& finding) {
+  constexpr size_t kMostAsked = 64;
+  for (size_t i = 0; i < std::min(finding.ranks.size(), kMostAsked); ++i) {
+    const Event& error = *facts.analyses.life.Of(finding.ranks[i])->gpu_error;
+    const Event* reason = KernelReasonOf(facts, error);
+    if (!reason) continue;
+    const bool same = IsSameHost(facts, *reason, error);
+    finding.evidence.insert(finding.evidence.begin(),
+                            CiteEvent(*reason, same ? "the kernel of its host reports this at that time"
+                                                    : "the kernel reports this at that time, without a rank"));
+    if (!same) finding.confidence = Confidence::likely;
+    return reason;
+  }
+  return nullptr;
+}
+
+void CitePcieErrors(const Case& facts, const Event& fault, Finding& finding) {
+  constexpr size_t kMost = 5;
+  for (const Event* error : PcieErrorsBeside(facts, fault))
+    if (finding.evidence.size() < kMost)
+      finding.evidence.push_back(CiteEvent(*error, "the PCIe link reports this in the same minute"));
+}
+
+// The link to the device is lost, and no Xid tells of it.
+std::vector<std::string> LostLinkSteps(const Event& fault) {
+  const std::string& device = fault.As<HardwareError>().device;
+  return {"Drain the node: the PCIe link at " + (device.empty() ? std::string("the device") : device) +
+              " failed (lspci -t shows what is behind it; nvidia-smi -q whether all GPUs answer).",
+          "Reseat or replace the card, the riser or the cable; look at the BMC's log.",
+          "Restart the job without that node."};
+}
+
 }  // namespace
 
 static RuleAnswer JudgeGpuFault(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
-  const Event *lead = nullptr, *mild = nullptr;
+  const Event *lead = nullptr, *mild = nullptr, *reason = nullptr;
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
     if (!life.gpu_error) continue;
     finding.ranks.push_back(rank);
@@ -175,20 +200,33 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                                                         ? "the driver cannot reach this GPU"
                                                         : "the kernel reports this GPU error without a rank"));
     }
-    if (!lead) return answer;
+    if (!lead) {
+      NoteMildXid(facts, answer);
+      return answer;
+    }
     finding.confidence = Confidence::possible;
-    answer.open.push_back(lead->pid > 0 ? CannotTell{"Which rank was process " + std::to_string(lead->pid) + "?",
-                                                     "the launcher's list of ranks and pids, or NCCL logs of that host "
-                                                     "with INIT lines (pid, busId)"}
-                                        : CannotTell{"Which rank ran on the faulty GPU?",
-                                                     "NCCL logs of that host with INIT lines (busId)"});
+    if (const Rank waited = IsOfAProgram(*lead) ? Rank{} : AwaitedOn(facts, *lead); waited.known()) {
+      finding.ranks = {waited};
+      finding.confidence = Confidence::likely;
+    }
+    if (finding.ranks.empty())
+      answer.open.push_back(
+          lead->pid > 0
+              ? CannotTell{"Which rank was process " + std::to_string(lead->pid) + "?",
+                           "the launcher's list of ranks and pids, or NCCL logs of that host "
+                           "with INIT lines (pid, busId)"}
+              : CannotTell{"Which rank ran on the faulty GPU?", "NCCL logs of that host with INIT lines (busId)"});
   } else {
     finding.confidence = Confidence::certain;
     // Buffers of different sizes make NCCL's own kernels run over their ends.
     if (FollowsAMismatch(facts, finding.ranks)) {
       finding.confidence = Confidence::possible;
+    } else {
+      reason = TakeKernelReason(facts, finding);
     }
+    if (reason && reason->kind != EventKind::pcie_error && !IsOfAProgram(*reason)) lead = reason;
   }
+  CitePcieErrors(facts, *lead, finding);
   const bool hangs = facts.analyses.outcome.hangs() || facts.analyses.end.kind == JobEnding::hung;
   const JobEnding end = facts.analyses.end.kind;
   const bool failed = facts.analyses.outcome.first_failure || end == JobEnding::crashed || end == JobEnding::hung;
@@ -220,7 +258,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   const bool placed = lead->kind == EventKind::xid || lead->kind == EventKind::nvlink_error;
   std::string who = "the GPU of " + RankWords(finding.ranks);
   const std::string pci = placed ? PciOfIncident(facts, *lead) : std::string();
-  if (const std::string host = SubjectOf(facts.incident, *lead).host; finding.ranks.empty() && !pci.empty())
+  if (const std::string host = SubjectOf(facts.incident, *lead).host;
+      !pci.empty() && (finding.ranks.empty() || (lead == reason && finding.ranks.size() > 1)))
     who = (lead->kind == EventKind::nvlink_error && fault.number >= 0 ? "the NVSwitch at PCI " : "the GPU at PCI ") +
           pci + (host.empty() ? "" : " on " + host) +
           (lead->pid > 0
@@ -245,7 +284,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   if (lead->kind == EventKind::xid && lead->Means(Meaning::setup_failed))
     finding.headline = who + " does not start: the driver cannot initialize it" +
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
-  finding.fix = GpuAdvice(facts.incident, *lead);
+  finding.fix =
+      reason && reason->kind == EventKind::pcie_error ? LostLinkSteps(*reason) : GpuAdvice(facts.incident, *lead);
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;

@@ -154,7 +154,8 @@ TEST(GpuFault, AnXidThatProgramsSurviveCountsOnlyForTheRankThatIsWaitedFor) {
       EXPECT_EQ(judged.Only("gpu-fault").ranks, Ranks({5}));
       EXPECT_EQ(judged.Only("gpu-fault").confidence, Confidence::likely);
     } else {
-      EXPECT_FALSE(judged.Fires("gpu-fault"));
+      EXPECT_EQ(judged.Only("gpu-fault").severity, Severity::note);
+      EXPECT_NE(judged.Verdict().cause, "gpu-fault");
     }
   }
 }
@@ -288,6 +289,19 @@ TEST(DeviceAssertion, TheSettingsAreThoseOfTheGpusMaker) {
     const std::string& step = finding.fix.at(1);
     EXPECT_EQ(step.find("AMD_SERIALIZE_KERNEL=3") != std::string::npos, maker == GpuMaker::amd) << step;
     EXPECT_EQ(step.find("CUDA_LAUNCH_BLOCKING") != std::string::npos, maker != GpuMaker::amd) << step;
+
+TEST(GpuFault, TheKernelsWordExplainsAnErrorOfCudaOnTheSameHost) {
+  for (const bool hardware : {true, false}) {
+    JobSketch job(2, {});
+    job.Say(1, EventKind::cuda_error).Make<CudaError>().words = "unspecified launch failure";
+    Event& fault = job.Tell(EventKind::xid);
+    fault.Make<Xid>().number = hardware ? 79 : 31;
+    fault.Make<Xid>().pci = "0000:2b:00";
+    const Finding finding = JudgedCase(job).Only("gpu-fault");
+    EXPECT_EQ(finding.ranks, Ranks({1}));
+    EXPECT_EQ(finding.headline.find("Xid 79") != std::string::npos, hardware) << finding.headline;
+    EXPECT_EQ(finding.evidence.size(), 2u);
+    EXPECT_EQ(finding.fix.front().find("Reboot") != std::string::npos, hardware) << finding.fix.front();
   }
 }
 

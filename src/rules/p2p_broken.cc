@@ -4,6 +4,7 @@
 #include "model/event_words.h"
 #include "rules/gpu_maker.h"
 #include "rules/told_finding.h"
+#include "rules/words.h"
 
 namespace tacet {
 namespace {

@@ -52,6 +52,9 @@ const std::vector<Explanation>& Table() {
       {"port-in-use", Ids{"init-unreachable", "init-rank-missing"} + kEnds + kStandstills},
       {"gpu-fault", Ids{"pcie-fault"} + kEnds + kStandstills + kOrders + kPace},
       {"pcie-fault", kEnds + kStandstills + kPace},
+      // A server that does not answer makes its users wait; that they are ended for it is seen as well.
+      {"storage-unreachable", kStandstills + kOrders + kPace},
+      {"storage-unreachable", kEnds, true},
       {"node-unavailable", Ids{"resources-pending"} + kEnds + kStandstills + kSetUps + kPace},
       {"resources-pending", kEnds + kStandstills + kSetUps + kPace},
       // A path that is set up wrongly.
@@ -92,6 +95,8 @@ const std::vector<Explanation>& Table() {
       {"p2p-unmatched", kEnds + kStandstills + kPace},
       {"rank-dead", Ids{"application-exception", "network-fault"} + kStandstills + kPace},
       {"application-exception", Ids{"network-fault"} + kStandstills + kPace},
+      // A rank that ended by an error of its own refuses connections; its peers only notice.
+      {"application-exception", Ids{"init-unreachable"}, true},
       {"network-fault", kStandstills + kPace},
       // Who stands still explains why data does not flow.
       // Whoever comes late and does come explains why it was waited for.

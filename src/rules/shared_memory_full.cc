@@ -4,6 +4,7 @@
 
 #include "rules/space_use_finding.h"
 #include "rules/told_finding.h"
+#include "rules/words.h"
 
 namespace tacet {
 

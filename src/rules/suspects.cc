@@ -5,6 +5,7 @@
 
 #include "analysis/stack_reading.h"
 #include "analysis/timeout_census.h"
+#include "rules/kernel_reason.h"
 #include "rules/open_finding.h"
 #include "rules/silence_words.h"
 #include "rules/timeout_words.h"
@@ -73,6 +74,25 @@ bool TellOddStack(const Case& facts, const std::string& who, Finding& finding) {
       CiteStack(facts.incident, *odd.thread, "the stack that differs, most likely that of " + who));
   finding.fix.front() = "Look at " + odd.where + ", the place in the stack that differs: what does " + who +
                         " wait for there, a lock, a file or another thread?";
+  return true;
+}
+
+// The kernel saw one process of the job blocked, and whose it is no line tells: most likely that of the one rank that
+// is waited for.
+bool TellBlockedProcess(const Case& facts, const std::string& who, Finding& finding) {
+  const Event* blocked = nullptr;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::hung_task || event.Means(Meaning::of_service) || event.rank.known()) continue;
+    if (blocked && (blocked->pid != event.pid || blocked->speaker != event.speaker)) return false;
+    blocked = &event;
+  }
+  if (!blocked || AwaitedOn(facts, *blocked) != finding.ranks.front()) return false;
+  const std::string process = SubjectWords(SubjectOf(facts.incident, *blocked));
+  finding.headline += "; the kernel reports " + process + " as blocked, which is most likely " + who;
+  finding.evidence.push_back(CiteEvent(*blocked, "a process is blocked in the kernel"));
+  finding.fix.front() = "Find out what " + process + " waits for: cat /proc/" +
+                        (blocked->pid > 0 ? std::to_string(blocked->pid) : "PID") +
+                        "/stack, and the lines around the cited one (a file system, a driver).";
   return true;
 }
 
@@ -148,6 +168,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
                           (finding.ranks.size() == 1 ? "its" : "their") +
                           " output, and the kernel log (dmesg -T) from that time.";
   finding.fix.front() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.front()));
+  if (finding.ranks.size() == 1 && !silence) TellBlockedProcess(facts, who, finding);
   const bool has_stack = finding.ranks.size() == 1 && !silence && TellOddStack(facts, who, finding);
   diagnosis.open.push_back(
       {(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
