@@ -289,6 +289,8 @@ TEST(DeviceAssertion, TheSettingsAreThoseOfTheGpusMaker) {
     const std::string& step = finding.fix.at(1);
     EXPECT_EQ(step.find("AMD_SERIALIZE_KERNEL=3") != std::string::npos, maker == GpuMaker::amd) << step;
     EXPECT_EQ(step.find("CUDA_LAUNCH_BLOCKING") != std::string::npos, maker != GpuMaker::amd) << step;
+  }
+}
 
 TEST(GpuFault, TheKernelsWordExplainsAnErrorOfCudaOnTheSameHost) {
   for (const bool hardware : {true, false}) {
