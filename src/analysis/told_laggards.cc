@@ -93,6 +93,7 @@ void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind
             "has launched " + std::to_string(count) + " " + name + " where its peers launched " + std::to_string(most),
             front, group};
         laggard.stands = !moved && !asked_once;
+        if (laggard.stands) laggard.words += "; none of them launched anything since the answer before";
         laggard.momentary = asked_once && most - count == 1;
         behind.try_emplace(one.rank, std::move(laggard));
       }

@@ -50,12 +50,22 @@ bool IsLoggersHead(std::string_view text) {
   return head.size() < 80 && (Contains(head, ".cpp:") || Contains(head, ".py:"));
 }
 
+// Nov 15 00:15:37 node7 kernel: NVRM: Xid ...: the head tells the host, and belongs to the line.
+bool HasKernelsHead(std::string_view text) {
+  const std::string_view head = text.substr(0, std::min(text.substr(0, 120).find(" kernel: "), text.size()));
+  if (head.size() == text.size()) return false;
+  for (size_t at = head.find(':'); at != std::string_view::npos; at = head.find(':', at + 1))
+    if (at >= 2 && at + 5 < head.size() && head[at + 3] == ':' && IsDigit(head[at - 1]) && IsDigit(head[at + 1]))
+      return true;
+  return false;
+}
+
 bool BeginsLine(std::string_view text) {
   for (const std::string_view begin :
        {"slurmstepd: ", "srun: error: ", "[rank", "NVRM: ", "CUDA error: ", "NCCL error ", "terminate called ",
         "ncclSystemError", "ncclInternalError", "ncclRemoteError", "ncclUnhandledCudaError"})
     if (text.starts_with(begin)) return true;
-  return IsErrorOfPython(text) || IsLoggersHead(text);
+  return IsErrorOfPython(text) || IsLoggersHead(text) || HasKernelsHead(text);
 }
 
 std::string_view PartBehind(std::string_view sentence, const Quotation& marks) {

@@ -96,7 +96,7 @@ const std::vector<Explanation>& Table() {
       {"rank-dead", Ids{"application-exception", "network-fault"} + kStandstills + kPace},
       {"application-exception", Ids{"network-fault"} + kStandstills + kPace},
       // A rank that ended by an error of its own refuses connections; its peers only notice.
-      {"application-exception", Ids{"init-unreachable"}, true},
+      {"application-exception", Ids{"init-unreachable"}, true, true},
       {"network-fault", kStandstills + kPace},
       // Who stands still explains why data does not flow.
       // Whoever comes late and does come explains why it was waited for.
@@ -133,6 +133,7 @@ bool Holds(const Explanation& line, const Finding& a, const Finding& b) {
   if (std::find(line.explains.begin(), line.explains.end(), b.cause) == line.explains.end()) return false;
   // A setting that ends the job is no matter of its pace.
   if (b.severity == Severity::critical && std::find(kPace.begin(), kPace.end(), b.cause) != kPace.end()) return false;
+  if (line.only_milder && a.severity >= b.severity) return false;
   return !line.only_weaker || a.confidence < b.confidence;  // certain < likely < possible
 }
 

@@ -14,6 +14,7 @@ struct Explanation {
   std::string_view cause;
   std::vector<std::string_view> explains;
   bool only_weaker = false;  // not those that are surer than `cause` itself
+  bool only_milder = false;  // those that their own rule has set below `cause`, as it holds them for its consequence
 };
 
 std::span<const Explanation> ExplanationTable();

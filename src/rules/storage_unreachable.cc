@@ -53,7 +53,7 @@ static RuleAnswer JudgeStorage(const Case& facts) {
   if (!lead) return answer;
   const auto& storage = lead->As<StorageLoss>();
   const std::string host = SubjectOf(facts.incident, *lead).host;
-  const std::string place = host.empty() ? "a host" : host;
+  const std::string place = host.empty() ? "a host" : "the host " + host;
   Finding finding;
   finding.cause = "storage-unreachable";
   finding.evidence.push_back(CiteEvent(*lead, "the kernel lost the file system's server"));
@@ -82,9 +82,9 @@ static RuleAnswer JudgeStorage(const Case& facts) {
   }
   finding.headline = place + " lost its connection to " + StorageWords(storage);
   if (blocked) {
-    finding.headline += ", and the kernel reports " +
-                        (rank.known() ? RankWords({rank}) : SubjectWords(SubjectOf(facts.incident, *blocked))) +
-                        " as blocked there";
+    const std::string process = SubjectWords(SubjectOf(facts.incident, *blocked));
+    finding.headline += ", and " + process + " is blocked in its kernel" +
+                        (waits.known() && !blocked->rank.known() ? ", most likely " + RankWords({rank}) : "");
     finding.evidence.push_back(CiteEvent(*blocked, "a process of that host is blocked in the kernel"));
   } else if (rank.known()) {
     finding.headline += "; " + RankWords({rank}) + " most likely waits for it";
@@ -106,8 +106,8 @@ const Rule kStorageUnreachableRule = {
     "A file system does not answer",
     "the kernel log (Lustre, NFS, Ceph)",
     "The kernel of a host lost the server of a file system that is mounted there. Whoever reads or writes it waits "
-    "inside the kernel (state D) until the server answers; a rank that saves a checkpoint or loads data does not come "
-    "to its next collective, and its peers run into their timeout.",
+    "inside the kernel (state D) until the server answers; a rank that saves a checkpoint or loads data does not reach "
+    "its next collective, and its peers run into their timeout.",
     "A process that waits for a lock or for another process is not blocked in the kernel. A full disk gives an error "
     "at once. A loss that the kernel reports as restored is noted only.",
     {"On that host: df -h and ls of the mount (they hang, too), lfs check servers, mount | grep -E 'lustre|nfs|ceph'; "
