@@ -10,6 +10,7 @@
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_chain.h"
+#include "evidence/refused_object.h"
 #include "model/device_error.h"
 #include "model/event_words.h"
 #include "model/refusals.h"
@@ -196,7 +197,10 @@ void ReadException(Event& event) {
   // Nor does "on a NULL communicator", which every failure of MPI_Init prints.
   const bool no_reason = (event.text.empty() || event.text == "on a NULL communicator") &&
                          ContainsAny(type, {"an MPI error", "whose name is cut off"});
-  if (const Refusal* refusal = ClassifyRefusal(type + " " + event.text)) event.Make<Raised>().refusal = refusal->id;
+  if (const Refusal* refusal = ClassifyRefusal(type + " " + event.text)) {
+    event.Make<Raised>().refusal = refusal->id;
+    event.Make<Raised>().object = RefusedObject(event.text);
+  }
   // A known refusal says itself what is wrong, whatever type of error carries it.
   event.Set(Meaning::consequence, (others && event.As<Raised>().refusal.empty()) || no_reason);
   event.Set(Meaning::of_communication,

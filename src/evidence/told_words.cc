@@ -409,6 +409,35 @@ Library LibraryOfText(std::string_view bytes) {
 
 }  // namespace
 
+namespace {
+
+// Exception ignored in: <function _ConnectionBase.__del__ at 0x7f2b0c0a1bc0>
+// Traceback (most recent call last):
+//   File "...", line 137, in __del__
+// OSError: [Errno 9] Bad file descriptor
+// Python prints it where nobody can catch the error, mostly while it shuts down, and goes on: no error of the job.
+class IgnoredException {
+ public:
+  bool Holds(std::string_view line) {
+    const std::string_view text = WithoutMark(line);
+    if (text.starts_with("Exception ignored in")) return inside_ = true;
+    if (!inside_) return false;
+    if (Trim(text).empty() || text.starts_with(' ') || text.starts_with("Traceback ")) return true;
+    inside_ = false;  // the error itself
+    return Contains(text.substr(0, 80), "Error") || Contains(text.substr(0, 80), "Exception");
+  }
+
+ private:
+  // "[rank1]: "
+  static std::string_view WithoutMark(std::string_view line) {
+    const size_t close = line.substr(0, 40).find("]: ");
+    return line.starts_with('[') && close != std::string_view::npos ? line.substr(close + 3) : line;
+  }
+  bool inside_ = false;
+};
+
+}  // namespace
+
 void AddToldWords(std::string_view bytes, Fragment& fragment) {
   if (bytes.size() > kMostTold || bytes.find('\0') != std::string_view::npos) return;
   std::set<uint32_t> read;
@@ -420,12 +449,13 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   const bool runs = ShowsRunningProcess(bytes, fragment);
   ToldPlace place;
   AroundTheLog around(bytes);
+  IgnoredException ignored;
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line)) {
     const SourceRef source{FileId{}, reader.number(), reader.offset()};
     const bool outside = around.Holds(line, source.line);
-    if (read.contains(source.line)) continue;
+    if (ignored.Holds(line) || read.contains(source.line)) continue;
     const bool hangs = around.MayHold() && SaysItHangs(line);
     const bool stops = !hangs && outside && SaysItStops(line);
     place.stopped |= stops && runs && !told.contains(EventKind::told_hang);

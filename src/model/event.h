@@ -111,6 +111,8 @@ enum class EventKind : uint8_t {
   // kernel, continued
   storage_lost,  // a file system's server does not answer
   storage_back,  // ... and answers again
+  // What a tool beside the job measures
+  straggler_report,  // ranks = those that it calls slow
 };
 
 // What the words of an event mean, beyond its kind: evidence/event_meaning.h decides it when the file is read.

@@ -43,6 +43,7 @@ struct Progress {
 struct ProcessFinish {
   std::string how;
   bool said = false;  // in the program's own words, behind which it begins nothing else
+  bool of_job = false;  // it is told of the whole job, by its launcher, a scheduler or the trainer
 };
 
 // How a process ended, from a launcher, a scheduler or a shell.
@@ -57,6 +58,9 @@ struct ProcessEnd {
   std::string host;                   // of the process, where the line tells it
   std::string inside;                 // the library or function of the innermost frame below the signal handler
   std::string log_file;               // where the launcher says that the process wrote its output
+  std::string memory_before;   // how full the memory of the host was shortly before, where that was high: "98.6 %"
+  uint32_t memory_line = 0;    // the line of the same file that says so
+  uint64_t memory_offset = 0;  // and where it begins
 };
 
 // A process that ended itself: terminate called, a fatal error of Python.
@@ -78,6 +82,7 @@ struct WatchdogTimeout {
   int64_t elements = -1;  // NumelIn
   CodePlace place;        // the caller, of the stack that follows
   int64_t elements_out = -1;
+  std::string bar;  // a progress bar of work that goes on in the same output at that time: "Tokenizing: 36%"
 };
 
 // The numbers of the last operation enqueued and completed in a group.
@@ -168,6 +173,7 @@ struct Raised {
   std::variant<std::monostate, DeviceAssertion, LoaderWorkerEnd, ErrorReason> about;
   Activity during = Activity::not_told;
   std::string_view refusal;  // id of model/refusals.h, which lives forever; empty: none of these
+  std::string object;        // of a refusal what its message names, as a clause: "x.weight is [8, 4] in the checkpoint"
 };
 
 struct CudaError {
@@ -292,10 +298,26 @@ struct RasReport {
 
 enum class MemoryLimit : uint8_t { not_told, host, cgroup };
 
+// What the message tells of whom it killed.
+struct MemoryVictim {
+  bool by_ray = false;  // Ray's memory monitor did it, before the kernel had to
+  std::string who;      // the pod, or Ray's actor
+  std::string host;
+  std::string amount;  // the limit, "512Gi", or what was used on the node: "957.80GB of 1007.51GB"
+};
+
 struct OomKill {
   std::string process;  // or the scheduler that tells it
   MemoryLimit limit = MemoryLimit::not_told;
   int64_t resident_bytes = -1, times = -1;
+  MemoryVictim victim = {};
+};
+
+// A tool that compares the speed of ranks (nvidia-resiliency-ext, NeMo) names slow ones: they are in Event::ranks.
+struct SlowRankReport {
+  std::string host;   // of the slowest of them
+  std::string score;  // its score beside that of the best, "0.58"
+  int64_t listed = -1;
 };
 
 struct Xid {
@@ -360,7 +382,9 @@ enum class SchedulerKill : uint8_t {
 
 struct OutsideEnd {
   SchedulerKill why = SchedulerKill::cancelled;
-  std::string by;  // who, or what for: "Slurm", "step", "SIGTERM", the resource that ran out, the host
+  std::string by;   // who, or what for: "Slurm", "step", "SIGTERM", the resource that ran out, the host
+  std::string who;  // the pod that was ended
+  std::string use;  // what its container used of the resource that ran out: "812Gi"
 };
 
 enum class SpaceLimit : uint8_t { not_told, device, quota };
@@ -438,6 +462,7 @@ using EventDetail =
                  ConnectFailure, Version, CommunicatorSetup, CommunicatorEnd, EnvironmentSetting, NetworkName,
                  NetworkDevice, PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError,
                  HungTask, NetworkLink, IommuFault, StorageLoss, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken,
-                 CudaRefusal, RdmaFailure, DesyncReport, Pending, PortState, ToldPlace, GpuLoad, SpaceUse, ListedNodes>;
+                 CudaRefusal, RdmaFailure, DesyncReport, Pending, PortState, ToldPlace, GpuLoad, SpaceUse, ListedNodes,
+                 SlowRankReport>;
 
 }  // namespace tacet

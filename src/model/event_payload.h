@@ -103,6 +103,7 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::port_state: return kPayload<PortState>;
     case EventKind::xla_wait: return kPayload<XlaWait>;
     case EventKind::gpu_direct: return kPayload<GpuDirect>;
+    case EventKind::straggler_report: return kPayload<SlowRankReport>;
   }
   return kPayload<std::monostate>;
 }

@@ -95,12 +95,33 @@ constexpr Refusal kRefusals[] = {
      "a file that is loaded is damaged or incomplete",
      {"Load the previous checkpoint, or another copy of the file; compare its size and hash with those of a good one.",
       "If it was written by a job that was killed, or by several ranks at once: write to a temporary name and rename "
-      "it when it is complete."}},
+      "it when it is complete."},
+     true},
+    {"stale-file",
+     "a file on a network file system was replaced or deleted while the process used it (ESTALE)",
+     {"Find out who wrote to that path at the time: another rank or job that rebuilds the same cache, a clean-up, a "
+      "copy over it. Let one rank write it and the others wait for it.",
+      "Put caches (HF_HOME, TRITON_CACHE_DIR, datasets) on a disk of the node, or under a path of their own for each "
+      "job; replace files by renaming a complete new one.",
+      "If every file of the mount is stale: the server was restarted or exports it anew; mount it again on that host."},
+     true},
     {"checkpoint-unlike-model",
      "the checkpoint does not fit the model: names or shapes of parameters differ",
      {"Compare the configuration with that of the run that wrote the checkpoint: architecture, vocabulary, tensor and "
       "pipeline sizes.",
+      "If only the first dimension of an embedding or of the output layer differs, it is the vocabulary: use the "
+      "tokenizer of that run and the same padding (Megatron: --make-vocab-size-divisible-by times the tensor-parallel "
+      "size), or resize the embedding.",
       "A prefix such as 'module.' comes from DDP: remove it before loading."}},
+    {"marked-twice",
+     "DDP got the gradient of a parameter twice in one backward pass",
+     {"With gradient checkpointing use its non-reentrant form: checkpoint(..., use_reentrant=False), in Transformers "
+      "gradient_checkpointing_kwargs={'use_reentrant': False}. Reentrant checkpointing of layers with LoRA adapters is "
+      "the most common reason.",
+      "If the graph is the same in every step: DistributedDataParallel(static_graph=True), and no "
+      "find_unused_parameters=True.",
+      "Otherwise look for a parameter that is shared by two forward passes before one backward pass, or used outside "
+      "of forward()."}},
     {"too-few-gpus",
      "more GPUs are asked for than the cluster or placement group has",
      {"Lower the tensor or pipeline parallel size to the number of GPUs, or add nodes (ray status shows what Ray "
@@ -154,6 +175,12 @@ constexpr RefusalWords kRefusalWords[] = {
     {"open-files", {"received 0 items of ancdata", ""}},
     {"open-files", {"[Errno 24] Too many open files", ""}},
     {"checkpoint-unlike-model", {"Error(s) in loading state_dict for ", ""}},
+    {"checkpoint-unlike-model", {"hape mismatch for loaded", "tensor for key "}},
+    {"checkpoint-unlike-model", {"Size mismatch between saved ", " and current: "}},
+    {"checkpoint-unlike-model", {" value from checkpoint ", "is not equal to the input argument value"}},
+    {"marked-twice", {"Expected to mark a variable ready only once", ""}},
+    {"stale-file", {"Stale file handle", ""}},
+    {"stale-file", {"Stale NFS file handle", ""}},
     {"damaged-file", {"PytorchStreamReader failed", "central directory"}},
     {"damaged-file", {"PytorchStreamReader failed", "invalid header or archive is corrupted"}},
     {"damaged-file", {"pickle data was truncated", ""}},

@@ -31,6 +31,10 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   EXPECT_EQ(id("world size (6) is not divisible by tensor parallel size (4)"), "parallel-sizes");
   EXPECT_EQ(id("CUDA error: invalid device ordinal"), "device-ordinal");
   EXPECT_EQ(id("PytorchStreamReader failed reading zip archive: failed finding central directory"), "damaged-file");
+  EXPECT_EQ(id("OSError: [Errno 116] Stale file handle: '/nfs/a.arrow'"), "stale-file");
+  EXPECT_EQ(id("RuntimeError: Expected to mark a variable ready only once. This error is"), "marked-twice");
+  EXPECT_EQ(id("Global shape mismatch for loaded (torch.Size([8, 4])) and expected ((16, 4)) tensor for key a.weight"),
+            "checkpoint-unlike-model");
   // Words that share half with one of them.
   EXPECT_EQ(id("PytorchStreamReader failed locating file constants.pkl: file not found"), "");
   EXPECT_EQ(id("hidden size 1000 is not divisible by 16 heads"), "");

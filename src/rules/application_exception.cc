@@ -122,11 +122,14 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     const std::string text = MessageWords(event.text);
     const std::string refusal = RefusalWords(event);
     // All ranks are started and built alike: which of them prints it does not matter.
-    finding.headline = refusal.empty()
-                           ? (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") +
-                                 event.As<Raised>().type + DuringWords(event.As<Raised>().during, false) +
-                                 (text.empty() ? "" : ": " + text) + "; the output does not show which one"
-                           : refusal + " (" + event.As<Raised>().type + (text.empty() ? "" : ": " + text) + ")";
+    finding.headline = refusal.empty() ? (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") +
+                                             event.As<Raised>().type + DuringWords(event.As<Raised>().during, false) +
+                                             (text.empty() ? "" : ": " + text) + "; the output does not show which one"
+                                       : refusal + " (" +
+                                             (event.As<Raised>().object.empty()
+                                                  ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
+                                                  : event.As<Raised>().object) +
+                                             ")";
     finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
     TellAdvice(event, finding);
     if (event.Means(Meaning::loader_worker)) {
@@ -152,7 +155,7 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
   const std::vector<Rank> cut = RanksCutOff(facts);
   const bool many = finding.ranks.size() > 1;
   const bool refused = !sample.As<Raised>().refusal.empty();
-  const bool of_one_file = !many && sample.As<Raised>().refusal == "damaged-file";  // others read files of their own
+  const bool of_one_file = !many && IsOfOneFile(sample);
   if (!many && !cut.empty()) {
     const Event& other = *facts.analyses.life.Of(cut.front())->consequence;
     finding.headline += "; " + RankWords(cut) + " failed as well" +
@@ -175,6 +178,13 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
         "system).");
   if ((!many && !cut.empty()) || (refused && !of_one_file && (many || !IsOddOne(facts, sample.rank))))
     finding.ranks.clear();
+}
+
+// Of ranks that raise the same the text of one may be cut before it names what it is about.
+static std::string ObjectOfAny(const std::vector<const Event*>& events) {
+  for (const Event* event : events)
+    if (!event->As<Raised>().object.empty()) return event->As<Raised>().object;
+  return "";
 }
 
 static RuleAnswer JudgeException(const Case& facts) {
@@ -213,7 +223,10 @@ static RuleAnswer JudgeException(const Case& facts) {
   finding.confidence = Confidence::certain;
   for (const Event* event : *chosen) finding.ranks.push_back(event->rank);
   const bool many = finding.ranks.size() > 1;
-  const auto& [type, place, about, during, refused] = sample.As<Raised>();
+  const std::string &type = sample.As<Raised>().type, object = ObjectOfAny(*chosen);
+  const CodePlace& place = sample.As<Raised>().place;
+  const Activity during = sample.As<Raised>().during;
+  const std::string_view refused = sample.As<Raised>().refusal;
   std::string where = place.function.empty()
                           ? ""
                           : " in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
@@ -223,6 +236,7 @@ static RuleAnswer JudgeException(const Case& facts) {
   message = MessageWords(by_nccl ? message : sample.text);
   // What is known by its own words is quoted up to the end of its first sentence.
   if (!refused.empty()) message = message.substr(0, message.find(". "));
+  if (!object.empty()) message.clear();  // the same, in fewer words
   finding.headline = RankWords(finding.ranks) +
                      (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") + type + where +
                      DuringWords(during, many) + (message.empty() ? "" : ": " + message) +
@@ -239,7 +253,8 @@ static RuleAnswer JudgeException(const Case& facts) {
   TellAdvice(sample, finding);
   if (sample.Means(Meaning::loader_worker)) TellLoaderWorker(sample, RankWords(finding.ranks), finding);
   if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
-  if (!refused.empty()) finding.headline = RefusalWords(sample) + ": " + finding.headline;
+  if (!refused.empty())
+    finding.headline = RefusalWords(sample) + (object.empty() ? "" : " (" + object + ")") + ": " + finding.headline;
   TellOwners(facts, sample, finding);
   for (const Rank rank : facts.standstill.waiters)
     if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())

@@ -18,7 +18,20 @@ static bool IsLoopback(const std::string& address) {
          address.starts_with("[::1]");
 }
 
+// "0.0.0.0:51216", "[::]:51216": where a server listens on all of its addresses, and none that a client can go to.
+static bool IsWildcard(const std::string& address) {
+  return address.starts_with("0.0.0.0") || address.starts_with("[::]") || address.starts_with("::,");
+}
+
 static std::vector<std::string> StoreAdvice(const std::string& address) {
+  if (IsWildcard(address))
+    return {
+        "Give the client the real address or name of the host on which the server runs (MASTER_ADDR, "
+        "--rdzv-endpoint; for a separate inference server its host setting): a wildcard address only says on which "
+        "interfaces a server listens, and a client that goes to it reaches its own host.",
+        "On the server's host: does the process that should serve that port run, and does it listen (ss -ltn)? A "
+        "second port, such as one for weight updates, must be open and free as well.",
+        "If client and server share a host: use 127.0.0.1 instead."};
   if (IsLoopback(address))
     return {"See whether rank 0 runs on the same host as this rank and listens on that port (ss -ltn).",
             "Compare MASTER_ADDR and MASTER_PORT (--rdzv-endpoint) of this rank with those of the other ranks.",
@@ -159,6 +172,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) + " during setup: " +
                      (refused               ? "the connection is refused, so nothing listens there"
                       : IsLoopback(address) ? "nothing answers there"
+                      : IsWildcard(address) ? "this is a wildcard, not the address of a host"
                       : alone               ? "the address does not answer, and no other rank reports this"
                                             : "the address does not answer");
   if (refused)

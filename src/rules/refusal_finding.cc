@@ -20,6 +20,11 @@ std::vector<std::string> RefusalSteps(const Event& exception) {
   return steps;
 }
 
+bool IsOfOneFile(const Event& exception) {
+  const Refusal* refusal = FindRefusal(exception.As<Raised>().refusal);
+  return refusal && refusal->of_one_file;
+}
+
 bool IsOddOne(const Case& facts, Rank rank) {
   const auto& ranks = facts.analyses.life.ranks;
   return std::any_of(ranks.begin(), ranks.end(), [&](const auto& one) {

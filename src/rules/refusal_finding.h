@@ -12,6 +12,8 @@ namespace tacet {
 // not.
 std::string RefusalWords(const Event& exception);
 std::vector<std::string> RefusalSteps(const Event& exception);
+// It is about one file, which other ranks may not use.
+bool IsOfOneFile(const Event& exception);
 
 // One rank fails, and others, whose output is here, do not: it differs from them. Otherwise no rank is special.
 bool IsOddOne(const Case& facts, Rank rank);

@@ -4,6 +4,7 @@
 
 #include "base/text_scan.h"
 #include "evidence/stacks/stacks_lines.h"
+#include "model/parallel_label.h"
 
 namespace tacet {
 namespace {
@@ -295,6 +296,10 @@ int64_t RankInCommand(std::string_view command) {
     return -1;
   };
   if (const int64_t rank = number({" RANK=", "--rank=", "--rank "}); rank >= 0) return rank;
+  // "sglang::scheduler_TP3", "VLLM::Worker_TP3": the titles that servers give their processes
+  for (const std::string_view title : {"::scheduler_", "::Worker_"})
+    if (auto label = After(command, title))
+      if (const int32_t rank = RankOfParallelLabel(TakeWord(*label)); rank >= 0) return rank;
   // The rank on its node is the rank of the job on the first node only.
   if (number({"--node_rank=", "--node-rank=", "--node_rank ", "--node-rank ", "--machine_rank ", "--machine_rank="}) >
       0)

@@ -26,6 +26,9 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
   end.local_rank = record.local_rank;
   end.host = record.host;
   end.of_pod = record.of_pod;
+  end.memory_before = record.cure;
+  end.memory_line = record.line_before;
+  if (!end.memory_before.empty()) end.memory_offset = static_cast<uint64_t>(record.count_out);
   if (record.of_itself)
     end.inside = record.file.empty() ? record.function : record.file;
   else
@@ -153,6 +156,7 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::nccl_warning: return EventKind::nccl_warning;
     case TorchLogKind::xla_wait: return EventKind::xla_wait;
     case TorchLogKind::start_pending: return EventKind::start_pending;
+    case TorchLogKind::straggler_report: return EventKind::straggler_report;
   }
   return EventKind::progress;
 }
@@ -162,11 +166,12 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::process_started: return ProcessStart{record.value};
     case TorchLogKind::progress:
       return Progress{record.value, record.value2, record.count, record.line_before, record.object == "epoch"};
-    case TorchLogKind::process_finished: return ProcessFinish{record.subject, record.value == 1};
+    case TorchLogKind::process_finished: return ProcessFinish{record.subject, record.value == 1, record.value2 == 1};
     case TorchLogKind::process_exited:
     case TorchLogKind::process_killed: return EndOf(record);
     case TorchLogKind::watchdog_timeout:
-      return WatchdogTimeout{record.value, record.value2, record.count, PlaceOf(record), record.count_out};
+      return WatchdogTimeout{record.value,    record.value2,    record.count,
+                             PlaceOf(record), record.count_out, record.object};
     case TorchLogKind::watchdog_status:
     case TorchLogKind::dump_signal: return WorkCounters{record.value, record.value2};
     case TorchLogKind::dump_started:
@@ -178,14 +183,17 @@ EventDetail DetailOf(const TorchLogRecord& record) {
       return MismatchReport{record.subject, record.count, record.value2, record.object, record.cure};
     case TorchLogKind::desync_report: return DesyncOf(record);
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value, record.value2 == 1};
+    case TorchLogKind::straggler_report: return SlowRankReport{record.host, record.subject, record.value};
     case TorchLogKind::ddp_unused_parameters:
     case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};
     case TorchLogKind::exception:
-      return Raised{record.subject, PlaceOf(record), {}, static_cast<Activity>(record.during), {}};
+      return Raised{record.subject, PlaceOf(record), {}, static_cast<Activity>(record.during), {}, {}};
     case TorchLogKind::cuda_error: return CudaError{record.subject, record.object};
     case TorchLogKind::nccl_error: return NcclError{record.value, record.subject, record.object, record.cure};
     case TorchLogKind::abort_signal: return Abort{record.subject, record.object, {}};
-    case TorchLogKind::oom_kill: return OomKill{record.subject, MemoryLimitOf(record.value), -1, record.count};
+    case TorchLogKind::oom_kill:
+      return OomKill{record.subject, MemoryLimitOf(record.value), -1, record.count,
+                     MemoryVictim{record.subject == kRaysMonitor, record.object, record.host, record.cure}};
     case TorchLogKind::job_time_limit: return TimeLimit{record.subject};
     case TorchLogKind::node_failed: return NodeFailure{record.subject};
     case TorchLogKind::store_wait_timeout:
@@ -202,7 +210,8 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::shared_memory_full:
     case TorchLogKind::disk_full: return NoSpace{record.object, SpaceLimitOf(record.value)};
     case TorchLogKind::port_in_use: return PortTaken{record.value};
-    case TorchLogKind::scheduler_kill: return OutsideEnd{static_cast<SchedulerKill>(record.value), record.object};
+    case TorchLogKind::scheduler_kill:
+      return OutsideEnd{static_cast<SchedulerKill>(record.value), record.object, record.host, record.cure};
     case TorchLogKind::peer_access_failed:
     case TorchLogKind::fabric_down: return CudaRefusal{record.subject};
     case TorchLogKind::rdma_failed: {

@@ -5,6 +5,7 @@
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
+#include "evidence/torch_log/torch_log_health.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_mismatch.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
@@ -326,6 +327,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
   if (line.has(Keyword::other_library)) {
+    keep(ReadHealthLine(line, out));
     LineUse ascend = ReadAscendSetup(line, state.ascend, out);
     if (ascend != LineUse::understood) ascend = ReadAscend(line, state.ascend, out);
     if (ascend != LineUse::understood) ascend = ReadAscendAdvice(line, state.ascend, out);

@@ -46,6 +46,13 @@ inline void AppendCapped(std::string& text, std::string_view more, size_t limit 
   if (text.size() < limit) text.append(more.substr(0, limit - text.size()));
 }
 
+struct HostMemoryNote {
+  int64_t percent = -1;
+  std::string words;  // "98.6 %"
+  SourceRef source;
+  LogMoment time;
+};
+
 // Collects records. References stay valid, as later lines add to what earlier ones began.
 class RecordList {
  public:
@@ -89,6 +96,10 @@ class RecordList {
   void NoteStep(int64_t step) { highest_step_ = std::max(highest_step_, step); }
   int64_t highest_step() const { return highest_step_; }
 
+  // The last line that told how full the memory of the host is.
+  void NoteHostMemory(HostMemoryNote note) { host_memory_ = std::move(note); }
+  const HostMemoryNote& host_memory() const { return host_memory_; }
+
  private:
   static std::string NameOf(TorchLogKind kind, const LogLine& line, std::string_view key) {
     std::string name(1, static_cast<char>(kind));
@@ -109,6 +120,7 @@ class RecordList {
   TorchLog& log_;
   TorchLogRecord spare_;  // handed out when the list is full
   int64_t highest_step_ = -1;
+  HostMemoryNote host_memory_;
   size_t ranks_left_ = 1'000'000;
   std::unordered_map<std::string, TorchLogRecord*> seen_;
 };

@@ -36,6 +36,35 @@ std::string_view LowResource(std::string_view text) {
   return rest ? rest->substr(0, rest->find_first_of("., ")) : std::string_view();
 }
 
+// 9m   Warning   Evicted   pod/trainer-1   The node was low on resource: ...
+// trainer-1   0/1     Evicted   0          7h12m
+std::string_view EvictedPod(std::string_view text) {
+  if (auto pod = After(text, " pod/")) return TakeWord(*pod);
+  std::string_view rest = Trim(text);
+  const std::string_view name = TakeWord(rest), ready = TakeWord(rest);
+  return ready.find('/') != std::string_view::npos && IsDigit(ready[0]) && TakeWord(rest) == "Evicted"
+             ? name
+             : std::string_view();
+}
+
+// Every line about a pod may tell something of it: what ran out, and how much of it a container used.
+//   Container pytorch was using 812Gi, request is 0, has larger consumption of ephemeral-storage.
+void AddEviction(const LogLine& line, std::string_view resource, RecordList& out) {
+  const std::string_view pod = EvictedPod(line.text);
+  if (pod.empty()) return AddSchedulerKill(line, SchedulerKill::evicted, resource, out);
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::scheduler_kill, line, "evicted " + std::string(pod));
+  record->repeats = 1;  // the same eviction, told again
+  if (is_new) {
+    record->value = static_cast<int64_t>(SchedulerKill::evicted);
+    record->host = Capped(pod, 200);
+  }
+  if (!is_new && (resource.empty() || !record->object.empty())) return;
+  record->source = line.source;  // the line that tells most
+  record->object = Capped(resource, 200);
+  record->text = Capped(line.text, 600);
+  if (auto use = After(line.text, " was using ")) record->cure = Capped(use->substr(0, use->find_first_of(", ")), 40);
+}
+
 // Warning  Evicted    2m    kubelet  The node was low on resource: ephemeral-storage.
 // Warning  Preempted  10s   default-scheduler  Preempted by default/urgent-0 on node gpu-7
 // Normal   TaintManagerEviction  11s  taint-eviction-controller  Marking for deletion Pod default/trainer-3
@@ -45,12 +74,12 @@ std::string_view LowResource(std::string_view text) {
 bool ReadKubernetes(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
   if (Contains(text, "node was low on resource: ")) {
-    AddSchedulerKill(line, SchedulerKill::evicted, LowResource(text), out);
+    AddEviction(line, LowResource(text), out);
   } else if (Contains(text, "TaintManagerEviction")) {
     AddSchedulerKill(line, SchedulerKill::evicted, "", out);
   } else if (MentionsOneOf(text, {"Evicted", "evicted"}) &&
-             MentionsOneOf(text, {"kubelet", "Pod ", "pod ", "pod/", "Reason:", "0/1  ", "0/2  "})) {
-    AddSchedulerKill(line, SchedulerKill::evicted, "", out);
+             (MentionsOneOf(text, {"kubelet", "Pod ", "pod ", "pod/", "Reason:"}) || !EvictedPod(text).empty())) {
+    AddEviction(line, "", out);
   } else if (MentionsOneOf(text, {"Preempted by ", "Preempted to accommodate"}) ||
              (Contains(text, "Preempted") && MentionsOneOf(text, {"default-scheduler", "Reason:", "kueue"}))) {
     AddSchedulerKill(line, SchedulerKill::preempted, "", out);

@@ -17,6 +17,16 @@ bool IsPythonWarning(std::string_view text) {
 
 constexpr int kMaxPids = 64;
 
+// What a trainer prints once more behind its end: a bar that is full, the table of its figures, the last evaluation.
+//   100%|##########| 750/750 [1:25:20<00:00,  6.83s/it]
+//     epoch                    =        3.0
+bool IsLastLook(std::string_view text) {
+  if (Contains(text.substr(0, 80), "100%|") || Contains(text, "eval_")) return true;
+  const size_t equals = text.find(" = ");
+  return text.starts_with("  ") && equals != std::string_view::npos &&
+         Trim(text.substr(0, equals)).find_first_of(" :") == std::string_view::npos;
+}
+
 }  // namespace
 
 bool IsNoise(std::string_view text) {
@@ -90,6 +100,7 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
   const bool may_progress = line.has(Keyword::may_progress) && sign != FinishSign::strong;
   bool of_epoch = false;
   if (const auto number = may_progress ? FindProgress(line.text, &of_epoch) : std::nullopt) {
+    if (finished_ && finished_for_sure_ && IsLastLook(line.text)) return LineUse::understood;
     NoteProgress(line, *number, of_epoch, out);
     return LineUse::understood;
   }
@@ -103,11 +114,7 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
     return LineUse::ignored;
   }
   if (sign != FinishSign::none) {
-    finished_ = true;
-    finished_for_sure_ = sign == FinishSign::strong;
-    begins_more_ = false;
-    finish_line_ = line;
-    finish_text_ = Capped(line.text, 300);
+    NoteFinish(line, sign == FinishSign::strong);
     return LineUse::understood;
   }
   // "finished" in the middle of a log was about something else.
@@ -128,11 +135,20 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
   return LineUse::understood;
 }
 
+void OwnLineReader::NoteFinish(const LogLine& line, bool for_sure) {
+  finished_ = true;
+  finished_for_sure_ = for_sure;
+  begins_more_ = false;
+  finish_line_ = line;
+  finish_text_ = Capped(line.text, 300);
+}
+
 void OwnLineReader::Finish(RecordList& out) {
   if (!finished_) return;
   TorchLogRecord& record = out.Add(TorchLogKind::process_finished, finish_line_);
   record.text = finish_text_;
   record.value = begins_more_ ? 0 : 1;
+  record.value2 = finished_for_sure_ ? 1 : 0;
 }
 
 }  // namespace tacet

@@ -12,6 +12,8 @@ class OwnLineReader {
   LineUse Read(const LogLine& line, TorchLogVoice& voice, RecordList& out);
   void Finish(RecordList& out);
   TrainingReader& training() { return training_; }
+  // A line says that the job, or this process, came to its end; for sure: it can mean nothing else.
+  void NoteFinish(const LogLine& line, bool for_sure);
 
  private:
   void NoteProgress(const LogLine& line, int64_t number, bool of_epoch, RecordList& out);

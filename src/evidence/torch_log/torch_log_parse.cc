@@ -10,18 +10,22 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_desync.h"
 #include "evidence/torch_log/torch_log_failures.h"
+#include "evidence/torch_log/torch_log_health.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_mpi.h"
 #include "evidence/torch_log/torch_log_mpi_error.h"
 #include "evidence/torch_log/torch_log_own_lines.h"
 #include "evidence/torch_log/torch_log_pending.h"
+#include "evidence/torch_log/torch_log_pod.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
+#include "evidence/torch_log/torch_log_ray.h"
 #include "evidence/torch_log/torch_log_sacct.h"
 #include "evidence/torch_log/torch_log_tensorflow.h"
 #include "evidence/torch_log/torch_log_traceback.h"
 #include "evidence/torch_log/torch_log_watchdog.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
+#include "model/parallel_label.h"
 
 namespace tacet {
 namespace {
@@ -43,10 +47,13 @@ struct VoiceState {
 struct LabelState {
   uint32_t last_logger = kNoVoice;  // who wrote the last C++ log line: lines without prefix may go on with it
   LogMoment last_time;              // and when
+  uint32_t headed = kNoVoice;       // who wrote the last line, where its head names the process
   SummaryReader summary;
   MpiNoticeReader mpi;
   MpiErrorReader mpi_error;
   SacctReader sacct;
+  PodDescriptionReader pod;
+  RayActorReader actor;
 };
 
 class LogReader {
@@ -94,6 +101,10 @@ class LogReader {
     DropSettledWaits(log_);
     DropUsualEndsOfData(log_);
     DropCleanUpErrors(log_);
+    JoinRaysMemoryKills(log_);
+    DropUntoldScores(log_);
+    JoinMemoryWithKills(log_, out_.host_memory());
+    work_bar_.Finish(log_);
     return std::move(log_);
   }
 
@@ -185,7 +196,7 @@ class LogReader {
     if (line.has(Keyword::nodes)) ReadNodeCount(line, out_);
     if (!prefix.bar.empty()) ReadBar(prefix.bar, line, label);
     int32_t rank = prefix.rank >= 0 ? prefix.rank : QuotedRank(prefix.text);
-    if (rank < 0) rank = RankInHead(prefix.text);
+    if (rank < 0) rank = prefix.head_rank >= 0 ? prefix.head_rank : RankInHead(prefix.text);
     if (rank < 0 && prefix.launcher.kind == LauncherPrefix::Kind::process) rank = RankInLabel(prefix.launcher.label);
     // Before the default group is up there is no "[rank3]:", but its own lines tell the rank in it; so does what the
     // process says as it ends: "  what():  [PG ID 0 PG GUID 0(default_pg) Rank 2] Process group watchdog thread ...".
@@ -200,8 +211,15 @@ class LogReader {
       for (const std::string_view mark : {"communicator was aborted on rank ", "[Rank "})
         if (line.work_rank < 0) line.work_rank = IntAfter<int32_t>(prefix.text, mark).value_or(-1);
     line.voice = VoiceOf(label, rank);
+    if (line.dated) NoteHead(*labels_[label], prefix.head_rank >= 0 ? line.voice : kNoVoice);
     if (IsErrorLine(prefix)) log_.voices[line.voice].error_line = source.line;
     return prefix.severity != 0 ? ReadLogLine(line, *labels_[label]) : ReadPlainLine(line, label);
+  }
+
+  // The next message begins: what the voice before it said is complete.
+  void NoteHead(LabelState& label, uint32_t voice) {
+    if (label.headed != kNoVoice && label.headed != voice) voices_[label.headed]->traceback.End(out_);
+    label.headed = voice;
   }
 
   // The bar before a text is a line of its own, and nobody's in particular.
@@ -215,12 +233,15 @@ class LogReader {
     voices_[own.voice]->own.Read(own, log_.voices[own.voice], out_);
   }
 
-  // "(VllmWorker rank=1 pid=2445)", "(Worker_TP3 pid=812)". With stages or replicas beside them ("Worker_DP1_TP3") the
-  // number is one within a part of the job.
+  // "(VllmWorker rank=1 pid=2445)", "(VllmWorker TP3 pid=812)", "(Worker_TP3 pid=812)".
   static int32_t RankInLabel(std::string_view label) {
     if (const auto rank = IntAfter<int32_t>(label, "Worker rank=")) return *rank;
-    if (!label.starts_with("(Worker_TP")) return -1;
-    return IntAfter<int32_t>(label, "(Worker_TP").value_or(-1);
+    for (const std::string_view head : {"(Worker_", "(VllmWorker "})
+      if (label.starts_with(head)) {
+        label.remove_prefix(head.size());
+        return RankOfParallelLabel(label.substr(0, label.find(" pid=")));
+      }
+    return -1;
   }
 
   static bool IsLastWord(std::string_view text, std::string_view begin) {
@@ -259,6 +280,8 @@ class LogReader {
     use = std::max(use, ReadOutside(line));
     if (line.has(Keyword::desync)) use = std::max(use, state.desync.Read(line, out_));
     if (line.has(Keyword::init_options)) NoteWorld(line);
+    if (line.has(Keyword::may_finish) && FindFinishSign(line.text) == FinishSign::strong)
+      state.own.NoteFinish(line, true);
     return std::max(use, LineUse::ignored);
   }
 
@@ -285,6 +308,8 @@ class LogReader {
   // The C++ logger puts its prefix before the first line of a message only.
   uint32_t VoiceOfContinuation(const LogLine& line, const LabelState& label) {
     const uint32_t logger = label.last_logger;
+    if (!line.tagged && !line.dated && label.headed != kNoVoice && voices_[label.headed]->traceback.is_open())
+      return label.headed;
     if (line.tagged || line.dated || logger == kNoVoice || logger == line.voice ||
         voices_[line.voice]->traceback.in_message())
       return line.voice;
@@ -329,6 +354,7 @@ class LogReader {
         if (line.text.ends_with(end)) line.text.remove_suffix(1);
       if (line.text.empty()) return LineUse::ignored;
     }
+    work_bar_.Read(line);
     VoiceState& state = *voices_[line.voice];
     // What stands below an error may begin so as well, and belongs to it.
     if (!line.tagged && !state.traceback.in_message() && IsAdvice(line.text)) return LineUse::ignored;
@@ -338,6 +364,7 @@ class LogReader {
       if (use == LineUse::not_understood) use = label_state.mpi_error.Read(line, out_);
       if (use == LineUse::not_understood) use = label_state.summary.Read(line, voice_of, out_);
       if (use == LineUse::not_understood && line.has(Keyword::sacct)) use = label_state.sacct.Read(line);
+      if (use == LineUse::not_understood) use = label_state.pod.Read(line, out_);
       if (use == LineUse::understood) log_.has_launcher = true;
       // torchrun's summary quotes what the rank raised.
       if (use != LineUse::not_understood && line.has(Keyword::mismatch)) ReadErrorText(line, state.failure, out_);
@@ -353,6 +380,7 @@ class LogReader {
     use = std::max(use, ReadOutside(line));
     use = std::max(use, state.desync.Read(line, out_));
     use = std::max(use, state.stall.Read(line, out_));
+    label_state.actor.Read(line, out_);
     if (line.text[0] == '#') use = std::max(use, ReadFailedStack(line, state.watchdog));
     if (use != LineUse::not_understood) return use;
     return state.own.Read(line, log_.voices[line.voice], out_);
@@ -369,6 +397,7 @@ class LogReader {
   uint32_t last_label_ = 0, last_voice_ = 0;
   uint64_t last_key_ = 0;
   int32_t quoted_rank_ = -1;
+  WorkBarReader work_bar_;
   bool in_pieces_ = false;  // a line that mpirun tagged several times
   std::string plain_, last_label_text_;
 };

@@ -56,10 +56,11 @@ enum class TorchLogKind : uint8_t {
   fabric_down,
   model_mismatch,
   connect_failed,
-  nccl_warning,   // a network plugin's own words, where it speaks without NCCL
-  xla_wait,       // line_before = how many of its waits have ended
-  start_pending,  // a scheduler's words: see torch_log_pending.h
-  node_count,     // the job's command or settings: it has more than one node
+  nccl_warning,      // a network plugin's own words, where it speaks without NCCL
+  xla_wait,          // line_before = how many of its waits have ended
+  start_pending,     // a scheduler's words: see torch_log_pending.h
+  node_count,        // the job's command or settings: it has more than one node
+  straggler_report,  // ranks = those that a tool calls slow
 };
 
 // A time as written. PyTorch's own lines have no year; the import finds it from other lines of the file.
@@ -74,6 +75,8 @@ struct LogMoment {
 // Words of TorchLogRecord::object that say who was lost.
 inline constexpr std::string_view kRendezvousStore = "rendezvous", kRemoteDaemon = "daemon",
                                   kCoordinator = "coordinator";
+// Word of TorchLogRecord::subject: who killed a process for want of memory.
+inline constexpr std::string_view kRaysMonitor = "Ray's memory monitor";
 
 struct TorchLogRecord {
   TorchLogKind kind{};

@@ -34,6 +34,41 @@ LineUse AddPodEnd(const LogLine& line, std::string_view pod, int64_t code, std::
 
 }  // namespace
 
+LineUse PodDescriptionReader::Read(const LogLine& line, RecordList& out) {
+  std::string_view text = Trim(line.text);
+  const bool at_margin = !line.text.starts_with(' ');
+  if (TakeLiteral(text, "Name:") && at_margin && IsPodName(Trim(text))) {
+    *this = PodDescriptionReader();
+    pod_ = Trim(text);
+    return LineUse::understood;
+  }
+  if (pod_.empty()) return LineUse::not_understood;
+  if (at_margin && TakeLiteral(text, "Node:")) {
+    node_ = Capped(Trim(text).substr(0, Trim(text).find('/')), 200);
+    return LineUse::understood;
+  }
+  if (text == "Limits:" || text == "Requests:") {
+    in_limits_ = text == "Limits:";
+    return LineUse::understood;
+  }
+  if (in_limits_ && TakeLiteral(text, "memory:")) {
+    if (killed_ != nullptr) killed_->cure = Capped(Trim(text), 40);
+    return LineUse::understood;
+  }
+  if (killed_ != nullptr && text.starts_with("Exit Code:")) return LineUse::understood;  // 137: the same end
+  if (TakeLiteral(text, "Reason:") && Trim(text) == "OOMKilled") {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, pod_);
+    killed_ = record;
+    if (!is_new) return LineUse::understood;
+    record->value = 1;
+    record->object = pod_;
+    record->host = node_;
+    record->text = Capped(Trim(line.text), 600);
+    return LineUse::understood;
+  }
+  return LineUse::not_understood;
+}
+
 // Kubeflow's operator: time="..." level=info msg="Pod: team-a.resnet-worker-0 exited with code 1" job=team-a.resnet
 // kubectl get pods: resnet-9f2k-master-0  0/2     CrashLoopBackOff   8          2m41s
 LineUse ReadPodEnd(const LogLine& line, RecordList& out) {

@@ -8,6 +8,7 @@
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_time.h"
+#include "model/parallel_label.h"
 
 namespace tacet {
 namespace {
@@ -81,12 +82,24 @@ void TakeHorovodTime(LinePrefix& prefix) {
   if (TakeLauncherPrefix(label).kind == LauncherPrefix::Kind::task) prefix.text.remove_prefix(kLength);
 }
 
+// "[2026-03-09 00:57:15 TP4] text", "[2026-03-09 00:57:15 DP0 TP4 EP4] text": SGLang names its process behind the time.
+void TakeParallelLabel(std::string_view& rest, LinePrefix& prefix) {
+  constexpr size_t kLongest = 40;
+  const size_t close = rest.substr(0, kLongest).find(']');
+  if (close == std::string_view::npos) return;
+  const std::string_view label = rest.substr(1, close - 1);
+  if (label.find_first_not_of("TPDE0123456789 ") != std::string_view::npos) return;
+  prefix.head_rank = RankOfParallelLabel(label);
+  rest.remove_prefix(close);
+}
+
 // "[2026-11-15T00:39:15.621349] text", "2024-04-10 04:59:03 | text"; one blank behind it belongs to it.
 void TakeTime(LinePrefix& prefix) {
   std::string_view rest = prefix.text;
   const bool bracket = TakeLiteral(rest, "[");
   LogMoment time;
   if (!TakeDatedTime(rest, &time)) return;
+  if (bracket && rest.starts_with(' ')) TakeParallelLabel(rest, prefix);
   if (bracket && !TakeLiteral(rest, "]")) return;
   if (!rest.empty() && rest[0] != ' ' && rest[0] != ':' && rest[0] != '|' && !bracket) return;
   TakeLiteral(rest, " ");

@@ -19,6 +19,7 @@ LabelStyle FindLabelStyle(std::string_view bytes);
 struct LinePrefix {
   LauncherPrefix launcher;     // the outer label, not "[rank3]:"
   int32_t rank = -1;           // of "[rank3]:"
+  int32_t head_rank = -1;      // of "[2026-03-09 00:57:15 TP4] ", which stands before the first line of a message only
   char severity = 0;           // I, W, E, F of a C++ or Python log line of PyTorch; 0: no such line
   std::string_view code_file;  // "ProcessGroupNCCL.cpp"
   LogMoment time;

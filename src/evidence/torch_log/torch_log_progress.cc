@@ -165,10 +165,12 @@ FinishSign FindFinishSign(std::string_view text) {
        {"training complete", "training finished", "training is finished", "training done", "training is done",
         "training is complete", "training has finished", "training has completed", "training ended",
         "finished training", "completed training", "end of training", "`trainer.fit` stopped", "exiting normally",
-        "exited normally", "'train_runtime'"})
+        "exited normally", "'train_runtime'",
+        // torchrun's agent of its workers, and Slurm (scontrol show job) of the whole job
+        "worker group successfully finished", "(workerstate.succeeded)", "jobstate=completed"})
     // "Training completed. Do not forget to share your model": what denies it stands before it.
     if (const size_t at = lower.find(phrase);
-        at != std::string_view::npos &&
+        at != std::string_view::npos && !Contains(lower, "no training batches") &&
         !ContainsAny(lower.substr(0, at), {"not ", "n't ", "until ", "when ", "if ", "once ", "before ", "will "}))
       return FinishSign::strong;
   // Otherwise every word must be a harmless one: "loading data finished" says nothing of the end.

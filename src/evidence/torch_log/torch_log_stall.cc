@@ -123,6 +123,22 @@ LineUse StallReader::ReadTasks(const LogLine& line, RecordList& out) {
     if (tasks_->text.empty()) tasks_->text = Capped(line.text);
     return LineUse::understood;
   }
+  // # of tasks that reached the barrier: 30/32.
+  // The first task at the barrier: /job:jax_worker/replica:0/task:0. Some timed out task names:
+  // /job:jax_worker/replica:0/task:11
+  if (tasks_ != nullptr && Contains(line.text, "tasks that reached the barrier: ")) {
+    auto count = After(line.text, "reached the barrier: ");
+    int64_t joined = -1, all = -1;
+    if (TakeNumber(*count, &joined) && TakeLiteral(*count, "/") && TakeNumber(*count, &all))
+      tasks_->value = joined, tasks_->value2 = all;
+    return LineUse::understood;
+  }
+  if (tasks_ != nullptr && Contains(line.text, "ask at the barrier: ")) {
+    const auto names = After(line.text, "timed out task names:");
+    for (auto rest = names ? After(*names, "/task:") : names; rest; rest = After(*rest, "/task:"))
+      if (int32_t task = -1; TakeNumber(*rest, &task)) AddStallRank(tasks_->ranks, task);
+    return LineUse::understood;
+  }
   if (tasks_ == nullptr || !Trim(line.text).starts_with("/job:")) {
     if (!Trim(line.text).empty()) tasks_ = nullptr;
     return LineUse::not_understood;

@@ -53,6 +53,7 @@ class TracebackReader {
   // The voice is heard no more.
   void Finish(RecordList& out);
   bool in_message() const { return phase_ == Phase::message; }
+  bool is_open() const { return phase_ != Phase::idle; }
 
  private:
   enum class Phase : uint8_t { idle, frames, framed, message };

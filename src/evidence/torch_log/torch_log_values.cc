@@ -144,8 +144,9 @@ void FindTime(std::string_view text, LineValues& found) {
       take(NumberBefore(text, "s/batch"), "step") || take(NumberBefore(text, "ms/step") / 1000, "step") ||
       rate(NumberBefore(text, "steps/s"), "step"))
     return;
-  if (!Contains(text, "time")) return;
-  for (const std::string_view name : {"step_time", "step time", "iter_time", "time/step", "batch_time"})
+  if (!Contains(text, "tim")) return;
+  for (const std::string_view name :
+       {"train_step_timing in s", "step_time", "step time", "iter_time", "time/step", "batch_time"})
     if (take(named(name), "step")) {
       found.exact = true;
       return;

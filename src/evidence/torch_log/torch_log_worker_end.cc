@@ -9,6 +9,7 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_pod.h"
+#include "evidence/torch_log/torch_log_ray.h"
 
 namespace tacet {
 namespace {
@@ -37,22 +38,25 @@ LineUse AddEndWithLog(const LogLine& line, int64_t code, int32_t rank, std::opti
   return use;
 }
 
-LineUse AddMemoryKill(const LogLine& line, RecordList& out) {
-  const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, "");
+LineUse AddMemoryKill(const LogLine& line, std::string_view pod, RecordList& out) {
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, pod);
   if (!is_new) return LineUse::understood;
   record->value = 1;
+  record->object = Capped(pod, 200);
   record->text = Capped(line.text, 600);
   return LineUse::understood;
 }
 
 // A table of `kubectl get pods`, or "Reason: OOMKilled" of `kubectl describe`; a sentence that mentions it is neither.
-bool IsPodState(std::string_view text) {
+// Says of which pod, where the same line tells it.
+bool IsPodState(std::string_view text, std::string_view* pod) {
   std::string_view rest = Trim(text);
   if (TakeLiteral(rest, "Reason:") || TakeLiteral(rest, "reason:") || TakeLiteral(rest, "\"reason\":"))
     return Contains(rest, "OOMKilled");
-  TakeWord(rest);  // the pod
-  const std::string_view ready = TakeWord(rest);
-  return ready.find('/') != std::string_view::npos && TakeWord(rest) == "OOMKilled";
+  const std::string_view name = TakeWord(rest), ready = TakeWord(rest);
+  if (ready.find('/') == std::string_view::npos || TakeWord(rest) != "OOMKilled") return false;
+  *pod = name;
+  return true;
 }
 
 // ssh -o PasswordAuthentication=no 10.0.3.4 hostname
@@ -302,11 +306,8 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   // Ray: its words are many lines, and only these two tell that a worker is gone for good, or for want of memory.
-  if (Contains(text, "Workers (tasks / actors) killed due to memory pressure") ||
-      Contains(text, "killed due to the node running low on memory") ||
-      (Contains(text, "Killing worker") && Contains(text, "to free up memory")))
-    return AddMemoryKill(line, out);
-  if (Contains(text, "container init was OOM-killed")) return AddMemoryKill(line, out);
+  if (IsRaysMemoryKill(text)) return AddRaysMemoryKill(line, out);
+  if (Contains(text, "container init was OOM-killed")) return AddMemoryKill(line, "", out);
   // Ray: "The node with node id: 8f20... and ip: 10.0.0.3 has been marked dead because the detector has missed too many
   // heartbeats from it."
   if (auto address = After(text, " and ip: "); address && Contains(text, "has been marked dead because the detector")) {
@@ -357,11 +358,11 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     record->repeats = 1;  // the same end, told again
     if (!is_new) return LineUse::understood;
     record->value = 255;
-    record->subject = "Ray only saw its connection close";
+    record->subject = kRaySawItClose;
     record->text = Capped(text, 600);
     return LineUse::understood;
   }
-  if (Contains(text, "OOMKilled") && IsPodState(text)) return AddMemoryKill(line, out);
+  if (std::string_view pod; Contains(text, "OOMKilled") && IsPodState(text, &pod)) return AddMemoryKill(line, pod, out);
   return ReadPodEnd(line, out);
 }
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "evidence/torch_log/torch_log_line.h"
+
+namespace tacet {
+
+// What tools beside the training print of its health: scores of slow ranks, how full the memory of the host is.
+LineUse ReadHealthLine(const LogLine& line, RecordList& out);
+
+// A score of which no warning follows is no report.
+void DropUntoldScores(TorchLog& log);
+
+// Who was killed by SIGKILL soon after the host's memory was said to be nearly full: the kernel most likely did it.
+void JoinMemoryWithKills(TorchLog& log, const HostMemoryNote& note);
+
+// A bar of work before the training ("Running tokenizer on dataset: 36%") that goes on when others time out.
+class WorkBarReader {
+ public:
+  void Read(const LogLine& line);
+  // Gives it to the timeouts that came while it ran.
+  void Finish(TorchLog& log) const;
+
+ private:
+  std::string name_;  // without its share
+  int percent_ = -1;
+  uint32_t first_line_ = 0, last_line_ = 0;
+};
+
+}  // namespace tacet

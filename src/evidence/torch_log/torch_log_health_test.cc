@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "evidence/torch_log/torch_log_parse.h"
+
+namespace tacet {
+namespace {
+
+const TorchLogRecord* FirstOf(const TorchLog& log, TorchLogKind kind) {
+  const auto found = std::find_if(log.records.begin(), log.records.end(),
+                                  [&](const TorchLogRecord& record) { return record.kind == kind; });
+  return found == log.records.end() ? nullptr : &*found;
+}
+
+TEST(TorchLogHealth, AWarningOfTheDetectorNamesItsRanks) {
+  const TorchLog log = ParseTorchLog(
+      "      Rank=37 Node=n29 Score=0.58\n"
+      "      Rank=36 Node=n29 Score=0.97\n"
+      "STRAGGLER DETECTION WARNING: Some GPUs have worse relative performance. Affected ranks: {37}\n");
+  const TorchLogRecord* report = FirstOf(log, TorchLogKind::straggler_report);
+  ASSERT_NE(report, nullptr);
+  EXPECT_EQ(report->ranks, std::vector<int32_t>{37});
+  EXPECT_EQ(report->host, "n29");
+  EXPECT_EQ(report->subject, "0.58");
+}
+
+TEST(TorchLogHealth, ScoresWithoutAWarningAreNoReport) {
+  EXPECT_EQ(FirstOf(ParseTorchLog("      Rank=36 Node=n29 Score=0.97\n"), TorchLogKind::straggler_report), nullptr);
+}
+
+TEST(TorchLogHealth, FullMemoryIsKeptWithTheKillThatFollows) {
+  const auto ended = [](std::string_view share) {
+    const TorchLog log = ParseTorchLog(
+        "[INFO] [utils.py:789:see_memory_usage] CPU Virtual Memory:  used = 247.9 GB, percent = " + std::string(share) +
+        "%\n[2025-02-18 22:11:35,008] [ERROR] [launch.py:325:sigkill_handler] ['python3', 'x.py'] exits with return "
+        "code = -9\n");
+    const TorchLogRecord* end = FirstOf(log, TorchLogKind::process_exited);
+    return end ? end->cure : "no end";
+  };
+  EXPECT_EQ(ended("98.6"), "98.6 %");
+  EXPECT_EQ(ended("41.0"), "");
+}
+
+TEST(TorchLogHealth, TheBarOfWorkThatGoesOnIsKeptWithTheTimeout) {
+  constexpr std::string_view kTimeout =
+      "[rank1]:[E311 08:30:03.560118203 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation "
+      "timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for 1800043 "
+      "milliseconds before timing out.\n";
+  const auto bar = [&](std::string_view share) {
+    const TorchLog log = ParseTorchLog("Map (num_proc=8):  " + std::string(share) +
+                                       "%|##   | 100/400 [04:41<39:58, 1625.88 examples/s]\n" + std::string(kTimeout));
+    const TorchLogRecord* timeout = FirstOf(log, TorchLogKind::watchdog_timeout);
+    return timeout ? timeout->object : "no timeout";
+  };
+  EXPECT_EQ(bar("25"), "Map (num_proc=8): 25%");
+  EXPECT_EQ(bar("100"), "");
+}
+
+TEST(TorchLogHealth, ADescribedPodIsTheVictim) {
+  const TorchLog log = ParseTorchLog(
+      "Name:             train-worker-2\nNode:             pool-7/10.1.0.7\nContainers:\n  t:\n    State: Terminated\n"
+      "      Reason:       OOMKilled\n      Exit Code:    137\n    Limits:\n      memory:  512Gi\n    Requests:\n"
+      "      memory:  1Gi\n");
+  const TorchLogRecord* kill = FirstOf(log, TorchLogKind::oom_kill);
+  ASSERT_NE(kill, nullptr);
+  EXPECT_EQ(kill->object, "train-worker-2");
+  EXPECT_EQ(kill->host, "pool-7");
+  EXPECT_EQ(kill->cure, "512Gi");
+  EXPECT_EQ(FirstOf(log, TorchLogKind::process_exited), nullptr);
+}
+
+TEST(TorchLogHealth, RayNamesTheActorThatItKilled) {
+  const TorchLog log = ParseTorchLog(
+      "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
+      "\tclass_name: make.<locals>.WorkerDict\n\tactor_id: 9e\n\tpid: 41203\n\tip: 10.7.0.13\n"
+      "The actor is dead because its worker process has died. Worker exit type: NODE_OUT_OF_MEMORY Worker exit detail: "
+      "Task was killed due to the node running low on memory.\n"
+      "Memory on the node (IP: 10.7.0.13, ID: 5b) where the task was running was 957.80GB / 1007.51GB (0.95), which\n");
+  const TorchLogRecord* kill = FirstOf(log, TorchLogKind::oom_kill);
+  ASSERT_NE(kill, nullptr);
+  EXPECT_EQ(kill->object, "WorkerDict");
+  EXPECT_EQ(kill->pid, 41203);
+  EXPECT_EQ(kill->host, "10.7.0.13");
+  EXPECT_EQ(kill->cure, "957.80GB of 1007.51GB");
+  EXPECT_EQ(FirstOf(log, TorchLogKind::process_exited), nullptr) << "Ray knows more than that a connection closed";
+}
+
+}  // namespace
+}  // namespace tacet
