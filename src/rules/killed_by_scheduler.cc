@@ -11,6 +11,17 @@ SchedulerKill KillKindOf(const Event& kill) { return kill.As<OutsideEnd>().why; 
 
 const std::string& KillerOf(const Event& kill) { return kill.As<OutsideEnd>().by; }
 
+const std::string& PodOf(const Event& kill) { return kill.As<OutsideEnd>().who; }
+
+// A pod is evicted because a node runs out of something. No wait of its peers leads to that; it leads to their waits.
+bool ExplainsWaits(const Event& kill) { return KillKindOf(kill) == SchedulerKill::evicted && !KillerOf(kill).empty(); }
+
+bool IsWaitInVain(const Event& event) {
+  return event.kind == EventKind::watchdog_timeout || event.kind == EventKind::heartbeat_stuck ||
+         event.kind == EventKind::monitored_barrier_failed || event.kind == EventKind::store_wait_timeout ||
+         event.kind == EventKind::rendezvous_incomplete;
+}
+
 // A step is cancelled, and torchrun gets SIGTERM, also because a task or another node failed. The other words say why.
 bool GivesReason(const Event& kill) {
   if (KillKindOf(kill) == SchedulerKill::signal) return false;
@@ -22,7 +33,7 @@ int Rating(const Event& kill) {
   switch (KillKindOf(kill)) {
     case SchedulerKill::signal: return 0;
     case SchedulerKill::cancelled: return KillerOf(kill) == "step" ? 1 : 2;
-    default: return 3;
+    default: return ExplainsWaits(kill) ? 4 : 3;
   }
 }
 
@@ -74,8 +85,10 @@ std::string KillWords(const Event& kill) {
     case SchedulerKill::preempted: return "the scheduler preempted the job";
     case SchedulerKill::requeued: return "the scheduler stopped the job to requeue it";
     case SchedulerKill::evicted:
-      return "Kubernetes evicted a pod of the job" +
-             (KillerOf(kill).empty() ? std::string() : ": its node was low on " + KillerOf(kill));
+      return "Kubernetes evicted " + (PodOf(kill).empty() ? "a pod of the job" : "pod " + PodOf(kill)) +
+             (KillerOf(kill).empty() ? std::string() : ": its node was low on " + KillerOf(kill)) +
+             (kill.As<OutsideEnd>().use.empty() ? ""
+                                                : " (a container of the pod used " + kill.As<OutsideEnd>().use + ")");
     case SchedulerKill::reclaimed:
       return "the cloud provider took back a machine of the job (spot, preemptible, or a node shutdown)";
     case SchedulerKill::cancelled:
@@ -91,6 +104,12 @@ std::string KillWords(const Event& kill) {
   if (KillerOf(kill) == "SIGINT") return "the launcher received SIGINT: the job was interrupted (Ctrl-C)";
   return "the launcher was ended from outside by " + (KillerOf(kill).empty() ? "a signal" : KillerOf(kill)) +
          "; no rank had failed before";
+}
+
+// Who tells it.
+std::string_view ReportWords(const Event& kill) {
+  if (KillKindOf(kill) == SchedulerKill::signal) return "the launcher reports the signal";
+  return KillKindOf(kill) == SchedulerKill::evicted ? "the report of Kubernetes" : "the scheduler's report";
 }
 
 std::vector<std::string> KillAdvice(const Event& kill) {
@@ -140,7 +159,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     if (Rating(*event) > Rating(*kill)) kill = event;
   bool failed_before = false, failed = false;
   for (const Event& event : facts.incident.events) {
-    if (!IsOwnFailure(event)) continue;
+    if (!IsOwnFailure(event) || (ExplainsWaits(*kill) && IsWaitInVain(event))) continue;
     failed = true;
     failed_before |= !CameAfter(*kill, event);
   }
@@ -148,8 +167,9 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
   if (!GivesReason(*kill) && !IsInterrupt(*kill))
     failed |= std::any_of(facts.incident.events.begin(), facts.incident.events.end(), EndedByItself);
   // A job that hangs is ended by somebody in the end: that explains nothing.
-  const bool hung = outcome.hangs() || facts.standstill.lasts || facts.analyses.end.kind == JobEnding::hung;
-  Finding finding = ToldFinding(facts, "killed-by-scheduler", told, "the launcher reports the signal");
+  const bool hung = !ExplainsWaits(*kill) &&
+                    (outcome.hangs() || facts.standstill.lasts || facts.analyses.end.kind == JobEnding::hung);
+  Finding finding = ToldFinding(facts, "killed-by-scheduler", told, ReportWords(*kill));
   finding.ranks.clear();
   finding.operation.reset();
   finding.group = GroupIndex::none;
@@ -159,6 +179,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     return a.source.file == kill->source.file && a.source.line == kill->source.line;
   });
   if (!GivesReason(*kill)) finding.confidence = Confidence::likely;
+  if (ExplainsWaits(*kill)) finding.status = Status::crash;  // whoever waits is left over
   // What fails behind a Ctrl-C fails because of it.
   if (hung || failed_before || (failed && !GivesReason(*kill) && !IsInterrupt(*kill))) {
     finding.severity = Severity::note;

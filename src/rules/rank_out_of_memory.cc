@@ -7,6 +7,7 @@
 
 #include "rules/activity_words.h"
 #include "rules/gpu_maker.h"
+#include "rules/memory_victim.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -15,7 +16,7 @@ namespace tacet {
 // Slurm, LSF, PBS and Kubernetes tell of a kill in the job's own cgroup, most often without a pid. The kernel always
 // names one.
 static bool IsSchedulersKill(const Event& event) {
-  return event.kind == EventKind::oom_kill && !event.rank.known() && event.pid < 0;
+  return event.kind == EventKind::oom_kill && !event.rank.known() && (event.pid < 0 || NamesVictim(event));
 }
 
 // What the process was doing when its GPU had no memory left.
@@ -88,6 +89,12 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
     finding.evidence.push_back(CiteEvent(event, told ? "the report that memory ran out" : "an error without a rank"));
+    if (NamesVictim(event)) {
+      finding.headline = VictimSentence(event);
+      finding.fix = VictimSteps(event);
+      answer.findings.push_back(std::move(finding));
+      return true;
+    }
     if (const Event* killed = told ? FindOnlyKilled(facts) : nullptr) {
       finding.ranks = {killed->rank};
       finding.headline = RankWords(finding.ranks) + " was killed for lack of memory";
@@ -127,6 +134,36 @@ static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
   return false;
 }
 
+// Killed by SIGKILL, which tells nothing by itself, soon after the job printed that the memory of the host was full.
+static bool JudgeFullMemory(const Case& facts, RuleAnswer& answer) {
+  for (const Event& event : facts.incident.events) {
+    const auto& end = event.As<ProcessEnd>();
+    if (event.kind != EventKind::process_exited || end.memory_before.empty()) continue;
+    Finding finding;
+    finding.cause = "rank-out-of-memory";
+    finding.status = Status::crash;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::likely;
+    if (event.rank.known()) finding.ranks = {event.rank};
+    finding.headline = (event.rank.known() ? RankWords({event.rank}) : std::string("a process of the job")) +
+                       " was killed by SIGKILL, probably by the kernel's OOM killer: " + end.memory_before +
+                       " of the host's memory was in use shortly before";
+    finding.evidence.push_back(CiteEvent(event, "how the process ended"));
+    SourceRef line = event.source;
+    line.line = end.memory_line;
+    line.offset = end.memory_offset;
+    finding.evidence.push_back({line, end.memory_before + " of the host's memory is in use", "the memory of the host"});
+    finding.fix = {
+        "Look at the kernel log of that host for the kill: dmesg -T | grep -i 'out of memory'.",
+        "Use less host memory: offload fewer optimizer states or parameters (or to NVMe), load the model in shards or "
+        "on rank 0 only, fewer data-loader workers; or ask for a host, or a limit (--mem), with more.",
+        "Restart after the change; communication itself needs no fix."};
+    answer.findings.push_back(std::move(finding));
+    return true;
+  }
+  return false;
+}
+
 // The one host of these ranks; empty where it is not told, or where they are on several.
 static std::string HostOfAll(const Incident& incident, const std::vector<Rank>& ranks) {
   std::set<std::string> hosts;
@@ -155,7 +192,7 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
                       ? "the kernel killed the process of " + RankWords({rank})
                       : RankWords({rank}) + " could not get " + (event == life.cuda_oom ? "GPU memory" : "memory")));
   }
-  if (finding.ranks.empty() && JudgeOwnerlessKills(facts, answer)) return answer;
+  if (finding.ranks.empty() && (JudgeOwnerlessKills(facts, answer) || JudgeFullMemory(facts, answer))) return answer;
   if (finding.ranks.empty()) {
     if (facts.analyses.life.ranks.empty() && JudgeKernelAlone(facts, answer)) return answer;
     // A kill of some other process is no cause, but worth a look when a rank is missing.

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/memory_victim.h"
+
+namespace tacet {
+
+bool NamesVictim(const Event& kill) {
+  const MemoryVictim& victim = kill.As<OomKill>().victim;
+  return kill.kind == EventKind::oom_kill && (victim.by_ray || !victim.who.empty());
+}
+
+std::string VictimSentence(const Event& kill) {
+  const MemoryVictim& victim = kill.As<OomKill>().victim;
+  const std::string place = victim.host.empty() ? "" : " on " + victim.host;
+  if (!victim.by_ray)
+    return "Kubernetes killed pod " + victim.who + place + " for lack of memory (OOMKilled" +
+           (victim.amount.empty() ? ")" : "; its limit is " + victim.amount + ")");
+  return "Ray's memory monitor killed " + (victim.who.empty() ? "a worker" : "actor " + victim.who) +
+         (kill.pid > 0 ? " (pid " + std::to_string(kill.pid) + ")" : "") + place +
+         " because the node ran low on memory" + (victim.amount.empty() ? "" : " (" + victim.amount + " used)");
+}
+
+std::vector<std::string> VictimSteps(const Event& kill) {
+  if (kill.As<OomKill>().victim.by_ray)
+    return {
+        "Look at what fills the host memory of that node: offloaded optimizer states and parameters, pinned buffers, "
+        "Ray's object store, data loaders, checkpoint copies. Put fewer workers on the node, or offload less.",
+        "Ray kills the newest task or actor once the node passes RAY_memory_usage_threshold (0.95 of the memory). "
+        "Raise it, or switch the monitor off with RAY_memory_monitor_refresh_ms=0, only if memory is left: otherwise "
+        "the kernel kills next.",
+        "See what each process used: ray logs raylet.out -ip NODE, ray memory."};
+  return {
+      "Raise the container's memory limit (resources.limits.memory), or lower what it uses: data loader workers, "
+      "cached "
+      "datasets, pinned buffers, checkpoint copies. Files in an emptyDir with medium Memory (/dev/shm) count as well.",
+      "See how the use grew: kubectl top pod --containers, or container_memory_working_set_bytes in the monitoring.",
+      "What ranks in other pods report (closed connections, timeouts) follows from it: communication needs no fix."};
+}
+
+}  // namespace tacet
