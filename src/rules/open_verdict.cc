@@ -11,6 +11,7 @@
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/end_sentence.h"
+#include "rules/finished_job.h"
 #include "rules/hang_capture.h"
 #include "rules/library_words.h"
 #include "rules/listing_words.h"
@@ -115,6 +116,7 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   else if (end.told)
     diagnosis.headline += ": " + EndSentence(facts, *end.told);
   if (end.told && end.told->kind == EventKind::xla_wait) return SettleXlaWait(*end.told, diagnosis);
+  if (end.told && !end.told->As<WatchdogTimeout>().bar.empty()) return;  // the headline says who works
   diagnosis.headline += "; the evidence does not show which rank is responsible";
   if (end.told && end.told->Means(Meaning::of_ascend)) {
     diagnosis.open.push_back(
@@ -302,6 +304,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
                          " ranks issued the same collectives and none reports an error";
     return;
   }
+  if (const Event* finish = FindToldFinish(facts, diagnosis)) return SettleFinished(facts, *finish, diagnosis);
   diagnosis.headline = PipelineWords(facts);
   if (diagnosis.headline.empty()) {
     diagnosis.headline = StackWords(facts);

@@ -90,6 +90,13 @@ std::string OutlineWords(const Case& facts) {
          "'; if the run fails later, add what follows";
 }
 
+std::string_view HarmlessAtExit(const Incident& incident) {
+  for (const LogOutline& one : incident.outlines)
+    for (const SeenWarning& warning : one.harmless)
+      if (warning.what == HarmlessWarning::process_group_left) return HarmlessWords(warning.what);
+  return "";
+}
+
 bool TellsItsEnd(const Incident& incident) {
   return std::any_of(incident.outlines.begin(), incident.outlines.end(),
                      [](const LogOutline& one) { return one.at_exit || !one.ended_well.empty(); });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "rules/diagnosis.h"
 #include "rules/rule.h"
@@ -11,6 +12,9 @@ namespace tacet {
 // "no line reports a fault: 8 ranks (0-7) print these lines; the last one is '...'": of a log whose lines no reader
 // knows. Empty where there is none, or where a line of it is marked as an error.
 std::string OutlineWords(const Case& facts);
+
+// What to make of PyTorch's warning at exit, where it was printed; empty where it was not.
+std::string_view HarmlessAtExit(const Incident& incident);
 
 // A line is printed as its program exits, or tells how it ended: nobody need be asked whether it did.
 bool TellsItsEnd(const Incident& incident);
