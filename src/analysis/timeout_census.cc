@@ -93,6 +93,31 @@ OpKind RecordedKind(const Incident& incident, const TimedOutCall& told) {
   return kinds.size() == 1 ? *kinds.begin() : told.op;
 }
 
+// Nobody completes one of these before all members have issued it. Who has completed what another one waits in has
+// most likely issued something else there.
+void FindCompleted(const Incident& incident, TimeoutCensus& census) {
+  const TimedOutCall* lowest = nullptr;
+  for (const TimedOutCall& call : census.calls)
+    if (call.seq >= 0 && call.group == census.calls.front().group && (!lowest || call.seq < lowest->seq))
+      lowest = &call;
+  if (!lowest || lowest->group.empty() ||
+      (lowest->op != OpKind::all_reduce && lowest->op != OpKind::all_gather && lowest->op != OpKind::reduce_scatter))
+    return;
+  std::set<Rank> completed;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::watchdog_status && event.rank.known() && event.group_name == lowest->group &&
+        event.As<WorkCounters>().last_completed >= lowest->seq &&
+        !std::binary_search(lowest->ranks.begin(), lowest->ranks.end(), event.rank))
+      completed.insert(event.rank);
+  census.completed.assign(completed.begin(), completed.end());
+}
+
+std::string BarOf(const TimeoutCensus& census) {
+  for (const TimedOutCall& call : census.calls)
+    if (const std::string& bar = call.first->As<WatchdogTimeout>().bar; !bar.empty()) return bar;
+  return "";
+}
+
 }  // namespace
 
 // NCCL's lines tell host, process and device of whoever writes them.
@@ -170,6 +195,8 @@ TimeoutCensus CountTimeouts(const Incident& incident) {
   census.unheard = incident.AllRanks();
   std::erase_if(census.unheard, [&](Rank rank) { return heard.contains(rank); });
   census.nameless = NamelessProcesses(incident);
+  FindCompleted(incident, census);
+  census.bar = BarOf(census);
   return census;
 }
 

@@ -38,6 +38,8 @@ struct TimeoutCensus {
   std::vector<Rank> unheard;        // no line of any kind is from them
   size_t heard = 0;                 // of how many ranks there are lines
   std::vector<Subject> nameless;    // processes of the job whose lines tell no rank: each is one of the unheard
+  std::vector<Rank> completed;      // by their counters they have completed the lowest of these calls
+  std::string bar;                  // work that goes on in the same output meanwhile: "Tokenizing: 36%"
 
   explicit operator bool() const { return !calls.empty(); }
   const TimedOutCall* Of(Rank rank) const;

@@ -114,6 +114,24 @@ void AddLeftBehind(const Incident& incident, const WatchdogGroup& group, std::ve
        GroupIndex::none});
 }
 
+// A server's watchdog names no call: all of its processes stand in the same step, and each has the same limit.
+void AddSilentWorker(const Incident& incident, std::vector<ToldLaggard>& out) {
+  std::map<Rank, const Event*> waits;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::watchdog_timeout && event.rank.known() && event.seq < 0 &&
+        event.op == OpKind::unknown && !event.peer.known())
+      waits.try_emplace(event.rank, &event);
+  if (waits.size() < 3 || waits.size() + 1 != incident.AllRanks().size()) return;
+  std::vector<Rank> waiters;
+  for (const auto& [rank, wait] : waits) waiters.push_back(rank);
+  const auto by_file = RanksByFile(incident);
+  for (const Rank rank : incident.AllRanks())
+    if (!waits.contains(rank) && WasCollected(rank, by_file))
+      out.push_back({rank, waits.begin()->second->source,
+                     "reports no timeout, while " + std::to_string(waiters.size()) + " others do", waiters,
+                     GroupIndex::none});
+}
+
 // A wait whose line about the group was lost belongs to the only group there is, where both count the same operation.
 // Small numbers meet by chance.
 constexpr int64_t kTellingNumber = 100;
@@ -211,6 +229,7 @@ std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
     if (out.size() == before) AddSilentRanks(incident, group, waiting, out);
     if (out.size() == before) AddLeftBehind(incident, group, out);
   }
+  if (groups.empty()) AddSilentWorker(incident, out);
   // Of several that lag some may wait for the others in another group, with a limit that was not over yet.
   if (out.size() > 1) out.clear();
   return out;

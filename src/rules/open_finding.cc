@@ -87,6 +87,19 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
   const std::string missing = MissingOutputStep(census);
   if (!missing.empty()) steps.push_back(missing);
   if (IsFoundLate(timeout)) steps.push_back(LateWatchdogStep(timeout));
+  if (!census.bar.empty())
+    return {
+        "Do this work before the job starts: preprocess the dataset once, save it to disk (or fill the cache that "
+        "all ranks read), and let the job only load it.",
+        "Or raise the limit of the wait: ddp_timeout of Transformers and LLaMA-Factory, "
+        "init_process_group(timeout=...), and use more processes for it (num_proc).",
+        "The network and the GPUs have no part in it: the others wait at a barrier (main_process_first) until the "
+        "rank that works is done."};
+  if (!census.completed.empty())
+    steps.push_back(
+        "Compare what the ranks issue up to the cited numbers: code that depends on the rank or on the data makes them "
+        "diverge (uneven batches, a skipped step, a reduction for logging on one rank only). Flight records of all "
+        "ranks (TORCH_FR_BUFFER_SIZE=2000) show the first difference.");
   // Fewer than those that speak: they may be what is waited for. Otherwise a part of the output was pasted.
   size_t heard = 0;
   for (const TimedOutCall& call : census.calls) heard += call.ranks.size();

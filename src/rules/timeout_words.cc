@@ -47,6 +47,9 @@ std::string BehindWords(const TimeoutCensus& census) {
   constexpr int64_t kMostAhead = 500;
   if (highest->seq - lowest->seq > kMostAhead && (group.empty() || lowest->group != highest->group))
     return " (numbers of different groups)";
+  if (!census.completed.empty())
+    return ", although " + RankWords(census.completed) + (census.completed.size() == 1 ? " has" : " have") +
+           " completed #" + std::to_string(lowest->seq) + ": the ranks most likely do not issue the same collectives";
   const std::string behind = RankWords(lowest->ranks) + (lowest->ranks.size() == 1 ? " is" : " are") + " behind";
   return group.empty() || lowest->group != highest->group ? " (different groups, or " + behind + ")" : ", so " + behind;
 }
@@ -92,6 +95,10 @@ std::string TimeoutWords(const TimeoutCensus& census) {
     words += ", waiting for " + RankWords({peer});
   // Where many are missing, their output was not collected.
   const auto& unheard = census.unheard;
+  if (!census.bar.empty())
+    return words + "; a progress bar in the same output still runs ('" + census.bar + "'): " +
+           (unheard.size() == 1 ? RankWords(unheard) + ", of which no other line is here, most likely draws it"
+                                : "the rank that draws it, most likely rank 0, is waited for");
   if (!unheard.empty() && unheard.size() <= kMostUnheard && unheard.size() < common.ranks.size() &&
       census.nameless.empty())
     words += "; no line is from " + RankWords(unheard);
