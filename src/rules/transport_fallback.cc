@@ -243,6 +243,12 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     }
     if (choice.none)
       finding.evidence.push_back(CiteEvent(*choice.none.events.front(), "there is no InfiniBand device"));
+    // Gradients of a training over TCP take most of a step: worth a look at what the hosts have.
+    if (!one_host && !choice.no_library && !facts.incident.training.empty())
+      answer.open.push_back({"Do these hosts have InfiniBand or RoCE adapters that NCCL does not see?",
+                             "ibv_devinfo (or ibstat) on each host and inside the container: a container needs the "
+                             "devices (/dev/infiniband) and libibverbs; then NCCL_IB_HCA chooses the adapters, and "
+                             "NCCL_DEBUG=INFO shows 'NET/IB : Using'"});
   } else {
     return answer;
   }
