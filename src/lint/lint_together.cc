@@ -51,7 +51,7 @@ void CheckNetwork(const GivenEnvironment& environment, LintSheet& sheet) {
     for (const std::string_view name : {"NCCL_ALGO", "NCCL_PROTO"})
       if (const GivenVariable* given = FindGiven(environment, name))
         sheet.Add(LintKind::risky, LintLevel::note, environment, *given,
-                  std::string(name) + " is fixed on EFA, where the plugin's tuner makes the better choice", "unset it");
+                  std::string(name) + " is set on EFA, where the plugin's tuner makes the better choice", "unset it");
 }
 
 void CheckLogging(const GivenEnvironment& environment, LintSheet& sheet) {

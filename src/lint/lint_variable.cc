@@ -31,8 +31,10 @@ void CheckName(const VariableView& view, LintSheet& sheet) {
                      "there are spaces around the name " + bare + ": it is not set",
                      "write " + bare + "=VALUE without spaces");
   if (const NeverRead* never = FindNeverRead(name))
-    return sheet.Add(LintKind::never_read, LintLevel::warning, view.environment, view.given,
-                     name + " is set in many scripts, but nothing has ever read it", std::string(never->advice));
+    return sheet.Add(
+        LintKind::never_read, LintLevel::warning, view.environment, view.given,
+        "neither NCCL nor PyTorch reads " + name + ": it has an effect only where the script itself reads it",
+        std::string(never->advice));
   const std::string_view product = ProductOf(name);
   const bool closed = IsListClosed(name);
   if (product.empty() && !MayBeMisspelt(name)) return;
@@ -75,7 +77,7 @@ bool CheckRelease(const VariableView& view, LintSheet& sheet) {
   }
   if (!variable.instead.empty() && variable.until == 0 && FindGiven(view.environment, variable.instead) == nullptr)
     sheet.Add(LintKind::renamed, LintLevel::note, view.environment, view.given,
-              name + " is the old name of " + std::string(variable.instead) + ", and still read",
+              name + " is the old name of " + std::string(variable.instead) + ", and is still read",
               "write " + std::string(variable.instead));
   return true;
 }
@@ -130,7 +132,7 @@ void CheckHarm(const VariableView& view, LintSheet& sheet) {
   if (view.given.name == "NCCL_IB_GID_INDEX" && !told && ReadNcclNumber(view.value).value >= 1 &&
       (view.nccl == 0 || view.nccl >= 22100)) {
     sheet.Add(LintKind::old_default, LintLevel::note, view.environment, view.given,
-              Assignment(view) + " is fixed; since 2.21 NCCL finds the RoCE v2 address itself",
+              Assignment(view) + " pins the GID index; since 2.21 NCCL finds the RoCE v2 address itself",
               "unset it; where several addresses fit, set NCCL_IB_ADDR_RANGE");
     return;
   }

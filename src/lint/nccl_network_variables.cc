@@ -81,7 +81,7 @@ NCCL_NET_DISABLE_INTRA|integer|0|2.12||should||1 forbids the network between ran
 NCCL_NET_FORCE_FLUSH|integer|0|2.15||should||1 flushes after every receive
 NCCL_NET_FORCE_MERGE|text||2.24||should||devices that are used as one
 NCCL_NET_GDR_C2C|integer|1|2.26||should||1 uses GPUDirect RDMA over C2C
-NCCL_NET_GDR_LEVEL|level||2.4||should||the farthest path over which GPUDirect RDMA is used: LOC, PIX, PXB, PHB, SYS
+NCCL_NET_GDR_LEVEL|level||2.4||should||the farthest path over which GPUDirect RDMA is used: LOC, PIX, PXB, PHB, SYS (old numbers: 0 to 3 in this order, 4 and 5 SYS)
 NCCL_NET_GDR_READ|integer|-2|||should||1 sends from GPU memory without staging
 NCCL_NET_MERGE_LEVEL|level|PORT|2.24||should||the farthest path over which devices are merged: LOC, PORT, PIX, PXB, PHB, SYS
 NCCL_NET_MERGE_POLICY|text||2.30.7||should||which devices are merged

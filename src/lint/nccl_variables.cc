@@ -108,7 +108,7 @@ NCCL_NVTX_DISABLE|integer|0|2.28||should||1 writes no ranges for profilers
 NCCL_P2P_DIRECT_DISABLE|integer|0|2.12.12||should||1 forbids direct access between GPUs of one process
 NCCL_P2P_DISABLE|integer|0|||must||1 forbids direct access between GPUs over NVLink or PCIe; only exactly 1 counts
 NCCL_P2P_EPOCH_ENABLE|integer|1|2.29||should||1 orders sends and receives in epochs
-NCCL_P2P_LEVEL|level||||should||the farthest path over which GPUs access each other: LOC, NVL, PIX, PXB, PHB, SYS
+NCCL_P2P_LEVEL|level||||should||the farthest path over which GPUs access each other: LOC, NVL, PIX, PXB, PHB, SYS (old numbers: 0 LOC, 1 PIX, 2 PXB, 3 PHB, 4 and 5 SYS)
 NCCL_P2P_LL_THRESHOLD|integer|16384|2.14||should||bytes up to which sends and receives use protocol LL
 NCCL_P2P_MAX_PEERS|integer||2.30||should||most peers that a rank sends to at the same time
 NCCL_P2P_NET_CHUNKSIZE|integer|131072|2.14||should||bytes that a send moves at a time over the network

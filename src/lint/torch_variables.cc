@@ -6,11 +6,11 @@ namespace tacet {
 // Names and defaults of PyTorch 1.13 to 2.11; "since" and "until" are its releases.
 std::string_view TorchVariableRows() {
   static constexpr std::string_view kRows =
-      R"rows(NCCL_ASYNC_ERROR_HANDLING|torch_integer||||should|TORCH_NCCL_ASYNC_ERROR_HANDLING|PyTorch's name before 2.2
-NCCL_BLOCKING_WAIT|torch_flag||||should|TORCH_NCCL_BLOCKING_WAIT|PyTorch's name before 2.2
-NCCL_DESYNC_DEBUG|torch_flag||||should|TORCH_NCCL_DESYNC_DEBUG|PyTorch's name before 2.2
-NCCL_ENABLE_TIMING|torch_flag||||should|TORCH_NCCL_ENABLE_TIMING|PyTorch's name before 2.2
-NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK|torch_flag||||should|TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK|PyTorch's name before 2.2
+      R"rows(NCCL_ASYNC_ERROR_HANDLING|torch_integer||||should|TORCH_NCCL_ASYNC_ERROR_HANDLING|what happens to an operation that fails or times out (PyTorch's name before 2.2)
+NCCL_BLOCKING_WAIT|torch_flag||||should|TORCH_NCCL_BLOCKING_WAIT|1 lets wait() block the host (PyTorch's name before 2.2)
+NCCL_DESYNC_DEBUG|torch_flag||||should|TORCH_NCCL_DESYNC_DEBUG|1 reports where each rank is when a timeout occurs (PyTorch's name before 2.2)
+NCCL_ENABLE_TIMING|torch_flag||||should|TORCH_NCCL_ENABLE_TIMING|1 records when an operation starts (PyTorch's name before 2.2)
+NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK|torch_flag||||should|TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK|1 registers tensors with NCCL (PyTorch's name before 2.2)
 TORCH_NCCL_ASYNC_ERROR_HANDLING|torch_integer|3|2.2||should||what happens to an operation that fails or times out: 0 nothing, 1 tear down, 2 clean up, 3 tear down without cleanup
 TORCH_NCCL_AVOID_RECORD_STREAMS|torch_flag||2.1||should||1 keeps tensors alive by reference; the default since 2.8
 TORCH_NCCL_BCAST_UNIQUEID|torch_flag|1|2.7||should||1 passes the id of a communicator from one rank to all
