@@ -173,8 +173,9 @@ NcclCommunicator SearchGraphs(const NcclRelease& release, const ClusterHardware&
     c.nvls_channels = !c.multicast ? 0 : blackwell ? (several ? 32 : 24) : 16;
   }
   c.channels = CommunicatorChannels(release, c);
-  assumptions->push_back("all nodes are identical: " + std::string(nvlink ? "NVLink " : "PCIe ") + Gbps(node.link) +
-                         " per GPU" + (several ? ", NICs " + Gbps(node.nic) + " each behind PCIe" : ""));
+  assumptions->push_back(std::string(several ? "all nodes are identical: " : "") +
+                         std::string(nvlink ? "NVLink " : "PCIe ") + Gbps(node.link) + " per GPU" +
+                         (several ? ", NICs " + Gbps(node.nic) + " each behind PCIe" : ""));
   assumptions->push_back("graphs use NCCL's scale of speeds, not its full search; a log or a graph file is exact");
   if (several && hardware.nic_gbit <= 0) assumptions->push_back("NICs of unknown speed count as 12 GB/s");
   return c;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "analysis/bandwidth/hardware_guess.h"
 #include "base/redact.h"
 #include "render/prediction_render.h"
 #include "render/render_words.h"
@@ -56,6 +57,14 @@ std::string LogWords(const Sweep& sweep, const ModelCheck& check) {
 
 }  // namespace
 
+std::string GuessWords(const Sweep& sweep) {
+  const std::optional<HardwareGuess> guess = GuessFromHardware(sweep);
+  if (!guess) return "";
+  return SpeedWords(guess->measured_gbs) + " at " + MessageSizeWords(guess->bytes) + " is about " +
+         PercentWords(std::round(100 * guess->measured_gbs / guess->expected_gbs) / 100) + " of the " +
+         SpeedWords(guess->expected_gbs) + " that NCCL's model expects for " + guess->machine;
+}
+
 bool LacksLog(const BandwidthView& view, size_t sweep_index) {
   const Sweep& sweep = view.sweeps[sweep_index];
   return sweep.tool == "nccl-tests" && NcclTunedIndex(sweep.kind) >= 0 && sweep.ranks >= 2 && !view.has_logs &&
@@ -70,6 +79,11 @@ std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_
   if (NcclTunedIndex(sweep.kind) < 0 || sweep.ranks < 2)
     return "Unknown: NCCL has no model for this operation" + std::string(sweep.ranks < 2 ? " of one rank" : "") + ".";
   const ModelCheck* check = view.CheckOf(sweep_index);
+  if (const std::string guess = !check && !view.has_logs && view.sweeps.size() == 1 ? GuessWords(sweep) : "";
+      !guess.empty())
+    return "Unknown: NCCL's log of this run is missing. As an orientation: " + guess +
+           ". For an exact answer run it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and give "
+           "both files.";
   if (!check)
     return "Unknown: " +
            std::string(view.has_logs ? "no NCCL log here is of a communicator of " +

@@ -35,6 +35,9 @@ std::string RenderBandwidthHtml(const BandwidthAnswer& answer);
 std::string NormalWords(const BandwidthView& view, size_t sweep, bool* is_normal);
 // NCCL's model could judge this sweep, and no NCCL log is here at all.
 bool LacksLog(const BandwidthView& view, size_t sweep);
+// "146 GB/s at 1 GiB is about 31 % of the 464 GB/s that NCCL's model expects for 8 x H100 on one node"; empty where the
+// benchmark's header does not describe such a machine.
+std::string GuessWords(const Sweep& sweep);
 // The sentence above all tables where no fault was found: what was judged, what could not be.
 std::string NoFaultWords(const BandwidthView& view);
 

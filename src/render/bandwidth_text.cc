@@ -48,7 +48,7 @@ void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOpti
   // Between two ends both bandwidths are the same figure.
   const bool one_rate = std::all_of(sweep.points.begin(), sweep.points.end(),
                                     [](const SweepPoint& p) { return p.algorithm_gbs == p.bus_gbs; });
-  TextRow head = {{"size"}, {"time"}, {one_rate ? "bandwidth" : "algorithm"}, {one_rate ? "" : "bus"}, {"spread"}};
+  TextRow head = {{"size"}, {"time"}, {one_rate ? "bandwidth" : "algbw"}, {one_rate ? "" : "busbw"}, {"spread"}};
   if (both) head.push_back({"in place"});
   if (iterations) head.insert(head.end(), {{"median"}, {"99 %"}, {"longest"}});
   if (check) head.insert(head.end(), {{"model"}, {"of it"}, {"NCCL chooses"}});
@@ -170,6 +170,8 @@ void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOp
   bool normal = false;
   const std::string words = NormalWords(answer.view, index, &normal);
   const bool told_below = answer.view.sweeps.size() > 1 && LacksLog(answer.view, index);
+  if (const std::string guess = told_below ? GuessWords(sweep) : ""; !guess.empty())
+    page.Paragraph("  As an orientation: ", guess + ".");
   if (!words.empty() && !told_below) page.Paragraph("  Is this normal? ", words, normal ? Ink::green : Ink::plain);
   if (const ModelCheck* check = answer.view.CheckOf(index)) AddWaterfall(*check, page);
 }
@@ -208,10 +210,13 @@ std::string NoFaultWords(const BandwidthView& view) {
     out = Count(judged, "operation") + (judged == 1 ? " is" : " are") + " as fast as expected; " +
           std::to_string(open) + " cannot be judged (see \"Is this normal?\").";
   else
-    out = "Cannot judge " + Count(open, "operation") +
-          (lacking == open ? ": NCCL's log of the run is missing."
-           : explained     ? " (see \"Is this normal?\")."
-                           : ": nothing here tells how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
+    out = Count(open, "operation") + " cannot be judged" +
+          (lacking == open
+               ? ": NCCL's log of the run is missing." + (open == 1 && !GuessWords(view.sweeps.front()).empty()
+                                                              ? " " + GuessWords(view.sweeps.front()) + "."
+                                                              : std::string())
+           : explained ? " (see \"Is this normal?\")."
+                       : ": nothing here tells how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
   if (open > 0 && !view.matrices.empty()) out += " No outlier in the rest.";
   if (odd_sizes > 0)
     out += " " + Count(odd_sizes, "size") + (odd_sizes == 1 ? " is" : " are") + " out of line (below).";

@@ -25,13 +25,15 @@ std::string Way(NcclAlgorithm algorithm, NcclProtocol protocol) {
 }
 
 void AddGraphs(const NcclCommunicator& c, TextPage& page) {
-  std::vector<TextRow> rows = {{{"graph"}, {"channels"}, {"within a node"}, {"between nodes"}, {"paths"}}};
+  const bool several = c.nodes > 1;
+  std::vector<TextRow> rows = {
+      {{"graph"}, {"channels"}, {"within a node"}, {several ? "between nodes" : ""}, {"paths"}}};
   const auto add = [&](const char* name, const NcclModelGraph& graph) {
     if (graph.channels == 0) return;
     rows.push_back({{name},
                     {std::to_string(graph.channels)},
                     {SpeedWords(graph.bw_intra)},
-                    {SpeedWords(graph.bw_inter)},
+                    {several ? SpeedWords(graph.bw_inter) : ""},
                     {std::string(Name(graph.type_intra)) + "/" + std::string(Name(graph.type_inter))}});
   };
   add("ring", c.ring);

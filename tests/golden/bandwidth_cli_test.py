@@ -116,11 +116,12 @@ class Reading(Scratch):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("Unknown:", ran.stdout)
         self.assertIn("NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING", " ".join(ran.stdout.split()))
+        self.assertIn("that NCCL's model expects for 8 x H100 on one node", " ".join(ran.stdout.split()))
         self.assertLessEqual(max(len(line) for line in ran.stdout.splitlines()), 100)
 
     def test_without_a_log_nothing_is_called_as_fast_as_expected(self):
         text = run(self.write("all_reduce.txt", table(sweep(20, 100)))).stdout
-        self.assertTrue(text.startswith("Cannot judge 1 operation: NCCL's log of the run is missing."), text[:200])
+        self.assertTrue(text.startswith("1 operation cannot be judged: NCCL's log of the run is missing."), text[:200])
         self.write("all_gather.txt", table(sweep(20, 100), operation="all_gather"))
         self.assertEqual(run(self.dir).stdout.count("Is this normal?"), 1)
 
@@ -128,7 +129,8 @@ class Reading(Scratch):
         self.write("all_reduce.txt", table(sweep(20, 100)))
         self.write("pairs.json", (SAMPLES / "nvbandwidth/samples/two_gpus.json").read_text())
         text = " ".join(run(self.dir).stdout.split())
-        self.assertTrue(text.startswith("Cannot judge 1 operation: NCCL's log of the run is missing. No outlier in the rest."), text[:200])
+        self.assertTrue(text.startswith("1 operation cannot be judged: NCCL's log of the run is missing. "), text[:200])
+        self.assertIn("No outlier in the rest.", text[:300])
 
     def test_a_slow_first_size_is_one_size_and_may_be_warm_up(self):
         rows = sweep(20, 100)
