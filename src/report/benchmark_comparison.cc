@@ -188,10 +188,11 @@ void AddMethod(Samples samples, size_t runs_a, size_t runs_b, ProfileComparison&
                           "change; repeat the runs to be sure");
   if (samples == Samples::single)
     out.remarks.push_back(counts +
-                          ": the noise of a single size is unknown. Size classes are judged, by the ratios of their "
-                          "sizes (t-test of the logarithms), and only from " +
+                          ": the noise of a single size is unknown. Only size classes are judged (a t-test on the "
+                          "logarithms of the time ratios), and only differences of " +
                           std::to_string(static_cast<int>(std::lround(out.options.min_change * 100))) +
-                          " % on, since two launches differ as a whole; record three or more runs of each side");
+                          " % or more count, because two launches can differ as a whole; record three or more runs on "
+                          "each side");
 }
 
 // "B is slower: all_reduce above 4 MiB, 6 sizes (+15.5 %)"; size classes say more than single sizes.
@@ -212,11 +213,26 @@ std::string ChangeWords(const ProfileComparison& out, ChangeKind kind) {
          (others > 1 ? " and " + Plural(others - 1, "other line") : "");
 }
 
+// "; largest single difference: all_reduce 1 GiB, +154 %, not tested": of values without a test a reader still wants to
+// know the worst.
+std::string LargestDifference(const ProfileComparison& out) {
+  const ComparisonLine* largest = nullptr;
+  for (const ComparisonLine& line : out.lines)
+    if (line.kind == ChangeKind::untested && std::isfinite(line.change) && line.count_a > 0 && line.count_b > 0 &&
+        std::fabs(line.change) >= out.options.min_change &&
+        (!largest || std::fabs(std::log1p(line.change)) > std::fabs(std::log1p(largest->change))))
+      largest = &line;
+  if (!largest) return "";
+  char percent[32];
+  std::snprintf(percent, sizeof percent, ", %+.0f %%, not tested", largest->change * 100);
+  return "; largest single difference: " + largest->name + percent;
+}
+
 std::string Headline(const ProfileComparison& out) {
   if (!out.faults.empty()) return out.faults.front();
   if (out.tested == 0) return "too few values";
   const std::string slower = ChangeWords(out, ChangeKind::slower), faster = ChangeWords(out, ChangeKind::faster);
-  if (slower.empty() && faster.empty()) return std::string(Name(ChangeKind::none));
+  if (slower.empty() && faster.empty()) return std::string(Name(ChangeKind::none)) + LargestDifference(out);
   return "B is " + slower + (slower.empty() || faster.empty() ? "" : "; ") + faster;
 }
 
