@@ -25,7 +25,7 @@ function chatSummary(report) {
   const open = report.cannot_tell[0];
   const next = finding && finding.fix.length > 0 ? "Next: " + finding.fix[0]
     : open ? "Open: " + open.question + (open.missing ? " Needed: " + open.missing : "") : "Nothing to do.";
-  return [verdict.status.toUpperCase() + (who ? ": " + who + hostsOf(report, verdict.ranks) : "") + cause, verdict.headline, next].map((line) => clean(line).replace(/\s*\n\s*/g, " ")).join("\n");
+  return [(verdict.heading || verdict.status).toUpperCase() + (who ? ": " + who + hostsOf(report, verdict.ranks) : "") + cause, verdict.headline, next].map((line) => clean(line).replace(/\s*\n\s*/g, " ")).join("\n");
 }
 
 /** @param {Report} report */
@@ -48,7 +48,7 @@ function verdictSection(report) {
     finding && fact("Confidence", confidence(verdict.confidence)),
     report.jobs.length > 1 ? fact("Job", (report.job.label || "unnamed") + " (1 of " + report.jobs.length + ")") : null);
   const node = h("section.verdict." + status,
-    h("p.line", h("span.status", status), who ? h("span.who", capitalise(who) + hostsOf(report, verdict.ranks)) : null),
+    h("p.line", h("span.status", (verdict.heading || status).toLowerCase()), who ? h("span.who", capitalise(who) + hostsOf(report, verdict.ranks)) : null),
     h("h1", unbroken(verdict.headline)),
     facts.children.length > 0 ? facts : null,
     finding && finding.fix.length > 0 ? h("div.now", h("h2", "What to do now"), list("ol", finding.fix.map(withCommands))) : null,

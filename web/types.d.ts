@@ -568,8 +568,10 @@ interface ReportVerdict {
   /** Who is meant, as far as it is known. */
   subjects: ReportVerdictSubject[];
   confidence: "certain" | "likely" | "possible";
-  /** One sentence. */
+  /** What happened, in a sentence or a few. */
   headline: string;
+  /** The word over the text report: the status in capitals, NO FAULT FOUND, or STOPPED. */
+  heading?: string;
 }
 
 interface ReportFindingGroup {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/json_writer.h"
+#include "render/render_words.h"
 #include "render/topology_json.h"
 
 namespace tacet {
@@ -94,7 +95,7 @@ void WriteFinding(JsonWriter& json, const ReportFinding& finding) {
   json.EndObject();
 }
 
-void WriteVerdict(JsonWriter& json, const ReportVerdict& verdict) {
+void WriteVerdict(JsonWriter& json, const ReportVerdict& verdict, const std::string& heading) {
   json.BeginObject();
   json.Key("status").String(Name(verdict.status));
   WriteKnown(json.Key("cause"), verdict.cause);
@@ -102,6 +103,7 @@ void WriteVerdict(JsonWriter& json, const ReportVerdict& verdict) {
   WriteSubjects(json.Key("subjects"), verdict.subjects);
   json.Key("confidence").String(Name(verdict.confidence));
   json.Key("headline").String(verdict.headline);
+  json.Key("heading").String(heading);
   json.EndObject();
 }
 
@@ -228,7 +230,7 @@ std::string RenderJson(const Report& report) {
   JsonWriter json;
   json.BeginObject();
   json.Key("schema").String(kSchema);
-  WriteVerdict(json.Key("verdict"), report.verdict);
+  WriteVerdict(json.Key("verdict"), report.verdict, HeadingWord(report));
   WriteList(json, "findings", report.findings, WriteFinding);
   WriteJob(json.Key("job"), report.jobs.empty() ? ReportJob() : report.jobs[0]);
   WriteList(json, "inputs", report.inputs, WriteInput);

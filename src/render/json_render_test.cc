@@ -53,7 +53,7 @@ TEST(JsonRender, HasTheKeysOfTheContract) {
   for (const char* key : {"schema", "verdict", "findings", "job", "inputs", "cannot_tell", "jobs", "ranks", "waits",
                           "diagnostics", "assumptions", "seconds"})
     EXPECT_NE(report.Find(key), nullptr) << key;
-  EXPECT_EQ(Keys(At(report, {"verdict"})), "status cause ranks subjects confidence headline");
+  EXPECT_EQ(Keys(At(report, {"verdict"})), "status cause ranks subjects confidence headline heading");
   EXPECT_EQ(Keys(At(report, {"findings", "0", "group"})), "name description ranks");
   EXPECT_EQ(Keys(At(report, {"findings", "0", "operation"})), "kind seq bytes");
   EXPECT_EQ(Keys(At(report, {"findings", "0", "evidence", "0"})), "file line offset excerpt says quote");

@@ -34,7 +34,7 @@ TEST(ProfileHtml, FillsEveryMark) {
   const std::string html = RenderProfileHtml({SampleProfile(4, 3)});
   EXPECT_NE(html.find("<title>Tacet profile: communication-bound</title>"), std::string::npos);
   EXPECT_FALSE(std::regex_search(html, std::regex("\\{\\{[a-z_]+\\}\\}"))) << "a place was not filled";
-  EXPECT_NE(html.find("<pre id=\"plain\">communication-bound\n"), std::string::npos);
+  EXPECT_NE(html.find("<pre id=\"plain\">COMMUNICATION-BOUND\n"), std::string::npos);
   const std::string compared = RenderComparisonHtml(SampleComparison());
   EXPECT_NE(compared.find("<title>Tacet comparison: slower</title>"), std::string::npos);
   EXPECT_NE(compared.find("before/\\u003cb\\u003e"), std::string::npos);

@@ -27,7 +27,7 @@ JsonValue ParseProfile(const std::string& text) {
 
 TEST(ProfileText, PrintsThePipelineAndItsBubbles) {
   const std::string text = RenderProfileText(ProfileCase("gpt_pp"), {});
-  EXPECT_TRUE(text.starts_with("pipeline bubble\n"));
+  EXPECT_TRUE(text.starts_with("PIPELINE BUBBLE\n"));
   EXPECT_NE(text.find("4 stages, 8 microbatches"), std::string::npos);
   EXPECT_NE(text.find("27.3 % theoretical"), std::string::npos);
   EXPECT_NE(text.find("Time budget"), std::string::npos);

@@ -96,11 +96,11 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   const DdpReport& ddp = profile.ddp;
   if (!ddp.found) return;
   page.Heading("Data parallel (DDP on " + CleanLine(profile.ddp_group) + ")");
-  page.Paragraph("  ", Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) +
-                           " of gradients per step; one operation takes " + DescribeTime(ddp.fit.latency_ns) +
-                           " + bytes / " +
-                           (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
-                           (ddp.fit.latency_measured ? "" : " (latency assumed)"));
+  page.Paragraph("  ",
+                 Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) +
+                     " of gradients per step; one operation takes " + DescribeTime(ddp.fit.latency_ns) + " + bytes / " +
+                     (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
+                     (ddp.fit.latency_measured ? "" : " (the latency is assumed: these operations do not show it)"));
   std::vector<TextRow> rows = {{{"BUCKET"}, {"BYTES"}, {"READY"}, {"START"}, {"END"}, {"TRANSFER"}}};
   const size_t shown = verbose ? ddp.buckets.size() : std::min(ddp.buckets.size(), kMostParts);
   for (size_t i = 0; i < shown; ++i) {
@@ -114,6 +114,9 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   }
   page.Table(rows, 2, true);
   AddRest(page, ddp.buckets.size() - shown, "bucket");
+  if (profile.step_ns > 0 && std::any_of(ddp.buckets.begin(), ddp.buckets.end(),
+                                         [&](const DdpBucket& one) { return one.end_ns > profile.step_ns; }))
+    page.Paragraph("  ", "a bucket whose END is later than the step time finishes while the host is in the next step");
   std::string caps;
   for (const DdpPrediction& one : ddp.predictions)
     caps += (caps.empty() ? "" : ", ") + Cap(one.cap_mb) + " MB: " + DescribeTime(one.step_ns);

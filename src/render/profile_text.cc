@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMostRanks = 16, kMostLines = 20;
 
 void AddHead(TextPage& page, const ProfileReport& profile) {
-  page.Line(page.Paint(Name(profile.verdict), Ink::strong) +
+  page.Line(page.Paint(UpperCase(Name(profile.verdict)), Ink::strong) +
             (profile.job.empty() ? "" : "  " + CleanLine(profile.job)));
   page.Paragraph("  ", CleanText(profile.headline));
   const std::string article = profile.source == "pipeline timeline" ? "a " : "";
@@ -152,9 +152,10 @@ void AddClocks(TextPage& page, const ProfileReport& profile) {
   if (compared < 2) return;
   page.Heading("Clocks");
   // The reference is one of those compared.
-  std::string text = Count(compared - 1, "clock") + " compared with that of rank " +
-                     std::to_string(profile.clocks.reference.value) + ", " +
-                     (applied > 0 ? std::to_string(applied) : std::string("none")) + " corrected";
+  std::string text =
+      (compared == 2 ? "The clock of 1 rank was" : "The clocks of " + Count(compared - 1, "rank") + " were") +
+      " compared with rank " + std::to_string(profile.clocks.reference.value) + "'s; " +
+      (applied > 0 ? std::to_string(applied) : std::string("none")) + " needed correction";
   if (applied > 0) text += " (by up to " + DescribeTime(static_cast<double>(largest)) + ")";
   text += profile.clocks.worst_error_ns > 0
               ? "; remaining error up to " + DescribeTime(static_cast<double>(profile.clocks.worst_error_ns))
@@ -167,11 +168,11 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
   page.Heading("Stragglers");
   if (profile.stragglers.stragglers.empty()) {
     // A share of the step means nothing where no step is known.
-    page.Paragraph("  ", profile.step_ns <= 0 ? "not judged: steps could not be separated"
+    page.Paragraph("  ", profile.step_ns <= 0 ? "Not judged: steps could not be separated"
                          : profile.stragglers.rounds > 0
-                             ? "none: no rank costs " + DescribeShare(StragglerLimits::kMinCost) +
+                             ? "None: no rank costs the others " + DescribeShare(StragglerLimits::kMinCost) +
                                    " of the step or more (" + Count(profile.stragglers.rounds, "operation") + ")"
-                             : "none");
+                             : "None");
     return;
   }
   std::vector<TextRow> rows = {

@@ -71,13 +71,19 @@ std::string QuoteWindow(std::string_view line, std::string_view about, size_t ro
   for (const QuotedWord& word : words) {
     // The end of the line needs no more room than it has.
     const bool begins = word.at > 0 && std::string_view(" [('\"").find(line[word.at - 1]) != std::string_view::npos;
-    if (!begins || (word.at > line.size() - room && !starts.empty())) continue;
+    // "[PG 0 Rank 5] Received": not inside the brackets.
+    const auto before = line.substr(0, word.at);
+    const bool inside = before.rfind('[') != std::string_view::npos && before.rfind('[') + 1 < word.at &&
+                        (before.rfind(']') == std::string_view::npos || before.rfind(']') < before.rfind('['));
+    if (!begins || inside || (word.at > line.size() - room && !starts.empty())) continue;
     const int here = score(word.at);
     if (here > best) best = here, starts.clear();
     if (here == best && here >= score(0) + kWorthIt) starts.push_back(word.at);
   }
   if (starts.empty()) return std::string(line);
-  return "..." + std::string(line.substr(starts[starts.size() / 2]));
+  size_t start = starts[starts.size() / 2];
+  if (line[start - 1] == '[' || line[start - 1] == '(') --start;  // "[Rank 5]" keeps both of its brackets
+  return (start > 0 ? "..." : "") + std::string(line.substr(start));
 }
 
 }  // namespace tacet

@@ -24,6 +24,11 @@ TEST(QuoteWindow, BeginsWithTheLineWhereNothingBetterFollows) {
   EXPECT_EQ(QuoteWindow("short 8839", "8839", 60), "short 8839");
 }
 
+TEST(QuoteWindow, DoesNotBeginInsideBrackets) {
+  const std::string shown = QuoteWindow(kSignal, "rank 3 had enqueued work only up to #8839, signal, collective", 150);
+  EXPECT_FALSE(shown.starts_with("...Rank 3]") || shown.starts_with("...3]")) << shown;
+}
+
 TEST(QuoteWindow, NamesOfTensorsOutweighWords) {
   const std::string line =
       "WARNING: One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are "

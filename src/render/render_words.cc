@@ -88,10 +88,27 @@ std::string SaysOf(const CitedEvidence& evidence) {
   // Of a message of several lines the first is the quoted one; the others follow, unless they were cut.
   const std::string_view first = words.substr(0, words.find('\n'));
   if (first.size() > 20 && first.size() < words.size() && evidence.quote.find(first) != std::string::npos) {
-    const bool whole = !evidence.excerpt.ends_with("...") && !evidence.says.empty();
+    // "CUDA kernel errors might be asynchronously reported ...": what every error of CUDA or HIP has behind it.
+    const bool general = words.substr(first.size() + 1).find(" kernel errors might be ") < 6;
+    const bool whole = !evidence.excerpt.ends_with("...") && !evidence.says.empty() && !general;
     return evidence.says + std::string(count) + (whole ? ": " + std::string(words.substr(first.size() + 1)) : "");
   }
   return evidence.says.empty() ? evidence.excerpt : evidence.says + ": " + evidence.excerpt;
+}
+
+std::string UpperCase(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return out;
+}
+
+std::string HeadingWord(const Report& report) {
+  const ReportVerdict& verdict = report.verdict;
+  const bool noted = std::all_of(report.findings.begin(), report.findings.end(),
+                                 [](const ReportFinding& one) { return one.severity == Severity::note; });
+  if (verdict.status == Status::undetermined && verdict.progresses && noted) return "NO FAULT FOUND";
+  if (verdict.status == Status::crash && verdict.cause == "killed-by-scheduler") return "STOPPED";
+  return UpperCase(Name(verdict.status));
 }
 
 std::string DescribeBytes(uint64_t bytes) {

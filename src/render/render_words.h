@@ -34,6 +34,12 @@ std::string DescribeBytes(uint64_t bytes);
 // 1 -> "1 file", 3 -> "3 files".
 std::string Count(uint64_t n, std::string_view noun);
 
+// The word over a verdict, in capitals: its status, or "NO FAULT FOUND" of a job that was seen to make progress while
+// nothing tells its end, or "STOPPED" of one that was ended from outside.
+std::string HeadingWord(const Report& report);
+// In capitals.
+std::string UpperCase(std::string_view text);
+
 // What happened is known, the cause is not, and no finding names suspects: whoever lists findings has to say it beside
 // them.
 bool FailedForUnknownCause(const Report& report);

@@ -72,7 +72,7 @@ inline Report SampleTopology(int nodes, bool faulty) {
   if (faulty) {
     ReportFinding finding;
     finding.cause = "transport-fallback";
-    finding.title = "A fast path exists and is not used";
+    finding.title = "NCCL uses a slower transport";
     finding.status = Status::degraded;
     finding.severity = Severity::warning;
     finding.ranks = {slow_rank, slow_rank + 1};

@@ -141,8 +141,9 @@ void AddInputLine(TextPage& page, std::string_view first, const Report& report) 
     kinds += (kinds.empty() ? ": " : ", ") + std::to_string(files) + ' ';
     kinds += format.empty() ? "unknown format" : CleanLine(format);
   }
-  std::string words = "Read " + Count(files_read, "file") + ", " + DescribeBytes(bytes) + kinds +
-                      ". Not understood: " + Share(not_understood, bytes) + ".";
+  const std::string unused = Share(not_understood, bytes);
+  std::string words = "Read " + Count(files_read, "file") + ", " + DescribeBytes(bytes) + kinds + "." +
+                      (unused == "0 %" ? "" : " " + unused + " of it holds nothing that Tacet uses.");
   if (files_read == 0)
     words = "No file was read.";
   else if (bytes == 0)

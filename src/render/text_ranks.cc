@@ -71,6 +71,10 @@ std::string Shared(const std::vector<const ReportRank*>& ranks, Get get, std::st
   for (const ReportRank* rank : ranks) values.insert(get(*rank));
   if (!noun.empty() && values.size() > 1) values.erase("");  // an unknown host is not another one
   if (values.size() == 1) return CleanLine(*values.begin());
+  constexpr size_t kShortNames = 24;
+  if (const std::string_view one = *values.begin(), two = *values.rbegin();
+      !noun.empty() && values.size() == 2 && one.size() + two.size() <= kShortNames)
+    return CleanLine(one) + ", " + CleanLine(two);
   return noun.empty() ? "(differ)" : Count(values.size(), noun);
 }
 

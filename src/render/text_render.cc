@@ -37,12 +37,6 @@ Ink InkOf(Severity severity) {
   return severity == Severity::warning ? Ink::yellow : Ink::dim;
 }
 
-std::string Upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return out;
-}
-
 std::string HostsOf(const Report& report, std::vector<int> ranks) {
   std::sort(ranks.begin(), ranks.end());
   std::set<std::string_view> hosts;
@@ -76,9 +70,10 @@ void AddVerdict(TextPage& page, const Report& report, bool verbose) {
   const ReportVerdict& verdict = report.verdict;
   const ReportFinding* finding = CarriedFinding(report);
   const size_t chars = verbose ? 0 : kVerdictRankChars;
+  const std::string word = HeadingWord(report);
   std::string who = DescribeRanks(verdict.ranks, chars);
-  if (!who.empty()) who = Cut(who + HostsOf(report, verdict.ranks), page.width() - 2 - Name(verdict.status).size());
-  page.Line(page.Paint(Upper(Name(verdict.status)), InkOf(verdict.status)) +
+  if (!who.empty()) who = Cut(who + HostsOf(report, verdict.ranks), page.width() - 2 - word.size());
+  page.Line(page.Paint(word, word == "NO FAULT FOUND" ? Ink::green : InkOf(verdict.status)) +
             (who.empty() ? "" : "  " + page.Paint(who, Ink::strong)));
   if (finding) AddFact(page, "where", CleanLine(DescribePlace(*finding)));
   AddFact(page, "why", CleanText(verdict.headline));
@@ -145,6 +140,18 @@ std::string BehindItsHead(const std::string& line, std::string_view excerpt) {
   return at == std::string::npos || at < kLongHead ? line : line.substr(at);
 }
 
+// Like Cut(), but not inside a word, unless the word is long: a path, a mangled name.
+std::string CutAtWord(const std::string& text, size_t width) {
+  constexpr size_t kLongWord = 24;
+  if (DisplayWidth(text) <= width) return text;
+  const std::string cut = Cut(text, width);
+  const size_t end = cut.ends_with("...") ? cut.size() - 3 : cut.size();
+  const size_t blank = cut.rfind(' ', end);
+  const bool at_word = end < text.size() && text[end] == ' ';
+  if (at_word || blank == std::string::npos || end - blank > kLongWord) return cut;
+  return cut.substr(0, blank) + " ...";
+}
+
 // What it says first, then the quoted line in dim ink.
 void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view first, bool verbose,
                  std::string_view about = {}) {
@@ -181,7 +188,7 @@ void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view
   }
   const std::string first_piece = Wrap(line, left).front();
   page.Line(std::string(lead) + page.Paint(head + first_piece, Ink::dim));
-  page.Line(indent + page.Paint(Cut(RestBehind(line, first_piece), room), Ink::dim));
+  page.Line(indent + page.Paint(CutAtWord(RestBehind(line, first_piece), room), Ink::dim));
 }
 
 void AddEvidenceList(TextPage& page, const ReportFinding& finding, bool verbose) {
@@ -207,12 +214,14 @@ void AddExplanation(TextPage& page, const ReportFinding& finding) {
   page.Paragraph("  ", CleanText(finding.explanation));
 }
 
+bool IsKnownOf(const ReportRank& rank) {
+  return rank.role != "silent" || !rank.host.empty() || !rank.last_operation.empty() || !rank.doing.empty() ||
+         !rank.last_sign.empty();
+}
+
 // Ranks that are only known to exist: their table would say nothing else.
 bool NothingIsKnownOf(const std::vector<ReportRank>& ranks) {
-  return std::all_of(ranks.begin(), ranks.end(), [](const ReportRank& rank) {
-    return rank.role == "silent" && rank.host.empty() && rank.last_operation.empty() && rank.doing.empty() &&
-           rank.last_sign.empty();
-  });
+  return std::none_of(ranks.begin(), ranks.end(), IsKnownOf);
 }
 
 void AddRanks(TextPage& page, const Report& report, bool verbose) {
@@ -222,7 +231,12 @@ void AddRanks(TextPage& page, const Report& report, bool verbose) {
   const bool told = report.jobs.empty() || report.jobs[0].world_told;
   const std::string of_all = known && told && world > 0 ? " of " + std::to_string(world) : "";
   const int64_t least = std::max(world, static_cast<int64_t>(report.ranks.size()));
-  page.Heading("Ranks (" + (told ? std::to_string(report.ranks.size()) + of_all : "at least " + std::to_string(least)) +
+  const auto seen = static_cast<size_t>(std::count_if(report.ranks.begin(), report.ranks.end(), IsKnownOf));
+  const bool some = !of_all.empty() && seen < report.ranks.size();
+  page.Heading("Ranks (" +
+               (some   ? std::to_string(seen) + of_all + " seen"
+                : told ? std::to_string(report.ranks.size()) + of_all
+                       : "at least " + std::to_string(least)) +
                ")");
   const std::vector<TextRow> table = LayOutRanks(report.ranks, page.width() - 2, verbose);
   // In a narrow window nothing would be left of operations and frames.

@@ -124,7 +124,7 @@ TEST(TextRender, AHealthyReportIsThreeOrFourLines) {
   EXPECT_EQ(RenderText(SampleHealthy(), {}),
             "HEALTHY  4 ranks\n"
             "  All 4 ranks finished the same 120 collectives; none waits.\n"
-            "  Read 4 files, 256 kB: 4 nccl_log. Not understood: 0 %.\n");
+            "  Read 4 files, 256 kB: 4 nccl_log.\n");
 }
 
 TEST(TextRender, AHealthyReportStillNamesItsNotes) {
@@ -256,6 +256,25 @@ TEST(TextRender, NamesAConsequenceAsSuch) {
   report.findings.back().severity = Severity::critical;
   report.findings.back().explained_by = "rank-stuck-on-host";
   EXPECT_TRUE(HasText(RenderText(report, {.width = 160}), ", a consequence of rank-stuck-on-host\n"));
+}
+
+TEST(TextRender, AJobThatRunsWithoutAFaultIsNotCalledUndetermined) {
+  Report report;
+  report.verdict.headline = "Training made progress up to step 40 (4 progress lines).";
+  EXPECT_TRUE(RenderText(report, {}).starts_with("UNDETERMINED\n")) << "nobody saw it run";
+  report.verdict.progresses = true;
+  EXPECT_TRUE(RenderText(report, {}).starts_with("NO FAULT FOUND\n"));
+  report.findings.emplace_back().severity = Severity::warning;
+  EXPECT_TRUE(RenderText(report, {}).starts_with("UNDETERMINED\n")) << "something is wrong";
+}
+
+TEST(TextRender, AJobThatWasEndedFromOutsideIsStopped) {
+  Report report;
+  report.verdict.status = Status::crash;
+  report.verdict.cause = "killed-by-scheduler";
+  EXPECT_TRUE(RenderText(report, {}).starts_with("STOPPED\n"));
+  report.verdict.cause = "rank-dead";
+  EXPECT_TRUE(RenderText(report, {}).starts_with("CRASH\n"));
 }
 
 TEST(TextRender, WhyDoesNotRepeatTheEvidence) {

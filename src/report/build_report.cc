@@ -202,7 +202,8 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
     const Diagnosis& diagnosis = job->diagnosis;
     if (first) {
       report.verdict = {diagnosis.status,     diagnosis.cause,    Numbers(diagnosis.ranks),
-                        diagnosis.confidence, diagnosis.headline, SubjectsFor(diagnosis.subjects)};
+                        diagnosis.confidence, diagnosis.headline, SubjectsFor(diagnosis.subjects),
+                        diagnosis.progresses};
       AddWaits(*job, report);
       if (why) report.why = WhyOf(*job);
       report.ranks = RankTable(*job->incident, *job->analyses, *job->standstill, diagnosis);
@@ -228,9 +229,8 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
       });
       report.assumptions.push_back(
           named ? "the ranks of some files are taken from their names: the files themselves do not state them"
-                : "some ranks are taken from labels in front of lines, from [Rank N] in a message (which may count "
-                  "within "
-                  "a group), or from local ranks as on a single node: no other line confirms them");
+                : "some ranks are only inferred, and no other line confirms them: a label in front of a line may count "
+                  "tasks, [Rank N] in a message may count within a group, a local rank counts on its node");
     }
   }
   // Where nothing was read nothing is known to have happened.

@@ -24,6 +24,11 @@ bool IsTopologyCause(std::string_view cause) {
 
 std::string Counted(size_t n, const std::string& noun) { return std::to_string(n) + " " + noun + (n == 1 ? "" : "s"); }
 
+bool OverSockets(const TopologyView& view) {
+  return view.nodes.size() > 1 &&
+         std::all_of(view.nodes.begin(), view.nodes.end(), [](const NodeView& node) { return node.net == "Socket"; });
+}
+
 // What looks right, and how much of the job that was told by.
 void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diagnosis& diagnosis) {
   const TopologyView& view = analyses.topology;
@@ -52,7 +57,8 @@ void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diag
   diagnosis.status = Status::healthy;
   diagnosis.confidence = all ? Confidence::certain : Confidence::likely;
   diagnosis.headline = all ? Counted(rings, "ring") + " over " + Counted(view.nodes.size(), "node") +
-                                 " are complete and visit every rank once; no hop is slower than it could be"
+                                 " are complete and visit every rank once; no hop is slower than " +
+                                 (OverSockets(view) ? "the network that NCCL uses allows (TCP sockets)" : "it could be")
                            : "What " + std::to_string(seen) + " of " + Counted(ranks, "rank") + " show of " +
                                  Counted(rings, "ring") + " looks right";
 }
@@ -64,7 +70,7 @@ void AddOpenQuestions(const Incident& incident, const TopologyView& view, Diagno
   const auto ranks = static_cast<size_t>(std::max(comm.ranks, 0));
   if (comm.process_of.size() < ranks)
     diagnosis.open.push_back({"Are the other ranks connected the same way?",
-                              "the NCCL logs of " + Counted(ranks - comm.process_of.size(), "more rank")});
+                              "the NCCL logs of the other " + Counted(ranks - comm.process_of.size(), "rank")});
   const bool graphs = std::any_of(incident.nccl_setups.begin(), incident.nccl_setups.end(),
                                   [](const NcclSetup& setup) { return !setup.graphs.empty(); });
   if (!graphs && comm.nodes > 1)

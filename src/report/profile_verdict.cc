@@ -147,8 +147,10 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
                        ? std::string("Use a faster transport than TCP (NVLink or shared memory within a host, "
                                      "InfiniBand or RoCE between hosts)")
                        : std::string("Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)"),
-                   "large operations reach " + SmallPercent(kReachablePeak * reach / time) + " of the link's peak; " +
-                       Percent(kReachablePeak) + " is usual",
+                   "large operations reach " + SmallPercent(kReachablePeak * reach / time) +
+                       " of the link's peak; normally they "
+                       "reach about " +
+                       Percent(kReachablePeak),
                    transfer * (1 - reach / time), true});
   const double hideable = std::min(transfer, ShareOf(profile.mean.compute_only_ns, profile.mean.total_ns()));
   out.push_back(
@@ -222,10 +224,10 @@ void JudgeProfile(ProfileReport& profile) {
     JudgeReplay(profile);
   } else if (!profile.table.empty()) {
     profile.headline =
-        (profile.communication_share > 0 ? "Communication runs " + Percent(profile.communication_share) +
-                                               " of the step, " + Percent(profile.wait_share) + " of its time"
+        (profile.communication_share > 0 ? "Communication takes " + Percent(profile.communication_share) +
+                                               " of the step; " + Percent(profile.wait_share) + " of that"
                                          : Percent(profile.wait_share) + " of the communication time") +
-        " is waiting for peers; these records do not show whether compute overlaps with it";
+        " is waiting for peers. These records do not show whether compute overlaps with it";
   } else {
     profile.headline = "Nothing with times was found";
   }

@@ -229,9 +229,8 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   if (diagnosis.status == Status::healthy) waiting.clear();  // who was in an operation when it was looked at
   std::map<Rank, const StackReading*> stacks;
   for (const StackReading& reading : analyses.stacks) stacks.emplace(reading.rank, &reading);
-  // The program raises the same on every rank: they fail, and no one of them is to blame.
-  const bool alike =
-      diagnosis.cause == "application-exception" && guilty.size() > 1 && guilty.size() == analyses.life.ranks.size();
+  // The program raises the same on several ranks: they fail, and no one of them is to blame.
+  const bool alike = diagnosis.cause == "application-exception" && guilty.size() > 1;
   const bool failed = IsFailure(diagnosis.status);
   const TimeoutCensus census = failed ? CountTimeouts(incident) : TimeoutCensus{};
   std::map<Rank, const Event*> stuck;
@@ -280,7 +279,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
     if (guilty.contains(rank) && alike) row.role.clear();
     if (row.role == "guilty" && WasEnded(life)) {
-      row.role = "suspect";
+      if (!life.oom_killed || diagnosis.confidence != Confidence::certain) row.role = "suspect";
       row.doing = life.oom_killed ? "killed: out of memory" : EndWords(*life.exited);
     }
     row.last_operation = LastOperation(incident, labels, sources, rank, told_hang);

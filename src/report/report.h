@@ -92,6 +92,7 @@ struct ReportVerdict {
   Confidence confidence = Confidence::possible;
   std::string headline;
   std::vector<ReportSubject> subjects;
+  bool progresses = false;  // of an undetermined one: no line reports a fault, and the job was seen to make progress
 };
 
 struct ReportJob {

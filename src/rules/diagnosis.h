@@ -16,6 +16,7 @@ struct Diagnosis {
   std::vector<Subject> subjects;  // the same, and processes or hosts where no rank is known
   Confidence confidence = Confidence::possible;
   std::string headline;
+  bool progresses = false;  // of an undetermined one: no line reports a fault, and the job was seen to make progress
   std::vector<Finding> findings;  // findings[0] carries the verdict
   std::vector<CannotTell> open;
 };

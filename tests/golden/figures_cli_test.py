@@ -90,7 +90,7 @@ class Diagnose(unittest.TestCase):
     def same_verdict(self, report, page, text):
         self.assertEqual(page, report, "the page's data is the JSON report")
         verdict = report["verdict"]
-        self.assertTrue(text.startswith(verdict["status"].upper()), text[:40])
+        self.assertTrue(text.startswith(verdict["heading"]), text[:40])
         self.assertIn(squeezed(verdict["headline"]), squeezed(text))
         if verdict["ranks"] and len(fold(verdict["ranks"])) < 30:
             self.assertIn(("rank " if len(verdict["ranks"]) == 1 else "ranks ") + fold(verdict["ranks"]), text.split("\n", 1)[0])
