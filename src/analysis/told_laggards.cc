@@ -152,7 +152,7 @@ void AddFromRemoteRanks(const Incident& incident, std::map<Rank, ToldLaggard>& b
 std::string ReportWords(const Event& event) {
   if (event.kind == EventKind::monitored_barrier_failed) return "did not reach the monitored barrier";
   if (!event.As<DesyncReport>().waiting.empty()) return "is not in the list of ranks that are ready";
-  return "is named as missing or behind in this report";
+  return "is named as missing or behind";
 }
 
 }  // namespace

@@ -223,7 +223,8 @@ std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
       const int64_t enqueued = line->As<WorkCounters>().last_enqueued;
       if (enqueued < front->seq && !waiting.contains(rank))
         out.push_back({rank, line->source,
-                       "has enqueued " + std::to_string(enqueued) + " where its peers wait in " + CallWords(*front),
+                       "had enqueued work only up to #" + std::to_string(enqueued) + " while its peers waited in " +
+                           CallWords(*front),
                        waiters, GroupIndex::none});
     }
     if (out.size() == before) AddSilentRanks(incident, group, waiting, out);

@@ -281,7 +281,7 @@ void ReadCudaError(Event& event) {
 void ReadNcclError(Event& event) {
   constexpr std::string_view kReason = "Last error: ";
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
-  // Of another library: "an HCCL error", "a oneCCL error".
+  // Of another library: "an HCCL error", "a oneCCL error", "an error of the collective library".
   const std::string_view result = event.As<NcclError>().result;
   event.Set(Meaning::reported, result.starts_with("an ") || result.starts_with("a "));
   event.Set(Meaning::duplicate_gpu, Contains(event.text, "Duplicate GPU detected"));

@@ -199,7 +199,7 @@ DocumentSection ValidationSection(const RunRecord& run, const RunRecord* baselin
     section.Say("Baseline: 'tacet diagnose' of " + CleanWords(baseline->path) + " says " +
                 std::string(Name(baseline->report.verdict.status)) +
                 (baseline->report.verdict.cause.empty() ? "." : " (" + baseline->report.verdict.cause + ")."));
-  section.Say("After the fix, this must exit with 0:");
+  section.Say("After the fix, this should exit with 0:");
   section.Code("tacet diagnose NEW_RUN");
   section.Say("To compare the two runs:");
   section.Code("tacet postmortem " + QuoteForShell(run.path) + " --baseline NEW_RUN");

@@ -70,7 +70,7 @@ DocumentSection LoggedVariables(const RunRecord& run, const RunRecord* baseline)
   const auto& settings = run.facts.settings;
   const bool compares = baseline != nullptr && !baseline->facts.settings.empty();
   if (settings.empty() && !compares) {
-    section.Say("Unknown: the job was not started with 'tacet run', and no NCCL log names a variable.");
+    section.Say("Unknown: the job was not started with 'tacet run', and no NCCL log with variables was given.");
     return section;
   }
   const auto words = [](const std::string& name, const auto& all) {
@@ -204,7 +204,7 @@ DocumentSection RingsSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Rings", {}};
   const std::vector<std::string> rings = RingLines(run);
   if (rings.empty()) {
-    section.Say("No NCCL log here names a ring.");
+    section.Say("No NCCL log with ring lines was given.");
     return section;
   }
   std::vector<std::string> shown(rings.begin(),

@@ -35,10 +35,12 @@ constexpr Refusal kRefusals[] = {
       "Compare the versions: which mpirun, and ldd of the library that calls MPI_Init."}},
     {"parallel-sizes",
      "the number of processes does not fit the parallel sizes (tensor, pipeline, data, expert) that are configured",
-     {"Start as many processes as the sizes ask for: tensor x pipeline (x context) must divide the world size; an "
-      "engine "
-      "built for tp x pp needs exactly that many (mpirun -n N, torchrun --nproc-per-node N).",
+     {"Start as many processes as the sizes ask for: tensor x pipeline (x context) must divide the world size.",
       "Or change the sizes to fit the processes."}},
+    {"engine-sizes",
+     "the number of processes does not fit the parallel sizes that the engine was built for",
+     {"Start exactly as many processes as the engine was built for, tensor x pipeline size: mpirun -n N.",
+      "Or build the engine again for the processes that you have."}},
     {"batch-sizes",
      "the batch sizes in the configuration do not fit the number of processes",
      {"Set train_batch_size = micro batch per GPU x gradient accumulation steps x number of processes, or set it to "
@@ -75,7 +77,8 @@ constexpr Refusal kRefusals[] = {
       "Use torch.cuda.set_device(local_rank), not the global rank."}},
     {"no-kernel-image",
      "this build has no code for the GPU's architecture",
-     {"Compare torch.cuda.get_arch_list() with torch.cuda.get_device_capability(): install a build that has it.",
+     {"Compare torch.cuda.get_arch_list() with torch.cuda.get_device_capability(): install a build of PyTorch that "
+      "supports this GPU.",
       "Extensions built from source: build them again with TORCH_CUDA_ARCH_LIST for this GPU."}},
     {"old-driver",
      "the driver is older than the CUDA version of the program needs",
@@ -84,7 +87,7 @@ constexpr Refusal kRefusals[] = {
       "CUDA.",
       "In containers: the driver is the host's; remove a compat library that does not fit it."}},
     {"libnccl-mismatch",
-     "the program found another NCCL library than the one it was built against",
+     "the program loaded a different NCCL library from the one it was built against",
      {"See which one is loaded: ldd, or LD_DEBUG=libs; remove the other libnccl from LD_LIBRARY_PATH.",
       "Install the nvidia-nccl package that belongs to this PyTorch."}},
     {"open-files",
@@ -92,8 +95,9 @@ constexpr Refusal kRefusals[] = {
      {"Raise the limit: ulimit -n 65536 in the job's script (and in the container or service that starts it).",
       "Data loaders: torch.multiprocessing.set_sharing_strategy('file_system'), or fewer workers."}},
     {"damaged-file",
-     "a file that is loaded is damaged or incomplete",
-     {"Load the previous checkpoint, or another copy of the file; compare its size and hash with those of a good one.",
+     "a file being loaded is damaged or incomplete",
+     {"Download or copy the file again, or load the previous checkpoint; compare its size and hash with those of a "
+      "good copy.",
       "If it was written by a job that was killed, or by several ranks at once: write to a temporary name and rename "
       "it when it is complete."},
      true},
@@ -153,7 +157,7 @@ constexpr RefusalWords kRefusalWords[] = {
     {"no-mpi-build", {"package doesn't have MPI built in", ""}},
     {"no-libuv", {"without libuv support", ""}},
     {"mpi-without-launcher", {"MPI_Init", "on a NULL communicator"}},
-    {"parallel-sizes", {"mpiSize == tp * pp", ""}},
+    {"engine-sizes", {"mpiSize == tp * pp", ""}},
     {"parallel-sizes", {"world size", "is not divisible by"}},
     {"parallel-sizes", {"world_size", "is not divisible by"}},
     {"parallel-sizes", {"World size", "is not divisible by"}},

@@ -27,7 +27,7 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   };
   EXPECT_EQ(id("Distributed package doesn't have NCCL built in"), "no-nccl-build");
   EXPECT_EQ(id("use_libuv was requested but PyTorch was build without libuv support"), "no-libuv");
-  EXPECT_EQ(id("[TensorRT-LLM][ERROR] Assertion failed: mpiSize == tp * pp"), "parallel-sizes");
+  EXPECT_EQ(id("[TensorRT-LLM][ERROR] Assertion failed: mpiSize == tp * pp"), "engine-sizes");
   EXPECT_EQ(id("world size (6) is not divisible by tensor parallel size (4)"), "parallel-sizes");
   EXPECT_EQ(id("CUDA error: invalid device ordinal"), "device-ordinal");
   EXPECT_EQ(id("PytorchStreamReader failed reading zip archive: failed finding central directory"), "damaged-file");

@@ -87,7 +87,8 @@ void JudgeMemlock(const PreflightEvidence& evidence, std::vector<PreflightCheck>
     checks.push_back({"locked-memory",
                       CheckLevel::ok,
                       {},
-                      "ulimit -l is " + words(most) + (most == INT64_MAX ? "" : ", which matters only for RDMA"),
+                      "ulimit -l is " + words(most) +
+                          (most == INT64_MAX ? "" : "; only RDMA needs more, and no RDMA device was found"),
                       ""});
 }
 

@@ -53,7 +53,8 @@ std::vector<std::string> GpuMemorySteps(Activity during, bool server, GpuMaker m
             "Look with nvidia-smi what else uses the GPU."};
   std::vector<std::string> steps = {
       "Lower the batch size or the sequence length, or recompute activations (torch.utils.checkpoint).",
-      "If only one rank runs out: its stage or its data is larger; balance it."};
+      "If only one rank runs out of memory, its pipeline stage or its batch is larger than those of the others: "
+      "balance it."};
   // Each maker's allocator reads a setting of its own; Intel's has none for this.
   if (maker != GpuMaker::intel)
     steps.push_back(

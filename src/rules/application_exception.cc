@@ -143,10 +143,19 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     }
     if (refusal.empty())
       answer.open.push_back(
-          {"Which rank raised it?", "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
+          {"Which rank was it?", "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
     answer.findings.push_back(std::move(finding));
     return;
   }
+}
+
+// "Fix the error in check_grads (buffer.py:171)."
+static std::string PlaceToFix(const Event& raised) {
+  const auto& place = raised.As<Raised>().place;
+  if (place.function.empty())
+    return "Fix the error where it was raised: the last frame of the traceback names the file and the line.";
+  return "Fix the error in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
+         std::to_string(place.line) + ").";
 }
 
 // The same error on all ranks, or on one while others fail at the same time: no rank is special. The program is, or how
@@ -170,8 +179,7 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
     advice =
         "Find out why what the message names did not answer in time: is it up, overloaded, or reachable only over a "
         "slow network? If it is only slow, retry, or raise the limit.";
-  if (finding.fix.empty() && (!advice.empty() || !alone))
-    finding.fix = {advice.empty() ? "Fix the error at the cited line." : advice};
+  if (finding.fix.empty() && (!advice.empty() || !alone)) finding.fix = {advice.empty() ? PlaceToFix(sample) : advice};
   if (finding.fix.size() == 1 && !advice.empty() && alone)
     finding.fix.emplace_back(
         "If only one rank raises: check what is special about it (its data shard, its configuration, its file "
@@ -241,7 +249,7 @@ static RuleAnswer JudgeException(const Case& facts) {
                      (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") + type + where +
                      DuringWords(during, many) + (message.empty() ? "" : ": " + message) +
                      (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication)
-                          ? "; communication is not the cause"
+                          ? ". Communication is not the cause."
                           : "");
   for (const Event* event : *chosen) {
     if (finding.evidence.size() == 3) break;
@@ -269,12 +277,12 @@ const Rule kApplicationExceptionRule = {
     "application-exception",
     "The program raised an exception",
     "the output of the ranks",
-    "The job ended because Python code raised: the same error on all ranks, or on one, whose peers then wait or see it "
-    "disappear. Communication is not the cause.",
+    "Python code raised an exception, on all ranks or on one; the peers of that one then wait or see it disappear. "
+    "Communication is not the cause.",
     "DistBackendError, DistStoreError, closed connections and watchdog texts are consequences on healthy ranks and do "
     "not count. DDP's complaint about unused "
     "parameters, running out of GPU memory and CUDA errors have causes of their own.",
-    {"Fix the error at the cited line.",
+    {"Fix the error where it was raised: the last frame of the traceback names the file and the line.",
      "If only one rank raises: check what is special about it (its data shard, its configuration, its file system)."},
     {"Wrap the main function with @record (torch.distributed.elastic) so that the first error is kept.",
      "Let a failing rank end the whole job at once (torchrun does) instead of leaving the others to their timeout."},

@@ -68,8 +68,9 @@ static RuleAnswer JudgeUnused(const Case& facts) {
                 "DDP stopped"
       : finding.ranks.empty() && !told.empty()
           ? "Parameters" + which + " got no gradient (reported by " + RankWords(told) +
-                "), and DDP stopped: they do not contribute to the loss, on all ranks or in a branch that only some "
-                "take"
+                "), and DDP stopped: they do not contribute to the loss, either on all ranks or only on ranks that "
+                "take "
+                "a certain branch"
       : finding.ranks.empty()
           ? "Parameters" + which + " got no gradient, and DDP stopped; the log does not say on which ranks"
           : RankWords(finding.ranks) + " took a branch that leaves parameters" + which +
@@ -105,7 +106,7 @@ static RuleAnswer JudgeUnused(const Case& facts) {
 extern const Rule kDdpUnusedParametersRule;
 const Rule kDdpUnusedParametersRule = {
     "ddp-unused-parameters",
-    "DDP waits for gradients that never arrive",
+    "DDP found parameters without a gradient",
     "the output of the ranks; flight records show where the peers wait",
     "DistributedDataParallel reduces gradients in buckets and expects every parameter in every backward pass. A "
     "parameter that does not contribute to the loss leaves its bucket unfinished. If this happens on all ranks, the "

@@ -75,6 +75,13 @@ std::string Capitalised(std::string sentence) {
   return sentence;
 }
 
+// Whose error it was does not matter where another cause explains it.
+bool AsksOfAConsequence(const Diagnosis& diagnosis, std::string_view rule, const CannotTell& open) {
+  return open.question == "Which rank was it?" &&
+         std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                     [&](const Finding& finding) { return finding.cause == rule && !finding.explained_by.empty(); });
+}
+
 // The runner-up that nothing explains and that is as sure as the verdict: which of the two came first stays open.
 void AskWhichCameFirst(Diagnosis& diagnosis) {
   if (diagnosis.findings.size() < 2) return;
@@ -97,6 +104,9 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
     RuleAnswer answer = rule->judge(facts);
     for (Finding& finding : answer.findings) {
       FillTexts(*rule, incident, finding);
+      std::erase_if(finding.affected_ranks, [&](Rank rank) {
+        return std::find(finding.ranks.begin(), finding.ranks.end(), rank) != finding.ranks.end();
+      });
       diagnosis.findings.push_back(std::move(finding));
     }
     for (CannotTell& open : answer.open) asked.emplace_back(rule->id, std::move(open));
@@ -114,7 +124,8 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
     diagnosis.findings.erase(diagnosis.findings.begin() + static_cast<ptrdiff_t>(i));
   }
   for (auto& [rule, open] : asked)
-    if (!repeated.contains(rule)) diagnosis.open.push_back(std::move(open));
+    if (!repeated.contains(rule) && !AsksOfAConsequence(diagnosis, rule, open))
+      diagnosis.open.push_back(std::move(open));
   const bool proven = !diagnosis.findings.empty() && diagnosis.findings[0].severity != Severity::note;
   const bool critical = proven && diagnosis.findings[0].severity == Severity::critical;
   // A slow rank holds its peers up at most moments: that it is behind when the records end is no more than that.

@@ -136,7 +136,7 @@ TEST(Verdict, WithoutOutputsAJobIsNotCalledHealthy) {
   const Diagnosis verdict = JudgedCase(job).Verdict();
   EXPECT_EQ(verdict.status, Status::undetermined);
   ASSERT_EQ(verdict.open.size(), 2u);
-  EXPECT_NE(verdict.open[0].missing.find("4 more ranks"), std::string::npos);
+  EXPECT_NE(verdict.open[0].missing.find("of all ranks"), std::string::npos);
 }
 
 TEST(Verdict, AHangThatNobodyExplainsAsksForRecords) {

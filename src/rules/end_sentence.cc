@@ -228,7 +228,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::store_wait_timeout: return StoreWaitWords(event, who);
     case EventKind::nccl_error: {
       const auto& error = event.As<NcclError>();
-      if (event.Means(Meaning::reported)) return who + " reports " + error.result + ": " + MessageWords(error.reason);
+      if (event.Means(Meaning::reported))
+        return who + " reports " + error.result + ": '" + MessageWords(error.reason) + "'";
       const Event* warning = WarningBehind(facts, event);
       const bool amd = MakerOfGpus(facts.incident, event) == GpuMaker::amd;
       return std::string(LibraryName(facts.incident, event)) + " failed in " + who + ResultWords(error, amd) +

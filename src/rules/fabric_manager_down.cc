@@ -12,7 +12,7 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
   if (!told) return answer;
   const Event& lead = *told.events.front();
   Finding finding = ToldFinding(facts, "fabric-manager-down", told, "the NVSwitch fabric is not ready");
-  const std::string who = " in " + TellerWords(told), unknown = RankUnknownWords(told);
+  const std::string who = " in " + TellerWords(told), unknown = HostUnknownWords(told);
   const auto& warning = lead.As<Warning>();
   if (warning.id == "nvls-bind-failed") {
     // 1, invalid argument, has other reasons, too.
@@ -41,7 +41,7 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
   // Everybody sits on the same fabric: it names nobody.
   if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size())
     finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
-  AskWhichRank(told, answer);
+  AskWhichHost(told, answer);
   answer.findings.push_back(std::move(finding));
   return answer;
 }

@@ -329,7 +329,7 @@ TEST(ApplicationException, CommunicationIsNotRuledOutWhereTheErrorSpeaksOfIt) {
     }
     return JudgedCase(job).Verdict().headline;
   };
-  EXPECT_NE(headline("bad shape").find("communication is not the cause"), std::string::npos);
+  EXPECT_NE(headline("bad shape").find("Communication is not the cause"), std::string::npos);
   EXPECT_EQ(headline("shard server timed out after 30 s").find("communication"), std::string::npos);
 }
 

@@ -64,6 +64,12 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
         "Restart the job without that node; the line of code at which the error appears is not its reason."};
   for (const std::string_view hardware : {"NVLink", "GPU is lost", "hardware", "Contained"})
     if (words.find(hardware) != std::string::npos) return {};
+  if (words == "unknown error")  // of the device or of the program alike
+    return {
+        "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13 and 31 point to the program, the "
+        "others to the hardware.",
+        "If there are none: run again with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel.",
+        "If different programs fail on the same GPU: drain the node and run dcgmi diag -r 3."};
   return {
       "Run again with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel: it is usually a bug "
       "in the program or in a library it uses.",
@@ -146,6 +152,15 @@ std::vector<std::string> LostLinkSteps(const Event& fault) {
           "Restart the job without that node."};
 }
 
+// amdgpu has no numbers: what the line says of it.
+std::string AmdWords(const Event& lead) {
+  const std::string& line = lead.text;
+  if (line.find("page fault") != std::string::npos) return "a page fault (amdgpu)";
+  if (line.find("timeout") != std::string::npos) return "a job that timed out (amdgpu)";
+  if (line.find("reset") != std::string::npos) return "a reset (amdgpu)";
+  return "a fault or reset (amdgpu)";
+}
+
 }  // namespace
 
 static RuleAnswer JudgeGpuFault(const Case& facts) {
@@ -194,11 +209,13 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       // One sentence may tell of several.
       if (finding.evidence.size() < 3 &&
           (finding.evidence.empty() || finding.evidence.back().source.line != event.source.line))
-        finding.evidence.push_back(CiteEvent(event, told                             ? "a GPU error without a rank"
-                                                    : event.Means(Meaning::in_prose) ? "said in the text around the log"
-                                                    : event.Means(Meaning::reported)
-                                                        ? "the driver cannot reach this GPU"
-                                                        : "the kernel reports this GPU error without a rank"));
+        finding.evidence.push_back(
+            CiteEvent(event, told                             ? "a GPU error without a rank"
+                             : event.Means(Meaning::in_prose) ? "said in the text around the log"
+                             : event.Means(Meaning::reported) ? "the driver cannot reach this GPU"
+                             : event.kind == EventKind::nvlink_error && event.As<Xid>().number >= 0
+                                 ? "the kernel's report of the NVSwitch error"
+                                 : "the kernel's report of the GPU error"));
     }
     if (!lead) {
       NoteMildXid(facts, answer);
@@ -241,7 +258,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   std::string what(WordOf(*lead));
   const auto& fault = lead->As<Xid>();
   if (lead->kind == EventKind::xid) {
-    what = fault.number > 0 ? "Xid " + std::to_string(fault.number) : "a fault or reset (amdgpu)";
+    what = fault.number > 0 ? "Xid " + std::to_string(fault.number) : AmdWords(*lead);
     if (const XidMeaning* entry = FindXid(fault.number)) what += " (" + std::string(entry->name) + ")";
     what += OtherToldXids(facts.incident, *lead);
   } else if (lead->kind == EventKind::nvlink_error) {
@@ -251,9 +268,6 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   } else if (lead->kind == EventKind::ecc_error) {
     what = "an uncorrectable memory error";
   }
-  // "an illegal memory access was encountered": the verb is ours.
-  if (constexpr std::string_view kMet = " was encountered"; what.ends_with(kMet))
-    what.resize(what.size() - kMet.size());
   // The driver names the device; the process it names may be a tool that merely asked it.
   const bool placed = lead->kind == EventKind::xid || lead->kind == EventKind::nvlink_error;
   std::string who = "the GPU of " + RankWords(finding.ranks);
@@ -267,8 +281,9 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                : "");
   else if (finding.ranks.empty())
     who = "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead));
-  finding.headline =
-      who + " reports " + what + (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
+  const bool quoted = lead->kind == EventKind::cuda_error || lead->kind == EventKind::nccl_warning;
+  finding.headline = who + (quoted ? " failed with '" + what + "'" : " reports " + what) +
+                     (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   if (IsOfAKernel(*lead)) {
     const std::string program =
         finding.ranks.empty() ? SubjectWords(SubjectOf(facts.incident, *lead)) : RankWords(finding.ranks);
@@ -297,7 +312,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
 
 extern const Rule kGpuFaultRule;
 const Rule kGpuFaultRule = {"gpu-fault",
-                            "A GPU, or a kernel on it, failed",
+                            "A GPU, or a GPU kernel, failed",
                             "the kernel log (Xid, NVLink, ECC) or the rank's CUDA errors",
                             "The driver or CUDA reports a device error: a memory error, a broken NVLink, a "
                             "device that fell off the bus, or an illegal access by some kernel. The rank's "

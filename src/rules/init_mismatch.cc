@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <string>
@@ -119,11 +120,22 @@ std::vector<std::string> MismatchAdvice(std::string_view id) {
           "Look for processes of an earlier run that still use the same MASTER_PORT (pgrep -af train)."};
 }
 
+// Bootstrap : mismatch in rank count from procs 16 : 8
+std::string CountsInWords(const Event& event) {
+  constexpr std::string_view kBefore = "procs ";
+  const size_t at = event.text.find(kBefore);
+  if (at == std::string::npos) return "";
+  int first = -1, second = -1;
+  if (std::sscanf(event.text.c_str() + at + kBefore.size(), "%d : %d", &first, &second) != 2 || first == second)
+    return "";
+  return " (" + std::to_string(first) + " and " + std::to_string(second) + ")";
+}
+
 void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
       {"duplicate-gpu", "two ranks use the same GPU"},
       {"version-mismatch", "ranks run different NCCL versions"},
-      {"bootstrap-nranks-mismatch", "ranks disagree about the number of ranks"},
+      {"bootstrap-nranks-mismatch", "processes disagree about the number of ranks"},
       {"bootstrap-duplicate-rank", "two processes claim the same rank"},
   };
   for (const auto& [id, words] : kKinds) {
@@ -160,8 +172,9 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
                              " started for a job of " + world.odd + " ranks, the others for one of " + world.usual
          : same_rank && number >= 0
              ? "two processes claim rank " + std::to_string(number)
-             : std::string(words) + (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks))) +
-        "; the setup fails";
+             : std::string(words) + (id == "bootstrap-nranks-mismatch" ? CountsInWords(*event) : "") +
+                   (finding.ranks.empty() ? "" : ": " + RankWords(finding.ranks))) +
+        ", so setup failed";
     finding.fix = MismatchAdvice(id);
     finding.evidence.push_back(CiteEvent(*event, "NCCL refuses the setup"));
     answer.findings.push_back(std::move(finding));
@@ -203,7 +216,7 @@ static RuleAnswer JudgeInitMismatch(const Case& facts) {
 extern const Rule kInitMismatchRule;
 const Rule kInitMismatchRule = {
     "init-mismatch",
-    "Ranks disagree about the setup",
+    "The ranks' setup is inconsistent",
     "NCCL logs",
     "Ranks joined with different views of the job: a different world size, different NCCL builds, one rank number "
     "twice, or two ranks on one GPU.",

@@ -209,6 +209,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   const bool several = missing.empty() ? counted && lacking > 1 : lacking > 1;
   finding.headline = (!missing.empty() ? RankWords(missing)
                       : several        ? std::to_string(lacking) + " ranks"
+                       : library == Library::jax ? std::string("a process")
                                        : std::string("a rank")) +
                      (!waiting  ? " never joined " + setup
                       : several ? " have not joined " + setup + " yet"

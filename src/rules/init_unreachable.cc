@@ -167,12 +167,16 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
       break;
     }
   }
+  const bool nameless = std::all_of(events.begin(), events.end(), [](const Event* event) {
+    return event->kind == EventKind::connect_failed && TargetOf(*event).empty();
+  });
   const bool refused =
       std::any_of(events.begin(), events.end(), [](const Event* event) { return event->Means(Meaning::refused); });
   finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) + " during setup: " +
                      (refused               ? "the connection is refused, so nothing listens there"
                       : IsLoopback(address) ? "nothing answers there"
                       : IsWildcard(address) ? "this is a wildcard, not the address of a host"
+                      : nameless            ? "the message names no address"
                       : alone               ? "the address does not answer, and no other rank reports this"
                                             : "the address does not answer");
   if (refused)
@@ -180,7 +184,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
         "Look at the process that should listen there: its output and its exit status; it has exited, or has not "
         "started yet.",
         "Check that the address belongs to this run: a file for init_method=file://, a port or a hostfile may be left "
-        "over from an earlier one.",
+        "over from an earlier run.",
         "If it listens on another interface: set NCCL_SOCKET_IFNAME to the one that connects the hosts."};
   else if (std::all_of(events.begin(), events.end(), IsOfTheStore))
     finding.fix = StoreAdvice(address);
@@ -207,7 +211,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
         "limit them."};
   else if (gloo)
     finding.fix = {
-        "From the host that reports it: ping and nc -zv to the address in the message.",
+        address.empty() ? "Find out which hosts cannot reach each other: ping and nc -zv between all pairs of them."
+                        : "From the host that reports it: ping and nc -zv to " + address + ".",
         "Set GLOO_SOCKET_IFNAME to the interface that connects the hosts (NCCL_SOCKET_IFNAME is NCCL's own); "
         "see that /etc/hosts does not give the host's own name 127.0.0.1 or 127.0.1.1.",
         "Open the ports between the nodes (gloo uses ephemeral ports)."};

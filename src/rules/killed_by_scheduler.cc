@@ -146,6 +146,15 @@ std::vector<std::string> KillAdvice(const Event& kill) {
   return {};
 }
 
+std::string ProofOfKill(const Event& kill) {
+  switch (KillKindOf(kill)) {
+    case SchedulerKill::signal: return "the launcher reports the signal";
+    case SchedulerKill::evicted: return "Kubernetes' report";
+    case SchedulerKill::reclaimed: return "the cloud provider's notice";
+    default: return "the scheduler's report";
+  }
+}
+
 }  // namespace
 
 static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
@@ -170,6 +179,8 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
   const bool hung = !ExplainsWaits(*kill) &&
                     (outcome.hangs() || facts.standstill.lasts || facts.analyses.end.kind == JobEnding::hung);
   Finding finding = ToldFinding(facts, "killed-by-scheduler", told, ReportWords(*kill));
+  for (size_t i = 0; i < std::min(finding.evidence.size(), told.events.size()); ++i)
+    finding.evidence[i].says = ProofOfKill(*told.events[i]);
   finding.ranks.clear();
   finding.operation.reset();
   finding.group = GroupIndex::none;
@@ -206,11 +217,11 @@ const Rule kKilledBySchedulerRule = {
     "a "
     "cancellation, a terminal that was closed. Lost connections, SIGTERM and SIGKILL in the ranks' output follow from "
     "it.",
-    "A job that hangs is also ended by its time limit: then the hang is the cause. Slurm cancels a step also when one "
-    "of "
-    "its tasks failed, and torchrun sends SIGTERM to the workers that are left: a failure before it is the cause.",
-    {"Look at the scheduler's record: sacct -j JOB -o State,Reason,Elapsed,Timelimit; kubectl describe pod; bhist -l; "
-     "tracejob.",
+    "A job that hangs is also ended by its time limit: then the hang is the cause. Slurm also cancels a step when "
+    "one of its tasks has failed, and torchrun sends SIGTERM to the workers that are left: a failure before that is "
+    "the cause.",
+    {"Look at the scheduler's record: sacct -j JOB -o State,Reason,Elapsed,Timelimit (Slurm), kubectl describe pod "
+     "(Kubernetes), bhist -l (LSF) or tracejob (PBS).",
      "Preemption: use a queue that is not preempted, or let the job requeue itself (--requeue) and continue from its "
      "last checkpoint."},
     {"Save checkpoints at intervals that you can afford to lose, and when SIGTERM or SIGUSR1 arrives "

@@ -38,9 +38,9 @@ std::vector<std::string> MissingRankSteps(Library library) {
   switch (library) {
     case Library::jax:
       return {
-          "Look at the output of the processes that are named as missing; where none are, of every process, starting "
-          "with process 0, which runs the coordination service: one that ended or was never started keeps the others "
-          "waiting.",
+          "Look at the output of the processes that are named as missing; where none are, at that of every process, "
+          "starting with process 0 (it runs the coordination service): one that ended or was never started keeps the "
+          "others waiting.",
           "Check num_processes, process_id and coordinator_address of jax.distributed.initialize: as many processes as "
           "declared, each with its own id.",
           "If some only start late (scheduling, image pulls): raise the limit of this wait; for the first one it is "

@@ -11,7 +11,7 @@ namespace tacet {
 
 // What a message says, for a headline: its first line, and the second where the first only announces it ("Error(s) in
 // loading state_dict for Net:"). Cut at a word, without the marks at its end, so that a sentence can go on behind it.
-std::string MessageWords(std::string_view text, size_t limit = 140);
+std::string MessageWords(std::string_view text, size_t limit = 160);
 
 // A data loader's worker that somebody killed: rank-dead tells of it.
 bool IsKilledLoaderWorker(const Event& event);

@@ -111,7 +111,9 @@ std::string PeerWords(const std::vector<const Event*>& events) {
 
 // "rank 3 reports transport errors, peer 10.0.3.7"; "process 4121 on gpu17 reports ..."; by whom it is not told.
 std::string ReportWords(const std::vector<const Event*>& events, const ToldEvents& told) {
-  const size_t tellers = told.ranks.empty() ? told.rankless.size() : told.ranks.size();
+  const size_t tellers = HostsTell(told)      ? told.hosts.size()
+                         : told.ranks.empty() ? told.rankless.size()
+                                              : told.ranks.size();
   const std::string peers = PeerWords(events);
   if (tellers == 0 && told.hosts.empty()) return "; the log does not say which rank reports it" + peers;
   return ": " + TellerWords(told) + (tellers > 1 ? " report" : " reports") + " transport errors" + peers +
@@ -213,6 +215,13 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
 
 }  // namespace
 
+// " of rank 3", " on gpu17"
+static std::string PlaceOfError(const Case& facts, const Event& event) {
+  if (event.rank.known()) return " of " + RankWords({event.rank});
+  const Process* process = ProcessOf(facts.incident, event);
+  return process && !process->host.empty() ? " on " + process->host : "";
+}
+
 static RuleAnswer JudgeNetworkFault(const Case& facts) {
   RuleAnswer answer;
   std::map<Rank, std::vector<const Event*>> by_rank;
@@ -269,11 +278,11 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   finding.fix = own ? OwnPortSteps(facts, lead) : NetworkAdvice(lead);
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
-    finding.evidence.push_back(CiteEvent(
-        *event, event->kind == EventKind::link_down            ? "the kernel saw the link go down"
-                : IsWarning(*event, "net-device-setup-failed") ? "the setup call that failed"
-                : finding.evidence.empty() ? (own ? "the adapter reports its own port" : "the first transport error")
-                                           : "another transport error"));
+    finding.evidence.push_back(
+        CiteEvent(*event, event->kind == EventKind::link_down            ? "the kernel saw the link go down"
+                          : IsWarning(*event, "net-device-setup-failed") ? "the setup call that failed"
+                          : finding.evidence.empty() && own ? std::string("the adapter reports its own port")
+                                                            : "a transport error" + PlaceOfError(facts, *event)));
   }
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
   answer.findings.push_back(std::move(finding));

@@ -43,7 +43,7 @@ std::string OpenProof(const Case& facts, const Event& told) {
     case EventKind::process_exited:
     case EventKind::abort_signal: return "the process ended";
     case EventKind::nccl_error:
-    case EventKind::nccl_warning: return std::string(LibraryName(facts.incident, told)) + " gave up";
+    case EventKind::nccl_warning: return std::string(LibraryName(facts.incident, told)) + "'s error message";
     default: return IsSignOfHang(told) ? "a wait reached its limit" : "the first error on record";
   }
 }
@@ -114,14 +114,10 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
                     "diagnosis again.");
   } else if (missing.empty() && census && !census.unheard.empty() && census.unheard.size() <= kFew) {
     const bool one = census.unheard.size() == 1;
-    steps.push_back(census.unheard.size() < heard
-                        ? "Look at " + RankWords(census.unheard) + ": no line is from " + (one ? "it. " : "them. ") +
-                              (one ? "Is the process alive (ps), what does it do (py-spy dump --pid PID), what does "
-                                     "dmesg say?"
-                                   : "Are the processes alive (ps), what do they do (py-spy dump --pid PID), what does "
-                                     "dmesg say?")
-                        : "The output of " + RankWords(census.unheard) +
-                              " is not in these files: add it, and run the diagnosis again.");
+    steps.push_back(census.unheard.size() < heard ? "Look at " + RankWords(census.unheard) + ": no line is from " +
+                                                        (one ? "it. " : "them. ") + AliveQuestions(facts.incident, one)
+                                                  : "The output of " + RankWords(census.unheard) +
+                                                        " is not in these files: add it, and run the diagnosis again.");
   }
   if (census && census.calls.size() == 1 && census.calls.front().ranks.size() == 1 && timeout.peer.known())
     steps.push_back("Look at rank " + std::to_string(timeout.peer.value) +
@@ -134,8 +130,9 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
         "all ranks.");
   if (census && IsFirstCall(census.calls.front()))
     steps.push_back(
-        "It is the first operation of its group: where every rank has issued it, the path between the GPUs is suspect. "
-        "Test with NCCL_P2P_DISABLE=1, and NCCL_IB_DISABLE=1 between hosts.");
+        "This is the first operation of its group. If every rank has issued it, suspect the path between the GPUs: "
+        "test "
+        "with NCCL_P2P_DISABLE=1, and between hosts with NCCL_IB_DISABLE=1.");
   if (told.As<HeartbeatStuck>().waits_for_workers)
     steps.push_back(
         "Take the stacks of the engine's worker processes (py-spy dump --native --pid PID): the one that is not where "
@@ -155,7 +152,7 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
              : ", take the stack of every rank (py-spy dump --pid PID): the rank whose main thread is not "
                "in communication is the one that the others wait for."));
   const std::string restart =
-      "estart it with tacet run, or capture what is listed below, and diagnose what it leaves behind.";
+      "estart it under `tacet run`, or capture what is listed below, then run the diagnosis on the result.";
   // Of a job that is gone no stack can be taken.
   if (gone)
     steps.insert(steps.end() - 1, "The job is gone: r" + restart);
@@ -232,6 +229,15 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
 }
 
 }  // namespace
+
+std::string AliveQuestions(const Incident& incident, bool one) {
+  const auto& files = incident.files;
+  const bool kernel = std::any_of(files.begin(), files.end(),
+                                  [](const InputFile& file) { return file.format.find("kernel_log") == 0; });
+  return std::string(one ? "Is the process alive (ps)? What is it doing (py-spy dump --pid PID)?"
+                         : "Are the processes alive (ps)? What are they doing (py-spy dump --pid PID)?") +
+         (kernel ? "" : " What does dmesg say?");
+}
 
 bool IsGone(const Case& facts) {
   return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
@@ -348,7 +354,7 @@ bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis) {
                      MessageWords(warning->text) + "'; what follows from it is not in these files";
   finding.explanation = "No rule knows this warning, and nothing tells how the job ended.";
   finding.evidence.push_back(CiteEvent(*warning, "a warning that no rule knows"));
-  finding.fix = {"Look at what follows in the log: an error of NCCL's names the call that failed ('-> 2', '-> 3').",
+  finding.fix = {"Look at what follows in the log: NCCL's error names the call that failed ('-> 2', '-> 3').",
                  HasNcclInfo(facts.incident)
                      ? "Keep the output of every rank from the start to the end."
                      : "Run again with NCCL_DEBUG=INFO and keep the output of every rank from the start."};

@@ -10,6 +10,10 @@ namespace tacet {
 // knows.
 void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, const Event* before = nullptr);
 
+// "Is the process alive (ps)? ...": what to look at in a process that is waited for; dmesg only where no kernel log is
+// here.
+std::string AliveQuestions(const Incident& incident, bool one);
+
 // Some line tells that a process of the job has ended.
 bool IsGone(const Case& facts);
 

@@ -28,24 +28,30 @@
 namespace tacet {
 namespace {
 
-std::string MoreRanks(int count) { return std::to_string(count) + (count == 1 ? " more rank" : " more ranks"); }
+// "the other 31 ranks", "all 4 ranks"; without a number where the size of the job is only what was seen of it.
+std::string OtherRanks(const Case& facts, int have, int world) {
+  const std::string number = facts.incident.world_told && world - have > 1 ? std::to_string(world - have) + " " : "";
+  return (have == 0 ? "all " : "the other ") + number +
+         (facts.incident.world_told && world - have == 1 ? "rank" : "ranks");
+}
 
 // What must be on record before a job may be called healthy: every rank's calls with their reductions, and every rank's
 // output. Anything less leaves room for a fault that leaves no trace in what is here.
-bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
+bool SawEnough(const Case& facts, bool progresses, std::vector<CannotTell>& open) {
   const SignsOfLife& life = facts.analyses.life;
   const auto world = static_cast<int>(life.ranks.size());
   bool enough = world > 0;
   if (life.outputs < world) {
     enough = false;
     open.push_back({"Did every rank exit without an error?",
-                    "the output (stdout and stderr) of " + MoreRanks(world - life.outputs)});
+                    "the output (stdout and stderr) of " + OtherRanks(facts, life.outputs, world)});
   }
   // Stacks are taken of a job that is suspected to hang: whose is missing could not be asked, or did not answer.
   if (!facts.analyses.outcome.ended_in_order && life.stacks > 0 && life.stacks < world) {
     enough = false;
-    open.push_back({"Do all ranks make progress?",
-                    "the stacks (py-spy dump) of " + MoreRanks(world - life.stacks) + ", or anything recorded later"});
+    open.push_back(
+        {"Do all ranks make progress?",
+         "the stacks (py-spy dump) of " + OtherRanks(facts, life.stacks, world) + ", or anything recorded later"});
   }
   int compared = 0;
   for (const CallStream& stream : facts.incident.streams)
@@ -55,7 +61,7 @@ bool SawEnough(const Case& facts, std::vector<CannotTell>& open) {
   // Of a trainer's own output nobody expects calls.
   const bool of_nccl = life.nccl_logs > 0 || life.records > 0 || life.stubs > 0;
   if (compared < world && !traced) enough = false;
-  if (compared < world && !traced && of_nccl) {
+  if (compared < world && !traced && of_nccl && !progresses) {
     open.push_back({"Did all ranks issue the same collectives with the same reductions?",
                     "NCCL logs of all ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL (flight records do "
                     "not hold the reduction)"});
@@ -110,20 +116,23 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
                               "NCCL logs of these ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET"});
     return;
   }
-  diagnosis.headline = IsGone(facts) ? "the job hung" : "the job hangs";
+  // A watchdog that fired has ended its process.
+  const bool over = IsGone(facts) || (end.told && end.told->kind == EventKind::watchdog_timeout);
+  diagnosis.headline = over ? "the job hung" : "the job hangs";
   if (end.quiet_ns > 0)
     diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
   else if (end.told)
     diagnosis.headline += ": " + EndSentence(facts, *end.told);
   if (end.told && end.told->kind == EventKind::xla_wait) return SettleXlaWait(*end.told, diagnosis);
   if (end.told && !end.told->As<WatchdogTimeout>().bar.empty()) return;  // the headline says who works
-  diagnosis.headline += "; the evidence does not show which rank is responsible";
+  diagnosis.headline += diagnosis.headline.find("waiting for rank ") != std::string::npos
+                            ? "; look there first"
+                            : "; the evidence does not show which rank is responsible";
   if (end.told && end.told->Means(Meaning::of_ascend)) {
     diagnosis.open.push_back(
         {"Which rank makes the others wait?",
          "the output of all ranks, their plogs (ascend/log/debug/plog) and stacks (py-spy dump --pid "
-         "PID): the rank that reports no timeout, or the first one; HCCL_EXEC_TIMEOUT and "
-         "HCCL_CONNECT_TIMEOUT set how long the others wait"});
+         "PID): look for a rank that reports no timeout, or for the one that reports first"});
     return;
   }
   diagnosis.open.push_back({"Which rank makes the others wait?", HangCapture(facts)});
@@ -262,8 +271,10 @@ static std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnos
     const std::string outline = OutlineWords(facts);
     return !outline.empty() ? outline : trouble_told ? open : "no fault found, but " + open;
   }
-  if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + "; " + open;
-  return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + "; " + open;
+  const std::string rest =
+      ". " + std::string(trouble_told ? "No line reports a fault." : "The evidence does not show how the job ended.");
+  if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + rest;
+  return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + rest;
 }
 
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
@@ -294,7 +305,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     return;
   }
   std::vector<CannotTell> missing;
-  const bool enough = SawEnough(facts, missing);
+  const std::string training = TrainingWords(facts);
+  const bool enough = SawEnough(facts, !training.empty(), missing);
   // A profiler's traces are of a job that runs well; files that merely end may have lost the end.
   const bool traced = facts.incident.timelines.size() >= ranks;
   if (enough && (outcome.ended_in_order || traced) && !SomebodyIsBehind(facts)) {
@@ -316,18 +328,24 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
                          "stacks of all processes of the job (py-spy dump --native --pid PID), twice, a minute apart; "
                          "nvidia-smi, and dmesg -T | grep -i xid on this host"});
   }
-  if (diagnosis.headline.empty()) diagnosis.headline = TrainingWords(facts);
+  if (diagnosis.headline.empty()) {
+    diagnosis.headline = training;
+    diagnosis.progresses = !training.empty() && !IsTroubleTold(facts.incident);
+  }
   if (diagnosis.headline.empty() && end.kind == JobEnding::open) {
     // Too few lines to say that it trains, but what they show is worth saying.
     const auto tells = [](const TrainingRecord& record) { return record.loss.lines > 0 || record.scale.drops > 0; };
-    const auto& training = facts.incident.training;
+    const auto& records = facts.incident.training;
     const std::string figures = TrainingFigures(facts.incident);
-    if (!figures.empty() && std::any_of(training.begin(), training.end(), tells))
-      diagnosis.headline = "no fault in these lines: " + figures;
+    if (!figures.empty() && std::any_of(records.begin(), records.end(), tells)) {
+      diagnosis.headline = "no line reports a fault. " + figures;
+      diagnosis.progresses = !IsTroubleTold(facts.incident);
+    }
   }
   if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) &&
       !QuoteUnreadError(facts, diagnosis))
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
+  diagnosis.progresses |= ReachedItsEnd(facts);
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
   if (end.kind == JobEnding::open || end.kind == JobEnding::finished) SettleSaidEnd(facts, diagnosis);
   if (!outcome.ended_in_order && diagnosis.status != Status::healthy && !IsTroubleTold(facts.incident) &&

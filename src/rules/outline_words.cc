@@ -17,20 +17,21 @@ namespace {
 std::string_view HarmlessWords(HarmlessWarning what) {
   switch (what) {
     case HarmlessWarning::process_group_left:
-      return "the warning about destroy_process_group() is harmless at exit; a call of it at the end of the program "
-             "silences it";
-    case HarmlessWarning::omp_threads: return "torchrun's OMP_NUM_THREADS=1 is its default, a matter of CPU speed only";
+      return "The warning about destroy_process_group() is harmless at exit; call it at the end of the program to "
+             "silence "
+             "the warning.";
+    case HarmlessWarning::omp_threads: return "OMP_NUM_THREADS=1 is torchrun's default and only affects CPU speed.";
     case HarmlessWarning::ccl_transport:
-      return "oneCCL uses OFI because no MPI launcher started it, which is a choice and no fault";
-    case HarmlessWarning::gloo_group_of_one: return "Gloo's '0 peer ranks, expected 0' is a group of one process";
+      return "oneCCL uses OFI because no MPI launcher started it, which is a choice, not a fault.";
+    case HarmlessWarning::gloo_group_of_one: return "Gloo's '0 peer ranks, expected 0' is a group of one process.";
     case HarmlessWarning::guessed_device:
       return "PyTorch guesses the GPU of a barrier from the rank, which is right where rank and GPU have the same "
-             "number: pass device_id to init_process_group and the warning is gone";
+             "number; pass device_id to init_process_group to silence the warning.";
     case HarmlessWarning::no_unused_parameters:
-      return "find_unused_parameters=True finds none and only costs time: leave it out";
-    case HarmlessWarning::deprecated_variable: return "a variable is deprecated and still works";
+      return "find_unused_parameters=True finds none and only costs time: leave it out.";
+    case HarmlessWarning::deprecated_variable: return "A variable is deprecated and still works.";
     case HarmlessWarning::windows_host_name:
-      return "error 10049 on Windows is an address that cannot be used; the next one is tried";
+      return "Error 10049 on Windows is an address that cannot be used; the next one is tried.";
   }
   return "";
 }
@@ -46,13 +47,15 @@ const LogOutline* MainOutline(const Incident& incident) {
 }
 
 std::string RanksOfOutline(const LogOutline& outline) {
-  if (outline.ranks.empty()) return "";
+  if (outline.ranks.empty() || (outline.ranks.size() == 1 && outline.world <= 1)) return "";
   std::vector<Rank> ranks;
   for (const int32_t rank : outline.ranks) ranks.emplace_back(rank);
   const auto seen = static_cast<int64_t>(ranks.size());
-  if (seen == outline.world) return "all " + std::to_string(seen) + " ranks print lines; ";
-  return RankWords(ranks) + (outline.world > 0 ? " of " + std::to_string(outline.world) : "") +
-         (seen == 1 ? " prints lines; " : " print lines; ");
+  if (seen == outline.world) return " All " + std::to_string(seen) + " ranks print lines.";
+  std::string who = RankWords(ranks);
+  who[0] = 'R';
+  return " " + who + (outline.world > 0 ? " of " + std::to_string(outline.world) : "") +
+         (seen == 1 ? " prints lines." : " print lines.");
 }
 
 // Records, stacks and other tools' files say more than the shape of lines.
@@ -81,13 +84,18 @@ std::string OutlineWords(const Case& facts) {
   if (outline->warnings > 0)
     words += " (" + std::to_string(outline->warnings) + (outline->harmless.empty() ? "" : " other") +
              (outline->warnings == 1 ? " warning)" : " warnings)");
-  words += "; " + RanksOfOutline(*outline);
-  for (const SeenWarning& one : outline->harmless) words += std::string(HarmlessWords(one.what)) + "; ";
-  if (outline->at_exit) return words + "the program had come to its end";
+  words += (outline->at_exit ? ", and the program reached its end." : ".") + RanksOfOutline(*outline);
+  for (const SeenWarning& one : outline->harmless) words += " " + std::string(HarmlessWords(one.what));
+  if (outline->at_exit) return words;
   constexpr size_t kMostQuoted = 120;
   const bool cut = outline->last.size() > kMostQuoted;
-  return words + "the last activity is '" + outline->last.substr(0, kMostQuoted) + (cut ? "..." : "") +
-         "'; if the run fails later, add what follows";
+  return words + " The last activity is '" + outline->last.substr(0, kMostQuoted) + (cut ? "..." : "") +
+         "'. If the run failed later, add the lines that follow.";
+}
+
+bool ReachedItsEnd(const Case& facts) {
+  const LogOutline* outline = MainOutline(facts.incident);
+  return outline && outline->at_exit && !OutlineWords(facts).empty() && !IsTroubleTold(facts.incident);
 }
 
 std::string_view HarmlessAtExit(const Incident& incident) {

@@ -15,6 +15,8 @@ std::string OutlineWords(const Case& facts);
 
 // What to make of PyTorch's warning at exit, where it was printed; empty where it was not.
 std::string_view HarmlessAtExit(const Incident& incident);
+// No line reports a fault, and the output shows that the program came to its end.
+bool ReachedItsEnd(const Case& facts);
 
 // A line is printed as its program exits, or tells how it ended: nobody need be asked whether it did.
 bool TellsItsEnd(const Incident& incident);

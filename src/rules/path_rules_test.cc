@@ -147,7 +147,7 @@ TEST(FabricManagerDown, Error802NeedsNoRank) {
   const JudgedCase judged(std::move(incident));
   EXPECT_TRUE(Speaks(judged.Only("fabric-manager-down").headline, "error 802"));
   EXPECT_EQ(judged.Verdict().status, Status::crash);
-  EXPECT_EQ(judged.Ask("fabric-manager-down").open.size(), 1u);
+  EXPECT_TRUE(judged.Ask("fabric-manager-down").open.empty()) << "the host is known";
 }
 
 TEST(FabricManagerDown, AFallbackAtInfoLevelIsNothing) {

@@ -60,7 +60,7 @@ static RuleAnswer JudgePcieFault(const Case& facts) {
   finding.headline = "the kernel reports " + std::string(PcieSeverityWord(severity)) + " at the device " +
                      place.second + (place.first.empty() ? "" : " on " + place.first) +
                      (device.times > 1 ? " (" + std::to_string(device.times) + " times)" : "") +
-                     (corrected ? ": the link works, and repeats what it lost" : "");
+                     (corrected ? ": the link still works and retransmits what was lost" : "");
   if (devices.size() > 1)
     finding.headline += "; " + std::to_string(devices.size() - 1) +
                         (devices.size() == 2 ? " more device reports" : " more devices report") + " errors";

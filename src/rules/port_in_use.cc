@@ -25,7 +25,7 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
       if (!std::binary_search(told.ranks.begin(), told.ranks.end(), rank)) finding.affected_ranks.push_back(rank);
   }
   finding.headline = (port > 0 ? "port " + std::to_string(port) : std::string("a port")) +
-                     " is already in use: " + TellerWords(told) + " cannot listen on it" + RankUnknownWords(told);
+                     " is already in use: " + TellerWords(told) + " cannot listen on it" + HostUnknownWords(told);
   const std::string number = port > 0 ? std::to_string(port) : "PORT";
   finding.fix = {
       "On that host find what holds it: ss -ltnp 'sport = :" + number + "'; end what an earlier run left over.",
@@ -41,7 +41,7 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
     finding.fix = {
         "Choose another port (--master-port, MASTER_PORT): those below 1024 belong to services of the host, "
         "such as sshd on 22."};
-  AskWhichRank(told, answer);
+  AskWhichHost(told, answer);
   answer.findings.push_back(std::move(finding));
   return answer;
 }

@@ -105,7 +105,9 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
   std::erase(finding.affected_ranks, first->rank);
   finding.headline =
       RankWords(finding.ranks) + (presumed ? " is reported as timed out: it is dead, preempted or blocked"
-                                           : "'s process is gone: " + HowItEnded(*first));
+                                  : first->kind == EventKind::process_exited && CodeOf(*first) < 0
+                                      ? " was killed by " + HowItEnded(*first)
+                                      : "'s process is gone: " + HowItEnded(*first));
   finding.fix = EndAdvice(*first);
   finding.evidence.push_back(CiteEvent(*first, ProofOfEnd(*first)));
   if (facts.standstill.operation) {

@@ -67,6 +67,27 @@ class MentionedMemory {
   const Event* last_ = nullptr;
 };
 
+// The rule's own texts speak of both kinds of memory; of one incident only one of them matters.
+static void TellKindOfMemory(bool gpu, Finding& finding) {
+  if (gpu) {
+    finding.explanation =
+        "An allocation of GPU memory failed and the framework raised an error. Its peers wait for a rank that is gone.";
+    finding.prevent = {"Log torch.cuda.max_memory_allocated() of every rank, and leave room for the longest sequence."};
+    return;
+  }
+  finding.explanation =
+      "The kernel or the container's memory limit killed the process (SIGKILL: it cannot write a message), or an "
+      "allocation failed. Its peers wait for a rank that is gone.";
+  finding.prevent = {"Watch memory.current against memory.max of the job's cgroup.",
+                     "Keep num_workers and prefetch_factor of data loaders small."};
+  if (finding.fix.empty())
+    finding.fix = {
+        "Look at what grew in host memory (data loader workers, cached datasets, pinned buffers, checkpoint copies); "
+        "raise the limit (--mem, memory.max) or lower the use.",
+        "In a container, the kernel log names the cgroup and its limit; the host itself may still have free memory.",
+        "Restart after the change; communication itself needs no fix."};
+}
+
 // The output of all ranks in one file, without names: somebody ran out of memory.
 static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
   if (facts.analyses.outcome.ended_in_order) return false;
@@ -84,11 +105,12 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     const Activity during = gpu ? ActivityAround(facts, &event) : Activity::not_told;
     finding.headline = SubjectWords(SubjectOf(facts.incident, event)) + " ran out of " +
                        (gpu ? "GPU memory" : "host memory") + DuringWords(during, false) +
-                       "; the log does not say on which rank";
+                       "; the log does not say which rank it was";
     if (gpu) finding.fix = GpuMemorySteps(during, IsServer(facts.incident), MakerOfGpus(facts.incident, event));
     if (told)
-      finding.headline = "a process of the job was killed for lack of memory; the log does not say on which rank";
-    finding.evidence.push_back(CiteEvent(event, told ? "the report that memory ran out" : "an error without a rank"));
+      finding.headline = "a process of the job was killed for lack of memory; the log does not say which rank it was";
+    TellKindOfMemory(gpu, finding);
+    finding.evidence.push_back(CiteEvent(event, told ? "the report of the memory kill" : "an error without a rank"));
     if (NamesVictim(event)) {
       finding.headline = VictimSentence(event);
       finding.fix = VictimSteps(event);
@@ -126,6 +148,7 @@ static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
                        (kill.limit == MemoryLimit::cgroup ? "memory in its cgroup" : "host memory") +
                        "; the log does not say whether it was a rank";
     finding.evidence.push_back(CiteEvent(event, "reported by the kernel"));
+    TellKindOfMemory(false, finding);
     answer.open.push_back(
         {"Which rank was this process?", "the pids of the ranks: NCCL logs (host:pid:tid) or the launcher's output"});
     answer.findings.push_back(std::move(finding));
@@ -239,6 +262,7 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   if (gpu && !host)
     finding.fix = GpuMemorySteps(during, IsServer(facts.incident),
                                  MakerOfGpus(facts.incident, *facts.analyses.life.Of(finding.ranks.front())->cuda_oom));
+  TellKindOfMemory(gpu && !host, finding);
   if (during == Activity::shutdown) TellShutdown(finding);
   answer.findings.push_back(std::move(finding));
   return answer;
@@ -249,17 +273,22 @@ const Rule kRankOutOfMemoryRule = {
     "rank-out-of-memory",
     "A rank ran out of memory",
     "the kernel log, with the pid of a rank, or the rank's own CUDA out-of-memory error",
-    "The kernel or the container's memory limit killed the process (SIGKILL: it cannot write a message), or the "
-    "GPU's memory was exhausted and the framework raised an error. "
-    "Its peers wait for a rank that is gone.",
-    "A kill counts only if the pid belongs to a rank of this job: kernel logs also record kills in other jobs. Without "
-    "the kernel log it looks like any other dead process.",
+    "Host memory: the kernel or the container's memory limit killed the process (SIGKILL: it cannot write a message). "
+    "GPU memory: an allocation failed and the framework raised an error. "
+    "In both cases its peers wait for a rank that is gone.",
+    "Host memory: a kill counts only if the pid belongs to a rank of this job, because kernel logs also record kills "
+    "in "
+    "other jobs. Without the kernel log it looks like any other dead process. GPU memory: an allocation that the "
+    "program retries with success does not count.",
     {"Host memory: look at what grew (data loader workers, cached datasets, pinned buffers, checkpoint copies) and "
-     "raise the limit (--mem, memory.max) or lower the use.",
-     "Container limit: the kernel log names the cgroup and its limit; host memory may be plentiful.",
+     "raise the limit (--mem, memory.max) or lower the use. In a container, the kernel log names the cgroup and its "
+     "limit; the host itself may still have free memory.",
+     "GPU memory: lower the batch size or the sequence length, or recompute activations (torch.utils.checkpoint). If "
+     "only one rank runs out of memory, its pipeline stage or its batch is larger than those of the others.",
      "Restart after the change; communication itself needs no fix."},
-    {"Watch memory.current against memory.max of the job's cgroup.",
-     "Keep num_workers and prefetch_factor of data loaders small."},
+    {"Host memory: watch memory.current against memory.max of the job's cgroup, and keep num_workers and "
+     "prefetch_factor of data loaders small.",
+     "GPU memory: log torch.cuda.max_memory_allocated() of every rank, and leave room for the longest sequence."},
     JudgeOutOfMemory};
 
 }  // namespace tacet

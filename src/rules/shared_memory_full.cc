@@ -62,7 +62,7 @@ static Finding RefusedFinding(const Case& facts, const ToldEvents& refused) {
   }
   finding.headline = "CUDA could not register NCCL's shared memory with the GPU in " + TellerWords(refused) +
                      (words.empty() ? "" : ": the call fails" + words) + "; no line says that /dev/shm is full" +
-                     RankUnknownWords(refused);
+                     HostUnknownWords(refused);
   finding.explanation =
       "NCCL creates a file in /dev/shm and registers it with CUDA as pinned memory. The file system gave no error; the "
       "call of CUDA did.";
@@ -88,13 +88,13 @@ static RuleAnswer JudgeSharedMemory(const Case& facts) {
   Finding finding = ToldFinding(facts, "shared-memory-full", told,
                                 proven ? "/dev/shm has no space left" : "shared memory could not be created");
   const bool nccl = told.events.front()->kind == EventKind::nccl_warning;
-  finding.headline = (proven ? "/dev/shm is full for " + TellerWords(told) + ": " +
-                                   (nccl ? "NCCL could not get shared memory" : "shared memory could not be allocated")
+  finding.headline = (proven ? "/dev/shm is full: " + TellerWords(told) + " could not allocate shared memory" +
+                                   (nccl ? " for NCCL" : "")
                              : "NCCL could not create shared memory for " + TellerWords(told) +
                                    ": /dev/shm is probably full, but the log does not give the reason") +
-                     RankUnknownWords(told);
+                     HostUnknownWords(told);
   if (!proven && finding.confidence == Confidence::certain) finding.confidence = Confidence::likely;
-  AskWhichRank(told, answer);
+  AskWhichHost(told, answer);
   answer.findings.push_back(std::move(finding));
   return answer;
 }

@@ -72,12 +72,12 @@ const Rule kStepsSlowDownRule = {
     "steps-slow-down",
     "Steps become slower while the job runs",
     "the job's own lines of progress with times or rates, or a trace of 16 steps or more",
-    "The same job took less time for a step before. If it grows from line to line, something accumulates: a list of "
+    "Steps took less time earlier in this job. If the step time grows steadily, something accumulates: a list of "
     "tensors with their graphs, a cache, host memory that swaps, a log that is read again and again. If it became "
     "slower at one moment, something changed there: clocks of a GPU (heat, power), another job on host or network, "
-    "storage that no longer keeps up, a link that fell back.",
+    "storage that no longer keeps up, a link that fell back to a lower speed.",
     "A slow line beside an evaluation, a checkpoint or a profiler does not count; the times before and after decide. "
-    "Longer sequences or larger batches later in the run make steps longer, too.",
+    "Longer sequences or larger batches later in the run make steps longer too.",
     {"See whether it is one rank or all: traces of a few slow steps (tacet profile names who makes the others wait).",
      "Plot the memory of the processes over time: memory that rises steadily is a leak.",
      "Look at clocks, temperature and throttling (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE), at the storage and "

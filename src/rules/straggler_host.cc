@@ -25,7 +25,7 @@ const Rule kStragglerHostRule = {
     {"Look at what the named rank's host does in the gap (py-spy record, the trace's CPU rows).",
      "Check CPU affinity and load of its host: one core for all ranks, another job, frequency scaling.",
      "Move per-step work that only this rank does (logging, metrics, sleep, .item()) out of the step."},
-    {"Pin ranks to the cores of their GPU's NUMA node.", "Avoid synchronisation and I/O in the step."},
+    {"Pin ranks to the cores of their GPU's NUMA node.", "Avoid synchronization and I/O in the step."},
     JudgeStragglerHost};
 
 }  // namespace tacet

@@ -125,8 +125,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   }
   for (const Standstill& still : facts.standstill.ranks)
     if (still.told && still.kind == StandstillKind::unclear)
-      finding.evidence.push_back(
-          {still.told->source, RankWords({still.rank}) + " " + still.told->words, "the report that shows it"});
+      finding.evidence.push_back({still.told->source, "", RankWords({still.rank}) + " " + still.told->words});
   for (const Standstill& still : facts.standstill.ranks)
     if (still.kind == StandstillKind::absent)
       finding.evidence.push_back(
@@ -149,20 +148,18 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   finding.explanation =
       "The records show which rank the others wait for, but not whether its process is stuck on the host, frozen, "
       "dead, or ended by an error of its own.";
-  finding.fix = {
-      "Look at " + who +
-          (finding.ranks.size() == 1
-               ? " first: is the process alive (ps), what does it do (py-spy dump --pid PID), what does dmesg say?"
-               : " first: are the processes alive (ps), what do they do (py-spy dump --pid PID), what does dmesg "
-                 "say?"),
-      "Capture what is missing (below) and run the diagnosis again."};
+  finding.fix = {"Look at " + who +
+                     (finding.ranks.size() == 1 ? " first. " + AliveQuestions(facts.incident, true)
+                                                : " first. " + AliveQuestions(facts.incident, false)),
+                 "Capture what is missing (below) and run the diagnosis again."};
   // It wrote a line after the others had begun to wait: its process was alive.
   const RankLife* suspect = finding.ranks.size() == 1 ? facts.analyses.life.Of(finding.ranks.front()) : nullptr;
   const bool alive = suspect && suspect->asked_to_dump;
   if (alive)
-    finding.fix.front() = "Look at " + who +
-                          " first: its process was alive when the others timed out. What does it do (py-spy dump --pid "
-                          "PID), what does dmesg say?";
+    finding.fix.front() =
+        "Look at " + who +
+        " first: its process was alive when the others timed out. What is it doing (py-spy dump --pid "
+        "PID)? What does dmesg say?";
   if (IsGone(facts))
     finding.fix.front() = "Look at " + who + " first: the last lines of " +
                           (finding.ranks.size() == 1 ? "its" : "their") +

@@ -130,7 +130,7 @@ static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
 extern const Rule kTimeoutTooShortRule;
 const Rule kTimeoutTooShortRule = {
     "timeout-too-short",
-    "All ranks make progress, but too slowly for the limit",
+    "A rank arrives, but after the time limit",
     "flight records of all members",
     "All ranks reach the operation and would finish it, but one of them arrives after the time limit: a long "
     "evaluation, a checkpoint, compilation, a slow first step.",

@@ -52,6 +52,11 @@ static std::string ProcessWords(const ToldEvents& told) {
   return (told.rankless.size() == 1 ? "process " : "processes ") + pids;
 }
 
+bool HostsTell(const ToldEvents& told) {
+  const size_t named = told.ranks.empty() ? told.rankless.size() : told.ranks.size();
+  return told.hosts.size() > 1 && told.hosts.size() > named;
+}
+
 static std::string PlaceWords(const std::set<std::string>& hosts) {
   if (hosts.size() == 1) return *hosts.begin();
   if (hosts.size() == 2) return *hosts.begin() + " and " + *hosts.rbegin();
@@ -65,7 +70,14 @@ std::string TellerWords(const ToldEvents& told) {
     return RankWords(told.ranks) + (place.empty() ? "" : " on " + place) +
            (told.rankless.size() == 1 ? " and a process on " : " and processes on ") + PlaceWords(told.other_hosts);
   }
+  constexpr size_t kMostHosts = 3;
   std::string place;
+  if (HostsTell(told) && told.hosts.size() <= kMostHosts) {
+    size_t left = told.hosts.size();
+    for (const std::string& host : told.hosts) place += host + (--left > 1 ? ", " : left == 1 ? " and " : "");
+    return "hosts " + place;
+  }
+  if (HostsTell(told)) return std::to_string(told.hosts.size()) + " hosts";
   if (told.hosts.size() == 1) place = *told.hosts.begin();
   if (told.hosts.size() > 1) place = std::to_string(told.hosts.size()) + " hosts";
   std::string who;
@@ -81,11 +93,22 @@ std::string RankUnknownWords(const ToldEvents& told) {
   return told.ranks.empty() && !told.events.empty() ? "; the log does not say which rank" : "";
 }
 
+std::string HostUnknownWords(const ToldEvents& told) {
+  return told.ranks.empty() && told.hosts.empty() && !told.events.empty() ? "; the log does not say on which host" : "";
+}
+
+void AskWhichHost(const ToldEvents& told, RuleAnswer& answer) {
+  if (told.ranks.empty() && told.hosts.empty())
+    answer.open.push_back({"Which host was it?",
+                           "the output of each rank by itself (torchrun --redirects 3, srun --label), or NCCL logs "
+                           "with INIT lines"});
+}
+
 void AskWhichRank(const ToldEvents& told, RuleAnswer& answer) {
   if (!told.ranks.empty()) return;
   const bool mpi = !told.events.empty() && told.events.front()->library == Library::mpi;
   answer.open.push_back(
-      {"Which rank is it?",
+      {"Which rank was it?",
        mpi ? "the output with the rank before each line (mpirun --tag-output, srun --label)"
            : "the output of each rank by itself (torchrun --redirects 3, srun --label), or NCCL logs with INIT lines"});
 }

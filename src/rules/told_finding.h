@@ -38,6 +38,13 @@ std::string TellerWords(const ToldEvents& told);
 // "; the log does not say which rank", where it does not.
 std::string RankUnknownWords(const ToldEvents& told);
 
+// "; the log does not say on which host": of what concerns a whole host, where neither host nor rank is known.
+std::string HostUnknownWords(const ToldEvents& told);
+void AskWhichHost(const ToldEvents& told, RuleAnswer& answer);
+
+// More hosts than ranks or processes: lines of some hosts name nobody, so TellerWords() names the hosts.
+bool HostsTell(const ToldEvents& told);
+
 // A finding with what such causes share. `says` is what each cited line proves. A job that ended in order has only
 // something to note.
 Finding ToldFinding(const Case& facts, std::string_view cause, const ToldEvents& told, std::string_view says);

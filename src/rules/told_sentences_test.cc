@@ -241,7 +241,7 @@ TEST(SharedMemory, IsOnlyProvenFullWhereTheSystemSaysSo) {
     warning.number = error;
     const Finding finding = JudgedCase(job).Only("shared-memory-full");
     EXPECT_EQ(finding.confidence, error > 0 ? Confidence::certain : Confidence::likely);
-    EXPECT_EQ(SaysSo(finding.headline, "is full for"), error > 0) << finding.headline;
+    EXPECT_EQ(SaysSo(finding.headline, "/dev/shm is full"), error > 0) << finding.headline;
   }
 }
 

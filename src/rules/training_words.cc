@@ -26,7 +26,8 @@ std::pair<double, double> RangeOfTimes(const std::vector<StepTime>& times) {
   return {std::min(least->seconds, times.front().seconds), std::max(most->seconds, times.front().seconds)};
 }
 
-// "a step takes 125.9 to 129.7 s", "7.9 to 8.1 samples per second"; one figure where they differ by less than 1 %.
+// "A step takes 125.9 to 129.7 s.", "The rate is 7.9 to 8.1 samples per second."; one figure where they differ by less
+// than 1 %.
 std::string PaceRange(const TrainingRecord& record) {
   const auto [least, most] = RangeOfTimes(record.times);
   const bool steps = record.unit == "step", small = steps && most < 1;
@@ -37,17 +38,17 @@ std::string PaceRange(const TrainingRecord& record) {
     std::snprintf(text, sizeof text, "%.4g", high);
   else
     std::snprintf(text, sizeof text, "%.4g to %.4g", low, high);
-  if (!steps) return std::string(text) + " " + record.unit + "s per second";
-  return "a step takes " + std::string(text) + (small ? " ms" : " s");
+  if (!steps) return "The rate is " + std::string(text) + " " + record.unit + "s per second.";
+  return "A step takes " + std::string(text) + (small ? " ms." : " s.");
 }
 
-// "; the output ends with 'training finished'".
+// " The output ends with 'training finished'."
 std::string EndWords(const Case& facts) {
   if (SaysItsEnd(facts))
-    return "; the output ends with '" + FindSaidEnd(facts.incident, facts.analyses.life)->text.substr(0, 120) + "'";
+    return " The output ends with '" + FindSaidEnd(facts.incident, facts.analyses.life)->text.substr(0, 120) + "'.";
   for (const LogOutline& outline : facts.incident.outlines)
-    if (!outline.says_done.empty()) return "; the output ends with '" + outline.says_done + "', but shows no exit code";
-  return "; the text does not show how the job ended";
+    if (!outline.says_done.empty()) return " The output ends with '" + outline.says_done + "', but shows no exit code.";
+  return " The text does not show how the job ended.";
 }
 
 // Scales are powers of two: "2^32", and "65536" up to there.
@@ -61,33 +62,38 @@ std::string ScaleWords(double scale) {
   return text;
 }
 
+// A few lines show no trend, unless the value moves a lot.
+std::string LossWords(double first, double last, int64_t lines) {
+  constexpr int64_t kFewLines = 5;
+  constexpr double kClearMove = 0.05;
+  char text[160];
+  if (lines < kFewLines && std::fabs(last - first) < kClearMove * std::fabs(first))
+    std::snprintf(text, sizeof text, "The loss is about %.4g.", last);
+  else
+    std::snprintf(text, sizeof text, "The loss went from %.4g to %.4g.", first, last);
+  return text;
+}
+
 }  // namespace
 
 std::string TrainingFigures(const Incident& incident) {
   if (incident.training.empty()) return "";
   const TrainingRecord& record = incident.training.front();
-  char text[160];
   std::string words;
-  if (record.loss.lines - record.loss.run > 1) {
-    std::snprintf(text, sizeof text, "the loss went from %.4g to %.4g", record.loss.first, record.loss.last);
-    words = text;
-  }
-  if (record.times.size() > 1) {
-    words += (words.empty() ? "" : ", ") + PaceRange(record);
-  }
-  if (record.scale.drops > 0) {
-    words += (words.empty() ? "" : ", ") +
-             ("the loss scale fell from " + ScaleWords(record.scale.from) + " to " + ScaleWords(record.scale.to)) +
-             ", as usual while the scaler finds its level";
-  }
+  const auto say = [&](const std::string& sentence) { words += (words.empty() ? "" : " ") + sentence; };
+  if (const int64_t lines = record.loss.lines - record.loss.run; lines > 1)
+    say(LossWords(record.loss.first, record.loss.last, lines));
+  if (record.times.size() > 1) say(PaceRange(record));
+  if (record.scale.drops > 0)
+    say("The loss scale fell from " + ScaleWords(record.scale.from) + " to " + ScaleWords(record.scale.to) +
+        ", which is normal while the scaler is still searching for its level.");
   // A NaN that finite values follow is a question that readers have.
   for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})
     if (value->finite_since > 0)
-      words += (words.empty() ? "" : "; ") +
-               ("the " + std::string(name) + " was not finite at first (" +
-                (value->word == "nan" ? "NaN" : value->word) + ") and is finite in the last " +
-                (value->finite_since == 1 ? "line" : std::to_string(value->finite_since) + " lines") +
-                (value == &record.gradient ? ": usual while mixed precision looks for its scale" : ""));
+      say("The " + std::string(name) + " was not finite at first (" + (value->word == "nan" ? "NaN" : value->word) +
+          ") and is finite in the last " +
+          (value->finite_since == 1 ? "line" : std::to_string(value->finite_since) + " lines") +
+          (value == &record.gradient ? ", which is normal while mixed precision searches for its scale." : "."));
   return words;
 }
 
@@ -107,8 +113,9 @@ std::string TrainingWords(const Case& facts) {
   if (total > last->source.offset && total - last->source.offset > kLinesBehind) return "";
   const std::string figures = TrainingFigures(facts.incident);
   return "training made progress up to step " + std::to_string(last->As<Progress>().step) + " (" +
-         std::to_string(last->As<Progress>().rising) + " lines)" + (figures.empty() ? "" : "; " + figures) +
-         "; no line after the last step reports a fault" + (IsTroubleTold(facts.incident) ? "" : EndWords(facts));
+         std::to_string(last->As<Progress>().rising) + " progress lines)." + (figures.empty() ? "" : " " + figures) +
+         " No line after the last step reports a fault." +
+         (IsTroubleTold(facts.incident) ? "" : EndWords(facts));
 }
 
 }  // namespace tacet

@@ -265,7 +265,7 @@ static RuleAnswer JudgeFallback(const Case& facts) {
 
 const Rule kTransportFallbackRule = {
     "transport-fallback",
-    "A fast path exists and is not used",
+    "NCCL uses a slower transport",
     "NCCL logs (INIT, NET)",
     "NCCL fell back to a slower transport although no setting asks for it: sockets although InfiniBand devices exist, "
     "shared "

@@ -68,7 +68,8 @@ EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
       if (end.kind == JobEnding::hung && end.quiet_ns > 0)
         return by("the output stopped for " + DurationWords(end.quiet_ns) + " before the job was ended");
       if (end.kind == JobEnding::hung && end.told) return by("a rank waited until it timed out");
-      return CiteAbsence("operations have been in flight for far longer than is normal for this job");
+      return CiteAbsence(
+          "operations did not finish: they timed out, or were in flight for far longer than those before them");
     case Status::crash: return by("processes ended with an error or were ended");
     case Status::slow:
     case Status::degraded: return CiteAbsence("the job makes progress; the finding says what it loses");

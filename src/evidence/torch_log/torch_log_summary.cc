@@ -84,7 +84,9 @@ void SummaryReader::Write(RecordList& out) {
     record.voice = voice;
     record.value2 = root_ ? 1 : 0;
     if (record.value < 0) record.subject = std::string(SignalName(-record.value));
-    if (root_) record.text = "torchrun names this failure first" + (record.text.empty() ? "" : ": " + record.text);
+    if (root_)
+      record.text = record.text.empty() ? "torchrun names this failure first"
+                                        : record.text + " (torchrun names this failure first)";
   }
   open_ = has_code_ = false;
   failure_ = TorchLogRecord();
