@@ -45,7 +45,7 @@ BAD = [
     ("'a faster transport'", r"\bfaster way than\b|\bLet the GPU begin\b|\bof the step computes\b|\bof the others comes\b"),
     ("'bytes / bandwidth'", r"\b[mµn]?s \+ [0-9.]+ GB/s"),
     ("'nothing found'", r"\b[Nn]othing here says anything\b"),
-    ("American spelling", r"\b(?:[Cc]olour|[Nn]eighbour|[Bb]ehaviour|[Uu]tilis(?:e|ation))[a-z]*|\b[Ss]ynchronis(?:e[ds]?|ing)\b"
+    ("American spelling", r"\b(?:[Cc]olour|[Nn]eighbour|[Bb]ehaviour|[Uu]tilis(?:e|ation))[a-z]*|\b[Ss]ynchronis(?:e[ds]?|ing|ation)\b"
      r"|\b(?:[Rr]ecogn|[Ss]erial|[Ii]nitial|[Oo]ptim|[Ss]ummar|[Tt]oken|[Nn]ormal)is(?:e[drs]?|ing|ation)\b"),
     ("'until it timed out'", r"\buntil (?:its|their) timeout\b"),
     ("'usually'", r"\bmostly it is\b"),
@@ -53,7 +53,25 @@ BAD = [
     ("'repaired'", r"\bis mended\b"),
     ("'XLA threads'", r"\bthreads of XLA\b"),
     ("'at this severity or above'", r"\bfrom this severity on\b"),
-    ("'leaves behind'", r"\bwhat it leaves\b(?! behind)"),
+    ("'on the result'", r"\bwhat it leaves\b"),
+    ("'What is it doing?'", r"\b[Ww]hat do(?:es)? (?:it|they) do\b"),
+    ("the file and line of the error", r"\bat the cited line\b"),
+    ("'healthy'", r"\b(?:both|all) are well\b"),
+    ("'a different ... from'", r"\banother [A-Za-z]+ library than\b"),
+    ("'being loaded'", r"\bthat is loaded is\b"),
+    ("'an HCCL error'", r"\ban error of (?:HCCL|oneCCL|HCL|NCCL)\b"),
+    ("'reached its end'", r"\bhad come to its end\b"),
+    ("'may still have free memory'", r"\bplentiful\b"),
+    ("'the other 3 ranks'", r"\bof [0-9]+ more ranks?\b"),
+    ("'a GPU kernel'", r"\bor a kernel on it\b"),
+    ("'was killed by signal 9'", r"\bprocess is gone: signal\b"),
+    ("a rank is on one host", r"\b[Rr]ank [0-9]+ on [0-9]+ hosts\b"),
+    ("'on each side'", r"\bruns of each side\b"),
+    ("'starting with'", r"\bfirst of process\b"),
+    ("'so setup failed'", r"; the setup fails\b"),
+    ("'which rank it was'", r"\bmemory; the log does not say on which rank\b"),
+    ("'is still read'", r"\band still read\b"),
+    ("'which is normal while'", r"\bas usual while the scaler\b"),
     ("'see ...'", r"\btells? more\b|\bdeserves? a look\b|\banew\b"),
 ]
 # Only in what the program prints: a document may speak of people.
@@ -100,11 +118,14 @@ class Words(unittest.TestCase):
         for wrong in ("one verdict a job", "18 classs", "No rank find no network interface", "Ranks 0, 2, 4 and 6 makes", "its heart stopped", "1 ranks",
                       "takes 287.8 us", "10% of the step", "the the rank", "why it does not come", "LAST SIGN", "a bug of ours", "cannot be told",
                       "Rank 3 wait in", "3 rank wait", "128 MB of text", "10,00 files", "ranks is", "does not get on", "288 µs + 1.74 GB/s",
-                      "(3 of 4 came)", "used another size", "is no address", "GPU utilisation", "no colours", "until its timeout", "diagnose what it leaves."):
+                      "(3 of 4 came)", "used another size", "is no address", "GPU utilisation", "no colours", "until its timeout", "diagnose what it leaves.",
+                      "what does it do (py-spy dump)", "Fix the error at the cited line", "If both are well", "an error of HCCL",
+                      "the output of 31 more ranks", "Rank 13 on 2 hosts", "process is gone: signal 11", "; the setup fails",
+                      "found another NCCL library than", "avoid synchronisation"):
             self.assertTrue(faults(wrong, BAD_OUTPUT), wrong)
         for right in ("one verdict per job", "18 classes", "Ranks 0, 2, 4 and 6 make", "1 rank waits", "12 % of the step", "288 µs + bytes / 1.74 GB/s",
                       "Rank 3 waits in", "2,000,128 calls in 4 ranks", "there is no address", "takes a step", "128 MiB", "%.1f %%", "width: 100%|",
-                      "optimistic", "utilization", "what it leaves behind", "until it timed out"):
+                      "optimistic", "utilization", "What is it doing (py-spy dump)?", "an HCCL error", "the other 31 ranks", "Ranks 1 and 13 on 2 hosts", "until it timed out"):
             self.assertEqual(faults(right, BAD_OUTPUT), [], right)
 
     def test_what_sources_print(self):

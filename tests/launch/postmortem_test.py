@@ -146,7 +146,7 @@ class Recorded(unittest.TestCase):
 
     def test_the_check_after_the_fix_can_pass(self):
         page = self.page("mesh_stuck_ras")
-        self.assertIn("this must exit with 0:\n\n```text\ntacet diagnose NEW_RUN\n```", page)
+        self.assertIn("this should exit with 0:\n\n```text\ntacet diagnose NEW_RUN\n```", page)
 
     def test_a_slow_run_is_compared_by_its_times(self):
         page = self.page("straggler", "--baseline", "clean_ddp")
