@@ -220,7 +220,7 @@ class Diagnose(unittest.TestCase):
         other = GOLDEN.parent / "corpus" / "gpt_ddp_b25"
         with tempfile.TemporaryDirectory() as tmp:
             page = pathlib.Path(tmp) / "page.html"
-            for first, title, *arguments in (("HANG", "hang", "diagnose", STUCK), ("communication-bound", "profile: communication-bound", "profile", traces),
+            for first, title, *arguments in (("HANG", "hang", "diagnose", STUCK), ("COMMUNICATION-BOUND", "profile: communication-bound", "profile", traces),
                                              ("step time", "comparison: no significant difference", "compare", traces, other)):
                 ran = tacet(arguments[0], "--html", page, *arguments[1:])
                 self.assertTrue(ran.text.startswith(first), ran.text[:80])

@@ -129,7 +129,8 @@ void ExpectText(const GoldenCase& golden, const Report& report) {
   const std::string first = FirstLine(text);
   // Of a job that was seen to run, and of one that was ended from outside, the heading says more than the status.
   const std::string heading = HeadingWord(report);
-  if (heading != "NO FAULT FOUND" && heading != "STOPPED") EXPECT_EQ(heading, Upper(golden.status));
+  const bool more = heading == "NO FAULT FOUND" || heading == "STOPPED";
+  EXPECT_TRUE(more || heading == Upper(golden.status)) << heading;
   EXPECT_TRUE(first.starts_with(heading)) << first;
   if (!golden.ranks.empty()) {
     const std::string who = (golden.ranks.size() == 1 ? "rank " : "ranks ") + std::to_string(golden.ranks[0]);
