@@ -368,6 +368,11 @@ static void ReadOwnMeaning(Event& event) {
       event.Set(Meaning::setup_failed, Contains(event.text, "RmInitAdapter failed"));
       // amdgpu: [gfxhub] page fault (src_id:0 ...): an address that is not mapped, or may not be written to.
       event.Set(Meaning::illegal_access, event.As<Xid>().number == 0 && Contains(event.text, "page fault (src_id"));
+      if (event.As<Xid>().number == 0)
+        event.Make<Xid>().words = Contains(event.text, "page fault") ? "a page fault"
+                                  : Contains(event.text, "timeout")  ? "a job that timed out"
+                                  : Contains(event.text, "reset")    ? "a reset"
+                                                                     : "";
       // nvidia-smi, or the driver as it loads: no Xid is printed.
       event.Set(Meaning::reported, ContainsAny(event.text, {"Unable to determine the device handle", "fallen off"}) &&
                                        !Contains(event.text, "Xid"));

@@ -326,6 +326,7 @@ struct Xid {
   int64_t times = -1;
   std::string pci;
   std::string process;  // as the driver names it: "jupyter"
+  std::string words;    // of an AMD GPU, whose faults have no numbers: "a page fault"
 };
 
 enum class ErrorSeverity : uint8_t { not_told, corrected, uncorrected, fatal };  // fatal: or the device is gone

@@ -152,15 +152,6 @@ std::vector<std::string> LostLinkSteps(const Event& fault) {
           "Restart the job without that node."};
 }
 
-// amdgpu has no numbers: what the line says of it.
-std::string AmdWords(const Event& lead) {
-  const std::string& line = lead.text;
-  if (line.find("page fault") != std::string::npos) return "a page fault (amdgpu)";
-  if (line.find("timeout") != std::string::npos) return "a job that timed out (amdgpu)";
-  if (line.find("reset") != std::string::npos) return "a reset (amdgpu)";
-  return "a fault or reset (amdgpu)";
-}
-
 }  // namespace
 
 static RuleAnswer JudgeGpuFault(const Case& facts) {
@@ -258,7 +249,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   std::string what(WordOf(*lead));
   const auto& fault = lead->As<Xid>();
   if (lead->kind == EventKind::xid) {
-    what = fault.number > 0 ? "Xid " + std::to_string(fault.number) : AmdWords(*lead);
+    what = fault.number > 0 ? "Xid " + std::to_string(fault.number) : (fault.words.empty() ? "a fault or reset" : fault.words) + " (amdgpu)";
     if (const XidMeaning* entry = FindXid(fault.number)) what += " (" + std::string(entry->name) + ")";
     what += OtherToldXids(facts.incident, *lead);
   } else if (lead->kind == EventKind::nvlink_error) {

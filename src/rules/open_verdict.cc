@@ -125,9 +125,9 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
     diagnosis.headline += ": " + EndSentence(facts, *end.told);
   if (end.told && end.told->kind == EventKind::xla_wait) return SettleXlaWait(*end.told, diagnosis);
   if (end.told && !end.told->As<WatchdogTimeout>().bar.empty()) return;  // the headline says who works
-  diagnosis.headline += diagnosis.headline.find("waiting for rank ") != std::string::npos
-                            ? "; look there first"
-                            : "; the evidence does not show which rank is responsible";
+  const bool awaited = end.told && end.quiet_ns <= 0 && end.told->kind == EventKind::watchdog_timeout &&
+                       end.told->peer.known();  // the headline names it
+  diagnosis.headline += awaited ? "; look there first" : "; the evidence does not show which rank is responsible";
   if (end.told && end.told->Means(Meaning::of_ascend)) {
     diagnosis.open.push_back(
         {"Which rank makes the others wait?",
