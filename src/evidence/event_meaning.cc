@@ -199,7 +199,8 @@ void ReadException(Event& event) {
                          ContainsAny(type, {"an MPI error", "whose name is cut off"});
   if (const Refusal* refusal = ClassifyRefusal(type + " " + event.text)) {
     event.Make<Raised>().refusal = refusal->id;
-    event.Make<Raised>().object = RefusedObject(event.text);
+    if (std::string object = RefusedObject(event.text); !object.empty())
+      event.Make<Raised>().about = ErrorObject{std::move(object)};
   }
   // A known refusal says itself what is wrong, whatever type of error carries it.
   event.Set(Meaning::consequence, (others && event.As<Raised>().refusal.empty()) || no_reason);

@@ -58,9 +58,6 @@ struct ProcessEnd {
   std::string host;                   // of the process, where the line tells it
   std::string inside;                 // the library or function of the innermost frame below the signal handler
   std::string log_file;               // where the launcher says that the process wrote its output
-  std::string memory_before;   // how full the memory of the host was shortly before, where that was high: "98.6 %"
-  uint32_t memory_line = 0;    // the line of the same file that says so
-  uint64_t memory_offset = 0;  // and where it begins
 };
 
 // A process that ended itself: terminate called, a fatal error of Python.
@@ -163,6 +160,11 @@ struct ErrorReason {
   std::string sentence;
 };
 
+// What the message of a known error names, as a clause: "x.weight is [8, 4] in the checkpoint and ...".
+struct ErrorObject {
+  std::string words;
+};
+
 // What a process was about to do when it failed, by the frames of its traceback.
 enum class Activity : uint8_t { not_told, setup, loading, saving, shutdown, data, forward, backward };
 
@@ -170,10 +172,9 @@ enum class Activity : uint8_t { not_told, setup, loading, saving, shutdown, data
 struct Raised {
   std::string type;  // "ValueError", "an MPI error in MPI_Recv"
   CodePlace place;   // the innermost user frame
-  std::variant<std::monostate, DeviceAssertion, LoaderWorkerEnd, ErrorReason> about;
+  std::variant<std::monostate, DeviceAssertion, LoaderWorkerEnd, ErrorReason, ErrorObject> about;
   Activity during = Activity::not_told;
   std::string_view refusal;  // id of model/refusals.h, which lives forever; empty: none of these
-  std::string object;        // of a refusal what its message names, as a clause: "x.weight is [8, 4] in the checkpoint"
 };
 
 struct CudaError {
@@ -311,6 +312,11 @@ struct OomKill {
   MemoryLimit limit = MemoryLimit::not_told;
   int64_t resident_bytes = -1, times = -1;
   MemoryVictim victim = {};
+};
+
+// How full the memory of the host was shortly before a process was killed: "98.6 %".
+struct HostMemoryUse {
+  std::string share;
 };
 
 // A tool that compares the speed of ranks (nvidia-resiliency-ext, NeMo) names slow ones: they are in Event::ranks.
@@ -464,6 +470,6 @@ using EventDetail =
                  NetworkDevice, PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError,
                  HungTask, NetworkLink, IommuFault, StorageLoss, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken,
                  CudaRefusal, RdmaFailure, DesyncReport, Pending, PortState, ToldPlace, GpuLoad, SpaceUse, ListedNodes,
-                 SlowRankReport>;
+                 SlowRankReport, HostMemoryUse>;
 
 }  // namespace tacet

@@ -104,6 +104,7 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::xla_wait: return kPayload<XlaWait>;
     case EventKind::gpu_direct: return kPayload<GpuDirect>;
     case EventKind::straggler_report: return kPayload<SlowRankReport>;
+    case EventKind::memory_use: return kPayload<HostMemoryUse>;
   }
   return kPayload<std::monostate>;
 }

@@ -24,6 +24,7 @@ struct FindWord {
   std::string_view operator()(const ToldPlace& one) const { return one.where; }
   std::string_view operator()(const SpaceUse& one) const { return one.mount; }
   std::string_view operator()(const ListedNodes& one) const { return one.nodes; }
+  std::string_view operator()(const HostMemoryUse& one) const { return one.share; }
   std::string_view operator()(const SlowRankReport& one) const { return one.host; }
   std::string_view operator()(const LostPeer& one) const { return one.address; }
   std::string_view operator()(const MismatchReport& one) const { return one.aspect; }

@@ -103,11 +103,12 @@ constexpr Refusal kRefusals[] = {
      true},
     {"stale-file",
      "a file on a network file system was replaced or deleted while the process used it (ESTALE)",
-     {"Find out who wrote to that path at the time: another rank or job that rebuilds the same cache, a clean-up, a "
+     {"Find out who wrote to that path at the time: another rank or job that rebuilds the same cache, a cleanup, a "
       "copy over it. Let one rank write it and the others wait for it.",
       "Put caches (HF_HOME, TRITON_CACHE_DIR, datasets) on a disk of the node, or under a path of their own for each "
       "job; replace files by renaming a complete new one.",
-      "If every file of the mount is stale: the server was restarted or exports it anew; mount it again on that host."},
+      "If every file of the mount is stale: the server was restarted, or exports it differently now; mount it again on "
+      "that host."},
      true},
     {"checkpoint-unlike-model",
      "the checkpoint does not fit the model: names or shapes of parameters differ",

@@ -122,14 +122,14 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     const std::string text = MessageWords(event.text);
     const std::string refusal = RefusalWords(event);
     // All ranks are started and built alike: which of them prints it does not matter.
-    finding.headline = refusal.empty() ? (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") +
-                                             event.As<Raised>().type + DuringWords(event.As<Raised>().during, false) +
-                                             (text.empty() ? "" : ": " + text) + "; the output does not show which one"
-                                       : refusal + " (" +
-                                             (event.As<Raised>().object.empty()
-                                                  ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
-                                                  : event.As<Raised>().object) +
-                                             ")";
+    finding.headline =
+        refusal.empty() ? (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") +
+                              event.As<Raised>().type + DuringWords(event.As<Raised>().during, false) +
+                              (text.empty() ? "" : ": " + text) + "; the output does not show which one"
+                        : refusal + " (" +
+                              (ObjectWords(event).empty() ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
+                                                          : ObjectWords(event)) +
+                              ")";
     finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
     TellAdvice(event, finding);
     if (event.Means(Meaning::loader_worker)) {
@@ -191,7 +191,7 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
 // Of ranks that raise the same the text of one may be cut before it names what it is about.
 static std::string ObjectOfAny(const std::vector<const Event*>& events) {
   for (const Event* event : events)
-    if (!event->As<Raised>().object.empty()) return event->As<Raised>().object;
+    if (std::string object = ObjectWords(*event); !object.empty()) return object;
   return "";
 }
 

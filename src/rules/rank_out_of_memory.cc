@@ -159,9 +159,15 @@ static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
 
 // Killed by SIGKILL, which tells nothing by itself, soon after the job printed that the memory of the host was full.
 static bool JudgeFullMemory(const Case& facts, RuleAnswer& answer) {
-  for (const Event& event : facts.incident.events) {
-    const auto& end = event.As<ProcessEnd>();
-    if (event.kind != EventKind::process_exited || end.memory_before.empty()) continue;
+  const auto& events = facts.incident.events;
+  const auto use = std::find_if(events.begin(), events.end(),
+                                [](const Event& event) { return event.kind == EventKind::memory_use; });
+  if (use == events.end()) return false;
+  const std::string& share = use->As<HostMemoryUse>().share;
+  for (const Event& event : events) {
+    if (event.kind != EventKind::process_exited || event.As<ProcessEnd>().code != -9 ||
+        event.source.file != use->source.file || event.source.line < use->source.line)
+      continue;
     Finding finding;
     finding.cause = "rank-out-of-memory";
     finding.status = Status::crash;
@@ -169,13 +175,10 @@ static bool JudgeFullMemory(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::likely;
     if (event.rank.known()) finding.ranks = {event.rank};
     finding.headline = (event.rank.known() ? RankWords({event.rank}) : std::string("a process of the job")) +
-                       " was killed by SIGKILL, probably by the kernel's OOM killer: " + end.memory_before +
+                       " was killed by SIGKILL, probably by the kernel's OOM killer: " + share +
                        " of the host's memory was in use shortly before";
     finding.evidence.push_back(CiteEvent(event, "how the process ended"));
-    SourceRef line = event.source;
-    line.line = end.memory_line;
-    line.offset = end.memory_offset;
-    finding.evidence.push_back({line, end.memory_before + " of the host's memory is in use", "the memory of the host"});
+    finding.evidence.push_back(CiteEvent(*use, "the memory of the host"));
     finding.fix = {
         "Look at the kernel log of that host for the kill: dmesg -T | grep -i 'out of memory'.",
         "Use less host memory: offload fewer optimizer states or parameters (or to NVMe), load the model in shards or "

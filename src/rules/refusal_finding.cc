@@ -2,6 +2,7 @@
 #include "rules/refusal_finding.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "model/refusals.h"
 
@@ -18,6 +19,11 @@ std::vector<std::string> RefusalSteps(const Event& exception) {
     for (const std::string_view step : refusal->steps)
       if (!step.empty()) steps.emplace_back(step);
   return steps;
+}
+
+std::string ObjectWords(const Event& exception) {
+  const auto* object = std::get_if<ErrorObject>(&exception.As<Raised>().about);
+  return object ? object->words : std::string();
 }
 
 bool IsOfOneFile(const Event& exception) {

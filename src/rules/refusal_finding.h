@@ -12,6 +12,8 @@ namespace tacet {
 // not.
 std::string RefusalWords(const Event& exception);
 std::vector<std::string> RefusalSteps(const Event& exception);
+// What its message names, as a clause; empty: nothing.
+std::string ObjectWords(const Event& exception);
 // It is about one file, which other ranks may not use.
 bool IsOfOneFile(const Event& exception);
 

@@ -26,9 +26,6 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
   end.local_rank = record.local_rank;
   end.host = record.host;
   end.of_pod = record.of_pod;
-  end.memory_before = record.cure;
-  end.memory_line = record.line_before;
-  if (!end.memory_before.empty()) end.memory_offset = static_cast<uint64_t>(record.count_out);
   if (record.of_itself)
     end.inside = record.file.empty() ? record.function : record.file;
   else
@@ -157,6 +154,7 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::xla_wait: return EventKind::xla_wait;
     case TorchLogKind::start_pending: return EventKind::start_pending;
     case TorchLogKind::straggler_report: return EventKind::straggler_report;
+    case TorchLogKind::memory_use: return EventKind::memory_use;
   }
   return EventKind::progress;
 }
@@ -183,11 +181,12 @@ EventDetail DetailOf(const TorchLogRecord& record) {
       return MismatchReport{record.subject, record.count, record.value2, record.object, record.cure};
     case TorchLogKind::desync_report: return DesyncOf(record);
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value, record.value2 == 1};
+    case TorchLogKind::memory_use: return HostMemoryUse{record.subject};
     case TorchLogKind::straggler_report: return SlowRankReport{record.host, record.subject, record.value};
     case TorchLogKind::ddp_unused_parameters:
     case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};
     case TorchLogKind::exception:
-      return Raised{record.subject, PlaceOf(record), {}, static_cast<Activity>(record.during), {}, {}};
+      return Raised{record.subject, PlaceOf(record), {}, static_cast<Activity>(record.during), {}};
     case TorchLogKind::cuda_error: return CudaError{record.subject, record.object};
     case TorchLogKind::nccl_error: return NcclError{record.value, record.subject, record.object, record.cure};
     case TorchLogKind::abort_signal: return Abort{record.subject, record.object, {}};

@@ -93,17 +93,19 @@ void JoinMemoryWithKills(TorchLog& log, const HostMemoryNote& note) {
   constexpr int64_t kNearlyFull = 90;
   constexpr int32_t kSoon = 300;  // seconds
   if (note.percent < kNearlyFull) return;
-  for (TorchLogRecord& record : log.records) {
+  const bool killed = std::any_of(log.records.begin(), log.records.end(), [&](const TorchLogRecord& record) {
     if (record.kind != TorchLogKind::process_exited || record.value != -9 || record.source.line < note.source.line)
-      continue;
-    if (note.time.known() && record.time.known() && note.time.wall_ns != LogMoment::kNone &&
-        record.time.wall_ns != LogMoment::kNone &&
-        record.time.wall_ns - note.time.wall_ns > int64_t{kSoon} * 1'000'000'000)
-      continue;
-    record.cure = note.words;
-    record.line_before = note.source.line;
-    record.count_out = static_cast<int64_t>(note.source.offset);
-  }
+      return false;
+    const bool timed = note.time.wall_ns != LogMoment::kNone && record.time.wall_ns != LogMoment::kNone;
+    return !timed || record.time.wall_ns - note.time.wall_ns <= int64_t{kSoon} * 1'000'000'000;
+  });
+  if (!killed || log.records.size() >= kMaxRecords) return;
+  TorchLogRecord& record = log.records.emplace_back();
+  record.kind = TorchLogKind::memory_use;
+  record.source = note.source;
+  record.time = note.time;
+  record.subject = note.words;
+  record.text = note.words + " of the host's memory is in use";
 }
 
 // Running tokenizer on dataset (num_proc=16):  31%|###       | 2830000/9120331 [22:41<49:58, 2097.88 examples/s]

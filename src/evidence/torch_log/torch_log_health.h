@@ -13,7 +13,7 @@ LineUse ReadHealthLine(const LogLine& line, RecordList& out);
 // A score of which no warning follows is no report.
 void DropUntoldScores(TorchLog& log);
 
-// Who was killed by SIGKILL soon after the host's memory was said to be nearly full: the kernel most likely did it.
+// Keeps the line that says that the host's memory is nearly full where somebody is killed by SIGKILL soon after it.
 void JoinMemoryWithKills(TorchLog& log, const HostMemoryNote& note);
 
 // A bar of work before the training ("Running tokenizer on dataset: 36%") that goes on when others time out.

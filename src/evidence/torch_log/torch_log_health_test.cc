@@ -38,8 +38,8 @@ TEST(TorchLogHealth, FullMemoryIsKeptWithTheKillThatFollows) {
         "[INFO] [utils.py:789:see_memory_usage] CPU Virtual Memory:  used = 247.9 GB, percent = " + std::string(share) +
         "%\n[2025-02-18 22:11:35,008] [ERROR] [launch.py:325:sigkill_handler] ['python3', 'x.py'] exits with return "
         "code = -9\n");
-    const TorchLogRecord* end = FirstOf(log, TorchLogKind::process_exited);
-    return end ? end->cure : "no end";
+    const TorchLogRecord* use = FirstOf(log, TorchLogKind::memory_use);
+    return use ? use->subject : "";
   };
   EXPECT_EQ(ended("98.6"), "98.6 %");
   EXPECT_EQ(ended("41.0"), "");

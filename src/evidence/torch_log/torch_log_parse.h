@@ -61,6 +61,7 @@ enum class TorchLogKind : uint8_t {
   start_pending,     // a scheduler's words: see torch_log_pending.h
   node_count,        // the job's command or settings: it has more than one node
   straggler_report,  // ranks = those that a tool calls slow
+  memory_use,        // subject = the share of the host's memory
 };
 
 // A time as written. PyTorch's own lines have no year; the import finds it from other lines of the file.
