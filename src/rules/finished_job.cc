@@ -23,7 +23,8 @@ struct FinishLines {
 std::map<FileId, FinishLines> FinishesByFile(const Incident& incident) {
   std::map<FileId, FinishLines> finishes;
   for (const Event& event : incident.events) {
-    if (event.kind != EventKind::process_finished || !event.As<ProcessFinish>().of_job) continue;
+    const auto& finish = event.As<ProcessFinish>();
+    if (event.kind != EventKind::process_finished || !finish.of_job || !finish.said) continue;
     auto& [first, last] = finishes[event.source.file];
     if (!first || event.source.line < first->source.line) first = &event;
     if (!last || last->source.line < event.source.line) last = &event;
