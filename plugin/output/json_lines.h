@@ -8,8 +8,9 @@
 
 // TACET_JSON_DIR: one JSON line for each finished operation in <dir>/<host>-pid<pid>.log, with the keys of NCCL
 // Inspector's format v4.0 in its order, and the times of its verbose form (when the host called NCCL, when the kernel
-// was seen to start and to stop): without these nobody can tell which waits the hosts hide. What cannot be written (disk full, no permission) is counted and dropped; half
-// a line is taken back. A file or folder that was removed is made again.
+// was seen to start and to stop): without these nobody can tell which waits the hosts hide. What cannot be written
+// (disk full, no permission) is counted and dropped; half a line is taken back. A file or folder that was removed is
+// made again.
 namespace tacet::plugin {
 
 class JsonLines {

@@ -22,8 +22,8 @@ struct JobEnd {
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome);
 
 // The one output of the job, as its main process prints it, ends with the program's own words that it is done. The last
-// such line; null where an output that tells steps does not end so. Ranks that are seen one by one may all end well with
-// wrong results: of them calls are asked for.
+// such line; null where an output that tells steps does not end so. Ranks that are seen one by one may all end well
+// with wrong results: of them calls are asked for.
 const Event* FindSaidEnd(const Incident& incident, const SignsOfLife& life);
 
 // A sign that a process did not survive, whatever the reason: an uncaught error, a signal, an exit code, a kill.

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/text_scan.h"
-#include "evidence/torch_log/torch_log_chain.h"
 #include "evidence/refused_object.h"
+#include "evidence/torch_log/torch_log_chain.h"
 #include "model/device_error.h"
 #include "model/event_words.h"
 #include "model/refusals.h"

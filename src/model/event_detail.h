@@ -42,7 +42,7 @@ struct Progress {
 
 struct ProcessFinish {
   std::string how;
-  bool said = false;  // in the program's own words, behind which it begins nothing else
+  bool said = false;    // in the program's own words, behind which it begins nothing else
   bool of_job = false;  // it is told of the whole job, by its launcher, a scheduler or the trainer
 };
 

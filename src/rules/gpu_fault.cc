@@ -249,7 +249,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   std::string what(WordOf(*lead));
   const auto& fault = lead->As<Xid>();
   if (lead->kind == EventKind::xid) {
-    what = fault.number > 0 ? "Xid " + std::to_string(fault.number) : (fault.words.empty() ? "a fault or reset" : fault.words) + " (amdgpu)";
+    what = fault.number > 0 ? "Xid " + std::to_string(fault.number)
+                            : (fault.words.empty() ? "a fault or reset" : fault.words) + " (amdgpu)";
     if (const XidMeaning* entry = FindXid(fault.number)) what += " (" + std::string(entry->name) + ")";
     what += OtherToldXids(facts.incident, *lead);
   } else if (lead->kind == EventKind::nvlink_error) {

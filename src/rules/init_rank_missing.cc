@@ -207,10 +207,10 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
                                           : static_cast<int64_t>(missing.size());
   const bool counted = rendezvous.joined >= 0 && rendezvous.expected > 0;
   const bool several = missing.empty() ? counted && lacking > 1 : lacking > 1;
-  finding.headline = (!missing.empty() ? RankWords(missing)
-                      : several        ? std::to_string(lacking) + " ranks"
-                       : library == Library::jax ? std::string("a process")
-                                       : std::string("a rank")) +
+  finding.headline = (!missing.empty()          ? RankWords(missing)
+                      : several                 ? std::to_string(lacking) + " ranks"
+                      : library == Library::jax ? std::string("a process")
+                                                : std::string("a rank")) +
                      (!waiting  ? " never joined " + setup
                       : several ? " have not joined " + setup + " yet"
                                 : " has not joined " + setup + " yet");

@@ -114,8 +114,7 @@ std::string TrainingWords(const Case& facts) {
   const std::string figures = TrainingFigures(facts.incident);
   return "training made progress up to step " + std::to_string(last->As<Progress>().step) + " (" +
          std::to_string(last->As<Progress>().rising) + " progress lines)." + (figures.empty() ? "" : " " + figures) +
-         " No line after the last step reports a fault." +
-         (IsTroubleTold(facts.incident) ? "" : EndWords(facts));
+         " No line after the last step reports a fault." + (IsTroubleTold(facts.incident) ? "" : EndWords(facts));
 }
 
 }  // namespace tacet
