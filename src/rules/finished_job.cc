@@ -80,7 +80,7 @@ void SettleFinished(const Case& facts, const Event& finish, Diagnosis& diagnosis
     diagnosis.headline +=
         "; connections that close after that line are harmless: rank 0, which runs the store, left first";
   if (const std::string_view words = HarmlessAtExit(facts.incident); !words.empty())
-    diagnosis.headline += "; " + std::string(words);
+    diagnosis.headline += ". " + std::string(words);
 }
 
 }  // namespace tacet
