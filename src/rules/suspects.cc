@@ -45,7 +45,7 @@ bool OnlyLogsEnd(const Case& facts) {
   });
 }
 
-// Where no call is recorded a report or the watchdogs may still tell the operation.
+// Where no call is recorded a report or the watchdogs may still tell the operation. Empty where nothing does.
 std::string ToldOperationWords(const Case& facts) {
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::monitored_barrier_failed && !event.ranks.empty()) return "a monitored barrier";
@@ -55,7 +55,7 @@ std::string ToldOperationWords(const Case& facts) {
   const TimeoutCensus census = CountTimeouts(facts.incident);
   return census && census.calls.size() == 1 && census.calls[0].op != OpKind::unknown
              ? TimedOutCallWords(census.calls[0])
-             : "the next operation";
+             : "";
 }
 
 // As many stacks without a name as there are ranks, and one unlike all others: most likely that of the one rank that is
@@ -141,7 +141,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   finding.headline = (waiters.empty()       ? "all others wait for "
                       : waiters.size() == 1 ? RankWords(waiters) + " waits for "
                                             : RankWords(waiters) + " wait for ") +
-                     who + " in " + where + "; the cause is unknown" +
+                     who + (where.empty() ? "" : " in " + where) + "; the cause is unknown" +
                      (absent    ? ": no file of " + std::string(finding.ranks.size() == 1 ? "it" : "them") + " is here"
                       : silence ? ": " + SilenceWords(facts, *silence) + ", so it is dead or frozen"
                                 : "");
