@@ -19,7 +19,8 @@ namespace {
 void SpeakOfAMoment(const Case& facts, Finding& finding, const std::string& who, const std::string& where,
                     Diagnosis& diagnosis) {
   finding.headline = "Where the records end, " + who + (finding.ranks.size() == 1 ? " is" : " are") +
-                     " behind the others before " + where + "; a running job can look like this at any moment";
+                     " behind the others before " + (where.empty() ? "the next operation" : where) +
+                     "; a running job can look like this at any moment";
   finding.explanation =
       "The logs have no times, and no rank reports a timeout: it is unknown whether the job was stalled or still "
       "running when the records end.";
