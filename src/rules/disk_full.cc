@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <utility>
 
 #include "rules/space_use_finding.h"
 #include "rules/told_finding.h"
 
 namespace tacet {
-
-// A writer that only notices a file of the wrong length, beside the error of the file system itself.
-static bool RaisesNoSpace(const Incident& incident, const ToldEvents& told) {
-  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
-    return event.kind == EventKind::exception && event.text.find("No space left on device") != std::string::npos &&
-           std::find(told.ranks.begin(), told.ranks.end(), event.rank) != told.ranks.end();
-  });
-}
 
 static RuleAnswer JudgeDiskFull(const Case& facts) {
   RuleAnswer answer;
@@ -30,9 +21,7 @@ static RuleAnswer JudgeDiskFull(const Case& facts) {
   const bool quota = limit == SpaceLimit::quota;
   const std::string path = full.empty() ? "" : " at " + full;
   const std::string who = TellerWords(told) + (told.ranks.size() > 1 ? " cannot write" : " could not write");
-  if (limit == SpaceLimit::not_told && RaisesNoSpace(facts.incident, told)) {
-    finding.headline = TellerWords(told) + " could not write a checkpoint: no space left on device";
-  } else if (limit == SpaceLimit::not_told) {
+  if (limit == SpaceLimit::not_told) {
     finding.confidence = Confidence::likely;
     finding.headline = "a checkpoint could not be written completely (" + TellerWords(told) +
                        "): the disk is most likely full, or the quota used up" + RankUnknownWords(told);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <string>
@@ -8,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/nccl_warnings.h"
 #include "rules/init_finding.h"
 #include "rules/odd_holders.h"
 #include "rules/words.h"
@@ -120,15 +120,12 @@ std::vector<std::string> MismatchAdvice(std::string_view id) {
           "Look for processes of an earlier run that still use the same MASTER_PORT (pgrep -af train)."};
 }
 
-// Bootstrap : mismatch in rank count from procs 16 : 8
+// "Bootstrap : mismatch in rank count from procs 16 : 8": " (16 and 8)".
 std::string CountsInWords(const Event& event) {
-  constexpr std::string_view kBefore = "procs ";
-  const size_t at = event.text.find(kBefore);
-  if (at == std::string::npos) return "";
-  int first = -1, second = -1;
-  if (std::sscanf(event.text.c_str() + at + kBefore.size(), "%d : %d", &first, &second) != 2 || first == second)
-    return "";
-  return " (" + std::to_string(first) + " and " + std::to_string(second) + ")";
+  const NcclWarning* warning = FindNcclWarning(event.As<Warning>().id);
+  const NcclWarningNumbers counts = warning ? ParseWarningNumbers(*warning, event.text) : NcclWarningNumbers();
+  if (counts.value < 0 || counts.other < 0 || counts.value == counts.other) return "";
+  return " (" + std::to_string(counts.value) + " and " + std::to_string(counts.other) + ")";
 }
 
 void JudgeWarnings(const Case& facts, RuleAnswer& answer) {

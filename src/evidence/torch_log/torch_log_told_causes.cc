@@ -77,6 +77,15 @@ LineUse ReadFullDisk(const LogLine& line, RecordList& out) {
                       (Contains(text, "inline_container.cc") && Contains(text, "unexpected pos"));
   if (!space && !quota && !writer) return LineUse::not_understood;
   const std::string_view path = QuotedPath(text);
+  // A writer that only notices a file of the wrong length, and then the error of the file system itself.
+  TorchLogRecord* told = writer ? nullptr : out.Said(TorchLogKind::disk_full, line, "");
+  if (told && told->value < 0) {
+    told->source = line.source;
+    told->text = Capped(text);
+    told->object = Capped(path, 500);
+    told->value = quota ? 1 : 0;
+    return LineUse::understood;
+  }
   if (TorchLogRecord* record = AddTold(TorchLogKind::disk_full, line, path, out)) {
     record->object = Capped(path, 500);
     record->value = quota ? 1 : space ? 0 : -1;
