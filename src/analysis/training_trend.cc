@@ -65,16 +65,15 @@ double MiddleOf(std::vector<double> values) {
 }
 
 struct StepRise {
-  double slope = 0;                  // seconds that one step adds
-  double at_first = 0, at_last = 0;  // of the line through all times
-  double agreement = 0;              // of all pairs, those that rise less those that fall: 1 always, 0 noise
+  double slope = 0;      // seconds that one step adds
+  double agreement = 0;  // of all pairs, those that rise less those that fall: 1 always, 0 noise
 };
 
 // The line through all times that a few peaks (checkpoints, a warm-up) do not move: the middle one of the slopes of all
 // pairs.
 StepRise RiseOf(const std::vector<StepTime>& times) {
   StepRise rise;
-  std::vector<double> slopes, starts;
+  std::vector<double> slopes;
   double balance = 0;
   for (size_t i = 0; i < times.size(); ++i)
     for (size_t j = i + 1; j < times.size(); ++j) {
@@ -86,10 +85,6 @@ StepRise RiseOf(const std::vector<StepTime>& times) {
   if (slopes.empty()) return rise;
   rise.slope = MiddleOf(slopes);
   rise.agreement = balance / static_cast<double>(slopes.size());
-  for (size_t i = 0; i < times.size(); ++i)
-    starts.push_back(times[i].seconds - rise.slope * (PlaceOf(times, i) - PlaceOf(times, 0)));
-  rise.at_first = MiddleOf(starts);
-  rise.at_last = rise.at_first + rise.slope * (PlaceOf(times, times.size() - 1) - PlaceOf(times, 0));
   return rise;
 }
 
@@ -115,15 +110,19 @@ bool RisesInEveryPart(const std::vector<StepTime>& times) {
 
 // Something accumulates: each step takes a little longer than the one before.
 std::optional<SlowingSteps> SteadyRise(const std::vector<StepTime>& times, double least_factor) {
-  constexpr size_t kFewest = 15;  // three times in each part
+  constexpr size_t kFewest = 15, kEnds = 5;  // three times in each part
   constexpr double kLeastAgreement = 0.6;
   if (times.size() < kFewest || !RisesInEveryPart(times)) return std::nullopt;
   const StepRise rise = RiseOf(times);
-  if (rise.agreement < kLeastAgreement || rise.at_first <= 0 || rise.at_last < least_factor * rise.at_first)
-    return std::nullopt;
-  SlowingSteps found{.before = times.front(), .after = times.back(), .grows = true};
-  found.before.seconds = rise.at_first;
-  found.after.seconds = rise.at_last;
+  if (rise.agreement < kLeastAgreement) return std::nullopt;
+  // What was measured, not where the line through all times begins, which may be near zero.
+  std::vector<const StepTime*> early, late;
+  for (size_t i = 0; i < times.size() / kEnds; ++i) {
+    early.push_back(&times[i]);
+    late.push_back(&times[times.size() - 1 - i]);
+  }
+  SlowingSteps found{.before = *Median(early), .after = *Median(late), .grows = true};
+  if (found.factor() < least_factor) return std::nullopt;
   if (times.front().step >= 0 && times.back().step > times.front().step) found.per_100_steps = 100 * rise.slope;
   return found;
 }

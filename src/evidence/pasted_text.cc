@@ -212,7 +212,7 @@ std::string_view Name(Paste paste) {
     case Paste::coloured: return "color codes that lost their escape character";
     case Paste::numbered: return "numbered lines";
     case Paste::told: return "the sentences around them";
-    case Paste::wrapped: return "wrapped lines, which were joined";
+    case Paste::wrapped: return "wrapped lines";
   }
   return "";
 }

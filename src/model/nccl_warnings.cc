@@ -109,6 +109,8 @@ NcclWarningNumbers ParseWarningNumbers(const NcclWarning& warning, std::string_v
     return {SystemError(message), -1};
   if (id == "network-type-mismatch") return TwoNumbers(message, "wrong type ", "!= ");
   if (id == "fabric-not-ready") return {802, -1};
+  // Of a port, not of the whole adapter.
+  if (id == "ib-async-fatal") return {Contains(message, "port error") ? 1 : -1, -1};
   if (id == "shm-extend-failed" || id == "shm-open-failed") return {NumberInLastParentheses(message), -1};
   if (id == "message-truncated") return TwoNumbers(message, "receiving ", "instead of ");
   if (id == "bootstrap-message-truncated") return TwoNumbers(message, "received ", "instead of ");

@@ -58,7 +58,7 @@ void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diag
   diagnosis.confidence = all ? Confidence::certain : Confidence::likely;
   diagnosis.headline = all ? Counted(rings, "ring") + " over " + Counted(view.nodes.size(), "node") +
                                  " are complete and visit every rank once; no hop is slower than " +
-                                 (OverSockets(view) ? "the network that NCCL uses allows (TCP sockets)" : "it could be")
+                                 (OverSockets(view) ? "NCCL's network (TCP sockets) allows" : "it could be")
                            : "What " + std::to_string(seen) + " of " + Counted(ranks, "rank") + " show of " +
                                  Counted(rings, "ring") + " looks right";
 }

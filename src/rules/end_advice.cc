@@ -55,8 +55,7 @@ std::vector<std::string> EndAdvice(const Event& end) {
     case 137:
     case 255:  // not told: a kill leaves no word
       advice.push_back(
-          "SIGKILL without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption, "
-          "memory limit of the container).");
+          "SIGKILL without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption).");
       break;
     case -6:
       advice.push_back("SIGABRT: read the lines before it: an assertion, an uncaught C++ exception, or a watchdog.");

@@ -87,7 +87,8 @@ std::string ExitWords(const Case& facts, const Event& event, const std::string& 
     return who + " was ended by signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")");
   if (!end.how.empty()) return EndedAlikeWords(facts, event, who) + " ended: " + end.how;
   return who + " exited with code " + std::to_string(end.code) +
-         (end.code == 1 && RanPython(facts, event) ? ", as Python does after an uncaught exception or sys.exit" : "");
+         (end.code == 1 && RanPython(facts, event) ? ", as Python does after an uncaught exception or sys.exit(1)"
+                                                   : "");
 }
 
 // " with ncclInternalError"; the two that say what kind of call failed are told in NCCL's own words.

@@ -89,7 +89,7 @@ std::vector<std::vector<Rank>> RanksOnOneGpu(const Case& facts) {
   return out;
 }
 
-// "4 ranks use the same GPU: ranks 0, 1, 2 and 4"; "ranks share GPUs: ranks 0 and 1, ranks 2 and 3".
+// "ranks 0, 1, 2 and 4 use the same GPU"; "ranks share GPUs: ranks 0 and 1, ranks 2 and 3".
 std::string SharedGpuWords(const std::vector<std::vector<Rank>>& sets) {
   if (sets.size() > 1) {
     constexpr size_t kMost = 4;
@@ -97,9 +97,7 @@ std::string SharedGpuWords(const std::vector<std::vector<Rank>>& sets) {
     for (size_t i = 0; i < std::min(sets.size(), kMost); ++i) words += (i > 0 ? ", " : "") + RankWords(sets[i]);
     return words + (sets.size() > kMost ? ", ..." : "");
   }
-  const size_t count = sets.empty() ? 2 : sets[0].size();
-  return (count == 2 ? "two" : std::to_string(count)) + " ranks use the same GPU" +
-         (sets.empty() ? "" : ": " + RankWords(sets[0]));
+  return (sets.empty() ? "two ranks" : RankWords(sets[0])) + " use the same GPU";
 }
 
 // Last error: Duplicate GPU detected : rank 1 and rank 2 both on CUDA device 60

@@ -147,11 +147,12 @@ std::string OwnPortWords(const Case& facts, const Event& port, const std::vector
   for (const Event* event : events)
     if (IsNoAnswer(*event)) TakeTold(facts, *event, others);
   const std::string peers = PeerWords(events);
-  return "the network port" + (name.empty() ? "" : " " + name) + " of " +
+  const bool of_port = port.As<Warning>().number == 1;
+  return (of_port ? "the network port" : "the network adapter") + (name.empty() ? "" : " " + name) + " of " +
          (owner.host.empty()   ? SubjectWords(owner)
           : owner.rank.known() ? owner.host + " (" + SubjectWords(owner) + ")"
                                : owner.host) +
-         " went down" +
+         (of_port ? " went down" : " failed") +
          (others ? "; " + TellerWords(others) + " got no answer from " +
                        (peers.empty() ? "a peer" : peers.substr(peers.starts_with(", of ") ? 5 : 2))
                  : "");
@@ -160,8 +161,16 @@ std::string OwnPortWords(const Case& facts, const Event& port, const std::vector
 std::vector<std::string> OwnPortSteps(const Case& facts, const Event& port) {
   const std::string host = SubjectOf(facts.incident, port).host, &name = port.As<Warning>().object;
   const std::string device = name.substr(0, name.find(':'));
-  return {"On " + (host.empty() ? "that host" : host) + ": ibstat " + device + ", rdma link, mlxlink" +
-              (device.empty() ? "" : " -d " + device) + ", and dmesg -T for the time at which the link went down.",
+  if (port.As<Warning>().number != 1)
+    return {"On " + (host.empty() ? "that host" : host) +
+                ": dmesg -T for what the adapter's driver reported at that time (firmware, PCIe), and ibstat" +
+                (device.empty() ? "" : " " + device) + ", rdma link.",
+            "Drain the node; reset the adapter or reboot, and update its firmware where the driver reports one of its "
+            "errors.",
+            "Replace the adapter if it fails again, and restart the job without that node."};
+  return {"On " + (host.empty() ? "that host" : host) + ": ibstat" + (device.empty() ? "" : " " + device) +
+              ", rdma link, mlxlink" + (device.empty() ? "" : " -d " + device) +
+              ", and dmesg -T for the time at which the link went down.",
           "Check cable, transceiver and the switch port behind it; a port that flaps costs the whole job.",
           "Drain the node until the port is stable, and restart the job without it."};
 }
@@ -174,7 +183,7 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "RoCE v2 address of the same kind on every host.",
         "Check that the two subnets reach each other: ping -I INTERFACE from one adapter's address to the other's. "
         "Where every rail is a network of its own, set NCCL_CROSS_NIC=0.",
-        "No such device: the port is down or the container does not see it: ibstat, rdma link, ls "
+        "If the error is 'No such device', the port is down or the container does not see it: ibstat, rdma link, ls "
         "/dev/infiniband."};
   if (IsWarning(lead, "net-device-setup-failed"))
     return {
@@ -188,7 +197,8 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "gives the same error.",
         "If it runs: check the adapters and switch ports of both ends (ibstat, perfquery, mlxlink), cable and "
         "transceiver.",
-        "On RoCE: a wrong GID index, VLAN, or a class without flow control; compare with a pair that works.",
+        "On RoCE: a wrong GID index, VLAN, or a traffic class without flow control (PFC); compare with a pair that "
+        "works.",
         "Drain the node if the port's error counters rise."};
   if (IsWarning(lead, "ucx-failed"))
     return {
@@ -281,8 +291,10 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
     finding.evidence.push_back(
         CiteEvent(*event, event->kind == EventKind::link_down            ? "the kernel saw the link go down"
                           : IsWarning(*event, "net-device-setup-failed") ? "the setup call that failed"
-                          : finding.evidence.empty() && own ? std::string("the adapter reports its own port")
-                                                            : "a transport error" + PlaceOfError(facts, *event)));
+                          : finding.evidence.empty() && own
+                              ? std::string((lead.As<Warning>().number == 1 ? "the adapter reports its own port"
+                                                                            : "the adapter reports its own failure"))
+                              : "a transport error" + PlaceOfError(facts, *event)));
   }
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
   answer.findings.push_back(std::move(finding));
@@ -299,7 +311,8 @@ const Rule kNetworkFaultRule = {
     "Status 5 (flushed) and 'connection closed by remote peer' are secondary: look for the first error, or for a rank "
     "that died. A stall without any recorded error is a transport stall.",
     {"Check the adapter and its switch port: ibstat, perfquery, mlxlink; cable and transceiver.",
-     "Status 12 on RoCE: wrong GID index, VLAN, or a class without flow control; compare with a working host.",
+     "Status 12 on RoCE: wrong GID index, VLAN, or a traffic class without flow control (PFC); compare with a working "
+     "host.",
      "Drain the node if the port's error counters rise."},
     {"Watch link_downed, symbol errors and retransmits of every port.",
      "Leave NCCL_IB_TIMEOUT at its default or higher on large fabrics."},

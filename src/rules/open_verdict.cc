@@ -214,7 +214,7 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
     diagnosis.headline += "; before that, a line reports: '" + UnreadErrorWords(*before) + "'";
   else if (!told_why)
     diagnosis.headline += told && !how_it_ended.log_file.empty() ? "; more is in " + how_it_ended.log_file
-                          : QuotesError(told)                    ? "; why it did is not in these files"
+                          : QuotesError(told)                    ? "; the reason is not in these files"
                                                                  : "; the first error is not in these files";
   if (before) return before;
   if (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) {

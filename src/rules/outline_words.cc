@@ -51,7 +51,7 @@ std::string RanksOfOutline(const LogOutline& outline) {
   std::vector<Rank> ranks;
   for (const int32_t rank : outline.ranks) ranks.emplace_back(rank);
   const auto seen = static_cast<int64_t>(ranks.size());
-  if (seen == outline.world) return " All " + std::to_string(seen) + " ranks print lines.";
+  if (seen == outline.world) return (seen == 2 ? " Both" : " All " + std::to_string(seen)) + " ranks printed lines.";
   std::string who = RankWords(ranks);
   who[0] = 'R';
   return " " + who + (outline.world > 0 ? " of " + std::to_string(outline.world) : "") +

@@ -367,8 +367,7 @@ const Rule kRankDeadRule = {
     "watchdog's and the launcher's cleanup.",
     {"Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log, the "
      "core dump.",
-     "SIGKILL without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption, memory "
-     "limit of the container).",
+     "SIGKILL without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption).",
      "Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps.",
      "SIGBUS (7): most often /dev/shm is full (df -h /dev/shm); otherwise a file was truncated while it was mapped."},
     {"Collect kernel logs together with the job's logs.", "Set PYTHONFAULTHANDLER=1 in the job's environment."},

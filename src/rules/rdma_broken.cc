@@ -151,8 +151,8 @@ const Rule kRdmaBrokenRule = {
     "rdma-broken",
     "The adapter cannot use the job's memory",
     "NCCL logs (WARN) or the ranks' output",
-    "InfiniBand and RoCE adapters access memory directly; it must be registered and locked for them. That fails: the "
-    "limit of locked memory is too low, nvidia_peermem is missing, the device file is not there, or PCIe "
+    "InfiniBand and RoCE adapters access memory directly; it must be registered and locked for them. That fails when "
+    "the limit on locked memory is too low, nvidia_peermem is missing, the device file is not there, or PCIe "
     "access control and the IOMMU refuse the access.",
     "Status 12 (retry exceeded) points to the network. Status 5 (flushed) follows another error. 'No device found' "
     "means that there is no adapter, and NCCL uses sockets.",

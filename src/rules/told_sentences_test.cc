@@ -115,7 +115,7 @@ TEST(DuplicateGpu, AllRanksOfOneDeviceAreNamed) {
   tell(two, 3, 2);
   const Finding shared = JudgedCase(one).Only("init-mismatch"), pairs = JudgedCase(two).Only("init-mismatch");
   EXPECT_EQ(shared.ranks, Ranks({0, 1, 2, 4}));
-  EXPECT_TRUE(SaysSo(shared.headline, "4 ranks use the same GPU: ranks 0-2 and 4")) << shared.headline;
+  EXPECT_TRUE(SaysSo(shared.headline, "ranks 0-2 and 4 use the same GPU")) << shared.headline;
   EXPECT_TRUE(SaysSo(pairs.headline, "ranks 0 and 1, ranks 2 and 3")) << pairs.headline;
 }
 

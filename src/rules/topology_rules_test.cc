@@ -283,8 +283,7 @@ TEST(PxnOff, SendsThatCrossRailsWithoutARelay) {
   incident.rank_channels[5].uses.push_back(receive);
   EXPECT_EQ(Fired(incident), "") << "relays elsewhere show that PXN is on";
   for (Transport& transport : incident.transports)
-    if (transport.proxy_rank >= 0)
-      transport = ParseTransport("NET/IB/" + std::to_string(transport.device) + "/GDRDMA");
+    if (transport.proxy_rank >= 0) transport = ParseTransport("NET/IB/" + std::to_string(transport.device) + "/GDRDMA");
   EXPECT_EQ(Fired(incident), "pxn-off");
   SetVariable(incident, "NCCL_PXN_DISABLE", "1");
   EXPECT_EQ(Fired(incident), "") << "environment-cripples names it";
