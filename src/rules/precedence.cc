@@ -111,6 +111,7 @@ const std::vector<Explanation>& Table() {
       {"port-not-active", {"transport-fallback", "nic-count-unequal", "bandwidth-below-model"}},
       {"slow-link", {"bandwidth-below-model", "low-utilization"}},
       {"data-loading-slow", {"low-utilization", "steps-slow-down"}},
+      {"straggler-compute", {"steps-slow-down"}},
   };
   return kTable;
 }

@@ -218,7 +218,7 @@ class Output(unittest.TestCase):
         ran = subprocess.run([TACET, "topology", ROOT / "tests/corpus/fallback_env"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "60"})
         nodes = ran.stdout[ran.stdout.index("\nNodes"):]
         self.assertNotIn("...", nodes)
-        self.assertIn("NICS 1 NIC eth0 (Socket, 1.2 GB/s)", " ".join(nodes.split()))
+        self.assertIn("NICS: 1 NIC eth0 (Socket, 1.2 GB/s)", " ".join(nodes.split()))
         self.assertIn("vm/node0 to vm/node3 (4 alike)", nodes)
         self.assertLessEqual(max(map(len, nodes.splitlines())), 60)
 
