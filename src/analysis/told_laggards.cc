@@ -114,8 +114,8 @@ std::vector<Rank> WaitersOf(const Event& report) {
 std::vector<Rank> BarrierWaiters(const Incident& incident, const Event& report) {
   std::set<Rank> waiters;
   const Rank first = *std::min_element(report.ranks.begin(), report.ranks.end());
-  if (incident.lists_world)
-    for (Rank rank{0}; rank < first; ++rank.value) waiters.insert(rank);
+  for (const Rank rank : incident.AllRanks())
+    if (rank < first) waiters.insert(rank);
   if (report.As<BarrierFailure>().all_listed)
     for (const auto& [rank, process] : incident.process_of) waiters.insert(rank);
   for (const Event& event : incident.events)

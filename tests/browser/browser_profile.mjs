@@ -107,7 +107,7 @@ await check("a comparison shows rows, bars and how sure they are", "comparison",
 });
 
 await check("without scripts the text shows", "profile4", {scripts: false}, async (page) => {
-  assert.ok((await page.evaluate("document.querySelector('main').textContent")).startsWith("\ncommunication-bound"));
+  assert.ok((await page.evaluate("document.querySelector('main').textContent")).startsWith("\nCOMMUNICATION-BOUND"));
 });
 
 for (const name of ["profile4", "profile1024", "profile_hostile", "comparison"])

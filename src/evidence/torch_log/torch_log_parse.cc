@@ -25,7 +25,6 @@
 #include "evidence/torch_log/torch_log_traceback.h"
 #include "evidence/torch_log/torch_log_watchdog.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
-#include "model/parallel_label.h"
 
 namespace tacet {
 namespace {
@@ -231,17 +230,6 @@ class LogReader {
     own.keywords = FindKeywords(bar);
     own.voice = VoiceOf(label, -1);
     voices_[own.voice]->own.Read(own, log_.voices[own.voice], out_);
-  }
-
-  // "(VllmWorker rank=1 pid=2445)", "(VllmWorker TP3 pid=812)", "(Worker_TP3 pid=812)".
-  static int32_t RankInLabel(std::string_view label) {
-    if (const auto rank = IntAfter<int32_t>(label, "Worker rank=")) return *rank;
-    for (const std::string_view head : {"(Worker_", "(VllmWorker "})
-      if (label.starts_with(head)) {
-        label.remove_prefix(head.size());
-        return RankOfParallelLabel(label.substr(0, label.find(" pid=")));
-      }
-    return -1;
   }
 
   static bool IsLastWord(std::string_view text, std::string_view begin) {

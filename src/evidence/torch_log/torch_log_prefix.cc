@@ -312,6 +312,16 @@ bool IsErrorLine(const LinePrefix& prefix) {
   return TakeMonthDay(rest, &month_day) && TakeClockTime(rest, &second_of_day);
 }
 
+int32_t RankInLabel(std::string_view label) {
+  if (const auto rank = IntAfter<int32_t>(label, "Worker rank=")) return *rank;
+  for (const std::string_view head : {"(Worker_", "(VllmWorker "})
+    if (label.starts_with(head)) {
+      label.remove_prefix(head.size());
+      return RankOfParallelLabel(label.substr(0, label.find(" pid=")));
+    }
+  return -1;
+}
+
 int32_t RankInHead(std::string_view text) {
   constexpr size_t kFarthest = 160;
   if (!text.starts_with('[')) return -1;

@@ -31,6 +31,9 @@ LinePrefix SplitPrefix(std::string_view line, LabelStyle style);
 // A line of PyTorch's logger that is an error's, also one that is cut within its head: "[E427 21:06:40.340571148 Proc".
 bool IsErrorLine(const LinePrefix& prefix);
 
+// "(VllmWorker rank=1 pid=2445)", "(VllmWorker TP3 pid=812)", "(Worker_TP3 pid=812)"; -1 where the label names none.
+int32_t RankInLabel(std::string_view label);
+
 // "[INFO] [axolotl.train:483] [PID:41207] [RANK:0] text": a logger names the rank among other things before the text.
 int32_t RankInHead(std::string_view text);
 
