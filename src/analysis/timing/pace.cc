@@ -41,6 +41,7 @@ std::map<Rank, uint32_t> FindPeers(const std::vector<CollectiveRound>& rounds) {
     }
   std::map<Rank, uint32_t> out;
   std::vector<Rank> all;
+  all.reserve(parent.size());
   for (const auto& [rank, above] : parent) all.push_back(rank);
   for (const Rank rank : all) out[rank] = static_cast<uint32_t>(find(rank).value);
   return out;
@@ -95,6 +96,7 @@ bool HasEstimatedTimes(const std::vector<CollectiveRound>& rounds) {
 void SetUsualLength(StepTimes& times) {
   constexpr double kWithoutPauses = 0.25;
   std::vector<double> all;
+  all.reserve(times.size());
   for (const auto& [step, ns] : times) all.push_back(ns);
   const double usual = all.empty() ? 0 : Quantile(std::move(all), kWithoutPauses);
   for (auto& [step, ns] : times) ns = usual;
