@@ -140,7 +140,7 @@ void AddFromRemoteRanks(const Incident& incident, std::map<Rank, ToldLaggard>& b
   }
   for (const Rank rank : waiting) named.erase(rank);
   // What one rank says alone may be of a neighbour whose output is not here.
-  if (named.size() != 1 || waiting.size() < 2) return;
+  if (!first || named.size() != 1 || waiting.size() < 2) return;
   const Rank rank = *named.begin();
   behind.try_emplace(rank, ToldLaggard{rank, first->source,
                                        "is named as the one that " + std::to_string(waiting.size()) +

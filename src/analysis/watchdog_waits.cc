@@ -97,6 +97,7 @@ void AddLeftBehind(const Incident& incident, const WatchdogGroup& group, std::ve
   const Event* front = nullptr;
   for (const auto& [rank, wait] : group.waits)
     if (!front || wait->seq < front->seq) front = wait;
+  if (!front) return;
   // Only of these does an end on one rank prove that all others came.
   if (front->op != OpKind::all_reduce && front->op != OpKind::all_gather && front->op != OpKind::reduce_scatter) return;
   std::vector<Rank> others;
@@ -123,6 +124,7 @@ void AddSilentWorker(const Incident& incident, std::vector<ToldLaggard>& out) {
       waits.try_emplace(event.rank, &event);
   if (waits.size() < 3 || waits.size() + 1 != incident.AllRanks().size()) return;
   std::vector<Rank> waiters;
+  waiters.reserve(waits.size());
   for (const auto& [rank, wait] : waits) waiters.push_back(rank);
   const auto by_file = RanksByFile(incident);
   for (const Rank rank : incident.AllRanks())
