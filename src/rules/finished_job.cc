@@ -51,9 +51,7 @@ const Event* FindToldFinish(const Case& facts, const Diagnosis& diagnosis) {
   if ((kind != JobEnding::open && kind != JobEnding::finished) || facts.analyses.outcome.unfinished_calls ||
       facts.analyses.outcome.first_timeout || !incident.threads.empty() || IsTroubleTold(incident))
     return nullptr;
-  if (std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
-                  [](const Finding& finding) { return finding.severity != Severity::note; }))
-    return nullptr;
+  if (!HasNotesOnly(diagnosis)) return nullptr;
   const std::map<FileId, FinishLines> finishes = FinishesByFile(incident);
   if (finishes.empty()) return nullptr;
   for (size_t i = 0; i < incident.files.size(); ++i) {

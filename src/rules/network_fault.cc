@@ -132,10 +132,14 @@ std::string DeviceSetupWords(const ToldEvents& told) {
          ": a call to libfabric on its own host fails, before anything is sent" + RankUnknownWords(told);
 }
 
-std::string NoAnswerWords(const std::vector<const Event*>& events, const ToldEvents& told) {
+// " got no answer from peer 10.0.3.7"
+std::string WithoutAnswer(const std::vector<const Event*>& events) {
   const std::string peers = PeerWords(events);
-  return TellerWords(told) + " got no answer" +
-         (peers.empty() ? " from a peer" : " from " + peers.substr(peers.starts_with(", of ") ? 5 : 2)) +
+  return " got no answer from " + (peers.empty() ? "a peer" : peers.substr(peers.starts_with(", of ") ? 5 : 2));
+}
+
+std::string NoAnswerWords(const std::vector<const Event*>& events, const ToldEvents& told) {
+  return TellerWords(told) + WithoutAnswer(events) +
          ": the network between them failed, or the peer's process is gone" + RankUnknownWords(told);
 }
 
@@ -146,16 +150,12 @@ std::string OwnPortWords(const Case& facts, const Event& port, const std::vector
   ToldEvents others;
   for (const Event* event : events)
     if (IsNoAnswer(*event)) TakeTold(facts, *event, others);
-  const std::string peers = PeerWords(events);
   const bool of_port = port.As<Warning>().number == 1;
   return (of_port ? "the network port" : "the network adapter") + (name.empty() ? "" : " " + name) + " of " +
          (owner.host.empty()   ? SubjectWords(owner)
           : owner.rank.known() ? owner.host + " (" + SubjectWords(owner) + ")"
                                : owner.host) +
-         (of_port ? " went down" : " failed") +
-         (others ? "; " + TellerWords(others) + " got no answer from " +
-                       (peers.empty() ? "a peer" : peers.substr(peers.starts_with(", of ") ? 5 : 2))
-                 : "");
+         (of_port ? " went down" : " failed") + (others ? "; " + TellerWords(others) + WithoutAnswer(events) : "");
 }
 
 std::vector<std::string> OwnPortSteps(const Case& facts, const Event& port) {

@@ -44,8 +44,7 @@ std::string PaceRange(const TrainingRecord& record) {
 
 // " The output ends with 'training finished'."
 std::string EndWords(const Case& facts) {
-  if (SaysItsEnd(facts))
-    return " The output ends with '" + FindSaidEnd(facts.incident, facts.analyses.life)->text.substr(0, 120) + "'.";
+  if (const Event* last = FindLastWords(facts)) return " The output ends with '" + last->text.substr(0, 120) + "'.";
   for (const LogOutline& outline : facts.incident.outlines)
     if (!outline.says_done.empty()) return " The output ends with '" + outline.says_done + "', but shows no exit code.";
   return " The text does not show how the job ended.";

@@ -32,6 +32,9 @@ struct Pace {
   double late(size_t rank, size_t step) const { return late_ns[rank * step_ns.size() + step]; }
 };
 
+// A step this many times longer than the typical one is a pause of the job: saving, evaluation, the profiler.
+inline constexpr double kPauseOfJob = 5;
+
 // Step number -> ns.
 using StepTimes = std::map<int64_t, double>;
 

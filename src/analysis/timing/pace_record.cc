@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/timing/pace.h"
 #include "analysis/timing/statistics.h"
 
 namespace tacet {
@@ -13,8 +14,6 @@ namespace {
 constexpr size_t kMinSteps = 8;
 // A job of many ranks is replayed over its last steps only.
 constexpr size_t kMostMembers = 2'000'000;
-// A step this much longer than the typical one is a pause of the job: saving, evaluation, the profiler.
-constexpr double kPause = 5;
 
 void NumberFrom(const std::vector<size_t>& of_round, std::vector<PaceOp>& ops) {
   size_t last = kUnnumbered, at = 0;
@@ -204,7 +203,7 @@ void PaceRecord::FindSteps() {
   std::vector<double> lengths;
   const std::vector<const PaceOp*>& own = table_.at(rank_);
   for (size_t n = 0; n + 1 < steps_; ++n) lengths.push_back(own[(n + 1) * usual_]->end - own[n * usual_]->end);
-  const double longest = kPause * Median(lengths);
+  const double longest = kPauseOfJob * Median(lengths);
   for (size_t n = 1; n + 1 < steps_; ++n) {
     const bool whole = std::all_of(peers_.begin(), peers_.end(), [&](Rank rank) {
       const auto begin = table_.at(rank).begin() + static_cast<ptrdiff_t>(n * usual_);

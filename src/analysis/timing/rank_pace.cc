@@ -20,9 +20,6 @@ constexpr double kLateStep = 0.02;
 constexpr double kLeastDeviation = 0.002;
 // A stall stands out of the noise, is this share of a step, and is the rank's alone.
 constexpr double kStallDeviations = 4, kMinStall = 0.15, kAlone = 2;
-// A step this much longer than the typical one, without a stall, is a pause of the job: saving, evaluation, the
-// profiler.
-constexpr double kPauseOfJob = 5;
 // How often a rank of a healthy job has a hiccup of this share of a step, by the healthy recordings (4 and 8 ranks on
 // one machine: 4 of a quarter to a half of a step in some 600 steps of a rank, none of a whole step); twice as large,
 // four times as rare.
