@@ -49,7 +49,7 @@ const LogOutline* MainOutline(const Incident& incident) {
 std::string RanksOfOutline(const LogOutline& outline) {
   if (outline.ranks.empty() || (outline.ranks.size() == 1 && outline.world <= 1)) return "";
   std::vector<Rank> ranks;
-  for (const int32_t rank : outline.ranks) ranks.emplace_back(rank);
+  for (const int32_t rank : outline.ranks) ranks.push_back(Rank{rank});
   const auto seen = static_cast<int64_t>(ranks.size());
   if (seen == outline.world) return (seen == 2 ? " Both" : " All " + std::to_string(seen)) + " ranks printed lines.";
   std::string who = RankWords(ranks);
