@@ -26,12 +26,13 @@ OUT = os.environ["LAB_OUT"]
 DEVICE = torch.device("cuda", 0)
 CYCLE = 20  # steps after which a pattern of delays begins again: whatever is compared holds whole cycles
 WARMUP, TRACED = 16, CYCLE  # steps before the trace begins, and in it
-MICRO_BATCHES = 6  # of a pipeline's step
+MICRO_BATCHES = 6  # of a pipeline's step, and of one that accumulates gradients
+LOOPS = ("ddp", "fsdp", "mesh", "free", "pipe", "accumulate", "experts", "tensor", "owners", "stages", "evals")
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--loop", default="ddp", choices=("ddp", "fsdp", "mesh", "free", "pipe"))
+    parser.add_argument("--loop", default="ddp", choices=tuple(LOOPS))
     parser.add_argument("--delay", default="none", choices=("none", "host", "gpu", "work", "loader", "sometimes", "bursts"))
     parser.add_argument("--percent", type=float, default=30, help="of the step without a delay, on average")
     parser.add_argument("--rank", type=int, default=1)
@@ -176,10 +177,69 @@ def make_pipe():
     return Stage().to(DEVICE), None
 
 
+class Experts(torch.nn.Module):
+    """Each layer sends a part of the batch to every rank and gets it back."""
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(512, 512, bias=False) for _ in range(3))
+
+    def forward(self, x):
+        total = 0
+        for layer in self.layers:
+            sent = torch.empty_like(x)
+            dist.all_to_all_single(sent, x)
+            y = torch.relu(layer(sent))
+            x = torch.empty_like(y)
+            dist.all_to_all_single(x, y.detach())
+            total = total + y
+        return total
+
+
+class TwoStages(Stage):
+    """The first half of the ranks hold the first stage, the others the second one; replicas sum their gradients."""
+    def run_step(self, batch):
+        half, loss, passed = WORLD // 2, torch.zeros((), device=DEVICE), []
+        first, other = RANK < half, (RANK + half) % WORLD
+        for _ in range(MICRO_BATCHES):
+            x = batch.clone()
+            if not first:
+                dist.recv(x, other)
+            x.requires_grad_(not first)
+            y = self.compute(x)
+            if first:
+                dist.send(y.detach(), other)
+            passed.append((x, y))
+        for x, y in passed:
+            if first:
+                gradient = torch.empty_like(y)
+                dist.recv(gradient, other)
+                y.backward(gradient)
+            else:
+                loss = y.square().mean()
+                loss.backward()
+                dist.send(x.grad, other)
+        return loss
+
+
+def make_stages():
+    groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    return TwoStages().to(DEVICE), groups[RANK // 2]
+
+
+def exchange_by_owner(model):
+    """Every gradient goes to the rank that owns it; that rank sends the new values to all."""
+    for index, parameter in enumerate(model.parameters()):
+        dist.reduce(parameter.grad, index % WORLD)
+    for index, parameter in enumerate(model.parameters()):
+        dist.broadcast(parameter.data, index % WORLD)
+
+
 class Job:
     """One loop, step by step. The delay can be taken away between steps."""
     def __init__(self):
-        make = {"ddp": make_ddp, "free": make_ddp, "fsdp": make_fsdp, "mesh": make_mesh, "pipe": make_pipe}[OPTIONS.loop]
+        make = {"fsdp": make_fsdp, "mesh": make_mesh, "pipe": make_pipe, "stages": make_stages,
+                "experts": lambda: (Experts().to(DEVICE), dist.group.WORLD), "owners": lambda: (Net().to(DEVICE), None),
+                "tensor": lambda: (Sliced(dist.group.WORLD).to(DEVICE), None)}.get(OPTIONS.loop, make_ddp)
         self.model, self.data_group = make()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-5)
         self.weight = torch.randn(2048, 2048, device=DEVICE)
@@ -200,16 +260,25 @@ class Job:
     def run_step(self):
         batch = next(self.loader).to(DEVICE)
         slow_down(self.step, self.weight)
-        if OPTIONS.loop == "pipe":
+        if OPTIONS.loop in ("pipe", "stages"):
             loss = self.model.run_step(batch)
         else:
+            for _ in range(MICRO_BATCHES - 1 if OPTIONS.loop == "accumulate" else 0):
+                with self.model.no_sync():
+                    self.model(batch).square().mean().backward()
             loss = self.model(batch).square().mean()
             loss.backward()
+        if OPTIONS.loop == "owners":
+            exchange_by_owner(self.model)
         if self.data_group is not None:
             for parameter in self.model.parameters():
                 dist.all_reduce(parameter.grad, group=self.data_group)
         self.optimizer.step()
         self.optimizer.zero_grad()
+        if OPTIONS.loop == "evals" and self.step % 10 == 9:
+            with torch.no_grad():
+                results = torch.stack([self.model(batch).mean() for _ in range(8)])
+            dist.all_reduce(results)
         if OPTIONS.loop != "free" or self.step % 10 == 9:
             loss.item()  # what logs its loss in every step waits for its GPU there
         if self.step % 10 == 0:
