@@ -60,6 +60,9 @@ std::vector<CollectiveRound> MatchTimedCalls(const Incident& incident);
 // round, of kind send for two ranks and coalesced for more. They have no steps: every microbatch looks like the next.
 std::vector<CollectiveRound> MatchTimedBatches(const Incident& incident);
 
+// When the first host issued it, by that host's clock; INT64_MAX where no host's time is known.
+int64_t FirstEnterOf(const CollectiveRound& round);
+
 // Gives rounds without steps their step, by the period of the sequence of operations. Does nothing where none repeats.
 void AssignPeriods(std::vector<CollectiveRound>& rounds);
 

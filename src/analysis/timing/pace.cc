@@ -136,10 +136,11 @@ Pace MeasurePaceInTraces(const std::vector<CollectiveRound>& rounds, std::span<c
     return static_cast<size_t>(std::lower_bound(pace.ranks.begin(), pace.ranks.end(), rank) - pace.ranks.begin());
   };
   for (const CollectiveRound& round : rounds) {
-    if (!round.synchronises() || round.members.size() < 2) continue;
+    if (IsPointToPoint(round.kind) || round.members.size() < 2) continue;
     ++pace.operations;
     for (const RoundMember& m : round.members)
       if (const size_t r = place(m.rank); r < pace.ranks.size()) ++pace.rounds[r];
+    if (!round.synchronises()) continue;  // who comes last to a rooted one need not hold up anybody
     if (const size_t r = place(TimeRound(round).last); r < pace.ranks.size()) ++pace.last[r];
   }
   std::vector<double> waited(pace.ranks.size() * table.size(), kUnknown);
@@ -156,7 +157,8 @@ Pace MeasurePaceInTraces(const std::vector<CollectiveRound>& rounds, std::span<c
     ++s;
   }
   SetLateness(waited, sets, pace);
-  if (peers.empty()) LimitByHostLag(rounds, columns, pace);  // stages of a pipeline wait in sends as well
+  // Stages of a pipeline wait in sends as well.
+  (peers.empty() ? LimitByHostLag : SetShared)(rounds, columns, pace);
   return pace;
 }
 

@@ -24,12 +24,16 @@ struct Pace {
   std::vector<Rank> ranks;           // ascending
   std::vector<double> step_ns;       // length of each step
   std::vector<double> late_ns;       // of rank r in step s: [r * step_ns.size() + s]; NaN where it is not known
+  // As late_ns: what the median of its peers waits longer than it does in operations of peers alone. Of pipelines;
+  // empty elsewhere.
+  std::vector<double> shared_ns;
   std::vector<uint32_t> peers;       // by rank: those of one number are compared with each other
   std::vector<size_t> rounds, last;  // by rank: operations it was in; of these, those that it came last to
   size_t operations = 0;
 
   size_t steps() const { return step_ns.size(); }
   double late(size_t rank, size_t step) const { return late_ns[rank * step_ns.size() + step]; }
+  double shared(size_t rank, size_t step) const { return shared_ns[rank * step_ns.size() + step]; }
 };
 
 // A step this many times longer than the typical one is a pause of the job: saving, evaluation, the profiler.
@@ -68,6 +72,10 @@ void SetLateness(const std::vector<double>& waited_ns, const std::map<Rank, uint
 // No rank was later in a step than its host was behind the others, where that explains its operations' lateness.
 // `columns`: of each step in the pace.
 void LimitByHostLag(const std::vector<CollectiveRound>& rounds, const std::map<int64_t, size_t>& columns, Pace& pace);
+
+// In pipelines a rank that waits for the next stage looks early beside a peer whose next stage is fast. What tells is
+// how long peers wait for each other in the operations that they share: fills Pace::shared_ns.
+void SetShared(const std::vector<CollectiveRound>& rounds, const std::map<int64_t, size_t>& columns, Pace& pace);
 
 // When the first operation of each step began, and the distances between these.
 StepTimes FindStepStarts(const std::vector<CollectiveRound>& rounds);

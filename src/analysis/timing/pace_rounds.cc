@@ -238,7 +238,9 @@ class RoundPace {
     for (size_t i = 0; i < cells; ++i)
       if (seen_[i] == 0) waited_[i] = own_[i] = kNotKnown;
     SetLateness(waited_, peers, pace_);
-    if (transfers_.empty()) {  // own time between sends is in no round
+    if (!transfers_.empty()) {  // own time between sends is in no round
+      SetShared(rounds_, column_, pace_);
+    } else {
       LimitByOwnTime(peers);
       LimitByHostLag(rounds_, column_, pace_);
       if (lengths_alone_) LimitStalls();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends and receives in the pace of ranks: what a rank waits there it has not taken itself.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "analysis/timing/pace.h"
+#include "analysis/timing/statistics.h"
 
 namespace tacet {
 namespace {
@@ -93,6 +96,32 @@ std::map<Rank, uint32_t> FindPeers(const std::vector<CollectiveRound>& rounds, s
   const bool chain =
       std::any_of(neighbours.begin(), neighbours.end(), [](const auto& one) { return one.second.size() == 1; });
   return chain && neighbours.size() > 2 ? std::map<Rank, uint32_t>() : FindPeers(rounds);
+}
+
+void SetShared(const std::vector<CollectiveRound>& rounds, const std::map<int64_t, size_t>& columns, Pace& pace) {
+  std::map<Rank, size_t> rows;
+  for (size_t r = 0; r < pace.ranks.size(); ++r) rows[pace.ranks[r]] = r;
+  const auto peers = [&](Rank rank) {
+    const auto own = rows.find(rank);
+    return own != rows.end() ? pace.peers[own->second] : UINT32_MAX;
+  };
+  pace.shared_ns.assign(pace.late_ns.size(), std::numeric_limits<double>::quiet_NaN());
+  for (const CollectiveRound& round : rounds) {
+    const auto column = columns.find(round.step);
+    if (column == columns.end() || IsPointToPoint(round.kind) || round.members.size() < 2) continue;
+    std::vector<double> lengths;
+    for (const RoundMember& m : round.members) {
+      const bool spans = m.start_ns != kNoTime && m.end_ns != kNoTime;
+      if (peers(m.rank) != peers(round.members[0].rank) || (m.duration_ns < 0 && !spans)) break;
+      lengths.push_back(static_cast<double>(m.duration_ns >= 0 ? m.duration_ns : m.end_ns - m.start_ns));
+    }
+    if (lengths.size() < round.members.size() || peers(round.members[0].rank) == UINT32_MAX) continue;
+    const double usual = Median(lengths);
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      double& cell = pace.shared_ns[rows[round.members[i].rank] * pace.steps() + column->second];
+      cell = (std::isnan(cell) ? 0 : cell) + usual - lengths[i];
+    }
+  }
 }
 
 }  // namespace tacet

@@ -20,10 +20,18 @@ constexpr double kLateStep = 0.02;
 constexpr double kLeastDeviation = 0.002;
 // A stall stands out of the noise, is this share of a step, and is the rank's alone.
 constexpr double kStallDeviations = 4, kMinStall = 0.15, kAlone = 2;
+// So many that come at any time leave no third of the record empty, but for one in twenty such ranks.
+constexpr size_t kManyStalls = 10, kSomeStalls = 5;
 // How often a rank of a healthy job has a hiccup of this share of a step, by the healthy recordings (4 and 8 ranks on
 // one machine: 4 of a quarter to a half of a step in some 600 steps of a rank, none of a whole step); twice as large,
 // four times as rare.
 constexpr double kHiccups = 0.01, kHiccupSize = 0.25;
+
+// In thirds of fewer steps than these chance says too much.
+constexpr size_t kStepsToDivide = 24;
+
+// Which third of a record a step is in.
+size_t ThirdOf(size_t step, size_t steps) { return std::min<size_t>(2, step * 3 / std::max<size_t>(1, steps)); }
 
 // What a kind of record cannot see, as a share of the step: a trace shows what hid a wait; kernels as the host noticed
 // them are up to a poll late; a duration alone says nothing of what went on beside it.
@@ -138,13 +146,36 @@ class Summary {
     const auto n = static_cast<double>(one.steps);
     one.mean_ns /= n;
     one.mean = TrimmedMean(series.shares, kTrim);
-    one.median = Median(series.shares);
+    one.median = one.least_third = Median(series.shares);
+    if (one.steps >= kStepsToDivide) {
+      std::vector<double> thirds[3];
+      for (size_t i = 0; i < one.steps; ++i) thirds[ThirdOf(i, one.steps)].push_back(series.shares[i]);
+      for (std::vector<double>& third : thirds) one.least_third = std::min(one.least_third, Median(std::move(third)));
+    }
     const bool own = one.steps >= kOwnSpread;
     const double deviation = own ? std::max(deviation_, WinsorizedDeviation(series.shares)) : deviation_;
     const double unseen = Unseen(pace_.source);
     one.error = std::sqrt(deviation * deviation * inflation / n + unseen * unseen);
+    SetSharedOf(series, one);
     one.freedom = own ? n - 1 : std::max(1.0, static_cast<double>(values - all_.size()));
     return one;
+  }
+
+  void SetSharedOf(const Series& series, RankPace& one) const {
+    if (pace_.shared_ns.empty()) return;
+    std::vector<double> shares;
+    for (const size_t step : series.steps)
+      if (const double ns = pace_.shared(series.row, step); !std::isnan(ns)) shares.push_back(ns / out_.step_ns);
+    if (shares.size() < 2) return;
+    one.shared = TrimmedMean(shares, kTrim);
+    one.shared_error = WinsorizedDeviation(shares) / std::sqrt(static_cast<double>(shares.size()));
+  }
+
+  // A stall of a pipeline's rank is one only as far as its peers wait for it.
+  double StallOf(const Series& series, size_t k) const {
+    if (pace_.shared_ns.empty()) return series.shares[k];
+    const double shared = pace_.shared(series.row, series.steps[k]) / out_.step_ns;
+    return std::isnan(shared) ? series.shares[k] : std::min(series.shares[k], shared);
   }
 
   // The largest share of the others in each step. Of two ranks one is as much too early as the other is late.
@@ -161,17 +192,20 @@ class Summary {
     std::vector<std::vector<double>> sizes(all_.size());  // of each rank's stalls
     double all_steps = 0;
     for (size_t i = 0; i < all_.size(); ++i) {
-      double gained = 0, sum = 0, length = 0;
+      double gained = 0, greatest = 0, sum = 0, length = 0;
+      size_t by_third[3] = {};
       for (size_t k = 0; k < all_[i].shares.size(); ++k) {
-        const double share = all_[i].shares[k];
+        const double share = StallOf(all_[i], k);
         const double step_ns = pace_.step_ns[all_[i].steps[k]];
         const double other = share < least ? 0 : LatestOther(all_[i].steps[k], all_[i].row);
         const bool stalls = share >= least && share >= kAlone * other;
         if (stalls || step_ns < kPauseOfJob * out_.step_ns) length += step_ns;
         if (!stalls) continue;
         sizes[i].push_back(share);
+        ++by_third[ThirdOf(k, all_[i].shares.size())];
         sum += share;
         gained += (share - other) * out_.step_ns;
+        greatest = std::max(greatest, (share - other) * out_.step_ns);
       }
       all_steps += static_cast<double>(all_[i].shares.size());
       if (sizes[i].empty()) continue;
@@ -179,8 +213,10 @@ class Summary {
       stalls.count = sizes[i].size();
       stalls.mean_ns = sum / static_cast<double>(stalls.count) * out_.step_ns;
       stalls.cost = length > 0 ? gained / length : 0;
+      stalls.usual_cost = stalls.count < kSomeStalls ? stalls.cost : (gained - greatest) / length;
       stalls.z = Median(sizes[i]) / deviation_;
       stalls.smallest = *std::min_element(sizes[i].begin(), sizes[i].end());
+      stalls.throughout = stalls.count < kManyStalls || *std::min_element(by_third, by_third + 3) > 0;
     }
     for (size_t i = 0; i < all_.size(); ++i)
       if (!sizes[i].empty()) SetChance(i, sizes, all_steps);
@@ -222,8 +258,10 @@ double ShareOfStepsLater(const Pace& pace, Rank first, Rank second) {
   double later = 0, all = 0;
   if (a < pace.ranks.size() && pace.ranks[a] == first && b < pace.ranks.size() && pace.ranks[b] == second)
     for (size_t s = 0; s < pace.steps(); ++s) {
-      if (std::isnan(pace.late(a, s)) || std::isnan(pace.late(b, s))) continue;
-      later += pace.late(a, s) > pace.late(b, s);
+      const double first_late = pace.shared_ns.empty() ? pace.late(a, s) : pace.shared(a, s);
+      const double second_late = pace.shared_ns.empty() ? pace.late(b, s) : pace.shared(b, s);
+      if (std::isnan(first_late) || std::isnan(second_late)) continue;
+      later += first_late > second_late;
       ++all;
     }
   return later / all;

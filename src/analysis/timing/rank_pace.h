@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "analysis/timing/pace.h"
@@ -13,8 +14,10 @@ struct Stalls {
   double smallest = 0;  // as a share of the typical step
   double mean_ns = 0;   // of one
   double cost = 0;      // what they add to the time of all steps, as a share: later than everybody else in those steps
+  double usual_cost = 0;  // without the greatest of many: one event is nothing that comes now and then
   double chance = 1;    // that a rank of a healthy job has so many, over all ranks of this job
   double z = 0;         // of the typical one, in deviations of the noise
+  bool throughout = true;  // no third of the record is without them, where so many would be in each
 };
 
 // What one record says about one rank. Shares are of the record's typical step.
@@ -27,6 +30,9 @@ struct RankPace {
   double mean = 0, median = 0;                  // mean without the extremes
   double error = 0;                             // standard error of the mean, with what this kind of record cannot see
   double freedom = 1;
+  double least_third = 0;  // the median of that third of a long record in which it is least; of a short one the median
+  // Of a pipeline: what its peers wait for it in the operations that they share, as mean and error; NaN elsewhere.
+  double shared = std::numeric_limits<double>::quiet_NaN(), shared_error = 0;
   Stalls stalls;
 };
 
@@ -39,7 +45,8 @@ struct PaceSummary {
 
 PaceSummary SummarisePace(const Pace& pace);
 
-// Of the steps of which both are known, the share in which the first was later than the second; NaN without any.
+// Of the steps of which both are known, the share in which the first was later than the second; NaN without any. In a
+// pipeline: in which the second waited for it.
 double ShareOfStepsLater(const Pace& pace, Rank first, Rank second);
 
 }  // namespace tacet

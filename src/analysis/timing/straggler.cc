@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "analysis/timing/rank_pace.h"
@@ -29,7 +30,12 @@ constexpr double kOrdinary = 0.4;
 // alone can make a rank late by a tenth of the step on the whole; but then others are the last in many a step. Recorded
 // delays of that size: the rank is later than each of the others in 95 % of the steps; ranks of healthy jobs: in 81 %.
 constexpr double kGreatLateness = 0.1, kNearlyEveryStep = 0.85;
+// Of one peer alone that is easier: recorded delays 98 % and more, ranks of healthy jobs up to 91 %.
+constexpr double kNearlyEveryStepOfOne = 0.95;
 constexpr size_t kNextSlowest = 8;
+// A rank that lags by milliseconds in one part of the record alone had company there: another process, the profiler. A
+// slow rank lags throughout, or by more than this.
+constexpr double kMuchNs = 10'000'000;
 
 bool CanTell(const RankPace& one) {
   return one.steps >= (one.source == PaceSource::traces ? kMinTracedSteps : kMinMeasuredSteps);
@@ -51,6 +57,8 @@ struct Joint {
   size_t steps = 0;
   uint32_t peers = 0;
   bool traced = false;
+  bool throughout = true;  // in every part of the records, not in one alone
+  double shared = std::numeric_limits<double>::quiet_NaN(), shared_error = 0;  // RankPace's, of the first that has it
   double z() const { return error > 0 ? mean / error : 0; }
 };
 
@@ -65,6 +73,8 @@ Joint Join(Rank rank, const std::vector<const RankPace*>& records) {
     out.freedom = std::max(out.freedom, one->freedom);
     out.steps = std::max(out.steps, one->steps);
     out.traced |= one->source == PaceSource::traces;
+    if (std::isnan(out.shared)) out.shared = one->shared, out.shared_error = one->shared_error;
+    out.throughout &= one->least_third >= kOrdinary * one->mean;
   }
   out.mean /= weights;
   out.median /= weights;
@@ -134,17 +144,24 @@ class Decision {
   }
 
   // The mean of the next-slowest of a rank's peers, without what mere chance makes of the largest of many.
-  double PaceOfTheOthers(size_t named, uint32_t peers) const {
+  double PaceOfTheOthers(size_t named, uint32_t peers, double Joint::*mean, double Joint::*sure) const {
     std::vector<double> means, errors;
     for (size_t i = named; i < joint_.size(); ++i) {
-      if (joint_[i].peers != peers) continue;
-      means.push_back(joint_[i].mean);
-      errors.push_back(joint_[i].error);
+      if (joint_[i].peers != peers || std::isnan(joint_[i].*mean)) continue;
+      means.push_back(joint_[i].*mean);
+      errors.push_back(joint_[i].*sure);
     }
     if (means.empty()) return 0;
     const double middle = Median(means), error = Median(errors), spread = Variance(means);
     const double real = spread > 0 ? std::max(0.0, 1 - error * error / spread) : 0;
-    return middle + real * (means.front() - middle);
+    return middle + real * (*std::max_element(means.begin(), means.end()) - middle);
+  }
+
+  // A rank of a pipeline has less to wait for than its peers where its next stage is fast: it is late if they wait for
+  // it, and costs no more than that.
+  bool IsWaitedFor(const Joint& one) const {
+    constexpr double kSurely = 2;
+    return std::isnan(one.shared) || one.shared > kSurely * one.shared_error;
   }
 
   // Of the records, the one that shows it best decides.
@@ -152,11 +169,12 @@ class Decision {
     const size_t end = std::min(joint_.size(), named + kNextSlowest);
     return std::any_of(paces_.begin(), paces_.end(), [&](const Pace& pace) {
       double least = 2;
+      size_t others = 0;
       for (size_t i = named; i < end; ++i)
         if (const double share = ShareOfStepsLater(pace, one.rank, joint_[i].rank);
             joint_[i].peers == one.peers && !std::isnan(share))
-          least = std::min(least, share);
-      return least >= kNearlyEveryStep && least <= 1;
+          least = std::min(least, share), ++others;
+      return least >= (others == 1 ? kNearlyEveryStepOfOne : kNearlyEveryStep) && least <= 1;
     });
   }
 
@@ -165,21 +183,26 @@ class Decision {
     if (named == 0) return;
     for (size_t i = 0; i < named; ++i) {
       const Joint& one = joint_[i];
-      const double others = PaceOfTheOthers(named, one.peers);
+      const double others = PaceOfTheOthers(named, one.peers, &Joint::mean, &Joint::error);
       const double tail = Limits::kFalseAlarms / static_cast<double>(joint_.size());
       const double least = one.steps < kFewSteps ? Limits::kMinCostOfFew : Limits::kMinCost;
       const double cost = one.mean - others, needed = TailPointOfT(2 * tail, one.freedom);
       const double floor = one.traced ? kMinLateNs : kMinMeasuredLateNs;
       if (cost < least || cost > kAbsurdShare || one.z() < needed || cost < needed * one.error) continue;
       if (one.median < kOrdinary * one.mean || cost * StepNs() < floor) continue;
-      if (one.mean >= kGreatLateness && !IsLaterInNearlyEveryStep(one, named)) continue;
+      if (!IsWaitedFor(one) || (!one.throughout && one.mean * StepNs() < kMuchNs)) continue;
+      if (std::max(one.mean, cost) >= kGreatLateness && !IsLaterInNearlyEveryStep(one, named)) continue;
       if (IsWithinHostSpread(cost, cost * StepNs(), one.mean * StepNs(), one.traced)) continue;
       Straggler found{
           .rank = one.rank, .share = one.mean, .steps = one.steps, .cost = std::min(1.0, cost), .z = one.z()};
       found.late_ns = std::llround(one.mean * StepNs());
       const double reach = TailPointOfT(0.05, one.freedom) * one.error;
-      found.low = std::max(0.0, cost - reach);
-      found.high = std::min(1.0, cost + reach);
+      if (!std::isnan(one.shared)) {
+        const double waited = one.shared - PaceOfTheOthers(named, one.peers, &Joint::shared, &Joint::shared_error);
+        found.cost = std::clamp(waited, 0.0, found.cost);
+      }
+      found.low = std::max(0.0, found.cost - reach);
+      found.high = std::min(1.0, found.cost + reach);
       found.trust = one.steps < kFewSteps                        ? Trust::possible
                     : one.z() >= 2 * needed && cost >= 2 * least ? Trust::certain
                                                                  : Trust::likely;
@@ -214,9 +237,10 @@ class Decision {
       const auto known = std::find_if(report_.stragglers.begin(), report_.stragglers.end(),
                                       [&](const Straggler& other) { return other.rank == one.rank; });
       const bool traced = record.source == PaceSource::traces;
-      if (one.stalls.count < LeastStalls(one) || one.stalls.cost < Limits::kMinCost || !CanTell(one)) continue;
+      if (one.stalls.count < LeastStalls(one) || one.stalls.usual_cost < Limits::kMinCost || !CanTell(one)) continue;
       if (one.stalls.chance > Limits::kFalseAlarms / static_cast<double>(records_.size())) continue;
       if (one.stalls.mean_ns < (traced ? kMinLateNs : kMinMeasuredLateNs) || IsDenied(record, one)) continue;
+      if (!one.stalls.throughout && one.stalls.mean_ns < kMuchNs) continue;
       Straggler found{.rank = one.rank, .pattern = StragglerPattern::intermittent, .share = one.share};
       found.late_ns = std::llround(one.stalls.mean_ns);
       found.late_steps = one.stalls.count;

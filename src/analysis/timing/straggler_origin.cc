@@ -82,7 +82,7 @@ void ExplainFromTraces(const std::vector<CollectiveRound>& rounds, std::span<con
       const RoundMember* own = nullptr;
       std::vector<double> starts;
       std::vector<TimeBudget> others;
-      if (!round.synchronises()) continue;
+      if (IsPointToPoint(round.kind)) continue;
       for (const RoundMember& m : round.members) {
         if (m.timeline == kNoIndex || m.start_ns == kNoTime) continue;
         if (m.rank == straggler.rank) own = &m;

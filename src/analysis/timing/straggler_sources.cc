@@ -169,10 +169,11 @@ double ComputeShare(std::span<const Timeline> timelines) {
 // most part one of four was 6 ms slower than the others in a job that had nothing wrong with it.
 void DropSpreadOfProfiledHosts(const TraceView& traces, StragglerReport& report) {
   constexpr double kHostsWork = 0.2, kBeyondProfiler = 0.15, kVeryLate = 0.3;
-  constexpr int64_t kVeryLateNs = 10'000'000;
+  constexpr int64_t kVeryLateNs = 10'000'000, kStallNs = 2'000'000;
   const auto is_within = [](const Straggler& one) {
-    return one.origin == StragglerOrigin::host && one.pattern == StragglerPattern::persistent &&
-           one.cost < kBeyondProfiler && one.share < kVeryLate && one.late_ns < kVeryLateNs;
+    if (one.origin != StragglerOrigin::host || one.cost >= kBeyondProfiler) return false;
+    if (one.pattern == StragglerPattern::intermittent) return one.late_ns < kStallNs;
+    return one.share < kVeryLate && one.late_ns < kVeryLateNs;
   };
   if (std::none_of(report.stragglers.begin(), report.stragglers.end(), is_within)) return;
   if (ComputeShare(traces.timelines) >= kHostsWork) return;
