@@ -132,6 +132,7 @@ LintResult LintEnvironments(std::span<const GivenEnvironment> environments, cons
   }
   CheckOverridden(environments, sheet);
   CheckDifferences(environments, sheet);
+  CheckSplitHosts(environments, sheet);
   CheckSharedFiles(environments, sheet);
   result.findings = sheet.Take();
   return result;

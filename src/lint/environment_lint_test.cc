@@ -54,6 +54,17 @@ INSTANTIATE_TEST_SUITE_P(
                     OneCase{"NCCL_P2P_DISABLE", "2", LintKind::misread, "exactly 1"},
                     OneCase{"NCCL_P2P_LEVEL", "pix", LintKind::misread, "PIX"},
                     OneCase{"NCCL_IB_TIMEOUT", "99999999999999999999999", LintKind::misread, "64 bits"},
+                    OneCase{"NCCL_CROSS_NIC", "3", LintKind::misread, "range"},
+                    OneCase{"NCCL_IB_TC", "256", LintKind::misread, "range"},
+                    OneCase{"NCCL_IB_SL", "16", LintKind::misread, "range"},
+                    OneCase{"NCCL_IB_TIMEOUT", "-3", LintKind::misread, "range"},
+                    OneCase{"NCCL_IB_RETRY_CNT", "8", LintKind::misread, "range"},
+                    OneCase{"NCCL_IB_QPS_PER_CONNECTION", "0", LintKind::misread, "range"},
+                    OneCase{"NCCL_IB_QPS_PER_CONNECTION", "129", LintKind::misread, "range"},
+                    OneCase{"NCCL_NCHANNELS_PER_NET_PEER", "0", LintKind::misread, "range"},
+                    OneCase{"NCCL_SOCKET_NTHREADS", "32", LintKind::misread, "range"},
+                    OneCase{"NCCL_NTHREADS", "1024", LintKind::misread, "range"},
+                    OneCase{"NCCL_IB_TIMEOUT", "32", LintKind::risky, "unset"},
                     OneCase{"NCCL_ALGO", "Rings", LintKind::misread, "Ring"},
                     OneCase{"NCCL_ALGO", "CollNet", LintKind::misread, "CollNetDirect"},
                     OneCase{"NCCL_DEBUG", "DEBUG", LintKind::misread, "INFO"},
@@ -118,6 +129,23 @@ TEST(EnvironmentLint, OrdinarySettingsAreNothing) {
   for (const LintFinding& finding : findings) ADD_FAILURE() << finding.headline;
 }
 
+TEST(EnvironmentLint, TheEndsOfARangeAreInIt) {
+  for (const auto& [name, value] : {std::pair{"NCCL_CROSS_NIC", "0"},
+                                    {"NCCL_CROSS_NIC", "1"},
+                                    {"NCCL_IB_TC", "255"},
+                                    {"NCCL_IB_TC", "106"},
+                                    {"NCCL_IB_SL", "15"},
+                                    {"NCCL_IB_SL", "0"},
+                                    {"NCCL_IB_QPS_PER_CONNECTION", "16"},
+                                    {"NCCL_NCHANNELS_PER_NET_PEER", "4"},
+                                    {"NCCL_NCHANNELS_PER_NET_PEER", "-1"},
+                                    {"NCCL_SOCKET_NTHREADS", "16"},
+                                    {"NCCL_NSOCKS_PERTHREAD", "1"},
+                                    {"NCCL_IB_PCI_RELAXED_ORDERING", "1"}})
+    for (const LintFinding& finding : Lint({Process("", {{name, value}}, EnvironmentSource::script)}))
+      if (finding.kind == LintKind::misread) ADD_FAILURE() << finding.headline;
+}
+
 TEST(EnvironmentLint, ARemovedVariableWorksInItsOwnRelease) {
   const GivenEnvironment given = Process("", {{"NCCL_WORK_FIFO_DEPTH", "65536"}}, EnvironmentSource::script);
   EXPECT_TRUE(Lint({given}, {.nccl = 22105}).empty());
@@ -147,6 +175,39 @@ TEST(EnvironmentLint, RanksThatDifferAreNamedAndTheOddOneFirst) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].kind, LintKind::differs);
   EXPECT_NE(findings[0].headline.find("1 on rank 6; 0 on rank 0"), std::string::npos) << findings[0].headline;
+}
+
+TEST(EnvironmentLint, AHostThatNcclHostidSplitsIsNoted) {
+  std::vector<GivenEnvironment> ranks;
+  for (int r = 0; r < 4; ++r) {
+    const std::string id = "node" + std::to_string(r);
+    ranks.push_back(Process("rank " + std::to_string(r), {{"NCCL_HOSTID", id.c_str()}, {"NCCL_SOCKET_IFNAME", "lo"}},
+                            EnvironmentSource::log));
+    ranks.back().host = "vm";
+  }
+  const auto findings = Lint(ranks, {.hosts = 1});
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].name, "NCCL_HOSTID");
+  EXPECT_EQ(findings[0].level, LintLevel::note);
+  EXPECT_NE(findings[0].headline.find("as 4 hosts"), std::string::npos) << findings[0].headline;
+  EXPECT_EQ(findings[1].name, "NCCL_SOCKET_IFNAME");
+  EXPECT_EQ(findings[1].level, LintLevel::note);
+  EXPECT_EQ(findings[1].place_count, 4u);
+}
+
+TEST(EnvironmentLint, AHostIdPerHostOrTheSameOnOneHostIsNothing) {
+  std::vector<GivenEnvironment> ranks;
+  for (int r = 0; r < 4; ++r) {
+    ranks.push_back(Process("rank " + std::to_string(r), {{"NCCL_HOSTID", r < 2 ? "a" : "b"}}, EnvironmentSource::log));
+    ranks.back().host = r < 2 ? "gpu1" : "gpu2";
+  }
+  EXPECT_TRUE(Lint(ranks).empty());
+  for (GivenEnvironment& rank : ranks) rank.host = "localhost";
+  EXPECT_TRUE(Lint(ranks).empty()) << "many machines have this name";
+  for (GivenEnvironment& rank : ranks) rank.host.clear();
+  EXPECT_TRUE(Lint(ranks).empty());
+  for (size_t r = 0; r < ranks.size(); ++r) ranks[r].host = "gpu1", ranks[r].job = r / 2;
+  EXPECT_TRUE(Lint(ranks).empty()) << "two jobs";
 }
 
 TEST(EnvironmentLint, AVariableThatOneProcessLacksDiffersToo) {

@@ -48,6 +48,7 @@ void CheckVariable(const VariableView& view, LintSheet& sheet);
 void CheckCombinations(const GivenEnvironment& environment, ReleaseNumber nccl, LintSheet& sheet);
 void CheckOverridden(std::span<const GivenEnvironment> environments, LintSheet& sheet);
 void CheckDifferences(std::span<const GivenEnvironment> environments, LintSheet& sheet);
+void CheckSplitHosts(std::span<const GivenEnvironment> environments, LintSheet& sheet);
 void CheckSharedFiles(std::span<const GivenEnvironment> environments, LintSheet& sheet);
 
 const GivenVariable* FindGiven(const GivenEnvironment& environment, std::string_view name);

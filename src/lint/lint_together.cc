@@ -22,7 +22,7 @@ std::string ValueIn(const GivenEnvironment& environment, std::string_view name) 
   return given != nullptr ? given->value : "";
 }
 
-void NoEffect(const GivenEnvironment& environment, std::string_view name, std::string why, std::string advice,
+void NoEffect(const GivenEnvironment& environment, std::string_view name, const std::string& why, std::string advice,
               LintSheet& sheet) {
   if (const GivenVariable* given = FindGiven(environment, name))
     sheet.Add(LintKind::no_effect, LintLevel::note, environment, *given, std::string(name) + " has no effect: " + why,
@@ -99,6 +99,7 @@ void Overridden(const GivenEnvironment& environment, const GivenVariable& loser,
 // "2097152 on rank 6; 4194304 on 7 others".
 std::string HoldersOf(const std::map<std::string, std::vector<const GivenEnvironment*>>& by_value) {
   std::vector<const std::pair<const std::string, std::vector<const GivenEnvironment*>>*> order;
+  order.reserve(by_value.size());
   for (const auto& entry : by_value) order.push_back(&entry);
   std::stable_sort(order.begin(), order.end(), [](auto a, auto b) { return a->second.size() < b->second.size(); });
   std::string words;
@@ -197,6 +198,36 @@ void CheckDifferences(std::span<const GivenEnvironment> environments, LintSheet&
           names.insert(given.name);
     }
     for (const std::string& name : names) CompareRanks(ranks, name, complete > 1, sheet);
+  }
+}
+
+// NCCL_HOSTID tells NCCL which processes share a host: those that differ in it are on different hosts for NCCL. The
+// name of the host decides here whether they share one; "localhost" is a name that machines have in common.
+void CheckSplitHosts(std::span<const GivenEnvironment> environments, LintSheet& sheet) {
+  std::map<std::pair<size_t, std::string>, std::map<std::string, std::vector<const GivenEnvironment*>>> hosts;
+  for (const GivenEnvironment& environment : environments)
+    if (const GivenVariable* given = FindGiven(environment, "NCCL_HOSTID");
+        given && given->value_known && !given->value.empty() && IsOfARank(environment.source) &&
+        !environment.host.empty() && environment.host != "localhost")
+      hosts[{environment.job, environment.host}][given->value].push_back(&environment);
+  for (const auto& [place, by_value] : hosts) {
+    if (by_value.size() < 2) continue;
+    const std::string& host = place.second;
+    const GivenEnvironment& first = *by_value.begin()->second.front();
+    sheet.Add(LintKind::slow, LintLevel::note, first, *FindGiven(first, "NCCL_HOSTID"),
+              "NCCL_HOSTID differs between processes of " + host + " (" + HoldersOf(by_value) +
+                  "): NCCL treats it as " + std::to_string(by_value.size()) +
+                  " hosts and uses the network between them, never NVLink, PCIe or shared memory",
+              "give all processes of one host the same value, or unset it; different values are right only for "
+              "machines or containers that share this host name but cannot reach each other's memory");
+    for (const auto& [value, holders] : by_value)
+      for (const GivenEnvironment* environment : holders)
+        if (const GivenVariable* interface = FindGiven(*environment, "NCCL_SOCKET_IFNAME");
+            interface && (interface->value == "lo" || interface->value == "=lo"))
+          sheet.Add(LintKind::risky, LintLevel::note, *environment, *interface,
+                    "NCCL_SOCKET_IFNAME=" + interface->value +
+                        " works inside one host only: other hosts cannot reach the loopback interface",
+                    "name an interface that all hosts can reach before the job grows beyond " + host);
   }
 }
 

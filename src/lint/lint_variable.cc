@@ -104,8 +104,9 @@ bool CheckValue(const VariableView& view, LintSheet& sheet) {
   const Misreading misreading = FindMisreading(*view.known, value, view.nccl);
   if (!misreading.found()) return true;
   sheet.Add(LintKind::misread, LintLevel::warning, view.environment, view.given,
-            Assignment(view) +
-                (misreading.fails.empty() ? " is read as " + misreading.read_as : " makes " + misreading.fails),
+            Assignment(view) + (misreading.out_of_range    ? " is " + misreading.read_as
+                                : misreading.fails.empty() ? " is read as " + misreading.read_as
+                                                           : " makes " + misreading.fails),
             misreading.advice);
   return false;
 }

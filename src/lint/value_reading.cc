@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <initializer_list>
+#include <utility>
 
 #include "base/text_scan.h"
 
@@ -26,6 +27,52 @@ bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> word
 // Words that mean 0 and are read as 0.
 bool MeansNo(std::string_view lower) { return IsOneOf(lower, {"false", "no", "off", "none", "disable", "disabled"}); }
 
+// Numbers with an end: fields of InfiniBand have a few bits, and NCCL's own tables a few places. -1 and -2 leave the
+// choice to NCCL. For NCCL_IB_TIMEOUT, 0 and numbers from 32 are allowed and risky, see variable_harm.
+struct NumberRange {
+  std::string_view name;
+  int64_t least, most;
+  std::string_view beyond;  // what becomes of a larger number, where that is known
+};
+constexpr std::string_view kLowBits = "only the low 8 bits of a larger number are used", kLimited = "NCCL limits it";
+constexpr NumberRange kRanges[] = {
+    {"NCCL_CROSS_NIC", 0, 2, ""},
+    {"NCCL_IB_TC", 0, 255, kLowBits},
+    {"NCCL_IB_FIFO_TC", 0, 255, kLowBits},
+    {"NCCL_IB_SL", 0, 15, ""},
+    {"NCCL_IB_TIMEOUT", 0, INT64_MAX, ""},
+    {"NCCL_IB_RETRY_CNT", 0, 7, ""},
+    {"NCCL_IB_QPS_PER_CONNECTION", 1, 128, ""},
+    {"NCCL_IB_GID_INDEX", 0, 255, ""},
+    {"NCCL_IB_PCI_RELAXED_ORDERING", 0, 2, ""},
+    {"NCCL_IB_ROCE_VERSION_NUM", 1, 2, ""},
+    {"NCCL_NCHANNELS_PER_NET_PEER", 1, 64, ""},
+    {"NCCL_MAX_NCHANNELS", 1, 64, kLimited},
+    {"NCCL_MIN_NCHANNELS", 0, 64, kLimited},
+    {"NCCL_NTHREADS", 64, 512, kLimited},
+    {"NCCL_LL128_NTHREADS", 160, 640, kLimited},
+    {"NCCL_SOCKET_NTHREADS", 1, 16, kLimited},
+    {"NCCL_NSOCKS_PERTHREAD", 1, 16, kLimited},
+};
+
+Misreading ReadRange(const Variable& variable, int64_t value) {
+  constexpr int64_t kFirstChoice = -2;
+  if (value == -1 || value == kFirstChoice) return {};
+  for (const NumberRange& range : kRanges) {
+    if (range.name != variable.name || (value >= range.least && value <= range.most)) continue;
+    const std::string words = range.most == INT64_MAX
+                                  ? std::to_string(range.least) + " or more"
+                                  : std::to_string(range.least) + " to " + std::to_string(range.most);
+    Misreading misreading;
+    misreading.out_of_range = true;
+    misreading.read_as = "out of range: it takes " + words;
+    if (value > range.most && !range.beyond.empty()) misreading.read_as += ", and " + std::string(range.beyond);
+    misreading.advice = "write a number of this range, or unset it";
+    return misreading;
+  }
+  return {};
+}
+
 Misreading ReadInteger(const Variable& variable, std::string_view value) {
   const NcclNumber number = ReadNcclNumber(value);
   if (number.out_of_range) return {"the default", "give a number that fits in 64 bits"};
@@ -38,7 +85,8 @@ Misreading ReadInteger(const Variable& variable, std::string_view value) {
   const bool only_one_counts = variable.name == "NCCL_P2P_DISABLE";
   if (only_one_counts && number.whole && number.value != 0 && number.value != 1)
     return {"0", "only exactly 1 switches it off"};
-  if (number.whole && (value.size() < 2 || value[0] != '0' || !IsDigit(value[1]))) return {};
+  if (number.whole && (value.size() < 2 || value[0] != '0' || !IsDigit(value[1])))
+    return ReadRange(variable, number.value);
   if (MeansNo(Lower(value))) return {};
   const bool word = !IsDigit(value.front()) && value.front() != '-' && value.front() != '+';
   return {std::to_string(number.value),
@@ -122,13 +170,17 @@ Misreading ReadElements(std::string_view value, bool algorithms, ReleaseNumber n
                            ? IsOneOf(word, {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"})
                            : IsOneOf(word, {"ll", "ll128", "simple"});
     if (known || (algorithms && word == "collnet" && nccl != 0 && nccl < 21400)) continue;
-    const std::string what = algorithms ? "algorithm" : "protocol";
     const bool fails = nccl == 0 || nccl >= 22400;
+    std::string failure;
+    if (fails) {
+      failure = "NCCL fail when it creates a communicator: there is no ";
+      failure.append(algorithms ? "algorithm" : "protocol").append(" '").append(word).append("'");
+    }
     return {fails ? "an error" : "a list without '" + word + "'",
             word == "collnet" ? "write CollNetDirect or CollNetChain (since 2.14)"
             : algorithms      ? "write Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree or PAT"
                               : "write LL, LL128 or Simple",
-            fails ? "NCCL fail when it creates a communicator: there is no " + what + " '" + word + "'" : ""};
+            std::move(failure)};
   }
   return {};
 }

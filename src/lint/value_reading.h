@@ -22,6 +22,7 @@ struct Misreading {
   std::string read_as;  // "0", "the default, since it is not a multiple of 32"
   std::string advice;
   std::string fails;  // "NCCL fail when it creates a communicator: ..."; then read_as only names it
+  bool out_of_range = false;  // then read_as says so: "out of range: it takes 0 to 7"
   bool found() const { return !read_as.empty(); }
 };
 Misreading FindMisreading(const Variable& variable, std::string_view value, ReleaseNumber nccl);
