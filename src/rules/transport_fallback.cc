@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "rules/told_finding.h"
@@ -151,6 +152,38 @@ bool IsToldToUseSockets(const Case& facts) {
   });
 }
 
+// The settings of NCCL_HOSTID, one for each value, where they make all the nodes there are of a single host.
+std::vector<const Event*> HostSplitters(const Incident& incident) {
+  std::map<std::string_view, const Event*> by_value;
+  if (HostsSeen(incident).size() != 1) return {};
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::environment && event.As<EnvironmentSetting>().name == "NCCL_HOSTID")
+      by_value.try_emplace(event.As<EnvironmentSetting>().value, &event);
+  std::vector<const Event*> splitters;
+  if (by_value.size() < 2 || static_cast<int64_t>(by_value.size()) < NodesOf(incident)) return splitters;
+  splitters.reserve(by_value.size());
+  for (const auto& [value, event] : by_value) splitters.push_back(event);
+  return splitters;
+}
+
+// One host in the guise of several: which network its hosts have says nothing.
+Finding SplitHostFinding(const Case& facts, const ToldEvents& socket, const std::vector<const Event*>& splitters) {
+  Finding finding = FallbackFinding({});
+  finding.severity = Severity::note;
+  finding.affected_ranks = socket.ranks;
+  finding.headline = "NCCL uses TCP sockets between processes of one host (" + *HostsSeen(facts.incident).begin() +
+                     "), which NCCL_HOSTID makes it treat as " + std::to_string(splitters.size()) + " hosts";
+  finding.evidence.push_back(CiteEvent(*socket.events.front(), "the network NCCL chose"));
+  constexpr size_t kMostCited = 2;
+  for (size_t i = 0; i < splitters.size() && i < kMostCited; ++i)
+    finding.evidence.push_back(
+        CiteEvent(*splitters[i], i == 0 ? "the name of the host for one process" : "another name for another process"));
+  finding.fix = {
+      "Give all processes of a host the same NCCL_HOSTID, or unset it: they use NVLink, PCIe or shared memory then. "
+      "Where one host plays several for a test, nothing is wrong."};
+  return finding;
+}
+
 // libfabric asks each provider several times, and says of each time what it got: where the plugin works in the end, one
 // that found nothing means nothing.
 bool UsesFabric(const Case& facts) {
@@ -224,8 +257,14 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     // Nothing faster exists here: worth knowing, no fault. Beside a hang or a crash it is no help, and where a setting
     // forbade to look for faster devices, nothing is known of them.
     const JobEnding end = facts.analyses.end.kind;
-    if (!choice.no_library && (end == JobEnding::hung || end == JobEnding::crashed || IsToldToUseSockets(facts)))
+    const std::vector<const Event*> splitters = HostSplitters(facts.incident);
+    if ((!choice.no_library || !splitters.empty()) &&
+        (end == JobEnding::hung || end == JobEnding::crashed || IsToldToUseSockets(facts)))
       return answer;
+    if (!splitters.empty()) {
+      answer.findings.push_back(SplitHostFinding(facts, choice.socket, splitters));
+      return answer;
+    }
     finding = FallbackFinding({});
     finding.severity = Severity::note;
     finding.affected_ranks = choice.socket.ranks;

@@ -334,6 +334,25 @@ TEST(TransportFallback, SocketsOnHostsThatHaveNothingElseAreANote) {
   EXPECT_EQ(judged.Verdict().status, Status::healthy) << judged.Verdict().headline;
 }
 
+// NCCL_HOSTID makes four nodes of one host; the same values on four hosts are hosts.
+TEST(TransportFallback, SocketsInsideOneHostThatIsSplitSayNothingOfTheNetworkOfHosts) {
+  for (const bool split : {true, false}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    job.Rounds(5);
+    job.Log(0, EventKind::node_count).Make<NodeCount>().nodes = split ? 4 : 8;
+    for (int r = 0; r < 4; ++r) {
+      job.Log(r, EventKind::environment).Make<EnvironmentSetting>() = {"NCCL_HOSTID", "node" + std::to_string(r)};
+      Uses(job, r, "Socket");
+    }
+    job.GiveOutputs();
+    job.FinishAll();
+    const Finding finding = JudgedCase(job).Only("transport-fallback");
+    EXPECT_EQ(finding.severity, Severity::note);
+    EXPECT_EQ(finding.headline.find("on these hosts") == std::string::npos, split) << finding.headline;
+    EXPECT_EQ(finding.headline.find("NCCL_HOSTID makes it treat as 4 hosts") != std::string::npos, split);
+  }
+}
+
 TEST(TransportFallback, OneHostWithoutTheFastNetworkSlowsAllDown) {
   JobSketch job(8, {CallSource::nccl_log});
   SpanTwoHosts(job);
