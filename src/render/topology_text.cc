@@ -22,11 +22,25 @@ std::string Gbs(double value) {
   return text;
 }
 
-// "gpu000", "gpu000 to gpu255 (256 nodes alike)".
+// "gpu000", "gpu000 to gpu255 (256 alike)", "gpu000, gpu002 to gpu007 (7 alike)": a range names no node that differs.
 std::string NamesOf(const std::vector<const TopologyNode*>& nodes) {
-  std::string out = CleanLine(nodes.front()->name);
-  if (nodes.size() == 2) return out + ", " + CleanLine(nodes.back()->name);
-  if (nodes.size() > 2) out += " to " + CleanLine(nodes.back()->name) + " (" + std::to_string(nodes.size()) + " alike)";
+  constexpr size_t kMostRuns = 4;
+  std::string out;
+  size_t named = 0;
+  for (size_t i = 0, runs = 0; i < nodes.size() && runs < kMostRuns; ++runs) {
+    size_t end = i + 1;
+    while (end < nodes.size() && nodes[end] == nodes[end - 1] + 1) ++end;
+    const size_t count = end - i;
+    if (!out.empty()) out += ", ";
+    out += CleanLine(nodes[i]->name);
+    if (count == 2) out += ", ";
+    if (count > 2) out += " to ";
+    if (count > 1) out += CleanLine(nodes[end - 1]->name);
+    named += count;
+    i = end;
+  }
+  if (named < nodes.size()) out += ", ...";
+  if (nodes.size() > 2) out += " (" + std::to_string(nodes.size()) + " alike)";
   return out;
 }
 
@@ -75,6 +89,18 @@ void AddNodes(TextPage& page, const TopologyReport& topology) {
                     {GpuWords(node)},
                     {NicWords(node)}});
   }
+  // What tells apart nodes that look the same here: how many hops of rings leave them.
+  std::map<std::pair<std::string, std::string>, std::set<uint32_t>> hops_of;
+  std::vector<uint32_t> hops(1, 0);
+  for (const auto& [first, nodes] : alike) {
+    uint32_t& own = hops.emplace_back(0);
+    for (const TopologyNic& nic : nodes.front()->nics) own += nic.ring_sends;
+    const TextRow& row = rows[hops.size() - 1];
+    hops_of[{row[2].text, row[3].text}].insert(own);
+  }
+  for (size_t i = 1; i < rows.size(); ++i)
+    if (const auto found = hops_of.find({rows[i][2].text, rows[i][3].text}); found->second.size() > 1)
+      rows[i][3].text += ", " + Count(hops[i], "ring hop");
   page.PartsTable(rows, 2);
 }
 

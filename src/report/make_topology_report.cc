@@ -29,6 +29,27 @@ bool OverSockets(const TopologyView& view) {
          std::all_of(view.nodes.begin(), view.nodes.end(), [](const NodeView& node) { return node.net == "Socket"; });
 }
 
+// "6 rings over 4 nodes are complete", "6 rings of 3 communicators over 2 to 4 nodes are complete": each communicator
+// has nodes of its own.
+std::string CompleteRings(const TopologyView& view, size_t rings) {
+  size_t comms = 0;
+  int32_t least = INT32_MAX, most = 0;
+  for (const CommView& comm : view.comms) {
+    if (comm.rings.empty()) continue;
+    ++comms;
+    const int32_t nodes = comm.nodes > 0 ? comm.nodes : static_cast<int32_t>(view.nodes.size());
+    least = std::min(least, nodes);
+    most = std::max(most, nodes);
+  }
+  std::string words = Counted(rings, "ring");
+  if (comms > 1) words += " of " + Counted(comms, "communicator");
+  words += " over ";
+  if (least < most) words += std::to_string(least) + " to ";
+  words += Counted(static_cast<size_t>(most), "node");
+  words += rings == 1 ? " is complete and visits every rank" : " are complete and visit every rank";
+  return words + (comms > 1 ? " of their communicators once" : " once");
+}
+
 // What looks right, and how much of the job that was told by.
 void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diagnosis& diagnosis) {
   const TopologyView& view = analyses.topology;
@@ -56,8 +77,7 @@ void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diag
   const bool all = whole == rings && seen >= ranks;
   diagnosis.status = Status::healthy;
   diagnosis.confidence = all ? Confidence::certain : Confidence::likely;
-  diagnosis.headline = all ? Counted(rings, "ring") + " over " + Counted(view.nodes.size(), "node") +
-                                 " are complete and visit every rank once; no hop is slower than " +
+  diagnosis.headline = all ? CompleteRings(view, rings) + "; no hop is slower than " +
                                  (OverSockets(view) ? "NCCL's network (TCP sockets) allows" : "it could be")
                            : "What " + std::to_string(seen) + " of " + Counted(ranks, "rank") + " show of " +
                                  Counted(rings, "ring") + " looks right";

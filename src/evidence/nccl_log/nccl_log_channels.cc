@@ -138,6 +138,22 @@ RankChannels& NcclLogChannels::RecordOf(const NcclLogLine& line, int32_t own_ran
   return any != kNoComm ? RecordOfComm(any, line) : PendingRecord(line);
 }
 
+// A thread connects one communicator after another: what it prints from the first connection to "Connected all rings"
+// belongs together, although many of these lines fit other communicators as well.
+RankChannels& NcclLogChannels::RecordOfConnecting(const NcclLogLine& line, int32_t own_rank, int32_t largest,
+                                                  uint64_t address, uint32_t current, bool connected) {
+  const auto found = address != 0 ? connecting_.end() : connecting_.find(ThreadKey(line));
+  if (found != connecting_.end() && found->second.current == current && (connected || !found->second.connected) &&
+      Fits(found->second.comm, line.writer, own_rank, largest)) {
+    found->second.connected = connected;
+    return RecordOfComm(found->second.comm, line);
+  }
+  RankChannels& record = RecordOf(line, own_rank, largest, address, current);
+  const uint32_t comm = comm_of_record_[static_cast<size_t>(&record - records_.data())];
+  if (comm != kNoComm && comms_[comm].completed) connecting_[ThreadKey(line)] = {comm, current, connected};
+  return record;
+}
+
 void NcclLogChannels::TakeInit(const NcclLogLine& line, uint32_t comm, bool complete, bool told_start) {
   if (!complete || told_start) tells_start_[line.writer] = true;
   comm_of_thread_[ThreadKey(line)] = comm;
@@ -190,7 +206,9 @@ void NcclLogChannels::TakeConnection(const NcclLogLine& line, const NcclConnecti
   use.channels = channels;
   const bool receives = use.direction == ChannelUse::Direction::receive && !connection.is_collnet;
   const int32_t own = receives ? use.to : use.from;
-  RankChannels& record = RecordOf(line, own, std::max(use.from, use.to), way.address, current);
+  const int32_t largest = std::max(use.from, use.to);
+  RankChannels& record = use.point_to_point ? RecordOf(line, own, largest, way.address, current)
+                                            : RecordOfConnecting(line, own, largest, way.address, current, false);
   if (!record.group_rank.known()) record.group_rank = GroupRank{own};
   for (size_t i = record.uses.size(); i-- > 0 && i + 3 >= record.uses.size();)
     if (IsSameWay(record.uses[i], use)) {
@@ -222,7 +240,7 @@ bool NcclLogChannels::TakePlace(const NcclLogLine& line, uint32_t current) {
     RankChannels& record = RecordOf(line, -1, LargestIn(order.ranks), address, current);
     PutPlace(record.orders, RingOrder{order.channel, order.channels, std::move(order.ranks), order.cut});
   } else if (ParseConnected(message, &connected)) {
-    RankChannels& record = RecordOf(line, -1, -1, address, current);
+    RankChannels& record = RecordOfConnecting(line, -1, -1, address, current, true);
     if (connected.what.starts_with("all rings")) {
       record.rings_connected = true;
       record.connected_line = line.number;

@@ -37,6 +37,8 @@ class NcclLogChannels {
  private:
   RankChannels& RecordOf(const NcclLogLine& line, int32_t own_rank, int32_t largest, uint64_t address,
                          uint32_t current);
+  RankChannels& RecordOfConnecting(const NcclLogLine& line, int32_t own_rank, int32_t largest, uint64_t address,
+                                   uint32_t current, bool connected);
   RankChannels& RecordOfComm(uint32_t comm, const NcclLogLine& line);
   RankChannels& PendingRecord(const NcclLogLine& line);
   bool Fits(uint32_t comm, uint32_t writer, int32_t own_rank, int32_t largest) const;
@@ -63,6 +65,12 @@ class NcclLogChannels {
   std::unordered_map<uint32_t, uint32_t> record_of_comm_;
   std::unordered_map<uint64_t, uint32_t> pending_;         // thread -> record whose init line is still to come
   std::unordered_map<uint64_t, uint32_t> comm_of_thread_;  // whom this thread set up last
+  // The rings or trees that a thread connects now. A call on another communicator, or a new one, ends it.
+  struct Connecting {
+    uint32_t comm = CommunicatorTable::kNone, current = CommunicatorTable::kNone;
+    bool connected = false;  // "Connected all ..." was read
+  };
+  std::unordered_map<uint64_t, Connecting> connecting_;
   std::unordered_map<uint32_t, std::vector<uint32_t>> comms_of_writer_;
   std::unordered_map<uint32_t, bool> tells_start_;
   std::unordered_map<std::string_view, uint32_t> transports_;  // views into the file

@@ -106,6 +106,32 @@ TEST(NcclLogChannels, TellsCommunicatorsOfOneProcessApartByTheOwnRank) {
   EXPECT_EQ(out.rank_channels[1].ranks, 2);
 }
 
+// A process may have the same rank in two communicators. The first line of the trees fits one of them alone.
+TEST(NcclLogChannels, WhatAThreadConnectsInOneGoIsOfOneCommunicator) {
+  constexpr std::string_view kLarge[] = {
+      "ncclCommInitRank comm 0x55 rank 1 nranks 4 cudaDev 3 nvmlDev 3 busId 61000 commId 0x9 - Init START",
+      "ncclCommInitRank comm 0x55 rank 1 nranks 4 cudaDev 3 nvmlDev 3 busId 61000 commId 0x9 - Init COMPLETE"};
+  constexpr std::string_view kSmall[] = {
+      "ncclCommInitRank comm 0x66 rank 1 nranks 2 cudaDev 3 nvmlDev 3 busId 61000 commId 0xa - Init START",
+      "ncclCommInitRank comm 0x66 rank 1 nranks 2 cudaDev 3 nvmlDev 3 busId 61000 commId 0xa - Init COMPLETE"};
+  const Fragment out = ReadLines(
+      {kLarge[0], kLarge[1], kSmall[0], kSmall[1], "Channel 00/0 : 1[3] -> 0[3] [send] via NET/Socket/0",
+       "Connected all rings", "Channel 00/0 : 1[3] -> 3[3] [send] via NET/Socket/0",
+       "Channel 00/0 : 1[3] -> 0[3] [send] via NET/Socket/0", "Channel 01/0 : 1[3] -> 0[3] [send] via NET/Socket/0",
+       "Connected all trees", "Channel 01/0 : 1[3] -> 0[3] [send] via NET/Socket/0"});
+  ASSERT_EQ(out.rank_channels.size(), 2u);
+  const bool small_first = out.rank_channels[0].ranks == 2;
+  const RankChannels &small = out.rank_channels[small_first ? 0 : 1], &large = out.rank_channels[small_first ? 1 : 0];
+  EXPECT_TRUE(small.rings_connected);
+  EXPECT_FALSE(small.trees_connected);
+  EXPECT_FALSE(large.rings_connected);
+  EXPECT_TRUE(large.trees_connected);
+  ASSERT_EQ(small.uses.size(), 1u);
+  EXPECT_EQ(small.uses[0].channels.Count(), 2) << "behind 'Connected', the newest communicator that fits";
+  ASSERT_EQ(large.uses.size(), 2u);
+  EXPECT_EQ(large.uses[0].channels.Count() + large.uses[1].channels.Count(), 3);
+}
+
 TEST(NcclLogChannels, ListsNetworkDevicesWithMergedPorts) {
   const Fragment out =
       ReadLines({"NET/IB : Using [0]mlx5_0:1/IB [1]={[0] mlx5_1:1/RoCE, [1] mlx5_2:1/RoCE} [2]mlx5_3:1/IB [RO]; OOB "

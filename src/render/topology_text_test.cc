@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "render/sample_topology.h"
+#include "render/topology_render.h"
+
+namespace tacet {
+namespace {
+
+std::string TextOf(const Report& report) { return RenderTopologyText(report, {.colour = false, .width = 160}); }
+
+TEST(TopologyText, ARangeOfNamesHoldsNoNodeThatDiffers) {
+  Report report = SampleTopology(6, false);
+  EXPECT_NE(TextOf(report).find("gpu000 to gpu005 (6 alike)"), std::string::npos) << TextOf(report);
+  report.topology->nodes[1].like = 1;
+  report.topology->nodes[1].nics[0].ring_sends += 3;
+  const std::string text = TextOf(report);
+  EXPECT_NE(text.find("gpu000, gpu002 to gpu005 (5 alike)"), std::string::npos) << text;
+  EXPECT_NE(text.find(", 16 ring hops"), std::string::npos) << text;
+  EXPECT_NE(text.find(", 19 ring hops"), std::string::npos) << text;
+}
+
+TEST(TopologyText, HopsAreCountedOnlyWhereTheyTellNodesApart) {
+  Report report = SampleTopology(6, false);
+  report.topology->nodes[1].like = 1;
+  EXPECT_EQ(TextOf(report).find("ring hops"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tacet
