@@ -65,10 +65,8 @@ std::string Headline(const ProfileComparison& comparison) {
 // "+15.0 .. +16.1 %"
 std::string Interval(const ComparisonLine& line) {
   char text[64];
-  if (line.low <= -1)
-    std::snprintf(text, sizeof text, "under -100 .. %+.1f %%", line.high * 100);
-  else
-    std::snprintf(text, sizeof text, "%+.1f .. %+.1f %%", line.low * 100, line.high * 100);
+  const double low = std::max(line.low, -1.0);  // nothing takes less than no time
+  std::snprintf(text, sizeof text, "%+.1f .. %+.1f %%", low * 100, line.high * 100);
   return text;
 }
 

@@ -82,9 +82,20 @@ std::vector<CollectiveRound> MatchFlightRecords(const Incident& incident) {
   return rounds;
 }
 
+// A record that goes on for longer tells better how often a rank is late: its steps are not those of the header.
+void TellWhereStepsWereCounted(PaceSource shown, ProfileReport& profile) {
+  for (const Straggler& one : profile.stragglers.stragglers)
+    if (!one.counted_in.empty() && one.counted_in != Name(shown))
+      profile.remarks.push_back("the late steps of rank " + std::to_string(one.rank.value) + " (" +
+                                std::to_string(one.late_steps) + " of " + std::to_string(one.steps) +
+                                ") were counted in " + std::string(one.counted_in) + "; all else is from " +
+                                profile.source);
+}
+
 // Rounds on one clock, from the best source there is.
 std::vector<CollectiveRound> MatchRounds(const Incident& incident, ProfileReport& profile) {
   std::vector<CollectiveRound> rounds;
+  PaceSource shown = PaceSource::traces;
   if (!incident.timelines.empty()) {
     profile.source = "profiler traces";
     rounds = MatchCollectives(incident.timelines, incident.groups);
@@ -92,14 +103,17 @@ std::vector<CollectiveRound> MatchRounds(const Incident& incident, ProfileReport
     const FileId file = incident.measurements.front().source.file;
     const bool boxes = incident.files[static_cast<uint32_t>(file)].format == "black_box";
     profile.source = boxes ? "black boxes" : "NCCL Inspector";
+    shown = boxes ? PaceSource::black_boxes : PaceSource::inspector;
   } else if (rounds = MatchFlightRecords(incident); !rounds.empty()) {
     profile.source = "timed flight records";
+    shown = PaceSource::flight_records;
   } else if (!incident.pipeline_traces.empty()) {
     profile.source = "pipeline timeline";
   }
   profile.clocks = AlignClocks(rounds);
   ApplyAlignment(profile.clocks, rounds);
   profile.stragglers = FindStragglers(incident, true, incident.timelines.empty() ? nullptr : &rounds);
+  TellWhereStepsWereCounted(shown, profile);
   return rounds;
 }
 

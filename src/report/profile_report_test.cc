@@ -315,6 +315,19 @@ ProfileReport WithSteps(std::vector<double> values) {
   return profile;
 }
 
+bool HasRemark(const ProfileReport& profile, std::string_view words) {
+  return std::any_of(profile.remarks.begin(), profile.remarks.end(),
+                     [&](const std::string& remark) { return remark.find(words) != std::string::npos; });
+}
+
+TEST(ProfileReport, TellsWhichRecordLateStepsWereCountedIn) {
+  const ProfileReport flaky = ProfileCase("straggler_flaky");
+  ASSERT_FALSE(flaky.stragglers.stragglers.empty());
+  EXPECT_GT(flaky.stragglers.stragglers[0].steps, flaky.steps);
+  EXPECT_TRUE(HasRemark(flaky, "were counted in flight records with timing; all else is from profiler traces"));
+  EXPECT_FALSE(HasRemark(ProfileCase("straggler"), "were counted in")) << "all from one record";
+}
+
 TEST(ProfileComparison, LostOverlapIsNotFaster) {
   const ProfileComparison comparison = CompareProfiles(ProfileCase("gpt_ddp_b1"), ProfileCase("gpt_ddp_b250"), {});
   const auto line = std::find_if(comparison.lines.begin(), comparison.lines.end(),
@@ -322,6 +335,11 @@ TEST(ProfileComparison, LostOverlapIsNotFaster) {
   ASSERT_NE(line, comparison.lines.end());
   EXPECT_EQ(line->kind, ChangeKind::less_overlap);
   EXPECT_GE(line->low, -1.0);
+  const auto computing = std::find_if(comparison.lines.begin(), comparison.lines.end(), [](const ComparisonLine& one) {
+    return one.name == kComputeWithoutCommunication;
+  });
+  ASSERT_NE(computing, comparison.lines.end());
+  EXPECT_EQ(computing->kind, ChangeKind::less_overlap) << "it computes no longer than before";
 }
 
 // Steps of so many milliseconds of computing alone, hidden and exposed communication.
@@ -333,7 +351,7 @@ ProfileReport Budgeted(double computing, double hidden, double exposed) {
     return values;
   };
   profile.series = {{"step time", around(computing + hidden + exposed)},
-                    {"compute without communication", around(computing)},
+                    {std::string(kComputeWithoutCommunication), around(computing)},
                     {std::string(kHiddenCommunication), around(hidden)},
                     {std::string(kExposedCommunication), around(exposed)}};
   return profile;
@@ -352,6 +370,20 @@ TEST(ProfileComparison, LostOverlapIsToldAsTheReason) {
                            "as long as before (30.0 ms and 30.0 ms per step), but 28.0 ms of it are exposed instead "
                            "of 5.00 ms"));
   EXPECT_TRUE(TellsOverlap(Budgeted(98, 2, 28), Budgeted(75, 25, 5), "faster because more communication overlaps"));
+}
+
+ChangeKind KindOfComputing(const ProfileReport& a, const ProfileReport& b) {
+  for (const ComparisonLine& line : CompareProfiles(a, b, {}).lines)
+    if (line.name == kComputeWithoutCommunication) return line.kind;
+  return ChangeKind::untested;
+}
+
+TEST(ProfileComparison, ComputingThatOverlapsLessIsNotSlower) {
+  EXPECT_EQ(KindOfComputing(Budgeted(75, 25, 5), Budgeted(98, 2, 28)), ChangeKind::less_overlap);
+  EXPECT_EQ(KindOfComputing(Budgeted(98, 2, 28), Budgeted(75, 25, 5)), ChangeKind::more_overlap);
+  EXPECT_EQ(KindOfComputing(Budgeted(75, 25, 5), Budgeted(140, 2, 28)), ChangeKind::slower) << "and it takes longer";
+  EXPECT_EQ(KindOfComputing(Budgeted(75, 25, 5), Budgeted(140, 25, 5)), ChangeKind::slower);
+  EXPECT_EQ(KindOfComputing(Budgeted(75, 25, 5), Budgeted(50, 25, 5)), ChangeKind::faster);
 }
 
 TEST(ProfileComparison, MoreCommunicationOrComputingIsNoLostOverlap) {

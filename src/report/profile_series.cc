@@ -12,7 +12,7 @@ namespace tacet {
 namespace {
 
 constexpr BudgetPart kParts[] = {
-    {"compute without communication", &TimeBudget::compute_only_ns},
+    {kComputeWithoutCommunication, &TimeBudget::compute_only_ns},
     {kHiddenCommunication, &TimeBudget::hidden_ns},
     {kExposedCommunication, &TimeBudget::exposed_ns},
     {"copies", &TimeBudget::copies_ns},

@@ -13,6 +13,7 @@ std::string DescribeSizeClass(int64_t size_class);
 // "all_reduce on default_pg, up to 32 MiB".
 std::string DescribeTableLine(OpKind kind, std::string_view group, int64_t size_class);
 
+inline constexpr std::string_view kComputeWithoutCommunication = "compute without communication";
 inline constexpr std::string_view kHiddenCommunication = "hidden communication";
 inline constexpr std::string_view kExposedCommunication = "exposed communication";
 

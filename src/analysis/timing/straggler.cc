@@ -217,6 +217,7 @@ class Decision {
       if (own.rank != found.rank) continue;
       found.late_steps = own.late_steps;
       found.steps = own.steps;
+      found.counted_in = Name(records_.front().source);
       found.share = own.share;
       found.late_ns = own.mean_ns;
     }
@@ -245,6 +246,7 @@ class Decision {
       found.late_ns = std::llround(one.stalls.mean_ns);
       found.late_steps = one.stalls.count;
       found.steps = one.steps;
+      found.counted_in = Name(record.source);
       found.cost = std::min(1.0, one.stalls.cost);
       // So many stalls could as well have been more or fewer: a count's error is its root.
       const double relative = 1.96 / std::sqrt(static_cast<double>(one.stalls.count));

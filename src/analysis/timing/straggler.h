@@ -58,6 +58,7 @@ struct Straggler {
   double cost = 0;           // share of the step that everybody would gain if it kept pace with the next-slowest rank
   double low = 0, high = 0;  // interval of the cost, at 95 %
   double z = 0;              // lateness over its standard error; 0 where no spread is known
+  std::string_view counted_in;  // the record in which its steps were counted: "traces"; empty: not told
 };
 
 struct StragglerReport {
