@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
+
+#include "analysis/timing/statistics.h"
 
 namespace tacet {
 namespace {
@@ -45,7 +48,7 @@ std::optional<NonFiniteTraining> FindReports(const Incident& incident, bool of_l
   return found;
 }
 
-const StepTime* Median(std::vector<const StepTime*> times) {
+const StepTime* MiddleStep(std::vector<const StepTime*> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end(),
                    [](const StepTime* a, const StepTime* b) { return a->seconds < b->seconds; });
@@ -56,12 +59,6 @@ const StepTime* Median(std::vector<const StepTime*> times) {
 double PlaceOf(const std::vector<StepTime>& times, size_t i) {
   return times.front().step >= 0 && times.back().step > times.front().step ? static_cast<double>(times[i].step)
                                                                            : static_cast<double>(i);
-}
-
-double MiddleOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 struct StepRise {
@@ -83,8 +80,8 @@ StepRise RiseOf(const std::vector<StepTime>& times) {
       balance += more > 0 ? 1 : more < 0 ? -1 : 0;
     }
   if (slopes.empty()) return rise;
-  rise.slope = MiddleOf(slopes);
   rise.agreement = balance / static_cast<double>(slopes.size());
+  rise.slope = Median(std::move(slopes));
   return rise;
 }
 
@@ -98,7 +95,7 @@ bool RisesInEveryPart(const std::vector<StepTime>& times) {
     std::vector<double> seconds;
     for (size_t i = part * times.size() / kParts; i < (part + 1) * times.size() / kParts; ++i)
       seconds.push_back(times[i].seconds);
-    middles.push_back(MiddleOf(std::move(seconds)));
+    middles.push_back(Median(std::move(seconds)));
   }
   const double whole = middles.back() - middles.front();
   for (size_t part = 1; part < kParts; ++part) {
@@ -121,7 +118,7 @@ std::optional<SlowingSteps> SteadyRise(const std::vector<StepTime>& times, doubl
     early.push_back(&times[i]);
     late.push_back(&times[times.size() - 1 - i]);
   }
-  SlowingSteps found{.before = *Median(early), .after = *Median(late), .grows = true};
+  SlowingSteps found{.before = *MiddleStep(early), .after = *MiddleStep(late), .grows = true};
   if (found.factor() < least_factor) return std::nullopt;
   if (times.front().step >= 0 && times.back().step > times.front().step) found.per_100_steps = 100 * rise.slope;
   return found;
@@ -146,8 +143,8 @@ std::optional<SlowingSteps> SlowingOf(const std::vector<StepTime>& times, bool e
     if (i >= times.size() - times.size() / 3) late.push_back(&times[i]);
   }
   found.grows = false;
-  found.before = *Median(early);
-  found.after = *Median(late);
+  found.before = *MiddleStep(early);
+  found.after = *MiddleStep(late);
   const bool stays = std::all_of(late.begin(), late.end(), [&](const StepTime* time) {
     return time->seconds >= patience.slower_steps * found.before.seconds;
   });

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <vector>
+
+#include "analysis/timing/statistics.h"
 
 namespace tacet {
 namespace {
@@ -35,6 +38,17 @@ TEST(TrainingTrend, ASteadyRiseIsToldWithItsSlope) {
     EXPECT_NEAR(found->per_100_steps, 0.1, 0.015) << noise;
     EXPECT_NEAR(found->factor(), 1.03 / 0.56, 0.2);
   }
+}
+
+// 16 times have 120 pairs: the slope is half way between the two in the middle.
+TEST(TrainingTrend, TheSlopeIsTheMedianOfAllPairsAlsoOfAnEvenNumber) {
+  const auto seconds = [](int i) { return std::pow(1.1, i); };
+  std::vector<double> slopes;
+  for (int i = 0; i < 16; ++i)
+    for (int j = i + 1; j < 16; ++j) slopes.push_back((seconds(j) - seconds(i)) / (10.0 * (j - i)));
+  const auto found = FindSlowingSteps(Printing(16, seconds));
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->per_100_steps, 100 * Median(slopes), 1e-9);
 }
 
 TEST(TrainingTrend, ARiseToLessThanTwiceTheTimeIsFoundWhereItIsSteady) {
