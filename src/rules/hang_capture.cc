@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/hang_capture.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
 namespace tacet {
+
+bool MayHaveFlightRecords(const Incident& incident) {
+  return std::none_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+    return (event.kind == EventKind::desync_report && !event.As<DesyncReport>().tensor.empty()) ||
+           event.As<MismatchReport>().aspect == "tensor";
+  });
+}
 
 bool HasAllStacks(const Case& facts) {
   const SignsOfLife& life = facts.analyses.life;
@@ -19,7 +27,7 @@ std::string HangCapture(const Case& facts) {
     std::string_view name, how;
   };
   std::vector<Kind> wanted;
-  if (lacks(life.records))
+  if (lacks(life.records) && MayHaveFlightRecords(facts.incident))
     wanted.push_back({"flight records", " (TORCH_FR_BUFFER_SIZE=2000, TORCH_NCCL_ENABLE_TIMING=1)"});
   if (lacks(life.stacks)) wanted.push_back({"stacks", " (py-spy dump --pid PID)"});
   if (lacks(life.nccl_logs)) wanted.push_back({"NCCL logs", " (NCCL_DEBUG=INFO)"});

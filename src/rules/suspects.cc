@@ -5,6 +5,7 @@
 
 #include "analysis/stack_reading.h"
 #include "analysis/timeout_census.h"
+#include "rules/hang_capture.h"
 #include "rules/kernel_reason.h"
 #include "rules/open_finding.h"
 #include "rules/silence_words.h"
@@ -168,12 +169,14 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   finding.fix.front() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.front()));
   if (finding.ranks.size() == 1 && !silence) TellBlockedProcess(facts, who, finding);
   const bool has_stack = finding.ranks.size() == 1 && !silence && TellOddStack(facts, who, finding);
+  const bool recorded = MayHaveFlightRecords(facts.incident);
   diagnosis.open.push_back(
       {(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
-       (has_stack ? "stacks with the ranks before them (a file of its own for each rank), the flight "
-                    "record of "
+       (has_stack ? std::string("stacks with the ranks before them (a file of its own for each rank), the ") +
+                        (recorded ? "flight record of " : "output of ")
         : alive && suspect->has_output ? "the stack (py-spy dump) and the flight record of "
-                                       : "the stack (py-spy dump), flight record, output of ") +
+        : recorded                     ? "the stack (py-spy dump), flight record, output of "
+                                       : "the stack (py-spy dump) and output of ") +
            who + ", and the kernel log of " + (finding.ranks.size() > 1 ? "their hosts" : "its host")});
   if (!facts.standstill.lasts && !silence) SpeakOfAMoment(facts, finding, who, where, diagnosis);
   // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is

@@ -80,6 +80,22 @@ TEST(DesyncSentence, AMajorityIsToldAndNotAccused) {
       << verdict.headline;
 }
 
+// Horovod, which reports by tensors, keeps no flight record.
+TEST(DesyncSentence, AFlightRecordIsAskedForWhereThereMayBeOne) {
+  for (const bool horovod : {false, true}) {
+    JobSketch job(8, {});
+    Event& report = job.Tell(EventKind::desync_report);
+    report.ranks = Ranks({3});
+    report.seq = 17;
+    if (horovod) report.Make<DesyncReport>().tensor = "allreduce.stem.weight";
+    const Diagnosis verdict = JudgedCase(job).Verdict();
+    bool asked = false;
+    for (const auto& question : verdict.open) asked |= SaysSo(question.missing, "flight record");
+    EXPECT_FALSE(verdict.open.empty());
+    EXPECT_EQ(asked, !horovod) << verdict.headline;
+  }
+}
+
 TEST(OpenCrash, QuotesItsLineAndBlamesNobody) {
   JobSketch job(4, {});
   job.Say(1, EventKind::store_lost);
