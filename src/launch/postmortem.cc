@@ -127,7 +127,8 @@ DocumentSection StacksSection(const RunRecord& run) {
   };
   std::vector<SharedStack> shared;
   const std::vector<int>& guilty = run.report.verdict.ranks;
-  for (auto& [rank, text] : FindStacks(run.path, ranks)) {
+  for (auto& [rank, words] : FindStacks(run.path, ranks)) {
+    std::string& text = words;  // clang 16 captures no structured binding
     const bool at_fault = std::find(guilty.begin(), guilty.end(), rank) != guilty.end();
     const auto same = std::find_if(shared.begin(), shared.end(), [&](const SharedStack& one) {
       return one.at_fault == at_fault && one.text == text;

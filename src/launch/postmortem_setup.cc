@@ -22,7 +22,10 @@ constexpr size_t kMostRings = 8;
 std::string VersionsOf(const Report& report) {
   std::string text;
   for (const ReportJob& job : report.jobs)
-    for (const auto& [name, version] : job.versions) text += (text.empty() ? "" : ", ") + name + " " + version;
+    for (const auto& [name, version] : job.versions) {
+      if (!text.empty()) text += ", ";
+      text.append(name).append(" ").append(version);
+    }
   return text.empty() ? "unknown" : CleanWords(text);
 }
 
@@ -181,7 +184,8 @@ DocumentSection VariablesSection(const RunRecord& run, const RunRecord* baseline
       good[name] = WithoutFolder(value, RunFolderOf(*baseline->manifest));
   std::vector<std::vector<std::string>> rows = {{"Variable", "Value", "Set by"}};
   if (compares) rows.front().push_back("Baseline");
-  for (const auto& [name, raw] : VariablesOf(*run.manifest)) {
+  for (const auto& [key, raw] : VariablesOf(*run.manifest)) {
+    const std::string& name = key;  // clang 16 captures no structured binding
     const std::string value = WithoutFolder(raw, RunFolderOf(*run.manifest));
     const bool ours = std::any_of(run.manifest->settings.begin(), run.manifest->settings.end(),
                                   [&](const RunSetting& setting) { return setting.name == name && !setting.kept; });
