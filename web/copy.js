@@ -4,16 +4,21 @@
 
 // Programs whose arguments are recognised behind them; a sentence names other things that look alike.
 const PROGRAMS = new Set(["tacet", "nvidia-smi", "dcgmi", "dmesg", "df", "free", "quota", "journalctl", "systemctl", "ibstat", "ibv_devinfo", "perfquery", "ethtool", "ip", "ss", "ping", "nc", "py-spy",
-  "gdb", "kubectl", "sacct", "scontrol", "ulimit", "lspci", "lsmod", "sysctl", "numactl", "iperf3", "ib_write_bw", "mlxlink", "rdma"]);
+  "gdb", "kubectl", "sacct", "scontrol", "ulimit", "lspci", "lsmod", "sysctl", "numactl", "iperf3", "ib_write_bw", "mlxlink", "rdma", "lctl"]);
 const SUBCOMMANDS = {tacet: /^[a-z-]+$/, "nvidia-smi": /^(topo|nvlink|dmon)$/, ip: /^(link|route|addr|a)$/, systemctl: /^(status|enable|start|restart)$/, kubectl: /^(describe|logs|get)$/,
-  dcgmi: /^(diag|health|nvlink)$/, "py-spy": /^(dump|record|top)$/, scontrol: /^show$/, rdma: /^(link|dev)$/};
+  dcgmi: /^(diag|health|nvlink)$/, "py-spy": /^(dump|record|top)$/, scontrol: /^show$/, rdma: /^(link|dev)$/, lctl: /^(ping|list_nids|get_param)$/};
+// What may stand behind a subcommand: "show node NODE", "status nvidia-fabricmanager".
+const OBJECTS = {kubectl: /^(nodes?|pods?|events)$/, scontrol: /^(node|job|config)$/, systemctl: /^[a-z]+[a-z-]*-[a-z-]+$/, ip: /^get$/};
+// Words of the sentence around a command.
+const PROSE = /^(on|in|of|and|or|to|for|must|the|by|with|then|before|until|at|is|shows?|tells?|says?|lists?|prints?|names?|finds?|writes?)$/;
 
 // Where an argument may stand: an option, its value, a path, a pipe, something quoted, a placeholder in capitals.
 function isArgument(word, before, program) {
   if (/^-{1,2}[A-Za-z0-9]/.test(word) || word === "|" || /^['"/]/.test(word) || /^[A-Z][A-Z_]+$/.test(word)) return true;
   if (before === program) return SUBCOMMANDS[program]?.test(word) ?? false;
   if (before === "|") return /^(grep|head|tail|sort|less)$/.test(word);
-  return /^-/.test(before) && !/^(on|in|of|and|or|to|for|must|the|by|with|then|before|until)$/.test(word) && /^[\w.,:=/-]+$/.test(word);
+  if (SUBCOMMANDS[program]?.test(before) && OBJECTS[program]?.test(word)) return true;
+  return (/^-/.test(before) || before === "grep") && !PROSE.test(word) && /^[\w.,:=/-]+$/.test(word);
 }
 
 // The length of the command that begins `text`, 0 where none does.
@@ -27,7 +32,7 @@ function commandLength(text) {
   for (;;) {
     const word = /^ ('[^']*'|"[^"]*"|[^\s]+)/.exec(text.slice(length));
     if (!word) break;
-    const bare = /^['"]/.test(word[1]) ? word[1] : word[1].replace(/[,;:.)]+$/, "");
+    const bare = /^['"]/.test(word[1]) ? word[1] : word[1].replace(/[,;:.)'"]+$/, "");
     if (!isArgument(bare, before, program)) break;
     length += 1 + bare.length;
     before = bare;

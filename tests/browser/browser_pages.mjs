@@ -82,6 +82,22 @@ await check("a command and the summary can be copied", "hang", {}, async (page) 
   assert.match(summary, /^HANG: rank 3 on vm \(rank-dead, likely\)\nRank 3's process is gone.*\nNext: /);
 });
 
+await check("commands are whole, and no more than commands", "hang", {}, async () => {
+  const source = readFileSync(new URL("../../web/copy.js", import.meta.url), "utf8");
+  const {splitCommands} = new Function(source + "; return {splitCommands};")();
+  const commandsOf = (sentence) => splitCommands(sentence).filter((part) => part.command).map((part) => part.text);
+  for (const [sentence, ...commands] of [
+    ["Do it and the host work (lctl ping NID, ping, ibstat)?", "lctl ping NID", "ibstat"],
+    ["On each host: ip route get ADDRESS for the address of another.", "ip route get ADDRESS"],
+    ["sinfo -R and scontrol show node NODE show why.", "scontrol show node NODE"],
+    ["Check systemctl status nvidia-fabricmanager; its version", "systemctl status nvidia-fabricmanager"],
+    ["lsmod | grep peermem on all hosts", "lsmod | grep peermem"],
+    ["lspci -s DEVICE -vv shows what it is", "lspci -s DEVICE -vv"],
+    ["Run 'tacet lint --strict' on job scripts", "tacet lint --strict"],
+    ["A ping takes long, and the ip of a host is free to change."],
+  ]) assert.deepEqual(commandsOf(sentence), commands, sentence);
+});
+
 await check("evidence quotes the very line", "hang", {}, async (page) => {
   const quotes = await page.evaluate(`[...document.querySelectorAll("#finding-1 figure")].map((node) => node.innerText)`);
   const log = readFileSync(join(corpus("dead_rank"), "nccl_rank1.log"), "utf8").split("\n");
