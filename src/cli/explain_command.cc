@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
+#include <optional>
 #include <string>
 
+#include "base/text_scan.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/spelling.h"
+#include "model/xid.h"
 #include "render/text_layout.h"
 #include "rules/rule.h"
 
@@ -30,6 +34,54 @@ std::string ExplainText(const Rule& rule) {
   AddList(page, "How to prevent it", rule.prevent);
   page.Heading("Evidence it needs");
   page.Paragraph("  ", rule.needs);
+  return page.Take();
+}
+
+std::string InLowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+// "63", "Xid 63", "xid-63", "Xid: 63".
+std::optional<int64_t> XidNumber(std::string_view asked) {
+  const std::string lower = InLowerCase(asked);
+  std::string_view rest = lower;
+  if (TakeLiteral(rest, "xid"))
+    while (!rest.empty() && !IsDigit(rest.front()) && !std::isalpha(static_cast<unsigned char>(rest.front())))
+      rest.remove_prefix(1);
+  int64_t number = 0;
+  if (!TakeNumber(rest, &number) || !rest.empty()) return std::nullopt;
+  return number;
+}
+
+// By its number, or by words of its name: "row remapping".
+std::vector<const XidMeaning*> XidsOf(std::string_view asked) {
+  std::vector<const XidMeaning*> found;
+  if (const auto number = XidNumber(asked)) {
+    if (const XidMeaning* one = FindXid(*number)) found.push_back(one);
+    return found;
+  }
+  constexpr size_t kLeastLetters = 4;
+  const std::string words = InLowerCase(asked);
+  if (words.size() < kLeastLetters) return found;
+  for (const XidMeaning& one : AllXids())
+    if (InLowerCase(one.name).find(words) != std::string::npos) found.push_back(&one);
+  return found;
+}
+
+std::string ExplainXid(const XidMeaning& xid) {
+  TextPage page(static_cast<size_t>(TerminalWidth()), false);
+  page.Paragraph("", "Xid " + std::to_string(xid.code) + ": " + std::string(xid.name));
+  page.Blank();
+  page.Paragraph("", xid.meaning);
+  page.Heading("Where it comes from");
+  page.Paragraph("  ", xid.origin == XidOrigin::consequence ? std::string("It is the consequence of something else.")
+                                                            : "From the " + std::string(Name(xid.origin)) + ".");
+  page.Paragraph("  ",
+                 xid.ends_process ? "A process that uses the GPU cannot go on." : "Processes that use the GPU go on.");
+  page.Heading("What to do");
+  page.Paragraph("  - ", xid.advice);
   return page.Take();
 }
 
@@ -67,8 +119,19 @@ int RunExplain(const std::vector<std::string>& arguments) {
   } else if (options->rest().empty()) {
     return Complain({"explain needs a cause", "tacet explain --list shows them all"});
   }
-  for (const std::string& id : options->rest()) {
+  const std::vector<std::string>& asked = options->rest();
+  std::string all;
+  for (const std::string& word : asked) all += (all.empty() ? "" : " ") + word;
+  if (const auto xids = XidsOf(all); !xids.empty()) {  // its words may be arguments of their own: xid 63, row remapping
+    for (const XidMeaning* xid : xids) out += (out.empty() ? "" : "\n") + ExplainXid(*xid);
+    return WriteOutput("", out) ? kHealthy : kUsage;
+  }
+  for (const std::string& id : asked) {
     const Rule* rule = FindRule(id);
+    if (!rule && XidNumber(id) && FindXid(*XidNumber(id))) {
+      out += (out.empty() ? "" : "\n") + ExplainXid(*FindXid(*XidNumber(id)));
+      continue;
+    }
     if (!rule) {
       std::vector<std::string_view> known;
       for (const Rule* one : AllRules()) known.push_back(one->id);
@@ -82,15 +145,18 @@ int RunExplain(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kExplainCommand = {"explain", "Explain a cause: what it means, how to fix and how to prevent it",
-                                 R"(tacet explain CAUSE... | --list | --markdown
+                                 R"(tacet explain CAUSE... | XID | --list | --markdown
 
-Prints what a cause means, how it differs from its look-alikes, what to do, and how to prevent it.
+Prints what a cause means, how it differs from its look-alikes, what to do, and how to prevent it. For an Xid, an
+error of NVIDIA's driver in the kernel log, by its number or words of its name: what it means and what to do.
 
   -l, --list       all causes, one line each
       --markdown   all causes as one document
 
 Examples:
   tacet explain rank-stuck-on-host
+  tacet explain xid 63
+  tacet explain row remapping
   tacet explain --list
 )",
                                  RunExplain};

@@ -150,6 +150,18 @@ class Explain(unittest.TestCase):
             self.assertEqual(ran.code, 2)
             self.assertIn("--list", ran.message)
 
+    def test_an_xid_is_explained_by_number_and_by_words(self):
+        for asked in (["xid", "63"], ["Xid 63"], ["xid-63"], ["63"], ["row", "remapping"], ["Row remapping"]):
+            ran = tacet("explain", *asked)
+            self.assertEqual(ran.code, 0, asked)
+            self.assertIn("Xid 63: row remapping or page retirement recorded\n", ran.text)
+            self.assertIn("What to do", ran.text)
+        both = tacet("explain", "gpu-fault", "xid-79").text
+        self.assertIn("gpu-fault: ", both)
+        self.assertIn("Xid 79: ", both)
+        for asked in (["xid", "9999"], ["xid"], ["row", "rank-dead"]):
+            self.assertEqual(tacet("explain", *asked).code, 2, asked)
+
     def test_markdown_holds_every_cause(self):
         markdown = tacet("explain", "--markdown")
         self.assertEqual(markdown.code, 0)
