@@ -2,6 +2,7 @@
 #include "render/text_inputs.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -141,7 +142,8 @@ void AddInputLine(TextPage& page, std::string_view first, const Report& report) 
     kinds += (kinds.empty() ? ": " : ", ") + std::to_string(files) + ' ';
     kinds += format.empty() ? "unknown format" : CleanLine(format);
   }
-  const std::string unused = Share(not_understood, bytes);
+  std::string unused = Share(not_understood, bytes);
+  unused.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(unused.front())));  // a sentence begins
   std::string words = "Read " + Count(files_read, "file") + ", " + DescribeBytes(bytes) + kinds + "." +
                       (unused == "0 %" ? "" : " " + unused + " of it holds nothing that Tacet uses.");
   if (files_read == 0)

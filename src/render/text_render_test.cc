@@ -127,6 +127,16 @@ TEST(TextRender, AHealthyReportIsThreeOrFourLines) {
             "  Read 4 files, 256 kB: 4 nccl_log.\n");
 }
 
+TEST(TextRender, WhatIsNotUsedBeginsASentence) {
+  Report report = SampleHealthy();
+  for (ReportInput& input : report.inputs) input.bytes = 1000000;
+  report.inputs[0].not_understood = 10;
+  const std::string text = RenderText(report, {});
+  EXPECT_NE(text.find("nccl_log. Under 0.1 % of it holds nothing"), std::string::npos) << text;
+  report.inputs[0].not_understood = 920000;
+  EXPECT_NE(RenderText(report, {}).find("nccl_log. 23 % of it holds nothing"), std::string::npos);
+}
+
 TEST(TextRender, AHealthyReportStillNamesItsNotes) {
   Report report = SampleHealthy();
   report.findings = {SampleFallbackFinding()};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -22,8 +23,30 @@ std::string Gbs(double value) {
   return text;
 }
 
+// "node0,2-3": names that end in numbers and have all before them in common. Empty where they do not.
+std::string NumberedNames(const std::vector<const TopologyNode*>& nodes) {
+  constexpr size_t kMostDigits = 8, kRoom = 32;
+  std::string stem;
+  std::vector<int> numbers;
+  numbers.reserve(nodes.size());
+  for (const TopologyNode* node : nodes) {
+    const std::string name = CleanLine(node->name);
+    const size_t end = name.find_last_not_of("0123456789") + 1;
+    const std::string digits = name.substr(end);
+    if (digits.empty() || digits.size() > kMostDigits || (digits.size() > 1 && digits.front() == '0')) return "";
+    if (numbers.empty()) stem = name.substr(0, end);
+    if (name.compare(0, end, stem) != 0) return "";
+    numbers.push_back(std::stoi(digits));
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return stem + FoldRanks(numbers, kRoom);
+}
+
 // "gpu000", "gpu000 to gpu255 (256 alike)", "gpu000, gpu002 to gpu007 (7 alike)": a range names no node that differs.
 std::string NamesOf(const std::vector<const TopologyNode*>& nodes) {
+  const std::string alike = nodes.size() > 2 ? " (" + std::to_string(nodes.size()) + " alike)" : "";
+  const bool together = nodes.back() - nodes.front() + 1 == static_cast<std::ptrdiff_t>(nodes.size());
+  if (const std::string numbered = together ? "" : NumberedNames(nodes); !numbered.empty()) return numbered + alike;
   constexpr size_t kMostRuns = 4;
   std::string out;
   size_t named = 0;
@@ -40,8 +63,7 @@ std::string NamesOf(const std::vector<const TopologyNode*>& nodes) {
     i = end;
   }
   if (named < nodes.size()) out += ", ...";
-  if (nodes.size() > 2) out += " (" + std::to_string(nodes.size()) + " alike)";
-  return out;
+  return out + alike;
 }
 
 std::string GpuWords(const TopologyNode& node) {

@@ -18,6 +18,8 @@ TEST(TopologyText, ARangeOfNamesHoldsNoNodeThatDiffers) {
   report.topology->nodes[1].nics[0].ring_sends += 3;
   const std::string text = TextOf(report);
   EXPECT_NE(text.find("gpu000, gpu002 to gpu005 (5 alike)"), std::string::npos) << text;
+  for (size_t n = 0; n < 6; ++n) report.topology->nodes[n].name = "rack/node" + std::to_string(n);
+  EXPECT_NE(TextOf(report).find("rack/node0,2-5 (5 alike)"), std::string::npos) << TextOf(report);
   EXPECT_NE(text.find(", 16 ring hops"), std::string::npos) << text;
   EXPECT_NE(text.find(", 19 ring hops"), std::string::npos) << text;
 }
