@@ -15,30 +15,50 @@ constexpr size_t kKinds = sizeof(LaunchCounts::counts) / sizeof(int64_t);
 struct CommRank {
   Rank rank;  // unknown: of many that the report does not name
   const LaunchCounts* counts = nullptr;
+  int8_t moved = -1;  // since the answer before, see LaunchCounts::moved
 };
+
+// Answers in files of their own are told apart by their times alone: two files may hold one answer.
+CommRank LatestOf(Rank rank, std::vector<const LaunchCounts*> answers) {
+  constexpr int64_t kApart = 2'000'000'000;  // their clock shows seconds
+  CommRank latest{rank, answers.back(), answers.back()->moved};
+  if (std::any_of(answers.begin(), answers.end(), [](const auto* one) { return one->wall_ns == kNoTime; }))
+    return latest;
+  std::stable_sort(answers.begin(), answers.end(),
+                   [](const auto* a, const auto* b) { return a->wall_ns < b->wall_ns; });
+  const LaunchCounts& now = *answers.back();
+  latest = {rank, &now, now.moved};
+  const auto before = std::find_if(answers.rbegin(), answers.rend(),
+                                   [&](const auto* one) { return now.wall_ns - one->wall_ns >= kApart; });
+  if (latest.moved >= 0 || before == answers.rend()) return latest;
+  const bool more = !std::equal(std::begin(now.counts), std::end(now.counts), std::begin((*before)->counts)) ||
+                    now.all_kinds != (*before)->all_kinds;
+  latest.moved = more ? 1 : 0;
+  return latest;
+}
 
 // The latest answer for every rank of every communicator; those of many ranks behind them.
 std::map<GroupIndex, std::vector<CommRank>> LatestAnswers(const Incident& incident) {
   std::map<uint64_t, GroupIndex> group_of;
   for (uint32_t i = 0; i < incident.groups.size(); ++i)
     if (incident.groups[i].comm_id != 0) group_of.emplace(incident.groups[i].comm_id, static_cast<GroupIndex>(i));
-  std::map<GroupIndex, std::map<Rank, const LaunchCounts*>> latest;
+  std::map<GroupIndex, std::map<Rank, std::vector<const LaunchCounts*>>> answers;
   std::map<GroupIndex, std::vector<CommRank>> crowds;
   for (const LaunchCounts& counts : incident.launch_counts) {
     const auto group = group_of.find(counts.comm);
     if (group == group_of.end() || !counts.responsive) continue;
     const auto& members = incident.groups[static_cast<uint32_t>(group->second)].members;
     if (!counts.group_rank.known()) {
-      if (counts.ranks > 1) crowds[group->second].push_back({Rank{}, &counts});
+      if (counts.ranks > 1) crowds[group->second].push_back({Rank{}, &counts, counts.moved});
       continue;
     }
     if (static_cast<size_t>(counts.group_rank.value) >= members.size()) continue;
     const Rank rank = members[static_cast<size_t>(counts.group_rank.value)];
-    if (rank.known()) latest[group->second][rank] = &counts;
+    if (rank.known()) answers[group->second][rank].push_back(&counts);
   }
   std::map<GroupIndex, std::vector<CommRank>> out;
-  for (const auto& [group, ranks] : latest) {
-    for (const auto& [rank, counts] : ranks) out[group].push_back({rank, counts});
+  for (const auto& [group, ranks] : answers) {
+    for (const auto& [rank, own] : ranks) out[group].push_back(LatestOf(rank, own));
     for (const CommRank& crowd : crowds[group]) out[group].push_back(crowd);
   }
   return out;
@@ -78,8 +98,8 @@ void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind
         if (count < 0) continue;
         most = std::max(most, count);
         least = std::min(least, count);
-        moved |= one.counts->moved > 0;
-        asked_once |= one.counts->moved < 0;
+        moved |= one.moved > 0;
+        asked_once |= one.moved < 0;
       }
       if (most <= 0 || least == most) continue;
       const std::vector<Rank> front = FrontOf(incident, group, ranks, kind, most);
@@ -94,7 +114,7 @@ void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind
             front, group};
         laggard.stands = !moved && !asked_once;
         if (laggard.stands) laggard.words += "; none of them launched anything since the answer before";
-        laggard.momentary = asked_once && most - count == 1;
+        laggard.momentary = (asked_once || moved) && most - count == 1;  // it may be on its way
         behind.try_emplace(one.rank, std::move(laggard));
       }
     }

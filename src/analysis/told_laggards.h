@@ -18,7 +18,7 @@ struct ToldLaggard {
   std::vector<Rank> waiters;
   GroupIndex group = GroupIndex::none;
   bool stands = false;     // asked twice, and neither it nor its peers launched anything in between
-  bool momentary = false;  // one operation behind, in one answer: so is somebody at most moments of a running job
+  bool momentary = false;  // one operation behind, asked once or while all go on: so is somebody in most running jobs
 };
 
 // Sorted by rank. A rank that is behind in one communicator but ahead in another waits itself and is not listed.
