@@ -113,13 +113,16 @@ class Lint(unittest.TestCase):
         self.assertEqual(len(json.loads(done.stdout)["findings"]), 20000)
 
     def test_healthy_recordings_raise_nothing(self):
+        # One machine plays several hosts in most of them: that is a note of its own, and nothing else is told.
+        played = {("note", "NCCL_HOSTID"), ("note", "NCCL_SOCKET_IFNAME")}
         truth = json.loads((CORPUS / "truth.json").read_text())
         healthy = [name for name, case in truth.items() if case["status"] == ["healthy"]]
         self.assertGreater(len(healthy), 10)
         for name in healthy:
             with self.subTest(name):
-                done = lint("--strict", "--format", "json", CORPUS / name)
-                self.assertEqual(json.loads(done.stdout)["findings"], [])
+                done = lint("--format", "json", CORPUS / name)
+                told = {(one["level"], one["name"]) for one in json.loads(done.stdout)["findings"]}
+                self.assertLessEqual(told, played)
                 self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_crippled_recording_is_told(self):
