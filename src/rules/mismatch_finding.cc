@@ -7,6 +7,7 @@
 
 #include "analysis/watchdog_waits.h"
 #include "rules/shape_report.h"
+#include "rules/side_stacks.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -141,6 +142,9 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
         "each process an order of its own; use sorted(...).",
         "Run once with TORCH_DISTRIBUTED_DEBUG=DETAIL: PyTorch then names the first call that differs."};
   }
+  if (ThreadStep step = SecondThreadStep(facts, {odd.ranks, nullptr, odd.call}, {usual.ranks, nullptr, usual.call});
+      !step.words.empty())
+    finding.fix.insert(finding.fix.begin(), std::move(step.words));
   finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
   finding.evidence.push_back(
       CiteCall(facts.incident, *usual.stream, *usual.call, RankWords(usual.ranks) + " issued this at the same place"));
@@ -258,6 +262,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   // The job has ended: of its processes nothing but their tracebacks is left.
   const bool hung = horovod || facts.analyses.end.kind == JobEnding::hung;
   if (!hung) finding.fix.front() = "Find the branch that makes ranks call different things: compare their tracebacks.";
+  if (!hung && aspect == CallAspect::operation) TellReportedOperations(facts, *sample, finding);
   if (!hung && aspect == CallAspect::size) TellReportedShapes(facts, *sample, finding);
   // Horovod only reports that ranks wait in different tensors.
   if (hung) {
@@ -304,14 +309,25 @@ void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause
                        (aspect == CallAspect::size ? " with " : " in ") + words(*difference.usual);
     finding.evidence.push_back(CiteEvent(*difference.odd, wait(difference.odd_ranks) + " in this"));
     finding.evidence.push_back(CiteEvent(*difference.usual, wait(difference.usual_ranks) + " in this"));
-    finding.fix = {
-        "Find the branch that makes ranks call different things: take the stack of one rank of each side (py-spy dump "
-        "--pid PID), or flight records with stacks.",
-        "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
-    if (aspect == CallAspect::size)
+    const CallerSide odd{difference.odd_ranks, difference.odd}, usual{difference.usual_ranks, difference.usual};
+    const std::string seen = SideStackWords(facts, odd, usual);
+    finding.fix = {"Find the branch that makes ranks call different things" +
+                       (seen.empty() ? ": take the stack of one rank of each side (py-spy dump --pid PID), or flight "
+                                       "records with stacks."
+                                     : ". Compare the stacks: " + seen + "."),
+                   "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
+    if (aspect == CallAspect::size && !LooksLikeAnotherCall(difference.odd->As<WatchdogTimeout>().elements,
+                                                            difference.usual->As<WatchdogTimeout>().elements))
       finding.fix = UnequalSizeSteps(
-          "Take the stack of one rank of each side (py-spy dump --pid PID), or flight records with stacks, and look at "
-          "the call.");
+          seen.empty() ? "Take the stack of one rank of each side (py-spy dump --pid PID), or flight records with "
+                         "stacks, and look at the call."
+                       : "Look at the call in the stacks: " + seen + ".");
+    if (ThreadStep step = SecondThreadStep(facts, odd, usual); !step.words.empty()) {
+      if (step.proven)
+        finding.fix = seen.empty() ? std::vector<std::string>()
+                                   : std::vector{"The stacks show where each side is: " + seen + "."};
+      finding.fix.insert(finding.fix.begin(), std::move(step.words));
+    }
     answer.open.push_back({"Is this the first difference, or did an earlier call differ?",
                            "flight records or NCCL logs (NCCL_DEBUG_SUBSYS=INIT,COLL) of all ranks"});
     answer.findings.push_back(std::move(finding));

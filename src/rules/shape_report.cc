@@ -16,12 +16,12 @@ struct ShapeSide {
   std::vector<Rank> ranks;
 };
 
-// Each report tells two ranks and their shapes. The largest side first.
-std::vector<ShapeSide> ReportedShapes(const Incident& incident, const Event& sample) {
+// Each report tells two ranks and their shapes, or their operations. The largest side first.
+std::vector<ShapeSide> ReportedSides(const Incident& incident, const Event& sample, std::string_view aspect) {
   std::map<Rank, std::string> shapes;
   for (const Event& event : incident.events) {
     const auto& report = event.As<MismatchReport>();
-    if (event.kind != EventKind::mismatch_report || report.aspect != "shape" || event.ranks.size() != 2 ||
+    if (event.kind != EventKind::mismatch_report || report.aspect != aspect || event.ranks.size() != 2 ||
         event.seq != sample.seq)
       continue;
     if (!report.tensor.empty()) shapes.emplace(event.ranks[0], report.tensor);
@@ -49,9 +49,20 @@ std::vector<std::string> UnequalSizeSteps(std::string look) {
       "serves ranks whose inputs end early."};
 }
 
+void TellReportedOperations(const Case& facts, const Event& sample, Finding& finding) {
+  const std::vector<ShapeSide> sides = ReportedSides(facts.incident, sample, "op");
+  if (sides.size() != 2 || sample.seq < 0 || finding.ranks != sides[1].ranks) return;
+  const OpKind odd = ParseOpKind(sides[1].shape), usual = ParseOpKind(sides[0].shape);
+  if (odd == OpKind::unknown || usual == OpKind::unknown) return;
+  finding.operation = OperationRef{odd, sample.seq, -1};
+  finding.headline = RankWords(finding.ranks) + " called " + std::string(Name(odd)) + " at #" +
+                     std::to_string(sample.seq) + ", where " + RankWords(sides[0].ranks) + " called " +
+                     std::string(Name(usual)) + "; PyTorch's DETAIL check stopped the job";
+}
+
 void TellReportedShapes(const Case& facts, const Event& sample, Finding& finding) {
   finding.fix = UnequalSizeSteps("Look at the call in the tracebacks.");
-  const std::vector<ShapeSide> sides = ReportedShapes(facts.incident, sample);
+  const std::vector<ShapeSide> sides = ReportedSides(facts.incident, sample, "shape");
   if (sides.size() < 2) return;
   size_t told = 0;
   for (const ShapeSide& side : sides) told += side.ranks.size();

@@ -118,6 +118,10 @@ LineUse ReadMismatch(const LogLine& line, RecordList& out) {
     record->object = Capped(first.print.shape, 200);
     record->cure = Capped(second.print.shape, 200);
   }
+  if (record->subject == "op") {
+    record->object = Capped(first.print.op, 60);
+    record->cure = Capped(second.print.op, 60);
+  }
   if (record->subject == "seq") record->value2 = second.print.seq;
   if (record->text.empty()) record->text = Capped(line.text);
   return LineUse::understood;
