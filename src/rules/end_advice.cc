@@ -8,6 +8,17 @@
 
 namespace tacet {
 
+// What the kernel writes of a process that ended so: "traps: python[4121] trap invalid opcode ip:...".
+static std::string_view KernelWordsOf(int64_t code) {
+  switch (code) {
+    case -4: return "traps:|invalid opcode|undefined instruction";
+    case -5: return "traps:|int3";
+    case -7: return "memory failure|hardware error|sigbus|I/O error";
+    case -8: return "traps:|divide error";
+    default: return "killed process|segfault|xid";
+  }
+}
+
 std::vector<std::string> EndAdvice(const Event& end) {
   if (end.Means(Meaning::timed_out))
     return {
@@ -36,9 +47,9 @@ std::vector<std::string> EndAdvice(const Event& end) {
   const int64_t code = end.kind == EventKind::segfault ? -11 : end.As<ProcessEnd>().code;
   // A kill leaves no core dump.
   const bool killed = code == -9 || code == 137;
-  std::vector<std::string> advice = {
-      "Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log" +
-      std::string(killed ? "." : ", the core dump.")};
+  std::vector<std::string> advice = {"Look for the reason on its host: dmesg -T | grep -iE '" +
+                                     std::string(KernelWordsOf(code)) + "', the scheduler's log" +
+                                     (killed ? "." : ", the core dump.")};
   if (const std::string& library = end.As<ProcessEnd>().inside; !library.empty() && code == -11) {
     advice.push_back("The fault is inside " + library +
                      ": try another release of that library. A core dump (ulimit -c unlimited) read with gdb shows "
@@ -47,6 +58,23 @@ std::vector<std::string> EndAdvice(const Event& end) {
   }
   switch (code) {
     case -11: advice.push_back("Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps."); break;
+    case -4:
+      advice.push_back(
+          "SIGILL: the process ran into an instruction that its CPU does not have, or a library stopped itself with a "
+          "trap. Compare the CPU with those of hosts on which the job runs (lscpu: AVX-512, AMX, SVE), and install a "
+          "build of the native extension for this CPU, or rebuild it here.");
+      advice.push_back("PYTHONFAULTHANDLER=1 shows the Python line; a core dump read with gdb shows the library.");
+      break;
+    case -5:
+      advice.push_back(
+          "SIGTRAP: a failed check in native code ended the process, or a breakpoint was left in it; the lines before "
+          "it and a core dump show which one.");
+      break;
+    case -8:
+      advice.push_back(
+          "SIGFPE: native code divided an integer by zero, most often because a size or a count is 0. "
+          "PYTHONFAULTHANDLER=1 shows the Python line; a core dump read with gdb shows the function.");
+      break;
     case -7:
       advice.push_back(
           "SIGBUS: most often /dev/shm is full (df -h /dev/shm); otherwise a file was truncated while it was mapped.");
