@@ -40,10 +40,15 @@ static RuleAnswer JudgeModelDiffers(const Case& facts) {
                                   std::to_string(lead.peer_group_rank.value) + " of the group)"
                             : std::string());
   } else {
+    const std::string what = value.empty() ? "shape" : aspect.substr(4);
+    const bool others = finding.ranks.size() == 1 && lead.group_rank.value == finding.ranks[0].value;
     finding.headline = "the model differs between ranks: parameter " + std::to_string(parameter) + " has " +
-                       (value.empty() ? "another shape" : aspect.substr(4) + " " + value) +
+                       (value.empty() ? "a different shape" : what + " " + value) +
                        (lead.group_rank.known() ? " on rank " + std::to_string(lead.group_rank.value) : "") +
-                       ", not that of rank " + std::to_string(lead.peer_group_rank.value) + odd;
+                       (value.empty()         ? " than on "
+                        : what.ends_with('s') ? " and different " + what + " on "
+                                              : " and a different " + what + " on ") +
+                       (others ? "the other ranks" : "rank " + std::to_string(lead.peer_group_rank.value) + odd);
   }
   // A rank without a single parameter built no other model: it sent nothing.
   const bool nothing = parameter < 0 && value.ends_with(" against 0");

@@ -242,13 +242,18 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
       }
       const CallStream& stream = *(receives ? link.recv_stream : link.send_stream);
       const CallStream& other = *(receives ? link.send_stream : link.recv_stream);
-      finding.evidence.push_back(CiteCall(facts.incident, stream, *open, "it has no counterpart"));
+      finding.evidence.push_back(
+          CiteCall(facts.incident, stream, *open,
+                   receives ? "this receive has no matching send" : "this send has no matching receive"));
       const auto& theirs = receives ? link.sends : link.recvs;
       if (!theirs.empty())
-        finding.evidence.push_back(
-            CiteCall(facts.incident, other, other.calls[theirs.back()], "the peer's last one on this link"));
+        finding.evidence.push_back(CiteCall(facts.incident, other, other.calls[theirs.back()],
+                                            RankWords({peer}) + "'s last " + (receives ? "send to " : "receive from ") +
+                                                RankWords({owner}) + ", number " + std::to_string(theirs.size()) +
+                                                " between the two"));
       if (const auto next = source.waits.blocked_in.find(peer); next != source.waits.blocked_in.end())
-        finding.evidence.push_back(CiteCall(facts.incident, other, *next->second, "where the peer waits now"));
+        finding.evidence.push_back(
+            CiteCall(facts.incident, other, *next->second, "where " + RankWords({peer}) + " waits now"));
       answer.findings.push_back(std::move(finding));
       return answer;
     }
