@@ -22,7 +22,7 @@ Event Read(EventKind kind, EventDetail detail, std::string text) {
 }
 
 Event ReadRaised(std::string type, std::string text = "") {
-  return Read(EventKind::exception, Raised{std::move(type), {}, {}, {}, {}}, std::move(text));
+  return Read(EventKind::exception, Raised{std::move(type), {}, {}, {}, {}, {}}, std::move(text));
 }
 
 Event ReadCudaError(std::string words) { return Read(EventKind::cuda_error, CudaError{std::move(words), ""}, ""); }

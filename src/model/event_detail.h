@@ -174,6 +174,7 @@ struct Raised {
   CodePlace place;   // the innermost user frame
   std::variant<std::monostate, DeviceAssertion, LoaderWorkerEnd, ErrorReason, ErrorObject> about;
   Activity during = Activity::not_told;
+  bool in_thread = false;    // it ended a thread beside the main one, which goes on
   std::string_view refusal;  // id of model/refusals.h, which lives forever; empty: none of these
 };
 

@@ -65,8 +65,8 @@ Event Holding(EventDetail detail, std::string text = "") {
 }
 
 TEST(EventWords, AreThoseThatTellItFromOthersOfItsKind) {
-  EXPECT_EQ(WordOf(Holding(Raised{"ValueError", {}, {}, {}, {}}, "bad")), "ValueError");
-  EXPECT_EQ(MessageOf(Holding(Raised{"ValueError", {}, {}, {}, {}}, "bad")), "bad");
+  EXPECT_EQ(WordOf(Holding(Raised{"ValueError", {}, {}, {}, {}, {}}, "bad")), "ValueError");
+  EXPECT_EQ(MessageOf(Holding(Raised{"ValueError", {}, {}, {}, {}, {}}, "bad")), "bad");
   EXPECT_EQ(WordOf(Holding(EnvironmentSetting{"NCCL_ALGO", "Ring"})), "NCCL_ALGO");
   EXPECT_EQ(MessageOf(Holding(EnvironmentSetting{"NCCL_ALGO", "Ring"})), "Ring");
   EXPECT_EQ(MessageOf(Holding(NetworkDevice{"eth0", "10.0.0.1", DeviceUse::data})), "10.0.0.1");

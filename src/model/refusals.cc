@@ -61,10 +61,12 @@ constexpr Refusal kRefusals[] = {
       "init_process_group(backend=\"cpu:gloo,cuda:nccl\")."}},
     {"forked-cuda",
      "CUDA was used in a child process that was forked after CUDA had started",
-     {"Start child processes with spawn: multiprocessing.set_start_method('spawn'), or multiprocessing_context='spawn' "
-      "of "
-      "the DataLoader.",
-      "Or do not touch CUDA before the fork; in data loader workers return CPU tensors."}},
+     {"In a data loader's workers keep all tensors on the CPU, and move batches to the GPU in the training loop.",
+      "Or start child processes with spawn: multiprocessing.set_start_method('spawn'), or "
+      "multiprocessing_context='spawn' of the DataLoader; or load in the main process (num_workers=0).",
+      "Other child processes: do not touch CUDA before the fork."},
+     false,
+     true},
     {"no-gpu",
      "the process sees no GPU",
      {"Run nvidia-smi in the same environment (container, job step) and look at CUDA_VISIBLE_DEVICES there.",
@@ -169,6 +171,9 @@ constexpr RefusalWords kRefusalWords[] = {
     {"cpu-tensor", {"No backend type associated with device type cpu", ""}},
     {"cpu-tensor", {"Tensors must be CUDA and dense", ""}},
     {"forked-cuda", {"Cannot re-initialize CUDA in forked subprocess", ""}},
+    // As the reader of tracebacks says of an error that a worker raised.
+    {"forked-cuda", {"CUDA error: initialization error", "raised in DataLoader worker process"}},
+    {"forked-cuda", {": initialization error at ", "raised in DataLoader worker process"}},
     {"no-gpu", {"No CUDA GPUs are available", ""}},
     {"no-gpu", {"only supported with GPUs, no GPUs found", ""}},
     {"no-gpu", {"Found no NVIDIA driver on your system", ""}},

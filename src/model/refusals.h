@@ -13,6 +13,7 @@ struct Refusal {
   std::string_view sentence;  // what is wrong, without a full stop
   std::string_view steps[3];  // what to do, most useful first; empty: no more
   bool of_one_file = false;   // it is about one file, and other ranks may read files of their own
+  bool of_program = false;    // a mistake in the program, at the line that raises it
 };
 
 std::span<const Refusal> AllRefusals();

@@ -35,7 +35,9 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   EXPECT_EQ(id("RuntimeError: Expected to mark a variable ready only once. This error is"), "marked-twice");
   EXPECT_EQ(id("Global shape mismatch for loaded (torch.Size([8, 4])) and expected ((16, 4)) tensor for key a.weight"),
             "checkpoint-unlike-model");
-  // Words that share half with one of them.
+  EXPECT_EQ(id("RuntimeError CUDA error: initialization error\nraised in DataLoader worker process 0"), "forked-cuda");
+  // Words that share half with one of them. CUDA that does not start in the program itself may be the driver's fault.
+  EXPECT_EQ(id("RuntimeError CUDA error: initialization error"), "");
   EXPECT_EQ(id("PytorchStreamReader failed locating file constants.pkl: file not found"), "");
   EXPECT_EQ(id("hidden size 1000 is not divisible by 16 heads"), "");
   EXPECT_EQ(id("the NCCL communicator is not built"), "");

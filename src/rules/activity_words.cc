@@ -5,14 +5,13 @@
 
 namespace tacet {
 
-std::string DuringWords(Activity during, bool many) {
-  const std::string who = many ? " while they " : " while it ";
+std::string DuringWords(Activity during) {
   switch (during) {
-    case Activity::setup: return who + "set up the process group";
-    case Activity::loading: return who + "loaded a checkpoint or a model";
-    case Activity::saving: return who + "saved a checkpoint";
-    case Activity::shutdown: return who + "shut down the process group";
-    case Activity::data: return who + "loaded data";
+    case Activity::setup: return " while setting up the process group";
+    case Activity::loading: return " while loading a checkpoint or a model";
+    case Activity::saving: return " while saving a checkpoint";
+    case Activity::shutdown: return " while shutting down the process group";
+    case Activity::data: return " while loading data";
     case Activity::forward:
     case Activity::backward:
     case Activity::not_told: break;

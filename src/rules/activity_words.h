@@ -8,8 +8,8 @@
 
 namespace tacet {
 
-// " while it saved a checkpoint"; empty where the frames do not tell, or tell only that the model ran.
-std::string DuringWords(Activity during, bool many);
+// " while saving a checkpoint"; empty where the frames do not tell, or tell only that the model ran.
+std::string DuringWords(Activity during);
 
 // The exception in whose message, or at whose line, the same process tells of `error`; nullptr: there is none.
 const Event* ExceptionAround(const Incident& incident, const Event& error);

@@ -7,6 +7,7 @@
 
 #include "rules/activity_words.h"
 #include "rules/exception_advice.h"
+#include "rules/failed_restart.h"
 #include "rules/message_words.h"
 #include "rules/refusal_finding.h"
 #include "rules/rule.h"
@@ -124,7 +125,7 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     // All ranks are started and built alike: which of them prints it does not matter.
     finding.headline =
         refusal.empty() ? (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") +
-                              event.As<Raised>().type + DuringWords(event.As<Raised>().during, false) +
+                              event.As<Raised>().type + DuringWords(event.As<Raised>().during) +
                               (text.empty() ? "" : ": " + text) + "; the output does not show which one"
                         : refusal + " (" +
                               (ObjectWords(event).empty() ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
@@ -167,23 +168,24 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
   const bool of_one_file = !many && IsOfOneFile(sample);
   if (!many && !cut.empty()) {
     const Event& other = *facts.analyses.life.Of(cut.front())->consequence;
-    finding.headline += "; " + RankWords(cut) + " failed as well" +
-                        DuringWords(other.As<Raised>().during, cut.size() > 1) +
+    finding.headline += "; " + RankWords(cut) + " failed as well" + DuringWords(other.As<Raised>().during) +
                         (cut.size() == 1 ? " (its traceback is cut off)" : " (their tracebacks are cut off)");
     if (finding.evidence.size() < 3)
       finding.evidence.push_back(CiteEvent(other, "the traceback of " + RankWords({cut.front()}) + ", cut off"));
   }
-  const bool alone = !many && cut.empty() && IsOddOne(facts, sample.rank);
+  const bool alone =
+      !many && cut.empty() && IsOddOne(facts, sample.rank) && !FirstFailureElsewhere(facts, {sample.rank});
   std::string advice = AdviceForType(sample.As<Raised>().type);
   if (advice.empty() && sample.Means(Meaning::timed_out) && sample.As<Raised>().refusal.empty())
-    advice =
-        "Find out why what the message names did not answer in time: is it up, overloaded, or reachable only over a "
-        "slow network? If it is only slow, retry, or raise the limit.";
-  if (finding.fix.empty() && (!advice.empty() || !alone)) finding.fix = {advice.empty() ? PlaceToFix(sample) : advice};
-  if (finding.fix.size() == 1 && !advice.empty() && alone)
-    finding.fix.emplace_back(
-        "If only one rank raises: check what is special about it (its data shard, its configuration, its file "
-        "system).");
+    advice = TimeoutAdvice();
+  if (finding.fix.empty()) {
+    finding.fix = {advice.empty() ? PlaceToFix(sample) : advice};
+    if (alone)
+      finding.fix.push_back("Only " + RankWords(finding.ranks) +
+                            " raised it: check what is special about it (its data shard, its configuration, its file "
+                            "system).");
+  }
+  if (many && IsOfTheProgram(sample)) return;
   if ((!many && !cut.empty()) || (refused && !of_one_file && (many || !IsOddOne(facts, sample.rank))))
     finding.ranks.clear();
 }
@@ -193,6 +195,28 @@ static std::string ObjectOfAny(const std::vector<const Event*>& events) {
   for (const Event* event : events)
     if (std::string object = ObjectWords(*event); !object.empty()) return object;
   return "";
+}
+
+// torchrun saw another rank fail first, and what that one raised is not here.
+static void TellOtherFailure(const Event& other, Finding& finding) {
+  const std::string who = RankWords({other.rank});
+  finding.headline += "; torchrun names " + who + " as the first to fail; its traceback is not in these files";
+  if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(other, who + " failed as well"));
+  if (finding.confidence == Confidence::certain) finding.confidence = Confidence::likely;
+  finding.fix.push_back("Look at the output of " + who +
+                        " as well: it probably raised the same error, a moment earlier.");
+}
+
+// The error ended a thread and not the process: the others then wait for what that thread should have done.
+static void TellEndedThread(bool many, Finding& finding) {
+  finding.status = Status::hang;
+  finding.confidence = Confidence::likely;
+  if (finding.headline.ends_with('.')) finding.headline.pop_back();
+  finding.headline += many ? "; that ended a thread of each, the processes went on without it, and the job hangs"
+                           : "; that ended a thread, the process went on without it, and the job hangs";
+  finding.fix.push_back(
+      "An uncaught exception in a thread does not end the process: pass it on to the main thread (a future, a queue), "
+      "or end the process in threading.excepthook, so that the job fails at once instead of hanging.");
 }
 
 static RuleAnswer JudgeException(const Case& facts) {
@@ -223,6 +247,12 @@ static RuleAnswer JudgeException(const Case& facts) {
         (events.size() == chosen->size() && first_time(events) < first_time(*chosen)))
       chosen = &events;
   }
+  // What ended the first attempt comes before what ended the second.
+  for (const auto& [type, events] : by_type) {
+    if (&events == chosen || events.size() != chosen->size()) continue;
+    const auto restart = FindFailedRestart(facts, *events.front());
+    if (restart && restart->error == chosen->front()) chosen = &events;
+  }
   const Event& sample = *chosen->front();
   Finding finding;
   finding.cause = "application-exception";
@@ -247,7 +277,7 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (!object.empty()) message.clear();  // the same, in fewer words
   finding.headline = RankWords(finding.ranks) +
                      (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") + type + where +
-                     DuringWords(during, many) + (message.empty() ? "" : ": " + message) +
+                     DuringWords(during) + (message.empty() ? "" : ": " + message) +
                      (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication)
                           ? ". Communication is not the cause."
                           : "");
@@ -264,6 +294,11 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (!refused.empty())
     finding.headline = RefusalWords(sample) + (object.empty() ? "" : " (" + object + ")") + ": " + finding.headline;
   TellOwners(facts, sample, finding);
+  if (!many) {
+    if (const auto restart = FindFailedRestart(facts, sample)) TellFailedRestart(*restart, finding);
+    if (const Event* other = FirstFailureElsewhere(facts, {sample.rank})) TellOtherFailure(*other, finding);
+  }
+  if (sample.As<Raised>().in_thread && facts.analyses.outcome.hangs()) TellEndedThread(many, finding);
   for (const Rank rank : facts.standstill.waiters)
     if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
       finding.affected_ranks.push_back(rank);

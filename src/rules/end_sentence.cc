@@ -216,7 +216,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
       // Who only tells of another's failure is a messenger, and its process id would be taken for the culprit's.
       return (IsConsequence(event) && !event.rank.known() ? "a process" : who) +
              (event.Means(Meaning::reported) ? " reports " : " raised ") + raised.type +
-             (event.text.empty() ? CutPlaceWords(raised.place) + DuringWords(raised.during, false)
+             (event.text.empty() ? CutPlaceWords(raised.place) + DuringWords(raised.during)
                                  : ": " + MessageWords(event.text));
     }
     case EventKind::connection_lost: return who + " lost the connection to a peer";

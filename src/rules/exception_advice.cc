@@ -7,7 +7,7 @@
 namespace tacet {
 namespace {
 
-enum class TypeGroup { connection, path, content };
+enum class TypeGroup { connection, path, content, timeout };
 
 struct TypeRow {
   std::string_view name;  // without its module
@@ -25,6 +25,7 @@ constexpr TypeRow kTypes[] = {{"ConnectionError", TypeGroup::connection},
                               {"HfHubHTTPError", TypeGroup::connection},
                               {"IncompleteRead", TypeGroup::connection},
                               {"gaierror", TypeGroup::connection},
+                              {"TimeoutError", TypeGroup::timeout},
                               {"FileNotFoundError", TypeGroup::path},
                               {"PermissionError", TypeGroup::path},
                               {"NotADirectoryError", TypeGroup::path},
@@ -40,6 +41,11 @@ constexpr TypeRow kTypes[] = {{"ConnectionError", TypeGroup::connection},
 
 }  // namespace
 
+std::string_view TimeoutAdvice() {
+  return "Find out why what the message names did not answer in time: is it up, overloaded, or reachable only over a "
+         "slow network? If it is only slow, retry, or raise the limit.";
+}
+
 std::string AdviceForType(std::string_view type) {
   type.remove_prefix(type.rfind('.') == std::string_view::npos ? 0 : type.rfind('.') + 1);
   const auto* row =
@@ -49,6 +55,7 @@ std::string AdviceForType(std::string_view type) {
     case TypeGroup::connection:
       return "Check the server that the cited line talks to: is it up, did it restart, does it limit connections? "
              "Retry such calls a few times before giving up.";
+    case TypeGroup::timeout: return std::string(TimeoutAdvice());
     case TypeGroup::path:
       return "Check that the path exists and may be read on that host, as seen from inside the container (mounts, "
              "links, "

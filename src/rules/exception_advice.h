@@ -10,4 +10,7 @@ namespace tacet {
 // Empty for types that tell nothing by themselves (ValueError, RuntimeError).
 std::string AdviceForType(std::string_view type);
 
+// For an error that says that something did not answer in time.
+std::string_view TimeoutAdvice();
+
 }  // namespace tacet

@@ -104,7 +104,7 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::likely;
     const Activity during = gpu ? ActivityAround(facts, &event) : Activity::not_told;
     finding.headline = SubjectWords(SubjectOf(facts.incident, event)) + " ran out of " +
-                       (gpu ? "GPU memory" : "host memory") + DuringWords(during, false) +
+                       (gpu ? "GPU memory" : "host memory") + DuringWords(during) +
                        "; the log does not say which rank it was";
     if (gpu) finding.fix = GpuMemorySteps(during, IsServer(facts.incident), MakerOfGpus(facts.incident, event));
     if (told)
@@ -243,7 +243,7 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
                  (cgroup ? "memory in " + std::string(finding.ranks.size() > 1 ? "their" : "its") + " cgroup"
                          : std::string("host memory"))
            : RankWords(finding.ranks) + (gpu ? " ran out of GPU memory" : " ran out of host memory") +
-                 DuringWords(during, finding.ranks.size() > 1);
+                 DuringWords(during);
   // The host on which the kernel log was taken, or which the rank names itself.
   if (const std::string place = HostOfAll(facts.incident, finding.ranks); host && !place.empty())
     finding.headline += " on " + place;

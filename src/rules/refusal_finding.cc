@@ -31,6 +31,11 @@ bool IsOfOneFile(const Event& exception) {
   return refusal && refusal->of_one_file;
 }
 
+bool IsOfTheProgram(const Event& exception) {
+  const Refusal* refusal = FindRefusal(exception.As<Raised>().refusal);
+  return refusal && refusal->of_program;
+}
+
 bool IsOddOne(const Case& facts, Rank rank) {
   const auto& ranks = facts.analyses.life.ranks;
   return std::any_of(ranks.begin(), ranks.end(), [&](const auto& one) {

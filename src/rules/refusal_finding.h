@@ -16,6 +16,8 @@ std::vector<std::string> RefusalSteps(const Event& exception);
 std::string ObjectWords(const Event& exception);
 // It is about one file, which other ranks may not use.
 bool IsOfOneFile(const Event& exception);
+// A mistake in the program, at the line that raises it.
+bool IsOfTheProgram(const Event& exception);
 
 // One rank fails, and others, whose output is here, do not: it differs from them. Otherwise no rank is special.
 bool IsOddOne(const Case& facts, Rank rank);

@@ -22,7 +22,7 @@ Event Told(EventKind kind) {
   return event;
 }
 
-Event Warned(std::string_view id, int64_t value = -1) {
+Event WarnedOnce(std::string_view id, int64_t value = -1) {
   Event event = Told(EventKind::nccl_warning);
   event.Make<Warning>().id = id;
   event.Make<Warning>().number = value;
@@ -48,7 +48,7 @@ TEST(SharedMemoryFull, NamesTheRankWhoseLoaderRanOut) {
 }
 
 TEST(SharedMemoryFull, NeedsNoRankWhereTheHostIsKnown) {
-  const JudgedCase judged(OneProcess(Warned("shm-extend-failed", 28)));
+  const JudgedCase judged(OneProcess(WarnedOnce("shm-extend-failed", 28)));
   const RuleAnswer answer = judged.Ask("shared-memory-full");
   ASSERT_EQ(answer.findings.size(), 1u);
   EXPECT_TRUE(
@@ -61,11 +61,11 @@ TEST(SharedMemoryFull, NeedsNoRankWhereTheHostIsKnown) {
 
 TEST(SharedMemoryFull, AFileThatMayNotBeCreatedIsNotAFullOne) {
   for (const int64_t error : {2, 13, 17, 24})
-    EXPECT_FALSE(JudgedCase(OneProcess(Warned("shm-extend-failed", error))).Fires("shared-memory-full")) << error;
+    EXPECT_FALSE(JudgedCase(OneProcess(WarnedOnce("shm-extend-failed", error))).Fires("shared-memory-full")) << error;
 }
 
 TEST(SharedMemoryFull, ARetryIsNothing) {
-  Event retry = Warned("shm-extend-retry");
+  Event retry = WarnedOnce("shm-extend-retry");
   retry.Make<Warning>().role = NcclWarningRole::notice;
   EXPECT_FALSE(JudgedCase(OneProcess(std::move(retry))).Fires("shared-memory-full"));
 }

@@ -91,6 +91,7 @@ struct TorchLogRecord {
   bool of_pod = false;        // end of a process: a pod's, as Kubernetes tells it
   bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
   bool of_launcher = false;   // exception: raised in the code of a launcher, which watches the ranks
+  bool in_thread = false;     // exception: it ended a thread, and the program goes on
   bool of_server = false;     // exception: in the code of a program that serves models
   uint8_t during = 0;         // exception: what the process was doing, the model's Activity
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank

@@ -68,6 +68,22 @@ bool IsLaunchersOwn(const RaisedException& raised) {
 
 }  // namespace
 
+// ValueError: Caught ValueError in DataLoader worker process 0.
+// Original Traceback (most recent call last):
+// What a worker or a replica raised is raised again where its result was asked for, with its own traceback as message.
+static bool IsOriginalOf(const RaisedException& raised, std::string_view text) {
+  return Trim(text).starts_with("Original Traceback") && raised.message.starts_with("Caught ");
+}
+
+// "in DataLoader worker process 0" of "Caught ValueError in DataLoader worker process 0."
+static std::string_view PlaceOfWorker(std::string_view message) {
+  message = message.substr(0, message.find('\n'));
+  const size_t at = message.find(" in ");
+  if (at == std::string_view::npos) return {};
+  message.remove_prefix(at + 1);
+  return message.ends_with('.') ? message.substr(0, message.size() - 1) : message;
+}
+
 // "[ERROR]  RuntimeError: ...", "root - ERROR - ValueError: ...", "ERROR | __main__:72 - KeyError: ...", as loggers of
 // Python print what was caught, and pytest with its "E   ".
 static std::string_view WithoutLogHead(std::string_view text) {
@@ -276,12 +292,21 @@ LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
 
 LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
   if (line.has(Keyword::traceback)) {
-    if (phase_ == Phase::message && !chained_) End(out);
+    if (phase_ == Phase::message && IsOriginalOf(raised_, line.text)) {
+      WriteWrapper(out);
+      wrapper_ = raised_;
+      root_ = RaisedException();
+      phase_ = Phase::idle;
+    } else {
+      if (phase_ == Phase::message && !chained_) End(out);
+      if (!chained_) WriteWrapper(out);
+    }
     Begin(line, out.highest_step());
     return LineUse::understood;
   }
   if (line.has(Keyword::framed_traceback) && Contains(line.text, "╭")) {
     if (phase_ == Phase::message && !chained_) End(out);
+    if (!chained_) WriteWrapper(out);
     Begin(line, out.highest_step());
     phase_ = Phase::framed;
     return LineUse::understood;
@@ -340,14 +365,23 @@ void TracebackReader::End(RecordList& out) {
     phase_ = Phase::message;
   }
   if (phase_ == Phase::message) Write(out);
+  WriteWrapper(out);
   phase_ = Phase::idle;
   chained_ = false;
   root_ = RaisedException();
 }
 
+// The original is cut off, or strange lines fell into it: what it was raised again as is all there is.
+void TracebackReader::WriteWrapper(RecordList& out) {
+  if (wrapper_.type.empty()) return;
+  raised_ = std::move(wrapper_);
+  wrapper_ = root_ = RaisedException();
+  Write(out);
+}
+
 void TracebackReader::Finish(RecordList& out) {
   const bool cut = (phase_ == Phase::frames || phase_ == Phase::framed) && (indent_known_ || !raised_.file.empty()) &&
-                   !disregard_ && !in_launcher_ && root_.type.empty();
+                   !disregard_ && !in_launcher_ && root_.type.empty() && wrapper_.type.empty();
   if (phase_ == Phase::frames || phase_ == Phase::framed) phase_ = Phase::idle;
   End(out);
   if (!cut) return;
@@ -394,6 +428,8 @@ int32_t RankInMessage(std::string_view message) {
 }  // namespace
 
 void TracebackReader::Write(RecordList& out) {
+  const RaisedException wrapper = std::move(wrapper_);
+  wrapper_ = RaisedException();
   if (disregard_ || IsLaunchersOwn(raised_)) return;
   const bool first = !root_.type.empty() && FirstTellsMore(root_, link_, raised_);
   const RaisedException& told = first ? root_ : raised_;
@@ -405,13 +441,21 @@ void TracebackReader::Write(RecordList& out) {
   if (raised_.origin >= 0) record.rank = raised_.origin;
   record.subject = told.type;
   record.value2 = step_;
+  record.in_thread = !told.thread.empty();
   if (!told.thread.empty()) record.text = "in thread " + told.thread + " ";
   AppendCapped(record.text, told.message);
-  const RaisedException& place = told.file.empty() ? other : told;
+  const RaisedException& place = !told.file.empty() ? told : !other.file.empty() ? other : wrapper;
   record.function = place.function;
   record.file = place.file;
   record.code_line = place.code_line;
   record.during = static_cast<uint8_t>(first ? JoinActivities(shared_activity_, told.during) : told.during);
+  if (!wrapper.type.empty()) {
+    if (wrapper.during != Activity::not_told) record.during = static_cast<uint8_t>(wrapper.during);
+    const std::string worker = "\nraised " + std::string(PlaceOfWorker(wrapper.message));
+    if (record.text.size() + worker.size() > kMaxRecordText)
+      record.text.resize(std::min(record.text.size(), kMaxRecordText - worker.size()));
+    AppendCapped(record.text, worker);
+  }
   record.of_server = raised_.of_server || told.of_server;
   record.of_launcher = in_launcher_;
   const auto first_line = [](const std::string& text) { return std::string_view(text).substr(0, text.find('\n')); };

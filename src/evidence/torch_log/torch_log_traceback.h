@@ -59,6 +59,7 @@ class TracebackReader {
   enum class Phase : uint8_t { idle, frames, framed, message };
 
   void Begin(const LogLine& line, int64_t highest_step);
+  void WriteWrapper(RecordList& out);
   LineUse ReadFrame(const LogLine& line);
   LineUse ReadFramed(const LogLine& line);
   LineUse ReadMessage(const LogLine& line, RecordList& out);
@@ -84,6 +85,7 @@ class TracebackReader {
   Activity shared_activity_ = Activity::not_told;  // of what called the handler of the exception before
   // The newest, and of those before it in the chain the one that tells most.
   RaisedException raised_, root_;
+  RaisedException wrapper_;  // passed on from a worker: the original follows
 };
 
 }  // namespace tacet

@@ -30,6 +30,48 @@ std::string TypeOfChain(const std::string& first, const char* link, const std::s
   return OneEvent(ReadText(first + link + later, "rank0.log"), EventKind::exception).As<Raised>().type;
 }
 
+// What a loader's worker raised, raised again where the batch was asked for.
+std::string RaisedAgain(const std::string& original) {
+  return "Traceback (most recent call last):\n  File \"/srv/train.py\", line 523, in fit\n    for x in loader:\n"
+         "  File \"/venv/site-packages/torch/utils/data/dataloader.py\", line 741, in __next__\n    data = "
+         "self._next()\n"
+         "RuntimeError: Caught RuntimeError in DataLoader worker process 0.\n" +
+         original;
+}
+constexpr char kOriginal[] =
+    "Original Traceback (most recent call last):\n"
+    "  File \"/venv/site-packages/torch/utils/data/_utils/worker.py\", line 358, in _worker_loop\n    data = f(i)\n"
+    "  File \"/srv/train.py\", line 515, in __getitem__\n    return self.table[i]\n";
+
+TEST(TorchLogTraceback, TheOriginalOfAWorkersErrorIsTold) {
+  const std::string text = RaisedAgain(kOriginal + std::string("RuntimeError: CUDA error: initialization error\n"));
+  const auto events = ReadText(text, "rank0.log").events;
+  std::vector<Event> raised;
+  for (const Event& event : events)
+    if (event.kind == EventKind::exception && !event.Means(Meaning::reported)) raised.push_back(event);
+  ASSERT_EQ(raised.size(), 1u);
+  EXPECT_EQ(raised[0].As<Raised>().place.line, 515u);
+  EXPECT_EQ(raised[0].As<Raised>().during, Activity::data);
+  EXPECT_TRUE(raised[0].text.ends_with("\nraised in DataLoader worker process 0")) << raised[0].text;
+  EXPECT_TRUE(raised[0].text.starts_with("CUDA error: initialization error")) << raised[0].text;
+  EXPECT_EQ(raised[0].source.line, 12u);
+}
+
+TEST(TorchLogTraceback, AnOriginalThatIsCutLeavesWhatWasRaisedAgain) {
+  const Event event = OneEvent(ReadText(RaisedAgain(kOriginal), "rank0.log"), EventKind::exception);
+  EXPECT_EQ(event.As<Raised>().type, "RuntimeError");
+  EXPECT_EQ(event.As<Raised>().place.line, 523u);
+}
+
+TEST(TorchLogTraceback, AnErrorThatEndsAThreadIsMarked) {
+  const std::string error = OneFrame("run", "q.get()", "KeyError: 'tokens'");
+  const auto in_thread = [](const std::string& text) {
+    return OneEvent(ReadText(text, "rank0.log"), EventKind::exception).As<Raised>().in_thread;
+  };
+  EXPECT_TRUE(in_thread("Exception in thread Thread-1 (run):\n" + error));
+  EXPECT_FALSE(in_thread(error));
+}
+
 TEST(TorchLogTraceback, WhatAnErrorIsRaisedFromIsTold) {
   const std::string wrapper =
       OneFrame("run", "raise RuntimeError('worker 0 failed') from error", "RuntimeError: worker 0 failed");
