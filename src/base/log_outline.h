@@ -51,6 +51,14 @@ struct PairRate {
   SourceRef source;
 };
 
+// "INFO trainer: rank 2: shard is done, exporting the model": the last line by which a rank of the program tells of
+// itself.
+struct LineOfRank {
+  int32_t rank = -1;
+  std::string text;
+  SourceRef source;
+};
+
 // "mfu: 34.26%"
 struct Utilization {
   double percent = 0;
@@ -65,6 +73,7 @@ struct LogOutline {
   int64_t warnings = 0, errors = 0;
   std::vector<int32_t> ranks;  // that lines name as the ones that print them; sorted
   int64_t world = -1;          // of these ranks
+  std::vector<LineOfRank> last_of_ranks;  // sorted
   std::string last, first_error;
   SourceRef last_source, error_source;
   std::vector<SeenWarning> harmless;

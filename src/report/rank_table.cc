@@ -155,6 +155,8 @@ void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* st
     if (row.doing.empty()) row.doing = "timed out";
     if (row.last_operation.empty() && call->op != OpKind::unknown) row.last_operation = TimedOutCallWords(*call);
   }
+  if (call && row.role == "guilty" && row.last_operation.empty() && call->op != OpKind::unknown)
+    row.last_operation = TimedOutCallWords(*call);
   if (stuck && failed && row.doing.empty()) {
     if (row.role == "ok") row.role.clear();
     row.doing = "watchdog stuck";
@@ -164,6 +166,8 @@ void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* st
     row.doing = EndWords(*life.exited);
   }
   if (life.exception) row.doing = life.exception->As<Raised>().type;
+  if (row.role == "guilty" && row.doing.empty() && life.exited) row.doing = EndWords(*life.exited);
+  if (row.role == "guilty" && row.doing.empty() && life.segfault) row.doing = "segmentation fault";
 }
 
 // It was killed from outside, or is only reported as timed out: what was done to it is known, not what it did.
@@ -302,6 +306,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.role.clear();
       if (row.doing.empty()) row.doing = ErrorWords(error->second);
     }
+    if (error == errors.end() && diagnosis.status == Status::crash && row.role.empty() && row.doing.empty() &&
+        printing.contains(rank) && !nameless)
+      row.doing = "reports no error";
     // That the job hangs is said in the text around the log: nobody is known to be well.
     if (told_hang && row.role == "ok") row.role.clear();
     row.last_sign = Clock(life.last_wall_ns);

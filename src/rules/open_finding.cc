@@ -13,6 +13,7 @@
 #include "rules/library_words.h"
 #include "rules/message_words.h"
 #include "rules/open_calls.h"
+#include "rules/quiet_rank.h"
 #include "rules/refusal_finding.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
@@ -289,6 +290,18 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
       finding.evidence.push_back(CiteEvent(*warning, "the last warning before it"));
   }
   finding.fix = hangs ? StepsOfAHang(facts, census, *told) : StepsOfACrash(facts.incident, *told);
+  if (const auto quiet = hangs || before ? std::nullopt : FindQuietRank(facts, *told)) {
+    const std::string who = RankWords({quiet->rank});
+    finding.evidence.push_back(
+        {quiet->line->source, quiet->line->text, "the last line of " + who + ", the only one without an error"});
+    finding.fix = {
+        "Look at what " + who +
+            " does after the cited line: did it leave the training loop earlier than the others, or end? "
+            "Uneven shards and code that runs on one rank only are the most common reasons.",
+        "Let all ranks leave the loop after the same step (agree on the number of steps, or use model.join()), "
+        "and call destroy_process_group() only after a barrier of all.",
+        "If " + who + " only waited like the others: look at dmesg -T of its host for a kill."};
+  }
   if (before)
     finding.fix = {"Read the lines around the first cited one: the program says there why it stops.",
                    "Search for its words in the program's source: whoever wrote the message knows the condition."};

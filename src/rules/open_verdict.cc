@@ -17,6 +17,7 @@
 #include "rules/listing_words.h"
 #include "rules/open_finding.h"
 #include "rules/outline_words.h"
+#include "rules/quiet_rank.h"
 #include "rules/stack_words.h"
 #include "rules/told_hang.h"
 #include "rules/told_trouble.h"
@@ -212,6 +213,8 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
     diagnosis.headline += "; the one that failed before is not in these files";
   else if (before)
     diagnosis.headline += "; before that, a line reports: '" + UnreadErrorWords(*before) + "'";
+  else if (const auto quiet = told ? FindQuietRank(facts, *told) : std::nullopt)
+    diagnosis.headline += "; " + QuietRankWords(*quiet);
   else if (!told_why)
     diagnosis.headline += told && !how_it_ended.log_file.empty() ? "; more is in " + how_it_ended.log_file
                           : QuotesError(told)                    ? "; the reason is not in these files"

@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kMostOutlined = size_t{1} << 20;
 constexpr size_t kHeadOfLine = 110;
 constexpr size_t kMostRanks = 65536;
+constexpr size_t kMostQuotedRanks = 4096;
 
 bool IsWordPart(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
@@ -106,6 +107,7 @@ bool NoteHarmless(std::string_view text, const SourceRef& source, LogOutline& ou
 struct NamedRank {
   int32_t rank = -1;
   int64_t world = -1;
+  std::string_view words{};  // "shard is done" of "rank 2: shard is done": it tells what it does
 };
 
 // The rank that prints a line, where the line itself says so: "rank 2 / size 4", "rank 1 in world size 2",
@@ -123,14 +125,18 @@ NamedRank RankOfLine(std::string_view text) {
       const std::string_view before = text.substr(0, at);
       int64_t world = -1;
       std::string_view behind = rest;
-      if (TakeLiteral(behind, " / size ") || TakeLiteral(behind, " in world size ") || TakeLiteral(behind, " of "))
+      if (TakeLiteral(behind, " / size ") || TakeLiteral(behind, " in world size ") || TakeLiteral(behind, " of ") ||
+          TakeLiteral(behind, "/"))
         TakeNumber(behind, &world);
       else if (TakeLiteral(behind, ", MEMBER: "))
         world = IntAfter(behind, "/").value_or(-1);
       const bool is_sized = world > rank && !ContainsAny(before, {"ocal", "group", "peer"});
-      const bool speaks = before.ends_with(" on ") || Trim(before).empty() || before.ends_with("] ");
+      // "INFO trainer: rank 2: shard is done"
+      const bool leads = Trim(before).empty() || before.ends_with("] ") || before.ends_with(": ");
+      const bool of_itself = leads && behind.starts_with(": ");
+      const bool speaks = before.ends_with(" on ") || Trim(before).empty() || before.ends_with("] ") || of_itself;
       if (!is_sized && !speaks) continue;
-      return {rank, is_sized ? world : -1};
+      return {rank, is_sized ? world : -1, of_itself ? behind.substr(2) : std::string_view()};
     }
   }
   return named;
@@ -181,6 +187,19 @@ struct Looks {
   bool of_job = false;
 };
 
+void KeepLastLine(int32_t rank, std::string_view text, const SourceRef& source, LogOutline& out) {
+  auto& lines = out.last_of_ranks;
+  const auto at = std::lower_bound(lines.begin(), lines.end(), rank,
+                                   [](const LineOfRank& one, int32_t wanted) { return one.rank < wanted; });
+  const bool known = at != lines.end() && at->rank == rank;
+  if (!known && lines.size() >= kMostQuotedRanks) return;
+  LineOfRank line{rank, std::string(text.substr(0, 200)), source};
+  if (known)
+    *at = std::move(line);
+  else
+    lines.insert(at, std::move(line));
+}
+
 void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, const LabelStyle& style, Looks& look) {
   LogOutline& out = look.outline;
   const std::string plain = HasTerminalCodes(raw) ? DropTerminalCodes(raw) : std::string();
@@ -193,7 +212,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   const LinePrefix prefix = SplitPrefix(line, style);
   const char level = prefix.severity != 0 ? prefix.severity : LevelOf(text);
   NamedRank named = RankOfLine(prefix.severity != 0 ? prefix.text : text);
-  if (prefix.rank >= 0) named = {prefix.rank, -1};
+  if (prefix.rank >= 0) named = {prefix.rank, -1, {}};
   const bool harmless = NoteHarmless(text, source, out);
   if (!harmless) out.says_done = std::string(WordsOfDone(text));
   const bool figures = ReadFigures(text, source, out);
@@ -217,6 +236,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     out.ranks.push_back(named.rank);
     out.world = std::max(out.world, named.world);
   }
+  if (!named.words.empty() && level != 'E' && level != 'F') KeepLastLine(named.rank, named.words, source, out);
   if (level == 0 && named.rank < 0 && !figures && !FindProgress(text)) return;
   if (level != 0 || named.rank >= 0 || figures) out.bytes += size;
   if (starred || Contains(text, "----------")) return;  // a rule between two parts

@@ -47,6 +47,20 @@ TEST(LogOutline, RanksThatPrintAndTheirNumber) {
   EXPECT_TRUE(FindOutline("[Gloo] Rank 0 is connected to 0 peer ranks.").ranks.empty());
 }
 
+TEST(LogOutline, TheLastLineOfARankThatTellsOfItself) {
+  const LogOutline outline = FindOutline(
+      "2026-03-04 10:00:01,120 INFO train: rank 0/4: pid 4211 on gpu7\n"
+      "2026-03-04 10:00:02,120 INFO train: rank 2/4: pid 4213 on gpu7\n"
+      "2026-03-04 10:01:16,020 INFO train: rank 2: no more shards\n"
+      "2026-03-04 10:01:16,920 INFO train: waits for rank 3: slow\n"
+      "2026-03-04 10:01:17,020 ERROR train: rank 2: lost\n");
+  ASSERT_EQ(outline.last_of_ranks.size(), 2u);
+  EXPECT_EQ(outline.last_of_ranks[0].text, "pid 4211 on gpu7");
+  EXPECT_EQ(outline.last_of_ranks[1].text, "no more shards");
+  EXPECT_EQ(outline.last_of_ranks[1].source.line, 3u);
+  EXPECT_EQ(outline.world, 4);
+}
+
 TEST(LogOutline, ALogOfAJobIsOne) {
   EXPECT_TRUE(IsOutlineOfAJob("INFO 11-15 08:11:13 [cuda.py:417] one\nINFO 11-15 08:11:14 [cuda.py:418] two\n"));
   EXPECT_FALSE(
