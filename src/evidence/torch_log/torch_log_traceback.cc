@@ -451,7 +451,8 @@ void TracebackReader::Write(RecordList& out) {
   record.during = static_cast<uint8_t>(first ? JoinActivities(shared_activity_, told.during) : told.during);
   if (!wrapper.type.empty()) {
     if (wrapper.during != Activity::not_told) record.during = static_cast<uint8_t>(wrapper.during);
-    const std::string worker = "\nraised " + std::string(PlaceOfWorker(wrapper.message));
+    const std::string worker =
+        (record.text.empty() ? "raised " : "\nraised ") + std::string(PlaceOfWorker(wrapper.message));
     if (record.text.size() + worker.size() > kMaxRecordText)
       record.text.resize(std::min(record.text.size(), kMaxRecordText - worker.size()));
     AppendCapped(record.text, worker);

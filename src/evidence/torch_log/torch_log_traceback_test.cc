@@ -57,6 +57,13 @@ TEST(TorchLogTraceback, TheOriginalOfAWorkersErrorIsTold) {
   EXPECT_EQ(raised[0].source.line, 12u);
 }
 
+TEST(TorchLogTraceback, AWorkersErrorWithoutAMessageSaysWhereItWasRaised) {
+  const Event event =
+      OneEvent(ReadText(RaisedAgain(kOriginal + std::string("MemoryError\n")), "rank0.log"), EventKind::exception);
+  EXPECT_EQ(event.As<Raised>().type, "MemoryError");
+  EXPECT_EQ(event.text, "raised in DataLoader worker process 0");
+}
+
 TEST(TorchLogTraceback, AnOriginalThatIsCutLeavesWhatWasRaisedAgain) {
   const Event event = OneEvent(ReadText(RaisedAgain(kOriginal), "rank0.log"), EventKind::exception);
   EXPECT_EQ(event.As<Raised>().type, "RuntimeError");
