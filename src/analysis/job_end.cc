@@ -130,11 +130,6 @@ std::map<FileId, uint32_t> FirstFinishes(const Incident& incident) {
   return first;
 }
 
-// Rank 0, which runs the store, may leave first when all are done.
-bool IsFarewell(const Event& event) {
-  return event.kind == EventKind::store_lost || event.kind == EventKind::connection_lost;
-}
-
 // Progress lines came at a steady rhythm, then for many times that long there were none until something ended the job.
 int64_t QuietBefore(const Incident& incident, const Event& end) {
   if (end.wall_ns == kNoTime) return 0;
@@ -163,27 +158,6 @@ bool EndsFromOutside(const Event& event) {
 }
 
 }  // namespace
-
-const Event* FindSaidEnd(const Incident& incident, const SignsOfLife& life) {
-  if (life.ranks.size() > 1) return nullptr;
-  std::map<FileId, uint32_t> last_step;
-  for (const Event& event : incident.events)
-    if (event.kind == EventKind::progress)
-      last_step[event.source.file] = std::max(last_step[event.source.file], event.source.line);
-  std::map<FileId, const Event*> ends;
-  for (const Event& event : incident.events) {
-    if (event.kind != EventKind::process_finished || !event.As<ProcessFinish>().said) continue;
-    const Event*& end = ends[event.source.file];
-    if (!end || end->source.line < event.source.line) end = &event;
-  }
-  const Event* last = nullptr;
-  for (const auto& [file, line] : last_step) {
-    const auto end = ends.find(file);
-    if (end == ends.end() || end->second->source.line < line) return nullptr;
-    last = end->second;
-  }
-  return last;
-}
 
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome) {
   JobEnd end;
@@ -248,6 +222,8 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   } else if (finished) {
     end.kind = JobEnding::finished;
   }
+  const bool well = end.kind == JobEnding::open || end.kind == JobEnding::finished;
+  if (well && !outcome.unfinished_calls && !outcome.first_timeout) end.said = FindSaidEnd(incident);
   return end;
 }
 

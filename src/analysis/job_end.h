@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "analysis/said_end.h"
 #include "analysis/signs_of_life.h"
 
 namespace tacet {
@@ -17,14 +18,10 @@ struct JobEnd {
   JobEnding kind = JobEnding::open;
   const Event* told = nullptr;  // the first sign of it; null where only records or the absence of output tell
   int64_t quiet_ns = 0;         // the output stopped for so long before something ended the job
+  SaidEnd said;                 // open and finished only: the output says that the job is done
 };
 
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome);
-
-// The one output of the job, as its main process prints it, ends with the program's own words that it is done. The last
-// such line; null where an output that tells steps does not end so. Ranks that are seen one by one may all end well
-// with wrong results: of them calls are asked for.
-const Event* FindSaidEnd(const Incident& incident, const SignsOfLife& life);
 
 // A sign that a process did not survive, whatever the reason: an uncaught error, a signal, an exit code, a kill.
 bool IsSignOfCrash(const Event& event);

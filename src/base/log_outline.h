@@ -75,7 +75,8 @@ struct LogOutline {
   int64_t world = -1;          // of these ranks
   std::vector<LineOfRank> last_of_ranks;  // sorted
   std::string last, first_error;
-  SourceRef last_source, error_source;
+  SourceRef last_source, error_source;  // error_source: of the first error
+  SourceRef last_error;                 // the last line marked as an error; line 0 where there is none
   std::vector<SeenWarning> harmless;
   bool at_exit = false;    // a line is printed while its program exits
   std::string ended_well;  // a line tells of an end with exit code 0

@@ -91,7 +91,8 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
     for (StepTime& time : training.times) cite(time.source);
   }
   for (LogOutline& outline : fragment.outlines) {
-    for (SourceRef* place : {&outline.last_source, &outline.error_source, &outline.ended_source}) cite(*place);
+    for (SourceRef* place : {&outline.last_source, &outline.error_source, &outline.last_error, &outline.ended_source})
+      cite(*place);
     for (LineOfRank& one : outline.last_of_ranks) cite(one.source);
     for (SeenWarning& one : outline.harmless) cite(one.source);
     for (StepShare& one : outline.steps) cite(one.source);

@@ -445,7 +445,10 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   for (const Event& event : fragment.events)
     if (event.kind != EventKind::progress) read.insert(event.source.line);
   std::set<EventKind> told;
-  bool error = false;
+  uint32_t last_step = 0;
+  for (const Event& event : fragment.events)
+    if (event.kind == EventKind::progress) last_step = std::max(last_step, event.source.line);
+  bool error = false, error_behind_steps = false;
   const bool runs = ShowsRunningProcess(bytes, fragment);
   ToldPlace place;
   AroundTheLog around(bytes);
@@ -466,11 +469,14 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
                                                       : EventKind::progress;
     if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
     if (outside) AddToldFacts(line, source, fragment);
-    // Of each kind the first is enough; behind a line that only tells an end the error itself may still come.
-    const bool first = told.insert(kind).second;
-    const bool own = kind == EventKind::unread_error && !error && !ReportsAnEnd(line);
+    // Of each kind the first is enough; behind a line that only tells an end the error itself may still come, and
+    // behind one that the job survived another.
+    const bool first = told.insert(kind).second, unread = kind == EventKind::unread_error;
+    const bool own = unread && !error && !ReportsAnEnd(line);
+    const bool behind_steps = unread && !error_behind_steps && source.line > last_step;
     error |= own;
-    if (kind != EventKind::progress && (first || own)) AddTold(kind, line, source, fragment);
+    error_behind_steps |= behind_steps;
+    if (kind != EventKind::progress && (first || own || behind_steps)) AddTold(kind, line, source, fragment);
   }
   PlaceToldXids(bytes, fragment);
   for (Event& event : fragment.events)

@@ -151,7 +151,8 @@ class JobBuilder {
       for (StepTime& time : training.times) time.source.file = file;
     }
     for (LogOutline& outline : fragment.outlines) {
-      for (SourceRef* place : {&outline.last_source, &outline.error_source, &outline.ended_source}) place->file = file;
+      for (SourceRef* place : {&outline.last_source, &outline.error_source, &outline.last_error, &outline.ended_source})
+        place->file = file;
       for (LineOfRank& one : outline.last_of_ranks) one.source.file = file;
       for (SeenWarning& one : outline.harmless) one.source.file = file;
       for (StepShare& one : outline.steps) one.source.file = file;

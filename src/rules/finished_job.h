@@ -6,10 +6,8 @@
 
 namespace tacet {
 
-// The line by which a job, its launcher or its scheduler says that it came to its end: every output that is here holds
-// one, and nothing bad comes after it. nullptr where that is not so.
-const Event* FindToldFinish(const Case& facts, const Diagnosis& diagnosis);
-
-void SettleFinished(const Case& facts, const Event& finish, Diagnosis& diagnosis);
+// Sets the verdict to healthy where the output says that the job came to its end (JobEnd::said) and no finding is above
+// a note; says whether it did.
+bool SettleFinished(const Case& facts, Diagnosis& diagnosis);
 
 }  // namespace tacet

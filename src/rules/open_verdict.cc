@@ -319,7 +319,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
                          " ranks issued the same collectives and none reports an error";
     return;
   }
-  if (const Event* finish = FindToldFinish(facts, diagnosis)) return SettleFinished(facts, *finish, diagnosis);
+  if (SettleFinished(facts, diagnosis)) return;
   diagnosis.headline = PipelineWords(facts);
   if (diagnosis.headline.empty()) {
     diagnosis.headline = StackWords(facts);
@@ -335,7 +335,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.headline = training;
     diagnosis.progresses = !training.empty() && !IsTroubleTold(facts.incident);
   }
-  if (diagnosis.headline.empty() && end.kind == JobEnding::open) {
+  if (diagnosis.headline.empty() && end.kind == JobEnding::open && !UnreadErrorBefore(facts.incident, nullptr)) {
     // Too few lines to say that it trains, but what they show is worth saying.
     const auto tells = [](const TrainingRecord& record) { return record.loss.lines > 0 || record.scale.drops > 0; };
     const auto& records = facts.incident.training;
@@ -350,7 +350,6 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
   diagnosis.progresses |= ReachedItsEnd(facts);
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
-  if (end.kind == JobEnding::open || end.kind == JobEnding::finished) SettleSaidEnd(facts, diagnosis);
   if (!outcome.ended_in_order && diagnosis.status != Status::healthy && !IsTroubleTold(facts.incident) &&
       !TellsItsEnd(facts.incident) && !HoldsListingsOnly(facts.incident))
     missing.push_back(

@@ -7,7 +7,6 @@
 
 #include "analysis/job_end.h"
 #include "rules/told_trouble.h"
-#include "rules/training_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -110,25 +109,9 @@ bool TellsItsEnd(const Incident& incident) {
                      [](const LogOutline& one) { return one.at_exit || !one.ended_well.empty(); });
 }
 
-const Event* FindLastWords(const Case& facts) {
-  if (ReportsFault(facts.incident) || IsTroubleTold(facts.incident) || !HoldsOutputOnly(facts.incident)) return nullptr;
-  return FindSaidEnd(facts.incident, facts.analyses.life);
-}
-
 bool HasNotesOnly(const Diagnosis& diagnosis) {
   return std::all_of(diagnosis.findings.begin(), diagnosis.findings.end(),
                      [](const Finding& finding) { return finding.severity == Severity::note; });
-}
-
-void SettleSaidEnd(const Case& facts, Diagnosis& diagnosis) {
-  const Event* last = HasNotesOnly(diagnosis) ? FindLastWords(facts) : nullptr;
-  if (!last) return;
-  diagnosis.status = Status::healthy;
-  diagnosis.confidence = Confidence::possible;
-  if (!TrainingWords(facts).empty()) return;  // they quote the last line
-  const std::string figures = TrainingFigures(facts.incident);
-  diagnosis.headline = "the output ends with '" + last->text.substr(0, 120) + "', and no line reports a fault" +
-                       (figures.empty() ? "" : "; " + figures);
 }
 
 void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {

@@ -21,14 +21,8 @@ bool ReachedItsEnd(const Case& facts);
 // A line is printed as its program exits, or tells how it ended: nobody need be asked whether it did.
 bool TellsItsEnd(const Incident& incident);
 
-// The line of a normal end with which the output ends, where nothing in it speaks against that; null otherwise.
-const Event* FindLastWords(const Case& facts);
-
 // No finding is above a note.
 bool HasNotesOnly(const Diagnosis& diagnosis);
-
-// That is all there is to say of how it ended: no rank reports anything else.
-void SettleSaidEnd(const Case& facts, Diagnosis& diagnosis);
 
 // Sets the verdict to healthy where a line tells of an end with exit code 0 and nothing speaks against it.
 void SettleToldEnd(const Case& facts, Diagnosis& diagnosis);

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "analysis/job_end.h"
-#include "rules/outline_words.h"
 #include "rules/told_trouble.h"
 
 namespace tacet {
@@ -44,7 +44,8 @@ std::string PaceRange(const TrainingRecord& record) {
 
 // " The output ends with 'training finished'."
 std::string EndWords(const Case& facts) {
-  if (const Event* last = FindLastWords(facts)) return " The output ends with '" + last->text.substr(0, 120) + "'.";
+  if (const Event* last = facts.analyses.end.said.last)
+    return " The output ends with '" + last->text.substr(0, 120) + "'.";
   for (const LogOutline& outline : facts.incident.outlines)
     if (!outline.says_done.empty()) return " The output ends with '" + outline.says_done + "', but shows no exit code.";
   return " The text does not show how the job ended.";
@@ -61,16 +62,38 @@ std::string ScaleWords(double scale) {
   return text;
 }
 
+// Both with as many digits behind the point as the one that needs more: "2.500", "2.506".
+std::pair<std::string, std::string> EvenDigits(double first, double last) {
+  char one[40], other[40];
+  std::snprintf(one, sizeof one, "%.4g", first);
+  std::snprintf(other, sizeof other, "%.4g", last);
+  const auto digits = [](std::string_view text) {
+    const size_t point = text.find('.');
+    return point == std::string_view::npos ? 0 : static_cast<int>(text.size() - point - 1);
+  };
+  const bool plain = std::string_view(one).find_first_not_of("-0123456789.") == std::string_view::npos &&
+                     std::string_view(other).find_first_not_of("-0123456789.") == std::string_view::npos;
+  // A loss that fell to a small part of itself needs digits that the first one has not.
+  const bool alike = std::fabs(first) < 10 * std::fabs(last) && std::fabs(last) < 10 * std::fabs(first);
+  if (plain && alike) {
+    const int most = std::max(digits(one), digits(other));
+    std::snprintf(one, sizeof one, "%.*f", most, first);
+    std::snprintf(other, sizeof other, "%.*f", most, last);
+  }
+  return {one, other};
+}
+
 // A few lines show no trend, unless the value moves a lot.
 std::string LossWords(double first, double last, int64_t lines) {
   constexpr int64_t kFewLines = 5;
   constexpr double kClearMove = 0.05;
   char text[160];
-  if (lines < kFewLines && std::fabs(last - first) < kClearMove * std::fabs(first))
+  if (lines < kFewLines && std::fabs(last - first) < kClearMove * std::fabs(first)) {
     std::snprintf(text, sizeof text, "The loss is about %.4g.", last);
-  else
-    std::snprintf(text, sizeof text, "The loss went from %.4g to %.4g.", first, last);
-  return text;
+    return text;
+  }
+  const auto [from, to] = EvenDigits(first, last);
+  return "The loss went from " + from + " to " + to + ".";
 }
 
 }  // namespace
@@ -96,6 +119,13 @@ std::string TrainingFigures(const Incident& incident) {
   return words;
 }
 
+// A line behind this one is marked as an error, whatever it says.
+static bool HasLaterErrorLine(const Incident& incident, const Event& step) {
+  return std::any_of(incident.outlines.begin(), incident.outlines.end(), [&](const LogOutline& one) {
+    return one.errors > 0 && one.last_error.file == step.source.file && one.last_error.line > step.source.line;
+  });
+}
+
 std::string TrainingWords(const Case& facts) {
   constexpr int64_t kEnoughSteps = 3;     // fewer are a start-up
   constexpr uint64_t kLinesBehind = 600;  // bytes: a line or two of other output
@@ -106,6 +136,11 @@ std::string TrainingWords(const Case& facts) {
     if (rising >= kEnoughSteps && (!last || rising > last->As<Progress>().rising)) last = &event;
   }
   if (!last || facts.analyses.end.kind != JobEnding::open) return "";
+  // An error in other words is quoted instead.
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::unread_error && event.source.file == last->source.file &&
+        event.source.line > last->source.line)
+      return "";
   const auto file = static_cast<size_t>(last->source.file);
   if (file >= facts.incident.files.size()) return "";
   const uint64_t total = facts.incident.files[file].bytes.total;
@@ -113,7 +148,9 @@ std::string TrainingWords(const Case& facts) {
   const std::string figures = TrainingFigures(facts.incident);
   return "training made progress up to step " + std::to_string(last->As<Progress>().step) + " (" +
          std::to_string(last->As<Progress>().rising) + " progress lines)." + (figures.empty() ? "" : " " + figures) +
-         " No line after the last step reports a fault." + (IsTroubleTold(facts.incident) ? "" : EndWords(facts));
+         (HasLaterErrorLine(facts.incident, *last) ? " A line after the last step is marked as an error."
+                                                   : " No line after the last step reports a fault.") +
+         (IsTroubleTold(facts.incident) ? "" : EndWords(facts));
 }
 
 }  // namespace tacet

@@ -225,6 +225,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   const bool starred = prefix.text.find_first_not_of("* ") == std::string_view::npos;
   out.warnings += level == 'W' && !starred && !harmless;
   if (level == 'E' || level == 'F') {
+    out.last_error = source;
     if (++out.errors == 1) {
       out.first_error = std::string(text.substr(0, 200));
       out.error_source = source;

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/said_end.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/job_end.h"
+
+namespace tacet {
+namespace {
+
+// What one output says of its end.
+struct EndOfOutput {
+  const Event *first = nullptr, *last = nullptr, *first_of_job = nullptr, *last_of_job = nullptr;
+  uint32_t last_step = 0, last_error = 0;
+};
+
+void NoteSaid(const Event& event, EndOfOutput& end) {
+  const auto note = [&](const Event*& first, const Event*& last) {
+    if (!first || event.source.line < first->source.line) first = &event;
+    if (!last || last->source.line < event.source.line) last = &event;
+  };
+  note(end.first, end.last);
+  if (event.As<ProcessFinish>().of_job) note(end.first_of_job, end.last_of_job);
+}
+
+bool IsError(const Event& event) {
+  return event.kind == EventKind::unread_error || IsSignOfCrash(event) || IsSignOfHang(event);
+}
+
+std::map<FileId, EndOfOutput> ReadEnds(const Incident& incident) {
+  std::map<FileId, EndOfOutput> ends;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::process_finished && event.As<ProcessFinish>().said)
+      NoteSaid(event, ends[event.source.file]);
+  const auto raise = [](uint32_t& line, const SourceRef& source) { line = std::max(line, source.line); };
+  for (const Event& event : incident.events) {
+    const auto file = static_cast<size_t>(event.source.file);
+    // What the kernel and other tools report is weighed with how the job ended.
+    if (file >= incident.files.size() || !IsReadAs(incident.files[file], "torch_log")) continue;
+    EndOfOutput& end = ends[event.source.file];
+    if (event.kind == EventKind::progress) raise(end.last_step, event.source);
+    if (IsFarewell(event) && end.first && end.first->source.line < event.source.line) continue;
+    if (IsError(event)) raise(end.last_error, event.source);
+  }
+  for (const LogOutline& outline : incident.outlines)
+    if (outline.errors > 0) raise(ends[outline.last_error.file].last_error, outline.last_error);
+  return ends;
+}
+
+// Whoever pasted the log says that something is wrong.
+bool TellsOfTrouble(const Incident& incident) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+    return event.kind == EventKind::told_hang || event.kind == EventKind::told_stop ||
+           event.kind == EventKind::told_slow;
+  });
+}
+
+// Every output says that the job as a whole came to its end, and no line reports an error after that.
+SaidEnd EndOfJob(const Incident& incident, const std::map<FileId, EndOfOutput>& ends) {
+  SaidEnd said;
+  for (const auto& [file, end] : ends) {
+    if (end.last_error > 0 && (!end.last_of_job || end.last_of_job->source.line < end.last_error)) return {};
+    said.survived |= end.last_error > 0;
+    if (said || !end.first_of_job) continue;
+    said.first = end.first_of_job;
+    said.last = end.last_of_job;
+  }
+  for (size_t i = 0; i < incident.files.size(); ++i) {
+    const auto end = ends.find(FileId{static_cast<uint32_t>(i)});
+    if (IsReadAs(incident.files[i], "torch_log") && incident.files[i].bytes.understood > 0 &&
+        (end == ends.end() || !end->second.first_of_job))
+      return {};
+  }
+  said.of_job = static_cast<bool>(said);
+  return said;
+}
+
+// Records, stacks and other tools' files say more than an output.
+bool IsOutput(const InputFile& file) {
+  return file.format == "torch_log" || file.format == "torch_log+host_table" || file.bytes.understood == 0;
+}
+
+bool HasSeveralRanks(const Incident& incident) {
+  return std::count_if(incident.processes.begin(), incident.processes.end(),
+                       [](const Process& process) { return process.rank.known(); }) > 1;
+}
+
+// The output that tells the steps ends with the program's words that it is done; errors that steps follow were
+// survived, others may be what was lost: a checkpoint that could not be written, before "done".
+SaidEnd EndOfOneOutput(const Incident& incident, const std::map<FileId, EndOfOutput>& ends) {
+  if (!std::all_of(incident.files.begin(), incident.files.end(), IsOutput)) return {};
+  const bool several = HasSeveralRanks(incident);
+  if (several && std::count_if(incident.files.begin(), incident.files.end(),
+                               [](const InputFile& file) { return file.bytes.understood > 0; }) != 1)
+    return {};
+  SaidEnd said;
+  for (const auto& [file, end] : ends) {
+    if (end.last_error > end.last_step || (end.last_error > 0 && end.last_step == 0)) return {};
+    said.survived |= end.last_error > 0;
+    if (end.last_step == 0) continue;
+    if (!end.last || end.last->source.line < end.last_step) return {};
+    if (several && end.last->rank.known()) return {};  // of one rank among others
+    said.first = end.first;
+    said.last = end.last;
+  }
+  return said;
+}
+
+}  // namespace
+
+bool IsFarewell(const Event& event) {
+  return event.kind == EventKind::store_lost || event.kind == EventKind::connection_lost;
+}
+
+SaidEnd FindSaidEnd(const Incident& incident) {
+  if (TellsOfTrouble(incident) || !incident.threads.empty()) return {};
+  const std::map<FileId, EndOfOutput> ends = ReadEnds(incident);
+  SaidEnd said = EndOfJob(incident, ends);
+  if (!said) said = EndOfOneOutput(incident, ends);
+  said.survived |= !incident.survived.empty();
+  return said;
+}
+
+}  // namespace tacet
