@@ -6,6 +6,7 @@
 
 #include "launch/command_run.h"
 #include "launch/output_log.h"
+#include "launch/past_tense.h"
 #include "launch/postmortem_parts.h"
 #include "launch/run_comparison.h"
 #include "launch/run_folder.h"
@@ -32,13 +33,27 @@ const ReportFinding* MainFinding(const Report& report) {
 
 bool IsHealthy(const RunRecord& run) { return run.report.verdict.status == Status::healthy; }
 
+// The files name a fault, or they leave open whether there was one.
+bool MayHaveFault(const RunRecord& run) {
+  return MainFinding(run.report) != nullptr || !(IsHealthy(run) || StatusWord(run.report) == "no fault found");
+}
+
+// A hang is over when it is written about; other headlines tell of what happened.
+std::string PastSentence(const RunRecord& run, const std::string& headline) {
+  return Sentence(run.report.verdict.status == Status::hang ? InPastTense(headline) : headline);
+}
+
 DocumentSection SummarySection(const RunRecord& run) {
   DocumentSection section{"Summary", {}};
   const ReportVerdict& verdict = run.report.verdict;
-  section.Say(Sentence(verdict.headline));
+  section.Say(PastSentence(run, verdict.headline));
   if (IsHealthy(run) && MainFinding(run.report) == nullptr)
     section.Say("There is no cause to name and nothing to fix.");
-  std::vector<std::vector<std::string>> rows = {{"", ""}, {"Status", std::string(Name(verdict.status))}};
+  for (const ReportDiagnostic& one : run.report.diagnostics)
+    if (one.code == "exception-survived")
+      section.Say(CleanWords(one.message + (one.count > 1 ? " (" + Count(one.count, "time") + ")" : "") + ": " +
+                             one.file + ", line " + std::to_string(one.line) + "."));
+  std::vector<std::vector<std::string>> rows = {{"", ""}, {"Status", StatusWord(run.report)}};
   const ReportFinding* finding = MainFinding(run.report);
   if (!verdict.cause.empty())
     rows.push_back(
@@ -48,7 +63,8 @@ DocumentSection SummarySection(const RunRecord& run) {
     rows.push_back({"Held up", DescribeRanks(finding->affected_ranks, 100)});
   if (finding != nullptr && !DescribePlace(*finding).empty())
     rows.push_back({"Operation", CleanWords(DescribePlace(*finding))});
-  rows.push_back({"Confidence", std::string(Name(verdict.confidence))});
+  if (verdict.status != Status::undetermined || !verdict.cause.empty())
+    rows.push_back({"Confidence", std::string(Name(verdict.confidence))});
   if (!run.report.jobs.empty()) {
     const ReportJob& job = run.report.jobs.front();
     if (job.world_size > 0) rows.push_back({"Ranks", std::to_string(job.world_size)});
@@ -166,8 +182,8 @@ DocumentSection RootCauseSection(const RunRecord& run) {
     section.Say("No cause was found in these files.");
     return section;
   }
-  section.Say(Sentence(finding->headline));
-  if (!finding->explanation.empty()) section.Say(CleanWords(finding->explanation));
+  section.Say(PastSentence(run, finding->headline));
+  if (!finding->explanation.empty()) section.Say("About this cause: " + CleanWords(finding->explanation));
   std::vector<std::string> chain;
   for (const CitedEvidence& evidence : finding->evidence) {
     if (chain.size() == kMostEvidence) break;
@@ -194,11 +210,11 @@ DocumentSection OthersSection(const RunRecord& run) {
 
 DocumentSection ValidationSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Validation", {}};
-  section.Say("Before: 'tacet diagnose' of this run reports " + std::string(Name(run.report.verdict.status)) +
+  section.Say("Before: 'tacet diagnose' of this run reports " + StatusWord(run.report) +
               (run.report.verdict.cause.empty() ? "." : " (" + run.report.verdict.cause + ")."));
   if (baseline != nullptr)
-    section.Say("Baseline: 'tacet diagnose' of " + CleanWords(baseline->path) + " says " +
-                std::string(Name(baseline->report.verdict.status)) +
+    section.Say("Baseline: 'tacet diagnose' of " + CleanWords(baseline->path) + " reports " +
+                StatusWord(baseline->report) +
                 (baseline->report.verdict.cause.empty() ? "." : " (" + baseline->report.verdict.cause + ")."));
   section.Say("After the fix, this should exit with 0:");
   section.Code("tacet diagnose NEW_RUN");
@@ -249,8 +265,8 @@ Result<RunRecord> ReadRunRecord(const std::string& path) {
 Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
   Document document;
   const std::string name = run.manifest && !run.manifest->name.empty() ? run.manifest->name : run.path;
-  document.title = "Postmortem: " + CleanWords(name) + ", " + std::string(Name(run.report.verdict.status));
-  const bool fault = !IsHealthy(run) || MainFinding(run.report) != nullptr;
+  document.title = "Postmortem: " + CleanWords(name) + ", " + StatusWord(run.report);
+  const bool fault = MayHaveFault(run);
   const auto add = [&](DocumentSection section) { document.sections.push_back(std::move(section)); };
   add(SummarySection(run));
   add(TimelineSection(run));
@@ -268,7 +284,7 @@ Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
   add(VariablesSection(run, baseline));
   add(RingsSection(run, baseline));
   if (fault) {
-    add(ValidationSection(run, baseline));
+    if (MainFinding(run.report) != nullptr) add(ValidationSection(run, baseline));
     DocumentSection prevention{"Prevention", {}};
     if (const ReportFinding* finding = MainFinding(run.report)) prevention.List(CleanAll(finding->prevent));
     add(std::move(prevention));

@@ -79,9 +79,11 @@ DocumentSection LoggedVariables(const RunRecord& run, const RunRecord* baseline)
   const auto words = [](const std::string& name, const auto& all) {
     const auto found = all.find(name);
     if (found == all.end()) return std::string("not set");
-    std::string out;
-    for (const std::string& value : found->second)
-      out += (out.empty() ? "" : " or ") + CleanWords(HideSecret(name, value));
+    std::string out = found->second.size() > 1 ? "differs by rank: " : "";
+    for (const std::string& value : found->second) {
+      if (&value != &*found->second.begin()) out += ", ";
+      out += CleanWords(HideSecret(name, value));
+    }
     return out;
   };
   std::set<std::string> names;
@@ -116,6 +118,12 @@ std::string Sentence(std::string_view text) {
   std::string clean = CleanWords(text);
   if (!clean.empty() && clean.back() != '.' && clean.back() != '?' && clean.back() != '!') clean += '.';
   return clean;
+}
+
+std::string StatusWord(const Report& report) {
+  std::string word = HeadingWord(report);
+  for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return word;
 }
 
 std::vector<std::string> CleanAll(const std::vector<std::string>& texts) {
@@ -158,8 +166,7 @@ DocumentSection BaselineSection(const RunRecord& run, const RunRecord* baseline)
   std::vector<std::vector<std::string>> rows = {{"", "Baseline", "Incident", ""}};
   rows.push_back(row("Run", CleanWords(baseline->path), CleanWords(run.path)));
   rows.back().back().clear();
-  rows.push_back(
-      row("Status", std::string(Name(baseline->report.verdict.status)), std::string(Name(run.report.verdict.status))));
+  rows.push_back(row("Status", StatusWord(baseline->report), StatusWord(run.report)));
   rows.push_back(row("Ranks", world(baseline->report), world(run.report)));
   rows.push_back(row("Versions", VersionsOf(baseline->report), VersionsOf(run.report)));
   if (run.manifest && baseline->manifest) {
