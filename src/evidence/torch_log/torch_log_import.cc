@@ -13,6 +13,7 @@
 #include "evidence/torch_log/torch_log_owners.h"
 #include "evidence/torch_log/torch_log_speakers.h"
 #include "evidence/torch_log/torch_log_time.h"
+#include "evidence/torch_log/torch_log_watchdog.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -258,7 +259,7 @@ class Importer {
   static bool IsSurvivable(const Event& event) {
     switch (event.kind) {
       case EventKind::store_unreachable: return event.As<StoreUnreachable>().how != Unreachable::store;
-      case EventKind::watchdog_timeout: return IsAscendWait(event.text);
+      case EventKind::watchdog_timeout: return IsAscendWait(event.text) || IsRaisedTimeout(event.text);
       case EventKind::desync_report: return !event.As<DesyncReport>().tensor.empty();  // Horovod only warns
       case EventKind::store_wait_timeout: return event.As<StoreWait>().keys.empty();  // a thread of PyTorch's own asked
       case EventKind::exception:
@@ -291,7 +292,7 @@ class Importer {
       if (event.kind == EventKind::process_finished) finished = std::max(finished, event.source.line);
       const bool end = event.kind == EventKind::process_exited || event.kind == EventKind::process_killed ||
                        event.kind == EventKind::abort_signal ||
-                       (event.kind == EventKind::watchdog_timeout && !IsAscendWait(event.text)) ||
+                       (event.kind == EventKind::watchdog_timeout && !IsSurvivable(event)) ||
                        event.kind == EventKind::connection_lost;
       if (end) last_end = std::max(last_end, event.source.line);
     }

@@ -23,6 +23,8 @@ constexpr Phrase kPhrases[] = {
     {Keyword::work, "WorkBCCL("},
     {Keyword::work, "WorkCNCL("},
     {Keyword::work, "WorkBKCL("},
+    {Keyword::work, "ollective call timed out"},
+    {Keyword::work, "ollective operation timed out"},
     {Keyword::failed_work, "detected by watchdog at work"},
     {Keyword::failed_work, "Timeout at NCCL work:"},
     {Keyword::broken_report, "Failed to retrieve NCCL_DESYNC_DEBUG report"},

@@ -40,6 +40,30 @@ LineUse ReadBrokenReport(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// RuntimeError: Collective call timed out: allreduce, waited 600000 ms
+// Libraries without a watchdog of PyTorch's: who waits in vain raises. What a program logs of such an error is its own
+// business.
+LineUse ReadTimedOutCall(const LogLine& line, WatchdogState& state, RecordList& out) {
+  if (!IsRaisedTimeout(line.text)) return LineUse::not_understood;
+  const std::string_view rest = *After(line.text, " timed out");
+  std::string_view op;
+  if (rest.starts_with(": ")) {
+    op = rest.substr(2);
+    op = op.substr(0, op.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"));
+  }
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, op);
+  if (!is_new) return LineUse::understood;
+  record->op = Capped(op, 60);
+  for (const std::string_view key : {" waited ", " after "})
+    if (auto time = After(rest, key)) {
+      int64_t ms = -1;
+      if (TakeNumber(*time, &ms) && Trim(*time).starts_with("ms")) record->value2 = ms;
+    }
+  record->text = Capped(line.text);
+  state.timed_out = record;
+  return LineUse::understood;
+}
+
 // [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(...) ran for 600042 milliseconds before timing out.
 // [Rank 3] Caught collective operation timeout: WorkNCCL(...) ran for 1803000 milliseconds before timing out.
 // Work WorkNCCL(...) timed out in blocking wait.
@@ -56,7 +80,7 @@ LineUse ReadTimeout(const LogLine& line, WatchdogState& state, RecordList& out) 
     state.timed_out = record;
     return LineUse::understood;
   }
-  if (!whole) return LineUse::not_understood;
+  if (!whole) return ReadTimedOutCall(line, state, out);
   // A paste that ends within the sentence has said it all the same.
   const bool ran = work.rest.starts_with(" ran for ") || Contains(line.text, "aught collective operation timeout");
   if (!ran && !work.rest.starts_with(" timed out")) return LineUse::ignored;
@@ -225,6 +249,12 @@ LineUse ReadPeriodicStatus(const LogLine& line, RecordList& out) {
 }
 
 }  // namespace
+
+bool IsRaisedTimeout(std::string_view text) {
+  const std::string_view type = text.substr(0, text.find(' '));
+  return (type.ends_with("Error:") || type.ends_with("Exception:")) &&
+         ContainsAny(text, {"ollective call timed out", "ollective operation timed out"});
+}
 
 bool FindWork(std::string_view text, LoggedWork* work) {
   // WorkNCCL(, and WorkHCCL(, WorkMCCL( or WorkBKCL( of libraries made in its likeness.

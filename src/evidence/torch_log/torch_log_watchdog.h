@@ -18,6 +18,9 @@ struct LoggedWork {
 };
 bool FindWork(std::string_view text, LoggedWork* work);
 
+// An exception by which a library says that a collective took too long. A program may catch it, and go on.
+bool IsRaisedTimeout(std::string_view text);
+
 // What one voice's watchdog has begun to say.
 struct WatchdogState {
   std::vector<TorchLogRecord*> without_group;  // works whose group only the next status line tells
