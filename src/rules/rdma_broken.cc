@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "rules/benchmark_verdict.h"
 #include "rules/told_finding.h"
 
 namespace tacet {
@@ -10,6 +11,11 @@ constexpr int64_t kLocalProtection = 4;                                         
 constexpr int64_t kNotPermitted = 1, kNoMemory = 12, kDenied = 13, kBadAddress = 14;  // errno
 
 bool IsLimitWarning(const Event& event) { return event.As<RdmaFailure>().only_warned; }
+
+const Event* FindLimit(const Incident& incident) {
+  const auto found = std::find_if(incident.events.begin(), incident.events.end(), IsLimitWarning);
+  return found == incident.events.end() ? nullptr : &*found;
+}
 
 bool TellsRdma(const Event& event) {
   if (event.kind == EventKind::rdma_failed) return !IsLimitWarning(event);
@@ -33,11 +39,16 @@ RdmaFault RdmaFaultOf(const Event& event) {
   }
 }
 
-std::string RdmaFaultWords(RdmaFault fault, const Event& event) {
+// In bytes; 0 where the line does not tell it.
+int64_t LimitOf(const Event& warning) { return warning.As<RdmaFailure>().code; }
+
+// `limit`: the line that tells the limit of locked memory, where there is one.
+std::string RdmaFaultWords(RdmaFault fault, const Event& event, const Event* limit) {
   const std::string& adapter = event.As<Warning>().object;
   switch (fault) {
     case RdmaFault::locked_memory:
-      return "memory cannot be locked for the InfiniBand adapter: the memlock limit is too low";
+      return "memory cannot be locked for the InfiniBand adapter: the memlock limit is " +
+             (!limit ? "probably too low" : "too low" + (LimitOf(*limit) > 0 ? ", " + SizeWords(LimitOf(*limit)) : ""));
     case RdmaFault::gpu_memory:
       return "the InfiniBand adapter cannot register GPU memory: nvidia_peermem is not loaded or does not match the "
              "driver";
@@ -116,23 +127,32 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   const RdmaFault fault = RdmaFaultOf(*lead);
   Finding finding = ToldFinding(facts, "rdma-broken", told, "");
   for (size_t i = 0; i < finding.evidence.size(); ++i) finding.evidence[i].says = RdmaProof(*told.events[i]);
-  for (const Event& event : facts.incident.events)
-    if (IsLimitWarning(event)) {
-      finding.evidence.push_back({event.source, event.text, "the limit of locked memory"});
-      break;
-    }
-  finding.confidence = fault == RdmaFault::unknown ? Confidence::likely : Confidence::certain;
-  finding.headline = RdmaFaultWords(fault, *lead) + " (" + TellerWords(told) + ")" + RankUnknownWords(told);
+  const Event* limit = FindLimit(facts.incident);
+  // One line may tell both: UCX names the limit behind the call that failed.
+  const bool cited =
+      limit && std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& one) {
+        return one.source.file == limit->source.file && one.source.line == limit->source.line;
+      });
+  if (limit && !cited) finding.evidence.push_back({limit->source, limit->text, "the limit of locked memory"});
+  // "Cannot allocate memory" may also be nvidia_peermem's, the IOMMU's or the adapter's own.
+  const bool guessed = fault == RdmaFault::unknown || (fault == RdmaFault::locked_memory && !limit);
+  finding.confidence = guessed ? Confidence::likely : Confidence::certain;
+  finding.headline = RdmaFaultWords(fault, *lead, limit) + " (" + TellerWords(told) + ")" + RankUnknownWords(told);
   finding.fix = RdmaAdvice(fault);
+  if (fault == RdmaFault::locked_memory && !limit)
+    finding.fix.push_back(
+        "If ulimit -l is unlimited inside the job: dmesg -T | grep -iE 'mlx5|peermem|iommu|dmar' on that host, and "
+        "NCCL_NET_GDR_LEVEL=LOC to see whether only GPU memory is refused.");
   // The kernel speaks of no job in particular, and a program may do without what it was refused.
   if (std::all_of(told.events.begin(), told.events.end(), IsOfDriver)) {
     finding.confidence = Confidence::likely;
-    finding.headline = RdmaFaultWords(fault, *lead) + (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "");
+    finding.headline =
+        RdmaFaultWords(fault, *lead, limit) + (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "");
     if (facts.analyses.end.kind == JobEnding::open)
       finding.status = Status::degraded, finding.severity = Severity::warning;
   }
   if (may_go_on) {
-    finding.confidence = Confidence::likely;
+    if (!limit) finding.confidence = Confidence::likely;
     finding.status = Status::degraded;
     finding.severity = Severity::warning;
     finding.explanation =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/torch_log/torch_log_detail.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -217,6 +218,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
       RdmaFailure failure;
       failure.fault = static_cast<RdmaFault>(record.value);
       failure.only_warned = record.subject == "limit";
+      if (failure.only_warned) failure.code = std::max<int64_t>(record.count, 0);
       failure.may_go_on = record.subject == "refused";
       return failure;
     }

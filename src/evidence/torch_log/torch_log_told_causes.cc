@@ -188,6 +188,15 @@ LineUse ReadGpuPath(const LogLine& line, RecordList& out) {
   return LineUse::not_understood;
 }
 
+// In bytes: "RLIMIT_MEMLOCK is 65536 bytes", "(current: 64 kbytes)"; -1 where the line does not tell it.
+int64_t LockedMemoryLimit(std::string_view text) {
+  auto rest = After(text, "RLIMIT_MEMLOCK is ");
+  if (!rest) rest = After(text, "(current: ");
+  int64_t limit = -1;
+  if (!rest || !TakeNumber(*rest, &limit) || limit < 0 || limit > (int64_t{1} << 50)) return -1;
+  return Trim(*rest).starts_with("kbytes") ? limit * 1024 : limit;
+}
+
 // libibverbs: Warning: RLIMIT_MEMLOCK is 65536 bytes.
 // ucx ... ibv_reg_mr(address=0x7f..., length=4096, access=0xf) failed: Cannot allocate memory : Please set max locked
 // memory (ulimit -l) to 'unlimited'
@@ -213,8 +222,16 @@ LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
   if (TorchLogRecord* record = AddTold(TorchLogKind::rdma_failed, line, subject.empty() ? "failed" : subject, out)) {
     record->value = static_cast<int64_t>(fault);
     record->subject = subject;
+    if (limit) record->count = LockedMemoryLimit(text);
     TakeUcxOwner(text, *record);
   }
+  if (refused && LockedMemoryLimit(text) >= 0)
+    if (TorchLogRecord* record = AddTold(TorchLogKind::rdma_failed, line, "limit", out)) {
+      record->value = static_cast<int64_t>(fault);
+      record->count = LockedMemoryLimit(text);
+      record->subject = "limit";
+      TakeUcxOwner(text, *record);
+    }
   return LineUse::understood;
 }
 
