@@ -174,6 +174,11 @@ std::string_view ParseWarningObject(const NcclWarning& warning, std::string_view
     const size_t colon = port.find(':');
     return colon != std::string_view::npos && colon > 0 && colon + 1 < port.size() ? port : std::string_view();
   }
+  // Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_4:1, curr state INIT, next state RTR
+  if (id == "ib-modify-qp-failed") {
+    const auto port = After(message, " on dev ");
+    return port ? port->substr(0, port->find_first_of(", ")) : std::string_view();
+  }
   // NET/IB : Unable to open device mlx5_3
   if (id == "ib-open-failed") {
     auto name = After(message, "open device ");

@@ -68,7 +68,8 @@ std::vector<Rank> CommonEnd(const Case& facts, const std::vector<const Event*>& 
   for (const Event* event : events) {
     if (!event->rank.known()) continue;
     complaining.insert(event->rank);
-    if (const std::string& address = event->As<Warning>().object; !address.empty())
+    if (const std::string& address = event->As<Warning>().object;
+        !address.empty() && !IsWarning(*event, "ib-modify-qp-failed"))  // that names its own adapter
       complaints[address].insert(event->rank);
   }
   // One rank that cannot reach a peer it names: either end may be at fault. The same where nobody else has a word.
@@ -121,9 +122,11 @@ std::string ReportWords(const std::vector<const Event*>& events, const ToldEvent
 }
 
 // Two adapters cannot be connected: the set-up fails, before any data flows.
-std::string ConnectWords(const ToldEvents& told) {
-  return "two network adapters cannot be connected: ibv_modify_qp fails in " + TellerWords(told) +
-         RankUnknownWords(told);
+std::string ConnectWords(const Event& lead, const ToldEvents& told) {
+  const std::string& port = lead.As<Warning>().object;
+  const bool only_host = told.ranks.empty() && told.rankless.empty() && !told.hosts.empty();
+  return "two network adapters cannot be connected: ibv_modify_qp fails " + std::string(only_host ? "on " : "in ") +
+         TellerWords(told) + (port.empty() ? "" : " (" + port + ")") + RankUnknownWords(told);
 }
 
 // A call on the host itself fails, before anything is sent.
@@ -280,7 +283,7 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
                                (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "")
                      : own                                        ? OwnPortWords(facts, lead, events)
                      : IsWarning(lead, "net-peer-unresponsive")   ? NoAnswerWords(events, told)
-                     : IsWarning(lead, "ib-modify-qp-failed")     ? ConnectWords(told)
+                     : IsWarning(lead, "ib-modify-qp-failed")     ? ConnectWords(lead, told)
                      : IsWarning(lead, "net-device-setup-failed") ? DeviceSetupWords(told)
                      : std::all_of(events.begin(), events.end(), [](const Event* event) { return IsNoAnswer(*event); })
                          ? NoAnswerWords(events, told)

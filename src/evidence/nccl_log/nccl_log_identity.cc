@@ -7,7 +7,10 @@ namespace {
 // No communicator of this process tells: fall back on what stands outside the messages.
 RankVerdict WithoutCommunicator(const RankEvidence& evidence) {
   RankVerdict verdict;
-  const std::optional<Rank> outside = evidence.task_number ? evidence.task_number : evidence.in_file_name;
+  const std::optional<Rank> outside = evidence.task_number                                  ? evidence.task_number
+                                      : evidence.in_file_name                               ? evidence.in_file_name
+                                      : evidence.comm_size < 0 && evidence.largest_size < 0 ? evidence.by_proxy
+                                                                                            : std::nullopt;
   if (outside) {
     verdict.rank = *outside;
     verdict.certainty = Certainty::assumed;

@@ -11,6 +11,7 @@
 #include "evidence/nccl_log/nccl_log_chunk.h"
 #include "evidence/nccl_log/nccl_log_communicators.h"
 #include "evidence/nccl_log/nccl_log_graph.h"
+#include "evidence/nccl_log/nccl_log_identity.h"
 #include "evidence/nccl_log/nccl_log_line.h"
 #include "evidence/nccl_log/nccl_log_trace.h"
 #include "model/nccl_warnings.h"
@@ -58,6 +59,7 @@ class NcclLogImport {
     uint32_t process = 0;
     std::vector<Call> calls, api_calls;
     bool tells_finish = false;
+    int32_t proxy_rank = -1;  // as its proxy thread names it; RankEvidence::kSeveral where it names several
     SourceRef last_end;  // where its last communicator ended
     int64_t last_end_wall_ns = kNoTime;
   };
@@ -96,6 +98,7 @@ class NcclLogImport {
   Use ReadConnection(const NcclLogLine& line);
   Use TakeConnection(const NcclLogLine& line, const NcclConnectionLines& lines);
   Use ReadPropagation(const NcclLogLine& line);
+  void NoteProxyRank(const NcclLogLine& line, uint32_t speaker);
   Use ReadWarning(const NcclLogLine& line, bool at_info_level);
   void SettleError(Process& process, bool harmless);
 

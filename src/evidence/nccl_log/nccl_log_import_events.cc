@@ -268,6 +268,20 @@ static bool IsLastTry(std::string_view message) {
          tried >= most;
 }
 
+// [Proxy Service 2] Failed to execute operation Connect from rank 2, retcode 2: of the process that writes it, while
+// the rank behind "from" is whoever asked it.
+void NcclLogImport::NoteProxyRank(const NcclLogLine& line, uint32_t speaker) {
+  std::string_view rest = line.message;
+  int64_t rank = -1;
+  if (!TakeLiteral(rest, "[Proxy Service ") || !TakeNumber(rest, &rank) || !rest.starts_with("] Failed to execute"))
+    return;
+  int32_t& known = voices_[speaker].proxy_rank;
+  if (rank < 0 || rank > INT32_MAX || (known != -1 && known != rank))
+    known = RankEvidence::kSeveral;
+  else
+    known = static_cast<int32_t>(rank);
+}
+
 NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_info_level) {
   const std::string_view message = line.message;
   const NcclWarning* warning = at_info_level ? ClassifyInfoWarning(message) : &ClassifyWarning(message);
@@ -290,6 +304,7 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   if (warning->id == "connect-retry" && IsLastTry(message))
     if (const NcclWarning* failed = FindNcclWarning("connect-failed")) warning = failed;
   const uint32_t speaker = SpeakerOf(line);
+  if (warning->id == "proxy-failed") NoteProxyRank(line, speaker);
   Repeated& repeated = warnings_[MixHash(reinterpret_cast<uintptr_t>(warning), speaker)];
   if (repeated.kept > 0 && repeated.first_event < out_.events.size())
     ++out_.events[repeated.first_event].Make<Warning>().times;

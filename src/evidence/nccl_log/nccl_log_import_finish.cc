@@ -104,10 +104,16 @@ void NcclLogImport::SettleRanks() {
   std::map<int32_t, int> processes_with_label;
   for (const NcclWriter& writer : writers_.all())
     if (writer.label.kind == LauncherLabel::Kind::task) ++processes_with_label[writer.label.value];
+  std::map<int32_t, int> proxies;  // of one number there is one process, unless they are of several communicators
+  for (const Voice& voice : voices_) ++proxies[voice.proxy_rank];
   for (uint32_t s = 0; s < evidence.size(); ++s) {
     const NcclWriter& writer = writers_.all()[voices_[s].process];
     const bool only_rank = processes_[voices_[s].process].speakers.size() == 1;
     RankEvidence& own = evidence[s];
+    // A rank is never smaller than its place on its node.
+    if (const int32_t rank = voices_[s].proxy_rank;
+        only_rank && rank >= writer.device && rank >= 0 && proxies[rank] == 1)
+      own.by_proxy = Rank{rank};
     own.largest_size = largest;
     if (evidence.size() == 1) {
       own.in_file_name = RankFromPath(file_.path);

@@ -421,6 +421,27 @@ TEST(NcclLogRank, AnExplicitLabelWins) {
   EXPECT_EQ(verdict.world_size, -1);
 }
 
+TEST(NcclLogRank, TheProxyNamesTheRankOfItsProcess) {
+  const auto warn = [](std::string_view head, std::string_view proxy) {
+    return std::string(head) + " proxy.cc:1485 NCCL WARN [Proxy Service " + std::string(proxy) +
+           "] Failed to execute operation Connect from rank 1, retcode 2\n";
+  };
+  EXPECT_EQ(Read(warn("n1:70:71 [2]", "10")).speakers[0].rank, Rank{10});
+  EXPECT_EQ(Read(warn("n1:70:71 [2]", "10")).speakers[0].rank_certainty, Certainty::assumed);
+  // A place in a group smaller than that on the node, and two processes with one number: of parts of the job.
+  EXPECT_FALSE(Read(warn("n1:70:71 [5]", "1")).speakers[0].rank.known());
+  const Fragment two = Read(warn("n1:70:71 [0]", "1") + warn("n1:80:81 [1]", "1"));
+  ASSERT_EQ(two.speakers.size(), 2u);
+  EXPECT_FALSE(two.speakers[0].rank.known());
+}
+
+TEST(NcclLogRank, AHostIsKnownWithoutItsPid) {
+  const std::string rest = " [5] ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out\n";
+  EXPECT_EQ(Read("[2026-03-13 22:26:02] node-01.example.com:XXXXXX" + rest).speakers[0].host, "node-01.example.com");
+  EXPECT_EQ(Read("n7:<pid>:<tid>" + rest).speakers[0].host, "n7");
+  EXPECT_EQ(Read("22:26:02" + rest).speakers[0].host, "");
+}
+
 TEST(NcclLogEvents, TellsSettingsOnce) {
   const Fragment fragment =
       Read(Line("NCCL_SOCKET_IFNAME set by environment to ib7") + Line("NCCL_SOCKET_IFNAME set to ib7") +

@@ -73,6 +73,19 @@ bool TakeCharBack(std::string_view& text, char c) {
   return true;
 }
 
+// The host of "[2026-03-13 22:26:02] node-1:XXXX" and "node-1:<pid>:<tid>", where somebody took the numbers out; empty
+// where the last word is anything else.
+std::string_view HostWithoutPid(std::string_view text) {
+  const size_t blank = text.rfind(' ');
+  const std::string_view word = blank == std::string_view::npos ? text : text.substr(blank + 1);
+  const size_t colon = word.find(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == word.size()) return {};
+  const std::string_view host = word.substr(0, colon), mask = word.substr(colon + 1);
+  if (host.find_first_not_of("0123456789.-") == std::string_view::npos) return {};  // a time of day
+  if (!std::all_of(host.begin(), host.end(), IsHostChar)) return {};
+  return mask.find_first_not_of("XxNn*#?_-<>[]:pidtPIDT") == std::string_view::npos ? host : std::string_view();
+}
+
 // "init.cc:1247", "transport/net_ib.cc:1204"
 bool IsSourcePlace(std::string_view text) {
   const size_t colon = text.rfind(':');
@@ -151,6 +164,7 @@ uint32_t NcclWriterTable::Take(const NcclWriter& writer) {
     NcclWriter& known = all_[it->second];
     if (known.host != writer.host || known.pid != writer.pid || (nameless && known.label.value != label.value))
       continue;
+    if (nameless && known.device != writer.device) continue;
     if (writer.label_changed || known.label.kind != label.kind || known.label.value != label.value)
       known.label_changed = true;
     known.device = std::max(known.device, writer.device);
@@ -217,7 +231,9 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
     // "[3] NCCL INFO ...": the bracket is NCCL's own, a device, and no label of MPICH's.
     const bool own = label.kind == LauncherLabel::Kind::task && Trim(before).starts_with('[') &&
                      Trim(before).find(']') + 1 == Trim(before).size();
-    line.writer = writers_.Take({{}, -1, own ? LauncherLabel{} : label, false, -1});
+    const std::string_view name = HostWithoutPid(rest);
+    if (!name.empty()) line.device = static_cast<int32_t>(std::min<int64_t>(device, INT32_MAX));
+    line.writer = writers_.Take({name, -1, own ? LauncherLabel{} : label, false, line.device});
     prefix->stamp = ParseStamp(lead);
     line.tid = -1;
   }
