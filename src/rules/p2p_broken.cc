@@ -9,8 +9,11 @@
 namespace tacet {
 namespace {
 
+// A process cannot hand out its own buffer (cudaIpcGetMemHandle): no other GPU was asked for anything yet.
+bool IsExport(const Event& event) { return IsFatalWarning(event, {"ipc-export-failed"}); }
+
 bool TellsPeerAccess(const Event& event) {
-  return event.kind == EventKind::peer_access_failed ||
+  return event.kind == EventKind::peer_access_failed || IsExport(event) ||
          IsFatalWarning(event, {"p2p-peering-failed", "nvlink-p2p-disabled"});
 }
 
@@ -51,10 +54,15 @@ static RuleAnswer JudgeP2pBroken(const Case& facts) {
   const bool nvlink = std::any_of(told.events.begin(), told.events.end(), [](const Event* event) {
     return event->kind == EventKind::nccl_warning && event->As<Warning>().id == "nvlink-p2p-disabled";
   });
+  const bool only_exports =
+      said && std::all_of(told.events.begin(), told.events.end(), [](const Event* event) { return IsExport(*event); });
+  for (size_t i = 0; said && i < told.events.size() && i < finding.evidence.size(); ++i)
+    if (IsExport(*told.events[i])) finding.evidence[i].says = "a GPU buffer could not be shared with another process";
   const std::string who = TellerWords(told);
   const std::string_view word = WordOf(*told.events.front());
-  finding.headline = nvlink ? "GPUs joined by NVLink cannot reach each other's memory (" + who + ")"
-                     : said ? "direct access between GPUs fails for " + who +
+  finding.headline = nvlink         ? "GPUs joined by NVLink cannot reach each other's memory (" + who + ")"
+                     : only_exports ? "a GPU buffer of " + who + " cannot be shared with another process of its host"
+                     : said         ? "direct access between GPUs fails for " + who +
                                   (word.starts_with("p2p-") ? "" : ": " + std::string(word))
                             : "the IOMMU stops the GPU of " + who + " from reaching other devices";
   finding.headline += RankUnknownWords(told);
@@ -62,6 +70,7 @@ static RuleAnswer JudgeP2pBroken(const Case& facts) {
   if (std::all_of(told.events.begin(), told.events.end(),
                   [](const Event* event) { return event->As<Warning>().number == 1; }))
     finding.confidence = Confidence::possible;
+  if (only_exports) finding.confidence = Confidence::likely;
   if (!said) {
     // The kernel names one of the two devices, and neither is at fault.
     finding.confidence = Confidence::likely;

@@ -49,6 +49,16 @@ bool Speaks(const std::string& text, std::string_view part) { return text.find(p
 
 // p2p-broken
 
+TEST(P2pBroken, ABufferThatCannotBeHandedOutIsOnlyLikely) {
+  Incident incident = Processes({"gpu3"});
+  Add(incident, 0, Warned("ipc-export-failed"));
+  const Finding finding = JudgedCase(incident).Only("p2p-broken");
+  EXPECT_EQ(finding.confidence, Confidence::likely);
+  EXPECT_EQ(finding.evidence[0].says, "a GPU buffer could not be shared with another process");
+  Add(incident, 0, Warned("p2p-peering-failed"));
+  EXPECT_EQ(JudgedCase(std::move(incident)).Only("p2p-broken").confidence, Confidence::certain);
+}
+
 TEST(P2pBroken, AFailedHandleNamesTheProcess) {
   Incident incident = Processes({"gpu3"});
   Add(incident, 0, Warned("p2p-peering-failed"));
@@ -131,6 +141,18 @@ TEST(RdmaBroken, AnAdapterThatUcxLosesDegradesAJobWhoseEndIsUnknown) {
   const Finding finding = JudgedCase(std::move(incident)).Only("rdma-broken");
   EXPECT_EQ(finding.status, Status::degraded);
   EXPECT_EQ(finding.confidence, Confidence::likely);
+}
+
+TEST(RdmaBroken, IsCertainOfTheLimitOnlyWhereItIsTold) {
+  Incident incident = Processes({"gpu3"});
+  Add(incident, 0, Warned("ib-register-failed", 12));
+  const Finding guessed = JudgedCase(incident).Only("rdma-broken");
+  EXPECT_EQ(guessed.confidence, Confidence::likely);
+  EXPECT_TRUE(Speaks(guessed.headline, "probably too low")) << guessed.headline;
+  Add(incident, 0, EventKind::rdma_failed, RdmaFailure{RdmaFault::locked_memory, true, "", 65536});
+  const Finding told = JudgedCase(std::move(incident)).Only("rdma-broken");
+  EXPECT_EQ(told.confidence, Confidence::certain);
+  EXPECT_TRUE(Speaks(told.headline, "too low, 64 KiB")) << told.headline;
 }
 
 TEST(RdmaBroken, AsksWhichRank) {
