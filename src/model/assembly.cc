@@ -282,6 +282,21 @@ class JobBuilder {
            "give the files of more ranks if the job is that large"});
   }
 
+  // A launcher names the processes that it closes, and those that failed before: each of them was a rank.
+  int64_t CountLaunched() const {
+    std::map<FileId, std::set<int64_t>> pids;
+    bool closes = false;
+    for (const Event& event : incident_.events) {
+      const bool closed = event.kind == EventKind::process_killed;
+      const bool failed = event.kind == EventKind::process_exited && event.As<ProcessEnd>().local_rank >= 0;
+      if (event.pid > 0 && (closed || failed)) pids[event.source.file].insert(event.pid);
+      closes |= closed;
+    }
+    size_t most = 0;
+    for (const auto& [file, named] : pids) most = std::max(most, named.size());
+    return closes ? static_cast<int64_t>(most) : -1;
+  }
+
   void SettleWorldSize() {
     int64_t size = groups_.AgreedSize(incident_.world_size);
     for (const Group& group : incident_.groups) {
@@ -309,6 +324,7 @@ class JobBuilder {
     for (const Event& event : incident_.events)
       if (event.kind == EventKind::watchdog_timeout && event.peer.known() && event.peer.value < (1 << 24))
         size = std::max<int64_t>(size, event.peer.value + 1);
+    if (!incident_.world_told) size = std::max(size, CountLaunched());
     incident_.world_size = size;
     const auto seen = static_cast<int64_t>(incident_.process_of.size());
     incident_.lists_world = size <= seen || (size <= INT32_MAX && room_.TakeRanks(size - seen));

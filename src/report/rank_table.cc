@@ -96,6 +96,38 @@ std::string LastOperation(const Incident& incident, const GroupLabels& labels,
   return "";
 }
 
+// The operation in the row has no time, and stands further down in the file than the last line that has one.
+bool IsOlderThanItsCall(const Incident& incident, const std::vector<const SourceAnalysis*>& sources,
+                        const RankLife& life) {
+  if (!life.last_event) return false;
+  for (const SourceAnalysis* source : sources) {
+    const Call* call = LastCall(incident, *source, life.rank);
+    if (!call) continue;
+    const bool timed =
+        call->enter_wall_ns != kNoTime || call->start_wall_ns != kNoTime || call->finish_wall_ns != kNoTime;
+    return !timed && incident.StreamOf(life.rank, source->source)->file == life.last_event->source.file &&
+           call->line > life.last_event->source.line;
+  }
+  return false;
+}
+
+// A group of the job is no larger than the job, so that ranks up to its size exist, though nothing else tells of them.
+void ListUnseen(const Incident& incident, const TimeoutCensus& census, std::vector<ReportRank>& rows) {
+  constexpr int64_t kMostUnseen = 1024;
+  if (incident.world_told || rows.empty()) return;
+  int64_t size = 0;
+  for (const TimedOutCall& call : census.calls) size = std::max<int64_t>(size, call.group_size);
+  if (size > kMostUnseen ||
+      std::none_of(rows.begin(), rows.end(), [](const ReportRank& row) { return row.role == "silent"; }))
+    return;
+  for (int64_t rank = rows.back().rank + 1; rank < size; ++rank) {
+    ReportRank row;
+    row.rank = static_cast<int>(rank);
+    row.role = "silent";
+    rows.push_back(std::move(row));
+  }
+}
+
 std::string EndWords(const Event& event) {
   const auto& end = event.As<ProcessEnd>();
   if (event.Means(Meaning::timed_out)) return "reported as timed out";
@@ -311,9 +343,10 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.doing = "reports no error";
     // That the job hangs is said in the text around the log: nobody is known to be well.
     if (told_hang && row.role == "ok") row.role.clear();
-    row.last_sign = Clock(life.last_wall_ns);
+    if (!IsOlderThanItsCall(incident, sources, life)) row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));
   }
+  ListUnseen(incident, census, rows);
   // Numbers alone tell nothing.
   const auto is_bare = [](const ReportRank& row) {
     return row.role.empty() && row.host.empty() && row.doing.empty() && row.last_operation.empty();

@@ -52,7 +52,7 @@ static void TellAssertion(const Case& facts, const std::string& who, Finding& fi
       "Check that indices, token ids and labels are in range: the size of the vocabulary, the number of "
       "classes.",
       "Run again with " + blocking + ", so that the traceback shows the call; on the CPU the same " +
-          "call raises an error with the value.",
+          "call raises an error at once.",
       "The GPU is not at fault: the node can be used again."};
 }
 

@@ -6,6 +6,7 @@
 
 #include "model/event_words.h"
 #include "model/xid.h"
+#include "rules/end_sentence.h"
 #include "rules/gpu_maker.h"
 #include "rules/kernel_reason.h"
 #include "rules/rule.h"
@@ -218,12 +219,14 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       finding.confidence = Confidence::likely;
     }
     if (finding.ranks.empty())
-      answer.open.push_back(
-          lead->pid > 0
-              ? CannotTell{"Which rank was process " + std::to_string(lead->pid) + "?",
-                           "the launcher's list of ranks and pids, or NCCL logs of that host "
-                           "with INIT lines (pid, busId)"}
-              : CannotTell{"Which rank ran on the faulty GPU?", "NCCL logs of that host with INIT lines (busId)"});
+      answer.open.push_back(lead->pid > 0
+                                ? CannotTell{"Which rank was process " + std::to_string(lead->pid) + "?",
+                                             "the launcher's list of ranks and pids, or NCCL logs of that host "
+                                             "with INIT lines (pid, busId)"}
+                                : CannotTell{"Which rank used the GPU that reported the fault?",
+                                             SubjectOf(facts.incident, *lead).host.empty()
+                                                 ? "NCCL logs of all ranks with INIT lines (busId)"
+                                                 : "NCCL logs of that host with INIT lines (busId)"});
   } else {
     finding.confidence = Confidence::certain;
     // Buffers of different sizes make NCCL's own kernels run over their ends.
@@ -293,6 +296,13 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   finding.fix =
       reason && reason->kind == EventKind::pcie_error ? LostLinkSteps(*reason) : GpuAdvice(facts.incident, *lead);
+  // What makes it a hang, where only the fault itself is told so far.
+  if (const Event* told = facts.analyses.end.told; finding.status == Status::hang && finding.ranks.empty() && told &&
+                                                   told->kind == EventKind::watchdog_timeout && told != lead) {
+    const std::string sentence = EndSentence(facts, *told);
+    finding.headline += "; " + sentence;
+    finding.evidence.push_back(CiteEvent(*told, "the timeout"));
+  }
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;
