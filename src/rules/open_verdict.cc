@@ -97,6 +97,24 @@ const Event* FirstUnexplainedWarning(const Case& facts) {
   return nullptr;
 }
 
+// "The kernel killed java (process 9120) for lack of memory in its cgroup": all that is here is what the kernel did to
+// services of a host. Empty where anything else speaks.
+std::string KilledServiceWords(const Case& facts) {
+  const Event* kill = nullptr;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::oom_kill || !event.Means(Meaning::of_service)) return "";
+    if (!kill) kill = &event;
+  }
+  if (!kill || kill->As<OomKill>().process.empty()) return "";
+  const auto& told = kill->As<OomKill>();
+  return "the kernel killed " + told.process + (kill->pid > 0 ? " (process " + std::to_string(kill->pid) + ")" : "") +
+         " for lack of " +
+         (told.limit == MemoryLimit::cgroup ? "memory in its cgroup"
+          : told.limit == MemoryLimit::host ? "host memory"
+                                            : "memory") +
+         "; nothing shows that it belonged to a job";
+}
+
 // How many processes the launcher says to have ended in the same way.
 size_t CountAlike(const Case& facts, const Event& first) {
   return static_cast<size_t>(
@@ -305,6 +323,13 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
       diagnosis.headline = "No recognizable job data found";
     diagnosis.open.push_back(
         {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
+    return;
+  }
+  if (const std::string killed = KilledServiceWords(facts); !killed.empty() && diagnosis.findings.empty()) {
+    diagnosis.headline = killed;
+    diagnosis.open.push_back({"Did a process of a job end then?",
+                              "the output of the jobs that ran on that host at that time, with the ids of their "
+                              "processes"});
     return;
   }
   std::vector<CannotTell> missing;

@@ -100,6 +100,9 @@ void ImportKernelLog(const KernelLog& log, Fragment& out) {
     event.source = {FileId{0}, record.line, record.offset};
     event.pid = record.pid;
     event.detail = DetailOf(record);
+    // The limit is told of the one that was chosen.
+    if (index > 0 && IsSpared(log, index - 1) && log.records[index - 1].value == 1)
+      event.Make<OomKill>().limit = MemoryLimit::cgroup;
     event.text = record.text.substr(0, Event::kMaxText);
     if (event.kind == EventKind::oom_kill && !record.cgroup.empty() &&
         event.text.find(record.cgroup) == std::string::npos)
