@@ -120,7 +120,7 @@ void ListUnseen(const Incident& incident, const TimeoutCensus& census, std::vect
   if (size > kMostUnseen ||
       std::none_of(rows.begin(), rows.end(), [](const ReportRank& row) { return row.role == "silent"; }))
     return;
-  for (int64_t rank = rows.back().rank + 1; rank < size; ++rank) {
+  for (int64_t rank = int64_t{rows.back().rank} + 1; rank < size; ++rank) {
     ReportRank row;
     row.rank = static_cast<int>(rank);
     row.role = "silent";

@@ -50,13 +50,14 @@ bool Speaks(const std::string& text, std::string_view part) { return text.find(p
 // p2p-broken
 
 TEST(P2pBroken, ABufferThatCannotBeHandedOutIsOnlyLikely) {
-  Incident incident = Processes({"gpu3"});
+  Incident incident = Processes({"gpu3"}), both = Processes({"gpu3"});
   Add(incident, 0, Warned("ipc-export-failed"));
-  const Finding finding = JudgedCase(incident).Only("p2p-broken");
+  const Finding finding = JudgedCase(std::move(incident)).Only("p2p-broken");
   EXPECT_EQ(finding.confidence, Confidence::likely);
   EXPECT_EQ(finding.evidence[0].says, "a GPU buffer could not be shared with another process");
-  Add(incident, 0, Warned("p2p-peering-failed"));
-  EXPECT_EQ(JudgedCase(std::move(incident)).Only("p2p-broken").confidence, Confidence::certain);
+  Add(both, 0, Warned("ipc-export-failed"));
+  Add(both, 0, Warned("p2p-peering-failed"));
+  EXPECT_EQ(JudgedCase(std::move(both)).Only("p2p-broken").confidence, Confidence::certain);
 }
 
 TEST(P2pBroken, AFailedHandleNamesTheProcess) {
@@ -144,13 +145,13 @@ TEST(RdmaBroken, AnAdapterThatUcxLosesDegradesAJobWhoseEndIsUnknown) {
 }
 
 TEST(RdmaBroken, IsCertainOfTheLimitOnlyWhereItIsTold) {
-  Incident incident = Processes({"gpu3"});
-  Add(incident, 0, Warned("ib-register-failed", 12));
-  const Finding guessed = JudgedCase(incident).Only("rdma-broken");
+  Incident alone = Processes({"gpu3"}), limited = Processes({"gpu3"});
+  for (Incident* incident : {&alone, &limited}) Add(*incident, 0, Warned("ib-register-failed", 12));
+  Add(limited, 0, EventKind::rdma_failed, RdmaFailure{RdmaFault::locked_memory, true, "", 65536});
+  const Finding guessed = JudgedCase(std::move(alone)).Only("rdma-broken");
   EXPECT_EQ(guessed.confidence, Confidence::likely);
   EXPECT_TRUE(Speaks(guessed.headline, "probably too low")) << guessed.headline;
-  Add(incident, 0, EventKind::rdma_failed, RdmaFailure{RdmaFault::locked_memory, true, "", 65536});
-  const Finding told = JudgedCase(std::move(incident)).Only("rdma-broken");
+  const Finding told = JudgedCase(std::move(limited)).Only("rdma-broken");
   EXPECT_EQ(told.confidence, Confidence::certain);
   EXPECT_TRUE(Speaks(told.headline, "too low, 64 KiB")) << told.headline;
 }
