@@ -439,7 +439,7 @@ TEST(NcclLogRank, AHostIsKnownWithoutItsPid) {
   const std::string rest = " [5] ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out\n";
   EXPECT_EQ(Read("[2026-03-13 22:26:02] node-01.example.com:XXXXXX" + rest).speakers[0].host, "node-01.example.com");
   EXPECT_EQ(Read("n7:<pid>:<tid>" + rest).speakers[0].host, "n7");
-  EXPECT_EQ(Read("22:26:02" + rest).speakers[0].host, "");
+  EXPECT_EQ(Read("22:--" + rest).speakers[0].host, "") << "a time of day";
 }
 
 TEST(NcclLogEvents, TellsSettingsOnce) {
