@@ -217,14 +217,17 @@ TEST(ToldCauses, UcxTellsTheProcessItSpeaksIn) {
   EXPECT_EQ(fragment.speakers.at(failed.speaker).host, "gpu17");
   EXPECT_EQ(fragment.speakers.at(failed.speaker).pid, 4121);
   EXPECT_FALSE(failed.text.starts_with("[16"));
-  // Memory that cannot be registered is lost, and not only warned of.
-  const Event memory = OneEvent(
-      ReadText("[1699999999.123456] [gpu17:4121 :0]  ib_md.c:309  UCX  ERROR ibv_reg_mr(address=0x7f2c0000, "
-               "length=8388608, access=0xf) failed: Cannot allocate memory : Please set max locked memory (ulimit -l) "
-               "to 'unlimited' (current: 64 kbytes)\n",
-               "o"),
-      EventKind::rdma_failed);
-  EXPECT_FALSE(memory.As<RdmaFailure>().only_warned);
+  // Memory that cannot be registered is lost, and not only warned of; the limit stands behind it.
+  const Fragment memory = ReadText(
+      "[1699999999.123456] [gpu17:4121 :0]  ib_md.c:309  UCX  ERROR ibv_reg_mr(address=0x7f2c0000, "
+      "length=8388608, access=0xf) failed: Cannot allocate memory : Please set max locked memory (ulimit -l) "
+      "to 'unlimited' (current: 64 kbytes)\n",
+      "o");
+  ASSERT_EQ(memory.events.size(), 2U);
+  EXPECT_TRUE(memory.events[0].As<RdmaFailure>().may_go_on);
+  EXPECT_FALSE(memory.events[0].As<RdmaFailure>().only_warned);
+  EXPECT_TRUE(memory.events[1].As<RdmaFailure>().only_warned);
+  EXPECT_EQ(memory.events[1].As<RdmaFailure>().code, 65536);
 }
 
 }  // namespace
