@@ -425,7 +425,7 @@ struct RdmaFailure {
   RdmaFault fault = RdmaFault::unknown;
   bool only_warned = false;  // of a small limit: the library goes on
   std::string device;        // "efa_0", where the kernel tells it
-  int64_t code = 0;          // the system's error, 12 of ENOMEM; 0 where it is not told
+  int64_t code = 0;          // the system's error, 12 of ENOMEM; of a warning, the limit in bytes; 0: not told
   bool may_go_on = false;    // the library may use another adapter, or TCP
 };
 
