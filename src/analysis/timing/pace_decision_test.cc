@@ -124,5 +124,74 @@ TEST(PaceDecision, AHostThatRunsAheadIsLateInTheStepBeforeThatOfItsOperation) {
   EXPECT_DOUBLE_EQ(limited(PaceSource::flight_records), 0);
 }
 
+// A rank that lags for a third of the record had company there.
+TEST(PaceDecision, ARankThatLagsInOnePartOfTheRecordIsNotNamedForMilliseconds) {
+  const auto decide = [](size_t from, double late_ms) {
+    const Pace pace = MakePace(
+        PaceSource::flight_records, 108,
+        [&](int32_t rank, size_t s) {
+          return rank == 2 && s >= from ? late_ms : 0.05 * (rank + static_cast<int>(s % 3));
+        },
+        [&](size_t) { return 5 * late_ms; });
+    return DecideStragglers({{pace}}).stragglers.size();
+  };
+  EXPECT_EQ(decide(0, 3), 1u);
+  EXPECT_EQ(decide(40, 3), 0u);
+  EXPECT_EQ(decide(40, 30), 1u);  // too much to be that
+}
+
+TEST(PaceDecision, ManyStallsInOnePartOfTheRecordAreNoStallsNowAndThen) {
+  const auto decide = [](size_t every, size_t end) {
+    const Pace pace = MakePace(
+        PaceSource::flight_records, 108,
+        [&](int32_t rank, size_t s) { return rank == 2 && s < end && s % every == 0 ? 2.5 : 0.02 * rank; },
+        [](size_t) { return 2.4; });
+    return DecideStragglers({{pace}}).stragglers.size();
+  };
+  EXPECT_EQ(decide(7, 108), 1u);
+  EXPECT_EQ(decide(2, 36), 0u);
+}
+
+TEST(PaceDecision, OneEventIsNothingThatComesNowAndThen) {
+  const auto decide = [](double great, double usual) {
+    const Pace pace = MakePace(
+        PaceSource::flight_records, 100,
+        [&](int32_t rank, size_t s) {
+          if (rank != 2 || s % 18 != 9) return 0.02 * rank;
+          return s == 45 ? great : usual;
+        },
+        [](size_t) { return 14; });
+    return DecideStragglers({{pace}}).stragglers.size();
+  };
+  EXPECT_EQ(decide(40, 3), 0u);
+  EXPECT_EQ(decide(13, 13), 1u);
+}
+
+// Two replicas of a pipeline of two stages: 0 and 1 are the first stage, 2 and 3 the second.
+TEST(PaceDecision, ARankOfAPipelineIsNamedOnlyIfItsPeerWaitsForIt) {
+  const auto decide = [](double shared_ms) {
+    Pace pace = MakePace(
+        PaceSource::flight_records, 100,
+        [](int32_t rank, size_t s) {
+          const double wobble = 0.1 * static_cast<double>(s % 5);
+          return rank == 1 ? 2 + wobble : rank == 0 ? -2 - wobble : 0.05 * (rank - 2.5);
+        },
+        [](size_t) { return 14; });
+    pace.peers = {0, 0, 1, 1};
+    pace.shared_ns.assign(pace.late_ns.size(), 0);
+    for (size_t s = 0; s < 100; ++s) {
+      pace.shared_ns[s] = -shared_ms * kMsNs;
+      pace.shared_ns[100 + s] = shared_ms * kMsNs;
+    }
+    return DecideStragglers({{pace}}).stragglers;
+  };
+  EXPECT_TRUE(decide(-0.5).empty());
+  EXPECT_TRUE(decide(0).empty());
+  const std::vector<Straggler> found = decide(1.5);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rank.value, 1);
+  EXPECT_NEAR(found[0].cost, 3 / 14.0, 0.01);  // what the peer waits, and not how much less the rank itself does
+}
+
 }  // namespace
 }  // namespace tacet
