@@ -2,6 +2,7 @@
 // The ways to a straggler report from each kind of evidence, and from all together.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "analysis/timing/pipeline.h"
 #include "analysis/timing/statistics.h"
@@ -119,6 +120,29 @@ bool HasSteadySteps(const Pace& pace) {
   return RobustDeviation(pace.step_ns) <= kSteady * Median(pace.step_ns);
 }
 
+// Operations of a communicator run one after the other on a rank. Lengths that do not fit between the first start and
+// the last end were noticed late, and say nothing about who waited.
+bool FitOneByOne(const std::vector<CollectiveRound>& rounds) {
+  constexpr double kSlack = 1.1;
+  struct Span {
+    int64_t begin = INT64_MAX, end = INT64_MIN, sum = 0;
+  };
+  std::map<std::pair<GroupIndex, Rank>, Span> spans;
+  for (const CollectiveRound& round : rounds) {
+    for (const RoundMember& m : round.members) {
+      const int64_t begin = m.start_ns != kNoTime ? m.start_ns : m.enter_ns;
+      if (begin == kNoTime || m.duration_ns < 0 || m.enter_is_estimate) continue;
+      Span& span = spans[{round.group, m.rank}];
+      span.begin = std::min(span.begin, begin);
+      span.end = std::max(span.end, begin + m.duration_ns);
+      span.sum += m.duration_ns;
+    }
+  }
+  return std::all_of(spans.begin(), spans.end(), [](const auto& one) {
+    return static_cast<double>(one.second.sum) <= kSlack * static_cast<double>(one.second.end - one.second.begin);
+  });
+}
+
 // The one place in which lateness becomes a share of the step: the step of the job, as `tacet profile` tells it.
 void StateShares(const TraceView* traces, StragglerReport& report) {
   if (traces && HasStepMarks(traces->timelines)) {
@@ -199,7 +223,7 @@ StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>&
   if (traces && traces->pace.operations > 0) paces.push_back(traces->pace);
   for (const MeasuredView& view : measured) {
     Pace pace = MeasurePace(view.rounds, view.source, view.transfers);
-    if (pace.operations > 0 && HasSteadySteps(pace)) paces.push_back(std::move(pace));
+    if (pace.operations > 0 && HasSteadySteps(pace) && FitOneByOne(view.rounds)) paces.push_back(std::move(pace));
   }
   StragglerReport report = DecideStragglers(paces);
   if (traces) ExplainFromTraces(traces->rounds, traces->timelines, report);
