@@ -66,7 +66,8 @@ SaidEnd EndOfJob(const Incident& incident, const std::map<FileId, EndOfOutput>& 
     said.first = end.first_of_job;
     said.last = end.last_of_job;
   }
-  for (size_t i = 0; i < incident.files.size(); ++i) {
+  const bool of_run = HasRecordedFinish(incident);  // which speaks for all its files
+  for (size_t i = 0; !of_run && i < incident.files.size(); ++i) {
     const auto end = ends.find(FileId{static_cast<uint32_t>(i)});
     if (IsReadAs(incident.files[i], "torch_log") && incident.files[i].bytes.understood > 0 &&
         (end == ends.end() || !end->second.first_of_job))
@@ -111,6 +112,14 @@ SaidEnd EndOfOneOutput(const Incident& incident, const std::map<FileId, EndOfOut
 
 bool IsFarewell(const Event& event) {
   return event.kind == EventKind::store_lost || event.kind == EventKind::connection_lost;
+}
+
+bool HasRecordedFinish(const Incident& incident) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::process_finished && event.As<ProcessFinish>().of_job &&
+           static_cast<size_t>(event.source.file) < incident.files.size() &&
+           IsReadAs(incident.files[static_cast<size_t>(event.source.file)], "run_record");
+  });
 }
 
 SaidEnd FindSaidEnd(const Incident& incident) {

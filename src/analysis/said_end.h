@@ -20,6 +20,9 @@ struct SaidEnd {
 // results.
 SaidEnd FindSaidEnd(const Incident& incident);
 
+// The record of the whole run says that its command exited with 0.
+bool HasRecordedFinish(const Incident& incident);
+
 // Rank 0, which runs the store, may leave first when all are done: behind the words of the end this is harmless.
 bool IsFarewell(const Event& event);
 

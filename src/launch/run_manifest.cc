@@ -76,7 +76,8 @@ std::string RenderManifest(const RunManifest& manifest) {
     json.Int(manifest.exit_code);
   else
     json.Null();
-  json.Key("signal").Int(manifest.signal).Key("output_bytes").Int(static_cast<int64_t>(manifest.output_bytes));
+  json.Key("signal").Int(manifest.signal).Key("stopped_on_request").Bool(manifest.stopped_on_request);
+  json.Key("output_bytes").Int(static_cast<int64_t>(manifest.output_bytes));
   json.Key("output_bytes_not_kept").Int(static_cast<int64_t>(manifest.dropped_bytes));
   WriteHangs(json, manifest);
   json.Key("verdict");

@@ -30,6 +30,7 @@ struct RunManifest {
   std::vector<std::pair<std::string, std::string>> versions;
   int64_t began_wall_ns = 0, ended_wall_ns = 0;  // 0: still running
   int exit_code = -1, signal = 0;
+  bool stopped_on_request = false;  // by a signal to us, or by us after a hang
   uint64_t output_bytes = 0, dropped_bytes = 0;
   std::vector<SeenHang> hangs;
   std::string status, cause, headline;  // of the verdict; empty: none was needed

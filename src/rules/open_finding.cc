@@ -20,6 +20,11 @@
 #include "rules/xla_words.h"
 
 namespace tacet {
+
+bool IsEndOfRun(const Event& event) {
+  return event.kind == EventKind::process_killed && event.As<ProcessEnd>().code > 0 && !event.rank.known();
+}
+
 namespace {
 
 constexpr size_t kMostCited = 3;
@@ -40,7 +45,7 @@ std::string OpenProof(const Case& facts, const Event& told) {
     case EventKind::xla_wait: return XlaProof(told);
     case EventKind::told_hang: return "said in the text around the log";
     case EventKind::store_wait_timeout: return "a wait in the store reached its limit";
-    case EventKind::process_killed: return "the launcher ended the process";
+    case EventKind::process_killed: return IsEndOfRun(told) ? "how the run ended" : "the launcher ended the process";
     case EventKind::process_exited:
     case EventKind::abort_signal: return "the process ended";
     case EventKind::nccl_error:
@@ -169,10 +174,22 @@ std::string CapitalStep(std::string_view advice) {
   return step + ".";
 }
 
+std::vector<std::string> StepsOfAnEndedRun(const Event& told) {
+  constexpr int64_t kSignals = 128;
+  if (told.As<ProcessEnd>().code <= kSignals)
+    return {"Read the last lines of output.log, and the log files that the program writes itself.",
+            "Run the command again by hand: what does it print before it exits?"};
+  return {
+      "Find out who sent the signal: the kernel when memory ran out (dmesg -T), the scheduler (its record of the "
+      "job), a person or a script.",
+      "Read the last lines of output.log: what did the program do at that moment?"};
+}
+
 std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& told) {
   const std::string elsewhere =
       "Look for the rank that ended first: the output of every other rank, and the kernel log (dmesg -T) of their "
       "hosts.";
+  if (IsEndOfRun(told)) return StepsOfAnEndedRun(told);
   if (told.Means(Meaning::mps_failed))
     return {
         "Read the logs of the MPS server and of its control daemon (server.log and control.log in "
@@ -261,7 +278,9 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
           ? "Before an operation XLA waits until all threads of the process have arrived. The line says who waits, not "
             "who is missing."
       : told->kind == EventKind::told_hang ? "No line of the log shows it; the cited sentence is of the text around it."
-      : hangs  ? "A rank waited until it timed out. The line says which rank waited, not for which rank."
+      : hangs ? "A rank waited until it timed out. The line says which rank waited, not for which rank."
+      : IsEndOfRun(*told) && !before
+          ? "The run's own record says how its command ended. Nothing that was captured says why."
       : before ? "The job ended after it had reported this error itself; Tacet does not know the message."
                : "The line says how the job ended. The reason came before it and is not in these files.";
   const TimeoutCensus census = hangs ? CountTimeouts(facts.incident) : TimeoutCensus{};

@@ -14,6 +14,9 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
 // here.
 std::string AliveQuestions(const Incident& incident, bool one);
 
+// The record of a whole run: it tells the exit code of its command and nothing of its processes.
+bool IsEndOfRun(const Event& event);
+
 // Some line tells that a process of the job has ended.
 bool IsGone(const Case& facts);
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/said_end.h"
 #include "model/event_witness.h"
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
@@ -191,10 +192,23 @@ std::string FirstCallWords(const Case& facts, const Event& error) {
          (first->Bytes() > 0 ? ", " + SizeWords(first->Bytes()) : "") + ") failed";
 }
 
+const Event* SettleEndOfRun(const Case& facts, const Event& end, Diagnosis& diagnosis) {
+  const Event* before = UnreadErrorBefore(facts.incident, &end);
+  diagnosis.headline = end.As<ProcessEnd>().sentence;
+  diagnosis.headline += before ? "; before that, a line reports: '" + UnreadErrorWords(*before) + "'"
+                               : "; the captured evidence does not show why";
+  if (!before)
+    diagnosis.open.push_back({"What ended the job?",
+                              "the program's own output, also what it writes to files; the kernel log (dmesg -T) and "
+                              "the scheduler's record of that time"});
+  return before;
+}
+
 // Returns the line that tells more than how the process ended, if there is one.
 const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagnosis) {
   diagnosis.status = Status::crash;
   diagnosis.confidence = Confidence::likely;
+  if (told && IsEndOfRun(*told)) return SettleEndOfRun(facts, *told, diagnosis);
   diagnosis.headline = "the job crashed";
   bool stopped = false;
   const ProcessEnd& how_it_ended = told ? told->As<ProcessEnd>() : kEmptyDetail<ProcessEnd>;
@@ -286,14 +300,20 @@ bool SawAllToTheEnd(const Case& facts) {
 
 // What slows the job down, or a remark on it, is worth saying, though it answers nothing of how it ended.
 static std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told) {
-  const std::string open = trouble_told ? "no line reports a fault" : "the evidence does not show how the job ended";
+  const bool finished = HasRecordedFinish(facts.incident);
+  const std::string open = trouble_told ? "no line reports a fault"
+                           : finished   ? "the job ended with exit code 0"
+                                        : "the evidence does not show how the job ended";
   if (const std::string listing = ListingWords(facts.incident, diagnosis); !listing.empty()) return listing;
   if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty()) {
     const std::string outline = OutlineWords(facts);
-    return !outline.empty() ? outline : trouble_told ? open : "no fault found, but " + open;
+    return !outline.empty() ? outline
+           : trouble_told   ? open
+                            : "no fault found" + std::string(finished ? ", and " : ", but ") + open;
   }
-  const std::string rest =
-      ". " + std::string(trouble_told ? "No line reports a fault." : "The evidence does not show how the job ended.");
+  const std::string rest = ". " + std::string(trouble_told ? "No line reports a fault."
+                                              : finished   ? "The job ended with exit code 0."
+                                                           : "The evidence does not show how the job ended.");
   if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + rest;
   return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + rest;
 }
@@ -313,7 +333,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     return;
   }
   if (SettleBenchmarks(facts.incident, diagnosis)) return;
-  if (end.kind == JobEnding::crashed && !outcome.ended_in_order) {
+  if (end.kind == JobEnding::crashed && (!outcome.ended_in_order || (told && IsEndOfRun(*told)))) {
     const Event* before = SettleCrash(facts, told, diagnosis);
     return AddOpenFinding(facts, told, diagnosis, before);
   }

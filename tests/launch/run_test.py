@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """run_test.py TACET: `tacet run` passes everything on: output, signals, exit status, and sets what it says."""
+import json
 import os
 import pty
 import re
@@ -48,6 +49,38 @@ class Ends(RunTest):
             shell = subprocess.run(["bash", "-c", '"$0" "$@"; echo $?', *self.stage.command(
                 "sh", "-c", f"kill -{name} $$", name=name + "2")], capture_output=True, text=True, check=False)
             self.assertEqual(shell.stdout.split()[-1], str(128 + getattr(signal, "SIG" + name)))
+
+    def diagnose(self, name):
+        done = subprocess.run([TACET, "diagnose", "--json", self.stage.path(name)], capture_output=True, text=True, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    def test_a_diagnosis_of_the_folder_says_what_the_run_said(self):
+        for name, script in (("killed", "sleep 0.1; kill -KILL $$"), ("failed", "echo hi; exit 3")):
+            self.stage.run("sh", "-c", script, name=name)
+            told = self.stage.manifest(name)["verdict"]
+            code, report = self.diagnose(name)
+            verdict = report["verdict"]
+            self.assertEqual((code, verdict["status"], verdict["headline"]), (1, "crash", told["headline"]))
+            self.assertEqual(report["findings"][0]["evidence"][0]["excerpt"], "signal 9 (SIGKILL)" if name == "killed" else "exit code 3")
+            cited = {one["file"] for finding in report["findings"] for one in finding["evidence"]}
+            self.assertEqual(cited, {"manifest.json"})
+            page = subprocess.run([TACET, "postmortem", self.stage.path(name)], capture_output=True, text=True, check=False)
+            self.assertEqual(page.returncode, 0, page.stderr)
+            self.assertIn(told["headline"], page.stdout)
+            self.assertIn("## Reproducer", page.stdout)
+
+    def test_a_run_that_ended_well_is_not_called_unknown(self):
+        self.stage.run("sh", "-c", "echo ok", name="well")
+        code, report = self.diagnose("well")
+        self.assertEqual((code, report["verdict"]["status"]), (0, "healthy"), report["verdict"])
+        page = subprocess.run([TACET, "postmortem", self.stage.path("well")], capture_output=True, text=True, check=False)
+        self.assertEqual(page.returncode, 0, page.stderr)
+
+    def test_an_own_answer_is_no_evidence(self):
+        self.stage.run("sh", "-c", "exit 3", name="one")
+        os.remove(os.path.join(self.stage.path("one"), "manifest.json"))
+        code, report = self.diagnose("one")
+        self.assertEqual((code, report["verdict"]["status"], report["findings"]), (2, "undetermined", []))
 
     def test_what_cannot_be_run_gives_the_codes_of_a_shell(self):
         done = self.stage.run("/no/such/program", name="a")

@@ -2,6 +2,8 @@
 #include "evidence/run_record/run_record_import.h"
 
 #include <algorithm>
+#include <csignal>
+#include <ctime>
 
 #include "base/text_scan.h"
 #include "evidence/run_record/run_record_parse.h"
@@ -76,12 +78,66 @@ void AddStandstill(const WatchRecord& record, Fragment& out) {
                std::to_string(timeout.timeout_ms / 1000) + " s would have been tolerated";
 }
 
+// 2026-11-17T17:03:51.655911415Z, to the second. 0 where it is no time.
+int64_t WallOf(const std::string& text) {
+  std::tm broken{};
+  if (::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &broken) == nullptr) return 0;
+  return static_cast<int64_t>(::timegm(&broken)) * 1'000'000'000;
+}
+
+// By a table of our own: libraries of 2018, on which this is to run, have no names for signals without a locale.
+std::string SignalText(int64_t number) {
+  struct Named {
+    int number;
+    std::string_view name;
+  };
+  constexpr Named kSignals[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+                                {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+                                {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+                                {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"}};
+  const auto* known =
+      std::find_if(std::begin(kSignals), std::end(kSignals), [&](const Named& one) { return one.number == number; });
+  return "signal " + std::to_string(number) +
+         (known != std::end(kSignals) ? " (" + std::string(known->name) + ")" : "");
+}
+
+// What the shell would have seen of the whole command. It is no rank's end: it counts where nothing else tells one. The
+// file is one long line: the file is cited, and not its line.
+void AddRunEnd(const EndRecord& record, Fragment& out) {
+  if (!record.ended || record.stopped_on_request) return;
+  Event& event = out.events.emplace_back();
+  event.speaker = kNobody;
+  if (record.exit_code == 0) {
+    event.kind = EventKind::process_finished;
+    auto& finish = event.Make<ProcessFinish>();
+    finish.said = finish.of_job = true;
+    event.text = "exit code 0";
+    return;
+  }
+  event.kind = EventKind::process_killed;
+  auto& end = event.Make<ProcessEnd>();
+  end.code = record.exit_code;
+  end.sentence = record.signal > 0 ? "the job was ended by " + SignalText(record.signal)
+                                   : "the job ended with exit code " + std::to_string(record.exit_code);
+  event.text = record.signal > 0 ? SignalText(record.signal) : "exit code " + std::to_string(record.exit_code);
+  // Of a kill it is asked how long the output had stopped by then; who exits does so in its own time.
+  const bool killed = record.signal == SIGKILL || record.signal == SIGTERM || record.signal == SIGINT;
+  if (const int64_t wall_ns = WallOf(record.ended_at); killed && wall_ns > 0) event.wall_ns = wall_ns;
+}
+
 }  // namespace
 
 void ImportRunRecord(const FileView& file, Fragment& out) {
   out.bytes.total = file.bytes.size();
-  if (SchemaOf(file.bytes) == "tacet.manifest.v1")
+  if (SchemaOf(file.bytes) == "tacet.manifest.v1") {
     out.tops_a_run = Contains(file.bytes.substr(0, 200), "\"kind\":\"run\"");
+    EndRecord end;
+    if (out.tops_a_run && ParseRunEnd(file.bytes, &end)) {
+      out.bytes.understood = file.bytes.size();
+      AddRunEnd(end, out);
+      return;
+    }
+  }
   if (SchemaOf(file.bytes) != "tacet.watch.v1") {
     out.bytes.ignored = file.bytes.size();
     return;

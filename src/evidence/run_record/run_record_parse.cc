@@ -35,6 +35,21 @@ std::string_view SchemaOf(std::string_view text) {
   return TakeUntil(text, '"');
 }
 
+// {"schema":"tacet.manifest.v1","kind":"run",...,"ended":"2026-11-17T17:03:51.655911415Z","exit_code":137,"signal":9,
+//  "stopped_on_request":false,...}
+bool ParseRunEnd(std::string_view text, EndRecord* record) {
+  JsonValue root;
+  bool cut = false;
+  if (!ParseJson(text, &root, &cut) || !root.is_object() || TextOf(root, "kind") != "run") return false;
+  record->ended_at = TextOf(root, "ended");
+  record->exit_code = IntOf(root, "exit_code", -1);
+  record->signal = IntOf(root, "signal", 0);
+  record->ended = !record->ended_at.empty() && record->exit_code >= 0;
+  const JsonValue* asked = root.Find("stopped_on_request");
+  record->stopped_on_request = asked != nullptr && asked->boolean;
+  return true;
+}
+
 // {"schema":"tacet.watch.v1","host":"node7","looked_wall_ns":1794771337000000000,"still_ms":31000,"limit_ms":30000,
 //  "processes":[{"rank":2,"pid":4712,"start_jiffies":8273646,"state":"stopped","running_until_wall_ns":17947...}]}
 bool ParseWatchRecord(std::string_view text, WatchRecord* record) {

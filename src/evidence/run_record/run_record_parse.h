@@ -25,6 +25,18 @@ struct WatchRecord {
   bool cut = false;
 };
 
+// How a run ended, from its manifest.json.
+struct EndRecord {
+  bool ended = false;
+  std::string ended_at;             // 2026-11-17T17:03:51.655911415Z
+  int64_t exit_code = -1;           // 128 and more: 128 + the signal
+  int64_t signal = 0;               // 0: it exited by itself
+  bool stopped_on_request = false;  // by whoever watched it: no failure of its own
+};
+
+// False where the text is no manifest of a run.
+bool ParseRunEnd(std::string_view text, EndRecord* record);
+
 // False where the text is no such record at all.
 bool ParseWatchRecord(std::string_view text, WatchRecord* record);
 

@@ -64,6 +64,34 @@ TEST(RunRecord, BelievesNoImpossibleRank) {
   EXPECT_EQ(out.speakers[0].world_size, -1);
 }
 
+TEST(RunRecord, AManifestTellsHowTheRunEnded) {
+  const Fragment killed = Read(
+      R"({"schema":"tacet.manifest.v1","kind":"run","ended":"2026-11-17T17:03:51.6Z","exit_code":137,"signal":9})");
+  ASSERT_EQ(killed.events.size(), 1u);
+  EXPECT_EQ(killed.events[0].kind, EventKind::process_killed);
+  EXPECT_EQ(killed.events[0].As<ProcessEnd>().sentence, "the job was ended by signal 9 (SIGKILL)");
+  EXPECT_EQ(killed.events[0].wall_ns, 1794935031000000000);
+  EXPECT_EQ(killed.bytes.understood, killed.bytes.total);
+  const Fragment failed =
+      Read(R"({"schema":"tacet.manifest.v1","kind":"run","ended":"2026-11-17T17:03:51Z","exit_code":3,"signal":0})");
+  ASSERT_EQ(failed.events.size(), 1u);
+  EXPECT_EQ(failed.events[0].As<ProcessEnd>().sentence, "the job ended with exit code 3");
+  EXPECT_EQ(failed.events[0].wall_ns, kNoTime);
+  const Fragment well =
+      Read(R"({"schema":"tacet.manifest.v1","kind":"run","ended":"2026-11-17T17:03:51Z","exit_code":0,"signal":0})");
+  ASSERT_EQ(well.events.size(), 1u);
+  EXPECT_EQ(well.events[0].kind, EventKind::process_finished);
+}
+
+TEST(RunRecord, ARunThatGoesOnOrWasStoppedOnRequestFailedNowhere) {
+  EXPECT_TRUE(
+      Read(R"({"schema":"tacet.manifest.v1","kind":"run","ended":null,"exit_code":null,"signal":0})").events.empty());
+  EXPECT_TRUE(Read(R"({"schema":"tacet.manifest.v1","kind":"run","ended":"2026-11-17T17:03:51Z","exit_code":130,)"
+                   R"("signal":2,"stopped_on_request":true})")
+                  .events.empty());
+  EXPECT_TRUE(Read(R"({"schema":"tacet.manifest.v1","kind":"collect","exit_code":1})").events.empty());
+}
+
 TEST(RunRecord, KnowsOurOwnAnswersAndReadsNothingFromThem) {
   const std::string answer = R"({"schema":"tacet.report.v1","verdict":{"status":"hang"}})";
   EXPECT_EQ(kRunRecordFormat.recognise(answer, "verdict.json"), Recognition::yes);
@@ -71,6 +99,11 @@ TEST(RunRecord, KnowsOurOwnAnswersAndReadsNothingFromThem) {
   EXPECT_TRUE(out.events.empty());
   EXPECT_EQ(out.bytes.ignored, answer.size());
   EXPECT_EQ(kRunRecordFormat.recognise(R"({"schema":"other.v1"})", "x.json"), Recognition::no);
+  for (const char* own : {"<!DOCTYPE html>\n<title>Tacet profile</title>",
+                          "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tacet\" tests=\"1\">",
+                          R"({"version":"2.1.0","runs":[{"tool":{"driver":{"name":"tacet","version":"0.1.0"}}}]})"})
+    EXPECT_EQ(kRunRecordFormat.recognise(own, "x"), Recognition::yes) << own;
+  EXPECT_EQ(kRunRecordFormat.recognise("<testsuites name=\"pytest\">", "x.xml"), Recognition::no);
 }
 
 }  // namespace
