@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/redact.h"
+#include "base/text_scan.h"
 #include "launch/command_run.h"
 #include "launch/host_state.h"
 #include "launch/job_watch.h"
@@ -24,6 +25,7 @@
 #include "launch/run_verdict.h"
 #include "launch/secret_words.h"
 #include "render/render_names.h"
+#include "render/text_layout.h"
 
 extern char** environ;
 
@@ -50,6 +52,23 @@ Environment WithSettings(Environment variables, const std::vector<RunSetting>& s
     variables.emplace_back(setting.name, setting.value);
   }
   return variables;
+}
+
+// One line per setting, the rest of it indented.
+std::string WrapSettings(std::string_view lines) {
+  constexpr size_t kWidth = 100, kIndent = 2, kMore = 6;
+  std::string out;
+  while (!lines.empty()) {
+    std::string_view line = TakeUntil(lines, '\n');
+    if (!lines.empty()) lines.remove_prefix(1);
+    while (line.starts_with(' ')) line.remove_prefix(1);
+    size_t indent = kIndent;
+    for (const std::string& part : Wrap(line, kWidth - kMore)) {
+      out.append(indent, ' ').append(part).append("\n");
+      indent = kMore;
+    }
+  }
+  return out;
 }
 
 std::string EffectiveValue(const std::vector<RunSetting>& settings, std::string_view name) {
@@ -143,7 +162,7 @@ class JobRun {
     if (options_.quiet) return;
     size_t set = 0;
     for (const RunSetting& setting : settings_) set += !setting.kept;
-    const std::string costs = RedactSecrets(DescribeSettings(settings_, false)).text;
+    const std::string costs = WrapSettings(RedactSecrets(DescribeSettings(settings_, false)).text);
     std::fprintf(stderr, "tacet: run folder %s\ntacet: %zu variables set (level %s), your own settings are kept%s\n%s",
                  places_.folder.c_str(), set, std::string(Name(options_.level)).c_str(),
                  costs.empty() ? "" : "; these cost something:", costs.c_str());
@@ -265,6 +284,7 @@ class JobRun {
     manifest_.ended_wall_ns = WallNs();
     manifest_.exit_code = end.exit_code;
     manifest_.signal = end.signal;
+    manifest_.stopped_on_request = killed_ || end.asked_by != 0;
     TidyRunFolder(places_);
     KeepManifest();
     if (pid_ > 0 && end.exit_code != 0 && !killed_ && end.asked_by == 0) {
