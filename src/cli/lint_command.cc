@@ -85,7 +85,8 @@ int RunLint(const std::vector<std::string>& arguments) {
   if (!is_only_an_error && !WriteOutput(output, options->Has("--no-redact") ? text : RedactSecrets(text).text))
     return kUsage;
   if (!sources->understood)
-    return Complain({"nothing in these files sets a variable",
+    return Complain({options->rest() == std::vector<std::string>{"-"} ? "nothing in standard input sets a variable"
+                                                                      : "nothing in these files sets a variable",
                      "lint reads NCCL logs, the output of env, scripts, nccl.conf and run folders"});
   const bool strict = options->Has("--strict");
   const bool found =
@@ -108,6 +109,7 @@ Each finding shows the default, the effect, the releases that read it, where it 
 
 Reads, without a PATH, the environment of this shell with ~/.nccl.conf and /etc/nccl.conf; else files and
 folders: NCCL logs, the output of env, job scripts, Dockerfiles, YAML, Python, nccl.conf, folders of tacet run.
+PATH '-' is standard input.
 
       --nccl VERSION    the release that will read them (default: the one in the logs, else the newest)
   -p, --pid PID         the environment of running processes and their children (several: 4711,4712)
@@ -125,7 +127,8 @@ understood.
 Examples:
   tacet lint
   tacet lint job.sh Dockerfile --nccl 2.27.3
-  tacet lint --pid $(pgrep -o -f torchrun)
+  srun -n1 env | tacet lint -
+  tacet lint --pid $(pgrep -d, -f torchrun)
   tacet lint logs/ --format json
 )",
                               RunLint};

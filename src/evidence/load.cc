@@ -236,19 +236,6 @@ Fragment ReadPlain(std::string_view path, std::string_view bytes, bool cut, bool
   return fragment;
 }
 
-Result<std::string> ReadStandardInput(uint64_t limit) {
-  std::string bytes;
-  char buffer[1 << 16];
-  while (bytes.size() < limit) {
-    const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Error{"standard input cannot be read", ""};
-    if (got == 0) break;
-    bytes.append(buffer, static_cast<size_t>(got));
-  }
-  return bytes;
-}
-
 std::vector<std::string> MissingPaths(const std::vector<std::string>& paths) {
   std::vector<std::string> missing;
   struct stat unused {};
@@ -346,6 +333,19 @@ void ReadAny(std::string_view path, std::string_view bytes, bool mapped, const L
 
 }  // namespace
 
+Result<std::string> ReadStandardInput(uint64_t limit) {
+  std::string bytes;
+  char buffer[1 << 16];
+  while (bytes.size() < limit) {
+    const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Error{"standard input cannot be read", ""};
+    if (got == 0) break;
+    bytes.append(buffer, static_cast<size_t>(got));
+  }
+  return bytes;
+}
+
 Fragment ReadFragment(std::string_view path, std::string_view bytes, const LoadOptions& options) {
   return ReadBytes(path, bytes, false, options);
 }
@@ -364,7 +364,7 @@ Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOpt
   }
   loaded.missing = MissingPaths(names);
   if (!loaded.missing.empty() && loaded.missing.size() == paths.size())
-    return Error{"'" + loaded.missing.front() + "': no such file or folder",
+    return Error{"'" + loaded.missing.front() + "': " + std::string(kNoSuchPath),
                  "name a folder of logs and dumps, or '-' for standard input"};
   const std::vector<FoundFile> files = FindFiles(names);
   std::vector<std::vector<Fragment>> read(files.size());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -28,6 +29,12 @@ struct Loaded {
 // cannot be read and a path that does not exist are diagnostics, and all others are still read; when no path exists at
 // all, that is an Error.
 Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOptions& options);
+
+// How the message of an Error ends where no path exists.
+inline constexpr std::string_view kNoSuchPath = "no such file or folder";
+
+// All of standard input, at most `limit` bytes.
+Result<std::string> ReadStandardInput(uint64_t limit);
 
 // Reads one file that is already in memory. Used for standard input and by tests.
 Fragment ReadFragment(std::string_view path, std::string_view bytes, const LoadOptions& options);

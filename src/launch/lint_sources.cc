@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kMostScriptBytes = size_t{8} << 20;  // no script is longer
 constexpr size_t kMostProcesses = 4096;
+constexpr const char* kInputName = "<stdin>";
 
 void AddChildren(int64_t pid, std::set<int64_t>& pids) {
   if (!pids.insert(pid).second || pids.size() > kMostProcesses) return;
@@ -71,20 +72,26 @@ void TakeLogged(const Incident& incident, size_t job, LintedPaths& out) {
   }
 }
 
+void TakeScript(const std::string& shown, std::string_view bytes, LintedPaths& out) {
+  std::optional<GivenEnvironment> found;
+  if (bytes.size() <= kMostScriptBytes) found = ScanSettings(shown, bytes);
+  if (!found) {
+    out.not_understood.push_back(shown);
+    return;
+  }
+  out.understood = true;
+  out.environments.push_back(std::move(*found));
+}
+
 void TakeScripts(const std::vector<std::string>& paths, const std::set<std::string>& known, LintedPaths& out) {
   for (const FoundFile& file : FindFiles(paths)) {
     if (known.contains(file.shown) || !file.problem.empty()) continue;
     const auto inside = known.lower_bound(file.shown);  // an archive whose members were read
     if (inside != known.end() && inside->starts_with(file.shown)) continue;
-    auto opened = MappedFile::Open(file.path);
-    std::optional<GivenEnvironment> found;
-    if (opened && opened->bytes().size() <= kMostScriptBytes) found = ScanSettings(file.shown, opened->bytes());
-    if (!found) {
+    if (auto opened = MappedFile::Open(file.path))
+      TakeScript(file.shown, opened->bytes(), out);
+    else
       out.not_understood.push_back(file.shown);
-      continue;
-    }
-    out.understood = true;
-    out.environments.push_back(std::move(*found));
   }
 }
 
@@ -149,20 +156,36 @@ Result<std::vector<GivenEnvironment>> ReadProcessEnvironments(const std::vector<
 }
 
 Result<LintedPaths> ReadLintPaths(const std::vector<std::string>& paths, const LoadOptions& options) {
-  auto loaded = LoadEvidence(paths, options);
-  if (!loaded) return loaded.error();
+  std::vector<std::string> files = paths;
+  const bool reads_input = std::erase(files, "-") > 0;
+  std::string input;
+  if (reads_input) {
+    auto read = ReadStandardInput(options.max_file_bytes);
+    if (!read) return read.error();
+    input = std::move(*read);
+  }
+  Result<Loaded> loaded = Loaded{};
+  if (!files.empty()) loaded = LoadEvidence(files, options);
+  if (!loaded && !loaded.error().message.ends_with(kNoSuchPath)) return loaded.error();
+  if (!loaded)
+    return Error{loaded.error().message,
+                 "name a job script, a Dockerfile, the output of env, a folder of logs, or '-' "
+                 "for standard input"};
+  if (reads_input) loaded->fragments.push_back(ReadFragment(kInputName, input, options));
   LintedPaths out;
   std::set<std::string> known;
   std::vector<Fragment> fragments;
   for (Fragment& fragment : loaded->fragments) {
-    if (fragment.format.empty() || fragment.bytes.understood == 0) continue;
+    // The settings in a run's manifest are read below, as those of a script.
+    if (fragment.format.empty() || fragment.bytes.understood == 0 || fragment.tops_a_run) continue;
     known.insert(fragment.path);
     out.understood = true;
     fragments.push_back(std::move(fragment));
   }
   size_t job = 0;
   for (const Incident& incident : Assemble(std::move(fragments))) TakeLogged(incident, ++job, out);
-  TakeScripts(paths, known, out);
+  TakeScripts(files, known, out);
+  if (reads_input && !known.contains(kInputName)) TakeScript(kInputName, input, out);
   return out;
 }
 

@@ -53,6 +53,30 @@ class Lint(unittest.TestCase):
         self.assertTrue(one["effect"] and one["advice"])
         self.assertEqual(lint(script, "--nccl", "2.20.5").returncode, 0)
 
+    def test_standard_input_is_read(self):
+        text = "#!/bin/sh\nexport NCCL_TIMEOUT=3600\n"
+        script = self.write("job.sh", text)
+        piped = subprocess.run([TACET, "lint", "-"], input=text, capture_output=True, text=True, env=BARE, check=False)
+        self.assertEqual(piped.returncode, 1, piped.stderr)
+        self.assertIn("NCCL_TIMEOUT", piped.stdout)
+        self.assertIn("<stdin>:2", piped.stdout)
+        self.assertEqual(piped.stdout.replace("<stdin>", "job.sh"), lint(script).stdout)
+        for empty in ("", "nothing to see\n"):
+            piped = subprocess.run([TACET, "lint", "-"], input=empty, capture_output=True, text=True, env=BARE, check=False)
+            self.assertEqual((piped.returncode, piped.stdout), (2, ""))
+            self.assertIn("nothing in standard input sets a variable", piped.stderr)
+
+    def test_a_missing_path_gets_advice_for_lint(self):
+        done = lint("/no/such/path")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("job script", done.stderr)
+
+    def test_the_settings_in_a_manifest_are_still_read(self):
+        folder = self.write("run/manifest.json", json.dumps(
+            {"schema": "tacet.manifest.v1", "kind": "run", "environment": {"set": {}, "kept": {}, "inherited": {"NCCL_TIMEOUT": "9"}},
+             "ended": "2026-11-17T17:03:51Z", "exit_code": 0, "signal": 0}, separators=(",", ":"))).parent
+        self.assertIn(("never-read", "NCCL_TIMEOUT"), findings(folder)[1])
+
     def test_notes_count_only_when_asked(self):
         script = self.write("job.sh", "export CUDA_LAUNCH_BLOCKING=1\n")
         self.assertEqual(lint(script).returncode, 0)
