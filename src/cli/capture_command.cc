@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -31,6 +32,19 @@ Result<std::vector<int64_t>> ReadPids(const std::vector<std::string>& values) {
     }
   }
   return pids;
+}
+
+// `--pid $(pgrep -f torchrun)` with two matches.
+Error UnexpectedPids(const Options& options) {
+  const auto is_number = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  const std::string& first = options.rest().front();
+  if (!options.Has("--pid") || !std::all_of(options.rest().begin(), options.rest().end(), is_number))
+    return {"unexpected argument '" + first + "'", "'tacet help capture' lists what it takes"};
+  std::string all = options.Values("--pid").back();
+  for (const std::string& pid : options.rest()) all.append(",").append(pid);
+  return {"unexpected argument '" + first + "'", "separate process ids by commas: --pid " + all};
 }
 
 // A process of a run has that run's hook for its stacks.
@@ -75,8 +89,11 @@ int RunCapture(const std::vector<std::string>& arguments) {
   auto options = Options::Parse(arguments, kCaptureCommand.help);
   if (!options) return Complain(options.error());
   const int ways = options->Has("--pid") + options->Has("--slurm") + options->Has("--pod");
-  if (ways != 1 || !options->rest().empty())
-    return Complain({"capture needs one of --pid, --slurm and --pod", "tacet capture --pid 4711"});
+  if (ways != 1)
+    return Complain({ways == 0 ? "capture needs one of --pid, --slurm and --pod"
+                               : "capture takes only one of --pid, --slurm and --pod",
+                     "tacet capture --pid 4711"});
+  if (!options->rest().empty()) return Complain(UnexpectedPids(*options));
   if (options->Has("--pid")) {
     auto pids = ReadPids(options->Values("--pid"));
     if (!pids) return Complain(pids.error());
@@ -119,7 +136,7 @@ Exit code: 0 no findings and nothing missing, 1 findings or something missing, 2
 
 Examples:
   tacet capture --pid $(pgrep -d, -f torchrun)
-  tacet capture --slurm 4711 -o job-4711.tar.zst && tacet diagnose job-4711.tar.zst
+  tacet capture --slurm 4711 -o job-4711.tar.zst; tacet diagnose job-4711.tar.zst
 )",
                                  RunCapture};
 

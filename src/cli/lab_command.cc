@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -25,7 +24,8 @@ namespace {
 
 std::string ShowCauses(const LabFault& fault) {
   std::string text;
-  for (const std::string_view cause : fault.causes) text += (text.empty() ? "" : ", ") + std::string(cause);
+  for (size_t i = 0; i < fault.causes.size(); ++i)
+    text.append(i == 0 ? "" : i + 1 == fault.causes.size() ? " or " : ", ").append(fault.causes[i]);
   return text.empty() ? "nothing is reported" : text;
 }
 
@@ -41,8 +41,7 @@ std::string_view ShowNeeds(const LabFault& fault) {
 }
 
 int ListFaults() {
-  // People read it: a width that is asked for counts without a terminal, too.
-  TextPage page(std::getenv("COLUMNS") ? static_cast<size_t>(TerminalWidth()) : ListWidth(), false);
+  TextPage page(static_cast<size_t>(TerminalWidth()), false);
   for (const LabFault& fault : LabFaults()) {
     std::string name(fault.name);
     name.resize(std::max<size_t>(name.size() + 1, 17), ' ');

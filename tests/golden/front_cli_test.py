@@ -60,6 +60,13 @@ class Spelling(unittest.TestCase):
     def test_faults_of_the_lab(self):
         self.says(tacet("lab", "run", "stuck-lok"), "did you mean 'stuck-lock'?")
 
+    def test_the_argument_that_is_wrong_is_named(self):
+        self.says(tacet("capture", "--pid", "4436", "4437"), "unexpected argument '4437'")
+        self.says(tacet("capture", "--pid", "4436", "4437"), "separate process ids by commas: --pid 4436,4437")
+        self.says(tacet("capture", "--pid", "1", "logs"), "unexpected argument 'logs'")
+        self.says(tacet("capture"), "capture needs one of")
+        self.says(tacet("compare", "/no/such/path", HANG), "tacet: '/no/such/path': no such file or folder")
+
     def test_words_that_are_near_nothing_get_no_suggestion(self):
         for ran in (tacet("xyzzy"), tacet("diagnose", "--xyzzy", HANG), tacet("explain", "xyzzy"), tacet("d" * 5000)):
             self.assertEqual(ran.returncode, 2)
@@ -184,6 +191,11 @@ class Narrow(unittest.TestCase):
         for command in (("lab", "list"), ("explain", "transport-stalled"), ("formats",)):
             listed = tacet(*command, env=os.environ | {"COLUMNS": "60"}).stdout.splitlines()
             self.assertEqual([line for line in listed if columns_of(line) > 60], [], command)
+
+    def test_the_lab_lists_verdicts_of_which_one_is_right(self):
+        out = tacet("lab", "list").stdout
+        self.assertIn("-> timeout-too-short or rank-stuck-on-host", out)
+        self.assertLessEqual(max(len(line) for line in out.splitlines()), 100)
 
     def test_an_empty_file_is_told_once(self):
         with tempfile.TemporaryDirectory() as folder:
