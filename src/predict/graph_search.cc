@@ -16,6 +16,7 @@ constexpr int kMostSearched = 32;  // channels; a communicator has up to twice a
 struct NodeLimits {
   double link = 0;  // GB/s of one GPU's NVLinks, or of its PCIe slot
   double nic = 0;   // GB/s of one NIC, its PCIe slot included
+  double slot = 0;  // GB/s of one GPU's PCIe slot: what it exchanges with NICs passes it
   int nics = 0;     // 0 on one node
   int gpus = 1;
 };
@@ -26,7 +27,8 @@ int ChannelsAt(float speed, const NodeLimits& node, bool tree, int most) {
   int channels = node.gpus > 1 ? static_cast<int>(std::floor(node.link * factor / speed + 1e-6)) : most;
   if (node.nics > 0) {
     const int per_nic = static_cast<int>(std::floor(node.nic / speed + 1e-6));
-    channels = std::min(channels, node.nics * per_nic);
+    const int per_slot = static_cast<int>(std::floor(node.slot / speed + 1e-6));
+    channels = std::min({channels, node.nics * per_nic, node.gpus * per_slot});
   }
   return std::min(channels, most);
 }
@@ -147,6 +149,7 @@ NcclCommunicator SearchGraphs(const NcclRelease& release, const ClusterHardware&
   node.link = nvlink ? hardware.gpu.nvlinks * NvlinkGbps(release, hardware.gpu.capability) : hardware.gpu.pcie_gbps;
   if (several) {
     node.nics = std::max(1, hardware.nics_per_node);
+    node.slot = hardware.gpu.pcie_gbps;
     node.nic = std::min(hardware.nic_gbit > 0 ? hardware.nic_gbit / 8 : 12.0, hardware.gpu.pcie_gbps);
   }
   const NcclPath intra = hardware.gpus_per_node == 1 ? NcclPath::loc : nvlink ? NcclPath::nvl : NcclPath::phb;
@@ -176,6 +179,10 @@ NcclCommunicator SearchGraphs(const NcclRelease& release, const ClusterHardware&
   assumptions->push_back(std::string(several ? "all nodes are identical: " : "") +
                          std::string(nvlink ? "NVLink " : "PCIe ") + Gbps(node.link) + " per GPU" +
                          (several ? ", NICs " + Gbps(node.nic) + " each behind PCIe" : ""));
+  if (several && node.nics * node.nic > node.gpus * node.slot * 1.001)
+    assumptions->push_back(std::to_string(node.nics) + " NICs per node, but " + std::to_string(node.gpus) +
+                           (node.gpus == 1 ? " GPU: its PCIe link (" : " GPUs: their PCIe links (") + Gbps(node.slot) +
+                           (node.gpus == 1 ? ") is the limit" : " each) are the limit"));
   assumptions->push_back("graphs use NCCL's scale of speeds, not its full search; a log or a graph file is exact");
   if (several && hardware.nic_gbit <= 0) assumptions->push_back("NICs of unknown speed count as 12 GB/s");
   return c;

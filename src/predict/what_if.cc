@@ -58,8 +58,9 @@ bool ApplySetting(const Change& change, NcclCommunicator& c, std::vector<std::st
     c.cpu = change.value == "amd" ? CpuVendor::amd : CpuVendor::intel;
   } else if (change.key == "gdr") {
     SetPaths(c, change.value == "on" || change.value == "1");
-    assumptions->push_back(
-        "only the choice of protocol changes here; the loss of bandwidth through host memory is not modelled");
+    assumptions->push_back("gdr=" + std::string(change.value) +
+                           " changes only which protocols NCCL may choose; the bandwidth that is lost in host memory "
+                           "is not modelled");
   } else {
     return false;
   }

@@ -53,7 +53,7 @@ void AddMemoryParts(const Prediction& prediction, TextPage& page) {
   add("gradients", memory.gradients);
   add("optimizer", memory.optimizer);
   add("activations", memory.activations);
-  add("together", memory.total());
+  add("total", memory.total());
   page.Table(rows, 2, false);
   const double limit = prediction.memory_limit_gb * 1e9;
   if (limit > 0)

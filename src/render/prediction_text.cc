@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "render/prediction_parts.h"
@@ -97,8 +98,40 @@ const NcclCandidate* RunnerUp(const NcclDecision& decision) {
 
 std::string ObstacleWords(const NcclCandidate& way, const NcclCommunicator& communicator) {
   const bool collnet = way.algorithm == NcclAlgorithm::collnet_direct || way.algorithm == NcclAlgorithm::collnet_chain;
-  if (collnet && way.obstacle == NcclObstacle::no_paths) return "no graph for it; it needs SHARP (CollNet)";
+  if (collnet && way.obstacle == NcclObstacle::no_paths) return "no graph: SHARP (CollNet) is needed";
+  const bool nvls = way.algorithm == NcclAlgorithm::nvls || way.algorithm == NcclAlgorithm::nvls_tree;
+  if (nvls && way.obstacle == NcclObstacle::no_paths)
+    return "no graph: NVLink SHARP is needed (NVSwitch, H100 or newer)";
   return CleanLine(Explain(way.obstacle, communicator));
+}
+
+// "Tree LL128, Ring LL128: LL128 is off: ...": reasons are sentences, and too long for a column.
+void AddObstacles(const NcclDecision& decision, const NcclCommunicator& communicator, TextPage& page) {
+  std::vector<std::pair<std::string, std::string>> reasons;  // the reason, and the ways
+  for (const NcclCandidate& way : decision.candidates) {
+    if (way.time_us >= 0) continue;
+    const std::string reason = ObstacleWords(way, communicator), name = Way(way.algorithm, way.protocol);
+    const auto same =
+        std::find_if(reasons.begin(), reasons.end(), [&](const auto& one) { return one.first == reason; });
+    if (same == reasons.end())
+      reasons.emplace_back(reason, name);
+    else
+      same->second.append(", ").append(name);
+  }
+  if (!reasons.empty()) page.Line("  Not usable:");
+  for (const auto& [reason, ways] : reasons) page.Paragraph("    ", ways + ": " + reason);
+}
+
+// "-41 %"; what takes less than a hundredth of the time is told as a factor: -100 % would leave no time at all.
+std::string TimeChangeWords(double before_us, double after_us) {
+  const double change = before_us > 0 ? after_us / before_us - 1 : 0;
+  char text[32];
+  if (std::fabs(change) <= 0.005) return "0 %";
+  if (change < -0.99 && after_us > 0)
+    std::snprintf(text, sizeof text, "%.0fx faster", before_us / after_us);
+  else
+    std::snprintf(text, sizeof text, "%+.0f %%", 100 * change);
+  return text;
 }
 
 // "0.0494", "12.3": the unit stands in the head.
@@ -131,16 +164,16 @@ void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& o
     std::vector<TextRow> ways = {{{"algorithm"}, {"time"}, {"latency"}, {"bandwidth"}, {"verdict"}}};
     for (size_t i = 0; i < point.decision.candidates.size(); ++i) {
       const NcclCandidate& way = point.decision.candidates[i];
+      if (way.time_us < 0) continue;
       const bool wins = static_cast<int>(i) == point.decision.winner;
       ways.push_back({{Way(way.algorithm, way.protocol), wins ? Ink::green : Ink::plain},
-                      {way.time_us >= 0 ? TimeWords(way.time_us) : "-"},
-                      {way.time_us >= 0 ? TimeWords(way.latency_us) : ""},
-                      {way.time_us >= 0 ? SpeedWords(way.bandwidth) : ""},
-                      {wins               ? "chosen"
-                       : way.time_us >= 0 ? "slower"
-                                          : ObstacleWords(way, one.communicator)}});
+                      {TimeWords(way.time_us)},
+                      {TimeWords(way.latency_us)},
+                      {SpeedWords(way.bandwidth)},
+                      {wins ? "chosen" : "slower"}});
     }
-    page.Table(ways, 2, false);
+    if (ways.size() > 1) page.PartsTable(ways, 2);
+    AddObstacles(point.decision, one.communicator, page);
   }
 }
 
@@ -234,8 +267,6 @@ void AddChanges(const CommunicatorPrediction& before, const CommunicatorPredicti
                {"GB/s"},
                {"time change"}}};
     const double change = from.best()->time_us > 0 ? to.best()->time_us / from.best()->time_us - 1 : 0;
-    char text[32];
-    std::snprintf(text, sizeof text, "%+.0f %%", 100 * change);
     const bool same = std::fabs(change) <= 0.005;
     rows.push_back({{MessageSizeWords(before.points[p].bytes)},
                     {Way(from.best()->algorithm, from.best()->protocol)},
@@ -244,9 +275,9 @@ void AddChanges(const CommunicatorPrediction& before, const CommunicatorPredicti
                     {Way(to.best()->algorithm, to.best()->protocol)},
                     {TimeWords(to.best()->time_us)},
                     {RateFigure(to.bus_bandwidth)},
-                    {same ? "0 %" : text, same         ? Ink::plain
-                                          : change < 0 ? Ink::green
-                                                       : Ink::red}});
+                    {TimeChangeWords(from.best()->time_us, to.best()->time_us), same         ? Ink::plain
+                                                                                : change < 0 ? Ink::green
+                                                                                             : Ink::red}});
   }
   flush();
 }

@@ -44,6 +44,31 @@ class FromHardware(unittest.TestCase):
         self.assertIn("switched off by NCCL_PROTO=^LL", out)
         self.assertIn("chosen", out)
 
+    def test_no_gpu_sends_more_than_its_own_link(self):
+        for gpus in (1, 2, 4):
+            got = report("--gpus", f"{gpus}xH100", "--nodes", "4", "--nics", "8x400G", "--op", "all_reduce", "--size", "1G")
+            self.assertLessEqual(got["communicators"][0]["points"][0]["bus_gbps"], gpus * 48)
+        out = run("--gpus", "1xH100", "--nodes", "4", "--nics", "8x400G", "--op", "all_reduce", "--size", "1G").stdout
+        self.assertIn("8 NICs per node, but 1 GPU: its PCIe link (48 GB/s) is the limit", out)
+
+    def test_a_nic_for_each_gpu_is_not_called_too_many(self):
+        out = run(*H100, "--op", "all_reduce", "--size", "1G").stdout
+        self.assertNotIn("is the limit", out)
+        self.assertNotIn("are the limit", out)
+
+    def test_no_change_is_rounded_to_nothing_left(self):
+        out = run("--gpus", "8xH100", "--nodes", "4", "--nics", "1x1G", "--op", "all_reduce", "--size", "1G", "--what-if", "nics=8x400G,gdr=on").stdout
+        self.assertNotIn("-100 %", out)
+        self.assertRegex(out, r"\d+x faster")
+        self.assertIn("gdr=on changes only which protocols NCCL may choose", " ".join(out.split()))
+
+    def test_reasons_are_not_cut(self):
+        out = run("--gpus", "8xA100", "--nodes", "2", "--nics", "8x200G", "--op", "all_reduce", "--size", "1G", "-v", env={**os.environ, "COLUMNS": "60"}).stdout
+        self.assertNotIn("...", out)
+        words = " ".join(out.split())
+        self.assertIn("Tree LL128, Ring LL128: LL128 is off: the path to the network is too long", words)
+        self.assertIn("NVLS Simple, NVLSTree Simple: no graph: NVLink SHARP is needed (NVSwitch, H100 or newer)", words)
+
     def test_what_if_shows_before_and_after(self):
         slow = ["--gpus", "8xH100", "--nodes", "4", "--nics", "8x100G", "--op", "all_reduce", "--size", "1G"]
         got = report(*slow, "--what-if", "nics=8x400G,version=2.24")
