@@ -103,6 +103,7 @@ void AddAdapters(HostFacts& facts) {
 
 // What the job itself will load; a host without PyTorch simply has no such line.
 void AddPython(const std::string& python, HostFacts& facts) {
+  if (python.empty()) facts.values[kPythonSkipped] = "1";
   if (python.empty() || (python.find('/') == std::string::npos && FindProgram(python).empty())) return;
   static constexpr char kAsk[] =
       "import torch\nprint('torch', torch.__version__)\nprint('cuda', torch.version.cuda or 'none')\n"

@@ -21,6 +21,9 @@ struct NetInterface {
   bool up = false;
 };
 
+// The key that says that nobody looked for PyTorch.
+inline constexpr const char* kPythonSkipped = "python_skipped";
+
 // What a host says of itself. Plain pairs, so that hosts can be compared key by key; what cannot be had is not there.
 struct HostFacts {
   std::map<std::string, std::string> values;

@@ -82,7 +82,10 @@ Result<JobPlace> FindJobPlace(const VariableMap& variables, const std::string& m
   if (rank >= 0) place.rank = rank;
   if (size >= 0) place.size = size;
   if (place.rank >= place.size || place.size < 1)
-    return Error{"rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) + " cannot be",
+    return Error{"rank " + std::to_string(place.rank) + " does not exist in a job of " + std::to_string(place.size) +
+                     (place.size == 1   ? ": the only rank is 0"
+                      : place.size == 2 ? ": ranks are 0 and 1"
+                                        : ": ranks are 0 to " + std::to_string(place.size - 1)),
                  "--rank and --size are the RANK and WORLD_SIZE of the launcher"};
   if (const int port = NumberOf(variables, "MASTER_PORT"); port > 0 && port < 65536) place.meet_port = port;
   // torchrun keeps its own store on that port while its workers run.

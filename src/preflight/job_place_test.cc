@@ -13,6 +13,11 @@ TEST(JobPlace, WithoutALauncherThereIsOneProcess) {
   EXPECT_EQ(place.value().size, 1);
 }
 
+TEST(JobPlace, ARankThatDoesNotExistIsRefusedInWords) {
+  EXPECT_EQ(FindJobPlace({}, "n0", 3, 2).error().message, "rank 3 does not exist in a job of 2: ranks are 0 and 1");
+  EXPECT_EQ(FindJobPlace({}, "n0", 8, 8).error().message, "rank 8 does not exist in a job of 8: ranks are 0 to 7");
+}
+
 TEST(JobPlace, ReadsTheVariablesOfEachLauncher) {
   const auto torch = FindJobPlace({{"RANK", "3"},
                                    {"WORLD_SIZE", "8"},

@@ -133,8 +133,15 @@ static void TellAbsent(const PreflightEvidence& evidence, const EqualKey& one, s
   if (key == "gpus" && !broken)
     checks.push_back(
         {one.id, CheckLevel::skipped, {}, "nvidia-smi was not found" + where + "; GPUs were not checked", ""});
-  if (key == "torch")
-    checks.push_back({one.id, CheckLevel::skipped, {}, "no PyTorch was found" + where + "; it was not checked", ""});
+  if (key != "torch") return;
+  const bool unasked = std::all_of(evidence.hosts.begin(), evidence.hosts.end(),
+                                   [](const PreflightHost& host) { return host.facts.Value(kPythonSkipped) == "1"; });
+  checks.push_back(
+      {one.id,
+       CheckLevel::skipped,
+       {},
+       unasked ? "PyTorch was not checked (--python none)" : "no PyTorch was found" + where + "; it was not checked",
+       ""});
 }
 
 void JudgeVersions(const PreflightEvidence& evidence, std::vector<PreflightCheck>& checks) {

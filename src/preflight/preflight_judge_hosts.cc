@@ -21,7 +21,10 @@ constexpr double kClockSpoilsMs = 1;     // timelines of ranks can no longer be 
 
 std::string Ranks(const std::vector<int>& ranks) {
   std::string words = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size() && i < 8; ++i) words += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  for (size_t i = 0; i < ranks.size() && i < 8; ++i) {
+    const bool last = i + 1 == ranks.size();
+    words.append(i == 0 ? "" : last ? " and " : ", ").append(std::to_string(ranks[i]));
+  }
   return ranks.size() > 8 ? words + " and " + std::to_string(ranks.size() - 8) + " more" : words;
 }
 

@@ -168,6 +168,33 @@ TEST(PreflightJudge, WhatNoHostHasIsCalledUnchecked) {
   EXPECT_EQ(find(report, "pytorch").level, CheckLevel::ok);
 }
 
+TEST(PreflightJudge, AGoSaysWhatWasNotChecked) {
+  PreflightEvidence evidence = Cluster(1);
+  EXPECT_TRUE(RenderPreflightText(JudgePreflight(evidence), false, 100)
+                  .starts_with("GO, but PyTorch and GPUs were not checked  ("));
+  evidence.hosts[0].facts.values["gpus"] = "8 x NVIDIA H100";
+  EXPECT_TRUE(
+      RenderPreflightText(JudgePreflight(evidence), false, 100).starts_with("GO, but PyTorch was not checked  ("));
+  evidence.hosts[0].facts.values["torch"] = "2.8.0";
+  EXPECT_TRUE(RenderPreflightText(JudgePreflight(evidence), false, 100).starts_with("GO  ("));
+}
+
+TEST(PreflightJudge, PyTorchThatNobodyLookedForIsNotMissing) {
+  PreflightEvidence evidence = Cluster(1);
+  evidence.hosts[0].facts.values[kPythonSkipped] = "1";
+  const std::string text = RenderPreflightText(JudgePreflight(evidence), false, 100);
+  EXPECT_NE(text.find("pytorch: PyTorch was not checked (--python none)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("no PyTorch was found"), std::string::npos);
+}
+
+TEST(PreflightJudge, RanksAreListedInWords) {
+  PreflightEvidence evidence = Cluster(1);
+  evidence.size = 3;
+  evidence.missing_ranks = {1, 2};
+  const std::string text = RenderPreflightText(JudgePreflight(evidence), false, 100);
+  EXPECT_NE(text.find("ranks 1 and 2 of 3 did not join"), std::string::npos) << text;
+}
+
 TEST(PreflightJudge, NobodyThereIsNotAGo) {
   PreflightEvidence evidence;
   evidence.size = 2;

@@ -70,6 +70,23 @@ void WriteMeasurements(JsonWriter& json, const PreflightEvidence& evidence) {
   json.EndArray();
 }
 
+// "GPUs and PyTorch": a GO says nothing of them.
+std::string UncheckedWords(const PreflightReport& report) {
+  std::vector<std::string> names;
+  for (const PreflightCheck& check : report.checks) {
+    if (check.level != CheckLevel::skipped) continue;
+    names.push_back(check.id == "gpus"          ? "GPUs"
+                    : check.id == "pytorch"     ? "PyTorch"
+                    : check.id == "connections" ? "links between hosts"
+                                                : check.id);
+  }
+  std::string words;
+  for (size_t i = 0; i < names.size(); ++i)
+    words.append(i == 0 ? "" : i + 1 == names.size() ? " and " : ", ").append(names[i]);
+  const bool one = names.size() == 1 && names[0] == "PyTorch";
+  return words.empty() ? words : ", but " + words + (one ? " was" : " were") + " not checked";
+}
+
 }  // namespace
 
 std::string RenderPreflightJson(const PreflightReport& report) {
@@ -108,11 +125,9 @@ std::string RenderPreflightText(const PreflightReport& report, bool colour, int 
   const size_t failures =
       static_cast<size_t>(std::count_if(report.checks.begin(), report.checks.end(),
                                         [](const PreflightCheck& check) { return check.level == CheckLevel::fail; }));
-  char head[128];
-  std::snprintf(head, sizeof head, "%s  (%s, %s, %.1f s)",
-                go             ? "GO"
-                : failures > 0 ? "NO-GO"
-                               : "UNDETERMINED",
+  const std::string verdict = go ? "GO" + UncheckedWords(report) : failures > 0 ? "NO-GO" : "UNDETERMINED";
+  char head[256];
+  std::snprintf(head, sizeof head, "%s  (%s, %s, %.1f s)", verdict.c_str(),
                 Count(report.evidence.hosts.size(), "host").c_str(),
                 Count(static_cast<uint64_t>(report.evidence.size), "rank").c_str(), report.evidence.seconds);
   page.Line(page.Paint(head, go ? Ink::green : Ink::red));
