@@ -198,8 +198,14 @@ void AddMatrix(const PairMatrixView& view, const BandwidthTextOptions&, TextPage
   page.Heading(CleanLine(view.matrix.title) + (view.matrix.is_latency ? ", µs" : ", GB/s"));
   std::string about = CleanLine(view.tool);
   if (!view.operation.empty()) about += ", " + CleanLine(view.operation);
-  about += ": typical " + CellWords(view.typical) + ", min " + CellWords(view.least) + ", max " + CellWords(view.most);
-  if (view.matrix.told_sum >= 0) about += "; sum " + CellWords(view.sum);
+  std::ptrdiff_t cells = 0;
+  for (const std::vector<double>& row : view.matrix.cells)
+    cells += std::count_if(row.begin(), row.end(), [](double value) { return value > 0; });
+  // Of one cell all figures are the same, and latencies do not add up.
+  if (cells > 1)
+    about +=
+        ": typical " + CellWords(view.typical) + ", min " + CellWords(view.least) + ", max " + CellWords(view.most);
+  if (cells > 1 && view.matrix.told_sum >= 0 && !view.matrix.is_latency) about += "; sum " + CellWords(view.sum);
   page.Paragraph("  ", about + ".");
   AddCells(view, page);
   if (view.levels.size() > 1) {

@@ -155,7 +155,7 @@ void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOp
   std::string about = CleanLine(sweep.tool) + (sweep.library.empty() ? "" : ", NCCL " + CleanLine(sweep.library)) +
                       ", " + Count(sweep.runs.size(), "run");
   if (peak)
-    about += "; highest " +
+    about += std::string("; highest ") + (sweep.runs.size() > 1 ? "mean " : "") +
              std::string(sweep.IsPipelined()  ? ""
                          : peak->bus_gbs >= 0 ? "bus "
                                               : "algorithm ") +
@@ -179,12 +179,44 @@ void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOp
 // Once for all sweeps: five times the same three lines hide what differs.
 void AddLackOfLog(const BandwidthView& view, TextPage& page) {
   size_t lacking = 0, first = 0;
-  for (size_t i = view.sweeps.size(); i-- > 0;)
-    if (LacksLog(view, i)) ++lacking, first = i;
+  std::vector<std::string> names;
+  for (size_t i = view.sweeps.size(); i-- > 0;) {
+    if (!LacksLog(view, i)) continue;
+    ++lacking;
+    first = i;
+    if (std::find(names.begin(), names.end(), view.sweeps[i].operation) == names.end())
+      names.insert(names.begin(), view.sweeps[i].operation);
+  }
   if (lacking == 0 || view.sweeps.size() < 2) return;
+  std::string who;
+  if (lacking < view.sweeps.size())
+    for (const std::string& name : names) who.append(who.empty() ? "" : ", ").append(CleanLine(name));
   bool normal = false;
   page.Blank();
-  page.Paragraph("Is this normal? ", NormalWords(view, first, &normal));
+  page.Paragraph("Is this normal? ", (who.empty() ? "" : who + ": ") + NormalWords(view, first, &normal));
+}
+
+// Cells are held against each other; of one or two there is nothing to hold them against.
+bool IsComparable(const PairMatrixView& view) {
+  constexpr std::ptrdiff_t kLeastCells = 3;
+  std::ptrdiff_t cells = 0;
+  for (const std::vector<double>& row : view.matrix.cells)
+    cells += std::count_if(row.begin(), row.end(), [](double value) { return value > 0; });
+  return cells >= kLeastCells;
+}
+
+// Of matrices alone: which were held against themselves, and which against nothing.
+std::string MatrixWords(const BandwidthView& view) {
+  const auto compared = static_cast<size_t>(std::count_if(view.matrices.begin(), view.matrices.end(), IsComparable));
+  const size_t open = view.matrices.size() - compared;
+  std::string out;
+  if (compared > 0)
+    out = (compared == 1 ? std::string("In 1 matrix") : "In " + std::to_string(compared) + " matrices") +
+          " no cell is far slower than the comparable ones.";
+  if (open > 0)
+    out += (out.empty() ? "" : " ") + std::to_string(open) + (open == 1 ? " matrix" : " matrices") +
+           " cannot be judged: nothing here tells how fast " + (open == 1 ? "it" : "they") + " should be.";
+  return out;
 }
 
 }  // namespace
@@ -204,7 +236,9 @@ std::string NoFaultWords(const BandwidthView& view) {
   for (const StreamView& stream : view.streams) odd_streams += stream.shift.has_value();
   const size_t open = view.sweeps.size() - judged;
   std::string out;
-  if (open == 0)
+  if (view.sweeps.empty() && !view.matrices.empty())
+    out = MatrixWords(view);
+  else if (open == 0)
     out = "Nothing is slower than expected, as far as these files show.";
   else if (judged > 0)
     out = Count(judged, "operation") + (judged == 1 ? " is" : " are") + " as fast as expected; " +

@@ -125,6 +125,29 @@ class Reading(Scratch):
         self.write("all_gather.txt", table(sweep(20, 100), operation="all_gather"))
         self.assertEqual(run(self.dir).stdout.count("Is this normal?"), 1)
 
+    def test_several_runs_have_a_mean(self):
+        one = run(self.write("a.txt", table(sweep(20, 100)))).stdout
+        self.assertIn("highest bus bandwidth", one)
+        self.write("b.txt", table(sweep(20, 90)))
+        self.assertIn("2 runs; highest mean bus bandwidth", run(self.dir).stdout)
+
+    def test_who_lacks_a_log_is_named(self):
+        for operation in ("all_reduce", "all_gather", "sendrecv"):
+            self.write(operation + ".txt", table(sweep(20, 100), operation=operation))
+        text = " ".join(run(self.dir).stdout.split())
+        self.assertIn("Is this normal? all_gather, all_reduce: Unknown: NCCL's log", text)
+
+    def test_a_matrix_of_one_cell_is_not_judged(self):
+        text = ("nvbandwidth Version: v0.8\nBuilt from Git version: v0.8\n\nRunning host_to_device_memcpy_ce.\n"
+                "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n           0\n 0     54.64\n\nSUM host_to_device_memcpy_ce 54.64\n\n"
+                "Running device_to_device_memcpy_read_ce.\nWaived:\n\n")
+        out = " ".join(run(self.write("nv.txt", text)).stdout.split())
+        self.assertTrue(out.startswith("1 matrix cannot be judged: nothing here tells how fast it should be."), out)
+        self.assertNotIn("typical", out)
+        self.assertIn("1 test was waived", out)
+        four = " ".join(run(SAMPLES / "nvbandwidth/samples/two_gpus.json").stdout.split())
+        self.assertNotIn("Nothing is slower than expected", four)
+
     def test_matrices_do_not_hide_what_cannot_be_judged(self):
         self.write("all_reduce.txt", table(sweep(20, 100)))
         self.write("pairs.json", (SAMPLES / "nvbandwidth/samples/two_gpus.json").read_text())

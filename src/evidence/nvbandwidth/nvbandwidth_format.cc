@@ -58,6 +58,12 @@ void ReadNvbandwidth(const FileView& file, Fragment& out) {
   const NvbandwidthOutput parsed =
       IsNvbandwidthJson(file.bytes) ? ParseNvbandwidthJson(file.bytes) : ParseNvbandwidthText(file.bytes);
   out.bytes = {file.bytes.size(), parsed.understood, parsed.ignored, parsed.not_understood};
+  const auto waived =
+      std::count_if(parsed.tests.begin(), parsed.tests.end(), [](const NvbandwidthTest& test) { return test.waived; });
+  if (waived > 0)
+    out.Note(DiagnosticSeverity::note, "tests-waived",
+             std::to_string(waived) + (waived == 1 ? " test was" : " tests were") + " waived: nvbandwidth cannot run " +
+                 (waived == 1 ? "it" : "them") + " on this machine");
   for (const NvbandwidthTest& test : parsed.tests) {
     if (test.waived || (test.tables.empty() && test.failure.empty())) continue;
     out.benchmark_runs.push_back(RunOf(parsed, test));
