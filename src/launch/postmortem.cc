@@ -183,7 +183,8 @@ DocumentSection RootCauseSection(const RunRecord& run) {
     return section;
   }
   section.Say(PastSentence(run, finding->headline));
-  if (!finding->explanation.empty()) section.Say("About this cause: " + CleanWords(finding->explanation));
+  if (finding->meaning.empty() && !finding->explanation.empty())
+    section.Say("About this cause: " + CleanWords(finding->explanation));
   std::vector<std::string> chain;
   for (const CitedEvidence& evidence : finding->evidence) {
     if (chain.size() == kMostEvidence) break;
@@ -193,6 +194,16 @@ DocumentSection RootCauseSection(const RunRecord& run) {
     chain.push_back(CleanWords(text));
   }
   section.List(std::move(chain), true);
+  return section;
+}
+
+// What is true of every run with this cause must not read as facts of this one.
+DocumentSection GeneralSection(const RunRecord& run) {
+  DocumentSection section{"The cause in general", {}};
+  const ReportFinding* finding = MainFinding(run.report);
+  if (finding == nullptr || finding->meaning.empty()) return section;
+  section.Say(CleanWords(finding->meaning));
+  section.Say("How it differs from its look-alikes: " + CleanWords(finding->look_alikes));
   return section;
 }
 
@@ -273,6 +284,7 @@ Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
   add(RanksSection(run));
   if (fault) {
     add(RootCauseSection(run));
+    add(GeneralSection(run));
     DocumentSection fix{"Fix", {}};
     if (const ReportFinding* finding = MainFinding(run.report)) fix.List(CleanAll(finding->fix), true);
     add(std::move(fix));

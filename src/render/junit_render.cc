@@ -26,7 +26,11 @@ std::string DescribeFinding(const ReportFinding& finding) {
   add(AffectedWait(finding.status) ? "waiting" : "affected", DescribeRanks(finding.affected_ranks));
   add("where", DescribePlace(finding));
   add("confidence", std::string(Name(finding.confidence)));
-  if (!finding.explanation.empty()) out += "\n" + finding.explanation + "\n";
+  if (!finding.meaning.empty())
+    out +=
+        "\nIn general\n" + finding.meaning + "\n\nHow it differs from its look-alikes\n" + finding.look_alikes + "\n";
+  else if (!finding.explanation.empty())
+    out += "\n" + finding.explanation + "\n";
   if (!finding.evidence.empty()) out += "\nEvidence\n";
   for (const CitedEvidence& evidence : finding.evidence) {
     out += "- " + SaysOf(evidence) + "\n";

@@ -20,6 +20,17 @@ size_t Times(const std::string& text, std::string_view part) {
   return times;
 }
 
+TEST(JunitRender, WhatIsTrueOfTheCauseIsNotToldOfThisRun) {
+  Report report = SampleHang();
+  report.findings[0].explanation = "A rank stalls. A frozen one shows no heartbeat.";
+  EXPECT_FALSE(Has(RenderJunit(report), "In general"));
+  report.findings[0].meaning = "A rank stalls.";
+  report.findings[0].look_alikes = "A frozen one shows no heartbeat.";
+  EXPECT_TRUE(
+      Has(RenderJunit(report),
+          "In general\nA rank stalls.\n\nHow it differs from its look-alikes\nA frozen one shows no heartbeat."));
+}
+
 TEST(JunitRender, HasACaseForEachFindingAboveNote) {
   Report report = SampleHang();
   report.findings.push_back(SampleFallbackFinding());

@@ -82,7 +82,11 @@ void WriteRule(JsonWriter& json, const ReportFinding& finding) {
   json.BeginObject();
   json.Key("id").String(finding.cause);
   WriteText(json, "shortDescription", finding.title.empty() ? finding.cause : finding.title);
-  WriteText(json, "fullDescription", finding.explanation.empty() ? finding.headline : finding.explanation);
+  WriteText(json, "fullDescription",
+            !finding.meaning.empty()
+                ? finding.meaning + "\n\nHow it differs from its look-alikes: " + finding.look_alikes
+            : finding.explanation.empty() ? finding.headline
+                                          : finding.explanation);
   WriteText(json, "help", HelpOf(finding));
   json.Key("defaultConfiguration").BeginObject();
   json.Key("level").String(LevelOf(finding.severity));

@@ -60,6 +60,11 @@ ReportFinding FindingOf(const Incident& incident, const Finding& finding) {
   out.operation = finding.operation;
   out.headline = finding.headline;
   out.explanation = finding.explanation;
+  if (const Rule* rule = FindRule(finding.cause);
+      rule && finding.explanation == std::string(rule->meaning) + " " + std::string(rule->look_alikes)) {
+    out.meaning = rule->meaning;
+    out.look_alikes = rule->look_alikes;
+  }
   for (const EvidenceItem& item : finding.evidence) {
     // The same said of the same line again, in other words of the message, adds nothing. Such items stand close
     // together, and a finding about thousands of ranks has thousands of them.

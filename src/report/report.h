@@ -54,6 +54,7 @@ struct ReportFinding {
   std::optional<ReportGroup> group;
   std::optional<OperationRef> operation;
   std::string headline, explanation;
+  std::string meaning, look_alikes;  // the two parts of an explanation that is the cause's own, and not of this run
   std::vector<CitedEvidence> evidence;
   std::vector<std::string> fix, prevent;
   std::string job;  // label of the job when the input holds several
