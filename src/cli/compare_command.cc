@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/redact.h"
+#include "base/text_scan.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
@@ -27,7 +28,9 @@ struct Side {
 
 Result<Side> ReadSide(const std::string& path, const LoadOptions& load, bool redact) {
   auto jobs = LoadAllJobs({path}, load);
-  if (!jobs) return Error{path + ": " + jobs.error().message, jobs.error().hint};
+  if (!jobs)
+    return Error{Contains(jobs.error().message, path) ? jobs.error().message : path + ": " + jobs.error().message,
+                 jobs.error().hint};
   Side side;
   side.benchmarks.name = path;
   for (Incident& job : *jobs)

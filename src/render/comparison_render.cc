@@ -108,9 +108,8 @@ void AddTable(TextPage& page, std::string_view heading, const std::vector<const 
       {{"LINE"}, {"A", Ink::plain, true}, {"B", Ink::plain, true}, {"CHANGE"}, {"INTERVAL"}, {"P"}, {"RESULT"}}};
   for (const ComparisonLine* line : lines) rows.push_back(RowOf(*line));
   page.Heading(std::string(heading));
-  // In a narrow window the result would stand in a part of its own, far from its line.
-  constexpr size_t kNarrow = 100;
-  if (page.width() >= kNarrow || page.Fits(rows, 2)) return page.Table(rows, 2, true);
+  // Where it does not fit, the result would stand in a part of its own, far from its line.
+  if (page.Fits(rows, 2)) return page.Table(rows, 2, true);
   for (const ComparisonLine* line : lines) AddChange(page, *line);
 }
 
@@ -125,7 +124,8 @@ std::string Sentence(const ComparisonLine& line) {
   std::string out =
       std::string(Name(line.kind)) + ": " + DescribeTime(line.mean_a) + " -> " + DescribeTime(line.mean_b);
   if (std::isfinite(line.change)) out += " (" + Change(line.change) + ")";
-  return out + ", adjusted p " + Probability(line.adjusted_p);
+  // The step time is tested by itself.
+  return out + (line.name == "step time" ? ", p " : ", adjusted p ") + Probability(line.adjusted_p);
 }
 
 std::string TestedLines(const ProfileComparison& comparison) {

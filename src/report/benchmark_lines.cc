@@ -93,8 +93,8 @@ std::string NameLine(const BenchmarkKey& key, const BenchmarkNaming& naming) {
 std::string NameClass(const BenchmarkKey& any_of_it, const BenchmarkNaming& naming, size_t sizes) {
   const SizeRange range = RangeOf(any_of_it.bytes);
   return Head(any_of_it) + Tail(any_of_it, naming) +
-         (range == SizeRange::small    ? " to " + Size(kSmall)
-          : range == SizeRange::middle ? " to " + Size(kMiddle)
+         (range == SizeRange::small    ? " up to " + Size(kSmall)
+          : range == SizeRange::middle ? " up to " + Size(kMiddle)
                                        : " above " + Size(kMiddle)) +
          ", " + std::to_string(sizes) + (sizes == 1 ? " size" : " sizes");
 }

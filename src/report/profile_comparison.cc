@@ -88,11 +88,15 @@ void ExplainByOverlap(ProfileComparison& out) {
 
 void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileComparison& out) {
   const ComparisonLine* step = out.StepTime();
-  if (!step) {
+  if (!step && !out.nothing_in_common()) {
     out.remarks.push_back("no step time in both runs; only the operations are compared");
-  } else if (step->count_a < kFewSteps || step->count_b < kFewSteps) {
-    out.remarks.push_back("few steps (" + std::to_string(step->count_a) + " and " + std::to_string(step->count_b) +
-                          "): only large changes stand out from noise; record ten or more");
+  } else if (step && (step->count_a < kFewSteps || step->count_b < kFewSteps)) {
+    const bool few_a = step->count_a < kFewSteps, few_b = step->count_b < kFewSteps;
+    const auto only = [](size_t steps) { return "only " + std::to_string(steps) + (steps == 1 ? " step" : " steps"); };
+    out.remarks.push_back((few_a && few_b ? "run A has " + only(step->count_a) + ", run B " + only(step->count_b)
+                           : few_a        ? "run A has " + only(step->count_a)
+                                          : "run B has " + only(step->count_b)) +
+                          ": only large changes stand out from noise; record ten or more");
   }
   if (a.source != b.source)
     out.remarks.push_back("the runs were recorded differently: " + a.source + " and " + b.source);
@@ -221,6 +225,15 @@ ProfileComparison CompareProfiles(const ProfileReport& a, const ProfileReport& b
     in_b.erase(at);
     ComparisonLine line = CompareSeries(series, other, options);
     if (line.mean_a > 0 || line.mean_b > 0) out.lines.push_back(std::move(line));
+  }
+  // Nothing but the step time in both: the runs do different things, or were recorded differently, and how long a step
+  // of each takes compares nothing.
+  if (out.lines.size() == 1 && out.StepTime() && !single.empty() && !in_b.empty()) {
+    single.insert(single.begin(), LineOfOneSide(a.series.front(), true));
+    for (const ProfileSeries& series : b.series)
+      if (series.name == out.lines[0].name) single.insert(single.begin() + 1, LineOfOneSide(series, false));
+    out.lines.clear();
+    out.headline = "not comparable: no operation occurs in both runs";
   }
   for (const ProfileSeries& series : b.series)
     if (in_b.contains(series.name)) single.push_back(LineOfOneSide(series, false));
