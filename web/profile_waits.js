@@ -79,7 +79,7 @@ function waitsSection(job) {
 /** @param {ProfilePageJob} job */
 function communicationSection(job) {
   const lonely = job.ranks.length === 1;
-  const longest = job.table.reduce((most, row) => Math.max(most, row.wait_ns / Math.max(1, row.ranks) + row.transfer_ns), 0);
+  const longest = job.table.reduce((most, row) => Math.max(most, Math.max(0, row.wait_ns) + row.transfer_ns), 0);
   const sized = (text) => (row) => (row.bytes > 0 ? text(row) : "?");
   const table = dataTable([
     {label: "Group", value: (row) => row.group, cell: (row) => word(row.group + (row.groups > 1 ? " x" + row.groups : ""))},
@@ -88,17 +88,17 @@ function communicationSection(job) {
     {label: "Up to", value: (row) => row.size, cell: (row) => row.size_class || "?", numeric: true},
     {label: "Calls", value: (row) => row.calls, cell: (row) => row.calls.toLocaleString("en"), numeric: true},
     {label: "Bytes", value: (row) => row.bytes, cell: sized((row) => describeBytes(row.bytes)), numeric: true},
-    {label: "Wait", value: (row) => row.wait_ns, cell: (row) => (lonely ? "?" : describeTime(row.wait_ns)), numeric: true},
+    {label: "Wait", value: (row) => row.wait_ns, cell: (row) => (row.wait_ns < 0 ? "?" : describeTime(row.wait_ns)), numeric: true},
     {label: "Transfer", value: (row) => row.transfer_ns, cell: (row) => describeTime(row.transfer_ns), numeric: true},
-    {label: "A rank's time", value: (row) => row.wait_ns / Math.max(1, row.ranks) + row.transfer_ns,
-      cell: (row) => stackBar([lonely ? 0 : row.wait_ns / Math.max(1, row.ranks), row.transfer_ns], longest, ["p2", "p1"])},
+    {label: "A rank's time", value: (row) => Math.max(0, row.wait_ns) + row.transfer_ns,
+      cell: (row) => stackBar([Math.max(0, row.wait_ns), row.transfer_ns], longest, ["p2", "p1"])},
     {label: "Algbw GB/s", value: (row) => row.algorithm_gbs, cell: sized((row) => describeRate(row.algorithm_gbs)), numeric: true},
     {label: "Busbw GB/s", value: (row) => row.bus_gbs, cell: sized((row) => describeRate(row.bus_gbs)), numeric: true},
     {label: "Of peak", value: (row) => (row.peak_gbs > 0 ? row.bus_gbs / row.peak_gbs : null), cell: (row) => (row.peak_gbs > 0 && row.bytes > 0 ? percent(row.bus_gbs / row.peak_gbs) : ""), numeric: true},
   ], job.table, {name: "line", search: (row) => [row.group, row.operation, row.size_class].join("\n")});
   const shares = job.groups.slice(0, 12).map((group) => [group.group + (group.groups > 1 ? " x" + group.groups : ""), [group.share], 1, percent(group.share)]);
   return section("communication", "Communication", "GB/s = 1e9 bytes a second",
-    h("ul.legend", h("li", h("i.dot.p2"), lonely ? "waiting for peers (one rank does not show it)" : "waiting for peers, mean of a group's ranks (column Wait: their sum)"), h("li", h("i.dot.p1"), lonely ? "transfer, waiting included" : "transfer")),
+    h("ul.legend", h("li", h("i.dot.p2"), lonely ? "waiting for peers (one rank does not show it)" : "waiting for peers, mean of a group's ranks"), h("li", h("i.dot.p1"), lonely ? "transfer, waiting included" : "transfer")),
     table.node, job.table_left_out > 0 ? h("p.faint", "The " + count(job.table_left_out, "shorter line") + " are left out; --format json has all.") : null,
     shares.length > 1 ? h("div.panel.between", h("h3", "Kernel time of a group's operations over the step, waiting included"), barLines(shares, ["p2"])) : null);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -92,6 +93,13 @@ int RunProfile(const std::vector<std::string>& arguments) {
   std::vector<ProfileReport> profiles;
   if (format != "perfetto" || !output->page.empty())
     for (const Incident& job : *jobs) profiles.push_back(BuildProfile(job, *model));
+  // Records of calls without their times.
+  const bool timeless =
+      !profiles.empty() && std::all_of(profiles.begin(), profiles.end(), [](const ProfileReport& one) {
+        return one.source.empty() && !one.remarks.empty();
+      });
+  if (timeless)
+    return Complain({"nothing to profile: " + profiles[0].remarks[0], "'tacet formats' lists what is read"});
   const bool redact = !options->Has("--no-redact");
   if (redact)
     for (ProfileReport& profile : profiles) RedactProfile(profile);

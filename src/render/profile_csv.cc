@@ -61,7 +61,8 @@ void AddReplays(const std::vector<ProfileReport>& profiles, std::string& out) {
 
 std::string RenderProfileCsv(const std::vector<ProfileReport>& profiles) {
   std::string out =
-      "table,job,group,ranks,operation,size_class,calls,bytes,wait_ns,transfer_ns,algorithm_gbs,bus_gbs,peak_gbs,"
+      "table,job,group,ranks_per_call,operation,size_class,calls,bytes,wait_ns,transfer_ns,algorithm_gbs,bus_gbs,peak_"
+      "gbs,"
       "share_of_peak\r\n";
   for (const ProfileReport& profile : profiles)
     for (const ProfileTableRow& line : profile.table) {

@@ -86,7 +86,8 @@ void WriteTable(JsonWriter& json, const ProfileReport& profile) {
     json.Key("bytes").Int(row.bytes);
     json.Key("wait_ns").Int(row.wait_ns);
     json.Key("transfer_ns").Int(row.transfer_ns);
-    json.Key("wait_share").Double(line.wait_share);
+    json.Key("wait_share");
+    row.compared > 0 ? json.Double(line.wait_share) : json.Null();
     json.Key("algorithm_gbs").Double(row.algorithm_gbs);
     json.Key("bus_gbs").Double(row.bus_gbs);
     json.Key("best_bus_gbs").Double(row.best_bus_gbs);
@@ -200,7 +201,8 @@ void WriteJob(JsonWriter& json, const ProfileReport& profile) {
   WriteBudget(json, profile.mean);
   json.Key("hidden_fraction").Double(profile.overlap_ratio);
   json.Key("overlap_efficiency").Double(profile.overlap_efficiency);
-  json.Key("wait_share").Double(profile.wait_share);
+  json.Key("wait_share");
+  profile.wait_known ? json.Double(profile.wait_share) : json.Null();
   json.Key("communication_efficiency");
   profile.communication_efficiency > 0 ? json.Double(profile.communication_efficiency) : json.Null();
   json.Key("communication_share");

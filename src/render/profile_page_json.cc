@@ -113,7 +113,7 @@ void WritePageTable(JsonWriter& json, const ProfileReport& profile) {
     json.Key("size").Int(row.size_class);
     json.Key("calls").Int(static_cast<int64_t>(row.calls));
     json.Key("bytes").Int(row.bytes);
-    json.Key("wait_ns").Int(row.wait_ns);
+    json.Key("wait_ns").Int(row.compared > 0 ? row.mean_wait_ns : -1);  // of the mean member; -1: unknown
     json.Key("transfer_ns").Int(row.transfer_ns);
     json.Key("wait_share").Double(Rounded(line.wait_share));
     json.Key("algorithm_gbs").Double(row.algorithm_gbs);
@@ -191,7 +191,8 @@ void WriteHead(JsonWriter& json, const ProfileReport& profile) {
   json.EndArray();
   json.Key("hidden_fraction").Double(Rounded(profile.overlap_ratio));
   json.Key("overlap_efficiency").Double(Rounded(profile.overlap_efficiency));
-  json.Key("wait_share").Double(Rounded(profile.wait_share));
+  json.Key("wait_share");
+  profile.wait_known ? json.Double(Rounded(profile.wait_share)) : json.Null();
   json.Key("communication_efficiency").Double(Rounded(profile.communication_efficiency));
   json.Key("communication_share").Double(Rounded(profile.communication_share));
   json.Key("mean");

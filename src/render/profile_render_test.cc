@@ -12,6 +12,7 @@
 #include "render/profile_json.h"
 #include "render/profile_text.h"
 #include "render/profile_words.h"
+#include "render/sample_profile.h"
 #include "report/recorded_profile.h"
 
 namespace tacet {
@@ -123,6 +124,28 @@ TEST(ProfileWords, GiveTheFiguresOfAColumnTheSameDigits) {
   EXPECT_EQ(DescribeFlops(2.14e12), "2.14 TFLOP");
   EXPECT_EQ(DescribeSmallShare(0.0001), "< 0.1 %");
   EXPECT_EQ(DescribeSmallShare(0), "0.0 %");
+}
+
+TEST(ProfileText, FlagsAUtilisationThatCannotBe) {
+  ProfileReport profile = SampleProfile(4, 3);
+  profile.utilisation = ProfileUtilisation{"model size", 275.67, 275.67, 1e18, 989};
+  const std::string text = RenderProfileText(profile, {.colour = false, .width = 100, .verbose = false});
+  EXPECT_NE(text.find("MFU would be 27567 % of 989 TFLOP/s, which is impossible"), std::string::npos) << text;
+  profile.utilisation = ProfileUtilisation{"model size", 0.41, 0.55, 1e15, 989};
+  EXPECT_NE(
+      RenderProfileText(profile, {.colour = false, .width = 100, .verbose = false}).find("MFU 41.0 %, HFU 55.0 %"),
+      std::string::npos);
+}
+
+TEST(ProfileText, ShowsNoNegativeZeroAndNoWaitThatIsUnknown) {
+  EXPECT_EQ(DescribeFactor(-0.0001), "0.00");
+  EXPECT_EQ(DescribeFactor(-0.01), "-0.01");
+  ProfileReport profile = SampleProfile(4, 3);
+  EXPECT_NE(RenderProfileText(profile, {.colour = false, .width = 100, .verbose = false}).find("12.0 ms"),
+            std::string::npos);
+  profile.table[0].row.compared = profile.table_by_role[0].row.compared = 0;
+  EXPECT_EQ(RenderProfileText(profile, {.colour = false, .width = 100, .verbose = false}).find("12.0 ms"),
+            std::string::npos);
 }
 
 TEST(ProfileText, ExplainsEveryNumber) {
@@ -297,6 +320,7 @@ TEST(ComparisonRender, FailsTheTestCaseOfASlowerStep) {
   const std::string junit = RenderComparisonJunit(comparison, false);
   EXPECT_NE(junit.find("tests=\"2\" failures=\"1\""), std::string::npos) << junit;
   EXPECT_NE(junit.find("a &lt;b&gt; &amp; &quot;c&quot;"), std::string::npos);
+  EXPECT_NE(junit.find(", p "), std::string::npos) << junit;  // of the step time, which is tested by itself
   const JsonValue json = ParseProfile(RenderComparisonJson(comparison));
   EXPECT_EQ(json.Find("schema")->Text(), "tacet.compare.v1");
   EXPECT_TRUE(json.Find("regressed")->boolean);

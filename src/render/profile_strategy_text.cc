@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "render/profile_words.h"
 #include "render/render_words.h"
@@ -72,10 +73,14 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
                            ", replayed " + DescribeTime(report.replayed_ns) + ", ideal " +
                            DescribeTime(report.ideal_ns) + " per step; " + Count(report.steps, "step") + ")");
   page.Paragraph("  ", Count(static_cast<uint64_t>(report.dp_size), "data-parallel rank") + " x " +
-                           Count(static_cast<uint64_t>(report.stages), "stage") +
-                           "; M_W = " + DescribeFactor(report.worst_workers_share) + " (worst " +
-                           Count(report.worst_workers, "worker") +
-                           "), M_S = " + DescribeFactor(report.last_stage_share));
+                           Count(static_cast<uint64_t>(report.stages), "stage"));
+  const std::string who = report.worst_workers == 1
+                              ? "the slowest worker accounts"
+                              : "the " + std::to_string(report.worst_workers) + " slowest workers account";
+  page.Paragraph("  ", "M_W = " + DescribeFactor(report.worst_workers_share) + ": " + who + " for " +
+                           DescribeShare(std::clamp(report.worst_workers_share, 0.0, 1.0)) +
+                           " of the slowdown; M_S = " + DescribeFactor(report.last_stage_share) +
+                           ": the last stage for " + DescribeShare(std::clamp(report.last_stage_share, 0.0, 1.0)));
   if (report.dropped_steps + report.rare_operations > 0)
     page.Paragraph("  ", "left out: " + Count(report.dropped_steps, "step") + " that lack operations, " +
                              Count(report.rare_operations, "operation") + " that occur in few steps");
@@ -117,11 +122,11 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (profile.step_ns > 0 && std::any_of(ddp.buckets.begin(), ddp.buckets.end(),
                                          [&](const DdpBucket& one) { return one.end_ns > profile.step_ns; }))
     page.Paragraph("  ", "a bucket whose END is later than the step time finishes while the host is in the next step");
-  std::string caps;
+  std::vector<TextRow> caps = {{{"CAP"}, {"PREDICTED STEP"}}};
   for (const DdpPrediction& one : ddp.predictions)
-    caps += (caps.empty() ? "" : ", ") + Cap(one.cap_mb) + " MB: " + DescribeTime(one.step_ns);
-  if (!caps.empty()) page.Paragraph("  predicted step by cap  ", caps);
-  if (!caps.empty() && ddp.predicted_ns > 0)
+    caps.push_back({{Cap(one.cap_mb) + " MB"}, {DescribeTime(one.step_ns)}});
+  if (caps.size() > 1) page.Table(caps, 2, true);
+  if (caps.size() > 1 && ddp.predicted_ns > 0)
     page.Paragraph("  ", "the present buckets are predicted to take " + DescribeTime(ddp.predicted_ns) +
                              "; all predictions leave out waiting for late ranks");
   page.Paragraph("  ", ddp.gain > 0 ? "recommended bucket_cap_mb: " + Cap(ddp.recommended_cap_mb) + ", saves " +
@@ -193,7 +198,7 @@ void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
                      : received                  ? "?"
                                                  : ""},
                     {Time(member->kernel_ns)},
-                    {Time(member->wait_ns)}});
+                    {profile.wait_known ? Time(member->wait_ns) : "?"}});
   page.Table(rows, 2, true);
   if (members.size() < experts.members.size())
     page.Paragraph("  ", "... the " + std::to_string(members.size()) + " that receive most of " +
@@ -206,6 +211,19 @@ void AddUtilisation(TextPage& page, const ProfileReport& profile) {
   page.Heading("Utilization (from " + std::string(one.source) + ")");
   if (one.peak_tflops <= 0) {
     page.Paragraph("  ", "the device's peak is unknown; give --peak-tflops");
+    return;
+  }
+  if (std::max(one.mfu, one.hfu) > 1) {
+    char share[32];
+    std::snprintf(share, sizeof share, "%.0f %%", 100 * std::max(one.mfu, one.hfu));
+    const bool given = one.source != "matrix shapes";
+    page.Paragraph("  ", std::string(one.mfu > 1 ? "MFU" : "HFU") + " would be " + share + " of " +
+                             DescribeNumber(one.peak_tflops) + " TFLOP/s, which is impossible: " +
+                             (given ? "the model or --tokens does not fit these traces"
+                                    : "the peak or the recorded shapes are wrong; --peak-tflops sets the peak") +
+                             (given && profile.fsdp.found && profile.fsdp.parameter_bytes > 0
+                                  ? " (" + Bytes(profile.fsdp.parameter_bytes) + " of parameters were gathered)"
+                                  : ""));
     return;
   }
   page.Paragraph("  ", (one.mfu > 0 ? "MFU " + DescribeSmallShare(one.mfu) + ", " : std::string()) + "HFU " +

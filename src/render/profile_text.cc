@@ -125,7 +125,7 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
                     {MembersCell(line)},
                     {std::to_string(row.calls)},
                     {sized ? DescribeBytes(static_cast<uint64_t>(row.bytes)) : "?"},
-                    {lonely ? "?" : DescribeTime(static_cast<double>(row.wait_ns))},
+                    {row.compared == 0 ? "?" : DescribeTime(static_cast<double>(row.mean_wait_ns))},
                     {DescribeTime(static_cast<double>(row.transfer_ns))},
                     {sized ? DescribeRate(row.algorithm_gbs) : "?"},
                     {sized ? DescribeRate(row.bus_gbs) : "?"},

@@ -29,7 +29,7 @@ std::string DescribeSmallShare(double share) { return share > 0 && share < 0.000
 
 std::string DescribeNumber(double number) { return Print("%.3g", number); }
 
-std::string DescribeFactor(double factor) { return Print("%.2f", factor); }
+std::string DescribeFactor(double factor) { return Print("%.2f", std::fabs(factor) < 0.005 ? 0.0 : factor); }
 
 // "0.300" and "23.0", so that the figures of a column have the same digits.
 std::string DescribeRate(double gbs) {

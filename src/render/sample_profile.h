@@ -30,6 +30,7 @@ inline ProfileReport SampleProfile(int ranks, int steps) {
   profile.mean = {55 * kSampleMs, 5 * kSampleMs, 30 * kSampleMs, 4 * kSampleMs,
                   3 * kSampleMs,  2 * kSampleMs, 1 * kSampleMs};
   profile.overlap_ratio = 0.14, profile.overlap_efficiency = 0.33, profile.wait_share = 0.4;
+  profile.wait_known = true;
   for (int rank = 0; rank < ranks; ++rank) {
     profile.ranks.push_back(rank);
     ProfileRank one;
@@ -68,6 +69,9 @@ inline ProfileReport SampleProfile(int ranks, int steps) {
               .calls = 40,
               .bytes = 40 << 24,
               .wait_ns = ranks * 12 * kSampleMs,
+              .mean_wait_ns = 12 * kSampleMs,
+              .compared = 40,
+              .whole = 40,
               .transfer_ns = 18 * kSampleMs,
               .algorithm_gbs = 37.3,
               .bus_gbs = 65.2};

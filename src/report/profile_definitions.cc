@@ -29,8 +29,10 @@ std::span<const Definition> ProfileDefinitions() {
        "and output of one rank."},
       {"size class", "Operations up to this many bytes and more than half of it."},
       {"wait",
-       "Own kernel start to the last member's kernel start, on aligned clocks, summed over members and calls. "
-       "From durations only: own duration minus the shortest."},
+       "Own kernel start to the last member's kernel start, on aligned clocks: the mean of the recorded members, "
+       "summed "
+       "over calls (wait_ns in JSON and CSV: summed over members too). From durations only: own duration minus the "
+       "shortest. \"?\": no call was recorded by two members."},
       {"transfer", "Last member's start to the last end, summed over calls. From durations only: the shortest."},
       {"algorithm bandwidth", "Bytes / transfer, GB/s = 1e9 bytes/s."},
       {"bus bandwidth",
@@ -52,7 +54,7 @@ std::span<const Definition> ProfileDefinitions() {
       {"lateness",
        "How much longer the median rank waits in communication than this rank, per step: all ranks together take the "
        "same time, so the rank that waits least has the most work of its own. In traces only waiting that no compute "
-       "hides counts. A straggler is late by at least its cost: of few ranks the median lies nearer to it."},
+       "hides counts. A straggler is late by at least its cost: with few ranks the median lies closer to it."},
       {"straggler",
        "A rank whose lateness would occur by chance in fewer than 1 of 100 healthy jobs (Student's t over all ranks), "
        "and for which the others wait at least 3.5 % of the step; or the only rank that stalls more often than ranks "

@@ -117,6 +117,32 @@ std::vector<CollectiveRound> MatchRounds(const Incident& incident, ProfileReport
   return rounds;
 }
 
+// A job has one default group: traces in which its size differs are of different jobs.
+std::string MixedJobs(const Incident& incident) {
+  std::map<int32_t, std::set<std::string>> files;  // by size
+  for (const Timeline& timeline : incident.timelines) {
+    int32_t size = -1;
+    for (const TraceCollective& one : timeline.collectives) {
+      const auto index = static_cast<size_t>(one.group);
+      if (index < incident.groups.size() && incident.groups[index].Label() == "default_pg")
+        size = std::max(size, one.group_size);
+    }
+    if (size > 0) files[size].insert(std::string(incident.PathOf(timeline.file)));
+  }
+  if (files.size() < 2) return "";
+  std::string out = "These traces are not of one job: the default group has ";
+  bool first = true;
+  for (auto at = files.rbegin(); at != files.rend(); ++at) {
+    const std::set<std::string>& names = at->second;
+    if (!first) out += std::next(at) == files.rend() ? " and " : ", ";
+    out += std::to_string(at->first) + (first ? " ranks in " : " in ") + *names.begin();
+    if (names.size() == 2) out += " and " + *names.rbegin();
+    if (names.size() > 2) out += " and " + std::to_string(names.size() - 1) + " others";
+    first = false;
+  }
+  return out + "; profile each job by itself";
+}
+
 void FillUtilisation(const Incident& incident, const ProfileOptions& options, ProfileReport& profile) {
   double peak = options.peak_tflops;
   for (const ProfileRank& rank : profile.budgets)
@@ -230,9 +256,10 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
   }
   const double share = all > 0 ? all_busy / all : 0;
   profile.communication_share = std::min(1.0, share);
+  // The same steps that a comparison of two runs tests: from the begin of one to the begin of the next.
+  profile.step_ns = static_cast<int64_t>(Mean(times.values));
+  profile.steps = times.values.size();
   profile.series.insert(profile.series.begin(), std::move(times));
-  profile.step_ns = profile.stragglers.step_ns;
-  profile.steps = profile.stragglers.steps;
 }
 
 std::string WhyNoTimes(const Incident& incident) {
@@ -341,6 +368,7 @@ ProfileReport BuildProfile(const Incident& incident, const ProfileOptions& optio
   }
   FillUtilisation(incident, options, profile);
   AddRemarks(incident, profile);
+  profile.mixed = MixedJobs(incident);
   JudgeProfile(profile);
   return profile;
 }

@@ -112,7 +112,9 @@ struct ProfileReport {
   std::vector<ProfileTableRow> table;          // a line for each group, operation and size class
   std::vector<ProfileTableRow> table_by_role;  // the same with groups of one role joined
   std::vector<GroupShare> groups;
-  double wait_share = 0;  // waiting for peers over all communication time
+  double wait_share = 0;    // waiting for peers over the time of the operations of which it is known
+  bool wait_known = false;  // some operation was recorded by two members or more
+  std::string mixed;        // the traces are not of one job: how that is known; empty where they may be
   double communication_efficiency =
       0;                           // time the transfers need at the link's peak over the time they took; 0: unknown
   double communication_share = 0;  // from records without a trace: kernels of the busiest group over the step

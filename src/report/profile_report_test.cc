@@ -214,6 +214,74 @@ TEST(ProfileReport, ReadsASingleTrace) {
   EXPECT_NE(profile.remarks.back().find("counts as transfer"), std::string::npos);
 }
 
+// Two traces of groups that have no trace in common.
+Incident TracesOfTwoGroups(int32_t size_of_second) {
+  Incident job = std::move(LoadCase("gpt_fsdp").at(0));
+  job.timelines.resize(2);
+  for (TraceCollective& one : job.timelines[1].collectives) {
+    const auto index = static_cast<size_t>(one.group);
+    if (index >= job.groups.size()) continue;
+    Group other = job.groups[index];
+    other.members.clear();
+    other.size = size_of_second;
+    other.name += "-other";
+    const auto same = std::find_if(job.groups.begin(), job.groups.end(),
+                                   [&](const Group& group) { return group.name == other.name; });
+    one.group = static_cast<GroupIndex>(same - job.groups.begin());
+    one.group_size = size_of_second;
+    if (same == job.groups.end()) job.groups.push_back(other);
+  }
+  return job;
+}
+
+TEST(ProfileReport, WaitingThatNobodyMeasuredIsUnknownAndNotZero) {
+  const ProfileReport profile = BuildProfile(TracesOfTwoGroups(4), {});
+  ASSERT_FALSE(profile.table.empty());
+  EXPECT_FALSE(profile.wait_known);
+  EXPECT_DOUBLE_EQ(profile.communication_efficiency, 0);
+  EXPECT_TRUE(profile.mixed.empty()) << profile.mixed;
+  for (const Advice& advice : profile.advice) {
+    EXPECT_EQ(advice.what.find("transfers are slow"), std::string::npos) << advice.what;
+    EXPECT_EQ(advice.why.find("% of communication is waiting"), std::string::npos) << advice.why;
+  }
+  for (const ProfileTableRow& line : profile.table) EXPECT_EQ(line.row.compared, 0u);
+  const ProfileReport whole = ProfileCase("gpt_fsdp");
+  EXPECT_TRUE(whole.wait_known);
+  EXPECT_GT(whole.communication_efficiency, 0);
+}
+
+TEST(ProfileReport, TracesOfDifferentJobsAreNotMixed) {
+  const ProfileReport profile = BuildProfile(TracesOfTwoGroups(8), {});
+  EXPECT_EQ(profile.verdict, ProfileVerdict::undetermined);
+  EXPECT_TRUE(profile.headline.starts_with("These traces are not of one job: the default group has 8 ranks in "))
+      << profile.headline;
+  EXPECT_TRUE(profile.advice.empty());
+  EXPECT_TRUE(ProfileCase("gpt_fsdp").mixed.empty());
+  EXPECT_TRUE(ProfileCase("lab_traced_mesh_slow_r1_w4").mixed.empty());
+}
+
+TEST(ProfileReport, WaitAndTransferHaveTheSameBase) {
+  const ProfileReport profile = ProfileCase("gpt_ddp_b25");
+  for (const ProfileTableRow& line : profile.table) {
+    const auto members = static_cast<double>(line.row.group_size);
+    EXPECT_NEAR(static_cast<double>(line.row.mean_wait_ns), static_cast<double>(line.row.wait_ns) / members,
+                static_cast<double>(line.row.calls));
+    EXPECT_EQ(line.row.whole, line.row.calls);
+  }
+}
+
+TEST(ProfileReport, TheStepIsTheOneThatIsCompared) {
+  for (const char* name : {"stuck_data", "gpt_ddp_b25", "straggler"}) {
+    const ProfileReport profile = ProfileCase(name);
+    ASSERT_FALSE(profile.series.empty()) << name;
+    ASSERT_EQ(profile.series[0].name, "step time") << name;
+    const std::vector<double>& values = profile.series[0].values;
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    EXPECT_NEAR(static_cast<double>(profile.step_ns), mean, 1e-3 * mean) << name;
+    EXPECT_EQ(profile.steps, values.size()) << name;
+  }
+}
+
 TEST(ProfileReport, CommunicationEfficiencyIsTheShareOfPeakWeightedByTime) {
   const ProfileReport profile = ProfileCase("gpt_fsdp");
   double needed = 0, taken = 0;
@@ -473,6 +541,30 @@ TEST(ProfileComparison, ComparesStepsOfRecordsWithoutTraces) {
   EXPECT_GT(comparison.StepTime()->count_a, 20u);
   EXPECT_GT(comparison.StepTime()->count_b, 20u);
   EXPECT_NE(comparison.StepTime()->kind, ChangeKind::untested);
+}
+
+TEST(ProfileComparison, RunsWithNothingButTheStepInCommonAreNotCompared) {
+  ProfileReport a = WithSteps({100, 101, 102, 103}), b = WithSteps({202, 203, 204, 205});
+  a.series.push_back({"all_reduce on default_pg: wait", {1, 2}});
+  b.series.push_back({"all_gather on fsdp: wait", {1, 2}});
+  const ProfileComparison apart = CompareProfiles(a, b, {});
+  EXPECT_EQ(apart.headline, "not comparable: no operation occurs in both runs");
+  EXPECT_TRUE(apart.nothing_in_common());
+  EXPECT_EQ(apart.StepTime(), nullptr);
+  EXPECT_FALSE(apart.Regressed(false));
+  EXPECT_FALSE(apart.Regressed(true));
+  // Half of the operations changed: still the same job.
+  a.series.push_back({"compute without communication", {1, 2}});
+  b.series.push_back({"compute without communication", {1, 2}});
+  EXPECT_TRUE(CompareProfiles(a, b, {}).Regressed(false));
+}
+
+TEST(ProfileComparison, NamesTheRunWithFewSteps) {
+  const auto words = [](const ProfileComparison& one) { return one.remarks.empty() ? "" : one.remarks[0]; };
+  EXPECT_TRUE(words(CompareProfiles(WithSteps({100, 101, 102, 103, 104, 105}), WithSteps({100, 101}), {}))
+                  .starts_with("run B has only 2 steps:"));
+  EXPECT_TRUE(words(CompareProfiles(WithSteps({100}), WithSteps({100, 101}), {}))
+                  .starts_with("run A has only 1 step, run B only 2 steps:"));
 }
 
 TEST(ProfileComparison, DoesNotCompareTimesOfDifferentAmounts) {

@@ -55,6 +55,9 @@ std::vector<ProfileTableRow> SumByRole(const std::vector<ProfileTableRow>& table
     sum.calls += line.row.calls;
     sum.bytes += line.row.bytes;
     sum.wait_ns += line.row.wait_ns;
+    sum.mean_wait_ns += line.row.mean_wait_ns;
+    sum.compared += line.row.compared;
+    sum.whole += line.row.whole;
     sum.transfer_ns += line.row.transfer_ns;
     sum.best_bus_gbs = std::max(sum.best_bus_gbs, line.row.best_bus_gbs);
   }
@@ -119,9 +122,12 @@ void FillTable(const Incident& incident, const GroupNames& names, const std::vec
     if (options.peak_gbs > 0) line.peak_gbs = options.peak_gbs;
     Relate(line);
     const int32_t members = IsPointToPoint(row.kind) ? 2 : std::max(1, row.group_size);
-    wait += static_cast<double>(row.wait_ns);
-    busy += static_cast<double>(row.wait_ns) + static_cast<double>(row.transfer_ns) * members;
-    if (line.peak_gbs <= 0 || row.bytes <= 0) continue;
+    if (row.compared > 0) {
+      wait += static_cast<double>(row.wait_ns);
+      busy += static_cast<double>(row.wait_ns) + static_cast<double>(row.transfer_ns) * members;
+      profile.wait_known = true;
+    }
+    if (line.peak_gbs <= 0 || row.bytes <= 0 || row.whole < row.calls) continue;
     needed += static_cast<double>(row.transfer_ns) * std::min(1.0, line.share_of_peak);
     taken += static_cast<double>(row.transfer_ns);
   }

@@ -97,9 +97,10 @@ void AddReplay(const std::vector<WhatIfReport>& reports, std::vector<Advice>& ou
     const double lost = 1 - 1 / report.slowdown;
     const auto gained = [&](double share) { return std::min(1.0, lost * share); };
     if (report.worst_workers_share > 0)
-      out.push_back({"Repair or replace " + WorkerList(report),
-                     "with typical times there the step would be this much shorter", gained(report.worst_workers_share),
-                     false});
+      out.push_back(
+          {"Repair or replace the " + std::string(report.worst_workers > 1 ? "GPUs or hosts of " : "GPU or host of ") +
+               WorkerList(report),
+           "with typical times there the step would be this much shorter", gained(report.worst_workers_share), false});
     if (report.last_stage_share > 0)
       out.push_back({"Move layers from the last stage to the others",
                      "with typical times there (the output layer and the loss add to its layers) the step would be "
@@ -137,7 +138,8 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
   const double transfer = exposed * (1 - profile.wait_share);
   double reach = 0, time = 0;
   for (const ProfileTableRow& line : profile.table) {
-    if (line.share_of_peak <= 0 || line.row.size_class < (1 << 20)) continue;
+    // Where a member is not recorded, what is waiting and what is transfer is not known.
+    if (line.share_of_peak <= 0 || line.row.size_class < (1 << 20) || line.row.whole < line.row.calls) continue;
     const auto ns = static_cast<double>(line.row.transfer_ns);
     reach += ns * std::min(1.0, line.share_of_peak / kReachablePeak);
     time += ns;
@@ -157,8 +159,11 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
       {profile.fsdp.found ? "Hide gathers and scatters: backward_prefetch, forward_prefetch, larger units"
                           : "Hide communication under compute",
        Percent(exposed) + " of the step is exposed communication" +
-           (profile.budgets.size() > 1 ? "; " + Percent(profile.wait_share) + " of communication is waiting for peers"
-                                       : "; one rank's trace does not show how much of it is waiting for peers"),
+           (profile.wait_known ? "; " + Percent(profile.wait_share) + " of communication is waiting for peers"
+            : profile.budgets.size() > 1
+                ? std::string("; how much of it is waiting for peers is unknown: no operation was recorded by two "
+                              "ranks")
+                : std::string("; one rank's trace does not show how much of it is waiting for peers")),
        hideable, true});
 }
 
@@ -224,10 +229,12 @@ void JudgeProfile(ProfileReport& profile) {
     JudgeReplay(profile);
   } else if (!profile.table.empty()) {
     profile.headline =
-        (profile.communication_share > 0 ? "Communication takes " + Percent(profile.communication_share) +
-                                               " of the step; " + Percent(profile.wait_share) + " of that"
-                                         : Percent(profile.wait_share) + " of the communication time") +
-        " is waiting for peers. These records do not show whether compute overlaps with it";
+        !profile.wait_known
+            ? std::string("No operation was recorded by two ranks, so waiting for peers is unknown")
+            : (profile.communication_share > 0 ? "Communication takes " + Percent(profile.communication_share) +
+                                                     " of the step; " + Percent(profile.wait_share) + " of that"
+                                               : Percent(profile.wait_share) + " of the communication time") +
+                  " is waiting for peers. These records do not show whether compute overlaps with it";
   } else {
     profile.headline = "Nothing with times was found";
   }
@@ -241,6 +248,11 @@ void JudgeProfile(ProfileReport& profile) {
   std::stable_sort(advice.begin(), advice.end(), [](const Advice& a, const Advice& b) { return a.gain > b.gain; });
   if (advice.size() > kMostAdvice) advice.resize(kMostAdvice);
   profile.advice = std::move(advice);
+  if (profile.mixed.empty()) return;
+  // Means and waits over different jobs say nothing of either.
+  profile.verdict = ProfileVerdict::undetermined;
+  profile.headline = profile.mixed;
+  profile.advice.clear();
 }
 
 }  // namespace tacet

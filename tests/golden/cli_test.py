@@ -249,6 +249,22 @@ class Diagnose(unittest.TestCase):
         self.assertTrue(ran.text.startswith("not comparable"), ran.text[:80])
         self.assertIn("in common", ran.message)
 
+    def test_a_step_time_alone_compares_nothing(self):
+        corpus = GOLDEN.parent / "corpus"
+        ran = tacet("compare", corpus / "stuck_data", corpus / "gpt_fsdp")
+        self.assertEqual(ran.code, 2)
+        self.assertTrue(ran.text.startswith("not comparable: no operation occurs in both runs"), ran.text[:80])
+
+    def test_records_without_times_are_nothing_to_profile(self):
+        ran = tacet("profile", GOLDEN.parent / "corpus" / "init_missing")
+        self.assertEqual((ran.code, ran.text), (2, ""))
+        self.assertIn("nothing to profile", ran.message)
+
+    def test_a_comparison_fits_the_page(self):
+        corpus = GOLDEN.parent / "corpus"
+        ran = tacet("compare", "--verbose", corpus / "gpt_ddp_b1", corpus / "gpt_ddp_b25")
+        self.assertLessEqual(max(len(line) for line in ran.text.splitlines()), 100)
+
     def test_numbers_name_their_option(self):
         for command, option, value in (("diagnose", "--threads", "0"), ("profile", "--max-file-mb", "x"), ("agent", "--interval", "5"), ("serve", "--workers", "1")):
             ran = tacet(command, option, value, HEALTHY) if command in ("diagnose", "profile") else tacet(command, option, value, *(["--agents", "x"] if command == "serve" else []))

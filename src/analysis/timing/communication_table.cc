@@ -35,6 +35,9 @@ std::vector<CommunicationRow> SummariseCommunication(const std::vector<Collectiv
     row.size_class = size_class;
     ++row.calls;
     row.wait_ns += timing.total_wait_ns;
+    row.mean_wait_ns += timing.total_wait_ns / std::max<int64_t>(1, static_cast<int64_t>(round.members.size()));
+    row.compared += round.members.size() > 1;
+    row.whole += round.whole() || (IsPointToPoint(round.kind) && round.members.size() == 2);
     row.transfer_ns += timing.transfer_ns;
     if (round.bytes <= 0 || timing.transfer_ns == 0) continue;
     row.bytes += round.bytes;

@@ -26,7 +26,7 @@ Recognition Recognise(std::string_view prefix, std::string_view) {
 extern const Format kNcclTestsFormat;
 const Format kNcclTestsFormat = {
     .name = "nccl_tests",
-    .description = "output of nccl-tests and rccl-tests (all_reduce_perf, ...): the tables, or the file of -J",
+    .description = "output of nccl-tests and rccl-tests (all_reduce_perf, ...): the tables, or the file that -J writes",
     .recognise = Recognise,
     .read = ReadNcclTests,
     .shares_lines = true,
