@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -41,7 +42,8 @@ std::string_view ShowNeeds(const LabFault& fault) {
 }
 
 int ListFaults() {
-  TextPage page(static_cast<size_t>(TerminalWidth()), false);
+  // People read it: a width that is asked for counts without a terminal, too.
+  TextPage page(std::getenv("COLUMNS") ? static_cast<size_t>(TerminalWidth()) : ListWidth(), false);
   for (const LabFault& fault : LabFaults()) {
     std::string name(fault.name);
     name.resize(std::max<size_t>(name.size() + 1, 17), ' ');

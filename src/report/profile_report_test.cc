@@ -564,7 +564,7 @@ TEST(ProfileComparison, NamesTheRunWithFewSteps) {
   EXPECT_TRUE(words(CompareProfiles(WithSteps({100, 101, 102, 103, 104, 105}), WithSteps({100, 101}), {}))
                   .starts_with("run B has only 2 steps:"));
   EXPECT_TRUE(words(CompareProfiles(WithSteps({100}), WithSteps({100, 101}), {}))
-                  .starts_with("run A has only 1 step, run B only 2 steps:"));
+                  .starts_with("the runs have only 1 and 2 steps:"));
 }
 
 TEST(ProfileComparison, DoesNotCompareTimesOfDifferentAmounts) {

@@ -193,9 +193,7 @@ class Narrow(unittest.TestCase):
             self.assertEqual([line for line in listed if columns_of(line) > 60], [], command)
 
     def test_the_lab_lists_verdicts_of_which_one_is_right(self):
-        out = tacet("lab", "list").stdout
-        self.assertIn("-> timeout-too-short or rank-stuck-on-host", out)
-        self.assertLessEqual(max(len(line) for line in out.splitlines()), 100)
+        self.assertIn("-> timeout-too-short or rank-stuck-on-host", tacet("lab", "list").stdout)
 
     def test_an_empty_file_is_told_once(self):
         with tempfile.TemporaryDirectory() as folder:
