@@ -73,6 +73,7 @@ void WriteMeasurements(JsonWriter& json, const PreflightEvidence& evidence) {
 // "GPUs and PyTorch": a GO says nothing of them.
 std::string UncheckedWords(const PreflightReport& report) {
   std::vector<std::string> names;
+  names.reserve(report.checks.size());
   for (const PreflightCheck& check : report.checks) {
     if (check.level != CheckLevel::skipped) continue;
     names.push_back(check.id == "gpus"          ? "GPUs"

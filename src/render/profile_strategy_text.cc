@@ -123,6 +123,7 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
                                          [&](const DdpBucket& one) { return one.end_ns > profile.step_ns; }))
     page.Paragraph("  ", "a bucket whose END is later than the step time finishes while the host is in the next step");
   std::vector<TextRow> caps = {{{"CAP"}, {"PREDICTED STEP"}}};
+  caps.reserve(ddp.predictions.size() + 1);
   for (const DdpPrediction& one : ddp.predictions)
     caps.push_back({{Cap(one.cap_mb) + " MB"}, {DescribeTime(one.step_ns)}});
   if (caps.size() > 1) page.Table(caps, 2, true);

@@ -135,9 +135,9 @@ std::string MixedJobs(const Incident& incident) {
   for (auto at = files.rbegin(); at != files.rend(); ++at) {
     const std::set<std::string>& names = at->second;
     if (!first) out += std::next(at) == files.rend() ? " and " : ", ";
-    out += std::to_string(at->first) + (first ? " ranks in " : " in ") + *names.begin();
-    if (names.size() == 2) out += " and " + *names.rbegin();
-    if (names.size() > 2) out += " and " + std::to_string(names.size() - 1) + " others";
+    out.append(std::to_string(at->first)).append(first ? " ranks in " : " in ").append(*names.begin());
+    if (names.size() == 2) out.append(" and ").append(*names.rbegin());
+    if (names.size() > 2) out.append(" and ").append(std::to_string(names.size() - 1)).append(" others");
     first = false;
   }
   return out + "; profile each job by itself";
