@@ -180,8 +180,18 @@ bool SpeaksOfHostMemory(const Event& exception) {
 }
 
 bool SpeaksOfNoInterface(const Event& event) {
-  return ContainsAny(event.text, {"no socket interface found", "no interface found",
-                                  "Unable to find address for: "});  // gloo, of GLOO_SOCKET_IFNAME
+  return ContainsAny(event.text, {"no socket interface found", "no interface found"});
+}
+
+// gloo, of GLOO_SOCKET_IFNAME, is the only one that names the interface:
+// [enforce fail at gloo/transport/tcp/device.cc:83] ifa != nullptr. Unable to find address for: eth7
+void ReadGlooInterface(Event& event) {
+  const auto name = After(event.text, "Unable to find address for: ");
+  if (!name) return;
+  event.Set(Meaning::no_interface);
+  constexpr size_t kMostOfAnInterface = 64;
+  const std::string_view interface = name->substr(0, std::min(name->find_first_of(" \t\r\n,;"), kMostOfAnInterface));
+  event.Make<Raised>().about = ErrorObject{std::string(interface)};
 }
 
 // An assertion in a kernel is the program's own check, as an exception is: neither the device nor its driver failed.
@@ -223,6 +233,7 @@ void ReadException(Event& event) {
   event.Set(Meaning::setup_failed, ContainsAny(type, {"DistStoreError", "DistNetworkError", "DistBackendError"}));
   event.Set(Meaning::store_unreachable, Contains(type, "DistNetworkError") && Contains(event.text, "connect"));
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));
+  ReadGlooInterface(event);
   // ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but
   // not set
   event.Set(Meaning::no_launcher,
@@ -323,6 +334,15 @@ bool IsService(std::string_view process) {
   return false;
 }
 
+// What looks at GPUs, or draws on them, beside jobs. The kernel cuts names after 15 characters.
+bool IsGpuTool(std::string_view process) {
+  for (const std::string_view name : {"nvidia-smi", "nv-hostengine", "nvidia-persiste", "nvidia-persistenced", "dcgm",
+                                      "gpud", "nvtop", "nvitop", "gpustat", "nvidia-device-p", "node_exporter",
+                                      "node-exporter", "X", "Xorg", "Xwayland", "gnome-shell", "cache_mgr_main"})
+    if (process == name) return true;
+  return process.starts_with("dcgm") || process.starts_with("nvidia_gpu_expo");
+}
+
 // INFO: task kworker/u256:1:8812 blocked for more than 120 seconds: threads of the kernel and daemons of file systems
 // wait too, for reasons of their own.
 bool MayTrain(std::string_view process) {
@@ -366,6 +386,7 @@ static void ReadOwnMeaning(Event& event) {
       break;
     // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)
     case EventKind::xid:
+      event.Set(Meaning::of_service, IsGpuTool(event.As<Xid>().process) || IsService(event.As<Xid>().process));
       event.Set(Meaning::setup_failed, Contains(event.text, "RmInitAdapter failed"));
       // amdgpu: [gfxhub] page fault (src_id:0 ...): an address that is not mapped, or may not be written to.
       event.Set(Meaning::illegal_access, event.As<Xid>().number == 0 && Contains(event.text, "page fault (src_id"));

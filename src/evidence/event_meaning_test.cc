@@ -159,5 +159,31 @@ TEST(EventMeaning, AProgramThatGaveUpWaitingTimedOut) {
   EXPECT_FALSE(ReadRaised("RuntimeError", "all_reduce timed out").Means(Meaning::timed_out));
 }
 
+TEST(EventMeaning, GlooNamesTheInterfaceThatHasNoAddress) {
+  const Event gloo = ReadRaised("RuntimeError",
+                                "[enforce fail at gloo/transport/tcp/device.cc:83] ifa != nullptr. Unable to find "
+                                "address for: ens7");
+  EXPECT_TRUE(gloo.Means(Meaning::no_interface));
+  ASSERT_TRUE(std::holds_alternative<ErrorObject>(gloo.As<Raised>().about));
+  EXPECT_EQ(std::get<ErrorObject>(gloo.As<Raised>().about).words, "ens7");
+  const Event nccl = ReadRaised("RuntimeError", "Last error: Bootstrap : no socket interface found");
+  EXPECT_TRUE(nccl.Means(Meaning::no_interface));
+  EXPECT_FALSE(std::holds_alternative<ErrorObject>(nccl.As<Raised>().about));
+}
+
+TEST(EventMeaning, AToolThatAsksAGpuIsNoRank) {
+  const auto seen_by = [](std::string process) {
+    Xid xid;
+    xid.number = 119;
+    xid.process = std::move(process);
+    return Read(EventKind::xid, std::move(xid), "Xid").Means(Meaning::of_service);
+  };
+  EXPECT_TRUE(seen_by("nvidia-smi"));
+  EXPECT_TRUE(seen_by("dcgm-exporter"));
+  EXPECT_FALSE(seen_by("python3"));
+  EXPECT_FALSE(seen_by("all_reduce_perf"));
+  EXPECT_FALSE(seen_by(""));
+}
+
 }  // namespace
 }  // namespace tacet

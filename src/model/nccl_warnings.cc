@@ -121,7 +121,9 @@ NcclWarningNumbers ParseWarningNumbers(const NcclWarning& warning, std::string_v
   }
   if (id == "mismatched-collective") return {IntAfter(message, "around rank ").value_or(-1), -1};
   if (id == "duplicate-gpu") return TwoNumbers(message, "rank ", "rank ");
-  if (id == "version-mismatch") return TwoNumbers(message, "version ", "version ");
+  // Mismatched NCCL version detected : rank 1 version 22809 rank 0 version 22707
+  if (id == "version-mismatch")
+    return TwoNumbers(After(message, "version detected").value_or(message), "version ", "version ");
   if (id == "bootstrap-duplicate-rank") return TwoNumbers(message, "rank ", "of ");
   if (id == "net-count-mismatch" && message.starts_with("Rank ")) return TwoNumbers(message, "Rank ", "has ");
   return {};

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/nccl_warning_ranks.h"
 #include "model/nccl_warnings.h"
 #include "rules/init_finding.h"
 #include "rules/odd_holders.h"
@@ -126,6 +127,18 @@ std::string CountsInWords(const Event& event) {
   return " (" + std::to_string(counts.value) + " and " + std::to_string(counts.other) + ")";
 }
 
+// The line names two ranks and their versions: "rank 0 runs NCCL 2.20.5 and rank 8 runs 2.18.3"; empty where it does
+// not.
+std::string VersionsInWords(const Case& facts, const Event& event) {
+  const NcclWarning* warning = FindNcclWarning(event.As<Warning>().id);
+  const NcclWarningNumbers versions = warning ? ParseWarningNumbers(*warning, event.text) : NcclWarningNumbers();
+  const std::string first = NcclVersionWords(versions.value), second = NcclVersionWords(versions.other);
+  if (first.empty() || second.empty() || !event.group_rank.known() || !event.peer_group_rank.known()) return "";
+  return "rank " + std::to_string(event.group_rank.value) + " runs NCCL " + first + " and rank " +
+         std::to_string(event.peer_group_rank.value) + " runs " + second +
+         (SpansTheJob(facts, event) ? "" : " (ranks of one communicator)");
+}
+
 void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
       {"duplicate-gpu", "two ranks use the same GPU"},
@@ -153,16 +166,21 @@ void JudgeWarnings(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::certain;
     const bool same_rank = id == "bootstrap-duplicate-rank";
     const int64_t number = event->kind == EventKind::nccl_warning ? event->As<Warning>().number : -1;
+    const std::string versions = id == "version-mismatch" ? VersionsInWords(facts, *event) : std::string();
     if (finding.ranks.empty()) {
       finding.status = Status::undetermined;
       if (same_rank)
         answer.open.push_back(
             {"Which two processes claim it?", "RANK, host and pid of every process, from its output"});
+      else if (!versions.empty())
+        answer.open.push_back(
+            {"Which of the two versions do the other ranks run?", "the NCCL logs (INFO) of all ranks"});
       else
         answer.open.push_back({"Which rank disagrees?", "the NCCL logs (INFO) of all ranks"});
     }
     finding.headline =
         (id == "duplicate-gpu" ? SharedGpuWords(shared)
+         : !versions.empty()   ? versions
          : sizes_known         ? RankWords(finding.ranks) + (finding.ranks.size() == 1 ? " was" : " were") +
                              " started for a job of " + world.odd + " ranks, the others for one of " + world.usual
          : same_rank && number >= 0

@@ -143,7 +143,9 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
     // torchrun's exception repeats, without the address, what the socket's line has told.
     const bool repeats = !evidence.empty() && TargetOf(event).empty() && !event.rank.known();
     if (evidence.size() < 3 && !repeats)
-      evidence.push_back(CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " cannot reach its peer"));
+      evidence.push_back(
+          CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) +
+                               (IsOfTheStore(&event) ? " cannot reach the store" : " cannot reach its peer")));
   }
   if (evidence.empty()) return answer;
   std::sort(complaining.begin(), complaining.end());
@@ -179,6 +181,11 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
                       : nameless            ? "the message names no address"
                       : alone               ? "the address does not answer, and no other rank reports this"
                                             : "the address does not answer");
+  // torchrun's exception tells that the connection failed, and neither where nor why.
+  const bool untold = !refused && address.empty() && std::all_of(events.begin(), events.end(), [](const Event* event) {
+    return IsOfTheStore(event) && event->As<StoreUnreachable>().timeout_ms <= 0 && TargetOf(*event).empty();
+  });
+  if (untold) finding.headline = who + " could not connect to the store of the rendezvous; these lines do not say why";
   if (refused)
     finding.fix = {
         "Look at the process that should listen there: its output and its exit status; it has exited, or has not "

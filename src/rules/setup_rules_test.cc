@@ -428,5 +428,50 @@ TEST(EnvironmentDiffers, OfTwoRanksWithTwoVersionsNobodyIsBlamed) {
   EXPECT_TRUE(JudgedCase(job).Only("environment-differs").ranks.empty());
 }
 
+TEST(InitNoInterface, OfGlooTheAdviceIsGloosAndNamesTheInterface) {
+  JobSketch job(4, {});
+  Event& error = job.Say(2, EventKind::exception);
+  error.Make<Raised>().type = "RuntimeError";
+  error.Make<Raised>().about = ErrorObject{"ens7"};
+  error.Set(Meaning::no_interface);
+  const Finding finding = JudgedCase(job).Only("init-no-interface");
+  EXPECT_EQ(finding.headline, "gloo found no address for the interface ens7 on rank 2");
+  ASSERT_EQ(finding.fix.size(), 2u);
+  EXPECT_NE(finding.fix[0].find("ip -br addr show ens7"), std::string::npos) << finding.fix[0];
+  EXPECT_NE(finding.fix[1].find("GLOO_SOCKET_IFNAME"), std::string::npos) << finding.fix[1];
+  JobSketch of_nccl(4, {});
+  of_nccl.Log(2, EventKind::nccl_warning).Make<Warning>().id = "socket-no-interface";
+  EXPECT_EQ(JudgedCase(of_nccl).Only("init-no-interface").headline.find("gloo"), std::string::npos);
+}
+
+TEST(InitMismatch, WhatTheLineSaysOfVersionsIsToldAndNotAskedFor) {
+  JobSketch job(16, {});
+  Event& warning = job.Log(0, EventKind::nccl_warning);
+  warning.Make<Warning>().id = "version-mismatch";
+  warning.text = "Mismatched NCCL version detected : rank 0 version 22005 rank 8 version 21803";
+  warning.group_rank = GroupRank{0};
+  warning.peer_group_rank = GroupRank{8};
+  const RuleAnswer answer = JudgedCase(job).Ask("init-mismatch");
+  ASSERT_EQ(answer.findings.size(), 1u);
+  EXPECT_EQ(answer.findings[0].headline, "rank 0 runs NCCL 2.20.5 and rank 8 runs 2.18.3, so setup failed");
+  EXPECT_TRUE(answer.findings[0].ranks.empty());
+  ASSERT_EQ(answer.open.size(), 1u);
+  EXPECT_EQ(answer.open[0].question, "Which of the two versions do the other ranks run?");
+}
+
+TEST(InitUnreachable, AReasonThatNoLineGivesIsNotGuessed) {
+  JobSketch job(4, {});
+  job.Say(1, EventKind::store_unreachable).Make<StoreUnreachable>();
+  job.Say(2, EventKind::store_unreachable).Make<StoreUnreachable>();
+  const std::string untold = JudgedCase(job).Only("init-unreachable").headline;
+  EXPECT_EQ(untold.find("answer"), std::string::npos) << untold;
+  EXPECT_NE(untold.find("do not say why"), std::string::npos) << untold;
+  JobSketch told(4, {});
+  for (const int r : {1, 2})
+    told.Say(r, EventKind::store_unreachable).Make<StoreUnreachable>() = {"10.9.8.7:29500", 60000};
+  const std::string timed = JudgedCase(told).Only("init-unreachable").headline;
+  EXPECT_NE(timed.find("does not answer"), std::string::npos) << timed;
+}
+
 }  // namespace
 }  // namespace tacet

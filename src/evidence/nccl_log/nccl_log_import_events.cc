@@ -3,6 +3,7 @@
 
 #include "base/text_scan.h"
 #include "evidence/nccl_log/nccl_log_import.h"
+#include "model/nccl_warning_ranks.h"
 
 namespace tacet {
 namespace {
@@ -323,9 +324,9 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
     unopened_.push_back(static_cast<uint32_t>(out_.events.size() - 1));
   told.object = Capped(ParseWarningObject(*warning, message));
   told.place = PlaceOf(line.source);
-  if (warning->id == "duplicate-gpu" && numbers.other >= 0 && numbers.value < INT32_MAX && numbers.other < INT32_MAX) {
-    event->group_rank = GroupRank{static_cast<int32_t>(numbers.value)};
-    event->peer_group_rank = GroupRank{static_cast<int32_t>(numbers.other)};
+  if (const auto ranks = ParseWarningRanks(*warning, message)) {
+    event->group_rank = GroupRank{ranks->first};
+    event->peer_group_rank = GroupRank{ranks->second};
   }
   const std::string_view fault = at_info_level ? std::string_view() : FatalCudaError(*warning, message);
   if (!fault.empty() && IsNew(EventKind::cuda_error, speaker, fault, {})) {

@@ -14,6 +14,7 @@
 #include "evidence/torch_log/torch_log_speakers.h"
 #include "evidence/torch_log/torch_log_time.h"
 #include "evidence/torch_log/torch_log_watchdog.h"
+#include "model/nccl_warning_ranks.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -156,10 +157,9 @@ class Importer {
     told.number = numbers.value;
     told.role = RoleOf(warning, numbers, false);
     told.object = ParseWarningObject(warning, message);
-    if (warning.id == "duplicate-gpu" && numbers.value >= 0 && numbers.value < INT32_MAX && numbers.other >= 0 &&
-        numbers.other < INT32_MAX) {
-      event.group_rank = GroupRank{static_cast<int32_t>(numbers.value)};
-      event.peer_group_rank = GroupRank{static_cast<int32_t>(numbers.other)};
+    if (const auto ranks = ParseWarningRanks(warning, message)) {
+      event.group_rank = GroupRank{ranks->first};
+      event.peer_group_rank = GroupRank{ranks->second};
     }
     Push(std::move(event), record);
   }
