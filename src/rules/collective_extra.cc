@@ -23,9 +23,12 @@ const Rule kCollectiveExtraRule = {
     "no longer match: the stall appears much later, often in another group.",
     "A skipped call shifts the other way. Counts alone cannot show which; the order of calls across groups and the "
     "call sites of ranks in the same role do.",
-    {"Look at the cited call: why does only this rank issue it (a metric, a retry, a logging hook)?",
+    {"Find the call in the program (a flight record names its line): why does only this rank issue it (an "
+     "evaluation, a metric, a retry, a logging hook)?",
      "Remove it, or let all members of the group issue it."},
     {"Keep collectives out of code that only some ranks run.",
+     "Give all ranks the same number of batches (drop_last=True, DistributedSampler), or use torch's Join context "
+     "manager.",
      "Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes to the loop."},
     JudgeExtra};
 

@@ -17,8 +17,8 @@ const Rule kCollectiveMismatchDtypeRule = {
     "A different element count is a cause of its own. Mixed precision is fine as long as all ranks use the same type "
     "at the "
     "same place.",
-    {"Look at the cited call site: autocast on one rank only, a different default dtype, a parameter loaded in a "
-     "different precision?",
+    {"Find the call in the program (a flight record names its line): autocast on one rank only, a different default "
+     "dtype, a parameter loaded in a different precision?",
      "Discard results computed after this point."},
     {"Assert equal dtypes across ranks once at start.",
      "Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes."},

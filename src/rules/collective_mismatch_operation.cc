@@ -18,7 +18,8 @@ const Rule kCollectiveMismatchOperationRule = {
     "cause, the stall its consequence.",
     "A skipped or extra call also shows different operations, but then the rank continues one place ahead or behind, "
     "and that is reported instead. A timeout report names the stalled operation, which is usually a later one.",
-    {"Look at the cited calls: which condition makes this rank take the other branch?",
+    {"Find the call in the program (a flight record names its line): which condition makes this rank take the other "
+     "branch?",
      "Decide such branches on values that are equal on all ranks (broadcast the condition first)."},
     {"Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes to the training loop: PyTorch then compares "
      "every collective.",

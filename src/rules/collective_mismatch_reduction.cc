@@ -16,7 +16,8 @@ const Rule kCollectiveMismatchReductionRule = {
     "the results are mixed and wrong. Only NCCL's log with the COLL subsystem (or a black box) "
     "records the reduction: flight records do not.",
     "All other mismatches can stall the job; this one never does.",
-    {"Look at the cited call: which ReduceOp does this rank pass, and why?", "Discard all results since that step."},
+    {"Find the call in the program (a flight record names its line): which ReduceOp does this rank pass, and why?",
+     "Discard all results since that step."},
     {"Write the reduction as a constant at the call, not as a setting.",
      "Compare a checksum of the gradients across ranks now and then."},
     JudgeCollectiveMismatchReduction};

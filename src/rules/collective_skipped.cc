@@ -46,7 +46,7 @@ const Rule kCollectiveSkippedRule = {
     "innocent.",
     "A rank stuck on the host has issued nothing since. An extra call shifts the other way. A single different call, "
     "after which all ranks are in step again, is a mismatch.",
-    {"Look at the cited calls: which condition made this rank skip the call?",
+    {"Find the call in the program (a flight record names its line): which condition made this rank skip the call?",
      "Typical causes: `if loss.isnan(): continue`, uneven data (one rank's loader ends earlier), a callback that only "
      "some "
      "ranks run.",

@@ -8,6 +8,7 @@
 #include "analysis/watchdog_waits.h"
 #include "rules/shape_report.h"
 #include "rules/side_stacks.h"
+#include "rules/site_steps.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -134,12 +135,13 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
                                      : SideWords(*odd.call, difference.aspect) + " where " + RankWords(usual.ranks) +
                                            " used " + SideWords(*usual.call, difference.aspect));
   }
+  const std::string site = CallSiteWords(facts.incident, *odd.call);
   if (difference.reordered > 0) {
     finding.headline +=
         "; the same " + std::to_string(difference.reordered) + " operations follow on all ranks, in a different order";
     finding.fix = {
-        "Iterate in a fixed order at the cited call site: a set, a dictionary or a listing of files can give "
-        "each process an order of its own; use sorted(...).",
+        "Iterate in a fixed order" + (site.empty() ? site : " in " + site) +
+            ": a set, a dictionary or a listing of files can give each process an order of its own; use sorted(...).",
         "Run once with TORCH_DISTRIBUTED_DEBUG=DETAIL: PyTorch then names the first call that differs."};
   }
   if (ThreadStep step = SecondThreadStep(facts, {odd.ranks, nullptr, odd.call}, {usual.ranks, nullptr, usual.call});
@@ -148,6 +150,7 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
   finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
   finding.evidence.push_back(
       CiteCall(facts.incident, *usual.stream, *usual.call, RankWords(usual.ranks) + " issued this at the same place"));
+  NameCallInSteps(facts, *odd.call, odd.ranks, finding);
   if (finding.status != Status::corrupt) CiteStall(facts, difference, finding);
   return finding;
 }

@@ -388,5 +388,22 @@ TEST(UnequalHalves, BetweenTwoNobodyIsNamed) {
   EXPECT_NE(verdict.headline.find("to rank 2"), std::string::npos) << verdict.headline;
 }
 
+TEST(CallSites, AreNamedWhereTheyAreKnownAndSearchedWhereNot) {
+  for (const bool known : {true, false}) {
+    JobSketch job(4);
+    job.Rounds(3);
+    job.IssueOn(job.AllBut({2}), {.state = CallState::started, .site = "average"});
+    job.Issue(2, {.type = DataType::float64, .state = CallState::started, .site = "average"});
+    if (!known) job.LastCall(2).stack = StackId{};
+    job.Wait(600 * kSecondNs);
+    const Finding finding = JudgedCase(job).Only("collective-mismatch-dtype");
+    ASSERT_FALSE(finding.fix.empty());
+    const std::string& step = finding.fix[0];
+    EXPECT_EQ(step.find(known ? "Look at average (" : "Find where rank 2 issues all_reduce of 1024 float64"), 0u)
+        << step;
+    EXPECT_EQ(step.find("cited"), std::string::npos) << step;
+  }
+}
+
 }  // namespace
 }  // namespace tacet

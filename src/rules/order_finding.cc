@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/order_finding.h"
 
+#include <algorithm>
+#include <map>
+
 #include "rules/mismatch_finding.h"
+#include "rules/site_steps.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -21,6 +25,69 @@ const Divergence* FindDivergence(const Case& facts, Divergence::Kind kind) {
 }
 
 namespace {
+
+// Whether peers issue this call, too: as one iteration of a loop, by the call site; perhaps, where no site is recorded.
+enum class PeerUse { none, alike, same_site };
+
+PeerUse UseByPeers(const CallStream& peer, const Call& call) {
+  PeerUse use = PeerUse::none;
+  for (const Call& theirs : peer.calls) {
+    if (theirs.group != call.group || theirs.kind != call.kind || theirs.type != call.type ||
+        theirs.in_elements != call.in_elements)
+      continue;
+    const bool sites = theirs.stack != StackId{} && call.stack != StackId{};
+    if (sites && theirs.stack == call.stack) return PeerUse::same_site;
+    if (!sites) use = PeerUse::alike;
+  }
+  return use;
+}
+
+// One call more of those that all issue is no call to remove: the odd one got there once too often.
+void AdviseOnExtra(const Case& facts, const Call& call, PeerUse use, Finding& finding) {
+  constexpr std::string_view kSameBatches =
+      "If its data is longer: give all ranks the same number of batches (drop_last=True, DistributedSampler), or use "
+      "torch's Join context manager for uneven inputs.";
+  const std::string site = CallSiteWords(facts.incident, call), who = RankWords(finding.ranks);
+  const bool one = finding.ranks.size() == 1;
+  if (use == PeerUse::same_site)
+    finding.fix = {"All ranks issue this call" + (site.empty() ? site : " in " + site) + ": why " +
+                       (one ? "does " : "do ") + who + " get there more often (one batch more, an evaluation or a " +
+                       "retry of " + (one ? "its" : "their") + " own)?",
+                   std::string(kSameBatches)};
+  else if (use == PeerUse::alike)
+    finding.fix = {(one ? "Its" : "Their") + std::string(" peers issue such calls, too: look for a loop that ") + who +
+                       (one ? " goes" : " go") + " through more often, and for a call that only " + who +
+                       (one ? " makes" : " make") + " (a metric, a retry, a logging hook). A flight record " +
+                       "(TORCH_FR_BUFFER_SIZE=2000) names the line.",
+                   std::string(kSameBatches)};
+}
+
+// Calls that look alike pair up, wherever they come from. The first of those before `call` that the odd one issued at
+// another place of the program than its peers did: there the extra calls begin. Null where sites agree or are unknown.
+const Call* FirstStrayCall(const Incident& incident, const CallStream& odd, const CallStream& usual, const Call& call) {
+  const auto by_number = [&](const CallStream& stream) {
+    std::map<uint32_t, const Call*> calls;
+    for (const Call& one : stream.calls)
+      if (one.group == call.group && !one.has(kPointToPoint) && one.seq < call.seq) calls.emplace(one.seq, &one);
+    return calls;
+  };
+  const auto own = by_number(odd), theirs = by_number(usual);
+  const Call* stray = nullptr;
+  for (auto at = own.rbegin(); at != own.rend(); ++at) {
+    const auto other = theirs.find(at->first);
+    if (other == theirs.end() || at->second->stack == other->second->stack) break;
+    const std::string here = CallSiteWords(incident, *at->second), there = CallSiteWords(incident, *other->second);
+    if (here.empty() || there.empty() || here == there) break;
+    stray = at->second;
+  }
+  return stray;
+}
+
+bool GoesOnAfter(const CallStream& stream, const Call& call) {
+  return std::any_of(stream.calls.begin(), stream.calls.end(), [&](const Call& other) {
+    return other.group == call.group && other.seq > call.seq && other.has(kPointToPoint) == call.has(kPointToPoint);
+  });
+}
 
 Finding FromDivergence(const Case& facts, const Divergence& divergence) {
   const bool skipped = divergence.kind == Divergence::Kind::skipped;
@@ -44,6 +111,9 @@ Finding FromDivergence(const Case& facts, const Divergence& divergence) {
       RankWords(divergence.odd) + " issued this after " + std::to_string(divergence.shared_calls) + " equal calls"));
   finding.evidence.push_back(CiteCall(facts.incident, *divergence.usual_stream, *divergence.usual_call,
                                       RankWords(divergence.usual) + ", in the same role, issued this at that place"));
+  finding.cause = skipped ? "collective-skipped" : "collective-extra";
+  if (!skipped) AdviseOnExtra(facts, call, UseByPeers(*divergence.usual_stream, call), finding);
+  NameCallInSteps(facts, call, skipped ? divergence.usual : divergence.odd, finding);
   return finding;
 }
 
@@ -60,18 +130,47 @@ std::string DriftWords(const CallDifference& difference, const Call& call, std::
   return words + count + " places " + (skipped ? "ahead of " : "behind ") + (one ? "its peers" : "their peers");
 }
 
+// "rank 1 issued an extra all_gather of 3072 float32 at #26 on default_pg and continues one place behind its peers"
+std::string ExtraWords(const Case& facts, const CallDifference& difference, PeerUse use, const Call* stray) {
+  const CallSide &usual = difference.sides[0], &odd = difference.sides[1];
+  const Call& call = *odd.call;
+  const bool one = difference.odd.size() == 1;
+  const std::string group = facts.incident.groups[static_cast<uint32_t>(difference.group)].Label();
+  const std::string place = "at #" + std::to_string(difference.seq) + " on " + group, its = one ? "its" : "their";
+  const bool goes_on = GoesOnAfter(*odd.stream, call);
+  const bool waits = !goes_on && odd.stream->knows_finish && call.state != CallState::completed;
+  const std::string instead = ", where " + its + " peers issued " + ShapeWords(*usual.call);
+  if (stray)
+    return RankWords(difference.odd) + " issued extra calls in " + CallSiteWords(facts.incident, *stray) +
+           ", beginning at #" + std::to_string(stray->seq) + " on " + group + "; " +
+           (waits ? std::string(one ? "it waits" : "they wait") + " in " + ShapeWords(call)
+                  : std::string(one ? "it" : "they") + " issued " + ShapeWords(call)) +
+           " at #" + std::to_string(difference.seq) + instead;
+  const bool same = use == PeerUse::same_site;
+  const std::string what = same ? " issued " + ShapeWords(call) + " once more than " + its + " peers, " + place + ","
+                                : " issued an extra " + ShapeWords(call) + " " + place;
+  if (goes_on)
+    return RankWords(difference.odd) + what + (one ? " and continues" : " and continue") + " one place behind " +
+           (same ? "them" : its + " peers");
+  if (waits) return RankWords(difference.odd) + what + (one ? " and waits in it" : " and wait in it") + instead;
+  return RankWords(difference.odd) + (same ? what.substr(0, what.size() - 1) : what) + instead;
+}
+
 Finding FromDifference(const Case& facts, const CallDifference& difference) {
   const bool skipped = difference.reading == CallDifference::Reading::skipped;
   const CallSide& usual = difference.sides[0];
   const CallSide& odd = difference.sides[1];
   const Call& call = skipped ? *usual.call : *odd.call;
+  const bool extra = !skipped && difference.round == 0 && difference.count <= 1;
+  const Call* stray = extra ? FirstStrayCall(facts.incident, *odd.stream, *usual.stream, call) : nullptr;
+  const PeerUse use = skipped || stray ? PeerUse::none : UseByPeers(*usual.stream, call);
   Finding finding;
   finding.ranks = difference.odd;
   finding.affected_ranks = usual.ranks;
   finding.group = difference.group;
   finding.operation = RefOf(call);
-  const std::string place = " at #" + std::to_string(difference.seq) + " on " +
-                            facts.incident.groups[static_cast<uint32_t>(difference.group)].Label();
+  const std::string label = facts.incident.groups[static_cast<uint32_t>(difference.group)].Label();
+  const std::string place = " at #" + std::to_string(difference.seq) + " on " + label;
   const bool one = difference.odd.size() == 1;
   const std::string peers = one ? "its peers" : "their peers";
   if (difference.round > 0)
@@ -79,15 +178,21 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
                        " calls:" + place + (one ? " it" : " they") + " issued " + ShapeWords(*odd.call) + ", " + peers +
                        " " + ShapeWords(*usual.call);
   else if (difference.count > 1)
-    finding.headline =
-        DriftWords(difference, call, facts.incident.groups[static_cast<uint32_t>(difference.group)].Label());
+    finding.headline = DriftWords(difference, call, label);
+  else if (skipped)
+    finding.headline = RankWords(difference.odd) + " skipped " + ShapeWords(call) + place +
+                       (one ? " and continues" : " and continue") + " one place ahead of " + peers;
   else
-    finding.headline = RankWords(difference.odd) + (skipped ? " skipped " : " issued an extra ") + ShapeWords(call) +
-                       place + (one ? " and continues one place " : " and continue one place ") +
-                       (skipped ? "ahead of " : "behind ") + peers;
+    finding.headline = ExtraWords(facts, difference, use, stray);
+  if (stray)
+    finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *stray,
+                                        RankWords(odd.ranks) + " issued this at another place than " + peers));
   finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
   finding.evidence.push_back(
       CiteCall(facts.incident, *usual.stream, *usual.call, RankWords(usual.ranks) + " issued this at the same place"));
+  finding.cause = skipped ? "collective-skipped" : "collective-extra";
+  if (!skipped) AdviseOnExtra(facts, call, use, finding);
+  NameCallInSteps(facts, stray ? *stray : call, skipped ? usual.ranks : odd.ranks, finding);
   return finding;
 }
 

@@ -341,5 +341,76 @@ TEST(GroupOrderInversion, IsLeftToTheExtraCallThatCausedIt) {
   EXPECT_FALSE(JudgedCase(mesh.job).Fires("group-order-inversion"));
 }
 
+// All ranks validate `batches` times and train on; one of them validates once more.
+JobSketch Validating(int32_t world, int32_t odd, int batches, bool sites) {
+  JobSketch job(world);
+  const SketchedCall validate{.kind = OpKind::all_gather, .elements = 3072, .site = "validate"};
+  for (int i = 0; i < 4; ++i) job.IssueAll(kStep[i % 3]);
+  for (int i = 0; i < batches; ++i) job.IssueAll(validate);
+  job.Issue(odd, validate);
+  for (int i = 0; i < 9; ++i) job.IssueAll(kStep[i % 3]);
+  for (int32_t r = 0; r < world; ++r) {
+    job.LastCall(r).state = CallState::started;
+    if (!sites)
+      for (Call& call : job.StreamOf(r).calls) call.stack = StackId{};
+  }
+  job.Wait(600 * kSecondNs);
+  return job;
+}
+
+TEST(CollectiveExtra, OneIterationMoreOfACallThatAllIssueIsNoCallToRemove) {
+  JobSketch job = Validating(4, 1, 6, true);
+  const Finding finding = JudgedCase(job).Only("collective-extra");
+  EXPECT_NE(finding.headline.find("issued all_gather of 3072 float32 once more than its peers, at #11"),
+            std::string::npos)
+      << finding.headline;
+  ASSERT_EQ(finding.fix.size(), 2u);
+  EXPECT_NE(finding.fix[0].find("All ranks issue this call in validate"), std::string::npos) << finding.fix[0];
+  EXPECT_NE(finding.fix[1].find("same number of batches"), std::string::npos) << finding.fix[1];
+  JobSketch blind = Validating(4, 1, 6, false);
+  const Finding unsure = JudgedCase(blind).Only("collective-extra");
+  EXPECT_NE(unsure.headline.find("issued an extra all_gather"), std::string::npos) << unsure.headline;
+  EXPECT_NE(unsure.fix[0].find("Its peers issue such calls, too"), std::string::npos) << unsure.fix[0];
+}
+
+TEST(CollectiveExtra, ACallThatOnlyOneRankIssuesIsLookedAtWhereItIsMade) {
+  JobSketch job(4);
+  for (int i = 0; i < 6; ++i) job.IssueAll(kStep[i % 3]);
+  job.Issue(2, {.kind = OpKind::all_gather, .elements = 7, .site = "log_metric"});
+  for (int i = 0; i < 9; ++i) job.IssueAll(kStep[i % 3]);
+  for (int32_t r = 0; r < 4; ++r) job.LastCall(r).state = CallState::started;
+  job.Wait(600 * kSecondNs);
+  const Finding finding = JudgedCase(job).Only("collective-extra");
+  EXPECT_NE(finding.headline.find("and continues one place behind its peers"), std::string::npos) << finding.headline;
+  ASSERT_EQ(finding.fix.size(), 2u);
+  EXPECT_EQ(finding.fix[0].find("Look at log_metric"), 0u) << finding.fix[0];
+  EXPECT_NE(finding.fix[0].find("why does only this rank issue it"), std::string::npos) << finding.fix[0];
+}
+
+// Rank 0 evaluates alone: its calls look like those of the training step, and pair up with them for a while.
+TEST(CollectiveExtra, CallsThatPairUpByTheirLooksAreFoundByTheirSites) {
+  JobSketch job(4);
+  const SketchedCall forward{.kind = OpKind::all_gather, .elements = 513, .site = "train"};
+  for (int i = 0; i < 5; ++i) {
+    job.IssueAll(forward);
+    job.IssueAll();
+  }
+  job.IssueOn(job.AllBut({0}), forward);
+  SketchedCall alone = forward;
+  alone.site = "evaluate";
+  job.Issue(0, alone);
+  SketchedCall stuck = forward;
+  stuck.state = CallState::enqueued;
+  job.IssueOn(job.AllBut({0}), kEnqueued);
+  job.Issue(0, stuck);
+  job.Wait(600 * kSecondNs);
+  const Finding finding = JudgedCase(job).Only("collective-extra");
+  EXPECT_NE(finding.headline.find("issued extra calls in evaluate ("), std::string::npos) << finding.headline;
+  EXPECT_NE(finding.headline.find("beginning at #11"), std::string::npos) << finding.headline;
+  EXPECT_NE(finding.headline.find("it waits in all_gather of 513 float32 at #12"), std::string::npos)
+      << finding.headline;
+  EXPECT_EQ(finding.fix.at(0).find("Look at evaluate ("), 0u) << finding.fix.at(0);
+}
+
 }  // namespace
 }  // namespace tacet

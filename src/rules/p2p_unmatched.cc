@@ -5,6 +5,7 @@
 #include "analysis/message_counts.h"
 #include "rules/hang_finding.h"
 #include "rules/rule.h"
+#include "rules/site_steps.h"
 #include "rules/stack_only.h"
 #include "rules/words.h"
 
@@ -235,11 +236,14 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
                          CountOfLink(link, receives, owner) + " and has moved on";
       if (astray) {
         finding.headline += "; the two exchange nothing else, so " + RankWords({peer}) + " may be the wrong peer";
-        finding.fix = {"Check the peer that " + RankWords({owner}) + " passes to " + (receives ? "recv" : "send") +
-                           " at the cited call.",
-                       "Print rank and peer of every send and receive of one step on all ranks: each must have its "
-                       "counterpart."};
+        finding.fix = {
+            "Check the peer that " + RankWords({owner}) + " passes to " + (receives ? "recv" : "send") +
+                (CallSiteWords(facts.incident, *open).empty() ? "."
+                                                              : " in " + CallSiteWords(facts.incident, *open) + "."),
+            "Print rank and peer of every send and receive of one step on all ranks: each must have its "
+            "counterpart."};
       }
+      NameCallInSteps(facts, *open, {owner}, finding);
       const CallStream& stream = *(receives ? link.recv_stream : link.send_stream);
       const CallStream& other = *(receives ? link.send_stream : link.recv_stream);
       finding.evidence.push_back(
@@ -274,7 +278,8 @@ const Rule kP2pUnmatchedRule = {
     "In a circle of sends every rank posts one half and none has moved on. A peer that has not arrived because it is "
     "stuck on the host is a cause of its own.",
     {"Compare the number of microbatches and the schedule on both sides of the named link.",
-     "Look at the cited call site: is it outside the regular loop (an off-by-one, a flush at the end)?"},
+     "Find the call in the program (a flight record names its line): is it outside the regular loop (an off-by-one, a "
+     "flush at the end)?"},
     {"Compute the number of messages once and pass it to all stages.",
      "Use the pipeline schedules of torch.distributed.pipelining instead of hand-written ones."},
     JudgeP2pUnmatched};

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/site_steps.h"
+
+#include "rules/words.h"
+
+namespace tacet {
+
+void NameCallInSteps(const Case& facts, const Call& call, const std::vector<Rank>& ranks, Finding& finding) {
+  const Rule* rule = FindRule(finding.cause);
+  if (!rule || !finding.fix.empty()) return;
+  const std::string site = CallSiteWords(facts.incident, call);
+  finding.fix.reserve(rule->fix.size());
+  for (const std::string_view step : rule->fix) {
+    if (!step.starts_with(kFindTheCall)) {
+      finding.fix.emplace_back(step);
+      continue;
+    }
+    const std::string_view question = step.substr(kFindTheCall.size());
+    std::string named = "Look at " + site;
+    if (site.empty())
+      named = "Find where " + RankWords(ranks) + (ranks.size() == 1 ? " issues " : " issue ") + ShapeWords(call) +
+              "; a flight record (TORCH_FR_BUFFER_SIZE=2000) names the line";
+    finding.fix.push_back(named.append(site.empty() ? ". " : ": ").append(question));
+    if (std::string& last = finding.fix.back(); site.empty()) {
+      const size_t begin = last.size() - question.size();
+      if (last[begin] >= 'a' && last[begin] <= 'z') last[begin] = static_cast<char>(last[begin] - 'a' + 'A');
+    }
+  }
+}
+
+}  // namespace tacet
