@@ -224,6 +224,11 @@ std::set<Rank> PrintingRanks(const Incident& incident) {
   return ranks;
 }
 
+// It lost a peer, raised because of that, and is gone: it does not wait any more.
+bool FailedWithItsPeer(const RankLife& life) {
+  return life.consequence && (life.lost_peer || life.gloo_loss) && !life.timeout && !life.has_stack;
+}
+
 // By its stack it waits for other ranks.
 bool WaitsByStack(const StackReading& stack) {
   return stack.place == StackReading::Place::communication || stack.errand.kind == StackErrand::Kind::mpi_call ||
@@ -318,7 +323,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       if (!life.oom_killed || diagnosis.confidence != Confidence::certain) row.role = "suspect";
       row.doing = life.oom_killed ? "killed: out of memory" : EndWords(*life.exited);
     }
-    row.last_operation = LastOperation(incident, labels, sources, rank, told_hang);
+    // Of a job that runs on, the operation that happened to be the last tells nothing.
+    if (diagnosis.status != Status::slow)
+      row.last_operation = LastOperation(incident, labels, sources, rank, told_hang);
     if (const auto wait = reported.find(rank);
         wait != reported.end() && row.last_operation.empty() && row.role == "waits")
       row.last_operation = wait->second;
@@ -334,6 +341,11 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     // Who failed by itself does not wait any more; a system error or one of a peer is how a wait ended.
     const bool over = row.role == "waits" && diagnosis.status == Status::crash && error != errors.end() &&
                       IsOwnNcclError(error->second) && !affected.contains(rank);
+    if (row.role == "waits" && FailedWithItsPeer(life) && IsFailure(diagnosis.status)) {
+      row.role.clear();
+      const std::string& type = life.consequence->As<Raised>().type;
+      if (row.doing.empty()) row.doing = type.substr(type.rfind('.') + 1);
+    }
     if (error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty() || over)) {
       row.role.clear();
       if (row.doing.empty()) row.doing = ErrorWords(error->second);

@@ -45,5 +45,36 @@ TEST(RankRanges, AreShort) {
   EXPECT_EQ(RankRanges(Ranks({0, 103, 207, 310, 415, 600, 701, 900})), "0,103,207,310,415,600,701,... (8 ranks)");
 }
 
+TEST(RankTable, WhoFailedWithItsPeerDoesNotWait) {
+  for (const bool raised : {true, false}) {
+    JobSketch job(3, {});
+    for (const int r : {0, 1, 2}) job.Say(r, EventKind::progress);
+    job.Wait(kSecondNs);
+    for (const int r : {1, 2}) {
+      job.Say(r, EventKind::connection_lost);
+      if (!raised) continue;
+      Event& error = job.Say(r, EventKind::exception);
+      error.Make<Raised>().type = "RuntimeError";
+      error.text = "Connection closed by peer";
+      error.Set(Meaning::consequence);
+    }
+    Diagnosis diagnosis;
+    diagnosis.status = Status::crash;
+    diagnosis.cause = "rank-dead";
+    diagnosis.ranks = Ranks({0});
+    Finding finding;
+    finding.cause = diagnosis.cause;
+    finding.status = Status::crash;
+    finding.ranks = diagnosis.ranks;
+    finding.affected_ranks = Ranks({1, 2});
+    diagnosis.findings.push_back(finding);
+    const JudgedCase judged(job);
+    const auto rows = RankTable(judged.incident(), judged.analyses(), judged.standstill(), diagnosis);
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[1].role, raised ? "" : "waits");
+    EXPECT_EQ(rows[1].doing, raised ? "RuntimeError" : "");
+  }
+}
+
 }  // namespace
 }  // namespace tacet

@@ -141,6 +141,25 @@ void JudgeLostNode(const Case& facts, RuleAnswer& answer) {
   }
 }
 
+// ", and ranks 1 and 2 then report closed connections": who reports what.
+std::string ReportedAfterwards(const Case& facts, const std::vector<Rank>& ranks) {
+  std::vector<Rank> closed, failed;
+  for (const Rank rank : ranks) {
+    const RankLife* life = facts.analyses.life.Of(rank);
+    if (life && life->lost_peer)
+      closed.push_back(rank);
+    else if (life && life->shared_gpu_error)
+      failed.push_back(rank);
+  }
+  const auto report = [](const std::vector<Rank>& who, const char* what) {
+    return RankWords(who) + (who.size() == 1 ? " reports " : " report ") + what;
+  };
+  std::string words;
+  if (!closed.empty()) words = ", and then " + report(closed, "closed connections");
+  if (!failed.empty()) words += (words.empty() ? ", and then " : ", ") + report(failed, "CUDA errors");
+  return words;
+}
+
 // Nobody tells, and no record shows a wait: the job broke down at once.
 void JudgeVanished(const Case& facts, RuleAnswer& answer) {
   Finding finding;
@@ -163,9 +182,8 @@ void JudgeVanished(const Case& facts, RuleAnswer& answer) {
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
   finding.headline = GoneWords(finding.ranks) +
-                     " without an error message: " + (finding.ranks.size() == 1 ? "its" : "their") +
-                     " output stops, and " + RankWords(finding.affected_ranks) + " then " +
-                     (finding.affected_ranks.size() == 1 ? "reports" : "report") + " closed connections or CUDA errors";
+                     " without an error message: " + (finding.ranks.size() == 1 ? "its" : "their") + " output stops" +
+                     ReportedAfterwards(facts, finding.affected_ranks);
   answer.open.push_back(
       {"What ended " + who + "?",
        "the kernel log of its host (dmesg -T: out-of-memory kills, segfaults, Xid) and the launcher's output"});
@@ -184,6 +202,7 @@ const Event* FirstEndWithoutRank(const Case& facts) {
   for (const Event& event : facts.incident.events) {
     const bool closed = event.kind == EventKind::connection_lost;
     if (closed ? !one_tells : event.rank.known()) continue;
+    if (event.kind == EventKind::process_exited && event.Means(Meaning::reported)) continue;  // it did not start
     const bool exited = event.kind == EventKind::process_exited && CodeOf(event) != 0 && IsFirstHandEnd(event) &&
                         (CodeOf(event) < 0 || CodeOf(event) > 2);
     const bool faulted = event.kind == EventKind::segfault && kernel_alone;
@@ -229,13 +248,13 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
             : SubjectWords(subject) + " lost the connection to a peer" + (address.empty() ? "" : " at " + address) +
                   ": that process is gone, or the network failed";
     if (event->rank.known()) finding.affected_ranks.push_back(event->rank);
-    const std::string peer = coordinator ? "process 0" : address.empty() ? "the peer" : address;
-    finding.fix = {"Look at the output of " + peer + " of the same time: what it wrote last, and how it ended.",
+    const std::string peer = coordinator ? "process 0" : address.empty() ? "the peer" : "the process at " + address;
+    finding.fix = {"Look at what " + peer + " printed at that time, and how it ended.",
                    "The launcher's output tells how each process ended; dmesg -T on that host shows kills for lack of "
                    "memory, segfaults and Xid lines.",
                    "If no process ended: look at the network between the two (ibstat, ip -s link, the switch)."};
     if (daemon)
-      finding.fix = {"Look at " + peer +
+      finding.fix = {"Look at " + (address.empty() ? "the other node" : address) +
                          " at that time: is the node up, what do dmesg -T and the log of the "
                          "scheduler's daemon there (slurmd) say?",
                      "The daemons talk over TCP: look at the network that the launcher uses between the nodes (mpirun "
@@ -362,8 +381,9 @@ const Rule kRankDeadRule = {
     "The process ended: killed by a signal, crashed, or it exited on its own. It leaves no dump; peers that talk to it "
     "over sockets log a closed "
     "connection, peers on the same host notice nothing and wait.",
-    "A frozen process keeps its connections open. An out-of-memory kill also ends the process, but has its own cause "
-    "when the kernel log names the pid. SIGABRT and SIGTERM at the end of a job are mostly consequences: the "
+    "A frozen process keeps its connections open. An out-of-memory kill also ends the process, but is a cause of its "
+    "own (rank-out-of-memory) if the kernel log names the pid. SIGABRT and SIGTERM at the end of a job are mostly "
+    "consequences: the "
     "watchdog's and the launcher's cleanup.",
     {"Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log, the "
      "core dump.",

@@ -13,6 +13,13 @@ static std::string InsideWords(HostStage stage) {
   }
 }
 
+static constexpr std::string_view kDataOfSeveralRanks =
+    "If they load data: check the storage and the worker processes of their hosts; DataLoader(timeout=...) turns the "
+    "wait into an error.";
+static constexpr std::string_view kOfSeveralRanks =
+    "If only these ranks run the code (evaluation, logging, saving): let all ranks run it, or let the others wait for "
+    "them at a barrier with a long enough timeout.";
+
 extern const Rule kRankStuckOnHostRule;
 
 static RuleAnswer JudgeStuckOnHost(const Case& facts) {
@@ -41,30 +48,39 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   if (!by_stack || !by_calls || !facts.analyses.outcome.hangs()) finding->confidence = Confidence::likely;
   // The job was ended before a wait for something done for the first time could be told from one for ever.
   if (!by_stack && !facts.analyses.outcome.hangs()) finding->confidence = Confidence::possible;
-  const std::string whom = finding->ranks.size() == 1 ? "it" : "them";
+  const bool one = finding->ranks.size() == 1;
+  const std::string whom = one ? "it" : "them";
   finding->headline = RankWords(finding->ranks) + (finding->ranks.size() == 1 ? " is" : " are") + " stuck on the host" +
                       (where.empty() ? inside ? " " + InsideWords(inside->host) : "" : " in " + where) + " and " +
                       (finding->ranks.size() == 1 ? "has " : "have ") +
                       (inside && facts.standstill.operation
                            ? "not launched " + OperationWords(facts.incident, *facts.standstill.operation)
-                           : OwedWords(facts)) +
+                           : OwedWords(facts, StandstillKind::host)) +
                       "; " + RankWords(finding->affected_ranks) +
                       (finding->affected_ranks.size() == 1 ? " waits for " : " wait for ") + whom;
   if (finding->affected_ranks.empty())
     finding->headline = finding->headline.substr(0, finding->headline.rfind(';')) + "; " +
                         (finding->ranks.size() == 1 ? "its" : "their") + " peers wait for " + whom;
   finding->fix.assign(kRankStuckOnHostRule.fix.begin(), kRankStuckOnHostRule.fix.end());
-  finding->fix.front() = where.empty()
-                             ? "Check what it does: py-spy dump --native --pid PID on its host, or gdb -p PID."
-                             : "Look at " + where + " on " + RankWords(finding->ranks) +
-                                   ": what does it wait for (storage, a lock, another process, user input)?";
+  if (!one) {
+    finding->fix[1] = kDataOfSeveralRanks;
+    finding->fix[2] = kOfSeveralRanks;
+  }
+  finding->fix.front() = where.empty() ? std::string(one ? "Check what it does" : "Check what they do") +
+                                             ": py-spy dump --native --pid PID " +
+                                             (one ? "on its host" : "on their hosts") + ", or gdb -p PID."
+                                       : "Look at " + where + " on " + RankWords(finding->ranks) +
+                                             ": what does it wait for (storage, a lock, another process, user input)?";
   if (!by_stack)
     answer.open.push_back(
-        {"What is " + RankWords(finding->ranks) + " doing on the host?" +
-             (inside ? "" : " It may also wait for its own GPU (a synchronizing call before the collective)."),
+        {(one ? "What is " : "What are ") + RankWords(finding->ranks) + " doing on the host?" +
+             (inside ? ""
+              : one  ? " It may also wait for its own GPU (a synchronizing call before the collective)."
+                     : " They may also wait for their own GPUs (a synchronizing call before the collective)."),
          NamePlaces(facts.incident, finding->ranks,
-                    "its stack: py-spy dump --native --pid PID on its host, or faulthandler.dump_traceback_later() in "
-                    "the job")});
+                    std::string(one ? "its stack" : "their stacks") + ": py-spy dump --native --pid PID " +
+                        (one ? "on its host" : "on their hosts") +
+                        ", or faulthandler.dump_traceback_later() in the job")});
   answer.findings.push_back(std::move(*finding));
   return answer;
 }

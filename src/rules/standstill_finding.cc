@@ -29,16 +29,44 @@ void CiteLastOwnCall(const Case& facts, const Standstill& still, Finding& findin
   }
 }
 
+// Ranks that stand still for this reason, and owe something else than the operation that the finding names.
+std::vector<const Standstill*> OtherRoots(const Case& facts, StandstillKind kind) {
+  std::vector<const Standstill*> others;
+  for (const Standstill& still : facts.standstill.ranks) {
+    if (still.kind != kind || !still.root || !still.root->call || !still.root->stream) continue;
+    const Call& call = *still.root->call;
+    if (HasIssued(still.root->kind) || call.group == facts.standstill.group) continue;
+    if (facts.standstill.operation && IsPointToPoint(call.kind) != IsPointToPoint(facts.standstill.operation->kind))
+      continue;
+    others.push_back(&still);
+  }
+  return others;
+}
+
 }  // namespace
 
-std::string OwedWords(const Case& facts) {
+std::string OwedWords(const Case& facts, StandstillKind kind) {
   const StandstillView& view = facts.standstill;
   if (!view.operation) return "not issued the next collective";
   const std::string operation = OperationWords(facts.incident, *view.operation);
-  if (!IsPointToPoint(view.operation->kind) || !view.stream) return "not issued " + operation;
-  const bool receives = view.operation->kind == OpKind::recv;
-  return (receives ? "not sent what " : "not received what ") + RankWords({view.stream->rank}) +
-         (receives ? " waits for in " : " sends in ") + operation;
+  const bool messages = IsPointToPoint(view.operation->kind) && view.stream;
+  std::vector<Rank> partners;
+  if (messages) partners.push_back(view.stream->rank);
+  bool alike = true;  // all of them owe an operation of the same name
+  for (const Standstill* still : OtherRoots(facts, kind)) {
+    alike &= OperationWords(facts.incident, *still->root->call) == operation;
+    partners.push_back(still->root->stream->rank);
+  }
+  if (!messages)
+    return alike ? "not issued " + operation : "not issued what their peers wait in, " + operation + " first";
+  std::sort(partners.begin(), partners.end());
+  partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
+  const bool receives = view.operation->kind == OpKind::recv, one = partners.size() == 1;
+  const std::string verb = receives ? (one ? " waits for" : " wait for") : (one ? " sends" : " send");
+  return (receives ? "not sent what " : "not received what ") + RankWords(partners) + verb +
+         (alike ? " in " + operation
+          : one ? ""
+                : ", " + operation + " first");
 }
 
 std::string WaitWords(const Case& facts) {
@@ -82,6 +110,13 @@ std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind,
                                                        : " waits in this operation")));
   }
   finding.affected_ranks = view.waiters;
+  // What is said of several ranks is shown of each.
+  constexpr size_t kMostWaits = 3;
+  for (const Standstill* still : OtherRoots(facts, kind))
+    if (view.operation && finding.evidence.size() < kMostWaits)
+      finding.evidence.push_back(
+          CiteCall(facts.incident, *still->root->stream, *still->root->call,
+                   RankWords({still->root->stream->rank}) + " waits in this for " + RankWords({still->rank})));
   for (const Standstill& still : view.ranks) {
     if (still.kind == kind) CiteLastOwnCall(facts, still, finding);
     if (still.kind == StandstillKind::absent) {

@@ -12,9 +12,9 @@ namespace tacet {
 // collected are named along when `with_absent`.
 std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind, std::string_view cause);
 
-// What the guilty rank owes: "not issued all_reduce #33 on default_pg"; of a message, "not sent what rank 3 waits for
-// in recv #97 on default_pg", since the operation is the half of the rank that waits.
-std::string OwedWords(const Case& facts);
+// What the ranks of this kind owe: "not issued all_reduce #33 on default_pg"; of a message, "not sent what rank 3 waits
+// for in recv #97 on default_pg", since the operation is the half of the rank that waits.
+std::string OwedWords(const Case& facts, StandstillKind kind);
 
 // "ranks 0, 1 and 3 wait in all_reduce #33 on default_pg".
 std::string WaitWords(const Case& facts);

@@ -487,5 +487,29 @@ TEST(RankDead, LeavesAKilledRankToItsBetterCause) {
   EXPECT_EQ(judged.Verdict().cause, "rank-out-of-memory");
 }
 
+// Two pipelines, each of whose second stages does not take what the first one sends.
+TEST(RankStuckOnHost, OfSeveralRanksEachOneIsShownAndSpokenOf) {
+  JobSketch job(4);
+  const GroupIndex pipes[] = {job.AddGroup("pp", {0, 2}), job.AddGroup("pp", {1, 3})};
+  job.Rounds(3);
+  for (int32_t r : {0, 1})
+    job.Issue(
+        r, {.kind = OpKind::send, .group = pipes[r], .peer = 1, .state = CallState::enqueued, .flags = kPointToPoint});
+  for (int32_t r : {0, 1}) job.TimeOut(r, 1);
+  job.Wait(600 * kSecondNs);
+  const RuleAnswer answer = JudgedCase(job).Ask("rank-stuck-on-host");
+  ASSERT_EQ(answer.findings.size(), 1u);
+  const Finding& finding = answer.findings[0];
+  EXPECT_EQ(finding.ranks, Ranks({2, 3}));
+  EXPECT_NE(finding.headline.find("have not received what ranks 0 and 1 send in send #1 on pp"), std::string::npos)
+      << finding.headline;
+  ASSERT_GE(finding.evidence.size(), 2u);
+  EXPECT_EQ(finding.evidence[1].says, "rank 1 waits in this for rank 3");
+  EXPECT_EQ(finding.fix[0].find("Check what they do"), 0u) << finding.fix[0];
+  ASSERT_FALSE(answer.open.empty());
+  EXPECT_EQ(answer.open[0].question.find("What are ranks 2 and 3 doing on the host? They may"), 0u)
+      << answer.open[0].question;
+}
+
 }  // namespace
 }  // namespace tacet
