@@ -196,8 +196,12 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                                  "NCCL logs with INIT lines (busId), to tie the GPU to a rank"});
         continue;
       }
-      // The program's own faults (13, 31) matter less than those of the hardware.
-      if (!lead || (IsOfAProgram(*lead) && !IsOfAProgram(event))) lead = &event;
+      // The program's own faults (13, 31) matter less than those of the hardware, and a tool that merely asked the GPU
+      // less than a process that may be a rank.
+      if (!lead || (IsOfAProgram(*lead) && !IsOfAProgram(event)) ||
+          (lead->Means(Meaning::of_service) && !event.Means(Meaning::of_service) &&
+           IsOfAProgram(*lead) == IsOfAProgram(event)))
+        lead = &event;
       // One sentence may tell of several.
       if (finding.evidence.size() < 3 &&
           (finding.evidence.empty() || finding.evidence.back().source.line != event.source.line))
@@ -219,7 +223,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       finding.confidence = Confidence::likely;
     }
     if (finding.ranks.empty())
-      answer.open.push_back(lead->pid > 0
+      answer.open.push_back(lead->pid > 0 && !lead->Means(Meaning::of_service)
                                 ? CannotTell{"Which rank was process " + std::to_string(lead->pid) + "?",
                                              "the launcher's list of ranks and pids, or NCCL logs of that host "
                                              "with INIT lines (pid, busId)"}
@@ -242,7 +246,10 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   const JobEnding end = facts.analyses.end.kind;
   const bool failed = facts.analyses.outcome.first_failure || end == JobEnding::crashed || end == JobEnding::hung;
   finding.cause = "gpu-fault";
-  finding.status = hangs ? Status::hang : Status::crash;
+  // Where only tools saw the fault, nothing shows a job that ended.
+  finding.status = hangs                                         ? Status::hang
+                   : failed || !lead->Means(Meaning::of_service) ? Status::crash
+                                                                 : Status::degraded;
   finding.severity = hangs || failed ? Severity::critical : Severity::warning;
   // The job got through: what the device reports is for whoever looks after the machine.
   if (facts.analyses.outcome.ended_in_order) {
@@ -271,7 +278,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       !pci.empty() && (finding.ranks.empty() || (lead == reason && finding.ranks.size() > 1)))
     who = (lead->kind == EventKind::nvlink_error && fault.number >= 0 ? "the NVSwitch at PCI " : "the GPU at PCI ") +
           pci + (host.empty() ? "" : " on " + host) +
-          (lead->pid > 0
+          (lead->Means(Meaning::of_service) ? " (seen by " + fault.process + ")"
+           : lead->pid > 0
                ? " (process " + std::to_string(lead->pid) + (fault.process.empty() ? "" : ", " + fault.process) + ")"
                : "");
   else if (finding.ranks.empty())

@@ -307,5 +307,25 @@ TEST(GpuFault, TheKernelsWordExplainsAnErrorOfCudaOnTheSameHost) {
   }
 }
 
+TEST(GpuFault, WhatOnlyAToolSawIsNoCrashAndTheToolNoRank) {
+  for (const bool tool : {true, false}) {
+    Incident incident;
+    Event event;
+    event.kind = EventKind::xid;
+    event.speaker = kNobody;
+    event.pid = 2024380;
+    event.Make<Xid>().number = 119;
+    event.Make<Xid>().pci = "0000:9b:00";
+    event.Make<Xid>().process = tool ? "nvidia-smi" : "python3";
+    event.Set(Meaning::of_service, tool);
+    incident.events.push_back(event);
+    const RuleAnswer answer = JudgedCase(std::move(incident)).Ask("gpu-fault");
+    ASSERT_EQ(answer.findings.size(), 1u);
+    EXPECT_EQ(answer.findings[0].status, tool ? Status::degraded : Status::crash);
+    ASSERT_EQ(answer.open.size(), 1u);
+    EXPECT_EQ(answer.open[0].question.find("2024380") == std::string::npos, tool) << answer.open[0].question;
+  }
+}
+
 }  // namespace
 }  // namespace tacet

@@ -18,11 +18,12 @@ struct PcieDevice {
 
 ErrorSeverity SeverityOfPcie(const Event& event) { return event.As<HardwareError>().severity; }
 
-std::string_view PcieSeverityWord(ErrorSeverity severity) {
+std::string_view PcieSeverityWord(ErrorSeverity severity, bool one) {
   switch (severity) {
-    case ErrorSeverity::fatal: return "fatal PCIe errors";
-    case ErrorSeverity::uncorrected: return "PCIe errors that were not corrected";
-    default: return "corrected PCIe errors";
+    case ErrorSeverity::fatal: return one ? "a fatal PCIe error" : "fatal PCIe errors";
+    case ErrorSeverity::uncorrected:
+      return one ? "a PCIe error that was not corrected" : "PCIe errors that were not corrected";
+    default: return one ? "a corrected PCIe error" : "corrected PCIe errors";
   }
 }
 
@@ -57,8 +58,8 @@ static RuleAnswer JudgePcieFault(const Case& facts) {
     finding.severity = Severity::critical;
     finding.status = Status::undetermined;
   }
-  finding.headline = "the kernel reports " + std::string(PcieSeverityWord(severity)) + " at the device " +
-                     place.second + (place.first.empty() ? "" : " on " + place.first) +
+  finding.headline = "the kernel reports " + std::string(PcieSeverityWord(severity, device.times == 1)) +
+                     " at the device " + place.second + (place.first.empty() ? "" : " on " + place.first) +
                      (device.times > 1 ? " (" + std::to_string(device.times) + " times)" : "") +
                      (corrected ? ": the link still works and retransmits what was lost" : "");
   if (devices.size() > 1)
@@ -70,8 +71,7 @@ static RuleAnswer JudgePcieFault(const Case& facts) {
       finding.evidence.push_back(CiteEvent(*other.worst, "another device"));
   finding.fix = {
       "See what it is: lspci -s " + place.second +
-          " -vv; a port (pcieport, root port) speaks of the link to what is "
-          "behind it (lspci -t).",
+          " -vv; an error at a port (pcieport, root port) concerns the link to the device behind it (lspci -t).",
       corrected
           ? "Many per second cost bandwidth, and foretell worse: compare LnkSta with LnkCap (speed, width), reseat "
             "the card or the riser."

@@ -42,15 +42,27 @@ class KernelLogBuilder {
     if (!added) {
       KernelRecord& before = log_.records[found->second];
       if (before.kind == record.kind) {
-        before.count += record.count;
+        if (!IsDetail(record)) before.count += record.count;
+        announced_ = record;
         return;
       }
       found->second = log_.records.size();
     }
     if (!Keep(record)) last_.erase(found);
+    announced_ = record;
   }
 
  private:
+  // pcieport 0000:40:01.1: AER: Uncorrected (Fatal) error received: 0000:40:01.1
+  // pcieport 0000:40:01.1: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Receiver ID)
+  // One error: the second line tells more of what the first one announces.
+  bool IsDetail(const KernelRecord& record) const {
+    return record.kind == Kind::pcie_error && announced_.kind == record.kind && announced_.host == record.host &&
+           announced_.subject == record.subject && announced_.value == record.value &&
+           record.line <= announced_.line + 3 && record.text.find("PCIe Bus Error: ") != std::string_view::npos &&
+           announced_.text.find("AER: ") != std::string_view::npos;
+  }
+
   void KeepDevice(const KernelRecord& record) {
     if (record.kind != Kind::xid || record.subject.empty()) return;
     // Whose fault it was that the line above told.
@@ -110,6 +122,7 @@ class KernelLogBuilder {
   KernelLog& log_;
   std::string_view device_;  // that a line which is no record named
   uint32_t device_line_ = 0;
+  KernelRecord announced_;  // the last record: another line may tell more of it
   struct Kill {
     size_t record = 0;
     uint32_t invocation = 0;
