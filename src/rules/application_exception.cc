@@ -11,6 +11,7 @@
 #include "rules/message_words.h"
 #include "rules/refusal_finding.h"
 #include "rules/rule.h"
+#include "rules/told_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -142,9 +143,7 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
       TellAssertion(facts, "a rank", finding);
       if (finding.evidence.empty()) finding.evidence.push_back(CiteEvent(event, "a GPU error without a rank"));
     }
-    if (refusal.empty())
-      answer.open.push_back(
-          {"Which rank was it?", "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
+    if (refusal.empty()) answer.open.push_back({"Which rank was it?", OutputOfRank(facts.incident, event)});
     answer.findings.push_back(std::move(finding));
     return;
   }
@@ -153,6 +152,8 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
 // "Fix the error in check_grads (buffer.py:171)."
 static std::string PlaceToFix(const Event& raised) {
   const auto& place = raised.As<Raised>().place;
+  if (place.function.empty() && raised.Means(Meaning::reported))
+    return "Look up the message in the documentation or the source of the program that prints it.";
   if (place.function.empty())
     return "Fix the error where it was raised: the last frame of the traceback names the file and the line.";
   return "Fix the error in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
@@ -170,8 +171,11 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
     const Event& other = *facts.analyses.life.Of(cut.front())->consequence;
     finding.headline += "; " + RankWords(cut) + " failed as well" + DuringWords(other.As<Raised>().during) +
                         (cut.size() == 1 ? " (its traceback is cut off)" : " (their tracebacks are cut off)");
-    if (finding.evidence.size() < 3)
-      finding.evidence.push_back(CiteEvent(other, "the traceback of " + RankWords({cut.front()}) + ", cut off"));
+    if (finding.evidence.size() < 3) {
+      finding.evidence.push_back(CiteEvent(
+          other, "the traceback of " + RankWords({cut.front()}) + "; the log ends before the name of the exception"));
+      finding.evidence.back().excerpt.clear();
+    }
   }
   const bool alone =
       !many && cut.empty() && IsOddOne(facts, sample.rank) && !FirstFailureElsewhere(facts, {sample.rank});
@@ -283,7 +287,8 @@ static RuleAnswer JudgeException(const Case& facts) {
                           : "");
   for (const Event* event : *chosen) {
     if (finding.evidence.size() == 3) break;
-    finding.evidence.push_back(CiteEvent(*event, "the exception of " + RankWords({event->rank})));
+    finding.evidence.push_back(CiteEvent(
+        *event, (event->Means(Meaning::reported) ? "the error of " : "the exception of ") + RankWords({event->rank})));
   }
   // The launcher's list of failures is the only one to name it.
   if (std::any_of(chosen->begin(), chosen->end(), [](const Event* e) { return e->Means(Meaning::owner_inferred); }))

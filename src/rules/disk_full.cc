@@ -1,10 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "rules/space_use_finding.h"
 #include "rules/told_finding.h"
 
 namespace tacet {
+
+// "/lustre" of "/lustre/exp/ckpt/x.pt"; empty for a path without a folder.
+static std::string TopFolder(const std::string& path) {
+  if (!path.starts_with('/')) return "";
+  const size_t end = path.find('/', 1);
+  return end == std::string::npos ? "" : path.substr(0, end);
+}
+
+static std::string FolderOf(const std::string& path) {
+  const size_t end = path.rfind('/');
+  return end == std::string::npos || end == 0 ? "PATH" : path.substr(0, end);
+}
+
+// A quota belongs to a user, a group or a project and to a file system, not to a host.
+static std::string QuotaStep(const std::string& path) {
+  const std::string top = TopFolder(path);
+  const std::string rest = "; delete old checkpoints, or ask for more.";
+  if (top.starts_with("/lustre"))
+    return "Show the quota: lfs quota -h -u $USER " + top + " (-g GROUP or -p PROJECT for theirs)" + rest;
+  if (top.starts_with("/gpfs")) return "Show the quota: mmlsquota --block-size auto (-g GROUP, -j FILESET)" + rest;
+  return "Show the quota of " + (top.empty() ? "that file system" : top) +
+         ": quota -s, on Lustre lfs quota -h -u $USER, on GPFS mmlsquota; quotas of a group or a project count too" +
+         rest;
+}
+
+static std::vector<std::string> SpaceSteps(const std::string& path, SpaceLimit limit, const ToldEvents& told) {
+  std::vector<std::string> steps;
+  const std::string where =
+      told.ranks.empty() && told.hosts.empty() ? "On the host that reports it: " : "On that host: ";
+  const std::string folder = FolderOf(path);
+  if (limit == SpaceLimit::quota)
+    steps.push_back(QuotaStep(path));
+  else
+    steps.push_back(where + "df -h " + folder + " and df -i " + folder +
+                    (limit == SpaceLimit::not_told ? ", and the quota (quota -s, lfs quota)" : "") +
+                    "; remove old checkpoints, core dumps and caches.");
+  steps.push_back("Write checkpoints elsewhere, and keep only the last few (save_total_limit, keep_last).");
+  const bool cache = path.starts_with("/tmp") || path.find("/.cache") != std::string::npos;
+  if (path.empty() || cache)
+    steps.push_back(
+        "/tmp and ~/.cache (Triton, torch inductor, Hugging Face) fill up unnoticed: move them with TMPDIR, "
+        "TRITON_CACHE_DIR, HF_HOME.");
+  return steps;
+}
 
 static RuleAnswer JudgeDiskFull(const Case& facts) {
   RuleAnswer answer;
@@ -29,6 +75,7 @@ static RuleAnswer JudgeDiskFull(const Case& facts) {
     finding.headline =
         (quota ? "the disk quota is used up" : "the disk is full") + path + ": " + who + RankUnknownWords(told);
   }
+  finding.fix = SpaceSteps(full, limit, told);
   AskWhichRank(told, answer);
   if (full.empty())
     answer.open.push_back({"Which file system is full?", "df -h and df -i on that host, quota -s of the user"});
@@ -45,7 +92,9 @@ const Rule kDiskFullRule = {
     "up. Most often it is a checkpoint, and most often only one rank writes it: the others wait for it and time out.",
     "A full /dev/shm has a cause of its own (shared-memory-full). A job that catches the error and continues was not "
     "ended by it.",
-    {"On that host: df -h PATH, df -i PATH, quota -s; remove old checkpoints, core dumps and caches.",
+    {"Full: df -h PATH and df -i PATH on that host; remove old checkpoints, core dumps and caches.",
+     "Quota: quota -s, on Lustre lfs quota -h -u $USER PATH, on GPFS mmlsquota; delete old checkpoints, or ask for "
+     "more.",
      "Write checkpoints elsewhere, and keep only the last few (save_total_limit, keep_last).",
      "/tmp and ~/.cache (Triton, torch inductor, Hugging Face) fill up unnoticed: move them with TMPDIR, "
      "TRITON_CACHE_DIR, HF_HOME."},

@@ -235,5 +235,32 @@ TEST(SlowLink, ALinkBelowWhatBothEndsCanDo) {
   EXPECT_FALSE(JudgedCase(std::move(fine)).Fires("slow-link"));
 }
 
+TEST(PcieFault, OneErrorIsSpokenOfAsOne) {
+  HardwareError error;
+  error.device = "0000:40:01.1";
+  error.severity = ErrorSeverity::fatal;
+  error.times = 1;
+  EXPECT_TRUE(Mentions(JudgedCase(WithEvent(EventKind::pcie_error, error)).Only("pcie-fault").headline,
+                       "reports a fatal PCIe error at the device 0000:40:01.1"));
+}
+
+TEST(DiskFull, TheStepsFollowWhatIsKnownOfTheFileSystem) {
+  const auto first = [](const std::string& path, SpaceLimit limit) {
+    return JudgedCase(WithEvent(EventKind::disk_full, NoSpace{path, limit})).Only("disk-full").fix.front();
+  };
+  EXPECT_TRUE(Mentions(first("/lustre/exp/ckpt/x.pt", SpaceLimit::quota), "lfs quota -h -u $USER /lustre"));
+  EXPECT_FALSE(Mentions(first("/home/ann/ckpt/x.pt", SpaceLimit::quota), "df -h"));
+  EXPECT_TRUE(Mentions(first("/home/ann/ckpt/x.pt", SpaceLimit::device), "df -h /home/ann/ckpt and df -i"));
+}
+
+TEST(SpaceUse, WhoGaveTheOutputOfDfIsNotAskedForIt) {
+  Incident incident;
+  AddListed(incident, EventKind::space_use, SpaceUse{"hx03", "/local", "3.5T", "3.5T", 100, 100, 1, false});
+  const Finding finding = JudgedCase(std::move(incident)).Only("disk-full");
+  ASSERT_FALSE(finding.fix.empty());
+  EXPECT_TRUE(Mentions(finding.fix[0], "On hx03: du -xh --max-depth=1 /local")) << finding.fix[0];
+  for (const std::string& step : finding.fix) EXPECT_FALSE(Mentions(step, "df -h")) << step;
+}
+
 }  // namespace
 }  // namespace tacet

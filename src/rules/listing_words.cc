@@ -26,7 +26,7 @@ std::string Listed(size_t count, std::string_view what) {
                       : "all " + std::to_string(count) + " " + std::string(what) + "s listed";
 }
 
-// "all 4 links listed are active, at 4X 25.78125 Gbps"
+// "4 links are active, at 4X 25.78125 Gbps"
 std::string ActiveWords(const Incident& incident) {
   size_t links = 0, ports = 0;
   std::set<std::string> speeds;
@@ -40,7 +40,8 @@ std::string ActiveWords(const Incident& incident) {
   }
   if (ports == 0) return "";
   if (links < ports) return Listed(ports, "port") + (ports == 1 ? " is active" : " are active");
-  std::string words = Listed(links, "link") + (links == 1 ? " is active" : " are active");
+  // Ports of a switch to which nothing is connected are listed beside them, and are no links.
+  std::string words = links == 1 ? "1 link is active" : std::to_string(links) + " links are active";
   if (speeds.size() == 1) return words + ", at " + *speeds.begin();
   return words + ", at different speeds (" + *speeds.begin() + " to " + *speeds.rbegin() + ")";
 }
@@ -68,6 +69,11 @@ bool HoldsListingsOnly(const Incident& incident) {
          std::all_of(incident.events.begin(), incident.events.end(), IsListed);
 }
 
+bool ListsNoFault(const Incident& incident, const Diagnosis& diagnosis) {
+  return HoldsListingsOnly(incident) && diagnosis.findings.empty() && ReadGpuLoads(incident, false).words.empty() &&
+         !ListingWords(incident, diagnosis).empty();
+}
+
 std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis) {
   if (!HoldsListingsOnly(incident)) return "";
   if (!diagnosis.findings.empty()) return diagnosis.findings[0].headline;
@@ -85,7 +91,7 @@ std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis) {
   if (has(EventKind::space_use)) add("no file system listed is full");
   if (has(EventKind::node_state)) add("all nodes listed take jobs");
   if (words.empty()) return "";
-  return odd.words.empty() ? "no fault found: " + words : words + "; whether the job makes progress is not shown";
+  return odd.words.empty() ? words : words + "; whether the job makes progress is not shown";
 }
 
 }  // namespace tacet

@@ -10,8 +10,11 @@ namespace tacet {
 // The evidence is what tools of a host or cluster list (ports, GPUs, file systems, nodes), and no job speaks in it.
 bool HoldsListingsOnly(const Incident& incident);
 
-// What such a list shows where nothing in it is a fault: "no fault found: all 4 links listed are active". Empty where
+// What such a list shows where nothing in it is a fault: "4 links are active". Empty where
 // there is no list, or a job speaks as well.
 std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis);
+
+// ... and nothing that it shows is odd.
+bool ListsNoFault(const Incident& incident, const Diagnosis& diagnosis);
 
 }  // namespace tacet

@@ -47,6 +47,8 @@ std::string OpenProof(const Case& facts, const Event& told) {
     case EventKind::store_wait_timeout: return "a wait in the store reached its limit";
     case EventKind::process_killed: return IsEndOfRun(told) ? "how the run ended" : "the launcher ended the process";
     case EventKind::process_exited:
+      if (NeverStarted(told)) return "what could not be started";
+      [[fallthrough]];
     case EventKind::abort_signal: return "the process ended";
     case EventKind::nccl_error:
     case EventKind::nccl_warning: return std::string(LibraryName(facts.incident, told)) + "'s error message";
@@ -233,8 +235,12 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
       if (IsConsequence(told)) return {elsewhere};
       return {"Read the traceback that ends in the cited line: its last frame is where the program failed."};
     case EventKind::process_exited:
-      if (told.Means(Meaning::reported))
-        return {"Run the same command by hand on one node, in the environment that the job gets."};
+      if (NeverStarted(told))
+        return {
+            "Activate the environment (conda, venv, module, container) that holds the program before the line that "
+            "starts it; torchrun can also be started as python3 -m torch.distributed.run.",
+            "Run the same command by hand on one node, in the environment that the job gets; the program must be on "
+            "every node."};
       if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
         return {"Read " + log + " for the error itself.", elsewhere};
       [[fallthrough]];
@@ -279,6 +285,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
             "who is missing."
       : told->kind == EventKind::told_hang ? "No line of the log shows it; the cited sentence is of the text around it."
       : hangs ? "A rank waited until it timed out. The line says which rank waited, not for which rank."
+      : NeverStarted(*told) ? "No process of the job ran: the line says what could not be started."
       : IsEndOfRun(*told) && !before
           ? "The run's own record says how its command ended. Nothing that was captured says why."
       : before ? "The job ended after it had reported this error itself; Tacet does not know the message."

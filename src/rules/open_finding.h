@@ -14,8 +14,15 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
 // here.
 std::string AliveQuestions(const Incident& incident, bool one);
 
+
 // The record of a whole run: it tells the exit code of its command and nothing of its processes.
 bool IsEndOfRun(const Event& event);
+
+// The line tells what could not be started: "the shell cannot find torchrun".
+inline bool NeverStarted(const Event& told) {
+  return told.kind == EventKind::process_exited && told.Means(Meaning::reported);
+}
+
 
 // Some line tells that a process of the job has ended.
 bool IsGone(const Case& facts);

@@ -32,6 +32,7 @@ namespace {
 
 // "the other 31 ranks", "all 4 ranks"; without a number where the size of the job is only what was seen of it.
 std::string OtherRanks(const Case& facts, int have, int world) {
+  if (facts.incident.world_told && have == 0 && world == 2) return "both ranks";
   const std::string number = facts.incident.world_told && world - have > 1 ? std::to_string(world - have) + " " : "";
   return (have == 0 ? "all " : "the other ") + number +
          (facts.incident.world_told && world - have == 1 ? "rank" : "ranks");
@@ -65,8 +66,8 @@ bool SawEnough(const Case& facts, bool progresses, std::vector<CannotTell>& open
   if (compared < world && !traced) enough = false;
   if (compared < world && !traced && of_nccl && !progresses) {
     open.push_back({"Did all ranks issue the same collectives with the same reductions?",
-                    "NCCL logs of all ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL (flight records do "
-                    "not hold the reduction)"});
+                    "NCCL logs of all ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL" +
+                        std::string(life.records > 0 ? " (flight records do not hold the reduction)" : "")});
   }
   return enough;
 }
@@ -226,12 +227,16 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
       diagnosis.headline += "the launcher stopped " + std::to_string(alike) + " processes" + signal;
     else
       diagnosis.headline += EndSentence(facts, *told) + FirstCallWords(facts, *told);
+    if (NeverStarted(*told)) {
+      const bool ran = !facts.analyses.life.ranks.empty() || facts.analyses.life.outputs > 0;
+      diagnosis.headline =
+          (ran ? "a program of the job did not start: " : "the job did not start: ") + how_it_ended.how;
+    }
   }
   // A failed CUDA call of NCCL often comes from a kernel that failed before it.
   const bool nccl_tells = told && told->kind == EventKind::nccl_warning && told->As<Warning>().id != "cuda-failure";
   const bool told_why =
-      nccl_tells || (told && told->kind == EventKind::store_wait_timeout) ||
-      (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) ||
+      nccl_tells || (told && told->kind == EventKind::store_wait_timeout) || (told && NeverStarted(*told)) ||
       (told && !told->As<Raised>().refusal.empty()) ||
       (told && told->kind == EventKind::nccl_error && (told->Means(Meaning::reported) || WarningBehind(facts, *told)));
   const Event* before = stopped || told_why || QuotesError(told) || !how_it_ended.log_file.empty()
@@ -252,10 +257,9 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
                           : QuotesError(told)                    ? "; the reason is not in these files"
                                                                  : "; the first error is not in these files";
   if (before) return before;
-  if (told && told->kind == EventKind::process_exited && told->Means(Meaning::reported)) {
+  if (told && NeverStarted(*told)) {
     diagnosis.open.push_back({"Why can it not be started?",
-                              "the PATH and the environment of the script that starts the job; the program must be on "
-                              "every node (for torchrun: python3 -m torch.distributed.run)"});
+                              "the PATH and the environment of the script that starts the job (env, which -a)"});
     return nullptr;
   }
   if (told && told->kind == EventKind::nccl_warning && !nccl_tells) {
@@ -393,7 +397,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) &&
       !QuoteUnreadError(facts, diagnosis))
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
-  diagnosis.progresses |= ReachedItsEnd(facts);
+  diagnosis.progresses |= ReachedItsEnd(facts) || ListsNoFault(facts.incident, diagnosis);
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
   if (!outcome.ended_in_order && diagnosis.status != Status::healthy && !IsTroubleTold(facts.incident) &&
       !TellsItsEnd(facts.incident) && !HoldsListingsOnly(facts.incident))

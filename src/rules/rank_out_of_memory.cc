@@ -9,6 +9,7 @@
 #include "rules/gpu_maker.h"
 #include "rules/memory_victim.h"
 #include "rules/rule.h"
+#include "rules/told_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -122,9 +123,9 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
       finding.headline = RankWords(finding.ranks) + " was killed for lack of memory";
       finding.evidence.push_back(CiteEvent(*killed, "the only process that was killed"));
     } else {
-      answer.open.push_back({"Which rank ran out of memory?",
-                             told ? "the kernel log of the hosts (dmesg -T), and the pids of the ranks"
-                                  : "the output of each rank by itself (torchrun --redirects 3, srun --label)"});
+      answer.open.push_back(
+          {"Which rank ran out of memory?", told ? "the kernel log of the hosts (dmesg -T), and the pids of the ranks"
+                                                 : OutputOfRank(facts.incident, event)});
     }
     answer.findings.push_back(std::move(finding));
     return true;

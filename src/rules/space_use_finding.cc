@@ -41,6 +41,12 @@ std::optional<Finding> FullSpaceFinding(const Case& facts, bool shared_memory) {
        : shared_memory && grows ? "; when it is full, a process that writes there gets an error or SIGBUS"
                                 : "");
   finding.evidence.push_back(CiteEvent(*fullest, "how full it is"));
+  const std::string where = use.host.empty() ? "On that host: " : "On " + use.host + ": ";
+  if (!shared_memory)
+    finding.fix = {where + (use.inodes ? "du --inodes -x --max-depth=1 " : "du -xh --max-depth=1 ") + use.mount +
+                       (use.inodes ? " | sort -n" : " | sort -h") +
+                       " shows what fills it; remove old checkpoints, core dumps and caches.",
+                   "Write checkpoints elsewhere, and keep only the last few (save_total_limit, keep_last)."};
   if (shared_memory && grows)
     finding.fix = {
         "Find out what fills it: ls -l /dev/shm, lsof /dev/shm. Files of a data loader that keep growing are batches "

@@ -97,6 +97,17 @@ std::string HostUnknownWords(const ToldEvents& told) {
   return told.ranks.empty() && told.hosts.empty() && !told.events.empty() ? "; the log does not say on which host" : "";
 }
 
+std::string OutputOfRank(const Incident& incident, const Event& event) {
+  const Process* process = ProcessOf(incident, event);
+  const bool placed = process && (!process->host.empty() || process->rank.known());
+  // "(WorkerDict pid=40211) Traceback ...": Ray, and engines that print as it does, name a process and no host.
+  if (const int64_t pid = event.pid > 0 ? event.pid : process ? process->pid : -1; pid > 0 && !placed)
+    return "the rank of each process, printed together with its pid at the start; Ray keeps the output of this one in "
+           "/tmp/ray/session_latest/logs/worker-*-" +
+           std::to_string(pid) + ".out and .err";
+  return "the output of each rank by itself (torchrun --redirects 3, srun --label)";
+}
+
 void AskWhichHost(const ToldEvents& told, RuleAnswer& answer) {
   if (told.ranks.empty() && told.hosts.empty())
     answer.open.push_back({"Which host was it?",

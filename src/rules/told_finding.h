@@ -49,6 +49,10 @@ bool HostsTell(const ToldEvents& told);
 // something to note.
 Finding ToldFinding(const Case& facts, std::string_view cause, const ToldEvents& told, std::string_view says);
 
+// What tells whose line it is, by the launcher that the line shows: "the output of each rank by itself (torchrun
+// --redirects 3, srun --label)".
+std::string OutputOfRank(const Incident& incident, const Event& event);
+
 // Asks which rank it was, where nothing tells.
 void AskWhichRank(const ToldEvents& told, RuleAnswer& answer);
 

@@ -327,5 +327,58 @@ TEST(OpenCrash, AllClientsOfAnMpsServerAreNamedTogether) {
   EXPECT_TRUE(SaysSo(verdict.findings[0].fix[0], "server.log")) << verdict.findings[0].fix[0];
 }
 
+TEST(CrashSentence, WhatCouldNotBeStartedDidNotCrash) {
+  Incident incident;
+  Event end;
+  end.kind = EventKind::process_exited;
+  end.speaker = kNobody;
+  end.Make<ProcessEnd>() = {.code = 127, .how = "the shell cannot find torchrun"};
+  end.Set(Meaning::reported);
+  incident.events.push_back(end);
+  incident.files.emplace_back();
+  const Diagnosis verdict = JudgedCase(std::move(incident)).Verdict();
+  EXPECT_EQ(verdict.status, Status::crash);
+  EXPECT_EQ(verdict.headline, "the job did not start: the shell cannot find torchrun");
+  ASSERT_FALSE(verdict.findings.empty());
+  EXPECT_EQ(verdict.findings[0].evidence.at(0).says, "what could not be started");
+  EXPECT_TRUE(SaysSo(verdict.findings[0].fix.at(0), "python3 -m torch.distributed.run"));
+}
+
+TEST(OpenQuestion, FitsTheLauncherThatTheLineShows) {
+  for (const bool ray : {true, false}) {
+    Incident incident;
+    Event error;
+    error.kind = EventKind::exception;
+    error.speaker = kNobody;
+    if (ray) error.pid = 40211;
+    error.Make<Raised>().type = "ValueError";
+    error.text = "bad shard";
+    incident.events.push_back(error);
+    const RuleAnswer answer = JudgedCase(std::move(incident)).Ask("application-exception");
+    ASSERT_EQ(answer.open.size(), 1u);
+    EXPECT_EQ(SaysSo(answer.open[0].missing, "worker-*-40211"), ray) << answer.open[0].missing;
+    EXPECT_EQ(SaysSo(answer.open[0].missing, "torchrun"), !ray) << answer.open[0].missing;
+  }
+}
+
+TEST(VanishedRank, OnlyWhatItsPeersReportIsSaid) {
+  JobSketch job(3, {});
+  for (const int r : {0, 1, 2}) job.Say(r, EventKind::progress).Make<Progress>().step = 15;
+  job.Wait(kSecondNs);
+  for (const int r : {1, 2}) {
+    job.Say(r, EventKind::connection_lost);
+    Event& error = job.Say(r, EventKind::exception);
+    error.Make<Raised>().type = "RuntimeError";
+    error.text = "gloo/transport/tcp/pair.cc: Connection reset by peer";
+    error.Set(Meaning::consequence);
+    error.Set(Meaning::gloo_loss);
+  }
+  const RuleAnswer answer = JudgedCase(job).Ask("rank-dead");
+  ASSERT_EQ(answer.findings.size(), 1u);
+  EXPECT_FALSE(SaysSo(answer.findings[0].headline, "CUDA")) << answer.findings[0].headline;
+  EXPECT_TRUE(SaysSo(answer.findings[0].headline, "and then ranks 1 and 2 report closed connections"))
+      << answer.findings[0].headline;
+}
+
 }  // namespace
 }  // namespace tacet
