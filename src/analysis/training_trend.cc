@@ -120,6 +120,14 @@ std::optional<SlowingSteps> SteadyRise(const std::vector<StepTime>& times, doubl
   }
   SlowingSteps found{.before = *MiddleStep(early), .after = *MiddleStep(late), .grows = true};
   if (found.factor() < least_factor) return std::nullopt;
+  // Where it stands in the end: the last time, unless it is a peak of its own (a checkpoint, an evaluation).
+  constexpr double kPeak = 1.2;
+  const double usual = found.after.seconds;
+  for (const StepTime* time : late) {  // the last one first
+    if (time->seconds > kPeak * usual || time->seconds < usual / kPeak) continue;
+    found.after = *time;
+    break;
+  }
   if (times.front().step >= 0 && times.back().step > times.front().step) found.per_100_steps = 100 * rise.slope;
   return found;
 }

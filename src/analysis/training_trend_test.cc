@@ -123,5 +123,15 @@ TEST(TrainingTrend, ATraceShowsASteadyRiseToo) {
   EXPECT_FALSE(FindSlowingSteps(Traced(6, [](int i) { return 1 + 0.1 * i; }))) << "too few to tell";
 }
 
+TEST(TrainingTrend, TheEndOfARiseIsItsLastTimeUnlessThatIsAPeak) {
+  const auto rise = [](int i) { return 0.1 + 0.02 * i; };
+  const auto found = FindSlowingSteps(Printing(40, rise));
+  ASSERT_TRUE(found);
+  EXPECT_DOUBLE_EQ(found->after.seconds, rise(39));
+  const auto peak = FindSlowingSteps(Printing(40, [&](int i) { return i == 39 ? 30.0 : rise(i); }));
+  ASSERT_TRUE(peak);
+  EXPECT_DOUBLE_EQ(peak->after.seconds, rise(38));
+}
+
 }  // namespace
 }  // namespace tacet

@@ -226,6 +226,10 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
       if (asked_in[at].empty() || asked_in[at].back() != job->incident->label)
         asked_in[at].push_back(job->incident->label);
     }
+    if (!job->incident->pipeline_traces.empty() && !diagnosis.ranks.empty())
+      report.assumptions.emplace_back(
+          "timelines name workers by their place only: ranks here count the recorded workers in Megatron's order "
+          "(stage x data-parallel size + data-parallel rank)");
     for (const Process& process : job->incident->processes) {
       if (!process.rank.known() || process.rank_certainty != Certainty::assumed || !report.assumptions.empty())
         continue;

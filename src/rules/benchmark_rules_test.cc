@@ -64,6 +64,15 @@ TEST(BenchmarkVerdict, UncheckedResultsAreAnOpenQuestion) {
   EXPECT_EQ(verdict.status, Status::healthy);
   EXPECT_EQ(verdict.confidence, Confidence::likely);
   EXPECT_EQ(verdict.open.size(), 3u);  // right? as fast as before? as fast as it should be?
+  EXPECT_NE(verdict.headline.find("completed; its results were not checked"), std::string::npos) << verdict.headline;
+}
+
+TEST(BenchmarkVerdict, SomeCheckedResultsAreNotNone) {
+  BenchmarkRun run = Clean();
+  ASSERT_GT(run.lines.size(), 1u);
+  run.lines.back().out_of_place.wrong = run.lines.back().in_place.wrong = -1;
+  const std::string headline = Judged(std::move(run)).Verdict().headline;
+  EXPECT_NE(headline.find("completed; not all results were checked"), std::string::npos) << headline;
 }
 
 TEST(BenchmarkVerdict, ARunWithoutItsEndIsNotHealthy) {

@@ -102,6 +102,12 @@ bool IsChecked(const BenchmarkRun& run) {
   });
 }
 
+static bool ChecksAny(const BenchmarkRun& run) {
+  return run.checks_results && std::any_of(run.lines.begin(), run.lines.end(), [](const BenchmarkLine& line) {
+           return line.out_of_place.wrong >= 0 || line.in_place.wrong >= 0;
+         });
+}
+
 size_t CountWrongLines(const BenchmarkRun& run) {
   return static_cast<size_t>(std::count_if(run.lines.begin(), run.lines.end(), [](const BenchmarkLine& line) {
     return line.out_of_place.wrong > 0 || line.in_place.wrong > 0;
@@ -222,14 +228,19 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
   diagnosis.status = Status::healthy;
   const bool closed = std::all_of(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return run.concluded; });
   diagnosis.confidence = blind == 0 && closed ? Confidence::certain : Confidence::likely;
-  diagnosis.headline = (runs.size() == 1 ? "The benchmark (" + BenchmarkWords(runs[0]) + ") completed"
-                                         : std::to_string(runs.size()) + " benchmark runs completed") +
-                       (blind > 0   ? ", not all results were checked"
-                        : checkable ? " and all results are correct"
-                                    : "") +
-                       (runs.size() == 1 ? LevelWords(runs[0])
-                        : best > 0       ? "; best bus bandwidth " + Figure(best) + " GB/s"
-                                         : "");
+  const bool none = std::none_of(runs.begin(), runs.end(), ChecksAny);
+  std::string level = runs.size() == 1 ? LevelWords(runs[0])
+                      : best > 0       ? "; best bus bandwidth " + Figure(best) + " GB/s"
+                                       : "";
+  if (blind > 0 && level.size() > 2) level = ". " + std::string(1, level[2] == 'b' ? 'B' : 'W') + level.substr(3);
+  diagnosis.headline =
+      (runs.size() == 1 ? "The benchmark (" + BenchmarkWords(runs[0]) + ") completed"
+                        : std::to_string(runs.size()) + " benchmark runs completed") +
+      (blind > 0 && none ? runs.size() == 1 ? "; its results were not checked" : "; their results were not checked"
+       : blind > 0       ? "; not all results were checked"
+       : checkable       ? " and all results are correct"
+                         : "") +
+      level;
   if (blind > 0)
     diagnosis.open.push_back(
         {"Were all results correct?",

@@ -103,7 +103,8 @@ std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const H
         "opensm, or the one of the switches).");
   if (any([](const PortState& port) { return port.health == PortHealth::down; }))
     steps.push_back(
-        "Down: look at cable, transceiver and switch port (mlxlink -d DEVICE -m, iblinkinfo); Polling means that the "
+        "Down: check the cable, the transceiver and the switch port (mlxlink -d DEVICE -m, iblinkinfo); Polling means "
+        "that the "
         "port finds no partner.");
   if (any([](const PortState& port) { return port.health == PortHealth::disabled; }))
     steps.push_back(
@@ -170,10 +171,9 @@ const Rule kPortNotActiveRule = {
     "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, iblinkinfo, rdma link or ip -br link of a host",
     "A port of a network adapter is down or waits for its subnet manager. A job that is meant to use it runs over "
     "fewer adapters, over a slower network, or not at all.",
-    "Many hosts have ports that are not used, onboard ones above all: they are noted, and no cause. The interface on "
-    "an "
-    "InfiniBand port may be down while the port itself is active and used.",
-    {"Look at cable, transceiver and switch port (mlxlink -d DEVICE -m, iblinkinfo).",
+    "Many hosts have ports that are not used, onboard ones above all: they are noted but not counted as a cause. The "
+    "interface on an InfiniBand port may be down while the port itself is active and used.",
+    {"Check the cable, the transceiver and the switch port (mlxlink -d DEVICE -m, iblinkinfo).",
      "Initializing: look at the subnet manager (sminfo)."},
     {"Compare the ports of all hosts before a job starts (tacet preflight)."},
     JudgePortNotActive};

@@ -20,17 +20,22 @@ std::string PaceWords(const std::string& unit, const StepTime& time) {
   return text;
 }
 
-// ", 12 ms more for every 100 steps"; of rates, which are no times, in percent.
+// "; every 100 steps add 12 ms to a step"; of rates, which are no times, in percent. Of a record of fewer steps it is
+// said of one step: what 100 would add was not seen.
 std::string RiseWords(const SlowingSteps& found) {
   if (!found.grows || found.per_100_steps <= 0) return "";
-  char text[64];
-  const double more = found.per_100_steps;
+  char text[96];
+  const bool few = found.after.step - found.before.step < 100;
+  const double more = few ? found.per_100_steps / 100 : found.per_100_steps;
   if (found.unit != "step")
-    std::snprintf(text, sizeof text, "; a %s takes %.2g %% longer after every 100 steps", found.unit.c_str(),
-                  100 * more / found.before.seconds);
+    std::snprintf(text, sizeof text, "; a %s takes %.2g %% longer after %s", found.unit.c_str(),
+                  100 * more / found.before.seconds, few ? "each step" : "every 100 steps");
+  else if (few)
+    std::snprintf(text, sizeof text, "; each step takes about %.2g %s longer than the one before",
+                  more < 1 ? more * 1e3 : more, more < 1 ? "ms" : "s");
   else
     std::snprintf(text, sizeof text, "; every 100 steps add %.3g %s to a step", more < 1 ? more * 1e3 : more,
-                  more < 1e0 ? "ms" : "s");
+                  more < 1 ? "ms" : "s");
   return text;
 }
 
@@ -55,9 +60,9 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
   const bool traced = found->rank.known();
   finding.evidence.push_back(
       {found->after.source, PaceWords(found->unit, found->after),
-       traced ? "the pace at the end of the trace of " + RankWords({found->rank}) : "the pace now"});
+       traced ? "the pace at the end of the trace of " + RankWords({found->rank}) : "the pace at the end"});
   finding.evidence.push_back({found->before.source, PaceWords(found->unit, found->before),
-                              traced ? "the pace at its beginning" : "the pace before"});
+                              traced ? "the pace at its beginning" : "the pace before that"});
   answer.findings.push_back(std::move(finding));
   answer.open.push_back({"What takes the time?",
                          "traces of some slow steps from two or more ranks (tacet run --profile-steps 100-110), and "
@@ -71,17 +76,18 @@ extern const Rule kStepsSlowDownRule;
 const Rule kStepsSlowDownRule = {
     "steps-slow-down",
     "Steps become slower while the job runs",
-    "the job's own lines of progress with times or rates, or a trace of 16 steps or more",
+    "the job's own progress lines with times or rates, or a trace of 16 steps or more",
     "Steps took less time earlier in this job. If the step time grows steadily, something accumulates: a list of "
     "tensors with their graphs, a cache, host memory that swaps, a log that is read again and again. If it became "
-    "slower at one moment, something changed there: clocks of a GPU (heat, power), another job on host or network, "
+    "slower at one moment, something changed there: clocks of a GPU (heat, power), another job on the host or the "
+    "network, "
     "storage that no longer keeps up, a link that fell back to a lower speed.",
-    "A slow line beside an evaluation, a checkpoint or a profiler does not count; the times before and after decide. "
+    "A slow step next to an evaluation, a checkpoint or a profiler does not count; the times before and after decide. "
     "Longer sequences or larger batches later in the run make steps longer too.",
     {"See whether it is one rank or all: traces of a few slow steps (tacet profile names who makes the others wait).",
      "Plot the memory of the processes over time: memory that rises steadily is a leak.",
      "Look at clocks, temperature and throttling (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE), at the storage and "
-     "at other jobs since the moment at which it began."},
+     "at jobs that started at that time."},
     {"Log the time of every step and alert on it; keep no tensors that need gradients across steps (use .item() or "
      ".detach())."},
     JudgeStepsSlowDown};

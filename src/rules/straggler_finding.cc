@@ -63,7 +63,7 @@ std::string LateWords(const Straggler& straggler) {
   const bool now_and_then = straggler.pattern == StragglerPattern::intermittent;
   const std::string often =
       now_and_then ? " in " + std::to_string(straggler.late_steps) + " of " + std::to_string(straggler.steps) + " steps"
-                   : " per step, " + Percent(straggler.share) + " of the step";
+                   : " in each step (" + Percent(straggler.share) + " of it)";
   if (straggler.stage >= 0)
     return " costs " + DurationWords(straggler.late_ns) + often +
            ", by a replay of the timeline with typical times there";
@@ -73,12 +73,15 @@ std::string LateWords(const Straggler& straggler) {
 // A replay of the steps shows that they would be as long without it.
 bool IsHidden(const Straggler& straggler) { return straggler.cost < 0.01 && straggler.high > 0 && straggler.high < 1; }
 
-// "; cost 27 % of the step (95 % interval: 24 to 30 %), z = 31; without it throughput would be 37 % higher".
+// ", which costs 27 % of the step (95 % interval: 24 to 30 %), z = 31; without it throughput would be 37 % higher".
 std::string CostWords(const Straggler& straggler) {
   if (straggler.cost >= 1) return "";
   const bool hidden = IsHidden(straggler);
   if (straggler.cost <= 0 && !hidden) return "";
-  std::string out = hidden ? "; cost less than 1 % of the step" : "; cost " + Percent(straggler.cost) + " of the step";
+  const bool said = straggler.stage >= 0 && !hidden && Percent(straggler.cost) == Percent(straggler.share);
+  std::string out = said     ? ""
+                    : hidden ? ", which costs less than 1 % of the step"
+                             : ", which costs " + Percent(straggler.cost) + " of the step";
   if (straggler.high > straggler.low) {
     char interval[64];
     std::snprintf(interval, sizeof interval, " (95 %% interval: %.0f to %.0f %%)", straggler.low * 100,
@@ -160,10 +163,6 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
                                (one ? "its GPU or its host?" : "their GPUs or their hosts?"),
                            "torch.profiler traces of all ranks over a few steps"});
   }
-  if (worst->stage >= 0)
-    answer.open.push_back({"Which global ranks are these workers?",
-                           "timelines name workers by their place only; ranks here count the recorded workers in "
-                           "Megatron's order (stage x data-parallel size + data-parallel rank)"});
   answer.findings.push_back(std::move(finding));
   return answer;
 }

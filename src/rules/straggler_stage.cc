@@ -17,8 +17,8 @@ const Rule kStragglerStageRule = {
     "straggler-stage",
     "A pipeline stage has more work than the others",
     "torch.profiler traces of all ranks; NCCL Inspector files or flight records with timing show less",
-    "The named ranks form a pipeline stage whose forward and backward take longer. The other stages wait for it in "
-    "every microbatch, and the whole pipeline runs at its pace.",
+    "The named ranks form a pipeline stage whose forward and backward passes take longer. The other stages wait for "
+    "it in every microbatch, and the whole pipeline runs at its pace.",
     "A single slow rank among equals is a compute straggler. The bubble of a balanced pipeline is not a fault.",
     {"Move layers from the named stage to others until the stage times are equal; count embedding and loss as work "
      "too.",

@@ -215,6 +215,14 @@ Finding NoProviderFinding(const NetworkChoice& choice) {
 
 }  // namespace
 
+// Every process that is seen is on one host, by its name: NCCL counts nodes by NCCL_HOSTID, which may be set otherwise.
+static bool SeesOneHost(const Incident& incident) {
+  return HostsSeen(incident).size() == 1 &&
+         std::all_of(incident.process_of.begin(), incident.process_of.end(),
+                     [&](const auto& one) { return !incident.processes[one.second].host.empty(); }) &&
+         static_cast<int64_t>(incident.process_of.size()) >= incident.world_size;
+}
+
 static RuleAnswer JudgeFallback(const Case& facts) {
   RuleAnswer answer;
   JudgePairs(facts, answer);
@@ -268,9 +276,11 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding = FallbackFinding({});
     finding.severity = Severity::note;
     finding.affected_ranks = choice.socket.ranks;
+    const bool here = SeesOneHost(facts.incident);
     finding.headline = choice.no_library ? "NCCL uses TCP sockets because libibverbs is not installed: InfiniBand and "
                                            "RoCE devices were not looked for"
-                                         : "NCCL uses TCP sockets; no faster network device was found on these hosts";
+                                         : "NCCL uses TCP sockets; no faster network device was found on " +
+                                               std::string(here ? "this host" : "these hosts");
     finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
     finding.fix = {"If the hosts have Ethernet alone, nothing is wrong; `ethtool INTERFACE` shows its speed."};
     if (choice.no_library) {
@@ -284,10 +294,12 @@ static RuleAnswer JudgeFallback(const Case& facts) {
       finding.evidence.push_back(CiteEvent(*choice.none.events.front(), "there is no InfiniBand device"));
     // Gradients of a training over TCP take most of a step: worth a look at what the hosts have.
     if (!one_host && !choice.no_library && !facts.incident.training.empty())
-      answer.open.push_back({"Do these hosts have InfiniBand or RoCE adapters that NCCL does not see?",
-                             "ibv_devinfo (or ibstat) on each host and inside the container: a container needs the "
-                             "devices (/dev/infiniband) and libibverbs; then NCCL_IB_HCA chooses the adapters, and "
-                             "NCCL_DEBUG=INFO shows 'NET/IB : Using'"});
+      answer.open.push_back(
+          {std::string(here ? "Does this host have" : "Do these hosts have") +
+               " InfiniBand or RoCE adapters that NCCL does not see?",
+           "ibv_devinfo (or ibstat) on " + std::string(here ? "the host" : "each host") +
+               " and inside the container: a container needs the devices (/dev/infiniband) and libibverbs; then "
+               "NCCL_IB_HCA chooses the adapters, and NCCL_DEBUG=INFO shows 'NET/IB : Using'"});
   } else {
     return answer;
   }
