@@ -44,7 +44,7 @@ class FolderWalk {
       List(folder);
     }
     if (out_.size() == before)
-      Refuse(root_, "is a folder without files", "name the folder that holds the logs and dumps");
+      Refuse(root_, "the folder holds no files", "name the folder that holds the logs and dumps");
   }
 
  private:

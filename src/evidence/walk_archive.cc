@@ -167,8 +167,10 @@ void ArchiveWalk::WalkZip() {
   }
   if (list.cut)
     about_.Note(DiagnosticSeverity::warning, "archive-cut",
-                "the archive ends early: its list of files is missing; what came before was read", {},
-                "check whether its copy was interrupted");
+                list.members.empty()
+                    ? "the archive ends early: its list of files is missing, and nothing in it was read"
+                    : "the archive ends early: its list of files is missing; what came before was read",
+                {}, "check whether its copy was interrupted");
   if (used_up || list.limited) NoteBudget(used_up);
 }
 

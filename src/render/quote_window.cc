@@ -44,6 +44,7 @@ int WeightOf(std::string_view word) {
   const bool name = word.size() >= 9 && word.find_first_of("_/") != std::string_view::npos;
   if (name || digits >= 3) return 4;
   if (digits == word.size()) return 1;
+  if (digits > 0 && word.size() >= 3 && word.size() < 5) return 2;  // "ib9", "eth0"
   return word.size() >= 5 ? 1 : 0;
 }
 

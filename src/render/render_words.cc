@@ -48,7 +48,8 @@ std::string DescribeGroup(const ReportGroup& group) {
   const bool hashed = group.name.size() > 16 && group.name.find_first_not_of("0123456789abcdef") == std::string::npos;
   const std::string shown = hashed ? group.name.substr(0, 8) : group.name;
   std::string name = numeric || hashed ? "group " + shown : shown;
-  if (group.description.empty() || group.description == group.name) return name;
+  // "undefined" is what PyTorch writes for a group without a description.
+  if (group.description.empty() || group.description == group.name || group.description == "undefined") return name;
   return group.description + (name.empty() ? "" : " (" + name + ")");
 }
 
@@ -74,6 +75,22 @@ const std::string& QuoteOf(const CitedEvidence& evidence) {
   return evidence.quote.empty() ? evidence.excerpt : evidence.quote;
 }
 
+// "... of NCCL library.\nLast error: ..." in one line.
+static std::string JoinLines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    if (!out.empty()) out.append(std::string_view(".,:;!?").find(out.back()) != std::string_view::npos ? " " : "; ");
+    out.append(line);
+  }
+  return out;
+}
+
 std::string SaysOf(const CitedEvidence& evidence) {
   // The quoted line holds the record's words; what was counted (" (3 times)") or cut ("...") is no part of it.
   std::string_view words = evidence.excerpt, count;
@@ -91,9 +108,9 @@ std::string SaysOf(const CitedEvidence& evidence) {
     // "CUDA kernel errors might be asynchronously reported ...": what every error of CUDA or HIP has behind it.
     const bool general = words.substr(first.size() + 1).find(" kernel errors might be ") < 6;
     const bool whole = !evidence.excerpt.ends_with("...") && !evidence.says.empty() && !general;
-    return evidence.says + std::string(count) + (whole ? ": " + std::string(words.substr(first.size() + 1)) : "");
+    return evidence.says + std::string(count) + (whole ? ": " + JoinLines(words.substr(first.size() + 1)) : "");
   }
-  return evidence.says.empty() ? evidence.excerpt : evidence.says + ": " + evidence.excerpt;
+  return evidence.says.empty() ? JoinLines(evidence.excerpt) : evidence.says + ": " + JoinLines(evidence.excerpt);
 }
 
 std::string UpperCase(std::string_view text) {
@@ -116,7 +133,7 @@ std::string DescribeBytes(uint64_t bytes) {
   if (bytes < 1000) return std::to_string(bytes) + " B";
   double value = static_cast<double>(bytes) / 1000;
   size_t unit = 0;
-  while (value >= 999.95 && unit + 1 < std::size(kUnits)) {
+  while (value >= 999.5 && unit + 1 < std::size(kUnits)) {
     value /= 1000;
     ++unit;
   }

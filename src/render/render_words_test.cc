@@ -40,6 +40,7 @@ TEST(RenderWords, PrefersTheGroupNamePeopleKnow) {
   EXPECT_EQ(DescribeGroup({"default_pg", "default_pg", {}}), "default_pg");
   EXPECT_EQ(DescribeGroup({"0", "", {}}), "group 0");
   EXPECT_EQ(DescribeGroup({"", "mesh_dp", {}}), "mesh_dp");
+  EXPECT_EQ(DescribeGroup({"1", "undefined", {}}), "group 1") << "PyTorch's placeholder is no name";
 }
 
 TEST(RenderWords, NamesAPlaceByLineOrOffset) {
@@ -54,6 +55,8 @@ TEST(RenderWords, RoundsBytesWithoutShowingAThousand) {
   EXPECT_EQ(DescribeBytes(999), "999 B");
   EXPECT_EQ(DescribeBytes(1000), "1.0 kB");
   EXPECT_EQ(DescribeBytes(999999), "1.0 MB");
+  EXPECT_EQ(DescribeBytes(999600), "1.0 MB");
+  EXPECT_EQ(DescribeBytes(999400), "999 kB");
   EXPECT_EQ(DescribeBytes(200000), "200 kB");
   EXPECT_EQ(DescribeBytes(UINT64_MAX), "18.4 EB");
 }
@@ -73,6 +76,13 @@ TEST(RenderNames, AreReadAsTheyAreWritten) {
   EXPECT_FALSE(ParseOutputFormat("yaml"));
   EXPECT_FALSE(ParseOutputFormat(""));
   EXPECT_EQ(ParseOutputFormat("sarif"), OutputFormat::sarif);
+}
+
+TEST(RenderWords, AMessageOfSeveralLinesIsToldInOne) {
+  CitedEvidence evidence{"a.log", 3, 0, "error of CUDA: this is bad.\n  Last error: no interface\nhint",
+                         "why it failed"};
+  evidence.quote = "something else";
+  EXPECT_EQ(SaysOf(evidence), "why it failed: error of CUDA: this is bad. Last error: no interface; hint");
 }
 
 }  // namespace

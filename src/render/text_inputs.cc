@@ -124,6 +124,9 @@ void AddFiles(TextPage& page, const Report& report) {
   page.Table(rows, 2, true);
 }
 
+// A file without a byte is told by a remark of its own; any other one is about content.
+bool IsAboutUnreadContent(const ReportDiagnostic& one) { return !one.file.empty() && one.code != "empty-file"; }
+
 }  // namespace
 
 void AddInputLine(TextPage& page, std::string_view first, const Report& report) {
@@ -148,6 +151,9 @@ void AddInputLine(TextPage& page, std::string_view first, const Report& report) 
                       (unused == "0 %" ? "" : " " + unused + " of it holds nothing that Tacet uses.");
   if (files_read == 0)
     words = "No file was read.";
+  else if (bytes == 0 && std::any_of(report.diagnostics.begin(), report.diagnostics.end(), IsAboutUnreadContent))
+    words = files_read == 1 ? "Read 1 file. Nothing in it could be used."
+                            : "Read " + Count(files_read, "file") + ". Nothing in them could be used.";
   else if (bytes == 0)
     words = files_read == 1 ? "Read 1 file. It is empty." : "Read " + Count(files_read, "file") + ". All are empty.";
   page.Paragraph(first, words);

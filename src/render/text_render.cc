@@ -186,7 +186,13 @@ void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view
     std::string part = QuoteWindow(rest, std::string(about) + " " + says, both - kLostByWrapping);
     line = rest.size() < line.size() && !part.starts_with("...") ? "..." + part : part;
   }
-  const std::string first_piece = Wrap(line, left).front();
+  std::string first_piece = Wrap(line, left).front();
+  // A long path does not fit behind the place, and takes the room of what matters: a narrower part is looked for.
+  const std::string whole = line;
+  for (size_t space = room; DisplayWidth(RestBehind(line, first_piece)) > room && space > room / 2; space -= 8) {
+    line = QuoteWindow(whole, std::string(about) + " " + says, space);
+    first_piece = Wrap(line, left).front();
+  }
   page.Line(std::string(lead) + page.Paint(head + first_piece, Ink::dim));
   page.Line(indent + page.Paint(CutAtWord(RestBehind(line, first_piece), room), Ink::dim));
 }
@@ -247,7 +253,7 @@ void AddRanks(TextPage& page, const Report& report, bool verbose) {
     page.Table(table, 2, verbose);
 }
 
-void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, bool verbose) {
+void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, bool verbose, bool said = false) {
   std::string facts = std::string(Name(finding.confidence));
   if (!finding.ranks.empty()) facts += ", " + DescribeRanks(finding.ranks, verbose ? 0 : kVerdictRankChars);
   if (const std::string place = DescribePlace(finding); !place.empty()) facts += ", " + place;
@@ -266,7 +272,7 @@ void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, b
     page.Line(head.substr(0, head.size() - 2));
     page.Paragraph(std::string(12, ' '), clean, Ink::dim);
   }
-  page.Paragraph(std::string(12, ' '), CleanText(finding.headline));
+  if (!said) page.Paragraph(std::string(12, ' '), CleanText(finding.headline));
   if (!verbose) return;
   if (!finding.explanation.empty()) page.Paragraph(std::string(12, ' '), CleanText(finding.explanation), Ink::dim);
   for (const CitedEvidence& evidence : finding.evidence) AddEvidence(page, evidence, "          - ", true);
@@ -282,7 +288,12 @@ void AddOthers(TextPage& page, const Report& report, size_t from, bool verbose) 
   if (all <= from) return;
   page.Heading(from > 0 ? "Also found" : "Found");
   const size_t end = verbose ? all : std::min(all, from + kMostOthers);
-  for (size_t i = from; i < end; ++i) AddOther(page, report.findings[i], report.jobs.size() > 1, verbose);
+  // What the verdict says in the same words is not said again.
+  for (size_t i = from; i < end; ++i) {
+    const std::string& headline = report.findings[i].headline;
+    const bool said = i == 0 && !headline.empty() && report.verdict.headline.starts_with(headline);
+    AddOther(page, report.findings[i], report.jobs.size() > 1, verbose, said);
+  }
   if (end < report.findings.size())
     page.Line("  " +
               page.Paint("and " + std::to_string(report.findings.size() - end) + " more with --verbose", Ink::dim));

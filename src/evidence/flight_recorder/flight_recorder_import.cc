@@ -256,8 +256,8 @@ void NoteStub(const FlightDump& dump, Fragment& out) {
              dump.statuses.empty() && dump.skipped_entries == 0;
   if (!out.stub) return;
   out.Note(DiagnosticSeverity::warning, "stub-dump",
-           "the dump holds no group and no operation: the recorder was off, or no communicator was complete yet; it "
-           "does not show what this rank did",
+           "no group and no operation is recorded: the recorder was off, or no communicator was complete yet; what was "
+           "issued is not shown",
            {},
            "Set TORCH_FR_BUFFER_SIZE (before PyTorch 2.8 TORCH_NCCL_TRACE_BUFFER_SIZE) to a number > 0, such as 2000.");
 }
