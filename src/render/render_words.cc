@@ -77,6 +77,8 @@ const std::string& QuoteOf(const CitedEvidence& evidence) {
 
 // "... of NCCL library.\nLast error: ..." in one line.
 static std::string JoinLines(std::string_view text) {
+  constexpr size_t kMostLines = 3;
+  size_t lines = 0;
   std::string out;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -85,6 +87,7 @@ static std::string JoinLines(std::string_view text) {
     while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
     while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
     if (line.empty()) continue;
+    if (++lines > kMostLines) return out + " ...";
     if (!out.empty()) out.append(std::string_view(".,:;!?").find(out.back()) != std::string_view::npos ? " " : "; ");
     out.append(line);
   }

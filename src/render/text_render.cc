@@ -61,6 +61,15 @@ void AddFact(TextPage& page, std::string_view label, const std::string& value, I
   page.Paragraph(first, value, ink);
 }
 
+// Some of the affected ranks have failed, by the table: they wait no more.
+bool SomeFailed(const Report& report, const ReportFinding& finding) {
+  return std::any_of(report.ranks.begin(), report.ranks.end(), [&](const ReportRank& row) {
+    return row.role.empty() && !row.doing.empty() &&
+           std::find(finding.affected_ranks.begin(), finding.affected_ranks.end(), row.rank) !=
+               finding.affected_ranks.end();
+  });
+}
+
 // HANG  rank 2 on node-b
 //   where   all_reduce #33 (4.2 MB) on default_pg
 //   why     Rank 2 never issued all_reduce #33; it is in load_next_batch (train.py:124).
@@ -78,7 +87,9 @@ void AddVerdict(TextPage& page, const Report& report, bool verbose) {
   if (finding) AddFact(page, "where", CleanLine(DescribePlace(*finding)));
   AddFact(page, "why", CleanText(verdict.headline));
   if (finding)
-    AddFact(page, AffectedWait(finding->status, finding->operation.has_value()) ? "waits" : "affects",
+    AddFact(page,
+            AffectedWait(finding->status, finding->operation.has_value()) && !SomeFailed(report, *finding) ? "waits"
+                                                                                                           : "affects",
             DescribeRanks(finding->affected_ranks, chars));
   if (!verdict.cause.empty()) {
     const std::string title = finding && !finding->title.empty() ? ": " + finding->title : "";
@@ -194,7 +205,8 @@ void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view
     first_piece = Wrap(line, left).front();
   }
   page.Line(std::string(lead) + page.Paint(head + first_piece, Ink::dim));
-  page.Line(indent + page.Paint(CutAtWord(RestBehind(line, first_piece), room), Ink::dim));
+  if (const std::string rest = RestBehind(line, first_piece); !rest.empty())
+    page.Line(indent + page.Paint(CutAtWord(rest, room), Ink::dim));
 }
 
 void AddEvidenceList(TextPage& page, const ReportFinding& finding, bool verbose) {

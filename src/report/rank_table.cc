@@ -226,7 +226,8 @@ std::set<Rank> PrintingRanks(const Incident& incident) {
 
 // It lost a peer, raised because of that, and is gone: it does not wait any more.
 bool FailedWithItsPeer(const RankLife& life) {
-  return life.consequence && (life.lost_peer || life.gloo_loss) && !life.timeout && !life.has_stack;
+  const bool raised = life.consequence && (life.lost_peer || life.gloo_loss);
+  return (raised || life.shared_gpu_error) && !life.timeout && !life.has_stack;
 }
 
 // By its stack it waits for other ranks.
@@ -343,7 +344,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
                       IsOwnNcclError(error->second) && !affected.contains(rank);
     if (row.role == "waits" && FailedWithItsPeer(life) && IsFailure(diagnosis.status)) {
       row.role.clear();
-      const std::string& type = life.consequence->As<Raised>().type;
+      const std::string type = life.consequence ? life.consequence->As<Raised>().type : "a CUDA error";
       if (row.doing.empty()) row.doing = type.substr(type.rfind('.') + 1);
     }
     if (error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty() || over)) {

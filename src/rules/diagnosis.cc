@@ -15,6 +15,7 @@
 #include "rules/benchmark_verdict.h"
 #include "rules/open_verdict.h"
 #include "rules/precedence.h"
+#include "rules/site_steps.h"
 #include "rules/suspects.h"
 #include "rules/told_trouble.h"
 #include "rules/words.h"
@@ -25,7 +26,10 @@ namespace {
 void FillTexts(const Rule& rule, const Incident& incident, Finding& finding) {
   if (finding.explanation.empty())
     finding.explanation = std::string(rule.meaning) + " " + std::string(rule.look_alikes);
-  if (finding.fix.empty()) finding.fix.assign(rule.fix.begin(), rule.fix.end());
+  if (finding.fix.empty()) {
+    finding.fix.reserve(rule.fix.size());
+    for (const std::string_view step : rule.fix) finding.fix.push_back(PlainStep(incident, step));
+  }
   for (std::string& advice : finding.fix) advice = NamePlaces(incident, finding.ranks, std::move(advice));
   if (finding.prevent.empty()) finding.prevent.assign(rule.prevent.begin(), rule.prevent.end());
   if (!finding.headline.empty())

@@ -143,9 +143,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
     // torchrun's exception repeats, without the address, what the socket's line has told.
     const bool repeats = !evidence.empty() && TargetOf(event).empty() && !event.rank.known();
     if (evidence.size() < 3 && !repeats)
-      evidence.push_back(
-          CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) +
-                               (IsOfTheStore(&event) ? " cannot reach the store" : " cannot reach its peer")));
+      evidence.push_back(CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " cannot reach its peer"));
   }
   if (evidence.empty()) return answer;
   std::sort(complaining.begin(), complaining.end());

@@ -237,10 +237,10 @@ std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& to
     case EventKind::process_exited:
       if (NeverStarted(told))
         return {
-            "Activate the environment (conda, venv, module, container) that holds the program before the line that "
-            "starts it; torchrun can also be started as python3 -m torch.distributed.run.",
-            "Run the same command by hand on one node, in the environment that the job gets; the program must be on "
-            "every node."};
+            "Check that the named program or file exists on every node, in the environment that the job gets: activate "
+            "conda, venv, module or container before the line that starts it (torchrun is also python3 -m "
+            "torch.distributed.run).",
+            "Run the same command by hand on one node."};
       if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
         return {"Read " + log + " for the error itself.", elsewhere};
       [[fallthrough]];

@@ -140,12 +140,16 @@ std::string ExtraWords(const Case& facts, const CallDifference& difference, Peer
   const bool goes_on = GoesOnAfter(*odd.stream, call);
   const bool waits = !goes_on && odd.stream->knows_finish && call.state != CallState::completed;
   const std::string instead = ", where " + its + " peers issued " + ShapeWords(*usual.call);
-  if (stray)
-    return RankWords(difference.odd) + " issued extra calls in " + CallSiteWords(facts.incident, *stray) +
-           ", beginning at #" + std::to_string(stray->seq) + " on " + group + "; " +
+  if (stray) {
+    const std::string site = CallSiteWords(facts.incident, *stray), from = "#" + std::to_string(stray->seq);
+    return RankWords(difference.odd) +
+           (stray->seq + 1 == call.seq ? " issued an extra " + ShapeWords(*stray) + " in " + site + ", as " + from
+                                       : " issued extra calls in " + site + ", beginning at " + from) +
+           " on " + group + "; " +
            (waits ? std::string(one ? "it waits" : "they wait") + " in " + ShapeWords(call)
                   : std::string(one ? "it" : "they") + " issued " + ShapeWords(call)) +
            " at #" + std::to_string(difference.seq) + instead;
+  }
   const bool same = use == PeerUse::same_site;
   const std::string what = same ? " issued " + ShapeWords(call) + " once more than " + its + " peers, " + place + ","
                                 : " issued an extra " + ShapeWords(call) + " " + place;

@@ -405,8 +405,9 @@ TEST(CollectiveExtra, CallsThatPairUpByTheirLooksAreFoundByTheirSites) {
   job.Issue(0, stuck);
   job.Wait(600 * kSecondNs);
   const Finding finding = JudgedCase(job).Only("collective-extra");
-  EXPECT_NE(finding.headline.find("issued extra calls in evaluate ("), std::string::npos) << finding.headline;
-  EXPECT_NE(finding.headline.find("beginning at #11"), std::string::npos) << finding.headline;
+  EXPECT_NE(finding.headline.find("issued an extra all_gather of 513 float32 in evaluate ("), std::string::npos)
+      << finding.headline;
+  EXPECT_NE(finding.headline.find("as #11 on "), std::string::npos) << finding.headline;
   EXPECT_NE(finding.headline.find("it waits in all_gather of 513 float32 at #12"), std::string::npos)
       << finding.headline;
   EXPECT_EQ(finding.fix.at(0).find("Look at evaluate ("), 0u) << finding.fix.at(0);

@@ -156,7 +156,7 @@ std::string ReportedAfterwards(const Case& facts, const std::vector<Rank>& ranks
   };
   std::string words;
   if (!closed.empty()) words = ", and then " + report(closed, "closed connections");
-  if (!failed.empty()) words += (words.empty() ? ", and then " : ", ") + report(failed, "CUDA errors");
+  if (!failed.empty()) words += (words.empty() ? ", and then " : " and ") + report(failed, "CUDA errors");
   return words;
 }
 

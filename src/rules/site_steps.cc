@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/site_steps.h"
 
+#include <algorithm>
+
 #include "rules/words.h"
 
 namespace tacet {
+
+static bool HasFlightRecords(const Incident& incident) {
+  return std::any_of(incident.streams.begin(), incident.streams.end(),
+                     [](const CallStream& stream) { return stream.source == CallSource::flight_recorder; });
+}
+
+std::string PlainStep(const Incident& incident, std::string_view step) {
+  if (!step.starts_with(kFindTheCall) || !HasFlightRecords(incident)) return std::string(step);
+  return "Find the call in the program: " + std::string(step.substr(kFindTheCall.size()));
+}
 
 void NameCallInSteps(const Case& facts, const Call& call, const std::vector<Rank>& ranks, Finding& finding) {
   const Rule* rule = FindRule(finding.cause);
@@ -19,7 +31,7 @@ void NameCallInSteps(const Case& facts, const Call& call, const std::vector<Rank
     std::string named = "Look at " + site;
     if (site.empty())
       named = "Find where " + RankWords(ranks) + (ranks.size() == 1 ? " issues " : " issue ") + ShapeWords(call) +
-              "; a flight record (TORCH_FR_BUFFER_SIZE=2000) names the line";
+              (HasFlightRecords(facts.incident) ? "" : "; a flight record (TORCH_FR_BUFFER_SIZE=2000) names the line");
     finding.fix.push_back(named.append(site.empty() ? ". " : ": ").append(question));
     if (std::string& last = finding.fix.back(); site.empty()) {
       const size_t begin = last.size() - question.size();

@@ -32,6 +32,9 @@ void CiteLastOwnCall(const Case& facts, const Standstill& still, Finding& findin
 // Ranks that stand still for this reason, and owe something else than the operation that the finding names.
 std::vector<const Standstill*> OtherRoots(const Case& facts, StandstillKind kind) {
   std::vector<const Standstill*> others;
+  const auto alike = std::count_if(facts.standstill.ranks.begin(), facts.standstill.ranks.end(),
+                                   [&](const Standstill& still) { return still.kind == kind; });
+  if (alike < 2) return others;
   for (const Standstill& still : facts.standstill.ranks) {
     if (still.kind != kind || !still.root || !still.root->call || !still.root->stream) continue;
     const Call& call = *still.root->call;

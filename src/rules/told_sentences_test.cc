@@ -338,7 +338,7 @@ TEST(CrashSentence, WhatCouldNotBeStartedDidNotCrash) {
   incident.files.emplace_back();
   const Diagnosis verdict = JudgedCase(std::move(incident)).Verdict();
   EXPECT_EQ(verdict.status, Status::crash);
-  EXPECT_EQ(verdict.headline, "the job did not start: the shell cannot find torchrun");
+  EXPECT_EQ(verdict.headline, "The job did not start: the shell cannot find torchrun");
   ASSERT_FALSE(verdict.findings.empty());
   EXPECT_EQ(verdict.findings[0].evidence.at(0).says, "what could not be started");
   EXPECT_TRUE(SaysSo(verdict.findings[0].fix.at(0), "python3 -m torch.distributed.run"));

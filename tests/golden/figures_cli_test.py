@@ -135,6 +135,7 @@ class Diagnose(unittest.TestCase):
             failed = {row["rank"] for row in report["ranks"] if row["role"] in (None, "unknown") and row["doing"]}
             shown = set(affected) - set(report["verdict"]["ranks"]) - failed
             self.assertLessEqual(shown & {row["rank"] for row in report["ranks"]}, waiting)
+            waits = not failed & set(affected)
         # Of a crash they wait where an operation is known that they are in.
         waits = waits and (finding["status"] != "crash" or finding["operation"] is not None)
         told = re.search(r"^  (waits  |affects) (.*)$", text, re.M)
@@ -306,7 +307,7 @@ class Profile(unittest.TestCase):
                     self.assertIn(duration(worst["late_ns"]), finding["headline"])
                     self.assertRegex(finding["headline"], rf"costs every rank (?:about )?{re.escape(whole(worst['cost']))} of the step")
                     said = " ".join(item["says"] for item in finding["evidence"])
-                    self.assertIn(f"cost {whole(worst['cost'])} of the step", said)
+                    self.assertIn(f"costs {whole(worst['cost'])} of the step", said)
                     if worst["pattern"] == "persistent":
                         self.assertIn(f"per step, {whole(worst['share'])} of the step", said)
         self.assertGreater(seen, 2)

@@ -454,8 +454,8 @@ TEST(KernelLogAmd, TheLineBelowAFaultTellsWhoseItWas) {
 
 TEST(KernelLogHardware, TheDetailsOfAnAnnouncedPcieErrorAreNoSecondOne) {
   const std::string one =
-      "[ 5.1] pcieport 0000:40:01.1: AER: Uncorrected (Fatal) error received: 0000:40:01.1\n"
-      "[ 5.1] pcieport 0000:40:01.1: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer\n";
+      "[    5.100231] pcieport 0000:40:01.1: AER: Uncorrected (Fatal) error received: 0000:40:01.1\n"
+      "[    5.100231] pcieport 0000:40:01.1: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer\n";
   const auto times = [](const std::string& text) {
     const Fragment fragment = Read(text);
     return fragment.events.size() == 1 ? fragment.events[0].As<HardwareError>().times : -1;
@@ -463,7 +463,8 @@ TEST(KernelLogHardware, TheDetailsOfAnAnnouncedPcieErrorAreNoSecondOne) {
   EXPECT_EQ(times(one), 1);
   EXPECT_EQ(times(one + one), 2);
   // Without an announcement each line is an error of its own.
-  const std::string bare = "[ 5.1] nvidia 0000:5e:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer\n";
+  const std::string bare =
+      "[    5.100231] nvidia 0000:5e:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer\n";
   EXPECT_EQ(times(bare + bare), 2);
 }
 
