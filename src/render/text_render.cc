@@ -200,7 +200,9 @@ void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view
   std::string first_piece = Wrap(line, left).front();
   // A long path does not fit behind the place, and takes the room of what matters: a narrower part is looked for.
   const std::string whole = line;
-  for (size_t space = room; DisplayWidth(RestBehind(line, first_piece)) > room && space > room / 2; space -= 8) {
+  const bool lost = DisplayWidth(first_piece) + 2 * kLostByWrapping < left;
+  for (size_t space = room; lost && DisplayWidth(RestBehind(line, first_piece)) > room && space > room / 2;
+       space -= 8) {
     line = QuoteWindow(whole, std::string(about) + " " + says, space);
     first_piece = Wrap(line, left).front();
   }
