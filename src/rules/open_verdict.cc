@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/said_end.h"
 #include "model/event_witness.h"
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
@@ -300,26 +299,6 @@ bool SawAllToTheEnd(const Case& facts) {
   return std::all_of(facts.analyses.life.ranks.begin(), facts.analyses.life.ranks.end(),
                      [](const auto& one) { return one.second.any(); }) &&
          std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
-}
-
-// What slows the job down, or a remark on it, is worth saying, though it answers nothing of how it ended.
-static std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told) {
-  const bool finished = HasRecordedFinish(facts.incident);
-  const std::string open = trouble_told ? "no line reports a fault"
-                           : finished   ? "the job ended with exit code 0"
-                                        : "the evidence does not show how the job ended";
-  if (const std::string listing = ListingWords(facts.incident, diagnosis); !listing.empty()) return listing;
-  if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty()) {
-    const std::string outline = OutlineWords(facts);
-    return !outline.empty() ? outline
-           : trouble_told   ? open
-                            : "no fault found" + std::string(finished ? ", and " : ", but ") + open;
-  }
-  const std::string rest = ". " + std::string(trouble_told ? "No line reports a fault."
-                                              : finished   ? "The job ended with exit code 0."
-                                                           : "The evidence does not show how the job ended.");
-  if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + rest;
-  return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + rest;
 }
 
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {

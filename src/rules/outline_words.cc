@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "analysis/job_end.h"
+#include "analysis/said_end.h"
+#include "rules/listing_words.h"
 #include "rules/told_trouble.h"
 #include "rules/words.h"
 
@@ -124,6 +126,25 @@ void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {
         "The text says that the run ended with exit code 0 ('" + one.ended_well + "'), and no line reports a fault";
     return;
   }
+}
+
+std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told) {
+  const bool finished = HasRecordedFinish(facts.incident);
+  const std::string open = trouble_told ? "no line reports a fault"
+                           : finished   ? "the job ended with exit code 0"
+                                        : "the evidence does not show how the job ended";
+  if (const std::string listing = ListingWords(facts.incident, diagnosis); !listing.empty()) return listing;
+  if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty()) {
+    const std::string outline = OutlineWords(facts);
+    return !outline.empty() ? outline
+           : trouble_told   ? open
+                            : "no fault found" + std::string(finished ? ", and " : ", but ") + open;
+  }
+  const std::string rest = ". " + std::string(trouble_told ? "No line reports a fault."
+                                              : finished   ? "The job ended with exit code 0."
+                                                           : "The evidence does not show how the job ended.");
+  if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + rest;
+  return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + rest;
 }
 
 }  // namespace tacet

@@ -13,6 +13,10 @@ namespace tacet {
 // knows. Empty where there is none, or where a line of it is marked as an error.
 std::string OutlineWords(const Case& facts);
 
+// What is said where nothing failed: what slows the job down, or a remark on it, though it answers nothing of how it
+// ended. `trouble_told`: the text around the log tells of trouble.
+std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told);
+
 // What to make of PyTorch's warning at exit, where it was printed; empty where it was not.
 std::string_view HarmlessAtExit(const Incident& incident);
 // No line reports a fault, and the output shows that the program came to its end.
