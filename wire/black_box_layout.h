@@ -273,6 +273,16 @@ struct Op {
 };
 static_assert(sizeof(Op) == 184);
 
+// The GPU's times are those of this operation. NCCL hands them out by a count of kernels; sends and receives that run
+// as one kernel put it out of step, and the start is then that of an earlier one. `in_flight_ns`: from the host's call
+// to the moment in which the end was noticed, by the host's clock; negative: not known. No kernel runs for longer.
+constexpr bool HasGpuTimes(const Op& op, int64_t in_flight_ns) {
+  constexpr uint64_t kSlackNs = 1'000'000;
+  if (op.gpu_start_ns == 0 || op.gpu_finish_ns < op.gpu_start_ns) return false;
+  const uint64_t ns = op.gpu_finish_ns - op.gpu_start_ns;
+  return ns <= uint64_t{INT64_MAX} && (in_flight_ns < 0 || ns <= static_cast<uint64_t>(in_flight_ns) + kSlackNs);
+}
+
 // Word of an operation slot: generation << 32 | flags | proxies open << 16 | channels stopped << 8 | channels started.
 inline constexpr uint64_t kWordStarted = 1, kWordStopped = 1u << 8, kWordProxy = 1u << 16;
 inline constexpr uint64_t kWordLive = 1u << 26;      // the slot holds an operation

@@ -56,7 +56,9 @@ bool DescribeOp(const OpenBox& box, const box::Op& op, FinishedOp* finished) {
   if ((op.flags & (box::kOpCaptured | box::kOpEndUnknown)) != 0) return false;
   *finished = FinishedOp{};
   finished->op = op;
-  if (op.gpu_start_ns != 0 && op.gpu_finish_ns >= op.gpu_start_ns) {
+  const bool whole = op.issue_ticks != 0 && op.finish_ticks >= op.issue_ticks;
+  const uint64_t in_flight_ns = whole ? TicksToNs(box, op.finish_ticks - op.issue_ticks) : 0;
+  if (box::HasGpuTimes(op, whole ? static_cast<int64_t>(in_flight_ns) : -1)) {
     finished->duration_ns = op.gpu_finish_ns - op.gpu_start_ns;
     finished->timing_source = "kernel_gpu";
   } else if (op.start_ticks != 0 && op.finish_ticks >= op.start_ticks) {

@@ -162,12 +162,12 @@ FinishedOperation DescribeFinished(const BlackBox& box, const BoxState& state, c
   for (size_t cause = 0; cause < finished.wait_ns.size(); ++cause)
     finished.wait_ns[cause] = box.clock.DurationNs(op.wait_ticks[cause]);
   if ((op.flags & (box::kOpCaptured | box::kOpEndUnknown)) != 0) return finished;
-  if (op.gpu_start_ns != 0 && op.gpu_finish_ns >= op.gpu_start_ns && op.gpu_finish_ns - op.gpu_start_ns < INT64_MAX)
+  if (op.issue_ticks != 0 && op.finish_ticks >= op.issue_ticks)
+    finished.in_flight_ns = box.clock.DurationNs(op.finish_ticks - op.issue_ticks);
+  if (box::HasGpuTimes(op, finished.in_flight_ns))
     finished.duration_ns = static_cast<int64_t>(op.gpu_finish_ns - op.gpu_start_ns);
   else if (op.start_ticks != 0 && op.finish_ticks >= op.start_ticks)
     finished.duration_ns = box.clock.DurationNs(op.finish_ticks - op.start_ticks);
-  if (op.issue_ticks != 0 && op.finish_ticks >= op.issue_ticks)
-    finished.in_flight_ns = box.clock.DurationNs(op.finish_ticks - op.issue_ticks);
   if (finished.duration_ns > 0 && finished.bytes > 0)
     finished.bus_bytes_per_second = static_cast<double>(finished.bytes) * BusFactor(kind, static_cast<double>(ranks)) *
                                     1e9 / static_cast<double>(finished.duration_ns);

@@ -105,10 +105,34 @@ std::vector<CollectiveRound> FinishRounds(std::vector<CollectiveRound> rounds) {
   return rounds;
 }
 
+// A host notices an operation as begun when it is issued, though the one before it still runs. On one communicator they
+// run one after the other: it began when that one had ended. Empty where nothing is to be mended.
+std::vector<Measurement> RunOneByOne(std::span<const Measurement> measurements) {
+  const auto by_host = [](const Measurement& m) { return m.host_timed && m.start_wall_ns != kNoTime; };
+  if (std::none_of(measurements.begin(), measurements.end(), by_host)) return {};
+  std::vector<Measurement> out(measurements.begin(), measurements.end());
+  std::map<std::tuple<uint64_t, Rank, int32_t>, std::vector<Measurement*>> by_rank;
+  for (Measurement& m : out)
+    if (!IsPointToPoint(m.op) && m.finish_wall_ns != kNoTime && m.start_wall_ns != kNoTime)
+      by_rank[{m.comm, m.rank, m.group_rank.value}].push_back(&m);
+  for (auto& [key, list] : by_rank) {
+    std::stable_sort(list.begin(), list.end(), [](auto* a, auto* b) { return a->finish_wall_ns < b->finish_wall_ns; });
+    for (size_t i = 1; i < list.size(); ++i) {
+      const int64_t before = list[i - 1]->finish_wall_ns;
+      Measurement& m = *list[i];
+      if (!m.host_timed || m.start_wall_ns >= before || m.duration_ns < 0) continue;
+      m.start_wall_ns = before;
+      m.duration_ns = std::min(m.duration_ns, m.finish_wall_ns - before);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-std::vector<CollectiveRound> MatchMeasurements(std::span<const Measurement> measurements,
-                                               std::span<const Group> groups) {
+std::vector<CollectiveRound> MatchMeasurements(std::span<const Measurement> measured, std::span<const Group> groups) {
+  const std::vector<Measurement> mended = RunOneByOne(measured);
+  const std::span<const Measurement> measurements = mended.empty() ? measured : std::span<const Measurement>(mended);
   std::map<uint64_t, GroupIndex> group_of;
   for (uint32_t g = 0; g < groups.size(); ++g)
     if (groups[g].comm_id != 0) group_of[groups[g].comm_id] = static_cast<GroupIndex>(g);

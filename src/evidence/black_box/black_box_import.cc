@@ -211,7 +211,10 @@ class Importer {
       gpu_ahead_ns_ = gpu_ahead_ns_ == kNoTime ? ahead : std::min(gpu_ahead_ns_, ahead);
     }
   }
-  static bool HasGpuTimes(const box::Op& op) { return op.gpu_start_ns != 0 && op.gpu_finish_ns >= op.gpu_start_ns; }
+  bool HasGpuTimes(const box::Op& op) const {
+    const bool whole = op.issue_ticks != 0 && op.finish_ticks >= op.issue_ticks;
+    return box::HasGpuTimes(op, whole ? box_.clock.DurationNs(op.finish_ticks - op.issue_ticks) : -1);
+  }
   int64_t GpuTimeOf(uint64_t gpu_ns) const {
     int64_t wall = 0;
     if (gpu_ahead_ns_ == kNoTime || gpu_ns > INT64_MAX ||
@@ -258,7 +261,7 @@ class Importer {
     call.enter_wall_ns = TimeOf(box_, op.issue_ticks);
     call.start_wall_ns = TimeOf(box_, op.start_ticks);
     if (ended) call.finish_wall_ns = TimeOf(box_, op.finish_ticks);
-    if (ended && op.gpu_start_ns != 0 && op.gpu_finish_ns >= op.gpu_start_ns)
+    if (ended && HasGpuTimes(op))
       call.duration_ms = static_cast<float>(static_cast<double>(op.gpu_finish_ns - op.gpu_start_ns) / 1e6);
     call.record = static_cast<uint32_t>(op.serial);
     call.offset = entry.offset;
@@ -300,7 +303,8 @@ class Importer {
     if (call.has(kPointToPoint)) measured.peer = call.peer;
     measured.seq = call.seq;
     measured.bytes = ElementsOf(op.count, BytesOf(call.type));
-    if (op.gpu_start_ns != 0 && op.gpu_finish_ns >= op.gpu_start_ns && op.gpu_finish_ns - op.gpu_start_ns < INT64_MAX)
+    const bool by_gpu = HasGpuTimes(op);
+    if (by_gpu)
       measured.duration_ns = static_cast<int64_t>(op.gpu_finish_ns - op.gpu_start_ns);
     else if (op.start_ticks != 0 && op.finish_ticks >= op.start_ticks)
       measured.duration_ns = box_.clock.DurationNs(op.finish_ticks - op.start_ticks);
@@ -308,11 +312,11 @@ class Importer {
     measured.enter_wall_ns = call.enter_wall_ns;
     measured.start_wall_ns = call.start_wall_ns;
     measured.finish_wall_ns = call.finish_wall_ns;
-    if (HasGpuTimes(op) && gpu_ahead_ns_ != kNoTime) {
+    if (by_gpu && gpu_ahead_ns_ != kNoTime) {
       measured.start_wall_ns = GpuTimeOf(op.gpu_start_ns);
       measured.finish_wall_ns = GpuTimeOf(op.gpu_finish_ns);
     }
-    measured.host_timed = op.gpu_start_ns == 0;
+    measured.host_timed = !by_gpu;
     measured.source.offset = entry.offset;
     out_.measurements.push_back(measured);
   }

@@ -276,5 +276,16 @@ TEST(BoxClock, GoesThroughTheLatestPairAtTheMeasuredRate) {
   EXPECT_EQ(clock.DurationNs(1'500'000'000), 1'000'000'000);
 }
 
+TEST(BoxOp, GpuTimesOfAnEarlierKernelAreNotBelieved) {
+  box::Op op{};
+  op.gpu_start_ns = 5'000'000;
+  op.gpu_finish_ns = 25'000'000;
+  EXPECT_TRUE(box::HasGpuTimes(op, 21'000'000));
+  EXPECT_TRUE(box::HasGpuTimes(op, -1)) << "the host's times are not known";
+  EXPECT_FALSE(box::HasGpuTimes(op, 1'200'000));
+  op.gpu_start_ns = 0;
+  EXPECT_FALSE(box::HasGpuTimes(op, 21'000'000));
+}
+
 }  // namespace
 }  // namespace tacet

@@ -45,6 +45,7 @@ class Importer {
     measured.bus_gbs = record.bus_gbs >= 0 ? record.bus_gbs : -1;
     measured.host_timed = !record.timing_source.empty() && record.timing_source != "kernel_gpu";
     measured.source = record.source;
+    MendLength(measured);
     if (measured.enter_wall_ns == kNoTime && measured.start_wall_ns == kNoTime && record.dumped_us >= 0)
       untimed_[speaker].emplace_back(MicrosToNanos(record.dumped_us), out_.measurements.size() - 1);
   }
@@ -60,6 +61,22 @@ class Importer {
 
  private:
   using Writes = std::vector<std::pair<int64_t, size_t>>;  // when a record was written, and its measurement
+
+  // NCCL hands out the GPU's times by a count of kernels, which sends and receives that run as one kernel put out of
+  // step. No kernel runs for longer than from the host's call to the moment in which its end was noticed.
+  static void MendLength(Measurement& measured) {
+    constexpr int64_t kSlackNs = 1'000'000;
+    int64_t in_flight = 0, noticed = 0;
+    if (measured.enter_wall_ns == kNoTime || measured.start_wall_ns == kNoTime || measured.finish_wall_ns == kNoTime ||
+        __builtin_sub_overflow(measured.finish_wall_ns, measured.enter_wall_ns, &in_flight) ||
+        __builtin_sub_overflow(measured.finish_wall_ns, measured.start_wall_ns, &noticed))
+      return;
+    if (in_flight < 0 || noticed <= 0 || measured.duration_ns - kSlackNs <= in_flight) return;
+    if (measured.bus_gbs > 0)
+      measured.bus_gbs *= static_cast<double>(measured.duration_ns) / static_cast<double>(noticed);
+    measured.duration_ns = noticed;
+    measured.host_timed = true;
+  }
 
   // Without the verbose form a record says only when it was written, together with all that ended since the last time.
   // Spread evenly over that time, operations keep their order, and many of them together their true length.

@@ -199,6 +199,26 @@ TEST(InspectorImport, CountsForeignLinesAsNotUnderstood) {
   EXPECT_TRUE(HasNote(out, "not-understood"));
 }
 
+TEST(InspectorImport, BelievesNoLengthBeyondWhatTheHostSaw) {
+  const auto read = [](int exec_us) {
+    return Read(R"({"header":{"id":"0x1","rank":0,"n_ranks":2},"coll_perf":{"coll":"AllReduce","coll_sn":3,)"
+                R"("coll_msg_size_bytes":1048576,"coll_exec_time_us":)" +
+                std::to_string(exec_us) +
+                R"(,"coll_timing_source":"kernel_gpu","coll_busbw_gbs":0.1,"event_trace_ts":{"coll_start_ts":1000000,)"
+                R"("coll_stop_ts":1000030,"kernel_events":[{"channel_id":0,"kernel_start_ts":1000100,)"
+                R"("kernel_stop_ts":1001100,"kernel_record_ts":1001100}]}}})");
+  };
+  const Fragment fits = read(1050);
+  ASSERT_EQ(fits.measurements.size(), 1u);
+  EXPECT_EQ(fits.measurements[0].duration_ns, 1'050'000);
+  EXPECT_FALSE(fits.measurements[0].host_timed);
+  const Fragment stale = read(20'000);
+  ASSERT_EQ(stale.measurements.size(), 1u);
+  EXPECT_EQ(stale.measurements[0].duration_ns, 1'000'000);
+  EXPECT_TRUE(stale.measurements[0].host_timed);
+  EXPECT_DOUBLE_EQ(stale.measurements[0].bus_gbs, 2.0);
+}
+
 TEST(InspectorHostile, SurvivesEveryPrefixOfEverySample) {
   for (const auto& entry : std::filesystem::directory_iterator(kSamples)) {
     const std::string bytes = Sample(entry.path().filename());
