@@ -78,8 +78,9 @@ std::string ExplainXid(const XidMeaning& xid) {
   page.Heading("Where it comes from");
   page.Paragraph("  ", xid.origin == XidOrigin::consequence ? std::string("It is the consequence of something else.")
                                                             : "From the " + std::string(Name(xid.origin)) + ".");
-  page.Paragraph("  ",
-                 xid.ends_process ? "A process that uses the GPU cannot go on." : "Processes that use the GPU go on.");
+  page.Paragraph("  ", xid.code == 94     ? "Only the process that used the bad memory is ended; others go on."
+                       : xid.ends_process ? "A process that uses the GPU cannot go on."
+                                          : "Processes that use the GPU go on.");
   page.Heading("What to do");
   page.Paragraph("  - ", xid.advice);
   return page.Take();
@@ -135,7 +136,8 @@ int RunExplain(const std::vector<std::string>& arguments) {
     if (!rule) {
       std::vector<std::string_view> known;
       for (const Rule* one : AllRules()) known.push_back(one->id);
-      return Complain({"unknown cause '" + id + "'", DidYouMean(id, known) + "'tacet explain --list' lists them"});
+      return Complain(
+          {"unknown cause '" + id + "'", DidYouMean(id, known) + "'tacet explain --list' lists all causes"});
     }
     out += (out.empty() ? "" : "\n") + ExplainText(*rule);
   }

@@ -119,7 +119,7 @@ std::string ShowOutcome(const LabFault& fault, uint64_t seed, const LabOutcome& 
 Error NoSuchFault(const std::string& name) {
   std::vector<std::string_view> known;
   for (const LabFault& fault : LabFaults()) known.push_back(fault.name);
-  return {"there is no fault '" + name + "'", DidYouMean(name, known) + "'tacet lab list' lists them"};
+  return {"there is no fault '" + name + "'", DidYouMean(name, known) + "'tacet lab list' lists all faults"};
 }
 
 int RunOne(const LabWork& work, const std::string& name) {

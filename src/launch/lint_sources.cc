@@ -42,15 +42,15 @@ std::string SpeakerWords(const Process& process) {
   return "process " + std::to_string(process.pid) + (process.host.empty() ? "" : " on " + process.host);
 }
 
-// One environment per process that prints its settings.
+// One environment per process that prints its settings, and file: lines are cited with the file in which they stand.
 void TakeLogged(const Incident& incident, size_t job, LintedPaths& out) {
-  std::map<uint32_t, GivenEnvironment> by_process;
+  std::map<std::pair<uint32_t, FileId>, GivenEnvironment> by_process;
   std::map<uint32_t, ReleaseNumber> releases;
   for (const Event& event : incident.events) {
     if (event.kind == EventKind::nccl_version)
       releases.try_emplace(event.speaker, ParseReleaseNumber(event.As<Version>().number));
     if (event.kind != EventKind::environment) continue;
-    GivenEnvironment& environment = by_process[event.speaker];
+    GivenEnvironment& environment = by_process[{event.speaker, event.source.file}];
     environment.source = EnvironmentSource::log;
     environment.job = job;
     const size_t file = static_cast<size_t>(event.source.file);
@@ -58,7 +58,8 @@ void TakeLogged(const Incident& incident, size_t job, LintedPaths& out) {
     const auto& setting = event.As<EnvironmentSetting>();
     environment.variables.push_back({setting.name, setting.value, event.source.line});
   }
-  for (auto& [speaker, environment] : by_process) {
+  for (auto& [key, environment] : by_process) {
+    const uint32_t speaker = key.first;
     if (speaker < incident.processes.size()) {
       environment.holder = SpeakerWords(incident.processes[speaker]);
       environment.host = incident.processes[speaker].host;

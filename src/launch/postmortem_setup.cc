@@ -29,6 +29,20 @@ std::string VersionsOf(const Report& report) {
   return text.empty() ? "unknown" : CleanWords(text);
 }
 
+// A log names the build beside the number ("2.28.9+cuda13.0"), a flight record the number alone.
+bool IsSameVersion(std::string_view a, std::string_view b) {
+  const auto numbers = [](std::string_view text) {
+    std::string out;
+    for (bool build = false; const char c : text) {
+      build = c == '+' || (build && c != ',');
+      if (!build) out += c;
+    }
+    return out;
+  };
+  const bool both = (a.find('+') == std::string_view::npos) == (b.find('+') == std::string_view::npos);
+  return both ? a == b : numbers(a) == numbers(b);
+}
+
 // A slow run differs in its times, if in anything.
 void AddTimes(const RunFacts& run, const RunFacts& good, std::vector<std::vector<std::string>>& rows) {
   const auto change = [](double bad, double baseline) {
@@ -169,6 +183,7 @@ DocumentSection BaselineSection(const RunRecord& run, const RunRecord* baseline)
   rows.push_back(row("Status", StatusWord(baseline->report), StatusWord(run.report)));
   rows.push_back(row("Ranks", world(baseline->report), world(run.report)));
   rows.push_back(row("Versions", VersionsOf(baseline->report), VersionsOf(run.report)));
+  if (IsSameVersion(rows.back()[1], rows.back()[2])) rows.back().back().clear();
   if (run.manifest && baseline->manifest) {
     rows.push_back(row("End", EndText(*baseline->manifest), EndText(*run.manifest)));
     rows.push_back(row("Duration", DurationText(baseline->manifest->ended_wall_ns - baseline->manifest->began_wall_ns),

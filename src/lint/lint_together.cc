@@ -131,8 +131,8 @@ void CompareRanks(const std::vector<const GivenEnvironment*>& ranks, const std::
   const GivenVariable absent{name, odd->first};
   sheet.Add(LintKind::differs, ProductOf(name) == "NCCL" ? LintLevel::warning : LintLevel::note, *odd->second.front(),
             given ? *given : absent, name + " differs between ranks: " + HoldersOf(by_value),
-            "set it to the same value everywhere; mpirun (-x), srun (--export), docker (-e) and ssh pass on only the "
-            "variables they are given");
+            "set it to the same value everywhere; mpirun (-x), docker (-e) and ssh pass on only the variables they are "
+            "given, and so does srun with --export=NAMES");
 }
 
 bool IsOfARank(EnvironmentSource source) {
@@ -248,7 +248,7 @@ void CheckSharedFiles(std::span<const GivenEnvironment> environments, LintSheet&
     sheet.Add(LintKind::shared_file, LintLevel::warning, environment, *given,
               "NCCL_DEBUG_FILE=" + given->value + " is one file for all ranks" +
                   std::string(Contains(given->value, "%h") ? " of a host" : "") +
-                  ", and each of them truncates it when it opens it" +
+                  ", and every rank truncates it on opening" +
                   (unlogged ? "; while NCCL_DEBUG is not set, nothing is written" : ""),
               "put %h and %p into the name, for example nccl.%h.%p.log");
   }

@@ -33,7 +33,8 @@ std::vector<PlainCost> PlainCosts(OpKind op, int ranks, double m) {
       return {{"ring (pipelined)", n - 1, m, "(n-1)a + m/b"},
               {"double tree", log, m, "ceil(log2 n) a + m/b"},
               {"binomial tree", log, log * m, "ceil(log2 n) (a + m/b)"},
-              {"scatter and gather", log + n - 1, 2 * share * m, "(ceil(log2 n) + n-1) a + 2(n-1)/n m/b"}};
+              {op == OpKind::reduce ? "reduce-scatter and gather" : "scatter and all-gather", log + n - 1,
+               2 * share * m, "(ceil(log2 n) + n-1) a + 2(n-1)/n m/b"}};
     case OpKind::all_to_all:
       return {{"pairwise", n - 1, share * m, "(n-1)a + (n-1)/n m/b"},
               {"Bruck", log, log * m / 2, "ceil(log2 n) (a + m/(2b))"}};

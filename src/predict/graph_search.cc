@@ -183,7 +183,9 @@ NcclCommunicator SearchGraphs(const NcclRelease& release, const ClusterHardware&
     assumptions->push_back(std::to_string(node.nics) + " NICs per node, but " + std::to_string(node.gpus) +
                            (node.gpus == 1 ? " GPU: its PCIe link (" : " GPUs: their PCIe links (") + Gbps(node.slot) +
                            (node.gpus == 1 ? ") is the limit" : " each) are the limit"));
-  assumptions->push_back("graphs use NCCL's scale of speeds, not its full search; a log or a graph file is exact");
+  assumptions->push_back(
+      "graph bandwidths are taken from NCCL's list of speeds, its full search is not run; with a log or a graph file "
+      "the prediction is exact");
   if (several && hardware.nic_gbit <= 0) assumptions->push_back("NICs of unknown speed count as 12 GB/s");
   return c;
 }

@@ -59,8 +59,8 @@ bool ApplySetting(const Change& change, NcclCommunicator& c, std::vector<std::st
   } else if (change.key == "gdr") {
     SetPaths(c, change.value == "on" || change.value == "1");
     assumptions->push_back("gdr=" + std::string(change.value) +
-                           " changes only which protocols NCCL may choose; the bandwidth that is lost in host memory "
-                           "is not modelled");
+                           " changes only which protocols NCCL may choose; the bandwidth lost by staging data in host "
+                           "memory is not modelled");
   } else {
     return false;
   }

@@ -215,7 +215,7 @@ std::string MatrixWords(const BandwidthView& view) {
           " no cell is far slower than the comparable ones.";
   if (open > 0)
     out += (out.empty() ? "" : " ") + std::to_string(open) + (open == 1 ? " matrix" : " matrices") +
-           " cannot be judged: nothing here tells how fast " + (open == 1 ? "it" : "they") + " should be.";
+           " cannot be judged: nothing here says how fast " + (open == 1 ? "it" : "they") + " should be.";
   return out;
 }
 
@@ -250,7 +250,7 @@ std::string NoFaultWords(const BandwidthView& view) {
                                                               ? " " + GuessWords(view.sweeps.front()) + "."
                                                               : std::string())
            : explained ? " (see \"Is this normal?\")."
-                       : ": nothing here tells how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
+                       : ": nothing here says how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
   if (open > 0 && !view.matrices.empty()) out += " No outlier in the rest.";
   if (odd_sizes > 0)
     out += " " + Count(odd_sizes, "size") + (odd_sizes == 1 ? " is" : " are") + " out of line (below).";

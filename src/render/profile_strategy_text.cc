@@ -128,8 +128,8 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
     caps.push_back({{Cap(one.cap_mb) + " MB"}, {DescribeTime(one.step_ns)}});
   if (caps.size() > 1) page.Table(caps, 2, true);
   if (caps.size() > 1 && ddp.predicted_ns > 0)
-    page.Paragraph("  ", "the present buckets are predicted to take " + DescribeTime(ddp.predicted_ns) +
-                             "; all predictions leave out waiting for late ranks");
+    page.Paragraph("  ", "with the present buckets the predicted step is " + DescribeTime(ddp.predicted_ns) +
+                             "; no prediction includes waiting for late ranks");
   page.Paragraph("  ", ddp.gain > 0 ? "recommended bucket_cap_mb: " + Cap(ddp.recommended_cap_mb) + ", saves " +
                                           DescribeShare(ddp.gain) + " of the step"
                                     : "no other bucket_cap_mb is predicted to be clearly better");
@@ -177,13 +177,13 @@ void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
   page.Heading("All-to-all (experts, sequences or embeddings on " + CleanLine(profile.expert_group) + ")");
   page.Paragraph("  ", DescribeNumber(experts.calls) + " calls per step, " + Time(experts.transfer_ns) +
                            " of transfer per step (" + DescribeShare(experts.transfer_share) + ")");
-  const std::string factors =
-      DescribeFactor(experts.imbalance) + " in a call, " + DescribeFactor(experts.lasting_imbalance) + " over all; ";
+  const std::string factors = DescribeFactor(experts.imbalance) + " times the mean in a single call and " +
+                              DescribeFactor(experts.lasting_imbalance) + " times over all calls; ";
   page.Paragraph("  ", !experts.sized ? "the trace has no sizes: it is unknown whether the calls are even"
                        : KnowsReceived(experts)
-                           ? "busiest rank over the mean: " + factors + "even calls would save " +
+                           ? "the busiest rank receives " + factors + "even calls would save " +
                                  DescribeShare(experts.balance_gain)
-                           : "what the busiest rank sends over the mean: " + factors +
+                           : "the busiest rank sends " + factors +
                                  "the traces do not state what each rank receives, so the balance is unknown");
   std::vector<const ExpertMember*> members;
   for (const ExpertMember& member : experts.members) members.push_back(&member);

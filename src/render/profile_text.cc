@@ -169,6 +169,10 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
   if (profile.stragglers.stragglers.empty()) {
     // A share of the step means nothing where no step is known.
     page.Paragraph("  ", profile.step_ns <= 0 ? "Not judged: steps could not be separated"
+                         : profile.stragglers.steps == 1
+                             ? "Not judged: one step does not show which rank is always late"
+                         : profile.stragglers.ranks.size() < 2 && profile.stragglers.rounds == 0
+                             ? "Not judged: no operation of two ranks or more was recorded"
                          : profile.stragglers.rounds > 0
                              ? "None: no rank costs the others " + DescribeShare(StragglerLimits::kMinCost) +
                                    " of the step or more (" + Count(profile.stragglers.rounds, "operation") + ")"

@@ -300,8 +300,10 @@ std::string RenderTopologyText(const Report& report, const TextOptions& options)
   for (size_t i = 0; i < topology.comms.size() && (options.verbose || i < kMostComms); ++i)
     AddComm(page, topology, topology.comms[i], nodes, options.verbose);
   if (!options.verbose && topology.comms.size() > kMostComms)
-    page.Line(page.Paint(Count(topology.comms.size() - kMostComms, "smaller communicator") + "; --verbose lists them",
-                         Ink::dim));
+    page.Line(
+        page.Paint(Count(topology.comms.size() - kMostComms, "more communicator") +
+                       (topology.comms.size() - kMostComms == 1 ? "; --verbose lists it" : "; --verbose lists them"),
+                   Ink::dim));
   AddGpus(page, topology, options.verbose);
   const std::string sections = page.Take();
   return out + (sections.empty() || sections.front() == '\n' ? "" : "\n") + sections;

@@ -90,7 +90,9 @@ void AddOpenQuestions(const Incident& incident, const TopologyView& view, Diagno
   const auto ranks = static_cast<size_t>(std::max(comm.ranks, 0));
   if (comm.process_of.size() < ranks)
     diagnosis.open.push_back({"Are the other ranks connected the same way?",
-                              "the NCCL logs of the other " + Counted(ranks - comm.process_of.size(), "rank")});
+                              ranks - comm.process_of.size() == 1
+                                  ? "the NCCL log of the other rank"
+                                  : "the NCCL logs of the other " + Counted(ranks - comm.process_of.size(), "rank")});
   const bool graphs = std::any_of(incident.nccl_setups.begin(), incident.nccl_setups.end(),
                                   [](const NcclSetup& setup) { return !setup.graphs.empty(); });
   if (!graphs && comm.nodes > 1)

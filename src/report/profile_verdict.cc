@@ -122,7 +122,7 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
                    profile.ddp.buckets.size() == 1
                        ? "one bucket now: it waits for the last gradient, so nothing overlaps with the backward pass"
                        : std::to_string(profile.ddp.buckets.size()) +
-                             " buckets now; this size pays the latency less often, or starts sending earlier",
+                             " buckets now; with this size the latency is paid less often, or sending starts earlier",
                    profile.ddp.gain, false});
   }
   const bool received = std::any_of(profile.experts.members.begin(), profile.experts.members.end(),
@@ -176,8 +176,8 @@ void AddHost(const TimeBudget& mean, std::vector<Advice>& out) {
   out.push_back({"Reduce launch latency: CUDA graphs, fewer and larger kernels, no other process on the GPU",
                  "the GPU was idle although work had been issued: launch latency, waits between streams",
                  ShareOf(mean.launch_ns, step), true});
-  out.push_back(
-      {"Copy from pinned memory with non_blocking=True", "only copies run", ShareOf(mean.copies_ns, step), true});
+  out.push_back({"Copy from pinned memory with non_blocking=True", "during this time only copies run",
+                 ShareOf(mean.copies_ns, step), true});
 }
 
 void JudgeBudget(ProfileReport& profile) {

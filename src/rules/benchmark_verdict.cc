@@ -141,7 +141,7 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
     finding.status = Status::degraded;
     finding.severity = Severity::warning;
     finding.confidence = Confidence::likely;
-    finding.headline = count + " processes ran the benchmark each by itself, as " + count + " runs of " +
+    finding.headline = count + " processes each ran the benchmark alone, as " + count + " runs of " +
                        (run.ranks == 1 ? "1 rank" : std::to_string(run.ranks) + " ranks") + " instead of one run of " +
                        std::to_string(run.separate_runs * std::max(run.ranks, 1)) +
                        " ranks: nothing was sent between the processes";

@@ -90,7 +90,7 @@ const Rule kDiskFullRule = {
     "the rank's output or df -h",
     "A file could not be written because its file system has no space or no inodes left, or the user's quota is used "
     "up. Most often it is a checkpoint, and most often only one rank writes it: the others wait for it and time out.",
-    "A full /dev/shm has a cause of its own (shared-memory-full). A job that catches the error and continues was not "
+    "A full /dev/shm is a cause of its own (shared-memory-full). A job that catches the error and continues was not "
     "ended by it.",
     {"Full: df -h PATH and df -i PATH on that host; remove old checkpoints, core dumps and caches.",
      "Quota: quota -s, on Lustre lfs quota -h -u $USER PATH, on GPFS mmlsquota; delete old checkpoints, or ask for "

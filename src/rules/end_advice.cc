@@ -32,7 +32,7 @@ std::vector<std::string> EndAdvice(const Event& end) {
   if (const auto& told = end.As<ProcessEnd>(); told.of_pod && told.code > 0)
     return {"Read what its last attempt wrote: kubectl logs --previous " + told.host + " (with -c for each container).",
             "kubectl describe pod " + told.host + " shows the exit code, the reason and the events.",
-            "Pods in Init or ContainerCreating only wait, mostly for this one."};
+            "Pods in Init or ContainerCreating are only waiting, usually for this one."};
   if (const std::string& log = end.As<ProcessEnd>().log_file; !log.empty())
     return {
         "Read " + log + " for the error itself.",

@@ -108,11 +108,12 @@ const Rule kEnvironmentCripplesRule = {
     "A variable switches off a fast transport, an algorithm or channels. Such settings are often left over from "
     "debugging, and may come from /etc/nccl.conf or "
     "~/.nccl.conf although NCCL says 'set by environment'.",
-    "If the fast path does not exist on this machine, the setting costs nothing. A fallback without any setting has a "
-    "cause of its own.",
+    "If the fast path does not exist on this machine, the setting costs nothing. A fallback without any setting is a "
+    "cause of its own (transport-fallback).",
     {"Remove the named variables (job script, container image, /etc/nccl.conf, ~/.nccl.conf) and measure again with "
      "nccl-tests.",
-     "If one of them is a workaround for a hang, say so in a comment beside it, and test again without it after each "
+     "If such a variable is a workaround for a hang, say so in a comment beside it, and test again without it after "
+     "each "
      "NCCL upgrade."},
     {"Keep NCCL variables in one reviewed file for all jobs.",
      "Compare the ENV lines of all ranks: tuning variables must be the same on all ranks."},

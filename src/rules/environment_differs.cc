@@ -129,8 +129,8 @@ bool JudgeSettings(const Case& facts, RuleAnswer& answer) {
   finding.headline += ": ranks may choose different ways for one collective";
   CiteFailure(facts, finding);
   finding.fix = {
-      "Print env | grep NCCL on all ranks, and compare; launchers and ssh pass on only some variables (mpirun -x, srun "
-      "--export, docker -e).",
+      "Print env | grep NCCL on all ranks, and compare; mpirun (-x), docker (-e) and ssh pass on only the variables "
+      "they are given, and so does srun with --export=NAMES.",
       "/etc/nccl.conf and ~/.nccl.conf are read too, and may differ between hosts."};
   answer.findings.push_back(std::move(finding));
   return true;
@@ -237,9 +237,9 @@ const Rule kEnvironmentDiffersRule = {
     "truncate "
     "each other's messages, or hang.",
     "Two ranks in different collectives, or with different sizes, give similar errors: compare the calls first. A "
-    "variable that is the same on all ranks and slows them down has a cause of its own.",
-    {"Print env | grep NCCL on all ranks, and compare; launchers and ssh pass on only some variables (mpirun -x, srun "
-     "--export, docker -e).",
+    "variable that is the same on all ranks and slows them down is a cause of its own (environment-cripples).",
+    {"Print env | grep NCCL on all ranks, and compare; mpirun (-x), docker (-e) and ssh pass on only the variables "
+     "they are given, and so does srun with --export=NAMES.",
      "/etc/nccl.conf and ~/.nccl.conf are read too, and may differ between hosts.",
      "Use one image on all hosts: python -c 'import torch; print(torch.cuda.nccl.version())' must print the same on "
      "all hosts."},

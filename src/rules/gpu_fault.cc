@@ -67,15 +67,15 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
     if (words.find(hardware) != std::string::npos) return {};
   if (words == "unknown error")  // of the device or of the program alike
     return {
-        "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13 and 31 point to the program, the "
-        "others to the hardware.",
+        "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13, 31 and 43 point to the "
+        "program; 48, 64, 74, 79 and 95 to the hardware.",
         "If there are none: run again with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel.",
         "If different programs fail on the same GPU: drain the node and run dcgmi diag -r 3."};
   return {
       "Run again with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel: it is usually a bug "
       "in the program or in a library it uses.",
-      "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13 and 31 point to the program, the "
-      "others to the hardware.",
+      "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13, 31 and 43 point to the "
+      "program; 48, 64, 74, 79 and 95 to the hardware.",
       "If different programs fail on the same GPU: drain the node and run dcgmi diag -r 3."};
 }
 
@@ -330,8 +330,8 @@ const Rule kGpuFaultRule = {"gpu-fault",
                             "Xid 43 and 45 after a kill are consequences. An illegal memory access is usually a bug in "
                             "an earlier kernel, not in NCCL, although a collective reports it. "
                             "A stalled GPU shows no error at all.",
-                            {"Hardware Xids (48, 63, 64, 74, 79, 94, 95, 119, 120): drain the node, reset or replace "
-                             "the GPU, run dcgmi diag -r 3.",
+                            {"Hardware Xids (48, 64, 74, 79, 95, 119, 120): drain the node, reset or replace the "
+                             "GPU, run dcgmi diag -r 3. Xid 63 and 94: reset the GPU when it is free.",
                              "Xid 13, 31 or 'illegal memory access': rerun with CUDA_LAUNCH_BLOCKING=1 or "
                              "compute-sanitizer to find the faulty kernel.",
                              "Restart the job without that node."},

@@ -74,10 +74,9 @@ Finding PairFinding(const Case& facts, Inversion inversion) {
   if (majority) finding.affected_ranks = usual.waiters;
   finding.group = usual.group;
   finding.operation = RefOf(*usual.call);
-  const std::string label = facts.incident.groups[static_cast<uint32_t>(usual.group)].Label();
-  finding.headline = RankWords(odd.waiters) + " entered " + OperationWords(facts.incident, *odd.call) + " before " +
-                     label + ", " + RankWords(usual.waiters) + " the other way round (" +
-                     OperationWords(facts.incident, *usual.call) + "): each waits for the other";
+  finding.headline = RankWords(odd.waiters) + " entered " + OperationWords(facts.incident, *odd.call) + " first, but " +
+                     RankWords(usual.waiters) + " entered " + OperationWords(facts.incident, *usual.call) +
+                     " first: each side waits for the other";
   finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call,
                                       RankWords(odd.waiters) + " waits here for " + RankWords(usual.waiters)));
   finding.evidence.push_back(CiteCall(facts.incident, *usual.stream, *usual.call,

@@ -78,7 +78,9 @@ const Rule kModelDiffersRule = {
     "the ranks' output (the check that DDP and FSDP make when they wrap the model)",
     "DDP compares the number and shapes of all parameters before it starts, and they differ between ranks: the "
     "configuration, the vocabulary, the checkpoint or a branch on the rank differs.",
-    "A parameter that exists but gets no gradient has a cause of its own. Shapes that differ only in a collective are "
+    "A parameter that exists but gets no gradient is a cause of its own (ddp-unused-parameters). Shapes that differ "
+    "only in "
+    "a collective are "
     "a size mismatch.",
     {"Print the configuration, the vocabulary size and sum(p.numel() for p in model.parameters()) on every rank, and "
      "compare.",

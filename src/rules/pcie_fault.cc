@@ -92,7 +92,7 @@ const Rule kPcieFaultRule = {
     "the kernel log (AER, DPC, pciehp)",
     "A link between the CPU, a switch and a card lost data. Corrected errors are repeated and cost only time; "
     "uncorrected ones reach the driver, and fatal ones take the device away.",
-    "A GPU that falls off the bus has a cause of its own (Xid 79, gpu-fault), and such errors are what precedes it. "
+    "A GPU that falls off the bus is a cause of its own (Xid 79, gpu-fault), and such errors are what precedes it. "
     "Corrected errors alone are noted: many machines have some.",
     {"lspci -s DEVICE -vv shows what it is, and the state of its link (LnkSta against LnkCap).",
      "Drain a node with errors that were not corrected; reseat or replace card, riser or cable."},

@@ -75,8 +75,8 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
     answer.open.push_back(
         {(one ? "What is " : "What are ") + RankWords(finding->ranks) + " doing on the host?" +
              (inside ? ""
-              : one  ? " It may also wait for its own GPU (a synchronizing call before the collective)."
-                     : " They may also wait for their own GPUs (a synchronizing call before the collective)."),
+              : one  ? " It may also be waiting for its own GPU (a synchronizing call before the collective)."
+                     : " They may also be waiting for their own GPUs (a synchronizing call before the collective)."),
          NamePlaces(facts.incident, finding->ranks,
                     std::string(one ? "its stack" : "their stacks") + ": py-spy dump --native --pid PID " +
                         (one ? "on its host" : "on their hosts") +

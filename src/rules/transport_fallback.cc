@@ -323,10 +323,11 @@ const Rule kTransportFallbackRule = {
     "memory or the network between GPUs that NVLink joins, or InfiniBand without GPUDirect RDMA.",
     "Sockets on a host that has nothing else are normal and only noted, and so is shared memory between GPUs without "
     "NVLink. GPUs that reach their network device only through the CPU cannot use GPUDirect RDMA. A variable that "
-    "forces the slow path has a cause of its own.",
+    "forces the slow path is a cause of its own (environment-cripples).",
     {"Sockets beside IB: look for 'NET/IB' and 'NET/Plugin' lines; device permissions in the container "
      "(/dev/infiniband), ulimit -l, NCCL_IB_HCA, a missing plugin on cloud images.",
-     "Shared memory beside NVLink: peer access is off in the container or by ACS and IOMMU; check `nvidia-smi topo "
+     "Shared memory beside NVLink: peer access is off in the container, or blocked by ACS or the IOMMU; check "
+     "`nvidia-smi topo "
      "-p2p "
      "r`, and that the processes see each other's GPUs (CUDA_VISIBLE_DEVICES, one IPC namespace).",
      "No GDRDMA: load nvidia_peermem or use DMA-BUF, check ACS and that GPU and NIC share a PCIe switch (nvidia-smi "

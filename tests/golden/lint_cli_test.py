@@ -96,6 +96,15 @@ class Lint(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("1 on rank 2", found["differs", "NCCL_CROSS_NIC"]["headline"])
 
+    def test_a_line_is_cited_with_the_file_in_which_it_stands(self):
+        line = "nA:101:101 [0] NCCL INFO {} set by environment to {}.\n"
+        init = "nA:101:110 [0] NCCL INFO ncclCommInitRank comm 0x1 rank 0 nranks 1 cudaDev 0 - Init COMPLETE\n"
+        self.write("a.log", line.format("NCCL_CROSS_NIC", "1") + init)
+        self.write("b.log", init + line.format("NCCL_IB_DISABLE", "1"))
+        _, found = findings(self.folder)
+        self.assertIn("b.log", json.dumps(found["slow", "NCCL_IB_DISABLE"]))
+        self.assertNotIn("a.log", json.dumps(found["slow", "NCCL_IB_DISABLE"]))
+
     def test_nccl_conf_loses_against_the_environment(self):
         self.write(".nccl.conf", "NCCL_IB_HCA=mlx5_4\nNCCL_NET =IB\n")
         code, found = findings("--strict", env={"HOME": str(self.folder), "NCCL_IB_HCA": "mlx5_0"})

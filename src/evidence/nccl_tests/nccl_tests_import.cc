@@ -182,10 +182,10 @@ void AddRemarks(const BenchmarkRun& run, Fragment& out) {
     out.Note(DiagnosticSeverity::note, "closing-lines-missing",
              "the table reaches its largest size, only the closing lines are missing", run.source);
   else if (!run.concluded && run.failure.empty())
-    out.Note(
-        DiagnosticSeverity::warning, "truncated",
-        "the benchmark's closing lines are missing: it was stopped, or the file is cut; the lines before were read",
-        run.source);
+    out.Note(DiagnosticSeverity::warning, "truncated",
+             "the benchmark's closing lines are missing: the benchmark was stopped, or the file is truncated; the "
+             "lines it has were read",
+             run.source);
   if (run.operation.empty())
     out.Note(DiagnosticSeverity::note, "operation-unknown", "the output does not show which operation was measured",
              run.source, "keep the command line in the output, or name the file after the operation");
