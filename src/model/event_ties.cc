@@ -11,12 +11,14 @@
 #include "model/event_words.h"
 #include "model/file_rank.h"
 #include "model/identity.h"
+#include "model/job_times.h"
 
 namespace tacet {
 namespace {
 
 // Clocks of a kernel and of a job drift apart by minutes (dmesg -T counts from boot), zones by hours.
 constexpr int64_t kDriftNs = int64_t{15} * 60 * 1'000'000'000;
+constexpr int64_t kDayNs = int64_t{24} * 3600 * 1'000'000'000;
 constexpr int64_t kZonesNs = int64_t{26} * 3600 * 1'000'000'000;
 
 bool IsKernels(const Event& event) { return WitnessOf(event) == Witness::kernel; }
@@ -43,7 +45,7 @@ class EventTies {
   explicit EventTies(Incident& incident) : incident_(incident) { ReadBusIds(); }
 
   void Tie() {
-    SetAsideOldEvents();
+    SetAsideOtherTimes();
     for (uint32_t i = 0; i < incident_.processes.size(); ++i) by_pid_.Add(incident_, i);
     for (Event& event : incident_.events) {
       if (event.rank.known()) continue;
@@ -112,36 +114,47 @@ class EventTies {
     return known->second;
   }
 
-  int64_t BeginningOfJob() const {
-    int64_t beginning = INT64_MAX;
-    for (const Event& event : incident_.events)
-      if (!IsKernels(event) && event.speaker != kNobody && event.wall_ns != kNoTime)
-        beginning = std::min(beginning, event.wall_ns);
-    for (const CallStream& stream : incident_.streams)
-      if (!stream.calls.empty() && stream.calls.front().enter_wall_ns != kNoTime)
-        beginning = std::min(beginning, stream.calls.front().enter_wall_ns);
-    return beginning;
-  }
-
-  // A kernel log reaches back to the start of the machine. Where all of it seems to lie before the job, the clocks are
-  // of different zones; more than a day is of no zone.
-  void SetAsideOldEvents() {
-    const int64_t beginning = BeginningOfJob();
-    if (beginning == INT64_MAX) return;
-    std::set<FileId> goes_on;
-    for (const Event& event : incident_.events)
-      if (IsKernels(event) && event.wall_ns != kNoTime && event.wall_ns >= beginning - kDriftNs)
-        goes_on.insert(event.source.file);
+  // A kernel log reaches back to the start of the machine, and goes on when the job has ended. Where all of it seems to
+  // lie outside the job, the clocks may be of different zones; more than a day is of no zone.
+  void SetAsideOtherTimes() {
+    const JobTimes job(incident_);
+    if (job.first_ns == kNoTime) return;
+    const bool ends = job.last_ns != kNoTime;
+    std::set<FileId> goes_on, agrees;  // with lines after the job's beginning, and with lines while it ran
+    for (const Event& event : incident_.events) {
+      if (!IsKernels(event)) continue;
+      const int64_t at = job.TimeOf(event);
+      if (at == kNoTime) continue;
+      const bool after = at >= job.first_ns - kDriftNs, before = ends && at <= job.last_ns + kDriftNs;
+      if (after) goes_on.insert(event.source.file);
+      if (after && before) agrees.insert(event.source.file);
+    }
     std::erase_if(incident_.events, [&](const Event& event) {
-      if (!IsKernels(event) || event.wall_ns == kNoTime) return false;
-      const bool old = event.wall_ns < beginning - kZonesNs ||
-                       (event.wall_ns < beginning - kDriftNs && goes_on.contains(event.source.file));
+      if (!IsKernels(event)) return false;
+      const int64_t at = job.TimeOf(event);
+      if (at == kNoTime) return false;
+      const bool old =
+          at < job.first_ns - kZonesNs || (at < job.first_ns - kDriftNs && goes_on.contains(event.source.file));
+      const bool late =
+          ends && (at > job.last_ns + kZonesNs || (at > job.last_ns + kDriftNs && agrees.contains(event.source.file)));
       if (old)
         incident_.diagnostics.push_back({DiagnosticSeverity::note, "before-the-job",
-                                         "the kernel wrote this before the job began: it belongs to an earlier run",
+                                         "the kernel wrote this " + Distance(job.first_ns - at) +
+                                             "before the job began: it belongs to an earlier run",
                                          event.source, ""});
-      return old;
+      else if (late)
+        incident_.diagnostics.push_back({DiagnosticSeverity::note, "after-the-job",
+                                         "the kernel wrote this " + Distance(at - job.last_ns) +
+                                             "after the last line of the job: it does not explain its end",
+                                         event.source, ""});
+      return old || late;
     });
+  }
+
+  // "22 days "; nothing where it is less than one, since zones may differ.
+  static std::string Distance(int64_t ns) {
+    const int64_t days = ns / kDayNs;
+    return days < 1 ? "" : days == 1 ? "1 day " : std::to_string(days) + " days ";
   }
 
   Incident& incident_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 namespace tacet {
 namespace {
@@ -108,6 +109,56 @@ TEST(EventTies, YesterdayIsOfNoZone) {
       "0000:1b:00";
   TieEventsToProcesses(incident);
   EXPECT_EQ(incident.events.back().kind, EventKind::init_completed);
+}
+
+// 2023-11-14 22:13:20 is kBegin; PyTorch writes E1114 22:13:20 and no year.
+Incident UndatedHang() {
+  Incident incident = TwoHosts();
+  for (Event& event : incident.events) {
+    event.kind = EventKind::watchdog_timeout;
+    event.detail = WatchdogTimeout{};
+    event.Make<WatchdogTimeout>().elapsed_ms = 1'800'000;
+    event.wall_ns = kNoTime;
+    event.clock_s = 1114 * 86400 + 22 * 3600 + 13 * 60 + 20;
+  }
+  return incident;
+}
+
+bool IsKept(Incident incident, int64_t wall_ns, int32_t clock_s = -1) {
+  Event& event = AddKernelEvent(incident, EventKind::oom_kill, "gpu01/dmesg.txt", wall_ns);
+  event.clock_s = clock_s;
+  TieEventsToProcesses(incident);
+  return incident.events.back().kind == EventKind::oom_kill;
+}
+
+TEST(EventTies, AKernelLineIsComparedWithDatesThatHaveNoYear) {
+  constexpr int64_t kDay = 86400 * kSecond;
+  EXPECT_TRUE(IsKept(UndatedHang(), kBegin));
+  EXPECT_TRUE(IsKept(UndatedHang(), kBegin - 25 * 60 * kSecond));   // within the wait that timed out
+  EXPECT_TRUE(IsKept(UndatedHang(), kBegin + 8 * 3600 * kSecond));  // another zone
+  EXPECT_FALSE(IsKept(UndatedHang(), kBegin + 3 * kDay));
+  EXPECT_FALSE(IsKept(UndatedHang(), kBegin - 60 * kDay));
+  EXPECT_FALSE(IsKept(UndatedHang(), kBegin + 300 * kDay));
+}
+
+TEST(EventTies, ASyslogDateWithoutAYearIsComparedToo) {
+  EXPECT_TRUE(IsKept(UndatedHang(), kNoTime, 1114 * 86400 + 22 * 3600));
+  EXPECT_FALSE(IsKept(UndatedHang(), kNoTime, 1001 * 86400 + 22 * 3600));
+  EXPECT_TRUE(IsKept(UndatedHang(), kNoTime));  // uptime alone tells nothing
+}
+
+TEST(EventTies, NewYearIsNoYearAway) {
+  for (const bool dated : {true, false}) {
+    Incident incident = UndatedHang();
+    for (Event& event : incident.events) event.clock_s = 101 * 86400 + 600;  // January 1, 00:10
+    const int64_t eve_ns = (int64_t{1'704'067'200} - 300) * kSecond;         // 2023-12-31 23:55
+    EXPECT_TRUE(IsKept(std::move(incident), dated ? eve_ns : kNoTime, dated ? -1 : 1231 * 86400 + 23 * 3600 + 3300));
+  }
+}
+
+TEST(EventTies, WithoutAnEndNothingIsTooLate) {
+  Incident incident = TwoHosts();  // what ran on may have printed no time any more
+  EXPECT_TRUE(IsKept(std::move(incident), kBegin + 72 * 3600 * kSecond));
 }
 
 }  // namespace

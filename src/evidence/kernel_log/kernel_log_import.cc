@@ -97,6 +97,7 @@ void ImportKernelLog(const KernelLog& log, Fragment& out) {
       event.speaker = found->second;
     }
     event.wall_ns = record.wall_ns == kKernelTimeUnknown ? kNoTime : record.wall_ns;
+    event.clock_s = record.clock_s;
     event.source = {FileId{0}, record.line, record.offset};
     event.pid = record.pid;
     event.detail = DetailOf(record);

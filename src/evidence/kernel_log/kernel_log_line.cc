@@ -193,14 +193,17 @@ bool IsForeignMonth(std::string_view word) {
 }
 
 // "Nov 15 00:15:37 ", "Nov  5 00:15:37.123456 ": no year, so no wall time.
-bool TakeSyslogTime(std::string_view& text) {
+bool TakeSyslogTime(std::string_view& text, int32_t* clock_s) {
   std::string_view rest = text;
   Moment at;
-  if (TakeMonth(rest) == 0 && !IsForeignMonth(TakeWord(rest))) return false;
+  at.month = TakeMonth(rest);
+  if (at.month == 0 && !IsForeignMonth(TakeWord(rest))) return false;
   if (!TakeLiteral(rest, " ")) return false;
   SkipBlanks(rest);
   if (!TakeNumber(rest, &at.day) || !TakeLiteral(rest, " ") || !TakeClock(rest, &at) || !TakeLiteral(rest, " "))
     return false;
+  if (at.month > 0 && at.day > 0 && at.day <= 31)
+    *clock_s = (at.month * 100 + at.day) * 86400 + at.hour * 3600 + at.minute * 60 + at.second;
   text = rest;
   return true;
 }
@@ -285,7 +288,7 @@ bool TakeStamp(std::string_view& text, KernelLine* line) {
     }
     rest = text;  // "Nov 15 00:15:37 node7 kernel: "
   }
-  if (!TakeSyslogTime(rest) || !TakeHostAndTag(rest, line)) return false;
+  if (!TakeSyslogTime(rest, &line->clock_s) || !TakeHostAndTag(rest, line)) return false;
   text = rest;
   return true;
 }

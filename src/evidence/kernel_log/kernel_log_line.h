@@ -18,6 +18,7 @@ struct KernelLine {
   };
   Shape shape = Shape::bare;
   int64_t wall_ns = kKernelTimeUnknown;  // UTC where the zone is written, else the writer's local clock
+  int32_t clock_s = -1;                  // month and day (1115) in days, and the time of day, where no year is written
   std::string_view host;
   std::string_view message;
 };

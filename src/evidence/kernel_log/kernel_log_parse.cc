@@ -162,6 +162,7 @@ KernelLog ParseKernelLog(std::string_view bytes) {
     const KernelMessage answer = ParseMessage(line, &record);
     if (answer != KernelMessage::nothing) {
       record.wall_ns = line.wall_ns;
+      record.clock_s = line.clock_s;
       record.host = line.host;
       record.line = reader.number();
       record.offset = reader.offset();

@@ -30,6 +30,7 @@ struct KernelRecord {
   };
   Kind kind = Kind::xid;
   int64_t wall_ns = kKernelTimeUnknown;
+  int32_t clock_s = -1;  // as KernelLine has it
   std::string_view host;
   std::string_view subject;  // process, PCI address, interface or memory controller
   std::string_view text;     // the message without its time
