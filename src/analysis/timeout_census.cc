@@ -47,6 +47,9 @@ std::set<Rank> HeardRanks(const Incident& incident) {
     if (event.rank.known()) heard.insert(event.rank);
   for (const auto& [rank, process] : incident.process_of)
     if (!incident.processes[process].files.empty()) heard.insert(rank);
+  // Lines that a rank marks as its own, whatever they say.
+  for (const LogOutline& outline : incident.outlines)
+    for (const int32_t rank : outline.ranks) heard.insert(Rank{rank});
   return heard;
 }
 

@@ -59,6 +59,13 @@ struct LineOfRank {
   SourceRef source;
 };
 
+// A line that tells how far the job came: "checkpoint-486" of "Saving model checkpoint to /out/checkpoint-486".
+struct Milestone {
+  std::string words;  // empty: there is none
+  SourceRef source;
+  explicit operator bool() const { return !words.empty(); }
+};
+
 // "mfu: 34.26%"
 struct Utilization {
   double percent = 0;
@@ -74,6 +81,11 @@ struct LogOutline {
   std::vector<int32_t> ranks;  // that lines name as the ones that print them; sorted
   int64_t world = -1;          // of these ranks
   std::vector<LineOfRank> last_of_ranks;  // sorted
+  std::vector<LineOfRank> at_work;        // the last line of a rank by which it is further than by one before; sorted
+  Milestone saved;                        // the last checkpoint that was saved
+  Milestone trained;                      // training is done; what follows is its end
+  Milestone served;                       // the last request that a server answered well, or that it is ready for them
+  Milestone stopped;                      // the program says that it stops because it was asked to
   std::string last, first_error;
   SourceRef last_source, error_source;  // error_source: of the first error
   SourceRef last_error;                 // the last line marked as an error; line 0 where there is none

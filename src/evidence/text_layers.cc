@@ -91,9 +91,12 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
     for (StepTime& time : training.times) cite(time.source);
   }
   for (LogOutline& outline : fragment.outlines) {
-    for (SourceRef* place : {&outline.last_source, &outline.error_source, &outline.last_error, &outline.ended_source})
+    for (SourceRef* place :
+         {&outline.last_source, &outline.error_source, &outline.last_error, &outline.ended_source,
+          &outline.saved.source, &outline.trained.source, &outline.served.source, &outline.stopped.source})
       cite(*place);
     for (LineOfRank& one : outline.last_of_ranks) cite(one.source);
+    for (LineOfRank& one : outline.at_work) cite(one.source);
     for (SeenWarning& one : outline.harmless) cite(one.source);
     for (StepShare& one : outline.steps) cite(one.source);
     for (GroupRate& one : outline.rates) cite(one.source);

@@ -151,9 +151,12 @@ class JobBuilder {
       for (StepTime& time : training.times) time.source.file = file;
     }
     for (LogOutline& outline : fragment.outlines) {
-      for (SourceRef* place : {&outline.last_source, &outline.error_source, &outline.last_error, &outline.ended_source})
+      for (SourceRef* place :
+           {&outline.last_source, &outline.error_source, &outline.last_error, &outline.ended_source,
+            &outline.saved.source, &outline.trained.source, &outline.served.source, &outline.stopped.source})
         place->file = file;
       for (LineOfRank& one : outline.last_of_ranks) one.source.file = file;
+      for (LineOfRank& one : outline.at_work) one.source.file = file;
       for (SeenWarning& one : outline.harmless) one.source.file = file;
       for (StepShare& one : outline.steps) one.source.file = file;
       for (GroupRate& one : outline.rates) one.source.file = file;

@@ -222,6 +222,7 @@ class Importer {
     event.group_description = record.group_description;
     event.text = record.text;
     event.detail = DetailOf(record);
+    if (record.kind == TorchLogKind::heartbeat_stuck && record.value2 == 1) event.Set(Meaning::reported);
     if (record.of_server ||
         (record.voice < log_.voices.size() && IsServersLabel(log_.labels[log_.voices[record.voice].label].text)))
       event.library = Library::server;

@@ -10,6 +10,7 @@
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_figures.h"
+#include "evidence/torch_log/torch_log_milestones.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
 
@@ -183,9 +184,25 @@ std::string_view WithoutQuotes(std::string_view line) {
 
 struct Looks {
   LogOutline outline;
+  MilestoneReader milestones;
   size_t lines = 0, named = 0;
   bool of_job = false;
+  bool tasks_are_ranks = false;  // the labels of srun count ranks
 };
+
+// srun labels lines by its tasks. "3: [rank13]: ..." shows that a task is a node.
+bool AreTasksRanks(std::string_view bytes, const LabelStyle& style) {
+  if (!style.tasks) return false;
+  LineReader reader(bytes);
+  std::string_view line;
+  while (reader.Next(&line)) {
+    if (!Contains(line.substr(0, 160), "[rank")) continue;
+    const LinePrefix prefix = SplitPrefix(line, style);
+    if (prefix.rank >= 0 && prefix.launcher.kind == LauncherPrefix::Kind::task && prefix.launcher.number != prefix.rank)
+      return false;
+  }
+  return true;
+}
 
 void KeepLastLine(int32_t rank, std::string_view text, const SourceRef& source, LogOutline& out) {
   auto& lines = out.last_of_ranks;
@@ -213,6 +230,16 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   const char level = prefix.severity != 0 ? prefix.severity : LevelOf(text);
   NamedRank named = RankOfLine(prefix.severity != 0 ? prefix.text : text);
   if (prefix.rank >= 0) named = {prefix.rank, -1, {}};
+  std::string_view said = text;
+  if (const RankMark mark = FindRankMark(line); named.rank < 0 && mark.rank >= 0) {
+    named.rank = mark.rank;
+    said = mark.rest;
+  }
+  const LauncherPrefix& launcher = prefix.launcher;
+  if (named.rank < 0 && look.tasks_are_ranks && launcher.kind == LauncherPrefix::Kind::task &&
+      launcher.number <= INT32_MAX)
+    named.rank = static_cast<int32_t>(launcher.number);
+  look.milestones.Read(said, named.rank, source, out);
   const bool harmless = NoteHarmless(text, source, out);
   if (!harmless) out.says_done = std::string(WordsOfDone(text));
   const bool figures = ReadFigures(text, source, out);
@@ -249,6 +276,7 @@ Looks LookAt(std::string_view bytes) {
   Looks look;
   if (bytes.size() > kMostOutlined) return look;
   const LabelStyle style = FindLabelStyle(bytes);
+  look.tasks_are_ranks = AreTasksRanks(bytes, style);
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line))
@@ -263,7 +291,8 @@ Looks LookAt(std::string_view bytes) {
 bool IsOfAJob(const Looks& look) {
   const LogOutline& outline = look.outline;
   const auto shaped = static_cast<size_t>(outline.shaped);
-  if (TellsRates(outline) || !outline.ended_well.empty()) return true;
+  if (TellsRates(outline) || !outline.ended_well.empty() || ContainsAny(outline.served.words, {"/v1/", "/generate"}))
+    return true;
   // A quarter of the lines: the others are what the program prints by itself.
   if (!look.of_job || (shaped + look.named) * 4 < look.lines) return false;
   return shaped >= 2 || look.named >= 2 || (shaped >= 1 && look.named >= 1);
@@ -277,7 +306,10 @@ bool IsOutlineOfAJob(std::string_view bytes) { return IsOfAJob(LookAt(bytes)); }
 
 void AddOutline(std::string_view bytes, Fragment& out) {
   Looks look = LookAt(bytes);
-  if (!IsOfAJob(look) && look.outline.harmless.empty()) return;
+  const LogOutline& outline = look.outline;
+  const bool tells = !outline.harmless.empty() || !outline.at_work.empty() || outline.saved || outline.trained ||
+                     outline.served || outline.stopped;
+  if (!tells && outline.ranks.empty() && !IsOfAJob(look)) return;
   if (out.bytes.understood == 0) {
     out.bytes.understood = std::min(look.outline.bytes, out.bytes.total);
     const uint64_t left = out.bytes.total - out.bytes.understood;

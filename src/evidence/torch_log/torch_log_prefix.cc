@@ -253,8 +253,14 @@ LabelStyle FindLabelStyle(std::string_view bytes) {
   std::string_view line;
   std::map<std::string_view, int> tasks, pods;
   int lines = 0, task_lines = 0, pod_lines = 0;
+  bool by_slurm = false;
   while (lines < 400 && reader.Next(&line)) {
     if (Trim(line).empty()) continue;
+    // Slurm labels what tasks print, and not its own words.
+    if (line.starts_with("srun: ") || line.starts_with("slurmstepd: ")) {
+      by_slurm = true;
+      continue;
+    }
     std::string_view rest = line, pod;
     // "3: host:17:17 [0] NCCL INFO ...": a log may begin with thousands of these; without a label they tell nothing.
     if (IsNcclLine(line.substr(0, 160)) &&
@@ -276,7 +282,8 @@ LabelStyle FindLabelStyle(std::string_view bytes) {
     return count >= 2 && labels.size() * 2 <= static_cast<size_t>(count);
   };
   LabelStyle style;
-  style.tasks = task_lines * 10 >= lines * 6 && returns(tasks, task_lines);
+  style.tasks = (task_lines * 10 >= lines * 6 && returns(tasks, task_lines)) ||
+                (by_slurm && task_lines == lines && task_lines >= 2);
   style.pods = pod_lines * 10 >= lines * 8 && returns(pods, pod_lines);
   return style;
 }

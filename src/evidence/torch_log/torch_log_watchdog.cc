@@ -181,6 +181,8 @@ LineUse ReadHeartbeat(const LogLine& line, RecordList& out) {
   }
   const auto [record, is_new] =
       out.AddOnce(stuck ? TorchLogKind::heartbeat_stuck : TorchLogKind::abort_signal, line, reason.substr(0, 60));
+  // A line of the level F is the last one of its process.
+  if (line.severity == 'F' && stuck) record->value2 = 1;
   if (!is_new) return LineUse::understood;
   SetGroup(FindGroupPrefix(line.text), *record);
   record->value = IntAfter(line.text, "got stuck for ").value_or(-1);
