@@ -262,6 +262,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   const std::vector<const SourceAnalysis*> sources = SourcesOfVerdict(incident, analyses, diagnosis);
   std::set<Rank> guilty(diagnosis.ranks.begin(), diagnosis.ranks.end()),
       waiting(standstill.waiters.begin(), standstill.waiters.end());
+  const std::set<Rank> stands = waiting;
   // What runs on a slow transport is affected and waits for nobody.
   if (!diagnosis.findings.empty() && AffectedWait(diagnosis.findings[0].status))
     waiting.insert(diagnosis.findings[0].affected_ranks.begin(), diagnosis.findings[0].affected_ranks.end());
@@ -340,14 +341,18 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     FillFate(life, census, found == stuck.end() ? nullptr : found->second, row);
     const auto error = errors.find(rank);
     // Who failed by itself does not wait any more; a system error or one of a peer is how a wait ended.
-    const bool over = row.role == "waits" && diagnosis.status == Status::crash && error != errors.end() &&
-                      IsOwnNcclError(error->second) && !affected.contains(rank);
+    const bool failed_itself = error != errors.end() && IsOwnNcclError(error->second) && !affected.contains(rank);
+    const bool never_waited = error != errors.end() && error->second && error->second->kind == EventKind::nccl_error &&
+                              !census.Of(rank) && !stands.contains(rank);
+    const bool over = row.role == "waits" && diagnosis.status == Status::crash &&
+                      (failed_itself || never_waited || (life.exception && !census.Of(rank)));
     if (row.role == "waits" && FailedWithItsPeer(life) && IsFailure(diagnosis.status)) {
       row.role.clear();
       const std::string type = life.consequence ? life.consequence->As<Raised>().type : "a CUDA error";
       if (row.doing.empty()) row.doing = type.substr(type.rfind('.') + 1);
     }
-    if (error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty() || over)) {
+    if (over) row.role.clear();
+    if (error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty())) {
       row.role.clear();
       if (row.doing.empty()) row.doing = ErrorWords(error->second);
     }

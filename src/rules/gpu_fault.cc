@@ -7,6 +7,7 @@
 #include "model/event_words.h"
 #include "model/xid.h"
 #include "rules/end_sentence.h"
+#include "rules/first_end.h"
 #include "rules/gpu_maker.h"
 #include "rules/kernel_reason.h"
 #include "rules/rule.h"
@@ -128,9 +129,10 @@ const Event* TakeKernelReason(const Case& facts, Finding& finding) {
     const Event* reason = KernelReasonOf(facts, error);
     if (!reason) continue;
     const bool same = IsSameHost(facts, *reason, error);
-    finding.evidence.insert(finding.evidence.begin(),
-                            CiteEvent(*reason, same ? "the kernel of its host reports this at that time"
-                                                    : "the kernel reports this at that time, without a rank"));
+    finding.evidence.insert(
+        finding.evidence.begin(),
+        CiteEvent(*reason, (same ? "the kernel of its host reports this" : "the kernel reports this") +
+                               WhenWords(facts, *reason, error) + (same ? "" : ", without a rank")));
     if (!same) finding.confidence = Confidence::likely;
     return reason;
   }
@@ -246,13 +248,20 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   const JobEnding end = facts.analyses.end.kind;
   const bool failed = facts.analyses.outcome.first_failure || end == JobEnding::crashed || end == JobEnding::hung;
   finding.cause = "gpu-fault";
+  // The error ended the rank's process; who times out later waits for one that is gone.
+  const bool ended = std::any_of(finding.ranks.begin(), finding.ranks.end(), [&](Rank rank) {
+    const RankLife* life = facts.analyses.life.Of(rank);
+    return life && life->gpu_error && life->gpu_error->kind == EventKind::cuda_error &&
+           EndedBeforeTimeouts(facts, *life->gpu_error);
+  });
   // Where only tools saw the fault, nothing shows a job that ended.
-  finding.status = hangs                                         ? Status::hang
+  finding.status = hangs && !ended                               ? Status::hang
                    : failed || !lead->Means(Meaning::of_service) ? Status::crash
                                                                  : Status::degraded;
   finding.severity = hangs || failed ? Severity::critical : Severity::warning;
   // The job got through: what the device reports is for whoever looks after the machine.
-  if (facts.analyses.outcome.ended_in_order) {
+  const bool only_possible = finding.confidence == Confidence::possible && finding.ranks.empty();
+  if (facts.analyses.outcome.ended_in_order || (only_possible && facts.analyses.end.said)) {
     finding.status = Status::healthy;
     finding.severity = Severity::note;
   }

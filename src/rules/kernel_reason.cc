@@ -11,6 +11,7 @@
 #include "model/event_ties.h"
 #include "model/event_witness.h"
 #include "model/identity.h"
+#include "model/job_times.h"
 #include "model/xid.h"
 #include "rules/words.h"
 
@@ -40,7 +41,8 @@ int64_t LastWordOfTheJob(const Case& facts) {
   return last;
 }
 
-// The job went on for a while after it, or had ended before.
+// The job went on for a while after it, or had ended before. What lies outside the job by days is set aside when the
+// files are joined.
 bool IsOfAnotherTime(const Case& facts, const Event& fault, const Event& error, int64_t last_word_ns) {
   if (fault.wall_ns == kNoTime) return false;
   if (error.wall_ns != kNoTime) return std::abs(fault.wall_ns - error.wall_ns) > kClockDriftNs;
@@ -70,6 +72,16 @@ bool IsOfForeignProcess(const Case& facts, const Event& event) {
 bool IsSameHost(const Case& facts, const Event& reason, const Event& error) {
   const std::string own = SubjectOf(facts.incident, error).host, other = HostOfKernelLine(facts, reason);
   return !own.empty() && !other.empty() && HostsAgree(own, other);
+}
+
+std::string WhenWords(const Case& facts, const Event& fault, const Event& error) {
+  const JobTimes job(facts.incident);
+  const int64_t at = job.TimeOf(fault), failed = job.TimeOf(error);
+  if (at == kNoTime) return " (its log does not show when)";
+  if (failed != kNoTime && std::abs(at - failed) <= kClockDriftNs) return " at that time";
+  const bool ran = job.first_ns != kNoTime && job.last_ns != kNoTime && at >= job.first_ns - kClockDriftNs &&
+                   at <= job.last_ns + kClockDriftNs;
+  return ran ? " while the job ran" : " (whether it was at that time cannot be told)";
 }
 
 const Event* KernelReasonOf(const Case& facts, const Event& error) {

@@ -14,6 +14,8 @@ bool IsOfForeignProcess(const Case& facts, const Event& event);
 // What the kernel reports of a device, without a rank, at the place and time at which a rank reports an error of CUDA:
 // the reason of that error. Null where there is none, or where several hosts may be meant.
 const Event* KernelReasonOf(const Case& facts, const Event& error);
+// When the kernel reported it, seen from the error: " at that time", or that this cannot be told.
+std::string WhenWords(const Case& facts, const Event& fault, const Event& error);
 // The host of both is told, and the same.
 bool IsSameHost(const Case& facts, const Event& reason, const Event& error);
 

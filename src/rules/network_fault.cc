@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/nccl_warnings.h"
+#include "rules/first_end.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
 
@@ -252,10 +253,12 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
       std::all_of(events.begin(), events.end(), [](const Event* e) { return e->kind == EventKind::link_down; });
   Finding finding;
   finding.cause = "network-fault";
-  finding.status = (fatal || facts.analyses.outcome.first_failure) && !facts.analyses.outcome.hangs() &&
-                           facts.analyses.end.kind != JobEnding::hung
-                       ? Status::crash
-                       : Status::hang;
+  const bool hangs = facts.analyses.outcome.hangs() || facts.analyses.end.kind == JobEnding::hung;
+  // NCCL's error ends its process; who times out later waits for one that is gone.
+  const bool ended = std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::nccl_error && EndedBeforeTimeouts(facts, event);
+  });
+  finding.status = (fatal || facts.analyses.outcome.first_failure) && (!hangs || ended) ? Status::crash : Status::hang;
   finding.severity = failed ? Severity::critical : Severity::warning;
   if (!failed) finding.status = Status::degraded;
   finding.ranks = CommonEnd(facts, events);

@@ -129,11 +129,19 @@ constexpr IndependentPair kIndependent[] = {
     {"transport-fallback", "straggler-compute"},
 };
 
+// Told by the kernel or by another machine, and by no process of the job.
+constexpr std::string_view kBeside[] = {"gpu-fault", "pcie-fault", "storage-unreachable"};
+
 bool Holds(const Explanation& line, const Finding& a, const Finding& b) {
   if (line.cause != a.cause) return false;
   if (std::find(line.explains.begin(), line.explains.end(), b.cause) == line.explains.end()) return false;
   // A setting that ends the job is no matter of its pace.
   if (b.severity == Severity::critical && std::find(kPace.begin(), kPace.end(), b.cause) != kPace.end()) return false;
+  // What a device beside the job may have done to it explains no error that a rank is certain to have made.
+  const bool beside = std::find(std::begin(kBeside), std::end(kBeside), a.cause) != std::end(kBeside);
+  if (beside && a.confidence == Confidence::possible && a.ranks.empty() && b.confidence == Confidence::certain &&
+      !b.ranks.empty() && b.severity == Severity::critical && !line.only_weaker)
+    return false;
   if (line.only_milder && a.severity >= b.severity) return false;
   return !line.only_weaker || a.confidence < b.confidence;  // certain < likely < possible
 }
