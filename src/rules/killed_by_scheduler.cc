@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "rules/milestone_words.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
 
@@ -141,9 +142,39 @@ std::vector<std::string> KillAdvice(const Event& kill) {
                 "If no one pressed Ctrl-C: look at the scheduler's record of the job. Some send SIGINT before they end "
                 "it."};
       break;
+    case SchedulerKill::reclaimed:
+      return {"Start again on another machine.",
+              "Use machines that are not taken back, or save a checkpoint when the notice comes: it comes some 30 s to "
+              "2 min before the end."};
     default: break;
   }
   return {};
+}
+
+// What can be gone on from is worth more than who ended the job. True where the program was asked to stop and did so
+// by itself, with something saved.
+bool AddWhatWasSaved(const Case& facts, const Event& kill, const ToldEvents& told, Finding& finding) {
+  const Event* own = nullptr;
+  for (const Event* event : told.events)
+    if (IsOwnWord(facts.incident, event->source)) own = event;
+  const Milestone* saved = nullptr;
+  if (own) saved = SavedBefore(facts.incident, own->source);
+  if (!saved && !own) saved = SavedAfter(facts.incident, kill.source);
+  const bool since = saved != nullptr;
+  if (!saved) saved = SavedBefore(facts.incident, kill.source);
+  if (!saved) return false;
+  if (own && since)
+    finding.headline = saved->words + " was saved, and the program ended by itself when it was asked to stop (" +
+                       (KillerOf(*own).empty() ? "by a signal" : KillerOf(*own)) + ")";
+  else
+    finding.headline += "; " + saved->words + (since ? " was saved after that" : " had been saved");
+  finding.evidence.push_back({saved->source, "", "what was saved last"});
+  if (finding.fix.empty())
+    finding.fix = {
+        "The scheduler's record tells who ended it: sacct -j JOB -o State,Reason,Elapsed,Timelimit (Slurm), kubectl "
+        "describe pod (Kubernetes), bhist -l (LSF) or tracejob (PBS)."};
+  finding.fix.insert(finding.fix.begin(), "Continue from " + saved->words + ".");
+  return own && since;
 }
 
 std::string ProofOfKill(const Event& kill) {
@@ -180,12 +211,14 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
                     (outcome.hangs() || facts.standstill.lasts || facts.analyses.end.kind == JobEnding::hung);
   Finding finding = ToldFinding(facts, "killed-by-scheduler", told, ReportWords(*kill));
   for (size_t i = 0; i < std::min(finding.evidence.size(), told.events.size()); ++i)
-    finding.evidence[i].says = ProofOfKill(*told.events[i]);
+    finding.evidence[i].says = IsOwnWord(facts.incident, told.events[i]->source) ? "the program reports the signal"
+                                                                                 : ProofOfKill(*told.events[i]);
   finding.ranks.clear();
   finding.operation.reset();
   finding.group = GroupIndex::none;
   finding.headline = KillWords(*kill);
   finding.fix = KillAdvice(*kill);
+  const bool in_order = AddWhatWasSaved(facts, *kill, told, finding);
   std::stable_sort(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& a, const EvidenceItem&) {
     return a.source.file == kill->source.file && a.source.line == kill->source.line;
   });
@@ -198,7 +231,8 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
       answer.open.push_back(
           {"Why did the job stall before it was ended?",
            "stacks of all ranks (py-spy dump) and flight records, taken before the scheduler ends it"});
-  } else if (KillKindOf(*kill) == SchedulerKill::signal && KillerOf(*kill) != "SIGHUP" && !IsInterrupt(*kill)) {
+  } else if (KillKindOf(*kill) == SchedulerKill::signal && KillerOf(*kill) != "SIGHUP" && !IsInterrupt(*kill) &&
+             !in_order) {
     answer.open.push_back(
         {"Who sent the signal?",
          "the scheduler's record of the job (sacct -j JOB -o State,Reason; kubectl describe pod), and "

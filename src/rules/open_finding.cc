@@ -12,6 +12,7 @@
 #include "rules/hang_capture.h"
 #include "rules/library_words.h"
 #include "rules/message_words.h"
+#include "rules/milestone_words.h"
 #include "rules/open_calls.h"
 #include "rules/quiet_rank.h"
 #include "rules/refusal_finding.h"
@@ -88,6 +89,7 @@ bool IsFirstCall(const TimedOutCall& call) {
 std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& census, const Event& told) {
   const bool gone = IsGone(facts);
   if (told.kind == EventKind::xla_wait) return XlaSteps(told);
+  if (!StoodWords(facts.incident, told.source).empty()) return StepsAfterTheWork(gone);
   if (auto own = LibraryHangSteps(told.library); !own.empty()) return own;
   std::vector<std::string> steps;
   constexpr size_t kFew = 8;
@@ -147,7 +149,8 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
         "the others are holds them up; one that compiles or loads weights is only slow.");
   else if (told.kind == EventKind::heartbeat_stuck || told.kind == EventKind::gil_blocked)
     steps.push_back(
-        "Take the stacks of the cited process with native frames (py-spy dump --native --pid PID, or gdb): a call of "
+        std::string(gone ? "When it hangs again, take" : "Take") +
+        " the stacks of the cited process with native frames (py-spy dump --native --pid PID, or gdb): a call of "
         "CUDA or NCCL, or a thread that holds the GIL, blocks it.");
   else if (told.kind == EventKind::hung_task)
     steps.push_back("Look at what the process waits for in the kernel: cat /proc/PID/stack, and dmesg -T before it.");
@@ -267,7 +270,9 @@ bool IsGone(const Case& facts) {
   return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
     const bool ended = event.kind == EventKind::process_exited || event.kind == EventKind::process_killed ||
                        event.kind == EventKind::abort_signal;
-    return ended && !event.Means(Meaning::of_service);
+    // PyTorch ends the process with the line itself, whatever the last word of it is.
+    const bool ends_itself = event.kind == EventKind::heartbeat_stuck && event.Means(Meaning::reported);
+    return (ended && !event.Means(Meaning::of_service)) || ends_itself;
   });
 }
 

@@ -15,6 +15,7 @@
 #include "rules/hang_capture.h"
 #include "rules/library_words.h"
 #include "rules/listing_words.h"
+#include "rules/milestone_words.h"
 #include "rules/open_finding.h"
 #include "rules/outline_words.h"
 #include "rules/quiet_rank.h"
@@ -143,6 +144,8 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
     diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
   else if (end.told)
     diagnosis.headline += ": " + EndSentence(facts, *end.told);
+  if (const std::string stood = end.told ? StoodWords(facts.incident, end.told->source) : ""; !stood.empty())
+    diagnosis.headline = stood + "; then " + diagnosis.headline;
   if (end.told && end.told->kind == EventKind::xla_wait) return SettleXlaWait(*end.told, diagnosis);
   if (end.told && !end.told->As<WatchdogTimeout>().bar.empty()) return;  // the headline says who works
   const bool awaited = end.told && end.quiet_ns <= 0 && end.told->kind == EventKind::watchdog_timeout &&

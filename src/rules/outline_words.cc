@@ -37,7 +37,7 @@ std::string_view HarmlessWords(HarmlessWarning what) {
   return "";
 }
 
-bool Outlines(const LogOutline& outline) { return outline.shaped > 0 || !outline.ranks.empty(); }
+bool Outlines(const LogOutline& outline) { return outline.shaped > 0 || !outline.ranks.empty() || outline.served; }
 
 // The file with the most to tell: the others are like it, or of something else.
 const LogOutline* MainOutline(const Incident& incident) {
@@ -85,6 +85,12 @@ std::string OutlineWords(const Case& facts) {
   if (outline->warnings > 0)
     words += " (" + std::to_string(outline->warnings) + (outline->harmless.empty() ? "" : " other") +
              (outline->warnings == 1 ? " warning)" : " warnings)");
+  // A server does not end: that it answers is all that can be asked of it.
+  if (outline->served && !outline->at_exit) {
+    const bool later = outline->last_source.line > outline->served.source.line;
+    return words + ". The server runs; the last sign of it is '" +
+           (later ? outline->last.substr(0, 120) : outline->served.words) + "'";
+  }
   words += (outline->at_exit ? ", and the program reached its end." : ".") + RanksOfOutline(*outline);
   for (const SeenWarning& one : outline->harmless) words += " " + std::string(HarmlessWords(one.what));
   if (outline->at_exit) return words;
@@ -96,7 +102,8 @@ std::string OutlineWords(const Case& facts) {
 
 bool ReachedItsEnd(const Case& facts) {
   const LogOutline* outline = MainOutline(facts.incident);
-  return outline && outline->at_exit && !OutlineWords(facts).empty() && !IsTroubleTold(facts.incident);
+  return outline && (outline->at_exit || outline->served) && !OutlineWords(facts).empty() &&
+         !IsTroubleTold(facts.incident);
 }
 
 std::string_view HarmlessAtExit(const Incident& incident) {
@@ -108,7 +115,7 @@ std::string_view HarmlessAtExit(const Incident& incident) {
 
 bool TellsItsEnd(const Incident& incident) {
   return std::any_of(incident.outlines.begin(), incident.outlines.end(),
-                     [](const LogOutline& one) { return one.at_exit || !one.ended_well.empty(); });
+                     [](const LogOutline& one) { return one.at_exit || one.served || !one.ended_well.empty(); });
 }
 
 bool HasNotesOnly(const Diagnosis& diagnosis) {

@@ -2,6 +2,7 @@
 #include "rules/suspects.h"
 
 #include <algorithm>
+#include <set>
 
 #include "analysis/stack_reading.h"
 #include "analysis/timeout_census.h"
@@ -100,6 +101,37 @@ bool TellBlockedProcess(const Case& facts, const std::string& who, Finding& find
 
 }  // namespace
 
+// Its own watchdog says that the process was alive, and that something in it was blocked.
+static void TellStuckWatchdog(const Case& facts, const std::string& who, Finding& finding) {
+  const Event *stuck = nullptr, *gil = nullptr;
+  std::set<Rank> others;
+  for (const Event& event : facts.incident.events) {
+    const bool is_stuck = event.kind == EventKind::heartbeat_stuck, is_gil = event.kind == EventKind::gil_blocked;
+    if (!is_stuck && !is_gil) continue;
+    if (event.rank != finding.ranks.front()) {
+      others.insert(event.rank);
+      continue;
+    }
+    if (is_stuck && !stuck) stuck = &event;
+    if (is_gil && !gil) gil = &event;
+  }
+  if ((!stuck && !gil) || !others.empty()) return;
+  const int64_t seconds = stuck ? stuck->As<HeartbeatStuck>().seconds : -1;
+  if (stuck) {
+    finding.headline += ", but its watchdog thread made no progress";
+    if (seconds > 0) finding.headline += " for " + DurationWords(seconds * 1'000'000'000);
+    if (gil) finding.headline += ", and the GIL could not be taken";
+    finding.evidence.push_back(CiteEvent(*stuck, "the watchdog of " + who + " made no progress"));
+  } else {
+    finding.headline += ", but its GIL could not be taken";
+  }
+  if (gil) finding.evidence.push_back(CiteEvent(*gil, "a thread of " + who + " held the GIL"));
+  finding.fix.front() = "Take the stack of " + who +
+                        " with native frames when it happens again (py-spy dump --native --pid PID, or gdb): a CUDA or "
+                        "NCCL call" +
+                        (gil ? ", or a thread that holds the GIL," : "") + " does not return.";
+}
+
 bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   if (!facts.analyses.outcome.may_hang()) return false;
   Finding finding;
@@ -168,6 +200,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
                           " output, and the kernel log (dmesg -T) from that time.";
   finding.fix.front() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.front()));
   if (finding.ranks.size() == 1 && !silence) TellBlockedProcess(facts, who, finding);
+  if (finding.ranks.size() == 1 && !silence) TellStuckWatchdog(facts, who, finding);
   const bool has_stack = finding.ranks.size() == 1 && !silence && TellOddStack(facts, who, finding);
   const bool recorded = MayHaveFlightRecords(facts.incident);
   diagnosis.open.push_back(

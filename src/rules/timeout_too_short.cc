@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "rules/message_words.h"
+#include "rules/milestone_words.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -76,8 +78,40 @@ bool WaitsTooLong(const SourceAnalysis& source) {
 
 }  // namespace
 
+// No record is here, and the output shows that the one who is missing works on.
+static bool JudgeRankAtWork(const Case& facts, RuleAnswer& answer) {
+  const auto working = facts.analyses.sources.empty() ? FindRankAtWork(facts) : std::nullopt;
+  if (!working) return false;
+  const TimedOutCall& call = working->census.calls.front();
+  const Rank rank{working->line->rank};
+  const int64_t limit_ms = call.first->As<WatchdogTimeout>().timeout_ms;
+  Finding finding;
+  finding.cause = "timeout-too-short";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.ranks = {rank};
+  finding.affected_ranks = call.ranks;
+  if (call.op != OpKind::unknown) finding.operation = OperationRef{call.op, call.seq, -1};
+  finding.headline = RankWords(call.ranks) + " timed out while they waited for " + RankWords({rank}) +
+                     ", which was still at work ('" + MessageWords(working->line->text) + "')" +
+                     (limit_ms > 0 ? "; the limit is " + DurationWords(limit_ms * 1'000'000) : std::string());
+  finding.evidence.push_back(
+      {working->line->source, working->line->text, RankWords({rank}) + " made progress after the first timeout"});
+  finding.evidence.push_back(CiteEvent(*call.first, RankWords(call.ranks) + " waited until they timed out"));
+  finding.fix = {
+      "Share this work out among all ranks, or do it outside of the job: what one rank does alone makes all others "
+      "wait.",
+      "Or raise the limit for it: init_process_group(timeout=...), ddp_timeout of Transformers, or a group with a "
+      "timeout of its own for the wait (new_group(timeout=...), monitored_barrier).",
+      "The network and the GPUs have no part in it."};
+  answer.findings.push_back(std::move(finding));
+  return true;
+}
+
 static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
   RuleAnswer answer;
+  if (JudgeRankAtWork(facts, answer)) return answer;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::job_time_limit) {
       answer.open.push_back({"Was the job stalled, or was the scheduler's time limit too short for it?",
