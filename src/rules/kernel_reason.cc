@@ -81,7 +81,7 @@ std::string WhenWords(const Case& facts, const Event& fault, const Event& error)
   if (failed != kNoTime && std::abs(at - failed) <= kClockDriftNs) return " at that time";
   const bool ran = job.first_ns != kNoTime && job.last_ns != kNoTime && at >= job.first_ns - kClockDriftNs &&
                    at <= job.last_ns + kClockDriftNs;
-  return ran ? " while the job ran" : " (whether it was at that time cannot be told)";
+  return ran ? " while the job ran" : " (the logs do not show whether it was at that time)";
 }
 
 const Event* KernelReasonOf(const Case& facts, const Event& error) {

@@ -8,6 +8,7 @@
 #include "rules/collapse_finding.h"
 #include "rules/common_end.h"
 #include "rules/end_advice.h"
+#include "rules/first_end.h"
 #include "rules/loader_worker_finding.h"
 #include "rules/rule.h"
 #include "rules/silence_words.h"
@@ -96,7 +97,7 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
   if (!first) return;
   Finding finding;
   finding.cause = "rank-dead";
-  finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+  finding.status = facts.analyses.outcome.hangs() && !EndedBeforeTimeouts(facts, *first) ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   const bool presumed = first->Means(Meaning::timed_out);
   finding.confidence = presumed ? Confidence::likely : Confidence::certain;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rules/activity_words.h"
+#include "rules/first_end.h"
 #include "rules/gpu_maker.h"
 #include "rules/memory_victim.h"
 #include "rules/rule.h"
@@ -100,7 +101,8 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     if (gpu && mentioned.Holds(event)) continue;
     Finding finding;
     finding.cause = "rank-out-of-memory";
-    finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+    finding.status =
+        facts.analyses.outcome.hangs() && !EndedBeforeTimeouts(facts, event) ? Status::hang : Status::crash;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
     const Activity during = gpu ? ActivityAround(facts, &event) : Activity::not_told;
@@ -236,7 +238,11 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   const Activity during =
       gpu ? ActivityAround(facts, facts.analyses.life.Of(finding.ranks.front())->cuda_oom) : Activity::not_told;
   finding.cause = "rank-out-of-memory";
-  finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+  const bool ended = std::any_of(finding.ranks.begin(), finding.ranks.end(), [&](Rank rank) {
+    const Event* error = gpu ? facts.analyses.life.Of(rank)->cuda_oom : nullptr;
+    return error && EndedBeforeTimeouts(facts, *error);
+  });
+  finding.status = facts.analyses.outcome.hangs() && !ended ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
   finding.headline =
