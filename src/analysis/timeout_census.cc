@@ -47,9 +47,6 @@ std::set<Rank> HeardRanks(const Incident& incident) {
     if (event.rank.known()) heard.insert(event.rank);
   for (const auto& [rank, process] : incident.process_of)
     if (!incident.processes[process].files.empty()) heard.insert(rank);
-  // Lines that a rank marks as its own, whatever they say.
-  for (const LogOutline& outline : incident.outlines)
-    for (const int32_t rank : outline.ranks) heard.insert(Rank{rank});
   return heard;
 }
 
@@ -193,9 +190,16 @@ TimeoutCensus CountTimeouts(const Incident& incident) {
   std::rotate(census.calls.begin(), front, std::next(front));
   for (TimedOutCall& call : census.calls)
     if (call.op == OpKind::coalesced) call.op = RecordedKind(incident, call);
-  const std::set<Rank> heard = HeardRanks(incident);
+  std::set<Rank> heard = HeardRanks(incident);
+  const std::vector<Rank> all = incident.AllRanks();
+  // Lines that a rank marks as its own, whatever they say.
+  std::set<Rank> marked;
+  for (const LogOutline& outline : incident.outlines)
+    for (const int32_t rank : outline.ranks) marked.insert(Rank{rank});
+  for (const Rank rank : marked)
+    if (std::binary_search(all.begin(), all.end(), rank) && heard.insert(rank).second) census.printing.push_back(rank);
   census.heard = heard.size();
-  census.unheard = incident.AllRanks();
+  census.unheard = all;
   std::erase_if(census.unheard, [&](Rank rank) { return heard.contains(rank); });
   census.nameless = NamelessProcesses(incident);
   FindCompleted(incident, census);

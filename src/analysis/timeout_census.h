@@ -36,6 +36,7 @@ bool IsFoundLate(const Event& timeout);
 struct TimeoutCensus {
   std::vector<TimedOutCall> calls;  // that of the most ranks first; each rank is in one of them
   std::vector<Rank> unheard;        // no line of any kind is from them
+  std::vector<Rank> printing;       // the program's own lines are from them, and none of a timeout or of another event
   size_t heard = 0;                 // of how many ranks there are lines
   std::vector<Subject> nameless;    // processes of the job whose lines tell no rank: each is one of the unheard
   std::vector<Rank> completed;      // by their counters they have completed the lowest of these calls

@@ -115,28 +115,21 @@ class EventTies {
   }
 
   // A kernel log reaches back to the start of the machine, and goes on when the job has ended. Where all of it seems to
-  // lie outside the job, the clocks may be of different zones; more than a day is of no zone.
+  // lie outside the job, the clocks may be of different zones; more than a day is of no zone. Of dates without a year
+  // the zone is never known.
   void SetAsideOtherTimes() {
     const JobTimes job(incident_);
     if (job.first_ns == kNoTime) return;
-    const bool ends = job.last_ns != kNoTime;
-    std::set<FileId> goes_on, agrees;  // with lines after the job's beginning, and with lines while it ran
-    for (const Event& event : incident_.events) {
-      if (!IsKernels(event)) continue;
-      const int64_t at = job.TimeOf(event);
-      if (at == kNoTime) continue;
-      const bool after = at >= job.first_ns - kDriftNs, before = ends && at <= job.last_ns + kDriftNs;
-      if (after) goes_on.insert(event.source.file);
-      if (after && before) agrees.insert(event.source.file);
-    }
+    std::set<FileId> goes_on;
+    for (const Event& event : incident_.events)
+      if (job.has_year && IsKernels(event) && event.wall_ns != kNoTime && event.wall_ns >= job.first_ns - kDriftNs)
+        goes_on.insert(event.source.file);
     std::erase_if(incident_.events, [&](const Event& event) {
-      if (!IsKernels(event)) return false;
-      const int64_t at = job.TimeOf(event);
+      const int64_t at = IsKernels(event) ? job.TimeOf(event) : kNoTime;
       if (at == kNoTime) return false;
-      const bool old =
-          at < job.first_ns - kZonesNs || (at < job.first_ns - kDriftNs && goes_on.contains(event.source.file));
-      const bool late =
-          ends && (at > job.last_ns + kZonesNs || (at > job.last_ns + kDriftNs && agrees.contains(event.source.file)));
+      const bool old = at < job.first_ns - kZonesNs || (at < job.first_ns - kDriftNs && event.wall_ns != kNoTime &&
+                                                        goes_on.contains(event.source.file));
+      const bool late = job.last_ns != kNoTime && at > job.last_ns + kZonesNs;
       if (old)
         incident_.diagnostics.push_back({DiagnosticSeverity::note, "before-the-job",
                                          "the kernel wrote this " + Distance(job.first_ns - at) +

@@ -9,7 +9,7 @@ namespace tacet {
 
 // Kernel and scheduler lines know a pid or the address of a GPU, not a rank. Gives them the process they are about: by
 // pid, else by the bus id that NCCL prints for a rank, on the host that wrote the line. What the kernel said long
-// before the job began is set aside, with a diagnostic.
+// before the job began, or days after its end, is set aside, with a diagnostic.
 void TieEventsToProcesses(Incident& incident);
 
 // The host whose kernel wrote a log that does not name it: the one in its path, or the one of all other files of that

@@ -76,6 +76,7 @@ JobTimes::JobTimes(const Incident& incident) {
       clock_s = event.clock_s;
     }
   }
+  has_year = of_job != kNoTime;
   constexpr int64_t kSomeYear = 1'720'000'000 * kSecondNs;
   anchor_ns_ = of_job != kNoTime ? of_job : of_kernel != kNoTime ? of_kernel : kSomeYear;
   if (of_job == kNoTime && clock_s >= 0) anchor_ns_ = PutIntoYear(clock_s, anchor_ns_);

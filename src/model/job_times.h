@@ -17,6 +17,7 @@ class JobTimes {
   int64_t first_ns = kNoTime;  // before the first line: a timeout tells how long its operation had been waited for
   int64_t last_ns = kNoTime;   // kNoTime where no line with a time tells of an end or of a failure
 
+  bool has_year = false;  // some line of the job tells it
   // Also of events without a year; kNoTime where the event has no date.
   int64_t TimeOf(const Event& event) const;
 

@@ -129,6 +129,10 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
                                                   : "The output of " + RankWords(census.unheard) +
                                                         " is not in these files: add it, and run the diagnosis again.");
   }
+  if (census && census.unheard.empty() && census.printing.size() == 1 && census.bar.empty() && missing.empty())
+    steps.push_back("Look at " + RankWords(census.printing) +
+                    ", the only one that reports no timeout: what do its last "
+                    "lines say, and what did it do after them?");
   if (census && census.calls.size() == 1 && census.calls.front().ranks.size() == 1 && timeout.peer.known())
     steps.push_back("Look at rank " + std::to_string(timeout.peer.value) +
                     " of that group first (the number counts in the group): does it report an earlier error, a wait "

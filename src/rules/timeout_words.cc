@@ -102,6 +102,10 @@ std::string TimeoutWords(const TimeoutCensus& census) {
   if (!unheard.empty() && unheard.size() <= kMostUnheard && unheard.size() < common.ranks.size() &&
       census.nameless.empty())
     words += "; no line is from " + RankWords(unheard);
+  const auto& printing = census.printing;
+  if (unheard.empty() && !printing.empty() && printing.size() <= kMostUnheard && printing.size() < common.ranks.size())
+    words += "; " + RankWords(printing) +
+             (printing.size() == 1 ? " prints lines and reports" : " print lines and report") + " no timeout";
   return words;
 }
 
