@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/training_trend.h"
+#include "model/gpu_state.h"
 #include "rules/straggler_finding.h"
 #include "rules/words.h"
 
@@ -32,10 +40,57 @@ static void TellReported(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+// nvidia-smi shows one GPU, or a few, with a clock that heat or a power brake holds down while the others run at
+// theirs.
+static void TellThrottled(const Case& facts, RuleAnswer& answer) {
+  constexpr double kSlowShare = 0.8;
+  std::vector<const Event*> slowed;
+  std::string gpus;
+  double usual = -1;
+  size_t others = 0;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::gpu_load) continue;
+    const GpuState state = ReadGpuState(event.text);
+    if (!state.slowed_by.empty() && state.mhz > 0) {
+      slowed.push_back(&event);
+    } else if (state.mhz > 0) {
+      usual = usual < 0 ? state.mhz : std::min(usual, state.mhz);
+      ++others;
+    }
+  }
+  std::erase_if(slowed, [&](const Event* event) { return ReadGpuState(event->text).mhz > kSlowShare * usual; });
+  if (slowed.empty() || others < slowed.size()) return;
+  for (const Event* event : slowed)
+    gpus += (gpus.empty() ? "" : event == slowed.back() ? " and " : ", ") + std::to_string(event->As<GpuLoad>().index);
+  const bool one = slowed.size() == 1;
+  const GpuState state = ReadGpuState(slowed.front()->text);
+  char clock[96];
+  std::snprintf(clock, sizeof clock, "%.0f MHz where the others run at %.0f MHz or more", state.mhz, usual);
+  char heat[32] = "";
+  if (state.celsius > 0) std::snprintf(heat, sizeof heat, " at %.0f °C", state.celsius);
+  Finding finding;
+  finding.cause = "straggler-compute";
+  finding.status = Status::slow;
+  finding.severity = Severity::warning;
+  finding.confidence = FindSlowingSteps(facts.incident) ? Confidence::likely : Confidence::possible;
+  finding.headline = (one ? "GPU " : "GPUs ") + gpus + (one ? " is slowed down by " : " are slowed down by ") +
+                     std::string(state.slowed_by) + heat + ": " + clock + "; all ranks of a job wait for " +
+                     (one ? "it" : "them") + " in every step";
+  for (const Event* event : slowed)
+    if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the clock of this GPU"));
+  finding.fix = {
+      "Check the cooling and the power supply of that host (fans, airflow, inlet temperature, power cables); "
+      "dcgmi diag -r 3 on it.",
+      "Run the job without that node, or without that GPU, until its clock stays up under load.",
+      "If it was measured while other work ran: measure again with the job alone."};
+  answer.findings.push_back(std::move(finding));
+}
+
 static RuleAnswer JudgeStragglerCompute(const Case& facts) {
   RuleAnswer answer = JudgeStragglers(facts, IsStragglerCompute, "straggler-compute", "its GPU work takes longer",
                                       "their GPU work takes longer");
   if (answer.findings.empty()) TellReported(facts, answer);
+  if (answer.findings.empty()) TellThrottled(facts, answer);
   return answer;
 }
 

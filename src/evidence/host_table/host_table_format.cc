@@ -11,7 +11,9 @@ namespace {
 
 // Such rows stand in texts of all kinds, beside what their own format reads: never a claim on the whole file.
 Recognition RecogniseHostTable(std::string_view prefix, std::string_view) {
-  if (!ContainsAny(prefix, {"% /", "MiB /", " MB |", "NODELIST", "rolog fail", "NVIDIA-SMI"})) return Recognition::no;
+  if (!ContainsAny(prefix, {"% /", "MiB /", " MB |", "NODELIST", "rolog fail", "NVIDIA-SMI", "temperature.gpu",
+                            "clocks.", "utilization.gpu", "power.draw"}))
+    return Recognition::no;
   if (prefix.find('\0') != std::string_view::npos) return Recognition::no;
   LineReader lines(prefix);
   for (std::string_view line; lines.Next(&line);)

@@ -8,6 +8,7 @@
 
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/host_table/host_table_smi_csv.h"
 
 namespace tacet {
 namespace {
@@ -257,7 +258,9 @@ class HostReader {
 
   bool TakeGpu(std::string_view text) {
     GpuLoad load;
-    if (std::array<std::string_view, 3> cells; text.starts_with('|') && TakeCells(text, cells)) {
+    if (csv_.TakeHead(text)) return true;
+    if (csv_.TakeRow(text, load, place_.text)) {  // nothing more to read
+    } else if (std::array<std::string_view, 3> cells; text.starts_with('|') && TakeCells(text, cells)) {
       if (const auto index = GpuOfHead(cells)) {
         gpu_ = *index;
         return true;
@@ -312,6 +315,7 @@ class HostReader {
   HostTable out_;
   RowPlace place_;
   std::string host_;
+  SmiCsv csv_;
   int32_t gpu_ = -1;  // whose load the next row of the table shows
   bool inodes_ = false, reasons_ = false;
 };
@@ -326,6 +330,7 @@ bool IsHostLine(std::string_view line) {
   ListedNodes state;
   bool of_interest = false;
   if (text.starts_with("| NVIDIA-SMI ") || TakeSpace(text, use, of_interest) || TakeGpustat(text, load)) return true;
+  if (SmiCsv::IsHead(text)) return true;
   std::array<std::string_view, 3> cells;
   if (text.starts_with('|') && TakeCells(text, cells) && GpuOfHead(cells)) return true;
   return TakePartition(text, state) || TakeProlog(text, state) ||

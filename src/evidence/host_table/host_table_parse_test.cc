@@ -94,5 +94,20 @@ TEST(HostTable, OtherLinesAreNone) {
   }
 }
 
+TEST(HostTable, ReadsTheCsvOfNvidiaSmiByTheNamesOfItsColumns) {
+  const HostTable table = ParseHostTable(
+      "index, name, temperature.gpu, clocks.sm [MHz], power.draw [W], clocks_event_reasons.hw_thermal_slowdown\n"
+      "0, NVIDIA H100 80GB HBM3, 61, 1755 MHz, 655.10 W, Not Active\n"
+      "1, NVIDIA H100 80GB HBM3, 88, 855 MHz, 301.15 W, Active\n");
+  ASSERT_EQ(table.gpus.size(), 2U);
+  EXPECT_EQ(table.gpus[1].load.index, 1);
+  EXPECT_NEAR(table.gpus[1].load.watts, 301.15, 0.01);
+  EXPECT_EQ(table.gpus[1].text,
+            "index=1, temperature.gpu=88, clocks.sm=855 MHz, power.draw=301.15 W, "
+            "clocks_event_reasons.hw_thermal_slowdown=Active");
+  EXPECT_EQ(table.not_understood, 0U);
+  EXPECT_TRUE(ParseHostTable("epoch, loss, power\n0, 1.5, 88\n").gpus.empty());
+}
+
 }  // namespace
 }  // namespace tacet

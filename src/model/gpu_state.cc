@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/gpu_state.h"
+
+#include "base/text_scan.h"
+
+namespace tacet {
+
+GpuState ReadGpuState(std::string_view row) {
+  const auto number = [&](std::string_view name) {
+    auto rest = After(row, name);
+    double value = 0;
+    return rest && TakeDouble(*rest, &value) && value >= 0 && value < 1e6 ? value : -1.0;
+  };
+  GpuState state;
+  for (const std::string_view name : {"clocks.sm=", "clocks.current.sm=", "clocks.gr=", "clocks.current.graphics="})
+    if (state.mhz < 0) state.mhz = number(name);
+  state.most_mhz = number("clocks.max.sm=");
+  state.celsius = number("temperature.gpu=");
+  // A power cap in software is the limit that somebody set, and an idle GPU lowers its clock by itself: both are usual.
+  struct Reason {
+    std::string_view name, words;
+  };
+  constexpr Reason kReasons[] = {{"hw_thermal_slowdown=Active", "a hardware thermal slowdown"},
+                                 {"sw_thermal_slowdown=Active", "a software thermal slowdown"},
+                                 {"hw_power_brake_slowdown=Active", "a power brake"},
+                                 {"hw_slowdown=Active", "a hardware slowdown"}};
+  for (const Reason& reason : kReasons)
+    if (state.slowed_by.empty() && Contains(row, reason.name)) state.slowed_by = reason.words;
+  return state;
+}
+
+}  // namespace tacet

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace tacet {
+
+// What a row of nvidia-smi tells of a GPU's clock; below 0: not told.
+struct GpuState {
+  double mhz = -1, most_mhz = -1;
+  double celsius = -1;
+  std::string_view slowed_by;  // what holds the clock down and should not; empty: nothing
+};
+
+// "index=5, temperature.gpu=88, clocks.sm=855 MHz, clocks.max.sm=1980 MHz, clocks_event_reasons.hw_slowdown=Active"
+GpuState ReadGpuState(std::string_view row);
+
+}  // namespace tacet
