@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "rules/rule.h"
 
@@ -16,8 +15,5 @@ const Event* ExceptionAround(const Incident& incident, const Event& error);
 
 // The job serves a model (vLLM, SGLang) and trains none.
 bool IsServer(const Incident& incident);
-
-// Against a lack of GPU memory, by what the process was doing.
-std::vector<std::string> GpuMemorySteps(Activity during, bool server, GpuMaker maker);
 
 }  // namespace tacet

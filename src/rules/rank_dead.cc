@@ -136,7 +136,7 @@ void JudgeLostNode(const Case& facts, RuleAnswer& answer) {
     finding.headline = node + " failed" + (event.ranks.empty() ? "" : ", and " + RankWords(event.ranks) + " with it");
     finding.evidence.push_back(CiteEvent(event, "reported by the scheduler or the launcher"));
     finding.fix = {"Take the node out of service and start again without it.",
-                   "Look at its console, its power and its kernel log of the time before."};
+                   "Look at its console, its power and its kernel log from just before the failure."};
     answer.findings.push_back(std::move(finding));
     return;
   }

@@ -8,6 +8,7 @@
 #include "rules/activity_words.h"
 #include "rules/first_end.h"
 #include "rules/gpu_maker.h"
+#include "rules/gpu_memory_words.h"
 #include "rules/memory_victim.h"
 #include "rules/rule.h"
 #include "rules/told_finding.h"
@@ -106,10 +107,20 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
     const Activity during = gpu ? ActivityAround(facts, &event) : Activity::not_told;
+    const GpuMemoryUse use = gpu ? ReadGpuMemoryUse(event.text) : GpuMemoryUse();
+    // A worker of Ray's counts only the GPUs that it was given.
+    const bool device = use.device >= 0 && event.pid < 0;
     finding.headline = SubjectWords(SubjectOf(facts.incident, event)) + " ran out of " +
-                       (gpu ? "GPU memory" : "host memory") + DuringWords(during) +
+                       (device ? "memory on GPU " + std::to_string(use.device)
+                        : gpu  ? "GPU memory"
+                               : "host memory") +
+                       DuringWords(during) + MemoryHolderWords(use, device) +
                        "; the log does not say which rank it was";
-    if (gpu) finding.fix = GpuMemorySteps(during, IsServer(facts.incident), MakerOfGpus(facts.incident, event));
+    if (gpu)
+      finding.fix = GpuMemorySteps({.during = during,
+                                    .server = IsServer(facts.incident),
+                                    .maker = MakerOfGpus(facts.incident, event),
+                                    .use = use});
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say which rank it was";
     TellKindOfMemory(gpu, finding);
@@ -200,6 +211,25 @@ static std::string HostOfAll(const Incident& incident, const std::vector<Rank>& 
   return hosts.size() == 1 ? *hosts.begin() : "";
 }
 
+// Who holds the memory, where the message tells it, and what to do about it.
+static void TellGpuMemory(const Case& facts, Activity during, Finding& finding) {
+  const Event* memory = nullptr;
+  for (const Rank rank : finding.ranks)
+    if (const Event* told = facts.analyses.life.Of(rank)->cuda_oom; told && !memory) memory = told;
+  if (!memory) return;
+  const bool alone = finding.ranks.size() == 1 && facts.analyses.life.Present() > 1;
+  GpuMemoryCase memory_case{.during = during,
+                            .server = IsServer(facts.incident),
+                            .maker = MakerOfGpus(facts.incident, *memory),
+                            .owners = finding.ranks.size() > 1 ? MemoryOwners::several
+                                      : alone                  ? MemoryOwners::one
+                                                               : MemoryOwners::not_told,
+                            .who = RankWords(finding.ranks),
+                            .use = ReadGpuMemoryUse(memory->text)};
+  if (finding.ranks.size() == 1) finding.headline += MemoryHolderWords(memory_case.use);
+  finding.fix = GpuMemorySteps(memory_case);
+}
+
 static RuleAnswer JudgeOutOfMemory(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
@@ -260,6 +290,7 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
         "Look at what grew on that host: data loader workers, cached datasets, pinned buffers, checkpoint copies.",
         "Raise the memory limit of the job, or use less."};
   }
+  if (gpu && !host) TellGpuMemory(facts, during, finding);
   if (facts.standstill.operation) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;
@@ -269,9 +300,6 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
                                         "a peer waits in this operation"));
     finding.affected_ranks = facts.standstill.waiters;
   }
-  if (gpu && !host)
-    finding.fix = GpuMemorySteps(during, IsServer(facts.incident),
-                                 MakerOfGpus(facts.incident, *facts.analyses.life.Of(finding.ranks.front())->cuda_oom));
   TellKindOfMemory(gpu && !host, finding);
   if (during == Activity::shutdown) TellShutdown(finding);
   answer.findings.push_back(std::move(finding));

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/gpu_memory_words.h"
+
+#include <cstdio>
+
+namespace tacet {
+namespace {
+
+std::string Gib(double gib) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", gib);
+  return text;
+}
+
+// "process 51833", "processes 51833 and 2 others"
+std::string HolderNames(const GpuMemoryUse& use) {
+  const std::string first = std::to_string(use.others.front().pid);
+  if (use.others.size() == 1) return "process " + first;
+  if (use.others.size() == 2) return "processes " + first + " and " + std::to_string(use.others.back().pid);
+  return "process " + first + " and " + std::to_string(use.others.size() - 1) + " others";
+}
+
+std::vector<std::string> StepsByActivity(const GpuMemoryCase& facts) {
+  if (facts.server)
+    return {
+        "Lower the share of GPU memory that the server takes (vLLM: --gpu-memory-utilization, SGLang: "
+        "--mem-fraction-static), --max-num-seqs or --max-model-len.",
+        "Check with nvidia-smi what else is using the GPUs: an earlier server that did not end, another job.",
+        "Spread the model over more GPUs (--tensor-parallel-size), or use a quantized one."};
+  if (facts.during == Activity::saving)
+    return {
+        "Do not gather the whole state on the GPU: save a sharded state dict, or a full one with offload to the CPU on "
+        "rank 0 only (FSDP: SHARDED_STATE_DICT, or FullStateDictConfig(offload_to_cpu=True, rank0_only=True)).",
+        "Call torch.cuda.empty_cache() before saving, and save copies (EMA, optimizer) one after the other.",
+        "If that does not suffice: leave more room in training (smaller batch)."};
+  if (facts.during == Activity::loading)
+    return {"Load on the CPU first (torch.load(..., map_location='cpu')), and release the copy after load_state_dict.",
+            "Load a sharded checkpoint shard by shard (torch.distributed.checkpoint, low_cpu_mem_usage, device_map).",
+            "Check with nvidia-smi what else is using the GPU."};
+  std::vector<std::string> steps = {
+      "Lower the batch size or the sequence length, or recompute activations (torch.utils.checkpoint)."};
+  switch (facts.owners) {
+    case MemoryOwners::one:
+      steps.push_back("Only " + facts.who +
+                      " ran out of memory: see whether its pipeline stage or its batch is larger than those of the "
+                      "others, and balance it.");
+      break;
+    case MemoryOwners::several:
+      steps.push_back(
+          "Several ranks ran out of memory, so no single rank is at fault: shard the model or its optimizer "
+          "over more GPUs (FSDP, ZeRO), or offload it, if the batch cannot be smaller.");
+      break;
+    case MemoryOwners::not_told:
+      steps.push_back(
+          "If only one rank runs out of memory, its pipeline stage or its batch is larger than those of the others: "
+          "balance it.");
+      break;
+  }
+  return steps;
+}
+
+}  // namespace
+
+std::string MemoryHolderWords(const GpuMemoryUse& use, bool named) {
+  if (!use.OthersFillIt()) return "";
+  const bool one = use.others.size() == 1;
+  return std::string(one ? ": another process (" : ": other processes (") +
+         (one ? std::to_string(use.others.front().pid) : HolderNames(use)) + (one ? ") holds " : ") hold ") +
+         Gib(use.OfOthers()) + (use.total > 0 ? " of the " + Gib(use.total) : "") + " GiB" +
+         (named             ? " there"
+          : use.device >= 0 ? " of GPU " + std::to_string(use.device)
+                            : " of that GPU");
+}
+
+std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
+  const GpuMemoryUse& use = facts.use;
+  std::vector<std::string> steps;
+  if (use.OthersFillIt()) {
+    steps.push_back("Find out what " + HolderNames(use) + (use.others.size() == 1 ? " is" : " are") +
+                    " (nvidia-smi, ps -fp " + std::to_string(use.others.front().pid) +
+                    "): a leftover of an earlier run, another user's job, or another rank of this job that uses the "
+                    "wrong GPU. End it, or use another GPU.");
+    steps.push_back(
+        "If ranks of this job share the GPU: call torch.cuda.set_device(local_rank) before anything that "
+        "uses CUDA.");
+    return steps;
+  }
+  // Each maker's allocator reads a setting of its own; Intel's has none for this.
+  const std::string setting = facts.maker == GpuMaker::amd ? "PYTORCH_HIP_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
+  if (use.IsFragmented() && facts.maker != GpuMaker::intel)
+    steps.push_back("Set " + setting + "=expandable_segments:True: " + Gib(use.unallocated) +
+                    " GiB are reserved and unused, more than the " + Gib(use.tried) +
+                    " GiB that were asked for, but not in one piece.");
+  for (std::string& step : StepsByActivity(facts)) steps.push_back(std::move(step));
+  const bool general = !facts.server && facts.during != Activity::saving && facts.during != Activity::loading;
+  if (general && use.unallocated < 0 && facts.maker != GpuMaker::intel)
+    steps.push_back("Fragmentation: " + setting + "=expandable_segments:True.");
+  return steps;
+}
+
+}  // namespace tacet

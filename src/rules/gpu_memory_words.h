@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/gpu_memory.h"
+#include "rules/rule.h"
+
+namespace tacet {
+
+// ": another process (51833) holds 41.08 of the 79.15 GiB of GPU 3"; empty where the others do not fill it. `named`:
+// the GPU is named before it.
+std::string MemoryHolderWords(const GpuMemoryUse& use, bool named = false);
+
+enum class MemoryOwners : uint8_t { not_told, one, several };
+
+// What the message tells of the memory decides which of these comes first, and which is of no use.
+struct GpuMemoryCase {
+  Activity during = Activity::not_told;
+  bool server = false;
+  GpuMaker maker = GpuMaker::not_told;
+  MemoryOwners owners = MemoryOwners::not_told;
+  std::string who;  // the one rank that ran out of it
+  GpuMemoryUse use;
+};
+
+// Against a lack of GPU memory.
+std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts);
+
+}  // namespace tacet
