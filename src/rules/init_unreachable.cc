@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "model/connect_problem.h"
 #include "model/event_time.h"
 #include "rules/init_finding.h"
 #include "rules/words.h"
@@ -21,6 +22,49 @@ static bool IsLoopback(const std::string& address) {
 // "0.0.0.0:51216", "[::]:51216": where a server listens on all of its addresses, and none that a client can go to.
 static bool IsWildcard(const std::string& address) {
   return address.starts_with("0.0.0.0") || address.starts_with("[::]") || address.starts_with("::,");
+}
+
+// What the system answered; one who was refused reached the host.
+static ConnectProblem ProblemOf(const std::vector<const Event*>& events) {
+  ConnectProblem worst = ConnectProblem::not_told;
+  for (const Event* event : events) {
+    ConnectProblem problem = ReadConnectProblem(event->text);
+    if (problem == ConnectProblem::not_told) problem = ReadConnectProblem(event->As<ConnectFailure>().words);
+    if (problem == ConnectProblem::refused) return problem;
+    if (worst == ConnectProblem::not_told || problem == ConnectProblem::no_route)
+      worst = problem == ConnectProblem::not_told ? worst : problem;
+  }
+  return worst;
+}
+
+static std::vector<std::string> RefusedAdvice(bool store) {
+  std::vector<std::string> advice = {
+      "Look at the process that should listen there: its output and its exit status; it has exited, or has not "
+      "started yet.",
+      "Check that the address belongs to this run: a file for init_method=file://, a port or a hostfile may be left "
+      "over from an earlier run."};
+  // NCCL has no part in the rendezvous.
+  advice.emplace_back(
+      store ? "Compare MASTER_ADDR and MASTER_PORT (--rdzv-endpoint) of all nodes: the host is up, so the port, or the "
+              "host itself, may be the wrong one."
+            : "If it listens on another interface: set NCCL_SOCKET_IFNAME to the one that connects the hosts.");
+  return advice;
+}
+
+// The packets get no answer, or have no way: the process that should listen may be well.
+static std::vector<std::string> NoAnswerAdvice(const std::string& address, ConnectProblem problem) {
+  const std::string there = address.empty() ? "that address" : address;
+  std::vector<std::string> advice = {
+      "Check that the address belongs to the host of rank 0, not to another network or an earlier run "
+      "(--rdzv-endpoint, MASTER_ADDR, MASTER_PORT)."};
+  if (problem == ConnectProblem::no_route)
+    advice.push_back("From the host that reports it: ip route get, for the address of " + there +
+                     "; the two hosts must share a network, or have a route.");
+  else
+    advice.push_back("From the host that reports it: ping, and nc -zv to " + there +
+                     "; a firewall or a security group that drops packets looks like this: open the port there.");
+  advice.emplace_back("On that host: does torchrun, or rank 0, run, and does it listen on that port (ss -ltn)?");
+  return advice;
 }
 
 static std::vector<std::string> StoreAdvice(const std::string& address) {
@@ -128,6 +172,17 @@ static const Event* ErrorOfThePeer(const Case& facts, const std::vector<Rank>& c
   return nullptr;
 }
 
+static std::string FailureWords(ConnectProblem problem, int64_t limit_ms) {
+  switch (problem) {
+    case ConnectProblem::refused: return "the connection is refused, so nothing listens there";
+    case ConnectProblem::no_answer: return "the address does not answer";
+    case ConnectProblem::no_route: return "there is no route to that host";
+    case ConnectProblem::not_told: break;
+  }
+  if (limit_ms < 1000) return "the connection failed, and the log does not say why";
+  return "no connection within " + std::to_string(limit_ms / 1000) + " s";
+}
+
 static RuleAnswer JudgeUnreachable(const Case& facts) {
   RuleAnswer answer;
   const InitView init = ReadInit(facts);
@@ -170,29 +225,27 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   const bool nameless = std::all_of(events.begin(), events.end(), [](const Event* event) {
     return event->kind == EventKind::connect_failed && TargetOf(*event).empty();
   });
-  const bool refused =
-      std::any_of(events.begin(), events.end(), [](const Event* event) { return event->Means(Meaning::refused); });
+  const ConnectProblem problem = ProblemOf(events);
+  const bool refused = problem == ConnectProblem::refused;
+  const bool of_store = std::all_of(events.begin(), events.end(), IsOfTheStore);
+  int64_t limit_ms = -1;
+  for (const Event* event : events) limit_ms = std::max(limit_ms, event->As<StoreUnreachable>().timeout_ms);
   finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) + " during setup: " +
                      (refused               ? "the connection is refused, so nothing listens there"
                       : IsLoopback(address) ? "nothing answers there"
                       : IsWildcard(address) ? "this is a wildcard, not the address of a host"
                       : nameless            ? "the message names no address"
-                      : alone               ? "the address does not answer, and no other rank reports this"
-                                            : "the address does not answer");
+                                            : FailureWords(problem, limit_ms)) +
+                     (alone && !refused ? ", and no other rank reports this" : "");
+  const bool special = IsLoopback(address) || IsWildcard(address);
   // torchrun's exception tells that the connection failed, and neither where nor why.
-  const bool untold = !refused && address.empty() && std::all_of(events.begin(), events.end(), [](const Event* event) {
-    return IsOfTheStore(event) && event->As<StoreUnreachable>().timeout_ms <= 0 && TargetOf(*event).empty();
-  });
-  if (untold) finding.headline = who + " could not connect to the store of the rendezvous; these lines do not say why";
+  if (problem == ConnectProblem::not_told && of_store && address.empty() && limit_ms <= 0)
+    finding.headline = who + " could not connect to the store of the rendezvous; these lines do not say why";
   if (refused)
-    finding.fix = {
-        "Look at the process that should listen there: its output and its exit status; it has exited, or has not "
-        "started yet.",
-        "Check that the address belongs to this run: a file for init_method=file://, a port or a hostfile may be left "
-        "over from an earlier run.",
-        "If it listens on another interface: set NCCL_SOCKET_IFNAME to the one that connects the hosts."};
-  else if (std::all_of(events.begin(), events.end(), IsOfTheStore))
-    finding.fix = StoreAdvice(address);
+    finding.fix = RefusedAdvice(of_store);
+  else if (of_store)
+    finding.fix =
+        problem == ConnectProblem::not_told || special ? StoreAdvice(address) : NoAnswerAdvice(address, problem);
   if (const Event* error = refused ? ErrorOfThePeer(facts, complaining, *events.front()) : nullptr) {
     finding.severity = Severity::warning;
     finding.confidence = Confidence::possible;

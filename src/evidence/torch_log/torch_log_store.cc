@@ -125,6 +125,7 @@ LineUse ReadConnectRetry(const LogLine& line, RecordList& out) {
   const bool gave_up = Contains(line.text, " - timed out ");
   if (counted && !gave_up && IntAfter(line.text, "(try=").value_or(0) < kManyTries) return LineUse::ignored;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, address + " again");
+  if (!is_new && !counted) record->text = Capped(line.text);  // the last try tells best why
   if (!is_new) return LineUse::understood;
   record->subject = std::move(address);
   record->object = counted ? "" : kRetriedWord;
@@ -255,7 +256,23 @@ LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out) {
   return LineUse::understood;
 }
 
+// What the tries ran into says more than that the time was up: "(errno: 111 - Connection refused)".
+static void TellLastTry(TorchLog& log) {
+  const TorchLogRecord* last = nullptr;
+  for (const TorchLogRecord& record : log.records)
+    if (record.kind == TorchLogKind::store_unreachable && record.object == kRetriedWord) last = &record;
+  if (last == nullptr) return;
+  const size_t at = last->text.find("(errno: ");
+  if (at == std::string::npos) return;
+  const std::string reason = last->text.substr(at, last->text.find(')', at) - at + 1);
+  for (TorchLogRecord& record : log.records)
+    if (record.kind == TorchLogKind::store_unreachable && record.object != kRetriedWord &&
+        record.source.line > last->source.line && !Contains(record.text, "errno: "))
+      record.text += " " + reason;
+}
+
 void DropFewRetries(TorchLog& log) {
+  TellLastTry(log);
   std::erase_if(log.records, [](TorchLogRecord& record) {
     if (record.kind == TorchLogKind::store_wait_timeout) return record.object == kToldAgain;
     if (record.kind != TorchLogKind::store_unreachable || record.object != kRetriedWord) return false;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/connect_problem.h"
+
+#include "base/text_scan.h"
+
+namespace tacet {
+
+// The client socket has failed to connect to [node0]:29500 (errno: 111 - Connection refused).
+// "The client socket has timed out after 60s" only tells the client's own limit: what stopped each try it does not say.
+ConnectProblem ReadConnectProblem(std::string_view message) {
+  if (ContainsAny(message, {"errno: 111", "onnection refused", "system error: 10061"})) return ConnectProblem::refused;
+  if (ContainsAny(message, {"errno: 113", "errno: 101 ", "o route to host", "etwork is unreachable"}))
+    return ConnectProblem::no_route;
+  if (ContainsAny(message, {"errno: 110", "onnection timed out", "system error: 10060"}))
+    return ConnectProblem::no_answer;
+  return ConnectProblem::not_told;
+}
+
+}  // namespace tacet

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tacet {
+
+// Why a connection failed, by the system's own error. Each has another remedy: a host that refuses is up, and one that
+// does not answer may be behind a firewall.
+enum class ConnectProblem : uint8_t { not_told, refused, no_answer, no_route };
+
+ConnectProblem ReadConnectProblem(std::string_view message);
+
+}  // namespace tacet

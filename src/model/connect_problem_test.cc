@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/connect_problem.h"
+
+#include <gtest/gtest.h>
+
+namespace tacet {
+namespace {
+
+TEST(ConnectProblem, GoesByTheSystemsError) {
+  EXPECT_EQ(ReadConnectProblem("failed to connect to [node0]:29500 (errno: 111 - Connection refused)."),
+            ConnectProblem::refused);
+  EXPECT_EQ(ReadConnectProblem("failed to connect to [node0]:29500 (errno: 110 - Connection timed out)."),
+            ConnectProblem::no_answer);
+  EXPECT_EQ(ReadConnectProblem("failed to connect to [node0]:29500 (errno: 113 - No route to host)."),
+            ConnectProblem::no_route);
+}
+
+TEST(ConnectProblem, TakesTheClientsOwnLimitForNoneOfThem) {
+  EXPECT_EQ(ReadConnectProblem("The client socket has timed out after 60s while trying to connect to (h, 29400)."),
+            ConnectProblem::not_told);
+  EXPECT_EQ(ReadConnectProblem("The connection to the C10d store has failed. See inner exception for details."),
+            ConnectProblem::not_told);
+}
+
+}  // namespace
+}  // namespace tacet
