@@ -31,6 +31,18 @@ bool IsOfAKernel(const Event& lead) {
          (lead.Means(Meaning::illegal_access) || lead.As<CudaError>().words == "memory access fault");
 }
 
+// What the kernel log tells of the Xid is not asked for again.
+std::string ProgramXidWords(const Incident& incident) {
+  for (const Event& event : incident.events) {
+    const int64_t number = event.kind == EventKind::xid ? event.As<Xid>().number : -1;
+    if (number == 13 || number == 31 || number == 43)
+      return "Xid " + std::to_string(number) +
+             " in the kernel log points to the program or a library it uses, not to the hardware.";
+  }
+  return "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13, 31 and 43 point to the "
+         "program; 48, 64, 74, 79 and 95 to the hardware.";
+}
+
 // What helps depends on what failed: an Xid has advice of its own, an illegal access is mostly the program's.
 std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) {
   if (lead.kind == EventKind::xid && lead.Means(Meaning::setup_failed))
@@ -44,7 +56,9 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
     const XidMeaning* entry = FindXid(lead.As<Xid>().number);
     if (!entry || entry->advice.empty()) return {};
     std::vector<std::string> advice = {std::string(entry->advice)};
-    if (entry->origin == XidOrigin::hardware) advice.push_back("Restart the job without that node.");
+    // Some advice says itself when the job can start again.
+    if (entry->origin == XidOrigin::hardware && entry->advice.find("estart") == std::string_view::npos)
+      advice.push_back("Restart the job without that node.");
     return advice;
   }
   const bool by_nccl = lead.kind == EventKind::nccl_warning;
@@ -75,9 +89,7 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
   return {
       "Run again with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel: it is usually a bug "
       "in the program or in a library it uses.",
-      "Look for Xid lines in the kernel log of the host (dmesg -T | grep Xid): 13, 31 and 43 point to the "
-      "program; 48, 64, 74, 79 and 95 to the hardware.",
-      "If different programs fail on the same GPU: drain the node and run dcgmi diag -r 3."};
+      ProgramXidWords(incident), "If different programs fail on the same GPU: drain the node and run dcgmi diag -r 3."};
 }
 
 // One fault of a GPU gives several lines, of which not all name the device: those that stand close together in one log

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/init_finding.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace tacet {
 
 bool IsStoreUnreachable(const Event& event) {
@@ -36,6 +39,21 @@ InitView ReadInit(const Case& facts) {
   view.failed.erase(Rank{});
   view.unreachable.erase(Rank{});
   return view;
+}
+
+std::vector<const Event*> FindMissingGpus(const Case& facts) {
+  std::vector<const Event*> raised;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (!life.exception || life.exception->As<Raised>().refusal != "device-ordinal") continue;
+    if (rank.value == 0) return {};
+    raised.push_back(life.exception);
+  }
+  return raised;
+}
+
+bool AsksForMissingGpu(const Case& facts, Rank rank) {
+  const std::vector<const Event*> raised = FindMissingGpus(facts);
+  return std::any_of(raised.begin(), raised.end(), [&](const Event* event) { return event->rank == rank; });
 }
 
 Finding InitFinding(std::string_view cause, std::vector<Rank> ranks) {

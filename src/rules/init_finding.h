@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "rules/rule.h"
 
@@ -29,6 +30,11 @@ std::string_view TargetOf(const Event& event);
 
 // A finding of the set-up family with what they share.
 Finding InitFinding(std::string_view cause, std::vector<Rank> ranks);
+
+// What ranks raised that ask for a GPU which they cannot see (invalid device ordinal), where lower ranks do not: there
+// are more processes than GPUs. Empty where rank 0 raises it too, since the number of processes is no reason then.
+std::vector<const Event*> FindMissingGpus(const Case& facts);
+bool AsksForMissingGpu(const Case& facts, Rank rank);
 
 // The first warning of NCCL with this id; null when there is none.
 const Event* FindWarning(const Case& facts, std::string_view id);

@@ -217,12 +217,43 @@ void JudgeCrowd(const Case& facts, RuleAnswer& answer) {
   }
 }
 
+// CUDA error: invalid device ordinal, of the higher ranks only.
+void JudgeMissingGpus(const Case& facts, RuleAnswer& answer) {
+  const std::vector<const Event*> raised = FindMissingGpus(facts);
+  if (raised.empty() || facts.analyses.outcome.ended_in_order) return;
+  std::vector<Rank> ranks;
+  ranks.reserve(raised.size());
+  for (const Event* event : raised) ranks.push_back(event->rank);
+  std::sort(ranks.begin(), ranks.end());
+  const bool one = ranks.size() == 1;
+  const std::string lowest = std::to_string(ranks.front().value);
+  Finding finding = InitFinding("init-mismatch", ranks);
+  if (std::any_of(raised.begin(), raised.end(), [](const Event* e) { return e->Means(Meaning::owner_inferred); }))
+    finding.confidence = Confidence::likely;
+  finding.headline = RankWords(ranks) +
+                     (one ? " asks for a GPU that does not exist or that it cannot see"
+                          : " ask for GPUs that do not exist or that they cannot see") +
+                     " (invalid device ordinal): there are more processes than visible GPUs";
+  for (const Event* event : raised) {
+    if (finding.evidence.size() == 3) break;
+    finding.evidence.push_back(CiteEvent(*event, "the error of " + RankWords({event->rank})));
+  }
+  finding.fix = {
+      "Start no more processes per node than GPUs are visible there (--nproc-per-node; nvidia-smi -L, "
+      "CUDA_VISIBLE_DEVICES). The lowest rank that fails is " +
+          lowest + ": if all ranks are on one node, " + (lowest == "1" ? "1 GPU is" : lowest + " GPUs are") +
+          " visible there.",
+      "On several nodes use torch.cuda.set_device(local_rank), not the global rank."};
+  answer.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 static RuleAnswer JudgeInitMismatch(const Case& facts) {
   RuleAnswer answer;
   JudgeWarnings(facts, answer);
   if (answer.findings.empty()) JudgeCrowd(facts, answer);
+  if (answer.findings.empty()) JudgeMissingGpus(facts, answer);
   return answer;
 }
 

@@ -310,8 +310,8 @@ void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause
                        std::string(AspectWords(aspect)) + " at #" + std::to_string(difference.odd->seq) + ": " +
                        words(*difference.odd) + " where " + wait(difference.usual_ranks) +
                        (aspect == CallAspect::size ? " with " : " in ") + words(*difference.usual);
-    finding.evidence.push_back(CiteEvent(*difference.odd, wait(difference.odd_ranks) + " in this"));
-    finding.evidence.push_back(CiteEvent(*difference.usual, wait(difference.usual_ranks) + " in this"));
+    finding.evidence.push_back(CiteEvent(*difference.odd, wait(difference.odd_ranks) + " in this call"));
+    finding.evidence.push_back(CiteEvent(*difference.usual, wait(difference.usual_ranks) + " in this call"));
     const CallerSide odd{difference.odd_ranks, difference.odd}, usual{difference.usual_ranks, difference.usual};
     const std::string seen = SideStackWords(facts, odd, usual);
     finding.fix = {"Find the branch that makes ranks call different things" +

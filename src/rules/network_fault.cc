@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/message_facts.h"
 #include "model/nccl_warnings.h"
 #include "rules/first_end.h"
 #include "rules/told_finding.h"
@@ -181,6 +182,14 @@ std::vector<std::string> OwnPortSteps(const Case& facts, const Event& port) {
 
 // What helps depends on who reports: an adapter's port, a connection that cannot be set up, or libfabric.
 std::vector<std::string> NetworkAdvice(const Event& lead) {
+  if (const int64_t index = ReadLinkLocalGidIndex(lead.text); index >= 0 && IsWarning(lead, "ib-modify-qp-failed"))
+    return {
+        "Set NCCL_IB_GID_INDEX to the index of a RoCE v2 GID with an IPv4 address (show_gids), the same kind on every "
+        "host, or leave it unset so that NCCL looks for one: GID index " +
+            std::to_string(index) + " is a link-local address here (fe80::), which reaches no other subnet.",
+        "Check that the two adapters reach each other: ping -I INTERFACE from one's address to the other's. Where "
+        "every "
+        "rail is a network of its own, set NCCL_CROSS_NIC=0."};
   if (IsWarning(lead, "ib-modify-qp-failed"))
     return {
         "Compare the GIDs of both ends (show_gids, or ibv_devinfo -v) and NCCL_IB_GID_INDEX: the index must name a "

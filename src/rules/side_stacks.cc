@@ -170,7 +170,10 @@ ThreadStep SecondThreadStep(const Case& facts, const CallerSide& odd, const Call
 
 bool LooksLikeAnotherCall(int64_t elements, int64_t other) {
   constexpr int64_t kFarApart = 16;
+  // A flag or a metric beside a bucket of gradients: no batch is so uneven.
+  constexpr int64_t kFew = 16, kMillion = 1'000'000;
   const int64_t smaller = std::min(elements, other), larger = std::max(elements, other);
+  if (smaller > 0 && smaller <= kFew && larger >= kMillion) return true;
   if (smaller <= 0 || larger / kFarApart < smaller) return false;
   return std::gcd(smaller, larger) < smaller / kFarApart;
 }

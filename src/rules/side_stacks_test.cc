@@ -111,6 +111,7 @@ TEST(SideStacks, SizesOfABatchHaveAFactorInCommon) {
   EXPECT_FALSE(LooksLikeAnotherCall(64 * 1000, 3 * 1000));
   EXPECT_FALSE(LooksLikeAnotherCall(1013, 977)) << "samples of different lengths";
   EXPECT_FALSE(LooksLikeAnotherCall(4096, 1));
+  EXPECT_TRUE(LooksLikeAnotherCall(1, 25'559'081)) << "a metric beside a bucket of gradients";
   EXPECT_FALSE(LooksLikeAnotherCall(-1, 512));
 }
 
