@@ -137,6 +137,8 @@ bool SpeaksOfOthers(const Event& exception) {
                       "EngineCore encountered an issue", "Worker failed with erro",
                       "could finish the model loading, but there are other ranks", "Horovod has been shut down"}) ||
          exception.text.substr(0, exception.text.find('\n')) == "Wait timeout" ||
+         // vLLM's engine waited for its workers.
+         (exception.text.starts_with("RPC call to ") && Contains(exception.text, " timed out")) ||
          Contains(exception.text, "watchdog thread terminated with exception") || IsAscendTimeout(exception.text) ||
          TellsWaitForOthers(exception.text);
 }
@@ -198,6 +200,16 @@ void ReadGlooInterface(Event& event) {
 // "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions." stands below every error of CUDA.
 bool IsDeviceAssert(std::string_view words) { return Contains(words, "device-side assert triggered"); }
 
+// A program that stops because its loss or its gradients are not finite. numpy raises a FloatingPointError for other
+// things, and so does fairseq where ranks differ.
+bool TellsDivergence(std::string_view type, std::string_view text) {
+  if (ContainsAny(text, {"oss became infinite or NaN", "oss is NaN", "oss is nan", "oss is inf", "NaN loss", "nan loss",
+                         "oss is not finite", "on-finite loss", "found NaN in ", "found Inf in "}))
+    return true;
+  return type.ends_with("FloatingPointError") && ContainsAny(text, {"oss", "radient", "NaN", "nan"}) &&
+         !Contains(text, "inconsistent");
+}
+
 void ReadException(Event& event) {
   const bool others = SpeaksOfOthers(event);
   const std::string& type = event.As<Raised>().type;
@@ -239,9 +251,7 @@ void ReadException(Event& event) {
   event.Set(Meaning::no_launcher,
             (Contains(event.text, "environment variable ") && Contains(event.text, " expected, but not set")) ||
                 (type == "KeyError" && ContainsAny(event.text, {"'RANK'", "'LOCAL_RANK'", "'WORLD_SIZE'"})));
-  event.Set(Meaning::diverged, type.ends_with("FloatingPointError") ||
-                                   (ContainsAny(event.text, {"oss became infinite or NaN", "oss is NaN", "oss is nan",
-                                                             "NaN loss", "found NaN in ", "found Inf in "})));
+  event.Set(Meaning::diverged, TellsDivergence(type, event.text));
   // makeDeviceForHostname(): unsupported gloo device: gloo has no transport of this platform in it.
   event.Set(Meaning::data_ended, type == "the end of its data");
   event.Set(Meaning::not_in_build, Contains(event.text, "unsupported gloo device"));

@@ -73,6 +73,8 @@ bool FirstTellsMore(const RaisedException& first, ChainLink link, const RaisedEx
   const bool quoted = words.size() >= kMinQuoted && Contains(later.message, words);
   if (quoted && FirstLine(later.message) != words) return false;  // all of it, and more
   if (IsOneOf(kAnswers, first.type)) return false;
+  // "TimeoutError", and then "TimeoutError: RPC call to execute_model timed out.": the same, now with its words.
+  if (words.empty() && LastName(first.type) == LastName(later.type) && !FirstLine(later.message).empty()) return false;
   // Raised from it, a failure of the machine, or an accident while the program dealt with it.
   return link == ChainLink::direct_cause || IsOfTheMachine(first) || !IsRaisedByTheHandler(first, later);
 }

@@ -9,6 +9,7 @@
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_mismatch.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
+#include "evidence/torch_log/torch_log_values.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
 #include "model/device_error.h"
 #include "model/nccl_warnings.h"
@@ -43,7 +44,8 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
     for (const std::string_view context :
          {"CUDA out of memory", "HIP out of memory", "NPU out of memory", "XPU out of memory", "OutOfMemoryError",
           "Cuda failure", "CUDA error: out of memory", "HIP error: out of memory", "Triton Error [CUDA]: out of memory",
-          "CUDA driver error: out of memory"})
+          "CUDA driver error: out of memory", "CUDA runtime error in ", "cudaErrorMemoryAllocation",
+          "cudaMalloc failed: out of memory"})
       if (Contains(line.text, context)) return AddCudaError(line, "out of memory", out);
   }
   // RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at
@@ -266,11 +268,49 @@ LineUse ReadIdleEngine(const LogLine& line, FailureState& state, RecordList& out
   if (++state.idle_engine < 2) return LineUse::ignored;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::heartbeat_stuck, line, "engine");
   if (!is_new) return LineUse::understood;
-  record->subject = "its workers take no work";
+  record->subject = "take no work";
   record->object = "engine";
   record->value = IntAfter(line.text, "block found in ").value_or(-1);
   record->text = Capped(line.text, 600);
   return LineUse::understood;
+}
+
+// Loss is nan, stopping training
+// The program's own reason to end, printed before sys.exit().
+LineUse ReadStatedStop(const LogLine& line, RecordList& out) {
+  if (!ContainsAny(line.text, {"stopping training", "Stopping training", "stop training", "stopping the training",
+                               "aborting training", "Aborting training"}) ||
+      !FindNotFinite(line.text))
+    return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, "stop");
+  if (!is_new) return LineUse::understood;
+  record->subject = "a loss that is not finite";
+  record->text = Capped(Trim(line.text), 300);
+  record->value2 = out.highest_step();
+  return LineUse::understood;
+}
+
+// ray.exceptions.RayTaskError(OutOfMemoryError): ray::WorkerDict.update_actor() (pid=118848, ip=10.130.71.7, ...
+// Whose traceback follows.
+void ReadRayTask(const LogLine& line, FailureState& state) {
+  const auto told = After(line.text, "(pid=");
+  if (!told) return;
+  std::string_view rest = *told;
+  int64_t pid = -1;
+  if (!TakeNumber(rest, &pid) || pid <= 0 || !TakeLiteral(rest, ", ip=")) return;
+  state.ray_pid = pid;
+  state.ray_host = Capped(rest.substr(0, rest.find_first_of(",) ")), 100);
+  state.ray_line = line.source.line;
+}
+
+// GPU 0 is the only one that a worker of Ray's sees: its process and its host tell more.
+void NameRayTask(const LogLine& line, const FailureState& state, RecordList& out) {
+  constexpr uint32_t kLongestTraceback = 120;
+  if (state.ray_pid < 0 || line.source.line - state.ray_line > kLongestTraceback) return;
+  TorchLogRecord* record = out.Said(TorchLogKind::cuda_error, line, "out of memory");
+  if (record == nullptr || record->source.line != line.source.line) return;
+  record->pid = state.ray_pid;
+  record->host = state.ray_host;
 }
 
 // found ` Memory cgroup out of memory: Kill process 17811 (python3)`: the kernel's words, in a sentence.
@@ -308,13 +348,14 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
     failed->object = Capped(Trim(line.text), 300);
     return LineUse::understood;
   }
+  if (line.text.starts_with("ray.exceptions.RayTaskError(") || line.text.starts_with("ray::")) ReadRayTask(line, state);
   if (!line.keywords.any()) {
     if (!state.thrown.empty() && use == LineUse::not_understood) use = ReadThrown(line, state, out);
     return use;
   }
   const auto keep = [&use](LineUse next) { use = std::max(use, next); };
   if (line.has(Keyword::cuda_error) || line.has(Keyword::out_of_memory) || line.has(Keyword::cuda_failure))
-    keep(ReadCudaError(line, out));
+    keep(ReadCudaError(line, out)), NameRayTask(line, state, out);
   if (line.has(Keyword::device_assert)) keep(ReadDeviceAssert(line, out));
   if (line.has(Keyword::mismatch)) keep(ReadMismatch(line, out));
   if (line.has(Keyword::prior_iteration) || line.has(Keyword::no_grad)) keep(ReadUnusedParameters(line, state, out));
@@ -337,6 +378,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
     if (Contains(line.text, "|CCL_ERROR|") && Trim(line.text).ends_with(" failed") && failed && failed->repeats == 1)
       state.condition = failed;
   }
+  if (line.has(Keyword::not_finite)) keep(ReadStatedStop(line, out));
   if (line.has(Keyword::kernel_kill)) keep(ReadQuotedKill(line, out));
   keep(ReadToldCause(line, out));
   keep(ReadStoreText(line, state, out));

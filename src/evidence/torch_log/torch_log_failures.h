@@ -20,6 +20,9 @@ struct FailureState {
   std::string bar;                  // the last progress bar before one of its lines
   std::string rdzv_endpoint;        // as torchrun lists it before it connects
   uint32_t running_agent_line = 0;  // where a traceback last showed an agent of torchrun whose workers run
+  std::string ray_host;             // of the task whose failure Ray tells, with its traceback below
+  int64_t ray_pid = -1;
+  uint32_t ray_line = 0;
   int idle_engine = 0;              // how often an engine has said that its workers take nothing
 };
 

@@ -150,6 +150,7 @@ void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   disregard_ = disregard_next_;
   thread_next_.clear();
   disregard_next_ = false;
+  head_.clear();
   raised_ = RaisedException();
   raised_.thread = std::move(thread);
   raised_.line = line;
@@ -263,8 +264,24 @@ bool TracebackReader::TakeType(std::string_view body, const LogLine& line) {
   return true;
 }
 
+// Two heads of one logger differ in nothing but digits: "ERROR 09-05 21:10:38 [core.py:702] ".
+static bool IsSameHead(std::string_view a, std::string_view b) {
+  a = Trim(a);
+  b = Trim(b);
+  if (a.size() != b.size() || a.empty()) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i] != b[i] && !(IsDigit(a[i]) && IsDigit(b[i]))) return false;
+  return true;
+}
+
+std::string_view TracebackReader::WithoutHead(std::string_view text) const {
+  if (head_.empty() || !IsSameHead(text.substr(0, head_.size()), head_)) return text;
+  return text.substr(std::min(head_.size(), text.size()));
+}
+
 LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
-  if (const ChainLink link = ChainLinkOf(line.text); link != ChainLink::none) {
+  const std::string_view text = WithoutHead(line.text);
+  if (const ChainLink link = ChainLinkOf(text); link != ChainLink::none) {
     if (root_.type.empty() || !FirstTellsMore(root_, link_, raised_)) root_ = raised_;
     link_ = link;
     chained_ = true;
@@ -276,17 +293,19 @@ LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
     End(out);
     return LineUse::not_understood;
   }
-  if (Trim(line.text).empty()) return LineUse::ignored;
-  if (Trim(line.text).starts_with("```")) {  // the end of what was pasted
+  if (Trim(text).empty()) return LineUse::ignored;
+  // A logger that marks every line of the traceback marks those of its message, too.
+  if (!Trim(head_).empty() && text.data() == line.text.data()) return LineUse::not_understood;
+  if (Trim(text).starts_with("```")) {  // the end of what was pasted
     End(out);
     return LineUse::ignored;
   }
-  if (line.text.starts_with("frame #") || line.text.starts_with("Exception raised from ")) {
+  if (text.starts_with("frame #") || text.starts_with("Exception raised from ")) {
     message_lines_ = 0;  // the C++ stack of a long error
     return LineUse::ignored;
   }
   AppendCapped(raised_.message, "\n");
-  AppendCapped(raised_.message, line.text);
+  AppendCapped(raised_.message, text);
   return LineUse::understood;
 }
 
@@ -351,7 +370,10 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
     raised_.by_statement = raised_.by_statement || Trim(body).starts_with("raise ");
     return LineUse::understood;
   }
-  if (indent_known_ && TakeType(body, line)) return LineUse::understood;
+  if (indent_known_ && TakeType(body, line)) {
+    head_ = Capped(line.text.substr(0, indent_), 200);
+    return LineUse::understood;
+  }
   // Another process's line in between, or the process died while it printed.
   if (++strange_lines_ > kMaxStrangeLines) phase_ = Phase::idle;
   return LineUse::not_understood;
@@ -414,6 +436,15 @@ bool IsStoreWait(const RaisedException& raised) {
   return raised.type == "RuntimeError" && raised.message.substr(0, raised.message.find('\n')) == "Wait timeout";
 }
 
+// TimeoutError: RPC call to execute_model timed out.
+// Who gives up after waiting for its workers is vLLM's engine; it is they who do not answer.
+std::string_view CallWithoutAnswer(const RaisedException& raised) {
+  std::string_view message = raised.message;
+  if (!raised.type.ends_with("TimeoutError") || !TakeLiteral(message, "RPC call to ")) return {};
+  const size_t end = message.find(" timed out");
+  return end == std::string_view::npos ? std::string_view() : message.substr(0, std::min<size_t>(end, 80));
+}
+
 // AssertionError: Rank 11: found NaN in local grad norm ...
 // RuntimeError: Rank 12, node n-041, device 4, iteration 80122: Unexpected result nan ...
 // RuntimeError: [Rank:6] FATAL ERROR :: MODULE:PT_BRIDGE ...
@@ -436,6 +467,12 @@ void TracebackReader::Write(RecordList& out) {
   const RaisedException& other = first ? raised_ : root_;
   if (IsStoreOutOfReach(told)) out.Add(TorchLogKind::store_unreachable, told.line).text = told.message;
   if (IsStoreWait(told)) out.Add(TorchLogKind::rendezvous_incomplete, told.line).text = told.message;
+  if (const std::string_view call = CallWithoutAnswer(told); !call.empty()) {
+    TorchLogRecord& stuck = out.Add(TorchLogKind::heartbeat_stuck, told.line);
+    stuck.subject = "did not answer " + std::string(call);
+    stuck.object = "engine";
+    stuck.text = told.message;
+  }
   TorchLogRecord& record = out.Add(TorchLogKind::exception, told.line);
   if (!told.line.tagged) record.rank = RankInMessage(told.message);
   if (raised_.origin >= 0) record.rank = raised_.origin;

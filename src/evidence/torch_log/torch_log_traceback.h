@@ -63,6 +63,8 @@ class TracebackReader {
   LineUse ReadFrame(const LogLine& line);
   LineUse ReadFramed(const LogLine& line);
   LineUse ReadMessage(const LogLine& line, RecordList& out);
+  // What stands behind the logger's head that all lines of this traceback have.
+  std::string_view WithoutHead(std::string_view text) const;
   bool TakeType(std::string_view body, const LogLine& line);
   void Write(RecordList& out);
 
@@ -78,6 +80,7 @@ class TracebackReader {
   bool in_debugger_ = false;   // pdb answers a wrong command with "*** NameError: ..."
   size_t indent_ = 0;          // what stands before "File" in a frame, less its own two blanks
   size_t frame_at_ = 2;        // the column of "File" in the frames; 0 where the paste lost all indentation
+  std::string head_;           // of the line with the type, where a logger puts one before every line
   int message_lines_ = 0;
   int strange_lines_ = 0;
   int64_t step_ = -1;  // the highest step before it

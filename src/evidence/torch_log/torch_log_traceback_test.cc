@@ -186,5 +186,64 @@ TEST(TorchLogTraceback, ReadsInterleavedTracebacksOfTwoRanks) {
   EXPECT_EQ(exceptions[1]->As<Raised>().place.function, "f");
 }
 
+// vLLM's logger puts a head before every line of a traceback.
+TEST(TorchLogTraceback, AHeadBeforeEveryLineIsNoPartOfTheMessage) {
+  const std::string head = "ERROR 09-05 21:10:38 [core.py:702] ";
+  std::string text;
+  for (const char* line :
+       {"Traceback (most recent call last):", "  File \"/v/site-packages/vllm/shm.py\", line 4, in acquire_read",
+        "    raise TimeoutError", "TimeoutError", "",
+        "The above exception was the direct cause of the following exception:", "",
+        "Traceback (most recent call last):", "  File \"/v/site-packages/vllm/core.py\", line 9, in run", "    loop()",
+        "TimeoutError: RPC call to execute_model timed out."})
+    text += head + line + "\n";
+  const auto fragment = ReadText(text + "ERROR 09-05 21:10:39 [async_llm.py:430] closed\n", "rank0.log");
+  const Event raised = OneEvent(fragment, EventKind::exception);
+  EXPECT_EQ(raised.text, "RPC call to execute_model timed out.");
+  EXPECT_TRUE(raised.Means(Meaning::consequence)) << "the engine only waited";
+  const Event stuck = OneEvent(fragment, EventKind::heartbeat_stuck);
+  EXPECT_TRUE(stuck.As<HeartbeatStuck>().waits_for_workers);
+  EXPECT_EQ(stuck.As<HeartbeatStuck>().reason, "did not answer execute_model");
+}
+
+TEST(TorchLogTraceback, ATimeoutOfTheProgramIsItsOwn) {
+  const auto fragment =
+      ReadText(OneFrame("load", "get()", "TimeoutError: the data server did not answer"), "rank0.log");
+  EXPECT_TRUE(EventsOf(fragment, EventKind::heartbeat_stuck).empty());
+  EXPECT_FALSE(OneEvent(fragment, EventKind::exception).Means(Meaning::consequence));
+}
+
+TEST(TorchLogErrors, RaysTaskNamesTheProcessThatRanOutOfMemory) {
+  const Event memory = OneEvent(
+      ReadText(
+          "ray.exceptions.RayTaskError(OutOfMemoryError): ray::Worker.update() (pid=1188, ip=10.1.7.7, actor_id=3)\n"
+          "  File \"/w/a.py\", line 6, in update\n    step()\n"
+          "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.28 GiB.\n",
+          "driver.log"),
+      EventKind::cuda_error);
+  EXPECT_EQ(memory.pid, 1188);
+}
+
+TEST(TorchLogErrors, AProgramSaysItselfWhyItStops) {
+  const Event stop =
+      OneEvent(ReadText("step 3 loss 2.1\nLoss is nan, stopping training\n", "rank0.log"), EventKind::exception);
+  EXPECT_TRUE(stop.Means(Meaning::diverged));
+  EXPECT_TRUE(
+      EventsOf(ReadText("step 3 loss 2.1\nLoss is nan, skipping this batch\n", "rank0.log"), EventKind::exception)
+          .empty());
+}
+
+TEST(TorchLogStore, TheLastTryTellsWhyTheTimeWasUp) {
+  const Event unreachable = OneEvent(
+      ReadText(
+          "[W socket.cpp:752] [c10d] The client socket has failed to connect to [h]:29400 (errno: 111 - Connection "
+          "refused).\n"
+          "[E socket.cpp:726] [c10d] The client socket has timed out after 60s while trying to connect to (h, "
+          "29400).\n",
+          "rank1.log"),
+      EventKind::store_unreachable);
+  EXPECT_TRUE(unreachable.text.ends_with("(errno: 111 - Connection refused)")) << unreachable.text;
+}
+
 }  // namespace
 }  // namespace tacet
