@@ -19,6 +19,19 @@ static std::string_view KernelWordsOf(int64_t code) {
   }
 }
 
+std::vector<std::string> LostOutputSteps(const Case& facts, const Event& end) {
+  if (!end.rank.known() || end.As<ProcessEnd>().code < 1) return {};
+  for (const Event& event : facts.incident.events)
+    if (event.rank == end.rank && event.kind != EventKind::process_exited && event.kind != EventKind::process_killed)
+      return {};
+  const std::string who = RankWords({end.rank});
+  const std::string& host = SubjectOf(facts.incident, end.rank).host;
+  return {"Find the output of " + who + (host.empty() ? "" : " (on " + host + ")") +
+              ": what it raised is not in these files. torchrun --redirects 3 --log-dir DIR keeps it next time, and "
+              "@record on the main function puts its traceback into the launcher's summary.",
+          "Look at the kernel log (dmesg -T) of that host as well."};
+}
+
 std::vector<std::string> EndAdvice(const Event& end) {
   if (end.Means(Meaning::timed_out))
     return {

@@ -11,6 +11,9 @@ namespace tacet {
 // What to do about a process that ended in this way: what fits its signal or code, and nothing about others.
 std::vector<std::string> EndAdvice(const Event& end);
 
+// A rank of which nothing is here but how its launcher saw it end: its own output is what is missing. Empty otherwise.
+std::vector<std::string> LostOutputSteps(const Case& facts, const Event& end);
+
 // "signal 9 (SIGKILL)", "exit code 3".
 std::string HowItEnded(const Event& end);
 

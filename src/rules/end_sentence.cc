@@ -36,7 +36,7 @@ std::string StuckWords(const Case& facts, const Event& told_by, const std::strin
     if (event.kind == EventKind::heartbeat_stuck && event.rank.known()) ranks.insert(event.rank);
   const auto& told = told_by.As<HeartbeatStuck>();
   if (told.waits_for_workers)
-    return who + " waits for its workers, which take no work" +
+    return who + " waits for its workers, which " + told.reason +
            (told.seconds > 0 ? " for " + std::to_string(told.seconds) + " s at a time" : "");
   if (ranks.size() < 2) return who + "'s watchdog thread made no progress";
   return "the watchdog threads of " + RankWords({ranks.begin(), ranks.end()}) + " made no progress";
@@ -168,7 +168,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::watchdog_timeout: {
       // All whose time was up, and where: nobody of them is special.
       if (const TimeoutCensus census = CountTimeouts(facts.incident); census && event.rank.known())
-        return TimeoutWords(census);
+        return TimeoutWords(facts.incident, census);
       const Event& lowest = LowestOverdue(facts, event);
       if (&lowest != &event) return EndSentence(facts, lowest);
       const auto& timeout = event.As<WatchdogTimeout>();

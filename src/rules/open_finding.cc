@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "analysis/timeout_census.h"
-#include "model/nccl_warnings.h"
+#include "model/message_facts.h"
+#include "rules/caller_places.h"
+#include "rules/crash_steps.h"
 #include "rules/end_sentence.h"
 #include "rules/hang_capture.h"
 #include "rules/library_words.h"
@@ -15,7 +17,6 @@
 #include "rules/milestone_words.h"
 #include "rules/open_calls.h"
 #include "rules/quiet_rank.h"
-#include "rules/refusal_finding.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
 #include "rules/xla_words.h"
@@ -58,10 +59,18 @@ std::string OpenProof(const Case& facts, const Event& told) {
 }
 
 // The group is larger than the number of ranks whose output is here: it must be asked for, whoever they are.
-std::string MissingOutputStep(const TimeoutCensus& census) {
+std::string MissingOutputStep(const Incident& incident, const TimeoutCensus& census) {
   if (!census) return "";
   const int64_t size = census.calls.front().group_size, heard = static_cast<int64_t>(census.heard);
   if (size <= heard || size - heard <= static_cast<int64_t>(census.unheard.size())) return "";
+  int64_t folded = 0;
+  for (const TimedOutCall& call : census.calls) folded = std::max(folded, ReadFoldedLines(call.first->text));
+  for (const Event& event : incident.events)
+    if (IsSignOfHang(event)) folded = std::max(folded, ReadFoldedLines(event.text));
+  if (folded > 0)
+    return "Ray left out " + std::to_string(folded) + (folded == 1 ? " line" : " lines") +
+           " like these: set RAY_DEDUP_LOGS=0, or read the workers' own files (/tmp/ray/session_latest/logs), to see "
+           "whose they are.";
   return "The group has " + std::to_string(size) + " ranks, and the output of " + std::to_string(size - heard) +
          " of them is not in these files: add it, and run the diagnosis again.";
 }
@@ -72,6 +81,11 @@ std::string LateWatchdogStep(const Event& timeout) {
          " after the limit: it was held up itself, for example because the process or its host was suspended or "
          "starved "
          "of CPU, a CUDA call blocked, or the clock jumped (dmesg -T, journalctl).";
+}
+
+bool IsAllPointToPoint(const TimeoutCensus& census) {
+  return std::all_of(census.calls.begin(), census.calls.end(),
+                     [](const TimedOutCall& call) { return call.op == OpKind::send || call.op == OpKind::recv; });
 }
 
 // Ranks that belong to both groups may use them in different orders.
@@ -94,9 +108,12 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
   std::vector<std::string> steps;
   constexpr size_t kFew = 8;
   const Event& timeout = census ? *census.calls.front().first : told;
-  const std::string missing = MissingOutputStep(census);
+  const std::string missing = MissingOutputStep(facts.incident, census);
   if (!missing.empty()) steps.push_back(missing);
   if (IsFoundLate(timeout)) steps.push_back(LateWatchdogStep(timeout));
+  if (std::string step = census ? CallerPlaceStep(FindCallerPlaces(facts.incident, census.calls.front())) : "";
+      !step.empty())
+    steps.insert(steps.begin(), std::move(step));
   if (!census.bar.empty())
     return {
         "Do this work before the job starts: preprocess the dataset once, save it to disk (or fill the cache that "
@@ -137,11 +154,14 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
     steps.push_back("Look at rank " + std::to_string(timeout.peer.value) +
                     " of that group first (the number counts in the group): does it report an earlier error, a wait "
                     "of its own, or nothing?");
-  if (HasSeveralGroups(census))
+  if (census && HasSeveralGroups(census) && IsAllPointToPoint(census))
+    steps.push_back(
+        "Each of these ranks waits for a peer in a group of its own, as the stages of a pipeline do: look at the other "
+        "ranks of these groups (the next or the previous stage), at their output first and then at their stacks.");
+  else if (HasSeveralGroups(census))
     steps.push_back(
         "Ranks wait in different groups: compare the order in which each rank uses these groups. It must be the same "
-        "on "
-        "all ranks.");
+        "on all ranks.");
   if (census && IsFirstCall(census.calls.front()))
     steps.push_back(
         "This is the first operation of its group. If every rank has issued it, suspect the path between the GPUs: "
@@ -149,13 +169,14 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
         "with NCCL_P2P_DISABLE=1, and between hosts with NCCL_IB_DISABLE=1.");
   if (told.As<HeartbeatStuck>().waits_for_workers)
     steps.push_back(
-        "Take the stacks of the engine's worker processes (py-spy dump --native --pid PID): the one that is not where "
-        "the others are holds them up; one that compiles or loads weights is only slow.");
+        std::string(gone ? "When it hangs again, take" : "Take") +
+        " the stacks of the engine's worker processes (py-spy dump --native --pid PID): the one that is not where the "
+        "others are holds them up; one that compiles or loads weights is only slow.");
   else if (told.kind == EventKind::heartbeat_stuck || told.kind == EventKind::gil_blocked)
     steps.push_back(
         std::string(gone ? "When it hangs again, take" : "Take") +
-        " the stacks of the cited process with native frames (py-spy dump --native --pid PID, or gdb): a call of "
-        "CUDA or NCCL, or a thread that holds the GIL, blocks it.");
+        " the stacks of the cited process with native frames (py-spy dump --native --pid PID, or gdb): a CUDA or NCCL "
+        "call, or a thread holding the GIL, is blocking it.");
   else if (told.kind == EventKind::hung_task)
     steps.push_back("Look at what the process waits for in the kernel: cat /proc/PID/stack, and dmesg -T before it.");
   else
@@ -176,89 +197,6 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
   return steps;
 }
 
-// "check nvidia-smi on this node" -> "Check nvidia-smi on this node."
-std::string CapitalStep(std::string_view advice) {
-  std::string step(advice);
-  if (!step.empty() && step[0] >= 'a' && step[0] <= 'z') step[0] = static_cast<char>(step[0] - 'a' + 'A');
-  return step + ".";
-}
-
-std::vector<std::string> StepsOfAnEndedRun(const Event& told) {
-  constexpr int64_t kSignals = 128;
-  if (told.As<ProcessEnd>().code <= kSignals)
-    return {"Read the last lines of output.log, and the log files that the program writes itself.",
-            "Run the command again by hand: what does it print before it exits?"};
-  return {
-      "Find out who sent the signal: the kernel when memory ran out (dmesg -T), the scheduler (its record of the "
-      "job), a person or a script.",
-      "Read the last lines of output.log: what did the program do at that moment?"};
-}
-
-std::vector<std::string> StepsOfACrash(const Incident& incident, const Event& told) {
-  const std::string elsewhere =
-      "Look for the rank that ended first: the output of every other rank, and the kernel log (dmesg -T) of their "
-      "hosts.";
-  if (IsEndOfRun(told)) return StepsOfAnEndedRun(told);
-  if (told.Means(Meaning::mps_failed))
-    return {
-        "Read the logs of the MPS server and of its control daemon (server.log and control.log in "
-        "CUDA_MPS_LOG_DIRECTORY, by default /var/log/nvidia-mps): a fault of one client ends all clients of a server.",
-        "Look for an earlier error of any process that shares the server, also of another job; run without MPS to see "
-        "it by itself."};
-  switch (told.kind) {
-    case EventKind::nccl_error:
-    case EventKind::nccl_warning:
-      if (auto steps = LibraryErrorSteps(told); !steps.empty()) return steps;
-      if (const NcclWarning* known = FindNcclWarning(told.As<Warning>().id);
-          told.kind == EventKind::nccl_warning && known && known->id != "other")
-        return {CapitalStep(known->advice),
-                "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results of "
-                "its calls."};
-      return {told.kind == EventKind::nccl_warning || HasNcclInfo(incident)
-                  ? "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results "
-                    "of its calls."
-                  : "Read NCCL's warnings around the cited line; where there are none, run again with NCCL_DEBUG=INFO.",
-              "Look at the output of the peers for an earlier error."};
-    case EventKind::store_lost:
-      if (told.As<LostPeer>().kind == PeerKind::rendezvous)
-        return {
-            "Read the output of the node that hosts the store (--rdzv-endpoint, usually node 0) for the first error: "
-            "this node only notices that the store is gone.",
-            "Look there at dmesg -T and the scheduler's log: was the agent ended, or the node lost?",
-            "If that agent still ran at that time: look at the network between the two nodes."};
-      return {elsewhere};
-    case EventKind::store_wait_timeout:
-      return {
-          "Look at what the rank that is waited for, usually rank 0, did in that time: downloads, preprocessing or "
-          "compilation on one rank make all others wait in the store.",
-          "Do such work before the job starts, or raise the limit: init_process_group(timeout=...).", elsewhere};
-    case EventKind::connection_lost:
-    case EventKind::monitored_barrier_failed: return {elsewhere};
-    case EventKind::exception:
-      // Of a traceback that is cut nothing but its frames is known.
-      if (told.text.empty() && told.Means(Meaning::reported) && told.library == Library::not_told)
-        return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
-      if (auto steps = RefusalSteps(told); !steps.empty()) return steps;
-      if (IsConsequence(told)) return {elsewhere};
-      return {"Read the traceback that ends in the cited line: its last frame is where the program failed."};
-    case EventKind::process_exited:
-      if (NeverStarted(told))
-        return {
-            "Check that the named program or file exists on every node, in the environment that the job gets: activate "
-            "conda, venv, module or container before the line that starts it (torchrun is also python3 -m "
-            "torch.distributed.run).",
-            "Run the same command by hand on one node."};
-      if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
-        return {"Read " + log + " for the error itself.", elsewhere};
-      [[fallthrough]];
-    default:
-      return {
-          "Read the output before the cited line for the first traceback or error: the last one is usually a "
-          "consequence of an earlier one.",
-          elsewhere};
-  }
-}
-
 }  // namespace
 
 std::string AliveQuestions(const Incident& incident, bool one) {
@@ -270,12 +208,17 @@ std::string AliveQuestions(const Incident& incident, bool one) {
          (kernel ? "" : " What does dmesg say?");
 }
 
+// PyTorch's monitor ends the process whose watchdog stands still, and an engine ends that gave up on its workers. One
+// that only waits says for how long.
+static bool EndsTheProcess(const HeartbeatStuck& stuck) { return !stuck.waits_for_workers || stuck.seconds < 0; }
+
 bool IsGone(const Case& facts) {
   return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
     const bool ended = event.kind == EventKind::process_exited || event.kind == EventKind::process_killed ||
                        event.kind == EventKind::abort_signal;
     // PyTorch ends the process with the line itself, whatever the last word of it is.
-    const bool ends_itself = event.kind == EventKind::heartbeat_stuck && event.Means(Meaning::reported);
+    const bool ends_itself = event.kind == EventKind::heartbeat_stuck &&
+                             (event.Means(Meaning::reported) || EndsTheProcess(event.As<HeartbeatStuck>()));
     return (ended && !event.Means(Meaning::of_service)) || ends_itself;
   });
 }
@@ -324,7 +267,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
     if (const Event* warning = told->kind == EventKind::nccl_error ? WarningBehind(facts, *told) : nullptr)
       finding.evidence.push_back(CiteEvent(*warning, "the last warning before it"));
   }
-  finding.fix = hangs ? StepsOfAHang(facts, census, *told) : StepsOfACrash(facts.incident, *told);
+  finding.fix = hangs ? StepsOfAHang(facts, census, *told) : StepsOfACrash(facts, *told);
   if (const auto quiet = hangs || before ? std::nullopt : FindQuietRank(facts, *told)) {
     const std::string who = RankWords({quiet->rank});
     finding.evidence.push_back(

@@ -2,16 +2,19 @@
 #include "rules/timeout_words.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
+#include "rules/caller_places.h"
 #include "rules/words.h"
 
 namespace tacet {
 namespace {
 
 // "in all_reduce #7 (one element: most likely a barrier) after 30 min"
-std::string SizeWords(const TimedOutCall& call) {
-  if (IsLikeABarrier(*call.first)) return " (one element: most likely a barrier)";
+// A stack shows what it is.
+std::string SizeWords(const TimedOutCall& call, bool no_stack) {
+  if (no_stack && IsLikeABarrier(*call.first)) return " (one element: most likely a barrier)";
   if (call.group_size <= static_cast<int64_t>(call.ranks.size())) return "";
   return " (a group of " + std::to_string(call.group_size) + " ranks)";
 }
@@ -54,6 +57,31 @@ std::string BehindWords(const TimeoutCensus& census) {
   return group.empty() || lowest->group != highest->group ? " (different groups, or " + behind + ")" : ", so " + behind;
 }
 
+// The same operation and number in groups that have no rank in common: tensor, data or pipeline groups side by side.
+bool IsSideBySide(const TimeoutCensus& census) {
+  const TimedOutCall& first = census.calls.front();
+  std::set<std::string> groups;
+  for (const TimedOutCall& call : census.calls)
+    if (call.op != first.op || call.seq != first.seq || call.seq < 0 || call.group.empty() ||
+        !groups.insert(call.group).second)
+      return false;
+  return census.calls.size() > 2 && first.op != OpKind::unknown;
+}
+
+// "ranks 0-3 timed out in recv #4413 after 10 min, each in a group of its own"
+std::string SideBySideWords(const TimeoutCensus& census) {
+  std::vector<Rank> ranks;
+  bool single = true;
+  for (const TimedOutCall& call : census.calls) {
+    ranks.insert(ranks.end(), call.ranks.begin(), call.ranks.end());
+    single = single && call.ranks.size() == 1;
+  }
+  std::sort(ranks.begin(), ranks.end());
+  const TimedOutCall& first = census.calls.front();
+  return RankWords(ranks) + " timed out in " + TimedOutCallWords(first) + AfterWords(*first.first) +
+         (single ? ", each in a group of its own" : ", in " + std::to_string(census.calls.size()) + " groups");
+}
+
 }  // namespace
 
 std::string TimedOutCallWords(const TimedOutCall& call) {
@@ -73,12 +101,15 @@ std::string ReportedCallWords(const Event& report) {
   return tensor.empty() ? op : (op.empty() ? "the operation on " : op + " of ") + tensor;
 }
 
-std::string TimeoutWords(const TimeoutCensus& census) {
+std::string TimeoutWords(const Incident& incident, const TimeoutCensus& census) {
   constexpr size_t kMostCalls = 3, kMostUnheard = 3;
   const TimedOutCall& common = census.calls.front();
+  if (IsSideBySide(census)) return SideBySideWords(census);
+  const CallerPlaces places = FindCallerPlaces(incident, common);
   std::string words = RankWords(common.ranks) + " timed out" +
-                      (common.op == OpKind::unknown ? "" : " in " + TimedOutCallWords(common)) + SizeWords(common) +
-                      AfterWords(*common.first) + AwaitedWords(census);
+                      (common.op == OpKind::unknown ? "" : " in " + TimedOutCallWords(common)) +
+                      SizeWords(common, places.empty()) + AfterWords(*common.first) + AwaitedWords(census) +
+                      CallerPlaceWords(places);
   std::vector<Rank> more;
   for (size_t i = 1; i < census.calls.size(); ++i) {
     const TimedOutCall& call = census.calls[i];
@@ -89,7 +120,7 @@ std::string TimeoutWords(const TimeoutCensus& census) {
       more.insert(more.end(), call.ranks.begin(), call.ranks.end());
   }
   if (!more.empty())
-    words += ", " + std::to_string(more.size()) + (more.size() == 1 ? " more rank" : " more ranks") + " in others";
+    words += ", " + std::to_string(more.size()) + (more.size() == 1 ? " more rank" : " more ranks") + " in other calls";
   words += BehindWords(census);
   if (const Rank peer = AwaitedRank(census); peer.known() && AwaitedWords(census).empty())
     words += ", waiting for " + RankWords({peer});

@@ -18,6 +18,6 @@ Rank AwaitedRank(const TimeoutCensus& census);
 
 // "ranks 0, 2 and 4 timed out in all_reduce #1580 after 10 min, rank 7 in all_reduce #64: different groups, or rank 7
 // is behind; no line is from rank 1".
-std::string TimeoutWords(const TimeoutCensus& census);
+std::string TimeoutWords(const Incident& incident, const TimeoutCensus& census);
 
 }  // namespace tacet

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/caller_places.h"
+
+#include <algorithm>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// "rank 0 issued it in log_loss (train.py:44), rank 1 in save_checkpoint (ckpt.py:90)"
+std::string PlaceList(const CallerPlaces& places) {
+  constexpr size_t kMostPlaces = 3;
+  std::string list;
+  size_t told = 0;
+  for (const auto& [place, ranks] : places) {
+    if (told == kMostPlaces) {
+      list += ", others elsewhere";
+      break;
+    }
+    list += told == 0 ? "" : ", ";
+    list += RankWords(ranks);
+    list += told == 0 ? " issued it in " : " in ";
+    list += place;
+    ++told;
+  }
+  return list;
+}
+
+}  // namespace
+
+CallerPlaces FindCallerPlaces(const Incident& incident, const TimedOutCall& call) {
+  CallerPlaces places;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::watchdog_timeout || event.seq != call.seq || event.op != call.op ||
+        std::find(call.ranks.begin(), call.ranks.end(), event.rank) == call.ranks.end())
+      continue;
+    const CodePlace& place = event.As<WatchdogTimeout>().place;
+    if (place.function.empty()) continue;
+    std::vector<Rank>& ranks = places[place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
+                                      std::to_string(place.line) + ")"];
+    if (std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end()) ranks.push_back(event.rank);
+  }
+  for (auto& [place, ranks] : places) std::sort(ranks.begin(), ranks.end());
+  return places;
+}
+
+std::string CallerPlaceWords(const CallerPlaces& places) {
+  if (places.empty()) return "";
+  if (places.size() == 1) return ", issued in " + places.begin()->first;
+  return " (" + PlaceList(places) + ": the ranks run different code)";
+}
+
+std::string CallerPlaceStep(const CallerPlaces& places) {
+  if (places.size() < 2) return "";
+  return "Find the branch that sends the ranks to different places: " + PlaceList(places) +
+         ". Decide such branches on values that are equal on all ranks (broadcast the condition first).";
+}
+
+}  // namespace tacet

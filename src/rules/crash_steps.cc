@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/crash_steps.h"
+
+#include <string_view>
+
+#include "model/nccl_warnings.h"
+#include "rules/end_advice.h"
+#include "rules/library_words.h"
+#include "rules/open_finding.h"
+#include "rules/refusal_finding.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// "check nvidia-smi on this node" -> "Check nvidia-smi on this node."
+std::string CapitalStep(std::string_view advice) {
+  std::string step(advice);
+  if (!step.empty() && step[0] >= 'a' && step[0] <= 'z') step[0] = static_cast<char>(step[0] - 'a' + 'A');
+  return step + ".";
+}
+
+std::vector<std::string> StepsOfAnEndedRun(const Event& told) {
+  constexpr int64_t kSignals = 128;
+  if (told.As<ProcessEnd>().code <= kSignals)
+    return {"Read the last lines of output.log, and the log files that the program writes itself.",
+            "Run the command again by hand: what does it print before it exits?"};
+  return {
+      "Find out who sent the signal: the kernel when memory ran out (dmesg -T), the scheduler (its record of the "
+      "job), a person or a script.",
+      "Read the last lines of output.log: what did the program do at that moment?"};
+}
+
+}  // namespace
+
+std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
+  const Incident& incident = facts.incident;
+  const std::string elsewhere =
+      "Look for the rank that ended first: the output of every other rank, and the kernel log (dmesg -T) of their "
+      "hosts.";
+  if (IsEndOfRun(told)) return StepsOfAnEndedRun(told);
+  if (told.Means(Meaning::mps_failed))
+    return {
+        "Read the logs of the MPS server and of its control daemon (server.log and control.log in "
+        "CUDA_MPS_LOG_DIRECTORY, by default /var/log/nvidia-mps): a fault of one client ends all clients of a server.",
+        "Look for an earlier error of any process that shares the server, also of another job; run without MPS to see "
+        "it by itself."};
+  switch (told.kind) {
+    case EventKind::nccl_error:
+    case EventKind::nccl_warning:
+      if (auto steps = LibraryErrorSteps(told); !steps.empty()) return steps;
+      if (const NcclWarning* known = FindNcclWarning(told.As<Warning>().id);
+          told.kind == EventKind::nccl_warning && known && known->id != "other")
+        return {CapitalStep(known->advice),
+                "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results of "
+                "its calls."};
+      return {told.kind == EventKind::nccl_warning || HasNcclInfo(incident)
+                  ? "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results "
+                    "of its calls."
+                  : "Read NCCL's warnings around the cited line; where there are none, run again with NCCL_DEBUG=INFO.",
+              "Look at the output of the peers for an earlier error."};
+    case EventKind::store_lost:
+      if (told.As<LostPeer>().kind == PeerKind::rendezvous)
+        return {
+            "Read the output of the node that hosts the store (--rdzv-endpoint, usually node 0) for the first error: "
+            "this node only notices that the store is gone.",
+            "Look there at dmesg -T and the scheduler's log: was the agent ended, or the node lost?",
+            "If that agent still ran at that time: look at the network between the two nodes."};
+      return {elsewhere};
+    case EventKind::store_wait_timeout:
+      return {
+          "Look at what the rank that is waited for, usually rank 0, did in that time: downloads, preprocessing or "
+          "compilation on one rank make all others wait in the store.",
+          "Do such work before the job starts, or raise the limit: init_process_group(timeout=...).", elsewhere};
+    case EventKind::connection_lost:
+    case EventKind::monitored_barrier_failed: return {elsewhere};
+    case EventKind::exception:
+      // Of a traceback that is cut nothing but its frames is known.
+      if (told.text.empty() && told.Means(Meaning::reported) && told.library == Library::not_told)
+        return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
+      if (auto steps = RefusalSteps(told); !steps.empty()) return steps;
+      if (IsConsequence(told)) return {elsewhere};
+      return {"Read the traceback that ends in the cited line: its last frame is where the program failed."};
+    case EventKind::process_exited:
+      if (NeverStarted(told))
+        return {
+            "Check that the named program or file exists on every node, in the environment that the job gets: activate "
+            "conda, venv, module or container before the line that starts it (torchrun is also python3 -m "
+            "torch.distributed.run).",
+            "Run the same command by hand on one node."};
+      if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
+        return {"Read " + log + " for the error itself.", elsewhere};
+      if (auto steps = LostOutputSteps(facts, told); !steps.empty()) return steps;
+      [[fallthrough]];
+    default:
+      return {
+          "Read the output before the cited line for the first traceback or error: the last one is usually a "
+          "consequence of an earlier one.",
+          elsewhere};
+  }
+}
+
+}  // namespace tacet

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rules/rule.h"
+
+namespace tacet {
+
+// What to do about a crash that no rule explains, by the line that tells its end.
+std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told);
+
+}  // namespace tacet
