@@ -285,18 +285,51 @@ class JobBuilder {
            "give the files of more ranks if the job is that large"});
   }
 
+  struct NamedProcess {
+    uint32_t line = 0;
+    int64_t pid = -1;
+    bool closed = false;
+  };
+
+  // The largest number of processes that one attempt had. A restart closes processes that nobody has named before,
+  // behind a failure, and another one fails then.
+  static size_t LargestAttempt(std::vector<NamedProcess> named) {
+    std::stable_sort(named.begin(), named.end(), [](const auto& a, const auto& b) { return a.line < b.line; });
+    std::set<int64_t> closed, attempt;
+    for (const NamedProcess& one : named)
+      if (one.closed) closed.insert(one.pid);
+    const auto failed = [&](const NamedProcess& one) { return !one.closed && !closed.contains(one.pid); };
+    uint32_t last_failure = 0;  // the line of the last process to fail, where it is first told
+    std::set<int64_t> known;
+    for (const NamedProcess& one : named)
+      if (failed(one) && known.insert(one.pid).second) last_failure = one.line;
+    size_t most = 0;
+    bool seen_failure = false;
+    for (const NamedProcess& one : named) {
+      if (one.closed && seen_failure && !attempt.contains(one.pid) && last_failure > one.line) {
+        most = std::max(most, attempt.size());
+        attempt.clear();
+        seen_failure = false;
+      }
+      seen_failure |= failed(one);
+      attempt.insert(one.pid);
+    }
+    return std::max(most, attempt.size());
+  }
+
   // A launcher names the processes that it closes, and those that failed before: each of them was a rank.
   int64_t CountLaunched() const {
-    std::map<FileId, std::set<int64_t>> pids;
+    std::map<FileId, std::vector<NamedProcess>> pids;
     bool closes = false;
     for (const Event& event : incident_.events) {
       const bool closed = event.kind == EventKind::process_killed;
       const bool failed = event.kind == EventKind::process_exited && event.As<ProcessEnd>().local_rank >= 0;
-      if (event.pid > 0 && (closed || failed)) pids[event.source.file].insert(event.pid);
+      if (event.pid > 0 && (closed || failed))
+        pids[event.source.file].push_back(NamedProcess{event.source.line, event.pid, closed});
       closes |= closed;
     }
     size_t most = 0;
-    for (const auto& [file, named] : pids) most = std::max(most, named.size());
+    for (const auto& [file, named] : pids) most = std::max(most, LargestAttempt(named));
     return closes ? static_cast<int64_t>(most) : -1;
   }
 

@@ -272,6 +272,27 @@ TEST(Assembly, AnEndThatIsToldOfManyRanksIsToldOfEachAsFarAsThereIsRoom) {
   EXPECT_EQ(many[0].diagnostics[0].code, "claimed-ranks");
 }
 
+// torchrun closes 11 and 12 when 13 has failed, starts 21 to 23, and closes those when 22 has failed.
+TEST(Assembly, TheProcessesOfARestartAreNoFurtherRanks) {
+  const auto size_of = [](const std::vector<std::pair<int64_t, bool>>& named) {
+    std::vector<Fragment> files(1);
+    files[0].format = "torch_log";
+    uint32_t line = 0;
+    for (const auto& [pid, closed] : named) {
+      Event& event = files[0].events.emplace_back();
+      event.kind = closed ? EventKind::process_killed : EventKind::process_exited;
+      event.speaker = kNobody;
+      event.pid = pid;
+      event.source.line = ++line;
+      if (!closed) event.Make<ProcessEnd>().local_rank = 0;
+    }
+    return One(std::move(files)).world_size;
+  };
+  EXPECT_EQ(size_of({{11, true}, {12, true}, {13, false}}), 3);
+  EXPECT_EQ(size_of({{11, true}, {12, true}, {13, false}, {21, true}, {23, true}, {22, false}}), 3);
+  EXPECT_EQ(size_of({{13, false}, {11, true}, {12, true}}), 3) << "in the order of old releases";
+}
+
 TEST(Assembly, NoFileGivesOneEmptyJob) {
   const Incident incident = One({});
   EXPECT_TRUE(incident.files.empty());
