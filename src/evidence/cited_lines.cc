@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/decompress.h"
+#include "base/launcher_prefix.h"
 
 namespace tacet {
 namespace {
@@ -90,7 +91,8 @@ std::string CitedLines::Read(const std::string& shown, uint32_t line, uint64_t o
   if (shown != shown_) Open(shown);
   const std::string_view found = FindLine(text_, line, offset);
   if (found.size() > kMostLine || found.find('\0') != std::string_view::npos) return "";
-  return CutLine(found);
+  // Colours are for a terminal.
+  return CutLine(HasTerminalCodes(found) ? DropTerminalCodes(found) : std::string(found));
 }
 
 }  // namespace tacet

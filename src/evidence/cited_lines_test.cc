@@ -48,6 +48,12 @@ TEST_F(CitedLinesOfAFolder, AreReadByTheNameThatTheReportShows) {
   EXPECT_EQ(one.Read("rank1.log", 1, 0), "other");
 }
 
+TEST_F(CitedLinesOfAFolder, AreQuotedWithoutColours) {
+  Write("a/rank0.log", "\x1b[36m(main_task pid=12)\x1b[0m text\n");
+  CitedLines lines({folder_.string()});
+  EXPECT_EQ(lines.Read("a/rank0.log", 1, 0), "(main_task pid=12) text");
+}
+
 TEST_F(CitedLinesOfAFolder, StayInsideTheFolder) {
   Write("secret", "hidden\n");
   CitedLines lines({(folder_ / "a").string()});

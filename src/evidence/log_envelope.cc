@@ -138,7 +138,7 @@ std::string_view Name(Envelope envelope) {
   switch (envelope) {
     case Envelope::none: return "none";
     case Envelope::docker_json: return "Docker's JSON log";
-    case Envelope::cri: return "log lines with time and stream, as container runtimes and tacet run write them";
+    case Envelope::cri: return "log lines of a container runtime (CRI) or of tacet run";
     case Envelope::json_lines: return "JSON lines of a journal or a log store";
     case Envelope::json_document: return "a JSON export of a log store";
     case Envelope::journal_export: return "a journal's export";

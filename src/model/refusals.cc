@@ -88,6 +88,13 @@ constexpr Refusal kRefusals[] = {
       "older "
       "CUDA.",
       "In containers: the driver is the host's; remove a compat library that does not fit it."}},
+    {"extension-mismatch",
+     "a compiled extension was built for another release of PyTorch",
+     {"Reinstall the package that the message names for the PyTorch in use (python -c \"import torch; "
+      "print(torch.__version__)\"): a wheel for that release, or pip install --no-build-isolation --no-cache-dir "
+      "--force-reinstall.",
+      "Compare the release of PyTorch on all nodes and in the image: somebody may have changed it after the extension "
+      "was built."}},
     {"libnccl-mismatch",
      "the program loaded a different NCCL library from the one it was built against",
      {"See which one is loaded: ldd, or LD_DEBUG=libs; remove the other libnccl from LD_LIBRARY_PATH.",
@@ -136,7 +143,7 @@ constexpr Refusal kRefusals[] = {
       "See that no other job holds them."}},
     {"serving-memory",
      "the server finds less free GPU memory at start than its configuration asks for",
-     {"Look with nvidia-smi what else uses the GPU: an earlier server, another job.",
+     {"Check with nvidia-smi what else is using the GPU: an earlier server, another job.",
       "Lower --gpu-memory-utilization to what is free, or use more GPUs (tensor parallel)."}},
     {"cache-memory",
      "too little GPU memory is left for the server's KV cache once the model is loaded",
@@ -182,6 +189,7 @@ constexpr RefusalWords kRefusalWords[] = {
     {"old-driver", {"CUDA driver version is insufficient for CUDA runtime version", ""}},
     {"old-driver", {"The NVIDIA driver on your system is too old", ""}},
     {"libnccl-mismatch", {"undefined symbol: nccl", ""}},
+    {"extension-mismatch", {"ImportError", ".so: undefined symbol: _ZN"}},  // of C++: torch's own names begin so
     {"open-files", {"received 0 items of ancdata", ""}},
     {"open-files", {"[Errno 24] Too many open files", ""}},
     {"checkpoint-unlike-model", {"Error(s) in loading state_dict for ", ""}},
