@@ -35,6 +35,19 @@ TEST(EventMeaning, AnErrorOfTheNetworkWithWordsOfTheProgramIsItsOwn) {
   EXPECT_FALSE(ReadRaised("ConnectionResetError", "the tokenizer server hung up").Means(Meaning::consequence));
 }
 
+TEST(EventMeaning, AnEngineThatWaitedForItsWorkersOnlyWaited) {
+  EXPECT_TRUE(ReadRaised("TimeoutError", "RPC call to execute_model timed out.").Means(Meaning::consequence));
+  EXPECT_FALSE(ReadRaised("TimeoutError", "the tokenizer server did not answer").Means(Meaning::consequence));
+}
+
+TEST(EventMeaning, AStopForALossThatIsNotFiniteIsTold) {
+  EXPECT_TRUE(ReadRaised("a loss that is not finite", "Loss is nan, stopping training").Means(Meaning::diverged));
+  EXPECT_TRUE(ReadRaised("FloatingPointError", "Minimum loss scale reached (0.0001).").Means(Meaning::diverged));
+  EXPECT_FALSE(ReadRaised("FloatingPointError", "divide by zero encountered in log").Means(Meaning::diverged));
+  EXPECT_FALSE(ReadRaised("FloatingPointError", "Fatal error: gradients are inconsistent between workers")
+                   .Means(Meaning::diverged));
+}
+
 TEST(EventMeaning, ALostPeerIsAConsequenceAndAWrongCallIsNot) {
   EXPECT_TRUE(ReadRaised("RuntimeError", "Connection reset by peer").Means(Meaning::consequence));
   EXPECT_TRUE(ReadRaised("torch.distributed.DistBackendError", "x").Means(Meaning::consequence));

@@ -94,7 +94,8 @@ constexpr Refusal kRefusals[] = {
       "print(torch.__version__)\"): a wheel for that release, or pip install --no-build-isolation --no-cache-dir "
       "--force-reinstall.",
       "Compare the release of PyTorch on all nodes and in the image: somebody may have changed it after the extension "
-      "was built."}},
+      "was built."},
+     true},
     {"libnccl-mismatch",
      "the program loaded a different NCCL library from the one it was built against",
      {"See which one is loaded: ldd, or LD_DEBUG=libs; remove the other libnccl from LD_LIBRARY_PATH.",

@@ -233,7 +233,8 @@ void JudgeMissingGpus(const Case& facts, RuleAnswer& answer) {
   finding.headline = RankWords(ranks) +
                      (one ? " asks for a GPU that does not exist or that it cannot see"
                           : " ask for GPUs that do not exist or that they cannot see") +
-                     " (invalid device ordinal): there are more processes than visible GPUs";
+                     " (invalid device ordinal): there are more processes than visible GPUs" +
+                     (one ? ", or its local rank is wrong" : "");
   for (const Event* event : raised) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(CiteEvent(*event, "the error of " + RankWords({event->rank})));
