@@ -93,8 +93,8 @@ constexpr Refusal kRefusals[] = {
      {"Reinstall the package that the message names for the PyTorch in use (python -c \"import torch; "
       "print(torch.__version__)\"): a wheel for that release, or pip install --no-build-isolation --no-cache-dir "
       "--force-reinstall.",
-      "Compare the release of PyTorch on all nodes and in the image: somebody may have changed it after the extension "
-      "was built."},
+      "Compare the release of PyTorch on all nodes and in the image: it may have changed since the extension was "
+      "built."},
      true},
     {"libnccl-mismatch",
      "the program loaded a different NCCL library from the one it was built against",

@@ -264,7 +264,7 @@ const Rule kInitMismatchRule = {
     "The ranks' setup is inconsistent",
     "NCCL logs",
     "Ranks joined with different views of the job: a different world size, different NCCL builds, one rank number "
-    "twice, or two ranks on one GPU.",
+    "twice, two ranks on one GPU, or more ranks than GPUs.",
     "A missing rank and a missing interface leave the others waiting without such a message.",
     {"Same GPU twice: call torch.cuda.set_device(local_rank) before the first collective; check CUDA_VISIBLE_DEVICES "
      "and processes per node.",

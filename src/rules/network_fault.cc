@@ -238,6 +238,17 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
 
 }  // namespace
 
+// NCCL warns with host and pid, and PyTorch quotes the warning with the rank: one process, told twice. The peer's
+// address and port, or the two GIDs, are of one connection.
+static bool IsToldByARank(const Event& warning, const std::vector<const Event*>& events) {
+  constexpr size_t kTelling = 40;
+  if (warning.rank.known()) return false;
+  return std::any_of(events.begin(), events.end(), [&](const Event* other) {
+    const size_t length = std::min(warning.text.size(), other->text.size());
+    return other->rank.known() && length >= kTelling && warning.text.compare(0, length, other->text, 0, length) == 0;
+  });
+}
+
 // " of rank 3", " on gpu17"
 static std::string PlaceOfError(const Case& facts, const Event& event) {
   if (event.rank.known()) return " of " + RankWords({event.rank});
@@ -289,7 +300,8 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   if (own) finding.confidence = Confidence::likely;
   if (own && finding.ranks.empty()) finding.subjects = SubjectsOf(facts.incident, {&lead});
   ToldEvents told;
-  for (const Event* event : events) TakeTold(facts, *event, told);
+  for (const Event* event : events)
+    if (!IsToldByARank(*event, events)) TakeTold(facts, *event, told);
   finding.headline = lead.kind == EventKind::link_down
                          ? "the network link " + lead.As<NetworkLink>().device + " went down" +
                                (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "")

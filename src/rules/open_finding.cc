@@ -156,8 +156,8 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
                     "of its own, or nothing?");
   if (census && HasSeveralGroups(census) && IsAllPointToPoint(census))
     steps.push_back(
-        "Each of these ranks waits for a peer in a group of its own, as the stages of a pipeline do: look at the other "
-        "ranks of these groups (the next or the previous stage), at their output first and then at their stacks.");
+        "These ranks wait for peers in groups of their own, as the stages of a pipeline do: look at the other ranks of "
+        "these groups (the next or the previous stage), at their output first and then at their stacks.");
   else if (HasSeveralGroups(census))
     steps.push_back(
         "Ranks wait in different groups: compare the order in which each rank uses these groups. It must be the same "

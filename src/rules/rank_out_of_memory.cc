@@ -310,7 +310,8 @@ extern const Rule kRankOutOfMemoryRule;
 const Rule kRankOutOfMemoryRule = {
     "rank-out-of-memory",
     "A rank ran out of memory",
-    "the kernel log, with the pid of a rank, or the rank's own CUDA out-of-memory error",
+    "the kernel log, with the pid of a rank, the rank's own CUDA out-of-memory error, or its word that a worker of its "
+    "data loader was killed",
     "Host memory: the kernel or the container's memory limit killed the process (SIGKILL: it cannot write a message). "
     "GPU memory: an allocation failed and the framework raised an error. "
     "In both cases its peers wait for a rank that is gone.",

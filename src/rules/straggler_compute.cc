@@ -99,7 +99,7 @@ const Rule kStragglerComputeRule = {
     "straggler-compute",
     "A rank's GPU work takes longer",
     "torch.profiler traces of all ranks; NCCL Inspector files or flight records with timing show less; or the warning "
-    "of a straggler detection in the job's output",
+    "of a straggler detection in the job's output; or the clocks of all GPUs (nvidia-smi --query-gpu, as CSV)",
     "In every step one rank reaches the collectives later than the others because its kernels take longer or there are "
     "more of them. All ranks wait for it, so the whole job runs at its pace. Its own collectives look short: the last "
     "to arrive waits least.",

@@ -121,7 +121,8 @@ extern const Rule kTrainingNotFiniteRule;
 const Rule kTrainingNotFiniteRule = {
     "training-not-finite",
     "The loss or the gradients are NaN or infinite",
-    "the job's own lines of progress with loss, gradient norm or loss scale",
+    "the job's own lines of progress with loss, gradient norm or loss scale, or the error with which the program stops "
+    "for it",
     "The job runs on, but what it computes is lost: a NaN in the loss or in the gradients gets into every weight with "
     "the next update. Usual reasons: a learning rate that is too high, float16 where bfloat16 is needed, a bad sample, "
     "a division by zero or a logarithm of zero in the model or the loss, damaged data from a GPU or a link.",
