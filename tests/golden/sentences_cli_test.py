@@ -81,6 +81,65 @@ class Sentences(unittest.TestCase):
     def test_the_cpu_does_not_always_tell_the_value(self):
         self.never_says("wild/clones/hip_assertion_in_an_index.txt", "with the value")
 
+    def test_who_else_holds_the_memory_of_a_gpu_is_named(self):
+        self.says("wild/exam/13_oom_device3_shared.log",
+                  "ran out of memory on GPU 3: another process (51833) holds 41.08 of the 79.15 GiB there",
+                  "Find out what process 51833 is")
+        self.never_says("wild/exam/13_oom_device3_shared.log", "Lower the batch size")
+        self.says("wild/frameworks/oom_beside_another_process.txt", "another process (9120) holds 27.10 of the 39.39 GiB of GPU 2")
+        # In a container the process itself is listed by its number on the host.
+        self.says("wild/exam/19_ray_oom_gpu0.log", "Process 118848 on 10.130.71.7 ran out of GPU memory")
+        self.never_says("wild/exam/19_ray_oom_gpu0.log", "another process")
+        self.says("wild/exam/20_oom_all_deepspeed.log", "Several ranks ran out of memory")
+        self.never_says("wild/exam/20_oom_all_deepspeed.log", "If only one rank")
+
+    def test_the_systems_error_tells_refused_from_no_answer(self):
+        self.says("wild/exam/21_rdzv_wrong_address.log", "the address does not answer", "firewall")
+        self.never_says("wild/exam/21_rdzv_wrong_address.log", "is refused", "NCCL_SOCKET_IFNAME")
+        self.says("wild/setup/store_tries_refused.txt", "the connection is refused, so nothing listens there")
+        self.never_says("wild/setup/store_tries_refused.txt", "firewall", "NCCL_SOCKET_IFNAME")
+        self.says("wild/setup/store_tries_no_route.txt", "there is no route to that host", "ip route get")
+
+    def test_an_engine_that_gives_up_on_its_workers_is_quoted_without_its_loggers_head(self):
+        path = "wild/frameworks/vllm_rpc_timeout_alone.txt"
+        self.says(path, "process 911 waits for its workers, which did not answer sample_tokens", "The job is gone")
+        self.never_says(path, "direct cause of", "Fix the error")
+
+    def test_places_of_the_failed_collective_are_compared(self):
+        self.says("wild/watchdog/stacks_at_different_places.txt",
+                  "rank 0 issued it in reduce_metrics (metrics.py:31), rank 1 in vote_to_stop (early_stop.py:58)",
+                  "the ranks run different code")
+        self.says("wild/exam/05_first_allreduce_cri.log", "issued in sanity_check (train.py:44)")
+        self.never_says("wild/exam/05_first_allreduce_cri.log", "barrier")
+
+    def test_what_the_lines_tell_is_not_asked_for(self):
+        self.says("wild/exam/23_nccl_versions.log", "Rank 0 runs NCCL 2.21.5 and rank 8 runs 2.19.3")
+        self.says("wild/exam/28_roce_gid0.log", "GID index 0 is a link-local address", "ibv_modify_qp fails in rank 10 (")
+        self.says("wild/exam/32_xid31_mmu.log", "Xid 31 in the kernel log points to the program")
+        self.never_says("wild/exam/32_xid31_mmu.log", "Look for Xid lines")
+        self.says("wild/exam/11_ray_verl_repeated.log", "Ray left out 6 lines like these")
+        self.never_says("wild/exam/11_ray_verl_repeated.log", "is not in these files: add it")
+        self.says("wild/exam/39_summary_only.log", "Find the output of rank 6 (on n-02)")
+        self.says("wild/exam/36_flash_attn_import.log", "was built for another release of PyTorch", "Reinstall the package")
+        self.never_says("wild/exam/37_json_in_worker_rich.log", "x1b")
+
+    def test_sizes_far_apart_are_different_calls_and_pipelines_wait_for_stages(self):
+        self.never_says("wild/exam/02_torch21_sizes_bar.log", "last batch")
+        self.says("wild/exam/07_megatron_pp_recv.log", "ranks 0-3 timed out in recv #4413 after 10 min, each in a group of its own",
+                  "the next or the previous stage")
+        self.never_says("wild/exam/07_megatron_pp_recv.log", "compare the order", "in others")
+
+    def test_a_gpu_that_heat_slows_down_is_named(self):
+        self.says("wild/exam/33_thermal_slow", "GPU 5 is slowed down by a hardware thermal slowdown at 88 \u00b0C: 855 MHz")
+        self.never_says("wild/numbers/all_gpus_alike", "slowed down")
+
+    def test_a_stop_of_all_ranks_names_none(self):
+        self.says("wild/numbers/loss_nan_and_stop.txt", "The program stopped because a loss or a gradient is NaN")
+        self.never_says("wild/numbers/loss_nan_and_stop.txt", "Only rank 0")
+
+    def test_processes_of_a_restart_are_no_further_ranks(self):
+        self.never_says("wild/beside/restart_fails_otherwise.txt", "Ranks (at least 8)")
+
 
 if __name__ == "__main__":
     TACET = sys.argv.pop(1)
