@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "rules/init_finding.h"
 #include "rules/activity_words.h"
 #include "rules/exception_advice.h"
 #include "rules/failed_restart.h"
@@ -226,11 +227,14 @@ static void TellEndedThread(bool many, Finding& finding) {
 static RuleAnswer JudgeException(const Case& facts) {
   RuleAnswer answer;
   std::map<std::string, std::vector<const Event*>> by_type;
+  const bool missing_gpus = !FindMissingGpus(facts).empty();
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
     if (!life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.gpu_error)
       continue;  // better causes
     // PyTorch's own check of what ranks issue; where its words are cut short nothing more can be read from it.
-    if (life.exception->Means(Meaning::calls_differ) || IsKilledLoaderWorker(*life.exception)) continue;
+    if (life.exception->Means(Meaning::calls_differ) || IsKilledLoaderWorker(*life.exception) ||
+        (missing_gpus && life.exception->As<Raised>().refusal == "device-ordinal"))
+      continue;
     const bool asserted = life.exception->Means(Meaning::device_assert);
     by_type[asserted ? "device-side assert" : life.exception->As<Raised>().type].push_back(life.exception);
   }

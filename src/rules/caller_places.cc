@@ -2,6 +2,7 @@
 #include "rules/caller_places.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "rules/words.h"
 
@@ -33,15 +34,22 @@ CallerPlaces FindCallerPlaces(const Incident& incident, const TimedOutCall& call
   CallerPlaces places;
   for (const Event& event : incident.events) {
     if (event.kind != EventKind::watchdog_timeout || event.seq != call.seq || event.op != call.op ||
-        std::find(call.ranks.begin(), call.ranks.end(), event.rank) == call.ranks.end())
+        !std::binary_search(call.ranks.begin(), call.ranks.end(), event.rank))
       continue;
     const CodePlace& place = event.As<WatchdogTimeout>().place;
     if (place.function.empty()) continue;
-    std::vector<Rank>& ranks = places[place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
-                                      std::to_string(place.line) + ")"];
-    if (std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end()) ranks.push_back(event.rank);
+    std::string words = place.function;
+    words += " (";
+    words += place.file.substr(place.file.rfind('/') + 1);
+    words += ':';
+    words += std::to_string(place.line);
+    words += ')';
+    places[std::move(words)].push_back(event.rank);
   }
-  for (auto& [place, ranks] : places) std::sort(ranks.begin(), ranks.end());
+  for (auto& [place, ranks] : places) {
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  }
   return places;
 }
 

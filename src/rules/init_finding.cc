@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/init_finding.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace tacet {
@@ -49,11 +48,6 @@ std::vector<const Event*> FindMissingGpus(const Case& facts) {
     raised.push_back(life.exception);
   }
   return raised;
-}
-
-bool AsksForMissingGpu(const Case& facts, Rank rank) {
-  const std::vector<const Event*> raised = FindMissingGpus(facts);
-  return std::any_of(raised.begin(), raised.end(), [&](const Event* event) { return event->rank == rank; });
 }
 
 Finding InitFinding(std::string_view cause, std::vector<Rank> ranks) {

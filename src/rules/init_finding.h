@@ -34,7 +34,6 @@ Finding InitFinding(std::string_view cause, std::vector<Rank> ranks);
 // What ranks raised that ask for a GPU which they cannot see (invalid device ordinal), where lower ranks do not: there
 // are more processes than GPUs. Empty where rank 0 raises it too, since the number of processes is no reason then.
 std::vector<const Event*> FindMissingGpus(const Case& facts);
-bool AsksForMissingGpu(const Case& facts, Rank rank);
 
 // The first warning of NCCL with this id; null when there is none.
 const Event* FindWarning(const Case& facts, std::string_view id);

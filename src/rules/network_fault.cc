@@ -240,12 +240,12 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
 
 // NCCL warns with host and pid, and PyTorch quotes the warning with the rank: one process, told twice. The peer's
 // address and port, or the two GIDs, are of one connection.
-static bool IsToldByARank(const Event& warning, const std::vector<const Event*>& events) {
+static bool IsToldByARank(const Event& warning, const std::vector<const Event*>& of_ranks) {
   constexpr size_t kTelling = 40;
   if (warning.rank.known()) return false;
-  return std::any_of(events.begin(), events.end(), [&](const Event* other) {
+  return std::any_of(of_ranks.begin(), of_ranks.end(), [&](const Event* other) {
     const size_t length = std::min(warning.text.size(), other->text.size());
-    return other->rank.known() && length >= kTelling && warning.text.compare(0, length, other->text, 0, length) == 0;
+    return length >= kTelling && warning.text.compare(0, length, other->text, 0, length) == 0;
   });
 }
 
@@ -300,8 +300,12 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   if (own) finding.confidence = Confidence::likely;
   if (own && finding.ranks.empty()) finding.subjects = SubjectsOf(facts.incident, {&lead});
   ToldEvents told;
+  std::vector<const Event*> of_ranks;
   for (const Event* event : events)
-    if (!IsToldByARank(*event, events)) TakeTold(facts, *event, told);
+    if (constexpr size_t kMostCompared = 64; event->rank.known() && of_ranks.size() < kMostCompared)
+      of_ranks.push_back(event);
+  for (const Event* event : events)
+    if (!IsToldByARank(*event, of_ranks)) TakeTold(facts, *event, told);
   finding.headline = lead.kind == EventKind::link_down
                          ? "the network link " + lead.As<NetworkLink>().device + " went down" +
                                (told.hosts.size() == 1 ? " on " + *told.hosts.begin() : "")
