@@ -5,10 +5,10 @@
 #include <string>
 #include <variant>
 
-#include "rules/init_finding.h"
 #include "rules/activity_words.h"
 #include "rules/exception_advice.h"
 #include "rules/failed_restart.h"
+#include "rules/init_finding.h"
 #include "rules/message_words.h"
 #include "rules/refusal_finding.h"
 #include "rules/rule.h"

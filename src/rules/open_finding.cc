@@ -236,7 +236,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
           ? "Before an operation XLA waits until all threads of the process have arrived. The line says who waits, not "
             "who is missing."
       : told->kind == EventKind::told_hang ? "No line of the log shows it; the cited sentence is of the text around it."
-      : hangs ? "A rank waited until it timed out. The line says which rank waited, not for which rank."
+      : hangs               ? "A rank waited until it timed out. The line says which rank waited, not for which rank."
       : NeverStarted(*told) ? "No process of the job ran: the line says what could not be started."
       : IsEndOfRun(*told) && !before
           ? "The run's own record says how its command ended. Nothing that was captured says why."

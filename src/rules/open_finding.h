@@ -14,7 +14,6 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
 // here.
 std::string AliveQuestions(const Incident& incident, bool one);
 
-
 // The record of a whole run: it tells the exit code of its command and nothing of its processes.
 bool IsEndOfRun(const Event& event);
 
@@ -22,7 +21,6 @@ bool IsEndOfRun(const Event& event);
 inline bool NeverStarted(const Event& told) {
   return told.kind == EventKind::process_exited && told.Means(Meaning::reported);
 }
-
 
 // Some line tells that a process of the job has ended.
 bool IsGone(const Case& facts);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of rounds that no framework has marked: what repeats, by kinds and sizes of operations and by the host's pauses.
+// Steps of rounds that no framework has marked: what repeats, by kinds and sizes of operations and by the host's
+// pauses.
 #include <algorithm>
 #include <cmath>
 #include <map>
