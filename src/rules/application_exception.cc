@@ -13,6 +13,7 @@
 #include "rules/refusal_finding.h"
 #include "rules/rule.h"
 #include "rules/told_finding.h"
+#include "rules/training_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -114,8 +115,8 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
       better.insert(event.source.line);
   for (const Event& event : facts.incident.events) {
     if (event.kind != EventKind::exception || event.rank.known() || IsConsequence(event) ||
-        IsHostMemoryShortage(event) || IsKilledLoaderWorker(event) || better.contains(event.source.line) ||
-        event.Means(Meaning::calls_differ))
+        IsHostMemoryShortage(event) || IsKilledLoaderWorker(event) || SaysThatItStops(event) ||
+        better.contains(event.source.line) || event.Means(Meaning::calls_differ))
       continue;
     Finding finding;
     finding.cause = "application-exception";
@@ -232,7 +233,8 @@ static RuleAnswer JudgeException(const Case& facts) {
     if (!life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.gpu_error)
       continue;  // better causes
     // PyTorch's own check of what ranks issue; where its words are cut short nothing more can be read from it.
-    if (life.exception->Means(Meaning::calls_differ) || IsKilledLoaderWorker(*life.exception) ||
+    if (life.exception->Means(Meaning::calls_differ) || SaysThatItStops(*life.exception) ||
+        IsKilledLoaderWorker(*life.exception) ||
         (missing_gpus && life.exception->As<Raised>().refusal == "device-ordinal"))
       continue;
     const bool asserted = life.exception->Means(Meaning::device_assert);

@@ -75,6 +75,7 @@ const std::vector<Explanation>& Table() {
       {"init-rank-missing", Ids{"init-unreachable"} + kEnds + kStandstills + kPace},
       {"init-unreachable", kEnds + kStandstills + kPace},
       // The program itself.
+      {"training-not-finite", kEnds + kStandstills},
       {"ddp-unused-parameters", kOrders + kEnds + kStandstills + kPace},
       {"group-order-inversion", Ids{"collective-skipped", "collective-extra", "collective-mismatch-operation",
                                     "collective-mismatch-size", "p2p-unmatched"} +

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/training_trend.h"
+#include "rules/message_words.h"
 #include "rules/rule.h"
+#include "rules/training_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -101,8 +107,69 @@ Finding ValueFinding(const NonFiniteTraining& found) {
   return finding;
 }
 
+// Who says that it stops because of it. An exception is told as such, whatever it speaks of.
+std::vector<const Event*> FindStops(const Case& facts) {
+  std::vector<const Event*> stops;
+  for (const auto& [rank, life] : facts.analyses.life.ranks)
+    if (life.exception && SaysThatItStops(*life.exception)) stops.push_back(life.exception);
+  if (!stops.empty()) return stops;
+  for (const auto& [rank, life] : facts.analyses.life.ranks)
+    if (life.exception || life.cuda_oom || life.host_memory || life.gpu_error)
+      return {};  // they ended of something else
+  for (const Event& event : facts.incident.events) {
+    const bool stop = event.kind == EventKind::exception && !event.rank.known() && !IsConsequence(event);
+    if (stop && !SaysThatItStops(event)) return {};
+    if (stop && stops.empty()) stops.push_back(&event);
+  }
+  return stops;
+}
+
+// The program says itself why it ends: nothing else has to be looked for.
+bool JudgeStop(const Case& facts, RuleAnswer& answer) {
+  if (facts.analyses.outcome.ended_in_order) return false;
+  const std::vector<const Event*> stops = FindStops(facts);
+  if (stops.empty()) return false;
+  const Event& first = *stops.front();
+  Finding finding;
+  finding.cause = "training-not-finite";
+  finding.status = Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence =
+      first.rank.known() && !first.Means(Meaning::owner_inferred) ? Confidence::certain : Confidence::likely;
+  for (const Event* stop : stops)
+    // The launcher's list names whoever ended first, and all of them may have stopped for it.
+    if (stop->rank.known() && !stop->Means(Meaning::owner_inferred)) finding.ranks.push_back(stop->rank);
+  const std::string who = finding.ranks.empty() ? "the program" : RankWords(finding.ranks);
+  const std::string message = MessageWords(first.text);
+  finding.headline =
+      who + " stopped because a loss or a gradient is NaN or infinite" + (message.empty() ? "" : ": " + message);
+  for (const Event* stop : stops) {
+    if (finding.evidence.size() == 3) break;
+    finding.evidence.push_back(CiteEvent(*stop, "the program's own reason to stop"));
+  }
+  finding.explanation =
+      "The program checks its loss and its gradients, and stopped before a NaN got into the weights. Usual reasons: a "
+      "learning rate that is too high, float16 where bfloat16 is needed, a bad sample, a division by zero or a "
+      "logarithm of zero, damaged data from a GPU or a link.";
+  finding.fix = {
+      "Go back to the last checkpoint, and lower the learning rate or lengthen its warm-up; clip gradients; with fp16 "
+      "look at the loss scale, or use bf16.",
+      "Look at the batch in which it happens: empty targets, zero denominators, log of zero. "
+      "torch.autograd.set_detect_anomaly(True) shows the operation."};
+  if (finding.ranks.size() == 1)
+    finding.fix.push_back("Only " + who +
+                          " reports it: compare its result for the same batch with another GPU's before trusting that "
+                          "GPU.");
+  for (const Rank rank : facts.standstill.waiters)
+    if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
+      finding.affected_ranks.push_back(rank);
+  answer.findings.push_back(std::move(finding));
+  return true;
+}
+
 RuleAnswer JudgeTrainingNotFinite(const Case& facts) {
   RuleAnswer answer;
+  if (JudgeStop(facts, answer)) return answer;
   const auto found = FindNonFiniteTraining(facts.incident);
   if (!found) return answer;
   Finding finding = found->value ? ValueFinding(*found) : ScaleFinding(*found->record);

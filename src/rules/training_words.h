@@ -15,4 +15,9 @@ std::string TrainingFigures(const Incident& incident);
 // Empty where they do not.
 std::string TrainingWords(const Case& facts);
 
+// A line of the program, and no exception: "Loss is nan, stopping training".
+inline bool SaysThatItStops(const Event& event) {
+  return event.kind == EventKind::exception && event.Means(Meaning::diverged) && event.Means(Meaning::reported);
+}
+
 }  // namespace tacet
