@@ -99,7 +99,7 @@ TEST(ProfileText, TellsTheBalanceOfAllToAlls) {
   profile.experts.members = {{{0}, 1000, 1000, 2'000'000, 0}, {{1}, 1000, 5000, 2'000'000, 1'000'000}};
   profile.expert_group = "ep";
   const std::string text = RenderProfileText(profile, {});
-  EXPECT_NE(text.find("busiest rank over the mean: 2.50 in a call"), std::string::npos) << text;
+  EXPECT_NE(text.find("the busiest rank receives 2.50 times the mean in a single call"), std::string::npos) << text;
   EXPECT_LT(text.find("\n  1     1.0 kB"), text.find("\n  0     1.0 kB")) << text;  // the busiest first
 }
 

@@ -348,7 +348,7 @@ TEST(TransportFallback, SocketsInsideOneHostThatIsSplitSayNothingOfTheNetworkOfH
     job.FinishAll();
     const Finding finding = JudgedCase(job).Only("transport-fallback");
     EXPECT_EQ(finding.severity, Severity::note);
-    EXPECT_EQ(finding.headline.find("on these hosts") == std::string::npos, split) << finding.headline;
+    EXPECT_EQ(finding.headline.find("network device was found") == std::string::npos, split) << finding.headline;
     EXPECT_EQ(finding.headline.find("NCCL_HOSTID makes it treat as 4 hosts") != std::string::npos, split);
   }
 }

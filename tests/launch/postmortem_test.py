@@ -140,7 +140,7 @@ class Recorded(unittest.TestCase):
 
     def test_variables_come_from_the_log_and_every_rank_has_its_stack(self):
         page = self.page("mesh_stuck_ras")
-        self.assertIn("| NCCL_HOSTID | node0 or node1 or node2 or node3 |", page)
+        self.assertIn("| NCCL_HOSTID | differs by rank: node0, node1, node2, node3 |", page)
         self.assertIn("**Rank 3 (at fault)**", page)
         self.assertIn("**Ranks 0-2**", page)
 
