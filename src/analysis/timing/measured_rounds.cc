@@ -159,6 +159,7 @@ std::vector<CollectiveRound> MatchMeasurements(std::span<const Measurement> meas
     ends.FillAlone(round.members.back());
   }
   std::vector<CollectiveRound> out;
+  out.reserve(rounds.size());
   for (auto& [key, round] : rounds) out.push_back(std::move(round));
   return FinishRounds(std::move(out));
 }

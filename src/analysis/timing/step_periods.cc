@@ -191,6 +191,7 @@ std::vector<const CollectiveRound*> RoundsOfOneRank(const std::vector<Collective
     if (list.size() > most.size()) most = std::move(list);
   std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<const CollectiveRound*> out;
+  out.reserve(most.size());
   for (const auto& [enter, round] : most) out.push_back(round);
   return out;
 }
