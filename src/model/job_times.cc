@@ -13,6 +13,12 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kDaySeconds = 86'400;
 constexpr int64_t kMeanYearSeconds = 31'556'952;
 
+// A time that no clock shows is none, so that sums and differences stay within bounds.
+int64_t Plausible(int64_t wall_ns) {
+  constexpr int64_t kYear2100Ns = 4'102'444'800 * kSecondNs;
+  return wall_ns >= 0 && wall_ns < kYear2100Ns ? wall_ns : kNoTime;
+}
+
 // Its log may also tell of adapters, in events that programs have as well.
 bool IsOfKernel(const Incident& incident, const Event& event) {
   const auto file = static_cast<size_t>(event.source.file);
@@ -69,9 +75,9 @@ JobTimes::JobTimes(const Incident& incident) {
   int64_t of_job = kNoTime, of_kernel = kNoTime;
   int32_t clock_s = -1;
   for (const Event& event : incident.events) {
-    if (event.wall_ns != kNoTime) {
+    if (const int64_t wall_ns = Plausible(event.wall_ns); wall_ns != kNoTime) {
       int64_t& newest = IsOfKernel(incident, event) ? of_kernel : of_job;
-      newest = newest == kNoTime ? event.wall_ns : std::max(newest, event.wall_ns);
+      newest = newest == kNoTime ? wall_ns : std::max(newest, wall_ns);
     } else if (clock_s < 0 && event.clock_s >= 0 && !IsOfKernel(incident, event)) {
       clock_s = event.clock_s;
     }
@@ -92,15 +98,15 @@ JobTimes::JobTimes(const Incident& incident) {
     last_ns = last_ns == kNoTime ? at : std::max(last_ns, at);
     ends |= TellsOfAnEnd(event);
   }
-  for (const CallStream& stream : incident.streams)
-    if (!stream.calls.empty() && stream.calls.front().enter_wall_ns != kNoTime)
-      first_ns = first_ns == kNoTime ? stream.calls.front().enter_wall_ns
-                                     : std::min(first_ns, stream.calls.front().enter_wall_ns);
+  for (const CallStream& stream : incident.streams) {
+    const int64_t entered = stream.calls.empty() ? kNoTime : Plausible(stream.calls.front().enter_wall_ns);
+    if (entered != kNoTime) first_ns = first_ns == kNoTime ? entered : std::min(first_ns, entered);
+  }
   if (!ends) last_ns = kNoTime;
 }
 
 int64_t JobTimes::TimeOf(const Event& event) const {
-  if (event.wall_ns != kNoTime || event.clock_s < 0) return event.wall_ns;
+  if (event.wall_ns != kNoTime || event.clock_s < 0) return Plausible(event.wall_ns);
   return PutIntoYear(event.clock_s, anchor_ns_);
 }
 
