@@ -257,6 +257,7 @@ static RuleAnswer JudgeException(const Case& facts) {
         (events.size() == chosen->size() && first_time(events) < first_time(*chosen)))
       chosen = &events;
   }
+  if (!chosen) return answer;
   // What ended the first attempt comes before what ended the second.
   for (const auto& [type, events] : by_type) {
     if (&events == chosen || events.size() != chosen->size()) continue;

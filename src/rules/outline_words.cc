@@ -140,7 +140,7 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
   const std::string open = trouble_told ? "no line reports a fault"
                            : finished   ? "the job ended with exit code 0"
                                         : "the evidence does not show how the job ended";
-  if (const std::string listing = ListingWords(facts.incident, diagnosis); !listing.empty()) return listing;
+  if (std::string listing = ListingWords(facts.incident, diagnosis); !listing.empty()) return listing;
   if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty()) {
     const std::string outline = OutlineWords(facts);
     return !outline.empty() ? outline
