@@ -24,6 +24,12 @@ struct RoundMember {
   int64_t idle_ns = -1;   // since the operation before it on the same communicator and rank had ended; -1: not known
   int64_t alone_ns = -1;  // since the last operation of the rank, on whatever communicator, had ended; -1: not known
   bool enter_is_estimate = false;  // good for the order and the length of many operations, not for one
+
+  // Its time on the GPU, measured or from start to end; -1: not known.
+  int64_t length_ns() const {
+    if (duration_ns >= 0) return duration_ns;
+    return start_ns != kNoTime && end_ns != kNoTime ? end_ns - start_ns : -1;
+  }
 };
 
 // One operation with all members that are known.

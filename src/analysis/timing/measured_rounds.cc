@@ -120,9 +120,12 @@ std::vector<Measurement> RunOneByOne(std::span<const Measurement> measurements) 
     for (size_t i = 1; i < list.size(); ++i) {
       const int64_t before = list[i - 1]->finish_wall_ns;
       Measurement& m = *list[i];
-      if (!m.host_timed || m.start_wall_ns >= before || m.duration_ns < 0) continue;
+      int64_t left = 0;
+      if (!m.host_timed || m.duration_ns < 0 || m.start_wall_ns >= before ||
+          __builtin_sub_overflow(m.finish_wall_ns, before, &left))
+        continue;
       m.start_wall_ns = before;
-      m.duration_ns = std::min(m.duration_ns, m.finish_wall_ns - before);
+      m.duration_ns = std::min(m.duration_ns, left);
     }
   }
   return out;

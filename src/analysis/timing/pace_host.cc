@@ -31,10 +31,9 @@ using Lags = std::map<std::pair<Rank, int64_t>, HostLag>;  // by rank and step
 void TakeRound(const CollectiveRound& round, Lags& lags) {
   std::vector<double> enters, durations;
   for (const RoundMember& m : round.members) {
-    const bool spans = m.start_ns != kNoTime && m.end_ns != kNoTime;
-    if (m.enter_ns == kNoTime || m.enter_is_estimate || (m.duration_ns < 0 && !spans)) return;
+    if (m.enter_ns == kNoTime || m.enter_is_estimate || m.length_ns() < 0) return;
     enters.push_back(static_cast<double>(m.enter_ns));
-    durations.push_back(static_cast<double>(m.duration_ns >= 0 ? m.duration_ns : m.end_ns - m.start_ns));
+    durations.push_back(static_cast<double>(m.length_ns()));
   }
   if (round.members.size() < 2) return;
   std::vector<double> sorted_enters = enters, sorted_durations = durations;

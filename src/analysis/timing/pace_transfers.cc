@@ -111,9 +111,8 @@ void SetShared(const std::vector<CollectiveRound>& rounds, const std::map<int64_
     if (column == columns.end() || IsPointToPoint(round.kind) || round.members.size() < 2) continue;
     std::vector<double> lengths;
     for (const RoundMember& m : round.members) {
-      const bool spans = m.start_ns != kNoTime && m.end_ns != kNoTime;
-      if (peers(m.rank) != peers(round.members[0].rank) || (m.duration_ns < 0 && !spans)) break;
-      lengths.push_back(static_cast<double>(m.duration_ns >= 0 ? m.duration_ns : m.end_ns - m.start_ns));
+      if (peers(m.rank) != peers(round.members[0].rank) || m.length_ns() < 0) break;
+      lengths.push_back(static_cast<double>(m.length_ns()));
     }
     if (lengths.size() < round.members.size() || peers(round.members[0].rank) == UINT32_MAX) continue;
     const double usual = Median(lengths);

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "analysis/timing/collective_match.h"
 #include "analysis/timing/statistics.h"
@@ -87,21 +88,38 @@ size_t FindPeriodOfValues(const std::vector<double>& values, size_t unit = 1) {
   return shortest + unit * static_cast<size_t>(first - explained.begin());
 }
 
-double LogOfNs(int64_t ns) { return std::log(static_cast<double>(std::clamp<int64_t>(ns, 1'000, 60'000'000'000))); }
+// Within the bounds of what a step can have.
+double BoundedNs(int64_t ns) { return static_cast<double>(std::clamp<int64_t>(ns, 1'000, 60'000'000'000)); }
+
+double PauseBefore(const CollectiveRound& before, const CollectiveRound& now) {
+  return BoundedNs(FirstEnterOf(now) - FirstEnterOf(before));
+}
+
+// Before each but the first.
+std::vector<double> PausesOf(const std::vector<const CollectiveRound*>& rounds) {
+  std::vector<double> pauses;
+  pauses.reserve(rounds.size());
+  for (size_t i = 1; i < rounds.size(); ++i) pauses.push_back(PauseBefore(*rounds[i - 1], *rounds[i]));
+  return pauses;
+}
+
+std::vector<double> LogsOf(std::vector<double> values) {
+  for (double& one : values) one = std::log(one);
+  return values;
+}
 
 // Where all operations are alike (equal gradient buckets), what repeats are the host's pauses: a long one before the
 // first operation of each step. Where the moments of issue are not recorded, it is how long that operation takes, in
 // which the ranks wait for each other.
 size_t FindPeriodOfTimes(const std::vector<const CollectiveRound*>& rounds) {
-  std::vector<double> pauses, lengths;
+  if (const size_t period = FindPeriodOfValues(LogsOf(PausesOf(rounds))); period > 1) return period;
+  std::vector<double> lengths;
   for (size_t i = 1; i < rounds.size(); ++i) {
     int64_t longest = 0;
     for (const RoundMember& m : rounds[i]->members) longest = std::max(longest, m.duration_ns);
-    pauses.push_back(LogOfNs(FirstEnterOf(*rounds[i]) - FirstEnterOf(*rounds[i - 1])));
-    lengths.push_back(LogOfNs(longest));
+    lengths.push_back(BoundedNs(longest));
   }
-  const size_t period = FindPeriodOfValues(pauses);
-  return period > 1 ? period : FindPeriodOfValues(lengths);
+  return FindPeriodOfValues(LogsOf(std::move(lengths)));
 }
 
 // Which operation of a period is the first of a step: the one before which the host pauses longest.
@@ -132,15 +150,6 @@ std::vector<const CollectiveRound*> WithoutRareKinds(const std::vector<const Col
   return out.size() * kMostDropped >= all.size() ? out : all;
 }
 
-double PauseBefore(const CollectiveRound& before, const CollectiveRound& now) {
-  return static_cast<double>(std::clamp<int64_t>(FirstEnterOf(now) - FirstEnterOf(before), 1'000, 60'000'000'000));
-}
-
-std::vector<double> LogsOf(std::vector<double> values) {
-  for (double& one : values) one = std::log(one);
-  return values;
-}
-
 // Ten steps and a metric repeat as a whole, and so does each of the ten but for the metric. Each of them is the step if
 // the host pauses before the first of the ten no longer than before the others: in front of a step stand the optimiser
 // and the next batch, in front of a layer the layer before. 0: no shorter step.
@@ -169,8 +178,7 @@ size_t FindShorterStep(const std::vector<const CollectiveRound*>& all, size_t pe
 // Layers that repeat within a step have a pause in front of the first one that the others have not.
 size_t FindLongerStep(const std::vector<const CollectiveRound*>& all, size_t period) {
   constexpr double kFarLonger = 3;
-  std::vector<double> pauses;
-  for (size_t i = 1; i < all.size(); ++i) pauses.push_back(PauseBefore(*all[i - 1], *all[i]));
+  const std::vector<double> pauses = PausesOf(all);
   const size_t step = FindPeriodOfValues(LogsOf(pauses), period);
   if (step <= period) return period;
   std::vector<double> first, others;

@@ -123,23 +123,24 @@ bool HasSteadySteps(const Pace& pace) {
 // Operations of a communicator run one after the other on a rank. Lengths that do not fit between the first start and
 // the last end were noticed late, and say nothing about who waited.
 bool FitOneByOne(const std::vector<CollectiveRound>& rounds) {
-  constexpr double kSlack = 1.1;
   struct Span {
-    int64_t begin = INT64_MAX, end = INT64_MIN, sum = 0;
+    double begin = 1e300, end = -1e300, sum = 0;  // times may be beyond all bounds
   };
   std::map<std::pair<GroupIndex, Rank>, Span> spans;
   for (const CollectiveRound& round : rounds) {
     for (const RoundMember& m : round.members) {
-      const int64_t begin = m.start_ns != kNoTime ? m.start_ns : m.enter_ns;
-      if (begin == kNoTime || m.duration_ns < 0 || m.enter_is_estimate) continue;
+      const int64_t began = m.start_ns != kNoTime ? m.start_ns : m.enter_ns;
+      if (began == kNoTime || m.duration_ns < 0 || m.enter_is_estimate) continue;
+      const auto begin = static_cast<double>(began), length = static_cast<double>(m.duration_ns);
       Span& span = spans[{round.group, m.rank}];
       span.begin = std::min(span.begin, begin);
-      span.end = std::max(span.end, begin + m.duration_ns);
-      span.sum += m.duration_ns;
+      span.end = std::max(span.end, begin + length);
+      span.sum += length;
     }
   }
   return std::all_of(spans.begin(), spans.end(), [](const auto& one) {
-    return static_cast<double>(one.second.sum) <= kSlack * static_cast<double>(one.second.end - one.second.begin);
+    constexpr double kSlack = 1.1;
+    return one.second.sum <= kSlack * (one.second.end - one.second.begin);
   });
 }
 
