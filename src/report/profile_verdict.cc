@@ -58,13 +58,19 @@ std::string_view OriginWords(StragglerOrigin origin) {
   return "";
 }
 
+std::string OriginOf(const Straggler& one) {
+  if (one.origin == StragglerOrigin::host && one.place.HoldsMostOf(static_cast<double>(one.late_ns)))
+    return "its host loses time in one place, " + one.place.Words();
+  return std::string(OriginWords(one.origin));
+}
+
 void AddStragglers(const ProfileReport& profile, std::vector<Advice>& out) {
   const StragglerReport& found = profile.stragglers;
   if (found.stragglers.empty()) return;
   const Straggler& worst = found.stragglers.front();
   if (worst.origin == StragglerOrigin::stage) return;  // said with the pipeline
-  out.push_back({"Bring " + RankList(found.stragglers) + " to the pace of the others",
-                 std::string(OriginWords(worst.origin)), found.cost_share, false});
+  out.push_back(
+      {"Bring " + RankList(found.stragglers) + " to the pace of the others", OriginOf(worst), found.cost_share, false});
 }
 
 void AddPipeline(const PipelineReport& pipeline, std::vector<Advice>& out) {

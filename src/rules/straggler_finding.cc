@@ -2,6 +2,7 @@
 #include "rules/straggler_finding.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "rules/words.h"
@@ -102,6 +103,17 @@ std::string ShareWords(const Straggler& worst, double cost) {
   return (worst.high - worst.low > cost ? "about " : "") + Percent(cost) + " of the step";
 }
 
+// Where in the step a slow host loses the time, and nothing where it is slow all over.
+void CitePlace(const Case& facts, const Straggler& straggler, Finding& finding) {
+  if (straggler.origin != StragglerOrigin::host && straggler.origin != StragglerOrigin::data_loading) return;
+  if (!straggler.place.HoldsMostOf(static_cast<double>(straggler.late_ns))) return;
+  CiteTimes(facts, straggler.rank,
+            "in each step the host of " + WhoWords(straggler) + " takes " +
+                DurationWords(std::llround(straggler.place.late_ns)) +
+                " longer than the others' in one place: " + straggler.place.Words(),
+            finding);
+}
+
 // What those of one finding cost together: who are always late are so at the same time, stalls add up.
 double CostOf(const StragglerReport& report, bool (*belongs)(const Straggler&)) {
   double cost = 0;
@@ -125,6 +137,7 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
     if (!worst) worst = &straggler;
     finding.ranks.push_back(straggler.rank);
     CiteTimes(facts, straggler.rank, WhoWords(straggler) + LateWords(straggler) + CostWords(straggler), finding);
+    CitePlace(facts, straggler, finding);
   }
   // A job that failed has other worries than its pace.
   if (!worst || facts.analyses.outcome.hangs() || facts.analyses.outcome.first_failure) return answer;

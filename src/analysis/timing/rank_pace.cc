@@ -187,12 +187,27 @@ class Summary {
     return latest > -1e9 ? latest : 0;
   }
 
+  // How much longer than usual a step and its neighbours are together: what holds up the end of one may show as the
+  // length of the next.
+  double LongerAround(size_t step) const {
+    double longer = 0;
+    for (size_t s = step > 0 ? step - 1 : 0; s < std::min(step + 2, pace_.steps()); ++s)
+      longer += pace_.step_ns[s] - out_.step_ns;
+    return longer;
+  }
+
+  bool KnowsLengthOfSteps() const {
+    return std::any_of(pace_.step_ns.begin(), pace_.step_ns.end(),
+                       [&](double ns) { return ns != pace_.step_ns.front(); });
+  }
+
   void CountStalls() {
     const double least = std::max(kMinStall, kStallDeviations * deviation_);
     std::vector<std::vector<double>> sizes(all_.size());  // of each rank's stalls
     double all_steps = 0;
+    const bool known_lengths = KnowsLengthOfSteps();
     for (size_t i = 0; i < all_.size(); ++i) {
-      double gained = 0, greatest = 0, sum = 0, length = 0;
+      double gained = 0, greatest = 0, sum = 0, length = 0, longer = 0;
       size_t by_third[3] = {};
       for (size_t k = 0; k < all_[i].shares.size(); ++k) {
         const double share = StallOf(all_[i], k);
@@ -204,6 +219,7 @@ class Summary {
         sizes[i].push_back(share);
         ++by_third[ThirdOf(k, all_[i].shares.size())];
         sum += share;
+        longer += LongerAround(all_[i].steps[k]);
         gained += (share - other) * out_.step_ns;
         greatest = std::max(greatest, (share - other) * out_.step_ns);
       }
@@ -215,6 +231,8 @@ class Summary {
       stalls.cost = length > 0 ? gained / length : 0;
       stalls.usual_cost = stalls.count < kSomeStalls ? stalls.cost : (gained - greatest) / length;
       stalls.z = Median(sizes[i]) / deviation_;
+      if (known_lengths && gained > 0) stalls.lengthens = longer / gained;
+      stalls.usual = Median(sizes[i]);
       stalls.smallest = *std::min_element(sizes[i].begin(), sizes[i].end());
       stalls.throughout = stalls.count < kManyStalls || *std::min_element(by_third, by_third + 3) > 0;
     }

@@ -33,9 +33,16 @@ constexpr double kGreatLateness = 0.1, kNearlyEveryStep = 0.85;
 // Of one peer alone that is easier: recorded delays 98 % and more, ranks of healthy jobs up to 91 %.
 constexpr double kNearlyEveryStepOfOne = 0.95;
 constexpr size_t kNextSlowest = 8;
+// Deviations of what has other evidence beside it.
+constexpr double kSurely = 2;
 // A rank that lags by milliseconds in one part of the record alone had company there: another process, the profiler. A
 // slow rank lags throughout, or by more than this.
 constexpr double kMuchNs = 10'000'000;
+// What stalls add to the steps around them, over what the others wait. Recorded ones: 0.87 and more.
+constexpr double kLengthens = 0.7;
+// A stall of nearly a step is something by itself. Of smaller ones a long record knows how often they come: what they
+// cost at least must be worth a word too. Recorded delays: 3 % and more; hiccups of a healthy job: 2 %.
+constexpr double kGreatStall = 0.75, kSureCost = 0.025;
 
 bool CanTell(const RankPace& one) {
   return one.steps >= (one.source == PaceSource::traces ? kMinTracedSteps : kMinMeasuredSteps);
@@ -45,9 +52,8 @@ bool CanTell(const RankPace& one) {
 // Durations alone are no match for starts.
 size_t LeastStalls(const RankPace& one) {
   constexpr size_t kLongTrace = 12;
-  constexpr double kGreat = 0.75;
   if (one.source != PaceSource::traces) return 3;
-  return one.steps < kLongTrace && one.stalls.smallest >= kGreat ? 1 : 2;
+  return one.steps < kLongTrace && one.stalls.smallest >= kGreatStall ? 1 : 2;
 }
 
 // One rank by all records: means weighted by how surely each of them knows.
@@ -84,7 +90,7 @@ Joint Join(Rank rank, const std::vector<const RankPace*>& records) {
 
 class Decision {
  public:
-  explicit Decision(std::span<const Pace> paces) : paces_(paces) {
+  Decision(std::span<const Pace> paces, std::span<const Timeline> timelines) : paces_(paces), timelines_(timelines) {
     for (const Pace& pace : paces)
       if (pace.steps() > 0 && pace.ranks.size() > 1) records_.push_back(SummarisePace(pace));
   }
@@ -159,10 +165,7 @@ class Decision {
 
   // A rank of a pipeline has less to wait for than its peers where its next stage is fast: it is late if they wait for
   // it, and costs no more than that.
-  bool IsWaitedFor(const Joint& one) const {
-    constexpr double kSurely = 2;
-    return std::isnan(one.shared) || one.shared > kSurely * one.shared_error;
-  }
+  bool IsWaitedFor(const Joint& one) const { return std::isnan(one.shared) || one.shared > kSurely * one.shared_error; }
 
   // Of the records, the one that shows it best decides.
   bool IsLaterInNearlyEveryStep(const Joint& one, size_t named) const {
@@ -186,16 +189,25 @@ class Decision {
       const double others = PaceOfTheOthers(named, one.peers, &Joint::mean, &Joint::error);
       const double tail = Limits::kFalseAlarms / static_cast<double>(joint_.size());
       const double least = one.steps < kFewSteps ? Limits::kMinCostOfFew : Limits::kMinCost;
-      const double cost = one.mean - others, needed = TailPointOfT(2 * tail, one.freedom);
+      const double cost = one.mean - others;
+      if (cost < least || cost > kAbsurdShare || one.z() < kSurely || cost < kSurely * one.error) continue;
+      // What comes about in one place of the step, time and again, is not chance.
+      SlowPlace place;
+      if (one.traced) place = FindSlowPlace(timelines_, one.rank);
+      const bool placed = place.HoldsMostOf(one.mean * StepNs());
+      const double needed = placed ? kSurely : TailPointOfT(2 * tail, one.freedom);
       const double floor = one.traced ? kMinLateNs : kMinMeasuredLateNs;
-      if (cost < least || cost > kAbsurdShare || one.z() < needed || cost < needed * one.error) continue;
+      if (one.z() < needed || cost < needed * one.error) continue;
       if (one.median < kOrdinary * one.mean || cost * StepNs() < floor) continue;
       if (!IsWaitedFor(one) || (!one.throughout && one.mean * StepNs() < kMuchNs)) continue;
-      if (std::max(one.mean, cost) >= kGreatLateness && !IsLaterInNearlyEveryStep(one, named)) continue;
-      if (IsWithinHostSpread(cost, cost * StepNs(), one.mean * StepNs(), one.traced)) continue;
+      if (!placed) {
+        if (std::max(one.mean, cost) >= kGreatLateness && !IsLaterInNearlyEveryStep(one, named)) continue;
+        if (IsWithinHostSpread(cost, cost * StepNs(), one.mean * StepNs(), one.traced)) continue;
+      }
       Straggler found{
           .rank = one.rank, .share = one.mean, .steps = one.steps, .cost = std::min(1.0, cost), .z = one.z()};
       found.late_ns = std::llround(one.mean * StepNs());
+      found.place = std::move(place);
       const double reach = TailPointOfT(0.05, one.freedom) * one.error;
       if (!std::isnan(one.shared)) {
         const double waited = one.shared - PaceOfTheOthers(named, one.peers, &Joint::shared, &Joint::shared_error);
@@ -242,6 +254,9 @@ class Decision {
       if (one.stalls.chance > Limits::kFalseAlarms / static_cast<double>(records_.size())) continue;
       if (one.stalls.mean_ns < (traced ? kMinLateNs : kMinMeasuredLateNs) || IsDenied(record, one)) continue;
       if (!one.stalls.throughout && one.stalls.mean_ns < kMuchNs) continue;
+      if (one.stalls.lengthens < kLengthens) continue;  // not where it is not known
+      // In most steps is always, rather: that has been decided.
+      if (one.stalls.count * 2 > one.steps && one.stalls.mean_ns < kMuchNs) continue;
       Straggler found{.rank = one.rank, .pattern = StragglerPattern::intermittent, .share = one.share};
       found.late_ns = std::llround(one.stalls.mean_ns);
       found.late_steps = one.stalls.count;
@@ -252,6 +267,7 @@ class Decision {
       const double relative = 1.96 / std::sqrt(static_cast<double>(one.stalls.count));
       found.low = std::max(0.0, found.cost * (1 - relative));
       found.high = std::min(1.0, found.cost * (1 + relative));
+      if (!traced && one.stalls.usual < kGreatStall && found.low < kSureCost) continue;
       found.z = one.stalls.z;
       found.trust =
           one.stalls.chance < Limits::kFalseAlarms / 10 && one.stalls.count >= 3 ? Trust::certain : Trust::likely;
@@ -264,6 +280,7 @@ class Decision {
   }
 
   const std::span<const Pace> paces_;
+  const std::span<const Timeline> timelines_;
   std::vector<PaceSummary> records_;
   std::vector<Joint> joint_;  // latest first
   StragglerReport report_;
@@ -273,7 +290,9 @@ class Decision {
 
 bool IsWithinHostSpread(double cost, double cost_ns, double late_ns, bool traced) {
   constexpr double kHostSpreadNs = 1'000'000, kBeyondHostSpread = 0.08, kBeyondTracedSpread = 0.2;
+  constexpr double kUsualSpreadNs = 700'000, kBeyondUsualSpread = 0.25;
   if (cost < kBeyondHostSpread && cost_ns < kHostSpreadNs) return true;
+  if (cost < kBeyondUsualSpread && cost_ns < kUsualSpreadNs) return true;
   return traced && cost < kBeyondTracedSpread && late_ns < kHostSpreadNs;
 }
 
@@ -286,6 +305,8 @@ void AddCosts(StragglerReport& report) {
                                                                       : std::max(report.cost_share, one.cost);
 }
 
-StragglerReport DecideStragglers(std::span<const Pace> paces) { return Decision(paces).Run(); }
+StragglerReport DecideStragglers(std::span<const Pace> paces, std::span<const Timeline> timelines) {
+  return Decision(paces, timelines).Run();
+}
 
 }  // namespace tacet

@@ -7,6 +7,7 @@
 
 #include "analysis/timing/clock_alignment.h"
 #include "analysis/timing/pace.h"
+#include "analysis/timing/slow_place.h"
 
 namespace tacet {
 
@@ -58,6 +59,7 @@ struct Straggler {
   double cost = 0;           // share of the step that everybody would gain if it kept pace with the next-slowest rank
   double low = 0, high = 0;  // interval of the cost, at 95 %
   double z = 0;              // lateness over its standard error; 0 where no spread is known
+  SlowPlace place;           // where its host loses most; of what is always late in traces
   std::string_view counted_in;  // the record in which its steps were counted: "traces"; empty: not told
 };
 
@@ -80,11 +82,13 @@ struct StragglerReport {
 // when its lateness is beyond what chance does once in a hundred healthy jobs (Student's t, for all ranks together,
 // with the noise and the memory of this record's own steps) and costs at least StragglerLimits::kMinCost of the step;
 // or when it stalls more often than ranks of this job and of healthy machines do, at that cost.
-StragglerReport DecideStragglers(std::span<const Pace> paces);
+// `timelines` are those that a pace of traces was measured in.
+StragglerReport DecideStragglers(std::span<const Pace> paces, std::span<const Timeline> timelines = {});
 
 // Hosts that issue hundreds of kernels per step differ by up to a millisecond in that, rank by rank and run by run, on
-// a machine that has nothing wrong with it: less than this must be a larger share of the step. The profiler makes
-// hosts, and what they differ by, twice as slow.
+// a machine that has nothing wrong with it: less than this must be a larger share of the step. In steps of 3 ms, all of
+// them the hosts' work, rank 0, which also serves the others' store, was 0.5 to 0.6 ms slower than they. The profiler
+// makes hosts, and what they differ by, twice as slow.
 bool IsWithinHostSpread(double cost, double cost_ns, double late_ns, bool traced);
 
 // Orders the stragglers by their cost and sets what they cost together.

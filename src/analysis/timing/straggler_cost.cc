@@ -55,6 +55,7 @@ void BoundCosts(std::span<const std::vector<CollectiveRound>* const> records, St
   }
   std::erase_if(report.stragglers, [&](const Straggler& one) {
     if (one.pattern == StragglerPattern::intermittent || one.late_ns >= kLateAtAnyCostNs) return false;
+    if (one.place.HoldsMostOf(static_cast<double>(one.late_ns))) return one.cost < StragglerLimits::kMinCost;
     const double ns = one.cost * static_cast<double>(report.step_ns);
     return IsWithinHostSpread(one.cost, ns, ns, false);
   });
