@@ -2,7 +2,7 @@
 // @ts-check
 // The page of tacet profile: the verdict, what would gain most, then the pictures.
 
-const BOUNDS = {"compute-bound": "good", "communication-bound": "bound", "host-bound": "bound", "pipeline bubble": "bound"};
+const BOUNDS = {"compute-bound": "good", "communication-bound": "bound", "host-bound": "bound", "copy-bound": "bound", "pipeline bubble": "bound"};
 
 /** @param {ProfileJobAdviceItem} advice */
 function adviceItem(advice) {

@@ -64,7 +64,7 @@ function ddpPanel(ddp) {
   const longest = ddp.predictions.reduce((most, one) => Math.max(most, figure(one.step_ns)), 0);
   return h("div.panel", h("h3", "Data parallel: DDP on " + clean(ddp.group)),
     h("p", count(ddp.buckets.length, "bucket") + ". ",
-      best === null ? "No other bucket_cap_mb is predicted to be clearly better." : ["bucket_cap_mb=" + fixed(best, 0) + " is predicted to save ", h("b", percent(ddp.gain)), " of the step."]),
+      ddp.predictions.length === 0 ? "Other bucket sizes are not predicted." : best === null ? "No other bucket_cap_mb is predicted to be clearly better." : ["bucket_cap_mb=" + fixed(best, 0) + " is predicted to save ", h("b", percent(ddp.gain)), " of the step."]),
     h("ul.legend", h("li", h("i.dot.p4"), "gradients ready, all-reduce not begun"), h("li", h("i.dot.p1"), "all-reduce runs"), h("li.faint", "time from the start of the step")),
     h("div.lines", ddp.buckets.slice(0, 48).map((bucket, i) => bucketRow(bucket, i, end))),
     ddp.buckets.length > 48 ? h("p.faint", "The first 48 of " + ddp.buckets.length + " buckets.") : null,

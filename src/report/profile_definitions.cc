@@ -111,9 +111,10 @@ std::span<const Definition> ProfileDefinitions() {
        "rank's shard where sharded). Stays: what else is allocated at the lowest point, optimizer state and "
        "communication buckets. Passing: peak minus lowest, activations, gradients and workspace."},
       {"verdict",
-       "compute-bound: compute takes at least 75 % of the step. Otherwise the larger of exposed communication and time "
-       "without kernels decides, when it is at least 15 % and 1.25 times the other: communication-bound, "
-       "pipeline bubble (in a pipeline) or host-bound. Otherwise balanced."},
+       "compute-bound: compute takes at least 75 % of the step. Otherwise the largest of exposed communication, idle "
+       "time "
+       "(host wait, launch and data) and copies decides, when it is at least 15 % of the step and 1.25 times the "
+       "next: communication-bound or pipeline bubble (in a pipeline), host-bound, copy-bound. Otherwise balanced."},
       {"gain",
        "Predicted share of the step time saved. \"At most\" marks what would be saved if the whole loss went "
        "away. Gains of several pieces of advice do not add up."},

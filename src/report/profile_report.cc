@@ -333,6 +333,7 @@ std::string_view Name(ProfileVerdict verdict) {
     case ProfileVerdict::compute_bound: return "compute-bound";
     case ProfileVerdict::communication_bound: return "communication-bound";
     case ProfileVerdict::host_bound: return "host-bound";
+    case ProfileVerdict::copy_bound: return "copy-bound";
     case ProfileVerdict::pipeline_bubble: return "pipeline bubble";
     case ProfileVerdict::balanced: return "balanced";
   }

@@ -82,6 +82,7 @@ enum class ProfileVerdict : uint8_t {
   compute_bound,
   communication_bound,
   host_bound,
+  copy_bound,  // only copies run
   pipeline_bubble,
   balanced
 };

@@ -330,6 +330,25 @@ TEST(ProfileVerdicts, FollowTheBudget) {
   EXPECT_EQ(judge(74, 14, 12, false), ProfileVerdict::balanced);
 }
 
+TEST(ProfileVerdicts, CopiesAreNotTheHostsTime) {
+  ProfileReport profile;
+  profile.mean.compute_only_ns = 735;
+  profile.mean.exposed_ns = 98;
+  profile.mean.copies_ns = 130;
+  profile.mean.host_wait_ns = 1;
+  profile.mean.launch_ns = 36;
+  JudgeProfile(profile);
+  EXPECT_EQ(profile.verdict, ProfileVerdict::balanced);
+  EXPECT_TRUE(profile.headline.ends_with("no kernel runs for 17 % (only copies for 13 %)")) << profile.headline;
+  profile.mean.compute_only_ns = 500;
+  profile.mean.copies_ns = 365;
+  JudgeProfile(profile);
+  EXPECT_EQ(profile.verdict, ProfileVerdict::copy_bound);
+  std::swap(profile.mean.copies_ns, profile.mean.launch_ns);
+  JudgeProfile(profile);
+  EXPECT_EQ(profile.verdict, ProfileVerdict::host_bound);
+}
+
 TEST(ProfileVerdicts, NobodyIsBoundByADeviceThatIsNotThere) {
   ProfileReport profile;
   profile.source = "profiler traces";

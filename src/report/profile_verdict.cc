@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <iterator>
 
 namespace tacet {
 namespace {
@@ -190,22 +192,29 @@ void JudgeBudget(ProfileReport& profile) {
   const TimeBudget& mean = profile.mean;
   const int64_t step = mean.total_ns();
   const double compute = ShareOf(mean.compute_ns(), step), exposed = ShareOf(mean.exposed_ns, step);
-  const double host = ShareOf(mean.idle_ns() + mean.copies_ns, step);
-  const double first = std::max(exposed, host), second = std::min(exposed, host);
+  // While copies run, neither the host nor the network holds the step up.
+  const double idle = ShareOf(mean.idle_ns(), step), copies = ShareOf(mean.copies_ns, step);
+  double losses[] = {exposed, idle, copies};
+  std::sort(std::begin(losses), std::end(losses), std::greater<>());
+  const double first = losses[0], second = losses[1];
   using enum ProfileVerdict;
   if (compute >= kComputeBound) {
     profile.verdict = compute_bound;
   } else if (first < kMinLoss || first < kClearLead * second) {
     profile.verdict = balanced;
   } else {
-    profile.verdict = host > exposed ? host_bound : profile.pipeline.found ? pipeline_bubble : communication_bound;
+    profile.verdict = first == copies          ? copy_bound
+                      : first == idle          ? host_bound
+                      : profile.pipeline.found ? pipeline_bubble
+                                               : communication_bound;
   }
   // The budget tells compute alone and compute beside communication apart: both parts are named here too.
   const double beside = ShareOf(mean.hidden_ns, step);
   profile.headline = "Compute takes " + Percent(compute) + " of the step" +
                      (beside >= kWorthSaying ? " (" + Percent(beside) + " overlaps communication)" : "") + ", " +
                      (profile.pipeline.found ? "waiting for other stages " : "exposed communication ") +
-                     Percent(exposed) + "; no kernel runs for " + Percent(host);
+                     Percent(exposed) + "; no kernel runs for " + Percent(idle + copies) +
+                     (copies >= kMinGain ? " (only copies for " + Percent(copies) + ")" : "");
   if (profile.verdict == communication_bound && profile.wait_share > 0.5)
     profile.headline += "; most of the communication time is waiting for late peers";
 }

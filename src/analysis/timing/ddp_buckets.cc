@@ -18,6 +18,8 @@ constexpr double kCapsMb[] = {1, 2, 5, 10, 25, 50, 100, 250, 1000};
 constexpr double kMegabyte = 1024 * 1024;  // as bucket_cap_mb counts
 // Predictions this close to the present one are no reason to change anything.
 constexpr double kWorthwhile = 0.02;
+// A model that misses the recorded step by more says nothing of other buckets.
+constexpr double kTrustedMiss = 0.1;
 
 // One gradient of a step: how many bytes, and when it is ready, from the start of the step.
 struct Gradient {
@@ -269,6 +271,10 @@ class Analysis {
   void Predict() {
     if (records_.empty() || !report_.fit.valid) return;
     report_.predicted_ns = MeanStepTime(0, nullptr);
+    double recorded = 0;
+    for (const StepRecord& record : records_) recorded += record.length_ns / static_cast<double>(records_.size());
+    report_.trusted = std::fabs(report_.predicted_ns - recorded) <= kTrustedMiss * recorded;
+    if (!report_.trusted) return;
     double best = report_.predicted_ns * (1 - kWorthwhile);
     for (const double cap : kCapsMb) {
       DdpPrediction prediction;

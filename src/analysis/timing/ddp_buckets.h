@@ -31,7 +31,8 @@ struct DdpReport {
   LatencyBandwidthFit fit;
   double step_ns = 0;                      // recorded, median
   double predicted_ns = 0;                 // what the model below says of the buckets as they are
-  std::vector<DdpPrediction> predictions;  // for caps of 1 MB to 1 GB
+  bool trusted = false;                    // that is close to the steps as they were
+  std::vector<DdpPrediction> predictions;  // for caps of 1 MB to 1 GB; none where the model is not trusted
   double recommended_cap_mb = 0;
   double gain = 0;  // share of the step that the recommended cap saves; 0 when the present one is as good
 };

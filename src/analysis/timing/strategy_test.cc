@@ -110,6 +110,22 @@ TEST(DdpBuckets, RankCapsAsTheRecordedRunsDo) {
   }
 }
 
+TEST(DdpBuckets, PredictsNothingWhereTheModelMissesTheStep) {
+  Incident job = ReadTraces(SharedFolder() / "corpus" / "gpt_ddp_b25", "trace_rank");
+  if (job.timelines.empty()) GTEST_SKIP() << "the recordings are not here";
+  const auto rounds = MatchCollectives(job.timelines, job.groups);
+  EXPECT_TRUE(AnalyseDdp(rounds, job.timelines).trusted);
+  // The host is in the next step while the buckets still run.
+  for (Timeline& timeline : job.timelines)
+    for (TrainingStep& step : timeline.steps) step.end_ns -= (step.end_ns - step.start_ns) / 2;
+  const DdpReport report = AnalyseDdp(rounds, job.timelines);
+  ASSERT_TRUE(report.found);
+  EXPECT_GT(report.predicted_ns, 1.1 * report.step_ns);
+  EXPECT_FALSE(report.trusted);
+  EXPECT_TRUE(report.predictions.empty());
+  EXPECT_EQ(report.gain, 0);
+}
+
 TEST(DdpBuckets, FindsNoneInAShardedJob) {
   const Incident job = ReadTraces(SharedFolder() / "corpus" / "gpt_fsdp", "trace_rank");
   if (job.timelines.empty()) GTEST_SKIP() << "the recordings are not here";
