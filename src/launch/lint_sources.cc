@@ -46,11 +46,18 @@ std::string SpeakerWords(const Process& process) {
 void TakeLogged(const Incident& incident, size_t job, LintedPaths& out) {
   std::map<std::pair<uint32_t, FileId>, GivenEnvironment> by_process;
   std::map<uint32_t, ReleaseNumber> releases;
+  std::map<uint32_t, FileId> began;
+  std::map<uint32_t, std::set<FileId>> files_of;
+  std::set<uint32_t> done;
   for (const Event& event : incident.events) {
     if (event.kind == EventKind::nccl_version)
       releases.try_emplace(event.speaker, ParseReleaseNumber(event.As<Version>().number));
+    if (event.kind == EventKind::init_started || event.kind == EventKind::init_completed)
+      began.try_emplace(event.speaker, event.source.file);
+    if (event.kind == EventKind::init_completed) done.insert(event.speaker);
     if (event.kind != EventKind::environment) continue;
     GivenEnvironment& environment = by_process[{event.speaker, event.source.file}];
+    files_of[event.speaker].insert(event.source.file);
     environment.source = EnvironmentSource::log;
     environment.job = job;
     const size_t file = static_cast<size_t>(event.source.file);
@@ -58,8 +65,21 @@ void TakeLogged(const Incident& incident, size_t job, LintedPaths& out) {
     const auto& setting = event.As<EnvironmentSetting>();
     environment.variables.push_back({setting.name, setting.value, event.source.line});
   }
+  // A process that logs its setup and no variable beside processes that log theirs has none: an environment too.
+  for (const auto& [speaker, file] : by_process.empty() ? std::map<uint32_t, FileId>() : began) {
+    if (speaker >= incident.processes.size() || files_of.contains(speaker)) continue;
+    GivenEnvironment& environment = by_process[{speaker, file}];
+    environment.source = EnvironmentSource::log;
+    environment.job = job;
+    if (static_cast<size_t>(file) < incident.files.size())
+      environment.file = incident.files[static_cast<size_t>(file)].path;
+  }
   for (auto& [key, environment] : by_process) {
     const uint32_t speaker = key.first;
+    // What one of its files does not show, another one may.
+    const bool whole = files_of[speaker].size() < 2;
+    environment.setup_began = whole && began.contains(speaker);
+    environment.setup_done = whole && done.contains(speaker);
     if (speaker < incident.processes.size()) {
       environment.holder = SpeakerWords(incident.processes[speaker]);
       environment.host = incident.processes[speaker].host;

@@ -119,7 +119,10 @@ LintResult LintEnvironments(std::span<const GivenEnvironment> environments, cons
   LintSheet sheet;
   for (const GivenEnvironment& environment : environments) {
     const ReleaseNumber nccl = options.nccl != 0 ? options.nccl : environment.nccl;
-    if (result.nccl == 0) result.nccl = nccl;
+    if (nccl != 0) {
+      result.nccl = result.nccl == 0 ? nccl : std::min(result.nccl, nccl);
+      result.last_nccl = std::max(result.last_nccl, nccl);
+    }
     for (const GivenVariable& given : environment.variables) {
       const Variable* known = FindKnownVariable(given.name);
       result.variables += known != nullptr || !ProductOf(given.name).empty();
@@ -133,6 +136,7 @@ LintResult LintEnvironments(std::span<const GivenEnvironment> environments, cons
   CheckOverridden(environments, sheet);
   CheckDifferences(environments, sheet);
   CheckSplitHosts(environments, sheet);
+  CheckPartlySet(environments, sheet);
   CheckSharedFiles(environments, sheet);
   result.findings = sheet.Take();
   return result;

@@ -42,6 +42,8 @@ struct GivenEnvironment {
   std::vector<GivenVariable> variables;
   ReleaseNumber nccl = 0;  // what this process says; 0: nothing
   size_t job = 0;          // only ranks of one job must agree
+  // Of a log: how far NCCL came, and so which variables it has read.
+  bool setup_began = false, setup_done = false;
 };
 
 enum class LintKind {
@@ -91,6 +93,7 @@ struct LintResult {
   std::vector<LintFinding> findings;  // warnings first, then by name
   size_t variables = 0;               // of NCCL, PyTorch and the libraries below them
   ReleaseNumber nccl = 0;             // the release that was assumed; 0: the newest
+  ReleaseNumber last_nccl = 0;        // the last where the environments are of several, from `nccl` on
 };
 
 // Pure: the same environments give the same findings.

@@ -220,6 +220,30 @@ TEST(EnvironmentLint, AVariableThatOneProcessLacksDiffersToo) {
                   .empty());
 }
 
+TEST(EnvironmentLint, AVariableOfSomeProcessesOfAHostIsNoted) {
+  std::vector<GivenEnvironment> ranks;
+  for (int r = 0; r < 4; ++r) {
+    ranks.push_back(Process("rank " + std::to_string(r), {}, EnvironmentSource::log));
+    ranks.back().host = "gpu1";
+    ranks.back().setup_began = true;
+  }
+  ranks[1].variables.push_back({"NCCL_SOCKET_IFNAME", "ib7", 3});
+  ranks[2].variables.push_back({"NCCL_IB_TIMEOUT", "22", 4});
+  ranks[3].variables.push_back({"NCCL_HOSTID", "node3", 4});
+  auto findings = Lint(ranks);
+  ASSERT_EQ(findings.size(), 1u) << "the others are read later, or by ranks that connect over InfiniBand";
+  EXPECT_EQ(findings[0].kind, LintKind::differs);
+  EXPECT_EQ(findings[0].level, LintLevel::note);
+  EXPECT_EQ(findings[0].headline,
+            "NCCL_SOCKET_IFNAME is set on some processes of gpu1 only: rank 1 (ib7), not on rank 0, rank 2, rank 3");
+  for (GivenEnvironment& rank : ranks) rank.setup_done = true;
+  EXPECT_NE(Find(Lint(ranks), LintKind::differs, "NCCL_HOSTID"), nullptr);
+  for (size_t r = 0; r < ranks.size(); ++r) ranks[r].host = "gpu" + std::to_string(r);
+  EXPECT_TRUE(Lint(ranks).empty()) << "hosts may differ in the names of their interfaces";
+  for (GivenEnvironment& rank : ranks) rank.host = "gpu1", rank.setup_began = rank.setup_done = false;
+  EXPECT_TRUE(Lint(ranks).empty()) << "these logs may end before the variable is read";
+}
+
 TEST(EnvironmentLint, TheEnvironmentOverridesNcclConf) {
   const auto findings = Lint({Process("", {{"NCCL_IB_HCA", "mlx5_0"}, {"PATH", "/bin"}}),
                               Process("", {{"NCCL_IB_HCA", "mlx5_4"}}, EnvironmentSource::host_conf)});

@@ -49,6 +49,7 @@ void CheckCombinations(const GivenEnvironment& environment, ReleaseNumber nccl, 
 void CheckOverridden(std::span<const GivenEnvironment> environments, LintSheet& sheet);
 void CheckDifferences(std::span<const GivenEnvironment> environments, LintSheet& sheet);
 void CheckSplitHosts(std::span<const GivenEnvironment> environments, LintSheet& sheet);
+void CheckPartlySet(std::span<const GivenEnvironment> environments, LintSheet& sheet);
 void CheckSharedFiles(std::span<const GivenEnvironment> environments, LintSheet& sheet);
 
 const GivenVariable* FindGiven(const GivenEnvironment& environment, std::string_view name);

@@ -135,6 +135,32 @@ void CompareRanks(const std::vector<const GivenEnvironment*>& ranks, const std::
             "given, and so does srun with --export=NAMES");
 }
 
+// What every process reads before its first communicator is set up, and what it reads by the time one is. Others are
+// read on connecting, by those ranks alone that connect in such a way.
+constexpr std::string_view kReadFirst[] = {"NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY", "NCCL_NET", "NCCL_IB_DISABLE",
+                                           "NCCL_IB_HCA"};
+constexpr std::string_view kReadInSetup[] = {"NCCL_HOSTID", "NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"};
+
+bool IsNamedIn(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// A process that has passed the place where it would have read the variable, and shows none.
+bool ShowsNone(const GivenEnvironment& environment, std::string_view name) {
+  if (FindGiven(environment, name)) return false;
+  return IsComplete(environment.source) || environment.setup_done ||
+         (environment.setup_began && IsNamedIn(kReadFirst, name));
+}
+
+std::string HolderNames(const std::vector<const GivenEnvironment*>& holders) {
+  constexpr size_t kMostNamed = 4;
+  std::string words;
+  for (size_t i = 0; i < holders.size() && i < kMostNamed; ++i)
+    words.append(i == 0 ? "" : ", ").append(holders[i]->holder.empty() ? holders[i]->file : holders[i]->holder);
+  if (holders.size() > kMostNamed) words += " and " + std::to_string(holders.size() - kMostNamed) + " more";
+  return words;
+}
+
 bool IsOfARank(EnvironmentSource source) {
   return IsComplete(source) || source == EnvironmentSource::log || source == EnvironmentSource::manifest;
 }
@@ -228,6 +254,35 @@ void CheckSplitHosts(std::span<const GivenEnvironment> environments, LintSheet& 
                     "NCCL_SOCKET_IFNAME=" + interface->value +
                         " works inside one host only: other hosts cannot reach the loopback interface",
                     "name an interface that all hosts can reach before the job grows beyond " + host);
+  }
+}
+
+// The ranks of one host start alike: what some of them lack was set for the others by hand, or got lost.
+void CheckPartlySet(std::span<const GivenEnvironment> environments, LintSheet& sheet) {
+  std::map<std::pair<size_t, std::string>, std::vector<const GivenEnvironment*>> hosts;
+  for (const GivenEnvironment& environment : environments)
+    if (IsOfARank(environment.source) && !environment.host.empty() && environment.host != "localhost")
+      hosts[{environment.job, environment.host}].push_back(&environment);
+  for (const auto& [place, processes] : hosts) {
+    if (processes.size() < 2) continue;
+    std::vector<std::string_view> names(std::begin(kReadFirst), std::end(kReadFirst));
+    names.insert(names.end(), std::begin(kReadInSetup), std::end(kReadInSetup));
+    for (const std::string_view name : names) {
+      std::vector<const GivenEnvironment*> with, without;
+      for (const GivenEnvironment* environment : processes) {
+        if (FindGiven(*environment, name)) with.push_back(environment);
+        if (ShowsNone(*environment, name)) without.push_back(environment);
+      }
+      // Complete environments that must agree are compared above, with what is not set.
+      const Variable* known = FindKnownVariable(name);
+      const bool compared = known && known->agreement != Agreement::may && IsComplete(processes.front()->source);
+      if (with.empty() || without.empty() || compared) continue;
+      const GivenVariable& given = *FindGiven(*with.front(), name);
+      sheet.Add(LintKind::differs, LintLevel::note, *with.front(), given,
+                std::string(name) + " is set on some processes of " + place.second + " only: " + HolderNames(with) +
+                    " (" + given.value + "), not on " + HolderNames(without),
+                "set it on all processes of the host, or on none");
+    }
   }
 }
 

@@ -69,23 +69,30 @@ bool IsTcpAlone(std::string_view value) {
   return tcp;
 }
 
-// A timeout of 0 and of 32 and more never ends; 14 and less ends within a second with all retries.
-bool NeverTimesOut(std::string_view v) { return NumberOf(v) == 0 || NumberOf(v) >= 32; }
+// A timeout of 0 never ends; 14 and less ends within a second with all retries. The field has 5 bits.
+bool NeverTimesOut(std::string_view v) { return NumberOf(v) == 0; }
+bool IsBeyondFiveBits(std::string_view v) { return NumberOf(v) >= 32; }
 bool TimesOutAtOnce(std::string_view v) { return NumberOf(v) >= 1 && NumberOf(v) < 14; }
 bool TimesOutLate(std::string_view v) { return NumberOf(v) >= 23 && NumberOf(v) < 32; }
+
+constexpr std::string_view kNoPeer = "no peer access between GPUs, or one GPU per host";
+constexpr std::string_view kNoFabric = "no InfiniBand or RoCE";
 
 // The first part, down to NCCL_LAUNCH_MODE, is what the cause environment-cripples reads.
 constexpr VariableHarm kHarms[] = {
     {"NCCL_P2P_DISABLE", IsOn,
-     "GPUs of one host no longer use NVLink or PCIe directly; the detour is several times slower"},
+     "GPUs of one host no longer use NVLink or PCIe directly; the detour is several times slower", false,
+     HarmKind::slow, kNoPeer},
     {"NCCL_P2P_LEVEL", [](std::string_view v) { return v == "LOC" || v == "0"; },
-     "direct GPU access is off; inside a node the detour is several times slower"},
-    {"NCCL_SHM_DISABLE", IsOn, "ranks of one host talk over the network stack instead of shared memory"},
-    {"NCCL_IB_DISABLE", IsOn, "InfiniBand and RoCE are not used, and TCP sockets are 5 to 20 times slower", true},
+     "direct GPU access is off; inside a node the detour is several times slower", false, HarmKind::slow, kNoPeer},
+    {"NCCL_SHM_DISABLE", IsOn, "ranks of one host talk over the network stack instead of shared memory", false,
+     HarmKind::slow, "one rank per host"},
+    {"NCCL_IB_DISABLE", IsOn, "InfiniBand and RoCE are not used, and TCP sockets are 5 to 20 times slower", true,
+     HarmKind::slow, kNoFabric},
     {"NCCL_NET", [](std::string_view v) { return v == "Socket" || v == "socket"; },
-     "TCP sockets are forced where a faster network may exist", true},
+     "TCP sockets are forced where a faster network may exist", true, HarmKind::slow, kNoFabric},
     {"NCCL_NET_GDR_LEVEL", [](std::string_view v) { return v == "LOC" || v == "0"; },
-     "GPUDirect RDMA is off, and data is staged through host memory", true},
+     "GPUDirect RDMA is off, and data is staged through host memory", true, HarmKind::slow, "no GPUDirect RDMA"},
     {"NCCL_PXN_DISABLE", IsOn,
      "GPUs cannot use the network device next to another GPU; all_to_all crosses rails, and rings may go through the "
      "CPU",
@@ -100,14 +107,20 @@ constexpr VariableHarm kHarms[] = {
     {"NCCL_BUFFSIZE", IsFew<(1 << 20) - 1>, "small buffers stall the pipeline of large messages"},
     {"NCCL_NTHREADS", IsFew<127>, "few threads cap the bandwidth of a channel"},
     {"NCCL_NVLS_ENABLE", IsOff,
-     "NVLink SHARP is off, which costs up to a third of the all_reduce bandwidth on NVSwitch machines"},
+     "NVLink SHARP is off, which costs up to a third of the all_reduce bandwidth on NVSwitch machines", false,
+     HarmKind::slow, "no NVSwitch of the third generation"},
     {"NCCL_CHECK_POINTERS", IsOn, "every call checks its pointers"},
     {"NCCL_CHECK_MODE", [](std::string_view v) { return v == "DEBUG_GLOBAL"; },
      "every collective adds an exchange among all ranks"},
     {"NCCL_LAUNCH_MODE", [](std::string_view v) { return v == "GROUP"; }, "the legacy launch mode serializes launches"},
-    {"UCX_TLS", IsTcpAlone, "UCX uses TCP between hosts, and neither InfiniBand nor RoCE", true},
+    {"UCX_TLS", IsTcpAlone, "UCX uses TCP between hosts, and neither InfiniBand nor RoCE", true, HarmKind::slow,
+     kNoFabric},
 
     {"NCCL_IB_TIMEOUT", NeverTimesOut, "a dead link is never reported, and the job hangs", true, HarmKind::risky},
+    {"NCCL_IB_TIMEOUT", IsBeyondFiveBits,
+     "the field has 5 bits (0 to 31); what a larger value does depends on driver and adapter: it is refused, cut to 5 "
+     "bits, or never ends",
+     true, HarmKind::risky},
     {"NCCL_IB_TIMEOUT", TimesOutAtOnce, "a link flap of a fraction of a second ends the job", true, HarmKind::risky},
     {"NCCL_IB_TIMEOUT", TimesOutLate, "a dead link is reported only after minutes", true, HarmKind::risky},
     {"NCCL_IB_RETRY_CNT", [](std::string_view v) { return NumberOf(v) >= 0 && NumberOf(v) < 7; },

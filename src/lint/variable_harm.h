@@ -19,6 +19,7 @@ struct VariableHarm {
   std::string_view cost;
   bool of_network = false;  // it costs nothing where all ranks are on one host
   HarmKind kind = HarmKind::slow;
+  std::string_view without = {};  // where there is no faster path, so that it costs nothing: "no InfiniBand or RoCE"
 };
 
 // The causes and `tacet lint` share this list.

@@ -62,7 +62,10 @@ std::string RenderLintText(const LintReport& report, const LintTextOptions& opti
   const size_t notes = report.result.findings.size() - warnings;
   std::string head =
       Count(report.result.variables, "variable") + " in " + Count(report.environments.size(), "environment");
-  head += report.result.nccl != 0 ? ", checked against NCCL " + ReleaseWords(report.result.nccl)
+  const std::string last = report.result.last_nccl > report.result.nccl
+                               ? " to " + ReleaseWords(report.result.last_nccl) + ", each process against its own"
+                               : "";
+  head += report.result.nccl != 0 ? ", checked against NCCL " + ReleaseWords(report.result.nccl) + last
                                   : ", checked against the newest NCCL (--nccl VERSION selects another)";
   std::string counts = warnings > 0 ? Count(warnings, "warning") : "";
   if (notes > 0) counts += (counts.empty() ? "" : " and ") + Count(notes, "note");

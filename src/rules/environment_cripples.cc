@@ -32,7 +32,7 @@ extern const Rule kEnvironmentCripplesRule;
 static std::optional<Finding> CripplesFinding(const Case& facts, const Values& values, bool one_host, bool harmless) {
   Finding finding;
   ToldEvents told;
-  std::string names, unset = "unset";
+  std::string names, unset = "unset", missing;
   for (const VariableHarm& setting : AllVariableHarms()) {
     if (setting.kind != HarmKind::slow) continue;
     const auto found = values.find(std::string(setting.name));
@@ -42,6 +42,8 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
       for (const Event* event : events) TakeTold(facts, *event, told);
       names += (names.empty() ? "" : ", ") + std::string(setting.name) + "=" + value;
       if (!unset.ends_with(setting.name)) unset += " " + std::string(setting.name);
+      if (missing.find(setting.without) == std::string::npos)
+        missing.append(missing.empty() ? "" : ", ").append(setting.without);
       finding.evidence.push_back(
           CiteEvent(*events.front(), std::string(setting.name) + "=" + value + ": " +
                                          (harmless ? "no network is used on one host" : std::string(setting.cost))));
@@ -58,9 +60,10 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
   finding.fix.assign(kEnvironmentCripplesRule.fix.begin(), kEnvironmentCripplesRule.fix.end());
   finding.fix.front() =
       unset + " (in the job script, the container image, /etc/nccl.conf, ~/.nccl.conf)" +
-      (harmless ? " before running the job on several hosts."
-                : ", and measure again with nccl-tests. Where the faster path does not exist (one GPU per host, no "
-                  "InfiniBand), nothing changes.");
+      (harmless
+           ? " before running the job on several hosts."
+           : ", and measure again with nccl-tests." +
+                 (missing.empty() ? "" : " Where the faster path does not exist (" + missing + "), nothing changes."));
   return finding;
 }
 

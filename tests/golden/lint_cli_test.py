@@ -96,6 +96,15 @@ class Lint(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("1 on rank 2", found["differs", "NCCL_CROSS_NIC"]["headline"])
 
+    def test_a_log_without_variables_is_an_environment_too(self):
+        for rank in range(3):
+            text = f"nA:10{rank}:10{rank} [{rank}] NCCL INFO "
+            self.write(f"nccl_{rank}.log", (text + "NCCL_SOCKET_IFNAME set by environment to eth1\n" if rank == 1 else "") +
+                       text + f"ncclCommInitRank comm 0x1 rank {rank} nranks 3 cudaDev {rank} commId 0x77 - Init START\n")
+        self.assertIn("1 variable in 3 environments", lint(self.folder).stdout)
+        headline = findings(self.folder)[1]["differs", "NCCL_SOCKET_IFNAME"]["headline"]
+        self.assertIn("on some processes of nA only: rank 1 (eth1), not on rank 0, rank 2", headline)
+
     def test_a_line_is_cited_with_the_file_in_which_it_stands(self):
         line = "nA:101:101 [0] NCCL INFO {} set by environment to {}.\n"
         init = "nA:101:110 [0] NCCL INFO ncclCommInitRank comm 0x1 rank 0 nranks 1 cudaDev 0 - Init COMPLETE\n"
