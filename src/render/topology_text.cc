@@ -66,9 +66,11 @@ std::string NamesOf(const std::vector<const TopologyNode*>& nodes) {
   return out + alike;
 }
 
-std::string GpuWords(const TopologyNode& node) {
-  if (node.gpus.empty()) return Count(node.ranks.size(), "rank");
-  std::string out = Count(node.gpus.size(), "GPU");
+// "8 GPUs, NVLink 370 GB/s"; of several nodes that are alike "1 GPU each".
+std::string GpuWords(const TopologyNode& node, bool several) {
+  const std::string each = several ? " each" : "";
+  if (node.gpus.empty()) return Count(node.ranks.size(), "rank") + each;
+  std::string out = Count(node.gpus.size(), "GPU") + each;
   double least = 0;
   for (const TopologyGpu& gpu : node.gpus)
     if (gpu.nvlink_gbs > 0 && (least == 0 || gpu.nvlink_gbs < least)) least = gpu.nvlink_gbs;
@@ -108,7 +110,7 @@ void AddNodes(TextPage& page, const TopologyReport& topology) {
     for (const TopologyNode* one : nodes) ranks.insert(ranks.end(), one->ranks.begin(), one->ranks.end());
     rows.push_back({{NamesOf(nodes), node.guilty ? Ink::yellow : Ink::strong},
                     {DescribeRanks(ranks, 24)},
-                    {GpuWords(node)},
+                    {GpuWords(node, nodes.size() > 1)},
                     {NicWords(node)}});
   }
   // What tells apart nodes that look the same here: how many hops of rings leave them.
@@ -228,10 +230,7 @@ void AddComm(TextPage& page, const TopologyReport& topology, const TopologyComm&
   if (comm.nvls_channels > 0) title += ", " + std::to_string(comm.nvls_channels) + " for NVLS";
   page.Heading(title);
   if (comm.seen < comm.ranks)
-    page.Line("  " + page.Paint(comm.seen == 1
-                                    ? "only one rank has a log here"
-                                    : "only " + std::to_string(comm.seen) + " of these ranks have a log here",
-                                Ink::dim));
+    page.Line("  " + page.Paint("the logs show only " + std::to_string(comm.seen) + " of these ranks in it", Ink::dim));
   for (const TopologyGraph& graph : comm.graphs) {
     std::string line = graph.name + " graph: " + Count(static_cast<uint64_t>(graph.channels), "channel") + " of " +
                        Gbs(graph.intra_gbs) + " GB/s inside, " + Gbs(graph.inter_gbs) + " between nodes, paths " +

@@ -24,6 +24,11 @@ TEST(TopologyText, ARangeOfNamesHoldsNoNodeThatDiffers) {
   EXPECT_NE(text.find(", 19 ring hops"), std::string::npos) << text;
 }
 
+TEST(TopologyText, NodesThatAreAlikeHaveTheirGpusEach) {
+  EXPECT_NE(TextOf(SampleTopology(2, false)).find("8 GPUs each, NVLink"), std::string::npos);
+  EXPECT_NE(TextOf(SampleTopology(1, false)).find("8 GPUs, NVLink"), std::string::npos);
+}
+
 TEST(TopologyText, HopsAreCountedOnlyWhereTheyTellNodesApart) {
   Report report = SampleTopology(6, false);
   report.topology->nodes[1].like = 1;

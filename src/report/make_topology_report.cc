@@ -6,6 +6,7 @@
 
 #include "analysis/standstill.h"
 #include "model/assembly.h"
+#include "model/event_words.h"
 #include "report/build_report.h"
 #include "report/redact_report.h"
 
@@ -50,6 +51,28 @@ std::string CompleteRings(const TopologyView& view, size_t rings) {
   return words + (comms > 1 ? " of their communicators once" : " once");
 }
 
+// The warning with which a process ended its initialization, where no process finished one; null where there is none.
+const Event* FindFailedSetup(const Incident& incident) {
+  const Event* found = nullptr;
+  for (const Event& event : incident.events) {
+    if (event.kind == EventKind::init_completed) return nullptr;
+    if (!found && event.kind == EventKind::nccl_warning && event.As<Warning>().role == NcclWarningRole::cause)
+      found = &event;
+  }
+  return found;
+}
+
+// "No ring was built: NCCL failed in its initialization on rank 1 (nccl_rank1.log:6: Bootstrap : ...)".
+std::string FailedSetupWords(const Incident& incident, const Event& warning) {
+  std::string words = "No ring was built: NCCL failed in its initialization";
+  if (warning.rank.known()) words += " on rank " + std::to_string(warning.rank.value);
+  const auto file = static_cast<size_t>(warning.source.file);
+  words += " (";
+  if (file < incident.files.size())
+    words += incident.files[file].path + ":" + std::to_string(warning.source.line) + ": ";
+  return words.append(MessageOf(warning)) + "). 'tacet diagnose' says what to do";
+}
+
 // What looks right, and how much of the job that was told by.
 void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diagnosis& diagnosis) {
   const TopologyView& view = analyses.topology;
@@ -63,6 +86,10 @@ void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diag
   }
   if (rings == 0) {
     diagnosis.status = Status::undetermined;
+    if (const Event* warning = FindFailedSetup(incident)) {
+      diagnosis.headline = FailedSetupWords(incident, *warning);
+      return;
+    }
     diagnosis.headline = view.empty() ? "Nothing here shows how ranks are connected"
                                       : "No ring was logged; what else is known is listed below";
     const bool no_peer = std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
@@ -87,6 +114,8 @@ void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diag
 void AddOpenQuestions(const Incident& incident, const TopologyView& view, Diagnosis& diagnosis) {
   if (view.comms.empty()) return;
   const CommView& comm = view.comms.front();
+  // What was never built, no other log shows.
+  if (comm.rings.empty() && FindFailedSetup(incident)) return;
   const auto ranks = static_cast<size_t>(std::max(comm.ranks, 0));
   if (comm.process_of.size() < ranks)
     diagnosis.open.push_back({"Are the other ranks connected the same way?",

@@ -37,6 +37,12 @@ std::pair<int, int> PlaceOf(const Hardware& hardware, int32_t device) {
   return {place, -1};
 }
 
+int CountOthers(const ChannelSet& channels, ChannelSet known) {
+  const int before = known.Count();
+  known.Merge(channels);
+  return known.Count() - before;
+}
+
 class Describer {
  public:
   Describer(const Incident& incident, const Analyses& analyses, const std::vector<int>& guilty)
@@ -159,16 +165,22 @@ class Describer {
     return comm.nodes == 1 || kind == TransportKind::shm || (kind == TransportKind::p2p && !comm.mnnvl);
   }
 
+  // Both ends log a hop over a network: it counts once, also where the log of one end alone is here.
   void AddWays(const CommView& comm, TopologyComm& out) const {
     std::map<int, TopologyWay> ways;
-    for (const uint32_t record : comm.records)
-      for (const ChannelUse& use : incident_.rank_channels[record].uses) {
-        if (use.point_to_point || use.direction == ChannelUse::Direction::receive) continue;
-        TopologyWay& way = ways[class_of_[use.transport]];
-        way.transport = class_of_[use.transport];
-        const bool inside = IsInside(comm, use);
-        (inside ? way.inside : way.between) += static_cast<unsigned>(use.channels.Count());
-      }
+    std::map<std::pair<int32_t, int32_t>, ChannelSet> counted;
+    for (const bool receives : {false, true})
+      for (const uint32_t record : comm.records)
+        for (const ChannelUse& use : incident_.rank_channels[record].uses) {
+          if (use.point_to_point || (use.direction == ChannelUse::Direction::receive) != receives) continue;
+          ChannelSet& before = counted[{use.from, use.to}];
+          const int channels = receives ? CountOthers(use.channels, before) : use.channels.Count();
+          before.Merge(use.channels);
+          if (channels == 0) continue;
+          TopologyWay& way = ways[class_of_[use.transport]];
+          way.transport = class_of_[use.transport];
+          (IsInside(comm, use) ? way.inside : way.between) += static_cast<unsigned>(channels);
+        }
     for (const auto& [transport, way] : ways) out.ways.push_back(way);
   }
 

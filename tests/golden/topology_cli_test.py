@@ -210,9 +210,35 @@ class Output(unittest.TestCase):
         code, out, _ = tacet("topology", ROOT / "tests/golden/gpus_without_a_direct_path/input")
         self.assertEqual(code, 0)
         self.assertRegex(out, r"SHM +1 +0\n")
-        self.assertIn("only one rank has a log here", out)
+        self.assertIn("the logs show only 1 of these ranks in it", out)
         self.assertIn("P2P is disabled", out)
         self.assertNotIn("TCP sockets", out, "there is no hop between nodes")
+
+    def test_a_failed_initialization_is_told_before_logs_are_asked_for(self):
+        head = "h%d:70:70 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n"
+        start = "h%d:70:70 [0] NCCL INFO ncclCommInitRankConfig comm 0x5 rank %d nranks 2 cudaDev 0 nvmlDev 0 busId 60 commId 0x99 - Init START\n"
+        warns = "\nh1:70:70 [0] bootstrap.cc:114 NCCL WARN Bootstrap : no socket interface found\nh1:70:70 [0] NCCL INFO init.cc:126 -> 5\n"
+        for failed in (True, False):
+            with self.subTest(failed), tempfile.TemporaryDirectory() as folder:
+                (pathlib.Path(folder) / "nccl_0.log").write_text(head % 0 + start % (0, 0))
+                (pathlib.Path(folder) / "nccl_1.log").write_text(head % 1 + (warns if failed else start % (1, 1)))
+                out = tacet("topology", folder)[1]
+                words = " ".join(out.split())
+                self.assertEqual("No ring was built: NCCL failed in its initialization" in words, failed, out)
+                self.assertEqual("nccl_1.log:3: Bootstrap : no socket interface found" in words, failed, out)
+                self.assertEqual("NCCL logs with NCCL_DEBUG=INFO" in words, not failed, out)
+
+    def test_a_hop_that_either_end_logs_counts_once(self):
+        lines = "%s:70:70 [0] NCCL INFO comm 0x5 rank %d nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0\n"
+        start = "%s:70:70 [0] NCCL INFO ncclCommInitRankConfig comm 0x5 rank %d nranks 2 cudaDev 0 nvmlDev 0 busId 60 commId 0x99 - Init START\n"
+        hop = "%s:70:70 [0] NCCL INFO Channel 00/0 : %d[0] -> %d[0] [%s] via NET/Socket/0\n"
+        zero = start % ("hA", 0) + lines % ("hA", 0) + hop % ("hA", 0, 1, "send") + hop % ("hA", 1, 0, "receive")
+        one = start % ("hB", 1) + lines % ("hB", 1) + hop % ("hB", 1, 0, "send") + hop % ("hB", 0, 1, "receive")
+        for text in (zero, zero + one):
+            with tempfile.TemporaryDirectory() as folder:
+                (pathlib.Path(folder) / "nccl.log").write_text(text)
+                ways = report_of(folder)[1]["topology"]["communicators"][0]["ways"]
+                self.assertEqual([(way["inside"], way["between"]) for way in ways], [(0, 2)])
 
     def test_nothing_is_cut_in_a_narrow_window(self):
         ran = subprocess.run([TACET, "topology", ROOT / "tests/corpus/fallback_env"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "60"})
