@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/signal_name.h"
 #include "base/text_scan.h"
 #include "evidence/refused_object.h"
 #include "evidence/torch_log/torch_log_chain.h"
@@ -148,13 +149,6 @@ bool SpeaksOfOthers(const Event& exception) {
 // (Fatal) DataLoader process (pid 1104) exited is killed by signal: Killed. (at ...data_loader.cc:181)
 // The worker is a child of the rank, and the rank lives to tell of it.
 void ReadLoaderWorker(Event& event) {
-  struct Signal {
-    std::string_view words;
-    int number;
-  };
-  constexpr Signal kSignals[] = {{"Killed", 9},      {"Segmentation fault", 11}, {"Aborted", 6},
-                                 {"Bus error", 7},   {"Illegal instruction", 4}, {"Floating point exception", 8},
-                                 {"Terminated", 15}, {"Interrupt", 2},           {"Hangup", 1}};
   std::string_view rest;
   for (const std::string_view word : {"DataLoader worker (pid", "DataLoader process (pid"})
     if (const auto found = After(event.text, word)) rest = *found;
@@ -165,8 +159,7 @@ void ReadLoaderWorker(Event& event) {
   LoaderWorkerEnd end;
   end.pids = Trim(rest.substr(0, close));
   const auto signal = After(rest, "killed by signal: ");
-  for (const Signal& one : kSignals)
-    if (signal && signal->starts_with(one.words)) end.signal = one.number;
+  if (const int number = signal ? SignalNumber(*signal) : 0; number > 0) end.signal = number;
   // Whoever ends the job ends the children too.
   event.Set(Meaning::consequence, end.signal == 15 || end.signal == 2 || end.signal == 1);
   event.Make<Raised>().about = std::move(end);

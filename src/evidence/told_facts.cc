@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/signal_name.h"
 #include "base/text_scan.h"
 #include "model/xid.h"
 
@@ -121,10 +122,7 @@ void ReadToldEnd(std::string_view line, const SourceRef& source, Fragment& fragm
     Event& event = AddProse(EventKind::process_exited, line, source, fragment);
     auto& end = event.Make<ProcessEnd>();
     end.code = code;
-    if (code == -9) end.how = "SIGKILL";
-    if (code == -11) end.how = "SIGSEGV";
-    if (code == -6) end.how = "SIGABRT";
-    if (code == -15) end.how = "SIGTERM";
+    end.how = SignalName(-code);
     return;
   }
 }

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "base/signal_name.h"
 #include "base/text_scan.h"
 #include "evidence/run_record/run_record_parse.h"
 
@@ -85,20 +86,9 @@ int64_t WallOf(const std::string& text) {
   return static_cast<int64_t>(::timegm(&broken)) * 1'000'000'000;
 }
 
-// By a table of our own: libraries of 2018, on which this is to run, have no names for signals without a locale.
 std::string SignalText(int64_t number) {
-  struct Named {
-    int number;
-    std::string_view name;
-  };
-  constexpr Named kSignals[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
-                                {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-                                {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
-                                {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"}};
-  const auto* known =
-      std::find_if(std::begin(kSignals), std::end(kSignals), [&](const Named& one) { return one.number == number; });
-  return "signal " + std::to_string(number) +
-         (known != std::end(kSignals) ? " (" + std::string(known->name) + ")" : "");
+  const std::string_view name = SignalName(number);
+  return "signal " + std::to_string(number) + (name.empty() ? "" : " (" + std::string(name) + ")");
 }
 
 // What the shell would have seen of the whole command. It is no rank's end: it counts where nothing else tells one. The

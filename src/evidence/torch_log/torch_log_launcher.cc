@@ -10,28 +10,6 @@
 namespace tacet {
 namespace {
 
-struct Signal {
-  int number;
-  std::string_view name;
-  std::string_view shell;  // as a shell and srun print it
-};
-
-constexpr Signal kSignals[] = {
-    {1, "SIGHUP", "Hangup"},
-    {2, "SIGINT", "Interrupt"},
-    {3, "SIGQUIT", "Quit"},
-    {4, "SIGILL", "Illegal instruction"},
-    {6, "SIGABRT", "Aborted"},
-    {7, "SIGBUS", "Bus error"},
-    {8, "SIGFPE", "Floating point exception"},
-    {9, "SIGKILL", "Killed"},
-    {10, "SIGUSR1", "User defined signal 1"},
-    {11, "SIGSEGV", "Segmentation fault"},
-    {12, "SIGUSR2", "User defined signal 2"},
-    {13, "SIGPIPE", "Broken pipe"},
-    {15, "SIGTERM", "Terminated"},
-};
-
 TorchLogRecord& AddExit(const LogLine& line, int64_t code, RecordList& out) {
   TorchLogRecord& record = out.Add(TorchLogKind::process_exited, line);
   record.value = code;
@@ -107,8 +85,8 @@ LineUse ReadShellNotice(const LogLine& line, RecordList& out) {
     if (!TakeNumber(ahead, &pid)) return LineUse::not_understood;
     rest = Trim(ahead);
   }
-  for (const Signal& signal : kSignals) {
-    if (signal.number < 4 || !rest.starts_with(signal.shell)) continue;
+  for (const SignalNames& signal : AllSignals()) {
+    if (signal.number < 4 || signal.shell.empty() || !rest.starts_with(signal.shell)) continue;
     const std::string_view after = Trim(rest.substr(signal.shell.size()));
     if (pid < 0 && !after.empty() && after != "(core dumped)") return LineUse::not_understood;
     AddExit(line, -signal.number, out).pid = pid;
@@ -118,18 +96,6 @@ LineUse ReadShellNotice(const LogLine& line, RecordList& out) {
 }
 
 }  // namespace
-
-std::string_view SignalName(int64_t number) {
-  for (const Signal& signal : kSignals)
-    if (signal.number == number) return signal.name;
-  return "";
-}
-
-int SignalNumber(std::string_view name) {
-  for (const Signal& signal : kSignals)
-    if (name.starts_with(signal.name) || name.starts_with(signal.shell)) return signal.number;
-  return 0;
-}
 
 void ReadNodeCount(const LogLine& line, RecordList& out) {
   // A rank of a node that is not the first: there are at least so many.

@@ -4,14 +4,11 @@
 #include <functional>
 #include <string_view>
 
+#include "base/signal_name.h"
 #include "evidence/torch_log/torch_log_line.h"
 #include "evidence/torch_log/torch_log_traceback.h"
 
 namespace tacet {
-
-// "SIGKILL" for 9, "" where there is no common name; and back, 0 where the name is unknown.
-std::string_view SignalName(int64_t signal);
-int SignalNumber(std::string_view name);
 
 // A launcher's or a shell's line about a process that ended or was ended.
 LineUse ReadLauncherLine(const LogLine& line, RecordList& out);
