@@ -19,6 +19,13 @@ Recognition RecognisePortTable(std::string_view prefix, std::string_view) {
 void ReadPortTable(const FileView& file, Fragment& out) {
   PortTable table = ParsePortTable(file.bytes);
   out.bytes = {file.bytes.size(), table.understood, table.ignored, table.not_understood};
+  if (const size_t free = table.unlinked_switch_ports; free > 0)
+    out.Note(DiagnosticSeverity::note, "switch-ports-without-link",
+             std::to_string(free) + (free == 1 ? " port of " : " ports of ") +
+                 (table.switches_with_unlinked == 1 ? "a switch"
+                                                    : std::to_string(table.switches_with_unlinked) + " switches") +
+                 (free == 1 ? " has" : " have") + " no link: nothing is plugged in, or the other end is off",
+             {}, "compare with the cabling plan, or with an earlier iblinkinfo");
   for (PortRow& row : table.ports) {
     if (row.line == 0) continue;  // no line tells its state
     Event& event = out.events.emplace_back();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/line_reader.h"
 #include "base/text_scan.h"
@@ -106,6 +107,7 @@ class PortReader {
     if (std::string_view head = text;
         text.ends_with(':') && (TakeLiteral(head, "CA: ") || TakeLiteral(head, "Switch: "))) {
       is_switch_ = text[0] == 'S';
+      counted_ = false;
       head.remove_suffix(1);
       if (is_switch_) TakeWord(head);
       link_owner_ = Trim(head);
@@ -127,7 +129,11 @@ class PortReader {
     const auto health = HealthOf(state.substr(begin, slash - begin));
     if (!health) return false;
     // Of a switch most ports may be free; its links are listed by their other ends, too.
-    if (is_switch_ && *health != PortHealth::active) return true;
+    if (is_switch_ && *health != PortHealth::active) {
+      ++out_.unlinked_switch_ports;
+      out_.switches_with_unlinked += std::exchange(counted_, true) ? 0 : 1;
+      return true;
+    }
     std::string_view far = text.substr(close + 4);
     std::string peer, note;
     if (const size_t quote = far.find('"'); quote != std::string_view::npos) {
@@ -332,6 +338,7 @@ class PortReader {
   PortRow spare_;
   std::string host_, device_, link_owner_;
   bool is_switch_ = false;
+  bool counted_ = false;  // this switch, among those with ports without a link
   int64_t port_ = -1;
   uint32_t number_ = 0;
   uint64_t offset_ = 0;

@@ -21,6 +21,7 @@ struct PortRow {
 
 struct PortTable {
   std::vector<PortRow> ports;
+  size_t unlinked_switch_ports = 0, switches_with_unlinked = 0;  // iblinkinfo: nothing is plugged in, or a link is down
   uint64_t understood = 0, ignored = 0, not_understood = 0;
 };
 

@@ -77,6 +77,8 @@ TEST(PortTable, ALinkOfIblinkinfoIsListedOnceWithWhatItCouldBe) {
   EXPECT_EQ(table.ports[0].peer, "leaf4");
   EXPECT_EQ(table.ports[1].port.health, PortHealth::down);
   EXPECT_TRUE(table.ports[1].port.polling);
+  EXPECT_EQ(table.unlinked_switch_ports, 1u) << "that of the adapter is a row";
+  EXPECT_EQ(table.switches_with_unlinked, 1u);
   EXPECT_EQ(table.not_understood, 0u);
 }
 
