@@ -44,6 +44,15 @@ std::string NearestWord(std::string_view word, const std::vector<std::string_vie
 }
 
 std::string DidYouMean(std::string_view word, const std::vector<std::string_view>& known) {
+  // A beginning that several have in common names them all.
+  constexpr size_t kLeastBeginning = 3, kMostNamed = 6;
+  std::string all;
+  size_t count = 0;
+  for (const std::string_view one : known)
+    if (word.size() >= kLeastBeginning && one.size() > word.size() && one.starts_with(word)) {
+      all.append(count++ == 0 ? "" : ", ").append("'").append(one).append("'");
+    }
+  if (count > 1 && count <= kMostNamed) return "did you mean one of " + all + "? ";
   const std::string nearest = NearestWord(word, known);
   return nearest.empty() ? "" : "did you mean '" + nearest + "'? ";
 }

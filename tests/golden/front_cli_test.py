@@ -55,6 +55,7 @@ class Spelling(unittest.TestCase):
 
     def test_causes(self):
         self.says(tacet("explain", "rank-stuck"), "did you mean 'rank-stuck-on-host'?")
+        self.says(tacet("explain", "collective-mismatch"), "did you mean one of 'collective-mismatch-")
         self.says(tacet("explain", "colective-skipped"), "did you mean 'collective-skipped'?")
 
     def test_faults_of_the_lab(self):
