@@ -21,7 +21,8 @@ bool HasSides(const Sweep& sweep, bool in_place) {
                      [&](const SweepPoint& p) { return p.in_place == in_place; });
 }
 
-// Of a long sweep every second, third, ... size, and always the last.
+// Of a long sweep every second, third, ... size, and always the last, the one with the highest bandwidth and those that
+// the text below names.
 std::vector<int64_t> ShownSizes(const Sweep& sweep, bool all) {
   std::vector<int64_t> sizes;
   for (const SweepPoint& point : sweep.points)
@@ -29,7 +30,15 @@ std::vector<int64_t> ShownSizes(const Sweep& sweep, bool all) {
   if (all || sizes.size() <= kMostSizes) return sizes;
   std::vector<int64_t> shown;
   const size_t step = (sizes.size() + kMostSizes - 1) / kMostSizes;
+  shown.reserve(kMostSizes + sweep.fit.segments.size() + 1);
   for (size_t i = (sizes.size() - 1) % step; i < sizes.size(); i += step) shown.push_back(sizes[i]);
+  if (const SweepPoint* peak = sweep.Peak()) shown.push_back(peak->bytes);
+  for (const FitSegment& one : sweep.fit.segments) {
+    const auto worst = static_cast<int64_t>(one.worst_bytes);
+    if (std::find(sizes.begin(), sizes.end(), worst) != sizes.end()) shown.push_back(worst);
+  }
+  std::sort(shown.begin(), shown.end());
+  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
   return shown;
 }
 
@@ -80,13 +89,23 @@ void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOpti
     rows.push_back(std::move(row));
   }
   page.Table(rows, 2, false);
+  const size_t all = ShownSizes(sweep, true).size(), shown = rows.size() - 1;
+  if (shown < all)
+    page.Paragraph("  ", std::to_string(shown) + " of " + Count(all, "size") + "; --verbose shows all", Ink::dim);
 }
 
-// "88.2 ± 12.5 µs": the unit once, where both have the same.
-std::string WithError(const std::string& value, const std::string& error) {
-  const size_t blank = value.rfind(' ');
-  const bool same = blank != std::string::npos && error.ends_with(value.substr(blank));
-  return (same ? value.substr(0, blank) : value) + " ± " + error;
+// "88 ± 13 µs", "0.3600 ± 0.0020 µs": two digits of the error, and as many decimals of the value.
+std::string WithError(double value, double error, std::string_view unit) {
+  constexpr int kMostDecimals = 6;
+  const int decimals =
+      error > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(error))), 0, kMostDecimals) : kMostDecimals;
+  const std::string least = error > 0 ? FixedWords(error, decimals) : "0";
+  return FixedWords(value, error > 0 ? decimals : 3) + " ± " + least + " " + std::string(unit);
+}
+
+std::string TimeWithError(double us, double error_us) {
+  if (us >= 1e6) return WithError(us / 1e6, error_us / 1e6, "s");
+  return us >= 1e3 ? WithError(us / 1e3, error_us / 1e3, "ms") : WithError(us, error_us, "µs");
 }
 
 void AddFit(const Sweep& sweep, TextPage& page) {
@@ -101,9 +120,9 @@ void AddFit(const Sweep& sweep, TextPage& page) {
     rows.push_back(
         {{MessageSizeWords(static_cast<int64_t>(one.first_bytes)) + " to " +
           MessageSizeWords(static_cast<int64_t>(one.last_bytes))},
-         {one.TellsAlpha() ? WithError(TimeWords(one.alpha_us), TimeWords(one.alpha_error_us)) : "unknown"},
+         {one.TellsAlpha() ? TimeWithError(one.alpha_us, one.alpha_error_us) : "unknown"},
          {one.TellsBandwidth() && !(pipelined && peak && bandwidth > kAbovePeak * peak->algorithm_gbs)
-              ? WithError(SpeedWords(bandwidth), SpeedWords(error))
+              ? WithError(bandwidth, error, "GB/s")
               : "unknown"},
          {FixedWords(one.r_squared, 3)},
          {PercentWords(one.mean_error)},

@@ -55,7 +55,7 @@ std::string Headline(const ProfileComparison& comparison) {
           DescribeTime(step->mean_b) + ", " + Change(step->change);
     if (step->count_a > 1 && step->count_b > 1)
       out += ", interval " + Change(step->low) + " .. " + Change(step->high) + ", p " + Probability(step->adjusted_p);
-    return out + ")";
+    return out + ")" + comparison.proviso;
   }
   if (comparison.nothing_in_common()) return "not comparable: the two runs have no line in common";
   if (comparison.tested == 0) return "not comparable: too few values to tell a change from noise";

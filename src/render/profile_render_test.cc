@@ -119,6 +119,7 @@ TEST(ProfileWords, GiveTheFiguresOfAColumnTheSameDigits) {
   EXPECT_EQ(DescribeRate(23), "23.0");
   EXPECT_EQ(DescribeRate(150.2), "150");
   EXPECT_EQ(DescribeRate(0.0528), "0.0528");
+  EXPECT_EQ(DescribeRate(0.00263), "0.0026");
   EXPECT_EQ(DescribeRate(0.0001), "< 0.001");
   EXPECT_EQ(DescribeFlops(6.05e7), "60.5 MFLOP");
   EXPECT_EQ(DescribeFlops(2.14e12), "2.14 TFLOP");

@@ -50,7 +50,8 @@ void AddPipeline(TextPage& page, const PipelineReport& pipeline) {
                              DescribeShare(pipeline.balance_gain));
 }
 
-void AddSlowdowns(TextPage& page, const std::string& name, const std::vector<double>& values, bool verbose) {
+// "3: 1.58, 0: 1.02, ...", the slowest first.
+std::string SlowdownWords(const std::vector<double>& values, bool verbose) {
   std::vector<size_t> order(values.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::erase_if(order, [&](size_t i) { return !std::isfinite(values[i]); });
@@ -60,7 +61,7 @@ void AddSlowdowns(TextPage& page, const std::string& name, const std::vector<dou
   std::string text;
   for (const size_t i : order)
     text += (text.empty() ? "" : ", ") + std::to_string(i) + ": " + DescribeFactor(values[i]);
-  if (!text.empty()) page.Paragraph("  by " + name + "  ", text + (cut ? ", ..." : ""));
+  return text + (cut ? ", ..." : "");
 }
 
 void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
@@ -69,18 +70,18 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
     page.Paragraph("  ", "not possible: " + CleanText(report.problem));
     return;
   }
-  page.Paragraph("  ", "S = " + DescribeFactor(report.slowdown) + " (recorded " + DescribeTime(report.recorded_ns) +
-                           ", replayed " + DescribeTime(report.replayed_ns) + ", ideal " +
-                           DescribeTime(report.ideal_ns) + " per step; " + Count(report.steps, "step") + ")");
+  page.Paragraph("  ", "slowdown S = " + DescribeFactor(report.slowdown) + " (replayed / ideal): recorded " +
+                           DescribeTime(report.recorded_ns) + ", replayed " + DescribeTime(report.replayed_ns) +
+                           ", ideal " + DescribeTime(report.ideal_ns) + " per step; " + Count(report.steps, "step"));
   page.Paragraph("  ", Count(static_cast<uint64_t>(report.dp_size), "data-parallel rank") + " x " +
                            Count(static_cast<uint64_t>(report.stages), "stage"));
   const std::string who = report.worst_workers == 1
                               ? "the slowest worker accounts"
                               : "the " + std::to_string(report.worst_workers) + " slowest workers account";
-  page.Paragraph("  ", "M_W = " + DescribeFactor(report.worst_workers_share) + ": " + who + " for " +
-                           DescribeShare(std::clamp(report.worst_workers_share, 0.0, 1.0)) +
-                           " of the slowdown; M_S = " + DescribeFactor(report.last_stage_share) +
-                           ": the last stage for " + DescribeShare(std::clamp(report.last_stage_share, 0.0, 1.0)));
+  page.Paragraph("  ", who + " for " + DescribeShare(std::clamp(report.worst_workers_share, 0.0, 1.0)) +
+                           " of the slowdown (M_W = " + DescribeFactor(report.worst_workers_share) +
+                           "), the last stage for " + DescribeShare(std::clamp(report.last_stage_share, 0.0, 1.0)) +
+                           " (M_S = " + DescribeFactor(report.last_stage_share) + ")");
   if (report.dropped_steps + report.rare_operations > 0)
     page.Paragraph("  ", "left out: " + Count(report.dropped_steps, "step") + " that lack operations, " +
                              Count(report.rare_operations, "operation") + " that occur in few steps");
@@ -92,9 +93,18 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
   std::string types;
   for (const auto& [name, slowdown] : report.by_operation)
     types += (types.empty() ? "" : ", ") + name + ": " + DescribeFactor(slowdown);
-  page.Paragraph("  by operation  ", CleanText(types));
-  AddSlowdowns(page, "data-parallel rank", report.by_dp_rank, verbose);
-  AddSlowdowns(page, "stage", report.by_stage, verbose);
+  page.Paragraph("  ", "slowdown where only this part takes its recorded times, the rest the ideal ones:");
+  std::vector<std::pair<std::string, std::string>> parts = {
+      {"by operation", CleanText(types)},
+      {"by data-parallel rank", SlowdownWords(report.by_dp_rank, verbose)},
+      {"by stage", SlowdownWords(report.by_stage, verbose)}};
+  std::erase_if(parts, [](const auto& part) { return part.second.empty(); });
+  size_t widest = 0;
+  for (const auto& part : parts) widest = std::max(widest, part.first.size());
+  for (auto& [name, text] : parts) {
+    name.resize(widest, ' ');
+    page.Paragraph("    " + name + "  ", text);
+  }
 }
 
 void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
@@ -186,12 +196,15 @@ void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
                            " of transfer per step (" + DescribeShare(experts.transfer_share) + ")");
   const std::string factors = DescribeFactor(experts.imbalance) + " times the mean in a single call and " +
                               DescribeFactor(experts.lasting_imbalance) + " times over all calls; ";
-  page.Paragraph("  ", !experts.sized ? "the trace has no sizes: it is unknown whether the calls are even"
-                       : KnowsReceived(experts)
-                           ? "the busiest rank receives " + factors + "even calls would save " +
-                                 DescribeShare(experts.balance_gain)
-                           : "the busiest rank sends " + factors +
-                                 "the traces do not state what each rank receives, so the balance is unknown");
+  if (experts.members.size() < 2)
+    page.Paragraph("  ", "the trace of one rank does not show whether the ranks exchange the same amount");
+  else
+    page.Paragraph("  ", !experts.sized ? "the trace has no sizes: it is unknown whether the calls are even"
+                         : KnowsReceived(experts)
+                             ? "the busiest rank receives " + factors + "even calls would save " +
+                                   DescribeShare(experts.balance_gain)
+                             : "the busiest rank sends " + factors +
+                                   "the traces do not state what each rank receives, so the balance is unknown");
   std::vector<const ExpertMember*> members;
   for (const ExpertMember& member : experts.members) members.push_back(&member);
   std::stable_sort(members.begin(), members.end(),

@@ -115,6 +115,8 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
                                 {"PEAK"}}};
   size_t shown = 0;
   const std::vector<ProfileTableRow>& table = verbose ? profile.table : profile.table_by_role;
+  const bool known_peak =
+      std::any_of(table.begin(), table.end(), [](const ProfileTableRow& line) { return line.share_of_peak > 0; });
   for (const ProfileTableRow& line : table) {
     if (!verbose && shown++ >= kMostLines) break;
     const CommunicationRow& row = line.row;
@@ -129,7 +131,9 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
                     {DescribeTime(static_cast<double>(row.transfer_ns))},
                     {sized ? DescribeRate(row.algorithm_gbs) : "?"},
                     {sized ? DescribeRate(row.bus_gbs) : "?"},
-                    {line.share_of_peak <= 0 ? "" : DescribeSmallShare(line.share_of_peak)}});
+                    {line.share_of_peak > 0 ? DescribeSmallShare(line.share_of_peak)
+                     : known_peak           ? "?"
+                                            : ""}});
   }
   page.Table(rows, 2, verbose);
   if (!verbose && table.size() > kMostLines)

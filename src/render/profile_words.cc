@@ -35,7 +35,7 @@ std::string DescribeFactor(double factor) { return Print("%.2f", std::fabs(facto
 std::string DescribeRate(double gbs) {
   if (gbs > 0 && gbs < 0.001) return "< 0.001";
   if (gbs >= 99.95) return Print("%.0f", gbs);
-  return gbs > 0 ? Print("%#.3g", gbs) : "0";
+  return gbs > 0 ? Print(gbs < 0.01 ? "%#.2g" : "%#.3g", gbs) : "0";
 }
 
 std::string DescribeFlops(double flops) {

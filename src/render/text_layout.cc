@@ -280,6 +280,38 @@ static std::vector<TextRow> FilledColumns(const std::vector<TextRow>& rows) {
   return kept;
 }
 
+// Takes columns out of a table that does not fit, if they have one text in all rows: one where that is enough, else all
+// of them. "all rows: GROUP default_pg, RANKS 0-7"; empty where nothing was taken out.
+static std::string TakeConstants(std::vector<TextRow>& rows, size_t room) {
+  const std::vector<size_t> widths = FitColumns(rows, rows[0].size(), SIZE_MAX / 2);
+  const size_t all = WidthOf(widths);
+  if (rows.size() < 3 || all <= room) return "";
+  std::vector<size_t> constant;
+  size_t narrowest = rows[0].size();
+  for (size_t column = 0; column < rows[0].size(); ++column) {
+    const std::string& text = rows[1][column].text;
+    if (text.empty() || rows[0][column].leads || rows[0][column].text.empty() ||
+        !std::all_of(rows.begin() + 1, rows.end(), [&](const TextRow& row) { return row[column].text == text; }))
+      continue;
+    constant.push_back(column);
+    const bool enough = all <= room + widths[column] + 2;
+    if (enough && (narrowest == rows[0].size() || widths[column] < widths[narrowest])) narrowest = column;
+  }
+  if (narrowest < rows[0].size())
+    constant = {narrowest};
+  else if (constant.size() + 2 > rows[0].size())
+    return "";
+  std::string words;
+  for (const size_t column : constant)
+    words.append(words.empty() ? "all rows: " : ", ")
+        .append(rows[0][column].text)
+        .append(" ")
+        .append(rows[1][column].text);
+  for (auto column = constant.rbegin(); column != constant.rend(); ++column)
+    for (TextRow& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(*column));
+  return words;
+}
+
 bool TextPage::Fits(const std::vector<TextRow>& rows, size_t indent) const {
   if (rows.empty()) return true;
   const std::vector<TextRow> kept = FilledColumns(rows);
@@ -300,9 +332,13 @@ void TextPage::PartsTable(const std::vector<TextRow>& rows, size_t indent) {
 
 void TextPage::Table(const std::vector<TextRow>& rows, size_t indent, bool whole) {
   if (rows.empty()) return;
-  const std::vector<TextRow> kept = FilledColumns(rows);
+  std::vector<TextRow> kept = FilledColumns(rows);
   if (kept[0].empty()) return;
   const size_t room = width_ > indent ? width_ - indent : 0;
+  if (const std::string constants = TakeConstants(kept, room); !constants.empty()) {
+    Table(kept, indent, whole);
+    return Paragraph(std::string(indent, ' '), constants, Ink::dim);
+  }
   const std::vector<size_t> widths = FitColumns(kept, kept[0].size(), whole ? SIZE_MAX / 2 : room);
   // What is asked for whole may stand out of a file or a wide terminal, so that grep finds a row in one line.
   constexpr size_t kNarrow = 100;

@@ -66,11 +66,12 @@ TEST(TextLayout, RepeatsAsManyColumnsAsTellTheRowsApart) {
       {{"GROUP"}, {"OPERATION"}, {"UP TO"}, {"TRANSFER"}, {"BUSBW"}},
       {{"default_pg"}, {"all_reduce"}, {"2 MiB"}, {"87.0 microseconds"}, {"31.7 gigabytes"}},
       {{"default_pg"}, {"all_reduce"}, {"1 MiB"}, {"69.0 microseconds"}, {"23.0 gigabytes"}},
-      {{"default_pg"}, {"all_to_all"}, {"1 MiB"}, {"8.00 microseconds"}, {"2.63 gigabytes"}}};
-  const std::vector<std::string> lines = LinesOf(PrintTable(rows, 60, true));
-  ASSERT_EQ(lines.size(), 9U);
-  EXPECT_EQ(lines[6], "  default_pg  all_reduce  2 MiB  31.7 gigabytes");
-  EXPECT_EQ(lines[8], "  default_pg  all_to_all  1 MiB  2.63 gigabytes");
+      {{"expert_pgs"}, {"all_reduce"}, {"1 MiB"}, {"8.00 microseconds"}, {"2.63 gigabytes"}}};
+  const std::vector<std::string> lines = LinesOf(PrintTable(rows, 45, true));
+  ASSERT_EQ(lines.size(), 10U);
+  EXPECT_EQ(lines[6], "  default_pg  2 MiB  31.7 gigabytes");
+  EXPECT_EQ(lines[8], "  expert_pgs  1 MiB  2.63 gigabytes");
+  EXPECT_EQ(lines[9], "  all rows: OPERATION all_reduce");
 }
 
 TEST(TextLayout, BreaksALongNameBehindItsParenthesis) {
@@ -91,6 +92,19 @@ TEST(TextLayout, PartsKeepNamesWholeAndLeaveOutRowsWithoutAValue) {
   EXPECT_EQ(LinesOf(text).size(), 6U) << text;  // three rows, a blank line, and the one row that has more
   TextPage wide(100, false);
   EXPECT_TRUE(wide.Fits(rows, 2));
+}
+
+TEST(TextLayout, SaysOnceWhatAllRowsHaveInATableThatDoesNotFit) {
+  const std::vector<TextRow> rows = {{{"GROUP"}, {"OPERATION"}, {"RANKS"}, {"PEAK"}},
+                                     {{"default_pg"}, {"all_reduce"}, {"0-7"}, {"21.1 %"}},
+                                     {{"default_pg"}, {"all_to_all"}, {"0-7"}, {"0.3 %"}}};
+  EXPECT_EQ(PrintTable(rows, 33, false),
+            "  GROUP       OPERATION   PEAK\n  default_pg  all_reduce  21.1 %\n  default_pg  all_to_all  0.3 %\n"
+            "  all rows: RANKS 0-7\n");
+  EXPECT_EQ(
+      PrintTable(rows, 22, false),
+      "  OPERATION   PEAK\n  all_reduce  21.1 %\n  all_to_all  0.3 %\n  all rows: GROUP\n  default_pg, RANKS\n  0-7\n");
+  EXPECT_EQ(PrintTable(rows, 60, false).find("all rows"), std::string::npos);
 }
 
 TEST(TextLayout, KeepsAUnitWithItsNumberAndAnOptionWithItsCommand) {

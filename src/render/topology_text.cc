@@ -115,16 +115,16 @@ void AddNodes(TextPage& page, const TopologyReport& topology) {
   }
   // What tells apart nodes that look the same here: how many hops of rings leave them.
   std::map<std::pair<std::string, std::string>, std::set<uint32_t>> hops_of;
+  std::vector<std::pair<std::string, std::string>> looks(1);
   std::vector<uint32_t> hops(1, 0);
   for (const auto& [first, nodes] : alike) {
     uint32_t& own = hops.emplace_back(0);
     for (const TopologyNic& nic : nodes.front()->nics) own += nic.ring_sends;
-    const TextRow& row = rows[hops.size() - 1];
-    hops_of[{row[2].text, row[3].text}].insert(own);
+    looks.emplace_back(GpuWords(*nodes.front(), false), NicWords(*nodes.front()));
+    hops_of[looks.back()].insert(own);
   }
   for (size_t i = 1; i < rows.size(); ++i)
-    if (const auto found = hops_of.find({rows[i][2].text, rows[i][3].text}); found->second.size() > 1)
-      rows[i][3].text += ", " + Count(hops[i], "ring hop");
+    if (hops_of[looks[i]].size() > 1) rows[i][3].text += ", " + Count(hops[i], "ring hop");
   page.PartsTable(rows, 2);
 }
 

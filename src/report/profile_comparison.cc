@@ -101,9 +101,12 @@ void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileCompariso
   }
   if (a.source != b.source)
     out.remarks.push_back("the runs were recorded differently: " + a.source + " and " + b.source);
-  if (a.world_size != b.world_size)
-    out.remarks.push_back("the runs have " + std::to_string(a.world_size) + " and " + std::to_string(b.world_size) +
-                          " ranks");
+  if (a.world_size != b.world_size) {
+    out.proviso = "; but ranks (" + std::to_string(a.world_size) + " and " + std::to_string(b.world_size) + ") differ";
+    if (!step)
+      out.remarks.push_back("the runs have " + std::to_string(a.world_size) + " and " + std::to_string(b.world_size) +
+                            " ranks");
+  }
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ struct ComparisonOptions {
 struct ProfileComparison {
   std::string name_a, name_b;
   std::string headline;  // where there is no step time to speak of; may be empty
+  std::string proviso;   // what a change may be owed to: "; but ranks (8 and 2) differ"
   ComparisonOptions options;
   std::vector<ComparisonLine> lines;  // the step time first where both runs have steps
   size_t tested = 0, slower = 0, faster = 0;

@@ -18,6 +18,8 @@ constexpr double kMinGain = 0.01;
 // What a well-tuned network reaches of its nominal rate.
 constexpr double kReachablePeak = 0.8;
 constexpr size_t kMostAdvice = 3;
+// From this share of the slowdown on, the slowest workers are nearly all of it.
+constexpr double kMostlyOne = 0.8;
 // Less of the step than this is printed as 0.0 %.
 constexpr double kWorthSaying = 0.0005;
 
@@ -115,10 +117,14 @@ void AddReplay(const std::vector<WhatIfReport>& reports, std::vector<Advice>& ou
                      "this much shorter",
                      gained(report.last_stage_share), false});
     if (!report.by_operation.empty() && report.by_operation.front().second > 1)
-      out.push_back({"Even out " + report.by_operation.front().first,
-                     "its spread over workers, microbatches and steps alone makes the step longer: sequence lengths, "
-                     "stages, slow workers",
-                     1 - 1 / report.by_operation.front().second, true});
+      out.push_back(
+          {"Even out " + report.by_operation.front().first,
+           std::string("its spread over workers, microbatches and steps alone makes the step longer. Possible "
+                       "reasons: uneven sequence lengths, uneven stages, slow workers") +
+               (report.worst_workers_share > kMostlyOne
+                    ? "; most of it comes from the slowest workers, and the two gains do not add up"
+                    : ""),
+           1 - 1 / report.by_operation.front().second, true});
   }
 }
 
