@@ -131,7 +131,7 @@ its budget and every line of the communication table: Welch's t-test and a boots
 time is tested by itself, all other lines are adjusted for their number (Benjamini-Hochberg). Steps are
 the samples; record ten or more of each run.
 
-Of outputs of nccl-tests (text or -J) it compares every size, in and out of place, and the size classes
+Of nccl-tests (text or -J) it compares every size, in and out of place, and the size classes
 of each operation. Several tables of one side, in one file or in a folder, are repeated runs: they are
 the samples, and every size is tested. With one run per side, only size classes are judged, by the ratios
 of their sizes. Wrong results in B fail the comparison, however fast it is.

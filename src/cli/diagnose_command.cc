@@ -113,8 +113,8 @@ and the fix. Give it the folders as they are; unknown files are listed and ignor
       --html FILE     write the page there as well
       --fail-on S     exit with 1 at this severity or above: critical, warning (default), note, never
   -v, --verbose       all ranks, all evidence, nothing summarized
-      --why           how the verdict came about: what speaks for it and against it, and why each
-                      other cause lost
+      --why           how the verdict came about: what speaks for it and against it, and why no
+                      other cause was chosen
   -j, --threads N     files read at a time (default: one per core)
       --max-file-mb N unpack at most this much of a file (default 512)
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never

@@ -100,14 +100,14 @@ int RunLint(const std::vector<std::string>& arguments) {
 const Command kLintCommand = {"lint", "Find environment variables that are wrong, risky or without effect",
                               R"(tacet lint [options] [PATH...]
 
-Checks the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelt or were
+Checks the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelled or were
 never read (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), variables
 that this release removed, renamed or does not have yet, defaults of old releases that are still set,
 settings that are slow, risky, overridden, without effect or different between ranks, and a log file that
 all ranks share.
 Each finding shows the default, the effect, the releases that read it, where it is set and what to do.
 
-Reads, without a PATH, the environment of this shell with ~/.nccl.conf and /etc/nccl.conf; else files and
+Without a PATH it reads the environment of this shell with ~/.nccl.conf and /etc/nccl.conf; otherwise files and
 folders: NCCL logs, the output of env, job scripts, Dockerfiles, YAML, Python, nccl.conf, folders of tacet run.
 PATH '-' is standard input.
 

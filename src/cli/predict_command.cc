@@ -175,11 +175,11 @@ const Command kPredictCommand = {"predict",
                                  "Predict bandwidth, the algorithm that NCCL chooses, and what a change would gain",
                                  R"(tacet predict [options] [PATH...]
 
-NCCL's own cost model, exact for releases 2.12 to 2.30: time and bus bandwidth by operation, size,
+Evaluates NCCL's own cost model, exact for releases 2.12 to 2.30: time and bus bandwidth by operation, size,
 algorithm and protocol, which one wins where, and why the others lose. The inputs come from NCCL logs
 (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING), where the prediction is checked against the
-printed tables and the logged choices; or from hardware. From 2.31 on the log itself states what NCCL
-expects, and that is shown.
+printed tables and the logged choices, or from a description of the hardware (--gpus, --nodes, --nics). From
+2.31 on the log itself states what NCCL expects, and that is shown.
 
       --op LIST       operations (default all_reduce,all_gather,reduce_scatter), or all
   -s, --size LIST     sizes of the whole buffer: 4K,64K,1M,16M,256M,1G (the default)

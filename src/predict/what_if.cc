@@ -60,7 +60,7 @@ bool ApplySetting(const Change& change, NcclCommunicator& c, std::vector<std::st
     SetPaths(c, change.value == "on" || change.value == "1");
     assumptions->push_back("gdr=" + std::string(change.value) +
                            " changes only which protocols NCCL may choose; the bandwidth lost by staging data in host "
-                           "memory is not modelled");
+                           "memory is not modeled");
   } else {
     return false;
   }

@@ -106,6 +106,8 @@ TEST(ProfileText, TellsTheBalanceOfAllToAlls) {
 TEST(ProfileText, CallsABalanceUnknownWithoutWhatIsReceived) {
   ProfileReport profile;
   profile.experts = {.found = true, .ranks = 2, .calls = 4, .sized = true};
+  profile.experts.members = {{{1}, 1000, -1, 2'000'000, 0}};
+  EXPECT_EQ(RenderProfileText(profile, {}).find("busiest"), std::string::npos) << "one rank is the mean";
   profile.experts.members = {{{0}, 1000, -1, 2'000'000, 0}, {{1}, 1000, -1, 2'000'000, 1'000'000}};
   profile.expert_group = "ep";
   const std::string text = RenderProfileText(profile, {.width = 200});

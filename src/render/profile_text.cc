@@ -21,7 +21,9 @@ void AddHead(TextPage& page, const ProfileReport& profile) {
   page.Paragraph("  ", CleanText(profile.headline));
   const std::string article = profile.source == "pipeline timeline" ? "a " : "";
   std::string facts = profile.source.empty() ? "no times" : "from " + article + profile.source;
-  if (profile.world_size > 0) facts += "; " + Count(static_cast<uint64_t>(profile.world_size), "rank");
+  const auto ranks = static_cast<uint64_t>(std::max<int64_t>(0, profile.world_size));
+  const bool some = !profile.budgets.empty() && profile.budgets.size() < ranks;
+  if (ranks > 0) facts += (some ? "; " + std::to_string(profile.budgets.size()) + " of " : "; ") + Count(ranks, "rank");
   if (profile.steps > 0) facts += "; " + Count(profile.steps, "step");
   if (profile.step_ns > 0) facts += "; step " + DescribeTime(static_cast<double>(profile.step_ns));
   page.Paragraph("  ", facts, Ink::dim);
@@ -103,7 +105,7 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
                       : "Communication (GB/s = 1e9)");
   // What names a row comes first: it is repeated where the table is printed in parts.
   std::vector<TextRow> rows = {{{"GROUP"},
-                                {"OPERATION"},
+                                {"OPERATION", Ink::plain, true},
                                 {"UP TO"},
                                 {"RANKS"},
                                 {"CALLS"},

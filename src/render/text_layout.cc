@@ -55,13 +55,16 @@ static bool IsUnit(std::string_view word) {
   return std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
 }
 
-// "84.4 %", "p 0.04" and "dmesg -T" read badly in two lines: a unit stays with its number, a short option with its
-// command.
+// "84.4 %", "p 0.04", "dmesg -T" and "--layers N" read badly in two lines: a unit stays with its number, a short option
+// with its command, a value with its option.
 static bool StaysWith(std::string_view before, std::string_view word) {
   constexpr size_t kShort = 24;
   if (before.empty() || word.empty() || before.size() + word.size() > kShort) return false;
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (word.size() > 1 && word[0] == '-' && is_letter(word[1])) return is_letter(before.back());
+  const std::string_view option = before.substr(before.rfind(' ') + 1);
+  if (option.size() > 2 && option.starts_with("--") && is_letter(option.back()))
+    return word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ,:|[]().") == std::string_view::npos;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (before == "p") return is_digit(word[0]);
   return is_digit(before.back()) && IsUnit(word);

@@ -487,6 +487,14 @@ TEST(ProfileComparison, FindsNothingInARunAgainstItself) {
   EXPECT_FALSE(comparison.Regressed(true));
 }
 
+TEST(ProfileComparison, DifferentNumbersOfRanksAreToldBesideTheStepTime) {
+  const ProfileReport a = ProfileCase("gpt_ddp_b25");
+  ProfileReport b = a;
+  EXPECT_EQ(CompareProfiles(a, b, {}).proviso, "");
+  b.world_size = 2;
+  EXPECT_EQ(CompareProfiles(a, b, {}).proviso, "; but ranks (4 and 2) differ");
+}
+
 TEST(ProfileComparison, SeesThatSmallBucketsTransferMoreSlowly) {
   const ProfileReport b25 = ProfileCase("gpt_ddp_b25"), b1 = ProfileCase("gpt_ddp_b1");
   const ProfileComparison comparison = CompareProfiles(b25, b1, {});

@@ -93,8 +93,8 @@ std::string KillWords(const Event& kill) {
     case SchedulerKill::reclaimed:
       return "the cloud provider took back a machine of the job (spot, preemptible, or a node shutdown)";
     case SchedulerKill::cancelled:
-      return KillerOf(kill) == "step" ? "Slurm ended the step: it was cancelled, or one of its tasks had failed"
-                                      : "the job was cancelled (scancel, qdel, bkill, or an administrator)";
+      return KillerOf(kill) == "step" ? "Slurm ended the step: it was canceled, or one of its tasks had failed"
+                                      : "the job was canceled (scancel, qdel, bkill, or an administrator)";
     case SchedulerKill::unkillable:
       return "Slurm could not end the step" + (KillerOf(kill).empty() ? std::string() : " on " + KillerOf(kill)) +
              ": its processes did not react to SIGKILL, so they are blocked inside the kernel";

@@ -111,6 +111,23 @@ class Reading(Scratch):
         self.assertAlmostEqual(large["bandwidth_gbs"], 40, delta=0.4)
         self.assertEqual(large["first_bytes"], 128 << 10)
 
+    def test_a_table_that_leaves_sizes_out_says_so_and_has_the_best(self):
+        rows = [(size, us * (0.7 if size == 256 << 20 else 1)) for size, us in sweep(20, 100)]
+        path = self.write("all_reduce.txt", table(rows))
+        short, whole = run(path).stdout, run(path, "--verbose").stdout
+        self.assertRegex(short, r"\d+ of 21 sizes; --verbose shows all")
+        self.assertNotIn("--verbose", whole)
+        self.assertIn("at 256 MiB.", short)
+        self.assertRegex(short, r"\n  256 MiB +\d")
+
+    def test_an_error_has_two_digits(self):
+        rows = [(size, us * (1.001 if i % 2 else 0.999)) for i, (size, us) in enumerate(sweep(0.36 * 1000, 24))]
+        text = run(self.write("all_reduce.txt", table(rows))).stdout
+        errors = re.findall(r" ± ([\d.]+) ", text)
+        self.assertTrue(errors, text)
+        for error in errors:
+            self.assertEqual(len(error.replace(".", "").lstrip("0")), 2, text)
+
     def test_without_a_log_it_says_what_is_missing(self):
         ran = run(self.write("all_reduce.txt", table(sweep(20, 100))))
         self.assertEqual(ran.returncode, 0, ran.stderr)

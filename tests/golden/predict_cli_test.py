@@ -186,7 +186,7 @@ class PlainAndStep(unittest.TestCase):
             ran = subprocess.run([TACET, "predict", *H100, "--what-if", "gdr=off"], capture_output=True, text=True, env={**os.environ, "COLUMNS": width})
             out = ran.stdout[ran.stdout.index("What if"):]
             self.assertNotIn("...", out)
-            self.assertIn("host memory is not modelled", " ".join(out.split()))
+            self.assertIn("host memory is not modeled", " ".join(out.split()))
             tables = [block for block in out.split("\n") if block.lstrip().startswith("size ")]
             self.assertTrue(tables and all(("before" in head) or ("after" in head) for head in tables), tables)
             self.assertLessEqual(max(map(len, out.splitlines())), int(width))
