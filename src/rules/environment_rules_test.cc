@@ -46,6 +46,21 @@ TEST_P(Crippling, IsAWarningThatNamesTheVariable) {
   EXPECT_NE(finding.headline.find(GetParam().first), std::string::npos);
 }
 
+TEST(EnvironmentCripples, WhereNothingIsLostIsToldForEachVariable) {
+  for (const auto& [name, value, told, other] : {std::tuple{"NCCL_IB_DISABLE", "1", "no InfiniBand or RoCE", "one GPU"},
+                                                 std::tuple{"NCCL_P2P_DISABLE", "1", "one GPU per host", "InfiniBand"},
+                                                 std::tuple{"NCCL_ALGO", "Ring", "nccl-tests.", "nothing changes"}}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    CountTwoHosts(job);
+    job.Rounds(5);
+    for (int r = 0; r < 4; ++r) Sets(job, r, name, value);
+    job.FinishAll();
+    const std::string fix = JudgedCase(job).Only("environment-cripples").fix.front();
+    EXPECT_NE(fix.find(told), std::string::npos) << fix;
+    EXPECT_EQ(fix.find(other), std::string::npos) << fix;
+  }
+}
+
 TEST(EnvironmentCripples, HarmlessSettingsAreNothing) {
   JobSketch job(4, {CallSource::nccl_log});
   for (int r = 0; r < 4; ++r) {
