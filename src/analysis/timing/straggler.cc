@@ -38,8 +38,8 @@ constexpr double kSurely = 2;
 // A rank that lags by milliseconds in one part of the record alone had company there: another process, the profiler. A
 // slow rank lags throughout, or by more than this.
 constexpr double kMuchNs = 10'000'000;
-// What stalls add to the steps around them, over what the others wait. Recorded ones: 0.87 and more.
-constexpr double kLengthens = 0.7;
+// What stalls add to the steps around them, over what the others wait. Recorded ones: 0.63 and more.
+constexpr double kLengthens = 0.5;
 // A stall of nearly a step is something by itself. Of smaller ones a long record knows how often they come: what they
 // cost at least must be worth a word too. Recorded delays: 3 % and more; hiccups of a healthy job: 2 %.
 constexpr double kGreatStall = 0.75, kSureCost = 0.025;
