@@ -155,6 +155,12 @@ constexpr Refusal kRefusals[] = {
      {"Start it with torchrun and read os.environ['LOCAL_RANK'], or accept the option (--local-rank, with torch before "
       "2.0 "
       "--local_rank) in the script's parser."}},
+    {"command-line",
+     "the program does not accept its command line",
+     {"Correct the arguments in the launch command or in the job script; the program lists those that it accepts with "
+      "--help (Hydra: --cfg job).",
+      "Options of the launcher stand before the name of the script, those of the script after it.",
+      "Run the script alone with the same arguments to test them: this needs neither a GPU nor other ranks."}},
 };
 
 struct RefusalWords {
@@ -209,6 +215,8 @@ constexpr RefusalWords kRefusalWords[] = {
     {"cache-memory", {"No available memory for the cache blocks", ""}},
     {"cache-memory", {"larger than the maximum number of tokens that can be stored in KV cache", ""}},
     {"unknown-argument", {"unrecognized arguments: --local", "rank"}},
+    {"command-line", {"an error of its command line", ""}},  // as the reader calls what parsers of arguments say
+    {"command-line", {"are not used by the HfArgumentParser", ""}},
 };
 
 }  // namespace

@@ -36,6 +36,9 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   EXPECT_EQ(id("Global shape mismatch for loaded (torch.Size([8, 4])) and expected ((16, 4)) tensor for key a.weight"),
             "checkpoint-unlike-model");
   EXPECT_EQ(id("RuntimeError CUDA error: initialization error\nraised in DataLoader worker process 0"), "forked-cuda");
+  EXPECT_EQ(id("an error of its command line unrecognized arguments: --lr"), "command-line");
+  EXPECT_EQ(id("ValueError Some specified arguments are not used by the HfArgumentParser: ['--lrr']"), "command-line");
+  EXPECT_EQ(id("an error of its command line unrecognized arguments: --local-rank=0"), "unknown-argument");
   // Words that share half with one of them. CUDA that does not start in the program itself may be the driver's fault.
   EXPECT_EQ(id("RuntimeError CUDA error: initialization error"), "");
   EXPECT_EQ(id("PytorchStreamReader failed locating file constants.pkl: file not found"), "");

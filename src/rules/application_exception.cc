@@ -105,6 +105,24 @@ static void TellLoaderWorker(const Event& event, const std::string& who, Finding
       "An exit without a signal is an error or sys.exit in the worker; its own output, above the traceback, tells it."};
 }
 
+// " in check_grads (buffer.py:171)"; empty: no frame of the program's own code is known.
+static std::string PlaceWords(const Event& raised) {
+  const CodePlace& place = raised.As<Raised>().place;
+  if (place.function.empty()) return "";
+  return " in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
+         std::to_string(place.line) + ")";
+}
+
+// "Fix the error in check_grads (buffer.py:171)."
+static std::string PlaceToFix(const Event& raised) {
+  const std::string place = PlaceWords(raised);
+  if (!place.empty()) return "Fix the error" + place + ", the last frame in the program's own code.";
+  if (raised.Means(Meaning::reported))
+    return "Look up the message in the documentation or the source of the program that prints it.";
+  return "Fix the error where it was raised: the last frame of the traceback in your own code names the file and the "
+         "line.";
+}
+
 // An error of whom is not told: the output of all ranks in one file, without names.
 static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
   for (const auto& [rank, life] : facts.analyses.life.ranks)
@@ -128,14 +146,22 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     // All ranks are started and built alike: which of them prints it does not matter.
     finding.headline =
         refusal.empty() ? (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") +
-                              event.As<Raised>().type + DuringWords(event.As<Raised>().during) +
+                              event.As<Raised>().type + PlaceWords(event) + DuringWords(event.As<Raised>().during) +
                               (text.empty() ? "" : ": " + text) + "; the output does not show which one"
                         : refusal + " (" +
                               (ObjectWords(event).empty() ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
                                                           : ObjectWords(event)) +
                               ")";
-    finding.evidence.push_back(CiteEvent(event, "an exception without a rank"));
+    finding.evidence.push_back(
+        CiteEvent(event, event.Means(Meaning::reported) ? "an error without a rank" : "an exception without a rank"));
+    if (std::string words = CommandLineWords(facts, event, {}); !words.empty()) finding.headline = std::move(words);
     TellAdvice(event, finding);
+    if (finding.fix.empty() && !PlaceWords(event).empty()) {
+      const std::string advice = AdviceForType(event.As<Raised>().type);
+      finding.fix = {advice.empty() ? PlaceToFix(event) : advice,
+                     "If only one rank raises: check what is special about it (its data shard, its configuration, its "
+                     "file system)."};
+    }
     if (event.Means(Meaning::loader_worker)) {
       TellLoaderWorker(event, "a rank", finding);
       finding.headline += "; the output does not show which rank it is";
@@ -149,17 +175,6 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     answer.findings.push_back(std::move(finding));
     return;
   }
-}
-
-// "Fix the error in check_grads (buffer.py:171)."
-static std::string PlaceToFix(const Event& raised) {
-  const auto& place = raised.As<Raised>().place;
-  if (place.function.empty() && raised.Means(Meaning::reported))
-    return "Look up the message in the documentation or the source of the program that prints it.";
-  if (place.function.empty())
-    return "Fix the error where it was raised: the last frame of the traceback names the file and the line.";
-  return "Fix the error in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
-         std::to_string(place.line) + ").";
 }
 
 // The same error on all ranks, or on one while others fail at the same time: no rank is special. The program is, or how
@@ -273,13 +288,9 @@ static RuleAnswer JudgeException(const Case& facts) {
   for (const Event* event : *chosen) finding.ranks.push_back(event->rank);
   const bool many = finding.ranks.size() > 1;
   const std::string &type = sample.As<Raised>().type, object = ObjectOfAny(*chosen);
-  const CodePlace& place = sample.As<Raised>().place;
   const Activity during = sample.As<Raised>().during;
   const std::string_view refused = sample.As<Raised>().refusal;
-  std::string where = place.function.empty()
-                          ? ""
-                          : " in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
-                                std::to_string(place.line) + ")";
+  const std::string where = PlaceWords(sample);
   std::string message = LastNcclError(facts, sample);
   const bool by_nccl = !message.empty();
   message = MessageWords(by_nccl ? message : sample.text);
@@ -305,6 +316,8 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
   if (!refused.empty())
     finding.headline = RefusalWords(sample) + (object.empty() ? "" : " (" + object + ")") + ": " + finding.headline;
+  if (std::string words = CommandLineWords(facts, sample, finding.ranks); !words.empty())
+    finding.headline = std::move(words);
   TellOwners(facts, sample, finding);
   if (!many) {
     if (const auto restart = FindFailedRestart(facts, sample)) TellFailedRestart(*restart, finding);
@@ -329,7 +342,7 @@ const Rule kApplicationExceptionRule = {
     "DistBackendError, DistStoreError, closed connections and watchdog texts are consequences on healthy ranks and do "
     "not count. DDP's complaint about unused "
     "parameters, running out of GPU memory and CUDA errors have causes of their own.",
-    {"Fix the error where it was raised: the last frame of the traceback names the file and the line.",
+    {"Fix the error where it was raised: the last frame of the traceback in your own code names the file and the line.",
      "If only one rank raises: check what is special about it (its data shard, its configuration, its file system)."},
     {"Wrap the main function with @record (torch.distributed.elastic) so that the first error is kept.",
      "Let a failing rank end the whole job at once (torchrun does) instead of leaving the others to their timeout."},

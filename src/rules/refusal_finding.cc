@@ -5,6 +5,8 @@
 #include <variant>
 
 #include "model/refusals.h"
+#include "rules/message_words.h"
+#include "rules/words.h"
 
 namespace tacet {
 
@@ -24,6 +26,17 @@ std::vector<std::string> RefusalSteps(const Event& exception) {
 std::string ObjectWords(const Event& exception) {
   const auto* object = std::get_if<ErrorObject>(&exception.As<Raised>().about);
   return object ? object->words : std::string();
+}
+
+std::string CommandLineWords(const Case& facts, const Event& exception, std::vector<Rank> ranks) {
+  if (exception.As<Raised>().refusal != "command-line") return "";
+  constexpr int64_t kCodeOfUsageErrors = 2;
+  if (ranks.empty())
+    for (const auto& [rank, life] : facts.analyses.life.ranks)
+      if (life.exited && life.exited->As<ProcessEnd>().code == kCodeOfUsageErrors) ranks.push_back(rank);
+  const std::string text = MessageWords(exception.text);
+  return (ranks.empty() ? std::string("the program") : RankWords(ranks)) + " refused " +
+         (ranks.size() > 1 ? "their" : "its") + " command line" + (text.empty() ? "" : ": " + text);
 }
 
 bool IsOfOneFile(const Event& exception) {

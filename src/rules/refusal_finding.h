@@ -14,6 +14,9 @@ std::string RefusalWords(const Event& exception);
 std::vector<std::string> RefusalSteps(const Event& exception);
 // What its message names, as a clause; empty: nothing.
 std::string ObjectWords(const Event& exception);
+// "ranks 0 and 1 refused their command line: unrecognized arguments: --lrr" where the error is one of the arguments;
+// empty: it is another one. Without ranks those are named that ended with the exit code of such errors.
+std::string CommandLineWords(const Case& facts, const Event& exception, std::vector<Rank> ranks);
 // It is about one file, which other ranks may not use.
 bool IsOfOneFile(const Event& exception);
 // A mistake in the program, at the line that raises it.

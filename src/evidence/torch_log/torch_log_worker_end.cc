@@ -10,6 +10,7 @@
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_pod.h"
 #include "evidence/torch_log/torch_log_ray.h"
+#include "evidence/torch_log/torch_log_usage.h"
 
 namespace tacet {
 namespace {
@@ -163,13 +164,7 @@ LineUse ReadToolsWord(const LogLine& line, RecordList& out) {
   if (const auto code = IntAfter(line.text, "Process finished with exit code "))
     return ReadFinishOfIde(line, *code, out);
   if (ContainsAny(line.text, {": command not found", "torchrun: not found"})) return ReadMissingProgram(line, out);
-  // argparse: "train.py: error: unrecognized arguments: --local-rank=0"
-  if (const auto words = After(line.text, ".py: error: ")) {
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, "arguments");
-    if (is_new) record->subject = "an error of its command line", record->text = Capped(Trim(*words), 300);
-    if (is_new) record->value2 = out.highest_step();
-    return LineUse::understood;
-  }
+  if (const LineUse use = ReadUsageError(line, out); use != LineUse::not_understood) return use;
   // SGLang: "Received sigquit from a child process. It usually means the child failed."
   if (Contains(line.text, "Received sigquit from a child proces")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::process_killed, line, "sigquit");
