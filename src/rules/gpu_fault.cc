@@ -43,6 +43,23 @@ std::string ProgramXidWords(const Incident& incident) {
          "program; 48, 64, 74, 79 and 95 to the hardware.";
 }
 
+// "sx2", or "that node" where no line tells its name.
+std::string NodeOf(const Incident& incident, const Event& lead) {
+  const std::string& host = SubjectOf(incident, lead).host;
+  return host.empty() ? "that node" : host;
+}
+
+// CUDA names the component that failed: the links between the GPUs.
+std::vector<std::string> NvlinkSteps(const std::string& node) {
+  return {
+      "Look for the link that failed on " + node +
+          ": dmesg -T | grep -E 'Xid.*74|SXid|NVLink'; nvidia-smi nvlink -s (state) and nvidia-smi nvlink -e (error "
+          "counters).",
+      "Drain " + node + " and reset its GPUs (and the NVSwitches, where it has them); if the errors come back, " +
+          "have the link, the bridge or the board checked (dcgmi diag -r 3).",
+      "Restart the job without " + node + "; the line of code at which the error appears is not its reason."};
+}
+
 // What helps depends on what failed: an Xid has advice of its own, an illegal access is mostly the program's.
 std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) {
   if (lead.kind == EventKind::xid && lead.Means(Meaning::setup_failed))
@@ -77,8 +94,11 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
         "Drain the node: nvidia-smi -q -d ECC,ROW_REMAPPER shows the memory errors of its GPUs, dmesg -T | grep Xid "
         "names the GPU (Xid 48, 63, 64, 94, 95).",
         "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if the errors come back, replace it.",
-        "Restart the job without that node; the line of code at which the error appears is not its reason."};
-  for (const std::string_view hardware : {"NVLink", "GPU is lost", "hardware", "Contained"})
+        "Restart the job without " + NodeOf(incident, lead) +
+            "; the line of code at which the error appears is not its reason."};
+  for (const std::string_view link : {"NVLink", "nvlink"})
+    if (words.find(link) != std::string::npos) return NvlinkSteps(NodeOf(incident, lead));
+  for (const std::string_view hardware : {"GPU is lost", "hardware", "Contained"})
     if (words.find(hardware) != std::string::npos) return {};
   if (words == "unknown error")  // of the device or of the program alike
     return {

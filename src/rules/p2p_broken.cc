@@ -7,6 +7,9 @@
 #include "rules/words.h"
 
 namespace tacet {
+
+extern const Rule kP2pBrokenRule;
+
 namespace {
 
 // A process cannot hand out its own buffer (cudaIpcGetMemHandle): no other GPU was asked for anything yet.
@@ -31,6 +34,32 @@ void TellBootOption(const Case& facts, Finding& finding) {
     if (boot != finding.fix.end()) std::rotate(finding.fix.begin(), boot, boot + 1);
     return;
   }
+}
+
+// NCCL's variables change what NCCL does, and no other library that uses the memory of peers: DeepEP, NVSHMEM, the
+// all-reduce of vLLM.
+bool IsOfNccl(const Case& facts, const ToldEvents& told) {
+  if (std::any_of(told.events.begin(), told.events.end(),
+                  [](const Event* event) { return event->kind != EventKind::peer_access_failed; }))
+    return true;
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
+    return event.kind == EventKind::nccl_error || event.kind == EventKind::nccl_warning ||
+           (event.kind == EventKind::exception && event.Means(Meaning::nccl_failed));
+  });
+}
+
+constexpr std::string_view kTestOfNccl = "Test: run with NCCL_P2P_DISABLE=1.";
+
+// The library that reports it needs the path, and only some have a switch for it.
+void TellOtherLibrary(Finding& finding) {
+  if (finding.fix.empty()) finding.fix.assign(kP2pBrokenRule.fix.begin(), kP2pBrokenRule.fix.end());
+  std::erase_if(finding.fix, [](const std::string& step) { return step.starts_with(kTestOfNccl); });
+  finding.fix.insert(
+      finding.fix.begin(),
+      "Test each pair of GPUs: python3 -c 'import torch; "
+      "print(torch.cuda.can_device_access_peer(0, 1))'. The library in the cited lines needs peer access "
+      "between all GPUs of the host; variables of NCCL do not change it (vLLM: "
+      "--disable-custom-all-reduce does).");
 }
 
 }  // namespace
@@ -81,13 +110,13 @@ static RuleAnswer JudgeP2pBroken(const Case& facts) {
   if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size() && finding.ranks.size() > 1)
     finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
   if (MakerOfGpus(facts.incident, *told.events.front()) == GpuMaker::amd) finding.fix = AmdPeerSteps();
+  if (!IsOfNccl(facts, told)) TellOtherLibrary(finding);
   TellBootOption(facts, finding);
   AskWhichRank(told, answer);
   answer.findings.push_back(std::move(finding));
   return answer;
 }
 
-extern const Rule kP2pBrokenRule;
 const Rule kP2pBrokenRule = {
     "p2p-broken",
     "GPUs of a host cannot reach each other",
