@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "rules/milestone_words.h"
+#include "rules/scheduler_words.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
 
@@ -80,7 +81,7 @@ bool CameAfter(const Event& kill, const Event& failure) {
   return clocked ? failure.clock_s >= kill.clock_s : CameBefore(kill, failure);
 }
 
-std::string KillWords(const Event& kill) {
+std::string KillWords(const Incident& incident, const Event& kill) {
   switch (KillKindOf(kill)) {
     case SchedulerKill::time_limit: return "the scheduler ended the job at its time limit";
     case SchedulerKill::preempted: return "the scheduler preempted the job";
@@ -93,8 +94,10 @@ std::string KillWords(const Event& kill) {
     case SchedulerKill::reclaimed:
       return "the cloud provider took back a machine of the job (spot, preemptible, or a node shutdown)";
     case SchedulerKill::cancelled:
-      return KillerOf(kill) == "step" ? "Slurm ended the step: it was canceled, or one of its tasks had failed"
-                                      : "the job was canceled (scancel, qdel, bkill, or an administrator)";
+      return KillerOf(kill) == "step"
+                 ? "Slurm ended the step: it was canceled, or one of its tasks had failed"
+                 : "the job was canceled (" + std::string(WordsOfScheduler(incident, kill).cancel) +
+                       ", or an administrator)";
     case SchedulerKill::unkillable:
       return "Slurm could not end the step" + (KillerOf(kill).empty() ? std::string() : " on " + KillerOf(kill)) +
              ": its processes did not react to SIGKILL, so they are blocked inside the kernel";
@@ -113,13 +116,13 @@ std::string_view ReportWords(const Event& kill) {
   return KillKindOf(kill) == SchedulerKill::evicted ? "the report of Kubernetes" : "the scheduler's report";
 }
 
-std::vector<std::string> KillAdvice(const Event& kill) {
+std::vector<std::string> KillAdvice(const Incident& incident, const Event& kill) {
+  const SchedulerWords& words = WordsOfScheduler(incident, kill);
+  const std::string record = "Look at the scheduler's record: " + std::string(words.record) + ".";
   switch (KillKindOf(kill)) {
     case SchedulerKill::time_limit:
-      return {
-          "Ask for more time (--time, walltime, activeDeadlineSeconds), or save checkpoints and continue in a new "
-          "job.",
-          "If the job should have been done by then: check its steps per second, and whether it stalled."};
+      return {"Ask for more time (" + std::string(words.time) + "), or save checkpoints and continue in a new job.",
+              "If the job should have been done by then: check its steps per second, and whether it stalled."};
     case SchedulerKill::unkillable:
       return {
           "Look at the node's kernel log for tasks that are blocked (dmesg -T | grep 'blocked for more than') and "
@@ -141,6 +144,13 @@ std::vector<std::string> KillAdvice(const Event& kill) {
         return {"Start the job again; what ranks report after the signal follows from it.",
                 "If no one pressed Ctrl-C: look at the scheduler's record of the job. Some send SIGINT before they end "
                 "it."};
+      break;
+    case SchedulerKill::preempted:
+    case SchedulerKill::requeued:
+      return {record, "Preemption: use a queue that is not preempted, or let the scheduler start the job again (" +
+                          std::string(words.requeue) + ") and continue from its last checkpoint."};
+    case SchedulerKill::cancelled:
+      if (KillerOf(kill) != "step") return {record, "Continue from the last checkpoint in a new job."};
       break;
     case SchedulerKill::reclaimed:
       return {"Start again on another machine.",
@@ -170,9 +180,8 @@ bool AddWhatWasSaved(const Case& facts, const Event& kill, const ToldEvents& tol
     finding.headline += "; " + saved->words + (since ? " was saved after that" : " had been saved");
   finding.evidence.push_back({saved->source, "", "what was saved last"});
   if (finding.fix.empty())
-    finding.fix = {
-        "The scheduler's record tells who ended it: sacct -j JOB -o State,Reason,Elapsed,Timelimit (Slurm), kubectl "
-        "describe pod (Kubernetes), bhist -l (LSF) or tracejob (PBS)."};
+    finding.fix = {"The scheduler's record tells who ended it: " +
+                   std::string(WordsOfScheduler(facts.incident, kill).record) + "."};
   finding.fix.insert(finding.fix.begin(), "Continue from " + saved->words + ".");
   return own && since;
 }
@@ -216,8 +225,8 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
   finding.ranks.clear();
   finding.operation.reset();
   finding.group = GroupIndex::none;
-  finding.headline = KillWords(*kill);
-  finding.fix = KillAdvice(*kill);
+  finding.headline = KillWords(facts.incident, *kill);
+  finding.fix = KillAdvice(facts.incident, *kill);
   const bool in_order = AddWhatWasSaved(facts, *kill, told, finding);
   std::stable_sort(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& a, const EvidenceItem&) {
     return a.source.file == kill->source.file && a.source.line == kill->source.line;
@@ -233,10 +242,9 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
            "stacks of all ranks (py-spy dump) and flight records, taken before the scheduler ends it"});
   } else if (KillKindOf(*kill) == SchedulerKill::signal && KillerOf(*kill) != "SIGHUP" && !IsInterrupt(*kill) &&
              !in_order) {
-    answer.open.push_back(
-        {"Who sent the signal?",
-         "the scheduler's record of the job (sacct -j JOB -o State,Reason; kubectl describe pod), and "
-         "the output of the other nodes"});
+    answer.open.push_back({"Who sent the signal?", "the scheduler's record of the job (" +
+                                                       std::string(WordsOfScheduler(facts.incident, *kill).record) +
+                                                       "), and the output of the other nodes"});
   }
   answer.findings.push_back(std::move(finding));
   return answer;
@@ -256,8 +264,8 @@ const Rule kKilledBySchedulerRule = {
     "the cause.",
     {"Look at the scheduler's record: sacct -j JOB -o State,Reason,Elapsed,Timelimit (Slurm), kubectl describe pod "
      "(Kubernetes), bhist -l (LSF) or tracejob (PBS).",
-     "Preemption: use a queue that is not preempted, or let the job requeue itself (--requeue) and continue from its "
-     "last checkpoint."},
+     "Preemption: use a queue that is not preempted, or let the scheduler start the job again (Slurm --requeue, PBS "
+     "and LSF -r) and continue from its last checkpoint."},
     {"Save checkpoints at intervals that you can afford to lose, and when SIGTERM or SIGUSR1 arrives "
      "(--signal=USR1@120)."},
     JudgeKilledByScheduler};

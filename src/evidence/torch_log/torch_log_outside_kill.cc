@@ -82,7 +82,7 @@ bool ReadKubernetes(const LogLine& line, RecordList& out) {
     AddEviction(line, "", out);
   } else if (MentionsOneOf(text, {"Preempted by ", "Preempted to accommodate"}) ||
              (Contains(text, "Preempted") && MentionsOneOf(text, {"default-scheduler", "Reason:", "kueue"}))) {
-    AddSchedulerKill(line, SchedulerKill::preempted, "", out);
+    AddSchedulerKill(line, SchedulerKill::preempted, "Kubernetes", out);
   } else if (Contains(text, "active longer than specified deadline") || Contains(text, "Reason:  DeadlineExceeded") ||
              Contains(text, "Reason: DeadlineExceeded")) {
     AddSchedulerKill(line, SchedulerKill::time_limit, "activeDeadlineSeconds", out);
@@ -130,7 +130,7 @@ LineUse ReadOutsideKill(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   if (Contains(line.text, "andling auto-requeue signal")) {
-    AddSchedulerKill(line, SchedulerKill::requeued, "", out);
+    AddSchedulerKill(line, SchedulerKill::requeued, "Slurm", out);  // Lightning handles Slurm's alone
     return LineUse::understood;
   }
   return ReadKubernetes(line, out) || ReadCloud(line, out) ? LineUse::understood : LineUse::not_understood;
