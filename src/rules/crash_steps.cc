@@ -93,10 +93,8 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
       if (auto steps = LostOutputSteps(facts, told); !steps.empty()) return steps;
       [[fallthrough]];
     default:
-      return {
-          "Read the output before the cited line for the first traceback or error: the last one is usually a "
-          "consequence of an earlier one.",
-          elsewhere};
+      return {"Find the complete output of the job: the lines before the cited one hold no error that Tacet knows.",
+              elsewhere};
   }
 }
 

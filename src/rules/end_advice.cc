@@ -21,12 +21,17 @@ static std::string_view KernelWordsOf(int64_t code) {
 
 std::vector<std::string> LostOutputSteps(const Case& facts, const Event& end) {
   if (!end.rank.known() || end.As<ProcessEnd>().code < 1) return {};
-  for (const Event& event : facts.incident.events)
-    if (event.rank == end.rank && event.kind != EventKind::process_exited && event.kind != EventKind::process_killed)
-      return {};
+  const bool first = end.As<ProcessEnd>().first_failure.value_or(false);
+  const auto& events = facts.incident.events;
+  const bool heard = std::any_of(events.begin(), events.end(), [&](const Event& event) {
+    return event.rank == end.rank && event.kind != EventKind::process_exited && event.kind != EventKind::process_killed;
+  });
+  if (heard && !first) return {};
   const std::string who = RankWords({end.rank});
   const std::string& host = SubjectOf(facts.incident, end.rank).host;
-  return {"Find the output of " + who + (host.empty() ? "" : " (on " + host + ")") +
+  return {"Find the " + std::string(heard ? "complete " : "") + "output of " + who +
+              (host.empty() ? "" : " (on " + host + ")") +
+              (first ? ", which torchrun names as the first to fail" : "") +
               ": what it raised is not in these files. torchrun --redirects 3 --log-dir DIR keeps it next time, and "
               "@record on the main function puts its traceback into the launcher's summary.",
           "Look at the kernel log (dmesg -T) of that host as well."};
@@ -109,6 +114,11 @@ std::vector<std::string> EndAdvice(const Event& end) {
         advice.push_back("Exit code " + std::to_string(code) + " is the program's own: read what it wrote last.");
   }
   return advice;
+}
+
+std::string EndedSubjectWords(const Event& end, const Subject& subject) {
+  const auto& told = end.As<ProcessEnd>();
+  return told.of_pod && !told.host.empty() ? "a container of pod " + told.host : SubjectWords(subject);
 }
 
 std::string HowItEnded(const Event& event) {

@@ -25,4 +25,7 @@ bool FollowsLibraryError(const Incident& incident, const Event& end);
 const Event* LostDaemonAfter(const Incident& incident, const Event& end);
 void TellLostDaemon(const Event& daemon, Finding& finding);
 
+// "a process on gpu7"; of a pod "a container of pod bert-master-0", whose name is none of a host.
+std::string EndedSubjectWords(const Event& end, const Subject& subject);
+
 }  // namespace tacet

@@ -261,11 +261,12 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
                      "The daemons talk over TCP: look at the network that the launcher uses between the nodes (mpirun "
                      "--mca oob_tcp_if_include NET chooses it)."};
   } else {
-    finding.headline = SubjectWords(subject) +
-                       (event->Means(Meaning::timed_out) ? " is reported as timed out: it is dead, preempted or blocked"
-                        : CodeOf(*event) == 255          ? " is gone: " + HowItEnded(*event)
-                                                         : " ended with " + HowItEnded(*event)) +
-                       "; the log does not say which rank it was";
+    finding.headline =
+        EndedSubjectWords(*event, subject) +
+        (event->Means(Meaning::timed_out) ? " is reported as timed out: it is dead, preempted or blocked"
+         : CodeOf(*event) == 255 ? (event->As<ProcessEnd>().of_pod ? " failed: " : " is gone: ") + HowItEnded(*event)
+                                 : " ended with " + HowItEnded(*event)) +
+        "; the log does not say which rank it was";
     finding.subjects = {subject};
     finding.fix = EndAdvice(*event);
   }
@@ -276,7 +277,8 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
     if (!lost && &other != event && other.kind == event->kind && !other.rank.known() && finding.evidence.size() < 3 &&
         CodeOf(other) == CodeOf(*event) && other.As<ProcessEnd>().how == event->As<ProcessEnd>().how &&
         SubjectOf(facts.incident, other) != subject)
-      finding.evidence.push_back(CiteEvent(other, SubjectWords(SubjectOf(facts.incident, other)) + " ended alike"));
+      finding.evidence.push_back(
+          CiteEvent(other, EndedSubjectWords(other, SubjectOf(facts.incident, other)) + " ended alike"));
   answer.open.push_back({"Which process failed first, and why?",
                          "the launcher's output with exit codes, and the kernel log of the hosts (dmesg -T)"});
   answer.findings.push_back(std::move(finding));

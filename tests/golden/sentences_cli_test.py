@@ -140,6 +140,38 @@ class Sentences(unittest.TestCase):
     def test_processes_of_a_restart_are_no_further_ranks(self):
         self.never_says("wild/beside/restart_fails_otherwise.txt", "Ranks (at least 8)")
 
+    def test_a_refused_command_line_is_told_as_one(self):
+        self.says("users/recorded/badflag_output", "Ranks 0 and 1 refused their command line: unrecognized arguments:",
+                  "Correct the arguments in the launch command")
+        self.never_says("users/recorded/badflag_output", "Which rank was it", "traceback", "data shard")
+        self.says("wild/setup/click_unknown_option.txt", "refused its command line: No such option: --warmup-step")
+        self.says("wild/setup/absl_unknown_flag.txt", "The program refused its command line: Unknown command line flag 'num_steps'")
+        self.says("wild/setup/torchrun_without_script.txt", "refused its command line: torchrun: error: the following arguments")
+
+    def test_the_frame_in_the_users_own_code_is_named(self):
+        self.says("wild/last_lines/shape_error_before_summary.txt", "raised RuntimeError in forward (patch.py:61)",
+                  "Fix the error in forward (patch.py:61), the last frame in the program's own code")
+
+    def test_advice_fits_the_component_and_the_library(self):
+        self.says("wild/old_nccl/n212_nvlink_error.txt", "nvidia-smi nvlink -e", "Restart the job without sx2")
+        self.never_says("wild/old_nccl/n212_nvlink_error.txt", "CUDA_LAUNCH_BLOCKING", "that node")
+        self.says("wild/last_lines/deepep_two_lines.txt", "torch.cuda.can_device_access_peer")
+        self.never_says("wild/last_lines/deepep_two_lines.txt", "NCCL_P2P_DISABLE")
+
+    def test_the_rank_that_torchrun_names_is_where_to_look_first(self):
+        for path in ("wild/launcher_summary/cleanup_with_root_cause.txt", "users/fourth/setorder_detail"):
+            self.says(path, "which torchrun names as the first to fail")
+            self.never_says(path, "Read the output before the cited line", "Look for the rank that ended first")
+
+    def test_a_known_scheduler_has_its_own_commands(self):
+        self.says("wild/last_lines/pbs_preempted_mail.txt", "tracejob JOB", "qsub -r y")
+        self.never_says("wild/last_lines/pbs_preempted_mail.txt", "sacct", "kubectl", "--requeue")
+        self.says("wild/last_lines/moab_wallclock.txt", "qsub -l walltime")
+        self.never_says("wild/last_lines/moab_wallclock.txt", "activeDeadlineSeconds")
+
+    def test_a_pod_is_no_host(self):
+        self.says("wild/launcher_summary/kubectl_master_crash_loop.txt", "A container of pod bert-run7-master-0 failed: CrashLoopBackOff")
+
 
 if __name__ == "__main__":
     TACET = sys.argv.pop(1)
