@@ -66,6 +66,16 @@ struct Milestone {
   explicit operator bool() const { return !words.empty(); }
 };
 
+// What came before in the same text: workers that torchrun started anew, or steps that came to their end before others
+// began with a lower number.
+struct EarlierRun {
+  SourceRef source;          // of the line with which it was over
+  int64_t restarts = 0;      // by torchrun; 0: it came to its end
+  int64_t last_step = -1;    // of one that came to its end
+  std::string end;           // what ended the last attempt before the restart, or the words of the end
+  uint32_t line_of_end = 0;  // 0: not told
+};
+
 // "mfu: 34.26%"
 struct Utilization {
   double percent = 0;

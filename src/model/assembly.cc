@@ -150,6 +150,7 @@ class JobBuilder {
         place->file = file;
       for (StepTime& time : training.times) time.source.file = file;
     }
+    for (EarlierRun& run : fragment.earlier_runs) run.source.file = file;
     for (LogOutline& outline : fragment.outlines) {
       for (SourceRef* place :
            {&outline.last_source, &outline.error_source, &outline.last_error, &outline.ended_source,
@@ -214,6 +215,7 @@ class JobBuilder {
     MoveAll(fragment.benchmark_runs, incident_.benchmark_runs);
     MoveAll(fragment.training, incident_.training);
     MoveAll(fragment.outlines, incident_.outlines);
+    MoveAll(fragment.earlier_runs, incident_.earlier_runs);
     MoveAll(fragment.survived, incident_.survived);
     MoveAll(fragment.in_flight, incident_.in_flight);
     MoveAll(fragment.pulses, incident_.pulses);

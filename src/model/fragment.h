@@ -26,6 +26,15 @@ namespace tacet {
 // How sure a reader is of a rank.
 enum class Certainty : uint8_t { none, assumed, stated };
 
+// What an assumed rank is taken from.
+enum class RankClue : uint8_t {
+  not_told,
+  file_name,
+  label,       // in front of a line: it may count tasks
+  message,     // "[Rank 3]" within a message: it may count within a group
+  local_rank,  // the number of a process on its node
+};
+
 // Somebody who speaks in a file: a process as that file knows it. A file of one rank has one speaker; a mixed log has
 // one for each process. What a file does not say stays empty; the assembly joins speakers of all files into processes.
 struct Speaker {
@@ -36,6 +45,7 @@ struct Speaker {
   int32_t device = -1;
   int64_t world_size = -1;
   bool fails = false;  // a line of its own tells of an error, whatever else that line says
+  RankClue rank_clue = RankClue::not_told;
 };
 
 // Bytes of a file: understood + ignored + not_understood == total, always.
@@ -70,6 +80,7 @@ struct Fragment {
   std::vector<BenchmarkRun> benchmark_runs;
   std::vector<TrainingRecord> training;
   std::vector<LogOutline> outlines;
+  std::vector<EarlierRun> earlier_runs;
   std::vector<Raised> survived;  // exceptions after which the one that printed them went on
   std::vector<InFlight> in_flight;
   std::vector<Pulse> pulses;

@@ -32,6 +32,7 @@ struct Process {
   int32_t device = -1;
   std::vector<FileId> files;  // that speak of it
   bool fails = false;         // see Speaker
+  RankClue rank_clue = RankClue::not_told;
 };
 
 // The whole: everything known of one job, in one set of ids.
@@ -57,6 +58,7 @@ struct Incident {
   std::vector<BenchmarkRun> benchmark_runs;
   std::vector<TrainingRecord> training;  // one a process that prints figures of its steps
   std::vector<Raised> survived;          // exceptions after which the one that printed them went on
+  std::vector<EarlierRun> earlier_runs;
   std::vector<LogOutline> outlines;      // one a file whose lines have the shape of a log
   std::vector<InFlight> in_flight;       // of the streams above
   std::vector<Pulse> pulses;             // at most one a rank, sorted by rank

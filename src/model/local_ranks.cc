@@ -131,6 +131,7 @@ class LocalRankNames {
       Speaker& speaker = fragment_.speakers.emplace_back();
       speaker.rank = event.rank;
       speaker.rank_certainty = Certainty::assumed;
+      speaker.rank_clue = RankClue::local_rank;
     }
     Speaker& speaker = fragment_.speakers[known->second];
     if (speaker.pid < 0) speaker.pid = event.pid;

@@ -192,6 +192,32 @@ auto Badness(const JudgedJob& job) {
   return std::tuple(kOrder[static_cast<size_t>(job.diagnosis.status)], job.diagnosis.confidence);
 }
 
+// What the rank of this process, and of others of the same kind, is taken from.
+std::string AssumedRankWords(const Incident& incident, const Process& process) {
+  const bool named = std::any_of(process.files.begin(), process.files.end(), [&](FileId file) {
+    return RankFromPath(incident.files[static_cast<uint32_t>(file)].path) == process.rank;
+  });
+  const auto& processes = incident.processes;
+  const bool one =
+      std::count_if(processes.begin(), processes.end(), [&](const Process& other) {
+        return other.rank.known() && other.rank_certainty == Certainty::assumed && other.rank_clue == process.rank_clue;
+      }) == 1;
+  const std::string who = one ? "rank " + std::to_string(process.rank.value) + " is" : "ranks are";
+  switch (named && process.rank_clue == RankClue::not_told ? RankClue::file_name : process.rank_clue) {
+    case RankClue::file_name:
+      return "the ranks of some files are taken from their names: the files themselves do not state them";
+    case RankClue::label:
+      return who + " taken from the label in front of the lines, which may count tasks; no other line confirms it";
+    case RankClue::message:
+      return who + " taken from [Rank N] in messages, which may count within a group; no other line confirms it";
+    case RankClue::local_rank:
+      return who + " taken from the number of the process on its node: in a job of several nodes " +
+             (one ? "its rank" : "their ranks") + " may differ";
+    case RankClue::not_told: break;
+  }
+  return who + " inferred: no line states " + (one ? "it" : "them");
+}
+
 }  // namespace
 
 Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
@@ -233,13 +259,7 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
     for (const Process& process : job->incident->processes) {
       if (!process.rank.known() || process.rank_certainty != Certainty::assumed || !report.assumptions.empty())
         continue;
-      const bool named = std::any_of(process.files.begin(), process.files.end(), [&](FileId file) {
-        return RankFromPath(job->incident->files[static_cast<uint32_t>(file)].path) == process.rank;
-      });
-      report.assumptions.push_back(
-          named ? "the ranks of some files are taken from their names: the files themselves do not state them"
-                : "some ranks are only inferred, and no other line confirms them: a label in front of a line may count "
-                  "tasks, [Rank N] in a message may count within a group, a local rank counts on its node");
+      report.assumptions.push_back(AssumedRankWords(*job->incident, process));
     }
   }
   // Where nothing was read nothing is known to have happened.

@@ -21,7 +21,8 @@ std::string_view ErrorsBefore(const SaidEnd& said) {
 std::string WordsOfJob(const Case& facts, const SaidEnd& said) {
   const auto& events = facts.incident.events;
   std::string words = "The job finished ('" + MessageWords(said.first->text, kMostOfFinish) + "')";
-  words += ErrorsBefore(said);
+  const std::string restarts = RestartWords(facts.incident);
+  words += restarts.empty() ? std::string(ErrorsBefore(said)) : " after " + restarts;
   if (std::any_of(events.begin(), events.end(), [&](const Event& event) {
         return IsFarewell(event) && event.source.file == said.first->source.file &&
                event.source.line > said.first->source.line;
@@ -36,7 +37,8 @@ std::string WordsOfOutput(const Case& facts, const SaidEnd& said) {
   std::string words = TrainingWords(facts);
   if (!words.empty()) return words;  // they quote the last line
   words = "the output ends with '" + said.last->text.substr(0, kMostOfFinish) + "'";
-  words += ErrorsBefore(said);
+  const std::string restarts = RestartWords(facts.incident);
+  words += restarts.empty() ? std::string(ErrorsBefore(said)) : ", after " + restarts;
   if (const std::string figures = TrainingFigures(facts.incident); !figures.empty()) words.append(". ").append(figures);
   return words;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/job_end.h"
+#include "rules/message_words.h"
 #include "rules/told_trouble.h"
 
 namespace tacet {
@@ -98,6 +99,18 @@ std::string LossWords(double first, double last, int64_t lines) {
 
 }  // namespace
 
+std::string RestartWords(const Incident& incident) {
+  const auto& runs = incident.earlier_runs;
+  const auto run = std::find_if(runs.begin(), runs.end(), [](const EarlierRun& one) { return one.restarts > 0; });
+  if (run == runs.end()) return "";
+  const std::string line = run->line_of_end > 0 ? ", line " + std::to_string(run->line_of_end) : std::string();
+  return (run->restarts == 1 ? std::string("one restart") : std::to_string(run->restarts) + " restarts") +
+         " by torchrun" +
+         (run->end.empty()     ? " (line " + std::to_string(run->source.line) + ")"
+          : run->restarts == 1 ? " (" + run->end + line + ")"
+                               : " (before the last one " + run->end + line + ")");
+}
+
 std::string TrainingFigures(const Incident& incident) {
   if (incident.training.empty()) return "";
   const TrainingRecord& record = incident.training.front();
@@ -128,6 +141,7 @@ static bool HasLaterErrorLine(const Incident& incident, const Event& step) {
 
 std::string TrainingWords(const Case& facts) {
   constexpr int64_t kEnoughSteps = 3;     // fewer are a start-up
+  constexpr size_t kMostOfEnd = 80;
   constexpr uint64_t kLinesBehind = 600;  // bytes: a line or two of other output
   const Event* last = nullptr;
   for (const Event& event : facts.incident.events) {
@@ -146,8 +160,16 @@ std::string TrainingWords(const Case& facts) {
   const uint64_t total = facts.incident.files[file].bytes.total;
   if (total > last->source.offset && total - last->source.offset > kLinesBehind) return "";
   const std::string figures = TrainingFigures(facts.incident);
-  return "training made progress up to step " + std::to_string(last->As<Progress>().step) + " (" +
-         std::to_string(last->As<Progress>().rising) + " progress lines)." + (figures.empty() ? "" : " " + figures) +
+  std::string before;
+  for (const EarlierRun& run : facts.incident.earlier_runs)
+    if (run.restarts == 0 && run.source.file == last->source.file)
+      before = "steps up to " + std::to_string(run.last_step) + " ended with '" + MessageWords(run.end, kMostOfEnd) +
+               "' (line " + std::to_string(run.source.line) + "); steps then begin again. ";
+  const std::string restarts = RestartWords(facts.incident);
+  return before + (before.empty() ? "training" : "Training") + " made progress up to step " +
+         std::to_string(last->As<Progress>().step) + " (" + std::to_string(last->As<Progress>().rising) +
+         " progress lines)" + (restarts.empty() ? "" : " after " + restarts) + "." +
+         (figures.empty() ? "" : " " + figures) +
          (HasLaterErrorLine(facts.incident, *last) ? " A line after the last step is marked as an error."
                                                    : " No line after the last step reports a fault.") +
          (IsTroubleTold(facts.incident) ? "" : EndWords(facts));

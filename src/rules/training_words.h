@@ -20,4 +20,7 @@ inline bool SaysThatItStops(const Event& event) {
   return event.kind == EventKind::exception && event.Means(Meaning::diverged) && event.Means(Meaning::reported);
 }
 
+// "one restart by torchrun (local rank 2 had been ended by SIGSEGV, line 2)"; empty where none is told.
+std::string RestartWords(const Incident& incident);
+
 }  // namespace tacet

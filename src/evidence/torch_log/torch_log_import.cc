@@ -54,6 +54,33 @@ class Importer {
             (Contains(record.subject, "Rendezvous") || Contains(record.subject, "cut off")));
   }
 
+  // How often one agent started its workers anew, and what ended them the last time.
+  void NoteRestarts(const std::vector<const TorchLogRecord*>& records, const TorchLogRecord& last) {
+    EarlierRun run;
+    run.source = last.source;
+    std::map<uint32_t, int64_t> restarts;  // by voice
+    const TorchLogRecord *exit = nullptr, *error = nullptr;
+    for (const TorchLogRecord* record : records) {
+      if (record->source.line > last.source.line) break;
+      if (record->kind == TorchLogKind::restarted) run.restarts = std::max(run.restarts, ++restarts[record->voice]);
+      if (record->kind == TorchLogKind::restarted && record != &last) exit = error = nullptr;
+      if (record->kind == TorchLogKind::process_exited && exit == nullptr) exit = record;
+      if (record->kind == TorchLogKind::exception && error == nullptr) error = record;
+    }
+    if (exit != nullptr) {
+      run.end = exit->rank >= 0         ? "rank " + std::to_string(exit->rank)
+                : exit->local_rank >= 0 ? "local rank " + std::to_string(exit->local_rank)
+                                        : "a process";
+      run.end += exit->value < 0 ? " had been ended by " + std::string(SignalName(-exit->value))
+                                 : " had exited with code " + std::to_string(exit->value);
+      run.line_of_end = exit->source.line;
+    } else if (error != nullptr) {
+      run.end = "a rank had raised " + error->subject;
+      run.line_of_end = error->source.line;
+    }
+    out_.earlier_runs.push_back(std::move(run));
+  }
+
   // What torchrun's workers said before it started them anew is over; but not where the file ends before the new ones
   // come to say anything: then it tells of the failed attempt.
   void DropEarlierAttempts(std::vector<const TorchLogRecord*>& records) {
@@ -72,6 +99,7 @@ class Importer {
     out_.Note(DiagnosticSeverity::note, "earlier-attempt",
               "torchrun restarted all workers here: earlier output belongs to an earlier attempt and is not used",
               (*restart)->source);
+    NoteRestarts(records, **restart);
     records.erase(records.begin(), restart.base());
     std::erase_if(records, [](const TorchLogRecord* r) { return r->kind == TorchLogKind::restarted; });
   }
@@ -201,7 +229,8 @@ class Importer {
     if (IsLaunchersRecord(record)) return kNobody;
     const uint32_t speaker = speakers_.Of(record.voice);
     const bool nameless = speaker == kNobody || !speakers_.Get(speaker)->rank.known();
-    if (nameless && record.work_rank >= 0) return speakers_.OfRank(record.work_rank, Certainty::assumed);
+    if (nameless && record.work_rank >= 0)
+      return speakers_.OfRank(record.work_rank, Certainty::assumed, RankClue::message);
     if (nameless && record.pid > 0 && !record.host.empty()) return speakers_.OfProcess(record.host, record.pid);
     return speaker;
   }
@@ -362,6 +391,7 @@ void ImportTorchLog(const TorchLog& log, std::string_view path, Fragment& out) {
   out.bytes.ignored = log.ignored;
   out.bytes.not_understood = log.not_understood;
   out.training = log.training;
+  out.earlier_runs = log.earlier_runs;
   Importer(log, path, out).Run();
 }
 

@@ -92,6 +92,12 @@ class RecordList {
     record.ranks = ranks;
   }
 
+  // Steps that came to their end, before others began with a lower number.
+  void NoteRun(EarlierRun run) {
+    constexpr size_t kMostRuns = 1000;
+    if (log_.earlier_runs.size() < kMostRuns) log_.earlier_runs.push_back(std::move(run));
+  }
+
   // The highest step that any line has told so far.
   void NoteStep(int64_t step) { highest_step_ = std::max(highest_step_, step); }
   int64_t highest_step() const { return highest_step_; }

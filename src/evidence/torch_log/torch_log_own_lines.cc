@@ -54,6 +54,8 @@ bool IsNoise(std::string_view text) {
 
 void OwnLineReader::NoteProgress(const LogLine& line, int64_t number, bool of_epoch, RecordList& out) {
   ++steps_;
+  if (finished_ && !of_epoch && number >= 0 && number < last_number_)
+    out.NoteRun({finish_line_.source, 0, last_number_, finish_text_, finish_line_.source.line});
   finished_ = false;
   training_.ReadStep(line, of_epoch ? -1 : number);
   out.NoteStep(number);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/launcher_prefix.h"
+#include "base/log_outline.h"
 #include "base/source_ref.h"
 #include "base/training_record.h"
 
@@ -132,6 +133,7 @@ struct TorchLog {
   std::vector<TorchLogLabel> labels;
   std::vector<TorchLogVoice> voices;
   std::vector<TrainingRecord> training;  // one a voice that tells figures of its steps
+  std::vector<EarlierRun> earlier_runs;  // whose steps came to their end
   uint64_t understood = 0, ignored = 0, not_understood = 0;
   uint32_t lines = 0;
   uint64_t dropped_records = 0;              // over the limit

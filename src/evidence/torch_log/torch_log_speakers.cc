@@ -98,8 +98,10 @@ uint32_t SpeakerTable::OfLabel(const TorchLogLabel& label, const std::vector<int
   if (stated.size() == 1) return OfRank(stated[0], Certainty::stated);
   if (stated.size() > 1) return kNobody;
   if (IsNumbered(label))
-    return labels_are_ranks && label.number < INT32_MAX ? OfRank(static_cast<int32_t>(label.number), Certainty::assumed)
-                                                        : kNobody;
+    return labels_are_ranks && label.number < INT32_MAX
+               ? OfRank(static_cast<int32_t>(label.number), Certainty::assumed,
+                        label.kind == Kind::local ? RankClue::local_rank : RankClue::label)
+               : kNobody;
   Speaker speaker;
   speaker.host = label.host;
   if (label.kind == Kind::process) speaker.pid = label.number;
@@ -107,7 +109,7 @@ uint32_t SpeakerTable::OfLabel(const TorchLogLabel& label, const std::vector<int
 }
 
 uint32_t SpeakerTable::OfLabelOfRank(const TorchLogLabel& label, int32_t rank) {
-  const uint32_t speaker = OfRank(rank, Certainty::assumed);
+  const uint32_t speaker = OfRank(rank, Certainty::assumed, RankClue::file_name);
   if (speakers_[speaker].host.empty()) speakers_[speaker].host = label.host;
   if (label.kind == Kind::process) speakers_[speaker].pid = label.number;
   return speaker;
@@ -123,15 +125,16 @@ uint32_t SpeakerTable::OfWholeFile(const TorchLog& log, std::string_view path, c
         file_rank && (*file_rank == stated[0] || Contains(path, "rank") || Contains(path, "attempt_"));
     return own_file ? OfRank(stated[0], Certainty::stated) : kNobody;
   }
-  if (file_rank) return OfRank(*file_rank, Certainty::assumed);
+  if (file_rank) return OfRank(*file_rank, Certainty::assumed, RankClue::file_name);
   return log.has_launcher ? kNobody : Add(Speaker());
 }
 
-uint32_t SpeakerTable::OfRank(int32_t rank, Certainty certainty) {
+uint32_t SpeakerTable::OfRank(int32_t rank, Certainty certainty, RankClue clue) {
   const auto [entry, is_new] = by_rank_.emplace(rank, static_cast<uint32_t>(speakers_.size()));
   if (is_new) Add({Rank{rank}, certainty});
   Speaker& speaker = speakers_[entry->second];
   speaker.rank_certainty = std::max(speaker.rank_certainty, certainty);
+  if (speaker.rank_clue == RankClue::not_told) speaker.rank_clue = clue;
   return entry->second;
 }
 

@@ -18,7 +18,7 @@ class SpeakerTable {
 
   uint32_t Of(uint32_t voice) const { return of_voice_[voice]; }
   // For a rank that a launcher or an old log line names.
-  uint32_t OfRank(int32_t rank, Certainty certainty);
+  uint32_t OfRank(int32_t rank, Certainty certainty, RankClue clue = RankClue::not_told);
   // For a process of which a launcher tells no more than the host.
   uint32_t OfHost(const std::string& host);
   // For one that a line names by itself: "[gpu17:4121:0] sock.c:323 UCX ERROR ...".
