@@ -72,17 +72,25 @@ std::string OwedWords(const Case& facts, StandstillKind kind) {
                 : ", " + operation + " first");
 }
 
+// A rank that lost its peer's connection and raised no longer waits.
+static bool FailedAtOnce(const Case& facts, Rank rank) {
+  const RankLife* life = facts.analyses.life.Of(rank);
+  return life && life->consequence && life->lost_peer && !life->timeout && !life->has_stack;
+}
+
+// All who waited failed as soon as a connection closed: the job crashed, and nobody stands still.
+static bool AllFailedAtOnce(const Case& facts) {
+  const std::vector<Rank>& waiters = facts.standstill.waiters;
+  return !waiters.empty() && !facts.analyses.outcome.first_timeout &&
+         std::all_of(waiters.begin(), waiters.end(), [&](Rank rank) { return FailedAtOnce(facts, rank); });
+}
+
 std::string WaitWords(const Case& facts) {
   const StandstillView& view = facts.standstill;
   if (!view.operation) return "";
-  // A rank that lost its peer's connection and raised no longer waits.
   std::vector<Rank> waiting, failed;
-  for (const Rank rank : view.waiters) {
-    const RankLife* life = facts.analyses.life.Of(rank);
-    const bool ended = life && life->consequence && life->lost_peer && !life->timeout && !life->has_stack;
-    (ended ? failed : waiting).push_back(rank);
-  }
-  if (waiting.empty()) waiting.swap(failed);
+  for (const Rank rank : view.waiters) (FailedAtOnce(facts, rank) ? failed : waiting).push_back(rank);
+  if (waiting.empty() && !failed.empty()) return RankWords(failed) + " failed when the connection closed";
   std::string text =
       waiting.empty() ? "its peers wait" : RankWords(waiting) + (waiting.size() == 1 ? " waits" : " wait");
   text += " in " + OperationWords(facts.incident, *view.operation);
@@ -93,7 +101,8 @@ std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind,
   const StandstillView& view = facts.standstill;
   Finding finding;
   finding.cause = cause;
-  finding.status = Status::hang;
+  const bool crashed = kind == StandstillKind::dead && AllFailedAtOnce(facts);
+  finding.status = crashed ? Status::crash : Status::hang;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
   const Standstill* lead = nullptr;
@@ -110,7 +119,8 @@ std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind,
         CiteCall(facts.incident, *view.stream, *view.operation,
                  RankWords({view.stream->rank}) + (lead->root && lead->root->kind == RootKind::gpu_behind
                                                        ? " is still in this operation"
-                                                       : " waits in this operation")));
+                                                   : crashed ? " was in this operation when it failed"
+                                                             : " waits in this operation")));
   }
   finding.affected_ranks = view.waiters;
   // What is said of several ranks is shown of each.
