@@ -2,6 +2,7 @@
 #include "launch/postmortem.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "launch/command_run.h"
@@ -18,6 +19,7 @@
 namespace tacet {
 namespace {
 
+constexpr std::array<std::string_view, 3> kNeedsTheProcess = {"--pid PID", "gdb -p PID", "/proc/PID"};
 constexpr size_t kMostStacks = 4, kMostEvidence = 12, kMostRanks = 32, kMostOthers = 7;
 
 std::string TimeText(int64_t wall_ns) {
@@ -41,6 +43,37 @@ bool MayHaveFault(const RunRecord& run) {
 // A hang is over when it is written about; other headlines tell of what happened.
 std::string PastSentence(const RunRecord& run, const std::string& headline) {
   return Sentence(run.report.verdict.status == Status::hang ? InPastTense(headline) : headline);
+}
+
+// A job whose end nobody recorded is taken as over: this is written when it is.
+bool IsOver(const RunRecord& run) { return !run.manifest || run.manifest->ended_wall_ns > 0; }
+
+// What needs the process itself can only be done the next time.
+std::vector<std::string> StepsOf(const RunRecord& run, const ReportFinding& finding) {
+  std::vector<std::string> steps = CleanAll(finding.fix);
+  constexpr std::string_view kKill = "Kill and restart";
+  for (std::string& step : steps) {
+    if (!IsOver(run)) break;
+    if (step.starts_with(kKill)) step.replace(0, kKill.size(), "Restart");
+    const bool live = std::any_of(kNeedsTheProcess.begin(), kNeedsTheProcess.end(),
+                                  [&](std::string_view words) { return step.find(words) != std::string::npos; });
+    const bool later = step.starts_with("When ") || step.starts_with("Next time") || step.starts_with("If ");
+    if (!live || later) continue;
+    if (step.size() > 1 && step[0] >= 'A' && step[0] <= 'Z' && step[1] >= 'a' && step[1] <= 'z')
+      step[0] = static_cast<char>(step[0] - 'A' + 'a');
+    step.insert(0, "Next time, before the job is ended, ");
+  }
+  return steps;
+}
+
+// "What is rank 0 doing on the host?" is asked of a job that runs.
+std::string QuestionOf(const RunRecord& run, const std::string& question) {
+  if (!IsOver(run) || run.report.verdict.status != Status::hang) return question;
+  std::string text = InPastTense(question);
+  constexpr std::string_view kMay = " may also be waiting ";
+  if (const size_t at = text.find(kMay); at != std::string::npos)
+    text.replace(at, kMay.size(), " may also have been waiting ");
+  return text;
 }
 
 DocumentSection SummarySection(const RunRecord& run) {
@@ -67,7 +100,8 @@ DocumentSection SummarySection(const RunRecord& run) {
     rows.push_back({"Confidence", std::string(Name(verdict.confidence))});
   if (!run.report.jobs.empty()) {
     const ReportJob& job = run.report.jobs.front();
-    if (job.world_size > 0) rows.push_back({"Ranks", std::to_string(job.world_size)});
+    if (job.world_size > 0)
+      rows.push_back({"Ranks", (job.world_told ? "" : "at least ") + std::to_string(job.world_size)});
     std::string hosts;
     for (const std::string& host : job.hosts) hosts += (hosts.empty() ? "" : ", ") + host;
     if (!hosts.empty()) rows.push_back({"Hosts", CleanWords(hosts)});
@@ -286,7 +320,7 @@ Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
     add(RootCauseSection(run));
     add(GeneralSection(run));
     DocumentSection fix{"Fix", {}};
-    if (const ReportFinding* finding = MainFinding(run.report)) fix.List(CleanAll(finding->fix), true);
+    if (const ReportFinding* finding = MainFinding(run.report)) fix.List(StepsOf(run, *finding), true);
     add(std::move(fix));
   }
   add(OthersSection(run));
@@ -305,7 +339,7 @@ Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection open{"What is unknown", {}};
   std::vector<std::string> questions;
   for (const CannotTell& question : run.report.cannot_tell)
-    questions.push_back(CleanWords(question.question + " Missing: " + question.missing));
+    questions.push_back(CleanWords(QuestionOf(run, question.question) + " Missing: " + question.missing));
   open.List(std::move(questions));
   add(std::move(open));
   return document;

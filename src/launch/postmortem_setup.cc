@@ -92,7 +92,8 @@ DocumentSection LoggedVariables(const RunRecord& run, const RunRecord* baseline)
   }
   const auto words = [](const std::string& name, const auto& all) {
     const auto found = all.find(name);
-    if (found == all.end()) return std::string("not set");
+    // Without a log that prints variables nothing is known of any.
+    if (found == all.end()) return std::string(all.empty() ? "unknown" : "not set");
     std::string out = found->second.size() > 1 ? "differs by rank: " : "";
     for (const std::string& value : found->second) {
       if (&value != &*found->second.begin()) out += ", ";
@@ -174,8 +175,8 @@ DocumentSection BaselineSection(const RunRecord& run, const RunRecord* baseline)
     return std::vector<std::string>{what, good, bad, good == bad ? "" : "differs"};
   };
   const auto world = [](const Report& report) {
-    return report.jobs.empty() || report.jobs.front().world_size < 0 ? std::string("unknown")
-                                                                     : std::to_string(report.jobs.front().world_size);
+    if (report.jobs.empty() || report.jobs.front().world_size < 0) return std::string("unknown");
+    return (report.jobs.front().world_told ? "" : "at least ") + std::to_string(report.jobs.front().world_size);
   };
   std::vector<std::vector<std::string>> rows = {{"", "Baseline", "Incident", ""}};
   rows.push_back(row("Run", CleanWords(baseline->path), CleanWords(run.path)));

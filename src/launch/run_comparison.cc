@@ -42,6 +42,20 @@ bool IsHex(std::string_view word) {
          word.find_first_of("0123456789") != std::string_view::npos;
 }
 
+// "W1115 20:34:31.196000 9202 torch/distributed/run.py:851] " and what a launcher prints before any job: its own words
+// about variables, lines of stars.
+bool SaysNothing(std::string_view line) {
+  line = Trim(line);
+  if (line.size() > 5 && std::string_view("IWEF").find(line[0]) != std::string_view::npos &&
+      line.substr(1, 4).find_first_not_of("0123456789") == std::string_view::npos)
+    if (const size_t head = line.find(']'); head != std::string_view::npos) line = Trim(line.substr(head + 1));
+  TakeLiteral(line, "WARNING:torch.distributed.run:");
+  const bool has_letter = std::any_of(line.begin(), line.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0;
+  });
+  return !has_letter || line.starts_with("Setting OMP_NUM_THREADS environment variable");
+}
+
 }  // namespace
 
 // 2026-11-15T00:20:00.123456789Z stdout F step 17 loss 0.312 (node7:4711) -> "stdout F step N loss N.N (nodeN:N)"
@@ -87,7 +101,7 @@ std::optional<DivergingLine> FindDivergingLine(const std::string& run, const std
     uint32_t number = 0;
     for (std::string_view line; lines.Next(&line);) {
       ++number;
-      if (Trim(line).empty() || known.contains(NormaliseLine(line))) continue;
+      if (SaysNothing(line) || known.contains(NormaliseLine(line))) continue;
       return DivergingLine{fs::path(log).lexically_relative(run).string(), number, std::string(line.substr(0, 2000))};
     }
   }

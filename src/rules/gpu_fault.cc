@@ -345,6 +345,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   finding.fix =
       reason && reason->kind == EventKind::pcie_error ? LostLinkSteps(*reason) : GpuAdvice(facts.incident, *lead);
+  if (MakerOfGpus(facts.incident, *lead) == GpuMaker::amd || (lead->kind == EventKind::xid && fault.number == 0))
+    SayOfAmd(finding);
   // What makes it a hang, where only the fault itself is told so far.
   if (const Event* told = facts.analyses.end.told; finding.status == Status::hang && finding.ranks.empty() && told &&
                                                    told->kind == EventKind::watchdog_timeout && told != lead) {

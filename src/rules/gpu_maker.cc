@@ -27,6 +27,17 @@ std::vector<std::string> AmdDeviceSteps() {
           "AMD_SERIALIZE_KERNEL=3."};
 }
 
+void SayOfAmd(Finding& finding) {
+  finding.explanation =
+      "The driver (amdgpu) or HIP reports a device error: a memory error, a broken link between GPUs, a device that "
+      "had "
+      "to be reset, or an illegal access by some kernel. The rank's collectives never finish and its peers wait or "
+      "crash. An illegal memory access is usually a bug in an earlier kernel, not in RCCL, although a collective "
+      "reports it. A stalled GPU shows no error at all.";
+  finding.prevent = {"Watch amdgpu messages of the kernel and the RAS counters of all nodes (rocm-smi --showras).",
+                     "Run a short diagnostic on every node before long jobs."};
+}
+
 std::vector<std::string> AmdPeerSteps() {
   return {"Test: run with NCCL_P2P_DISABLE=1. If that helps, direct access between GPUs is the part that fails.",
           "On that host: rocm-smi --showtopo; rocm-bandwidth-test; dmesg | grep -iE 'amdgpu|amd-vi|iommu'.",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/incident.h"
+#include "rules/finding.h"
 
 namespace tacet {
 
@@ -15,6 +16,8 @@ GpuMaker MakerOfGpus(const Incident& incident, const Event& event);
 std::vector<std::string> AmdKernelSteps();
 // ... a device that the driver had to reset, ...
 std::vector<std::string> AmdDeviceSteps();
+// What is true of faults of AMD's GPUs in general.
+void SayOfAmd(Finding& finding);
 // ... GPUs that cannot reach each other's memory.
 std::vector<std::string> AmdPeerSteps();
 
