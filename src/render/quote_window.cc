@@ -10,8 +10,8 @@ namespace tacet {
 namespace {
 
 struct QuotedWord {
-  size_t at = 0;
-  std::string_view text;
+  size_t at = 0, end = 0;
+  std::string_view text;  // without the sign of a number or the dashes of an option
 };
 
 bool IsWordByte(char c) {
@@ -32,7 +32,9 @@ std::vector<QuotedWord> WordsOf(std::string_view text) {
     while (end < text.size() && IsWordByte(text[end])) ++end;
     size_t last = end;
     while (last > at + 1 && (text[last - 1] == '.' || text[last - 1] == '-')) --last;
-    words.push_back({at, text.substr(at, last - at)});
+    size_t first = at;
+    while (first + 1 < last && text[first] == '-') ++first;
+    words.push_back({at, last, text.substr(first, last - first)});
     at = end;
   }
   return words;
@@ -48,20 +50,42 @@ int WeightOf(std::string_view word) {
   return word.size() >= 5 ? 1 : 0;
 }
 
+// "NaN" in the sentence is "nan" in the line.
+bool IsNotFinite(std::string_view word) {
+  for (const std::string_view one : {"nan", "NaN", "NAN", "inf", "Inf", "INF"})
+    if (word == one) return true;
+  return false;
+}
+
+// What each word of the sentence is worth in the line. A number behind one of these words is what the line is cited
+// for: "signal 9", "exit code 3", "Xid 31".
+std::unordered_map<std::string_view, int> WeightsOf(std::string_view about) {
+  std::unordered_map<std::string_view, int> weights;
+  std::string_view before;
+  for (const QuotedWord& word : WordsOf(about)) {
+    int weight = WeightOf(word.text);
+    const bool named = before == "signal" || before == "code" || before == "Xid" || before == "step";
+    if (named && IsDigitByte(word.text[0])) weight = std::max(weight, 3);
+    if (IsNotFinite(word.text))
+      for (const std::string_view one : {"nan", "NaN", "NAN", "inf", "Inf", "INF"}) weights[one] = 4;
+    if (int& known = weights[word.text]; weight > known) known = weight;
+    before = word.text;
+  }
+  return weights;
+}
+
 }  // namespace
 
 std::string QuoteWindow(std::string_view line, std::string_view about, size_t room) {
   constexpr int kWorthIt = 2;  // so much more than the beginning of the line has
   if (line.size() <= room || room == 0) return std::string(line);
-  std::unordered_map<std::string_view, int> weights;
-  for (const QuotedWord& word : WordsOf(about))
-    if (const int weight = WeightOf(word.text); weight > 0) weights.emplace(word.text, weight);
+  const std::unordered_map<std::string_view, int> weights = WeightsOf(about);
   const std::vector<QuotedWord> words = WordsOf(line);
   const auto score = [&](size_t begin) {
     std::set<std::string_view> seen;
     int sum = 0;
     for (const QuotedWord& word : words) {
-      if (word.at < begin || word.at + word.text.size() > begin + room) continue;
+      if (word.at < begin || word.end > begin + room) continue;
       const auto weight = weights.find(word.text);
       if (weight != weights.end() && seen.insert(word.text).second) sum += weight->second;
     }

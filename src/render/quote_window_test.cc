@@ -39,5 +39,17 @@ TEST(QuoteWindow, NamesOfTensorsOutweighWords) {
   EXPECT_NE(shown.substr(0, 93).find("HorovodAllreduce_val_acc_0 [ready ranks: 1]"), std::string::npos) << shown;
 }
 
+TEST(QuoteWindow, ShowsTheCodeAndTheValueThatTheFindingIsAbout) {
+  const std::string end =
+      "[ERROR] [launch.py:434:sigkill_handler] ['/opt/venv/bin/python', '-u', 'finetune.py', '--local_rank=0', "
+      "'--model', 'opt-350m'] exits with return code = -9";
+  EXPECT_NE(QuoteWindow(end, "rank 0 was killed by signal 9 (SIGKILL)", 90).substr(0, 93).find("return code = -9"),
+            std::string::npos);
+  const std::string step =
+      "iteration 880/ 12000 | consumed samples: 28160 | learning rate: 1.500E-04 | global batch size: 32 | loss scale: "
+      "1.0 | grad norm: nan | number of skipped iterations: 0";
+  EXPECT_NE(QuoteWindow(step, "the gradient norm is NaN", 90).substr(0, 93).find("grad norm: nan"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tacet
