@@ -169,6 +169,40 @@ class Sentences(unittest.TestCase):
         self.says("wild/last_lines/moab_wallclock.txt", "qsub -l walltime")
         self.never_says("wild/last_lines/moab_wallclock.txt", "activeDeadlineSeconds")
 
+    def test_the_one_assumption_that_was_made_is_named(self):
+        for path, rank in (("wild/last_lines/spawn_before_1_6.txt", 1), ("wild/launcher_summary/deepspeed_only_process_killed.txt", 0)):
+            self.says(path, f"rank {rank} is taken from the number of the process on its node")
+            self.never_says(path, "a label in front", "[Rank N]")
+
+    def test_what_ran_before_in_the_same_text_is_named(self):
+        self.says("wild/reader/elastic_restart_ok.txt", "HEALTHY",
+                  "after one restart by torchrun (local rank 2 had been ended by SIGSEGV, line 2)")
+        self.says("wild/last_lines/run_complete_then_more_steps.txt", "Steps up to 23 ended with 'fit INFO: run complete' (line 26)")
+        self.never_says("wild/exam/58_resume_then_done.log", "begin again")
+
+    def test_survivors_that_raise_at_once_make_a_crash(self):
+        self.says("corpus/lab_killed_ring_r1_w4", "CRASH rank 1", "ranks 0, 2 and 3 failed when the connection closed")
+        self.never_says("corpus/lab_killed_ring_r1_w4", "wait in all_reduce")
+
+    def test_a_postmortem_is_of_a_job_that_is_over(self):
+        path = "users/recorded/evaluates_records"
+        self.says(path, "Next time, before the job is ended, check what it does", "What was rank 0 doing on the host?",
+                  command="postmortem")
+        self.never_says(path, "Kill and restart", command="postmortem")
+        done = subprocess.run([TACET, "postmortem", str(TESTS / path), "-b", str(TESTS / "corpus/lab_healthy_ddp_w3")],
+                              capture_output=True, text=True, check=False)
+        self.assertIn("| unknown | lo |", done.stdout)
+        self.assertNotIn("not set", done.stdout)
+        self.assertNotIn("run.py:851] \n", done.stdout)
+
+    def test_general_words_are_of_the_maker_of_the_gpu(self):
+        self.says("wild/reader/rocm_fault.txt", "| Ranks | at least 12 |", "RAS counters", command="postmortem")
+        self.never_says("wild/reader/rocm_fault.txt", "Xid", "DCGM", "CUDA", command="postmortem")
+
+    def test_a_quote_holds_the_decisive_words(self):
+        self.says("wild/numbers/gradient_nan_and_no_step_skipped.txt", "grad norm: nan")
+        self.says("wild/launcher_summary/deepspeed_only_process_killed.txt", "exits with return code = -9")
+
     def test_a_pod_is_no_host(self):
         self.says("wild/launcher_summary/kubectl_master_crash_loop.txt", "A container of pod bert-run7-master-0 failed: CrashLoopBackOff")
 
