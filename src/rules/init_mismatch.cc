@@ -217,6 +217,18 @@ void JudgeCrowd(const Case& facts, RuleAnswer& answer) {
   }
 }
 
+// The command's own list of GPUs, where it has as many as ranks go without the error; nullptr: another reason, or no
+// list.
+const Event* FindVisibleList(const Incident& incident, int32_t lowest) {
+  for (const Event& event : incident.events) {
+    const auto& setting = event.As<EnvironmentSetting>();
+    if (event.kind == EventKind::environment && setting.name == "CUDA_VISIBLE_DEVICES" &&
+        std::count(setting.value.begin(), setting.value.end(), ',') + 1 == lowest)
+      return &event;
+  }
+  return nullptr;
+}
+
 // CUDA error: invalid device ordinal, of the higher ranks only.
 void JudgeMissingGpus(const Case& facts, RuleAnswer& answer) {
   const std::vector<const Event*> raised = FindMissingGpus(facts);
@@ -245,6 +257,16 @@ void JudgeMissingGpus(const Case& facts, RuleAnswer& answer) {
           lowest + ": if all ranks are on one node, " + (lowest == "1" ? "1 GPU is" : lowest + " GPUs are") +
           " visible there.",
       "On several nodes use torch.cuda.set_device(local_rank), not the global rank."};
+  if (const Event* list = FindVisibleList(facts.incident, ranks.front().value)) {
+    finding.headline =
+        RankWords(ranks) + (one ? " asks for a GPU that it" : " ask for GPUs that they") +
+        " cannot see (invalid device ordinal): CUDA_VISIBLE_DEVICES=" + list->As<EnvironmentSetting>().value +
+        " shows " + (lowest == "1" ? "1 GPU" : lowest + " GPUs") + ", and more processes were started";
+    finding.evidence.insert(finding.evidence.begin(), CiteEvent(*list, "the command that started the job"));
+    finding.fix = {"Start " + lowest + (lowest == "1" ? " process" : " processes") + " per node (--nproc-per-node " +
+                       lowest + "), or name more GPUs in CUDA_VISIBLE_DEVICES (nvidia-smi -L lists those of the host).",
+                   "Use torch.cuda.set_device(local_rank), not the global rank."};
+  }
   answer.findings.push_back(std::move(finding));
 }
 

@@ -113,6 +113,7 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::progress: return EventKind::progress;
     case TorchLogKind::process_finished: return EventKind::process_finished;
     case TorchLogKind::node_count: return EventKind::node_count;
+    case TorchLogKind::setting: return EventKind::environment;
     case TorchLogKind::process_exited: return EventKind::process_exited;
     case TorchLogKind::process_killed: return EventKind::process_killed;
     case TorchLogKind::watchdog_timeout: return EventKind::watchdog_timeout;
@@ -228,6 +229,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::xla_wait: return XlaWaitOf(record);
     case TorchLogKind::start_pending: return PendingOf(record);
     case TorchLogKind::node_count: return NodeCount{record.value, -1};
+    case TorchLogKind::setting: return EnvironmentSetting{record.subject, record.object};
     case TorchLogKind::gil_blocked:
     case TorchLogKind::program_left:
     case TorchLogKind::restarted:

@@ -135,6 +135,7 @@ class Importer {
       case TorchLogKind::process_killed:
       case TorchLogKind::oom_kill:
       case TorchLogKind::job_time_limit:
+      case TorchLogKind::setting:
       case TorchLogKind::scheduler_kill:
       case TorchLogKind::node_failed: return true;
       // A shell's "Killed" in a rank's own file is about that rank.

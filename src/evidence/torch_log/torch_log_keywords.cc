@@ -283,6 +283,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::core_dumped, "(core dumped)"},
     {Keyword::killed, "Killed"},
     {Keyword::exit_code, "failed (exitcode:"},
+    {Keyword::nodes, "CUDA_VISIBLE_DEVICES="},
     {Keyword::nodes, "nnodes"},
     {Keyword::nodes, "node_rank"},
     {Keyword::nodes, "node-rank"},

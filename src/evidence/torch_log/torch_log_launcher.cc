@@ -97,7 +97,49 @@ LineUse ReadShellNotice(const LogLine& line, RecordList& out) {
 
 }  // namespace
 
+namespace {
+
+// "PYTHONPATH=." of a command, and the words that may stand before such.
+bool IsBeforeCommand(std::string_view word) {
+  const size_t equals = word.find('=');
+  if (equals == std::string_view::npos)
+    return word == "export" || word == "env" || word == "exec" || word == "nohup" || word == "time";
+  return equals > 0 && std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+                                   [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+// $ CUDA_VISIBLE_DEVICES=0,1,2,3 torchrun --nproc_per_node 8 train.py
+// export CUDA_VISIBLE_DEVICES=0,1
+// A sentence that speaks of the variable is no command: nothing but a prompt and other settings stands before it.
+void ReadVisibleDevices(const LogLine& line, RecordList& out) {
+  constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES";
+  std::string_view text = line.text;
+  for (const std::string_view prompt : {"$ ", "# ", "% "})
+    if (const size_t at = text.substr(0, 120).find(prompt); at != std::string_view::npos) {
+      text.remove_prefix(at + prompt.size());
+      break;
+    }
+  TakeLiteral(text, "+ ");  // set -x
+  while (!text.empty()) {
+    std::string_view word = TakeWord(text);
+    if (!IsBeforeCommand(word)) return;
+    if (!TakeLiteral(word, kName) || !TakeLiteral(word, "=")) continue;
+    while (!word.empty() && (word.back() == ';' || word.back() == '"' || word.back() == '\'')) word.remove_suffix(1);
+    while (!word.empty() && (word[0] == '"' || word[0] == '\'')) word.remove_prefix(1);
+    if (word.empty() || word.find_first_not_of("0123456789,") != std::string_view::npos) return;
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::setting, line, kName);
+    record->subject = kName;
+    record->object = Capped(word, 200);
+    record->source = line.source;
+    if (is_new) record->text = Capped(line.text, 300);
+    return;
+  }
+}
+
+}  // namespace
+
 void ReadNodeCount(const LogLine& line, RecordList& out) {
+  ReadVisibleDevices(line, out);
   // A rank of a node that is not the first: there are at least so many.
   struct Word {
     std::string_view name;

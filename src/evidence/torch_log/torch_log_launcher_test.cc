@@ -241,5 +241,20 @@ TEST(TorchLogLauncher, GivesLinesOfNobodyToNobody) {
   EXPECT_FALSE(year.speakers[0].rank.known());
 }
 
+TEST(TorchLogLauncher, OnlyACommandSetsTheVisibleGpus) {
+  const auto value = [](const std::string& line) {
+    const Fragment fragment = ReadText(line + "\nstep 1 loss 2.0\nstep 2 loss 1.9\n", "job.out");
+    for (const Event& event : fragment.events)
+      if (event.kind == EventKind::environment) return event.As<EnvironmentSetting>().value;
+    return std::string();
+  };
+  EXPECT_EQ(value("$ CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node 4 train.py"), "0,1");
+  EXPECT_EQ(value("(env) lin@gpu3:~/run$ PYTHONPATH=. CUDA_VISIBLE_DEVICES=\"2\" python train.py"), "2");
+  EXPECT_EQ(value("export CUDA_VISIBLE_DEVICES=0,1,2"), "0,1,2");
+  EXPECT_EQ(value("please set CUDA_VISIBLE_DEVICES=0 and try again"), "");
+  EXPECT_EQ(value("LOCAL_RANK: 0 - CUDA_VISIBLE_DEVICES: [0]"), "");
+  EXPECT_EQ(value("$ CUDA_VISIBLE_DEVICES=$GPUS torchrun train.py"), "");
+}
+
 }  // namespace
 }  // namespace tacet

@@ -60,6 +60,7 @@ enum class TorchLogKind : uint8_t {
   nccl_warning,      // a network plugin's own words, where it speaks without NCCL
   xla_wait,          // line_before = how many of its waits have ended
   start_pending,     // a scheduler's words: see torch_log_pending.h
+  setting,           // an environment variable, in the command that started the job
   node_count,        // the job's command or settings: it has more than one node
   straggler_report,  // ranks = those that a tool calls slow
   memory_use,        // subject = the share of the host's memory

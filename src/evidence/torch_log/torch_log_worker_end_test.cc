@@ -224,5 +224,21 @@ TEST(TorchLogWorkerEnd, AnAnalysisIsOneReportWithItsCall) {
   EXPECT_EQ(event.text.find("times)"), std::string::npos) << event.text;
 }
 
+TEST(TorchLogWorkerEnd, ParsersOfArgumentsRefuseThem) {
+  const auto refusal = [](const std::string& text) {
+    const Fragment fragment = ReadText(text, "job.out");
+    const auto events = EventsOf(fragment, EventKind::exception);
+    return events.empty() ? std::string() : events.front()->text;
+  };
+  EXPECT_EQ(refusal("train.py: error: argument --lr: invalid float value: 'fast'\n"),
+            "argument --lr: invalid float value: 'fast'");
+  EXPECT_EQ(refusal("Error: Missing option '--data'.\n"), "Missing option '--data'.");
+  EXPECT_EQ(refusal("Error parsing override 'optim.lr=='\n"), "Error parsing override 'optim.lr=='");
+  EXPECT_EQ(refusal("FATAL Flags parsing error:\n  Unknown command line flag 'lrr'. Did you mean: lr ?\n"),
+            "Unknown command line flag 'lrr'. Did you mean: lr ?");
+  // Other programs that print "error:".
+  EXPECT_EQ(refusal("srun: error: argument list too long\nstep 1 loss 2.0\nstep 2 loss 1.9\n"), "");
+}
+
 }  // namespace
 }  // namespace tacet
