@@ -399,7 +399,8 @@ static void ReadOwnMeaning(Event& event) {
                                   : Contains(event.text, "reset")    ? "a reset"
                                                                      : "";
       // nvidia-smi, or the driver as it loads: no Xid is printed.
-      event.Set(Meaning::reported, ContainsAny(event.text, {"Unable to determine the device handle", "fallen off"}) &&
+      event.Set(Meaning::reported, ContainsAny(event.text, {"Unable to determine the device handle", "fallen off",
+                                                            "ERR!", "GPU requires reset"}) &&
                                        !Contains(event.text, "Xid"));
       break;
     case EventKind::hung_task: event.Set(Meaning::of_service, !MayTrain(event.As<HungTask>().process)); break;

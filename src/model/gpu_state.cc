@@ -16,6 +16,17 @@ GpuState ReadGpuState(std::string_view row) {
     if (state.mhz < 0) state.mhz = number(name);
   state.most_mhz = number("clocks.max.sm=");
   state.celsius = number("temperature.gpu=");
+  // "| N/A   91C    P0   212W / 700W | ...", and of gpustat "| 41'C, 100 %"
+  const size_t bar = row.find('|');
+  for (const std::string_view mark : {"C ", "'C,"}) {
+    const std::string_view cell = bar == std::string_view::npos ? "" : row.substr(bar + 1, 40);
+    const size_t end = cell.find(mark);
+    size_t begin = end == std::string_view::npos ? 0 : end;
+    while (begin > 0 && IsDigit(cell[begin - 1])) --begin;
+    std::string_view digits = end == std::string_view::npos ? "" : cell.substr(begin, end - begin);
+    double value = 0;
+    if (state.celsius < 0 && !digits.empty() && digits.size() < 4 && TakeDouble(digits, &value)) state.celsius = value;
+  }
   // A power cap in software is the limit that somebody set, and an idle GPU lowers its clock by itself: both are usual.
   struct Reason {
     std::string_view name, words;

@@ -5,7 +5,7 @@
 
 namespace tacet {
 
-// What a row of nvidia-smi tells of a GPU's clock; below 0: not told.
+// What a row of nvidia-smi tells of a GPU's clock and heat; below 0: not told. Its plain table tells the heat alone.
 struct GpuState {
   double mhz = -1, most_mhz = -1;
   double celsius = -1;

@@ -86,11 +86,65 @@ static void TellThrottled(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+// The plain table of nvidia-smi shows no clocks. At this temperature GPUs lower theirs; somewhat below it the power
+// tells: a GPU that is slowed down draws less than the others under the same load.
+static void TellHot(const Case& facts, RuleAnswer& answer) {
+  constexpr double kSlowdown = 90, kNear = 85;
+  constexpr float kLessPower = 0.75F, kUnderLoad = 80;
+  std::vector<const Event*> hot, warm;
+  float usual = 0;  // the least power of those that are not hot
+  size_t others = 0;
+  for (const Event& event : facts.incident.events) {
+    const auto& load = event.As<GpuLoad>();
+    if (event.kind != EventKind::gpu_load || load.percent < kUnderLoad) continue;
+    const double celsius = ReadGpuState(event.text).celsius;
+    if (celsius >= kNear) (celsius >= kSlowdown ? hot : warm).push_back(&event);
+    if (celsius >= kNear || load.watts <= 0) continue;
+    usual = others == 0 ? load.watts : std::min(usual, load.watts);
+    ++others;
+  }
+  for (const Event* event : warm)
+    if (const float watts = event->As<GpuLoad>().watts; watts > 0 && watts < kLessPower * usual) hot.push_back(event);
+  if (hot.empty()) return;
+  std::sort(hot.begin(), hot.end(), [](const Event* a, const Event* b) { return a->source.line < b->source.line; });
+  std::string gpus;
+  double most = 0;
+  bool less = others > 0;
+  for (const Event* event : hot) {
+    gpus += (gpus.empty() ? "" : event == hot.back() ? " and " : ", ") + std::to_string(event->As<GpuLoad>().index);
+    most = std::max(most, ReadGpuState(event->text).celsius);
+    less &= event->As<GpuLoad>().watts > 0 && event->As<GpuLoad>().watts < kLessPower * usual;
+  }
+  const bool one = hot.size() == 1;
+  char heat[160];
+  std::snprintf(heat, sizeof heat, "%s %.0f °C, near which GPUs lower their clock", one ? " is at" : " are at up to",
+                most);
+  char power[120] = "";
+  if (less)
+    std::snprintf(power, sizeof power, ", and %s %.0f W where the others draw %.0f W or more",
+                  one ? "draws" : "the first draws", static_cast<double>(hot.front()->As<GpuLoad>().watts),
+                  static_cast<double>(usual));
+  Finding finding;
+  finding.cause = "straggler-compute";
+  finding.status = Status::slow;
+  finding.severity = Severity::warning;
+  finding.confidence = Confidence::possible;
+  finding.headline = (one ? "GPU " : "GPUs ") + gpus + heat + power;
+  for (const Event* event : hot)
+    if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the temperature of this GPU"));
+  finding.fix = {
+      "Look whether its clock is held down: nvidia-smi -q -d PERFORMANCE,CLOCK,TEMPERATURE shows the reasons and the "
+      "temperature at which this model slows down.",
+      "Check the cooling of that host (fans, airflow, inlet temperature); run the job without that GPU until then."};
+  answer.findings.push_back(std::move(finding));
+}
+
 static RuleAnswer JudgeStragglerCompute(const Case& facts) {
   RuleAnswer answer = JudgeStragglers(facts, IsStragglerCompute, "straggler-compute", "its GPU work takes longer",
                                       "their GPU work takes longer");
   if (answer.findings.empty()) TellReported(facts, answer);
   if (answer.findings.empty()) TellThrottled(facts, answer);
+  if (answer.findings.empty() && facts.analyses.end.kind == JobEnding::open) TellHot(facts, answer);
   return answer;
 }
 

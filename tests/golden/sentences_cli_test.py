@@ -203,6 +203,14 @@ class Sentences(unittest.TestCase):
         self.says("wild/numbers/gradient_nan_and_no_step_skipped.txt", "grad norm: nan")
         self.says("wild/launcher_summary/deepspeed_only_process_killed.txt", "exits with return code = -9")
 
+    def test_the_commands_list_of_gpus_is_the_jobs(self):
+        self.says("wild/exam/24_invalid_ordinal.log", "CUDA_VISIBLE_DEVICES=0,1,2,3 shows 4 GPUs, and more processes were started",
+                  "--nproc-per-node 4")
+
+    def test_a_plain_table_of_nvidia_smi_is_judged(self):
+        self.says("wild/cluster/smi_one_gpu_hot.txt", "GPU 2 is at 87 \u00b0C", "draws 312 W where the others draw 648 W or more")
+        self.says("wild/cluster/smi_gpu_with_errors.txt", "cannot reach the GPU at PCI 0000:0b:00")
+
     def test_a_pod_is_no_host(self):
         self.says("wild/launcher_summary/kubectl_master_crash_loop.txt", "A container of pod bert-run7-master-0 failed: CrashLoopBackOff")
 

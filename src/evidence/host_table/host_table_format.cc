@@ -35,6 +35,12 @@ void ReadHostTable(const FileView& file, Fragment& out) {
   HostTable table = ParseHostTable(file.bytes);
   out.bytes = {file.bytes.size(), table.understood, table.ignored, table.not_understood};
   for (GpuRow& row : table.gpus) AddRow(EventKind::gpu_load, row, std::move(row.load), out);
+  for (BrokenGpuRow& row : table.broken) {
+    Xid lost;  // as the kernel reports a GPU that does not answer
+    lost.number = 79;
+    lost.pci = std::move(row.pci);
+    AddRow(EventKind::xid, row, std::move(lost), out);
+  }
   for (SpaceRow& row : table.spaces) AddRow(EventKind::space_use, row, std::move(row.use), out);
   for (NodeRow& row : table.nodes) AddRow(EventKind::node_state, row, std::move(row.state), out);
 }

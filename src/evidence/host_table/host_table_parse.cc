@@ -65,6 +65,26 @@ bool TakeLoad(const std::array<std::string_view, 3>& cells, GpuLoad& load) {
   return true;
 }
 
+// | ERR!  ERR! ERR!            ERR! / 700W |      0MiB / 81559MiB |   ERR!      Default |
+// A fan or a power sensor that cannot be read says little; where more is lost, the driver does not reach the GPU.
+bool IsBroken(const std::array<std::string_view, 3>& cells) {
+  constexpr std::string_view kError = "ERR!";
+  size_t errors = 0;
+  for (size_t at = cells[0].find(kError); at != std::string_view::npos; at = cells[0].find(kError, at + kError.size()))
+    ++errors;
+  return errors > 2 || (errors > 0 && (Contains(cells[1], kError) || Contains(cells[2], kError))) ||
+         Contains(cells[1], "GPU requires reset");
+}
+
+// "00000000:5D:00.0 Off" -> "0000:5d:00", as the kernel names the device
+std::string AddressOf(std::string_view cell) {
+  cell = cell.substr(0, cell.find(' '));
+  if (cell.size() > 8 && cell[8] == ':') cell.remove_prefix(4);
+  std::string address(cell.substr(0, cell.find('.')));
+  for (char& c : address) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return address;
+}
+
 // [0] NVIDIA A100-SXM4-80GB | 41'C, 100 %,  88 / 400 W | 31000 / 81920 MB | anna(30990M)
 bool TakeGpustat(std::string_view line, GpuLoad& load) {
   line = Trim(line);
@@ -263,6 +283,12 @@ class HostReader {
     } else if (std::array<std::string_view, 3> cells; text.starts_with('|') && TakeCells(text, cells)) {
       if (const auto index = GpuOfHead(cells)) {
         gpu_ = *index;
+        pci_ = AddressOf(cells[1]);
+        return true;
+      }
+      if (gpu_ >= 0 && IsBroken(cells)) {
+        if (out_.broken.size() < kMostRows) out_.broken.push_back({place_, gpu_, pci_});
+        gpu_ = -1;
         return true;
       }
       if (gpu_ < 0 || !TakeLoad(cells, load)) return Contains(text, "GPU-Util") || Contains(text, "Volatile Uncorr");
@@ -316,6 +342,7 @@ class HostReader {
   RowPlace place_;
   std::string host_;
   SmiCsv csv_;
+  std::string pci_;   // of the GPU in the row before
   int32_t gpu_ = -1;  // whose load the next row of the table shows
   bool inodes_ = false, reasons_ = false;
 };

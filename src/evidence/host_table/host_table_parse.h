@@ -20,6 +20,11 @@ struct RowPlace {
 struct GpuRow : RowPlace {
   GpuLoad load;
 };
+// A GPU whose readings are errors: "ERR!".
+struct BrokenGpuRow : RowPlace {
+  int32_t index = -1;
+  std::string pci;
+};
 struct SpaceRow : RowPlace {
   SpaceUse use;
 };
@@ -29,6 +34,7 @@ struct NodeRow : RowPlace {
 
 struct HostTable {
   std::vector<GpuRow> gpus;
+  std::vector<BrokenGpuRow> broken;
   std::vector<SpaceRow> spaces;
   std::vector<NodeRow> nodes;
   uint64_t understood = 0, ignored = 0, not_understood = 0;
