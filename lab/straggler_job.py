@@ -28,19 +28,20 @@ CYCLE = 20  # steps after which a pattern of delays begins again: whatever is co
 WARMUP, TRACED = 16, CYCLE  # steps before the trace begins, and in it
 MICRO_BATCHES = 6  # of a pipeline's step, and of one that accumulates gradients
 LOOPS = ("ddp", "fsdp", "mesh", "free", "pipe", "accumulate", "experts", "tensor", "owners", "stages", "evals")
+DELAYS = ("none", "host", "gpu", "work", "loader", "sometimes", "bursts")
 
 
-def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--loop", default="ddp", choices=tuple(LOOPS))
-    parser.add_argument("--delay", default="none", choices=("none", "host", "gpu", "work", "loader", "sometimes", "bursts"))
+def parse(about, loops, delays, steps):
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--loop", default=loops[0], choices=loops)
+    parser.add_argument("--delay", default="none", choices=delays)
     parser.add_argument("--percent", type=float, default=30, help="of the step without a delay, on average")
     parser.add_argument("--rank", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=6 * CYCLE)
+    parser.add_argument("--steps", type=int, default=steps)
     return parser.parse_args()
 
 
-OPTIONS = parse()
+OPTIONS = parse(__doc__, LOOPS, DELAYS, 6 * CYCLE) if __name__ == "__main__" else None  # straggler_models.py has its own
 
 
 def base_ms():
@@ -334,11 +335,16 @@ def compare(job):
     return {"with_ms": mean(with_delay), "without_ms": mean(without), "traced_without_ms": traced}
 
 
-def main():
-    gate = os.environ.get("LAB_GATE")  # importing PyTorch takes longer than the job: it is done while another one runs
+def wait_at_gate():
+    """Importing PyTorch takes longer than the job: it is done while another one runs."""
+    gate = os.environ.get("LAB_GATE")
     while gate and not os.path.exists(gate):
         time.sleep(0.02)
+
+
+def main():
     global DELAY_MS
+    wait_at_gate()
     if OPTIONS.delay != "none" and RANK == OPTIONS.rank:
         DELAY_MS = base_ms() * OPTIONS.percent / 100
     torch.cuda.set_device(DEVICE)

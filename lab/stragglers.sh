@@ -5,8 +5,10 @@
 # and Inspector-format lines (of our plugin) and the length of every step; with INSPECTOR=FILE.so a second round of some
 # jobs is recorded by NCCL Inspector itself. Jobs run one after the other, or they would slow each other; while one runs,
 # the next one already loads PyTorch and waits at its gate. OUT/records.tar.xz and OUT/traces.tar.xz.* hold everything.
+# LAB_LIST names a file with other jobs, LAB_JOB the program that runs them (straggler_models.py for straggler_list_6.txt).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+program=${LAB_JOB:-straggler_job.py}
 out=$1 plugin=${2:-} work=$(mktemp -d /dev/shm/stragglers.XXXXXX)
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -59,7 +61,7 @@ launch() { # NAME LOOP DELAY PERCENT RANK: the ranks load PyTorch and wait for $
   export MASTER_PORT=$((20000 + RANDOM % 20000)) LAB_OUT=$folder LAB_GATE=$work/gate/$1 LAB_BASE=$work/rec/healthy_$2/step_rank0.json
   started=()
   for rank in 0 1 2 3; do
-    RANK=$rank NCCL_HOSTID=node$rank timeout -s KILL 70 python3 "$here/straggler_job.py" --loop "$2" --delay "$3" --percent "$4" \
+    RANK=$rank NCCL_HOSTID=node$rank timeout -s KILL 70 python3 "$here/$program" --loop "$2" --delay "$3" --percent "$4" \
       --rank "$5" >"$folder/stdout_rank$rank.log" 2>&1 &
     started+=($!)
   done
@@ -86,7 +88,8 @@ let_run() { # NAME PID...: opens the gate and waits for the end
   done
   [ -f "$work/rec/$name/step_rank0.json" ] &&
     python3 -c "import json, sys; d = json.load(open(sys.argv[2])); print(f'{sys.argv[1]}: step {d[\"plain_ms\"]:.2f} ms, traced {d[\"traced_ms\"]:.2f} ms;', \
-       f'then with the delay {d[\"with_ms\"]:.2f} ms, without {d[\"without_ms\"]:.2f} ms, traced without {d[\"traced_without_ms\"]:.2f} ms')" \
+       f'then with the delay {d[\"with_ms\"]:.2f} ms, without {d[\"without_ms\"]:.2f} ms, traced without {d[\"traced_without_ms\"]:.2f} ms' + \
+       (f'; cost {d[\"cost_ms\"]:.2f} +- {d[\"cost_error_ms\"]:.2f} ms, {d[\"seconds\"]:.1f} s' if 'cost_error_ms' in d else ''))" \
       "$name" "$work/rec/$name/step_rank0.json"
 }
 
