@@ -140,6 +140,45 @@ TEST(PaceDecision, ARankThatLagsInOnePartOfTheRecordIsNotNamedForMilliseconds) {
   EXPECT_EQ(decide(40, 30), 1u);  // too much to be that
 }
 
+TEST(PaceDecision, StallsInAdjacentStepsAreOneEvent) {
+  const auto named = [](const std::function<bool(size_t)>& stalls, double ms) {
+    const auto late = [&](int32_t rank, size_t s) {
+      return rank == 2 && stalls(s) ? ms : 0.05 * static_cast<double>((s + static_cast<size_t>(rank)) % 3);
+    };
+    const Pace pace =
+        MakePace(PaceSource::flight_records, 60, late, [&](size_t s) { return 30.0 + (stalls(s) ? ms : 0); });
+    return DecideStragglers({{pace}}).stragglers.size();
+  };
+  EXPECT_EQ(named([](size_t s) { return s >= 10 && s < 30; }, 12), 0u) << "a host that another process slows down";
+  EXPECT_EQ(named([](size_t s) { return s % 3 == 0; }, 12), 1u) << "as many, one by one";
+  EXPECT_EQ(named([](size_t s) { return s % 20 < 5; }, 40), 1u) << "more than a step each time";
+}
+
+TEST(PaceDecision, StallsThatOthersHaveTooDoNotStandOut) {
+  const auto named = [](double others_ms) {
+    const auto late = [&](int32_t rank, size_t s) {
+      if (rank == 1 && s % 5 == 0) return 12.0;
+      if (rank == 3 && s % 5 == 2) return others_ms;
+      return 0.05 * static_cast<double>((s + static_cast<size_t>(rank)) % 3);
+    };
+    const Pace pace = MakePace(PaceSource::flight_records, 60, late, [](size_t s) { return s % 5 == 0 ? 42.0 : 30.0; });
+    return DecideStragglers({{pace}}).stragglers.size();
+  };
+  EXPECT_EQ(named(2), 1u);
+  EXPECT_EQ(named(8), 0u);
+}
+
+TEST(PaceDecision, HostsThatRunAheadForNineStepsOfTenDoNotMakeTheStepShorter) {
+  const auto late = [](int32_t rank, size_t s) {
+    return (rank == 1 ? 4.0 : 0) + 0.05 * static_cast<double>((s + static_cast<size_t>(rank)) % 3);
+  };
+  const Pace pace = MakePace(PaceSource::flight_records, 60, late, [](size_t s) { return s % 10 == 9 ? 110.0 : 10.0; });
+  const StragglerReport report = DecideStragglers({{pace}});
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_NEAR(report.stragglers[0].cost, 0.2, 0.01);
+  EXPECT_NEAR(static_cast<double>(report.step_ns) / kMsNs, 20, 0.1);
+}
+
 TEST(PaceDecision, ManyStallsInOnePartOfTheRecordAreNoStallsNowAndThen) {
   const auto decide = [](size_t every, size_t end) {
     const Pace pace = MakePace(

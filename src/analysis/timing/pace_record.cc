@@ -15,6 +15,11 @@ constexpr size_t kMinSteps = 8;
 // A job of many ranks is replayed over its last steps only.
 constexpr size_t kMostMembers = 2'000'000;
 
+// A broadcast or a reduction to one rank: its members end when those have begun that the data passes.
+bool IsRooted(OpKind kind) {
+  return kind == OpKind::broadcast || kind == OpKind::reduce || kind == OpKind::gather || kind == OpKind::scatter;
+}
+
 void NumberFrom(const std::vector<size_t>& of_round, std::vector<PaceOp>& ops) {
   size_t last = kUnnumbered, at = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -49,7 +54,7 @@ void PaceRecord::TakeRounds(const std::vector<CollectiveRound>& rounds) {
   int64_t zero = kNoTime;
   for (size_t i = first; i < rounds.size(); ++i) {
     const CollectiveRound& round = rounds[i];
-    if (round.step < 0 || round.members.size() < 2 || !round.synchronises()) continue;
+    if (round.step < 0 || round.members.size() < 2 || !(round.synchronises() || IsRooted(round.kind))) continue;
     if (!std::all_of(round.members.begin(), round.members.end(), is_whole)) continue;
     const auto index = static_cast<uint32_t>(rounds_.size());
     rounds_.push_back(&round);
@@ -65,6 +70,8 @@ void PaceRecord::TakeRounds(const std::vector<CollectiveRound>& rounds) {
   }
   for (auto& [rank, ops] : ops_)
     std::stable_sort(ops.begin(), ops.end(), [](const PaceOp& a, const PaceOp& b) { return a.enter < b.enter; });
+  for (auto& [rank, ops] : ops_)
+    for (PaceOp& op : ops) op.id = static_cast<uint32_t>(all_ops_++);
 }
 
 bool PaceRecord::HasSeveralGroups() const {
@@ -111,7 +118,9 @@ void PaceRecord::FindEnds() {
         double& own = last_of_kind.try_emplace({round.members[m].rank, round.group, round.kind}, -1e300).first->second;
         own = std::max(op.enter, own) + op.duration;
         end = std::max(end, own);
+        if (!round.synchronises()) members_[k][m]->end = own, members_[k][m]->start = own - op.duration;
       }
+      if (!round.synchronises()) continue;
       last_of_group[round.group] = end;
       for (PaceOp* op : members_[k]) {
         op->end = end;
@@ -124,7 +133,7 @@ void PaceRecord::FindEnds() {
     double all_end = -1e300;
     for (PaceOp& op : ops) {
       const PaceOp*& earlier = before[rounds_[op.round]->group];
-      if (earlier) op.before = earlier->round, op.before_end = earlier->end;
+      if (earlier) op.before = earlier->id, op.before_end = earlier->end;
       op.all_end = all_end;
       all_end = std::max(all_end, op.end);
       earlier = &op;

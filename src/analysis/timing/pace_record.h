@@ -15,13 +15,15 @@ inline constexpr size_t kUnnumbered = SIZE_MAX;
 // One rank's part in a round. Times in ns, from the first one of the record.
 struct PaceOp {
   uint32_t round = 0;
+  uint32_t id = 0;  // among those of all ranks
   int64_t step = 0;
   double enter = 0, end = 0, duration = 0;
   double start = 0;                  // of the kernel
-  uint32_t before = kNoIndex;        // the round before it on the same group and rank
+  uint32_t before = kNoIndex;        // id of the one before it on the same group and rank
   double before_end = -1e300;        // when that had ended here
   double all_end = -1e300;           // when everything before it had ended here
   bool behind_all = false;           // it began after that, so it may depend on any of them
+  bool host_waited = false;          // for that, before it was issued
   double host_gap = 0, gpu_gap = 0;  // what the replay takes from the record
   size_t number = kUnnumbered;       // step by step: that of the step times the usual number, and its place
 };
@@ -48,11 +50,12 @@ class PaceRecord {
   std::map<Rank, std::vector<PaceOp>> ops_;  // in the order in which they were issued
   std::vector<uint32_t> order_;
   std::vector<std::vector<PaceOp*>> members_;  // by round, as the round has them
-  size_t usual_ = 0;                           // operations of the rank in a step
-  std::vector<Rank> peers_;                    // that have as many, the rank among them
-  size_t steps_ = 0;                           // with so many
-  std::vector<size_t> good_;                   // of these, those of which every peer has all, and which were no pause
-  std::map<size_t, size_t> turn_;              // where a step stands in that list
+  size_t all_ops_ = 0;
+  size_t usual_ = 0;               // operations of the rank in a step
+  std::vector<Rank> peers_;        // that have as many, the rank among them
+  size_t steps_ = 0;               // with so many
+  std::vector<size_t> good_;       // of these, those of which every peer has all, and which were no pause
+  std::map<size_t, size_t> turn_;  // where a step stands in that list
   std::map<Rank, std::vector<const PaceOp*>> table_;  // of the peers, by number
 
  private:

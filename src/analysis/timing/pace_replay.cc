@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "analysis/timing/pace_record.h"
 #include "analysis/timing/statistics.h"
@@ -22,6 +23,11 @@ constexpr double kEstimateError = 500'000;
 // A host that waits for its GPU is never seen ahead of it, but for the error of the clocks, and now and then otherwise.
 constexpr double kClockError = 50'000, kNearlyAlways = 0.9;
 constexpr size_t kRanksThatTell = 16;
+// A host that takes so much longer than usual, and this many times as long, behind an operation that the rank held up,
+// waited for its end: for room in its GPU's queue or memory, or in a communication that is not in the record.
+constexpr double kLongGap = 1'000'000, kLonger = 1.5;
+// Less in common than this is chance, or comes of waiting for each other.
+constexpr double kSurelyAlike = 0.6;
 // A replay with the times as they were must take as long as the record.
 constexpr double kLikeTheRecord = 0.1;
 
@@ -108,16 +114,92 @@ class PaceReplay : PaceRecord {
     for (auto& [rank, ops] : ops_)
       for (size_t i = 1; i < ops.size(); ++i) {
         PaceOp& op = ops[i];
-        op.host_gap = op.enter - (HostWaits(op) ? std::max(op.all_end, ops[i - 1].enter) : ops[i - 1].enter);
+        op.host_waited = HostWaits(op);
+        op.host_gap = op.enter - (op.host_waited ? std::max(op.all_end, ops[i - 1].enter) : ops[i - 1].enter);
         op.behind_all = op.all_end <= op.start + (has_starts_ ? kFollows : kEstimateError);
         op.gpu_gap = std::max(0.0, op.start - ReadyOf(op));
       }
-    transfer_.assign(rounds_.size(), 0);
-    for (uint32_t k = 0; k < rounds_.size(); ++k) {
-      double shortest = 1e300;
-      for (const PaceOp* op : members_[k]) shortest = std::min(shortest, op->end - (ReadyOf(*op) + op->gpu_gap));
-      transfer_[k] = std::max(0.0, shortest);
+    FindUnusualWaits();
+    tails_.resize(rounds_.size());
+    for (uint32_t k = 0; k < rounds_.size(); ++k) tails_[k] = FindTail(k);
+    common_ = CommonPart();
+  }
+
+  Rank LastOf(uint32_t k) const {
+    size_t last = 0;
+    const auto arrival = [&](size_t m) { return ReadyOf(*members_[k][m]) + members_[k][m]->gpu_gap; };
+    for (size_t m = 1; m < members_[k].size(); ++m)
+      if (arrival(m) > arrival(last)) last = m;
+    return rounds_[k]->members[last].rank;
+  }
+
+  void FindUnusualWaits() {
+    for (auto& [rank, ops] : ops_) {
+      if (rank == rank_ || !table_.count(rank)) continue;
+      std::vector<double> usual(usual_);
+      for (size_t place = 0; place < usual_; ++place) {
+        std::vector<double> gaps(good_.size());
+        for (size_t n = 0; n < good_.size(); ++n) gaps[n] = At(rank, n, place)->host_gap;
+        usual[place] = Median(std::move(gaps));
+      }
+      for (size_t i = 1; i < ops.size(); ++i) {
+        PaceOp& op = ops[i];
+        if (op.host_waited || op.number == kUnnumbered || op.enter < op.all_end - kClockError) continue;
+        const double often = usual[op.number % usual_];
+        if (op.host_gap < kLonger * often || op.host_gap < often + kLongGap || LastOf(ops[i - 1].round) != rank_)
+          continue;
+        op.host_waited = true;
+        op.host_gap = op.enter - std::max(op.all_end, ops[i - 1].enter);
+      }
     }
+  }
+
+  // What is left of a round when those have arrived that a member waits for: of an operation that synchronizes all of
+  // them; of a rooted one those that had arrived when it ended.
+  struct Tail {
+    double transfer = 0;
+    std::vector<uint32_t> by_arrival;  // of a rooted round: its members, the first one first
+    std::vector<size_t> waits_for;     // by member: so many of these
+    std::vector<double> transfers;     // by member
+  };
+
+  Tail FindTail(uint32_t k) const {
+    Tail out;
+    const std::vector<PaceOp*>& members = members_[k];
+    const auto arrival = [&](uint32_t m) { return ReadyOf(*members[m]) + members[m]->gpu_gap; };
+    if (rounds_[k]->synchronises()) {
+      double shortest = 1e300;
+      for (uint32_t m = 0; m < members.size(); ++m) shortest = std::min(shortest, members[m]->end - arrival(m));
+      out.transfer = std::max(0.0, shortest);
+      return out;
+    }
+    out.by_arrival.resize(members.size());
+    std::iota(out.by_arrival.begin(), out.by_arrival.end(), 0U);
+    std::stable_sort(out.by_arrival.begin(), out.by_arrival.end(),
+                     [&](uint32_t a, uint32_t b) { return arrival(a) < arrival(b); });
+    for (uint32_t m = 0; m < members.size(); ++m) {
+      const auto end = std::upper_bound(out.by_arrival.begin(), out.by_arrival.end(), members[m]->end,
+                                        [&](double ns, uint32_t other) { return ns < arrival(other); });
+      out.waits_for.push_back(static_cast<size_t>(end - out.by_arrival.begin()));
+      const double last = end == out.by_arrival.begin() ? arrival(m) : std::max(arrival(m), arrival(*std::prev(end)));
+      out.transfers.push_back(std::max(0.0, members[m]->end - last));
+    }
+    return out;
+  }
+
+  // `arrivals`: of the members; becomes their ends.
+  void End(const Tail& tail, std::vector<double>& arrivals) const {
+    if (tail.by_arrival.empty()) {
+      const double end = *std::max_element(arrivals.begin(), arrivals.end()) + tail.transfer;
+      std::fill(arrivals.begin(), arrivals.end(), end);
+      return;
+    }
+    std::vector<double> latest;  // of so many that arrived first in the record
+    latest.reserve(arrivals.size() + 1);
+    latest.push_back(-1e300);
+    for (const uint32_t m : tail.by_arrival) latest.push_back(std::max(latest.back(), arrivals[m]));
+    for (size_t m = 0; m < arrivals.size(); ++m)
+      arrivals[m] = std::max(arrivals[m], latest[tail.waits_for[m]]) + tail.transfers[m];
   }
 
   struct HostState {
@@ -125,48 +207,89 @@ class PaceReplay : PaceRecord {
     bool begun = false;
   };
 
-  // When each round ends.
+  // When each operation ends, by id.
   std::vector<double> Play(const Substitute* substitute) const {
-    std::vector<double> ends(rounds_.size(), 0);
+    std::vector<double> ends(all_ops_, 0), arrivals;
     std::map<Rank, HostState> hosts;
     std::vector<HostState*> of_member;
     for (const uint32_t k : order_) {
-      double arrival = -1e300;
+      arrivals.clear();
       of_member.clear();
       for (size_t m = 0; m < members_[k].size(); ++m) {
         const PaceOp& op = *members_[k][m];
         const Rank rank = rounds_[k]->members[m].rank;
         HostState& host = hosts[rank];
         double host_gap = op.host_gap, gpu_gap = op.gpu_gap;
-        if (substitute && rank == rank_) Replace(op, *substitute, host_gap, gpu_gap);
-        host.enter =
-            !host.begun ? op.enter : (HostWaits(op) ? std::max(host.all_end, host.enter) : host.enter) + host_gap;
+        bool waits = op.host_waited;
+        if (substitute && rank == rank_) Replace(op, *substitute, host_gap, gpu_gap, waits);
+        host.enter = !host.begun ? op.enter : (waits ? std::max(host.all_end, host.enter) : host.enter) + host_gap;
         host.begun = true;
         const double before = op.behind_all ? host.all_end : op.before == kNoIndex ? -1e300 : ends[op.before];
-        arrival = std::max(arrival, std::max(host.enter, before) + gpu_gap);
+        arrivals.push_back(std::max(host.enter, before) + gpu_gap);
         of_member.push_back(&host);
       }
-      ends[k] = arrival + transfer_[k];
-      for (HostState* host : of_member) host->all_end = std::max(host->all_end, ends[k]);
+      End(tails_[k], arrivals);
+      for (size_t m = 0; m < arrivals.size(); ++m) {
+        ends[members_[k][m]->id] = arrivals[m];
+        of_member[m]->all_end = std::max(of_member[m]->all_end, arrivals[m]);
+      }
     }
     return ends;
   }
 
-  void Replace(const PaceOp& op, const Substitute& substitute, double& host_gap, double& gpu_gap) const {
+  void Replace(const PaceOp& op, const Substitute& substitute, double& host_gap, double& gpu_gap, bool& waits) const {
     if (op.number == kUnnumbered) return;
     const auto turn = turn_.find(op.number / usual_);
     if (turn == turn_.end()) return;
     const size_t place = op.number % usual_;
-    const PaceOp& other = *At(substitute.peer, (turn->second + substitute.shift) % good_.size(), place);
-    host_gap = other.host_gap;
+    const size_t from = (turn->second + substitute.shift) % good_.size();
+    const PaceOp& other = *At(substitute.peer, from, place);
+    waits = other.host_waited;
+    host_gap = Carry(other.host_gap, place, turn->second, from);
     if (substitute.everywhere || !places_[place].ready) gpu_gap = other.gpu_gap;
+  }
+
+  // A step that takes all hosts longer (a larger batch, a busy machine) takes the peer longer, too: of another step
+  // comes only by how much it differed from the others there.
+  double Carry(double value, size_t place, size_t to, size_t from) const {
+    return std::max(std::min(0.0, value), value + common_[to * usual_ + place] - common_[from * usual_ + place]);
+  }
+
+  // By turn and place: the part of the others' host times that they have in common. Where each differs from step to
+  // step by itself there is none; one other rank alone does not tell.
+  std::vector<double> CommonPart() const {
+    std::vector<Rank> others;
+    for (const Rank rank : peers_)
+      if (rank != rank_ && others.size() < kRanksThatTell) others.push_back(rank);
+    std::vector<double> out(good_.size() * usual_, 0);
+    const auto k = static_cast<double>(others.size());
+    if (others.size() < 2) return out;
+    for (size_t place = 0; place < usual_; ++place) {
+      double own = 0;  // mean variance of a rank
+      std::vector<double> means(good_.size(), 0), values(good_.size());
+      for (const Rank rank : others) {
+        for (size_t n = 0; n < good_.size(); ++n) values[n] = At(rank, n, place)->host_gap;
+        const double low = Quantile(values, 0.1), high = Quantile(values, 0.9);  // one hiccup would decide
+        for (size_t n = 0; n < good_.size(); ++n) {
+          values[n] = std::clamp(values[n], low, high);
+          means[n] += values[n] / k;
+        }
+        own += Variance(values) / k;
+      }
+      // The variance of a mean is 1/k of a rank's own where they have nothing in common, and all of it where they are
+      // alike.
+      double alike = own > 0 ? std::min(1.0, (Variance(means) / own - 1 / k) / (1 - 1 / k)) : 0;
+      if (alike < kSurelyAlike) alike = 0;
+      for (size_t n = 0; n < good_.size(); ++n) out[n * usual_ + place] = alike * means[n];
+    }
+    return out;
   }
 
   // Of the good steps: from the end of this rank's first operation to that of the next step.
   std::vector<double> StepsOf(const std::vector<double>& ends) const {
     const std::vector<const PaceOp*>& own = table_.at(rank_);
     std::vector<double> out;
-    for (const size_t n : good_) out.push_back(ends[own[(n + 1) * usual_]->round] - ends[own[n * usual_]->round]);
+    for (const size_t n : good_) out.push_back(ends[own[(n + 1) * usual_]->id] - ends[own[n * usual_]->id]);
     return out;
   }
 
@@ -195,7 +318,8 @@ class PaceReplay : PaceRecord {
     return out;
   }
 
-  std::vector<double> transfer_;  // of each round
+  std::vector<Tail> tails_;     // of each round
+  std::vector<double> common_;  // CommonPart
   std::vector<Place> places_;
 };
 

@@ -17,11 +17,13 @@ constexpr double kReplayMs = 1e6;
 
 // Hosts that take 2 ms for each operation and wait for their GPU before each step; operations take 0.5 ms.
 struct HostPlan {
-  double host_delay = 0;  // of rank 1, before its first operation of a step, ms
-  double gpu_delay = 0;   // the same on its GPU: the host goes on
-  double jitter = 0.05;   // of every host gap, ms
-  bool starts = true;     // recorded
-  bool waits = true;      // hosts wait for their GPUs
+  double host_delay = 0;   // of rank 1, before its first operation of a step, ms
+  double gpu_delay = 0;    // the same on its GPU: the host goes on
+  double jitter = 0.05;    // of every host gap, ms
+  bool starts = true;      // recorded
+  bool waits = true;       // hosts wait for their GPUs
+  bool broadcast = false;  // each step begins with one, from rank 0 on from rank to rank
+  double common = 0;       // jitter that all hosts have together, of the third operation, ms
   unsigned seed = 3;
 };
 
@@ -32,14 +34,34 @@ std::vector<CollectiveRound> SimulateHosts(const HostPlan& plan, double* step_ms
   double host[kHostRanks] = {}, end = 0;
   for (int step = 0; step < kHostSteps; ++step) {
     double gpu_ready[kHostRanks] = {};
+    double passed[kHostRanks] = {};  // the broadcast's end
+    if (plan.broadcast) {
+      CollectiveRound& round = rounds.emplace_back();
+      round.group = static_cast<GroupIndex>(0);
+      round.kind = OpKind::broadcast;
+      round.step = step;
+      round.bytes = 64;
+      round.group_size = kHostRanks;
+      double before = 0;
+      for (int r = 0; r < kHostRanks; ++r) {
+        host[r] = std::max(host[r], end) + (r == 1 ? plan.host_delay : 0);
+        before = passed[r] = std::max(before, host[r]) + 0.1;
+        RoundMember m{Rank{r}};
+        m.enter_ns = static_cast<int64_t>(host[r] * kReplayMs);
+        if (plan.starts) m.start_ns = m.enter_ns;
+        m.duration_ns = static_cast<int64_t>((passed[r] - host[r]) * kReplayMs);
+        round.members.push_back(m);
+      }
+    }
     for (int k = 0; k < kHostOps; ++k) {
       double enter[kHostRanks], start[kHostRanks], arrival = 0;
+      const double together = k == 2 ? plan.common * std::uniform_real_distribution<double>(0, 1)(random) : 0;
       for (int r = 0; r < kHostRanks; ++r) {
-        if (k == 0 && plan.waits) host[r] = std::max(host[r], end);
-        host[r] += 2 + jitter(random) + (k == 0 && r == 1 ? plan.host_delay : 0);
+        if ((k == 0 || plan.common > 0) && plan.waits) host[r] = std::max(host[r], end);
+        host[r] += 2 + jitter(random) + together + (k == 0 && r == 1 && !plan.broadcast ? plan.host_delay : 0);
         enter[r] = host[r];
         if (k == 0) gpu_ready[r] = enter[r] + (r == 1 ? plan.gpu_delay : 0);
-        start[r] = std::max({enter[r], end, gpu_ready[r]});
+        start[r] = std::max({enter[r], end, gpu_ready[r], passed[r]});
         arrival = std::max(arrival, start[r]);
       }
       end = arrival + 0.5;
@@ -107,6 +129,22 @@ TEST(PaceReplay, JitterOfTheOthersHidesPart) {
   const ReplayedGain gain = ReplayWithPeers(rounds, Rank{1});
   ASSERT_TRUE(gain.known);
   EXPECT_NEAR(Mean(gain.least) / kReplayMs, with - without, 0.25);
+}
+
+// Ranks behind the late one wait for it in the broadcast already, and so begin the operation behind it late.
+TEST(PaceReplay, WhoWaitsInABroadcastIsNotLateItself) {
+  for (const bool starts : {true, false}) {
+    const ReplayedGain gain =
+        ReplayWithPeers(SimulateHosts({.host_delay = 12, .starts = starts, .broadcast = true}), Rank{1});
+    ASSERT_TRUE(gain.known) << starts;
+    EXPECT_NEAR(GainMs(gain), 12, 0.6) << starts;
+  }
+}
+
+TEST(PaceReplay, StepsThatTakeAllHostsLongerTakeThePeerLongerToo) {
+  const ReplayedGain gain = ReplayWithPeers(SimulateHosts({.host_delay = 3, .common = 8}), Rank{1});
+  ASSERT_TRUE(gain.known);
+  EXPECT_NEAR(GainMs(gain), 3, 0.5);
 }
 
 TEST(PaceReplay, APeerOfAHealthyJobGainsNothing) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "analysis/timing/statistics.h"
@@ -26,6 +27,15 @@ constexpr size_t kManyStalls = 10, kSomeStalls = 5;
 // one machine: 4 of a quarter to a half of a step in some 600 steps of a rank, none of a whole step); twice as large,
 // four times as rare.
 constexpr double kHiccups = 0.01, kHiccupSize = 0.25;
+
+// A host that shares its core with another process is slower by up to a half for as long as that lasts: 20 steps in a
+// row in healthy FSDP jobs, by up to 23 ms. Stalls in adjacent steps are one event, but for those of nearly a step or
+// of more than that.
+constexpr double kEachCounts = 0.75, kEachCountsNs = 25'000'000;
+// Hosts that wait for their GPU in every tenth step issue the nine between too fast: the mean of so many is the step,
+// where it differs from the median by so much.
+constexpr size_t kCycle = 10;
+constexpr double kRunsAhead = 0.1;
 
 // In thirds of fewer steps than these chance says too much.
 constexpr size_t kStepsToDivide = 24;
@@ -85,6 +95,23 @@ double WinsorizedDeviation(std::vector<double> values) {
   return std::sqrt(Variance(values)) / (1 - 2 * kTrim);
 }
 
+// Of ten steps in a row the mean, and by how much it is longer than their median; usually, so that a pause of the job
+// now and then changes neither.
+struct Cycle {
+  double mean_ns = 0, over_median = 1;
+};
+Cycle MeasureCycle(const std::vector<double>& step_ns) {
+  std::vector<double> means, ratios;
+  for (size_t s = kCycle; s <= step_ns.size(); ++s) {
+    const std::vector<double> cycle(step_ns.begin() + static_cast<ptrdiff_t>(s - kCycle),
+                                    step_ns.begin() + static_cast<ptrdiff_t>(s));
+    means.push_back(Mean(cycle));
+    if (const double median = Median(cycle); median > 0) ratios.push_back(means.back() / median);
+  }
+  if (ratios.empty()) return {};
+  return {Median(std::move(means)), Median(std::move(ratios))};
+}
+
 // P(at least k) of a Poisson count.
 double ChanceOfAtLeast(size_t k, double expected) {
   double term = std::exp(-expected), below = 0;
@@ -105,6 +132,11 @@ class Summary {
     out_.operations = pace_.operations;
     out_.step_ns = Median(pace_.step_ns);
     if (out_.step_ns <= 0) return std::move(out_);
+    if (pace_.steps() >= 2 * kCycle) {
+      const Cycle cycle = MeasureCycle(pace_.step_ns);
+      runs_ahead_ = cycle.over_median > 1 + kRunsAhead;
+      if (runs_ahead_) out_.step_ns = cycle.mean_ns;
+    }
     for (size_t r = 0; r < pace_.ranks.size(); ++r) Take(r);
     deviation_ = PooledDeviation(all_);
     const double memory = Memory(all_, deviation_);
@@ -178,22 +210,80 @@ class Summary {
     return std::isnan(shared) ? series.shares[k] : std::min(series.shares[k], shared);
   }
 
-  // The largest share of the others in each step. Of two ranks one is as much too early as the other is late.
+  // The largest share of the others in each step, of all ranks where there is no such row. Of two ranks one is as much
+  // too early as the other is late.
   double LatestOther(size_t step, size_t row) const {
     double latest = -1e9;
     for (const Series& one : all_)
-      if (one.row != row && pace_.peers[one.row] == pace_.peers[row] && !std::isnan(pace_.late(one.row, step)))
+      if (one.row != row && (row >= pace_.peers.size() || pace_.peers[one.row] == pace_.peers[row]) &&
+          !std::isnan(pace_.late(one.row, step)))
         latest = std::max(latest, pace_.late(one.row, step) / out_.step_ns);
     return latest > -1e9 ? latest : 0;
   }
 
-  // How much longer than usual a step and its neighbours are together: what holds up the end of one may show as the
-  // length of the next.
-  double LongerAround(size_t step) const {
+  // How much longer than the other steps these and their neighbours are together: what holds up the end of one may show
+  // as the length of the next.
+  double LongerAround(const std::vector<size_t>& stalled) const {
+    std::vector<bool> around(pace_.steps(), false);
+    for (const size_t step : stalled)
+      for (size_t s = step > 0 ? step - 1 : 0; s < std::min(step + 2, pace_.steps()); ++s) around[s] = true;
+    std::vector<double> others;
+    for (size_t s = 0; s < pace_.steps(); ++s)
+      if (!std::binary_search(stalled.begin(), stalled.end(), s)) others.push_back(pace_.step_ns[s]);
+    const double usual = others.empty() ? out_.step_ns : Median(std::move(others));
     double longer = 0;
-    for (size_t s = step > 0 ? step - 1 : 0; s < std::min(step + 2, pace_.steps()); ++s)
-      longer += pace_.step_ns[s] - out_.step_ns;
+    for (size_t s = 0; s < pace_.steps(); ++s)
+      if (around[s]) longer += pace_.step_ns[s] - usual;
     return longer;
+  }
+
+  // The job paused in this step or in one beside it, and not for a rank that was late there: to save, or for a profiler
+  // that writes its trace. Who takes longest for that says nothing.
+  bool IsAroundPause(size_t step) const {
+    for (size_t s = step > 0 ? step - 1 : 0; s < std::min(step + 2, pace_.steps()); ++s) {
+      if (pace_.step_ns[s] < kPauseOfJob * out_.step_ns) continue;
+      const double latest = LatestOther(s, pace_.ranks.size()) * out_.step_ns;
+      if (latest < (pace_.step_ns[s] - out_.step_ns) / 2) return true;
+    }
+    return false;
+  }
+
+  // How late each rank is now and then: what one step in twenty exceeds.
+  std::vector<double> LateNowAndThen() const {
+    constexpr double kNowAndThen = 0.95;
+    std::vector<double> out;
+    out.reserve(all_.size());
+    for (const Series& one : all_) out.push_back(std::max(0.0, Quantile(one.shares, kNowAndThen)));
+    return out;
+  }
+
+  // Of the peers of each rank the one that is most so.
+  std::vector<double> LatestBeside() const {
+    const std::vector<double> own = LateNowAndThen();
+    std::map<uint32_t, std::pair<size_t, double>> first, second;  // by peers: whose, and how much
+    for (size_t i = 0; i < own.size(); ++i) {
+      std::pair<size_t, double> one{i, own[i]};
+      auto& most = first.try_emplace(pace_.peers[all_[i].row], i, -1.0).first->second;
+      if (one.second > most.second) std::swap(one, most);
+      auto& next = second.try_emplace(pace_.peers[all_[i].row], i, 0.0).first->second;
+      if (one.second > next.second) next = one;
+    }
+    std::vector<double> out;
+    out.reserve(own.size());
+    for (size_t i = 0; i < own.size(); ++i) {
+      const uint32_t peers = pace_.peers[all_[i].row];
+      out.push_back(first[peers].first == i ? second[peers].second : first[peers].second);
+    }
+    return out;
+  }
+
+  // Stalls of one rank that have nothing to do with each other.
+  size_t CountEvents(const std::vector<size_t>& steps, const std::vector<double>& sizes) const {
+    size_t events = 0;
+    for (size_t i = 0; i < steps.size(); ++i)
+      events += i == 0 || steps[i] > steps[i - 1] + 1 ||
+                ((sizes[i] >= kEachCounts || sizes[i] * out_.step_ns >= kEachCountsNs) && !IsAroundPause(steps[i]));
+    return events;
   }
 
   bool KnowsLengthOfSteps() const {
@@ -204,10 +294,12 @@ class Summary {
   void CountStalls() {
     const double least = std::max(kMinStall, kStallDeviations * deviation_);
     std::vector<std::vector<double>> sizes(all_.size());  // of each rank's stalls
+    std::vector<std::vector<size_t>> stalled(all_.size());
     double all_steps = 0;
     const bool known_lengths = KnowsLengthOfSteps();
+    const std::vector<double> beside = LatestBeside();
     for (size_t i = 0; i < all_.size(); ++i) {
-      double gained = 0, greatest = 0, sum = 0, length = 0, longer = 0;
+      double gained = 0, greatest = 0, sum = 0, length = 0;
       size_t by_third[3] = {};
       for (size_t k = 0; k < all_[i].shares.size(); ++k) {
         const double share = StallOf(all_[i], k);
@@ -219,7 +311,7 @@ class Summary {
         sizes[i].push_back(share);
         ++by_third[ThirdOf(k, all_[i].shares.size())];
         sum += share;
-        longer += LongerAround(all_[i].steps[k]);
+        stalled[i].push_back(all_[i].steps[k]);
         gained += (share - other) * out_.step_ns;
         greatest = std::max(greatest, (share - other) * out_.step_ns);
       }
@@ -231,30 +323,39 @@ class Summary {
       stalls.cost = length > 0 ? gained / length : 0;
       stalls.usual_cost = stalls.count < kSomeStalls ? stalls.cost : (gained - greatest) / length;
       stalls.z = Median(sizes[i]) / deviation_;
-      if (known_lengths && gained > 0) stalls.lengthens = longer / gained;
+      if (known_lengths && gained > 0) stalls.lengthens = LongerAround(stalled[i]) / gained;
+      // Where other waits hide a part of it.
+      if (!runs_ahead_ && stalls.lengthens > 0 && stalls.lengthens < 1)
+        stalls.cost *= stalls.lengthens, stalls.usual_cost *= stalls.lengthens;
       stalls.usual = Median(sizes[i]);
+      stalls.beside = beside[i];
       stalls.smallest = *std::min_element(sizes[i].begin(), sizes[i].end());
       stalls.throughout = stalls.count < kManyStalls || *std::min_element(by_third, by_third + 3) > 0;
     }
     for (size_t i = 0; i < all_.size(); ++i)
-      if (!sizes[i].empty()) SetChance(i, sizes, all_steps);
+      if (!sizes[i].empty()) SetChance(i, sizes, stalled, all_steps);
   }
 
   // As many stalls of about this size, by chance? The others of this job tell how often they come, and healthy machines
   // do where the record is short. What is far smaller is something else.
-  void SetChance(size_t i, const std::vector<std::vector<double>>& sizes, double all_steps) {
+  void SetChance(size_t i, const std::vector<std::vector<double>>& sizes,
+                 const std::vector<std::vector<size_t>>& stalled, double all_steps) {
     constexpr double kAlike = 0.5;
     const auto steps = static_cast<double>(all_[i].shares.size());
     const double others = all_steps - steps;
     const double smallest = *std::min_element(sizes[i].begin(), sizes[i].end());
     double alike = 0;
-    for (size_t k = 0; k < sizes.size(); ++k)
-      if (k != i)
-        alike += static_cast<double>(
-            std::count_if(sizes[k].begin(), sizes[k].end(), [&](double size) { return size >= kAlike * smallest; }));
+    for (size_t k = 0; k < sizes.size(); ++k) {
+      if (k == i) continue;
+      std::vector<double> like_these;
+      std::vector<size_t> at;
+      for (size_t n = 0; n < sizes[k].size(); ++n)
+        if (sizes[k][n] >= kAlike * smallest) like_these.push_back(sizes[k][n]), at.push_back(stalled[k][n]);
+      alike += static_cast<double>(CountEvents(at, like_these));
+    }
     const double usual = kHiccups * std::pow(kHiccupSize / std::max(kHiccupSize, smallest), 2);
     const double seen = alike > 0 && others > 0 ? (alike + 0.5) / others : 0;
-    const double chance = ChanceOfAtLeast(sizes[i].size(), std::max(usual, seen) * steps);
+    const double chance = ChanceOfAtLeast(CountEvents(stalled[i], sizes[i]), std::max(usual, seen) * steps);
     out_.ranks[i].stalls.chance = std::min(1.0, chance * static_cast<double>(all_.size()));
   }
 
@@ -262,6 +363,7 @@ class Summary {
   PaceSummary out_;
   std::vector<Series> all_;
   double deviation_ = 0;
+  bool runs_ahead_ = false;
 };
 
 }  // namespace

@@ -12,11 +12,12 @@ namespace tacet {
 struct Stalls {
   size_t count = 0;
   double smallest = 0, usual = 0;  // as shares of the typical step
-  double mean_ns = 0;   // of one
-  double cost = 0;      // what they add to the time of all steps, as a share: later than everybody else in those steps
-  double usual_cost = 0;  // without the greatest of many: one event is nothing that comes now and then
-  double chance = 1;    // that a rank of a healthy job has so many, over all ranks of this job
-  double z = 0;         // of the typical one, in deviations of the noise
+  double beside = 0;               // how late another rank is now and then, the same
+  double mean_ns = 0;              // of one
+  double cost = 0;  // what they add to the time of all steps, as a share: later than everybody else in those steps
+  double usual_cost = 0;   // without the greatest of many: one event is nothing that comes now and then
+  double chance = 1;       // that a rank of a healthy job has so many, over all ranks of this job
+  double z = 0;            // of the typical one, in deviations of the noise
   bool throughout = true;  // no third of the record is without them, where so many would be in each
   // By how much the steps around them are longer than usual, over what the others waited; NaN where lengths of steps
   // are not known. A stall that makes no step longer is an error of the record.

@@ -43,6 +43,9 @@ constexpr double kLengthens = 0.5;
 // A stall of nearly a step is something by itself. Of smaller ones a long record knows how often they come: what they
 // cost at least must be worth a word too. Recorded delays: 3 % and more; hiccups of a healthy job: 2 %.
 constexpr double kGreatStall = 0.75, kSureCost = 0.025;
+// Where hosts are slower now and then, and now this and now that one, stalls stand out if they are so many times as
+// long as what comes to the others. Recorded: delays 2.5 times and more, hosts of healthy FSDP jobs up to 1.6 times.
+constexpr double kStandsOut = 2;
 
 bool CanTell(const RankPace& one) {
   return one.steps >= (one.source == PaceSource::traces ? kMinTracedSteps : kMinMeasuredSteps);
@@ -255,6 +258,7 @@ class Decision {
       if (one.stalls.mean_ns < (traced ? kMinLateNs : kMinMeasuredLateNs) || IsDenied(record, one)) continue;
       if (!one.stalls.throughout && one.stalls.mean_ns < kMuchNs) continue;
       if (one.stalls.lengthens < kLengthens) continue;  // not where it is not known
+      if (one.stalls.usual < kStandsOut * one.stalls.beside) continue;
       // In most steps is always, rather: that has been decided.
       if (one.stalls.count * 2 > one.steps && one.stalls.mean_ns < kMuchNs) continue;
       Straggler found{.rank = one.rank, .pattern = StragglerPattern::intermittent, .share = one.share};

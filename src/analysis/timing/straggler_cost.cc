@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "analysis/timing/pace_replay.h"
 #include "analysis/timing/statistics.h"
@@ -21,21 +20,17 @@ constexpr double kMostNoise = 1;
 constexpr int64_t kLateAtAnyCostNs = 3'000'000;
 constexpr double kLateAtAnyCost = 0.25, kSurelyHidden = 0.08;
 
-// Of what is always there the typical step tells; of stalls the sum.
-double ShareOf(const std::vector<double>& gains, const ReplayedGain& replay, StragglerPattern pattern) {
-  if (pattern == StragglerPattern::persistent) return TrimmedMean(gains, kTrimmedGains) / replay.step_ns;
-  const double steps = std::accumulate(replay.steps.begin(), replay.steps.end(), 0.0);
-  return std::accumulate(gains.begin(), gains.end(), 0.0) / steps;
+double ShareOf(const std::vector<double>& gains, const ReplayedGain& replay) {
+  return TrimmedMean(gains, kTrimmedGains) / replay.step_ns;
 }
 
 void Bound(const ReplayedGain& replay, Straggler& one) {
-  const double least = std::max(0.0, ShareOf(replay.least, replay, one.pattern));
-  double most = std::max(least, ShareOf(replay.most, replay, one.pattern));
+  const double least = std::max(0.0, ShareOf(replay.least, replay));
+  double most = std::max(least, ShareOf(replay.most, replay));
   // What operations of several groups wait for in each other is a guess where their starts are not known, and one that
   // hides too much: half of what it hides counts.
   if (replay.several_groups) most = std::max(most, (most + one.cost) / 2);
-  const bool always = one.pattern == StragglerPattern::persistent;
-  const double cost = std::clamp(one.cost, always ? least : 0.0, most);
+  const double cost = std::clamp(one.cost, least, most);
   if (cost == one.cost) return;
   one.cost = std::min(1.0, cost);
   const auto n = static_cast<double>(replay.least.size());
@@ -48,10 +43,12 @@ void Bound(const ReplayedGain& replay, Straggler& one) {
 
 void BoundCosts(std::span<const std::vector<CollectiveRound>* const> records, StragglerReport& report) {
   for (Straggler& one : report.stragglers) {
+    if (one.pattern == StragglerPattern::intermittent) continue;  // steps with and without a stall tell what it costs
     for (const std::vector<CollectiveRound>* rounds : records) {
       const ReplayedGain replay = ReplayWithPeers(*rounds, one.rank);
-      if (replay.several_groups && one.pattern == StragglerPattern::intermittent) continue;
-      if (!replay.known || replay.noise_ns > kMostNoise * static_cast<double>(one.late_ns)) continue;
+      if (!replay.known) continue;
+      const double gain = ShareOf(replay.least, replay) * replay.step_ns;
+      if (replay.noise_ns > kMostNoise * std::max(gain, static_cast<double>(one.late_ns))) continue;
       Bound(replay, one);
       break;
     }
