@@ -79,14 +79,20 @@ double GpuMemoryUse::OfOthers() const {
 
 bool GpuMemoryUse::OthersFillIt() const {
   const double theirs = OfOthers();
-  return theirs > 0 && own >= 0 && theirs >= own && (tried < 0 || free < 0 || theirs + free >= tried);
+  const bool told = tried >= 0 && free >= 0;
+  return theirs > 0 && own >= 0 && theirs >= own && (!told || (free < tried && theirs + free >= tried));
+}
+
+bool GpuMemoryUse::HitsOwnLimit() const {
+  return allowed >= 0 && (total < 0 || allowed < total) && (tried < 0 || free < 0 || free >= tried);
 }
 
 bool GpuMemoryUse::IsFragmented() const { return tried > 0 && unallocated >= tried; }
 
 // CUDA out of memory. Tried to allocate 3.91 GiB. GPU 3 has a total capacity of 79.15 GiB of which 1.22 GiB is free.
 // Process 51833 has 41.08 GiB memory in use. Including non-PyTorch memory, this process has 36.84 GiB memory in use. Of
-// the allocated memory 34.90 GiB is allocated by PyTorch, and 1.01 GiB is reserved by PyTorch but unallocated.
+// the allocated memory 34.90 GiB is allocated by PyTorch, and 1.01 GiB is reserved by PyTorch but unallocated. After
+// set_per_process_memory_fraction: "... memory in use. 2.80 GiB allowed; Of the allocated memory ...".
 // Before 2.1: Tried to allocate 20.00 MiB (GPU 0; 7.79 GiB total capacity; 5.94 GiB already allocated; 18.31 MiB free;
 // 6.10 GiB reserved in total by PyTorch)
 GpuMemoryUse ReadGpuMemoryUse(std::string_view message) {
@@ -95,9 +101,13 @@ GpuMemoryUse ReadGpuMemoryUse(std::string_view message) {
   use.device = DeviceOf(message);
   use.total = AmountAfter(message, " has a total capacity of ");
   if (use.total < 0) use.total = AmountAfter(message, " has a total capacty of ");  // so it is written in 2.1
-  if (use.total < 0) use.total = AmountBefore(message, " total capacity;");
+  if (use.total < 0) {
+    use.total = AmountBefore(message, " total capacity;");
+    use.old_form = use.total >= 0;
+  }
   use.free = AmountBefore(message, " is free");
   if (use.free < 0) use.free = AmountBefore(message, " free;");
+  use.allowed = AmountBefore(message, " allowed;");
   use.own = AmountAfter(message, "this process has ");
   const double allocated = std::max(AmountBefore(message, " is allocated by PyTorch"), 0.0);
   use.unallocated = AmountBefore(message, " is reserved by PyTorch but unallocated");

@@ -19,6 +19,8 @@ struct GpuMemoryUse {
   double tried = -1, total = -1, free = -1;
   double own = -1;          // of the process that failed, with what is not PyTorch's
   double unallocated = -1;  // reserved by PyTorch's allocator and in use by no tensor
+  double allowed = -1;      // the share that the process may use (set_per_process_memory_fraction)
+  bool old_form = false;    // written before PyTorch 2.1
   std::vector<GpuMemoryHolder> others;
 
   double OfOthers() const;
@@ -26,6 +28,8 @@ struct GpuMemoryUse {
   bool OthersFillIt() const;
   // What lies unused in the allocator's blocks would have sufficed.
   bool IsFragmented() const;
+  // The GPU had room, and the process may not use it.
+  bool HitsOwnLimit() const;
 };
 
 GpuMemoryUse ReadGpuMemoryUse(std::string_view message);

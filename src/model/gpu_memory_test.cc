@@ -54,7 +54,20 @@ TEST(GpuMemory, ReadsTheFormBefore21AndSeesFragmentation) {
   EXPECT_NEAR(use.total, 7.79, 1e-9);
   EXPECT_NEAR(use.unallocated, 0.16, 1e-6);
   EXPECT_TRUE(use.IsFragmented());
+  EXPECT_TRUE(use.old_form);
   EXPECT_FALSE(use.OthersFillIt());
+}
+
+TEST(GpuMemory, SeesTheLimitOfTheProcessWhereTheGpuHasRoom) {
+  const GpuMemoryUse use = ReadGpuMemoryUse(
+      "CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 has a total capacity of 139.80 GiB of which 116.44 GiB "
+      "is free. Process 9123 has 12.00 GiB memory in use. Process 9154 has 2.60 GiB memory in use. 2.80 GiB allowed; "
+      "Of "
+      "the allocated memory 2.56 GiB is allocated by PyTorch, and 1.76 MiB is reserved by PyTorch but unallocated.");
+  EXPECT_NEAR(use.allowed, 2.80, 1e-9);
+  EXPECT_TRUE(use.HitsOwnLimit());
+  EXPECT_FALSE(use.OthersFillIt());
+  EXPECT_FALSE(use.old_form);
 }
 
 TEST(GpuMemory, LeavesOtherWordsAlone) {

@@ -20,6 +20,10 @@ std::string HolderNames(const GpuMemoryUse& use) {
   return "process " + first + " and " + std::to_string(use.others.size() - 1) + " others";
 }
 
+std::string WordsForGpu(const GpuMemoryUse& use, bool named) {
+  return named ? " there" : use.device >= 0 ? " of GPU " + std::to_string(use.device) : " of that GPU";
+}
+
 std::vector<std::string> StepsByActivity(const GpuMemoryCase& facts) {
   if (facts.server)
     return {
@@ -62,19 +66,23 @@ std::vector<std::string> StepsByActivity(const GpuMemoryCase& facts) {
 }  // namespace
 
 std::string MemoryHolderWords(const GpuMemoryUse& use, bool named) {
+  if (use.HitsOwnLimit())
+    return ": it may use only " + Gib(use.allowed) + (use.total > 0 ? " of the " + Gib(use.total) : "") + " GiB" +
+           WordsForGpu(use, named);
   if (!use.OthersFillIt()) return "";
   const bool one = use.others.size() == 1;
   return std::string(one ? ": another process (" : ": other processes (") +
          (one ? std::to_string(use.others.front().pid) : HolderNames(use)) + (one ? ") holds " : ") hold ") +
-         Gib(use.OfOthers()) + (use.total > 0 ? " of the " + Gib(use.total) : "") + " GiB" +
-         (named             ? " there"
-          : use.device >= 0 ? " of GPU " + std::to_string(use.device)
-                            : " of that GPU");
+         Gib(use.OfOthers()) + (use.total > 0 ? " of the " + Gib(use.total) : "") + " GiB" + WordsForGpu(use, named);
 }
 
 std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
   const GpuMemoryUse& use = facts.use;
   std::vector<std::string> steps;
+  if (use.HitsOwnLimit())
+    steps.push_back(
+        "Raise or remove the limit: the program, or a library it uses, calls "
+        "torch.cuda.set_per_process_memory_fraction. The GPU itself has room.");
   if (use.OthersFillIt()) {
     steps.push_back("Find out what " + HolderNames(use) + (use.others.size() == 1 ? " is" : " are") +
                     " (nvidia-smi, ps -fp " + std::to_string(use.others.front().pid) +
@@ -86,15 +94,16 @@ std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
     return steps;
   }
   // Each maker's allocator reads a setting of its own; Intel's has none for this.
-  const std::string setting = facts.maker == GpuMaker::amd ? "PYTORCH_HIP_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
+  const std::string setting =
+      std::string(facts.maker == GpuMaker::amd ? "PYTORCH_HIP_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF") +
+      (use.old_form ? "=max_split_size_mb:128 (expandable_segments needs PyTorch 2.1)" : "=expandable_segments:True");
   if (use.IsFragmented() && facts.maker != GpuMaker::intel)
-    steps.push_back("Set " + setting + "=expandable_segments:True: " + Gib(use.unallocated) +
-                    " GiB are reserved and unused, more than the " + Gib(use.tried) +
-                    " GiB that were asked for, but not in one piece.");
+    steps.push_back("Set " + setting + ": " + Gib(use.unallocated) + " GiB is reserved and unused, more than the " +
+                    Gib(use.tried) + " GiB that was asked for, but not in one piece.");
   for (std::string& step : StepsByActivity(facts)) steps.push_back(std::move(step));
   const bool general = !facts.server && facts.during != Activity::saving && facts.during != Activity::loading;
   if (general && use.unallocated < 0 && facts.maker != GpuMaker::intel)
-    steps.push_back("Fragmentation: " + setting + "=expandable_segments:True.");
+    steps.push_back("If the memory is fragmented: set " + setting + ".");
   return steps;
 }
 
