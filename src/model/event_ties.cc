@@ -58,6 +58,7 @@ class EventTies {
       if (!event.rank.known() && IsKernels(event)) event.rank = RankOnBus(BusIdOf(KernelDeviceOf(event)), host);
       if (!event.rank.known()) TieToHost(event);
     }
+    TellKillsOfOthers();
   }
 
  private:
@@ -112,6 +113,27 @@ class EventTies {
     const auto [known, added] = host_of_file_.try_emplace(event.source.file);
     if (added) known->second = HostOfKernelLog(incident_, event.source.file);
     return known->second;
+  }
+
+  // A kill that no rank's pid fits explains nothing, and whoever sees it in the kernel log will ask about it.
+  void TellKillsOfOthers() {
+    constexpr size_t kMost = 8;
+    const auto& processes = incident_.processes;
+    const bool known =
+        std::any_of(processes.begin(), processes.end(), [](const Process& one) { return one.rank.known(); }) &&
+        std::none_of(processes.begin(), processes.end(),
+                     [](const Process& one) { return one.rank.known() && one.pid < 0; });
+    size_t told = 0;
+    for (const Event& event : incident_.events) {
+      if (!known || event.kind != EventKind::oom_kill || !IsKernels(event) || event.rank.known() || event.pid < 0)
+        continue;
+      if (told++ == kMost) return;
+      incident_.diagnostics.push_back({DiagnosticSeverity::note, "kill-of-another",
+                                       "the kernel killed process " + std::to_string(event.pid) +
+                                           " for lack of memory; no rank of this job has this pid (data loader workers "
+                                           "have pids of their own, and inside a container pids differ)",
+                                       event.source, ""});
+    }
   }
 
   // A kernel log reaches back to the start of the machine, and goes on when the job has ended. Where all of it seems to

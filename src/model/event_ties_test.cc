@@ -83,6 +83,18 @@ TEST(EventTies, TheHostOfTheFilesBesideItTellsWhosePidIsMeant) {
   EXPECT_EQ(incident.events.back().rank, Rank{5});
 }
 
+TEST(EventTies, AKillThatFitsNoRankIsRemarkedOn) {
+  Incident incident = TwoHosts();
+  for (Process& process : incident.processes)
+    if (process.pid < 0) process.pid = 9000 + process.rank.value;
+  AddKernelEvent(incident, EventKind::oom_kill, "gpu02/dmesg.txt", kBegin + 60 * kSecond).pid = 28117;
+  TieEventsToProcesses(incident);
+  EXPECT_FALSE(incident.events.back().rank.known());
+  ASSERT_EQ(incident.diagnostics.size(), 1u);
+  EXPECT_EQ(incident.diagnostics[0].code, "kill-of-another");
+  EXPECT_NE(incident.diagnostics[0].message.find("process 28117"), std::string::npos);
+}
+
 TEST(EventTies, WhatTheKernelSaidBeforeTheJobBeganIsSetAside) {
   Incident incident = TwoHosts();
   AddKernelEvent(incident, EventKind::xid, "gpu01/dmesg.txt", kBegin - 3600 * kSecond).Make<Xid>().pci = "0000:1b:00";
