@@ -64,7 +64,8 @@ function evidenceItem(evidence) {
   const line = (evidence.quote || evidence.excerpt).replace(/\n+$/, "");
   const count = (evidence.excerpt.match(/ \(\d+ times\)$/) || [""])[0];
   const record = evidence.excerpt.slice(0, evidence.excerpt.length - count.length).replace(/(.{18,})\.\.\.$/, "$1");
-  const words = evidence.quote && evidence.excerpt && !evidence.quote.includes(record) ? evidence.excerpt : "";
+  const said = record !== "" && evidence.says.startsWith(record);  // "NCCL_ALGO=Ring: ..."
+  const words = evidence.quote && evidence.excerpt && !said && !evidence.quote.includes(record) ? evidence.excerpt : "";
   const says = [evidence.says, words].filter(Boolean).join(": ") + (evidence.quote && !words ? count : "");
   const quote = line || source ? h("figure", source ? h("figcaption", source) : null, line ? h("pre", line) : null) : null;
   return h("li", says ? h("p", says) : null, quote);

@@ -62,10 +62,18 @@ bool IsNotFinite(std::string_view word) {
 std::unordered_map<std::string_view, int> WeightsOf(std::string_view about) {
   std::unordered_map<std::string_view, int> weights;
   std::string_view before;
+  bool awaited = false;  // "waiting for rank 5"
   for (const QuotedWord& word : WordsOf(about)) {
     int weight = WeightOf(word.text);
     const bool named = before == "signal" || before == "code" || before == "Xid" || before == "step";
-    if (named && IsDigitByte(word.text[0])) weight = std::max(weight, 3);
+    const bool numbered = word.at > 0 && about[word.at - 1] == '#';  // "all_reduce #17": SeqNum=17 in the line
+    if ((named || numbered) && IsDigitByte(word.text[0])) weight = std::max(weight, 3);
+    if (before == "for" && (word.text == "rank" || word.text == "ranks"))
+      awaited = true;
+    else if (awaited && IsDigitByte(word.text[0]))
+      weight = std::max(weight, 2);
+    else
+      awaited = false;
     if (IsNotFinite(word.text))
       for (const std::string_view one : {"nan", "NaN", "NAN", "inf", "Inf", "INF"}) weights[one] = 4;
     if (int& known = weights[word.text]; weight > known) known = weight;

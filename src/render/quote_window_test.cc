@@ -29,6 +29,15 @@ TEST(QuoteWindow, DoesNotBeginInsideBrackets) {
   EXPECT_FALSE(shown.starts_with("...Rank 3]") || shown.starts_with("...3]")) << shown;
 }
 
+TEST(QuoteWindow, ShowsTheNumberOfTheOperation) {
+  const std::string line =
+      "[rank1]:[E1117 05:35:03.822268674 ProcessGroupNCCL.cpp:1914] [PG ID 0 PG GUID 0(default_pg) Rank 1] Received a "
+      "dump signal due to a collective timeout from  rank 2 and we will try our best to dump the debug info. Last "
+      "enqueued NCCL work: 17, last completed NCCL work: 17.This is most likely caused by incorrect usages";
+  const std::string shown = QuoteWindow(line, "rank 1 had work only up to #17 while its peers waited", 150);
+  EXPECT_NE(shown.substr(0, 153).find("work: 17"), std::string::npos) << shown;
+}
+
 TEST(QuoteWindow, NamesOfTensorsOutweighWords) {
   const std::string line =
       "WARNING: One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are "

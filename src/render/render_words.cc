@@ -111,7 +111,10 @@ std::string SaysOf(const CitedEvidence& evidence) {
     // "CUDA kernel errors might be asynchronously reported ...": what every error of CUDA or HIP has behind it.
     const bool general = words.substr(first.size() + 1).find(" kernel errors might be ") < 6;
     const bool whole = !evidence.excerpt.ends_with("...") && !evidence.says.empty() && !general;
-    return evidence.says + std::string(count) + (whole ? ": " + JoinLines(words.substr(first.size() + 1)) : "");
+    const std::string_view more = words.substr(first.size() + 1);
+    // "the exception of rank 3, which led to ..."
+    const std::string_view joint = more.starts_with("which ") || more.starts_with("while ") ? ", " : ": ";
+    return evidence.says + std::string(count) + (whole ? std::string(joint) + JoinLines(more) : "");
   }
   return evidence.says.empty() ? JoinLines(evidence.excerpt) : evidence.says + ": " + JoinLines(evidence.excerpt);
 }

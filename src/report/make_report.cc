@@ -11,6 +11,26 @@
 
 namespace tacet {
 
+// The message of a line that a terminal or a mail wrapped goes on in the next one, with which the reader has joined it.
+static std::string JoinWrapped(std::string line, std::string_view message, const std::function<std::string()>& next) {
+  constexpr size_t kFewest = 12, kTelling = 8;
+  const auto behind_blanks = [](std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    return text.substr(0, kTelling);
+  };
+  message = message.substr(0, message.find('\n'));
+  if (message.ends_with(" times)")) message = message.substr(0, message.rfind(" ("));  // a count, and no part of it
+  for (size_t n = std::min(line.size(), message.size()); n >= kFewest; --n) {
+    if (!line.ends_with(message.substr(0, n))) continue;
+    const std::string_view rest = message.substr(n);
+    const std::string following = rest.empty() ? "" : next();
+    const std::string_view one = behind_blanks(rest), other = behind_blanks(following);
+    const size_t length = std::min(one.size(), other.size());
+    return length > 0 && one.substr(0, length) == other.substr(0, length) ? line.append(rest) : line;
+  }
+  return line;
+}
+
 void QuoteLines(const CitedLineReader& read_line, Report& report) {
   constexpr size_t kMost = 200;  // a report with more evidence than this is read by nobody
   if (!read_line) return;
@@ -25,7 +45,9 @@ void QuoteLines(const CitedLineReader& read_line, Report& report) {
   }
   // File by file, so that each is opened once.
   std::stable_sort(wanted.begin(), wanted.end(), [](const auto* a, const auto* b) { return a->file < b->file; });
-  for (CitedEvidence* cited : wanted) cited->quote = read_line(cited->file, cited->line, cited->offset);
+  for (CitedEvidence* cited : wanted)
+    cited->quote = JoinWrapped(read_line(cited->file, cited->line, cited->offset), cited->excerpt,
+                               [&] { return read_line(cited->file, cited->line + 1, 0); });
 }
 
 Report MakeReport(std::vector<Fragment> fragments, const Patience& patience, const ReportOptions& options) {
