@@ -122,7 +122,7 @@ void WriteVersions(JsonWriter& json, const std::vector<std::pair<std::string, st
 void WriteJob(JsonWriter& json, const ReportJob& job) {
   json.BeginObject();
   WriteKnown(json.Key("label"), job.label);
-  WriteKnown(json.Key("world_size"), job.world_size);
+  WriteKnown(json.Key("world_size"), job.world_told ? job.world_size : -1);
   json.Key("ranks_seen").Ints(job.ranks_seen);
   WriteStrings(json.Key("hosts"), job.hosts);
   json.Key("groups").BeginArray();

@@ -143,12 +143,12 @@ void AddInputLine(TextPage& page, std::string_view first, const Report& report) 
   std::string kinds;
   for (const auto& [format, files] : formats) {
     kinds += (kinds.empty() ? ": " : ", ") + std::to_string(files) + ' ';
-    kinds += format.empty() ? "unknown format" : CleanLine(format);
+    kinds += format.empty() || format == "unknown" ? "of unknown format" : CleanLine(format);
   }
   std::string unused = Share(not_understood, bytes);
   unused.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(unused.front())));  // a sentence begins
   std::string words = "Read " + Count(files_read, "file") + ", " + DescribeBytes(bytes) + kinds + "." +
-                      (unused == "0 %" ? "" : " " + unused + " of it holds nothing that Tacet uses.");
+                      (unused == "0 %" || unused == "100 %" ? "" : " " + unused + " of it was not used.");
   if (files_read == 0)
     words = "No file was read.";
   else if (bytes == 0 && std::any_of(report.diagnostics.begin(), report.diagnostics.end(), IsAboutUnreadContent))

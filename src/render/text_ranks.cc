@@ -111,28 +111,35 @@ size_t NaturalWidth(const std::vector<TextRow>& table) {
   return width;
 }
 
-// Before operations and frames are cut, the columns that tell least go: the one host of all, then the last signs.
-void LeaveOutColumns(std::vector<TextRow>& table, size_t width) {
+// Columns that say the same of every row go, where the heading names the host; and before operations and frames are
+// cut, those that tell least: the one host of all, then the last signs.
+void LeaveOutColumns(std::vector<TextRow>& table, size_t width, bool host_named) {
   const auto clear = [&](size_t column) {
     for (size_t row = 1; row < table.size(); ++row) table[row][column].text.clear();
   };
-  const std::string host = table.size() > 1 ? table[1][kHostColumn].text : "";
-  const bool same =
-      std::all_of(table.begin() + 1, table.end(), [&](const TextRow& row) { return row[kHostColumn].text == host; });
-  if (same && NaturalWidth(table) > width) clear(kHostColumn);
+  const auto same = [&](size_t column) {
+    return std::all_of(table.begin() + 1, table.end(),
+                       [&](const TextRow& row) { return row[column].text == table[1][column].text; });
+  };
+  if (same(kHostColumn) && (host_named || NaturalWidth(table) > width)) clear(kHostColumn);
+  if (table.size() > 2 && same(kSignColumn)) clear(kSignColumn);
   if (NaturalWidth(table) > width) clear(kSignColumn);
 }
 
 }  // namespace
 
-std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t width, bool verbose) {
+std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t width, bool verbose, bool host_named) {
   const Rows folded = verbose ? Fold(ranks, Detail::all, Detail::all) : FoldUntilItFits(ranks);
   std::vector<const Rows::value_type*> rows;
   for (const auto& row : folded) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) {
-    return std::tuple(std::get<0>(a->first), a->second[0]->rank) <
-           std::tuple(std::get<0>(b->first), b->second[0]->rank);
-  });
+  // A few silent ranks may be what is waited for. Where most are silent, what is known of the others comes first.
+  const auto silent = std::count_if(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.role == "silent"; });
+  const bool most = 2 * static_cast<size_t>(silent) >= ranks.size();
+  const auto place = [&](const Rows::value_type& row) {
+    constexpr int kLast = 5;
+    return std::tuple(most && std::get<1>(row.first) == "silent" ? kLast : std::get<0>(row.first), row.second[0]->rank);
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) { return place(*a) < place(*b); });
   const bool too_many = !verbose && rows.size() > kMostRankRows;  // only a report that invents many roles gets here
   if (too_many) rows.resize(kMostRankRows - 1);
 
@@ -157,7 +164,7 @@ std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t wi
                      {SharedSign(members)}});
   }
   if (too_many) table.push_back({{"..."}, {}, {}, {}, {}, {}});
-  if (!verbose) LeaveOutColumns(table, width);
+  if (!verbose) LeaveOutColumns(table, width, host_named);
   return table;
 }
 

@@ -12,6 +12,7 @@ namespace tacet {
 // differ as soon as anything shown differs; otherwise there are never more than kMostRankRows, however many ranks, and
 // columns that tell least are left out where they do not fit into `width`.
 inline constexpr size_t kMostRankRows = 24;
-std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t width, bool verbose);
+std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t width, bool verbose,
+                                 bool host_named = false);
 
 }  // namespace tacet

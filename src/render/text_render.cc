@@ -250,7 +250,9 @@ void AddRanks(TextPage& page, const Report& report, bool verbose) {
   const bool known = world >= static_cast<int64_t>(report.ranks.size());  // ranks may have another number in mind
   const bool told = report.jobs.empty() || report.jobs[0].world_told;
   const std::string of_all = known && told && world > 0 ? " of " + std::to_string(world) : "";
-  const int64_t least = std::max(world, static_cast<int64_t>(report.ranks.size()));
+  int64_t least = std::max(world, static_cast<int64_t>(report.ranks.size()));
+  if (const ReportFinding* finding = CarriedFinding(report))
+    for (const int rank : finding->affected_ranks) least = std::max<int64_t>(least, int64_t{rank} + 1);
   const auto seen = static_cast<size_t>(std::count_if(report.ranks.begin(), report.ranks.end(), IsKnownOf));
   const bool some = !of_all.empty() && seen < report.ranks.size();
   page.Heading("Ranks (" +
@@ -258,7 +260,8 @@ void AddRanks(TextPage& page, const Report& report, bool verbose) {
                 : told ? std::to_string(report.ranks.size()) + of_all
                        : "at least " + std::to_string(least)) +
                ")");
-  const std::vector<TextRow> table = LayOutRanks(report.ranks, page.width() - 2, verbose);
+  const std::vector<TextRow> table =
+      LayOutRanks(report.ranks, page.width() - 2, verbose, !HostsOf(report, report.verdict.ranks).empty());
   // In a narrow window nothing would be left of operations and frames.
   constexpr size_t kNarrow = 80;
   if (page.width() < kNarrow && !verbose)
@@ -371,7 +374,7 @@ void AddWhy(TextPage& page, const Report& report, bool verbose) {
     bool first = true;
     for (const ReportRival& rival : why.rivals) {
       if (rival.found != found) continue;
-      if (first) page.Heading(found ? "Found, but not the cause" : "Would explain it, but nothing shows it");
+      if (first) page.Heading(found ? "Found, but not the cause" : "Other causes considered; nothing shows them");
       first = false;
       const std::string ranks = rival.ranks.empty() ? "" : " (" + DescribeRanks(rival.ranks, kVerdictRankChars) + ")";
       page.Paragraph("  - ", CleanText(rival.cause + ranks + ": " + rival.because));
@@ -405,8 +408,9 @@ void AddFooter(TextPage& page, const Report& report) {
 void RenderHealthy(TextPage& page, const Report& report) {
   const size_t ranks =
       report.ranks.empty() && !report.jobs.empty() ? report.jobs[0].ranks_seen.size() : report.ranks.size();
+  const bool told = report.jobs.empty() || report.jobs[0].world_told;
   page.Line(page.Paint("HEALTHY", Ink::green) +
-            (ranks > 0 ? "  " + page.Paint(Count(ranks, "rank"), Ink::strong) : ""));
+            (ranks > 0 ? "  " + page.Paint((told ? "" : "at least ") + Count(ranks, "rank"), Ink::strong) : ""));
   page.Paragraph("  ", CleanText(report.verdict.headline.empty() ? "No fault found." : report.verdict.headline));
   for (const ReportFinding& finding : report.findings) {
     page.Paragraph("  " + std::string(Name(finding.severity)) + "  ",

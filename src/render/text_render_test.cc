@@ -100,7 +100,11 @@ TEST(TextRender, ColumnsThatTellLeastGoBeforeOthersAreCut) {
   EXPECT_TRUE(has(70, "  HOST  ")) << "two hosts tell something";
   for (ReportRank& rank : report.ranks) rank.host = "node-a";
   EXPECT_FALSE(has(70, "  HOST  "));
+  EXPECT_FALSE(has(200, "  HOST  ")) << "the heading names it";
+  report.verdict.ranks.clear();
   EXPECT_TRUE(has(200, "  HOST  "));
+  for (ReportRank& rank : report.ranks) rank.last_sign = "12:04:31";
+  EXPECT_FALSE(has(200, "LAST SEEN")) << "it is the same of all";
 }
 
 TEST(TextRender, EvidenceShowsTheEndOfALongCall) {
@@ -132,9 +136,9 @@ TEST(TextRender, WhatIsNotUsedBeginsASentence) {
   for (ReportInput& input : report.inputs) input.bytes = 1000000;
   report.inputs[0].not_understood = 10;
   const std::string text = RenderText(report, {});
-  EXPECT_NE(text.find("nccl_log. Under 0.1 % of it holds nothing"), std::string::npos) << text;
+  EXPECT_NE(text.find("nccl_log. Under 0.1 % of it was not used."), std::string::npos) << text;
   report.inputs[0].not_understood = 920000;
-  EXPECT_NE(RenderText(report, {}).find("nccl_log. 23 % of it holds nothing"), std::string::npos);
+  EXPECT_NE(RenderText(report, {}).find("nccl_log. 23 % of it was not used."), std::string::npos);
 }
 
 TEST(TextRender, AHealthyReportStillNamesItsNotes) {

@@ -207,9 +207,11 @@ std::string AssumedRankWords(const Incident& incident, const Process& process) {
     case RankClue::file_name:
       return "the ranks of some files are taken from their names: the files themselves do not state them";
     case RankClue::label:
-      return who + " taken from the label in front of the lines, which may count tasks; no other line confirms it";
+      return who +
+             " taken from the label in front of the lines, which may be the number of a task; no other line confirms "
+             "it";
     case RankClue::message:
-      return who + " taken from [Rank N] in messages, which may count within a group; no other line confirms it";
+      return who + " taken from [Rank N] in messages, which may be the rank within a group; no other line confirms it";
     case RankClue::local_rank:
       return who + " taken from the number of the process on its node: in a job of several nodes " +
              (one ? "its rank" : "their ranks") + " may differ";

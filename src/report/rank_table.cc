@@ -154,13 +154,18 @@ bool IsOwnNcclError(const Event* error) {
   return code == 1 || (code >= 3 && code <= 5);
 }
 
+// "an HCCL error": a table needs no article.
+std::string Bare(const std::string& words) {
+  return words.starts_with("an ") ? words.substr(3) : words.starts_with("a ") ? words.substr(2) : words;
+}
+
 std::string ErrorWords(const Event* error) {
-  if (error && error->kind == EventKind::exception) return error->As<Raised>().type;
+  if (error && error->kind == EventKind::exception) return Bare(error->As<Raised>().type);
   if (error && error->kind == EventKind::nccl_error) {
-    if (error->Means(Meaning::reported)) return error->As<NcclError>().result;  // "an HCCL error"
-    return error->maker == GpuMaker::amd ? "an RCCL error" : "an NCCL error";
+    if (error->Means(Meaning::reported)) return Bare(error->As<NcclError>().result);
+    return error->maker == GpuMaker::amd ? "RCCL error" : "NCCL error";
   }
-  if (error && error->kind == EventKind::cuda_error) return "a CUDA error";
+  if (error && error->kind == EventKind::cuda_error) return "CUDA error";
   if (error && error->kind == EventKind::abort_signal) return "aborted";
   if (error && (error->kind == EventKind::connection_lost || error->kind == EventKind::store_lost))
     return "lost a connection";
@@ -197,7 +202,7 @@ void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* st
     row.role.clear();
     row.doing = EndWords(*life.exited);
   }
-  if (life.exception) row.doing = life.exception->As<Raised>().type;
+  if (life.exception) row.doing = Bare(life.exception->As<Raised>().type);
   if (row.role == "guilty" && row.doing.empty() && life.exited) row.doing = EndWords(*life.exited);
   if (row.role == "guilty" && row.doing.empty() && life.segfault) row.doing = "segmentation fault";
 }
@@ -263,8 +268,10 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   std::set<Rank> guilty(diagnosis.ranks.begin(), diagnosis.ranks.end()),
       waiting(standstill.waiters.begin(), standstill.waiters.end());
   const std::set<Rank> stands = waiting;
+  // Ranks that PyTorch's check of their calls stopped wait no more.
+  const bool stopped = diagnosis.status == Status::crash && diagnosis.cause.starts_with("collective-");
   // What runs on a slow transport is affected and waits for nobody.
-  if (!diagnosis.findings.empty() && AffectedWait(diagnosis.findings[0].status))
+  if (!diagnosis.findings.empty() && AffectedWait(diagnosis.findings[0].status) && !stopped)
     waiting.insert(diagnosis.findings[0].affected_ranks.begin(), diagnosis.findings[0].affected_ranks.end());
   std::set<Rank> affected;  // of whom the verdict itself says that they wait
   if (!diagnosis.findings.empty())
@@ -348,7 +355,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
                       (failed_itself || never_waited || (life.exception && !census.Of(rank)));
     if (row.role == "waits" && FailedWithItsPeer(life) && IsFailure(diagnosis.status)) {
       row.role.clear();
-      const std::string type = life.consequence ? life.consequence->As<Raised>().type : "a CUDA error";
+      const std::string type = life.consequence ? life.consequence->As<Raised>().type : "CUDA error";
       if (row.doing.empty()) row.doing = type.substr(type.rfind('.') + 1);
     }
     if (over) row.role.clear();
@@ -359,6 +366,13 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     if (error == errors.end() && diagnosis.status == Status::crash && row.role.empty() && row.doing.empty() &&
         printing.contains(rank) && !nameless)
       row.doing = "reports no error";
+    if (diagnosis.status == Status::hang && census && !census.Of(rank) && row.role.empty() && row.doing.empty() &&
+        printing.contains(rank))
+      row.doing = "reports no timeout";
+    if (stopped && affected.contains(rank) && (row.role == "ok" || row.role.empty())) {
+      row.role.clear();
+      if (row.doing.empty()) row.doing = "stopped by the check";
+    }
     // That the job hangs is said in the text around the log: nobody is known to be well.
     if (told_hang && row.role == "ok") row.role.clear();
     if (!IsOlderThanItsCall(incident, sources, life)) row.last_sign = Clock(life.last_wall_ns);
