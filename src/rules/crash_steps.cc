@@ -91,6 +91,10 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
       if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
         return {"Read " + log + " for the error itself.", elsewhere};
       if (auto steps = LostOutputSteps(facts, told); !steps.empty()) return steps;
+      if (const auto& pod = told.As<ProcessEnd>(); pod.of_pod && !pod.host.empty())
+        return {"Read what it wrote: kubectl logs " + pod.host +
+                    " (--previous if it was restarted, -c for each container).",
+                "kubectl describe pod " + pod.host + " shows the exit code, the reason and the events."};
       [[fallthrough]];
     default:
       return {"Find the complete output of the job: the lines before the cited one hold no error that Tacet knows.",

@@ -116,6 +116,18 @@ std::vector<std::string> EndAdvice(const Event& end) {
   return advice;
 }
 
+std::string OutputToCapture(const Event* told) {
+  const ProcessEnd end = told ? told->As<ProcessEnd>() : ProcessEnd();
+  if (end.of_pod)
+    return "the output of every container from the start (kubectl logs --previous POD), the events of the pods "
+           "(kubectl "
+           "describe pod POD) and the kernel log of their nodes (dmesg -T)";
+  const bool gloo = told && (told->Means(Meaning::gloo_timeout) || told->Means(Meaning::gloo_loss));
+  return std::string("the output of every rank in a file of its own (torchrun --redirects 3 --log-dir DIR") +
+         (end.first_failure ? ")" : ", srun --output=%t.log)") +
+         (gloo ? " and the kernel log (dmesg -T)" : ", the kernel log (dmesg -T) and NCCL logs (NCCL_DEBUG=INFO)");
+}
+
 std::string EndedSubjectWords(const Event& end, const Subject& subject) {
   const auto& told = end.As<ProcessEnd>();
   return told.of_pod && !told.host.empty() ? "a container of pod " + told.host : SubjectWords(subject);

@@ -9,6 +9,9 @@
 namespace tacet {
 
 // What to do about a process that ended in this way: what fits its signal or code, and nothing about others.
+// What would show why the job ended, with the means of the launcher that is seen.
+std::string OutputToCapture(const Event* told);
+
 std::vector<std::string> EndAdvice(const Event& end);
 
 // A rank of which nothing is here but how its launcher saw it end: its own output is what is missing. Empty otherwise.

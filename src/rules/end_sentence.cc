@@ -8,6 +8,7 @@
 #include "analysis/timeout_census.h"
 #include "model/nccl_warnings.h"
 #include "rules/activity_words.h"
+#include "rules/end_advice.h"
 #include "rules/gpu_maker.h"
 #include "rules/library_words.h"
 #include "rules/message_words.h"
@@ -182,7 +183,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
     }
     case EventKind::watchdog_status:
       return who + "'s watchdog reports that operation #" + std::to_string(event.seq) +
-             " failed (it timed out, or NCCL returned an error)";
+             (event.group_name.empty() ? "" : " of group " + event.group_name) +
+             " did not finish: it timed out, or NCCL returned an error";
     case EventKind::dump_signal:
       return event.peer.known()
                  ? RankWords({event.peer}) + " timed out in a collective" + UnfinishedWords(facts, event.peer)
@@ -197,7 +199,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
                        " failed: look at the output of " + RankWords({event.peer})
                  : "not every rank reached a monitored barrier";
     case EventKind::hung_task: return "the kernel reports " + who + " as blocked";
-    case EventKind::process_exited: return ExitWords(facts, event, who);
+    case EventKind::process_exited:
+      return ExitWords(facts, event, EndedSubjectWords(event, SubjectOf(facts.incident, event)));
     case EventKind::abort_signal: {
       const std::string& sentence = event.As<Abort>().sentence;
       return sentence.empty() ? who + " aborted" : sentence;

@@ -259,6 +259,12 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     if (life && life->last_event)
       finding.evidence.push_back(CiteEvent(*life->last_event, "the last thing " + RankWords({rank}) + " wrote"));
   }
+  if (const StackReading* stack = missing.size() == 1 ? facts.analyses.StackOf(missing.front()) : nullptr;
+      stack && !stack->where.empty() && finding.fix.empty())
+    finding.fix = {"Look at " + stack->where + " on " + RankWords(missing) +
+                       ": why has it not reached init_process_group (imports, data preparation, a download, a lock)?",
+                   "If it is only slow to join: raise init_process_group(timeout=...), and move slow preparation after "
+                   "it."};
   if (of_nodes)
     answer.open.push_back({"Which node never joined?", "the output of torchrun on every node"});
   else if (missing.empty() && rendezvous.target.empty())

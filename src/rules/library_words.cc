@@ -87,14 +87,17 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
   }
 }
 
-std::vector<std::string> LibraryHangSteps(Library library) {
-  if (library != Library::hccl) return {};
+std::vector<std::string> LibraryHangSteps(const Event& told) {
+  if (told.library != Library::hccl) return {};
+  // HCCL counts it within its group.
+  const std::string awaited = told.peer.known() ? "rank " + std::to_string(told.peer.value) + " of that group" : "";
   return {
-      "Read the plogs of all ranks (ascend/log/debug/plog) for the earliest error, and look for the rank that reports "
-      "no "
-      "timeout: the others wait for it.",
+      awaited.empty() ? "Read the plogs of all ranks (ascend/log/debug/plog) for the earliest error, and look for the "
+                        "rank that reports no timeout: the others wait for it."
+                      : "Read the plog of " + awaited +
+                            " first (ascend/log/debug/plog), then those of the other ranks, for the earliest error.",
       "While it hangs: npu-smi info shows which devices still work; py-spy dump --pid PID shows where each process is.",
-      "If all were only slow: HCCL_EXEC_TIMEOUT and HCCL_CONNECT_TIMEOUT set how long they wait."};
+      "If the ranks were merely slow: raise HCCL_EXEC_TIMEOUT and HCCL_CONNECT_TIMEOUT, the limits of the wait."};
 }
 
 std::string LibraryCapture(Library library) {

@@ -22,7 +22,7 @@ std::vector<std::string> MissingRankSteps(Library library);
 // After an error of the library itself; empty: NCCL's.
 std::vector<std::string> LibraryErrorSteps(const Event& error);
 // While a job hangs; empty: NCCL's.
-std::vector<std::string> LibraryHangSteps(Library library);
+std::vector<std::string> LibraryHangSteps(const Event& told);
 // What to capture next time; empty: NCCL's.
 std::string LibraryCapture(Library library);
 // Another port for it; empty: PyTorch's.

@@ -120,7 +120,7 @@ std::string ReportWords(const std::vector<const Event*>& events, const ToldEvent
   const std::string peers = PeerWords(events);
   if (tellers == 0 && told.hosts.empty()) return "; the log does not say which rank reports it" + peers;
   return ": " + TellerWords(told) + (tellers > 1 ? " report" : " reports") + " transport errors" + peers +
-         (told.ranks.empty() ? "; the log does not say which rank" : "");
+         RankUnknownWords(told);
 }
 
 // Two adapters cannot be connected: the set-up fails, before any data flows.
@@ -176,7 +176,7 @@ std::vector<std::string> OwnPortSteps(const Case& facts, const Event& port) {
   return {"On " + (host.empty() ? "that host" : host) + ": ibstat" + (device.empty() ? "" : " " + device) +
               ", rdma link, mlxlink" + (device.empty() ? "" : " -d " + device) +
               ", and dmesg -T for the time at which the link went down.",
-          "Check cable, transceiver and the switch port behind it; a port that flaps costs the whole job.",
+          "Check the cable, the transceiver and the switch port; a flapping port takes the whole job down.",
           "Drain the node until the port is stable, and restart the job without it."};
 }
 
@@ -190,14 +190,19 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "Check that the two adapters reach each other: ping -I INTERFACE from one's address to the other's. Where "
         "every "
         "rail is a network of its own, set NCCL_CROSS_NIC=0."};
-  if (IsWarning(lead, "ib-modify-qp-failed"))
-    return {
+  if (IsWarning(lead, "ib-modify-qp-failed")) {
+    std::vector<std::string> steps = {
         "Compare the GIDs of both ends (show_gids, or ibv_devinfo -v) and NCCL_IB_GID_INDEX: the index must name a "
         "RoCE v2 address of the same kind on every host.",
         "Check that the two subnets reach each other: ping -I INTERFACE from one adapter's address to the other's. "
-        "Where every rail is a network of its own, set NCCL_CROSS_NIC=0.",
-        "If the error is 'No such device', the port is down or the container does not see it: ibstat, rdma link, ls "
-        "/dev/infiniband."};
+        "Where every rail is a network of its own, set NCCL_CROSS_NIC=0."};
+    constexpr int64_t kNoSuchDevice = 19;
+    if (lead.As<Warning>().number == kNoSuchDevice)
+      steps.insert(steps.begin(),
+                   "Check the port first: it is down, or the container does not see it (ibstat, rdma link, ls "
+                   "/dev/infiniband).");
+    return steps;
+  }
   if (IsWarning(lead, "net-device-setup-failed"))
     return {
         "Use versions of libfabric, of the NCCL plugin and of the adapter's driver that go together (EFA installer).",
@@ -210,8 +215,8 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "gives the same error.",
         "If it runs: check the adapters and switch ports of both ends (ibstat, perfquery, mlxlink), cable and "
         "transceiver.",
-        "On RoCE: a wrong GID index, VLAN, or a traffic class without flow control (PFC); compare with a pair that "
-        "works.",
+        "On RoCE: check the GID index, the VLAN, and that the traffic class has flow control (PFC); compare with two "
+        "hosts that can connect.",
         "Drain the node if the port's error counters rise."};
   if (IsWarning(lead, "ucx-failed"))
     return {
@@ -323,8 +328,8 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
         CiteEvent(*event, event->kind == EventKind::link_down            ? "the kernel saw the link go down"
                           : IsWarning(*event, "net-device-setup-failed") ? "the setup call that failed"
                           : finding.evidence.empty() && own
-                              ? std::string((lead.As<Warning>().number == 1 ? "the adapter reports its own port"
-                                                                            : "the adapter reports its own failure"))
+                              ? std::string((lead.As<Warning>().number == 1 ? "the adapter reports that its port failed"
+                                                                            : "the adapter reports that it failed"))
                               : "a transport error" + PlaceOfError(facts, *event)));
   }
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);

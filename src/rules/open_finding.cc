@@ -54,7 +54,7 @@ std::string OpenProof(const Case& facts, const Event& told) {
     case EventKind::abort_signal: return "the process ended";
     case EventKind::nccl_error:
     case EventKind::nccl_warning: return std::string(LibraryName(facts.incident, told)) + "'s error message";
-    default: return IsSignOfHang(told) ? "a wait reached its limit" : "the first error on record";
+    default: return IsSignOfHang(told) ? "a wait reached its limit" : "the earliest error in these files";
   }
 }
 
@@ -104,7 +104,7 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
   const bool gone = IsGone(facts);
   if (told.kind == EventKind::xla_wait) return XlaSteps(told);
   if (!StoodWords(facts.incident, told.source).empty()) return StepsAfterTheWork(gone);
-  if (auto own = LibraryHangSteps(told.library); !own.empty()) return own;
+  if (auto own = LibraryHangSteps(told); !own.empty()) return own;
   std::vector<std::string> steps;
   constexpr size_t kFew = 8;
   const Event& timeout = census ? *census.calls.front().first : told;
@@ -241,7 +241,9 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
       : IsEndOfRun(*told) && !before
           ? "The run's own record says how its command ended. Nothing that was captured says why."
       : before ? "The job ended after it had reported this error itself; Tacet does not know the message."
-               : "The line says how the job ended. The reason came before it and is not in these files.";
+      : !told->As<NcclError>().cure.empty()
+          ? "The message says what failed, and what to do about it."
+          : "The line says how the job ended. The reason came before it and is not in these files.";
   const TimeoutCensus census = hangs ? CountTimeouts(facts.incident) : TimeoutCensus{};
   if (census && told->kind == EventKind::watchdog_timeout) {
     for (const TimedOutCall& call : census.calls) {

@@ -10,6 +10,7 @@
 #include "model/event_witness.h"
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
+#include "rules/end_advice.h"
 #include "rules/end_sentence.h"
 #include "rules/finished_job.h"
 #include "rules/hang_capture.h"
@@ -279,8 +280,7 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
        : by_nccl
            ? "the NCCL log of this process from the start (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET), and those "
              "of its peers"
-           : "the output of every rank by itself (torchrun --redirects 3 --log-dir DIR, srun --output=%t.log), the "
-             "kernel log (dmesg -T) and NCCL logs (NCCL_DEBUG=INFO)"});
+           : OutputToCapture(told)});
   return nullptr;
 }
 

@@ -101,11 +101,15 @@ std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const H
     steps.push_back(
         "Initializing: the link is up, and no subnet manager has set the port up. Look at the subnet manager (sminfo, "
         "opensm, or the one of the switches).");
-  if (any([](const PortState& port) { return port.health == PortHealth::down; }))
-    steps.push_back(
-        "Down: check the cable, the transceiver and the switch port (mlxlink -d DEVICE -m, iblinkinfo); Polling means "
-        "that the "
-        "port finds no partner.");
+  const auto down = std::find_if(bad.begin(), bad.end(),
+                                 [](const Event* event) { return event->As<PortState>().health == PortHealth::down; });
+  if (down != bad.end()) {
+    const std::string& name = (*down)->As<PortState>().device;
+    const bool typed = !name.empty() && name.find_first_of(" ,") == std::string::npos;
+    steps.push_back("Down: check the cable, the transceiver and the switch port (mlxlink -d " +
+                    (typed ? name : std::string("DEVICE")) +
+                    " -m, iblinkinfo). A port whose physical state is Polling finds no partner.");
+  }
   if (any([](const PortState& port) { return port.health == PortHealth::disabled; }))
     steps.push_back(
         "Disabled: the port is switched off by a setting. Enable it (ibportstate, mlxlink -d DEVICE -a EN) if it is "

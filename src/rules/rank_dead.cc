@@ -185,9 +185,10 @@ void JudgeVanished(const Case& facts, RuleAnswer& answer) {
   finding.headline = GoneWords(finding.ranks) +
                      " without an error message: " + (finding.ranks.size() == 1 ? "its" : "their") + " output stops" +
                      ReportedAfterwards(facts, finding.affected_ranks);
+  const std::string hosts = finding.ranks.size() == 1 ? "its host" : "their hosts";
   answer.open.push_back(
       {"What ended " + who + "?",
-       "the kernel log of its host (dmesg -T: out-of-memory kills, segfaults, Xid) and the launcher's output"});
+       "the kernel log of " + hosts + " (dmesg -T: out-of-memory kills, segfaults, Xid) and the launcher's output"});
   answer.findings.push_back(std::move(finding));
 }
 
@@ -330,11 +331,11 @@ static RuleAnswer JudgeDead(const Case& facts) {
     // Of several that went at the same moment one may have pulled the others along.
     const bool several = finding->ranks.size() > 1;
     if (silence->dead() && !several) finding->confidence = Confidence::certain;
-    finding->headline = (several ? "the processes of " + who + " are gone, all at once: of the first, "
-                                 : who + "'s process is gone: ") +
-                        SilenceWords(facts, *silence);
-    const std::string waits = WaitWords(facts);
-    finding->headline += "; " + (waits.empty() ? "its peers wait for it" : waits);
+    finding->headline =
+        (several ? "the processes of " + who + " ended at the same time: " : who + "'s process is gone: ") +
+        SilenceWords(facts, *silence, several);
+    const std::string waits = WaitWords(facts), peers = several ? "their peers wait for them" : "its peers wait for it";
+    finding->headline += "; " + (waits.empty() ? peers : waits);
   } else if (AllFinished(facts, finding->ranks)) {
     const bool one = finding->ranks.size() == 1;
     finding->headline =
@@ -368,9 +369,10 @@ static RuleAnswer JudgeDead(const Case& facts) {
     answer.findings.push_back(std::move(*finding));
     return answer;
   }
+  const std::string hosts = finding->ranks.size() == 1 ? "its host" : "their hosts";
   answer.open.push_back(
       {"What ended " + who + "?",
-       "the kernel log of its host (dmesg -T: out-of-memory kills, segfaults, Xid) and the launcher's output"});
+       "the kernel log of " + hosts + " (dmesg -T: out-of-memory kills, segfaults, Xid) and the launcher's output"});
   answer.findings.push_back(std::move(*finding));
   return answer;
 }
@@ -382,12 +384,10 @@ const Rule kRankDeadRule = {
     "launcher output, NCCL logs of the peers (closed connections), flight records of the peers, kernel log, black "
     "boxes",
     "The process ended: killed by a signal, crashed, or it exited on its own. It leaves no dump; peers that talk to it "
-    "over sockets log a closed "
-    "connection, peers on the same host notice nothing and wait.",
+    "over sockets log a closed connection, peers on the same host notice nothing and wait.",
     "A frozen process keeps its connections open. An out-of-memory kill also ends the process, but is a cause of its "
     "own (rank-out-of-memory) if the kernel log names the pid. SIGABRT and SIGTERM at the end of a job are mostly "
-    "consequences: the "
-    "watchdog's and the launcher's cleanup.",
+    "consequences: the watchdog's and the launcher's cleanup.",
     {"Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log, the "
      "core dump.",
      "SIGKILL without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption).",

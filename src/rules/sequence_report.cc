@@ -69,8 +69,10 @@ void JudgeSequenceReports(const Case& facts, bool skipped, std::string_view caus
   finding.cause = cause;
   finding.severity = Severity::critical;
   finding.operation = OperationRef{sample.op, sample.seq, -1};
+  finding.status = Status::crash;
   if (reports.odd.empty()) {
     if (!skipped) return;
+    finding.operation.reset();  // each is at another one
     finding.confidence = Confidence::possible;
     finding.headline = "ranks are not at the same collective: " + PlacesWords(reports) +
                        "; which of them left one out, or added one, is unknown; PyTorch's DETAIL check stopped the job";
@@ -85,14 +87,14 @@ void JudgeSequenceReports(const Case& facts, bool skipped, std::string_view caus
       finding.affected_ranks.push_back(rank);
     }
     if (own == peers || (own < peers) != skipped) return;
-    finding.status = Status::crash;
     finding.confidence = Confidence::likely;
     finding.ranks = reports.odd;
     finding.headline = RankWords(reports.odd) + (skipped ? " left out a collective" : " issued a collective too many") +
                        ": it is at " + CallAt(sample, own) + ", its peers at #" + std::to_string(peers) +
                        "; PyTorch's DETAIL check stopped the job";
   }
-  finding.evidence.push_back(CiteEvent(sample, "PyTorch compared the numbers of the ranks' calls"));
+  finding.evidence.push_back(CiteEvent(sample, "PyTorch compared the sequence numbers of the ranks' calls"));
+  finding.evidence.back().excerpt.clear();  // the headline tells the numbers
   finding.fix = {
       "Find the collective that only some ranks call: a branch on the rank, a loader that ends earlier, a retry, "
       "a callback. Flight records with stacks (TORCH_FR_BUFFER_SIZE=2000) list the calls of every rank.",

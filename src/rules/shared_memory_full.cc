@@ -60,12 +60,14 @@ static Finding RefusedFinding(const Case& facts, const ToldEvents& refused) {
     finding.evidence.insert(finding.evidence.begin(), CiteEvent(*answer, "what CUDA answered"));
     if (const std::string& object = answer->As<Warning>().object; !object.empty()) words = " with '" + object + "'";
   }
-  finding.headline = "CUDA could not register NCCL's shared memory with the GPU in " + TellerWords(refused) +
-                     (words.empty() ? "" : ": the call fails" + words) + "; no line says that /dev/shm is full" +
-                     HostUnknownWords(refused);
+  const bool placed = !refused.ranks.empty() || !refused.rankless.empty() || !refused.hosts.empty();
+  finding.headline = "CUDA could not register NCCL's shared memory with the GPU" +
+                     (placed ? " in " + TellerWords(refused) : std::string()) +
+                     (words.empty() ? "" : ": the call fails" + words) + HostUnknownWords(refused);
   finding.explanation =
-      "NCCL creates a file in /dev/shm and registers it with CUDA as pinned memory. The file system gave no error; the "
-      "call of CUDA did.";
+      "NCCL creates a file in /dev/shm and registers it with CUDA as pinned memory. No line says that /dev/shm is "
+      "full: "
+      "the call of CUDA failed.";
   finding.fix = {"NCCL_SHM_DISABLE=1 works around it.",
                  "Check the limits on pinned memory: ulimit -l in the container; WSL limits pinned memory.",
                  "Compare the driver (nvidia-smi) with the CUDA version of NCCL; rule out space with df -h /dev/shm."};

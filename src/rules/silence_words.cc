@@ -33,10 +33,12 @@ const Silence* FirstSilence(const Case& facts, StandstillKind kind) {
   return nullptr;
 }
 
-std::string SilenceWords(const Case& facts, const Silence& silence) {
-  if (silence.exited) return "it exited by itself";
-  if (!silence.sight) return "its heartbeat stopped while its peers continued";
-  return WitnessWords(facts.incident, *silence.sight) + " saw the process " + StateWords(silence.state);
+std::string SilenceWords(const Case& facts, const Silence& silence, bool one_of_several) {
+  const std::string of = one_of_several ? " of " + RankWords({silence.rank}) : "";
+  if (silence.exited) return of.empty() ? "it exited by itself" : "the process" + of + " exited by itself";
+  if (!silence.sight)
+    return (of.empty() ? "its heartbeat" : "the heartbeat" + of) + " stopped while its peers continued";
+  return WitnessWords(facts.incident, *silence.sight) + " saw the process" + of + " " + StateWords(silence.state);
 }
 
 void CiteSilences(const Case& facts, StandstillKind kind, std::vector<EvidenceItem>& evidence) {

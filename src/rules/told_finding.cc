@@ -90,7 +90,9 @@ std::string TellerWords(const ToldEvents& told) {
 }
 
 std::string RankUnknownWords(const ToldEvents& told) {
-  return told.ranks.empty() && !told.events.empty() ? "; the log does not say which rank" : "";
+  if (!told.ranks.empty() || told.events.empty()) return "";
+  return told.rankless.size() > 1 ? "; the log does not say which ranks they are"
+                                  : "; the log does not say which rank it is";
 }
 
 std::string HostUnknownWords(const ToldEvents& told) {
@@ -105,23 +107,24 @@ std::string OutputOfRank(const Incident& incident, const Event& event) {
     return "the rank of each process, printed together with its pid at the start; Ray keeps the output of this one in "
            "/tmp/ray/session_latest/logs/worker-*-" +
            std::to_string(pid) + ".out and .err";
-  return "the output of each rank by itself (torchrun --redirects 3, srun --label)";
+  return "the output of each rank in a file of its own (torchrun --redirects 3, srun --label)";
 }
 
 void AskWhichHost(const ToldEvents& told, RuleAnswer& answer) {
   if (told.ranks.empty() && told.hosts.empty())
-    answer.open.push_back({"Which host was it?",
-                           "the output of each rank by itself (torchrun --redirects 3, srun --label), or NCCL logs "
-                           "with INIT lines"});
+    answer.open.push_back(
+        {"Which host was it?",
+         "the output of each rank in a file of its own (torchrun --redirects 3, srun --label), or NCCL logs "
+         "with INIT lines"});
 }
 
 void AskWhichRank(const ToldEvents& told, RuleAnswer& answer) {
   if (!told.ranks.empty()) return;
   const bool mpi = !told.events.empty() && told.events.front()->library == Library::mpi;
   answer.open.push_back(
-      {"Which rank was it?",
-       mpi ? "the output with the rank before each line (mpirun --tag-output, srun --label)"
-           : "the output of each rank by itself (torchrun --redirects 3, srun --label), or NCCL logs with INIT lines"});
+      {"Which rank was it?", mpi ? "the output with the rank before each line (mpirun --tag-output, srun --label)"
+                                 : "the output of each rank in a file of its own (torchrun --redirects 3, srun "
+                                   "--label), or NCCL logs with INIT lines"});
 }
 
 Finding ToldFinding(const Case& facts, std::string_view cause, const ToldEvents& told, std::string_view says) {

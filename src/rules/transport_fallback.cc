@@ -179,8 +179,11 @@ Finding SplitHostFinding(const Case& facts, const ToldEvents& socket, const std:
     finding.evidence.push_back(
         CiteEvent(*splitters[i], i == 0 ? "the name of the host for one process" : "another name for another process"));
   finding.fix = {
-      "Give all processes of a host the same NCCL_HOSTID, or unset it: they use NVLink, PCIe or shared memory then. "
-      "Where one host plays several for a test, nothing is wrong."};
+      "Give all processes of a host the same NCCL_HOSTID, or unset it: they then use NVLink, PCIe or shared memory. "
+      "If one host stands in for several in a test, nothing is wrong."};
+  finding.explanation =
+      "NCCL takes processes with different values of NCCL_HOSTID for processes of different hosts, and connects them "
+      "over the network instead of NVLink, PCIe or shared memory.";
   return finding;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -116,18 +117,26 @@ std::string CallSiteWords(const Incident& incident, const Call& call) {
 }
 
 std::string NamePlaces(const Incident& incident, const std::vector<Rank>& ranks, std::string advice) {
-  if (ranks.size() != 1) return advice;
-  const auto known = incident.process_of.find(ranks.front());
-  if (known == incident.process_of.end()) return advice;
-  const Process& process = incident.processes[known->second];
+  if (ranks.empty()) return advice;
   const auto replace = [&](std::string_view what, const std::string& by) {
     for (size_t at = advice.find(what); at != std::string::npos; at = advice.find(what, at + by.size()))
       advice.replace(at, what.size(), by);
   };
-  if (process.pid > 0) replace(" PID", " " + std::to_string(process.pid));
-  if (process.host.empty()) return advice;
-  for (const char* place : {"on its host", "on that host"}) replace(place, "on " + process.host);
-  for (const char* place : {"On its host", "On that host"}) replace(place, "On " + process.host);
+  std::set<std::string_view> hosts;
+  for (const Rank rank : ranks) {
+    const auto known = incident.process_of.find(rank);
+    const Process* process = known == incident.process_of.end() ? nullptr : &incident.processes[known->second];
+    if (ranks.size() == 1 && process && process->pid > 0) replace(" PID", " " + std::to_string(process->pid));
+    hosts.insert(process ? std::string_view(process->host) : std::string_view());
+  }
+  const bool named = hosts.size() == 1 && !hosts.begin()->empty();
+  if (!named && ranks.size() == 1) return advice;
+  const std::string its = named ? std::string(*hosts.begin()) : "their hosts",
+                    that = named ? std::string(*hosts.begin()) : "those hosts";
+  for (const std::string_view on : {"on ", "On "}) {
+    replace(std::string(on) + "its host", std::string(on) + its);
+    replace(std::string(on) + "that host", std::string(on) + that);
+  }
   return advice;
 }
 

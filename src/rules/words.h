@@ -25,7 +25,7 @@ std::string ShapeWords(const Call& call);
 std::string DurationWords(int64_t ns);
 
 // Advice that can be typed: of one rank whose process is known, "on its host ... -p PID" becomes "on node-7 ... -p
-// 4711".
+// 4711"; of several ranks "on node-7", or "on their hosts".
 std::string NamePlaces(const Incident& incident, const std::vector<Rank>& ranks, std::string advice);
 
 // Cited places.

@@ -114,7 +114,10 @@ Finding FromChoice(const Case& facts, const SetupNetwork& network) {
   const Event& choice = *network.local.events.front();
   const NetworkDevice& chosen = DeviceIn(choice);
   Finding finding = ToldFinding(facts, "wrong-interface", network.local, "the interface that was chosen");
-  finding.evidence.resize(std::min<size_t>(finding.evidence.size(), 2));
+  // One line of a process is enough: "Bootstrap : Using ..." and "NET/Socket : Using ..." say the same.
+  const auto& events = network.local.events;
+  const bool same = events.size() > 1 && events[0]->speaker == events[1]->speaker;
+  finding.evidence.resize(std::min<size_t>(finding.evidence.size(), same ? 1 : 2));
   finding.headline = TellerWords(network.local) +
                      (std::max(network.local.ranks.size(), network.local.rankless.size()) > 1 ? " use " : " uses ") +
                      chosen.name + " (" + std::string(HostPart(chosen.address)) +
@@ -214,7 +217,7 @@ const Rule kWrongInterfaceRule = {
     "On one host all of these work: then the peer's process is gone, or has not started yet. An ordinary address that "
     "does not answer points to a firewall, a route, or a dead peer.",
     {"Set NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to the interface that connects the hosts, or exclude the others: "
-     "NCCL_SOCKET_IFNAME=^lo,docker,virbr,veth,cni.",
+     "NCCL_SOCKET_IFNAME=^lo,docker,br-,virbr,veth,cni.",
      "On each host: ip -br addr, and ip route get ADDRESS for the address of another host.",
      "Containers: use the host's network (--network=host), or an overlay that all hosts share."},
     {"Set NCCL_SOCKET_IFNAME in the image or in /etc/nccl.conf of all hosts.",
