@@ -121,7 +121,7 @@ inline constexpr NcclWarning kNcclWarnings[] = {
     {"ib-async-event", kNotice, "the adapter reported an event that is not fatal",
      "check the named HCA if the job is slow"},
     {"ib-port-active", kNotice, "a port of the adapter is up again",
-     "check cable and switch port if it went down before: a port that flaps stops the job"},
+     "check cable and switch port if it went down before: a flapping port stops the job"},
     {"ib-gid-changed", kNotice, "the GID table of a port changed: an address was added or removed",
      "check the network configuration of the node"},
     {"ib-speed-change", kNotice, "a link changed its speed", "check the cable and port of the named HCA"},

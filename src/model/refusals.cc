@@ -63,7 +63,7 @@ constexpr Refusal kRefusals[] = {
      "CUDA was used in a child process that was forked after CUDA had started",
      {"In a data loader's workers keep all tensors on the CPU, and move batches to the GPU in the training loop.",
       "Or start child processes with spawn: multiprocessing.set_start_method('spawn'), or "
-      "multiprocessing_context='spawn' of the DataLoader; or load in the main process (num_workers=0).",
+      "DataLoader(multiprocessing_context='spawn'); or load in the main process (num_workers=0).",
       "Other child processes: do not touch CUDA before the fork."},
      false,
      true},
@@ -113,12 +113,12 @@ constexpr Refusal kRefusals[] = {
      true},
     {"stale-file",
      "a file on a network file system was replaced or deleted while the process used it (ESTALE)",
-     {"Find out who wrote to that path at the time: another rank or job that rebuilds the same cache, a cleanup, a "
-      "copy over it. Let one rank write it and the others wait for it.",
-      "Put caches (HF_HOME, TRITON_CACHE_DIR, datasets) on a disk of the node, or under a path of their own for each "
-      "job; replace files by renaming a complete new one.",
-      "If every file of the mount is stale: the server was restarted, or exports it differently now; mount it again on "
-      "that host."},
+     {"Find out who wrote to that path at the time: another rank or job that rebuilds the same cache, a cleanup, or a "
+      "copy that overwrites it. Let one rank write it and the others wait for it.",
+      "Put caches (HF_HOME, TRITON_CACHE_DIR, datasets) on the node's own disk, or under a separate path for each job; "
+      "write a new file completely, then rename it over the old one.",
+      "If every file on the mount is stale, the server was restarted or its export has changed: remount it on that "
+      "host."},
      true},
     {"checkpoint-unlike-model",
      "the checkpoint does not fit the model: names or shapes of parameters differ",

@@ -42,12 +42,14 @@ static void TellAssertion(const Case& facts, const std::string& who, Finding& fi
   finding.headline = who + " failed an assertion in a GPU kernel of the program" +
                      (assertion ? ": " + std::get<DeviceAssertion>(assertion->As<Raised>().about).words
                                 : std::string(" (device-side assert)"));
-  if (assertion && std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
-        return item.source.file == assertion->source.file && item.source.line == assertion->source.line;
-      }))
-    assertion = nullptr;  // the cited line is it
-  if (assertion && finding.evidence.size() < 3)
-    finding.evidence.push_back(CiteEvent(*assertion, "the assertion that failed"));
+  const std::string says = "the assertion that failed";
+  const auto cited = std::find_if(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
+    return assertion && item.source.file == assertion->source.file && item.source.line == assertion->source.line;
+  });
+  if (cited != finding.evidence.end())
+    cited->says = says;
+  else if (assertion && finding.evidence.size() < 3)
+    finding.evidence.push_back(CiteEvent(*assertion, says));
   const bool amd = std::any_of(facts.incident.events.begin(), facts.incident.events.end(),
                                [](const Event& event) { return event.maker == GpuMaker::amd; });
   const std::string blocking = amd ? "AMD_SERIALIZE_KERNEL=3 and HIP_LAUNCH_BLOCKING=1" : "CUDA_LAUNCH_BLOCKING=1";
@@ -152,8 +154,8 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
                               (ObjectWords(event).empty() ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
                                                           : ObjectWords(event)) +
                               ")";
-    finding.evidence.push_back(
-        CiteEvent(event, event.Means(Meaning::reported) ? "an error without a rank" : "an exception without a rank"));
+    finding.evidence.push_back(CiteEvent(
+        event, event.Means(Meaning::reported) ? "the error of an unknown rank" : "the exception of an unknown rank"));
     if (std::string words = CommandLineWords(facts, event, {}); !words.empty()) finding.headline = std::move(words);
     TellAdvice(event, finding);
     if (finding.fix.empty() && !PlaceWords(event).empty()) {
@@ -169,7 +171,7 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     if (event.Means(Meaning::device_assert)) {
       finding.evidence.clear();
       TellAssertion(facts, "a rank", finding);
-      if (finding.evidence.empty()) finding.evidence.push_back(CiteEvent(event, "a GPU error without a rank"));
+      if (finding.evidence.empty()) finding.evidence.push_back(CiteEvent(event, "the GPU error of an unknown rank"));
     }
     if (refusal.empty()) answer.open.push_back({"Which rank was it?", OutputOfRank(facts.incident, event)});
     answer.findings.push_back(std::move(finding));
@@ -240,6 +242,25 @@ static void TellEndedThread(bool many, Finding& finding) {
       "or end the process in threading.excepthook, so that the job fails at once instead of hanging.");
 }
 
+// Of ranks that raise the same, in the same words, one line is cited for all.
+static void CiteAlike(const std::vector<const Event*>& events, Finding& finding) {
+  std::vector<std::pair<const Event*, std::vector<Rank>>> said;
+  for (const Event* event : events) {
+    const auto same = std::find_if(said.begin(), said.end(), [&](const auto& one) {
+      return one.first->text == event->text && one.first->Means(Meaning::reported) == event->Means(Meaning::reported);
+    });
+    if (same != said.end())
+      same->second.push_back(event->rank);
+    else
+      said.push_back({event, {event->rank}});
+  }
+  for (const auto& [event, ranks] : said) {
+    if (finding.evidence.size() == 3) break;
+    finding.evidence.push_back(CiteEvent(
+        *event, (event->Means(Meaning::reported) ? "the error of " : "the exception of ") + RankWords(ranks)));
+  }
+}
+
 static RuleAnswer JudgeException(const Case& facts) {
   RuleAnswer answer;
   std::map<std::string, std::vector<const Event*>> by_type;
@@ -297,17 +318,13 @@ static RuleAnswer JudgeException(const Case& facts) {
   // What is known by its own words is quoted up to the end of its first sentence.
   if (!refused.empty()) message = message.substr(0, message.find(". "));
   if (!object.empty()) message.clear();  // the same, in fewer words
-  finding.headline = RankWords(finding.ranks) +
-                     (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") + type + where +
-                     DuringWords(during) + (message.empty() ? "" : ": " + message) +
-                     (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication)
-                          ? ". Communication is not the cause."
-                          : "");
-  for (const Event* event : *chosen) {
-    if (finding.evidence.size() == 3) break;
-    finding.evidence.push_back(CiteEvent(
-        *event, (event->Means(Meaning::reported) ? "the error of " : "the exception of ") + RankWords({event->rank})));
-  }
+  finding.headline =
+      RankWords(finding.ranks) + (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") +
+      type + where + DuringWords(during) + (message.empty() ? "" : ": " + message) +
+      (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication)
+           ? (message.ends_with('.') ? " Communication" : ". Communication") + std::string(" is not the cause.")
+           : "");
+  CiteAlike(*chosen, finding);
   // The launcher's list of failures is the only one to name it.
   if (std::any_of(chosen->begin(), chosen->end(), [](const Event* e) { return e->Means(Meaning::owner_inferred); }))
     finding.confidence = Confidence::likely;

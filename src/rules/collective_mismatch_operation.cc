@@ -10,13 +10,14 @@ static RuleAnswer JudgeCollectiveMismatchOperation(const Case& facts) {
 extern const Rule kCollectiveMismatchOperationRule;
 const Rule kCollectiveMismatchOperationRule = {
     "collective-mismatch-operation",
-    "Ranks issue different operations at the same place",
+    "Ranks issue different operations at the same position",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of at least two members",
     "At one place in a group's sequence a rank issued a different collective from its peers. NCCL does not compare "
     "calls: it "
     "may hang at once, run on for many collectives and stall much later, or never stall. The first difference is the "
     "cause, the stall its consequence.",
-    "A skipped or extra call also shows different operations, but then the rank continues one place ahead or behind, "
+    "A skipped or extra call also shows different operations, but then the rank continues one collective ahead or "
+    "behind, "
     "and that is reported instead. A timeout report names the stalled operation, which is usually a later one.",
     {"Find the call in the program (a flight record names its line): which condition makes this rank take the other "
      "branch?",

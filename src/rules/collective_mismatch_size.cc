@@ -130,8 +130,8 @@ const Rule kCollectiveMismatchSizeRule = {
     "all_to_all with uneven splits and gathers of unequal shards are legal and not reported, unless a send meets a "
     "receive "
     "of a different size. A different data type of the same size is a cause of its own.",
-    {"Find the call in the program (a flight record names its line): uneven last batch, padding, a parameter that "
-     "exists on one rank only, a different configuration file?",
+    {"Find the call in the program (a flight record names its line): typical reasons are an uneven last batch, "
+     "padding, a parameter that exists on one rank only, or a different configuration file.",
      "Pad or drop the last batch (drop_last=True), or gather the sizes first.",
      "Discard results computed after this point: they may be wrong even if the job continued."},
     {"Run a short job with TORCH_DISTRIBUTED_DEBUG=DETAIL after changes.",

@@ -42,10 +42,11 @@ const Rule kCollectiveSkippedRule = {
     "A rank skipped a collective",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role",
     "One rank did not issue a collective that its peers issued, and continued. Its later calls pair up with the wrong "
-    "calls of its peers; if they look alike, nothing stalls until much later, and the operation that finally hangs is "
-    "innocent.",
-    "A rank stuck on the host has issued nothing since. An extra call shifts the other way. A single different call, "
-    "after which all ranks are in step again, is a mismatch.",
+    "calls of its peers; if they look alike, nothing stalls until much later, in an operation that is not the one "
+    "that was skipped.",
+    "A rank that is stuck on the host has issued nothing since. A rank that issued an extra call is behind its peers, "
+    "not "
+    "ahead. If one call differs and all later ones agree, it is a mismatch.",
     {"Find the call in the program (a flight record names its line): which condition made this rank skip the call?",
      "Typical causes: `if loss.isnan(): continue`, uneven data (one rank's loader ends earlier), a callback that only "
      "some "

@@ -121,7 +121,7 @@ static RuleAnswer JudgeSharedCommunicator(const Case& facts) {
                "issued by thread " + std::to_string(swap.first->thread) + " of " + RankWords({swap.a->rank})));
   finding.evidence.push_back(CiteCall(facts.incident, *swap.b->stream, *swap.second,
                                       "issued by thread " + std::to_string(swap.second->thread) + " of " +
-                                          RankWords({swap.b->rank}) + " at the same place"));
+                                          RankWords({swap.b->rank}) + " at the same position"));
   answer.findings.push_back(std::move(finding));
   return answer;
 }

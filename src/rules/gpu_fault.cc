@@ -164,7 +164,7 @@ const Event* TakeKernelReason(const Case& facts, Finding& finding) {
     finding.evidence.insert(
         finding.evidence.begin(),
         CiteEvent(*reason, (same ? "the kernel of its host reports this" : "the kernel reports this") +
-                               WhenWords(facts, *reason, error) + (same ? "" : ", without a rank")));
+                               WhenWords(facts, *reason, error) + (same ? "" : ", of an unknown rank")));
     if (!same) finding.confidence = Confidence::likely;
     return reason;
   }
@@ -240,7 +240,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       if (finding.evidence.size() < 3 &&
           (finding.evidence.empty() || finding.evidence.back().source.line != event.source.line))
         finding.evidence.push_back(
-            CiteEvent(event, told                             ? "a GPU error without a rank"
+            CiteEvent(event, told                             ? "the GPU error of an unknown rank"
                              : event.Means(Meaning::in_prose) ? "said in the text around the log"
                              : event.Means(Meaning::reported) ? "the driver cannot reach this GPU"
                              : event.kind == EventKind::nvlink_error && event.As<Xid>().number >= 0

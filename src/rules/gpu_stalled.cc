@@ -35,7 +35,7 @@ static RuleAnswer JudgeGpuStalled(const Case& facts) {
                                    " finished collectives of the same group that " + (one ? "it has" : "they have") +
                                    " not, starting with " + operation
                              : gpu + " never started " + operation +
-                                   ", although the host issued it: probably an earlier kernel does not finish";
+                                   ", although the host issued it: an earlier kernel probably does not finish";
   answer.findings.push_back(std::move(*finding));
   return answer;
 }

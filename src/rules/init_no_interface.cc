@@ -48,12 +48,15 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
     if (evidence.empty()) gloo = InterfaceOfGloo(event);
     if (!of_peer && event.rank.known() && std::find(ranks.begin(), ranks.end(), event.rank) == ranks.end())
       ranks.push_back(event.rank);
+    const std::string who = SubjectWords(SubjectOf(facts.incident, event));
+    const bool again = std::any_of(evidence.begin(), evidence.end(),
+                                   [&](const EvidenceItem& item) { return item.says.starts_with(who + " finds "); });
     if (evidence.size() < 3)
       evidence.push_back(
-          CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) +
-                               (of_peer                  ? " got no usable address from a peer"
-                                : InterfaceOfGloo(event) ? " finds no address for " + InterfaceOfGloo(event)->words
-                                                         : " finds no network interface to use")));
+          CiteEvent(event, who + (of_peer                  ? " got no usable address from a peer"
+                                  : again                  ? " fails for that reason"
+                                  : InterfaceOfGloo(event) ? " finds no address for " + InterfaceOfGloo(event)->words
+                                                           : " finds no network interface to use")));
   }
   if (evidence.empty()) return answer;
   std::sort(ranks.begin(), ranks.end());

@@ -89,7 +89,7 @@ void CiteStall(const Case& facts, const CallDifference& difference, Finding& fin
     if (!stall) continue;
     // The better record comes first: where it shows ranks in this very call, a log only shows what was issued ahead.
     if (stall->group == difference.group && stall->seq == difference.seq) return;
-    finding.evidence.push_back(CiteCall(facts.incident, *stream, *stall, "where ranks wait as a consequence"));
+    finding.evidence.push_back(CiteCall(facts.incident, *stream, *stall, "where the ranks wait as a result"));
     return;
   }
 }
@@ -130,7 +130,8 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
                        SideWords(*usual.call, difference.aspect);
   } else {
     finding.headline =
-        RankWords(difference.odd) + " used " + std::string(AspectWords(difference.aspect)) + " in " + place + ": " +
+        RankWords(difference.odd) + " used " + std::string(AspectWords(difference.aspect)) + " in " +
+        std::string(Name(odd.call->kind)) + " " + place + ": " +
         (difference.sides.size() > 2 ? SideList(difference)
                                      : SideWords(*odd.call, difference.aspect) + " where " + RankWords(usual.ranks) +
                                            " used " + SideWords(*usual.call, difference.aspect));
@@ -148,8 +149,8 @@ Finding FindingOf(const Case& facts, const CallDifference& difference, std::stri
       !step.words.empty())
     finding.fix.insert(finding.fix.begin(), std::move(step.words));
   finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
-  finding.evidence.push_back(
-      CiteCall(facts.incident, *usual.stream, *usual.call, RankWords(usual.ranks) + " issued this at the same place"));
+  finding.evidence.push_back(CiteCall(facts.incident, *usual.stream, *usual.call,
+                                      RankWords(usual.ranks) + " issued this at the same position"));
   NameCallInSteps(facts, *odd.call, odd.ranks, finding);
   if (finding.status != Status::corrupt) CiteStall(facts, difference, finding);
   return finding;

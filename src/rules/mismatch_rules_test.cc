@@ -324,7 +324,7 @@ TEST(DetailReport, TheShapeOfMostRanksIsTheUsualOne) {
   const Finding finding = JudgedCase(job).Only("collective-mismatch-size");
   EXPECT_EQ(finding.ranks, Ranks({3, 4}));
   EXPECT_EQ(finding.affected_ranks, Ranks({0, 1, 2}));
-  EXPECT_NE(finding.headline.find("where ranks 0-2 passed [32, 768]"), std::string::npos) << finding.headline;
+  EXPECT_NE(finding.headline.find("where ranks 0-2 passed shape [32, 768]"), std::string::npos) << finding.headline;
   EXPECT_NE(finding.fix.at(0).find("drop_last=True"), std::string::npos);
 }
 

@@ -154,7 +154,7 @@ std::string ExtraWords(const Case& facts, const CallDifference& difference, Peer
   const std::string what = same ? " issued " + ShapeWords(call) + " once more than " + its + " peers, " + place + ","
                                 : " issued an extra " + ShapeWords(call) + " " + place;
   if (goes_on)
-    return RankWords(difference.odd) + what + (one ? " and continues" : " and continue") + " one place behind " +
+    return RankWords(difference.odd) + what + (one ? " and continues" : " and continue") + " one collective behind " +
            (same ? "them" : its + " peers");
   if (waits) return RankWords(difference.odd) + what + (one ? " and waits in it" : " and wait in it") + instead;
   return RankWords(difference.odd) + (same ? what.substr(0, what.size() - 1) : what) + instead;
@@ -185,15 +185,16 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
     finding.headline = DriftWords(difference, call, label);
   else if (skipped)
     finding.headline = RankWords(difference.odd) + " skipped " + ShapeWords(call) + place +
-                       (one ? " and continues" : " and continue") + " one place ahead of " + peers;
+                       (one ? " and continues" : " and continue") + " one collective ahead of " + peers;
   else
     finding.headline = ExtraWords(facts, difference, use, stray);
   if (stray)
-    finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *stray,
-                                        RankWords(odd.ranks) + " issued this at another place than " + peers));
+    finding.evidence.push_back(
+        CiteCall(facts.incident, *odd.stream, *stray,
+                 RankWords(odd.ranks) + " issued this in another line of the program than " + peers));
   finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
-  finding.evidence.push_back(
-      CiteCall(facts.incident, *usual.stream, *usual.call, RankWords(usual.ranks) + " issued this at the same place"));
+  finding.evidence.push_back(CiteCall(facts.incident, *usual.stream, *usual.call,
+                                      RankWords(usual.ranks) + " issued this at the same position"));
   finding.cause = skipped ? "collective-skipped" : "collective-extra";
   if (!skipped) AdviseOnExtra(facts, call, use, finding);
   NameCallInSteps(facts, stray ? *stray : call, skipped ? usual.ranks : odd.ranks, finding);

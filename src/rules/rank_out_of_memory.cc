@@ -124,7 +124,8 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     if (told)
       finding.headline = "a process of the job was killed for lack of memory; the log does not say which rank it was";
     TellKindOfMemory(gpu, finding);
-    finding.evidence.push_back(CiteEvent(event, told ? "the report of the memory kill" : "an error without a rank"));
+    finding.evidence.push_back(
+        CiteEvent(event, told ? "the report of the memory kill" : "the error of an unknown rank"));
     if (NamesVictim(event)) {
       finding.headline = VictimSentence(event);
       finding.fix = VictimSteps(event);
@@ -310,8 +311,8 @@ extern const Rule kRankOutOfMemoryRule;
 const Rule kRankOutOfMemoryRule = {
     "rank-out-of-memory",
     "A rank ran out of memory",
-    "the kernel log, with the pid of a rank, the rank's own CUDA out-of-memory error, or its word that a worker of its "
-    "data loader was killed",
+    "the kernel log, with the pid of a rank, the rank's own CUDA out-of-memory error, or its "
+    "message that a data loader worker was killed",
     "Host memory: the kernel or the container's memory limit killed the process (SIGKILL: it cannot write a message). "
     "GPU memory: an allocation failed and the framework raised an error. "
     "In both cases its peers wait for a rank that is gone.",

@@ -78,9 +78,8 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
               : one  ? " It may also be waiting for its own GPU (a synchronizing call before the collective)."
                      : " They may also be waiting for their own GPUs (a synchronizing call before the collective)."),
          NamePlaces(facts.incident, finding->ranks,
-                    std::string(one ? "its stack" : "their stacks") + ": py-spy dump --native --pid PID " +
-                        (one ? "on its host" : "on their hosts") +
-                        ", or faulthandler.dump_traceback_later() in the job")});
+                    std::string(one ? "its stack" : "their stacks") +
+                        ", taken while the job hangs (py-spy), or by faulthandler.dump_traceback_later() in the job")});
   answer.findings.push_back(std::move(*finding));
   return answer;
 }
@@ -102,7 +101,7 @@ const Rule kRankStuckOnHostRule = {
      "another process, user input.",
      "If it loads data: check the storage and the worker processes of that host; DataLoader(timeout=...) "
      "turns the wait into an error.",
-     "If only this rank runs the code (rank 0 evaluation, logging, saving): let all ranks run it, or let the "
+     "If only this rank runs the code (evaluation, logging or saving on one rank): let all ranks run it, or let the "
      "others wait for it at a barrier with a long enough timeout.",
      "Kill and restart the job once the cause is removed; raising the timeout only hides it."},
     {"Keep work that only one rank does short, or outside the training loop.",

@@ -87,8 +87,9 @@ void TellReportedShapes(const Case& facts, const Event& sample, Finding& finding
   finding.affected_ranks = sides[0].ranks;
   finding.status = Status::crash;
   finding.confidence = Confidence::certain;
-  finding.headline = RankWords(finding.ranks) + " passed " + (sides.size() > 2 ? "other shapes" : sides[1].shape) +
-                     " to " + call + ", where " + RankWords(sides[0].ranks) + " passed " + sides[0].shape + check;
+  finding.headline = RankWords(finding.ranks) + " passed " +
+                     (sides.size() > 2 ? "other shapes" : "a tensor of shape " + sides[1].shape) + " to " + call +
+                     ", where " + RankWords(sides[0].ranks) + " passed shape " + sides[0].shape + check;
 }
 
 }  // namespace tacet

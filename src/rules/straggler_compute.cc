@@ -159,8 +159,8 @@ const Rule kStragglerComputeRule = {
     "to arrive waits least.",
     "A slow host leaves the GPU idle before the collective. An intermittent straggler is late only now and then. A "
     "pipeline stage with more layers is late by design: rebalance it. A slow link delays all members alike.",
-    {"Compare the named rank's kernels with another rank's (same names, longer: clocks, thermal throttling, ECC, "
-     "another process on the GPU; more kernels: extra work in the code).",
+    {"Compare the named rank's kernels with another rank's. If the same kernels take longer, look at clocks, thermal "
+     "throttling, ECC and other processes on the GPU; if there are more kernels, look for extra work in the code.",
      "nvidia-smi -q -d PERFORMANCE,CLOCK,ECC on its host; look for throttle reasons.",
      "If the delay follows the node: drain the node. If it follows the rank: look at the code and the data of that "
      "rank."},

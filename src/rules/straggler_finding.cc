@@ -64,7 +64,8 @@ std::string LateWords(const Straggler& straggler) {
   const bool now_and_then = straggler.pattern == StragglerPattern::intermittent;
   const std::string often =
       now_and_then ? " in " + std::to_string(straggler.late_steps) + " of " + std::to_string(straggler.steps) + " steps"
-                   : " in each step (" + Percent(straggler.share) + " of it)";
+      : straggler.stage >= 0 ? " in each step (" + Percent(straggler.share) + " of it)"
+                             : " in each step";
   if (straggler.stage >= 0)
     return " costs " + DurationWords(straggler.late_ns) + often +
            ", by a replay of the timeline with typical times there";

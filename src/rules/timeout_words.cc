@@ -136,7 +136,7 @@ std::string TimeoutWords(const Incident& incident, const TimeoutCensus& census) 
   const auto& printing = census.printing;
   if (unheard.empty() && !printing.empty() && printing.size() <= kMostUnheard && printing.size() < common.ranks.size())
     words += "; " + RankWords(printing) +
-             (printing.size() == 1 ? " prints lines and reports" : " print lines and report") + " no timeout";
+             (printing.size() == 1 ? " prints output and reports" : " print output and report") + " no timeout";
   return words;
 }
 

@@ -90,7 +90,7 @@ std::string LossWords(double first, double last, int64_t lines) {
   constexpr double kClearMove = 0.05;
   char text[160];
   if (lines < kFewLines && std::fabs(last - first) < kClearMove * std::fabs(first)) {
-    std::snprintf(text, sizeof text, "The loss is about %.4g.", last);
+    std::snprintf(text, sizeof text, "The last loss is %.4g.", last);
     return text;
   }
   const auto [from, to] = EvenDigits(first, last);
@@ -140,7 +140,7 @@ static bool HasLaterErrorLine(const Incident& incident, const Event& step) {
 }
 
 std::string TrainingWords(const Case& facts) {
-  constexpr int64_t kEnoughSteps = 3;     // fewer are a start-up
+  constexpr int64_t kEnoughSteps = 3;  // fewer are a start-up
   constexpr size_t kMostOfEnd = 80;
   constexpr uint64_t kLinesBehind = 600;  // bytes: a line or two of other output
   const Event* last = nullptr;

@@ -44,11 +44,11 @@ bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.confidence = finding.confidence;
     finding.severity = Severity::critical;
   }
-  finding.evidence.push_back(CiteEvent(*event, "the line"));
+  finding.evidence.push_back(CiteEvent(*event, "the line with the error"));
   finding.fix = {
-      "Read the lines around the cited one, and look up its words in the code or the documentation of the program "
-      "that prints it.",
-      "If lines before it are missing here, add them, and diagnose again: the first error counts."};
+      "Read the lines around the cited one, and search for its text in the code or the documentation of the "
+      "program that prints it.",
+      "If lines before it are missing here, add them, and diagnose again: the first error is the one that matters."};
   diagnosis.findings.push_back(std::move(finding));
   return true;
 }

@@ -22,10 +22,10 @@ constexpr size_t kMostRanks = 4, kMostRivals = 12;
 std::string_view Words(Liveness value, bool told_why) {
   switch (value) {
     case Liveness::unknown: return "undecided";
-    case Liveness::unseen: return "not seen at all";
-    case Liveness::running: return "process runs";
-    case Liveness::stopped: return "process stopped";
-    case Liveness::gone: return told_why ? "failed by itself" : "process gone";
+    case Liveness::unseen: return "it was not seen at all";
+    case Liveness::running: return "its process runs";
+    case Liveness::stopped: return "its process is stopped";
+    case Liveness::gone: return told_why ? "it failed by itself" : "its process is gone";
   }
   return "";
 }
@@ -33,15 +33,15 @@ std::string_view Words(Liveness value, bool told_why) {
 std::string_view Words(HostPlace value, bool) {
   switch (value) {
     case HostPlace::unknown: return "undecided";
-    case HostPlace::own_code: return "stuck on the host";
-    case HostPlace::inside_nccl: return "host stuck inside NCCL";
-    case HostPlace::in_kernel: return "blocked in the kernel";
-    case HostPlace::waiting_for_gpu: return "host waits for its GPU";
+    case HostPlace::own_code: return "it is stuck on the host";
+    case HostPlace::inside_nccl: return "it is stuck inside NCCL";
+    case HostPlace::in_kernel: return "it is blocked in the kernel";
+    case HostPlace::waiting_for_gpu: return "it waits for its GPU";
   }
   return "";
 }
 
-std::string_view Words(GpuPlace value, bool) { return value == GpuPlace::unknown ? "undecided" : "GPU stalled"; }
+std::string_view Words(GpuPlace value, bool) { return value == GpuPlace::unknown ? "undecided" : "its GPU is stalled"; }
 
 std::string_view StrengthWords(Strength strength) {
   switch (strength) {
@@ -70,7 +70,9 @@ EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
       if (end.kind == JobEnding::hung && end.told) return by("a rank waited until it timed out");
       return CiteAbsence(
           "operations did not finish: they timed out, or were in flight for far longer than those before them");
-    case Status::crash: return by("processes ended with an error or were ended");
+    case Status::crash:
+      return by(end.told && end.told->kind == EventKind::nccl_warning ? "a process reports an error that ends the job"
+                                                                      : "processes ended with an error or were ended");
     case Status::slow:
     case Status::degraded: return CiteAbsence("the job makes progress; the finding says what it loses");
     case Status::corrupt: return CiteAbsence("the job makes progress, but its results are wrong");
@@ -128,8 +130,9 @@ void AddUnseenRivals(const Case& facts, const Diagnosis& diagnosis, Why& why) {
   // What keeps a job from starting did not do so where collectives were issued one after the other.
   constexpr std::string_view kOfTheStart[] = {"resources-pending", "node-unavailable", "port-in-use",
                                               "fabric-manager-down"};
-  const bool started = std::any_of(facts.incident.streams.begin(), facts.incident.streams.end(),
-                                   [](const CallStream& stream) { return stream.calls.size() > 1; });
+  const bool started =
+      !facts.incident.training.empty() || std::any_of(facts.incident.streams.begin(), facts.incident.streams.end(),
+                                                      [](const CallStream& stream) { return stream.calls.size() > 1; });
   std::set<std::string_view> known = {diagnosis.cause};
   for (const Finding& finding : diagnosis.findings) known.insert(finding.cause);
   for (const Explanation& line : ExplanationTable()) {

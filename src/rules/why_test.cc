@@ -39,7 +39,7 @@ TEST(Why, ClaimsSpeakOfTheNamedRankAndHaveReasons) {
   ASSERT_EQ(told.diagnosis.cause, "rank-stuck-on-host");
   EXPECT_FALSE(told.why.status.says.empty());
   const auto by_stack = std::find_if(told.why.claims.begin(), told.why.claims.end(), [](const WhyClaim& claim) {
-    return claim.supports && claim.rank == Rank{2} && claim.reading == "stuck on the host";
+    return claim.supports && claim.rank == Rank{2} && claim.reading == "it is stuck on the host";
   });
   ASSERT_NE(by_stack, told.why.claims.end());
   EXPECT_FALSE(by_stack->because.says.empty());

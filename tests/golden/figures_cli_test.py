@@ -309,7 +309,7 @@ class Profile(unittest.TestCase):
                     said = " ".join(item["says"] for item in finding["evidence"])
                     self.assertIn(f"costs {whole(worst['cost'])} of the step", said)
                     if worst["pattern"] == "persistent":
-                        self.assertIn(f"in each step ({whole(worst['share'])} of it)", said)
+                        self.assertIn(f"arrives {duration(worst['late_ns'])} after the median rank in each step", said)
         self.assertGreater(seen, 2)
 
     def test_a_comparison_says_what_the_profiles_say(self):
