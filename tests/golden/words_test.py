@@ -72,6 +72,20 @@ BAD = [
     ("'which rank it was'", r"\bmemory; the log does not say on which rank\b"),
     ("'is still read'", r"\band still read\b"),
     ("'which is normal while'", r"\bas usual while the scaler\b"),
+    ("'in a file of its own'", r"\brank by itself \("),
+    ("'was not used'", r"\bholds nothing that Tacet\b"),
+    ("'at the same position', 'one collective ahead'", r"\bissued this at (?:the same|another) place\b|\bone place (?:ahead|behind)\b"),
+    ("'of an unknown rank'", r"\b(?:error|exception) without a rank\b"),
+    ("'which rank it is'", r"\bdoes not say which rank$"),
+    ("'which may be the number of a task'", r"\bmay count (?:tasks|within)\b"),
+    ("'ended at the same time'", r"\ball at once: of\b"),
+    ("'1.2 GiB is'", r"\bGiB (?:are|that were)\b"),
+    ("'probably does not'", r": probably an? [a-z ]+ does not\b"),
+    ("'the earliest error in these files'", r"\bfirst error on record\b"),
+    ("'a flapping port'", r"\bport that flaps\b"),
+    ("'reports that it failed'", r"\breports its own (?:port|failure)\b"),
+    ("'is the one that matters'", r"\bthe (?:first|earliest) error counts\b"),
+    ("'Other causes considered'", r"\bWould explain it\b"),
     ("'see ...'", r"\btells? more\b|\bdeserves? a look\b|\banew\b"),
 ]
 # Only in what the program prints: a document may speak of people.
@@ -121,11 +135,14 @@ class Words(unittest.TestCase):
                       "(3 of 4 came)", "used another size", "is no address", "GPU utilisation", "no colours", "until its timeout", "diagnose what it leaves.",
                       "what does it do (py-spy dump)", "Fix the error at the cited line", "If both are well", "an error of HCCL",
                       "the output of 31 more ranks", "Rank 13 on 2 hosts", "process is gone: signal 11", "; the setup fails",
-                      "found another NCCL library than", "avoid synchronisation"):
+                      "found another NCCL library than", "avoid synchronisation", "the output of each rank by itself (torchrun)",
+                      "28 % of it holds nothing that Tacet uses.", "ranks 0-2 issued this at the same place", "an exception without a rank",
+                      "; the log does not say which rank", "0.11 GiB are reserved", "which may count tasks", "the first error counts"):
             self.assertTrue(faults(wrong, BAD_OUTPUT), wrong)
         for right in ("one verdict per job", "18 classes", "Ranks 0, 2, 4 and 6 make", "1 rank waits", "12 % of the step", "288 µs + bytes / 1.74 GB/s",
                       "Rank 3 waits in", "2,000,128 calls in 4 ranks", "there is no address", "takes a step", "128 MiB", "%.1f %%", "width: 100%|",
-                      "optimistic", "utilization", "What is it doing (py-spy dump)?", "an HCCL error", "the other 31 ranks", "Ranks 1 and 13 on 2 hosts", "until it timed out"):
+                      "optimistic", "utilization", "What is it doing (py-spy dump)?", "an HCCL error", "the other 31 ranks", "Ranks 1 and 13 on 2 hosts", "until it timed out",
+                      "the log does not say which rank it is", "0.11 GiB is reserved", "each rank in a file of its own (torchrun)"):
             self.assertEqual(faults(right, BAD_OUTPUT), [], right)
 
     def test_what_sources_print(self):
