@@ -136,9 +136,11 @@ void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {
 }
 
 std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told) {
-  const bool finished = HasRecordedFinish(facts.incident);
+  const bool recorded = HasRecordedFinish(facts.incident), closed = facts.analyses.outcome.ended_in_order;
+  const bool finished = recorded || closed;
   const std::string open = trouble_told ? "no line reports a fault"
-                           : finished   ? "the job ended with exit code 0"
+                           : recorded   ? "the job ended with exit code 0"
+                           : closed     ? "every rank that is shown closed its communicators"
                                         : "the evidence does not show how the job ended";
   if (std::string listing = ListingWords(facts.incident, diagnosis); !listing.empty()) return listing;
   if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty()) {
@@ -148,7 +150,8 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
                             : "no fault found" + std::string(finished ? ", and " : ", but ") + open;
   }
   const std::string rest = ". " + std::string(trouble_told ? "No line reports a fault."
-                                              : finished   ? "The job ended with exit code 0."
+                                              : recorded   ? "The job ended with exit code 0."
+                                              : closed     ? "Every rank that is shown closed its communicators."
                                                            : "The evidence does not show how the job ended.");
   if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + rest;
   return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + rest;
