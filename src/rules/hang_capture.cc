@@ -7,7 +7,19 @@
 
 namespace tacet {
 
+// Gloo keeps no record of calls; a job may use both.
+static bool UsesGlooAlone(const Incident& incident) {
+  const auto any = [&](auto test) { return std::any_of(incident.events.begin(), incident.events.end(), test); };
+  return incident.streams.empty() &&
+         any([](const Event& one) { return one.Means(Meaning::gloo_timeout) || one.Means(Meaning::gloo_loss); }) &&
+         !any([](const Event& one) {
+           return one.kind == EventKind::watchdog_timeout || one.kind == EventKind::nccl_warning ||
+                  one.kind == EventKind::nccl_error || one.kind == EventKind::init_started;
+         });
+}
+
 bool MayHaveFlightRecords(const Incident& incident) {
+  if (UsesGlooAlone(incident)) return false;
   return std::none_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
     return (event.kind == EventKind::desync_report && !event.As<DesyncReport>().tensor.empty()) ||
            event.As<MismatchReport>().aspect == "tensor";
@@ -30,7 +42,7 @@ std::string HangCapture(const Case& facts) {
   if (lacks(life.records) && MayHaveFlightRecords(facts.incident))
     wanted.push_back({"flight records", " (TORCH_FR_BUFFER_SIZE=2000, TORCH_NCCL_ENABLE_TIMING=1)"});
   if (lacks(life.stacks)) wanted.push_back({"stacks", " (py-spy dump --pid PID)"});
-  if (lacks(life.nccl_logs)) wanted.push_back({"NCCL logs", " (NCCL_DEBUG=INFO)"});
+  if (lacks(life.nccl_logs) && !UsesGlooAlone(facts.incident)) wanted.push_back({"NCCL logs", " (NCCL_DEBUG=INFO)"});
   if (wanted.empty())
     return "stacks of all ranks, taken twice, some seconds apart, while the job hangs; black boxes (tacet run) show "
            "what "

@@ -109,8 +109,9 @@ Finding FromDivergence(const Case& facts, const Divergence& divergence) {
   finding.evidence.push_back(CiteCall(
       facts.incident, *divergence.odd_stream, *divergence.odd_call,
       RankWords(divergence.odd) + " issued this after " + std::to_string(divergence.shared_calls) + " equal calls"));
-  finding.evidence.push_back(CiteCall(facts.incident, *divergence.usual_stream, *divergence.usual_call,
-                                      RankWords(divergence.usual) + ", in the same role, issued this at that place"));
+  finding.evidence.push_back(
+      CiteCall(facts.incident, *divergence.usual_stream, *divergence.usual_call,
+               RankWords(divergence.usual) + ", in the same role, issued this at that position"));
   finding.cause = skipped ? "collective-skipped" : "collective-extra";
   if (!skipped) AdviseOnExtra(facts, call, UseByPeers(*divergence.usual_stream, call), finding);
   NameCallInSteps(facts, call, skipped ? divergence.usual : divergence.odd, finding);
@@ -118,7 +119,7 @@ Finding FromDivergence(const Case& facts, const Divergence& divergence) {
 }
 
 // "Rank 3 issued 5 extra calls, beginning at #12 on default_pg (all_reduce of 1 float32, one every 4 calls), and is 5
-// places behind its peers"
+// collectives behind its peers"
 std::string DriftWords(const CallDifference& difference, const Call& call, std::string_view label) {
   const bool skipped = difference.reading == CallDifference::Reading::skipped, one = difference.odd.size() == 1;
   const std::string count = std::to_string(difference.count);
@@ -127,7 +128,7 @@ std::string DriftWords(const CallDifference& difference, const Call& call, std::
                       " on " + std::string(label) + " (" + (difference.alike ? "" : "the first: ") + ShapeWords(call);
   if (difference.every > 1) words += ", one every " + std::to_string(difference.every) + " calls";
   words += one ? "), and is " : "), and are ";
-  return words + count + " places " + (skipped ? "ahead of " : "behind ") + (one ? "its peers" : "their peers");
+  return words + count + " collectives " + (skipped ? "ahead of " : "behind ") + (one ? "its peers" : "their peers");
 }
 
 // "rank 1 issued an extra all_gather of 3072 float32 at #26 on default_pg and continues one place behind its peers"

@@ -163,7 +163,7 @@ TEST_P(OddOrder, ExtraCallsInEveryStepAreCounted) {
   EXPECT_EQ(finding.operation->seq, 3 * place.rounds + 3);
   EXPECT_EQ(finding.headline.substr(finding.headline.find("issued")),
             "issued 9 extra calls, beginning at #" + std::to_string(3 * place.rounds + 3) +
-                " on default_pg (all_reduce of 3 float32, one every 4 calls), and is 9 places behind its peers");
+                " on default_pg (all_reduce of 3 float32, one every 4 calls), and is 9 collectives behind its peers");
   EXPECT_FALSE(judged.Fires("collective-skipped"));
   EXPECT_FALSE(judged.Fires("collective-mismatch-operation"));
 }

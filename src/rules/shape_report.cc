@@ -78,6 +78,9 @@ void TellReportedShapes(const Case& facts, const Event& sample, Finding& finding
       finding.headline += RankWords(sides[i].ranks);
     }
     finding.headline += check;
+    for (const ShapeSide& side : sides)
+      finding.affected_ranks.insert(finding.affected_ranks.end(), side.ranks.begin(), side.ranks.end());
+    std::sort(finding.affected_ranks.begin(), finding.affected_ranks.end());
     return;
   }
   finding.ranks.clear();

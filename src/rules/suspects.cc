@@ -207,9 +207,10 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
       {(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
        (has_stack ? std::string("stacks with the ranks before them (a file of its own for each rank), the ") +
                         (recorded ? "flight record of " : "output of ")
-        : alive && suspect->has_output ? "the stack (py-spy dump) and the flight record of "
-        : recorded                     ? "the stack (py-spy dump), the flight record and the output of "
-                                       : "the stack (py-spy dump) and the output of ") +
+        : alive && suspect->has_output
+            ? std::string("the stack (py-spy dump)") + (recorded ? " and the flight record of " : " of ")
+        : recorded ? "the stack (py-spy dump), the flight record and the output of "
+                   : "the stack (py-spy dump) and the output of ") +
            who + ", and the kernel log of " + (finding.ranks.size() > 1 ? "their hosts" : "its host")});
   if (!facts.standstill.lasts && !silence) SpeakOfAMoment(facts, finding, who, where, diagnosis);
   // Whoever was started leaves a log. Where logs were collected, a rank without any may merely not have been: it is

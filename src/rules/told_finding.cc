@@ -91,8 +91,9 @@ std::string TellerWords(const ToldEvents& told) {
 
 std::string RankUnknownWords(const ToldEvents& told) {
   if (!told.ranks.empty() || told.events.empty()) return "";
-  return told.rankless.size() > 1 ? "; the log does not say which ranks they are"
-                                  : "; the log does not say which rank it is";
+  return told.rankless.empty()      ? "; the log does not say which rank reports it"
+         : told.rankless.size() > 1 ? "; the log does not say which ranks they are"
+                                    : "; the log does not say which rank it is";
 }
 
 std::string HostUnknownWords(const ToldEvents& told) {
