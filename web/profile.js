@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // @ts-check
-// The page of tacet profile: the verdict, what would gain most, then the pictures.
+// The page of tacet profile: the verdict, what would save most, then the pictures.
 
 const BOUNDS = {"compute-bound": "good", "communication-bound": "bound", "host-bound": "bound", "copy-bound": "bound", "pipeline bubble": "bound"};
 
 /** @param {ProfileJobAdviceItem} advice */
 function adviceItem(advice) {
-  return h("li", advice.what + " ", h("span.gain", (advice.at_most ? "at most " : "") + percent(advice.gain) + " of the step"), advice.why ? h("p", advice.why) : null);
+  return h("li", advice.what + ": ", h("span.gain", (advice.at_most ? "saves at most " : "saves ") + percent(advice.gain) + " of the step"), advice.why ? h("p", advice.why) : null);
 }
 
 /** @param {ProfilePageJob} job */
@@ -18,7 +18,7 @@ function profileVerdict(job) {
     h("dl.facts", job.step_ns > 0 ? fact("Step", describeTime(job.step_ns)) : null, job.steps > 0 ? fact("Recorded steps", job.steps.toLocaleString("en")) : null,
       world > 0 ? fact("Ranks", world.toLocaleString("en")) : null, job.source ? fact("From", job.source) : null,
       figure(job.communication_share) > 0 ? fact("Communication, of the step", percent(job.communication_share)) : null),
-    job.advice.length > 0 ? h("div.now", h("h2", "What would gain most"), h("ol", job.advice.map(adviceItem))) : null);
+    job.advice.length > 0 ? h("div.now", h("h2", "What would save most"), h("ol", job.advice.map(adviceItem))) : null);
   node.id = "verdict";
   return node;
 }
@@ -27,7 +27,7 @@ function profileVerdict(job) {
 function notesSection(job) {
   const notes = [...job.remarks];
   if (job.clocks.compared > 1)
-    notes.push(count(job.clocks.compared, "clock") + " compared, " + job.clocks.corrected + " corrected" + (job.clocks.corrected > 0 ? " (by up to " + describeTime(job.clocks.largest_ns) + ")" : "") +
+    notes.push("The clock" + (job.clocks.compared > 2 ? "s" : "") + " of " + count(job.clocks.compared - 1, "rank") + (job.clocks.compared > 2 ? " were" : " was") + " compared with another rank's, " + job.clocks.corrected + " corrected" + (job.clocks.corrected > 0 ? " (by up to " + describeTime(job.clocks.largest_ns) + ")" : "") +
       "; remaining error up to " + describeTime(job.clocks.worst_error_ns) + ".");
   return notes.length > 0 ? section("remarks", "Remarks", null, list("ul", notes)) : null;
 }

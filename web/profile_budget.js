@@ -37,17 +37,17 @@ function overlapFacts(job) {
   const facts = [];
   if (job.mean[1] + job.mean[2] > 0) {
     facts.push(fact("Communication hidden under compute", percent(job.hidden_fraction)));
-    facts.push(fact("Overlap efficiency (1: the shorter is hidden whole)", percent(job.overlap_efficiency)));
+    facts.push(fact("Overlap efficiency (100 %: the shorter part is completely hidden)", percent(job.overlap_efficiency)));
   }
   if (figure(job.wait_share) > 0) facts.push(fact("Of communication, waiting for peers", percent(job.wait_share)));
-  if (figure(job.communication_efficiency) > 0) facts.push(fact("Communication efficiency (of the link's peak)", percent(job.communication_efficiency)));
+  if (figure(job.communication_efficiency) > 0) facts.push(fact("Communication efficiency (of the link's peak)", smallPercent(job.communication_efficiency)));
   return facts.length > 0 ? h("dl.facts", facts) : null;
 }
 
 /** @param {ProfilePageJob} job @param {string[]} labels */
 function budgetSection(job, labels, ranks) {
   const whole = sum(job.mean);
-  return section("budget", "Where a step goes", describeTime(whole) + " on average" + (ranks.length > 1 ? " over " + count(ranks.length, "rank") : ""),
+  return section("budget", "Where the step time goes", describeTime(whole) + " on average" + (ranks.length > 1 ? " over " + count(ranks.length, "rank") : ""),
     h("div.panel", overlapFacts(job), tallBar(job.mean), partsTable(job, labels, ranks)));
 }
 

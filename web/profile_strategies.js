@@ -24,20 +24,21 @@ function slowdownLines(named) {
 }
 
 // A part without which the step would be longer explains nothing.
-const explained = (share) => (share > 0 ? percent(share) : "nothing");
 
 /** @param {ProfileJobWhatIfItem} replay */
 function replayPanel(replay) {
   if (!replay.valid) return h("div.panel", h("h3", "What-if replay"), h("p", "Not possible: " + replay.problem));
   const indexed = (name, values) => values.map((value, i) => [name + " " + i, value]);
   return h("div.panel", h("h3", "What-if replay"),
-    h("p", "The recorded step takes ", h("b", fixed(replay.slowdown, 2)), " times the step in which every operation takes the usual time of its kind: recorded " + describeTime(replay.recorded_ns) +
+    h("p", "The recorded step takes ", h("b", fixed(replay.slowdown, 2)), " times the ideal step, in which every operation takes the typical time of its kind: recorded " + describeTime(replay.recorded_ns) +
       ", replayed " + describeTime(replay.replayed_ns) + ", ideal " + describeTime(replay.ideal_ns) + " per step; " + count(replay.steps, "step") + "."),
-    h("p", "Of the slowdown " + explained(replay.m_w) + " goes away with usual times of the worst " + count(replay.worst_workers, "worker") + ", " + explained(replay.m_s) + " with those of the last stage."),
+    h("p", "Share of the slowdown that goes away with ideal times of " + (replay.worst_workers === 1 ? "the slowest worker" : "the " + replay.worst_workers + " slowest workers") + ": M_W = " + fixed(replay.m_w, 2) +
+      ", of the last stage: M_S = " + fixed(replay.m_s, 2) + (Math.max(figure(replay.m_w), figure(replay.m_s)) >= 1.005 ? "; above 1 the step would be shorter than the ideal" : "") +
+      (Math.min(figure(replay.m_w), figure(replay.m_s)) <= -0.005 ? "; below 0 the step would be longer" : "") + "."),
     replay.missing.length > 0 ? h("p.faint", "Not recorded: " + replay.missing.join(", ")) : null,
-    [["Slowdown by the times of one kind of operation alone", Object.entries(replay.by_operation)],
-      ["Of one data-parallel rank alone", indexed("data-parallel rank", replay.by_dp_rank)],
-      ["Of one stage alone", indexed("stage", replay.by_stage)]].map(([title, values]) => {
+    [["Slowdown if only one kind of operation keeps its recorded times", Object.entries(replay.by_operation)],
+      ["If only one data-parallel rank does", indexed("data-parallel rank", replay.by_dp_rank)],
+      ["If only one stage does", indexed("stage", replay.by_stage)]].map(([title, values]) => {
       const lines = slowdownLines(values);
       return lines ? [h("h3.between", title), lines] : null;
     }));
@@ -76,12 +77,12 @@ function ddpPanel(ddp) {
 function fsdpPanel(fsdp) {
   return h("div.panel", h("h3", "Sharded: FSDP or ZeRO on " + clean(fsdp.group)),
     h("p", "Parameters " + describeBytes(fsdp.parameter_bytes) + (fsdp.parameters_known ? "" : " (from the scatters)") + ", " + describeBytes(fsdp.kept_bytes) + " kept after the forward pass."),
-    plainTable(["A step", "Measured", "Theory", "Ratio", "Hidden"], [
+    plainTable(["Per step", "Measured", "Theory", "Ratio", "Hidden"], [
       ["gather", describeBytes(fsdp.gather_bytes), describeBytes(fsdp.expected_gather_bytes), fixed(fsdp.gather_ratio, 2), percent(fsdp.hidden_gathers)],
       ["scatter", describeBytes(fsdp.scatter_bytes), describeBytes(fsdp.expected_scatter_bytes), fixed(fsdp.scatter_ratio, 2), percent(fsdp.hidden_scatters)]], (i) => i > 0),
     fsdp.units.length > 0 ? [h("h3.between", "Units, in order"), barLines(fsdp.units.slice(0, 48).map((unit, i) => ["unit " + i + ", " + describeBytes(unit.bytes),
       [figure(unit.gather_ns) * figure(unit.hidden), figure(unit.gather_ns) * (1 - figure(unit.hidden))], fsdp.units.reduce((most, one) => Math.max(most, figure(one.gather_ns)), 0),
-      describeTime(unit.gather_ns) + " a gather, " + percent(unit.hidden) + " hidden"]), ["p1", "p2"])] : null);
+      describeTime(unit.gather_ns) + " per gather, " + percent(unit.hidden) + " hidden"]), ["p1", "p2"])] : null);
 }
 
 /** @param {ProfileJobAllToAll} experts */
@@ -100,11 +101,11 @@ function expertsPanel(experts) {
 function utilisationPanel(one) {
   if (figure(one.peak_tflops) <= 0) return h("div.panel", h("h3", "Utilization"), h("p", "The device's peak is not known; give --peak-tflops."));
   return h("div.panel", h("h3", "Utilization, from " + clean(one.source)), h("dl.facts",
-    one.mfu !== null ? fact("MFU", percent(one.mfu)) : null, one.hfu !== null ? fact("HFU", percent(one.hfu)) : null,
-    fact("Peak of a device", figure(one.peak_tflops).toPrecision(3) + " TFLOP/s"), fact("Work of a device and step", Number((figure(one.flops) / 1e12).toPrecision(3)) + " TFLOP")));
+    one.mfu !== null ? fact("MFU", smallPercent(one.mfu)) : null, one.hfu !== null ? fact("HFU", smallPercent(one.hfu)) : null,
+    fact("Peak of a device", figure(one.peak_tflops).toPrecision(3) + " TFLOP/s"), fact("Work per device and step", Number((figure(one.flops) / 1e12).toPrecision(3)) + " TFLOP")));
 }
 
-// [rank, allocated, reserved, device, stays, passing, parameters, fragmentation, out of memory, pressure]
+// [rank, allocated, reserved, device, persistent, transient, parameters, fragmentation, out of memory, pressure]
 /** @param {ProfilePageJob} job */
 function memorySection(job) {
   const whole = job.memory.reduce((most, row) => Math.max(most, figure(row[2])), 0);
@@ -113,11 +114,11 @@ function memorySection(job) {
     {label: "Rank", value: (row) => row[0], cell: (row) => nameRank(row[0]), numeric: true},
     bytes("Allocated", 1), bytes("Reserved", 2), bytes("Device", 3),
     {label: "Parts of reserved", value: (row) => row[2], cell: (row) => stackBar([row[6] ?? 0, row[4], row[5], Math.max(0, row[2] - row[1])], whole, ["p0", "p1", "p4", "p5"])},
-    bytes("Parameters", 6), bytes("Stays", 4), bytes("Passing", 5),
+    bytes("Parameters", 6), bytes("Persistent", 4), bytes("Transient", 5),
     {label: "Fragmented", value: (row) => row[7], cell: (row) => percent(row[7]), numeric: true},
     {label: "Pressure", value: (row) => (row[8] ? 2 : row[9] ? 1 : 0), cell: (row) => (row[8] ? "out of memory" : row[9] ? "yes" : "")},
   ], job.memory, {name: "rank", sort: 2, down: true, page: MANY_RANKS, search: (row) => "rank " + nameRank(row[0]) + "."});
-  const words = [["p0", "parameters"], ["p1", "stays: optimizer state, buckets"], ["p4", "passing: activations, gradients, workspace"], ["p5", "reserved beyond the peak of tensors"]];
+  const words = [["p0", "parameters"], ["p1", "persistent: optimizer state, buckets"], ["p4", "transient: activations, gradients, workspace"], ["p5", "reserved beyond the peak of tensors"]];
   return section("memory", "Memory", "at its peak", h("ul.legend", words.map(([mark, word]) => h("li", h("i.dot." + mark), word))), table.node);
 }
 

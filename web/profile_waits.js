@@ -15,7 +15,7 @@ const lostBy = (one) => one.late_ns * (one.pattern === "persistent" ? one.steps 
 /** @param {ProfilePageJob} job */
 function costLine(job) {
   const cost = figure(job.cost_share), lost = cost * job.step_ns;
-  const parts = ["If they kept pace with the slowest of the others, every rank would save ", h("b", percent(job.cost_share)), " of the step"];
+  const parts = ["If " + (job.stragglers.length === 1 ? "it" : "they") + " kept pace with the slowest of the others, every rank would save ", h("b", percent(job.cost_share)), " of the step"];
   if (lost > 0) parts.push(": ", h("b", describeTime(lost)), " per step, ", describeTime(lost * job.steps), " in the " + count(job.steps, "recorded step") + ", ",
     describeTime(cost * 3.6e12), " of every hour.");
   return h("p", parts);
@@ -24,7 +24,7 @@ function costLine(job) {
 /** @param {ProfilePageJob} job */
 function stragglerTable(job) {
   const worst = job.stragglers.reduce((most, one) => Math.max(most, lostBy(one)), 0);
-  return plainTable(["Who", "Late by", "Of the step", "Steps", "Lost in the recording", "Compared", "When", "Why", "Confidence"], job.stragglers.slice(0, 64).map((one) =>
+  return plainTable(["Who", "Late by", "Of the step", "Steps", "Late in all", "Compared", "When", "Why", "Confidence"], job.stragglers.slice(0, 64).map((one) =>
     [nameStraggler(one), describeTime(one.late_ns), percent(one.share), one.late_steps.toLocaleString("en") + " of " + one.steps.toLocaleString("en"), describeTime(lostBy(one)),
       stackBar([lostBy(one)], worst, ["p2"]), one.pattern, one.origin, confidence(one.confidence)]), (i) => i > 0 && i < 5);
 }
@@ -44,7 +44,7 @@ function latenessTable(rows) {
     {label: "Of the step", value: (row) => row.share, cell: (row) => percent(row.share), numeric: true},
     {label: "Worst step", value: (row) => row.worst, cell: (row) => describeTime(row.worst), numeric: true},
     {label: "Late steps", value: (row) => row.lateSteps, cell: (row) => row.lateSteps.toLocaleString("en") + " of " + row.steps.toLocaleString("en"), numeric: true},
-    {label: "Came last in", value: (row) => row.last, cell: (row) => row.last.toLocaleString("en") + " of " + count(row.operations, "operation"), numeric: true},
+    {label: "Last to arrive in", value: (row) => row.last, cell: (row) => row.last.toLocaleString("en") + " of " + count(row.operations, "operation"), numeric: true},
   ], rows, {name: "rank", sort: 1, down: true, page: MANY_RANKS, search: (row) => "rank " + nameRank(row.rank) + "."});
 }
 
@@ -62,7 +62,7 @@ function latenessPart(rows, found) {
   if (rows.length === 0) return null;
   const table = latenessTable(rows);
   table.node.classList.add("between");
-  const title = "How late each rank comes to the operations that wait for it, behind the median rank";
+  const title = "How late each rank arrives, compared with the median rank";
   const picture = rows.length > MANY_RANKS ? h("div.panel", latenessChart(rows, table.find)) : null;
   return found ? [h("h3.between", title), picture, table.node] : h("details.fold", h("summary", title), picture, table.node);
 }
@@ -70,7 +70,7 @@ function latenessPart(rows, found) {
 /** @param {ProfilePageJob} job */
 function waitsSection(job) {
   const found = job.stragglers.length > 0;
-  const nobody = "No rank is late by 4 % of the step and three times the typical rank, in " + count(job.operations, "operation") + " in which coming late counts.";
+  const nobody = "No rank is late enough to be called a straggler (see Definitions); " + count(job.operations, "operation") + (job.operations === 1 ? " was" : " were") + " compared.";
   return section("waits", "Who makes the others wait", found ? count(job.stragglers.length, "straggler") : "no rank stands out",
     found ? h("div.panel", costLine(job), stragglerTable(job)) : job.operations > 0 ? h("p.faint", nobody) : null,
     latenessPart(job.lateness.map(readLateness), found));
@@ -79,25 +79,25 @@ function waitsSection(job) {
 /** @param {ProfilePageJob} job */
 function communicationSection(job) {
   const lonely = job.ranks.length === 1;
-  const longest = job.table.reduce((most, row) => Math.max(most, Math.max(0, row.wait_ns) + row.transfer_ns), 0);
+  const longest = job.table.reduce((most, row) => Math.max(most, Math.max(0, row.wait_ns) + Math.max(0, row.transfer_ns)), 0);
   const sized = (text) => (row) => (row.bytes > 0 ? text(row) : "?");
   const table = dataTable([
     {label: "Group", value: (row) => row.group, cell: (row) => word(row.group + (row.groups > 1 ? " x" + row.groups : ""))},
-    {label: "Ranks", value: (row) => row.ranks, cell: (row) => (row.ranks > 0 ? row.ranks : ""), numeric: true},
+    {label: "Members", value: (row) => row.ranks, cell: (row) => (row.ranks > 0 ? row.ranks : ""), numeric: true},
     {label: "Operation", value: (row) => row.operation, cell: (row) => word(row.operation)},
     {label: "Up to", value: (row) => row.size, cell: (row) => row.size_class || "?", numeric: true},
     {label: "Calls", value: (row) => row.calls, cell: (row) => row.calls.toLocaleString("en"), numeric: true},
     {label: "Bytes", value: (row) => row.bytes, cell: sized((row) => describeBytes(row.bytes)), numeric: true},
     {label: "Wait", value: (row) => row.wait_ns, cell: (row) => (row.wait_ns < 0 ? "?" : describeTime(row.wait_ns)), numeric: true},
-    {label: "Transfer", value: (row) => row.transfer_ns, cell: (row) => describeTime(row.transfer_ns), numeric: true},
-    {label: "A rank's time", value: (row) => Math.max(0, row.wait_ns) + row.transfer_ns,
-      cell: (row) => stackBar([Math.max(0, row.wait_ns), row.transfer_ns], longest, ["p2", "p1"])},
-    {label: "Algbw GB/s", value: (row) => row.algorithm_gbs, cell: sized((row) => describeRate(row.algorithm_gbs)), numeric: true},
-    {label: "Busbw GB/s", value: (row) => row.bus_gbs, cell: sized((row) => describeRate(row.bus_gbs)), numeric: true},
-    {label: "Of peak", value: (row) => (row.peak_gbs > 0 ? row.bus_gbs / row.peak_gbs : null), cell: (row) => (row.peak_gbs > 0 && row.bytes > 0 ? percent(row.bus_gbs / row.peak_gbs) : ""), numeric: true},
+    {label: "Transfer", value: (row) => row.transfer_ns, cell: (row) => (row.transfer_ns < 0 ? "?" : describeTime(row.transfer_ns)), numeric: true},
+    {label: "A rank's time", value: (row) => Math.max(0, row.wait_ns) + Math.max(0, row.transfer_ns),
+      cell: (row) => stackBar([Math.max(0, row.wait_ns), Math.max(0, row.transfer_ns)], longest, ["p2", "p1"])},
+    {label: "Algbw GB/s", value: (row) => row.algorithm_gbs, cell: sized((row) => (row.algorithm_gbs > 0 ? describeRate(row.algorithm_gbs) : "?")), numeric: true},
+    {label: "Busbw GB/s", value: (row) => row.bus_gbs, cell: sized((row) => (row.bus_gbs > 0 ? describeRate(row.bus_gbs) : "?")), numeric: true},
+    {label: "Of peak", value: (row) => (row.peak_gbs > 0 ? row.bus_gbs / row.peak_gbs : null), cell: (row) => (row.peak_gbs > 0 && row.bytes > 0 ? smallPercent(row.bus_gbs / row.peak_gbs) : ""), numeric: true},
   ], job.table, {name: "line", search: (row) => [row.group, row.operation, row.size_class].join("\n")});
   const shares = job.groups.slice(0, 12).map((group) => [group.group + (group.groups > 1 ? " x" + group.groups : ""), [group.share], 1, percent(group.share)]);
-  return section("communication", "Communication", "GB/s = 1e9 bytes a second",
+  return section("communication", "Communication", "GB/s = 1e9 bytes per second",
     h("ul.legend", h("li", h("i.dot.p2"), lonely ? "waiting for peers (one rank does not show it)" : "waiting for peers, mean of a group's ranks"), h("li", h("i.dot.p1"), lonely ? "transfer, waiting included" : "transfer")),
     table.node, job.table_left_out > 0 ? h("p.faint", "The " + count(job.table_left_out, "shorter line") + " are left out; --format json has all.") : null,
     shares.length > 1 ? h("div.panel.between", h("h3", "Kernel time of a group's operations over the step, waiting included"), barLines(shares, ["p2"])) : null);

@@ -113,8 +113,9 @@ void WritePageTable(JsonWriter& json, const ProfileReport& profile) {
     json.Key("size").Int(row.size_class);
     json.Key("calls").Int(static_cast<int64_t>(row.calls));
     json.Key("bytes").Int(row.bytes);
-    json.Key("wait_ns").Int(row.compared > 0 ? row.mean_wait_ns : -1);  // of the mean member; -1: unknown
-    json.Key("transfer_ns").Int(row.transfer_ns);
+    json.Key("wait_ns").Int(row.compared > 0 && row.plausible ? row.mean_wait_ns
+                                                              : -1);  // of the mean member; -1: unknown
+    json.Key("transfer_ns").Int(row.plausible ? row.transfer_ns : -1);
     json.Key("wait_share").Double(Rounded(line.wait_share));
     json.Key("algorithm_gbs").Double(row.algorithm_gbs);
     json.Key("bus_gbs").Double(row.bus_gbs);

@@ -76,12 +76,15 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
   page.Paragraph("  ", Count(static_cast<uint64_t>(report.dp_size), "data-parallel rank") + " x " +
                            Count(static_cast<uint64_t>(report.stages), "stage"));
   const std::string who = report.worst_workers == 1
-                              ? "the slowest worker accounts"
-                              : "the " + std::to_string(report.worst_workers) + " slowest workers account";
-  page.Paragraph("  ", who + " for " + DescribeShare(std::clamp(report.worst_workers_share, 0.0, 1.0)) +
-                           " of the slowdown (M_W = " + DescribeFactor(report.worst_workers_share) +
-                           "), the last stage for " + DescribeShare(std::clamp(report.last_stage_share, 0.0, 1.0)) +
-                           " (M_S = " + DescribeFactor(report.last_stage_share) + ")");
+                              ? "the slowest worker"
+                              : "the " + std::to_string(report.worst_workers) + " slowest workers";
+  // A factor that is printed as 1.00 is not above 1.
+  const auto [least, most] = std::minmax(report.worst_workers_share, report.last_stage_share);
+  page.Paragraph("  ", "share of the slowdown that goes away with ideal times of " + who +
+                           ": M_W = " + DescribeFactor(report.worst_workers_share) +
+                           ", of the last stage: M_S = " + DescribeFactor(report.last_stage_share) +
+                           (most >= 1.005 ? "; above 1 the step would be shorter than the ideal" : "") +
+                           (least <= -0.005 ? "; below 0 the step would be longer" : ""));
   if (report.dropped_steps + report.rare_operations > 0)
     page.Paragraph("  ", "left out: " + Count(report.dropped_steps, "step") + " that lack operations, " +
                              Count(report.rare_operations, "operation") + " that occur in few steps");
@@ -93,7 +96,7 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
   std::string types;
   for (const auto& [name, slowdown] : report.by_operation)
     types += (types.empty() ? "" : ", ") + name + ": " + DescribeFactor(slowdown);
-  page.Paragraph("  ", "slowdown where only this part takes its recorded times, the rest the ideal ones:");
+  page.Paragraph("  ", "slowdown if only this part keeps its recorded times and the rest takes the ideal ones:");
   std::vector<std::pair<std::string, std::string>> parts = {
       {"by operation", CleanText(types)},
       {"by data-parallel rank", SlowdownWords(report.by_dp_rank, verbose)},
@@ -207,8 +210,13 @@ void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
                                    "the traces do not state what each rank receives, so the balance is unknown");
   std::vector<const ExpertMember*> members;
   for (const ExpertMember& member : experts.members) members.push_back(&member);
-  std::stable_sort(members.begin(), members.end(),
-                   [](const ExpertMember* a, const ExpertMember* b) { return a->received_bytes > b->received_bytes; });
+  // The busiest first; by rank where the printed figures are all the same.
+  if (std::any_of(members.begin(), members.end(), [&](const ExpertMember* member) {
+        return Bytes(member->received_bytes) != Bytes(members.front()->received_bytes);
+      }))
+    std::stable_sort(members.begin(), members.end(), [](const ExpertMember* a, const ExpertMember* b) {
+      return a->received_bytes > b->received_bytes;
+    });
   if (!verbose && members.size() > 8) members.resize(8);
   const bool received = KnowsReceived(experts);
   std::vector<TextRow> rows = {{{"RANK"}, {"SENT"}, {"RECEIVED"}, {"IN KERNELS"}, {"WAITING"}}};

@@ -31,7 +31,7 @@ void AddHead(TextPage& page, const ProfileReport& profile) {
 
 void AddAdvice(TextPage& page, const ProfileReport& profile) {
   if (profile.advice.empty()) return;
-  page.Heading("What would gain most");
+  page.Heading("What would save most");
   int number = 0;
   for (const Advice& advice : profile.advice) {
     page.Paragraph("  " + std::to_string(++number) + ". ", CleanText(advice.what) + ": " +
@@ -122,15 +122,15 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   for (const ProfileTableRow& line : table) {
     if (!verbose && shown++ >= kMostLines) break;
     const CommunicationRow& row = line.row;
-    const bool sized = row.bytes > 0;
+    const bool sized = row.bytes > 0 && row.plausible;
     rows.push_back({{GroupCell(line)},
                     {std::string(Name(row.kind))},
                     {row.size_class > 0 ? DescribeSizeClass(row.size_class) : "?"},
                     {MembersCell(line)},
                     {std::to_string(row.calls)},
-                    {sized ? DescribeBytes(static_cast<uint64_t>(row.bytes)) : "?"},
-                    {row.compared == 0 ? "?" : DescribeTime(static_cast<double>(row.mean_wait_ns))},
-                    {DescribeTime(static_cast<double>(row.transfer_ns))},
+                    {row.bytes > 0 ? DescribeBytes(static_cast<uint64_t>(row.bytes)) : "?"},
+                    {row.compared == 0 || !row.plausible ? "?" : DescribeTime(static_cast<double>(row.mean_wait_ns))},
+                    {row.plausible ? DescribeTime(static_cast<double>(row.transfer_ns)) : "?"},
                     {sized ? DescribeRate(row.algorithm_gbs) : "?"},
                     {sized ? DescribeRate(row.bus_gbs) : "?"},
                     {line.share_of_peak > 0 ? DescribeSmallShare(line.share_of_peak)
@@ -161,11 +161,12 @@ void AddClocks(TextPage& page, const ProfileReport& profile) {
   std::string text =
       (compared == 2 ? "The clock of 1 rank was" : "The clocks of " + Count(compared - 1, "rank") + " were") +
       " compared with rank " + std::to_string(profile.clocks.reference.value) + "'s; " +
-      (applied > 0 ? std::to_string(applied) : std::string("none")) + " needed correction";
+      (compared == 2 ? applied > 0 ? std::string("it needed correction") : std::string("it needed no correction")
+                     : (applied > 0 ? std::to_string(applied) : std::string("none")) + " needed correction");
   if (applied > 0) text += " (by up to " + DescribeTime(static_cast<double>(largest)) + ")";
   text += profile.clocks.worst_error_ns > 0
               ? "; remaining error up to " + DescribeTime(static_cast<double>(profile.clocks.worst_error_ns))
-              : "; they agree";
+              : (compared == 2 ? "; both agree" : "; all agree");
   page.Paragraph("  ", text);
 }
 
@@ -174,15 +175,19 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
   page.Heading("Stragglers");
   if (profile.stragglers.stragglers.empty()) {
     // A share of the step means nothing where no step is known.
-    page.Paragraph("  ", profile.step_ns <= 0 ? "Not judged: steps could not be separated"
-                         : profile.stragglers.steps == 1
-                             ? "Not judged: one step does not show which rank is always late"
-                         : profile.stragglers.ranks.size() < 2 && profile.stragglers.rounds == 0
-                             ? "Not judged: no operation of two ranks or more was recorded"
-                         : profile.stragglers.rounds > 0
-                             ? "None: no rank costs the others " + DescribeShare(StragglerLimits::kMinCost) +
-                                   " of the step or more (" + Count(profile.stragglers.rounds, "operation") + ")"
-                             : "None");
+    page.Paragraph("  ",
+                   profile.step_ns <= 0            ? "Not judged: steps could not be separated"
+                   : profile.stragglers.steps == 1 ? "Not judged: one step does not show which rank is always late"
+                   : profile.stragglers.ranks.size() < 2 && profile.stragglers.rounds == 0
+                       ? std::any_of(profile.table.begin(), profile.table.end(),
+                                     [](const ProfileTableRow& line) { return IsPointToPoint(line.row.kind); })
+                             ? std::string("Not judged: sends and receives alone do not show which rank is late") +
+                                   (profile.pipeline.found ? "; the stage times below do" : "")
+                             : "Not judged: no operation of two ranks or more was recorded"
+                   : profile.stragglers.rounds > 0
+                       ? "None: no rank costs the others " + DescribeShare(StragglerLimits::kMinCost) +
+                             " of the step or more (" + Count(profile.stragglers.rounds, "operation") + ")"
+                       : "None");
     return;
   }
   std::vector<TextRow> rows = {

@@ -93,10 +93,12 @@ void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileCompariso
   } else if (step && (step->count_a < kFewSteps || step->count_b < kFewSteps)) {
     const bool few_a = step->count_a < kFewSteps, few_b = step->count_b < kFewSteps;
     const size_t few = few_a ? step->count_a : step->count_b;
-    out.remarks.push_back((few_a && few_b ? "the runs have only " + std::to_string(step->count_a) + " and " +
-                                                std::to_string(step->count_b) + " steps"
-                                          : "run " + std::string(few_a ? "A" : "B") + " has only " +
-                                                std::to_string(few) + (few == 1 ? " step" : " steps")) +
+    out.remarks.push_back((few_a && few_b && step->count_a == step->count_b
+                               ? "each run has only " + std::to_string(few) + (few == 1 ? " step" : " steps")
+                           : few_a && few_b ? "the runs have only " + std::to_string(step->count_a) + " and " +
+                                                  std::to_string(step->count_b) + " steps"
+                                            : "run " + std::string(few_a ? "A" : "B") + " has only " +
+                                                  std::to_string(few) + (few == 1 ? " step" : " steps")) +
                           ": only large changes stand out from noise; record ten or more");
   }
   if (a.source != b.source)

@@ -108,8 +108,8 @@ std::span<const Definition> ProfileDefinitions() {
        "an allocation that failed."},
       {"memory split",
        "By sizes and lifetimes, since traces do not state purposes. Parameters: as large as the gradients of a step (a "
-       "rank's shard where sharded). Stays: what else is allocated at the lowest point, optimizer state and "
-       "communication buckets. Passing: peak minus lowest, activations, gradients and workspace."},
+       "rank's shard where sharded). Persistent: what else is allocated at the lowest point, optimizer state and "
+       "communication buckets. Transient: peak minus lowest, activations, gradients and workspace."},
       {"verdict",
        "compute-bound: compute takes at least 75 % of the step. Otherwise the largest of exposed communication, idle "
        "time "

@@ -307,7 +307,7 @@ void AddRemarks(const Incident& incident, ProfileReport& profile) {
                               "diagnose` names the rank");
   remark(cut, "ended early; what was complete is used");
   remark(unmarked, "without step marks (prof.step()): the whole recording counts as one step");
-  remark(assumed, "without a rank inside; the rank is taken from the file name, else assumed");
+  remark(assumed, "without a stated rank: it is taken from the file name, or assumed");
   if (incident.timelines.size() > 1 && profile.stragglers.steps == 1 && !profile.pipeline.found)
     profile.remarks.push_back(
         "a single step does not show which rank is always late: record several to find stragglers");

@@ -87,7 +87,7 @@ void AddPipelineKinds(const PipelineTrace& trace, std::vector<ProfileSeries>& ou
       sums[operation.op][operation.step] += static_cast<double>(operation.end_ns - operation.start_ns);
   const auto workers = static_cast<double>(std::max(1, trace.dp_size)) * std::max(1, trace.stages);
   for (const auto& [op, steps] : sums) {
-    ProfileSeries series{std::string(Name(op)) + " of the mean worker", {}};
+    ProfileSeries series{std::string(Name(op)) + ", mean of all workers", {}};
     for (const auto& [step, ns] : steps) series.values.push_back(ns / workers);
     out.push_back(std::move(series));
   }

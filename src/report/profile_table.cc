@@ -59,12 +59,15 @@ std::vector<ProfileTableRow> SumByRole(const std::vector<ProfileTableRow>& table
     sum.compared += line.row.compared;
     sum.whole += line.row.whole;
     sum.transfer_ns += line.row.transfer_ns;
+    sum.plausible = sum.plausible && line.row.plausible;
     sum.best_bus_gbs = std::max(sum.best_bus_gbs, line.row.best_bus_gbs);
   }
   std::vector<ProfileTableRow> out;
   for (auto& [key, line] : sums) {
     CommunicationRow& row = line.row;
-    row.algorithm_gbs = row.transfer_ns > 0 ? static_cast<double>(row.bytes) / static_cast<double>(row.transfer_ns) : 0;
+    row.algorithm_gbs = row.transfer_ns > 0 && row.plausible
+                            ? static_cast<double>(row.bytes) / static_cast<double>(row.transfer_ns)
+                            : 0;
     row.bus_gbs = row.algorithm_gbs * BusFactor(row.kind, row.group_size);
     Relate(line);
     out.push_back(std::move(line));
@@ -103,6 +106,10 @@ std::string GroupNames::Role(GroupIndex group) const {
   const auto index = static_cast<size_t>(group);
   if (index >= incident_.groups.size()) return Members(group);
   const Group& known = incident_.groups[index];
+  // A communicator without a name is known by its ranks, and so are its replays.
+  for (size_t i = 0; known.replays_of != 0 && i < incident_.groups.size(); ++i)
+    if (incident_.groups[i].comm_id == known.replays_of && incident_.groups[i].replays_of == 0)
+      return "graph replays of " + Role(static_cast<GroupIndex>(i));
   return known.name.empty() && known.description.empty() ? Members(group) : known.Label();
 }
 
@@ -112,6 +119,7 @@ void FillTable(const Incident& incident, const GroupNames& names, const std::vec
   for (const ProfileRank& rank : profile.budgets)
     if (!peak && !rank.device.empty()) peak = FindDevicePeak(rank.device);
   double wait = 0, busy = 0, needed = 0, taken = 0;
+  size_t unusable = 0;
   for (const CommunicationRow& row : SummariseCommunication(rounds)) {
     ProfileTableRow& line = profile.table.emplace_back();
     line.row = row;
@@ -122,6 +130,10 @@ void FillTable(const Incident& incident, const GroupNames& names, const std::vec
     if (options.peak_gbs > 0) line.peak_gbs = options.peak_gbs;
     Relate(line);
     const int32_t members = IsPointToPoint(row.kind) ? 2 : std::max(1, row.group_size);
+    if (!row.plausible) {
+      unusable += row.calls;
+      continue;
+    }
     if (row.compared > 0) {
       wait += static_cast<double>(row.wait_ns);
       busy += static_cast<double>(row.wait_ns) + static_cast<double>(row.transfer_ns) * members;
@@ -131,6 +143,10 @@ void FillTable(const Incident& incident, const GroupNames& names, const std::vec
     needed += static_cast<double>(row.transfer_ns) * std::min(1.0, line.share_of_peak);
     taken += static_cast<double>(row.transfer_ns);
   }
+  if (unusable > 0)
+    profile.remarks.push_back(
+        "the recorded times of " + std::to_string(unusable) + (unusable == 1 ? " call" : " calls") +
+        " cannot be right (more data than any link carries): they are not used, and shown as \"?\"");
   if (busy > 0) profile.wait_share = wait / busy;
   if (taken > 0) profile.communication_efficiency = needed / taken;
   profile.table_by_role = SumByRole(profile.table);

@@ -106,12 +106,19 @@ void AddReplay(const std::vector<WhatIfReport>& reports, std::vector<Advice>& ou
     if (!report.valid || report.slowdown <= 1) continue;
     const double lost = 1 - 1 / report.slowdown;
     const auto gained = [&](double share) { return std::min(1.0, lost * share); };
-    if (report.worst_workers_share > 0)
+    // A worker that is named explains its stage, and a stage that is named explains its workers.
+    const StragglerReport named = FindStragglersInReplay(report);
+    const bool one_stage = !named.stragglers.empty() && named.stragglers.front().origin == StragglerOrigin::stage;
+    if (one_stage)
+      out.push_back({"Move layers away from stage " + std::to_string(report.worst_stage),
+                     "with typical times there the step would be this much shorter", std::min(lost, named.cost_share),
+                     true});
+    if (report.worst_workers_share > 0 && !one_stage)
       out.push_back(
           {"Repair or replace the " + std::string(report.worst_workers > 1 ? "GPUs or hosts of " : "GPU or host of ") +
                WorkerList(report),
            "with typical times there the step would be this much shorter", gained(report.worst_workers_share), false});
-    if (report.last_stage_share > 0)
+    if (report.last_stage_share > 0 && named.stragglers.empty())
       out.push_back({"Move layers from the last stage to the others",
                      "with typical times there (the output layer and the loss add to its layers) the step would be "
                      "this much shorter",
@@ -128,6 +135,33 @@ void AddReplay(const std::vector<WhatIfReport>& reports, std::vector<Advice>& ou
   }
 }
 
+double LargestBucket(const DdpReport& ddp) {
+  int64_t most = 0;
+  for (const DdpBucket& bucket : ddp.buckets) most = std::max(most, bucket.bytes);
+  return static_cast<double>(most);
+}
+
+constexpr std::string_view kFasterTransport =
+    "Use a faster transport than TCP (NVLink or shared memory within a host, InfiniBand or RoCE between hosts)";
+
+// Where no operation is large enough to be compared with the link's peak.
+void AddSmallOperations(const ProfileReport& profile, double transfer, std::vector<Advice>& out) {
+  double calls = 0, ns = 0;
+  for (const ProfileTableRow& line : profile.table) {
+    if (line.row.bytes <= 0 || !line.row.plausible || line.row.whole < line.row.calls) continue;
+    calls += static_cast<double>(line.row.calls);
+    ns += static_cast<double>(line.row.transfer_ns);
+  }
+  if (calls == 0) return;
+  char each[32];
+  std::snprintf(each, sizeof each, "%.3g ms", ns / calls / 1e6);
+  out.push_back({profile.network == "Socket" ? std::string(kFasterTransport)
+                                             : std::string("Send fewer and larger messages: combine small tensors"),
+                 "no operation is larger than 1 MiB; one takes " + std::string(each) +
+                     " on average: at these sizes latency counts, not bandwidth",
+                 transfer, true});
+}
+
 void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
   if (profile.ddp.found && profile.ddp.gain > 0) {
     char cap[32];
@@ -135,8 +169,10 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
     out.push_back({"Set bucket_cap_mb=" + std::string(cap) + " in DistributedDataParallel",
                    profile.ddp.buckets.size() == 1
                        ? "one bucket now: it waits for the last gradient, so nothing overlaps with the backward pass"
-                       : std::to_string(profile.ddp.buckets.size()) +
-                             " buckets now; with this size the latency is paid less often, or sending starts earlier",
+                       : std::to_string(profile.ddp.buckets.size()) + " buckets now; " +
+                             (profile.ddp.recommended_cap_mb * 1e6 > LargestBucket(profile.ddp)
+                                  ? "larger ones pay the latency less often"
+                                  : "smaller ones can start earlier, while gradients are still computed"),
                    profile.ddp.gain, false});
   }
   const bool received = std::any_of(profile.experts.members.begin(), profile.experts.members.end(),
@@ -150,29 +186,35 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
   if (profile.pipeline.found) return;  // exposed communication there is the bubble
   const double exposed = ShareOf(profile.mean.exposed_ns, profile.mean.total_ns());
   const double transfer = exposed * (1 - profile.wait_share);
+  constexpr int64_t kLargeOperation = 1 << 20;
   double reach = 0, time = 0;
+  bool some_large = false;
   for (const ProfileTableRow& line : profile.table) {
     // Where a member is not recorded, what is waiting and what is transfer is not known.
-    if (line.share_of_peak <= 0 || line.row.size_class < (1 << 20) || line.row.whole < line.row.calls) continue;
+    if (line.row.size_class > kLargeOperation) some_large = true;
+    if (line.share_of_peak <= 0 || line.row.size_class < kLargeOperation || line.row.whole < line.row.calls) continue;
     const auto ns = static_cast<double>(line.row.transfer_ns);
     reach += ns * std::min(1.0, line.share_of_peak / kReachablePeak);
     time += ns;
   }
   if (time > 0 && reach / time < 0.5)
     out.push_back({profile.network == "Socket"
-                       ? std::string("Use a faster transport than TCP (NVLink or shared memory within a host, "
-                                     "InfiniBand or RoCE between hosts)")
+                       ? std::string(kFasterTransport)
                        : std::string("Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)"),
                    "large operations reach " + SmallPercent(kReachablePeak * reach / time) +
                        " of the link's peak; normally they "
                        "reach about " +
                        Percent(kReachablePeak),
                    transfer * (1 - reach / time), true});
-  const double hideable = std::min(transfer, ShareOf(profile.mean.compute_only_ns, profile.mean.total_ns()));
+  if (time == 0 && !some_large && profile.verdict == ProfileVerdict::communication_bound)
+    AddSmallOperations(profile, transfer, out);
+  const double compute = ShareOf(profile.mean.compute_only_ns, profile.mean.total_ns());
+  const double hideable = std::min(transfer, compute);
   out.push_back(
       {profile.fsdp.found ? "Hide gathers and scatters: backward_prefetch, forward_prefetch, larger units"
                           : "Hide communication under compute",
        Percent(exposed) + " of the step is exposed communication" +
+           (compute < transfer ? ", compute that could hide it takes " + SmallPercent(compute) : std::string()) +
            (profile.wait_known ? "; " + Percent(profile.wait_share) + " of communication is waiting for peers"
             : profile.budgets.size() > 1
                 ? std::string("; how much of it is waiting for peers is unknown: no operation was recorded by two "
@@ -216,7 +258,7 @@ void JudgeBudget(ProfileReport& profile) {
   }
   // The budget tells compute alone and compute beside communication apart: both parts are named here too.
   const double beside = ShareOf(mean.hidden_ns, step);
-  profile.headline = "Compute takes " + Percent(compute) + " of the step" +
+  profile.headline = "Compute takes " + (compute > 0 ? SmallPercent(compute) : Percent(compute)) + " of the step" +
                      (beside >= kWorthSaying ? " (" + Percent(beside) + " overlaps communication)" : "") + ", " +
                      (profile.pipeline.found ? "waiting for other stages " : "exposed communication ") +
                      Percent(exposed) + "; no kernel runs for " + Percent(idle + copies) +

@@ -14,7 +14,7 @@ const widths = (selector) => `(() => { const bar = document.querySelector(${JSON
 
 await check("the verdict and the advice come first", "profile4", {}, async (page) => {
   const verdict = await page.evaluate(text("#verdict"));
-  for (const part of ["COMMUNICATION-BOUND", "rank 1 makes the others wait", "100.0 ms", "What would gain most", "20.0 % of the step"]) assert.ok(verdict.includes(part), part);
+  for (const part of ["COMMUNICATION-BOUND", "rank 1 makes the others wait", "100.0 ms", "What would save most", "20.0 % of the step"]) assert.ok(verdict.includes(part), part);
   assert.equal(await page.evaluate("document.title"), "Tacet profile: communication-bound");
   assert.equal(await page.evaluate(howMany("#plain")), 0);
 });

@@ -22,6 +22,9 @@ int64_t SizeClass(int64_t bytes) {
 
 }  // namespace
 
+// Beyond the memory bandwidth of any GPU that a collective could use.
+constexpr double kFastestLinkGbs = 2000;
+
 std::vector<CommunicationRow> SummariseCommunication(const std::vector<CollectiveRound>& rounds) {
   std::map<std::tuple<GroupIndex, OpKind, int64_t>, CommunicationRow> rows;
   for (const CollectiveRound& round : rounds) {
@@ -48,6 +51,10 @@ std::vector<CommunicationRow> SummariseCommunication(const std::vector<Collectiv
   for (auto& [key, row] : rows) {
     if (row.transfer_ns > 0) row.algorithm_gbs = static_cast<double>(row.bytes) / static_cast<double>(row.transfer_ns);
     row.bus_gbs = row.algorithm_gbs * BusFactor(row.kind, row.group_size);
+    if (row.bus_gbs > kFastestLinkGbs) {
+      row.plausible = false;
+      row.algorithm_gbs = row.bus_gbs = row.best_bus_gbs = 0;
+    }
     out.push_back(row);
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.transfer_ns > b.transfer_ns; });

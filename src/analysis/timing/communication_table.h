@@ -14,15 +14,17 @@ struct CommunicationRow {
   int32_t group_size = -1;
   int64_t size_class = 0;  // upper bound of the class in bytes: a power of two; 0 where sizes are not known
   size_t calls = 0;
-  int64_t bytes = 0;        // S of nccl-tests, summed
-  int64_t wait_ns = 0;      // own start to the last member's start, summed over members and calls
+  int64_t bytes = 0;         // S of nccl-tests, summed
+  int64_t wait_ns = 0;       // own start to the last member's start, summed over members and calls
   int64_t mean_wait_ns = 0;  // the same of the mean member, summed over calls
   size_t compared = 0;       // calls of which two members or more were recorded: of no other the waiting is known
   size_t whole = 0;          // calls of which all members were recorded: in any other waiting may count as transfer
-  int64_t transfer_ns = 0;  // last start to last end, summed over calls
+  int64_t transfer_ns = 0;   // last start to last end, summed over calls
   // Bytes over transfer time, GB/s = 1e9; bus bandwidth by nccl-tests' factors. 0 where sizes are not known.
   double algorithm_gbs = 0, bus_gbs = 0;
   double best_bus_gbs = 0;  // of the best call
+  // False where the times give more bandwidth than any link has: then neither they nor the bandwidths are used.
+  bool plausible = true;
 };
 
 // Rows by transfer time, longest first. Expects aligned rounds.
