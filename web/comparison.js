@@ -3,6 +3,8 @@
 // The page of tacet compare: every line with its old and new value, the change and how sure it is.
 
 const RESULTS = {slower: "slower", faster: "faster"};
+const CHANGES = ["slower", "faster", "more overlap", "less overlap"];
+let saidScale = 0;  // by the caption of the table before
 const signed = (share) => (Number.isFinite(share) ? (share < 0 ? "" : "+") + (100 * share).toFixed(1) + " %" : "");
 const describeChance = (p) => (p < 1e-15 ? "< 1e-15" : p < 0.001 ? p.toExponential(1) : p.toFixed(3));
 const isTested = (line) => line.count_a > 1 && line.count_b > 1 || line.result === "slower" || line.result === "faster";
@@ -56,7 +58,9 @@ function linesTable(lines, noun) {
     name: noun, search: (line) => line.name + "\n" + line.result,
     choices: present.length > 1 ? present.sort((a, b) => Number(!RESULTS[a]) - Number(!RESULTS[b])).map((result) => ({label: result, test: (line) => line.result === result})) : [],
   });
-  return [h("p.faint", "The bars end at a change of " + percent(scale) + "; larger ones are cut. The thin line is the interval of the change at " + percent(1 - figure(loaded.alpha)) + "."), table.node];
+  const said = scale === saidScale;
+  saidScale = scale;
+  return [said ? null : h("p.faint", "The bars end at a change of " + percent(scale) + "; larger ones are cut. The thin line is the " + Number((100 - 100 * figure(loaded.alpha)).toPrecision(3)) + " % interval of the change."), table.node];
 }
 
 const TONES = {slower: ".bound", faster: ".good", "B is faulty": ""};
@@ -67,7 +71,7 @@ function comparisonVerdict(content) {
     h("p.line", h("span.status", content.verdict)), h("h1", unbroken(capitalise(content.headline))),
     h("dl.facts", fact("A, before", h("code", content.a)), fact("B, after", h("code", content.b)),
       fact("Tested", count(content.tested, "line") + ": " + content.slower + " slower, " + content.faster + " faster"),
-      fact("Told apart from", percent(content.min_change) + " on, with " + percent(content.alpha) + " false alarms allowed")),
+      fact("Reported", "changes of " + percent(content.min_change) + " or more; " + percent(content.alpha) + " false alarms allowed")),
     content.faults.length > 0 ? h("div.now", h("h2", "What is wrong with B"), list("ul", content.faults)) : null);
   node.id = "verdict";
   return node;
@@ -80,7 +84,7 @@ function budgetsSection(content) {
   const whole = Math.max(...sides.map(sum));
   if (!(whole > 0)) return null;
   const labels = content.budgets.map((part) => part[0]);
-  return section("budget", "Where a step goes", "mean of all ranks and steps", partsLegend(labels, sides),
+  return section("budget", "Where the step time goes", "mean of all ranks and steps", partsLegend(labels, sides),
     h("div.panel", barLines(["A", "B"].map((name, i) => [name, sides[i], whole, describeTime(sum(sides[i]))])),
       plainTable(["Part", "A", "B", "Difference"], labels.map((label, i) => [h("span", h("i.dot.p" + i), label), describeTime(sides[0][i]), describeTime(sides[1][i]),
         (sides[1][i] > sides[0][i] ? "+" : "") + describeTime(sides[1][i] - sides[0][i])]), (i) => i > 0)));
@@ -89,7 +93,7 @@ function budgetsSection(content) {
 /** @param {ComparisonPage} content */
 function showComparison(content) {
   const cost = (line) => Math.abs(figure(line.mean_b_ns) - figure(line.mean_a_ns));
-  const changed = content.lines.filter((line) => RESULTS[line.result]).sort((a, b) => cost(b) - cost(a));
+  const changed = content.lines.filter((line) => CHANGES.includes(line.result)).sort((a, b) => cost(b) - cost(a));
   const summaries = content.lines.filter((line) => line.summary);
   const rest = content.lines.filter((line) => !line.summary);
   const sections = [

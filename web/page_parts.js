@@ -25,7 +25,7 @@ function fact(label, ...value) {
 // A figure and its unit stay on one line.
 /** @param {string} text */
 function unbroken(text) {
-  return clean(text).split(/(\d[\d.,]* (?:%|[nµm]?s|min|GB\/s|[kMGT]?B|[KMGT]iB)(?![\w]))/).map((part, i) => (i % 2 === 1 ? h("span.word", part) : part));
+  return clean(text).split(/(->|\d[\d.,]* (?:%|[nµm]?s|min|GB\/s|[kMGT]?B|[KMGT]iB)(?![\w]))/).map((part, i) => (i % 2 === 1 ? h("span.word", part) : part));
 }
 
 function list(tag, items) { return items.length > 0 ? h(tag, items.map((item) => h("li", item))) : null; }

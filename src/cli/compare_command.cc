@@ -114,7 +114,8 @@ int RunCompare(const std::vector<std::string>& arguments) {
   if (!compared) return Complain(compared.error());
   const ProfileComparison& comparison = *compared;
   // A page that cannot be written costs the page, not the report.
-  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderComparisonHtml(comparison));
+  const bool page_written =
+      output->page.empty() || WriteOutput(output->page, RenderComparisonHtml(comparison), "--html");
   if (!WriteOutput(output->path, Render(comparison, format, gate == "any", *output)) || !page_written) return kUsage;
   if (comparison.faults.empty() && comparison.nothing_in_common())
     return Complain({"the two runs have no operation, size or group in common", "compare two runs of the same job"});
@@ -123,7 +124,8 @@ int RunCompare(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kCompareCommand = {"compare", "Say whether run B is slower than run A, where, and beyond noise",
+const Command kCompareCommand = {"compare",
+                                 "Say whether run B is slower than run A, where, and whether that is more than noise",
                                  R"(tacet compare [options] A B
 
 Profiles two runs (see 'tacet profile --help' for what is read) and compares the step time, the parts of
@@ -131,7 +133,7 @@ its budget and every line of the communication table: Welch's t-test and a boots
 time is tested by itself, all other lines are adjusted for their number (Benjamini-Hochberg). Steps are
 the samples; record ten or more of each run.
 
-Of nccl-tests (text or -J) it compares every size, in and out of place, and the size classes
+For nccl-tests output (text or -J) it compares every size, in and out of place, and the size classes
 of each operation. Several tables of one side, in one file or in a folder, are repeated runs: they are
 the samples, and every size is tested. With one run per side, only size classes are judged, by the ratios
 of their sizes. Wrong results in B fail the comparison, however fast it is.
@@ -142,7 +144,7 @@ of their sizes. Wrong results in B fail the comparison, however fast it is.
       --html FILE     write the page there as well
       --alpha P       share of false alarms allowed among the differences reported (default 0.05)
       --min-change S  changes below this share are not reported (default 0.01)
-      --gate G        what makes the exit code 1: step (default: a slower step; of benchmarks any line), any
+      --gate G        what makes the exit code 1: step (default: a slower step; for benchmarks any line), any
                       (any slower line), never
   -v, --verbose       also the lines without a difference
   -j, --threads N     files read at a time (default: one per core)
