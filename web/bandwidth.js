@@ -6,7 +6,7 @@
 function bandwidthVerdict(content) {
   const slow = content.findings.length > 0, measured = content.sweeps.length + content.streams.length + content.matrices.length > 0;
   const judged = content.sweeps.length > 0 ? content.sweeps.some((sweep) => sweep.model) : content.matrices.length > 0;
-  const headline = slow ? content.findings[0].headline : !measured ? "No benchmark was found" : judged ? "Nothing is slower than it should be, as far as this can be told" : "Nothing here tells how fast this should be";
+  const headline = slow ? content.findings[0].headline : !measured ? "No benchmark was found" : judged ? "Nothing is slower than expected, as far as these files show" : "Nothing here says how fast this should be";
   const wrong = content.findings.some((finding) => finding.cause === "wrong-results");
   const tools = [...new Set([...content.sweeps, ...content.streams, ...content.matrices].map((one) => one.tool))].filter(Boolean);
   const peak = content.sweeps.flatMap((sweep) => sweep.points.map((point) => ({rate: rateOf(point), bytes: point.bytes}))).reduce((best, one) => (one.rate > best.rate ? one : best), {rate: 0, bytes: 0});
@@ -99,8 +99,8 @@ function slowCells(matrix) {
 /** @param {BandwidthPageMatrice} matrix */
 function matrixPanel(matrix) {
   const latency = matrix.unit !== "GB/s", unit = latency ? "µs" : "GB/s";
-  const head = [h("h3", matrix.title + ", " + unit), h("p.faint", "Typical " + describeRate(matrix.typical) + " " + unit + (latency ? "" : "; all together " + describeRate(matrix.sum) + " " + unit) + ".")];
-  const slow = matrix.slow.map((part) => h("li", part.name + ": " + percent(part.share) + " of comparable cells (" + describeRate(part.value) + " for " + describeRate(part.expected) + " " + unit + ")"));
+  const head = [h("h3", matrix.title + ", " + unit), h("p.faint", "Median " + describeRate(matrix.typical) + " " + unit + ".")];
+  const slow = matrix.slow.map((part) => h("li", part.name + ": " + percent(part.share) + " of comparable cells (" + describeRate(part.value) + " instead of " + describeRate(part.expected) + " " + unit + ")"));
   if (matrix.rows.length * matrix.columns.length > MOST_CELLS) return h("div.panel", head, h("ul.slow", slow), h("p", "Too many cells to show; tacet bandwidth --json has them."));
   const isSlow = slowCells(matrix);
   const corner = h("td.corner");

@@ -57,6 +57,7 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   auto loaded = LoadEvidence(paths, *load);
   if (!loaded) return Complain(loaded.error());
   const std::vector<std::string> missing = std::move(loaded->missing);
+  const bool nothing_read = loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size();
   std::vector<Incident> jobs = Assemble(std::move(loaded->fragments));
   const bool redact = !options.Has("--no-redact");
   if (redact)
@@ -80,7 +81,7 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   if (redact) RedactAnswer(answer);
   if (const auto tuner = options.Value("--tuner"); tuner && !WriteTuner(*tuner, answer.view)) return kUsage;
   // A page that cannot be written costs the page, not the report.
-  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderBandwidthHtml(answer));
+  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderBandwidthHtml(answer), "--html");
   const BandwidthTextOptions text{
       .width = static_cast<size_t>(TerminalWidth()), .colour = output->colour, .verbose = output->verbose};
   const std::string bytes = format == "json"   ? RenderBandwidthJson(answer)
@@ -90,6 +91,15 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   if ((!is_only_an_error && !WriteOutput(output->path, bytes)) || !page_written) return kUsage;
   for (const std::string& path : missing)
     Complain({"'" + path + "': no such file or folder", "the other paths were read: see the report"});
+  if (answer.view.empty() && nothing_read)
+    return missing.empty() ? Complain({"nothing could be read under these paths",
+                                       "check that they hold files, and their permissions"})
+                           : kUsage;
+  for (const Incident& job : jobs)
+    for (const BenchmarkRun& run : job.benchmark_runs)
+      if (answer.view.empty() && !run.failure.empty())
+        return Complain({"the benchmark failed before it measured anything: " + run.failure,
+                         "'tacet diagnose' on the same files looks for the reason"});
   if (answer.view.empty())
     return Complain({"no benchmark was found", "`tacet formats` lists what is read; `tacet bandwidth --run` measures"});
   if (fail_on == "warning" && !answer.faults.empty()) return kFindings;

@@ -81,8 +81,8 @@ std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_
   const ModelCheck* check = view.CheckOf(sweep_index);
   if (const std::string guess = !check && !view.has_logs && view.sweeps.size() == 1 ? GuessWords(sweep) : "";
       !guess.empty())
-    return "Unknown: NCCL's log of this run is missing. As an orientation: " + guess +
-           ". For an exact answer run it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and give "
+    return "Unknown: NCCL's log of this run is missing. For orientation: " + guess +
+           ". For an exact answer, run it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and give "
            "both files.";
   if (!check)
     return "Unknown: " +
@@ -203,8 +203,7 @@ void AddMatrix(const PairMatrixView& view, const BandwidthTextOptions&, TextPage
     cells += std::count_if(row.begin(), row.end(), [](double value) { return value > 0; });
   // Of one cell all figures are the same, and latencies do not add up.
   if (cells > 1)
-    about +=
-        ": typical " + CellWords(view.typical) + ", min " + CellWords(view.least) + ", max " + CellWords(view.most);
+    about += ": median " + CellWords(view.typical) + ", min " + CellWords(view.least) + ", max " + CellWords(view.most);
   if (cells > 1 && view.matrix.told_sum >= 0 && !view.matrix.is_latency) about += "; sum " + CellWords(view.sum);
   page.Paragraph("  ", about + ".");
   AddCells(view, page);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 
 #include "render/bandwidth_render.h"
 #include "render/prediction_render.h"
@@ -40,16 +41,20 @@ double RateOfPoint(const SweepPoint& point) { return point.bus_gbs > 0 ? point.b
 std::vector<std::string> PlotSweep(const Sweep& sweep, const ModelCheck* check, size_t width, size_t height) {
   PlotFrame frame;
   double least = HUGE_VAL, most = 0, first = HUGE_VAL, last = 0, factor = 0;
+  std::set<int64_t> sizes;
   for (const SweepPoint& point : sweep.points) {
     const double rate = RateOfPoint(point);
     if (rate <= 0) continue;
+    sizes.insert(point.bytes);
     least = std::min(least, rate), most = std::max(most, rate);
     first = std::min(first, static_cast<double>(point.bytes)), last = std::max(last, static_cast<double>(point.bytes));
     if (point.time_us > 0) factor = rate * point.time_us * 1000 / static_cast<double>(point.bytes);
   }
   if (check)
     for (const ModelPoint& point : check->points) most = std::max(most, point.predicted_gbs);
-  if (most <= 0 || last <= first || height < 4) return {};
+  // Two points need no picture, and size over latency is no bandwidth.
+  constexpr size_t kLeastSizes = 3;
+  if (most <= 0 || sizes.size() < kLeastSizes || height < 4 || sweep.IsLatencyTest()) return {};
   frame.height = height;
   frame.x0 = std::log2(first), frame.x1 = std::log2(last);
   frame.y0 = std::log10(least), frame.y1 = std::log10(most);
@@ -61,7 +66,8 @@ std::vector<std::string> PlotSweep(const Sweep& sweep, const ModelCheck* check, 
   frame.width = width - label_width - 2;
   std::vector<std::string> canvas(frame.height, std::string(frame.width, ' '));
   size_t column = 0, row = 0;
-  if (!sweep.fit.segments.empty() && factor > 0)
+  const bool fitted = sweep.FitTells();
+  if (fitted && factor > 0)
     for (size_t i = 0; i < frame.width; ++i) {
       const double bytes =
           std::exp2(frame.x0 + (frame.x1 - frame.x0) * static_cast<double>(i) / static_cast<double>(frame.width - 1));
@@ -86,7 +92,7 @@ std::vector<std::string> PlotSweep(const Sweep& sweep, const ModelCheck* check, 
   const bool sides = std::any_of(sweep.points.begin(), sweep.points.end(),
                                  [&](const SweepPoint& p) { return p.in_place != sweep.points.front().in_place; });
   out.push_back(std::string(label_width + 2, ' ') + "* measured" + (sides ? ", in place and out of place" : "") +
-                (sweep.fit.segments.empty() ? "" : "   - fit") + (check ? "   o NCCL's model" : ""));
+                (fitted ? "   - fit" : "") + (check ? "   o NCCL's model" : ""));
   return out;
 }
 

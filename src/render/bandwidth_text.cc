@@ -110,6 +110,11 @@ std::string TimeWithError(double us, double error_us) {
 
 void AddFit(const Sweep& sweep, TextPage& page) {
   if (sweep.fit.segments.empty()) return;
+  if (!sweep.FitTells()) {
+    page.Paragraph("  ", "Fit: these sizes show neither latency nor bandwidth (mean error " +
+                             PercentWords(sweep.fit.mean_error) + ").");
+    return;
+  }
   const bool pipelined = sweep.IsPipelined();
   const std::string share = pipelined ? "per message" : "latency";
   std::vector<TextRow> rows = {{{"sizes"}, {share}, {"bandwidth"}, {"R²"}, {"mean error"}, {"worst error"}}};
@@ -173,7 +178,11 @@ void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOp
   const SweepPoint* peak = sweep.Peak();
   std::string about = CleanLine(sweep.tool) + (sweep.library.empty() ? "" : ", NCCL " + CleanLine(sweep.library)) +
                       ", " + Count(sweep.runs.size(), "run");
-  if (peak)
+  if (sweep.IsLatencyTest()) {
+    if (const SweepPoint* least = sweep.Quickest())
+      about += std::string("; lowest ") + (sweep.runs.size() > 1 ? "mean " : "") + "latency " +
+               TimeWords(least->time_us) + " at " + MessageSizeWords(least->bytes);
+  } else if (peak)
     about += std::string("; highest ") + (sweep.runs.size() > 1 ? "mean " : "") +
              std::string(sweep.IsPipelined()  ? ""
                          : peak->bus_gbs >= 0 ? "bus "
@@ -190,7 +199,7 @@ void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOp
   const std::string words = NormalWords(answer.view, index, &normal);
   const bool told_below = answer.view.sweeps.size() > 1 && LacksLog(answer.view, index);
   if (const std::string guess = told_below ? GuessWords(sweep) : ""; !guess.empty())
-    page.Paragraph("  As an orientation: ", guess + ".");
+    page.Paragraph("  For orientation: ", guess + ".");
   if (!words.empty() && !told_below) page.Paragraph("  Is this normal? ", words, normal ? Ink::green : Ink::plain);
   if (const ModelCheck* check = answer.view.CheckOf(index)) AddWaterfall(*check, page);
 }
@@ -212,7 +221,9 @@ void AddLackOfLog(const BandwidthView& view, TextPage& page) {
     for (const std::string& name : names) who.append(who.empty() ? "" : ", ").append(CleanLine(name));
   bool normal = false;
   page.Blank();
-  page.Paragraph("Is this normal? ", (who.empty() ? "" : who + ": ") + NormalWords(view, first, &normal));
+  std::string words = NormalWords(view, first, &normal);
+  if (!who.empty() && !words.empty() && words[0] == 'U') words[0] = 'u';  // behind a colon
+  page.Paragraph("Is this normal? ", (who.empty() ? "" : who + ": ") + words);
 }
 
 // Cells are held against each other; of one or two there is nothing to hold them against.
@@ -250,13 +261,16 @@ std::string NoFaultWords(const BandwidthView& view) {
     judged += check && normal;
     lacking += LacksLog(view, i);
     explained = explained || !words.empty();
-    for (const SweepOutlier& one : view.sweeps[i].outliers) odd_sizes += one.kind == OutlierKind::lasting;
+    odd_sizes += view.sweeps[i].outliers.size();
   }
   for (const StreamView& stream : view.streams) odd_streams += stream.shift.has_value();
   const size_t open = view.sweeps.size() - judged;
   std::string out;
   if (view.sweeps.empty() && !view.matrices.empty())
     out = MatrixWords(view);
+  else if (view.sweeps.empty())
+    out = Count(view.streams.size(), "test") + " cannot be judged: nothing here says how fast " +
+          (view.streams.size() == 1 ? "it" : "they") + " should be.";
   else if (open == 0)
     out = "Nothing is slower than expected, as far as these files show.";
   else if (judged > 0)

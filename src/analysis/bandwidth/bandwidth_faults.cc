@@ -55,7 +55,7 @@ BandwidthFault SlowLink(const PairMatrixView& view) {
   }
   if (parts.size() > 3) names += " and " + std::to_string(parts.size() - 3) + " more";
   fault.headline = names + (parts.size() == 1 ? " reaches " : " reach ") + (parts.size() == 1 ? "" : "as little as ") +
-                   Percent(worst.share) + " of comparable pairs (" + Rate(worst.value) + " instead of " +
+                   Percent(worst.share) + " of what comparable pairs reach (" + Rate(worst.value) + " instead of " +
                    Rate(worst.expected) + ", " + view.operation + " of " + view.tool + ")";
   fault.excerpt = view.matrix.title;
   fault.says = "the matrix that shows it; comparable cells have " + Rate(worst.expected);

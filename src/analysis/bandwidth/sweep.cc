@@ -184,6 +184,22 @@ double BusFactorOf(const std::string& operation, int32_t ranks) {
   return 0;
 }
 
+bool Sweep::IsLatencyTest() const {
+  return operation.ends_with("_lat") || operation.find("_latency") != std::string::npos;
+}
+
+bool Sweep::FitTells() const {
+  return std::any_of(fit.segments.begin(), fit.segments.end(),
+                     [](const FitSegment& one) { return one.TellsAlpha() || one.TellsBandwidth(); });
+}
+
+const SweepPoint* Sweep::Quickest() const {
+  const SweepPoint* least = nullptr;
+  for (const SweepPoint& point : points)
+    if (point.time_us >= 0 && (!least || point.time_us < least->time_us)) least = &point;
+  return least;
+}
+
 const SweepPoint* Sweep::Peak() const {
   const SweepPoint* best = nullptr;
   const auto rate = [](const SweepPoint& point) { return point.bus_gbs >= 0 ? point.bus_gbs : point.algorithm_gbs; };

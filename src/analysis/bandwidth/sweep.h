@@ -32,9 +32,9 @@ enum class OutlierKind : uint8_t {
 struct SweepOutlier {
   int64_t bytes = 0;
   OutlierKind kind = OutlierKind::once;
-  double factor = 1;        // time over what the rest of the sweep leads one to expect
-  int64_t iteration = -1;   // the first slow one, where iterations tell
-  size_t slow = 0, of = 0;  // measurements
+  double factor = 1;           // time over what the rest of the sweep leads one to expect
+  int64_t iteration = -1;      // the first slow one, where iterations tell
+  size_t slow = 0, of = 0;     // measurements
   bool by_neighbours = false;  // expected from the sizes on both sides, not from the fit
   bool at_change = false;      // where one line of the fit ends and the next begins
 };
@@ -60,7 +60,12 @@ struct Sweep {
   int Nodes() const { return hosts.empty() ? -1 : static_cast<int>(hosts.size()); }
   // Many messages are in flight at once: the time of one is not a latency. ib_write_bw, osu_bw.
   bool IsPipelined() const;
-  const SweepPoint* Peak() const;  // with the highest bus bandwidth, else algorithm bandwidth
+  // One message at a time, and its time is the result: ib_send_lat, osu_latency.
+  bool IsLatencyTest() const;
+  // The fit knows a latency or a bandwidth of at least one piece.
+  bool FitTells() const;
+  const SweepPoint* Quickest() const;  // with the shortest time
+  const SweepPoint* Peak() const;      // with the highest bus bandwidth, else algorithm bandwidth
 };
 
 // Of the sweeps that share everything but the way they took, the default first. Runs with different numbers of ranks,

@@ -139,12 +139,12 @@ class Builder {
     out_.line_gbs = at_ = nvlink ? link : slot;
     out_.top = std::string(nvlink ? "NVLink, " : "PCIe, ") + Gbs(at_) + " per GPU";
     if (!nvlink) return true;
-    // SHM or a network between GPUs that NVLink joins.
+    // SHM or a network between GPUs that NVLink connects.
     const NcclModelGraph& ring = check_.forced.ring;
     const bool leaves = ring.type_intra > NcclPath::nvb && slot > 0;
     std::string who = Setting(checks_, {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"});
     if (who.empty() && !checks_.slow_pairs.empty())
-      who = NodeName(checks_.slow_pairs.front().node) + ", between GPUs that NVLink joins";
+      who = NodeName(checks_.slow_pairs.front().node) + ", between GPUs that NVLink connects";
     Lose(WaterfallStep::path, leaves ? std::min(at_, slot) : at_, who);
     return true;
   }
