@@ -55,7 +55,7 @@ int RunTopology(const std::vector<std::string>& arguments) {
       !options->Has("--no-redact"));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   // A page that cannot be written costs the page, not the report.
-  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderTopologyHtml(report));
+  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderTopologyHtml(report), "--html");
   const TextOptions text{.colour = output->colour, .width = TerminalWidth(), .verbose = output->verbose};
   const std::string bytes = format == "json"   ? RenderJson(report)
                             : format == "dot"  ? RenderTopologyDot(report)
@@ -69,7 +69,8 @@ int RunTopology(const std::vector<std::string>& arguments) {
   // A gate must not take "nothing understood" for "nothing wrong".
   const bool understood = std::any_of(report.inputs.begin(), report.inputs.end(),
                                       [](const ReportInput& input) { return input.understood > 0; });
-  return missing.empty() && understood ? kHealthy : kUsage;
+  const bool shows = report.topology && (!report.topology->nodes.empty() || !report.topology->comms.empty());
+  return missing.empty() && understood && shows ? kHealthy : kUsage;
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace tacet {
 
 // How far two devices are apart, from near to far. RCCL's XGMI is nvl.
 enum class NcclPath : uint8_t { unknown, loc, nvl, nvb, c2c, pix, pxb, p2c, pxn, phb, sys, net, dis };
-std::string_view Name(NcclPath path);            // "NVL"
-NcclPath ParseNcclPath(std::string_view name);   // "NVL", "XGMI"
+std::string_view Name(NcclPath path);           // "NVL"
+NcclPath ParseNcclPath(std::string_view name);  // "NVL", "XGMI"
 
 // In the order of NCCL's tables.
 enum class NcclAlgorithm : uint8_t { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat, unknown };
@@ -26,7 +26,7 @@ NcclAlgorithm ParseNcclAlgorithm(std::string_view name);
 
 enum class NcclProtocol : uint8_t { ll, ll128, simple, unknown };
 inline constexpr int kNcclProtocols = 3;
-std::string_view Name(NcclProtocol protocol);    // "LL128"
+std::string_view Name(NcclProtocol protocol);  // "LL128"
 NcclProtocol ParseNcclProtocol(std::string_view name);
 
 // The five operations that NCCL tunes, in the order of its tables.
@@ -53,8 +53,8 @@ struct NcclGraphSearch {
   double bw_intra = 0, bw_inter = 0;  // GB/s per channel
   NcclPath type_intra = NcclPath::unknown, type_inter = NcclPath::unknown;
   double latency_inter_us = 0;  // only in graph files
-  bool simple_order = false;  // "Could not find a path for pattern 4, falling back to simple order"
-  std::vector<StringId> rows;  // one per channel: "NET/0-0 GPU/0-60 NET/0-0"
+  bool simple_order = false;    // "Could not find a path for pattern 4, falling back to simple order"
+  std::vector<StringId> rows;   // one per channel: "NET/0-0 GPU/0-60 NET/0-0"
   SourceRef source;
 };
 
@@ -83,12 +83,12 @@ struct NcclLoggedChoice {
   double time_us = -1;                // NCCL's own prediction, where printed (2.20 to 2.23, from 2.31)
   DataType type = DataType::unknown;  // of the call before it, where calls are logged
   ReduceOp reduction = ReduceOp::unknown;
-  bool grouped = false;               // several calls stand before it: NCCL may have chosen for their sum
+  bool grouped = false;  // several calls stand before it: NCCL may have chosen for their sum
   bool forced = false;
-  StringId kernel{};                  // of a symmetric kernel or copy engine: "AllGather_LL"; such a choice has no algorithm
-  StringId variant{};                 // "Symmetric", "Copy Engine", "Hierarchical CE"
+  StringId kernel{};   // of a symmetric kernel or copy engine: "AllGather_LL"; such a choice has no algorithm
+  StringId variant{};  // "Symmetric", "Copy Engine", "Hierarchical CE"
   uint64_t times = 0;
-  SourceRef source;                   // the first of them
+  SourceRef source;  // the first of them
 };
 
 // One communicator as one process set it up: all that NCCL's INIT, GRAPH and TUNING lines say of it.
@@ -98,7 +98,7 @@ struct NcclSetup {
   GroupIndex group = GroupIndex::none;
   GroupRank group_rank;
   SourceRef source;
-  StringId version{};    // "2.28.9+cuda13.0"; of RCCL "RCCL 2.18.3+hip6.0"
+  StringId version{};  // "2.28.9+cuda13.0"; of RCCL "RCCL 2.18.3+hip6.0"
   StringId host{};
   int32_t ranks = -1, nodes = -1, local_ranks = -1, local_rank = -1, mnnvl = -1;
   int32_t device = -1;
@@ -106,6 +106,7 @@ struct NcclSetup {
   int32_t coll_channels = -1, collnet_channels = -1, nvls_channels = -1, p2p_channels = -1, p2p_channels_per_peer = -1;
   std::vector<int64_t> thread_thresholds;  // as printed: Tree LL, LL128, Simple; Ring the same; CollNet ...
   double max_bw = -1, total_bw = -1;       // "=== System : maxBw 1.2 totalBw 48.0 ==="
+  SourceRef system_source;                 // of the first of the rows below
   std::vector<StringId> system_rows;       // below it, with their indentation: "+ NVL[240.0] - NVS/0-0"
   std::vector<StringId> path_rows;         // "GPU/0-60 :GPU/0-60 (0/5000.0/LOC) NET/0-0 (3/1.2/PHB)"
   std::vector<NcclGraphSearch> graphs;     // in the order printed

@@ -77,7 +77,7 @@ inline Report SampleTopology(int nodes, bool faulty) {
     finding.severity = Severity::warning;
     finding.ranks = {slow_rank, slow_rank + 1};
     finding.headline = "ranks " + std::to_string(slow_rank) + " and " + std::to_string(slow_rank + 1) +
-                       " talk over shared memory although NVLink joins their GPUs";
+                       " use shared memory although NVLink connects their GPUs";
     finding.evidence.push_back({"nccl_12.log", 212, 0, "via SHM/direct/direct", "a connection that should be P2P"});
     finding.fix = {"Check peer access."};
     report.verdict.cause = finding.cause;

@@ -71,11 +71,38 @@ std::string GpuWords(const TopologyNode& node, bool several) {
   const std::string each = several ? " each" : "";
   if (node.gpus.empty()) return Count(node.ranks.size(), "rank") + each;
   std::string out = Count(node.gpus.size(), "GPU") + each;
-  double least = 0;
-  for (const TopologyGpu& gpu : node.gpus)
+  double least = 0, most = 0;
+  for (const TopologyGpu& gpu : node.gpus) {
     if (gpu.nvlink_gbs > 0 && (least == 0 || gpu.nvlink_gbs < least)) least = gpu.nvlink_gbs;
-  if (least > 0) out += ", NVLink " + Gbs(least) + " GB/s";
+    most = std::max(most, gpu.nvlink_gbs);
+  }
+  if (least > 0) out += ", NVLink " + Gbs(least) + (Gbs(most) != Gbs(least) ? " to " + Gbs(most) : "") + " GB/s";
   if (node.nvswitch) out += ", NVSwitch";
+  return out;
+}
+
+// "mlx5_0..mlx5_4, mlx5_6, mlx5_7": a range holds every name between its ends.
+std::string FoldNames(const std::vector<std::string>& names) {
+  constexpr size_t kMostDigits = 8, kLeastFolded = 3;
+  const auto number_of = [](const std::string& name, std::string* stem) {
+    const size_t end = name.find_last_not_of("0123456789") + 1;
+    const std::string digits = name.substr(end);
+    *stem = name.substr(0, end);
+    const bool plain = !digits.empty() && digits.size() <= kMostDigits && (digits.size() == 1 || digits.front() != '0');
+    return plain ? std::stoi(digits) : -1;
+  };
+  std::string out;
+  for (size_t i = 0; i < names.size();) {
+    std::string stem, next;
+    const int first = number_of(names[i], &stem);
+    size_t end = i + 1;
+    while (first >= 0 && end < names.size() && number_of(names[end], &next) == first + static_cast<int>(end - i) &&
+           next == stem)
+      ++end;
+    if (end - i < kLeastFolded) end = i + 1;
+    out += (out.empty() ? "" : ", ") + names[i] + (end > i + 1 ? ".." + names[end - 1] : "");
+    i = end;
+  }
   return out;
 }
 
@@ -87,7 +114,7 @@ std::string NicWords(const TopologyNode& node) {
   std::string out;
   for (const auto& [kind, names] : kinds) {
     if (!out.empty()) out += "; ";
-    out += Count(names.size(), "NIC") + " " + names.front() + (names.size() > 1 ? ".." + names.back() : "");
+    out += Count(names.size(), "NIC") + " " + FoldNames(names);
     std::string words = CleanLine(kind.first);
     if (kind.second > 0) words += (words.empty() ? "" : ", ") + Gbs(kind.second) + " GB/s";
     if (!words.empty()) out += " (" + words + ")";
@@ -197,7 +224,11 @@ std::vector<int> ChannelsLike(const std::vector<Item>& items, const Item& item) 
 
 void AddRings(TextPage& page, const TopologyComm& comm, const RankNodes& nodes, bool verbose) {
   constexpr size_t kMostRings = 8;
-  size_t shown = 0, left = 0;
+  size_t shown = 0, left = 0, widest = 0;
+  const auto channels = [&](const TopologyRing& ring) { return FoldRanks(ChannelsLike(comm.rings, ring), 24); };
+  for (const TopologyRing& ring : comm.rings)
+    if (ring.same_as < 0) widest = std::max(widest, channels(ring).size());
+  bool slow = false;
   for (const TopologyRing& ring : comm.rings) {
     if (ring.same_as >= 0) continue;
     const bool marked = !ring.slow.empty() || !ring.breaks.empty();
@@ -206,15 +237,18 @@ void AddRings(TextPage& page, const TopologyComm& comm, const RankNodes& nodes, 
       continue;
     }
     ++shown;
-    page.Paragraph("  ring " + FoldRanks(ChannelsLike(comm.rings, ring), 24) + "  ", RingWords(ring, nodes),
-                   marked ? Ink::yellow : Ink::plain);
+    slow = slow || (ring.whole && !ring.slow.empty());
+    std::string label = channels(ring);
+    label.resize(widest, ' ');
+    page.Paragraph("  ring " + label + "  ", RingWords(ring, nodes), marked ? Ink::yellow : Ink::plain);
   }
+  if (slow) page.Line("  " + page.Paint("! marks a hop that is slower than it could be", Ink::dim));
   if (left > 0) page.Line("  " + page.Paint(Count(left, "more ring") + "; --verbose lists them", Ink::dim));
   for (const TopologyTree& tree : comm.trees)
     if (tree.same_as < 0 && (verbose || &tree == &comm.trees.front()))
       page.Line("  tree " + FoldRanks(ChannelsLike(comm.trees, tree), 24) + "  " +
-                (tree.root >= 0 ? "root rank " + std::to_string(tree.root) + ", " : "") + "depth " +
-                std::to_string(DepthOf(tree)));
+                (tree.root >= 0 ? "root rank " + std::to_string(tree.root) + ", " : "") +
+                (comm.seen < comm.ranks ? "depth at least " : "depth ") + std::to_string(DepthOf(tree)));
 }
 
 void AddComm(TextPage& page, const TopologyReport& topology, const TopologyComm& comm, const RankNodes& nodes,
@@ -266,7 +300,9 @@ void AddGpus(TextPage& page, const TopologyReport& topology, bool verbose) {
           list.push_back(named ? CleanLine(found->name) : "NIC " + std::to_string(nic));
         }
         constexpr size_t kMostNamed = 3;
-        if (list.size() > kMostNamed) return Count(list.size(), "NIC") + " " + list.front() + ".." + list.back();
+        constexpr size_t kRoom = 20;  // the table of nodes has all names
+        const std::string folded = FoldNames(list);
+        if (list.size() > kMostNamed) return Count(list.size(), "NIC") + (folded.size() <= kRoom ? " " + folded : "");
         std::string out;
         for (const std::string& name : list) out += (out.empty() ? "" : ", ") + name;
         return out;

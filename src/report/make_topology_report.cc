@@ -106,8 +106,8 @@ void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diag
   diagnosis.confidence = all ? Confidence::certain : Confidence::likely;
   diagnosis.headline = all ? CompleteRings(view, rings) + "; no hop is slower than " +
                                  (OverSockets(view) ? "NCCL's network (TCP sockets) allows" : "it could be")
-                           : "What " + std::to_string(seen) + " of " + Counted(ranks, "rank") + " show of " +
-                                 Counted(rings, "ring") + " looks right";
+                           : "The part of " + Counted(rings, "ring") + " that " + std::to_string(seen) + " of " +
+                                 Counted(ranks, "rank") + (seen == 1 ? " shows" : " show") + " looks right";
 }
 
 // Questions about rings and transports that the logs leave open.

@@ -40,8 +40,8 @@ const Rule kRankOrderScatteredRule = {
     "assigns ranks to nodes in turn, these groups cross the network at every step.",
     "Communicators of one rank per node, or of every eighth rank, are made that way on purpose; only the communicator "
     "of all ranks is judged.",
-    {"srun --distribution=block:block, mpirun --map-by ppr:8:node --rank-by slot (or --map-by slot), torchrun as it "
-     "is.",
+    {"Start the job with `srun --distribution=block:block` or `mpirun --map-by ppr:8:node --rank-by slot`; torchrun "
+     "numbers its ranks this way by itself.",
      "Sort the host file so that the slots of a host are consecutive."},
     {"Print rank and host name at start, or look at the first report of `tacet topology`."},
     JudgeRankOrder};

@@ -101,8 +101,8 @@ void JudgePairs(const Case& facts, RuleAnswer& answer) {
   }
   Finding finding = DegradedFinding("transport-fallback");
   finding.ranks.assign(ranks.begin(), ranks.end());
-  finding.headline = RankWords(finding.ranks) + " on " + NodeWords(view, nodes) + " talk over " +
-                     ListWords({ways.begin(), ways.end()}) + " although NVLink joins their GPUs";
+  finding.headline = RankWords(finding.ranks) + " on " + NodeWords(view, nodes) + " use " +
+                     ListWords({ways.begin(), ways.end()}) + " although NVLink connects their GPUs";
   if (pairs.size() > 1) finding.headline += " (" + std::to_string(pairs.size()) + " pairs)";
   finding.evidence.push_back(CitePair(facts, checks.slow_pairs.front(), "a connection that should be P2P"));
   finding.fix = {Advice(Slow::shared_memory)};
@@ -323,7 +323,7 @@ const Rule kTransportFallbackRule = {
     "NCCL logs (INIT, NET)",
     "NCCL fell back to a slower transport although no setting asks for it: sockets although InfiniBand devices exist, "
     "shared "
-    "memory or the network between GPUs that NVLink joins, or InfiniBand without GPUDirect RDMA.",
+    "memory or the network between GPUs that NVLink connects, or InfiniBand without GPUDirect RDMA.",
     "Sockets on a host that has nothing else are normal and only noted, and so is shared memory between GPUs without "
     "NVLink. GPUs that reach their network device only through the CPU cannot use GPUDirect RDMA. A variable that "
     "forces the slow path is a cause of its own (environment-cripples).",

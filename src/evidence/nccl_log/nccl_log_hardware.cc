@@ -137,7 +137,7 @@ void AddHardwareOfSetups(Fragment& out) {
     Hardware hardware = ParseHardware(rows, paths);
     hardware.speaker = setup.speaker;
     hardware.group = setup.group;
-    hardware.source = setup.source;
+    hardware.source = setup.system_source;
     if (!hardware.devices.empty()) out.hardware.push_back(std::move(hardware));
   }
 }

@@ -15,7 +15,7 @@ constexpr size_t kMaxSystemRows = 1 << 16;  // of one communicator; a node has a
 constexpr size_t kMaxGraphRows = 1 << 12;
 constexpr size_t kMaxGraphs = 16;
 constexpr size_t kMaxBareSetups = 1 << 15;  // of communicators of which only the end of the set-up is told
-constexpr size_t kMaxChoices = 500'000;  // different ones, all communicators together
+constexpr size_t kMaxChoices = 500'000;     // different ones, all communicators together
 
 // Which graph a pattern stands for. The chain of CollNet is searched after the tree, with a tree's pattern.
 NcclAlgorithm GraphAlgorithm(int32_t pattern, const NcclSetup& setup) {
@@ -89,6 +89,7 @@ NcclLogImport::Use NcclLogImport::ReadGraph(const NcclLogLine& line) {
     NcclSetup& setup = out_.nccl_setups[OpenSetupOf(line).setup];
     setup.max_bw = system.max_bw;
     setup.total_bw = system.total_bw;
+    setup.system_source = source;
     return Use::understood;
   }
   if (ParseGraphSearch(message, &graph)) {
@@ -121,6 +122,7 @@ NcclLogImport::Use NcclLogImport::ReadGraph(const NcclLogLine& line) {
                                 : IsPathRow(message) ? &setup.path_rows
                                                      : nullptr;
   if (rows && setup.graphs.empty() && rows->size() < kMaxSystemRows) {
+    if (setup.system_source.line == 0) setup.system_source = {FileId{0}, line.number, line.offset};
     rows->push_back(out_.strings.Intern(message.substr(0, message.find_last_not_of(" \r") + 1)));
     return Use::understood;
   }
