@@ -84,6 +84,10 @@ int RunLint(const std::vector<std::string>& arguments) {
   const bool is_only_an_error = !sources->understood && format == "text";
   if (!is_only_an_error && !WriteOutput(output, options->Has("--no-redact") ? text : RedactSecrets(text).text))
     return kUsage;
+  for (const std::string& path : sources->missing)
+    Complain({"'" + path + "': no such file or folder", "the other paths were read"});
+  if (!sources->understood && sources->nothing_read)
+    return Complain({"nothing could be read under these paths", "check that they hold files, and their permissions"});
   if (!sources->understood)
     return Complain({options->rest() == std::vector<std::string>{"-"} ? "nothing in standard input sets a variable"
                                                                       : "nothing in these files sets a variable",
@@ -92,7 +96,7 @@ int RunLint(const std::vector<std::string>& arguments) {
   const bool found =
       std::any_of(report.result.findings.begin(), report.result.findings.end(),
                   [&](const LintFinding& finding) { return strict || finding.level == LintLevel::warning; });
-  return found ? kFindings : kHealthy;
+  return found ? kFindings : sources->missing.empty() ? kHealthy : kUsage;
 }
 
 }  // namespace
@@ -117,7 +121,7 @@ PATH '-' is standard input.
   -f, --format FORMAT   text (default) or json
       --json            the same as --format json
   -o, --output FILE     write there instead of to standard output
-  -j, --threads N       files read at the same time (default: one per core)
+  -j, --threads N       files read at a time (default: one per core)
       --no-redact       keep passwords, tokens and keys found in the files; by default they are removed
       --max-file-mb N   unpack at most this much of a file (default 512)
 

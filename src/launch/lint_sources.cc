@@ -194,6 +194,8 @@ Result<LintedPaths> ReadLintPaths(const std::vector<std::string>& paths, const L
                  "for standard input"};
   if (reads_input) loaded->fragments.push_back(ReadFragment(kInputName, input, options));
   LintedPaths out;
+  out.missing = loaded->missing;
+  out.nothing_read = loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size();
   std::set<std::string> known;
   std::vector<Fragment> fragments;
   for (Fragment& fragment : loaded->fragments) {

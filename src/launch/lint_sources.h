@@ -22,7 +22,9 @@ Result<std::vector<GivenEnvironment>> ReadProcessEnvironments(const std::vector<
 struct LintedPaths {
   std::vector<GivenEnvironment> environments;
   std::vector<std::string> not_understood;
-  bool understood = false;  // some file was known, even without a variable in it
+  bool understood = false;           // some file was known, even without a variable in it
+  std::vector<std::string> missing;  // paths that do not exist
+  bool nothing_read = false;         // no file, or none that may be read
 };
 // NCCL logs as the evidence readers know them, everything else by its assignments.
 Result<LintedPaths> ReadLintPaths(const std::vector<std::string>& paths, const LoadOptions& options);

@@ -33,6 +33,10 @@ class LintSheet {
 
 LintFinding DescribeVariable(LintKind kind, LintLevel level, std::string_view name, std::string_view value);
 
+// Variables of InfiniBand have no effect there: it is forbidden, or sockets are chosen.
+bool HasNoInfiniBand(const GivenEnvironment& environment);
+bool IsOfInfiniBand(std::string_view name);
+
 // What looks at one variable by itself.
 struct VariableView {
   const GivenEnvironment& environment;

@@ -29,17 +29,30 @@ void NoEffect(const GivenEnvironment& environment, std::string_view name, const 
               std::move(advice));
 }
 
-void CheckNetwork(const GivenEnvironment& environment, LintSheet& sheet) {
+bool ChoosesSockets(const GivenEnvironment& environment) {
   const std::string net = ValueIn(environment, "NCCL_NET");
+  return net == "Socket" || net == "socket";
+}
+
+}  // namespace
+
+bool HasNoInfiniBand(const GivenEnvironment& environment) {
+  return NumberIn(environment, "NCCL_IB_DISABLE", 0) == 1 || ChoosesSockets(environment);
+}
+
+bool IsOfInfiniBand(std::string_view name) { return name.starts_with("NCCL_IB_") && name != "NCCL_IB_DISABLE"; }
+
+namespace {
+
+void CheckNetwork(const GivenEnvironment& environment, LintSheet& sheet) {
   const bool disabled = NumberIn(environment, "NCCL_IB_DISABLE", 0) == 1;
-  const bool sockets = net == "Socket" || net == "socket";
   std::set<std::string_view> told;
   for (const GivenVariable& given : environment.variables) {
-    if (!given.name.starts_with("NCCL_IB_") || given.name == "NCCL_IB_DISABLE" || !FindKnownVariable(given.name))
-      continue;
-    if ((disabled || sockets) && told.insert(given.name).second)
+    if (!IsOfInfiniBand(given.name) || !FindKnownVariable(given.name)) continue;
+    if (HasNoInfiniBand(environment) && told.insert(given.name).second)
       NoEffect(environment, given.name,
-               disabled ? "NCCL_IB_DISABLE=1 forbids InfiniBand" : "NCCL_NET=" + net + " chooses sockets",
+               disabled ? "NCCL_IB_DISABLE=1 forbids InfiniBand"
+                        : "NCCL_NET=" + ValueIn(environment, "NCCL_NET") + " chooses sockets",
                "unset one of the two", sheet);
   }
   if (NumberIn(environment, "NCCL_SOCKET_NTHREADS", 1) * NumberIn(environment, "NCCL_NSOCKS_PERTHREAD", 1) > 64)

@@ -55,6 +55,14 @@ void CheckName(const VariableView& view, LintSheet& sheet) {
               "unset it, or look its name up in the documentation");
 }
 
+// "NCCL 2.22" after 2.21; "the release after NCCL 2.21.5" where the last one is known to the patch.
+std::string ReleaseAfter(ReleaseNumber last) {
+  const std::string words = ReleaseWords(last);
+  const ReleaseNumber next = (last / 100 + 1) * 100;
+  if (std::count(words.begin(), words.end(), '.') != 1) return "the release after NCCL " + words;
+  return "NCCL " + ReleaseWords(next);
+}
+
 // True where it is read at all.
 bool CheckRelease(const VariableView& view, LintSheet& sheet) {
   const Variable& variable = *view.known;
@@ -63,8 +71,7 @@ bool CheckRelease(const VariableView& view, LintSheet& sheet) {
   if (variable.until != 0 && of_nccl && (view.nccl == 0 || view.nccl > variable.until)) {
     sheet.Add(LintKind::removed, LintLevel::warning, view.environment, view.given,
               name + " has had no effect since " +
-                  (variable.until < 20300 ? "2.3" : "the release after " + ReleaseWords(variable.until)) +
-                  ", and NCCL gives no warning",
+                  (variable.until < 20300 ? "NCCL 2.3" : ReleaseAfter(variable.until)) + ", and NCCL gives no warning",
               variable.instead.empty() ? "unset it" : "use " + std::string(variable.instead) + " instead");
     return false;
   }
@@ -155,6 +162,7 @@ void CheckVariable(const VariableView& view, LintSheet& sheet) {
   if (view.known == nullptr) return CheckName(view, sheet);
   if (!CheckRelease(view, sheet) || !view.given.value_known || view.given.value.empty()) return;
   if (!CheckValue(view, sheet) || view.value == view.known->standard) return;
+  if (HasNoInfiniBand(view.environment) && IsOfInfiniBand(view.given.name)) return;  // reported as without effect
   const bool of_nccl = ProductOf(view.given.name) == "NCCL";
   if (const PastDefault* past = FindPastDefault(view.given.name, view.value, of_nccl ? view.nccl : 0))
     return sheet.Add(LintKind::old_default, of_nccl ? LintLevel::warning : LintLevel::note, view.environment,

@@ -60,8 +60,8 @@ std::string RenderLintText(const LintReport& report, const LintTextOptions& opti
   size_t warnings = 0;
   for (const LintFinding& finding : report.result.findings) warnings += finding.level == LintLevel::warning;
   const size_t notes = report.result.findings.size() - warnings;
-  std::string head =
-      Count(report.result.variables, "variable") + " in " + Count(report.environments.size(), "environment");
+  std::string head = Count(report.result.variables, report.environments.size() > 1 ? "setting" : "variable") + " in " +
+                     Count(report.environments.size(), "environment");
   const std::string last = report.result.last_nccl > report.result.nccl
                                ? " to " + ReleaseWords(report.result.last_nccl) + ", each process against its own"
                                : "";

@@ -101,7 +101,7 @@ class Lint(unittest.TestCase):
             text = f"nA:10{rank}:10{rank} [{rank}] NCCL INFO "
             self.write(f"nccl_{rank}.log", (text + "NCCL_SOCKET_IFNAME set by environment to eth1\n" if rank == 1 else "") +
                        text + f"ncclCommInitRank comm 0x1 rank {rank} nranks 3 cudaDev {rank} commId 0x77 - Init START\n")
-        self.assertIn("1 variable in 3 environments", lint(self.folder).stdout)
+        self.assertIn("1 setting in 3 environments", lint(self.folder).stdout)
         headline = findings(self.folder)[1]["differs", "NCCL_SOCKET_IFNAME"]["headline"]
         self.assertIn("on some processes of nA only: rank 1 (eth1), not on rank 0, rank 2", headline)
 
