@@ -183,12 +183,12 @@ printed tables and the logged choices, or from a description of the hardware (--
 
       --op LIST       operations (default all_reduce,all_gather,reduce_scatter), or all
   -s, --size LIST     sizes of the whole buffer: 4K,64K,1M,16M,256M,1G (the default)
-      --gpus G        GPUs of a node: 8xH100. With logs: the GPU that was used
-      --nodes N       nodes. With logs: where the log does not say
+      --gpus G        GPUs of a node: 8xH100; with logs, the GPU that was used
+      --nodes N       number of nodes; with logs, only where the log does not say
       --nics N        NICs of a node: 8x400G
       --gdr on|off    GPUDirect RDMA (default on)
       --cpu C         intel (default), amd or arm
-      --nccl V        release: 2.28.9. With logs: where the log does not say
+      --nccl V        release, such as 2.28.9; with logs, only where the log does not say
       --algo L, --proto L
                       NCCL_ALGO and NCCL_PROTO
   -w, --what-if L     changes, shown before and after: nics=8x400G,gdr=on,version=2.24,nodes=32,channels=32,

@@ -53,7 +53,7 @@ Result<bool> ReadRequest(const Options& options, PredictionRequest& request) {
     const OpKind op = name == "all" ? OpKind::all_reduce : ParseOpKind(name);
     if (op == OpKind::unknown)
       return Error{"'" + name + "' is not an operation",
-                   "all_reduce all_gather reduce_scatter broadcast reduce ..., or all"};
+                   "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send, or all"};
     if (name == "all") {
       request.ops = {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter, OpKind::broadcast, OpKind::reduce,
                      OpKind::all_to_all, OpKind::send};

@@ -61,9 +61,9 @@ void AddCheck(const CommunicatorPrediction& one, TextPage& page) {
         break;
       }
       page.Paragraph("    ", std::string(Name(cell.op)) + " " + Way(cell.algorithm, cell.protocol) + ": printed " +
-                                 Decimal(cell.printed.latency_us) + "/" + Decimal(cell.printed.bandwidth_gbps) +
-                                 ", predicted " + Decimal(cell.predicted.latency_us) + "/" +
-                                 Decimal(cell.predicted.bandwidth_gbps) +
+                                 Decimal(cell.printed.latency_us) + " µs, " + Decimal(cell.printed.bandwidth_gbps) +
+                                 " GB/s; predicted " + Decimal(cell.predicted.latency_us) + " µs, " +
+                                 Decimal(cell.predicted.bandwidth_gbps) + " GB/s" +
                                  (cell.switched_off ? " (switched off by a setting that the log does not show)" : ""));
     }
   }
@@ -237,6 +237,7 @@ void AddCommunicator(const CommunicatorPrediction& one, const PredictionTextOpti
     AddRanges(one, page);
   }
   AddTold(one, page);
+  if (!one.assumptions.empty()) page.Blank();
   for (const std::string& assumption : one.assumptions)
     page.Paragraph("  assumed: ", CleanLine(assumption) + ".", Ink::dim);
 }
@@ -261,10 +262,10 @@ void AddChanges(const CommunicatorPrediction& before, const CommunicatorPredicti
       rows = {{{"size"},
                {"before"},
                {"time"},
-               {"GB/s"},
+               {"bus GB/s"},
                {"after", Ink::plain, false, true},
                {"time"},
-               {"GB/s"},
+               {"bus GB/s"},
                {"time change"}}};
     const double change = from.best()->time_us > 0 ? to.best()->time_us / from.best()->time_us - 1 : 0;
     const bool same = std::fabs(change) <= 0.005;
