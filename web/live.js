@@ -76,7 +76,7 @@ function failingAgents(live) {
   const failing = live.failing_agents || [];
   if (failing.length === 0 && !live.list_error) return null;
   const silent = live.agents - live.agents_reachable;
-  const rows = failing.map((agent) => [h("code", agent.address), agent.host || "", agent.error, agent.failures.toLocaleString("en")]);
+  const rows = failing.map((agent) => [h(agent.address.length <= 40 ? "code.word" : "code", agent.address), agent.host || "", agent.error, agent.failures.toLocaleString("en")]);
   const node = h("details.agents", h("summary", live.list_error ? "The list of agents cannot be read" : count(Math.max(silent, failing.length), "agent") + (Math.max(silent, failing.length) === 1 ? " does" : " do") + " not answer"),
     live.list_error ? h("p", live.list_error) : null,
     failing.length > 0 ? simpleTable(["Address", "Host", "Reason", "Failures in a row"], rows) : null);

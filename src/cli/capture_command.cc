@@ -75,14 +75,15 @@ int CaptureHere(const std::vector<int64_t>& pids, const std::string& folder, boo
   const std::vector<CaptureNote> missing = Capture(looker, plan);
   for (const CaptureNote& note : missing)
     std::fprintf(stderr, "tacet: not captured: %s: %s\n", note.what.c_str(), note.why.c_str());
-  std::fprintf(stderr, "tacet: captured %zu processes in %s\n", looker.ranks().size(), folder.c_str());
+  const size_t seen = looker.ranks().size();
+  std::fprintf(stderr, "tacet: captured %zu process%s in %s\n", seen, seen == 1 ? "" : "es", folder.c_str());
   auto report = DiagnoseFolder(folder);
   if (!report) return Complain(report.error());
   KeepVerdict(folder, *report);
   const bool shown = WriteOutput(
       "", RenderText(*report, {.colour = StandardOutputTakesColour(), .width = TerminalWidth(), .verbose = false}));
   if (!shown) return kUsage;
-  return report->findings.empty() ? kHealthy : kFindings;
+  return report->findings.empty() && missing.empty() ? kHealthy : kFindings;
 }
 
 int RunCapture(const std::vector<std::string>& arguments) {

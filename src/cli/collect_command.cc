@@ -100,8 +100,8 @@ const Command kCollectCommand = {"collect", "Gather the evidence of this node, o
 
 Puts the named files and folders, and the state of each host (kernel log, nvidia-smi, NCCL RAS, network
 counters), into one bundle that 'tacet diagnose' reads. Secrets are removed: passwords, tokens, keys,
-credentials in URLs; manifest.json in the bundle has the hash of each file, what was redacted in it, and what could not be
-collected and why. A node that is down, slow or full affects only its own part.
+credentials in URLs; manifest.json in the bundle has the hash of each file, what was redacted in it, and what could
+not be collected and why. A node that is down, slow or full affects only its own part.
 
       --slurm JOB     all nodes of this job, through srun; or node names as Slurm writes them: 'gpu[1-4]'
       --ssh HOSTS     these hosts, separated by commas

@@ -24,6 +24,7 @@
 #include "launch/command_run.h"
 #include "launch/node_call.h"
 #include "launch/node_notes.h"
+#include "render/render_words.h"
 
 namespace tacet {
 namespace {
@@ -194,6 +195,7 @@ class NodeCollector {
 
   // Nothing from over there is trusted: names are made safe and secrets taken out once more.
   void AddAnswer(const std::string& node, const NodeAnswer& answer, Bundle& bundle) {
+    size_t members = 0;
     const int file = answer.spool.empty() ? -1 : ::open(answer.spool.c_str(), O_RDONLY | O_CLOEXEC);
     if (file >= 0) {
       ::unlink(answer.spool.c_str());
@@ -201,7 +203,6 @@ class NodeCollector {
       TarReader reader([&](char* buffer, size_t size) { return bytes.Read(buffer, size); },
                        options_.node.most_file_bytes * 2);
       const size_t first = out_.files.size();
-      size_t members = 0;
       bool noted = false;
       for (TarMember member; reader.Next(&member);) {
         ++members;
@@ -216,7 +217,8 @@ class NodeCollector {
       if (!reader.complete() && answer.problem.empty())
         out_.missing.push_back({node, "the rest of its files", members == 0 ? "it sent nothing" : reader.problem()});
     }
-    if (!answer.problem.empty()) out_.missing.push_back({node, "everything that is not in the bundle", answer.problem});
+    if (!answer.problem.empty())
+      out_.missing.push_back({node, members == 0 ? "everything" : "the rest of its files", answer.problem});
   }
 
   // `first`: where the files of this node begin.
@@ -281,7 +283,8 @@ std::string DescribeCollected(const Collected& collected) {
   std::string text = "tacet: " + std::to_string(collected.files.size()) +
                      (collected.files.size() == 1 ? " file" : " files") + " from " + std::to_string(heard) + " of " +
                      std::to_string(collected.nodes.size()) + (collected.nodes.size() == 1 ? " node" : " nodes") +
-                     ", " + std::to_string(collected.bundle_bytes) + " bytes\n";
+                     ", " +
+                     (collected.files.empty() ? "nothing was collected" : DescribeBytes(collected.bundle_bytes)) + "\n";
   for (const auto& [kind, count] : kinds)
     text += "tacet: redacted: " + EscapeForTerminal(kind) + ", " + std::to_string(count) +
             (count == 1 ? " time\n" : " times\n");

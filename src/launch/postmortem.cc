@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 
+#include "evidence/load.h"
 #include "launch/command_run.h"
 #include "launch/output_log.h"
 #include "launch/past_tense.h"
@@ -93,7 +94,7 @@ DocumentSection SummarySection(const RunRecord& run) {
         {"Cause", verdict.cause + (finding != nullptr && !finding->title.empty() ? ": " + finding->title : "")});
   if (!verdict.ranks.empty()) rows.push_back({"At fault", DescribeRanks(verdict.ranks, 100)});
   if (finding != nullptr && !finding->affected_ranks.empty())
-    rows.push_back({"Held up", DescribeRanks(finding->affected_ranks, 100)});
+    rows.push_back({"Waiting", DescribeRanks(finding->affected_ranks, 100)});
   if (finding != nullptr && !DescribePlace(*finding).empty())
     rows.push_back({"Operation", CleanWords(DescribePlace(*finding))});
   if (verdict.status != Status::undetermined || !verdict.cause.empty())
@@ -295,6 +296,8 @@ Result<RunRecord> ReadRunRecord(const std::string& path) {
   RunRecord run;
   run.path = path;
   auto report = DiagnoseFolder(path);
+  if (!report && report.error().message.ends_with(kNoSuchPath))
+    return Error{report.error().message, "name a folder of 'tacet run', or any folder that 'tacet diagnose' reads"};
   if (!report) return report.error();
   run.report = std::move(*report);
   const bool understood = std::any_of(run.report.inputs.begin(), run.report.inputs.end(),

@@ -227,6 +227,24 @@ DocumentSection VariablesSection(const RunRecord& run, const RunRecord* baseline
   return section;
 }
 
+namespace {
+
+// The same rings: a run that names its groups and one that does not may still have the same orders.
+bool HaveSameRings(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  const auto orders = [](const std::vector<std::string>& lines) {
+    std::vector<std::string> out;
+    for (const std::string& line : lines) {
+      const size_t at = line.find(", channel");
+      out.push_back(at == std::string::npos ? line : line.substr(at));
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  };
+  return orders(a) == orders(b);
+}
+
+}  // namespace
+
 DocumentSection RingsSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Rings", {}};
   const std::vector<std::string> rings = RingLines(run);
@@ -238,9 +256,11 @@ DocumentSection RingsSection(const RunRecord& run, const RunRecord* baseline) {
                                  rings.begin() + static_cast<std::ptrdiff_t>(std::min(rings.size(), kMostRings)));
   section.List(CleanAll(shown));
   if (rings.size() > shown.size()) section.Say(std::to_string(rings.size() - shown.size()) + " more are not shown.");
-  if (baseline != nullptr)
-    section.Say(RingLines(*baseline) == rings ? "The baseline has the same rings."
-                                              : "The baseline has different rings.");
+  if (baseline == nullptr) return section;
+  const std::vector<std::string> good = RingLines(*baseline);
+  section.Say(good.empty()                 ? "The rings of the baseline are unknown: no log of it has ring lines."
+              : HaveSameRings(good, rings) ? "The baseline has the same rings."
+                                           : "The baseline has different rings.");
   return section;
 }
 

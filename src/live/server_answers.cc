@@ -109,7 +109,7 @@ HttpReply Server::AnswerHealth(const Viewer& viewer) const {
   if (!viewer.sees_all) return {200, "text/plain; charset=utf-8", "ok\n"};
   const std::lock_guard lock(lock_);
   std::string text = "ok\n" + std::to_string(moment_->reachable) + " of " + std::to_string(moment_->agents.size()) +
-                     " agents answer\n";
+                     (moment_->agents.size() == 1 ? " agent answers\n" : " agents answer\n");
   if (!source_error_.empty()) text += source_error_ + "\n";
   return {200, "text/plain; charset=utf-8", std::move(text)};
 }

@@ -146,7 +146,9 @@ void JudgeArrival(const PreflightEvidence& evidence, std::vector<PreflightCheck>
          CheckLevel::fail,
          {},
          Ranks(evidence.missing_ranks) + " of " + std::to_string(evidence.size) + " did not join",
-         "their own output shows what they could not reach; check the port of rank 0, host names and the launcher"});
+         std::string(evidence.missing_ranks.size() == 1 ? "its own output shows what it could not reach"
+                                                        : "their own output shows what they could not reach") +
+             "; check the port of rank 0, host names and the launcher"});
   if (!evidence.doubled_ranks.empty())
     checks.push_back({"ranks",
                       CheckLevel::fail,

@@ -211,7 +211,7 @@ class CollectOverSsh(unittest.TestCase):
                                        "ssh -o BatchMode=yes -o UserKnownHostsFile=/dev/null", "/srv/train"),
             capture_output=True, text=True, check=False, timeout=60, env={"PATH": os.environ["PATH"], "ASAN_OPTIONS": "detect_leaks=0"})
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("tacet: missing: clean: everything that is not in the bundle: ended with 255: Host key verification failed.", done.stderr)
+        self.assertIn("tacet: missing: clean: everything: ended with 255: Host key verification failed.", done.stderr)
 
 
 if __name__ == "__main__":
