@@ -42,7 +42,8 @@ int RunAgent(const std::vector<std::string>& arguments) {
   auto listen = ParseHttpAddress(options->Value("--listen").value_or("9560"), agent_options.listen);
   if (!listen) return Complain(listen.error());
   if (const std::string why = WhyNotOurs(listen->host); !why.empty())
-    return Complain({"cannot listen on " + Show(*listen) + ": " + why, "127.0.0.1, or an address of this host"});
+    return Complain(
+        {"cannot listen on " + Show(*listen) + ": " + why, "use 127.0.0.1 or another address of this host"});
   agent_options.listen = *listen;
   agent_options.unix_socket = options->Value("--socket").value_or("");
   agent_options.access = ReadWebAccessOptions(*options);
@@ -109,8 +110,8 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
       --host NAME     name of this node in answers (default: the host name)
 
 Access (docs/live.md): users of this node see their own jobs, root and operators all of them.
-      --web-config FILE  TLS, passwords and tokens, in the web configuration format of Prometheus exporters; needed where other hosts can
-                      reach the address
+      --web-config FILE  TLS, passwords and tokens, in the web configuration format of Prometheus exporters;
+                      needed where other hosts can reach the address
       --operators LIST  users of this node who see all jobs (default root,prometheus)
       --socket PATH   also answer on this unix socket
       --host-name NAME  another name for this service in requests, besides its addresses, localhost and the host name

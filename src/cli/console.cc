@@ -55,7 +55,7 @@ size_t HelpWidth() {
 
 size_t ListWidth() { return ::isatty(STDOUT_FILENO) != 0 ? static_cast<size_t>(TerminalWidth()) : 1000; }
 
-bool WriteOutput(const std::string& path, std::string_view bytes) {
+bool WriteOutput(const std::string& path, std::string_view bytes, std::string_view option) {
   if (path.empty()) {
     const bool ok = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0;
     // A reader that has seen enough (head, a pager that was left) is no reason for a message.
@@ -65,7 +65,9 @@ bool WriteOutput(const std::string& path, std::string_view bytes) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   const bool ok = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   const bool closed = file && std::fclose(file) == 0;
-  if (!ok || !closed) Complain({"cannot write '" + path + "': " + std::strerror(errno), "choose another file with -o"});
+  if (!ok || !closed)
+    Complain(
+        {"cannot write '" + path + "': " + std::strerror(errno), "choose another file with " + std::string(option)});
   return ok && closed;
 }
 

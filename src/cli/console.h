@@ -20,7 +20,8 @@ size_t HelpWidth();                // the same, but as the help is written (120)
 size_t ListWidth();
 
 // Writes to a file, or to standard output for an empty path. False after complaining.
-bool WriteOutput(const std::string& path, std::string_view bytes);
+// `option`: the one that named the path, for the complaint.
+bool WriteOutput(const std::string& path, std::string_view bytes, std::string_view option = "-o");
 
 // A line of progress on standard error while it is a terminal; silent otherwise. Safe to call from several threads.
 class ProgressLine {

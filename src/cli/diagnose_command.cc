@@ -83,7 +83,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
        .read_line = [&](const auto& file, uint32_t line, uint64_t offset) { return lines.Read(file, line, offset); }});
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   // A page that cannot be written costs the page, not the report.
-  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderHtml(report));
+  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderHtml(report), "--html");
   if (!WriteOutput(output->path, Render(report, *format, output->colour, output->verbose)) || !page_written)
     return kUsage;
   if (nothing_readable) return Complain({"nothing could be read", "the report says why, file by file"});
@@ -120,8 +120,9 @@ and the fix. Give it the folders as they are; unknown files are listed and ignor
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
 
-Exit code: 0 nothing at or above --fail-on, 1 findings, an error that is not understood,
-or a hang, crash or wrong numbers without a known culprit, 2 wrong usage, a path that does not exist, or nothing readable or understood, 3 internal error.
+Exit code: 0 nothing at or above --fail-on, 1 findings, an error that is not understood, or a hang, crash or wrong
+numbers without a known culprit, 2 wrong usage, a path that does not exist, or nothing readable or understood,
+3 internal error.
 
 Examples:
   tacet diagnose /shared/job-4711

@@ -70,20 +70,41 @@ std::vector<const XidMeaning*> XidsOf(std::string_view asked) {
   return found;
 }
 
-std::string ExplainXid(const XidMeaning& xid) {
+// Xids with the same explanation share one: a name and number each, then what holds for all of them.
+std::string ExplainXids(const std::vector<const XidMeaning*>& alike) {
+  const XidMeaning& xid = *alike.front();
   TextPage page(static_cast<size_t>(TerminalWidth()), false);
-  page.Paragraph("", "Xid " + std::to_string(xid.code) + ": " + std::string(xid.name));
+  for (const XidMeaning* one : alike)
+    page.Paragraph("", "Xid " + std::to_string(one->code) + ": " + std::string(one->name));
   page.Blank();
   page.Paragraph("", xid.meaning);
   page.Heading("Where it comes from");
   page.Paragraph("  ", xid.origin == XidOrigin::consequence ? std::string("It is the consequence of something else.")
-                                                            : "From the " + std::string(Name(xid.origin)) + ".");
-  page.Paragraph("  ", xid.code == 94     ? "Only the process that used the bad memory is ended; others go on."
-                       : xid.ends_process ? "A process that uses the GPU cannot go on."
-                                          : "Processes that use the GPU go on.");
+                                                            : "The " + std::string(Name(xid.origin)) + ".");
+  page.Heading("What it does to the job");
+  page.Paragraph("  ", xid.code == 94     ? "Only the process that used the bad memory is ended; others continue."
+                       : xid.ends_process ? "Processes that use the GPU cannot continue."
+                                          : "Processes that use the GPU continue.");
   page.Heading("What to do");
   page.Paragraph("  - ", xid.advice);
   return page.Take();
+}
+
+std::string ExplainAll(const std::vector<const XidMeaning*>& xids) {
+  std::string out;
+  std::vector<const XidMeaning*> alike;
+  const auto flush = [&] {
+    if (!alike.empty()) out += (out.empty() ? "" : "\n") + ExplainXids(alike);
+    alike.clear();
+  };
+  for (const XidMeaning* xid : xids) {
+    if (!alike.empty() && (alike.front()->meaning != xid->meaning || alike.front()->advice != xid->advice ||
+                           alike.front()->origin != xid->origin || alike.front()->ends_process != xid->ends_process))
+      flush();
+    alike.push_back(xid);
+  }
+  flush();
+  return out;
 }
 
 std::string Bullets(const std::vector<std::string_view>& items) {
@@ -124,13 +145,16 @@ int RunExplain(const std::vector<std::string>& arguments) {
   std::string all;
   for (const std::string& word : asked) all += (all.empty() ? "" : " ") + word;
   if (const auto xids = XidsOf(all); !xids.empty()) {  // its words may be arguments of their own: xid 63, row remapping
-    for (const XidMeaning* xid : xids) out += (out.empty() ? "" : "\n") + ExplainXid(*xid);
+    out += ExplainAll(xids);
     return WriteOutput("", out) ? kHealthy : kUsage;
   }
+  if (const auto number = XidNumber(all))
+    return Complain({"Xid " + std::to_string(*number) + " is not known",
+                     "NVIDIA's Xid catalog has all of them: https://docs.nvidia.com/deploy/xid-errors"});
   for (const std::string& id : asked) {
     const Rule* rule = FindRule(id);
     if (!rule && XidNumber(id) && FindXid(*XidNumber(id))) {
-      out += (out.empty() ? "" : "\n") + ExplainXid(*FindXid(*XidNumber(id)));
+      out += (out.empty() ? "" : "\n") + ExplainXids({FindXid(*XidNumber(id))});
       continue;
     }
     if (!rule) {

@@ -22,7 +22,7 @@ std::string Overview() {
   for (const Command* command : AllCommands())
     out += "  " + std::string(command->name) + std::string(14 - command->name.size(), ' ') +
            std::string(command->summary) + "\n";
-  return out + "\nSee 'tacet help COMMAND'. Start with: tacet diagnose FOLDER\n";
+  return out + "\nSee 'tacet help COMMAND' and 'tacet --version'. Start with: tacet diagnose FOLDER\n";
 }
 
 std::string EnvironmentText() {

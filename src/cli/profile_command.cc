@@ -104,7 +104,7 @@ int RunProfile(const std::vector<std::string>& arguments) {
   if (redact)
     for (ProfileReport& profile : profiles) RedactProfile(profile);
   // A page that cannot be written costs the page, not the report.
-  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderProfileHtml(profiles));
+  const bool page_written = output->page.empty() || WriteOutput(output->page, RenderProfileHtml(profiles), "--html");
   if (format == "perfetto") return WritePerfetto(output->path, *jobs, redact) && page_written ? kHealthy : kUsage;
   const ProfileTextOptions text{.colour = output->colour, .width = TerminalWidth(), .verbose = output->verbose};
   return WriteOutput(output->path, Render(profiles, format, text)) && page_written ? kHealthy : kUsage;
@@ -113,13 +113,13 @@ int RunProfile(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kProfileCommand = {
-    "profile", "Show where the step time goes, which rank makes the others wait, what would gain most",
+    "profile", "Show where the step time goes, which rank makes the others wait, and what would save most",
     R"(tacet profile [options] PATH...
 
 Reads torch.profiler traces of all ranks (plain, gzip or zstd), or NCCL Inspector files, Flight Recorder
 dumps with timing, or a pipeline timeline, and shows where the step time goes: a budget per rank,
 waiting and transfer of every operation, stragglers and their cost, buckets, shards, bubbles, and the
-three changes that would gain most.
+three changes that would save most.
 
   -f, --format F      text (default), json, html (a page with pictures), csv (table and budgets) or perfetto
                       (one aligned trace)

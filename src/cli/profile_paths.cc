@@ -54,9 +54,12 @@ Result<std::vector<Incident>> LoadAllJobs(const std::vector<std::string>& paths,
   ProgressLine progress("reading");
   load.progress = [&](size_t done, size_t total) { progress.Update(done, total); };
   auto loaded = LoadEvidence(paths, load);
+  constexpr std::string_view kName = "name folders with the traces of all ranks, or outputs of benchmarks";
+  if (!loaded && loaded.error().message.ends_with(kNoSuchPath))
+    return Error{loaded.error().message, std::string(kName)};
   if (!loaded) return loaded.error();
   if (!loaded->missing.empty())
-    return Error{"'" + loaded->missing.front() + "': no such file or folder", "name folders of traces and dumps"};
+    return Error{"'" + loaded->missing.front() + "': no such file or folder", std::string(kName)};
   if (loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size())
     return Error{"nothing could be read under these paths", "check that they hold files, and their permissions"};
   return Assemble(std::move(loaded->fragments));

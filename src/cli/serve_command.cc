@@ -73,7 +73,8 @@ int RunServe(const std::vector<std::string>& arguments) {
   auto listen = ParseHttpAddress(options->Value("--listen").value_or("9570"), server_options.listen);
   if (!listen) return Complain(listen.error());
   if (const std::string why = WhyNotOurs(listen->host); !why.empty())
-    return Complain({"cannot listen on " + Show(*listen) + ": " + why, "127.0.0.1, or an address of this host"});
+    return Complain(
+        {"cannot listen on " + Show(*listen) + ": " + why, "use 127.0.0.1 or another address of this host"});
   server_options.listen = *listen;
   server_options.unix_socket = options->Value("--socket").value_or("");
   server_options.access = ReadWebAccessOptions(*options);
@@ -137,8 +138,8 @@ For agents with a web configuration:
       --agent-cert FILE, --agent-key FILE               the server's own certificate, where agents require one
 
 Access (docs/live.md): users of this host see their own jobs, root and operators all of them.
-      --web-config FILE  TLS, passwords and tokens, in the web configuration format of Prometheus exporters; needed where other hosts can
-                         reach the address
+      --web-config FILE  TLS, passwords and tokens, in the web configuration format of Prometheus exporters;
+                         needed where other hosts can reach the address
       --operators LIST   users of this host who see all jobs (default root,prometheus)
       --socket PATH      also answer on this unix socket
       --host-name NAME   another name for this service in requests, besides its addresses, localhost and the host name

@@ -35,6 +35,11 @@ std::string NearestWord(std::string_view word, const std::vector<std::string_vie
     size_t distance = Distance(word, one);
     // Cut short on purpose: "diag". Longer beginnings are nearer.
     if (word.size() >= 3 && one.starts_with(word)) distance = 1;
+    // Cut short and misspelled: "rank-stuk" for "rank-stuck-on-host".
+    constexpr size_t kLongBeginning = 6;
+    if (word.size() >= kLongBeginning && one.size() > word.size() + 1)
+      distance = std::min({distance, Distance(word, one.substr(0, word.size())) + 1,
+                           Distance(word, one.substr(0, word.size() + 1)) + 1});
     if (distance < least) {
       least = distance;
       best = &one;

@@ -26,7 +26,7 @@ constexpr std::string_view kReport =
 constexpr std::string_view kNvlink =
     "Reset the GPUs of this NVLink domain together. If the same link fails again, have the GPU, the baseboard or the "
     "switch checked "
-    "(nvidia-smi nvlink -e, fabric manager's log).";
+    "(nvidia-smi nvlink -e, the fabric manager's log).";
 
 // Sorted by code. After NVIDIA's public Xid catalog, in our words.
 constexpr XidMeaning kXids[] = {
@@ -134,7 +134,8 @@ constexpr XidMeaning kXids[] = {
     {113, "display error", "The display part of the GPU failed.", kHardware, false, kResetGpu},
     {118, "display error", "The display part of the GPU failed.", kHardware, false, kResetGpu},
     {119, "GSP does not answer",
-     "The processor that runs the driver's half on the GPU (GSP) did not answer in time. Calls into the driver hang or "
+     "The GPU's system processor (GSP), which runs a part of the driver, did not answer in time. Calls into the driver "
+     "hang or "
      "fail from now on.",
      kDriver, true,
      "Reset the GPU, or reboot if that hangs. Update the driver; if the error returns, have the GPU checked."},
