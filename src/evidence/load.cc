@@ -186,7 +186,7 @@ std::optional<Fragment> ReadUnwrapped(std::string_view path, std::string_view by
   sizes.ignored = sizes.total - sizes.understood - sizes.not_understood;
   fragment.Note(DiagnosticSeverity::note, "unwrapped",
                 inner->name == "wrapped lines" ? "wrapped lines were joined"
-                                               : "lines extracted from " + std::string(inner->name));
+                                               : "unpacked from " + std::string(inner->name));
   return fragment;
 }
 

@@ -52,12 +52,12 @@ void CiteSilences(const Case& facts, StandstillKind kind, std::vector<EvidenceIt
       evidence.push_back(
           {sight->source,
            "pid " + std::to_string(sight->pid) + " " + StateWords(sight->state) + ", first seen " +
-               DurationWords(std::max<int64_t>(long_after, 0)) + " after its last beat",
+               DurationWords(std::max<int64_t>(long_after, 0)) + " after its last heartbeat",
            WitnessWords(facts.incident, *sight) + " looked at the process of " + who + " on the same host"});
     }
     evidence.push_back({silence.pulse->source, "",
                         silence.exited ? "the box of " + who + " says that its process exited by itself"
-                                       : "the last beat of " + who + ", while other boxes continued"});
+                                       : "the last heartbeat of " + who + "; those of other ranks continued"});
   }
 }
 

@@ -62,9 +62,9 @@ const Rule kWrongResultsRule = {
     "wrong-results",
     "A collective gives wrong numbers",
     "output of nccl-tests with result checks (-c 1)",
-    "A benchmark that knows what its collectives must give found other values. Data is damaged between the GPUs: in "
+    "A benchmark that knows the right results found wrong ones. Data is damaged between the GPUs: in "
     "memory, on a link, in a plugin, or by a protocol that this hardware does not support. A training job on these "
-    "machines computes rubbish without any error.",
+    "machines computes wrong numbers without any error.",
     "The old column 'error' (before 2.13) holds rounding differences and proves nothing; its summary line does. Ranks "
     "that call different operations give wrong numbers too, but a benchmark does not do that.",
     {"Narrow it down: run with NCCL_PROTO=Simple (LL128 is wrong on some hardware), then NCCL_P2P_DISABLE=1 (PCIe peer "
