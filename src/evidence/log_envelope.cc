@@ -30,21 +30,40 @@ bool TakeCriHead(std::string_view& line, bool* partial) {
   return true;
 }
 
+bool IsClock(std::string_view word) { return word.size() >= 8 && word[2] == ':' && word[5] == ':'; }
+
+// The time in front of a syslog's line, with blanks or a T between date and clock; journalctl -o short-full begins with
+// the day of the week and ends with the zone.
+bool TakeSyslogTime(std::string_view& line) {
+  std::string_view rest = line;
+  const std::string_view first = TakeWord(rest);
+  constexpr std::string_view kDays = "MonTueWedThuFriSatSun";
+  const bool full = first.size() == 3 && kDays.find(first) % 3 == 0 && kDays.find(first) != std::string_view::npos;
+  const std::string_view date = full ? TakeWord(rest) : first;
+  if (date.size() >= 10 && IsDigit(date[0]) && date[4] == '-' && date[7] == '-') {
+    if (date.size() == 10 ? !IsClock(TakeWord(rest)) : date[10] != 'T') return false;
+    if (full) TakeWord(rest);
+  } else {
+    const std::string_view day = full ? std::string_view() : TakeWord(rest);
+    if (date.size() != 3 || day.empty() || !IsDigit(day[0]) || !IsClock(TakeWord(rest))) return false;
+  }
+  line = rest;
+  return true;
+}
+
 // Nov 15 00:20:00 node7 train[77]: text
 // 2026-11-15T00:20:00.123456+00:00 node7 train.sh[77]: text
+// 2026-11-15 00:20:00 node7 torchrun[77]: text
+// Sun 2026-11-15 00:20:00 UTC node7 torchrun[77]: text
 // The kernel's lines are left as they are: they have a reader who wants host and time.
 bool TakeSyslogHead(std::string_view& line) {
   std::string_view rest = line;
-  if (rest.size() > 16 && IsDigit(rest[0]) && rest[4] == '-' && rest[10] == 'T') {
-    TakeWord(rest);
-  } else {
-    const std::string_view month = TakeWord(rest);
-    const std::string_view day = TakeWord(rest), clock = TakeWord(rest);
-    if (month.size() != 3 || day.empty() || !IsDigit(day[0]) || clock.size() < 8 || clock[2] != ':' || clock[5] != ':')
-      return false;
-  }
+  if (!TakeSyslogTime(rest)) return false;
   const std::string_view host = TakeWord(rest);
   if (host.empty() || host.find_first_of("[]():=,") != std::string_view::npos || !TakeLiteral(rest, " ")) return false;
+  // 2026-11-15 00:20:00,123 INFO trainer[77]: text: a logger of Python's
+  for (const std::string_view level : {"DEBUG", "INFO", "WARN", "WARNING", "ERROR", "CRITICAL"})
+    if (host == level) return false;
   const size_t colon = rest.substr(0, 80).find("]: ");
   const size_t bracket = rest.substr(0, 80).find('[');
   if (colon == std::string_view::npos || bracket == std::string_view::npos || bracket == 0 || bracket > colon)

@@ -103,6 +103,18 @@ TEST(LogEnvelope, LeavesTheKernelsLinesOfASyslogAlone) {
       Unwrap(log).ends_with("step 4\nNov 15 00:20:01 node7 kernel: Out of memory: Killed process 12 (python)\n"));
 }
 
+TEST(LogEnvelope, TakesASyslogsTimeInEveryForm) {
+  for (const std::string head : {"2026-11-15T00:20:00.123456+00:00 ", "2026-11-15 00:20:00 ", "2026-11-15 00:20:00.123 ",
+                                 "Sun 2026-11-15 00:20:00 UTC "}) {
+    const std::string log = head + "node7 torchrun[77]:   rank      : 22 (local_rank: 6)\n" + head +
+                            "node7 torchrun[77]:   exitcode  : -11 (pid: 4498)\n";
+    EXPECT_EQ(FindEnvelope(log), Envelope::syslog) << head;
+    EXPECT_EQ(Unwrap(log), "  rank      : 22 (local_rank: 6)\n  exitcode  : -11 (pid: 4498)\n") << head;
+  }
+  // A logger of Python's has its level where a syslog has the host.
+  EXPECT_EQ(FindEnvelope("2026-11-15 00:20:00,123 INFO trainer[77]: step 1\n"), Envelope::none);
+}
+
 TEST(LogEnvelope, OrdinaryTextHasNone) {
   for (const std::string_view text :
        {"", "\n", "step 1\nstep 2\n", "vm:1:1 [0] NCCL INFO Bootstrap\n", "[2026-11-15 00:20:00] loss 3\n",
