@@ -363,7 +363,9 @@ class LogReader {
     if (line.has(Keyword::traceback) && line.has(Keyword::may_progress))
       if (const auto step = FindProgress(line.text.substr(0, line.text.find("Traceback")))) out_.NoteStep(*step);
     LineUse use = state.traceback.Read(line, out_);
+    const size_t told = log_.records.size();
     use = std::max(use, ReadErrorText(line, state.failure, out_));
+    NameOrigin(state.traceback.origin(), told);
     if (line.has(Keyword::work)) use = std::max(use, ReadWatchdogLine(line, state.watchdog, out_));
     use = std::max(use, ReadOutside(line));
     use = std::max(use, state.desync.Read(line, out_));
@@ -372,6 +374,12 @@ class LogReader {
     if (line.text[0] == '#') use = std::max(use, ReadFailedStack(line, state.watchdog));
     if (use != LineUse::not_understood) return use;
     return state.own.Read(line, log_.voices[line.voice], out_);
+  }
+
+  // What an error says that one rank passes on is said of the rank that raised it.
+  void NameOrigin(int32_t origin, size_t first) {
+    for (size_t i = first; origin >= 0 && i < log_.records.size(); ++i)
+      if (log_.records[i].rank < 0) log_.records[i].rank = origin;
   }
 
   std::string_view bytes_;

@@ -75,6 +75,14 @@ static bool IsOriginalOf(const RaisedException& raised, std::string_view text) {
   return Trim(text).starts_with("Original Traceback") && raised.message.starts_with("Caught ");
 }
 
+// pytorch_lightning.utilities.exceptions.DeadlockDetectedException: DeadLock detected from rank: 1
+//  Traceback (most recent call last):
+// Lightning on the rank that failed, as it ends the others: what it raised follows. -1: this is another error.
+static int32_t RankOfDeadlock(const RaisedException& raised) {
+  if (!raised.type.ends_with("DeadlockDetectedException")) return -1;
+  return IntAfter<int32_t>(raised.message, "detected from rank: ").value_or(-1);
+}
+
 // "in DataLoader worker process 0" of "Caught ValueError in DataLoader worker process 0."
 static std::string_view PlaceOfWorker(std::string_view message) {
   message = message.substr(0, message.find('\n'));
@@ -155,7 +163,8 @@ void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   raised_.thread = std::move(thread);
   raised_.line = line;
   // "[rank3]: Traceback (most recent call last): (RANK 2)": torch.distributed.checkpoint passes on what rank 2 raised.
-  raised_.origin = IntAfter<int32_t>(line.text, "(most recent call last): (RANK ").value_or(-1);
+  raised_.origin = IntAfter<int32_t>(line.text, "(most recent call last): (RANK ").value_or(origin_next_);
+  origin_next_ = -1;
   step_ = highest_step;
 }
 
@@ -288,6 +297,12 @@ LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
     phase_ = Phase::idle;
     return LineUse::understood;
   }
+  // The rest of the traceback of the other process.
+  if (interleaved_ && !line.tagged && IsTracebackFrame(text)) {
+    End(out);
+    Begin(line, out.highest_step());
+    return ReadFrame(line);
+  }
   // "[rank3]: " marks every line of it; otherwise take few, and leave the rest to others.
   if (!line.tagged && ++message_lines_ > kMaxLooseLines) {
     End(out);
@@ -316,11 +331,18 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
       wrapper_ = raised_;
       root_ = RaisedException();
       phase_ = Phase::idle;
+    } else if (phase_ == Phase::message && RankOfDeadlock(raised_) >= 0) {
+      origin_next_ = RankOfDeadlock(raised_);
+      phase_ = Phase::idle;
     } else {
       if (phase_ == Phase::message && !chained_) End(out);
       if (!chained_) WriteWrapper(out);
     }
+    // Two heads without a frame between them.
+    const bool twice = phase_ == Phase::frames && !indent_known_ && !line.tagged;
+    interleaved_ = twice || (interleaved_ && phase_ == Phase::frames);
     Begin(line, out.highest_step());
+    raised_.mixed = interleaved_;
     return LineUse::understood;
   }
   if (line.has(Keyword::framed_traceback) && Contains(line.text, "╭")) {
@@ -482,9 +504,11 @@ void TracebackReader::Write(RecordList& out) {
   if (!told.thread.empty()) record.text = "in thread " + told.thread + " ";
   AppendCapped(record.text, told.message);
   const RaisedException& place = !told.file.empty() ? told : !other.file.empty() ? other : wrapper;
-  record.function = place.function;
-  record.file = place.file;
-  record.code_line = place.code_line;
+  if (!told.mixed) {
+    record.function = place.function;
+    record.file = place.file;
+    record.code_line = place.code_line;
+  }
   record.during = static_cast<uint8_t>(first ? JoinActivities(shared_activity_, told.during) : told.during);
   if (!wrapper.type.empty()) {
     if (wrapper.during != Activity::not_told) record.during = static_cast<uint8_t>(wrapper.during);

@@ -35,6 +35,7 @@ struct RaisedException {
   bool in_rendezvous = false;  // raised while the job's store was being set up
   int32_t origin = -1;         // the rank that raised it, where another one prints it
   bool of_server = false;
+  bool mixed = false;          // frames of two processes stand between each other: whose place it is nobody can tell
   Activity during = Activity::not_told;
   // The frames at which the traceback begins and ends, and whether it ends at a raise statement.
   std::string outermost_file, outermost_function, innermost_file, innermost_function;
@@ -54,6 +55,8 @@ class TracebackReader {
   void Finish(RecordList& out);
   bool in_message() const { return phase_ == Phase::message; }
   bool is_open() const { return phase_ != Phase::idle; }
+  // The rank that raised what is being read, where another one passes it on; else -1.
+  int32_t origin() const { return is_open() ? raised_.origin : -1; }
 
  private:
   enum class Phase : uint8_t { idle, frames, framed, message };
@@ -77,6 +80,7 @@ class TracebackReader {
   bool frame_closed_ = false;  // the frame that rich draws around it
   bool of_backward_ = false;   // the frames are those of a forward call
   bool in_launcher_ = false;   // the innermost frame is of horovodrun, torchrun or their like
+  bool interleaved_ = false;   // two processes without labels print their tracebacks at the same time
   bool in_debugger_ = false;   // pdb answers a wrong command with "*** NameError: ..."
   size_t indent_ = 0;          // what stands before "File" in a frame, less its own two blanks
   size_t frame_at_ = 2;        // the column of "File" in the frames; 0 where the paste lost all indentation
@@ -84,6 +88,7 @@ class TracebackReader {
   int message_lines_ = 0;
   int strange_lines_ = 0;
   int64_t step_ = -1;  // the highest step before it
+  int32_t origin_next_ = -1;
   std::string thread_next_;
   Activity shared_activity_ = Activity::not_told;  // of what called the handler of the exception before
   // The newest, and of those before it in the chain the one that tells most.

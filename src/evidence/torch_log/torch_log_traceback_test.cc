@@ -57,6 +57,55 @@ TEST(TorchLogTraceback, TheOriginalOfAWorkersErrorIsTold) {
   EXPECT_EQ(raised[0].source.line, 12u);
 }
 
+// Two processes without labels print at the same time: the error of the one is not part of the other's.
+TEST(TorchLogTraceback, TwoThatStandBetweenEachOtherAreTwo) {
+  const Fragment fragment = ReadText(
+      "Traceback (most recent call last):\nTraceback (most recent call last):\n"
+      "  File \"train.py\", line 98, in main\n  File \"train.py\", line 112, in main\n"
+      "    labels = batch[\"labels\"]\n    dist.all_reduce(loss)\nKeyError: 'labels'\n"
+      "  File \"/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py\", line 2050, in all_reduce\n"
+      "    work.wait()\nRuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer "
+      "[10.0.0.2]:33012\n",
+      "job.out");
+  const auto raised = EventsOf(fragment, EventKind::exception);
+  ASSERT_EQ(raised.size(), 2u);
+  EXPECT_EQ(raised[0]->As<Raised>().type, "KeyError");
+  EXPECT_EQ(raised[0]->text, "'labels'");
+  EXPECT_FALSE(raised[0]->Means(Meaning::consequence));
+  EXPECT_TRUE(raised[0]->As<Raised>().place.file.empty()) << "whose frame it is nobody can tell";
+  EXPECT_TRUE(raised[1]->Means(Meaning::consequence));
+}
+
+// torch.compile quotes frames in its message: that is one error.
+TEST(TorchLogTraceback, FramesInAMessageDoNotEndIt) {
+  const Event raised = OneEvent(
+      ReadText(OneFrame("f", "y = model(x)", "torch._dynamo.exc.Unsupported: call_function") +
+                   "\nfrom user code:\n   File \"/srv/model.py\", line 12, in forward\n    return g(x)\n",
+               "rank0.log"),
+      EventKind::exception);
+  EXPECT_EQ(raised.As<Raised>().type, "torch._dynamo.exc.Unsupported");
+}
+
+TEST(TorchLogTraceback, LightningsDeadlockIsTheErrorOfTheRankThatItQuotes) {
+  const Event raised = OneEvent(
+      ReadText("pytorch_lightning.utilities.exceptions.DeadlockDetectedException: DeadLock detected from rank: 1 \n " +
+                   OneFrame("collate", "n = s[\"n_frames\"]", "KeyError: 'n_frames'"),
+               "job.out"),
+      EventKind::exception);
+  EXPECT_EQ(raised.As<Raised>().type, "KeyError");
+  EXPECT_EQ(raised.rank, Rank{1});
+}
+
+TEST(TorchLogTraceback, WhatAPassedOnErrorTellsIsOfTheRankThatRaisedIt) {
+  const Fragment fragment = ReadText(
+      "[rank0]: Traceback (most recent call last): (RANK 3)\n"
+      "[rank0]:   File \"/srv/save.py\", line 4, in save\n"
+      "[rank0]: OSError: [Errno 122] Disk quota exceeded\n",
+      "job.out");
+  EXPECT_EQ(OneEvent(fragment, EventKind::disk_full).rank, Rank{3});
+  EXPECT_EQ(OneEvent(fragment, EventKind::exception).rank, Rank{3});
+}
+
 TEST(TorchLogTraceback, AWorkersErrorWithoutAMessageSaysWhereItWasRaised) {
   const Event event =
       OneEvent(ReadText(RaisedAgain(kOriginal + std::string("MemoryError\n")), "rank0.log"), EventKind::exception);
