@@ -234,7 +234,9 @@ void ReadException(Event& event) {
   event.Set(Meaning::cuda_failed, Contains(event.text, "CUDA error") || Contains(type, "AcceleratorError"));
   event.Set(Meaning::device_assert, event.Means(Meaning::cuda_failed) && IsDeviceAssert(event.text));
   event.Set(Meaning::nccl_failed, Contains(event.text, "NCCL error in"));
-  event.Set(Meaning::calls_differ, Contains(event.text, "Detected mismatch between collectives"));
+  event.Set(Meaning::calls_differ,
+            Contains(event.text, "Detected mismatch between collectives") ||
+                (Contains(event.text, "Mismatched ") && Contains(event.text, ", but another rank ")));
   event.Set(Meaning::setup_failed, ContainsAny(type, {"DistStoreError", "DistNetworkError", "DistBackendError"}));
   event.Set(Meaning::store_unreachable, Contains(type, "DistNetworkError") && Contains(event.text, "connect"));
   event.Set(Meaning::no_interface, SpeaksOfNoInterface(event));

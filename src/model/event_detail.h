@@ -126,6 +126,7 @@ struct MismatchReport {
   int64_t elements = -1;  // of the rank that is named first
   int64_t expected = -1;  // of the other one, where the shapes differ; its number where only the numbers differ
   std::string tensor, other_tensor;  // Horovod: in which each side waits
+  bool by_horovod = false;           // its coordinator compared what ranks submitted; which rank is which is not told
 };
 
 // Who has not joined an operation is in Event::ranks.

@@ -205,6 +205,12 @@ void TellTensors(const MismatchReport& report, Finding& finding) {
                         report.other_tensor + "? Compare what each rank does at this point (py-spy dump --pid PID).";
 }
 
+// ": [1000, 2048] on one rank, [1001, 2048] on another"
+std::string SidesOfCheck(const MismatchReport& report) {
+  if (!report.by_horovod || report.tensor.empty() || report.other_tensor.empty()) return "";
+  return ": " + report.tensor + " on one rank, " + report.other_tensor + " on another";
+}
+
 // Each rank of a DETAIL report names itself and one other that differs. The odd one is in most reports' other half.
 void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view cause, RuleAnswer& answer) {
   std::map<Rank, int> accused;
@@ -246,6 +252,8 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   for (const auto& [rank, count] : accused)
     if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
   finding.operation = OperationRef{sample->op, sample->seq, -1};
+  const auto& report = sample->As<MismatchReport>();
+  if (report.by_horovod) finding.status = Status::crash, finding.confidence = Confidence::certain;
   finding.headline = (finding.ranks.empty() && finding.affected_ranks.empty() ? "ranks disagree"
                       : finding.ranks.empty() && finding.affected_ranks.size() == 1
                           ? RankWords(finding.affected_ranks) + " and its peers disagree"
@@ -256,9 +264,9 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
                                  : aspect == CallAspect::type ? "data type"
                                                               : "operation") +
                      (sample->op == OpKind::unknown ? std::string() : " of " + std::string(Name(sample->op))) +
-                     (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") +
-                     "; PyTorch's DETAIL check stopped the job";
-  const bool horovod = sample->As<MismatchReport>().aspect == "tensor";
+                     (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") + SidesOfCheck(report) + "; " +
+                     (report.by_horovod ? "Horovod's" : "PyTorch's DETAIL") + " check stopped the job";
+  const bool horovod = report.aspect == "tensor";
   finding.fix = {
       "Find the branch that makes ranks call different things: compare what each rank does at this point (its "
       "traceback, or py-spy dump --pid PID).",
@@ -268,18 +276,30 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   if (!hung) finding.fix.front() = "Find the branch that makes ranks call different things: compare their tracebacks.";
   if (!hung && aspect == CallAspect::operation) TellReportedOperations(facts, *sample, finding);
   if (!hung && aspect == CallAspect::size) TellReportedShapes(facts, *sample, finding);
+  if (report.by_horovod)
+    finding.fix = {
+        "Print what each rank passes to this call. Gradients differ in shape where the models differ: the number of "
+        "classes, the vocabulary, the checkpoint, a configuration file.",
+        "Losses and metrics differ where the last batch is smaller on some ranks: reduce them to one number first, or "
+        "drop that batch.",
+        "Name the operations (name=...) where ranks may issue them in different orders."};
   // Horovod only reports that ranks wait in different tensors.
   if (hung) {
     finding.status = Status::hang;
     finding.headline = (finding.ranks.empty() ? "ranks submit" : RankWords(finding.ranks) + " submits") +
                        " different operations from " +
                        (finding.ranks.empty() ? "each other" : RankWords(finding.affected_ranks)) + ", and all wait";
-    TellTensors(sample->As<MismatchReport>(), finding);
+    TellTensors(report, finding);
   }
   // The check raised on them: they do not wait.
   if (finding.ranks.empty() && finding.status != Status::hang) finding.affected_ranks.clear();
   finding.evidence.push_back(CiteEvent(*sample, horovod ? "Horovod reports which ranks wait in which tensors"
-                                                        : "PyTorch compared the calls of all ranks and reports this"));
+                                                : report.by_horovod
+                                                    ? "Horovod compared what the ranks submitted and reports this"
+                                                    : "PyTorch compared the calls of all ranks and reports this"));
+  if (report.by_horovod)
+    answer.open.push_back({"Which rank is the odd one?",
+                           "what each rank passes to this call: print the shape and type on every rank before it"});
   answer.findings.push_back(std::move(finding));
 }
 

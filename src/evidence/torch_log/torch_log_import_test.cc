@@ -6,6 +6,28 @@
 namespace tacet {
 namespace {
 
+// Horovod's coordinator tells every rank the same, and names none.
+TEST(TorchLogImport, HorovodsCheckTellsWhatDiffersAndNobody) {
+  const auto report = [](const std::string& words) {
+    return OneEvent(ReadText("[1,2]<stderr>:horovod.common.exceptions.HorovodInternalError: Mismatched " + words + "\n",
+                             "job.out"),
+                    EventKind::mismatch_report);
+  };
+  const Event shapes = report(
+      "ALLREDUCE tensor shapes: One rank sent a tensor of shape [1000, 2048], but another rank sent a tensor of shape "
+      "[1001, 2048].");
+  EXPECT_TRUE(shapes.ranks.empty());
+  EXPECT_EQ(shapes.op, OpKind::all_reduce);
+  EXPECT_EQ(shapes.As<MismatchReport>().aspect, "shape");
+  EXPECT_EQ(shapes.As<MismatchReport>().tensor, "[1000, 2048]");
+  EXPECT_EQ(shapes.As<MismatchReport>().other_tensor, "[1001, 2048]");
+  const Event types = report("data types: One rank had type float32, but another rank had type float64.");
+  EXPECT_EQ(types.As<MismatchReport>().aspect, "dtype");
+  EXPECT_EQ(types.As<MismatchReport>().other_tensor, "float64");
+  EXPECT_TRUE(EventsOf(ReadText("one rank is late, but another rank waits\n", "job.out"), EventKind::mismatch_report)
+                  .empty());
+}
+
 TEST(TorchLogImport, ReadsATimeoutInASubGroup) {
   const Fragment fragment = ReadSample("torch_2_11_timeout_rank3.log");
   ASSERT_EQ(fragment.speakers.size(), 1u);

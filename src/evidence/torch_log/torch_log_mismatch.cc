@@ -60,6 +60,40 @@ void CompareSides(const FingerPrint& first, const FingerPrint& second, TorchLogR
     AddAspect(record, "seq", std::to_string(first.seq), std::to_string(second.seq));
 }
 
+// "sent a tensor of shape [1000, 2048]." -> "[1000, 2048]"; "had type float32." -> "float32"
+std::string_view ValueOfSide(std::string_view words) {
+  if (const size_t open = words.find('['); open != std::string_view::npos) return Bracketed(words.substr(open));
+  words = words.substr(0, words.find_first_of(".,"));
+  const size_t blank = words.rfind(' ');
+  return blank == std::string_view::npos ? words : words.substr(blank + 1);
+}
+
+// HorovodInternalError: Mismatched ALLREDUCE tensor shapes: One rank sent a tensor of shape [1000, 2048], but another
+//   rank sent a tensor of shape [1001, 2048].
+// HorovodInternalError: Mismatched data types: One rank had type float32, but another rank had type float64.
+// HorovodInternalError: Mismatched collective operations: One rank did an allreduce, but another rank did an allgather.
+// Its coordinator compares what the ranks submit, tells all of them, and names none.
+LineUse ReadHorovodsCheck(const LogLine& line, RecordList& out) {
+  auto what = After(line.text, "Mismatched ");
+  const auto first = After(line.text, ": One rank "), second = After(line.text, ", but another rank ");
+  if (!what || !first || !second) return LineUse::not_understood;
+  *what = what->substr(0, what->find(':'));
+  const std::string_view aspect = what->ends_with("tensor shapes")           ? "shape"
+                                  : what->ends_with("data types")            ? "dtype"
+                                  : what->ends_with("collective operations") ? "op"
+                                  : what->ends_with("device selection")      ? "device"
+                                                                             : "";
+  if (aspect.empty()) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::mismatch_report, line, aspect);
+  if (!is_new) return LineUse::understood;
+  record->of_checker = true;
+  if (aspect == "shape") record->op = Capped(TakeWord(*what), 60);
+  record->object = Capped(ValueOfSide(*first), 200);
+  record->cure = Capped(ValueOfSide(*second), 200);
+  AddAspect(*record, aspect, record->object, record->cure);
+  return LineUse::understood;
+}
+
 }  // namespace
 
 int64_t FingerPrint::Elements() const {
@@ -96,7 +130,7 @@ FingerPrint ParseFingerPrint(std::string_view text) {
 //   differ in ...
 LineUse ReadMismatch(const LogLine& line, RecordList& out) {
   const auto body = After(line.text, "Detected mismatch between collectives on ranks.");
-  if (!body) return LineUse::not_understood;
+  if (!body) return ReadHorovodsCheck(line, out);
   const std::string_view sides = body->substr(0, body->find("Collectives differ in the following"));
   const size_t middle = sides.find(", but Rank ");
   const Side first = ParseSide(sides.substr(0, middle));
