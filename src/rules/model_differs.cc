@@ -21,18 +21,47 @@ static std::vector<Rank> OddModels(const Case& facts, const ToldEvents& told) {
   return world > 2 && told.ranks.size() * 2 < world ? told.ranks : std::vector<Rank>{};
 }
 
+// Each tells two ranks and how many parameters each of them has. Most have the same number: the few others are odd.
+// Empty where no side is the larger, where too few ranks are known, or where the numbers may count within a group.
+static std::vector<Rank> OddCounts(const ToldEvents& told) {
+  constexpr size_t kFewestForAMajority = 3;
+  std::map<int32_t, int64_t> counts;
+  for (const Event* event : told.events) {
+    const auto& differs = event->As<ModelMismatch>();
+    if (differs.parameter >= 0 || differs.own < 0 || differs.other <= 0) return {};
+    if (event->rank.known() && event->rank.value != event->group_rank.value) return {};
+    counts.emplace(event->group_rank.value, differs.own);
+    counts.emplace(event->peer_group_rank.value, differs.other);
+  }
+  std::map<int64_t, size_t> holders;
+  for (const auto& [rank, count] : counts) ++holders[count];
+  for (const auto& [count, ranks] : holders) {
+    if (counts.size() < kFewestForAMajority || ranks * 2 <= counts.size()) continue;
+    std::vector<Rank> odd;
+    for (const auto& [rank, own] : counts)
+      if (own != count) odd.push_back(Rank{rank});
+    return holders.size() == 2 ? odd : std::vector<Rank>{};
+  }
+  return {};
+}
+
 static RuleAnswer JudgeModelDiffers(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents told = CollectTold(facts, [](const Event& e) { return e.kind == EventKind::model_mismatch; });
   if (!told) return answer;
   const Event& lead = *told.events.front();
   Finding finding = ToldFinding(facts, "model-differs", told, "DDP compares the models of all ranks");
-  finding.ranks = OddModels(facts, told);
+  const std::vector<Rank> few = OddCounts(told);
+  finding.ranks = few.empty() ? OddModels(facts, told) : few;
   finding.affected_ranks = told.ranks;
   for (const Rank rank : finding.ranks) std::erase(finding.affected_ranks, rank);
   const std::string odd = finding.ranks.empty() ? "" : " (" + RankWords(finding.ranks) + " differs from the rest)";
-  const auto& [parameter, aspect, value] = lead.As<ModelMismatch>();
-  if (parameter < 0) {
+  const auto& [parameter, aspect, value, own, other] = lead.As<ModelMismatch>();
+  if (!few.empty()) {
+    const bool leads = lead.group_rank.known() && std::count(few.begin(), few.end(), Rank{lead.group_rank.value}) > 0;
+    finding.headline = RankWords(few) + (few.size() == 1 ? " has " : " have ") + std::to_string(leads ? own : other) +
+                       " parameter tensors, the others " + std::to_string(leads ? other : own) + ": the models differ";
+  } else if (parameter < 0) {
     finding.headline = "the model has a different number of parameters on some ranks" +
                        (value.empty() ? std::string() : ": " + value) +
                        (lead.group_rank.known() && lead.peer_group_rank.known()

@@ -236,6 +236,32 @@ TEST(ModelDiffers, WhereAllDifferFromTheFirstTheFirstIsTheOddOne) {
   EXPECT_EQ(finding.affected_ranks, RankRange(1, 8));
 }
 
+void HasParameters(JobSketch& job, int32_t rank, int64_t own, int32_t peer, int64_t other) {
+  Event& told = job.Say(rank, EventKind::model_mismatch);
+  told.group_rank = GroupRank{rank};
+  told.peer_group_rank = GroupRank{peer};
+  told.Make<ModelMismatch>() = {-1, "the number of parameters",
+                                std::to_string(own) + " against " + std::to_string(other), own, other};
+}
+
+TEST(ModelDiffers, TheRankWithAnotherNumberOfParametersThanMostIsNamed) {
+  JobSketch job(4, {});
+  job.GiveOutputs();
+  HasParameters(job, 2, 612, 0, 614);
+  for (const int32_t rank : {0, 1, 3}) HasParameters(job, rank, 614, 2, 612);
+  const Finding finding = JudgedCase(job).Only("model-differs");
+  EXPECT_EQ(finding.ranks, Ranks({2}));
+  EXPECT_TRUE(Has(finding.headline, "2 has 612 parameter tensors, the others 614")) << finding.headline;
+}
+
+TEST(ModelDiffers, OfTwoNumbersOnTwoRanksNeitherIsTheOddOne) {
+  JobSketch job(2, {});
+  job.GiveOutputs();
+  HasParameters(job, 0, 614, 1, 612);
+  HasParameters(job, 1, 612, 0, 614);
+  EXPECT_TRUE(JudgedCase(job).Only("model-differs").ranks.empty());
+}
+
 TEST(ModelDiffers, OfTwoNobodyIsBlamedAndTheQuestionIsAsked) {
   JobSketch job(2, {});
   job.GiveOutputs();

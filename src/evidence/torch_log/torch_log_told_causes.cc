@@ -141,7 +141,8 @@ LineUse ReadModelCheck(const LogLine& line, RecordList& out) {
     record->subject = "the number of parameters";
     if (const auto own = IntAfter(*counts, " has "))
       if (const auto other = IntAfter(*counts, "has inconsistent "))
-        record->object = std::to_string(*own) + " against " + std::to_string(*other);
+        record->object = std::to_string(*own) + " against " + std::to_string(*other), record->count = *own,
+        record->count_out = *other;
     return LineUse::understood;
   }
   const size_t params = text.find("]: params[");
