@@ -136,7 +136,10 @@ bool SpeaksOfOthers(const Event& exception) {
                       "Other MPI error", "MPI_ERR_PROC_FAILED",
                       // vLLM and SGLang: who reports that a worker failed, or that the others did not come so far.
                       "EngineCore encountered an issue", "Worker failed with erro",
-                      "could finish the model loading, but there are other ranks", "Horovod has been shut down"}) ||
+                      "could finish the model loading, but there are other ranks", "Horovod has been shut down",
+                      // TensorFlow: the connection to a peer closed
+                      "Collective ops is aborted by: Socket closed",
+                      "Collective ops is aborted by: Connection reset"}) ||
          exception.text.substr(0, exception.text.find('\n')) == "Wait timeout" ||
          // vLLM's engine waited for its workers.
          (exception.text.starts_with("RPC call to ") && Contains(exception.text, " timed out")) ||
@@ -386,7 +389,8 @@ static void ReadOwnMeaning(Event& event) {
       event.Set(Meaning::reported, Contains(event.As<ProcessEnd>().how, " cannot "));
       event.Set(Meaning::by_python, ContainsAny(event.text, {"python", "Python", ".py"}));
       // JAX, MindSpore: nobody saw it end, its sign of life did not come in time
-      event.Set(Meaning::timed_out, ContainsAny(event.text, {"heartbeat timeout", "Time out nodes are "}));
+      event.Set(Meaning::timed_out, ContainsAny(event.text, {"heartbeat timeout", "Time out nodes are ", "stopped sending heartbeats",
+                                           " is timed out. It may exit with exception"}));
       if (event.Means(Meaning::timed_out)) event.library = LibraryOf(event);
       break;
     // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)

@@ -258,6 +258,16 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   // "Additional GRPC error information from remote target /job:worker/replica:0/task:0:"
   if (Contains(text, "CollectiveExecutor::StartAbort") && ContainsAny(text, {"DEADLINE_EXCEEDED", "Deadline exceeded"}))
     return AddWords(TorchLogKind::rendezvous_incomplete, line, "tensorflow", out);
+  // "Collective ops is aborted by: Socket closed": whom it lost follows in the same way. Aborted by any other error, the
+  // error tells what happened.
+  if (Contains(text, "Collective ops is aborted by: ") && ContainsAny(text, {"Socket closed", "Connection reset"}))
+    return AddWords(TorchLogKind::connection_lost, line, "tensorflow", out);
+  if (const auto target = After(text, "error information from remote target "))
+    if (TorchLogRecord* lost = out.Said(TorchLogKind::connection_lost, line, "tensorflow");
+        lost && lost->subject.empty() && target->starts_with("/job:")) {
+      lost->subject = Capped(target->substr(0, target->find_first_of(": ", target->find("/task:") + 6)), 100);
+      return LineUse::understood;
+    }
   if (const auto target = After(text, "error information from remote target /job:"))
     if (TorchLogRecord* wait = out.Said(TorchLogKind::rendezvous_incomplete, line, "tensorflow")) {
       wait->object = "/job:" + Capped(target->substr(0, target->find_first_of(": ", target->find("/task:") + 6)), 100);

@@ -210,6 +210,8 @@ class LogReader {
       for (const std::string_view mark : {"communicator was aborted on rank ", "[Rank "})
         if (line.work_rank < 0) line.work_rank = IntAfter<int32_t>(prefix.text, mark).value_or(-1);
     line.voice = VoiceOf(label, rank);
+    if (line.has(Keyword::other_library) && Contains(line.text, "(stopped sending heartbeats)"))
+      voices_[VoiceOf(label, -1)]->stall.NoteUnhealthy(line);
     if (line.dated) NoteHead(*labels_[label], prefix.head_rank >= 0 ? line.voice : kNoVoice);
     if (IsErrorLine(prefix)) log_.voices[line.voice].error_line = source.line;
     return prefix.severity != 0 ? ReadLogLine(line, *labels_[label]) : ReadPlainLine(line, label);

@@ -115,6 +115,14 @@ void StallReader::TakeReady(const LogLine& line, RecordList& out) {
   }
 }
 
+// UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):
+// /job:jax_worker/replica:0/task:6
+void StallReader::NoteUnhealthy(const LogLine& line) {
+  unhealthy_ = line;
+  unhealthy_.text = {};
+  in_unhealthy_ = true;
+}
+
 // Barrier timed out. ... Timed out task names:
 // /job:jax_worker/replica:0/task:1
 LineUse StallReader::ReadTasks(const LogLine& line, RecordList& out) {
@@ -123,6 +131,18 @@ LineUse StallReader::ReadTasks(const LogLine& line, RecordList& out) {
     if (tasks_->text.empty()) tasks_->text = Capped(line.text);
     return LineUse::understood;
   }
+  if (in_unhealthy_ && Trim(line.text).starts_with("/job:")) {
+    const int32_t task = IntAfter<int32_t>(line.text, "/task:").value_or(-1);
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, unhealthy_, "unhealthy");
+    if (is_new) record->text = "stopped sending heartbeats: " + Capped(Trim(line.text), 200);
+    record->repeats = 1;
+    // One alone stopped first; of several nobody can say which did.
+    record->value = is_new || record->rank == task ? 255 : 1;
+    record->rank = is_new || record->rank == task ? task : -1;
+    record->subject = "a heartbeat that stopped";
+    return LineUse::understood;
+  }
+  if (!Trim(line.text).empty() && !Contains(line.text, "(stopped sending heartbeats)")) in_unhealthy_ = false;
   // # of tasks that reached the barrier: 30/32.
   // The first task at the barrier: /job:jax_worker/replica:0/task:0. Some timed out task names:
   // /job:jax_worker/replica:0/task:11

@@ -48,6 +48,13 @@ LineUse ReadUsageError(const LogLine& line, RecordList& out) {
     return AddUsageError(line, text.substr(7), out);
   if (text.starts_with("Could not override '") || text.starts_with("Error parsing override '"))
     return AddUsageError(line, text, out);
+  // Open MPI: "There are not enough slots available in the system to satisfy the 16", and "slots that were requested"
+  // below it.
+  if (text.starts_with("There are not enough slots available in the system")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, "slots");
+    if (is_new) record->subject = "an error of mpirun", record->text = Capped(text, 300);
+    return LineUse::understood;
+  }
   if (text.ends_with("Flags parsing error:")) return AddUsageError(line, "", out);
   if (text.starts_with("Unknown command line flag '")) {
     TorchLogRecord* said = out.Said(TorchLogKind::exception, line, "arguments");

@@ -91,6 +91,31 @@ void AddSshFailure(const LogLine& line, std::string_view host, std::string_view 
   record->text = Capped(line.text, 600);
 }
 
+// ssh: Could not resolve hostname node7: Name or service not known
+// ssh: connect to host node7 port 22: Connection refused
+// pdsh@head: node7: ssh exited with exit code 255
+// With 255 ssh itself failed; any other code is of the command that it ran.
+LineUse ReadSshWords(const LogLine& line, RecordList& out) {
+  if (const auto host = After(line.text, "ssh: Could not resolve hostname ")) {
+    // The reason follows behind a colon and a blank; a colon alone is a part of the name.
+    const std::string_view name = host->substr(0, std::min(host->find(": "), host->find(' ')));
+    AddSshFailure(line, name, HasSlots(name) ? "slots" : "unknown-host", out);
+    return LineUse::understood;
+  }
+  if (auto host = After(line.text, "ssh: connect to host "); host && Contains(*host, " port ")) {
+    AddSshFailure(line, TakeWord(*host), "", out);
+    return LineUse::understood;
+  }
+  if (auto head = After(line.text, "pdsh@"); head && Contains(*head, ": ssh exited with exit code 255")) {
+    TakeWord(*head);
+    std::string_view host = TakeWord(*head);
+    if (host.ends_with(':')) host.remove_suffix(1);
+    AddSshFailure(line, host, "", out);
+    return LineUse::understood;
+  }
+  return LineUse::not_understood;
+}
+
 // vLLM: "Worker proc VllmWorker-3 died unexpectedly, shutting down executor." The engine tells it of its worker, whose
 // number is its rank; how the worker ended nobody printed.
 LineUse ReadDeadWorker(const LogLine& line, std::string_view worker, RecordList& out) {
@@ -179,7 +204,17 @@ LineUse ReadToolsWord(const LogLine& line, RecordList& out) {
 LineUse ReadMindSporeEnd(const LogLine& line, RecordList& out) {
   if (Contains(line.text, "There's worker exits with exception")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "msrun");
-    if (is_new) record->value = 1, record->subject = "an exception, as msrun reports", record->text = Capped(line.text);
+    if (is_new) record->value = 1, record->subject = "msrun reports an exception", record->text = Capped(line.text);
+    return LineUse::understood;
+  }
+  // The node: 3 is timed out. It may exit with exception, please check this node's log.
+  if (const auto node = IntAfter<int32_t>(line.text, "The node: ");
+      node && *node >= 0 && Contains(line.text, " is timed out. It may exit")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "msrun node");
+    if (is_new) record->text = Capped(line.text, 600), record->subject = "a heartbeat that stopped";
+    // One alone stopped first; of several nobody can say who did.
+    record->value = is_new || record->rank == *node ? 255 : 1;
+    record->rank = is_new || record->rank == *node ? *node : -1;
     return LineUse::understood;
   }
   auto list = After(line.text, "Time out nodes are [");
@@ -294,12 +329,7 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     if (is_new) record->object = "vLLM's EngineCore failed to start", record->text = Capped(text, 600);
     return LineUse::understood;
   }
-  if (const auto host = After(text, "ssh: Could not resolve hostname ")) {
-    // The reason follows behind a colon and a blank; a colon alone is a part of the name.
-    const std::string_view name = host->substr(0, std::min(host->find(": "), host->find(' ')));
-    AddSshFailure(line, name, HasSlots(name) ? "slots" : "unknown-host", out);
-    return LineUse::understood;
-  }
+  if (const LineUse use = ReadSshWords(line, out); use != LineUse::not_understood) return use;
   // Ray: its words are many lines, and only these two tell that a worker is gone for good, or for want of memory.
   if (IsRaysMemoryKill(text)) return AddRaysMemoryKill(line, out);
   if (Contains(text, "container init was OOM-killed")) return AddMemoryKill(line, "", out);

@@ -15,6 +15,8 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out);
 class StallReader {
  public:
   LineUse Read(const LogLine& line, RecordList& out);
+  // The lines below this one list tasks whose heartbeats stopped.
+  void NoteUnhealthy(const LogLine& line);
 
  private:
   void Name(const LogLine& line, int32_t rank);
@@ -23,6 +25,8 @@ class StallReader {
 
   TorchLogRecord* report_ = nullptr;  // the ranks follow
   TorchLogRecord* tasks_ = nullptr;
+  LogLine unhealthy_;  // its text is not valid any more
+  bool in_unhealthy_ = false;
 };
 
 // torch.multiprocessing.spawn announces the error of a process, and no exit code: where the error follows, that tells.

@@ -166,6 +166,39 @@ TEST(TorchLogWorkerEnd, AHostThatSshCannotResolveKeepsItsWholeName) {
   EXPECT_EQ(events[2]->As<StoreUnreachable>().how, Unreachable::ssh_slots);
 }
 
+TEST(TorchLogWorkerEnd, ANodeThatSshCannotReachIsNamed) {
+  const auto reached = [](const char* text) {
+    return OneEvent(ReadText(text, "job.out"), EventKind::store_unreachable).As<StoreUnreachable>();
+  };
+  for (const char* text : {"ssh: connect to host node-2 port 22: Connection refused\n",
+                           "pdsh@node-1: node-2: ssh exited with exit code 255\n"}) {
+    EXPECT_EQ(reached(text).address, "node-2") << text;
+    EXPECT_EQ(reached(text).how, Unreachable::ssh) << text;
+  }
+  // The command that ssh ran has ended so, not ssh.
+  EXPECT_TRUE(EventsOf(ReadText("pdsh@node-1: node-2: ssh exited with exit code 1\n", "job.out"),
+                       EventKind::store_unreachable)
+                  .empty());
+}
+
+TEST(TorchLogWorkerEnd, ANodeOfMindSporeThatTimedOutIsARank) {
+  const std::string line = "The node: 3 is timed out. It may exit with exception, please check this node's log.\n";
+  EXPECT_EQ(OneEvent(ReadText(line, "scheduler.log"), EventKind::process_exited).rank, Rank{3});
+  const std::string other = "The node: 5 is timed out. It may exit with exception, please check this node's log.\n";
+  EXPECT_FALSE(OneEvent(ReadText(line + other, "scheduler.log"), EventKind::process_exited).rank.known())
+      << "of two nobody can say which stopped first";
+}
+
+TEST(TorchLogWorkerEnd, ATaskWhoseHeartbeatsStoppedIsNamed) {
+  const std::string head =
+      "F0611 23:18:09.337166  90112 client.h:77] Terminating process because the JAX distributed service detected fatal "
+      "errors. absl::Status: UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):\n";
+  const std::string task = "/job:jax_worker/replica:0/task:";
+  EXPECT_EQ(OneEvent(ReadText(head + task + "6\nThe tasks have crashed.\n", "o"), EventKind::process_exited).rank,
+            Rank{6});
+  EXPECT_FALSE(OneEvent(ReadText(head + task + "6\n" + task + "7\n", "o"), EventKind::process_exited).rank.known());
+}
+
 TEST(TorchLogWorkerEnd, MpirunsOwnSummaryIsMarkedAsSuch) {
   const Event event = OneEvent(ReadText("PRTE was unable to reliably start one or more daemons.\n", "job.out"),
                                EventKind::rendezvous_incomplete);
