@@ -57,9 +57,10 @@ Library LibraryOf(const Event& event) {
   if (Contains(result, "oneCCL") || ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
   if (Contains(text, "CCOM WARN ")) return Library::neuron;
   if (ContainsAny(text, {"oordination service", "oordinationService", "jaxlib", "jax_worker", "XlaRuntimeError",
-                         "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX "}))
+                         "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX ", "RESOURCE_EXHAUSTED: "}))
     return Library::jax;
-  if (ContainsAny(text, {"tensorflow", "CollectiveExecutor::"})) return Library::tensorflow;
+  if (ContainsAny(text, {"tensorflow", "CollectiveExecutor::", "OOM when allocating tensor"})) return Library::tensorflow;
+  if (ContainsAny(text, {"Out of memory error on GPU ", "paddle::"})) return Library::paddle;
   if (Contains(event.As<Raised>().type, "an MPI error") || ContainsAny(text, {"connect() to ", "Open MPI "}))
     return Library::mpi;
   return Library::not_told;

@@ -52,7 +52,8 @@ int32_t DeviceOf(std::string_view text) {
     for (size_t at = text.find(words); at != std::string_view::npos; at = text.find(words, at + 1)) {
       std::string_view rest = text.substr(at + words.size());
       int32_t device = -1;
-      if (TakeNumber(rest, &device) && device >= 0 && (rest.starts_with(" has a total capac") || rest.starts_with(";")))
+      if (TakeNumber(rest, &device) && device >= 0 &&
+          (rest.starts_with(" has a total capac") || rest.starts_with(";") || rest.starts_with(". Cannot allocate ")))
         return device;
     }
   }

@@ -24,6 +24,30 @@ std::string WordsForGpu(const GpuMemoryUse& use, bool named) {
   return named ? " there" : use.device >= 0 ? " of GPU " + std::to_string(use.device) : " of that GPU";
 }
 
+// PyTorch's settings and calls are of no use for another framework's allocator.
+std::vector<std::string> StepsOfLibrary(Library library) {
+  switch (library) {
+    case Library::jax:
+      return {
+          "Lower the batch per device or the sequence length, recompute activations (jax.checkpoint, remat), or shard "
+          "the model over more devices.",
+          "Look at what else holds memory there (nvidia-smi): JAX takes 75 % of each GPU when it starts "
+          "(XLA_PYTHON_CLIENT_MEM_FRACTION), so two programs on one GPU do not fit.",
+          "See which arrays are large: jax.profiler.save_device_memory_profile, or the allocation list that XLA prints "
+          "with the error."};
+    case Library::tensorflow:
+      return {"Lower the batch or input size, or use mixed precision (tf.keras.mixed_precision).",
+              "Look at what else holds memory there (nvidia-smi): TensorFlow takes nearly all of a GPU unless "
+              "tf.config.experimental.set_memory_growth is set.",
+              "Fragmentation: TF_GPU_ALLOCATOR=cuda_malloc_async."};
+    case Library::paddle:
+      return {"Lower the batch size or the sequence length, or recompute activations (recompute in the strategy).",
+              "Look at what else holds memory there: nvidia-smi.",
+              "Fragmentation: FLAGS_allocator_strategy=auto_growth."};
+    default: return {};
+  }
+}
+
 std::vector<std::string> StepsByActivity(const GpuMemoryCase& facts) {
   if (facts.server)
     return {
@@ -93,6 +117,7 @@ std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
         "uses CUDA.");
     return steps;
   }
+  if (auto own = StepsOfLibrary(facts.library); !own.empty()) return own;
   // Each maker's allocator reads a setting of its own; Intel's has none for this.
   const std::string setting =
       std::string(facts.maker == GpuMaker::amd ? "PYTORCH_HIP_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF") +

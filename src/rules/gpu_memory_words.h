@@ -19,6 +19,7 @@ enum class MemoryOwners : uint8_t { not_told, one, several };
 struct GpuMemoryCase {
   Activity during = Activity::not_told;
   bool server = false;
+  Library library = Library::not_told;
   GpuMaker maker = GpuMaker::not_told;
   MemoryOwners owners = MemoryOwners::not_told;
   std::string who;  // the one rank that ran out of it

@@ -11,6 +11,7 @@ std::string_view LibraryName(Library library) {
     case Library::oneccl: return "oneCCL";
     case Library::jax: return "JAX";
     case Library::tensorflow: return "TensorFlow";
+    case Library::paddle: return "Paddle";
     case Library::mpi: return "MPI";
     case Library::neuron: return "Neuron's collectives";
     case Library::server:
@@ -112,6 +113,7 @@ std::string LibraryCapture(Library library) {
     case Library::tensorflow:
       return "the output of every process from the start, with the launcher's list of processes and hosts";
     case Library::neuron: return "the output of every process with NEURON_RT_LOG_LEVEL=INFO";
+    case Library::paddle: return "the log of every trainer (log/workerlog.N), and the kernel log (dmesg -T)";
     case Library::server:
     case Library::not_told: break;
   }

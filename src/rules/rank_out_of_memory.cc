@@ -119,6 +119,7 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     if (gpu)
       finding.fix = GpuMemorySteps({.during = during,
                                     .server = IsServer(facts.incident),
+                                    .library = event.library,
                                     .maker = MakerOfGpus(facts.incident, event),
                                     .use = use});
     if (told)
@@ -221,6 +222,7 @@ static void TellGpuMemory(const Case& facts, Activity during, Finding& finding) 
   const bool alone = finding.ranks.size() == 1 && facts.analyses.life.Present() > 1;
   GpuMemoryCase memory_case{.during = during,
                             .server = IsServer(facts.incident),
+                            .library = memory->library,
                             .maker = MakerOfGpus(facts.incident, *memory),
                             .owners = finding.ranks.size() > 1 ? MemoryOwners::several
                                       : alone                  ? MemoryOwners::one

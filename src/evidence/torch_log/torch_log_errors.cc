@@ -39,13 +39,23 @@ LineUse ReadLibraryError(const LogLine& line, std::string_view status, RecordLis
 // RuntimeError: CUDA error: an illegal memory access was encountered
 // torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of
 // which ... Cuda failure 700 'an illegal memory access was encountered'
+// Paddle: "Out of memory error on GPU 2. Cannot allocate 1.250000GB memory on GPU 2, 31.430176GB memory has been ..."
 LineUse ReadCudaError(const LogLine& line, RecordList& out) {
+  // fairseq: "attempting to recover from OOM in forward/backward pass", behind the error that it caught.
+  if (ContainsAny(line.text, {"recover from OOM", "ran out of memory, skipping batch",
+                              "ran out of memory, retrying batch"})) {
+    if (TorchLogRecord* caught = out.Said(TorchLogKind::cuda_error, line, "out of memory")) {
+      caught->handled = true;
+      out.Forget(TorchLogKind::cuda_error, line, "out of memory");
+    }
+    return LineUse::understood;
+  }
   if (line.has(Keyword::out_of_memory)) {
     for (const std::string_view context :
          {"CUDA out of memory", "HIP out of memory", "NPU out of memory", "XPU out of memory", "OutOfMemoryError",
           "Cuda failure", "CUDA error: out of memory", "HIP error: out of memory", "Triton Error [CUDA]: out of memory",
           "CUDA driver error: out of memory", "CUDA runtime error in ", "cudaErrorMemoryAllocation",
-          "cudaMalloc failed: out of memory"})
+          "cudaMalloc failed: out of memory", "Out of memory error on "})
       if (Contains(line.text, context)) return AddCudaError(line, "out of memory", out);
   }
   // RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at

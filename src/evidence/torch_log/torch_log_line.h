@@ -85,6 +85,9 @@ class RecordList {
     return known == seen_.end() ? nullptr : known->second;
   }
 
+  // What the same voice said before is settled: said again, it is a record of its own.
+  void Forget(TorchLogKind kind, const LogLine& line, std::string_view key) { seen_.erase(NameOf(kind, line, key)); }
+
   // Lists of ranks are short to write ("0-65535") and long to keep: all of a file together have a limit.
   void KeepRanks(TorchLogRecord& record, const std::vector<int32_t>& ranks) {
     if (ranks.size() > ranks_left_) return;

@@ -94,6 +94,7 @@ class LogReader {
       voice->own.Finish(out_);
       voice->own.training().Finish(log_);
     }
+    std::erase_if(log_.records, [](const TorchLogRecord& record) { return record.handled; });
     DropFewRetries(log_);
     DropToldSpawns(log_);
     DropHearsay(log_);

@@ -14,6 +14,15 @@ size_t Count(std::string_view text, EventKind kind) {
   return EventsOf(ReadText(std::string(text) + "\n", "job.out"), kind).size();
 }
 
+// Behind it fairseq goes on; one that it does not catch is another error.
+TEST(TorchLogToldCauses, MemoryThatTheProgramRecoveredFromIsNoError) {
+  const std::string oom = "CUDA out of memory. Tried to allocate 1.86 GiB (GPU 3; 31.75 GiB total capacity)\n";
+  const std::string caught = "WARNING | fairseq.trainer | OOM: Ran out of memory with exception: " + oom +
+                             "WARNING | fairseq.trainer | attempting to recover from OOM in forward/backward pass\n";
+  EXPECT_TRUE(EventsOf(ReadText(caught, "train.log"), EventKind::cuda_error).empty());
+  EXPECT_EQ(EventsOf(ReadText(caught + "RuntimeError: " + oom, "train.log"), EventKind::cuda_error).size(), 1u);
+}
+
 TEST(TorchLogToldCauses, ReadsAFullSharedMemory) {
   for (const std::string_view line :
        {"RuntimeError: DataLoader worker (pid 4211) is killed by signal: Bus error. It is possible that dataloader's "
