@@ -201,7 +201,9 @@ bool IsDeviceAssert(std::string_view words) { return Contains(words, "device-sid
 // things, and so does fairseq where ranks differ.
 bool TellsDivergence(std::string_view type, std::string_view text) {
   if (ContainsAny(text, {"oss became infinite or NaN", "oss is NaN", "oss is nan", "oss is inf", "NaN loss", "nan loss",
-                         "oss is not finite", "on-finite loss", "found NaN in ", "found Inf in "}))
+                         "oss is not finite", "on-finite loss", "found NaN in ", "found Inf in ",
+                         // DeepSpeed and fairseq: gradients overflow at every scale
+                         "oss scale already at minimum", "inimum loss scale reached"}))
     return true;
   return type.ends_with("FloatingPointError") && ContainsAny(text, {"oss", "radient", "NaN", "nan"}) &&
          !Contains(text, "inconsistent");

@@ -128,6 +128,39 @@ constexpr Refusal kRefusals[] = {
       "tokenizer of that run and the same padding (Megatron: --make-vocab-size-divisible-by times the tensor-parallel "
       "size), or resize the embedding.",
       "A prefix such as 'module.' comes from DDP: remove it before loading."}},
+    {"partitioned-model",
+     "a whole checkpoint is loaded into a model whose parameters are partitioned: their size is 0 here",
+     {"Load the checkpoint before the model is partitioned (before deepspeed.initialize or the FSDP wrapper), or through "
+      "the framework's own loading (from_pretrained, engine.load_checkpoint).",
+      "Or gather the parameters while loading: with deepspeed.zero.GatheredParameters(model.parameters(), "
+      "modifier_rank=0).",
+      "Do not build the model under zero.Init() or on the meta device if its weights are copied in afterwards."}},
+    {"weights-only",
+     "torch.load reads weights only (the default since PyTorch 2.6), and this file holds other objects",
+     {"If you trust the file: torch.load(path, weights_only=False), or allow the type that the error names with "
+      "torch.serialization.add_safe_globals([...]).",
+      "If a framework loads it: use a release of it that knows PyTorch 2.6.",
+      "The file is not damaged; save new checkpoints with plain tensors and numbers only."}},
+    {"device-held",
+     "another process holds the accelerator",
+     {"Find and end it: nvidia-smi, hl-smi, npu-smi info or lsof /dev/accel* lists the processes; one that an earlier "
+      "run left over is common.",
+      "Start one process per device, and give each its own (CUDA_VISIBLE_DEVICES, HABANA_VISIBLE_MODULES, "
+      "TPU_VISIBLE_DEVICES).",
+      "GPUs in exclusive mode (nvidia-smi -q -d COMPUTE) take one process only."}},
+    {"streaming-leftover",
+     "shared memory of MosaicML Streaming is left over from an earlier run, or two datasets use one local directory",
+     {"Call streaming.base.util.clean_stale_shared_memory() once before the first dataset is built, and end processes "
+      "that an earlier run left over.",
+      "Give each dataset a local directory of its own.",
+      "Check that the launcher sets RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE: one process per node sets the "
+      "shared memory up, the others attach."}},
+    {"gradients-differ",
+     "the gradients differ between ranks after they were reduced",
+     {"Compare the norms below the error: a rank that alone differs has a faulty GPU or reads wrong data; test that GPU "
+      "(dcgmi diag -r 3).",
+      "If several differ: parameters that only some ranks use, or GPUs of different generations in one job.",
+      "fairseq: try --ddp-backend=legacy_ddp."}},
     {"marked-twice",
      "DDP got the gradient of a parameter twice in one backward pass",
      {"With gradient checkpointing use its non-reentrant form: checkpoint(..., use_reentrant=False), in Transformers "
@@ -150,6 +183,12 @@ constexpr Refusal kRefusals[] = {
      "too little GPU memory is left for the server's KV cache once the model is loaded",
      {"Raise --gpu-memory-utilization (SGLang: --mem-fraction-static), or lower --max-model-len and --max-num-seqs.",
       "Spread the model over more GPUs (--tensor-parallel-size), or use a quantized one."}},
+    {"too-few-slots",
+     "there are fewer slots than the processes that mpirun is to start, so it started none",
+     {"Say how many processes each host takes: 'node1 slots=8' in the hostfile, or -H node1:8,node2:8; without them "
+      "mpirun takes the number of cores.",
+      "In a Slurm job ask for as many tasks as processes (--ntasks).",
+      "For a test on one host: --oversubscribe."}},
     {"unknown-argument",
      "the launcher passes an argument that the script does not know",
      {"Start it with torchrun and read os.environ['LOCAL_RANK'], or accept the option (--local-rank, with torch before "
@@ -179,6 +218,7 @@ constexpr RefusalWords kRefusalWords[] = {
     {"parallel-sizes", {"world_size", "is not divisible by"}},
     {"parallel-sizes", {"World size", "is not divisible by"}},
     {"parallel-sizes", {"world_size", "is not equal to tensor_model_parallel_size"}},
+    {"parallel-sizes", {"Invalid parallel dims: ", "WORLD_SIZE("}},
     {"batch-sizes", {"train_batch_size is not equal to micro_batch_per_gpu", ""}},
     {"group-not-initialised", {"Default process group has not been initialized", ""}},
     {"group-twice", {"initialize the default process group twice", ""}},
@@ -189,6 +229,8 @@ constexpr RefusalWords kRefusalWords[] = {
     {"forked-cuda", {"CUDA error: initialization error", "raised in DataLoader worker process"}},
     {"forked-cuda", {": initialization error at ", "raised in DataLoader worker process"}},
     {"no-gpu", {"No CUDA GPUs are available", ""}},
+    {"no-gpu", {"No HIP GPUs are available", ""}},
+    {"no-gpu", {"CUDA unknown error - this may be due to an incorrectly set up environment", ""}},
     {"no-gpu", {"only supported with GPUs, no GPUs found", ""}},
     {"no-gpu", {"Found no NVIDIA driver on your system", ""}},
     {"device-ordinal", {"invalid device ordinal", ""}},
@@ -199,6 +241,15 @@ constexpr RefusalWords kRefusalWords[] = {
     {"extension-mismatch", {"ImportError", ".so: undefined symbol: _ZN"}},  // of C++: torch's own names begin so
     {"open-files", {"received 0 items of ancdata", ""}},
     {"open-files", {"[Errno 24] Too many open files", ""}},
+    {"device-held", {"[Device already acquired]", ""}},
+    {"device-held", {"open(/dev/accel", "Device or resource busy"}},
+    {"device-held", {"The TPU is already in use by", ""}},
+    {"streaming-leftover", {"File exists: '/0", "_locals'"}},
+    {"streaming-leftover", {"File exists: '/0", "_epoch_shape'"}},
+    {"streaming-leftover", {"Reused local directory: ", ""}},
+    {"gradients-differ", {"gradients are inconsistent between workers", ""}},
+    {"weights-only", {"Weights only load failed", ""}},
+    {"partitioned-model", {"Error(s) in loading state_dict for ", "current model is torch.Size([0])"}},
     {"checkpoint-unlike-model", {"Error(s) in loading state_dict for ", ""}},
     {"checkpoint-unlike-model", {"hape mismatch for loaded", "tensor for key "}},
     {"checkpoint-unlike-model", {"Size mismatch between saved ", " and current: "}},
@@ -214,6 +265,7 @@ constexpr RefusalWords kRefusalWords[] = {
     {"serving-memory", {"is less than desired GPU memory utilization", ""}},
     {"cache-memory", {"No available memory for the cache blocks", ""}},
     {"cache-memory", {"larger than the maximum number of tokens that can be stored in KV cache", ""}},
+    {"too-few-slots", {"not enough slots available in the system", ""}},
     {"unknown-argument", {"unrecognized arguments: --local", "rank"}},
     {"command-line", {"an error of its command line", ""}},  // as the reader calls what parsers of arguments say
     {"command-line", {"are not used by the HfArgumentParser", ""}},

@@ -29,6 +29,14 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   EXPECT_EQ(id("use_libuv was requested but PyTorch was build without libuv support"), "no-libuv");
   EXPECT_EQ(id("[TensorRT-LLM][ERROR] Assertion failed: mpiSize == tp * pp"), "engine-sizes");
   EXPECT_EQ(id("world size (6) is not divisible by tensor parallel size (4)"), "parallel-sizes");
+  EXPECT_EQ(id("AssertionError Invalid parallel dims: dp_shard(4) * tp(4) != WORLD_SIZE(8)"), "parallel-sizes");
+  EXPECT_EQ(id("RuntimeError synStatus=20 [Device already acquired] Device acquire failed."), "device-held");
+  EXPECT_EQ(id("TPU initialization failed: open(/dev/accel0): Device or resource busy"), "device-held");
+  EXPECT_EQ(id("FileExistsError [Errno 17] File exists: '/000003_locals'"), "streaming-leftover");
+  EXPECT_EQ(id("_pickle.UnpicklingError Weights only load failed. This file can still be loaded"), "weights-only");
+  EXPECT_EQ(id("Error(s) in loading state_dict for Llama:\n\tsize mismatch for a.weight: copying a param with shape "
+               "torch.Size([8, 4]) from checkpoint, the shape in current model is torch.Size([0])."),
+            "partitioned-model");
   EXPECT_EQ(id("CUDA error: invalid device ordinal"), "device-ordinal");
   EXPECT_EQ(id("PytorchStreamReader failed reading zip archive: failed finding central directory"), "damaged-file");
   EXPECT_EQ(id("OSError: [Errno 116] Stale file handle: '/nfs/a.arrow'"), "stale-file");
@@ -42,6 +50,8 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   // Words that share half with one of them. CUDA that does not start in the program itself may be the driver's fault.
   EXPECT_EQ(id("RuntimeError CUDA error: initialization error"), "");
   EXPECT_EQ(id("PytorchStreamReader failed locating file constants.pkl: file not found"), "");
+  EXPECT_EQ(id("FileExistsError [Errno 17] File exists: '/out/run7'"), "");
+  EXPECT_EQ(id("OSError [Errno 16] Device or resource busy: '/mnt/.nfs0001'"), "");
   EXPECT_EQ(id("hidden size 1000 is not divisible by 16 heads"), "");
   EXPECT_EQ(id("the NCCL communicator is not built"), "");
 }
