@@ -16,6 +16,7 @@ constexpr double kLittleData = 0.1;
 // So few lines show nothing, unless they tell of this many seconds.
 constexpr size_t kFewShares = 5;
 constexpr double kLongTime = 10;
+constexpr size_t kManyRanks = 4;
 // A batch so many times longer than the median is another thing than the rest.
 constexpr double kFarAbove = 10;
 // Below this a GPU does next to nothing, whatever model it runs; small models on many GPUs reach 10 to 20 %.
@@ -67,6 +68,12 @@ std::vector<const StepShare*> StepsOf(const LogOutline& outline, bool with_data)
   return steps;
 }
 
+// A line every 50 steps tells of all of them, as their mean or as a sample.
+double StepsSince(const StepShare& before, const StepShare& now) {
+  const bool same = now.epoch == before.epoch && before.place >= 0 && now.place > before.place;
+  return same ? static_cast<double>(now.place - before.place) : 1;
+}
+
 }  // namespace
 
 std::optional<DataWait> FindDataWait(const Incident& incident) {
@@ -75,10 +82,14 @@ std::optional<DataWait> FindDataWait(const Incident& incident) {
     if (all.size() < 3) continue;
     const BatchSplit split = SplitBatches(all);
     DataWait wait{.outline = &outline, .lines = all.size(), .each_epoch = AreFirstSlow(split)};
-    double whole = 0, data = 0;
+    double whole = 0, data = 0, stood_for = 0;
     // The first line holds the start of the loader's workers and of everything else.
-    for (const StepShare* step : std::vector(all.begin() + 1, all.end())) whole += step->whole, data += step->data;
-    if (whole <= 0 || data < kMostlyData * whole || (all.size() < kFewShares && data < kLongTime)) continue;
+    for (size_t i = 1; i < all.size(); ++i) {
+      whole += all[i]->whole;
+      data += all[i]->data;
+      stood_for += all[i]->data * StepsSince(*all[i - 1], *all[i]);
+    }
+    if (whole <= 0 || data < kMostlyData * whole || (all.size() < kFewShares && stood_for < kLongTime)) continue;
     wait.share = data / whole;
     if (wait.each_epoch) {
       wait.longest = split.first;
@@ -115,8 +126,10 @@ std::optional<OddLoader> FindOddLoader(const Incident& incident) {
       own.data += step.data;
     }
   OddLoader found{.ranks = ranks.size()};
+  // Where one of several ranks waits and none of the others does, two steps are no accident.
+  const size_t fewest = ranks.size() >= kManyRanks ? 2 : kFewShares;
   for (const auto& [rank, shares] : ranks) {
-    if (shares.lines < kFewShares || shares.whole <= 0) return std::nullopt;
+    if (shares.lines < fewest || shares.whole <= 0) return std::nullopt;
     const double share = shares.data / shares.whole;
     if (share < kMostlyData) {
       found.others = std::max(found.others, share);

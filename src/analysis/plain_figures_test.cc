@@ -45,6 +45,17 @@ TEST(PlainFiguresJudged, OneRankThatLoadsWhileTheOthersWait) {
   EXPECT_FALSE(FindOddLoader(WithSteps(StepsOfRanks({0.6})))) << "nobody to compare with";
 }
 
+TEST(PlainFiguresJudged, AFewLinesThatStandForManySteps) {
+  const auto lines = [](double data, int64_t apart) {
+    std::vector<StepShare> steps;
+    for (int64_t i = 1; i <= 4; ++i) steps.push_back({1, i * apart, 2.4, data, {}});
+    return WithSteps(steps);
+  };
+  EXPECT_TRUE(FindDataWait(lines(2.1, 50))) << "150 steps";
+  EXPECT_FALSE(FindDataWait(lines(2.1, 1))) << "three steps show little";
+  EXPECT_FALSE(FindDataWait(lines(0.1, 50)));
+}
+
 TEST(PlainFiguresJudged, UtilizationNeedsTwoLowFiguresAndNoHighOne) {
   Incident incident;
   auto& all = incident.outlines.emplace_back().utilizations;

@@ -68,7 +68,7 @@ double SecondsBehind(std::string_view low, std::initializer_list<std::string_vie
 
 // "step 12 loss 2.5 step 0.706 s": the one with a unit of time is how long it took.
 double SecondsOfStep(std::string_view low) {
-  for (const std::string_view name : {"step", "iteration", "iter", "batch"}) {
+  for (const std::string_view name : {"step", "iteration", "iter", "batch", "total"}) {
     for (size_t at = low.find(name); at != std::string_view::npos; at = low.find(name, at + 1)) {
       const auto found = FigureBehind(low, name, at);
       if (!found) break;
@@ -83,6 +83,8 @@ double SecondsOfStep(std::string_view low) {
 
 // "rank 2 step 12", "[rank=2]"; a local rank is another thing.
 int32_t RankIn(std::string_view low) {
+  if (auto tag = After(low, "[rank"))
+    if (int32_t rank = -1; TakeNumber(*tag, &rank) && rank >= 0 && tag->starts_with("]")) return rank;
   const auto found = FigureBehind(low, "rank");
   if (!found || found->value < 0 || found->value > 1e6 || found->value != static_cast<int32_t>(found->value)) return -1;
   const std::string_view before = low.substr(0, low.find("rank"));
@@ -94,6 +96,7 @@ void FindPlace(std::string_view low, StepShare& step) {
   const auto behind = After(low, "epoch");
   if (!behind) return;
   std::string_view rest = *behind;
+  TakeLiteral(rest, "(train)");  // MMEngine
   for (size_t marks = 0; marks < 4 && !rest.empty() && (rest[0] == ':' || rest[0] == ' ' || rest[0] == '['); ++marks)
     rest.remove_prefix(1);
   if (!TakeNumber(rest, &step.epoch)) return;
@@ -111,6 +114,7 @@ void FindPlace(std::string_view low, StepShare& step) {
 
 bool ReadStep(std::string_view low, const SourceRef& source, LogOutline& out) {
   if (!Contains(low, "time") && !Contains(low, "data")) return false;
+  if (ContainsAny(low, {"epoch(val)", "epoch(test)", "iter(val)", "iter(test)"})) return false;  // MMEngine's evaluation
   StepShare step;
   step.source = source;
   step.data = SecondsBehind(low, {"load_data_time", "data_load_time", "data_loading_time", "data_time", "data time",

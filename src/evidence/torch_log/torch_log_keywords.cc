@@ -395,6 +395,8 @@ constexpr Phrase kPhrases[] = {
     {Keyword::may_finish, "Trainer.fit"},
     {Keyword::may_finish, "train_runtime"},
     {Keyword::may_finish, "uccess"},
+    {Keyword::may_finish, "Training time "},
+    {Keyword::may_finish, "Final validation metrics"},
     {Keyword::may_finish, "WorkerState.SUCCEEDED"},
     {Keyword::may_finish, "JobState=COMPLETED"},
     {Keyword::may_tell_pid, "pid "},

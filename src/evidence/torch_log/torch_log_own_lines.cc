@@ -27,6 +27,13 @@ bool IsLastLook(std::string_view text) {
          Trim(text.substr(0, equals)).find_first_of(" :") == std::string_view::npos;
 }
 
+// "saving checkpoint at iteration     500 to /ckpt", "successfully saved checkpoint from iteration 500": the last step is
+// named again.
+bool TellsOfSaving(std::string_view text) {
+  return ContainsAny(text, {"saving ", "Saving ", "saved ", "Saved "}) &&
+         ContainsAny(text, {"checkpoint", "model", "state"});
+}
+
 }  // namespace
 
 bool IsNoise(std::string_view text) {
@@ -102,7 +109,9 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
   const bool may_progress = line.has(Keyword::may_progress) && sign != FinishSign::strong;
   bool of_epoch = false;
   if (const auto number = may_progress ? FindProgress(line.text, &of_epoch) : std::nullopt) {
-    if (finished_ && finished_for_sure_ && IsLastLook(line.text)) return LineUse::understood;
+    if (finished_ && finished_for_sure_ &&
+        (IsLastLook(line.text) || (*number <= last_number_ && TellsOfSaving(line.text))))
+      return LineUse::understood;
     NoteProgress(line, *number, of_epoch, out);
     return LineUse::understood;
   }

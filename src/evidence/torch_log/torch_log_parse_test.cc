@@ -150,6 +150,12 @@ TEST(TorchLogProgress, FindsTheStepOfManyTrainers) {
   EXPECT_EQ(FindProgress(" iteration      100/     500 | consumed samples: 51200"), 100);
   EXPECT_EQ(FindProgress("Iter [100/500] lr 0.1"), 100);
   EXPECT_EQ(FindProgress("Epoch 3: 45%"), 3);
+  EXPECT_EQ(FindProgress("mmengine - INFO - Epoch(train)  [3][ 100/1832]  lr: 2e-02  loss: nan"), 100);
+  EXPECT_EQ(FindProgress("mmengine - INFO - Iter(train) [  250/40000]  lr: 2e-02"), 250);
+  EXPECT_EQ(FindProgress("mmengine - INFO - Epoch(val) [3][50/50]  bbox_mAP: 0.31"), std::nullopt);
+  EXPECT_EQ(FindProgress("train loss: nan, lr 1e-4"), -1);
+  EXPECT_EQ(FindProgress("Loss is nan, stopping training"), std::nullopt);
+  EXPECT_EQ(FindProgress("why is my loss 0 all of a sudden? fp16, 4x3090"), std::nullopt);
   EXPECT_EQ(FindProgress("Epoch: [0][ 10/5005]\tTime 0.4"), 10);
   EXPECT_EQ(FindProgress("Train Epoch: 1 [6400/60000 (11%)]\tLoss: 0.3"), 6400);
   EXPECT_EQ(FindProgress(" 45%|####      | 450/1000 [00:12<00:15, 36.1it/s]"), 450);
@@ -180,6 +186,14 @@ TEST(TorchLogProgress, TellsTheEndOfAJobFromTheEndOfALoad) {
   EXPECT_EQ(FindFinishSign("Training completed in 12.5 seconds"), FinishSign::strong);
   EXPECT_EQ(FindFinishSign("[after training is done] datetime: 2026-01-01 00:00:00"), FinishSign::strong);
   EXPECT_EQ(FindFinishSign("`Trainer.fit` stopped: `max_epochs=3` reached."), FinishSign::strong);
+  EXPECT_EQ(FindFinishSign("Training time 0:17:30"), FinishSign::strong);
+  // DeepSpeed's launcher of one process: others may still run, or wait for it.
+  EXPECT_EQ(FindFinishSign("[INFO] [launch.py:351:main] Process 51877 exits successfully."), FinishSign::none);
+  EXPECT_EQ(FindFinishSign("| INFO | fairseq_cli.train | done training in 21455.0 seconds"), FinishSign::strong);
+  EXPECT_EQ(FindFinishSign("(\"Final validation metrics: {'val/reward': 0.78}\")"), FinishSign::strong);
+  EXPECT_EQ(FindFinishSign("done, best val acc 0.7412"), FinishSign::weak);
+  EXPECT_EQ(FindFinishSign("done, loading the next shard"), FinishSign::none);
+  EXPECT_EQ(FindFinishSign("estimated training time 3 days"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("loading data finished"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("compiled kernels, done"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("training is not complete"), FinishSign::none);

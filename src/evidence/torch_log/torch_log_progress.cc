@@ -36,6 +36,23 @@ std::optional<int64_t> NumberBehind(std::string_view text) {
   return value;
 }
 
+// "loss: nan", "loss=inf", "'loss': nan": a value all the same.
+bool IsNotFiniteBehind(std::string_view text) {
+  bool marked = false;
+  while (!text.empty() && std::string_view(" \t:='\"").find(text[0]) != std::string_view::npos) {
+    marked = marked || text[0] == ':' || text[0] == '=';
+    text.remove_prefix(1);
+  }
+  TakeLiteral(text, "-");
+  return marked && (StartsWithWord(text, "nan") || StartsWithWord(text, "inf"));
+}
+
+// MMEngine: "Epoch(train)  [3][ 100/1832]", "Iter(train) [  100/40000]"; "Epoch(val)" is no progress of the training.
+std::string_view WithoutPhase(std::string_view behind) {
+  TakeLiteral(behind, "(train)");
+  return behind;
+}
+
 // "max_step: 100" and "warmup_iter=10" are settings.
 bool IsSetting(std::string_view before) {
   if (!before.ends_with('_')) return false;
@@ -87,7 +104,7 @@ void TryWord(std::string_view text, size_t at, ProgressWords& found) {
   const std::string_view rest = text.substr(at);
   const auto number_behind = [&](std::string_view word) -> std::optional<int64_t> {
     if (!StartsWithWord(rest, word) || IsSetting(text.substr(0, at))) return std::nullopt;
-    return NumberBehind(rest.substr(word.size()));
+    return NumberBehind(WithoutPhase(rest.substr(word.size())));
   };
   switch (Lower(rest[0])) {
     case 's':
@@ -109,7 +126,8 @@ void TryWord(std::string_view text, size_t at, ProgressWords& found) {
         found.step = number_behind("batch");
       break;
     case 'l':
-      if (StartsWithWord(rest, "loss") && NumberBehind(rest.substr(4))) found.loss = true;
+      if (StartsWithWord(rest, "loss") && (NumberBehind(rest.substr(4)) || IsNotFiniteBehind(rest.substr(4))))
+        found.loss = true;
       break;
     default: break;
   }
@@ -151,7 +169,9 @@ std::optional<int64_t> FindProgress(std::string_view text, bool* of_epoch) {
     if (of_epoch) *of_epoch = true;
     return found.epoch;
   }
-  return found.loss ? std::optional<int64_t>(-1) : std::nullopt;
+  // "why is my loss 0 all of a sudden? fp16, 4x3090": somebody asks.
+  const bool asks = text.ends_with('?') || Contains(text, "? ");
+  return found.loss && !asks ? std::optional<int64_t>(-1) : std::nullopt;
 }
 
 FinishSign FindFinishSign(std::string_view text) {
@@ -165,7 +185,8 @@ FinishSign FindFinishSign(std::string_view text) {
        {"training complete", "training finished", "training is finished", "training done", "training is done",
         "training is complete", "training has finished", "training has completed", "training ended",
         "finished training", "completed training", "end of training", "`trainer.fit` stopped", "exiting normally",
-        "exited normally", "'train_runtime'",
+        "exited normally", "'train_runtime'", "done training in ",
+        "final validation metrics: ",  // verl
         // torchrun's agent of its workers, and Slurm (scontrol show job) of the whole job
         "worker group successfully finished", "(workerstate.succeeded)", "jobstate=completed"})
     // "Training completed. Do not forget to share your model": what denies it stands before it.
@@ -173,6 +194,19 @@ FinishSign FindFinishSign(std::string_view text) {
         at != std::string_view::npos && !Contains(lower, "no training batches") &&
         !ContainsAny(lower.substr(0, at), {"not ", "n't ", "until ", "when ", "if ", "once ", "before ", "will "}))
       return FinishSign::strong;
+  // "Training time 0:17:30", as torchvision's and Detectron's scripts end
+  if (const size_t at = lower.find("training time "); at != std::string_view::npos && at < 40) {
+    std::string_view clock = lower.substr(at + 14);
+    int64_t part = 0;
+    if (TakeNumber(clock, &part) && TakeLiteral(clock, ":") && TakeNumber(clock, &part) && clock.size() <= 4)
+      return FinishSign::strong;
+  }
+  // "done, best val acc 0.74": the word with a mark behind it begins the sentence.
+  for (const std::string_view word : {"done", "finished", "completed"})
+    if (lower.starts_with(word) && lower.size() > word.size() &&
+        std::string_view(",.!;").find(lower[word.size()]) != std::string_view::npos &&
+        !ContainsAny(lower, {"load", "download", "start", "next", "begin", "prepar", "initializ", "setup", "saving"}))
+      return FinishSign::weak;
   // Otherwise every word must be a harmless one: "loading data finished" says nothing of the end.
   bool says_end = false;
   std::string_view rest = lower;
