@@ -77,11 +77,17 @@ void FindBySilence(const Scene& scene, StandstillView& view) {
 
 // Nobody's calls are recorded, but somebody's watchdog fired: the rank that is not waiting while all others are.
 void FindByStackAlone(const Scene& scene, StandstillView& view) {
-  if (!TimeWasUp(scene) || scene.stacks.size() < 2) return;
+  if (!TimeWasUp(scene) || scene.stacks.empty()) return;
   if (CallsTellMore(scene)) return;
   std::vector<const StackReading*> outside;
+  // A rank whose own time was up waits in an operation, whether or not somebody took its stack.
   size_t waiting = 0;
+  for (const auto& [rank, life] : scene.analyses.life.ranks)
+    waiting += life.timeout != nullptr && !scene.stacks.contains(rank);
+  if (scene.stacks.size() + waiting < 3 && scene.stacks.size() < 2) return;
   for (const auto& [rank, reading] : scene.stacks) {
+    const RankLife* life = scene.analyses.life.Of(rank);
+    if (scene.stacks.size() < 2 && life && life->timeout) continue;  // it has issued what it waits in
     if (reading->place == StackReading::Place::host && reading->whole) outside.push_back(reading);
     waiting += WaitsInAStandstill(*reading);
   }
