@@ -184,7 +184,10 @@ LineUse ReadStoreBarrier(const LogLine& line, RecordList& out) {
     out.AddOnce(TorchLogKind::barrier_passed, line, key).first->subject = Capped(key, 60);
     return LineUse::understood;
   }
-  const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, key);
+  // Where lines have no label, several ranks tell it as one voice.
+  const auto rank = IntAfter<int32_t>(line.text, "rank: ");
+  const std::string waiter = std::string(key) + '/' + std::to_string(rank.value_or(-1));
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, waiter);
   record->object = Capped(key, 60);
   // A rank that still waits may yet get through; the import forgets it when the rank goes on.
   if (waits && !is_new && !record->subject.empty()) record->source = line.source;
@@ -193,7 +196,7 @@ LineUse ReadStoreBarrier(const LogLine& line, RecordList& out) {
     if (const auto count = IntAfter(line.text, joined)) record->value = *count;
   // The last line may be cut: what an earlier one told stands.
   if (const auto world = IntAfter(line.text, "world_size=")) record->value2 = *world;
-  if (const auto rank = IntAfter<int32_t>(line.text, "rank: ")) record->rank = *rank;
+  if (rank) record->rank = *rank;
   if (is_new || line.text.size() >= record->text.size()) record->text = Capped(line.text);
   return LineUse::understood;
 }
@@ -248,6 +251,13 @@ LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out) {
   // A data loader or a web client may lose its connection too: that is not ours.
   if (!certain && line.severity == 0 && !Contains(line.text, "gloo") && !Contains(line.text, "torch.distributed.Dist"))
     return LineUse::not_understood;
+  // [7] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but
+  // store->get('0') got error: Connection reset by peer: the store is lost, which runs in rank 0.
+  if (Contains(line.text, "c10d key-value store")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::store_lost, line, "");
+    if (is_new) record->text = Capped(line.text);
+    return LineUse::understood;
+  }
   const std::string_view address = PeerAddress(line.text);
   const auto [record, is_new] = out.AddOnce(TorchLogKind::connection_lost, line, address);
   if (!is_new) return LineUse::understood;
