@@ -253,6 +253,7 @@ void AddRanks(TextPage& page, const Report& report, bool verbose) {
   int64_t least = std::max(world, static_cast<int64_t>(report.ranks.size()));
   if (const ReportFinding* finding = CarriedFinding(report))
     for (const int rank : finding->affected_ranks) least = std::max<int64_t>(least, int64_t{rank} + 1);
+  for (const ReportRank& rank : report.ranks) least = std::max<int64_t>(least, int64_t{rank.rank} + 1);
   const auto seen = static_cast<size_t>(std::count_if(report.ranks.begin(), report.ranks.end(), IsKnownOf));
   const bool some = !of_all.empty() && seen < report.ranks.size();
   page.Heading("Ranks (" +

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,11 +120,18 @@ std::string KilledServiceWords(const Case& facts) {
 }
 
 // How many processes the launcher says to have ended in the same way.
+// Processes that ended alike: a shell, the launcher and its summary may tell of one and the same.
 size_t CountAlike(const Case& facts, const Event& first) {
-  return static_cast<size_t>(
-      std::count_if(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
-        return event.kind == first.kind && event.As<ProcessEnd>().code == first.As<ProcessEnd>().code;
-      }));
+  std::set<Rank> ranks;
+  size_t nameless = 0;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != first.kind || event.As<ProcessEnd>().code != first.As<ProcessEnd>().code) continue;
+    if (event.rank.known())
+      ranks.insert(event.rank);
+    else
+      ++nameless;
+  }
+  return ranks.empty() ? nameless : ranks.size();
 }
 
 void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
